@@ -1,0 +1,39 @@
+// The two kinds of tests. "unit" runs in memory or on a scratch directory and is quick; "processes" starts real
+// processes, kills them and waits, so it has the longer limits. Two workers, because two cores are what the
+// budget of `npm test` is written for; forks, because tests may change the process they run in.
+import { defineConfig } from 'vitest/config';
+
+export default defineConfig({
+  test: {
+    pool: 'forks',
+    maxWorkers: 2,
+    passWithNoTests: true,
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: 'unit',
+          include: [
+            'src/**/*.test.ts',
+            'test/contract/**/*.test.ts',
+            'test/properties/**/*.test.ts',
+            'test/golden/**/*.test.ts',
+            'test/docs.test.ts',
+            'test/tidy.test.ts',
+          ],
+          testTimeout: 20_000,
+          hookTimeout: 20_000,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'processes',
+          include: ['test/e2e/**/*.test.ts'],
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
+        },
+      },
+    ],
+  },
+});
