@@ -1,0 +1,175 @@
+/** The effect of each fact about a name: its lease, and the object that only its holder may write. */
+import { check } from './check.ts';
+import type {
+  Entry,
+  FencedWrite,
+  NameBroken,
+  NameExpired,
+  NameLeased,
+  NameReleased,
+  NameRenewed,
+  NamesWiped,
+  ObjectDeleted,
+  ObjectWritten,
+  TaskCompleted,
+} from './entries.ts';
+import type { NameEnd } from './image.ts';
+import { GUARD_PREFIX, type State } from './state.ts';
+
+export type NameEntry =
+  | NameLeased
+  | NameRenewed
+  | NameReleased
+  | NameExpired
+  | NameBroken
+  | NamesWiped
+  | ObjectWritten
+  | ObjectDeleted;
+
+export function isNameEntry(entry: Entry): entry is NameEntry {
+  switch (entry.type) {
+    case 'NameLeased':
+    case 'NameRenewed':
+    case 'NameReleased':
+    case 'NameExpired':
+    case 'NameBroken':
+    case 'NamesWiped':
+    case 'ObjectWritten':
+    case 'ObjectDeleted':
+      return true;
+    default:
+      return false;
+  }
+}
+
+export function applyNameEntry(state: State, entry: NameEntry, seq: number, atMs: number): void {
+  switch (entry.type) {
+    case 'NameLeased':
+      return leased(state, entry, seq, atMs);
+    case 'NameRenewed':
+      return renewed(state, entry, seq, atMs);
+    case 'NameReleased':
+      return endRow(state, held(state, entry, seq, atMs), seq, atMs, 'released');
+    case 'NameExpired': {
+      const row = live(state, entry, seq);
+      check(state.names.expiresAtMs.get(row) <= atMs, entry, seq, 'the lease has not run out');
+      return endRow(state, row, seq, atMs, 'expired');
+    }
+    case 'NameBroken':
+      return endRow(state, held(state, entry, seq, atMs), seq, atMs, 'broken');
+    case 'NamesWiped':
+      return wiped(state, entry, seq, atMs);
+    case 'ObjectWritten':
+      return writeObject(state, entry, entry, seq, atMs);
+    case 'ObjectDeleted':
+      return deleted(state, entry, seq, atMs);
+  }
+}
+
+function leased({ names }: State, entry: NameLeased, seq: number, atMs: number): void {
+  for (const name of entry.names) {
+    let row = names.find(name);
+    if (row === 0) {
+      row = names.rows.take();
+      names.create(row, name);
+    } else if (names.isLive(row)) {
+      check(names.heldBy(row, entry.holder), entry, seq, `${name} is held by somebody else`);
+      names.end(row, 'released');
+    } else if (names.isIdle(row)) {
+      names.leaveIdle(row);
+    }
+    names.grant(row, seq, entry.holder, entry.tokenHash, entry.expiresAtMs);
+    names.acquiredAtMs.set(row, atMs);
+    names.endedSeq.set(row, 0);
+    names.endedAtMs.set(row, 0);
+    names.metadata.set(row, entry.metadata);
+    names.lastSeq.set(row, seq);
+  }
+}
+
+/** The row of a name whose live lease is the one named; anything else is refused. */
+function live(
+  { names }: State,
+  entry: NameRenewed | NameReleased | NameExpired | NameBroken,
+  seq: number,
+): number {
+  const row = names.find(entry.name);
+  check(row !== 0 && names.isLive(row), entry, seq, 'nobody holds the name');
+  check(names.leaseSeq.get(row) === entry.leaseSeq, entry, seq, 'the lease is not current');
+  return row;
+}
+
+/** The same, and it has not run out. */
+function held(
+  state: State,
+  entry: NameRenewed | NameReleased | NameBroken,
+  seq: number,
+  atMs: number,
+): number {
+  const row = live(state, entry, seq);
+  check(atMs < state.names.expiresAtMs.get(row), entry, seq, 'the lease has run out');
+  return row;
+}
+
+function renewed(state: State, entry: NameRenewed, seq: number, atMs: number): void {
+  const row = held(state, entry, seq, atMs);
+  const { names } = state;
+  check(entry.expiresAtMs > names.expiresAtMs.get(row), entry, seq, 'a renewal never shortens');
+  names.expiresAtMs.set(row, entry.expiresAtMs);
+  names.lastSeq.set(row, seq);
+}
+
+function endRow({ names }: State, row: number, seq: number, atMs: number, how: NameEnd): void {
+  names.end(row, how);
+  names.endedSeq.set(row, seq);
+  names.endedAtMs.set(row, atMs);
+  names.lastSeq.set(row, seq);
+  if (names.isIdle(row)) names.becomeIdle(row);
+}
+
+function wiped(state: State, entry: NamesWiped, seq: number, atMs: number): void {
+  const rows = rowsToWipe(state, entry.prefix);
+  check(rows.length === entry.count, entry, seq, `it ends ${rows.length} leases, not ${entry.count}`);
+  for (const row of rows) endRow(state, row, seq, atMs, 'wiped');
+}
+
+/** The live leases under a prefix, guards left out, in the order of their rows. */
+export function rowsToWipe({ names }: State, prefix: string): number[] {
+  const rows: number[] = [];
+  for (const row of names.expiring.all()) {
+    const name = names.nameOf(row);
+    if (name.startsWith(prefix) && !name.startsWith(GUARD_PREFIX)) rows.push(row);
+  }
+  return rows.sort((a, b) => a - b);
+}
+
+export function writeObject(
+  { names }: State,
+  entry: ObjectWritten | TaskCompleted,
+  write: FencedWrite,
+  seq: number,
+  atMs: number,
+): void {
+  const row = names.find(write.objectId);
+  check(row !== 0 && names.isLive(row), entry, seq, 'nobody holds the object');
+  check(names.leaseSeq.get(row) === write.leaseSeq, entry, seq, 'the write is not fenced');
+  check(atMs < names.expiresAtMs.get(row), entry, seq, 'the lease has run out');
+  check(write.version === names.version.get(row) + 1, entry, seq, 'the version is not the next one');
+  names.value.set(row, write.value);
+  names.version.set(row, write.version);
+  names.valueLeaseSeq.set(row, write.leaseSeq);
+  names.valueSeq.set(row, seq);
+  names.lastSeq.set(row, seq);
+}
+
+function deleted({ names }: State, entry: ObjectDeleted, seq: number, atMs: number): void {
+  const row = names.find(entry.objectId);
+  check(row !== 0 && names.isLive(row), entry, seq, 'nobody holds the object');
+  check(names.leaseSeq.get(row) === entry.leaseSeq, entry, seq, 'the delete is not fenced');
+  check(atMs < names.expiresAtMs.get(row), entry, seq, 'the lease has run out');
+  check(names.value.has(row), entry, seq, 'there is no object');
+  check(entry.version === names.version.get(row) + 1, entry, seq, 'the version is not the next one');
+  names.value.set(row, null);
+  names.version.set(row, entry.version);
+  names.lastSeq.set(row, seq);
+}

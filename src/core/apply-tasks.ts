@@ -1,0 +1,230 @@
+/** The effect of each fact about a task or a queue, with the preconditions of seed 002 as checks. */
+import { writeObject } from './apply-names.ts';
+import { check } from './check.ts';
+import type {
+  Entry,
+  LeaseExpired,
+  LeaseExtended,
+  LeaseGranted,
+  TaskCancelled,
+  TaskCompleted,
+  TaskCreated,
+  TaskDead,
+  TaskFailed,
+  TaskReleased,
+} from './entries.ts';
+import type { LeaseEnd, TaskState } from './image.ts';
+import type { State } from './state.ts';
+import { isTerminal } from './task-table.ts';
+
+export type TaskEntry = Extract<
+  Entry,
+  {
+    type:
+      | 'TaskCreated'
+      | 'LeaseGranted'
+      | 'LeaseExtended'
+      | 'LeaseExpired'
+      | 'TaskCompleted'
+      | 'TaskCancelled'
+      | 'TaskFailed'
+      | 'TaskReleased'
+      | 'TaskDead'
+      | 'QueuePaused'
+      | 'QueueResumed';
+  }
+>;
+
+export function applyTaskEntry(state: State, entry: TaskEntry, seq: number, atMs: number): void {
+  switch (entry.type) {
+    case 'TaskCreated':
+      return created(state, entry, seq, atMs);
+    case 'LeaseGranted':
+      return granted(state, entry, seq, atMs);
+    case 'LeaseExtended':
+      return extended(state, entry, seq, atMs);
+    case 'LeaseExpired':
+      return expired(state, entry, seq, atMs);
+    case 'TaskCompleted':
+      return completed(state, entry, seq, atMs);
+    case 'TaskCancelled':
+      return cancelled(state, entry, seq);
+    case 'TaskFailed':
+      return failed(state, entry, seq, atMs);
+    case 'TaskReleased':
+      return released(state, entry, seq, atMs);
+    case 'TaskDead':
+      return dead(state, entry, seq, atMs);
+    case 'QueuePaused':
+      state.tasks.openQueue(entry.queue).paused = true;
+      return;
+    case 'QueueResumed': {
+      const queue = state.tasks.openQueue(entry.queue);
+      queue.paused = false;
+      state.tasks.dropIfIdle(queue);
+      return;
+    }
+    default:
+      throw new Error(`INV-APPLY: unknown entry ${(entry satisfies never as Entry).type} at seq ${seq}.`);
+  }
+}
+
+function created({ tasks }: State, entry: TaskCreated, seq: number, atMs: number): void {
+  check(tasks.at(entry.task) === 0, entry, seq, 'the task exists');
+  check(typeof entry.task === 'string' || entry.task === seq, entry, seq, 'its id is not its position');
+  const isFree = entry.dedupKey === null || tasks.findByDedup(entry.queue, entry.dedupKey) === 0;
+  check(isFree, entry, seq, 'the dedup key is taken');
+  const row = tasks.rows.take();
+  tasks.create(row, entry.task, seq, entry.queue, entry.priority, entry.dedupKey, entry.digest);
+  tasks.createdAtMs.set(row, atMs);
+  tasks.attempt.set(row, 0);
+  tasks.countedAttempts.set(row, 0);
+  tasks.failures.set(row, 0);
+  tasks.maxFailures.set(row, entry.maxFailures);
+  tasks.backoffMs.set(row, entry.backoffMs);
+  tasks.maxBackoffMs.set(row, entry.maxBackoffMs);
+  tasks.maxAttempts.set(row, entry.maxAttempts);
+  tasks.payload.set(row, entry.payload);
+  tasks.dueAtMs.set(row, entry.dueAtMs);
+  tasks.endedSeq.set(row, 0);
+  tasks.endedAtMs.set(row, 0);
+  tasks.lastSeq.set(row, seq);
+  tasks.enter(row, 'WAITING', atMs);
+}
+
+/** The only way a task becomes owned. */
+function granted({ tasks }: State, entry: LeaseGranted, seq: number, atMs: number): void {
+  const row = tasks.at(entry.task);
+  check(row !== 0, entry, seq, 'the task is unknown');
+  check(tasks.stateOf(row) === 'WAITING', entry, seq, 'the task is not WAITING');
+  check(entry.attempt === tasks.attempt.get(row) + 1, entry, seq, 'the attempt is not the next one');
+  tasks.leave(row);
+  const older = tasks.lease.get(row);
+  tasks.leases.trim(older);
+  const { workerId, requestId, expiresAtMs } = entry;
+  tasks.lease.set(row, tasks.leases.grant(row, seq, workerId, requestId, expiresAtMs, older));
+  tasks.attempt.set(row, entry.attempt);
+  tasks.countedAttempts.set(row, tasks.countedAttempts.get(row) + 1);
+  tasks.lastSeq.set(row, seq);
+  tasks.enter(row, 'LEASED', atMs);
+}
+
+/** The row of a task whose current lease is the one named; anything else is refused. */
+function leased(
+  { tasks }: State,
+  entry: LeaseExtended | LeaseExpired | TaskCompleted | TaskFailed | TaskReleased,
+  seq: number,
+): number {
+  const row = tasks.at(entry.task);
+  check(row !== 0, entry, seq, 'the task is unknown');
+  check(tasks.stateOf(row) === 'LEASED', entry, seq, 'the task is not LEASED');
+  check(
+    tasks.leases.seq.get(tasks.lease.get(row)) === entry.leaseSeq,
+    entry,
+    seq,
+    'the lease is not current',
+  );
+  return row;
+}
+
+/** The same, and its lease has not run out: only then can its holder still say anything about the task. */
+function held(
+  state: State,
+  entry: LeaseExtended | TaskCompleted | TaskFailed | TaskReleased,
+  seq: number,
+  atMs: number,
+): number {
+  const row = leased(state, entry, seq);
+  const { tasks } = state;
+  check(atMs < tasks.leases.expiresAtMs.get(tasks.lease.get(row)), entry, seq, 'the lease has run out');
+  return row;
+}
+
+/** Moves a task on; its current lease, if any, ends. */
+function move(
+  { tasks }: State,
+  row: number,
+  seq: number,
+  atMs: number,
+  to: TaskState,
+  end: LeaseEnd,
+  dueAtMs: number,
+): void {
+  const wasLeased = tasks.stateOf(row) === 'LEASED';
+  tasks.leave(row);
+  if (wasLeased) tasks.leases.end(tasks.lease.get(row), end, seq, dueAtMs);
+  if (to === 'WAITING') tasks.dueAtMs.set(row, dueAtMs);
+  if (isTerminal(to)) {
+    tasks.endedSeq.set(row, seq);
+    tasks.endedAtMs.set(row, atMs);
+  }
+  tasks.lastSeq.set(row, seq);
+  tasks.enter(row, to, atMs);
+}
+
+function extended(state: State, entry: LeaseExtended, seq: number, atMs: number): void {
+  const row = held(state, entry, seq, atMs);
+  const { tasks } = state;
+  const lease = tasks.lease.get(row);
+  const isLonger = entry.expiresAtMs > tasks.leases.expiresAtMs.get(lease);
+  check(isLonger, entry, seq, 'an extension never shortens');
+  // The heap keeps the earlier time, which is found out when it comes: renewing stays cheap.
+  tasks.leases.expiresAtMs.set(lease, entry.expiresAtMs);
+  tasks.lastSeq.set(row, seq);
+}
+
+function expired(state: State, entry: LeaseExpired, seq: number, atMs: number): void {
+  const row = leased(state, entry, seq);
+  const { tasks } = state;
+  check(tasks.leases.expiresAtMs.get(tasks.lease.get(row)) <= atMs, entry, seq, 'the lease has not run out');
+  if (!entry.counted) tasks.countedAttempts.set(row, tasks.countedAttempts.get(row) - 1);
+  move(state, row, seq, atMs, 'WAITING', 'expired', atMs);
+}
+
+function completed(state: State, entry: TaskCompleted, seq: number, atMs: number): void {
+  const row = held(state, entry, seq, atMs);
+  const { tasks } = state;
+  for (const write of entry.writes) writeObject(state, entry, write, seq, atMs);
+  tasks.result.set(row, entry.result);
+  move(state, row, seq, atMs, 'COMPLETED', 'complete', 0);
+}
+
+/** No task state changes: the worker is told of its loss, and that is remembered with the lease. */
+function cancelled({ tasks }: State, entry: TaskCancelled, seq: number): void {
+  const row = tasks.at(entry.task);
+  check(row !== 0, entry, seq, 'the task is unknown');
+  let lease = tasks.lease.get(row);
+  while (lease !== 0 && tasks.leases.seq.get(lease) !== entry.leaseSeq) lease = tasks.leases.older.get(lease);
+  check(lease !== 0, entry, seq, 'the task never had this lease');
+  check(tasks.leases.endOf(lease) !== 'live', entry, seq, 'the lease is live');
+  check(tasks.leases.cancelledSeq.get(lease) === 0, entry, seq, 'it is recorded once');
+  tasks.leases.cancelledSeq.set(lease, seq);
+  tasks.leases.lateResult.set(lease, entry.result);
+  tasks.lastSeq.set(row, seq);
+}
+
+function failed(state: State, entry: TaskFailed, seq: number, atMs: number): void {
+  const row = held(state, entry, seq, atMs);
+  const { tasks } = state;
+  tasks.failures.set(row, tasks.failures.get(row) + 1);
+  tasks.setReason(row, entry.reason);
+  move(state, row, seq, atMs, entry.nextState, 'fail', entry.dueAtMs);
+}
+
+function released(state: State, entry: TaskReleased, seq: number, atMs: number): void {
+  const row = held(state, entry, seq, atMs);
+  const { tasks } = state;
+  tasks.countedAttempts.set(row, tasks.countedAttempts.get(row) - 1);
+  move(state, row, seq, atMs, 'WAITING', 'release', entry.dueAtMs);
+}
+
+function dead(state: State, entry: TaskDead, seq: number, atMs: number): void {
+  const { tasks } = state;
+  const row = tasks.at(entry.task);
+  check(row !== 0, entry, seq, 'the task is unknown');
+  check(!isTerminal(tasks.stateOf(row)), entry, seq, 'the task has ended');
+  const current = tasks.stateOf(row) === 'LEASED' ? tasks.leases.seq.get(tasks.lease.get(row)) : 0;
+  check(entry.leaseSeq === current, entry, seq, 'the lease is not current');
+  tasks.setReason(row, entry.reason);
+  move(state, row, seq, atMs, 'DEAD', 'killed', 0);
+}

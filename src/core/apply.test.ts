@@ -1,0 +1,231 @@
+/** Facts and the states they fit: every effect of seed 002, and every precondition as a refusal. */
+import { describe, expect, it } from 'vitest';
+import { given, later, restore, Scenario, START_MS, type Step } from '../../test/support/scenario.ts';
+import {
+  acquireGuard,
+  acquireNames,
+  completeTask,
+  createTask,
+  killTask,
+  leaseTasks,
+  opaqueOf,
+  releaseName,
+  releaseTask,
+  TTL_MS,
+  tokenHashOf,
+  writeObject,
+} from '../../test/support/wishes.ts';
+import { apply } from './apply.ts';
+import type { Entry, EntryType } from './entries.ts';
+import { stateHash } from './state-hash.ts';
+
+const END_MS = START_MS + TTL_MS;
+const NOW_MS = START_MS + 1;
+
+function taken(value: ReturnType<typeof opaqueOf>) {
+  return { ...value, at: 77 };
+}
+
+/** Facts that fit the story they stand beside, one of each type; 3 is the first lease of the task, 2 of the name. */
+const TASK: readonly Step[] = [createTask(), leaseTasks()];
+const NAME: readonly Step[] = [acquireNames(), writeObject()];
+const VALUE = taken(opaqueOf('value'));
+
+const CREATED: Entry = {
+  type: 'TaskCreated',
+  task: 'new',
+  queue: 'default',
+  priority: 0,
+  dueAtMs: NOW_MS,
+  maxFailures: 5,
+  backoffMs: 0,
+  maxBackoffMs: 0,
+  maxAttempts: 5,
+  dedupKey: null,
+  digest: null,
+  payload: VALUE,
+};
+
+const FITTING: {
+  readonly [T in EntryType]: readonly [steps: readonly Step[], entry: Entry & { type: T }, atMs?: number];
+} = {
+  TaskCreated: [[], CREATED as Entry & { type: 'TaskCreated' }],
+  LeaseGranted: [
+    [createTask()],
+    { type: 'LeaseGranted', task: 'task', workerId: 'w', attempt: 1, expiresAtMs: END_MS, requestId: null },
+  ],
+  LeaseExtended: [TASK, { type: 'LeaseExtended', task: 'task', leaseSeq: 3, expiresAtMs: END_MS + 1 }],
+  LeaseExpired: [TASK, { type: 'LeaseExpired', task: 'task', leaseSeq: 3, counted: true }, END_MS],
+  TaskCompleted: [TASK, { type: 'TaskCompleted', task: 'task', leaseSeq: 3, result: null, writes: [] }],
+  TaskCancelled: [
+    [...TASK, releaseTask()],
+    { type: 'TaskCancelled', task: 'task', leaseSeq: 3, verb: 'complete', result: null },
+  ],
+  TaskFailed: [
+    TASK,
+    { type: 'TaskFailed', task: 'task', leaseSeq: 3, reason: 'r', nextState: 'WAITING', dueAtMs: NOW_MS },
+  ],
+  TaskReleased: [TASK, { type: 'TaskReleased', task: 'task', leaseSeq: 3, dueAtMs: NOW_MS }],
+  TaskDead: [TASK, { type: 'TaskDead', task: 'task', leaseSeq: 3, reason: 'r' }],
+  NameLeased: [
+    [],
+    {
+      type: 'NameLeased',
+      names: ['name'],
+      holder: 'h',
+      tokenHash: tokenHashOf('t'),
+      expiresAtMs: END_MS,
+      metadata: null,
+    },
+  ],
+  NameRenewed: [NAME, { type: 'NameRenewed', name: 'name', leaseSeq: 2, expiresAtMs: END_MS + 1 }],
+  NameReleased: [NAME, { type: 'NameReleased', name: 'name', leaseSeq: 2 }],
+  NameExpired: [NAME, { type: 'NameExpired', name: 'name', leaseSeq: 2 }, END_MS],
+  NameBroken: [NAME, { type: 'NameBroken', name: 'name', leaseSeq: 2, reason: 'r' }],
+  NamesWiped: [[...NAME, acquireGuard()], { type: 'NamesWiped', prefix: '', count: 1 }],
+  ObjectWritten: [NAME, { type: 'ObjectWritten', objectId: 'name', leaseSeq: 2, version: 2, value: VALUE }],
+  ObjectDeleted: [NAME, { type: 'ObjectDeleted', objectId: 'name', leaseSeq: 2, version: 2 }],
+  QueuePaused: [[], { type: 'QueuePaused', queue: 'default' }],
+  QueueResumed: [[], { type: 'QueueResumed', queue: 'default' }],
+  EpochStarted: [[], { type: 'EpochStarted', epoch: 2, format: 'leasehold', version: 1, restored: false }],
+  Forgotten: [[createTask(), killTask()], { type: 'Forgotten', tasks: ['task'], names: [] }],
+};
+
+function applyTo(steps: readonly Step[], entry: Entry, atMs = NOW_MS): Scenario {
+  const story = new Scenario().given(...steps);
+  apply(story.state, entry, story.state.lastSeq + 1, atMs);
+  return story;
+}
+
+describe('apply takes any entry that fits', () => {
+  for (const [type, [steps, entry, atMs]] of Object.entries(FITTING)) {
+    it(`${type}, and notes position and time`, () => {
+      const before = new Scenario().given(...steps).state;
+      const { state } = applyTo(steps, entry, atMs);
+      expect([state.lastSeq, state.lastAtMs]).toEqual([before.lastSeq + 1, atMs ?? NOW_MS]);
+      expect(stateHash(state)).not.toBe(stateHash(before));
+    });
+  }
+});
+
+/** What no authority could have written there. */
+const MISFITS: readonly (readonly [
+  why: string,
+  type: EntryType,
+  change: object,
+  steps?: readonly Step[],
+  atMs?: number,
+])[] = [
+  ['the task exists', 'TaskCreated', { task: 'task' }, [createTask()]],
+  ['its id is not its position', 'TaskCreated', { task: 7 }],
+  ['the dedup key is taken', 'TaskCreated', { dedupKey: 'key' }, [createTask({ dedupKey: 'key' })]],
+  ['the task is unknown', 'LeaseGranted', {}, []],
+  ['the task is not WAITING', 'LeaseGranted', { attempt: 2 }, TASK],
+  ['the task is not WAITING', 'LeaseGranted', { attempt: 2 }, [...TASK, completeTask()]],
+  ['the attempt is not the next one', 'LeaseGranted', { attempt: 2 }],
+  ['the task is unknown', 'LeaseExtended', {}, []],
+  ['the task is not LEASED', 'LeaseExtended', {}, [...TASK, releaseTask()]],
+  ['the lease is not current', 'LeaseExtended', { leaseSeq: 2 }],
+  ['the lease has run out', 'LeaseExtended', {}, TASK, END_MS],
+  ['an extension never shortens', 'LeaseExtended', { expiresAtMs: END_MS }],
+  ['the lease has not run out', 'LeaseExpired', {}, TASK, END_MS - 1],
+  ['the lease is not current', 'LeaseExpired', { leaseSeq: 2 }],
+  ['the task is not LEASED', 'TaskCompleted', {}, [...TASK, completeTask()]],
+  ['the lease is not current', 'TaskCompleted', { leaseSeq: 4 }],
+  ['the lease has run out', 'TaskCompleted', {}, TASK, END_MS],
+  [
+    'nobody holds the object',
+    'TaskCompleted',
+    { writes: [{ objectId: 'o', leaseSeq: 1, version: 1, value: VALUE }] },
+  ],
+  ['the task is unknown', 'TaskCancelled', {}, []],
+  ['the task never had this lease', 'TaskCancelled', { leaseSeq: 99 }],
+  ['the lease is live', 'TaskCancelled', {}, TASK],
+  ['it is recorded once', 'TaskCancelled', {}, [...TASK, later(TTL_MS), completeTask()], END_MS],
+  ['the lease has run out', 'TaskFailed', {}, TASK, END_MS],
+  ['the task is not LEASED', 'TaskFailed', {}, [createTask()]],
+  ['the lease has run out', 'TaskReleased', {}, TASK, END_MS],
+  ['the task is not LEASED', 'TaskReleased', {}, [createTask()]],
+  ['the task is unknown', 'TaskDead', {}, []],
+  ['the task has ended', 'TaskDead', {}, [...TASK, completeTask()]],
+  ['the lease is not current', 'TaskDead', { leaseSeq: 99 }],
+  ['the lease is not current', 'TaskDead', { leaseSeq: 0 }],
+  ['is held by somebody else', 'NameLeased', {}, NAME],
+  ['nobody holds the name', 'NameRenewed', {}, []],
+  ['nobody holds the name', 'NameRenewed', {}, [...NAME, releaseName()]],
+  ['the lease is not current', 'NameRenewed', { leaseSeq: 1 }],
+  ['the lease has run out', 'NameRenewed', {}, NAME, END_MS],
+  ['a renewal never shortens', 'NameRenewed', { expiresAtMs: END_MS }],
+  ['the lease is not current', 'NameReleased', { leaseSeq: 9 }],
+  ['the lease has run out', 'NameReleased', {}, NAME, END_MS],
+  ['the lease has run out', 'NameBroken', {}, NAME, END_MS],
+  ['the lease has not run out', 'NameExpired', {}, NAME, END_MS - 1],
+  ['nobody holds the name', 'NameBroken', {}, [...NAME, releaseName()]],
+  ['it ends 1 leases, not 2', 'NamesWiped', { count: 2 }],
+  ['nobody holds the object', 'ObjectWritten', {}, [...NAME, releaseName()]],
+  ['the write is not fenced', 'ObjectWritten', { leaseSeq: 1 }],
+  ['the lease has run out', 'ObjectWritten', {}, NAME, END_MS],
+  ['the version is not the next one', 'ObjectWritten', { version: 3 }],
+  ['nobody holds the object', 'ObjectDeleted', {}, [...NAME, releaseName()]],
+  ['the delete is not fenced', 'ObjectDeleted', { leaseSeq: 1 }],
+  ['the lease has run out', 'ObjectDeleted', {}, NAME, END_MS],
+  ['there is no object', 'ObjectDeleted', { version: 1 }, [acquireNames()]],
+  ['the version is not the next one', 'ObjectDeleted', { version: 3 }],
+  ['the epoch is not new', 'EpochStarted', { epoch: 1 }],
+  ['the task is unknown', 'Forgotten', {}, []],
+  ['the task has not ended', 'Forgotten', {}, TASK],
+  ['the name is not idle', 'Forgotten', { tasks: [], names: ['unknown'] }],
+  ['the name is not idle', 'Forgotten', { tasks: [], names: ['name'] }, NAME],
+  ['the name is not idle', 'Forgotten', { tasks: [], names: ['name'] }, [...NAME, releaseName()]],
+  ['time went backwards', 'QueuePaused', {}, [], START_MS - 1],
+];
+
+describe('INV-APPLY: apply throws on any other', () => {
+  for (const [why, type, change, steps, atMs] of MISFITS) {
+    const [fitting, entry, fittingAtMs] = FITTING[type];
+    it(`${type} ${JSON.stringify(change, (field, value) => (field === 'value' ? '…' : value))}: ${why}`, () => {
+      const misfit = { ...entry, ...change } as Entry;
+      expect(() => applyTo(steps ?? fitting, misfit, atMs ?? fittingAtMs ?? NOW_MS)).toThrow(
+        new RegExp(`INV-APPLY: ${type} at seq \\d+ does not fit: .*${why}`),
+      );
+    });
+  }
+
+  it('positions are new and leave none out', () => {
+    const { state } = new Scenario();
+    const [, entry] = FITTING.QueuePaused;
+    expect(() => apply(state, entry, 1, NOW_MS)).toThrow('its position is not new');
+    expect(() => apply(state, entry, 3, NOW_MS)).toThrow('a position was left out');
+    expect(() => apply(state, { type: 'Unheard' } as never, 2, NOW_MS)).toThrow('unknown entry Unheard');
+  });
+});
+
+describe('an epoch', () => {
+  const started = { type: 'EpochStarted', epoch: 2, format: 'leasehold', version: 1 } as const;
+
+  it('that begins ends no lease', () => {
+    const { state } = applyTo([...TASK, acquireNames()], { ...started, restored: false });
+    expect([
+      state.epoch,
+      state.epochStartedAtMs,
+      state.tasks.expiring.size,
+      state.names.expiring.size,
+    ]).toEqual([2, NOW_MS, 1, 1]);
+  });
+
+  it('that was restored may jump ahead, and no other may', () => {
+    const { state } = new Scenario();
+    expect(() => apply(state, { ...started, restored: false }, 2 ** 41, NOW_MS)).toThrow(
+      'a position was left out',
+    );
+    apply(state, { ...started, restored: true }, 2 ** 41, NOW_MS);
+    expect(state.lastSeq).toBe(2 ** 41);
+  });
+
+  it('that was restored ends every lease; tasks wait again, names with an object stay', () => {
+    given(...TASK, ...[acquireNames(), writeObject(), acquireNames({ names: ['bare'] })], restore())
+      .thenTask('task', { state: 'WAITING', leases: [{ end: 'restored' }] })
+      .thenName('name', { end: 'restored', object: { version: 1 } })
+      .thenName('bare', { end: 'restored' });
+  });
+});

@@ -1,0 +1,70 @@
+/**
+ * A fact, applied. Pure and total: it takes any entry that `decide` can produce in this state and throws
+ * on any other, because an entry that does not fit means a bug or a damaged log, and going on would
+ * spread it. There is no choice left to make here and no clock to read.
+ */
+import { applyNameEntry, isNameEntry } from './apply-names.ts';
+import { applyTaskEntry } from './apply-tasks.ts';
+import { check } from './check.ts';
+import type { Entry, EpochStarted, Forgotten } from './entries.ts';
+import type { State } from './state.ts';
+
+export function apply(state: State, entry: Entry, seq: number, atMs: number): void {
+  check(seq > state.lastSeq, entry, seq, 'its position is not new');
+  check(seq === state.lastSeq + 1 || isRestore(entry), entry, seq, 'a position was left out');
+  check(atMs >= state.lastAtMs, entry, seq, 'time went backwards');
+  if (entry.type === 'EpochStarted') startEpoch(state, entry, seq, atMs);
+  else if (entry.type === 'Forgotten') forget(state, entry, seq);
+  else if (isNameEntry(entry)) applyNameEntry(state, entry, seq, atMs);
+  else applyTaskEntry(state, entry, seq, atMs);
+  state.lastSeq = seq;
+  state.lastAtMs = atMs;
+}
+
+function isRestore(entry: Entry): boolean {
+  return entry.type === 'EpochStarted' && entry.restored;
+}
+
+function startEpoch(state: State, entry: EpochStarted, seq: number, atMs: number): void {
+  check(entry.epoch > state.epoch, entry, seq, 'the epoch is not new');
+  state.epoch = entry.epoch;
+  state.epochStartedAtMs = atMs;
+  if (!entry.restored) return;
+  const { tasks, names } = state;
+  // In the order of their rows: that of a heap depends on how it was built.
+  for (const row of [...tasks.expiring.all()].sort(byNumber)) {
+    tasks.leave(row);
+    tasks.leases.end(tasks.lease.get(row), 'restored', seq, 0);
+    tasks.countedAttempts.set(row, tasks.countedAttempts.get(row) - 1);
+    tasks.dueAtMs.set(row, atMs);
+    tasks.lastSeq.set(row, seq);
+    tasks.enter(row, 'WAITING', atMs);
+  }
+  for (const row of [...names.expiring.all()].sort(byNumber)) {
+    names.end(row, 'restored');
+    names.endedSeq.set(row, seq);
+    names.endedAtMs.set(row, atMs);
+    names.lastSeq.set(row, seq);
+    if (names.isIdle(row)) names.becomeIdle(row);
+  }
+}
+
+function byNumber(a: number, b: number): number {
+  return a - b;
+}
+
+function forget(state: State, entry: Forgotten, seq: number): void {
+  const { tasks, names } = state;
+  for (const key of entry.tasks) {
+    const row = tasks.at(key);
+    check(row !== 0, entry, seq, 'the task is unknown');
+    check(tasks.endedSeq.get(row) !== 0, entry, seq, 'the task has not ended');
+    tasks.leave(row);
+    tasks.forget(row);
+  }
+  for (const name of entry.names) {
+    const row = names.find(name);
+    check(row !== 0 && names.isIdle(row), entry, seq, 'the name is not idle');
+    names.forget(row);
+  }
+}

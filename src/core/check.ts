@@ -1,0 +1,6 @@
+/** Facts that cannot be. On in production, and never caught below `main`: the log is intact, the process is not. */
+import type { Entry } from './entries.ts';
+
+export function check(holds: boolean, entry: Entry, seq: number, why: string): asserts holds {
+  if (!holds) throw new Error(`INV-APPLY: ${entry.type} at seq ${seq} does not fit: ${why}.`);
+}

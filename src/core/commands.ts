@@ -1,0 +1,320 @@
+/**
+ * The wishes: what anybody may ask of the authority, already validated. And the answers to them.
+ * Opaque bytes travel in `Opaque`; tokens only ever as their hash.
+ */
+import type { Verb } from './entries.ts';
+import type { LeaseEnd, TaskState } from './image.ts';
+import type { Opaque } from './opaque.ts';
+
+export interface CreateTask {
+  readonly type: 'CreateTask';
+  /** The id its creator chose, or null for one of ours. */
+  readonly taskId: string | null;
+  readonly queue: string;
+  readonly priority: number;
+  readonly delayMs: number;
+  readonly maxFailures: number;
+  readonly backoffMs: number;
+  readonly maxBackoffMs: number;
+  readonly maxAttempts: number;
+  readonly dedupKey: string | null;
+  /** Needed with a chosen id only. */
+  readonly digest: string | null;
+  readonly payload: Opaque;
+}
+
+export interface LeaseTasks {
+  readonly type: 'LeaseTasks';
+  readonly workerId: string;
+  readonly queues: readonly string[];
+  readonly max: number;
+  readonly ttlMs: number;
+  readonly waitMs: number;
+  readonly requestId: string | null;
+}
+
+export interface ExtendLease {
+  readonly type: 'ExtendLease';
+  readonly taskId: string;
+  readonly leaseSeq: number;
+  readonly ttlMs: number;
+}
+
+/** What a writer shows to prove its turn. */
+export interface PresentedLease {
+  readonly leaseSeq: number | null;
+  readonly objectId: string | null;
+  readonly holderId: string | null;
+}
+
+export interface WriteRequest {
+  readonly objectId: string;
+  readonly value: Opaque;
+  readonly lease: PresentedLease | null;
+}
+
+export interface CompleteTask {
+  readonly type: 'CompleteTask';
+  readonly taskId: string;
+  readonly leaseSeq: number;
+  readonly result: Opaque | null;
+  readonly writes: readonly WriteRequest[];
+}
+
+export interface FailTask {
+  readonly type: 'FailTask';
+  readonly taskId: string;
+  readonly leaseSeq: number;
+  readonly reason: string;
+  readonly retry: boolean;
+  /** Null: the task's own backoff. */
+  readonly delayMs: number | null;
+}
+
+export interface ReleaseTask {
+  readonly type: 'ReleaseTask';
+  readonly taskId: string;
+  readonly leaseSeq: number;
+  readonly delayMs: number;
+}
+
+export interface KillTask {
+  readonly type: 'KillTask';
+  readonly taskId: string;
+  readonly reason: string;
+}
+
+export interface Heartbeat {
+  readonly type: 'Heartbeat';
+  readonly workerId: string;
+  readonly leases: readonly {
+    readonly taskId: string;
+    readonly leaseSeq: number;
+    readonly leaseId: string;
+  }[];
+  readonly ttlMs: number;
+}
+
+export interface AcquireNames {
+  readonly type: 'AcquireNames';
+  readonly names: readonly string[];
+  readonly holder: string;
+  readonly tokenHash: string;
+  readonly ttlMs: number;
+  readonly waitMs: number;
+  readonly metadata: Opaque | null;
+}
+
+export interface RenewName {
+  readonly type: 'RenewName';
+  readonly name: string;
+  readonly holder: string;
+  readonly tokenHash: string;
+  readonly ttlMs: number;
+}
+
+export interface ReleaseName {
+  readonly type: 'ReleaseName';
+  readonly name: string;
+  readonly holder: string;
+  readonly tokenHash: string;
+}
+
+export interface BreakName {
+  readonly type: 'BreakName';
+  readonly name: string;
+  readonly reason: string;
+  /** Only this grant, when given. */
+  readonly leaseSeq: number | null;
+}
+
+export interface Guard {
+  readonly name: string;
+  readonly holder: string;
+  readonly tokenHash: string;
+}
+
+export interface WipeNames {
+  readonly type: 'WipeNames';
+  readonly prefix: string;
+  readonly guard: Guard;
+}
+
+export interface WriteObject {
+  readonly type: 'WriteObject';
+  readonly objectId: string;
+  readonly value: Opaque;
+  readonly lease: PresentedLease | null;
+  readonly ifVersion: number | null;
+}
+
+export interface DeleteObject {
+  readonly type: 'DeleteObject';
+  readonly objectId: string;
+  readonly lease: PresentedLease | null;
+  readonly ifVersion: number | null;
+}
+
+export interface PauseQueue {
+  readonly type: 'PauseQueue';
+  readonly queue: string;
+}
+
+export interface ResumeQueue {
+  readonly type: 'ResumeQueue';
+  readonly queue: string;
+}
+
+export type Command =
+  | CreateTask
+  | LeaseTasks
+  | ExtendLease
+  | CompleteTask
+  | FailTask
+  | ReleaseTask
+  | KillTask
+  | Heartbeat
+  | AcquireNames
+  | RenewName
+  | ReleaseName
+  | BreakName
+  | WipeNames
+  | WriteObject
+  | DeleteObject
+  | PauseQueue
+  | ResumeQueue;
+
+export type CommandType = Command['type'];
+
+// The answers. `seq` is where the change is durable; an answer without a change of its own carries the
+// position of the change it repeats.
+
+export interface TaskCreation {
+  readonly taskId: string;
+  readonly seq: number;
+  readonly state: TaskState;
+  readonly attempt: number;
+  readonly queue: string;
+  readonly priority: number;
+  readonly createdAtMs: number;
+  readonly dueAtMs: number;
+  readonly duplicate: boolean;
+}
+
+export interface GrantedTask {
+  readonly taskId: string;
+  readonly leaseSeq: number;
+  readonly attempt: number;
+  readonly payload: Opaque;
+  readonly queue: string;
+  readonly expiresAtMs: number;
+  readonly remainingMs: number;
+}
+
+export interface GrantedTasks {
+  readonly leases: readonly GrantedTask[];
+  /** The newest grant among them; without any, the log's end. */
+  readonly seq: number;
+  readonly duplicate: boolean;
+}
+
+export interface Extension {
+  readonly taskId: string;
+  readonly leaseSeq: number;
+  readonly expiresAtMs: number;
+  readonly remainingMs: number;
+  readonly seq: number;
+}
+
+export interface Verdict {
+  readonly outcome: 'COMMITTED' | 'CANCELLED';
+  readonly taskId: string;
+  readonly verb: Verb;
+  readonly state: TaskState;
+  /** When the task is due again, after a failure or a release; else 0. */
+  readonly dueAtMs: number;
+  readonly seq: number;
+  /** How the lease had ended, for CANCELLED. */
+  readonly cause: LeaseEnd | null;
+  readonly duplicate: boolean;
+}
+
+export interface Killed {
+  readonly taskId: string;
+  readonly state: 'DEAD';
+  readonly seq: number;
+}
+
+export interface HeartbeatAnswer {
+  readonly extended: readonly Extension[];
+  readonly lost: readonly { readonly leaseId: string; readonly taskId: string; readonly cause: string }[];
+  readonly seq: number;
+}
+
+export interface GrantedName {
+  readonly name: string;
+  readonly holder: string;
+  readonly leaseSeq: number;
+  readonly acquiredAtMs: number;
+  readonly expiresAtMs: number;
+  readonly remainingMs: number;
+}
+
+export interface GrantedNames {
+  readonly leases: readonly GrantedName[];
+  readonly seq: number;
+  readonly duplicate: boolean;
+}
+
+export interface Released {
+  readonly released: boolean;
+  readonly seq: number;
+}
+
+export interface Broken {
+  readonly name: string;
+  readonly leaseSeq: number;
+  readonly holder: string;
+  readonly seq: number;
+}
+
+export interface Wiped {
+  readonly wiped: number;
+  readonly seq: number;
+}
+
+export interface Written {
+  readonly objectId: string;
+  readonly version: number;
+  readonly leaseSeq: number;
+  readonly seq: number;
+}
+
+export interface QueueSwitched {
+  readonly queue: string;
+  readonly paused: boolean;
+  readonly seq: number;
+}
+
+/** Which answer belongs to which wish. */
+export interface Answers {
+  CreateTask: TaskCreation;
+  LeaseTasks: GrantedTasks;
+  ExtendLease: Extension;
+  CompleteTask: Verdict;
+  FailTask: Verdict;
+  ReleaseTask: Verdict;
+  KillTask: Killed;
+  Heartbeat: HeartbeatAnswer;
+  AcquireNames: GrantedNames;
+  RenewName: GrantedNames;
+  ReleaseName: Released;
+  BreakName: Broken;
+  WipeNames: Wiped;
+  WriteObject: Written;
+  DeleteObject: Written;
+  PauseQueue: QueueSwitched;
+  ResumeQueue: QueueSwitched;
+}
+
+export type Answer = Answers[CommandType];

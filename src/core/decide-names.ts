@@ -1,0 +1,153 @@
+/**
+ * Named leases. A lease that ran out has been written as expired before any of these rules is asked, so
+ * a live lease in the state has not run out. Who waits for whom is in `lines.ts`; these rules only say
+ * whether a name is free for this caller.
+ */
+import { rowsToWipe } from './apply-names.ts';
+import type {
+  AcquireNames,
+  BreakName,
+  Broken,
+  GrantedName,
+  GrantedNames,
+  Guard,
+  Released,
+  ReleaseName,
+  RenewName,
+  Wiped,
+  WipeNames,
+} from './commands.ts';
+import { append, type Decision, refuse, unchanged } from './decision.ts';
+import type { Refusal } from './refusals.ts';
+import { ORCHESTRATOR_GUARD, type State } from './state.ts';
+
+/** All of the names or none, in one entry. `LEASE_HELD` is the one refusal that waiting can cure. */
+export function acquireNames(state: State, command: AcquireNames, nowMs: number): Decision<GrantedNames> {
+  const { names } = state;
+  const { holder, tokenHash } = command;
+  let repeated = 0;
+  for (const name of command.names) {
+    const row = names.find(name);
+    if (row === 0) continue;
+    const isOwn = names.isLive(row) && names.heldBy(row, holder);
+    if (names.tokens.matches(row, tokenHash)) {
+      if (!isOwn)
+        return refuse('LEASE_NOT_HELD', { detail: "The token belongs to a grant that is not the caller's." });
+      repeated += 1;
+    } else if (names.tokens.isPast(row, tokenHash)) {
+      return refuse('LEASE_NOT_HELD', { detail: 'The token belongs to an earlier grant.' });
+    }
+  }
+  if (repeated === command.names.length) return unchanged(sameGrant(state, command, nowMs));
+  for (const name of command.names) {
+    const row = names.find(name);
+    if (row !== 0 && names.isLive(row) && !names.heldBy(row, holder))
+      return { entries: [], answer: held(state, row, nowMs) };
+  }
+  return grant(state, command, nowMs);
+}
+
+function grant(state: State, command: AcquireNames, nowMs: number): Decision<GrantedNames> {
+  const seq = state.lastSeq + 1;
+  const { holder, tokenHash, metadata, ttlMs } = command;
+  const expiresAtMs = nowMs + ttlMs;
+  const leases = command.names.map((name) => ({
+    name,
+    holder,
+    leaseSeq: seq,
+    acquiredAtMs: nowMs,
+    expiresAtMs,
+    remainingMs: ttlMs,
+  }));
+  return append(
+    { type: 'NameLeased', names: command.names, holder, tokenHash, expiresAtMs, metadata },
+    { leases, seq, duplicate: false },
+  );
+}
+
+/** The same holder with the same token again: a lost reply, answered once more. */
+function sameGrant(state: State, command: AcquireNames, nowMs: number): GrantedNames {
+  const leases = command.names.map((name) => grantedName(state, state.names.find(name), nowMs));
+  return { leases, seq: leases[0]!.leaseSeq, duplicate: true };
+}
+
+function grantedName({ names }: State, row: number, nowMs: number): GrantedName {
+  const expiresAtMs = names.expiresAtMs.get(row);
+  return {
+    name: names.nameOf(row),
+    holder: names.holderOf(row),
+    leaseSeq: names.leaseSeq.get(row),
+    acquiredAtMs: names.acquiredAtMs.get(row),
+    expiresAtMs,
+    remainingMs: expiresAtMs - nowMs,
+  };
+}
+
+/** Whose lease is in the way, and for how long; never its token. */
+export function held({ names }: State, row: number, nowMs: number): Refusal {
+  const holder = names.holderOf(row);
+  const remainingMs = Math.max(0, names.expiresAtMs.get(row) - nowMs);
+  return { refused: 'LEASE_HELD', holder, remainingMs };
+}
+
+export function renewName(state: State, command: RenewName, nowMs: number): Decision<GrantedNames> {
+  const { names } = state;
+  const row = names.find(command.name);
+  if (row === 0 || !isNewestGrant(state, row, command)) return refuse('LEASE_NOT_HELD');
+  if (!names.isLive(row)) return refuse(names.endOf(row) === 'expired' ? 'LEASE_EXPIRED' : 'LEASE_NOT_HELD');
+  const oldMs = names.expiresAtMs.get(row);
+  const expiresAtMs = Math.max(oldMs, nowMs + command.ttlMs);
+  const lease = { ...grantedName(state, row, nowMs), expiresAtMs, remainingMs: expiresAtMs - nowMs };
+  if (expiresAtMs === oldMs) {
+    return unchanged({ leases: [lease], seq: names.lastSeq.get(row), duplicate: false });
+  }
+  return append(
+    { type: 'NameRenewed', name: command.name, leaseSeq: lease.leaseSeq, expiresAtMs },
+    { leases: [lease], seq: state.lastSeq + 1, duplicate: false },
+  );
+}
+
+export function releaseName(state: State, command: ReleaseName): Decision<Released> {
+  const { names } = state;
+  const row = names.find(command.name);
+  if (row === 0 || !names.isLive(row) || !isNewestGrant(state, row, command)) {
+    return unchanged({ released: false, seq: state.lastSeq });
+  }
+  return append(
+    { type: 'NameReleased', name: command.name, leaseSeq: names.leaseSeq.get(row) },
+    { released: true, seq: state.lastSeq + 1 },
+  );
+}
+
+function isNewestGrant({ names }: State, row: number, proof: { holder: string; tokenHash: string }): boolean {
+  return names.tokens.matches(row, proof.tokenHash) && names.heldBy(row, proof.holder);
+}
+
+export function breakName(state: State, command: BreakName): Decision<Broken> {
+  const { names } = state;
+  const { name, reason } = command;
+  const row = names.find(name);
+  if (row === 0 || !names.isLive(row)) return refuse('LEASE_NOT_FOUND');
+  const leaseSeq = names.leaseSeq.get(row);
+  if (command.leaseSeq !== null && command.leaseSeq !== leaseSeq) return refuse('LEASE_NOT_CURRENT');
+  return append(
+    { type: 'NameBroken', name, leaseSeq, reason },
+    { name, leaseSeq, holder: names.holderOf(row), seq: state.lastSeq + 1 },
+  );
+}
+
+/** Only the live holder of the orchestrator's guard may wipe; anybody else touches nothing. */
+export function wipeNames(state: State, command: WipeNames): Decision<Wiped> {
+  if (!holdsGuard(state, command.guard)) return refuse('GUARD_NOT_HELD');
+  const count = rowsToWipe(state, command.prefix).length;
+  return append(
+    { type: 'NamesWiped', prefix: command.prefix, count },
+    { wiped: count, seq: state.lastSeq + 1 },
+  );
+}
+
+function holdsGuard(state: State, guard: Guard): boolean {
+  if (guard.name !== ORCHESTRATOR_GUARD) return false;
+  const row = state.names.find(guard.name);
+  return row !== 0 && state.names.isLive(row) && isNewestGrant(state, row, guard);
+}

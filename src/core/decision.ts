@@ -1,0 +1,27 @@
+/** What a rule says: the facts that follow from a wish (none for a refusal or a repetition) and the answer. */
+import type { Entry } from './entries.ts';
+import type { Refusal, RefusalCode } from './refusals.ts';
+
+export interface Decision<A> {
+  readonly entries: readonly Entry[];
+  readonly answer: A | Refusal;
+}
+
+const NONE: readonly Entry[] = [];
+
+export function append<A>(entry: Entry, answer: A): Decision<A> {
+  return { entries: [entry], answer };
+}
+
+/** An answer that changes nothing. */
+export function unchanged<A>(answer: A): Decision<A> {
+  return { entries: NONE, answer };
+}
+
+export function refuse(code: RefusalCode, more: Omit<Refusal, 'refused'> = {}): Decision<never> {
+  return { entries: NONE, answer: { refused: code, ...more } as Refusal as never };
+}
+
+export function isRefusal(answer: object): answer is Refusal {
+  return 'refused' in answer;
+}

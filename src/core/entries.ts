@@ -1,0 +1,214 @@
+/**
+ * The facts. Every change is exactly one of these entries at a position `seq` of the log and a time
+ * `at`; both stand beside the entry, not in it. Entries record outcomes, so that replay makes no
+ * choice and needs no clock.
+ *
+ * To add an entry: its type here, its layout in `engines/record-codec.ts`, its effect in `apply.ts`, its
+ * JSON in `entry-json.ts`; the compiler leads from one to the next.
+ */
+import type { Opaque } from './opaque.ts';
+
+/** How an entry names a task: the `seq` of its creation when the id is ours, else the id its creator chose. */
+export type TaskKey = number | string;
+
+export type Verb = 'complete' | 'fail' | 'release';
+
+export interface TaskCreated {
+  readonly type: 'TaskCreated';
+  /** Our own ids are made from the entry's `seq`, and this is that `seq`. */
+  readonly task: TaskKey;
+  readonly queue: string;
+  readonly priority: number;
+  readonly dueAtMs: number;
+  readonly maxFailures: number;
+  readonly backoffMs: number;
+  readonly maxBackoffMs: number;
+  readonly maxAttempts: number;
+  readonly dedupKey: string | null;
+  /** Digest of the payload, kept only for ids chosen by the creator: it tells a retry from a conflict. */
+  readonly digest: string | null;
+  readonly payload: Opaque;
+}
+
+/** The lease is known by the `seq` of this entry. */
+export interface LeaseGranted {
+  readonly type: 'LeaseGranted';
+  readonly task: TaskKey;
+  readonly workerId: string;
+  readonly attempt: number;
+  readonly expiresAtMs: number;
+  readonly requestId: string | null;
+}
+
+export interface LeaseExtended {
+  readonly type: 'LeaseExtended';
+  readonly task: TaskKey;
+  readonly leaseSeq: number;
+  readonly expiresAtMs: number;
+}
+
+export interface LeaseExpired {
+  readonly type: 'LeaseExpired';
+  readonly task: TaskKey;
+  readonly leaseSeq: number;
+  /** False when it fell due while the authority itself was down: then it is nobody's failed attempt. */
+  readonly counted: boolean;
+}
+
+export interface FencedWrite {
+  readonly objectId: string;
+  readonly leaseSeq: number;
+  readonly version: number;
+  readonly value: Opaque;
+}
+
+export interface TaskCompleted {
+  readonly type: 'TaskCompleted';
+  readonly task: TaskKey;
+  readonly leaseSeq: number;
+  readonly result: Opaque | null;
+  readonly writes: readonly FencedWrite[];
+}
+
+/** A verdict that came too late: nothing about the task changes, the late result is kept for inspection. */
+export interface TaskCancelled {
+  readonly type: 'TaskCancelled';
+  readonly task: TaskKey;
+  readonly leaseSeq: number;
+  readonly verb: Verb;
+  readonly result: Opaque | null;
+}
+
+export interface TaskFailed {
+  readonly type: 'TaskFailed';
+  readonly task: TaskKey;
+  readonly leaseSeq: number;
+  readonly reason: string;
+  readonly nextState: 'WAITING' | 'FAILED';
+  readonly dueAtMs: number;
+}
+
+export interface TaskReleased {
+  readonly type: 'TaskReleased';
+  readonly task: TaskKey;
+  readonly leaseSeq: number;
+  readonly dueAtMs: number;
+}
+
+export interface TaskDead {
+  readonly type: 'TaskDead';
+  readonly task: TaskKey;
+  /** The lease it ended, 0 when there was none. */
+  readonly leaseSeq: number;
+  readonly reason: string;
+}
+
+/** One grant over one or more names; they share this entry's `seq` as their fencing number. */
+export interface NameLeased {
+  readonly type: 'NameLeased';
+  readonly names: readonly string[];
+  readonly holder: string;
+  /** SHA-256 of the token, one character a byte. The token itself never enters the core or the log. */
+  readonly tokenHash: string;
+  readonly expiresAtMs: number;
+  readonly metadata: Opaque | null;
+}
+
+export interface NameRenewed {
+  readonly type: 'NameRenewed';
+  readonly name: string;
+  readonly leaseSeq: number;
+  readonly expiresAtMs: number;
+}
+
+export interface NameReleased {
+  readonly type: 'NameReleased';
+  readonly name: string;
+  readonly leaseSeq: number;
+}
+
+export interface NameExpired {
+  readonly type: 'NameExpired';
+  readonly name: string;
+  readonly leaseSeq: number;
+}
+
+export interface NameBroken {
+  readonly type: 'NameBroken';
+  readonly name: string;
+  readonly leaseSeq: number;
+  readonly reason: string;
+}
+
+export interface NamesWiped {
+  readonly type: 'NamesWiped';
+  readonly prefix: string;
+  /** How many leases it ended. */
+  readonly count: number;
+}
+
+export interface ObjectWritten {
+  readonly type: 'ObjectWritten';
+  readonly objectId: string;
+  readonly leaseSeq: number;
+  readonly version: number;
+  readonly value: Opaque;
+}
+
+export interface ObjectDeleted {
+  readonly type: 'ObjectDeleted';
+  readonly objectId: string;
+  readonly leaseSeq: number;
+  readonly version: number;
+}
+
+export interface QueuePaused {
+  readonly type: 'QueuePaused';
+  readonly queue: string;
+}
+
+export interface QueueResumed {
+  readonly type: 'QueueResumed';
+  readonly queue: string;
+}
+
+/** The first entry of every writer. One that was restored from a backup jumps ahead and ends every lease. */
+export interface EpochStarted {
+  readonly type: 'EpochStarted';
+  readonly epoch: number;
+  readonly format: string;
+  readonly version: number;
+  readonly restored: boolean;
+}
+
+/** Retention as a fact, so that compaction can change no answer. */
+export interface Forgotten {
+  readonly type: 'Forgotten';
+  readonly tasks: readonly TaskKey[];
+  readonly names: readonly string[];
+}
+
+export type Entry =
+  | TaskCreated
+  | LeaseGranted
+  | LeaseExtended
+  | LeaseExpired
+  | TaskCompleted
+  | TaskCancelled
+  | TaskFailed
+  | TaskReleased
+  | TaskDead
+  | NameLeased
+  | NameRenewed
+  | NameReleased
+  | NameExpired
+  | NameBroken
+  | NamesWiped
+  | ObjectWritten
+  | ObjectDeleted
+  | QueuePaused
+  | QueueResumed
+  | EpochStarted
+  | Forgotten;
+
+export type EntryType = Entry['type'];

@@ -1,0 +1,66 @@
+/**
+ * Time, as facts. A lease is valid while now < its end; at its end it is over, and that is written before
+ * anybody is told. The heaps keep the earliest time a lease could end: a renewal only moves the lease, and
+ * the heap finds out when the old time comes.
+ */
+import type { Entry } from './entries.ts';
+import type { State } from './state.ts';
+import { isExhausted } from './verdicts.ts';
+
+export type Commit = (entry: Entry) => void;
+
+/**
+ * Writes the ends of the leases that are due, oldest first. `max` bounds the work, not the entries: a
+ * million renewed leases whose old time has come must not hold up the next renewal either.
+ */
+export function expireDue(state: State, nowMs: number, max: number, commit: Commit): void {
+  const { tasks, names } = state;
+  for (let done = 0; done < max; done++) {
+    const taskMs = tasks.expiring.topKey();
+    const nameMs = names.expiring.topKey();
+    if (Math.min(taskMs, nameMs) > nowMs) return;
+    // One that was renewed goes back to its place first, even if that is due too: the order is that of the ends.
+    if (taskMs <= nameMs) {
+      const row = tasks.expiring.topRow();
+      const expiresAtMs = tasks.leases.expiresAtMs.get(tasks.lease.get(row));
+      if (expiresAtMs > taskMs) tasks.expiring.postponeTop(expiresAtMs);
+      else expireTask(state, row, commit);
+    } else {
+      const row = names.expiring.topRow();
+      const expiresAtMs = names.expiresAtMs.get(row);
+      if (expiresAtMs > nameMs) names.expiring.postponeTop(expiresAtMs);
+      else expireName(state, row, commit);
+    }
+  }
+}
+
+/** Ends this task's lease if it is due, however many others are due before it. */
+export function expireTaskIfDue(state: State, row: number, nowMs: number, commit: Commit): void {
+  const { tasks } = state;
+  if (row === 0 || tasks.stateOf(row) !== 'LEASED') return;
+  if (tasks.leases.expiresAtMs.get(tasks.lease.get(row)) <= nowMs) expireTask(state, row, commit);
+}
+
+export function expireNameIfDue(state: State, row: number, nowMs: number, commit: Commit): void {
+  const { names } = state;
+  if (row !== 0 && names.isLive(row) && names.expiresAtMs.get(row) <= nowMs) expireName(state, row, commit);
+}
+
+/** No lease ends before this; it may be that none does even then. */
+export function nextExpiryMs({ tasks, names }: State): number {
+  return Math.min(tasks.expiring.topKey(), names.expiring.topKey());
+}
+
+/** An end that fell due while the authority was down is no attempt of anybody's. */
+function expireTask(state: State, row: number, commit: Commit): void {
+  const { tasks } = state;
+  const lease = tasks.lease.get(row);
+  const task = tasks.key(row);
+  const counted = tasks.leases.expiresAtMs.get(lease) > state.epochStartedAtMs;
+  commit({ type: 'LeaseExpired', task, leaseSeq: tasks.leases.seq.get(lease), counted });
+  if (isExhausted(state, row)) commit({ type: 'TaskDead', task, leaseSeq: 0, reason: 'ATTEMPTS_EXHAUSTED' });
+}
+
+function expireName(state: State, row: number, commit: Commit): void {
+  commit({ type: 'NameExpired', name: state.names.nameOf(row), leaseSeq: state.names.leaseSeq.get(row) });
+}

@@ -1,0 +1,120 @@
+/**
+ * The state as a list of records: what a checkpoint stores and what the state hash is taken over.
+ * Reading the records of a state back into an empty one gives a state that answers every question
+ * alike. Row numbers are part of it, because the cursors of lists are row numbers.
+ */
+import type { TaskKey } from './entries.ts';
+import type { Opaque } from './opaque.ts';
+
+export type TaskState = 'WAITING' | 'LEASED' | 'COMPLETED' | 'FAILED' | 'DEAD';
+
+/** How a lease on a task ended; 'live' while it has not. */
+export type LeaseEnd = 'live' | 'complete' | 'fail' | 'release' | 'expired' | 'killed' | 'restored';
+
+/** How the last lease on a name ended; 'live' while it has not, 'none' when there never was one. */
+export type NameEnd = 'none' | 'live' | 'released' | 'expired' | 'broken' | 'wiped' | 'restored';
+
+/** First record of every image. */
+export interface HeadImage {
+  readonly kind: 'head';
+  /** The position this image stands for. */
+  readonly lastSeq: number;
+  readonly lastAtMs: number;
+  readonly epoch: number;
+  readonly epochStartedAtMs: number;
+  /** How many rows each table has ever used; rows not mentioned in the image are free. */
+  readonly taskRows: number;
+  readonly nameRows: number;
+}
+
+export interface QueueImage {
+  readonly kind: 'queue';
+  readonly queue: string;
+  readonly paused: boolean;
+}
+
+/** Free rows in the order in which they will be used again, last first; long lists come in pieces. */
+export interface FreeRowsImage {
+  readonly kind: 'free';
+  readonly table: 'tasks' | 'names';
+  readonly rows: readonly number[];
+}
+
+export interface LeaseImage {
+  readonly seq: number;
+  readonly workerId: string;
+  readonly requestId: string | null;
+  readonly expiresAtMs: number;
+  readonly end: LeaseEnd;
+  /** The `seq` of the entry that ended it; 0 while live. */
+  readonly endedSeq: number;
+  /** After a failure or a release: when the task was due again. */
+  readonly dueAtMs: number;
+  /** The `seq` of its TaskCancelled entry; 0 when there is none. */
+  readonly cancelledSeq: number;
+  readonly lateResult: Opaque | null;
+}
+
+export interface TaskImage {
+  readonly kind: 'task';
+  readonly row: number;
+  readonly task: TaskKey;
+  readonly createdSeq: number;
+  readonly createdAtMs: number;
+  readonly queue: string;
+  readonly priority: number;
+  readonly state: TaskState;
+  readonly attempt: number;
+  /** Attempts that count against `maxAttempts`: less releases, less expiries while the authority was down. */
+  readonly countedAttempts: number;
+  readonly failures: number;
+  readonly maxFailures: number;
+  readonly backoffMs: number;
+  readonly maxBackoffMs: number;
+  readonly maxAttempts: number;
+  readonly dedupKey: string | null;
+  readonly digest: string | null;
+  readonly payload: Opaque;
+  readonly dueAtMs: number;
+  readonly reason: string | null;
+  readonly result: Opaque | null;
+  /** The `seq` and time of the entry that made it terminal; 0 before. */
+  readonly endedSeq: number;
+  readonly endedAtMs: number;
+  /** The `seq` of the newest entry that touched it. */
+  readonly lastSeq: number;
+  /** Newest first; the first is the current one when the task is LEASED. */
+  readonly leases: readonly LeaseImage[];
+}
+
+export interface ObjectImage {
+  readonly value: Opaque;
+  readonly version: number;
+  readonly leaseSeq: number;
+  readonly seq: number;
+}
+
+export interface NameImage {
+  readonly kind: 'name';
+  readonly row: number;
+  readonly name: string;
+  /** The newest grant, which is the fence; 0 when there never was one. */
+  readonly leaseSeq: number;
+  readonly end: NameEnd;
+  readonly holder: string;
+  readonly tokenHash: string;
+  readonly acquiredAtMs: number;
+  readonly expiresAtMs: number;
+  readonly metadata: Opaque | null;
+  readonly endedSeq: number;
+  readonly endedAtMs: number;
+  /** The newest version the object of this name ever had; stays when the object is deleted. */
+  readonly version: number;
+  readonly object: ObjectImage | null;
+  /** The `seq` of the newest entry that touched it. */
+  readonly lastSeq: number;
+  /** First eight bytes of the token hashes of earlier grants, newest first, at most 16. */
+  readonly pastTokens: readonly string[];
+}
+
+export type ImageRecord = HeadImage | QueueImage | FreeRowsImage | TaskImage | NameImage;

@@ -1,0 +1,109 @@
+/**
+ * What must always hold, each with an id, in the words of the seeds. `checkInvariants` looks at one state;
+ * `checkStep` at two neighbours, for what must never be taken back. Tests call them after every apply;
+ * `docs/invariants.md` says of each where it is enforced.
+ *
+ * To add one: an id and its sentence in `INVARIANTS`, its check in `CHECKS` or `STEPS` (the compiler asks for
+ * one of them), a row in `docs/invariants.md`, and a broken state for it in `invariants.test.ts`.
+ */
+import type { State } from './state.ts';
+import * as states from './state-invariants.ts';
+import type { StateSummary } from './step-invariants.ts';
+import * as steps from './step-invariants.ts';
+
+export const INVARIANTS = {
+  'INV-TASK-ONE-LEASE': 'A task has at most one active lease.',
+  'INV-LEASE-ONE-TASK': 'A lease always refers to exactly one task.',
+  'INV-WAITING-NO-LEASE': 'A task in WAITING has no lease.',
+  'INV-LEASED-VALID-LEASE': 'A task in LEASED has exactly one valid lease.',
+  'INV-TERMINAL-ENDED': 'A task has an end if and only if it is COMPLETED, FAILED or DEAD.',
+  'INV-TASK-ONE-PLACE': 'Every task is in exactly one place, the one that follows from its state.',
+  'INV-LEASE-IN-HEAP': 'A lease is among those that can run out if and only if it is live.',
+  'INV-QUEUE-COUNTS': 'A queue counts exactly its tasks, and is kept while it has some or is paused.',
+  'INV-QUEUE-ORDER': 'Next in a queue is the highest priority, and of these the first that came.',
+  'INV-INDEX-EXACT': 'The indexes find everything there is, and hold nothing else.',
+  'INV-ROWS-EXACT': 'A row is either in use or free, never both, and none is lost.',
+  'INV-STRINGS-EXACT': 'Every string kept belongs to exactly one field.',
+  'INV-MEMORY-BOUNDED': 'A task remembers its last 16 leases, a name the tokens of its last 16 grants.',
+  'INV-ATTEMPTS-COUNTED':
+    'No task has more counted attempts or failures than attempts, nor more than its limits.',
+  'INV-TIMES-PAST': 'What has happened lies at or before the end of the log.',
+  'INV-NAME-ONE-HOLDER': 'A name has at most one live lease, and that has a holder and a token.',
+  'INV-NAME-IDLE': 'A name is idle if and only if it has neither lease nor object.',
+  'INV-FENCE-LINKED': 'Each lease is linked to exactly one object; names taken together share one grant.',
+  'INV-FENCE-REJECT-UNFENCED': 'No object was ever written without a lease of its own name.',
+  'INV-FENCE-REJECT-STALE': 'No object was written by a lease older than the fence of that moment.',
+  'INV-FENCE-MONOTONIC': 'Lease numbers grow strictly, over all subjects; a fence never goes down.',
+  'INV-TERMINAL-FOR-EVER': 'COMPLETED, FAILED and DEAD tasks never transition again.',
+  'INV-ATTEMPT-MONOTONIC': 'The attempt of a task never goes down and grows only by a grant.',
+  'INV-NEVER-SHORTENED': 'A renewal or extension never shortens a lease.',
+  'INV-NEVER-RESURRECTED': 'A lease that is over never comes back.',
+  'INV-WRITE-WHILE-HELD':
+    'An object changes only while the lease that writes it is live and has not run out.',
+  'INV-LOG-FORWARD': 'Positions have no gaps but at a restore; time and epochs never go backwards.',
+  'INV-APPLY': 'An entry that does not fit the state is refused, whatever its origin.',
+} as const;
+
+export type InvariantId = keyof typeof INVARIANTS;
+
+export type Fail = (why: string) => never;
+
+/** Enforced in `check.ts` at every apply, so there is nothing left to look at afterwards. */
+type EnforcedAtApply = 'INV-APPLY';
+
+/** About one state. */
+const CHECKS = {
+  'INV-TASK-ONE-LEASE': states.checkOneLease,
+  'INV-LEASE-ONE-TASK': states.checkLeaseOfOneTask,
+  'INV-WAITING-NO-LEASE': states.checkWaiting,
+  'INV-LEASED-VALID-LEASE': states.checkLeased,
+  'INV-TERMINAL-ENDED': states.checkEnds,
+  'INV-TASK-ONE-PLACE': states.checkPlaces,
+  'INV-LEASE-IN-HEAP': states.checkHeaps,
+  'INV-QUEUE-COUNTS': states.checkQueueCounts,
+  'INV-QUEUE-ORDER': states.checkQueueOrder,
+  'INV-INDEX-EXACT': states.checkIndexes,
+  'INV-ROWS-EXACT': states.checkRows,
+  'INV-STRINGS-EXACT': states.checkStrings,
+  'INV-MEMORY-BOUNDED': states.checkMemory,
+  'INV-ATTEMPTS-COUNTED': states.checkAttempts,
+  'INV-TIMES-PAST': states.checkTimes,
+  'INV-NAME-ONE-HOLDER': states.checkHolders,
+  'INV-NAME-IDLE': states.checkIdle,
+  'INV-FENCE-LINKED': states.checkLinked,
+  'INV-FENCE-REJECT-UNFENCED': states.checkFenced,
+  'INV-FENCE-REJECT-STALE': states.checkNotStale,
+} as const satisfies { [Id in InvariantId]?: (state: State, fail: Fail) => void };
+
+/** About a state and the one before it. */
+const STEPS = {
+  'INV-FENCE-MONOTONIC': steps.checkFencesGrow,
+  'INV-TERMINAL-FOR-EVER': steps.checkTerminalStays,
+  'INV-ATTEMPT-MONOTONIC': steps.checkAttemptsGrow,
+  'INV-NEVER-SHORTENED': steps.checkNotShortened,
+  'INV-NEVER-RESURRECTED': steps.checkNotResurrected,
+  'INV-WRITE-WHILE-HELD': steps.checkWrites,
+  'INV-LOG-FORWARD': steps.checkForward,
+} as const satisfies {
+  [Id in Exclude<InvariantId, keyof typeof CHECKS | EnforcedAtApply>]: (
+    before: StateSummary,
+    after: StateSummary,
+    fail: Fail,
+  ) => void;
+};
+
+/** Throws with the id of the first invariant that does not hold. */
+export function checkInvariants(state: State): void {
+  for (const [id, holds] of Object.entries(CHECKS)) holds(state, failWith(id as InvariantId));
+}
+
+/** Throws when something was taken back between two states, one entry apart or many. */
+export function checkStep(before: StateSummary, after: StateSummary): void {
+  for (const [id, holds] of Object.entries(STEPS)) holds(before, after, failWith(id as InvariantId));
+}
+
+function failWith(id: InvariantId): Fail {
+  return (why) => {
+    throw new Error(`${id}: ${INVARIANTS[id]} But ${why}.`);
+  };
+}

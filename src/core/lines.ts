@@ -1,0 +1,138 @@
+/**
+ * Waiting lines, first come, first served. Soft state: they live as long as the connections that stand in
+ * them and do not survive a restart. One who waits for several things stands in all their lines.
+ */
+import type { AcquireNames, Answer, LeaseTasks } from './commands.ts';
+import type { Refusal } from './refusals.ts';
+import { Int32Column } from './tables/columns.ts';
+import { RowHeap } from './tables/row-heap.ts';
+
+/** Somebody who waits for an answer. */
+export interface Ticket {
+  /** False once its connection has gone: it must not be granted anything any more. */
+  readonly open: boolean;
+  settle(answer: Answer | Refusal): void;
+  /** It has joined a line; whoever holds the ticket may leave again by this. */
+  waits(waiter: Waiter<AcquireNames> | Waiter<LeaseTasks>): void;
+}
+
+export interface Waiter<C extends AcquireNames | LeaseTasks> {
+  readonly command: C;
+  readonly ticket: Ticket;
+  /** It is granted only while now < this. */
+  readonly deadlineMs: number;
+  readonly slot: number;
+  readonly places: readonly Place<C>[];
+}
+
+interface Place<C extends AcquireNames | LeaseTasks> {
+  readonly key: string;
+  waiter: Waiter<C> | null;
+  before: Place<C> | null;
+  after: Place<C> | null;
+}
+
+interface Line<C extends AcquireNames | LeaseTasks> {
+  first: Place<C> | null;
+  last: Place<C> | null;
+}
+
+export class Lines<C extends AcquireNames | LeaseTasks> {
+  private readonly lines = new Map<string, Line<C>>();
+  private readonly waiters: (Waiter<C> | null)[] = [null];
+  private readonly freeSlots: number[] = [];
+  private readonly positions = new Int32Column();
+  private readonly deadlines = new RowHeap(this.positions);
+
+  get size(): number {
+    return this.deadlines.size;
+  }
+
+  has(key: string): boolean {
+    return this.lines.has(key);
+  }
+
+  keys(): IterableIterator<string> {
+    return this.lines.keys();
+  }
+
+  first(key: string): Waiter<C> | null {
+    return this.lines.get(key)?.first?.waiter ?? null;
+  }
+
+  /** How many stand in one line. */
+  count(key: string): number {
+    let count = 0;
+    for (let place = this.lines.get(key)?.first ?? null; place !== null; place = place.after) count += 1;
+    return count;
+  }
+
+  headsEveryLine(waiter: Waiter<C>): boolean {
+    return waiter.places.every((place) => place.before === null);
+  }
+
+  /** Where it is first; in the other lines somebody comes before it. */
+  linesHeaded(waiter: Waiter<C>): string[] {
+    return waiter.places.filter((place) => place.before === null).map((place) => place.key);
+  }
+
+  join(command: C, ticket: Ticket, keys: readonly string[], deadlineMs: number): Waiter<C> {
+    const slot = this.freeSlots.pop() ?? this.waiters.length;
+    const places = keys.map((key): Place<C> => ({ key, waiter: null, before: null, after: null }));
+    const waiter: Waiter<C> = { command, ticket, deadlineMs, slot, places };
+    this.waiters[slot] = waiter;
+    for (const place of places) {
+      place.waiter = waiter;
+      this.append(place);
+    }
+    this.positions.reserve(slot);
+    this.deadlines.add(slot, deadlineMs);
+    ticket.waits(waiter as Waiter<AcquireNames> | Waiter<LeaseTasks>);
+    return waiter;
+  }
+
+  leave(waiter: Waiter<C>): void {
+    for (const place of waiter.places) this.remove(place);
+    this.deadlines.remove(waiter.slot);
+    this.waiters[waiter.slot] = null;
+    this.freeSlots.push(waiter.slot);
+  }
+
+  isWaiting(waiter: Waiter<C>): boolean {
+    return this.waiters[waiter.slot] === waiter;
+  }
+
+  *all(): Generator<Waiter<C>> {
+    for (const waiter of this.waiters) if (waiter !== null && waiter !== undefined) yield waiter;
+  }
+
+  nextDeadlineMs(): number {
+    return this.deadlines.topKey();
+  }
+
+  /** One whose wait has run out by `nowMs`, or null. */
+  nextOverdue(nowMs: number): Waiter<C> | null {
+    return this.deadlines.topKey() <= nowMs ? (this.waiters[this.deadlines.topRow()] ?? null) : null;
+  }
+
+  private append(place: Place<C>): void {
+    let line = this.lines.get(place.key);
+    if (line === undefined) {
+      line = { first: null, last: null };
+      this.lines.set(place.key, line);
+    }
+    place.before = line.last;
+    if (line.last === null) line.first = place;
+    else line.last.after = place;
+    line.last = place;
+  }
+
+  private remove(place: Place<C>): void {
+    const line = this.lines.get(place.key)!;
+    if (place.before === null) line.first = place.after;
+    else place.before.after = place.after;
+    if (place.after === null) line.last = place.before;
+    else place.after.before = place.before;
+    if (line.first === null) this.lines.delete(place.key);
+  }
+}

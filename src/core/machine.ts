@@ -1,0 +1,400 @@
+/**
+ * The deterministic state machine: the state, the lines before it, and the order in which things happen.
+ * For each wish: first the ends that are due for the subjects it names, then the rule, then the facts
+ * that follow, then the lines those facts have set in motion. No I/O and no clock: time comes with the
+ * batch, and `record` takes each fact to the log before it is applied.
+ */
+import { apply } from './apply.ts';
+import type {
+  AcquireNames,
+  Answer,
+  Command,
+  Extension,
+  GrantedTask,
+  GrantedTasks,
+  Heartbeat,
+  HeartbeatAnswer,
+  LeaseTasks,
+} from './commands.ts';
+import { acquireNames, breakName, held, releaseName, renewName, wipeNames } from './decide-names.ts';
+import { createTask, leaseNext, leasesOfRequest, switchQueue } from './decide-tasks.ts';
+import { type Decision, isRefusal } from './decision.ts';
+import type { Entry } from './entries.ts';
+import { expireDue, expireNameIfDue, expireTaskIfDue, nextExpiryMs } from './expiry.ts';
+import { deleteObject, writeObject } from './fences.ts';
+import type { LeaseEnd } from './image.ts';
+import { Lines, type Ticket, type Waiter } from './lines.ts';
+import type { Refusal } from './refusals.ts';
+import { forgetDue, nextForgettingMs, type Retention } from './retention.ts';
+import type { State } from './state.ts';
+import { findLease, judge } from './verdicts.ts';
+
+/** Bounds on the work that time itself brings, for one batch. */
+const EXPIRIES_A_BATCH = 2_000;
+const WAKES_A_BATCH = 10_000;
+
+/** How a worker is told that it lost a lease. */
+const LOSSES: Record<Exclude<LeaseEnd, 'live'>, string> = {
+  complete: 'completed',
+  fail: 'failed',
+  release: 'released',
+  expired: 'expired',
+  killed: 'killed',
+  restored: 'restored',
+};
+
+export class Machine {
+  readonly state: State;
+  readonly nameLines = new Lines<AcquireNames>();
+  readonly taskLines = new Lines<LeaseTasks>();
+  private readonly record: (entry: Entry) => void;
+  private readonly retention: Retention;
+  private nowMs = 0;
+  /** Names and queues whose lines may have something to take. */
+  private readonly freedNames: string[] = [];
+  private readonly fedQueues: string[] = [];
+
+  constructor(state: State, retention: Retention, record: (entry: Entry) => void) {
+    this.state = state;
+    this.retention = retention;
+    this.record = record;
+  }
+
+  /** Time moves, never back. */
+  enter(nowMs: number): void {
+    this.nowMs = Math.max(nowMs, this.nowMs, this.state.lastAtMs);
+  }
+
+  /** Begins a batch: time moves, and some of what it brings is written. */
+  begin(nowMs: number): void {
+    this.enter(nowMs);
+    this.endWaits();
+    expireDue(this.state, this.nowMs, EXPIRIES_A_BATCH, this.commit);
+    if (this.state.tasks.delayed.topKey() <= this.nowMs) this.wakeDelayed();
+    forgetDue(this.state, this.nowMs, this.retention, this.commit);
+    this.serve();
+  }
+
+  get batchAtMs(): number {
+    return this.nowMs;
+  }
+
+  /** When time brings the next thing to do; Infinity when never. */
+  nextDueMs(): number {
+    return Math.min(
+      nextExpiryMs(this.state),
+      this.taskLines.size === 0 ? Number.POSITIVE_INFINITY : this.state.tasks.delayed.topKey(),
+      this.nameLines.nextDeadlineMs(),
+      this.taskLines.nextDeadlineMs(),
+      nextForgettingMs(this.state, this.retention),
+    );
+  }
+
+  /** The answer to a wish, or null when it waits in a line and its ticket will be settled later. */
+  run(command: Command, ticket: Ticket): Answer | Refusal | null {
+    const answer = this.decide(command, ticket);
+    this.serve();
+    return answer;
+  }
+
+  /** Whoever waited is gone; those behind may now be first. */
+  leave(waiter: Waiter<AcquireNames> | Waiter<LeaseTasks>): void {
+    if (isForNames(waiter)) this.leaveNames(waiter);
+    else if (this.taskLines.isWaiting(waiter)) this.taskLines.leave(waiter);
+    this.serve();
+  }
+
+  *waiters(): Generator<Waiter<AcquireNames> | Waiter<LeaseTasks>> {
+    yield* this.nameLines.all();
+    yield* this.taskLines.all();
+  }
+
+  /** A fact of the writer itself, such as the start of its epoch. */
+  readonly commit = (entry: Entry): void => {
+    this.record(entry);
+    apply(this.state, entry, this.state.lastSeq + 1, this.nowMs);
+    this.note(entry);
+  };
+
+  private decide(command: Command, ticket: Ticket): Answer | Refusal | null {
+    const { state, nowMs } = this;
+    switch (command.type) {
+      case 'CreateTask':
+        return this.enact(createTask(state, command, nowMs));
+      case 'LeaseTasks':
+        return this.lease(command, ticket);
+      case 'ExtendLease':
+      case 'CompleteTask':
+      case 'FailTask':
+      case 'ReleaseTask':
+      case 'KillTask':
+        this.expireTask(command.taskId);
+        if (command.type === 'CompleteTask')
+          for (const write of command.writes) this.expireName(write.objectId);
+        return this.enact(judge(state, command, nowMs));
+      case 'Heartbeat':
+        return this.heartbeat(command);
+      case 'AcquireNames':
+        return this.acquire(command, ticket);
+      case 'RenewName':
+        this.expireName(command.name);
+        return this.enact(renewName(state, command, nowMs));
+      case 'ReleaseName':
+        this.expireName(command.name);
+        return this.enact(releaseName(state, command));
+      case 'BreakName':
+        this.expireName(command.name);
+        return this.enact(breakName(state, command));
+      case 'WipeNames':
+        this.expireName(command.guard.name);
+        return this.enact(wipeNames(state, command));
+      case 'WriteObject':
+        this.expireName(command.objectId);
+        return this.enact(writeObject(state, command));
+      case 'DeleteObject':
+        this.expireName(command.objectId);
+        return this.enact(deleteObject(state, command));
+      case 'PauseQueue':
+        return this.enact(switchQueue(state, command.queue, true));
+      case 'ResumeQueue':
+        return this.enact(switchQueue(state, command.queue, false));
+    }
+  }
+
+  private enact<A>({ entries, answer }: Decision<A>): A | Refusal {
+    for (const entry of entries) this.commit(entry);
+    return answer;
+  }
+
+  /** What has run out is written before anybody is told of it. Cheap while nothing at all is due. */
+  expireTask(taskId: string): void {
+    if (this.state.tasks.expiring.topKey() <= this.nowMs) this.expireTaskRow(this.state.tasks.find(taskId));
+  }
+
+  expireTaskRow(row: number): void {
+    expireTaskIfDue(this.state, row, this.nowMs, this.commit);
+    this.serve();
+  }
+
+  expireName(name: string): void {
+    if (this.state.names.expiring.topKey() <= this.nowMs) this.expireNameRow(this.state.names.find(name));
+  }
+
+  expireNameRow(row: number): void {
+    expireNameIfDue(this.state, row, this.nowMs, this.commit);
+    this.serve();
+  }
+
+  private lease(command: LeaseTasks, ticket: Ticket): GrantedTasks | null {
+    const repeated = this.repeatedLeases(command);
+    if (repeated.length > 0) return this.grantedTasks(repeated, true);
+    // Looking for them may have ended some; who waits for those tasks comes first.
+    this.serve();
+    const leases = this.leaseUpTo(command);
+    if (leases.length > 0 || command.waitMs === 0) return this.grantedTasks(leases, false);
+    this.taskLines.join(command, ticket, [...new Set(command.queues)], this.nowMs + command.waitMs);
+    return null;
+  }
+
+  private grantedTasks(leases: readonly GrantedTask[], duplicate: boolean): GrantedTasks {
+    return { leases, seq: leases.at(-1)?.leaseSeq ?? this.state.lastSeq, duplicate };
+  }
+
+  /** What an earlier request with the same id was given and still has. */
+  private repeatedLeases({ workerId, requestId }: LeaseTasks): GrantedTask[] {
+    const { state, nowMs } = this;
+    if (requestId === null) return [];
+    for (const lease of state.tasks.leases.findByRequest(workerId, requestId)) {
+      expireTaskIfDue(state, state.tasks.leases.task.get(lease), nowMs, this.commit);
+    }
+    return leasesOfRequest(state, workerId, requestId, nowMs);
+  }
+
+  private leaseUpTo(command: LeaseTasks): GrantedTask[] {
+    const leases: GrantedTask[] = [];
+    while (leases.length < command.max) {
+      const next = leaseNext(this.state, command, this.nowMs);
+      if (next === null) break;
+      this.commit(next[0]);
+      leases.push(next[1]);
+    }
+    return leases;
+  }
+
+  private heartbeat(command: Heartbeat): HeartbeatAnswer {
+    const { state } = this;
+    const extended: Extension[] = [];
+    const lost: { leaseId: string; taskId: string; cause: string }[] = [];
+    for (const { taskId, leaseSeq, leaseId } of command.leases) {
+      this.expireTask(taskId);
+      const decision = judge(
+        state,
+        { type: 'ExtendLease', taskId, leaseSeq, ttlMs: command.ttlMs },
+        this.nowMs,
+      );
+      const answer = this.enact(decision as Decision<Extension>);
+      if (isRefusal(answer)) lost.push({ leaseId, taskId, cause: this.causeOfLoss(taskId, leaseSeq) });
+      else extended.push(answer);
+    }
+    return { extended, lost, seq: state.lastSeq };
+  }
+
+  private causeOfLoss(taskId: string, leaseSeq: number): string {
+    const { tasks } = this.state;
+    const row = tasks.find(taskId);
+    const lease = row === 0 ? 0 : findLease(this.state, row, leaseSeq);
+    const end = lease === 0 ? 'live' : tasks.leases.endOf(lease);
+    return end === 'live' ? 'unknown' : LOSSES[end];
+  }
+
+  private acquire(command: AcquireNames, ticket: Ticket): Answer | Refusal | null {
+    for (const name of command.names) this.expireName(name);
+    const line = this.lineAhead(command);
+    const decision = acquireNames(this.state, command, this.nowMs);
+    const isHeld = isRefusal(decision.answer) && decision.answer.refused === 'LEASE_HELD';
+    if (isHeld ? command.waitMs > 0 : line !== null && decision.entries.length > 0) {
+      if (command.waitMs === 0) return this.behind(line!);
+      this.nameLines.join(command, ticket, command.names, this.nowMs + command.waitMs);
+      return null;
+    }
+    return this.enact(decision);
+  }
+
+  /** Nobody passes a line, except to take again what it holds itself. */
+  private lineAhead(command: AcquireNames): string | null {
+    if (this.nameLines.size === 0) return null;
+    const { names } = this.state;
+    for (const name of command.names) {
+      if (!this.nameLines.has(name)) continue;
+      const row = names.find(name);
+      if (row === 0 || !names.isLive(row) || !names.heldBy(row, command.holder)) return name;
+    }
+    return null;
+  }
+
+  /** The name is free, but somebody who waits for it and for another one comes first. */
+  private behind(name: string): Refusal {
+    return { refused: 'LEASE_HELD', holder: this.nameLines.first(name)!.command.holder, remainingMs: 0 };
+  }
+
+  /** Remembers whose lines an entry may have set in motion. */
+  private note(entry: Entry): void {
+    switch (entry.type) {
+      case 'NameReleased':
+      case 'NameExpired':
+      case 'NameBroken':
+        if (this.nameLines.has(entry.name)) this.freedNames.push(entry.name);
+        return;
+      case 'NamesWiped':
+        for (const name of this.nameLines.keys())
+          if (name.startsWith(entry.prefix)) this.freedNames.push(name);
+        return;
+      case 'TaskCreated':
+      case 'QueueResumed':
+        if (this.taskLines.has(entry.queue)) this.fedQueues.push(entry.queue);
+        return;
+      case 'LeaseExpired':
+      case 'TaskFailed':
+      case 'TaskReleased': {
+        if (this.taskLines.size === 0) return;
+        const { tasks } = this.state;
+        const queue = tasks.queueOf(tasks.at(entry.task)).name;
+        if (this.taskLines.has(queue)) this.fedQueues.push(queue);
+        return;
+      }
+      default:
+        return;
+    }
+  }
+
+  /** After an entry that ends a lease its line is served before anything else. */
+  private serve(): void {
+    while (this.freedNames.length > 0 || this.fedQueues.length > 0) {
+      while (this.freedNames.length > 0) this.serveName(this.freedNames.shift()!);
+      if (this.fedQueues.length > 0) this.serveQueue(this.fedQueues.shift()!);
+    }
+  }
+
+  private serveName(name: string): void {
+    for (;;) {
+      const waiter = this.nameLines.first(name);
+      if (waiter === null) return;
+      if (!waiter.ticket.open || waiter.deadlineMs <= this.nowMs) {
+        this.giveUpNames(waiter);
+        continue;
+      }
+      if (!this.nameLines.headsEveryLine(waiter)) return;
+      for (const each of waiter.command.names) {
+        expireNameIfDue(this.state, this.state.names.find(each), this.nowMs, this.commit);
+      }
+      const decision = acquireNames(this.state, waiter.command, this.nowMs);
+      if (isRefusal(decision.answer) && decision.answer.refused === 'LEASE_HELD') return;
+      this.leaveNames(waiter);
+      waiter.ticket.settle(this.enact(decision));
+      if (decision.entries.length > 0) return;
+    }
+  }
+
+  private serveQueue(queue: string): void {
+    for (;;) {
+      const waiter = this.taskLines.first(queue);
+      if (waiter === null) return;
+      if (!waiter.ticket.open || waiter.deadlineMs <= this.nowMs) {
+        this.giveUpTasks(waiter);
+        continue;
+      }
+      const repeated = this.repeatedLeases(waiter.command);
+      const duplicate = repeated.length > 0;
+      const queues = this.taskLines.linesHeaded(waiter);
+      const leases = duplicate ? repeated : this.leaseUpTo({ ...waiter.command, queues });
+      if (leases.length === 0) return;
+      this.taskLines.leave(waiter);
+      waiter.ticket.settle(this.grantedTasks(leases, duplicate));
+    }
+  }
+
+  /** A wait that has run out is over even if the thing comes free in the same millisecond. */
+  private endWaits(): void {
+    for (let waiter = this.nameLines.nextOverdue(this.nowMs); waiter !== null; ) {
+      this.giveUpNames(waiter);
+      waiter = this.nameLines.nextOverdue(this.nowMs);
+    }
+    for (let waiter = this.taskLines.nextOverdue(this.nowMs); waiter !== null; ) {
+      this.giveUpTasks(waiter);
+      waiter = this.taskLines.nextOverdue(this.nowMs);
+    }
+  }
+
+  private giveUpNames(waiter: Waiter<AcquireNames>): void {
+    const { names } = this.state;
+    this.leaveNames(waiter);
+    const blocking = waiter.command.names.find((name) => {
+      const row = names.find(name);
+      return row !== 0 && names.isLive(row) && !names.heldBy(row, waiter.command.holder);
+    });
+    const ahead = waiter.command.names.find((name) => this.nameLines.has(name));
+    if (blocking !== undefined) waiter.ticket.settle(held(this.state, names.find(blocking), this.nowMs));
+    else if (ahead !== undefined) waiter.ticket.settle(this.behind(ahead));
+    else waiter.ticket.settle({ refused: 'LEASE_HELD', remainingMs: 0 });
+  }
+
+  private giveUpTasks(waiter: Waiter<LeaseTasks>): void {
+    this.taskLines.leave(waiter);
+    waiter.ticket.settle({ leases: [], seq: this.state.lastSeq, duplicate: false });
+  }
+
+  private leaveNames(waiter: Waiter<AcquireNames>): void {
+    if (!this.nameLines.isWaiting(waiter)) return;
+    this.nameLines.leave(waiter);
+    for (const name of waiter.command.names) if (this.nameLines.has(name)) this.freedNames.push(name);
+  }
+
+  private wakeDelayed(): void {
+    const woken = this.state.tasks.wakeDelayed(this.nowMs, WAKES_A_BATCH);
+    for (const queue of woken) if (this.taskLines.has(queue)) this.fedQueues.push(queue);
+  }
+}
+
+function isForNames(waiter: Waiter<AcquireNames> | Waiter<LeaseTasks>): waiter is Waiter<AcquireNames> {
+  return waiter.command.type === 'AcquireNames';
+}

@@ -1,0 +1,202 @@
+/**
+ * The names: each has at most one live lease, and may have an object that only the holder of that lease
+ * may write. What the columns mean is said once, in `NameImage`. A name with neither lease nor object
+ * is idle and may be forgotten: its next grant is above every earlier one anyway.
+ */
+import type { NameEnd } from './image.ts';
+import { Float64Column, Int32Column, Uint8Column } from './tables/columns.ts';
+import { HashIndex, hashOfSeq, hashOfString } from './tables/hash-index.ts';
+import { OpaqueColumn } from './tables/opaque-column.ts';
+import { RowHeap } from './tables/row-heap.ts';
+import { RowList } from './tables/row-list.ts';
+import { Rows } from './tables/rows.ts';
+import type { StringSlab } from './tables/string-slab.ts';
+import { TokenMemory } from './token-memory.ts';
+
+/** 0 is a free row. */
+const ENDS: readonly (NameEnd | 'free')[] = [
+  'free',
+  'none',
+  'live',
+  'released',
+  'expired',
+  'broken',
+  'wiped',
+  'restored',
+];
+const LIVE = ENDS.indexOf('live');
+
+export class NameTable {
+  readonly leaseSeq = new Float64Column();
+  readonly acquiredAtMs = new Float64Column();
+  readonly expiresAtMs = new Float64Column();
+  readonly metadata = new OpaqueColumn();
+  readonly endedSeq = new Float64Column();
+  readonly endedAtMs = new Float64Column();
+  readonly version = new Float64Column();
+  readonly value = new OpaqueColumn();
+  readonly valueLeaseSeq = new Float64Column();
+  readonly valueSeq = new Float64Column();
+  readonly lastSeq = new Float64Column();
+  private readonly ends = new Uint8Column();
+  private readonly name = new Int32Column();
+  private readonly holder = new Int32Column();
+  private readonly heapPosition = new Int32Column();
+  private readonly before = new Int32Column();
+  private readonly after = new Int32Column();
+
+  readonly tokens = new TokenMemory();
+  readonly rows: Rows;
+  readonly expiring = new RowHeap(this.heapPosition);
+  /** Names with neither lease nor object, in the order in which they became so. */
+  readonly idle = new RowList(this.before, this.after);
+  readonly byName = new HashIndex();
+  /** Live leases by their number: a write may present the number of another name. */
+  readonly byLease = new HashIndex();
+  private readonly strings: StringSlab;
+  private readonly seed: number;
+
+  constructor(strings: StringSlab, seed: number) {
+    this.strings = strings;
+    this.seed = seed;
+    this.rows = new Rows([
+      this.leaseSeq,
+      this.acquiredAtMs,
+      this.expiresAtMs,
+      this.metadata,
+      this.endedSeq,
+      this.endedAtMs,
+      this.version,
+      this.value,
+      this.valueLeaseSeq,
+      this.valueSeq,
+      this.lastSeq,
+      this.ends,
+      this.name,
+      this.holder,
+      this.heapPosition,
+      this.before,
+      this.after,
+      this.tokens,
+    ]);
+  }
+
+  find(name: string): number {
+    const index = this.byName;
+    for (let node = index.first(hashOfString(name, this.seed)); node !== 0; node = index.after(node)) {
+      const row = index.row(node);
+      if (this.strings.equals(this.name.get(row), name)) return row;
+    }
+    return 0;
+  }
+
+  nameOf(row: number): string {
+    return this.strings.get(this.name.get(row));
+  }
+
+  holderOf(row: number): string {
+    const handle = this.holder.get(row);
+    return handle === 0 ? '' : this.strings.get(handle);
+  }
+
+  heldBy(row: number, holder: string): boolean {
+    const handle = this.holder.get(row);
+    return handle !== 0 && this.strings.equals(handle, holder);
+  }
+
+  endOf(row: number): NameEnd {
+    return ENDS[this.ends.get(row)] as NameEnd;
+  }
+
+  isLive(row: number): boolean {
+    return this.ends.get(row) === LIVE;
+  }
+
+  inUse(row: number): boolean {
+    return this.ends.get(row) !== 0;
+  }
+
+  /** Whether some name has a live lease with this number. */
+  isLeaseLive(leaseSeq: number): boolean {
+    const index = this.byLease;
+    for (let node = index.first(hashOfSeq(leaseSeq)); node !== 0; node = index.after(node)) {
+      if (this.leaseSeq.get(index.row(node)) === leaseSeq) return true;
+    }
+    return false;
+  }
+
+  /** A new name, without lease or object, not yet idle. */
+  create(row: number, name: string): void {
+    this.name.set(row, this.strings.put(name));
+    this.holder.set(row, 0);
+    this.ends.set(row, ENDS.indexOf('none'));
+    for (const column of [
+      this.leaseSeq,
+      this.acquiredAtMs,
+      this.expiresAtMs,
+      this.endedSeq,
+      this.endedAtMs,
+    ]) {
+      column.set(row, 0);
+    }
+    for (const column of [this.version, this.valueLeaseSeq, this.valueSeq, this.lastSeq]) column.set(row, 0);
+    this.metadata.set(row, null);
+    this.value.set(row, null);
+    this.tokens.clear(row);
+    this.byName.add(hashOfString(name, this.seed), row);
+  }
+
+  /** Gives the name a live lease; the one before must have been ended. */
+  grant(row: number, leaseSeq: number, holder: string, tokenHash: string, expiresAtMs: number): void {
+    const old = this.holder.get(row);
+    if (old === 0 || !this.strings.equals(old, holder)) {
+      if (old !== 0) this.strings.free(old);
+      this.holder.set(row, this.strings.put(holder));
+    }
+    this.tokens.set(row, tokenHash);
+    this.leaseSeq.set(row, leaseSeq);
+    this.expiresAtMs.set(row, expiresAtMs);
+    this.ends.set(row, LIVE);
+    this.byLease.add(hashOfSeq(leaseSeq), row);
+    this.expiring.add(row, expiresAtMs);
+  }
+
+  /** Ends a live lease. */
+  end(row: number, how: NameEnd): void {
+    this.byLease.remove(hashOfSeq(this.leaseSeq.get(row)), row);
+    this.expiring.remove(row);
+    this.ends.set(row, ENDS.indexOf(how));
+  }
+
+  /** For images: how a lease ended that was never live in this state. */
+  setEnd(row: number, how: NameEnd): void {
+    this.ends.set(row, ENDS.indexOf(how));
+  }
+
+  setHolder(row: number, holder: string): void {
+    this.holder.set(row, holder === '' ? 0 : this.strings.put(holder));
+  }
+
+  isIdle(row: number): boolean {
+    return this.ends.get(row) !== LIVE && !this.value.has(row);
+  }
+
+  becomeIdle(row: number): void {
+    this.idle.append(row);
+  }
+
+  leaveIdle(row: number): void {
+    this.idle.remove(row);
+  }
+
+  /** Frees an idle name. */
+  forget(row: number): void {
+    this.leaveIdle(row);
+    this.byName.remove(hashOfString(this.nameOf(row), this.seed), row);
+    this.strings.free(this.name.get(row));
+    if (this.holder.get(row) !== 0) this.strings.free(this.holder.get(row));
+    this.tokens.clear(row);
+    this.ends.set(row, 0);
+    this.rows.free(row);
+  }
+}

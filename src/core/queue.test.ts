@@ -1,0 +1,65 @@
+/** A queue against a sorted list. */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { Queue } from './queue.ts';
+import { Float64Column, Int32Column } from './tables/columns.ts';
+
+const ROWS = 60;
+
+function createQueue() {
+  const columns = {
+    before: new Int32Column(),
+    after: new Int32Column(),
+    heapPosition: new Int32Column(),
+    createdSeq: new Float64Column(),
+  };
+  for (const column of Object.values(columns)) column.reserve(ROWS);
+  return { queue: new Queue('q', 0, columns), columns };
+}
+
+const changes = fc.array(
+  fc.record({
+    row: fc.integer({ min: 1, max: ROWS }),
+    priority: fc.constantFrom(-128, -1, 0, 0, 0, 127),
+    seq: fc.nat(999),
+  }),
+  { maxLength: 150 },
+);
+
+describe('a queue', () => {
+  it('has as next the highest priority, then the first that came, whatever came and went before', () => {
+    fc.assert(
+      fc.property(changes, (list) => {
+        const { queue, columns } = createQueue();
+        const model = new Map<number, { priority: number; seq: number }>();
+        for (const { row, priority, seq } of list) {
+          const known = model.get(row);
+          if (known !== undefined) {
+            queue.remove(row, known.priority);
+            model.delete(row);
+          } else {
+            // Positions are unique; the same row may come back with its old one or a new one.
+            const createdSeq = seq * ROWS + row;
+            columns.createdSeq.set(row, createdSeq);
+            queue.add(row, priority);
+            model.set(row, { priority, seq: createdSeq });
+          }
+          const [first] = [...model].sort(([, a], [, b]) => b.priority - a.priority || a.seq - b.seq);
+          expect(queue.next()).toBe(first?.[0] ?? 0);
+        }
+        expect([...queue.all()].sort((a, b) => a - b)).toEqual([...model.keys()].sort((a, b) => a - b));
+      }),
+      { seed: 6, numRuns: 300 },
+    );
+  });
+
+  it('is idle when it has neither tasks nor a pause', () => {
+    const { queue } = createQueue();
+    expect(queue.idle).toBe(true);
+    queue.paused = true;
+    expect(queue.idle).toBe(false);
+    queue.paused = false;
+    queue.counts.COMPLETED = 1;
+    expect(queue.idle).toBe(false);
+  });
+});

@@ -1,0 +1,109 @@
+/**
+ * A queue: who is next. Higher priority first, then first come, where a task comes when it is created
+ * and keeps its place when it is handed back. Each priority is a lane: new tasks at the end of a list,
+ * tasks that came back in a heap beside it, because they belong before what stands at the list's end.
+ * All of it is derived from the tasks and safe to lose.
+ */
+import type { TaskState } from './image.ts';
+import type { Float64Column, Int32Column } from './tables/columns.ts';
+import { RowHeap } from './tables/row-heap.ts';
+import { RowList } from './tables/row-list.ts';
+
+interface Lane {
+  readonly priority: number;
+  readonly list: RowList;
+  returned: RowHeap | null;
+}
+
+/** The columns of the task table that lanes share. */
+export interface LaneColumns {
+  readonly before: Int32Column;
+  readonly after: Int32Column;
+  readonly heapPosition: Int32Column;
+  readonly createdSeq: Float64Column;
+}
+
+export class Queue {
+  readonly name: string;
+  readonly index: number;
+  paused = false;
+  readonly counts: Record<TaskState, number> = { WAITING: 0, LEASED: 0, COMPLETED: 0, FAILED: 0, DEAD: 0 };
+  /** Highest priority first. */
+  private readonly lanes: Lane[] = [];
+  private readonly columns: LaneColumns;
+
+  constructor(name: string, index: number, columns: LaneColumns) {
+    this.name = name;
+    this.index = index;
+    this.columns = columns;
+  }
+
+  /** Nothing would be lost by dropping it. */
+  get idle(): boolean {
+    const { WAITING, LEASED, COMPLETED, FAILED, DEAD } = this.counts;
+    return !this.paused && WAITING + LEASED + COMPLETED + FAILED + DEAD === 0;
+  }
+
+  /** The task to lease next, 0 when there is none. */
+  next(): number {
+    const lane = this.lanes[0];
+    if (lane === undefined) return 0;
+    const first = lane.list.first;
+    const returned = lane.returned;
+    if (returned === null || returned.size === 0) return first;
+    if (first === 0 || returned.topKey() < this.columns.createdSeq.get(first)) return returned.topRow();
+    return first;
+  }
+
+  add(row: number, priority: number): void {
+    const lane = this.lane(priority);
+    const createdSeq = this.columns.createdSeq.get(row);
+    const last = lane.list.last;
+    if (last === 0 || this.columns.createdSeq.get(last) < createdSeq) {
+      lane.list.append(row);
+      return;
+    }
+    lane.returned ??= new RowHeap(this.columns.heapPosition);
+    lane.returned.add(row, createdSeq);
+  }
+
+  remove(row: number, priority: number): void {
+    const lane = this.lane(priority);
+    if (this.columns.heapPosition.get(row) === 0) lane.list.remove(row);
+    else lane.returned!.remove(row);
+    // The only lane stays even when it is empty, because a queue at rest is mostly one task deep.
+    if (this.lanes.length > 1 && isEmpty(lane)) this.lanes.splice(this.lanes.indexOf(lane), 1);
+  }
+
+  /** Everybody who stands in a lane, in no particular order. */
+  *all(): Generator<number> {
+    for (const { list, returned } of this.lanes) {
+      for (let row = list.first; row !== 0; row = list.next(row)) yield row;
+      if (returned !== null) yield* returned.all();
+    }
+  }
+
+  private lane(priority: number): Lane {
+    let at = 0;
+    for (; at < this.lanes.length; at++) {
+      const lane = this.lanes[at]!;
+      if (lane.priority === priority) return lane;
+      if (lane.priority < priority) break;
+    }
+    if (this.lanes.length === 1 && isEmpty(this.lanes[0]!)) {
+      this.lanes.pop();
+      at = 0;
+    }
+    const lane: Lane = {
+      priority,
+      list: new RowList(this.columns.before, this.columns.after),
+      returned: null,
+    };
+    this.lanes.splice(at, 0, lane);
+    return lane;
+  }
+}
+
+function isEmpty(lane: Lane): boolean {
+  return lane.list.first === 0 && (lane.returned === null || lane.returned.size === 0);
+}

@@ -1,0 +1,56 @@
+/**
+ * Every "no" the rules can say. HTTP statuses, problem titles and `docs/errors.md` are read from this
+ * table; a code is never renamed. `retry` tells a client whether the same call can succeed later:
+ * 'never' (the call itself is wrong or the chance is gone), 'later' (somebody else is in the way), 'soon'
+ * (the authority is).
+ */
+export interface RefusalKind {
+  readonly status: number;
+  readonly retry: 'never' | 'later' | 'soon';
+  readonly says: string;
+}
+
+export const REFUSALS = {
+  INVALID_ARGUMENT: { status: 400, retry: 'never', says: 'The request is not well formed.' },
+  GUARD_NOT_HELD: { status: 403, retry: 'never', says: 'The caller does not hold the guard.' },
+  TASK_NOT_FOUND: { status: 404, retry: 'never', says: 'There is no such task.' },
+  LEASE_NOT_FOUND: { status: 404, retry: 'never', says: 'Nobody holds this lease.' },
+  OBJECT_NOT_FOUND: { status: 404, retry: 'never', says: 'There is no such object.' },
+  TASK_ID_CONFLICT: { status: 409, retry: 'never', says: 'The id belongs to a task with another payload.' },
+  TASK_TERMINAL: { status: 409, retry: 'never', says: 'The task has ended and never changes again.' },
+  LEASE_UNKNOWN: { status: 409, retry: 'never', says: 'The task never had this lease.' },
+  LEASE_NOT_CURRENT: { status: 409, retry: 'never', says: 'The lease has ended.' },
+  LEASE_HELD: { status: 409, retry: 'later', says: 'Somebody else holds this lease.' },
+  LEASE_NOT_HELD: { status: 409, retry: 'never', says: 'The caller does not hold this lease.' },
+  LEASE_EXPIRED: { status: 409, retry: 'never', says: 'The lease has run out.' },
+  LOG_COMPACTED: { status: 410, retry: 'never', says: 'The log no longer reaches back that far.' },
+  LEASE_OBJECT_MISMATCH: { status: 412, retry: 'never', says: 'The lease is for another object.' },
+  WRITE_STALE_FENCE: { status: 412, retry: 'never', says: 'A newer lease has been granted since.' },
+  WRITE_UNKNOWN_FENCE: { status: 412, retry: 'never', says: 'This lease was never granted for the object.' },
+  LEASE_HOLDER_MISMATCH: { status: 412, retry: 'never', says: 'The lease belongs to another holder.' },
+  VERSION_MISMATCH: { status: 412, retry: 'never', says: 'The object has another version.' },
+  PAYLOAD_TOO_LARGE: { status: 413, retry: 'never', says: 'The request is larger than the limit.' },
+  WRITE_UNFENCED: { status: 428, retry: 'never', says: 'The write carries no lease.' },
+  OVERLOADED: { status: 503, retry: 'soon', says: 'Too much is waiting to be decided.' },
+  UNAVAILABLE: { status: 503, retry: 'soon', says: 'The authority cannot write now.' },
+  DISK_FULL: { status: 507, retry: 'soon', says: 'There is no room on the disk for anything new.' },
+} as const satisfies Record<string, RefusalKind>;
+
+export type RefusalCode = keyof typeof REFUSALS;
+
+/** A "no" with what the caller needs to know about it. It changes nothing. */
+export interface Refusal {
+  readonly refused: RefusalCode;
+  /** One sentence for this very case, where the general one is not enough. */
+  readonly detail?: string;
+  /** The lease in the way. */
+  readonly holder?: string;
+  readonly remainingMs?: number;
+  /** Which of several writes failed. */
+  readonly index?: number;
+  /** For verdicts on tasks. */
+  readonly outcome?: 'REJECTED';
+  /** The fence a rejected write met; the receipt shows it. */
+  readonly fence?: number;
+  readonly firstSeq?: number;
+}

@@ -1,0 +1,29 @@
+/**
+ * After a compaction has copied opaque bytes elsewhere, the state's references follow, some rows at a
+ * time. Nothing but positions changes, and no answer depends on them.
+ */
+import type { State } from './state.ts';
+
+/** Gives the new position of bytes, or the same one when they were left alone. */
+export type Move = (at: number) => number;
+
+/** How many rows there are to look at; rows taken into use later refer to no old file. */
+export function rowsToRelocate({ tasks, names }: State): number {
+  return Math.max(tasks.rows.used, names.rows.used);
+}
+
+export function relocateRows({ tasks, names }: State, from: number, to: number, move: Move): void {
+  for (let row = from; row < to; row++) {
+    if (row <= tasks.rows.used && tasks.inUse(row)) {
+      tasks.payload.relocate(row, move);
+      tasks.result.relocate(row, move);
+      for (let lease = tasks.lease.get(row); lease !== 0; lease = tasks.leases.older.get(lease)) {
+        tasks.leases.lateResult.relocate(lease, move);
+      }
+    }
+    if (row <= names.rows.used && names.inUse(row)) {
+      names.value.relocate(row, move);
+      names.metadata.relocate(row, move);
+    }
+  }
+}

@@ -1,0 +1,179 @@
+/** Forgetting is a fact too. */
+import { describe, expect, it } from 'vitest';
+import { at, by, given, later, restart, START_MS, scenario } from '../../test/support/scenario.ts';
+import {
+  acquireNames,
+  completeTask,
+  createTask,
+  failTask,
+  killTask,
+  leaseTasks,
+  releaseName,
+  TTL_MS,
+  writeObject,
+} from '../../test/support/wishes.ts';
+import { DEFAULT_RETENTION } from './retention.ts';
+
+const KEPT_MS = 1_000;
+const forgetful = () => scenario({ retention: { endedTasksMs: KEPT_MS, idleNamesMs: KEPT_MS } });
+
+describe('a task that has ended', () => {
+  it.each([
+    ['completed', completeTask()],
+    ['failed', failTask({ retry: false })],
+    ['died', killTask()],
+  ] as const)('is forgotten by an entry, its time after it %s, and not a millisecond before', (_, end) => {
+    const story = forgetful().given(createTask({ dedupKey: 'key' }), leaseTasks(), end);
+    story.when(at(START_MS + KEPT_MS - 1)).thenRecordsNothing();
+    story.when(at(START_MS + KEPT_MS)).thenRecordsEntry({ type: 'Forgotten', tasks: ['task'], names: [] });
+    expect(story.state.tasks.find('task')).toBe(0);
+  });
+
+  it('is unknown afterwards, and its id is free', () => {
+    const story = forgetful().given(
+      createTask({ payload: 'old' }),
+      leaseTasks(),
+      completeTask(),
+      later(KEPT_MS),
+    );
+    story.when(completeTask({ leaseSeq: 3 })).thenRefuses('TASK_NOT_FOUND', { outcome: 'REJECTED' });
+    story.when(killTask()).thenRefuses('TASK_NOT_FOUND');
+    story
+      .when(createTask({ payload: 'new' }))
+      .thenAnswers({ duplicate: false, attempt: 0, state: 'WAITING' });
+  });
+
+  it('is kept while it has not ended, however old it is', () => {
+    const story = forgetful().given(
+      createTask({ taskId: 'waiting' }),
+      createTask({ taskId: 'leased' }),
+      later(100 * KEPT_MS),
+    );
+    story.thenTask('waiting', { state: 'WAITING' }).thenTask('leased', { state: 'WAITING' });
+  });
+
+  it('leaves nothing behind', () => {
+    const story = forgetful().given(
+      createTask({ dedupKey: 'key' }),
+      leaseTasks({ requestId: 'r' }),
+      completeTask(),
+      later(KEPT_MS),
+    );
+    const { tasks } = story.state;
+    expect([tasks.rows.live, tasks.leases.rows.live, tasks.strings.size, tasks.queues.size]).toEqual([
+      0, 0, 0, 0,
+    ]);
+  });
+
+  it('is forgotten oldest first when there are too many', () => {
+    const story = scenario({ retention: { endedTasksMax: 2 } });
+    for (const taskId of ['one', 'two', 'three', 'four'])
+      story.given(createTask({ taskId }), killTask({ taskId }));
+    story.given(later(1));
+    expect(['one', 'two', 'three', 'four'].map((taskId) => story.state.tasks.find(taskId) !== 0)).toEqual([
+      false,
+      false,
+      true,
+      true,
+    ]);
+  });
+
+  it('is forgotten by thousands, a thousand an entry', () => {
+    const story = scenario({ watch: 'end', retention: { endedTasksMs: KEPT_MS } });
+    for (let index = 0; index < 1_500; index++)
+      story.given(createTask({ taskId: `t${index}` }), killTask({ taskId: `t${index}` }));
+    story.when(later(KEPT_MS)).thenRecords('Forgotten');
+    expect(story.state.tasks.rows.live).toBe(500);
+    expect(story.machine.nextDueMs()).toBeLessThanOrEqual(START_MS + KEPT_MS);
+    story.when(later(0)).thenRecords('Forgotten');
+    expect(story.state.tasks.rows.live).toBe(0);
+  });
+});
+
+describe('an idle name', () => {
+  it('is forgotten by an entry, its time after its lease ended', () => {
+    const story = forgetful().given(acquireNames(), releaseName());
+    story.when(at(START_MS + KEPT_MS - 1)).thenRecordsNothing();
+    story.when(at(START_MS + KEPT_MS)).thenRecordsEntry({ type: 'Forgotten', tasks: [], names: ['name'] });
+    expect(story.state.names.find('name')).toBe(0);
+  });
+
+  it('loses nothing: any later grant is above every earlier one', () => {
+    const story = forgetful().given(acquireNames(), releaseName(), later(KEPT_MS));
+    story.when(acquireNames({ holder: 'next', token: 'next' }));
+    expect(story.name('name').leaseSeq).toBeGreaterThan(2);
+    story.when(writeObject({ lease: { leaseSeq: 2 } })).thenRefuses('WRITE_STALE_FENCE');
+  });
+
+  it('is kept while it is held or has an object', () => {
+    const story = forgetful().given(
+      acquireNames(),
+      writeObject(),
+      releaseName(),
+      acquireNames({ names: ['held'], ttlMs: TTL_MS }),
+    );
+    story
+      .given(later(10 * KEPT_MS))
+      .thenName('name', { object: { version: 1 } })
+      .thenName('held', { end: 'live' });
+  });
+
+  it('is not idle while somebody takes it again in time', () => {
+    forgetful()
+      .given(
+        acquireNames(),
+        releaseName(),
+        later(KEPT_MS - 1),
+        acquireNames({ token: 'new' }),
+        later(KEPT_MS),
+      )
+      .thenName('name', { end: 'live' });
+  });
+
+  it('is forgotten oldest first when there are too many', () => {
+    const story = scenario({ retention: { idleNamesMax: 1 } });
+    for (const name of ['a', 'b', 'c'])
+      story.given(acquireNames({ names: [name], token: name }), releaseName({ name, token: name }));
+    expect(story.machine.nextDueMs()).toBe(0);
+    story.given(later(0));
+    expect(['a', 'b', 'c'].map((name) => story.state.names.find(name) !== 0)).toEqual([false, false, true]);
+  });
+
+  it('leaves nothing behind, not even in memory of tokens', () => {
+    const story = forgetful();
+    for (const token of ['1', '2', '3']) story.given(acquireNames({ token }));
+    story.given(releaseName({ token: '3' }), later(KEPT_MS));
+    const { names, tasks } = story.state;
+    expect([names.rows.live, names.tokens.pastRows.live, tasks.strings.size, names.byName.size]).toEqual([
+      0, 0, 0, 0,
+    ]);
+  });
+
+  it('may be forgotten while somebody waits for it and another one', () => {
+    forgetful()
+      .given(acquireNames({ names: ['a'] }), releaseName({ name: 'a' }), acquireNames({ names: ['b'] }))
+      .given(by('both', acquireNames({ names: ['a', 'b'], holder: 'both', token: 'both', waitMs: TTL_MS })))
+      .given(later(KEPT_MS))
+      .when(releaseName({ name: 'b' }))
+      .thenServes('both', { leases: [{ name: 'a' }, { name: 'b' }] });
+  });
+});
+
+describe('what has been forgotten', () => {
+  it('stays so over a restart', () => {
+    const story = forgetful().given(
+      createTask(),
+      killTask(),
+      acquireNames(),
+      releaseName(),
+      later(KEPT_MS),
+      restart(),
+    );
+    expect([story.state.tasks.rows.live, story.state.names.rows.live]).toEqual([0, 0]);
+  });
+
+  it('is, by default, tasks that ended a day ago', () => {
+    expect(DEFAULT_RETENTION.endedTasksMs).toBe(86_400_000);
+    given(createTask(), killTask());
+  });
+});

@@ -1,0 +1,72 @@
+/**
+ * Forgetting, as facts. Tasks that ended long enough ago and names that have been idle long enough leave
+ * the state, oldest first; so do those beyond a number, so that memory has a bound. A forgotten name
+ * loses nothing: its next grant is above every earlier one anyway.
+ */
+import type { TaskKey } from './entries.ts';
+import type { Commit } from './expiry.ts';
+import type { State } from './state.ts';
+
+export interface Retention {
+  readonly endedTasksMs: number;
+  readonly endedTasksMax: number;
+  readonly idleNamesMs: number;
+  readonly idleNamesMax: number;
+}
+
+export const DEFAULT_RETENTION: Retention = {
+  endedTasksMs: 24 * 3_600_000,
+  endedTasksMax: 1_000_000,
+  idleNamesMs: 600_000,
+  idleNamesMax: 65_536,
+};
+
+/** One entry names at most this many, and one batch writes at most one entry of each kind. */
+const FORGOTTEN_AN_ENTRY = 1_000;
+
+export function forgetDue(state: State, nowMs: number, retention: Retention, commit: Commit): void {
+  const tasks = tasksToForget(state, nowMs, retention);
+  if (tasks.length > 0) commit({ type: 'Forgotten', tasks, names: [] });
+  const names = namesToForget(state, nowMs, retention);
+  if (names.length > 0) commit({ type: 'Forgotten', tasks: [], names });
+}
+
+export function nextForgettingMs({ tasks, names }: State, retention: Retention): number {
+  const task = tasks.ended.first;
+  const name = names.idle.first;
+  if (tasks.ended.size > retention.endedTasksMax || names.idle.size > retention.idleNamesMax) return 0;
+  return Math.min(
+    task === 0 ? Number.POSITIVE_INFINITY : tasks.endedAtMs.get(task) + retention.endedTasksMs,
+    name === 0 ? Number.POSITIVE_INFINITY : names.endedAtMs.get(name) + retention.idleNamesMs,
+  );
+}
+
+function tasksToForget({ tasks }: State, nowMs: number, retention: Retention): TaskKey[] {
+  const keys: TaskKey[] = [];
+  let surplus = tasks.ended.size - retention.endedTasksMax;
+  for (
+    let row = tasks.ended.first;
+    row !== 0 && keys.length < FORGOTTEN_AN_ENTRY;
+    row = tasks.ended.next(row)
+  ) {
+    if (surplus <= 0 && tasks.endedAtMs.get(row) + retention.endedTasksMs > nowMs) break;
+    keys.push(tasks.key(row));
+    surplus -= 1;
+  }
+  return keys;
+}
+
+function namesToForget({ names }: State, nowMs: number, retention: Retention): string[] {
+  const forgotten: string[] = [];
+  let surplus = names.idle.size - retention.idleNamesMax;
+  for (
+    let row = names.idle.first;
+    row !== 0 && forgotten.length < FORGOTTEN_AN_ENTRY;
+    row = names.idle.next(row)
+  ) {
+    if (surplus <= 0 && names.endedAtMs.get(row) + retention.idleNamesMs > nowMs) break;
+    forgotten.push(names.nameOf(row));
+    surplus -= 1;
+  }
+  return forgotten;
+}

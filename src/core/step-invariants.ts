@@ -1,0 +1,151 @@
+/**
+ * The invariants of two neighbouring states: what an observer has once seen is never taken back. The
+ * observer keeps a summary, because the state itself changes in place.
+ */
+import type { LeaseEnd, NameEnd, TaskState } from './image.ts';
+import type { Fail } from './invariants.ts';
+import type { State } from './state.ts';
+import { isTerminal } from './task-table.ts';
+
+interface LeaseSummary {
+  /** 0 when there never was one. */
+  readonly leaseSeq: number;
+  readonly live: boolean;
+  readonly end: LeaseEnd | NameEnd;
+  readonly expiresAtMs: number;
+}
+
+interface TaskSummary extends LeaseSummary {
+  readonly state: TaskState;
+  readonly createdSeq: number;
+  readonly attempt: number;
+  readonly endedSeq: number;
+}
+
+interface NameSummary extends LeaseSummary {
+  readonly version: number;
+  readonly valueSeq: number;
+  readonly valueLeaseSeq: number;
+}
+
+export interface StateSummary {
+  readonly lastSeq: number;
+  readonly lastAtMs: number;
+  readonly epoch: number;
+  readonly tasks: ReadonlyMap<string, TaskSummary>;
+  readonly names: ReadonlyMap<string, NameSummary>;
+}
+
+export function summaryOf(state: State): StateSummary {
+  const { lastSeq, lastAtMs, epoch } = state;
+  const tasks = new Map<string, TaskSummary>();
+  for (let row = 1; row <= state.tasks.rows.used; row++) {
+    if (state.tasks.inUse(row)) tasks.set(state.tasks.idOf(row), taskSummary(state, row));
+  }
+  const names = new Map<string, NameSummary>();
+  for (let row = 1; row <= state.names.rows.used; row++) {
+    if (state.names.inUse(row)) names.set(state.names.nameOf(row), nameSummary(state, row));
+  }
+  return { lastSeq, lastAtMs, epoch, tasks, names };
+}
+
+function taskSummary({ tasks }: State, row: number): TaskSummary {
+  const lease = tasks.lease.get(row);
+  const end = lease === 0 ? 'none' : tasks.leases.endOf(lease);
+  return {
+    leaseSeq: lease === 0 ? 0 : tasks.leases.seq.get(lease),
+    live: end === 'live',
+    end,
+    expiresAtMs: lease === 0 ? 0 : tasks.leases.expiresAtMs.get(lease),
+    state: tasks.stateOf(row),
+    createdSeq: tasks.createdSeq.get(row),
+    attempt: tasks.attempt.get(row),
+    endedSeq: tasks.endedSeq.get(row),
+  };
+}
+
+function nameSummary({ names }: State, row: number): NameSummary {
+  return {
+    leaseSeq: names.leaseSeq.get(row),
+    live: names.isLive(row),
+    end: names.endOf(row),
+    expiresAtMs: names.expiresAtMs.get(row),
+    version: names.version.get(row),
+    valueSeq: names.valueSeq.get(row),
+    valueLeaseSeq: names.valueLeaseSeq.get(row),
+  };
+}
+
+export function checkFencesGrow(before: StateSummary, after: StateSummary, fail: Fail): void {
+  for (const [name, { leaseSeq }] of after.names) {
+    const known = before.names.get(name)?.leaseSeq;
+    if (leaseSeq !== known && leaseSeq <= before.lastSeq) fail(`${name} went from ${known} to ${leaseSeq}`);
+  }
+  for (const [id, { leaseSeq }] of after.tasks) {
+    const known = before.tasks.get(id)?.leaseSeq ?? 0;
+    if (leaseSeq !== known && leaseSeq <= before.lastSeq) fail(`${id} went from ${known} to ${leaseSeq}`);
+  }
+}
+
+export function checkTerminalStays(before: StateSummary, after: StateSummary, fail: Fail): void {
+  for (const [id, task] of before.tasks) {
+    const now = after.tasks.get(id);
+    if (!isTerminal(task.state) || now === undefined || now.createdSeq !== task.createdSeq) continue;
+    if (now.state !== task.state || now.attempt !== task.attempt || now.endedSeq !== task.endedSeq) {
+      fail(`${id} went from ${task.state} to ${now.state}`);
+    }
+  }
+}
+
+export function checkAttemptsGrow(before: StateSummary, after: StateSummary, fail: Fail): void {
+  for (const [id, task] of before.tasks) {
+    const now = after.tasks.get(id);
+    if (now === undefined || now.createdSeq !== task.createdSeq) continue;
+    if (now.attempt < task.attempt) fail(`${id} went from ${task.attempt} to ${now.attempt}`);
+    const granted = now.leaseSeq !== task.leaseSeq;
+    if (now.attempt > task.attempt !== granted) fail(`${id} went to ${now.attempt} by lease ${now.leaseSeq}`);
+  }
+}
+
+function* sameLeases(before: StateSummary, after: StateSummary) {
+  for (const kind of ['tasks', 'names'] as const) {
+    for (const [id, then] of before[kind]) {
+      const now = after[kind].get(id);
+      if (now !== undefined && then.leaseSeq !== 0 && now.leaseSeq === then.leaseSeq) yield { id, then, now };
+    }
+  }
+}
+
+export function checkNotShortened(before: StateSummary, after: StateSummary, fail: Fail): void {
+  for (const { id, then, now } of sameLeases(before, after)) {
+    if (now.expiresAtMs < then.expiresAtMs) fail(`${id} went from ${then.expiresAtMs} to ${now.expiresAtMs}`);
+    const grew = now.expiresAtMs > then.expiresAtMs;
+    if (grew && then.expiresAtMs <= after.lastAtMs) fail(`${id} was prolonged after its end`);
+  }
+}
+
+export function checkNotResurrected(before: StateSummary, after: StateSummary, fail: Fail): void {
+  for (const { id, then, now } of sameLeases(before, after)) {
+    if (now.live && !then.live) fail(`${id} lives again`);
+    if (!then.live && now.end !== then.end) fail(`${id} had ended as ${then.end} and now as ${now.end}`);
+  }
+}
+
+/** Holds for neighbours only: over many entries a lease may have written and ended. */
+export function checkWrites(before: StateSummary, after: StateSummary, fail: Fail): void {
+  if (after.lastSeq !== before.lastSeq + 1) return;
+  for (const [name, now] of after.names) {
+    const then = before.names.get(name);
+    if (now.version === (then?.version ?? 0)) continue;
+    if (then === undefined || !then.live || then.leaseSeq !== now.leaseSeq) fail(`${name} was not held`);
+    if (then.expiresAtMs <= after.lastAtMs) fail(`${name} had run out at ${then.expiresAtMs}`);
+    const byItself = now.valueSeq === then.valueSeq || now.valueLeaseSeq === now.leaseSeq;
+    if (!byItself) fail(`${name} was written by ${now.valueLeaseSeq}`);
+  }
+}
+
+export function checkForward(before: StateSummary, after: StateSummary, fail: Fail): void {
+  if (after.lastSeq < before.lastSeq) fail(`position ${after.lastSeq} follows ${before.lastSeq}`);
+  if (after.lastAtMs < before.lastAtMs) fail(`time ${after.lastAtMs} follows ${before.lastAtMs}`);
+  if (after.epoch < before.epoch) fail(`epoch ${after.epoch} follows ${before.epoch}`);
+}

@@ -1,0 +1,74 @@
+/**
+ * Columns of numbers that grow a chunk at a time. Nothing is ever copied, so a table of ten million rows
+ * grows without a pause where a Map or an array would stall; and nothing here is seen by the collector.
+ * A row must have been allocated (`reserve`) before it is read or written.
+ */
+export const CHUNK_SHIFT = 13;
+
+type Chunk = Float64Array | Int32Array | Uint32Array | Uint8Array;
+
+abstract class Column<C extends Chunk> {
+  protected readonly chunks: C[] = [];
+  protected readonly shift: number;
+  protected readonly mask: number;
+
+  constructor(shift: number = CHUNK_SHIFT) {
+    this.shift = shift;
+    this.mask = (1 << shift) - 1;
+  }
+
+  protected abstract chunk(size: number): C;
+
+  /** Makes rows 0 … row usable; new ones hold zero. */
+  reserve(row: number): void {
+    while (row >>> this.shift >= this.chunks.length) this.chunks.push(this.chunk(this.mask + 1));
+  }
+}
+
+export class Float64Column extends Column<Float64Array> {
+  protected chunk(size: number): Float64Array {
+    return new Float64Array(size);
+  }
+  get(row: number): number {
+    return this.chunks[row >>> this.shift]![row & this.mask]!;
+  }
+  set(row: number, value: number): void {
+    this.chunks[row >>> this.shift]![row & this.mask] = value;
+  }
+}
+
+export class Int32Column extends Column<Int32Array> {
+  protected chunk(size: number): Int32Array {
+    return new Int32Array(size);
+  }
+  get(row: number): number {
+    return this.chunks[row >>> this.shift]![row & this.mask]!;
+  }
+  set(row: number, value: number): void {
+    this.chunks[row >>> this.shift]![row & this.mask] = value;
+  }
+}
+
+export class Uint32Column extends Column<Uint32Array> {
+  protected chunk(size: number): Uint32Array {
+    return new Uint32Array(size);
+  }
+  get(row: number): number {
+    return this.chunks[row >>> this.shift]![row & this.mask]!;
+  }
+  set(row: number, value: number): void {
+    this.chunks[row >>> this.shift]![row & this.mask] = value;
+  }
+}
+
+export class Uint8Column extends Column<Uint8Array> {
+  protected chunk(size: number): Uint8Array {
+    return new Uint8Array(size);
+  }
+  get(row: number): number {
+    return this.chunks[row >>> this.shift]![row & this.mask]!;
+  }
+  set(row: number, value: number): void {
+    this.chunks[row >>> this.shift]![row & this.mask] = value;
+  }
+}

@@ -1,0 +1,43 @@
+/** Where opaque bytes are, one reference a row; a row may have none. */
+import type { Opaque } from '../opaque.ts';
+import { Float64Column, Uint32Column } from './columns.ts';
+
+export class OpaqueColumn {
+  /** One more than the position, so that 0 is "none". */
+  private readonly ats = new Float64Column();
+  private readonly lengths = new Uint32Column();
+  private readonly crcs = new Uint32Column();
+
+  reserve(row: number): void {
+    this.ats.reserve(row);
+    this.lengths.reserve(row);
+    this.crcs.reserve(row);
+  }
+
+  has(row: number): boolean {
+    return this.ats.get(row) !== 0;
+  }
+
+  /** Without the bytes; a row that has none gives null. */
+  get(row: number): Opaque | null {
+    const at = this.ats.get(row);
+    if (at === 0) return null;
+    return { bytes: null, at: at - 1, length: this.lengths.get(row), crc: this.crcs.get(row) };
+  }
+
+  set(row: number, value: Opaque | null): void {
+    if (value === null) {
+      this.ats.set(row, 0);
+      return;
+    }
+    this.ats.set(row, value.at + 1);
+    this.lengths.set(row, value.length);
+    this.crcs.set(row, value.crc);
+  }
+
+  /** Moves the reference after the log has moved the bytes; `move` gives the same position back for those it left alone. */
+  relocate(row: number, move: (at: number) => number): void {
+    const at = this.ats.get(row);
+    if (at !== 0) this.ats.set(row, move(at - 1) + 1);
+  }
+}

@@ -1,0 +1,104 @@
+/**
+ * Rows in the order of a number, and of their own where that is equal: so the order follows from what is in
+ * the heap and not from how it got there, and a state read back from an image goes on alike. A four-way
+ * heap that knows where each row stands, so that any row can be taken out again. Several heaps may share one column of positions as long as a row is in at most
+ * one of them at a time; 0 in that column means "in none".
+ */
+import { Float64Column, Int32Column } from './columns.ts';
+
+/** Small chunks, because there may be many small heaps. */
+const HEAP_SHIFT = 8;
+
+export class RowHeap {
+  size = 0;
+  private readonly keys = new Float64Column(HEAP_SHIFT);
+  private readonly rows = new Int32Column(HEAP_SHIFT);
+  private readonly positions: Int32Column;
+
+  constructor(positions: Int32Column) {
+    this.positions = positions;
+  }
+
+  topRow(): number {
+    return this.rows.get(0);
+  }
+
+  topKey(): number {
+    return this.size === 0 ? Number.POSITIVE_INFINITY : this.keys.get(0);
+  }
+
+  /** Of a row that is in this heap. */
+  keyOf(row: number): number {
+    return this.keys.get(this.positions.get(row) - 1);
+  }
+
+  add(row: number, key: number): void {
+    const at = this.size;
+    this.keys.reserve(at);
+    this.rows.reserve(at);
+    this.size += 1;
+    this.rise(at, row, key);
+  }
+
+  remove(row: number): void {
+    const at = this.positions.get(row) - 1;
+    this.positions.set(row, 0);
+    this.size -= 1;
+    const last = this.size;
+    if (at === last) return;
+    const movedRow = this.rows.get(last);
+    const movedKey = this.keys.get(last);
+    if (at > 0 && !this.isBefore((at - 1) >> 2, movedRow, movedKey)) this.rise(at, movedRow, movedKey);
+    else this.sink(at, movedRow, movedKey);
+  }
+
+  /** Gives the top row a later key. */
+  postponeTop(key: number): void {
+    this.sink(0, this.rows.get(0), key);
+  }
+
+  /** In no particular order. */
+  *all(): Generator<number> {
+    for (let at = 0; at < this.size; at++) yield this.rows.get(at);
+  }
+
+  private rise(from: number, row: number, key: number): void {
+    let at = from;
+    while (at > 0) {
+      const parent = (at - 1) >> 2;
+      if (this.isBefore(parent, row, key)) break;
+      this.place(at, this.rows.get(parent), this.keys.get(parent));
+      at = parent;
+    }
+    this.place(at, row, key);
+  }
+
+  private sink(from: number, row: number, key: number): void {
+    let at = from;
+    for (;;) {
+      const first = 4 * at + 1;
+      if (first >= this.size) break;
+      const end = Math.min(first + 4, this.size);
+      let least = first;
+      for (let child = first + 1; child < end; child++) {
+        if (this.isBefore(child, this.rows.get(least), this.keys.get(least))) least = child;
+      }
+      if (!this.isBefore(least, row, key)) break;
+      this.place(at, this.rows.get(least), this.keys.get(least));
+      at = least;
+    }
+    this.place(at, row, key);
+  }
+
+  /** Whether what stands at `at` goes before this row with this key. */
+  private isBefore(at: number, row: number, key: number): boolean {
+    const other = this.keys.get(at);
+    return other < key || (other === key && this.rows.get(at) < row);
+  }
+
+  private place(at: number, row: number, key: number): void {
+    this.keys.set(at, key);
+    this.rows.set(at, row);
+    this.positions.set(row, at + 1);
+  }
+}

@@ -1,0 +1,70 @@
+/**
+ * Which rows of a table are in use. Freed rows are used again, last freed first, so that the same
+ * history always gives the same row numbers: cursors and checkpoints rely on it.
+ *
+ * Row 0 is never given out, so that 0 can mean "none" in every column that refers to a row.
+ */
+import { CHUNK_SHIFT, Int32Column } from './columns.ts';
+
+interface Reservable {
+  reserve(row: number): void;
+}
+
+export class Rows {
+  /** Rows 1 … used have been given out at least once. */
+  used = 0;
+  live = 0;
+  /** Rows below this can be written; columns grow a whole chunk at a time. */
+  private reserved = 1 << CHUNK_SHIFT;
+  private firstFree = 0;
+  private readonly nextFree = new Int32Column();
+  private readonly columns: readonly Reservable[];
+
+  constructor(columns: readonly Reservable[]) {
+    this.columns = columns;
+    this.nextFree.reserve(0);
+    for (const column of columns) column.reserve(0);
+  }
+
+  take(): number {
+    this.live += 1;
+    const row = this.firstFree;
+    if (row !== 0) {
+      this.firstFree = this.nextFree.get(row);
+      return row;
+    }
+    this.used += 1;
+    if (this.used >= this.reserved) this.extend(this.used);
+    return this.used;
+  }
+
+  free(row: number): void {
+    this.live -= 1;
+    this.nextFree.set(row, this.firstFree);
+    this.firstFree = row;
+  }
+
+  /** Free rows in the order in which `take` will give them out. */
+  *freeRows(): Generator<number> {
+    for (let row = this.firstFree; row !== 0; row = this.nextFree.get(row)) yield row;
+  }
+
+  /** Makes rows 1 … used exist. While an image is read back rows are named, not taken. */
+  extend(used: number): void {
+    if (used > this.used) this.used = used;
+    this.nextFree.reserve(this.used);
+    for (const column of this.columns) column.reserve(this.used);
+    this.reserved = ((this.used >>> CHUNK_SHIFT) + 1) << CHUNK_SHIFT;
+  }
+
+  /** While an image is read back: one row is in use. */
+  restoreLive(): void {
+    this.live += 1;
+  }
+
+  /** While an image is read back: free rows come in the order in which they were freed. */
+  restoreFree(row: number): void {
+    this.live += 1;
+    this.free(row);
+  }
+}

@@ -1,0 +1,149 @@
+/**
+ * Strings kept as UTF-8 in slots of fixed sizes, out of the collector's sight: a million client-chosen
+ * ids would otherwise be a million heap objects to walk at every collection.
+ *
+ * A handle names size class and slot; 0 is no string. Whoever puts a string frees it.
+ */
+import { Int32Column } from './columns.ts';
+
+const SMALLEST = 4; // 16 bytes
+const CLASSES = 10; // … 8 KiB
+const CLASS_SHIFT = 27;
+const SLOT_MASK = (1 << CLASS_SHIFT) - 1;
+/** Slots of one class are allocated 64 KiB at a time. */
+const CHUNK_BYTES_SHIFT = 16;
+const LENGTH_BYTES = 2;
+
+const utf8 = new TextEncoder();
+/** A string that begins with a byte order mark keeps it, or it would no longer be found. */
+const fromUtf8 = new TextDecoder('utf-8', { ignoreBOM: true });
+
+class SlotClass {
+  readonly shift: number;
+  private readonly chunks: Uint8Array[] = [];
+  private readonly nextFree = new Int32Column(8);
+  private firstFree = 0;
+  private used = 0;
+
+  constructor(shift: number) {
+    this.shift = shift;
+    this.nextFree.reserve(0);
+    this.chunks.push(new Uint8Array(1 << CHUNK_BYTES_SHIFT));
+  }
+
+  take(): number {
+    const slot = this.firstFree;
+    if (slot !== 0) {
+      this.firstFree = this.nextFree.get(slot);
+      return slot;
+    }
+    this.used += 1;
+    this.nextFree.reserve(this.used);
+    if (this.used >>> (CHUNK_BYTES_SHIFT - this.shift) >= this.chunks.length) {
+      this.chunks.push(new Uint8Array(1 << CHUNK_BYTES_SHIFT));
+    }
+    return this.used;
+  }
+
+  free(slot: number): void {
+    this.nextFree.set(slot, this.firstFree);
+    this.firstFree = slot;
+  }
+
+  chunkOf(slot: number): Uint8Array {
+    return this.chunks[slot >>> (CHUNK_BYTES_SHIFT - this.shift)]!;
+  }
+
+  offsetOf(slot: number): number {
+    return (slot & ((1 << (CHUNK_BYTES_SHIFT - this.shift)) - 1)) << this.shift;
+  }
+}
+
+export class StringSlab {
+  /** How many strings are kept. */
+  size = 0;
+  private readonly classes: SlotClass[] = [];
+
+  constructor() {
+    for (let index = 0; index < CLASSES; index++) this.classes.push(new SlotClass(SMALLEST + index));
+  }
+
+  put(text: string): number {
+    const length = text.length;
+    let index = classFor(length);
+    let slots = this.classes[index]!;
+    let slot = slots.take();
+    let bytes = slots.chunkOf(slot);
+    const offset = slots.offsetOf(slot);
+    let code = 0;
+    for (let i = 0; i < length && code < 0x80; i++) {
+      code = text.charCodeAt(i);
+      bytes[offset + LENGTH_BYTES + i] = code;
+    }
+    if (code < 0x80) {
+      setLength(bytes, offset, length);
+      this.size += 1;
+      return (index << CLASS_SHIFT) | slot;
+    }
+    slots.free(slot);
+    const encoded = utf8.encode(text);
+    index = classFor(encoded.length);
+    slots = this.classes[index]!;
+    slot = slots.take();
+    bytes = slots.chunkOf(slot);
+    bytes.set(encoded, slots.offsetOf(slot) + LENGTH_BYTES);
+    setLength(bytes, slots.offsetOf(slot), encoded.length);
+    this.size += 1;
+    return (index << CLASS_SHIFT) | slot;
+  }
+
+  get(handle: number): string {
+    const slots = this.classes[handle >>> CLASS_SHIFT]!;
+    const bytes = slots.chunkOf(handle & SLOT_MASK);
+    const offset = slots.offsetOf(handle & SLOT_MASK);
+    const start = offset + LENGTH_BYTES;
+    const length = lengthAt(bytes, offset);
+    let text = '';
+    for (let i = start; i < start + length; i++) {
+      const byte = bytes[i]!;
+      if (byte >= 0x80) return fromUtf8.decode(bytes.subarray(start, start + length));
+      text += String.fromCharCode(byte);
+    }
+    return text;
+  }
+
+  equals(handle: number, text: string): boolean {
+    const slots = this.classes[handle >>> CLASS_SHIFT]!;
+    const bytes = slots.chunkOf(handle & SLOT_MASK);
+    const offset = slots.offsetOf(handle & SLOT_MASK);
+    const length = lengthAt(bytes, offset);
+    if (length < text.length) return false;
+    for (let i = 0; i < text.length; i++) {
+      const code = text.charCodeAt(i);
+      if (code >= 0x80) return this.get(handle) === text;
+      if (bytes[offset + LENGTH_BYTES + i] !== code) return false;
+    }
+    return length === text.length;
+  }
+
+  free(handle: number): void {
+    this.size -= 1;
+    this.classes[handle >>> CLASS_SHIFT]!.free(handle & SLOT_MASK);
+  }
+}
+
+function classFor(length: number): number {
+  const bits = 32 - Math.clz32(length + LENGTH_BYTES - 1);
+  const index = bits <= SMALLEST ? 0 : bits - SMALLEST;
+  if (index >= CLASSES) throw new Error(`StringSlab: a string of ${length} bytes is too long`);
+  return index;
+}
+
+function setLength(bytes: Uint8Array, offset: number, length: number): void {
+  bytes[offset] = length & 0xff;
+  bytes[offset + 1] = length >>> 8;
+}
+
+function lengthAt(bytes: Uint8Array, offset: number): number {
+  return bytes[offset]! | (bytes[offset + 1]! << 8);
+}

@@ -1,0 +1,324 @@
+/**
+ * The tasks, as columns of numbers and the derived structures that find them: by id, by dedup key, by
+ * queue and place in line, by the moment something falls due. `apply` is the only writer; the rules
+ * read through it. What the columns mean is said once, in `TaskImage`.
+ *
+ * Every task is in exactly one place, which follows from its state:
+ *   WAITING, due        its queue's lane            COMPLETED, FAILED, DEAD   `ended`, in order of their end
+ *   WAITING, not due    `delayed`, by due time      LEASED                    `expiring`, by lease end
+ */
+import type { TaskKey } from './entries.ts';
+import { seqOfTaskId, taskIdOfSeq } from './ids.ts';
+import type { TaskState } from './image.ts';
+import { LeaseTable } from './lease-table.ts';
+import { Queue } from './queue.ts';
+import { Float64Column, Int32Column, Uint8Column, Uint32Column } from './tables/columns.ts';
+import { HashIndex, hashOfSeq, hashOfString } from './tables/hash-index.ts';
+import { OpaqueColumn } from './tables/opaque-column.ts';
+import { RowHeap } from './tables/row-heap.ts';
+import { RowList } from './tables/row-list.ts';
+import { Rows } from './tables/rows.ts';
+import type { StringSlab } from './tables/string-slab.ts';
+
+/** 0 is a free row. */
+const STATES: readonly (TaskState | 'FREE')[] = ['FREE', 'WAITING', 'LEASED', 'COMPLETED', 'FAILED', 'DEAD'];
+const STATE_CODES = { WAITING: 1, LEASED: 2, COMPLETED: 3, FAILED: 4, DEAD: 5 } as const;
+
+export function isTerminal(state: TaskState): boolean {
+  return state === 'COMPLETED' || state === 'FAILED' || state === 'DEAD';
+}
+
+export class TaskTable {
+  readonly createdSeq = new Float64Column();
+  readonly createdAtMs = new Float64Column();
+  readonly attempt = new Uint32Column();
+  readonly countedAttempts = new Uint32Column();
+  readonly failures = new Uint32Column();
+  readonly maxFailures = new Uint32Column();
+  readonly backoffMs = new Uint32Column();
+  readonly maxBackoffMs = new Uint32Column();
+  readonly maxAttempts = new Uint32Column();
+  readonly payload = new OpaqueColumn();
+  readonly result = new OpaqueColumn();
+  readonly dueAtMs = new Float64Column();
+  readonly endedSeq = new Float64Column();
+  readonly endedAtMs = new Float64Column();
+  readonly lastSeq = new Float64Column();
+  /** The newest lease, the current one when LEASED; a row of `leases`. */
+  readonly lease = new Int32Column();
+  private readonly states = new Uint8Column();
+  private readonly priorities = new Uint8Column();
+  private readonly queueIndex = new Uint32Column();
+  private readonly id = new Int32Column();
+  private readonly dedup = new Int32Column();
+  private readonly digest = new Int32Column();
+  private readonly reason = new Int32Column();
+  /** 1 while the task stands in `delayed`. */
+  private readonly asleep = new Uint8Column();
+  readonly before = new Int32Column();
+  readonly after = new Int32Column();
+  readonly heapPosition = new Int32Column();
+
+  readonly leases: LeaseTable;
+  readonly expiring = new RowHeap(this.heapPosition);
+  readonly delayed = new RowHeap(this.heapPosition);
+  readonly ended = new RowList(this.before, this.after);
+  readonly rows: Rows;
+  readonly queues = new Map<string, Queue>();
+  private readonly queueAt: (Queue | undefined)[] = [];
+  private readonly freeQueues: number[] = [];
+  readonly byId = new HashIndex();
+  readonly byDedup = new HashIndex();
+  readonly strings: StringSlab;
+  private readonly seed: number;
+
+  constructor(strings: StringSlab, seed: number) {
+    this.strings = strings;
+    this.seed = seed;
+    this.leases = new LeaseTable(strings, seed);
+    this.rows = new Rows([
+      this.createdSeq,
+      this.createdAtMs,
+      this.attempt,
+      this.countedAttempts,
+      this.failures,
+      this.maxFailures,
+      this.backoffMs,
+      this.maxBackoffMs,
+      this.maxAttempts,
+      this.payload,
+      this.result,
+      this.dueAtMs,
+      this.endedSeq,
+      this.endedAtMs,
+      this.lastSeq,
+      this.lease,
+      this.states,
+      this.priorities,
+      this.queueIndex,
+      this.id,
+      this.dedup,
+      this.digest,
+      this.reason,
+      this.asleep,
+      this.before,
+      this.after,
+      this.heapPosition,
+    ]);
+  }
+
+  // --- finding -----------------------------------------------------------------------------------
+
+  /** The row of a task by the id people use; 0 when there is none. */
+  find(taskId: string): number {
+    const seq = seqOfTaskId(taskId);
+    return (seq === 0 ? 0 : this.findBySeq(seq)) || this.findByChosenId(taskId);
+  }
+
+  /** The row of a task by the key entries use. */
+  at(key: TaskKey): number {
+    return typeof key === 'number' ? this.findBySeq(key) : this.findByChosenId(key);
+  }
+
+  key(row: number): TaskKey {
+    const id = this.id.get(row);
+    return id === 0 ? this.createdSeq.get(row) : this.strings.get(id);
+  }
+
+  idOf(row: number): string {
+    const id = this.id.get(row);
+    return id === 0 ? taskIdOfSeq(this.createdSeq.get(row)) : this.strings.get(id);
+  }
+
+  /** The task that has this dedup key; there is none once it is terminal. */
+  findByDedup(queue: string, dedupKey: string): number {
+    const index = this.byDedup;
+    for (let node = index.first(this.dedupHash(queue, dedupKey)); node !== 0; node = index.after(node)) {
+      const row = index.row(node);
+      if (this.strings.equals(this.dedup.get(row), dedupKey) && this.queueOf(row).name === queue) return row;
+    }
+    return 0;
+  }
+
+  stateOf(row: number): TaskState {
+    return STATES[this.states.get(row)] as TaskState;
+  }
+
+  inUse(row: number): boolean {
+    return this.states.get(row) !== 0;
+  }
+
+  priorityOf(row: number): number {
+    return this.priorities.get(row) - 128;
+  }
+
+  queueOf(row: number): Queue {
+    return this.queueAt[this.queueIndex.get(row)]!;
+  }
+
+  dedupKeyOf(row: number): string | null {
+    return this.stringAt(this.dedup, row);
+  }
+
+  digestOf(row: number): string | null {
+    return this.stringAt(this.digest, row);
+  }
+
+  reasonOf(row: number): string | null {
+    return this.stringAt(this.reason, row);
+  }
+
+  // --- changing ----------------------------------------------------------------------------------
+
+  /** A new row with its immutable fields; it has no state yet, `enter` gives it one. */
+  create(
+    row: number,
+    key: TaskKey,
+    createdSeq: number,
+    queue: string,
+    priority: number,
+    dedupKey: string | null,
+    digest: string | null,
+  ): void {
+    this.createdSeq.set(row, createdSeq);
+    this.priorities.set(row, priority + 128);
+    this.queueIndex.set(row, this.openQueue(queue).index);
+    this.id.set(row, typeof key === 'number' ? 0 : this.strings.put(key));
+    this.dedup.set(row, dedupKey === null ? 0 : this.strings.put(dedupKey));
+    this.digest.set(row, digest === null ? 0 : this.strings.put(digest));
+    this.reason.set(row, 0);
+    this.result.set(row, null);
+    this.lease.set(row, 0);
+    this.states.set(row, 0);
+    this.byId.add(this.keyHash(key), row);
+    if (dedupKey !== null) this.byDedup.add(this.dedupHash(queue, dedupKey), row);
+  }
+
+  /** Puts a task, which is in no place, into the one that belongs to `state`; its times must be set already. */
+  enter(row: number, state: TaskState, nowMs: number): void {
+    const queue = this.queueOf(row);
+    this.states.set(row, STATE_CODES[state]);
+    queue.counts[state] += 1;
+    if (state === 'WAITING') {
+      const dueAtMs = this.dueAtMs.get(row);
+      if (dueAtMs > nowMs) {
+        this.asleep.set(row, 1);
+        this.delayed.add(row, dueAtMs);
+      } else {
+        queue.add(row, this.priorityOf(row));
+      }
+    } else if (state === 'LEASED') {
+      this.expiring.add(row, this.leases.expiresAtMs.get(this.lease.get(row)));
+    } else {
+      this.ended.append(row);
+      const dedup = this.dedup.get(row);
+      if (dedup !== 0) this.byDedup.remove(this.dedupHash(queue.name, this.strings.get(dedup)), row);
+    }
+  }
+
+  /** Takes a task out of the place its state gave it. */
+  leave(row: number): void {
+    const state = this.stateOf(row);
+    const queue = this.queueOf(row);
+    queue.counts[state] -= 1;
+    if (state === 'WAITING') {
+      if (this.asleep.get(row) === 0) queue.remove(row, this.priorityOf(row));
+      else this.wake(row);
+    } else if (state === 'LEASED') {
+      this.expiring.remove(row);
+    } else {
+      this.ended.remove(row);
+    }
+  }
+
+  /**
+   * Brings up to `max` delayed tasks that are due by `nowMs` into their lanes and tells which queues got
+   * some. Derived order only, and no entry: whether a task is due follows from its time.
+   */
+  wakeDelayed(nowMs: number, max: number): Set<string> {
+    const queues = new Set<string>();
+    for (let woken = 0; woken < max && this.delayed.topKey() <= nowMs; woken++) {
+      const row = this.delayed.topRow();
+      const queue = this.queueOf(row);
+      this.wake(row);
+      queue.add(row, this.priorityOf(row));
+      queues.add(queue.name);
+    }
+    return queues;
+  }
+
+  setReason(row: number, reason: string): void {
+    const old = this.reason.get(row);
+    if (old !== 0) this.strings.free(old);
+    this.reason.set(row, this.strings.put(reason));
+  }
+
+  /** Frees a row that has left its place. */
+  forget(row: number): void {
+    const queue = this.queueOf(row);
+    this.byId.remove(this.keyHash(this.key(row)), row);
+    this.leases.forgetFrom(this.lease.get(row));
+    for (const column of [this.id, this.dedup, this.digest, this.reason]) {
+      const handle = column.get(row);
+      if (handle !== 0) this.strings.free(handle);
+    }
+    this.states.set(row, 0);
+    this.rows.free(row);
+    this.dropIfIdle(queue);
+  }
+
+  openQueue(name: string): Queue {
+    let queue = this.queues.get(name);
+    if (queue === undefined) {
+      const index = this.freeQueues.pop() ?? this.queueAt.length;
+      queue = new Queue(name, index, this);
+      this.queueAt[index] = queue;
+      this.queues.set(name, queue);
+    }
+    return queue;
+  }
+
+  dropIfIdle(queue: Queue): void {
+    if (!queue.idle) return;
+    this.queues.delete(queue.name);
+    this.queueAt[queue.index] = undefined;
+    this.freeQueues.push(queue.index);
+  }
+
+  private wake(row: number): void {
+    this.asleep.set(row, 0);
+    this.delayed.remove(row);
+  }
+
+  private findBySeq(seq: number): number {
+    const index = this.byId;
+    for (let node = index.first(hashOfSeq(seq)); node !== 0; node = index.after(node)) {
+      const row = index.row(node);
+      if (this.id.get(row) === 0 && this.createdSeq.get(row) === seq) return row;
+    }
+    return 0;
+  }
+
+  private findByChosenId(id: string): number {
+    const index = this.byId;
+    for (let node = index.first(hashOfString(id, this.seed)); node !== 0; node = index.after(node)) {
+      const row = index.row(node);
+      const handle = this.id.get(row);
+      if (handle !== 0 && this.strings.equals(handle, id)) return row;
+    }
+    return 0;
+  }
+
+  private stringAt(column: Int32Column, row: number): string | null {
+    const handle = column.get(row);
+    return handle === 0 ? null : this.strings.get(handle);
+  }
+
+  private keyHash(key: TaskKey): number {
+    return typeof key === 'number' ? hashOfSeq(key) : hashOfString(key, this.seed);
+  }
+
+  private dedupHash(queue: string, dedupKey: string): number {
+    return hashOfString(dedupKey, hashOfString(queue, this.seed));
+  }
+}

@@ -1,0 +1,269 @@
+/**
+ * What happens to a task when its worker, or somebody pretending to be, speaks: a table, state × command.
+ * A cell that is missing does not compile. Before a cell is asked, the lease's own end has been written
+ * if it was due, so a live lease in the state has not run out.
+ *
+ *              extend       complete     fail         release      kill
+ *   WAITING    tooLate      late         late         late         die
+ *   LEASED     extend       complete     fail         release      die
+ *   COMPLETED  tooLate      late         late         late         terminal
+ *   FAILED     tooLate      late         late         late         terminal
+ *   DEAD       tooLate      late         late         late         terminal
+ *
+ * In row LEASED a lease that is not the current one is judged as in the other rows.
+ */
+import type {
+  CompleteTask,
+  ExtendLease,
+  Extension,
+  FailTask,
+  Killed,
+  KillTask,
+  ReleaseTask,
+  Verdict,
+} from './commands.ts';
+import { append, type Decision, isRefusal, refuse, unchanged } from './decision.ts';
+import type { Entry, FencedWrite, TaskKey, Verb } from './entries.ts';
+import { checkWrite } from './fences.ts';
+import type { TaskState } from './image.ts';
+import type { State } from './state.ts';
+
+export type TaskCommand = ExtendLease | CompleteTask | FailTask | ReleaseTask | KillTask;
+type VerdictCommand = CompleteTask | FailTask | ReleaseTask;
+
+interface Cells {
+  readonly ExtendLease: (at: Presented, command: ExtendLease) => Decision<Extension>;
+  readonly CompleteTask: (at: Presented, command: CompleteTask) => Decision<Verdict>;
+  readonly FailTask: (at: Presented, command: FailTask) => Decision<Verdict>;
+  readonly ReleaseTask: (at: Presented, command: ReleaseTask) => Decision<Verdict>;
+  readonly KillTask: (at: Presented, command: KillTask) => Decision<Killed>;
+}
+
+/** A task and the lease that was presented for it (0 for a kill, which presents none). */
+interface Presented {
+  readonly state: State;
+  readonly row: number;
+  readonly lease: number;
+  readonly nowMs: number;
+}
+
+const ENDED: Cells = {
+  ExtendLease: tooLate,
+  CompleteTask: late,
+  FailTask: late,
+  ReleaseTask: late,
+  KillTask: () => refuse('TASK_TERMINAL'),
+};
+
+export const TASK_RULES: Record<TaskState, Cells> = {
+  WAITING: { ...ENDED, KillTask: die },
+  LEASED: {
+    ExtendLease: (at, command) => (isCurrent(at) ? extend(at, command) : tooLate(at)),
+    CompleteTask: (at, command) => (isCurrent(at) ? complete(at, command) : late(at, command)),
+    FailTask: (at, command) => (isCurrent(at) ? fail(at, command) : late(at, command)),
+    ReleaseTask: (at, command) => (isCurrent(at) ? release(at, command) : late(at, command)),
+    KillTask: die,
+  },
+  COMPLETED: ENDED,
+  FAILED: ENDED,
+  DEAD: ENDED,
+};
+
+const VERBS: Record<VerdictCommand['type'], Verb> = {
+  CompleteTask: 'complete',
+  FailTask: 'fail',
+  ReleaseTask: 'release',
+};
+
+const NO_WRITES: readonly FencedWrite[] = [];
+
+export function judge(
+  state: State,
+  command: TaskCommand,
+  nowMs: number,
+): Decision<Extension | Verdict | Killed> {
+  const row = state.tasks.find(command.taskId);
+  if (row === 0) return rejected(command, 'TASK_NOT_FOUND');
+  const rules = TASK_RULES[state.tasks.stateOf(row)];
+  if (command.type === 'KillTask') return rules.KillTask({ state, row, lease: 0, nowMs }, command);
+  const lease = findLease(state, row, command.leaseSeq);
+  if (lease === 0) return rejected(command, 'LEASE_UNKNOWN');
+  const at: Presented = { state, row, lease, nowMs };
+  switch (command.type) {
+    case 'ExtendLease':
+      return rules.ExtendLease(at, command);
+    case 'CompleteTask':
+      return rules.CompleteTask(at, command);
+    case 'FailTask':
+      return rules.FailTask(at, command);
+    case 'ReleaseTask':
+      return rules.ReleaseTask(at, command);
+  }
+}
+
+/** A row of the lease table: the task's current lease or one of those it remembers. */
+export function findLease({ tasks }: State, row: number, leaseSeq: number): number {
+  let lease = tasks.lease.get(row);
+  while (lease !== 0 && tasks.leases.seq.get(lease) !== leaseSeq) lease = tasks.leases.older.get(lease);
+  return lease;
+}
+
+function rejected(command: TaskCommand, code: 'TASK_NOT_FOUND' | 'LEASE_UNKNOWN'): Decision<never> {
+  const isVerdict = command.type !== 'ExtendLease' && command.type !== 'KillTask';
+  return refuse(code, isVerdict ? { outcome: 'REJECTED' } : {});
+}
+
+function isCurrent({ state, row, lease }: Presented): boolean {
+  return state.tasks.lease.get(row) === lease;
+}
+
+/** The task that a lease belongs to, as entries name both. */
+function subject({ state, row, lease }: Presented): { task: TaskKey; leaseSeq: number } {
+  return { task: state.tasks.key(row), leaseSeq: lease === 0 ? 0 : state.tasks.leases.seq.get(lease) };
+}
+
+/** A lease that is over cannot be extended: from that very millisecond, whether or not anybody noticed. */
+function tooLate({ state, lease }: Presented): Decision<never> {
+  return refuse(state.tasks.leases.endOf(lease) === 'expired' ? 'LEASE_EXPIRED' : 'LEASE_NOT_CURRENT');
+}
+
+function extend(at: Presented, command: ExtendLease): Decision<Extension> {
+  const { state, row, lease, nowMs } = at;
+  const { tasks } = state;
+  const oldMs = tasks.leases.expiresAtMs.get(lease);
+  const expiresAtMs = Math.max(oldMs, nowMs + command.ttlMs);
+  const grows = expiresAtMs > oldMs;
+  const { task, leaseSeq } = subject(at);
+  const answer: Extension = {
+    taskId: tasks.idOf(row),
+    leaseSeq,
+    expiresAtMs,
+    remainingMs: expiresAtMs - nowMs,
+    seq: grows ? state.lastSeq + 1 : tasks.lastSeq.get(row),
+  };
+  return grows ? append({ type: 'LeaseExtended', task, leaseSeq, expiresAtMs }, answer) : unchanged(answer);
+}
+
+/** The holder's word counts: what the task becomes by it. */
+function committed(at: Presented, verb: Verb, state: TaskState, dueAtMs: number): Verdict {
+  return {
+    outcome: 'COMMITTED',
+    taskId: at.state.tasks.idOf(at.row),
+    verb,
+    state,
+    dueAtMs,
+    seq: at.state.lastSeq + 1,
+    cause: null,
+    duplicate: false,
+  };
+}
+
+function complete(at: Presented, command: CompleteTask): Decision<Verdict> {
+  const writes = judgeWrites(at, command);
+  if ('answer' in writes) return writes;
+  const { task, leaseSeq } = subject(at);
+  return append(
+    { type: 'TaskCompleted', task, leaseSeq, result: command.result, writes },
+    committed(at, 'complete', 'COMPLETED', 0),
+  );
+}
+
+/** Fenced writes in the same entry, all or nothing: the first that fails answers, and the task stays LEASED. */
+function judgeWrites(at: Presented, command: CompleteTask): readonly FencedWrite[] | Decision<never> {
+  if (command.writes.length === 0) return NO_WRITES;
+  const writes: FencedWrite[] = [];
+  for (const [index, { objectId, value, lease }] of command.writes.entries()) {
+    const checked = checkWrite(at.state, objectId, lease);
+    if (isRefusal(checked)) return { entries: [], answer: { ...checked, index } as never };
+    const earlier = writes.filter((write) => write.objectId === objectId).length;
+    writes.push({ objectId, leaseSeq: checked.leaseSeq, version: checked.version + 1 + earlier, value });
+  }
+  return writes;
+}
+
+function fail(at: Presented, command: FailTask): Decision<Verdict> {
+  const { state, row, nowMs } = at;
+  const { tasks } = state;
+  const failures = tasks.failures.get(row) + 1;
+  const isFinal = !command.retry || failures >= tasks.maxFailures.get(row);
+  const nextState = isFinal ? 'FAILED' : 'WAITING';
+  const dueAtMs = isFinal ? 0 : nowMs + (command.delayMs ?? backoffMs(at, failures));
+  const entries: Entry[] = [
+    { type: 'TaskFailed', ...subject(at), reason: command.reason, nextState, dueAtMs },
+  ];
+  if (!isFinal && isExhausted(state, row)) {
+    entries.push({ type: 'TaskDead', task: tasks.key(row), leaseSeq: 0, reason: 'ATTEMPTS_EXHAUSTED' });
+    return { entries, answer: committed(at, 'fail', 'DEAD', 0) };
+  }
+  return { entries, answer: committed(at, 'fail', nextState, dueAtMs) };
+}
+
+/** Doubles with every failure up to the task's limit. */
+function backoffMs({ state, row }: Presented, failures: number): number {
+  const { tasks } = state;
+  // Beyond 2^52 the limit has long been reached; further on, nothing times infinity would be no number at all.
+  const factor = 2 ** Math.min(failures - 1, 52);
+  return Math.min(tasks.backoffMs.get(row) * factor, tasks.maxBackoffMs.get(row));
+}
+
+/** A task that kills its workers must not go round for ever. */
+export function isExhausted({ tasks }: State, row: number): boolean {
+  return tasks.countedAttempts.get(row) >= tasks.maxAttempts.get(row);
+}
+
+function release(at: Presented, command: ReleaseTask): Decision<Verdict> {
+  const dueAtMs = at.nowMs + command.delayMs;
+  return append(
+    { type: 'TaskReleased', ...subject(at), dueAtMs },
+    committed(at, 'release', 'WAITING', dueAtMs),
+  );
+}
+
+function die(at: Presented, command: KillTask): Decision<Killed> {
+  const { state, row } = at;
+  const { tasks } = state;
+  const leaseSeq = tasks.stateOf(row) === 'LEASED' ? tasks.leases.seq.get(tasks.lease.get(row)) : 0;
+  return append(
+    { type: 'TaskDead', task: tasks.key(row), leaseSeq, reason: command.reason },
+    { taskId: tasks.idOf(row), state: 'DEAD', seq: state.lastSeq + 1 },
+  );
+}
+
+/** The lease is over. Who ended it decides what its holder hears. */
+function late(at: Presented, command: VerdictCommand): Decision<Verdict> {
+  const { leases } = at.state.tasks;
+  const end = leases.endOf(at.lease);
+  const verb = VERBS[command.type];
+  if (end === verb) return unchanged(firstAnswer(at, verb));
+  if (end === 'complete' || end === 'fail' || end === 'release') {
+    return refuse('LEASE_NOT_CURRENT', { outcome: 'REJECTED' });
+  }
+  const cancelledSeq = leases.cancelledSeq.get(at.lease);
+  const { tasks, lastSeq } = at.state;
+  const answer: Verdict = {
+    outcome: 'CANCELLED',
+    taskId: tasks.idOf(at.row),
+    verb,
+    state: tasks.stateOf(at.row),
+    dueAtMs: 0,
+    seq: cancelledSeq === 0 ? lastSeq + 1 : cancelledSeq,
+    cause: end,
+    duplicate: cancelledSeq !== 0,
+  };
+  if (cancelledSeq !== 0) return unchanged(answer);
+  const result = command.type === 'CompleteTask' ? command.result : null;
+  return append({ type: 'TaskCancelled', ...subject(at), verb, result }, answer);
+}
+
+/** What the holder was told when it ended the lease by this verb. */
+function firstAnswer(at: Presented, verb: Verb): Verdict {
+  const { state, row, lease } = at;
+  const { tasks } = state;
+  const seq = tasks.leases.endedSeq.get(lease);
+  const dueAtMs = tasks.leases.dueAtMs.get(lease);
+  // Killed by somebody in the very next entry is something else: then its attempts were not used up.
+  const diedThen = verb === 'fail' && tasks.endedSeq.get(row) === seq + 1 && isExhausted(state, row);
+  const ended: TaskState = verb === 'complete' ? 'COMPLETED' : 'FAILED';
+  const became = diedThen ? 'DEAD' : dueAtMs === 0 ? ended : 'WAITING';
+  return { ...committed(at, verb, became, diedThen ? 0 : dueAtMs), seq, duplicate: true };
+}

@@ -1,0 +1,160 @@
+// A log with a state beside it, as the authority has them, and a life that touches every kind of opaque: payloads,
+// results, late results, values and metadata, things forgotten included. For tests of engines, without any rules.
+import { apply } from '../../src/core/apply.ts';
+import type { Entry, LeaseGranted } from '../../src/core/entries.ts';
+import { imageOf, restoreImage } from '../../src/core/image-io.ts';
+import type { Opaque } from '../../src/core/opaque.ts';
+import { opaque } from '../../src/core/opaque.ts';
+import { relocateRows, rowsToRelocate } from '../../src/core/relocate.ts';
+import type { State } from '../../src/core/state.ts';
+import { createState } from '../../src/core/state.ts';
+import { stateHash } from '../../src/core/state-hash.ts';
+import { FILE_SPAN } from '../../src/engines/frame.ts';
+import type { Engine, Log, Relocation } from '../../src/engines/log.ts';
+
+const START_MS = 1_700_000_000_000;
+
+export class Chronicle {
+  readonly state: State;
+  readonly log: Log;
+  #round: number;
+
+  private constructor(state: State, log: Log) {
+    this.state = state;
+    this.log = log;
+    this.#round = log.epoch * 1_000_000;
+  }
+
+  static async open(engine: Engine): Promise<Chronicle> {
+    const state = createState();
+    const log = await engine.open({
+      image: (record) => restoreImage(state, record),
+      entry: (entry, seq, atMs) => apply(state, entry, seq, atMs),
+    });
+    return new Chronicle(state, log);
+  }
+
+  /** The first batch of a writer. */
+  start(): Promise<void> {
+    const { epoch } = this.log;
+    return this.write(() => [
+      { type: 'EpochStarted', epoch, format: 'leasehold', version: 1, restored: false },
+    ]);
+  }
+
+  /** One batch in which a little of everything happens. */
+  live(length = 40): Promise<void> {
+    const round = ++this.#round;
+    const text = (what: string) =>
+      opaque(Buffer.from(JSON.stringify(`${what} ${round}`.padEnd(length, '.'))));
+    const name = `name-${round % 7}`;
+    return this.write((seq) => [
+      created(seq, text('payload')),
+      granted(seq, seq),
+      { type: 'TaskCompleted', task: seq, leaseSeq: seq + 1, result: text('result'), writes: [] },
+      created(seq + 3, text('payload')),
+      { ...granted(seq + 3, seq + 3), expiresAtMs: START_MS + seq },
+      { type: 'LeaseExpired', task: seq + 3, leaseSeq: seq + 4, counted: true },
+      { type: 'TaskCancelled', task: seq + 3, leaseSeq: seq + 4, verb: 'complete', result: text('late') },
+      {
+        type: 'NameLeased',
+        names: [name, `${name}-twin`],
+        holder: `holder of ${name}`,
+        tokenHash: String.fromCharCode(round % 256).repeat(32),
+        expiresAtMs: START_MS * 2,
+        metadata: text('metadata'),
+      },
+      {
+        type: 'ObjectWritten',
+        objectId: name,
+        leaseSeq: seq + 7,
+        version: this.#versionOf(name) + 1,
+        value: text('value'),
+      },
+      ...(round % 3 === 0 ? [{ type: 'Forgotten', tasks: [seq], names: [] } as const] : []),
+    ]);
+  }
+
+  async write(make: (firstSeq: number) => readonly Entry[]): Promise<void> {
+    const firstSeq = this.state.lastSeq + 1;
+    const atMs = START_MS + firstSeq;
+    this.log.begin(firstSeq, atMs);
+    const entries = make(firstSeq);
+    for (const [i, entry] of entries.entries()) {
+      this.log.add(entry);
+      apply(this.state, entry, firstSeq + i, atMs);
+    }
+    await this.log.append();
+  }
+
+  /** What the authority does with a relocation. */
+  adopt({ oldAt, newAt, gone }: Relocation): void {
+    relocateRows(this.state, 1, rowsToRelocate(this.state) + 1, (at) => {
+      if (!gone.has(Math.floor(at / FILE_SPAN))) return at;
+      const index = oldAt.indexOf(at);
+      if (index === -1) throw new Error(`Nothing is known about the bytes at ${at}.`);
+      return newAt[index]!;
+    });
+  }
+
+  async compact(): Promise<boolean> {
+    const relocation = await this.log.compact();
+    if (relocation === null) return false;
+    this.adopt(relocation);
+    await this.log.dropOld();
+    return true;
+  }
+
+  get hash(): string {
+    return stateHash(this.state);
+  }
+
+  /** Every opaque the state refers to, as text; null where the bytes are damaged. */
+  async texts(): Promise<(string | null)[]> {
+    const found: (string | null)[] = [];
+    for (const reference of opaquesIn([...imageOf(this.state)])) {
+      const bytes = await this.log.read(reference);
+      found.push(bytes === null ? null : Buffer.from(bytes).toString('utf8'));
+    }
+    return found;
+  }
+
+  #versionOf(name: string): number {
+    for (const record of imageOf(this.state)) {
+      if (record.kind === 'name' && record.name === name) return record.version;
+    }
+    return 0;
+  }
+}
+
+function created(task: number, payload: Opaque): Entry {
+  return {
+    type: 'TaskCreated',
+    task,
+    queue: 'default',
+    priority: 0,
+    dueAtMs: START_MS,
+    maxFailures: 5,
+    backoffMs: 1_000,
+    maxBackoffMs: 300_000,
+    maxAttempts: 100,
+    dedupKey: null,
+    digest: null,
+    payload,
+  };
+}
+
+const granted = (task: number, seq: number): LeaseGranted => ({
+  type: 'LeaseGranted',
+  task,
+  workerId: `worker-${seq % 5}`,
+  attempt: 1,
+  expiresAtMs: START_MS * 2,
+  requestId: null,
+});
+
+function* opaquesIn(value: unknown): Generator<Opaque> {
+  if (typeof value !== 'object' || value === null) return;
+  if ('crc' in value && 'at' in value) yield value as Opaque;
+  else for (const item of Object.values(value)) yield* opaquesIn(item);
+}

@@ -1,0 +1,182 @@
+// Who owns what, said once more in the simplest possible way: a few maps and the rules of ownership, nothing else. It reads
+// the log as an observer would and complains about any fact that a fair authority could not have written.
+import { expect } from 'vitest';
+import type { Entry, FencedWrite, TaskKey } from '../../src/core/entries.ts';
+
+interface Lease {
+  readonly seq: number;
+  readonly holder: string;
+  expiresAtMs: number;
+}
+
+interface Task {
+  state: 'WAITING' | 'LEASED' | 'ENDED';
+  attempt: number;
+  lease: Lease | null;
+}
+
+export class OwnershipModel {
+  readonly tasks = new Map<TaskKey, Task>();
+  readonly names = new Map<string, Lease | null>();
+  /** The highest number granted for anything. */
+  newest = 0;
+  private lastSeq = 0;
+  private atMs = 0;
+
+  observe(seq: number, atMs: number, entry: Entry): void {
+    expect(seq, 'positions grow').toBeGreaterThan(this.lastSeq);
+    expect(atMs, 'time never goes backwards').toBeGreaterThanOrEqual(this.atMs);
+    this.lastSeq = seq;
+    this.atMs = atMs;
+    this.judge(seq, entry);
+  }
+
+  /** Who holds a name by the authority's clock; null when nobody does. */
+  holderOf(name: string, nowMs: number): string | null {
+    const lease = this.names.get(name) ?? null;
+    return lease !== null && nowMs < lease.expiresAtMs ? lease.holder : null;
+  }
+
+  private judge(seq: number, entry: Entry): void {
+    switch (entry.type) {
+      case 'TaskCreated':
+        expect(this.tasks.has(entry.task), 'an id belongs to one task').toBe(false);
+        this.tasks.set(entry.task, { state: 'WAITING', attempt: 0, lease: null });
+        return;
+      case 'LeaseGranted': {
+        const task = this.task(entry.task);
+        expect(task, 'only a WAITING task is leased').toMatchObject({ state: 'WAITING', lease: null });
+        expect(entry.attempt, 'attempts count one by one').toBe(task.attempt + 1);
+        task.attempt += 1;
+        task.state = 'LEASED';
+        task.lease = this.grant(seq, entry.workerId, entry.expiresAtMs);
+        return;
+      }
+      case 'LeaseExtended':
+        this.prolong(this.held(entry.task, entry.leaseSeq), entry.expiresAtMs);
+        return;
+      case 'LeaseExpired': {
+        const task = this.task(entry.task);
+        expect(task.lease?.seq).toBe(entry.leaseSeq);
+        expect(task.lease!.expiresAtMs, 'nothing ends before its time').toBeLessThanOrEqual(this.atMs);
+        this.end(task, 'WAITING');
+        return;
+      }
+      case 'TaskCompleted':
+        this.held(entry.task, entry.leaseSeq);
+        for (const write of entry.writes) this.checkWrite(write);
+        this.end(this.task(entry.task), 'ENDED');
+        return;
+      case 'TaskFailed':
+        this.held(entry.task, entry.leaseSeq);
+        this.end(this.task(entry.task), entry.nextState === 'FAILED' ? 'ENDED' : 'WAITING');
+        return;
+      case 'TaskReleased':
+        this.held(entry.task, entry.leaseSeq);
+        this.end(this.task(entry.task), 'WAITING');
+        return;
+      case 'TaskCancelled':
+        expect(this.task(entry.task).lease?.seq, 'a holder is never cancelled').not.toBe(entry.leaseSeq);
+        return;
+      case 'TaskDead':
+        expect(this.task(entry.task).state, 'terminal is for ever').not.toBe('ENDED');
+        this.end(this.task(entry.task), 'ENDED');
+        return;
+      case 'NameLeased':
+        for (const name of entry.names) {
+          const holder = this.names.get(name)?.holder ?? entry.holder;
+          expect(holder, `${name} has at most one live holder`).toBe(entry.holder);
+          this.names.set(name, null);
+        }
+        for (const name of entry.names)
+          this.names.set(name, this.grant(seq, entry.holder, entry.expiresAtMs));
+        return;
+      case 'NameRenewed':
+        this.prolong(this.heldName(entry.name, entry.leaseSeq), entry.expiresAtMs);
+        return;
+      case 'NameExpired':
+        expect(this.names.get(entry.name)!.expiresAtMs).toBeLessThanOrEqual(this.atMs);
+        this.names.set(entry.name, null);
+        return;
+      case 'NameReleased':
+      case 'NameBroken':
+        this.heldName(entry.name, entry.leaseSeq);
+        this.names.set(entry.name, null);
+        return;
+      case 'NamesWiped':
+        for (const name of this.names.keys()) {
+          if (name.startsWith(entry.prefix) && !name.startsWith('system:')) this.names.set(name, null);
+        }
+        return;
+      case 'ObjectWritten':
+        this.checkWrite(entry);
+        return;
+      case 'ObjectDeleted':
+        this.heldName(entry.objectId, entry.leaseSeq);
+        return;
+      case 'EpochStarted':
+        if (entry.restored) this.endAll();
+        return;
+      case 'Forgotten':
+        for (const key of entry.tasks) {
+          expect(this.task(key).state, 'only what has ended is forgotten').toBe('ENDED');
+          this.tasks.delete(key);
+        }
+        for (const name of entry.names) {
+          expect(this.names.get(name) ?? null, 'only what nobody holds is forgotten').toBeNull();
+          this.names.delete(name);
+        }
+        return;
+      case 'QueuePaused':
+      case 'QueueResumed':
+        return;
+    }
+  }
+
+  private grant(seq: number, holder: string, expiresAtMs: number): Lease {
+    expect(seq, 'lease numbers grow strictly').toBeGreaterThanOrEqual(this.newest);
+    expect(expiresAtMs).toBeGreaterThan(this.atMs);
+    this.newest = seq;
+    return { seq, holder, expiresAtMs };
+  }
+
+  private task(key: TaskKey): Task {
+    const task = this.tasks.get(key);
+    expect(task, `task ${key}`).toBeDefined();
+    return task!;
+  }
+
+  /** The lease with which somebody acts; it must be the current one and not over. */
+  private held(key: TaskKey, leaseSeq: number): Lease {
+    return this.live(this.task(key).lease, leaseSeq);
+  }
+
+  private heldName(name: string, leaseSeq: number): Lease {
+    return this.live(this.names.get(name) ?? null, leaseSeq);
+  }
+
+  private live(lease: Lease | null, leaseSeq: number): Lease {
+    expect(lease?.seq, 'only the holder acts').toBe(leaseSeq);
+    expect(lease!.expiresAtMs, 'nobody acts after the end').toBeGreaterThan(this.atMs);
+    return lease!;
+  }
+
+  private prolong(lease: Lease, expiresAtMs: number): void {
+    expect(expiresAtMs, 'never shortened').toBeGreaterThan(lease.expiresAtMs);
+    lease.expiresAtMs = expiresAtMs;
+  }
+
+  private checkWrite({ objectId, leaseSeq }: FencedWrite): void {
+    this.heldName(objectId, leaseSeq);
+  }
+
+  private end(task: Task, state: Task['state']): void {
+    task.lease = null;
+    task.state = state;
+  }
+
+  private endAll(): void {
+    for (const task of this.tasks.values()) if (task.lease !== null) this.end(task, 'WAITING');
+    for (const name of this.names.keys()) this.names.set(name, null);
+  }
+}

@@ -1,0 +1,293 @@
+// Random histories: few subjects and many collisions, times that tie, creep and jump, restarts and restores in between.
+// A history is data, so that fast-check can make it smaller; what it does is decided when it is played.
+import fc from 'fast-check';
+import type { ReleaseName, RenewName } from '../../src/core/commands.ts';
+import type { Scenario } from './scenario.ts';
+import {
+  acquireGuard,
+  acquireNames,
+  breakName,
+  completeTask,
+  createTask,
+  deleteObject,
+  extendLease,
+  failTask,
+  heartbeat,
+  killTask,
+  leaseTasks,
+  newestLease,
+  pauseQueue,
+  releaseName,
+  releaseTask,
+  renewName,
+  resumeQueue,
+  type Wish,
+  wipeNames,
+  writeObject,
+} from './wishes.ts';
+
+/** Runs of all properties begin with this seed; `LEASEHOLD_SEED` chooses another. A failure prints seed and path. */
+export const SEED = Number(process.env.LEASEHOLD_SEED ?? 20_260_101);
+
+export interface HistoryStep {
+  readonly afterMs: number;
+  readonly act: Wish | 'restart' | 'restore' | 'hang up' | 'leave';
+  /** Which of those who wait, for the acts that concern one. */
+  readonly pick: number;
+  readonly says: string;
+  /** Histories are printed when they fail. */
+  toString(): string;
+}
+
+const taskIds = fc.constantFrom('t1', 't2', 't3');
+const queues = fc.constantFrom('a', 'b');
+const workers = fc.constantFrom('w1', 'w2');
+const names = fc.constantFrom('n1', 'n2', 'n3', 'lease:x');
+const holders = fc.constantFrom('h1', 'h2');
+const tokens = fc.oneof(
+  fc.constantFrom('k1', 'k2', 'k3'),
+  fc.nat(999).map((number) => `fresh ${number}`),
+);
+const ttls = fc.constantFrom(10, 20, 50, 1_000, 5_000);
+const reasons = fc.constantFrom('it broke', 'ä\u{1f512}');
+const maybeRequest = fc.constantFrom(null, null, 'r1', 'r2');
+
+/** Mostly the newest lease, else any number that ever was or never will be. */
+const presentedLease = fc.oneof(
+  { weight: 4, arbitrary: fc.constant(null) },
+  { weight: 1, arbitrary: fc.nat(500) },
+);
+
+/** Mostly a task that somebody holds, else one by name, which may or may not be there. */
+const target = fc.record({ taskId: taskIds, held: fc.option(fc.nat(9), { freq: 4 }), lease: presentedLease });
+type Target = typeof target extends fc.Arbitrary<infer T> ? T : never;
+
+function at({ taskId, held, lease }: Target, make: (taskId: string, leaseSeq: number) => Wish): Wish {
+  return (state) => {
+    const { expiring } = state.tasks;
+    const row =
+      held === null
+        ? undefined
+        : [...expiring.all()].sort((a, b) => a - b)[held % Math.max(1, expiring.size)];
+    const id = row === undefined ? taskId : state.tasks.idOf(row);
+    return make(id, lease === null ? newestLease(state, id) : lease % (state.lastSeq + 2))(state);
+  };
+}
+
+/** The same wish with the proof of whoever holds the name. */
+function asHolder<C extends RenewName | ReleaseName>(isHolder: boolean, wish: Wish<C>): Wish<C> {
+  return (state) => {
+    const command = wish(state);
+    const row = state.names.find(command.name);
+    if (!isHolder || row === 0) return command;
+    return { ...command, holder: state.names.holderOf(row), tokenHash: state.names.tokens.hashOf(row) };
+  };
+}
+
+function wishes(waitMs: fc.Arbitrary<number>): fc.Arbitrary<{ says: string; wish: Wish }> {
+  const say = <T>(says: string, fields: { [K in keyof T]: fc.Arbitrary<T[K]> }, make: (given: T) => Wish) =>
+    fc.record(fields).map((given) => ({ says: `${says} ${JSON.stringify(given)}`, wish: make(given as T) }));
+  const isHolder = fc.constantFrom(true, true, false);
+  const fence = fc.oneof(
+    { weight: 8, arbitrary: fc.constant(undefined) },
+    { weight: 1, arbitrary: fc.constant(null) },
+    { weight: 2, arbitrary: fc.record({ leaseSeq: fc.nat(60) }) },
+    { weight: 1, arbitrary: fc.record({ holderId: holders }) },
+  );
+  const presenting = (given: { lease: object | null | undefined }) =>
+    given.lease === undefined ? {} : { lease: given.lease };
+  const weighted: [number, fc.Arbitrary<{ says: string; wish: Wish }>][] = [
+    [
+      8,
+      say(
+        'create',
+        {
+          taskId: fc.option(taskIds),
+          queue: queues,
+          priority: fc.constantFrom(0, 0, 1, -128),
+          delayMs: fc.constantFrom(0, 0, 0, 10, 20),
+          maxFailures: fc.integer({ min: 1, max: 3 }),
+          maxAttempts: fc.integer({ min: 1, max: 4 }),
+          backoffMs: fc.constantFrom(0, 10),
+          dedupKey: fc.constantFrom(null, null, 'd1'),
+          payload: fc.constantFrom('x', 'yy'),
+        },
+        createTask,
+      ),
+    ],
+    [
+      10,
+      say(
+        'lease',
+        {
+          workerId: workers,
+          queues: fc.constantFrom(['a'], ['b'], ['a', 'b']),
+          max: fc.integer({ min: 1, max: 2 }),
+          ttlMs: ttls,
+          waitMs,
+          requestId: maybeRequest,
+        },
+        leaseTasks,
+      ),
+    ],
+    [
+      2,
+      say('extend', { target, ttlMs: ttls }, ({ target, ttlMs }) =>
+        at(target, (taskId, leaseSeq) => extendLease({ taskId, leaseSeq, ttlMs })),
+      ),
+    ],
+    [
+      5,
+      say(
+        'complete',
+        { target, writes: fc.array(fc.record({ objectId: names, lease: fence }), { maxLength: 1 }) },
+        ({ target, writes }) =>
+          at(target, (taskId, leaseSeq) =>
+            completeTask({
+              taskId,
+              leaseSeq,
+              result: 'done',
+              writes: writes.map((write) => ({ objectId: write.objectId, ...presenting(write) })),
+            }),
+          ),
+      ),
+    ],
+    [
+      3,
+      say(
+        'fail',
+        {
+          target,
+          reason: reasons,
+          retry: fc.constantFrom(true, true, true, false),
+          delayMs: fc.constantFrom(null, 0, 10),
+        },
+        ({ target, ...given }) => at(target, (taskId, leaseSeq) => failTask({ taskId, leaseSeq, ...given })),
+      ),
+    ],
+    [
+      2,
+      say('release', { target, delayMs: fc.constantFrom(0, 10) }, ({ target, delayMs }) =>
+        at(target, (taskId, leaseSeq) => releaseTask({ taskId, leaseSeq, delayMs })),
+      ),
+    ],
+    [1, say('kill', { taskId: taskIds, reason: reasons }, killTask)],
+    [
+      1,
+      say('beat', { ttlMs: ttls }, (g) => heartbeat({ ...g, leases: [{ taskId: 't1' }, { taskId: 't2' }] })),
+    ],
+    [
+      10,
+      say(
+        'acquire',
+        {
+          names: fc.uniqueArray(names, { minLength: 1, maxLength: 2 }),
+          holder: holders,
+          token: tokens,
+          ttlMs: ttls,
+          waitMs,
+        },
+        acquireNames,
+      ),
+    ],
+    [1, say('guard', { holder: holders, token: fc.constantFrom('g1', 'g2') }, acquireGuard)],
+    [
+      3,
+      say(
+        'renew',
+        { isHolder, name: names, holder: holders, token: tokens, ttlMs: ttls },
+        ({ isHolder, ...given }) => asHolder(isHolder, renewName(given)),
+      ),
+    ],
+    [
+      4,
+      say('let go', { isHolder, name: names, holder: holders, token: tokens }, ({ isHolder, ...given }) =>
+        asHolder(isHolder, releaseName(given)),
+      ),
+    ],
+    [1, say('break', { name: names, leaseSeq: fc.constantFrom(null, 3) }, breakName)],
+    [
+      1,
+      say(
+        'wipe',
+        { prefix: fc.constantFrom('', 'lease:'), holder: holders, token: fc.constantFrom('g1', 'g2') },
+        wipeNames,
+      ),
+    ],
+    [
+      5,
+      say('write', { objectId: names, lease: fence, version: fc.option(fc.nat(3)) }, (g) =>
+        writeObject({
+          objectId: g.objectId,
+          ...presenting(g),
+          ...(g.version === null ? {} : { ifVersion: g.version }),
+        }),
+      ),
+    ],
+    [
+      2,
+      say('delete', { objectId: names, lease: fence }, (g) =>
+        deleteObject({ objectId: g.objectId, ...presenting(g) }),
+      ),
+    ],
+    [1, say('pause', { queue: queues }, (g) => pauseQueue(g.queue))],
+    [1, say('resume', { queue: queues }, (g) => resumeQueue(g.queue))],
+  ];
+  return fc.oneof(...weighted.map(([weight, arbitrary]) => ({ weight, arbitrary })));
+}
+
+export interface HistoryShape {
+  readonly maxLength: number;
+  /** Whether anybody waits; lines are soft state, which some properties leave out. */
+  readonly waits: boolean;
+  readonly restarts: boolean;
+}
+
+export function histories({ maxLength, waits, restarts }: HistoryShape): fc.Arbitrary<HistoryStep[]> {
+  const waitMs = waits ? fc.constantFrom(0, 0, 10, 30, 2_000) : fc.constant(0);
+  const act = fc.oneof(
+    { weight: 40, arbitrary: wishes(waitMs).map(({ says, wish }) => ({ says, act: wish })) },
+    ...(restarts
+      ? [
+          { weight: 1, arbitrary: acts('restart') },
+          { weight: 1, arbitrary: acts('restore') },
+        ]
+      : []),
+    ...(waits
+      ? [
+          { weight: 1, arbitrary: acts('hang up') },
+          { weight: 1, arbitrary: acts('leave') },
+        ]
+      : []),
+  );
+  const afterMs = fc.oneof(
+    { weight: 12, arbitrary: fc.constant(0) },
+    { weight: 4, arbitrary: fc.constantFrom(1, 5, 10, 20, 50) },
+    { weight: 1, arbitrary: fc.constantFrom(-100, 999, 1_000, 100_000) },
+  );
+  const step = fc.record({ afterMs, act, pick: fc.nat(9) }).map(
+    ({ afterMs, act, pick }): HistoryStep => ({
+      afterMs,
+      ...act,
+      pick,
+      toString: () => `+${afterMs} ms: ${act.says}`,
+    }),
+  );
+  return fc.array(step, { maxLength, size: 'max' });
+}
+
+function acts(act: Exclude<HistoryStep['act'], Wish>) {
+  return fc.constant({ says: act, act });
+}
+
+/** Plays one step of a history. Whoever waits is called `#` and the number of the step. */
+export function play(story: Scenario, step: HistoryStep, number: number): void {
+  const waiting = story.waiting();
+  story.moveBy(step.afterMs);
+  const who = waiting[step.pick % Math.max(1, waiting.length)];
+  if (typeof step.act === 'function') story.run(step.act(story.state), `#${number}`);
+  else if (step.act === 'restart') story.restart(step.pick * 10);
+  else if (step.act === 'restore') story.restore(100);
+  else if (who !== undefined && step.act === 'hang up') story.hangUp(who);
+  else if (who !== undefined && story.waiting().includes(who)) story.leave(who);
+}

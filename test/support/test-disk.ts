@@ -1,0 +1,290 @@
+// A disk in memory under the Files seam that forgets what it was not asked to keep. It tells what is synced from what
+// is not, for bytes and for names; a power cut throws the rest away, or any part of it, sector by sector. Every
+// operation passes a gate first, where a test may count it, let it fail, or cut the power in the middle of it.
+import { dirname } from 'node:path';
+import type { Files, HeldLock, OpenFile, OpenMode } from '../../src/engines/file/files.ts';
+
+export const SECTOR_BYTES = 512;
+
+export type OperationName =
+  | 'list'
+  | 'makeDir'
+  | 'syncDir'
+  | 'open'
+  | 'rename'
+  | 'remove'
+  | 'lock'
+  | 'read'
+  | 'write'
+  | 'sync';
+
+export interface Operation {
+  readonly name: OperationName;
+  readonly path: string;
+}
+
+/** Thrown by everything after the power was cut. */
+export class PowerCutError extends Error {
+  override readonly name = 'PowerCutError';
+}
+
+/** An error as Node throws it. */
+export function diskError(code: 'EIO' | 'ENOSPC' | 'ENOENT'): Error {
+  return Object.assign(new Error(`${code}: injected`), { code });
+}
+
+interface UnsyncedWrite {
+  readonly position: number;
+  readonly bytes: Buffer;
+}
+
+class Inode {
+  content: Buffer = Buffer.alloc(0);
+  durable: Buffer = Buffer.alloc(0);
+  unsynced: UnsyncedWrite[] = [];
+
+  write(bytes: Uint8Array, position: number): UnsyncedWrite {
+    const write = { position, bytes: Buffer.from(bytes) };
+    this.content = overlaid(this.content, write);
+    this.unsynced.push(write);
+    return write;
+  }
+
+  sync(): void {
+    this.durable = Buffer.from(this.content);
+    this.unsynced = [];
+  }
+}
+
+function overlaid(content: Buffer, { position, bytes }: UnsyncedWrite): Buffer {
+  if (position + bytes.length > content.length) {
+    const longer = Buffer.alloc(position + bytes.length);
+    content.copy(longer);
+    content = longer;
+  }
+  bytes.copy(content, position);
+  return content;
+}
+
+export interface Survivors {
+  /** Which sectors of writes that were not synced reach the disk all the same; none unless told. */
+  readonly sector?: (path: string, sector: number) => boolean;
+  /** Whether names that were not synced are there after the cut. */
+  readonly names?: boolean;
+}
+
+export class TestDisk implements Files {
+  /** Called before every operation; what it throws, the operation throws. */
+  gate: (operation: Operation) => void = () => {};
+  /** What a write waits for on its way to the disk; null for nothing. */
+  slow: (operation: Operation) => Promise<void> | null = () => null;
+  /** Bytes all files together may have; a write beyond fails with ENOSPC. */
+  capacityBytes = Number.POSITIVE_INFINITY;
+  network: string | null = null;
+  readonly operations: Operation[] = [];
+  #names = new Map<string, Inode>();
+  #durableNames = new Map<string, Inode>();
+  #dirs = new Set(['/']);
+  #durableDirs = new Set(['/']);
+  readonly #locks = new Map<string, string>();
+  #isCut = false;
+
+  /** Everything under way and everything later fails, as if the machine were gone. */
+  cutPower(): void {
+    this.#isCut = true;
+  }
+
+  /** The disk as the next machine finds it. */
+  afterPowerCut(survivors: Survivors = {}): TestDisk {
+    this.cutPower();
+    return this.copy(survivors);
+  }
+
+  /** What a power cut would leave, without the cut. */
+  copy({ sector = () => false, names = false }: Survivors = {}): TestDisk {
+    const next = new TestDisk();
+    next.#dirs = new Set(names ? this.#dirs : this.#durableDirs);
+    next.#durableDirs = new Set(next.#dirs);
+    for (const [path, inode] of names ? this.#names : this.#durableNames) {
+      if (!next.#dirs.has(dirname(path))) continue;
+      const kept = new Inode();
+      kept.content = Buffer.from(inode.durable);
+      for (const { position, bytes } of inode.unsynced) {
+        for (const piece of sectors(position, bytes)) {
+          if (sector(path, Math.floor(piece.position / SECTOR_BYTES)))
+            kept.content = overlaid(kept.content, piece);
+        }
+      }
+      kept.sync();
+      next.#names.set(path, kept);
+      next.#durableNames.set(path, kept);
+    }
+    return next;
+  }
+
+  /** The disk after the process died and the machine did not: the kernel has everything, synced or not. */
+  afterKill(): TestDisk {
+    this.cutPower();
+    const next = new TestDisk();
+    next.#dirs = this.#dirs;
+    next.#durableDirs = this.#durableDirs;
+    next.#names = this.#names;
+    next.#durableNames = this.#durableNames;
+    return next;
+  }
+
+  paths(): string[] {
+    return [...this.#names.keys()].sort();
+  }
+
+  contentOf(path: string): Buffer {
+    return this.#inode(path).content;
+  }
+
+  /** Changes bytes behind everybody's back, durably. */
+  tamper(path: string, change: (content: Buffer) => Buffer): void {
+    const inode = this.#inode(path);
+    inode.content = change(Buffer.from(inode.content));
+    inode.sync();
+  }
+
+  unlinkBehindTheBack(path: string): void {
+    this.#names.delete(path);
+    this.#durableNames.delete(path);
+  }
+
+  async list(dir: string): Promise<readonly string[] | null> {
+    await this.#pass('list', dir);
+    if (!this.#dirs.has(dir)) return null;
+    return [...this.#names.keys()]
+      .filter((path) => dirname(path) === dir)
+      .map((path) => path.slice(dir.length + 1));
+  }
+
+  async makeDir(dir: string): Promise<boolean> {
+    await this.#pass('makeDir', dir);
+    if (this.#dirs.has(dir)) return false;
+    if (!this.#dirs.has(dirname(dir))) throw diskError('ENOENT');
+    this.#dirs.add(dir);
+    return true;
+  }
+
+  async syncDir(dir: string): Promise<void> {
+    await this.#pass('syncDir', dir);
+    for (const child of this.#dirs) if (dirname(child) === dir) this.#durableDirs.add(child);
+    for (const path of this.#durableNames.keys()) {
+      if (dirname(path) === dir && !this.#names.has(path)) this.#durableNames.delete(path);
+    }
+    for (const [path, inode] of this.#names) if (dirname(path) === dir) this.#durableNames.set(path, inode);
+  }
+
+  async open(path: string, mode: OpenMode): Promise<OpenFile> {
+    await this.#pass('open', path);
+    if (!this.#dirs.has(dirname(path))) throw diskError('ENOENT');
+    let inode = this.#names.get(path);
+    if (!inode) {
+      if (!mode.create) throw diskError('ENOENT');
+      inode = new Inode();
+      this.#names.set(path, inode);
+    }
+    return this.#handle(path, inode, mode);
+  }
+
+  async rename(from: string, to: string): Promise<void> {
+    await this.#pass('rename', to);
+    const inode = this.#inode(from);
+    this.#names.delete(from);
+    this.#names.set(to, inode);
+  }
+
+  async remove(path: string): Promise<void> {
+    await this.#pass('remove', path);
+    this.#inode(path);
+    this.#names.delete(path);
+  }
+
+  async lock(path: string, owner: string): Promise<HeldLock | { readonly heldBy: string }> {
+    await this.#pass('lock', path);
+    const heldBy = this.#locks.get(path);
+    if (heldBy !== undefined) return { heldBy };
+    this.#locks.set(path, owner);
+    return { release: async () => void this.#locks.delete(path) };
+  }
+
+  async networkKind(): Promise<string | null> {
+    return this.network;
+  }
+
+  #handle(path: string, inode: Inode, mode: OpenMode): OpenFile {
+    const read = (into: Uint8Array, offset: number, length: number, position: number): number =>
+      inode.content.copy(into, offset, position, position + length);
+    return {
+      size: async () => inode.content.length,
+      read: async (into, offset, length, position) => {
+        await this.#pass('read', path);
+        return read(into, offset, length, position);
+      },
+      readSync: (into, offset, length, position) => {
+        this.#check('read', path);
+        return read(into, offset, length, position);
+      },
+      write: async (bytes, position) => {
+        if (mode.readOnly) throw new Error(`${path} is open for reading only.`);
+        this.#check('write', path);
+        this.#assertSpace(inode, position + bytes.length);
+        const write = inode.write(bytes, position);
+        await this.slow({ name: 'write', path });
+        // The power may go while the write is on its way: then it is one of those that were not synced.
+        await this.#tick();
+        if (mode.durable) {
+          inode.durable = overlaid(inode.durable, write);
+          inode.unsynced = inode.unsynced.filter((other) => other !== write);
+        }
+        return bytes.length;
+      },
+      sync: async () => {
+        await this.#pass('sync', path);
+        inode.sync();
+      },
+      close: async () => {},
+    };
+  }
+
+  #assertSpace(inode: Inode, size: number): void {
+    if (size <= inode.content.length) return;
+    const used = [...new Set(this.#names.values())].reduce((sum, { content }) => sum + content.length, 0);
+    if (used - inode.content.length + size > this.capacityBytes) throw diskError('ENOSPC');
+  }
+
+  #inode(path: string): Inode {
+    const inode = this.#names.get(path);
+    if (!inode) throw diskError('ENOENT');
+    return inode;
+  }
+
+  async #pass(name: OperationName, path: string): Promise<void> {
+    this.#check(name, path);
+    await this.#tick();
+  }
+
+  #check(name: OperationName, path: string): void {
+    if (this.#isCut) throw new PowerCutError('The power is cut.');
+    const operation = { name, path };
+    this.operations.push(operation);
+    this.gate(operation);
+    if (this.#isCut && name !== 'write') throw new PowerCutError('The power is cut.');
+  }
+
+  async #tick(): Promise<void> {
+    await Promise.resolve();
+    if (this.#isCut) throw new PowerCutError('The power is cut.');
+  }
+}
+
+function* sectors(position: number, bytes: Buffer): Generator<UnsyncedWrite> {
+  for (let at = 0; at < bytes.length; ) {
+    const end = Math.min(bytes.length, at + SECTOR_BYTES - ((position + at) % SECTOR_BYTES));
+    yield { position: position + at, bytes: bytes.subarray(at, end) };
+    at = end;
+  }
+}

@@ -1,0 +1,265 @@
+// One builder for each command, with defaults that are right for the simplest story: a task called 'task', a worker called
+// 'worker', a name called 'name', a holder called 'holder' with the token 'token'. What a worker presents is the newest
+// lease of the task, and what a writer presents is the newest lease of the name, unless the test says otherwise.
+import type {
+  AcquireNames,
+  BreakName,
+  Command,
+  CompleteTask,
+  CreateTask,
+  DeleteObject,
+  ExtendLease,
+  FailTask,
+  Heartbeat,
+  KillTask,
+  LeaseTasks,
+  PauseQueue,
+  PresentedLease,
+  ReleaseName,
+  ReleaseTask,
+  RenewName,
+  ResumeQueue,
+  WipeNames,
+  WriteObject,
+} from '../../src/core/commands.ts';
+import { leaseIdOfSeq } from '../../src/core/ids.ts';
+import { type Opaque, opaque } from '../../src/core/opaque.ts';
+import { ORCHESTRATOR_GUARD, type State } from '../../src/core/state.ts';
+
+/** A command that may depend on what is true when it is made. */
+export type Wish<C extends Command = Command> = (state: State) => C;
+
+export const TTL_MS = 30_000;
+
+const utf8 = new TextEncoder();
+
+export function opaqueOf(text: string): Opaque {
+  const made = opaque(utf8.encode(text));
+  made.crc = checksumOf(made.bytes!);
+  return made;
+}
+
+export function checksumOf(bytes: Uint8Array): number {
+  return bytes.reduce((sum, byte) => Math.imul(sum ^ byte, 0x0100_0193) >>> 0, 0x811c_9dc5);
+}
+
+/** Thirty-two bytes that differ everywhere between two tokens, as a real hash would. */
+export function tokenHashOf(token: string): string {
+  const bytes = Array.from({ length: 32 }, (_, index) => checksumOf(utf8.encode(`${index} ${token}`)) >>> 24);
+  return String.fromCharCode(...bytes);
+}
+
+/** The newest lease of a task; 0 when it never had one. */
+export function newestLease({ tasks }: State, taskId: string): number {
+  const row = tasks.find(taskId);
+  const lease = row === 0 ? 0 : tasks.lease.get(row);
+  return lease === 0 ? 0 : tasks.leases.seq.get(lease);
+}
+
+/** The newest lease of a name; 0 when there is none. */
+export function fenceOf({ names }: State, name: string): number {
+  const row = names.find(name);
+  return row === 0 ? 0 : names.leaseSeq.get(row);
+}
+
+type Given<T> = Partial<Omit<T, 'type'>>;
+
+export function createTask(
+  given: Omit<Given<CreateTask>, 'payload'> & { payload?: string } = {},
+): Wish<CreateTask> {
+  const { payload = 'payload', taskId = 'task', ...rest } = given;
+  return () => ({
+    type: 'CreateTask',
+    taskId,
+    queue: 'default',
+    priority: 0,
+    delayMs: 0,
+    maxFailures: 5,
+    backoffMs: 1_000,
+    maxBackoffMs: 300_000,
+    maxAttempts: 100,
+    dedupKey: null,
+    digest: taskId === null ? null : `digest of ${payload}`,
+    payload: opaqueOf(payload),
+    ...rest,
+  });
+}
+
+export function leaseTasks(given: Given<LeaseTasks> = {}): Wish<LeaseTasks> {
+  return () => ({
+    type: 'LeaseTasks',
+    workerId: 'worker',
+    queues: ['default'],
+    max: 1,
+    ttlMs: TTL_MS,
+    waitMs: 0,
+    requestId: null,
+    ...given,
+  });
+}
+
+export function extendLease(given: Given<ExtendLease> = {}): Wish<ExtendLease> {
+  const { taskId = 'task' } = given;
+  return (state) => ({
+    type: 'ExtendLease',
+    taskId,
+    leaseSeq: newestLease(state, taskId),
+    ttlMs: TTL_MS,
+    ...given,
+  });
+}
+
+export interface WriteGiven {
+  readonly objectId?: string;
+  readonly value?: string;
+  /** What is presented beside the newest lease of the object; null for no lease at all. */
+  readonly lease?: Partial<PresentedLease> | null;
+}
+
+function presented(state: State, objectId: string, lease: WriteGiven['lease']): PresentedLease | null {
+  if (lease === null) return null;
+  return { leaseSeq: fenceOf(state, objectId), objectId: null, holderId: null, ...lease };
+}
+
+export function completeTask(
+  given: Omit<Given<CompleteTask>, 'result' | 'writes'> & {
+    result?: string | null;
+    writes?: readonly WriteGiven[];
+  } = {},
+): Wish<CompleteTask> {
+  const { result = null, writes = [], taskId = 'task', ...rest } = given;
+  return (state) => ({
+    type: 'CompleteTask',
+    taskId,
+    leaseSeq: newestLease(state, taskId),
+    result: result === null ? null : opaqueOf(result),
+    writes: writes.map(({ objectId = 'name', value = 'value', lease }) => ({
+      objectId,
+      value: opaqueOf(value),
+      lease: presented(state, objectId, lease),
+    })),
+    ...rest,
+  });
+}
+
+export function failTask(given: Given<FailTask> = {}): Wish<FailTask> {
+  const { taskId = 'task' } = given;
+  return (state) => ({
+    type: 'FailTask',
+    taskId,
+    leaseSeq: newestLease(state, taskId),
+    reason: 'it broke',
+    retry: true,
+    delayMs: null,
+    ...given,
+  });
+}
+
+export function releaseTask(given: Given<ReleaseTask> = {}): Wish<ReleaseTask> {
+  const { taskId = 'task' } = given;
+  return (state) => ({
+    type: 'ReleaseTask',
+    taskId,
+    leaseSeq: newestLease(state, taskId),
+    delayMs: 0,
+    ...given,
+  });
+}
+
+export function killTask(given: Given<KillTask> = {}): Wish<KillTask> {
+  return () => ({ type: 'KillTask', taskId: 'task', reason: 'no longer wanted', ...given });
+}
+
+export function heartbeat(
+  given: Omit<Given<Heartbeat>, 'leases'> & {
+    leases?: readonly { taskId: string; leaseSeq?: number }[];
+  } = {},
+): Wish<Heartbeat> {
+  const { leases = [{ taskId: 'task' }], ...rest } = given;
+  return (state) => ({
+    type: 'Heartbeat',
+    workerId: 'worker',
+    ttlMs: TTL_MS,
+    leases: leases.map(({ taskId, leaseSeq = newestLease(state, taskId) }) => ({
+      taskId,
+      leaseSeq,
+      leaseId: leaseIdOfSeq(leaseSeq),
+    })),
+    ...rest,
+  });
+}
+
+/** Who asks for a name: the same token stands for the same secret. */
+interface Proof {
+  readonly holder?: string;
+  readonly token?: string;
+}
+
+function proof({ holder = 'holder', token = 'token' }: Proof): { holder: string; tokenHash: string } {
+  return { holder, tokenHash: tokenHashOf(token) };
+}
+
+export function acquireNames(
+  given: Omit<Given<AcquireNames>, 'holder' | 'tokenHash' | 'metadata'> & Proof & { metadata?: string } = {},
+): Wish<AcquireNames> {
+  const { holder: _holder, token: _token, metadata, ...rest } = given;
+  return () => ({
+    type: 'AcquireNames',
+    names: ['name'],
+    ...proof(given),
+    ttlMs: TTL_MS,
+    waitMs: 0,
+    metadata: metadata === undefined ? null : opaqueOf(metadata),
+    ...rest,
+  });
+}
+
+export function renewName(given: { name?: string; ttlMs?: number } & Proof = {}): Wish<RenewName> {
+  const { name = 'name', ttlMs = TTL_MS } = given;
+  return () => ({ type: 'RenewName', name, ...proof(given), ttlMs });
+}
+
+export function releaseName(given: { name?: string } & Proof = {}): Wish<ReleaseName> {
+  const { name = 'name' } = given;
+  return () => ({ type: 'ReleaseName', name, ...proof(given) });
+}
+
+export function breakName(given: Given<BreakName> = {}): Wish<BreakName> {
+  return () => ({ type: 'BreakName', name: 'name', reason: 'by hand', leaseSeq: null, ...given });
+}
+
+/** The guard that entitles to wipe. */
+export function acquireGuard(given: Proof = {}): Wish<AcquireNames> {
+  return acquireNames({ names: [ORCHESTRATOR_GUARD], ...given });
+}
+
+export function wipeNames(given: { prefix?: string; guard?: string } & Proof = {}): Wish<WipeNames> {
+  const { prefix = '', guard = ORCHESTRATOR_GUARD } = given;
+  return () => ({ type: 'WipeNames', prefix, guard: { name: guard, ...proof(given) } });
+}
+
+export function writeObject(given: WriteGiven & { ifVersion?: number } = {}): Wish<WriteObject> {
+  const { objectId = 'name', value = 'value', ifVersion = null, lease } = given;
+  return (state) => ({
+    type: 'WriteObject',
+    objectId,
+    value: opaqueOf(value),
+    lease: presented(state, objectId, lease),
+    ifVersion,
+  });
+}
+
+export function deleteObject(
+  given: Omit<WriteGiven, 'value'> & { ifVersion?: number } = {},
+): Wish<DeleteObject> {
+  const { objectId = 'name', ifVersion = null, lease } = given;
+  return (state) => ({ type: 'DeleteObject', objectId, lease: presented(state, objectId, lease), ifVersion });
+}
+
+export function pauseQueue(queue = 'default'): Wish<PauseQueue> {
+  return () => ({ type: 'PauseQueue', queue });
+}
+
+export function resumeQueue(queue = 'default'): Wish<ResumeQueue> {
+  return () => ({ type: 'ResumeQueue', queue });
+}
