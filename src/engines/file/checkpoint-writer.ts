@@ -1,0 +1,130 @@
+/**
+ * Writes a checkpoint (`checkpoint.ts` has the format): parts under a temporary name, synced as they grow so that
+ * the log beside them is never kept waiting long, and named only when all of them are durable.
+ */
+import { join } from 'node:path';
+import type { ImageRecord } from '../../core/image.ts';
+import type { Opaque } from '../../core/opaque.ts';
+import { FrameBuilder, KIND_IMAGE, KIND_IMAGE_END } from '../frame.ts';
+import type { OpaqueArea } from '../record-codec.ts';
+import { NOWHERE } from '../record-codec.ts';
+import type { FileHead } from './file-head.ts';
+import { encodeFileHead, FILE_HEAD_BYTES } from './file-head.ts';
+import { fileName } from './file-names.ts';
+import type { Files, OpenFile } from './files.ts';
+import type { OldBytes } from './old-bytes.ts';
+import { RelocationList } from './relocation-list.ts';
+
+const FRAME_BYTES = 1024 * 1024;
+const SYNC_BYTES = 1024 * 1024;
+
+export interface CheckpointWriterOptions {
+  readonly files: Files;
+  readonly dir: string;
+  /** Numbers for its parts, more than it can need. */
+  readonly numbers: readonly number[];
+  readonly partBytesMax: number;
+  /** What it stands for; each part gets its own numbers into this. */
+  readonly head: FileHead;
+  readonly oldBytes: OldBytes;
+}
+
+export class CheckpointWriter implements OpaqueArea {
+  readonly relocations = new RelocationList();
+  readonly #options: CheckpointWriterOptions;
+  readonly #builder = new FrameBuilder();
+  readonly #parts: { readonly number: number; readonly file: OpenFile }[] = [];
+  #offset = 0;
+  #synced = 0;
+  #previous = 0;
+
+  constructor(options: CheckpointWriterOptions) {
+    this.#options = options;
+  }
+
+  /** Answers the numbers of the parts. */
+  async write(records: Iterable<ImageRecord>): Promise<number[]> {
+    const { partBytesMax } = this.#options;
+    const frameBytes = Math.min(FRAME_BYTES, partBytesMax);
+    await this.#beginPart();
+    for (const record of records) {
+      this.#builder.addImage(record, this);
+      if (this.#builder.bytes < frameBytes) continue;
+      await this.#endFrame(KIND_IMAGE, 0);
+      if (this.#offset >= partBytesMax) {
+        await this.#endPart(0);
+        await this.#beginPart();
+      } else {
+        this.#beginFrame();
+      }
+    }
+    if (this.#builder.count > 0) await this.#endFrame(KIND_IMAGE, 0);
+    await this.#endPart(this.#parts.length);
+    await this.#name();
+    return this.#parts.map(({ number }) => number);
+  }
+
+  /** Copies the bytes behind the reference from where they are, and notes that they moved. */
+  take(opaque: Opaque): number {
+    if (opaque.length === 0) return NOWHERE;
+    const offset = this.#builder.copy(this.#options.oldBytes.read(opaque));
+    this.relocations.add(opaque.at, this.#builder.positionOf(offset));
+    return offset;
+  }
+
+  async close(): Promise<void> {
+    for (const { file } of this.#parts) await file.close();
+  }
+
+  async #beginPart(): Promise<void> {
+    const { files, dir, numbers, head } = this.#options;
+    const number = numbers[this.#parts.length];
+    if (number === undefined)
+      throw new Error('The checkpoint needs more parts than it was given numbers for.');
+    const file = await files.open(join(dir, fileName(number, 'ckpt.tmp')), { create: true });
+    this.#parts.push({ number, file });
+    this.#offset = 0;
+    this.#synced = 0;
+    await this.#put(encodeFileHead('ckpt', { ...head, number, firstPart: this.#parts[0]!.number }));
+    this.#beginFrame();
+  }
+
+  #beginFrame(): void {
+    this.#builder.begin(this.#parts.at(-1)!.number, this.#offset, null);
+  }
+
+  async #endFrame(kind: number, partsCount: number): Promise<void> {
+    const { epoch, atMs } = this.#options.head;
+    const frame = this.#builder.finish(kind, epoch, partsCount, atMs, this.#previous);
+    this.#previous = this.#builder.checksum;
+    await this.#put(frame);
+  }
+
+  async #endPart(partsCount: number): Promise<void> {
+    this.#beginFrame();
+    await this.#endFrame(KIND_IMAGE_END, partsCount);
+    await this.#parts.at(-1)!.file.sync();
+  }
+
+  async #put(bytes: Buffer): Promise<void> {
+    const { file } = this.#parts.at(-1)!;
+    const written = await file.write(bytes, this.#offset);
+    if (written !== bytes.length) throw new Error(`Only ${written} of ${bytes.length} bytes were written.`);
+    this.#offset += written;
+    if (this.#offset - this.#synced < SYNC_BYTES) return;
+    await file.sync();
+    this.#synced = this.#offset;
+  }
+
+  async #name(): Promise<void> {
+    const { files, dir } = this.#options;
+    for (const { number } of this.#parts) {
+      await files.rename(join(dir, fileName(number, 'ckpt.tmp')), join(dir, fileName(number, 'ckpt')));
+    }
+    await files.syncDir(dir);
+  }
+}
+
+/** How many parts a checkpoint of at most `bytes` can need. */
+export const partsNeeded = (bytes: number, partBytesMax: number): number =>
+  Math.ceil((bytes * 2) / Math.max(1, partBytesMax - FILE_HEAD_BYTES)) + 2;

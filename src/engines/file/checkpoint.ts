@@ -1,0 +1,133 @@
+/**
+ * A checkpoint on disk: an image of the state, with the opaque bytes it refers to. It consists of one or more
+ * parts, files of at most a gigabyte each, so that every position fits. A part is a file head
+ * (`file-head.ts`), frames of kind image chained like those of a segment, from part to part, and a
+ * frame of kind end, whose `seq` field is the number of parts in the last part and 0 in all others.
+ *
+ * A part gets its name only when all of it is durable, the last part last. So a checkpoint without its end
+ * is one that was never finished, and one with it that cannot be read is damaged.
+ */
+import { join } from 'node:path';
+import type { FrameHead } from '../frame.ts';
+import { FRAME_HEAD_BYTES, KIND_IMAGE, KIND_IMAGE_END, wholeFrame } from '../frame.ts';
+import type { FrameReader } from '../frame-reader.ts';
+import type { Replay } from '../log.ts';
+import { LogDamagedError } from '../log.ts';
+import type { FileHead } from './file-head.ts';
+import { decodeFileHead, FILE_HEAD_BYTES } from './file-head.ts';
+import type { NumberedName } from './file-names.ts';
+import { fileName } from './file-names.ts';
+import type { Files, OpenFile } from './files.ts';
+import { FrameScan, MORE, ScanMemory } from './frame-scan.ts';
+import { LogFile } from './log-file.ts';
+
+export interface CheckpointOnDisk {
+  readonly head: FileHead;
+  readonly parts: readonly LogFile[];
+}
+
+class FoundPart extends LogFile {
+  readonly head: FileHead;
+  /** The number of parts, if this is the last; else 0. */
+  readonly partsCount: number;
+
+  constructor(path: string, file: OpenFile, bytes: number, head: FileHead, partsCount: number) {
+    super(head.number, path, file, bytes);
+    this.head = head;
+    this.partsCount = partsCount;
+  }
+}
+
+/** The newest complete checkpoint among the names, opened for reading; null when there is none. */
+export async function findCheckpoint(
+  files: Files,
+  dir: string,
+  names: readonly NumberedName[],
+): Promise<CheckpointOnDisk | null> {
+  const found: FoundPart[] = [];
+  let best: FoundPart[] = [];
+  try {
+    for (const { name, number, kind } of names) {
+      if (kind !== 'ckpt') continue;
+      const part = await openPart(files, dir, name, number);
+      if (part) found.push(part);
+    }
+    for (const last of found) {
+      const parts = found.filter(({ head }) => head.firstPart === last.head.firstPart);
+      const newer = best.length === 0 || last.head.seq > best[0]!.head.seq;
+      if (last.partsCount !== 0 && last.partsCount === parts.length && newer) best = parts;
+    }
+    return best.length === 0 ? null : { head: best[0]!.head, parts: best };
+  } finally {
+    for (const part of found) if (!best.includes(part)) await part.drop();
+  }
+}
+
+/** The parts of a checkpoint that has just been written. */
+export async function openCheckpoint(
+  files: Files,
+  dir: string,
+  numbers: readonly number[],
+): Promise<CheckpointOnDisk> {
+  const names = numbers.map((number) => ({ name: fileName(number, 'ckpt'), number, kind: 'ckpt' as const }));
+  const checkpoint = await findCheckpoint(files, dir, names);
+  if (checkpoint) return checkpoint;
+  throw new LogDamagedError(names[0]!.name, 0, 'the checkpoint is not readable');
+}
+
+async function openPart(files: Files, dir: string, name: string, number: number): Promise<FoundPart | null> {
+  const path = join(dir, name);
+  const file = await files.open(path, { readOnly: true });
+  let part: FoundPart | null = null;
+  try {
+    const bytes = await file.size();
+    const first = Buffer.alloc(Math.min(bytes, FILE_HEAD_BYTES));
+    await file.read(first, 0, first.length, 0);
+    const head = decodeFileHead('ckpt', name, first);
+    const last = Buffer.alloc(FRAME_HEAD_BYTES);
+    const count = await file.read(last, 0, last.length, Math.max(0, bytes - FRAME_HEAD_BYTES));
+    const end = count === last.length ? wholeFrame(last, 0, number) : null;
+    if (head && head.number === number && end?.kind === KIND_IMAGE_END) {
+      part = new FoundPart(path, file, bytes, head, end.firstSeq);
+    }
+  } finally {
+    if (part === null) await file.close();
+  }
+  return part;
+}
+
+/** Tells the whole image; `frame` hears of every frame before its records are told. */
+export async function replayCheckpoint(
+  checkpoint: CheckpointOnDisk,
+  reader: FrameReader,
+  replay: Pick<Replay, 'image'>,
+  frame?: (part: LogFile, buffer: Buffer, head: FrameHead, shift: number) => void,
+): Promise<void> {
+  let previous = 0;
+  const memory = new ScanMemory();
+  for (const part of checkpoint.parts) {
+    const scan = new FrameScan(part.file!, part.number, FILE_HEAD_BYTES, part.durable, memory);
+    try {
+      for (;;) {
+        const head = scan.frame(scan.at);
+        if (head === MORE) {
+          await scan.fill();
+          continue;
+        }
+        if (head === null || head.previous !== previous) {
+          throw new LogDamagedError(part.name, scan.offset, 'the checkpoint is not readable');
+        }
+        previous = head.checksum;
+        if (head.kind === KIND_IMAGE_END) break;
+        if (head.kind !== KIND_IMAGE) {
+          throw new LogDamagedError(part.name, scan.offset, `a frame of kind ${head.kind} in a checkpoint`);
+        }
+        frame?.(part, scan.buffer, head, scan.shift);
+        reader.image(scan.buffer, head, scan.shift, (record) => replay.image(record));
+        scan.at += head.bytes;
+      }
+    } finally {
+      await scan.close();
+    }
+  }
+}

@@ -1,0 +1,301 @@
+// Compaction changes no answer: not while it runs, not between checkpoint and adoption, not after the old files are
+// gone, and not when it is cut short at any operation of the disk.
+import { describe, expect, it } from 'vitest';
+import { Chronicle } from '../../../test/support/chronicle.ts';
+import { inlineThreads } from '../../../test/support/inline-threads.ts';
+import { collect } from '../../../test/support/log-story.ts';
+import { diskError, PowerCutError, TestDisk } from '../../../test/support/test-disk.ts';
+import { FILE_SPAN } from '../frame.ts';
+import { LogCompactedError, LogDamagedError } from '../log.ts';
+import { fileEngine } from './file-engine.ts';
+
+const SMALL = {
+  segmentBytes: 8 * 1024,
+  batchBytesMax: 1024,
+  operationBytesMax: 1024,
+  recentBytesMax: 0,
+  cacheBytesMax: 1,
+  compactionBytesMin: 20 * 1024,
+};
+const engineOn = (files: TestDisk, sizes: object = {}) =>
+  fileEngine({ dir: '/data', files, threads: inlineThreads(files), ...SMALL, ...sizes });
+
+async function lived(disk: TestDisk, rounds: number, sizes: object = {}): Promise<Chronicle> {
+  const chronicle = await Chronicle.open(engineOn(disk, sizes));
+  await chronicle.start();
+  for (let i = 0; i < rounds; i++) await chronicle.live();
+  return chronicle;
+}
+
+const pathsOf = (disk: TestDisk, end: string) => disk.paths().filter((path) => path.endsWith(end));
+
+describe('compaction', () => {
+  it('is wanted once enough has been sealed, and not again before as much has come on top', async () => {
+    const disk = new TestDisk();
+    const chronicle = await Chronicle.open(engineOn(disk));
+    await chronicle.start();
+    expect(chronicle.log.wantsCompaction).toBe(false);
+    expect(await chronicle.log.compact()).toBe(null);
+    while (!chronicle.log.wantsCompaction) await chronicle.live();
+    expect(chronicle.log.size.bytes).toBeGreaterThanOrEqual(20 * 1024);
+    expect(await chronicle.compact()).toBe(true);
+    expect(chronicle.log.wantsCompaction).toBe(false);
+    const { bytes } = chronicle.log.size;
+    while (!chronicle.log.wantsCompaction) await chronicle.live();
+    expect(chronicle.log.size.bytes).toBeGreaterThan(bytes + 20 * 1024);
+  });
+
+  it('makes the log smaller and leaves every answer as it was', async () => {
+    const disk = new TestDisk();
+    const chronicle = await lived(disk, 60);
+    const { hash } = chronicle;
+    const texts = await chronicle.texts();
+    expect(texts.length).toBeGreaterThan(150);
+    expect(texts).not.toContain(null);
+    const files = pathsOf(disk, '.seg').length;
+    expect(await chronicle.compact()).toBe(true);
+    expect(pathsOf(disk, '.seg').length).toBeLessThan(files / 2);
+    expect(pathsOf(disk, '.ckpt')).toHaveLength(1);
+    expect(chronicle.hash).toBe(hash);
+    expect(await chronicle.texts()).toEqual(texts);
+    const again = await Chronicle.open(engineOn(disk.afterPowerCut()));
+    expect(again.hash).toBe(hash);
+    expect(await again.texts()).toEqual(texts);
+    expect(again.log.epoch).toBe(chronicle.log.epoch + 1);
+  });
+
+  it('goes on for ever: checkpoint after checkpoint, over restarts', async () => {
+    let disk = new TestDisk();
+    let compactions = 0;
+    for (let writer = 0; writer < 6; writer++) {
+      const chronicle = await lived(disk, 0);
+      for (let i = 0; i < 60; i++) {
+        await chronicle.live();
+        if (chronicle.log.wantsCompaction && (await chronicle.compact())) compactions += 1;
+      }
+      const { hash } = chronicle;
+      const texts = await chronicle.texts();
+      expect(texts).not.toContain(null);
+      if (writer % 2 === 0) await chronicle.log.close();
+      disk = disk.afterPowerCut();
+      const check = disk.copy();
+      const again = await Chronicle.open(engineOn(check));
+      expect(again.hash).toBe(hash);
+      expect(await again.texts()).toEqual(texts);
+    }
+    expect(compactions).toBeGreaterThan(3);
+  });
+
+  it('spreads a large checkpoint over several parts', async () => {
+    const disk = new TestDisk();
+    const sizes = { partBytesMax: 6 * 1024 };
+    const chronicle = await lived(disk, 80, sizes);
+    const { hash } = chronicle;
+    const texts = await chronicle.texts();
+    expect(await chronicle.compact()).toBe(true);
+    expect(pathsOf(disk, '.ckpt').length).toBeGreaterThan(2);
+    for (let i = 0; i < 40; i++) await chronicle.live();
+    expect(await chronicle.compact()).toBe(true);
+    expect(hash).not.toBe(chronicle.hash);
+    const after = { hash: chronicle.hash, texts: await chronicle.texts() };
+    expect(after.texts.length).toBeGreaterThan(texts.length);
+    const again = await Chronicle.open(engineOn(disk.afterPowerCut(), sizes));
+    expect(again.hash).toBe(after.hash);
+    expect(await again.texts()).toEqual(after.texts);
+  });
+
+  it('lets the log go on while it runs', async () => {
+    const disk = new TestDisk();
+    const chronicle = await lived(disk, 60);
+    const compacting = chronicle.log.compact();
+    for (let i = 0; i < 30; i++) await chronicle.live();
+    const relocation = (await compacting)!;
+    for (let i = 0; i < 10; i++) await chronicle.live();
+    const texts = await chronicle.texts();
+    chronicle.adopt(relocation);
+    expect(await chronicle.texts()).toEqual(texts);
+    await chronicle.live();
+    await chronicle.log.dropOld();
+    expect((await chronicle.texts()).slice(0, 10)).toEqual(texts.slice(0, 10));
+    expect(await chronicle.texts()).not.toContain(null);
+    const { hash } = chronicle;
+    const again = await Chronicle.open(engineOn(disk.afterPowerCut()));
+    expect(again.hash).toBe(hash);
+  });
+
+  it('keeps old positions good until they are dropped, and says so afterwards', async () => {
+    const disk = new TestDisk();
+    const chronicle = await lived(disk, 60);
+    const relocation = (await chronicle.log.compact())!;
+    expect([...relocation.oldAt]).toEqual([...relocation.oldAt].sort((a, b) => a - b));
+    expect(relocation.gone.has(Math.floor(relocation.oldAt[0]! / FILE_SPAN))).toBe(true);
+    const texts = await chronicle.texts();
+    expect(texts).not.toContain(null);
+    const [entry] = await collect(chronicle.log.entries(2, 1));
+    const stale = entry!.entry.type === 'TaskCreated' ? entry!.entry.payload : null;
+    expect(await chronicle.log.read(stale!)).not.toBe(null);
+    chronicle.adopt(relocation);
+    await chronicle.log.dropOld();
+    await expect(Promise.resolve(chronicle.log.read(stale!))).rejects.toThrow(LogCompactedError);
+  });
+
+  it('moves the first seq that can be read, and lists from there', async () => {
+    const disk = new TestDisk();
+    const chronicle = await lived(disk, 60);
+    expect(chronicle.log.position.firstSeq).toBe(1);
+    const slow = chronicle.log.entries(1, Number.POSITIVE_INFINITY)[Symbol.asyncIterator]();
+    expect((await slow.next()).value).toMatchObject({ seq: 1 });
+    await chronicle.compact();
+    const { firstSeq, lastSeq } = chronicle.log.position;
+    expect(firstSeq).toBeGreaterThan(1);
+    const seqs = (await collect(chronicle.log.entries(1, Number.POSITIVE_INFINITY))).map(({ seq }) => seq);
+    expect(seqs).toEqual(Array.from({ length: lastSeq - firstSeq + 1 }, (_, i) => firstSeq + i));
+    // Somebody who was reading when the files went reads on to the end.
+    let last = 1;
+    for (let next = await slow.next(); !next.done; next = await slow.next()) {
+      expect(next.value.seq).toBe(last + 1);
+      last = next.value.seq;
+    }
+    expect(last).toBe(lastSeq);
+    const again = await Chronicle.open(engineOn(disk.afterPowerCut()));
+    expect(again.log.position).toEqual(chronicle.log.position);
+  });
+
+  it('carries damaged bytes along as damaged, and everything else whole', async () => {
+    const disk = new TestDisk();
+    const chronicle = await lived(disk, 60);
+    const { hash } = chronicle;
+    const before = await chronicle.texts();
+    const [first] = pathsOf(disk, '.seg');
+    const at = disk.contentOf(first!).indexOf('late 1000003');
+    disk.tamper(first!, (content) => content.fill('X', at, at + 4));
+    await chronicle.compact();
+    const after = await chronicle.texts();
+    expect(after.filter((text, i) => text !== before[i])).toEqual([null]);
+    expect(chronicle.hash).toBe(hash);
+  });
+});
+
+describe('compaction that is cut short', () => {
+  const compacted = async (disk: TestDisk) => {
+    const chronicle = await lived(disk, 24, sizes);
+    const facts = { hash: chronicle.hash, texts: await chronicle.texts() };
+    return { chronicle, facts };
+  };
+  const sizes = { segmentBytes: 6 * 1024, partBytesMax: 4 * 1024, compactionBytesMin: 12 * 1024 };
+
+  async function operationsOfCompaction(): Promise<number> {
+    const disk = new TestDisk();
+    const { chronicle } = await compacted(disk);
+    const before = disk.operations.length;
+    await chronicle.compact();
+    return disk.operations.length - before;
+  }
+
+  it('by a power cut at any operation leaves the old log or the new one, and never less', async () => {
+    const count = await operationsOfCompaction();
+    expect(count).toBeGreaterThan(30);
+    for (let last = 0; last < count; last++) {
+      const disk = new TestDisk();
+      const { chronicle, facts } = await compacted(disk);
+      let left = last;
+      disk.gate = () => void (left-- === 0 && disk.cutPower());
+      await expect(chronicle.compact()).rejects.toThrow(PowerCutError);
+      const where = `operation ${last}: ${disk.operations.at(-1)?.name} ${disk.operations.at(-1)?.path}`;
+      const cuts = [{}, { names: true }, { names: true, sector: () => true }].map((kept) => disk.copy(kept));
+      for (const next of [...cuts, disk.afterKill()]) {
+        const again = await Chronicle.open(engineOn(next, sizes));
+        expect(again.hash, where).toBe(facts.hash);
+        expect(await again.texts(), where).toEqual(facts.texts);
+        expect(pathsOf(next, '.tmp'), where).toEqual([]);
+        await again.live();
+        const { hash } = again;
+        const third = await Chronicle.open(engineOn(next.afterPowerCut(), sizes));
+        expect(third.hash, where).toBe(hash);
+      }
+    }
+  }, 120_000);
+
+  it('by a failing disk leaves the log as it was, and it can be tried again', async () => {
+    const count = await operationsOfCompaction();
+    for (let failing = 0; failing < count; failing++) {
+      const disk = new TestDisk();
+      const { chronicle, facts } = await compacted(disk);
+      let left = failing;
+      disk.gate = () => {
+        if (left-- === 0) throw diskError('ENOSPC');
+      };
+      const outcome = await chronicle.compact().catch((error: unknown) => error);
+      disk.gate = () => {};
+      const where = `operation ${failing}`;
+      if (outcome !== true) expect(outcome, where).toMatchObject({ code: 'ENOSPC' });
+      expect(await chronicle.texts(), where).toEqual(facts.texts);
+      await chronicle.live();
+      while (!chronicle.log.wantsCompaction) await chronicle.live();
+      await chronicle.compact();
+      const { hash } = chronicle;
+      expect(await chronicle.texts()).not.toContain(null);
+      const again = await Chronicle.open(engineOn(disk.afterPowerCut(), sizes));
+      expect(again.hash, where).toBe(hash);
+    }
+  }, 120_000);
+
+  it('by closing the log leaves nothing that matters', async () => {
+    const disk = new TestDisk();
+    const { chronicle, facts } = await compacted(disk);
+    const compacting = chronicle.log.compact().catch((error: unknown) => error);
+    await chronicle.log.close();
+    await compacting;
+    const again = await Chronicle.open(engineOn(disk, sizes));
+    expect(again.hash).toBe(facts.hash);
+  });
+});
+
+describe('a checkpoint', () => {
+  const checkpointed = async () => {
+    const disk = new TestDisk();
+    const chronicle = await lived(disk, 24);
+    await chronicle.compact();
+    await chronicle.log.close();
+    return { disk, hash: chronicle.hash, path: pathsOf(disk, '.ckpt')[0]! };
+  };
+
+  it('that is damaged anywhere in its records is refused with file and offset', async () => {
+    const { disk, path, hash } = await checkpointed();
+    const size = disk.contentOf(path).length;
+    for (let at = 0; at < size; at += 17) {
+      const copy = disk.copy();
+      copy.tamper(path, (content) => {
+        content[at]! ^= 0x10;
+        return content;
+      });
+      const outcome = await Chronicle.open(engineOn(copy)).catch((error: unknown) => error);
+      if (outcome instanceof Chronicle) expect(outcome.hash, `at ${at}`).toBe(hash);
+      else expect(outcome, `at ${at}`).toBeInstanceOf(LogDamagedError);
+    }
+  }, 60_000);
+
+  it('that is missing while the segments before it are gone is damage', async () => {
+    const { disk, path } = await checkpointed();
+    disk.unlinkBehindTheBack(path);
+    await expect(Chronicle.open(engineOn(disk))).rejects.toThrow(LogDamagedError);
+  });
+
+  it('without any segment behind it is damage', async () => {
+    const { disk } = await checkpointed();
+    for (const path of pathsOf(disk, '.seg')) disk.unlinkBehindTheBack(path);
+    await expect(Chronicle.open(engineOn(disk))).rejects.toThrow(/no segment follows/);
+  });
+
+  it('cleans up what it replaced, if the log died before it could', async () => {
+    const disk = new TestDisk();
+    const chronicle = await lived(disk, 60);
+    const { hash } = chronicle;
+    await chronicle.log.compact();
+    const next = disk.afterPowerCut();
+    const before = pathsOf(next, '.seg').length;
+    const again = await Chronicle.open(engineOn(next));
+    expect(again.hash).toBe(hash);
+    expect(pathsOf(next, '.seg').length).toBeLessThan(before / 2);
+  });
+});

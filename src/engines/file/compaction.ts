@@ -1,0 +1,121 @@
+/**
+ * Compaction: the last checkpoint and the sealed segments after it are replayed into a state of their own, and
+ * that state is written out as the next checkpoint, with the opaque bytes it refers to. A plain function
+ * of files; it runs on a thread of its own (`compaction-thread.ts`), beside the log that goes on.
+ *
+ * It deletes nothing. What it leaves behind when it fails or dies has a temporary name, or is a checkpoint
+ * without its last part, and is removed when the log is opened again.
+ */
+import { join } from 'node:path';
+import { apply } from '../../core/apply.ts';
+import { imageOf, restoreImage } from '../../core/image-io.ts';
+import type { State } from '../../core/state.ts';
+import { createState } from '../../core/state.ts';
+import type { FrameHead } from '../frame.ts';
+import { KIND_MARK } from '../frame.ts';
+import { FrameReader } from '../frame-reader.ts';
+import { LogDamagedError } from '../log.ts';
+import { openCheckpoint, replayCheckpoint } from './checkpoint.ts';
+import { CheckpointWriter } from './checkpoint-writer.ts';
+import type { FileHead } from './file-head.ts';
+import { FILE_HEAD_BYTES } from './file-head.ts';
+import { fileName } from './file-names.ts';
+import type { Files, OpenFile } from './files.ts';
+import { FrameScan, MORE, ScanMemory } from './frame-scan.ts';
+import { OldBytes } from './old-bytes.ts';
+
+/** Plain data, so that it can be sent to another thread. */
+export interface CompactionInput {
+  readonly dir: string;
+  /** Parts of the checkpoint to start from; none for a log that has none. */
+  readonly parts: readonly number[];
+  readonly segments: readonly { readonly number: number; readonly end: number }[];
+  /** What the new checkpoint stands for. */
+  readonly head: FileHead;
+  /** Numbers it may use for its parts. */
+  readonly numbers: readonly number[];
+  readonly partBytesMax: number;
+}
+
+export interface CompactionOutput {
+  /** The numbers of its parts. */
+  readonly parts: readonly number[];
+  readonly oldAt: Float64Array;
+  readonly newAt: Float64Array;
+}
+
+export async function compact(files: Files, input: CompactionInput): Promise<CompactionOutput> {
+  const { dir, head, numbers, partBytesMax } = input;
+  const sources = new Map<number, OpenFile>();
+  try {
+    const oldBytes = new OldBytes(sources);
+    const writer = new CheckpointWriter({ files, dir, numbers, partBytesMax, head, oldBytes });
+    try {
+      // The state is in no variable, so that its memory can go before that of the relocations is needed.
+      const parts = await writer.write(imageOf(await replayed(files, input, sources)));
+      return { parts, ...writer.relocations.sorted() };
+    } finally {
+      await writer.close();
+    }
+  } finally {
+    for (const file of sources.values()) await file.close();
+  }
+}
+
+async function replayed(
+  files: Files,
+  { dir, parts, segments, head }: CompactionInput,
+  sources: Map<number, OpenFile>,
+): Promise<State> {
+  const state = createState();
+  const reader = new FrameReader();
+  let checksum = 0;
+  if (parts.length > 0) {
+    const checkpoint = await openCheckpoint(files, dir, parts);
+    for (const part of checkpoint.parts) sources.set(part.number, part.file!);
+    await replayCheckpoint(checkpoint, reader, { image: (record) => restoreImage(state, record) });
+    checksum = checkpoint.head.previous;
+  }
+  const memory = new ScanMemory();
+  for (const { number, end } of segments) {
+    const name = fileName(number, 'seg');
+    const file = await files.open(join(dir, name), { readOnly: true });
+    sources.set(number, file);
+    const scan = new FrameScan(file, number, FILE_HEAD_BYTES, end, memory);
+    checksum = await replaySegment(scan, end, checksum, name, (frame) =>
+      reader.entries(scan.buffer, frame, scan.shift, (entry, seq, atMs) => apply(state, entry, seq, atMs)),
+    );
+  }
+  if (state.lastSeq !== head.seq || checksum !== head.previous) {
+    throw new Error(`Compaction came to seq ${state.lastSeq}, but the log says ${head.seq}.`);
+  }
+  return state;
+}
+
+/** Hands over every batch of a segment, and answers the checksum of its last frame. */
+async function replaySegment(
+  scan: FrameScan,
+  end: number,
+  checksum: number,
+  name: string,
+  take: (frame: FrameHead) => void,
+): Promise<number> {
+  try {
+    while (scan.offset < end) {
+      const frame = scan.frame(scan.at);
+      if (frame === MORE) {
+        await scan.fill();
+        continue;
+      }
+      if (frame === null || frame.previous !== checksum) {
+        throw new LogDamagedError(name, scan.offset, 'a frame is not readable');
+      }
+      checksum = frame.checksum;
+      if (frame.kind !== KIND_MARK) take(frame);
+      scan.at += frame.bytes;
+    }
+    return checksum;
+  } finally {
+    await scan.close();
+  }
+}

@@ -1,0 +1,44 @@
+/** The data directory itself: made so that no power cut can take it back, local, and locked. */
+import { hostname } from 'node:os';
+import { dirname, join } from 'node:path';
+import { LogHeldError } from '../log.ts';
+import { LOCK_NAME } from './file-names.ts';
+import type { Files, HeldLock } from './files.ts';
+
+/**
+ * Every directory that is made is synced into its parent, or a power cut could take the log with it. A process that
+ * died here may have made one more than it synced, so the deepest one that is there is synced as well.
+ */
+export async function makeDirs(files: Files, dir: string): Promise<void> {
+  const missing: string[] = [];
+  let deepest = dir;
+  for (; (await files.list(deepest)) === null && deepest !== dirname(deepest); deepest = dirname(deepest)) {
+    missing.push(deepest);
+  }
+  await files.syncDir(dirname(deepest)).catch(ignoreForeign);
+  for (const path of missing.reverse()) {
+    await files.makeDir(path);
+    await files.syncDir(dirname(path));
+  }
+}
+
+/** A directory we may not read is none in which we made anything. */
+function ignoreForeign(error: unknown): void {
+  const code = error instanceof Error && 'code' in error ? error.code : null;
+  if (code !== 'EACCES' && code !== 'EPERM') throw error;
+}
+
+export async function assertLocal(files: Files, dir: string): Promise<void> {
+  const kind = await files.networkKind(dir);
+  if (kind === null) return;
+  throw new Error(
+    `${dir} is on a network file system (${kind}), where two machines might both believe they hold the lock. ` +
+      'Use a local disk, or set allowNetworkFileSystem if you are sure.',
+  );
+}
+
+export async function takeLock(files: Files, dir: string): Promise<HeldLock> {
+  const lock = await files.lock(join(dir, LOCK_NAME), `process ${process.pid} on ${hostname()}`);
+  if ('heldBy' in lock) throw new LogHeldError(lock.heldBy || 'a process that has not said its name yet');
+  return lock;
+}

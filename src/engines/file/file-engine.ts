@@ -1,0 +1,109 @@
+/**
+ * Opens the log of a data directory: makes the directory, takes the lock, recovers, and repairs what a crash left
+ * behind before the first append: a torn tail is overwritten with zeros, so that bytes never acknowledged
+ * cannot come back, and the newest frame is written once more unless something proves that it was durable,
+ * because it may have been read from a cache that no disk has seen.
+ */
+import { join, resolve } from 'node:path';
+import type { Engine, Log, Replay } from '../log.ts';
+import { blankOut } from './blank.ts';
+import { assertLocal, makeDirs, takeLock } from './data-dir.ts';
+import { FileLog } from './file-log.ts';
+import { fileName } from './file-names.ts';
+import type { Files } from './files.ts';
+import type { Recovered } from './recovery.ts';
+import { recover } from './recovery.ts';
+import { Segment } from './segment.ts';
+import type { Threads } from './threads.ts';
+
+const MIB = 1024 * 1024;
+
+export interface FileEngineOptions {
+  readonly dir: string;
+  readonly files: Files;
+  /** Size of a segment; 64 MiB. */
+  readonly segmentBytes?: number;
+  /** Size of a batch before its last operation; 4 MiB, and at most a sixteenth of a segment. */
+  readonly batchBytesMax?: number;
+  /** What one operation may add to a batch at most; 1.5 MiB, and at most an eighth of a segment. */
+  readonly operationBytesMax?: number;
+  /** How many of the newest bytes stay in memory; 32 MiB. */
+  readonly recentBytesMax?: number;
+  /** How much of older files is kept in memory once read; 16 MiB. */
+  readonly cacheBytesMax?: number;
+  /** Where compaction runs; without it the log is never compacted. */
+  readonly threads?: Threads;
+  /** How many sealed bytes make a compaction worth its cost, unless the checkpoint is larger; 256 MiB. */
+  readonly compactionBytesMin?: number;
+  /** Size of one part of a checkpoint; 1 GiB, and it must stay below 4 GiB. */
+  readonly partBytesMax?: number;
+  /** Opens a directory on a network file system all the same, where the lock may lie. */
+  readonly allowNetworkFileSystem?: boolean;
+}
+
+export function fileEngine(options: FileEngineOptions): Engine {
+  return { open: (replay) => openLog({ ...options, dir: resolve(options.dir) }, replay) };
+}
+
+async function openLog(options: FileEngineOptions, replay: Replay): Promise<Log> {
+  const { files, dir, segmentBytes = 64 * MIB } = options;
+  await makeDirs(files, dir);
+  if (!options.allowNetworkFileSystem) await assertLocal(files, dir);
+  const lock = await takeLock(files, dir);
+  let recovered: Recovered | null = null;
+  try {
+    recovered = await recover({ files, dir, replay, segmentBytes });
+    await repair(files, dir, recovered);
+    const { checkpoint, segments, blank, chain } = recovered;
+    const lastNumber = Math.max(recovered.lastNumber, 1);
+    if (segments.length === 0) {
+      segments.push(
+        blank.shift() ?? new Segment(lastNumber, join(dir, fileName(lastNumber, 'seg')), segmentBytes),
+      );
+    }
+    const log = new FileLog(
+      {
+        files,
+        dir,
+        segmentBytes,
+        batchBytesMax: options.batchBytesMax ?? Math.min(4 * MIB, segmentBytes / 16),
+        operationBytesMax: options.operationBytesMax ?? Math.min(1.5 * MIB, segmentBytes / 8),
+        recentBytesMax: options.recentBytesMax ?? 32 * MIB,
+        cacheBytesMax: options.cacheBytesMax ?? 16 * MIB,
+        threads: options.threads ?? null,
+        compactionBytesMin: options.compactionBytesMin ?? 256 * MIB,
+        partBytesMax: options.partBytesMax ?? 1024 * MIB,
+      },
+      { lock, checkpoint, segments, spare: blank, chain, lastNumber },
+    );
+    await log.ready();
+    return log;
+  } catch (fault) {
+    if (recovered) await closeAll(recovered);
+    await lock.release();
+    throw fault;
+  }
+}
+
+async function repair(files: Files, dir: string, recovered: Recovered): Promise<void> {
+  const { segments, blank, unproven, leftovers } = recovered;
+  // The process before may have made or renamed files and died before it could sync their names.
+  await files.syncDir(dir);
+  const current = segments.at(-1);
+  for (const segment of current ? [current, ...blank] : blank) {
+    await segment.file?.close();
+    segment.file = await files.open(segment.path, { durable: true });
+    await blankOut(segment.file, segment.end, segment.allocated);
+  }
+  if (unproven) {
+    const { segment, offset, bytes } = unproven;
+    const written = await segment.file!.write(bytes, offset);
+    if (written !== bytes.length) throw new Error(`Only ${written} of ${bytes.length} bytes were written.`);
+  }
+  for (const name of leftovers) await files.remove(join(dir, name));
+  if (leftovers.length > 0) await files.syncDir(dir);
+}
+
+async function closeAll({ segments, blank, checkpoint }: Recovered): Promise<void> {
+  for (const file of [...segments, ...blank, ...(checkpoint?.parts ?? [])]) await file.drop();
+}

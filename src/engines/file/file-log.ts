@@ -1,0 +1,390 @@
+/**
+ * The log of one data directory, open for writing. A batch is one frame, written with one write to a
+ * descriptor on which every write is durable; when that write fails in any way the log is dead for ever,
+ * because nobody can know what reached the disk.
+ *
+ * The segment a batch goes to is chosen at `begin`, so that positions are known while it is being built:
+ * the current one, or the next when this one cannot take another batch of the largest size.
+ */
+import { join } from 'node:path';
+import type { Entry } from '../../core/entries.ts';
+import type { Opaque } from '../../core/opaque.ts';
+import { FRAME_HEAD_BYTES, FrameBuilder, KIND_BATCH, KIND_MARK } from '../frame.ts';
+import { FrameReader } from '../frame-reader.ts';
+import type { Log, LoggedEntry, LogPosition, LogSize, Relocation } from '../log.ts';
+import { LogClosedError } from '../log.ts';
+import type { CheckpointOnDisk } from './checkpoint.ts';
+import type { FileHead } from './file-head.ts';
+import { encodeFileHead, FILE_HEAD_BYTES } from './file-head.ts';
+import { fileName } from './file-names.ts';
+import type { Files, HeldLock } from './files.ts';
+import type { LogFile } from './log-file.ts';
+import { OpaqueStore } from './opaque-store.ts';
+import type { Chain } from './recovery.ts';
+import { RESTORE_JUMP } from './recovery.ts';
+import type { RunningCompaction } from './running-compaction.ts';
+import { startCompaction } from './running-compaction.ts';
+import { Segment } from './segment.ts';
+import { entriesOf } from './segment-entries.ts';
+import { Space } from './space.ts';
+import type { Threads } from './threads.ts';
+
+export interface FileLogOptions {
+  readonly files: Files;
+  readonly dir: string;
+  readonly segmentBytes: number;
+  /** How large a batch may get before its last operation … */
+  readonly batchBytesMax: number;
+  /** … and how much that one may add. */
+  readonly operationBytesMax: number;
+  readonly recentBytesMax: number;
+  readonly cacheBytesMax: number;
+  readonly threads: Threads | null;
+  readonly compactionBytesMin: number;
+  readonly partBytesMax: number;
+}
+
+export interface FileLogStart {
+  readonly lock: HeldLock;
+  readonly checkpoint: CheckpointOnDisk | null;
+  /** In order; the last one is written to. */
+  readonly segments: Segment[];
+  /** Allocated, at least in part, and never used. */
+  readonly spare: Segment[];
+  readonly chain: Chain;
+  readonly lastNumber: number;
+}
+
+/** How far the current segment is filled when space for the next one is sought. */
+const AHEAD = 1 / 4;
+
+export class FileLog implements Log {
+  readonly epoch: number;
+  readonly #options: FileLogOptions;
+  readonly #lock: HeldLock;
+  readonly #segments: Segment[];
+  readonly #spare: Segment[];
+  readonly #chain: Chain;
+  readonly #space: Space;
+  readonly #store: OpaqueStore;
+  readonly #builder = new FrameBuilder();
+  readonly #markBuilder = new FrameBuilder();
+  readonly #reader = new FrameReader();
+  #checkpoint: CheckpointOnDisk | null;
+  #compaction: RunningCompaction | null = null;
+  /** The newest checkpoint and the files it made superfluous, until they are dropped. */
+  #replaced: { readonly checkpoint: CheckpointOnDisk; readonly files: readonly LogFile[] } | null = null;
+  #lastNumber: number;
+  #target: Segment;
+  #batchLimit: number | null = null;
+  #firstSeq = 0;
+  #atMs = 0;
+  #marked = true;
+  #writing: Promise<void> | null = null;
+  #fault: Error | null = null;
+
+  constructor(options: FileLogOptions, start: FileLogStart) {
+    this.#options = options;
+    this.#lock = start.lock;
+    this.#checkpoint = start.checkpoint;
+    this.#segments = start.segments;
+    this.#spare = start.spare;
+    this.#chain = start.chain;
+    this.#lastNumber = start.lastNumber;
+    this.#target = this.#current;
+    this.epoch = start.chain.epoch + 1;
+    this.#space = new Space(options.files, () => this.#wantsSpace());
+    this.#store = new OpaqueStore({ ...options, sourceOf: (number) => this.#sourceOf(number) });
+    this.#space.seek();
+  }
+
+  get position(): LogPosition {
+    const { lastSeq, lastAtMs } = this.#chain;
+    const first = this.#segments.find((segment) => segment.firstSeq !== 0);
+    return { lastSeq, firstSeq: first?.firstSeq ?? lastSeq + 1, lastAtMs };
+  }
+
+  get size(): LogSize {
+    const parts = this.#checkpoint?.parts ?? [];
+    return {
+      bytes:
+        this.#segments.reduce((sum, { end }) => sum + end, 0) +
+        parts.reduce((sum, part) => sum + part.durable, 0),
+      files: this.#segments.length + this.#spare.length + parts.length,
+    };
+  }
+
+  get full(): boolean {
+    return this.#space.fault !== null;
+  }
+
+  get batchBytes(): number {
+    return this.#batchLimit === null ? 0 : this.#builder.bytes;
+  }
+
+  get batchBytesMax(): number {
+    return this.#batchLimit ?? this.#limitOf(this.#choose());
+  }
+
+  get wantsCompaction(): boolean {
+    if (this.#options.threads === null || this.#compaction !== null || this.#replaced !== null) return false;
+    const sealed = this.#segments.slice(0, -1).reduce((sum, { end }) => sum + end, 0);
+    const checkpoint = this.#checkpoint?.parts.reduce((sum, { durable }) => sum + durable, 0) ?? 0;
+    return sealed >= Math.max(1, this.#options.compactionBytesMin, checkpoint);
+  }
+
+  seekSpace(): void {
+    this.#space.seek();
+  }
+
+  begin(firstSeq: number, atMs: number): void {
+    if (this.#fault) throw this.#fault;
+    const { lastSeq } = this.#chain;
+    if (firstSeq !== lastSeq + 1 && firstSeq < lastSeq + RESTORE_JUMP) {
+      throw new Error(`A batch cannot begin at seq ${firstSeq} after seq ${lastSeq}.`);
+    }
+    this.#space.seek();
+    const target = this.#choose();
+    this.#target = target;
+    this.#batchLimit = this.#limitOf(target);
+    this.#firstSeq = firstSeq;
+    this.#atMs = atMs;
+    if (target.end === 0) target.head = this.#headOf(target);
+    const lead = target.end === 0 ? encodeFileHead('seg', target.head!) : null;
+    this.#builder.begin(target.number, target.end + (lead?.length ?? 0), lead);
+  }
+
+  add(entry: Entry): void {
+    this.#builder.add(entry);
+  }
+
+  append(): Promise<void> {
+    if (this.#fault) return Promise.reject(this.#fault);
+    const isBuilding = this.#batchLimit !== null;
+    this.#batchLimit = null;
+    if (!isBuilding || this.#builder.count === 0) return Promise.resolve();
+    const { checksum } = this.#chain;
+    const frame = this.#builder.finish(KIND_BATCH, this.epoch, this.#firstSeq, this.#atMs, checksum);
+    const written = this.#append(this.#writing, frame);
+    this.#follow(written);
+    return written;
+  }
+
+  mark(): Promise<void> {
+    if (this.#fault) return Promise.reject(this.#fault);
+    // A batch that is being built or written is itself the mark of the one before.
+    if (this.#marked || this.#batchLimit !== null || this.#writing) return this.#writing ?? Promise.resolve();
+    const segment = this.#current;
+    const offset = segment.end;
+    const { checksum, lastSeq, lastAtMs } = this.#chain;
+    this.#markBuilder.begin(segment.number, offset, null);
+    const frame = this.#markBuilder.finish(KIND_MARK, this.epoch, lastSeq + 1, lastAtMs, checksum);
+    // From here on the next batch is built behind the mark, and will be written after it.
+    this.#chain.checksum = this.#markBuilder.checksum;
+    segment.end += frame.length;
+    this.#marked = true;
+    const written = this.#write(segment, frame, offset).then(() => {
+      segment.durable = offset + frame.length;
+    });
+    this.#follow(written);
+    return written;
+  }
+
+  read(reference: Opaque): Uint8Array | null | Promise<Uint8Array | null> {
+    return this.#store.read(reference);
+  }
+
+  async *entries(fromSeq: number, limit: number): AsyncGenerator<LoggedEntry> {
+    const durable = this.#chain.lastSeq;
+    const segments = this.#segments.filter(({ firstSeq, lastSeq }) => firstSeq !== 0 && lastSeq >= fromSeq);
+    for (const segment of segments) segment.retain();
+    try {
+      let left = limit;
+      for (const segment of segments) {
+        for await (const found of entriesOf(segment, this.#reader, fromSeq)) {
+          for (const logged of found) {
+            if (left === 0 || logged.seq > durable) return;
+            if (logged.seq < fromSeq) continue;
+            left -= 1;
+            yield logged;
+          }
+        }
+      }
+    } finally {
+      for (const segment of segments) await segment.release();
+    }
+  }
+
+  async compact(): Promise<Relocation | null> {
+    if (this.#fault) throw this.#fault;
+    const { files, dir, threads, partBytesMax } = this.#options;
+    const sealed = this.#segments.slice(0, -1);
+    if (threads === null || sealed.length === 0) return null;
+    if (this.#compaction !== null || this.#replaced !== null) return null;
+    this.#compaction = startCompaction(
+      { files, dir, threads, partBytesMax },
+      {
+        checkpoint: this.#checkpoint,
+        sealed,
+        next: this.#current.head!,
+        takeNumber: () => ++this.#lastNumber,
+      },
+    );
+    try {
+      const { checkpoint, relocation } = await this.#compaction.result;
+      this.#replaced = { checkpoint, files: [...sealed, ...(this.#checkpoint?.parts ?? [])] };
+      return relocation;
+    } finally {
+      this.#compaction = null;
+    }
+  }
+
+  async dropOld(): Promise<void> {
+    const replaced = this.#replaced;
+    if (replaced === null) return;
+    this.#checkpoint = replaced.checkpoint;
+    this.#replaced = null;
+    const gone = new Set(replaced.files.map(({ number }) => number));
+    const kept = this.#segments.filter(({ number }) => !gone.has(number));
+    this.#segments.splice(0, this.#segments.length, ...kept);
+    this.#store.forget(gone);
+    const { files, dir } = this.#options;
+    for (const file of replaced.files) {
+      await file.drop();
+      await files.remove(file.path);
+    }
+    await files.syncDir(dir);
+  }
+
+  /** Resolves once there is a file to write to, with some space in it. */
+  ready(): Promise<void> {
+    return this.#space.room(this.#current, this.#current.end + 1);
+  }
+
+  async close(): Promise<void> {
+    // What fails from here on has failed for its own caller already, or is found again at the next opening.
+    await this.#writing?.catch(() => {});
+    if (!this.#fault) await this.mark().catch(() => {});
+    this.#fault ??= new LogClosedError('The log is closed.');
+    await this.#space.stop();
+    await this.#compaction?.stop();
+    const parts = [...(this.#checkpoint?.parts ?? []), ...(this.#replaced?.checkpoint.parts ?? [])];
+    for (const file of [...this.#segments, ...this.#spare, ...parts]) await file.drop();
+    await this.#lock.release();
+  }
+
+  get #current(): Segment {
+    return this.#segments.at(-1)!;
+  }
+
+  async #append(before: Promise<void> | null, frame: Buffer): Promise<void> {
+    if (before !== null) await before;
+    const target = this.#target;
+    const start = target.end;
+    const end = start + frame.length;
+    if (target.allocated < end) await this.#space.room(target, end).catch((fault) => this.#die(fault));
+    await this.#write(target, frame, start);
+    if (target !== this.#current) {
+      this.#spare.splice(this.#spare.indexOf(target), 1);
+      this.#segments.push(target);
+    }
+    const count = this.#builder.count;
+    target.end = end;
+    target.durable = end;
+    target.note(this.#firstSeq, count, start === 0 ? FILE_HEAD_BYTES : start);
+    this.#chain.checksum = this.#builder.checksum;
+    this.#chain.lastSeq = this.#firstSeq + count - 1;
+    this.#chain.lastAtMs = this.#atMs;
+    this.#chain.epoch = this.epoch;
+    this.#marked = false;
+    this.#store.recent.put(target.number, start, frame);
+  }
+
+  /** One write, whole and durable, or the end of this log. */
+  async #write(segment: Segment, frame: Buffer, offset: number): Promise<void> {
+    try {
+      const written = await segment.file!.write(frame, offset);
+      if (written !== frame.length) throw new Error(`Only ${written} of ${frame.length} bytes were written.`);
+    } catch (fault) {
+      this.#die(fault);
+    }
+  }
+
+  #die(fault: unknown): never {
+    this.#fault ??= fault as Error;
+    throw this.#fault;
+  }
+
+  /** Remembers what is being written until it is; the failure itself belongs to whoever asked for the write. */
+  #follow(written: Promise<void>): void {
+    const done = () => {
+      if (this.#writing === written) this.#writing = null;
+    };
+    this.#writing = written;
+    written.then(done, done);
+  }
+
+  #choose(): Segment {
+    const current = this.#current;
+    const { batchBytesMax, operationBytesMax } = this.#options;
+    const wanted = FRAME_HEAD_BYTES * 2 + batchBytesMax + operationBytesMax;
+    if (current.capacity - current.end >= wanted) return current;
+    const next = this.#next();
+    if (next.allocated >= Math.min(next.capacity, FILE_HEAD_BYTES + wanted)) return next;
+    // It is not ready. As long as this one takes any operation at all, smaller batches are better than waiting.
+    if (this.#limitOf(current) > 0 || this.full) return current;
+    return next;
+  }
+
+  /** How much a batch in this segment may hold before its last operation, so that even that one fits. */
+  #limitOf(segment: Segment): number {
+    const { batchBytesMax, operationBytesMax } = this.#options;
+    const room = (this.full ? segment.allocated : segment.capacity) - segment.end;
+    // Room for the head of the file, of the frame, and for the mark that may follow it.
+    const fixed = FILE_HEAD_BYTES + FRAME_HEAD_BYTES * 2;
+    return Math.max(0, Math.min(batchBytesMax, room - operationBytesMax - fixed));
+  }
+
+  /** The segment after the current one. It may not have any space yet. */
+  #next(): Segment {
+    const spare = this.#spare[0];
+    if (spare) return spare;
+    this.#lastNumber += 1;
+    const { dir, segmentBytes } = this.#options;
+    const name = fileName(this.#lastNumber, 'seg');
+    const next = new Segment(this.#lastNumber, join(dir, name), segmentBytes);
+    this.#spare.push(next);
+    return next;
+  }
+
+  #wantsSpace(): Segment | null {
+    const current = this.#current;
+    if (current.allocated < current.capacity) return current;
+    if (current.end < current.capacity * AHEAD) return null;
+    const next = this.#next();
+    return next.allocated < next.capacity ? next : null;
+  }
+
+  #headOf({ number }: Segment): FileHead {
+    const { checksum, lastSeq, lastAtMs, epoch } = this.#chain;
+    return {
+      number,
+      seq: lastSeq + 1,
+      previous: checksum,
+      epoch,
+      atMs: lastAtMs,
+      sealedThrough: 0,
+      firstPart: 0,
+    };
+  }
+
+  #sourceOf(number: number): LogFile | null {
+    const isIt = (file: LogFile) => file.number === number;
+    return (
+      this.#segments.find(isIt) ??
+      this.#checkpoint?.parts.find(isIt) ??
+      this.#replaced?.checkpoint.parts.find(isIt) ??
+      null
+    );
+  }
+}

@@ -1,0 +1,32 @@
+/**
+ * The names in a data directory. One counter numbers segments and checkpoints, and never goes back:
+ *
+ *   0000000000000007.seg        a segment of the log
+ *   0000000000000009.ckpt       a part of a checkpoint
+ *   0000000000000009.ckpt.tmp   one that is being written; of no value after a crash (.seg.tmp: by a restore)
+ *   LOCK                        held by the writer, with its process id inside
+ */
+export const LOCK_NAME = 'LOCK';
+
+export type FileKind = 'seg' | 'ckpt' | 'seg.tmp' | 'ckpt.tmp';
+
+export interface NumberedName {
+  readonly name: string;
+  readonly number: number;
+  readonly kind: FileKind;
+}
+
+const PATTERN = /^(\d{16})\.((?:seg|ckpt)(?:\.tmp)?)$/;
+
+export const fileName = (number: number, kind: FileKind): string =>
+  `${String(number).padStart(16, '0')}.${kind}`;
+
+/** Our files among the names of a directory, in the order of their numbers. */
+export function numberedNames(names: readonly string[]): NumberedName[] {
+  return names
+    .flatMap((name) => {
+      const match = PATTERN.exec(name);
+      return match ? [{ name, number: Number(match[1]), kind: match[2] as FileKind }] : [];
+    })
+    .sort((a, b) => a.number - b.number);
+}

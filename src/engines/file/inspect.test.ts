@@ -1,0 +1,168 @@
+// Looking into a log from outside, and restoring one from a backup.
+import { describe, expect, it } from 'vitest';
+import { Chronicle } from '../../../test/support/chronicle.ts';
+import { inlineThreads } from '../../../test/support/inline-threads.ts';
+import { collect } from '../../../test/support/log-story.ts';
+import { PowerCutError, TestDisk } from '../../../test/support/test-disk.ts';
+import { LogDamagedError } from '../log.ts';
+import { fileEngine } from './file-engine.ts';
+import { inspectLog, statLog, verifyLog } from './inspect.ts';
+import { restoreLog } from './restore.ts';
+
+const SMALL = {
+  segmentBytes: 8 * 1024,
+  batchBytesMax: 1024,
+  operationBytesMax: 1024,
+  partBytesMax: 6 * 1024,
+};
+const engineOn = (files: TestDisk, dir = '/data') =>
+  fileEngine({ dir, files, threads: inlineThreads(files), ...SMALL });
+
+async function lived({ compact }: { readonly compact: boolean }) {
+  const disk = new TestDisk();
+  const chronicle = await Chronicle.open(engineOn(disk));
+  await chronicle.start();
+  for (let i = 0; i < 50; i++) await chronicle.live();
+  if (compact) await chronicle.compact();
+  for (let i = 0; i < 5; i++) await chronicle.live();
+  return { disk, chronicle };
+}
+
+const EPOCH = { format: 'leasehold', version: 1, nowMs: 1_800_000_000_000 };
+
+describe('verify', () => {
+  it('reports a healthy log, also while its writer runs', async () => {
+    for (const compact of [false, true]) {
+      const { disk, chronicle } = await lived({ compact });
+      const report = await verifyLog(disk, '/data');
+      const { firstSeq, lastSeq, lastAtMs } = chronicle.log.position;
+      expect(report).toMatchObject({ firstSeq, lastSeq, lastAtMs, epoch: 1, torn: null, damagedOpaques: [] });
+      expect(report.entries).toBe(lastSeq - firstSeq + 1);
+      expect(report.checkpointSeq).toBe(compact ? firstSeq - 1 : null);
+      expect(report.imageRecords > 0).toBe(compact);
+      expect(report.files.some(({ kind }) => kind === 'checkpoint')).toBe(compact);
+      expect(await statLog(disk, '/data')).toEqual(report);
+      await chronicle.live();
+    }
+  });
+
+  it('finds damage anywhere: in frames as a refusal, in opaque bytes by file and offset', async () => {
+    for (const compact of [false, true]) {
+      const { disk, chronicle } = await lived({ compact });
+      await chronicle.log.close();
+      for (const path of disk.paths()) {
+        const content = disk.contentOf(path);
+        const at = content.indexOf('payload 10000');
+        if (at === -1) continue;
+        const opaque = disk.copy();
+        opaque.tamper(path, (bytes) => bytes.fill('X', at, at + 3));
+        const { damagedOpaques } = await verifyLog(opaque, '/data');
+        expect(damagedOpaques).toHaveLength(1);
+        expect(damagedOpaques[0]).toMatchObject({ file: path, offset: at - 1, length: 42 });
+        expect((await statLog(opaque, '/data')).damagedOpaques).toEqual([]);
+        const frame = disk.copy();
+        frame.tamper(path, (bytes) => bytes.fill(0xee, 80, 84));
+        await expect(verifyLog(frame, '/data')).rejects.toThrow(LogDamagedError);
+      }
+    }
+  });
+
+  it('says where an unfinished write begins, and leaves it alone', async () => {
+    const { disk, chronicle } = await lived({ compact: false });
+    disk.gate = ({ name }) => void (name === 'write' && disk.cutPower());
+    await expect(chronicle.live(500)).rejects.toThrow(PowerCutError);
+    const torn = disk.copy({ sector: (_, sector) => sector % 2 === 0 });
+    const before = torn.operations.length;
+    const report = await verifyLog(torn, '/data');
+    expect(report.torn).toMatchObject({ file: expect.stringMatching(/\.seg$/) });
+    expect(report.lastSeq).toBe(chronicle.log.position.lastSeq);
+    const names = torn.operations.slice(before).map(({ name }) => name);
+    expect(names.filter((name) => name !== 'list' && name !== 'open' && name !== 'read')).toEqual([]);
+  });
+
+  it('says that there is no log where there is none', async () => {
+    await expect(verifyLog(new TestDisk(), '/data')).rejects.toThrow('There is no log in /data.');
+  });
+});
+
+describe('cat', () => {
+  it('lists the entries and reads the bytes behind them', async () => {
+    for (const compact of [false, true]) {
+      const { disk, chronicle } = await lived({ compact });
+      const all = await collect(chronicle.log.entries(1, Number.POSITIVE_INFINITY));
+      const inspection = await inspectLog(disk, '/data', { opaques: false });
+      expect(await collect(inspection.entries(1, Number.POSITIVE_INFINITY))).toEqual(all);
+      const middle = all[20]!.seq;
+      expect(await collect(inspection.entries(middle, 3))).toEqual(all.slice(20, 23));
+      for (const { entry } of all) {
+        if (entry.type === 'TaskCreated') expect(await inspection.read(entry.payload)).not.toBe(null);
+      }
+      await inspection.close();
+    }
+  });
+});
+
+describe('restore', () => {
+  it('copies the backup and begins an epoch above every fence there can be', async () => {
+    for (const compact of [false, true]) {
+      const { disk, chronicle } = await lived({ compact });
+      const { lastSeq } = chronicle.log.position;
+      const texts = (await chronicle.texts()).sort();
+      const restored = await restoreLog({ files: disk, backupDir: '/data', dir: '/restored/here', ...EPOCH });
+      expect(restored).toMatchObject({ seq: lastSeq + 2 ** 40, epoch: 2, backup: { lastSeq } });
+      const next = disk.afterPowerCut();
+      const again = await Chronicle.open(engineOn(next, '/restored/here'));
+      expect(again.state.lastSeq).toBe(lastSeq + 2 ** 40);
+      expect(again.state.epoch).toBe(2);
+      expect(again.log.epoch).toBe(3);
+      // Every lease has ended, so the rows come in another order; the bytes are all there.
+      expect((await again.texts()).sort()).toEqual(texts);
+      await again.start();
+      expect(again.log.position.lastSeq).toBe(lastSeq + 2 ** 40 + 1);
+    }
+  });
+
+  it('leaves out what was torn in the backup', async () => {
+    const { disk, chronicle } = await lived({ compact: false });
+    const { lastSeq } = chronicle.log.position;
+    disk.gate = ({ name }) => void (name === 'write' && disk.cutPower());
+    await expect(chronicle.live(500)).rejects.toThrow();
+    const torn = disk.copy({ sector: (_, sector) => sector % 2 === 0 });
+    await restoreLog({ files: torn, backupDir: '/data', dir: '/restored', ...EPOCH });
+    expect(await verifyLog(torn, '/restored')).toMatchObject({ torn: null, lastSeq: lastSeq + 2 ** 40 });
+  });
+
+  it('refuses a damaged backup and a directory that is not empty', async () => {
+    const { disk, chronicle } = await lived({ compact: false });
+    await chronicle.log.close();
+    await expect(restoreLog({ files: disk, backupDir: '/data', dir: '/data', ...EPOCH })).rejects.toThrow(
+      'already holds a log',
+    );
+    disk.tamper(disk.paths()[0]!, (bytes) => bytes.fill(0xee, 80, 84));
+    await expect(restoreLog({ files: disk, backupDir: '/data', dir: '/new', ...EPOCH })).rejects.toThrow(
+      LogDamagedError,
+    );
+    expect(await disk.list('/new')).toBe(null);
+  });
+
+  it('that is cut short at any operation is no log anybody would open', async () => {
+    const { disk, chronicle } = await lived({ compact: true });
+    await chronicle.log.close();
+    const { lastSeq } = chronicle.log.position;
+    const whole = disk.copy();
+    await restoreLog({ files: whole, backupDir: '/data', dir: '/new', ...EPOCH });
+    const count = whole.operations.length;
+    for (let last = 0; last < count; last++) {
+      const copy = disk.copy();
+      let left = last;
+      copy.gate = () => void (left-- === 0 && copy.cutPower());
+      await restoreLog({ files: copy, backupDir: '/data', dir: '/new', ...EPOCH }).catch(() => {});
+      for (const survivors of [{}, { names: true, sector: () => true }]) {
+        const next = copy.copy(survivors);
+        const opened = await Chronicle.open(engineOn(next, '/new')).catch((error: unknown) => error);
+        if (opened instanceof Chronicle) expect([0, lastSeq + 2 ** 40]).toContain(opened.state.lastSeq);
+        else expect(opened).toBeInstanceOf(LogDamagedError);
+      }
+    }
+  });
+});

@@ -1,0 +1,197 @@
+/**
+ * Looks into a data directory without owning it: verify, stat and cat of the command line. Nothing is locked and
+ * nothing is changed. The directory of a running writer may be looked at as well; then a torn end is
+ * most likely the batch it is just writing, and the report says who has it.
+ */
+import { join } from 'node:path';
+import { crc32 } from 'node:zlib';
+import type { Opaque } from '../../core/opaque.ts';
+import type { FrameHead } from '../frame.ts';
+import { FILE_SPAN, KIND_BATCH, KIND_IMAGE } from '../frame.ts';
+import { FrameReader } from '../frame-reader.ts';
+import type { LoggedEntry } from '../log.ts';
+import { LOCK_NAME, numberedNames } from './file-names.ts';
+import type { Files } from './files.ts';
+import type { LogFile } from './log-file.ts';
+import { OpaqueStore } from './opaque-store.ts';
+import type { Recovered } from './recovery.ts';
+import { recover } from './recovery.ts';
+import { entriesOf } from './segment-entries.ts';
+
+interface FileReport {
+  readonly name: string;
+  readonly kind: 'segment' | 'checkpoint';
+  /** What is used of it, and how large it is. */
+  readonly bytes: number;
+  readonly allocatedBytes: number;
+  /** 0 where there are none. */
+  readonly firstSeq: number;
+  readonly lastSeq: number;
+}
+
+interface DamagedOpaque {
+  readonly file: string;
+  readonly offset: number;
+  readonly length: number;
+}
+
+export interface LogReport {
+  readonly dir: string;
+  /** What the lock file says; null when the last writer has closed the log. After a crash it names a dead process. */
+  readonly inUseBy: string | null;
+  readonly epoch: number;
+  readonly firstSeq: number;
+  readonly lastSeq: number;
+  readonly lastAtMs: number;
+  /** Entries that can be read one by one, and records of the checkpoint before them. */
+  readonly entries: number;
+  readonly imageRecords: number;
+  /** The `seq` the checkpoint stands for; null without one. */
+  readonly checkpointSeq: number | null;
+  readonly files: readonly FileReport[];
+  /** Where an unfinished write begins. The next writer will cut it. */
+  readonly torn: { readonly file: string; readonly offset: number } | null;
+  /** Names the next writer will remove. */
+  readonly leftovers: readonly string[];
+  /** Empty unless asked for: opaque bytes whose checksum is wrong. They concern nothing but themselves. */
+  readonly damagedOpaques: readonly DamagedOpaque[];
+}
+
+export interface LogInspection {
+  readonly report: LogReport;
+  entries(fromSeq: number, limit: number): AsyncGenerator<LoggedEntry>;
+  read(reference: Opaque): Uint8Array | null | Promise<Uint8Array | null>;
+  close(): Promise<void>;
+}
+
+/** Everything `openLog` would find, without opaque checksums. Throws LogDamagedError as it would. */
+export async function statLog(files: Files, dir: string): Promise<LogReport> {
+  return reportAndClose(await inspectLog(files, dir, { opaques: false }));
+}
+
+/** The same with every opaque checksum. */
+export async function verifyLog(files: Files, dir: string): Promise<LogReport> {
+  return reportAndClose(await inspectLog(files, dir, { opaques: true }));
+}
+
+async function reportAndClose(inspection: LogInspection): Promise<LogReport> {
+  await inspection.close();
+  return inspection.report;
+}
+
+export async function inspectLog(
+  files: Files,
+  dir: string,
+  { opaques }: { readonly opaques: boolean },
+): Promise<LogInspection> {
+  const names = numberedNames((await files.list(dir)) ?? []);
+  if (names.length === 0) throw new Error(`There is no log in ${dir}.`);
+  const reader = new FrameReader();
+  const damagedOpaques: DamagedOpaque[] = [];
+  let entries = 0;
+  let imageRecords = 0;
+  const frame = (file: LogFile, buffer: Buffer, head: FrameHead, shift: number) => {
+    if (head.kind === KIND_BATCH) entries += head.count;
+    if (head.kind === KIND_IMAGE) imageRecords += head.count;
+    if (opaques) damagedOpaques.push(...damagedIn(reader, file, buffer, head, shift));
+  };
+  const replay = { image() {}, entry() {} };
+  const recovered = await recover({ files, dir, replay, segmentBytes: 0, frame });
+  const { chain, checkpoint, segments, torn, leftovers } = recovered;
+  const all: readonly LogFile[] = [...segments, ...recovered.blank, ...(checkpoint?.parts ?? [])];
+  const store = new OpaqueStore({
+    recentBytesMax: 0,
+    cacheBytesMax: 4 * 1024 * 1024,
+    sourceOf: (number) => all.find((file) => file.number === number) ?? null,
+  });
+  const report: LogReport = {
+    dir,
+    inUseBy: await ownerOf(files, dir),
+    epoch: chain.epoch,
+    firstSeq: segments[0]?.firstSeq ?? chain.lastSeq + 1,
+    lastSeq: chain.lastSeq,
+    lastAtMs: chain.lastAtMs,
+    entries,
+    imageRecords,
+    checkpointSeq: checkpoint?.head.seq ?? null,
+    files: filesOf(recovered),
+    torn,
+    leftovers,
+    damagedOpaques,
+  };
+  return {
+    report,
+    async *entries(fromSeq, limit) {
+      let left = limit;
+      for (const segment of segments) {
+        if (segment.lastSeq < fromSeq) continue;
+        for await (const found of entriesOf(segment, reader, fromSeq)) {
+          for (const logged of found) {
+            if (left === 0) return;
+            if (logged.seq < fromSeq) continue;
+            left -= 1;
+            yield logged;
+          }
+        }
+      }
+    },
+    read: (reference) => store.read(reference),
+    async close() {
+      for (const file of all) await file.drop();
+    },
+  };
+}
+
+function damagedIn(
+  reader: FrameReader,
+  file: LogFile,
+  buffer: Buffer,
+  head: FrameHead,
+  shift: number,
+): DamagedOpaque[] {
+  const kind = head.kind === KIND_IMAGE ? 'image' : 'entries';
+  return reader
+    .opaques(buffer, head, shift, kind)
+    .map(({ at, length, crc }) => ({ offset: at - file.number * FILE_SPAN, length, crc }))
+    .filter(({ offset, length, crc }) => {
+      const start = offset - shift;
+      return length > 0 && crc32(buffer.subarray(start, start + length)) !== crc;
+    })
+    .map(({ offset, length }) => ({ file: file.path, offset, length }));
+}
+
+function filesOf({ checkpoint, segments, blank }: Recovered): FileReport[] {
+  const parts = (checkpoint?.parts ?? []).map(
+    ({ name, durable }): FileReport => ({
+      name,
+      kind: 'checkpoint',
+      bytes: durable,
+      allocatedBytes: durable,
+      firstSeq: 0,
+      lastSeq: checkpoint!.head.seq,
+    }),
+  );
+  const used = [...segments, ...blank].map(
+    ({ name, end, allocated, firstSeq, lastSeq }): FileReport => ({
+      name,
+      kind: 'segment',
+      bytes: end,
+      allocatedBytes: allocated,
+      firstSeq,
+      lastSeq,
+    }),
+  );
+  return [...parts, ...used];
+}
+
+async function ownerOf(files: Files, dir: string): Promise<string | null> {
+  if (!(await files.list(dir))?.includes(LOCK_NAME)) return null;
+  const file = await files.open(join(dir, LOCK_NAME), { readOnly: true });
+  try {
+    const bytes = Buffer.alloc(256);
+    const count = await file.read(bytes, 0, bytes.length, 0);
+    return bytes.toString('utf8', 0, count).trim() || null;
+  } finally {
+    await file.close();
+  }
+}

@@ -1,0 +1,148 @@
+/**
+ * Opaque bytes by position: from the newest bytes in memory, from a small cache of file blocks, or from disk.
+ * Every answer has its checksum verified. Readers that want the same block at the same time share one read.
+ */
+import { crc32 } from 'node:zlib';
+import type { Opaque } from '../../core/opaque.ts';
+import { FILE_SPAN } from '../frame.ts';
+import { LogCompactedError } from '../log.ts';
+import type { LogFile } from './log-file.ts';
+import { RecentBytes } from './recent-bytes.ts';
+
+const BLOCK_BYTES = 64 * 1024;
+/** What is longer than this is read by itself: it would only push everything else out of the cache. */
+const CACHED_BYTES_MAX = 4 * BLOCK_BYTES;
+const EMPTY = Buffer.alloc(0);
+
+export interface OpaqueStoreOptions {
+  readonly recentBytesMax: number;
+  readonly cacheBytesMax: number;
+  readonly sourceOf: (file: number) => LogFile | null;
+}
+
+export class OpaqueStore {
+  readonly recent: RecentBytes;
+  readonly #sourceOf: (file: number) => LogFile | null;
+  readonly #blocksMax: number;
+  /** In the order in which they were last used. */
+  readonly #blocks = new Map<string, Buffer>();
+  readonly #loading = new Map<string, Promise<Buffer>>();
+
+  constructor(options: OpaqueStoreOptions) {
+    this.recent = new RecentBytes(options.recentBytesMax);
+    this.#sourceOf = options.sourceOf;
+    this.#blocksMax = Math.max(1, Math.floor(options.cacheBytesMax / BLOCK_BYTES));
+  }
+
+  read(reference: Opaque): Uint8Array | null | Promise<Uint8Array | null> {
+    const { at, length } = reference;
+    if (length === 0) return EMPTY;
+    const number = Math.floor(at / FILE_SPAN);
+    const offset = at % FILE_SPAN;
+    const recent = this.recent.get(number, offset, length);
+    if (recent) return verified(recent, reference);
+    const source = this.#sourceOf(number);
+    if (!source?.file)
+      return Promise.reject(new LogCompactedError(`File ${number} has been compacted away.`));
+    if (length > CACHED_BYTES_MAX) return this.#readAlone(source, offset, reference);
+    const pieces = this.#cached(number, offset, length);
+    return pieces ? verified(pieces, reference) : this.#readBlocks(source, number, offset, reference);
+  }
+
+  /** Forgets the blocks of files that are gone. */
+  forget(files: ReadonlySet<number>): void {
+    for (const key of this.#blocks.keys()) {
+      if (files.has(Number(key.slice(0, key.indexOf(':'))))) this.#blocks.delete(key);
+    }
+  }
+
+  async #readAlone(source: LogFile, offset: number, reference: Opaque): Promise<Uint8Array | null> {
+    source.retain();
+    try {
+      const bytes = Buffer.allocUnsafe(reference.length);
+      const count = await source.file!.read(bytes, 0, bytes.length, offset);
+      return verified(bytes.subarray(0, count), reference);
+    } finally {
+      await source.release();
+    }
+  }
+
+  async #readBlocks(
+    source: LogFile,
+    number: number,
+    offset: number,
+    reference: Opaque,
+  ): Promise<Uint8Array | null> {
+    source.retain();
+    try {
+      const bytes = Buffer.alloc(reference.length);
+      const end = offset + reference.length;
+      for (let block = Math.floor(offset / BLOCK_BYTES); block * BLOCK_BYTES < end; block++) {
+        const content = this.#block(number, block) ?? (await this.#load(source, number, block));
+        const start = block * BLOCK_BYTES;
+        content.copy(bytes, Math.max(0, start - offset), Math.max(0, offset - start), end - start);
+      }
+      return verified(bytes, reference);
+    } finally {
+      await source.release();
+    }
+  }
+
+  #cached(number: number, offset: number, length: number): Buffer | null {
+    const first = Math.floor(offset / BLOCK_BYTES);
+    const last = Math.floor((offset + length - 1) / BLOCK_BYTES);
+    for (let block = first; block <= last; block++) {
+      if (!this.#blocks.has(`${number}:${block}`)) return null;
+    }
+    const bytes = Buffer.allocUnsafe(length);
+    for (let block = first; block <= last; block++) {
+      const start = block * BLOCK_BYTES;
+      const content = this.#block(number, block)!;
+      content.copy(bytes, Math.max(0, start - offset), Math.max(0, offset - start), offset + length - start);
+    }
+    return bytes;
+  }
+
+  #block(number: number, block: number): Buffer | undefined {
+    const key = `${number}:${block}`;
+    const content = this.#blocks.get(key);
+    if (content) {
+      this.#blocks.delete(key);
+      this.#blocks.set(key, content);
+    }
+    return content;
+  }
+
+  #load(source: LogFile, number: number, block: number): Promise<Buffer> {
+    const key = `${number}:${block}`;
+    const loading = this.#loading.get(key);
+    if (loading !== undefined) return loading;
+    // Only a block that can no longer change may be kept, or a later reader would miss what came after.
+    const mayKeep = (block + 1) * BLOCK_BYTES <= source.durable;
+    const load = async (): Promise<Buffer> => {
+      try {
+        const content = Buffer.allocUnsafeSlow(BLOCK_BYTES);
+        const count = await source.file!.read(content, 0, BLOCK_BYTES, block * BLOCK_BYTES);
+        if (mayKeep) this.#keep(key, content);
+        return content.subarray(0, count);
+      } finally {
+        this.#loading.delete(key);
+      }
+    };
+    const started = load();
+    // One that is still being written may not even be shared: the next reader may want more of it.
+    if (mayKeep) this.#loading.set(key, started);
+    return started;
+  }
+
+  #keep(key: string, content: Buffer): void {
+    this.#blocks.set(key, content);
+    if (this.#blocks.size <= this.#blocksMax) return;
+    const oldest = this.#blocks.keys().next();
+    if (!oldest.done) this.#blocks.delete(oldest.value);
+  }
+}
+
+function verified(bytes: Buffer, reference: Opaque): Uint8Array | null {
+  return bytes.length === reference.length && crc32(bytes) === reference.crc ? bytes : null;
+}

@@ -1,0 +1,280 @@
+/**
+ * Finds out what a data directory holds, and tells the past to whoever asks. It only reads.
+ *
+ * A frame proves that the one before it was durable, because a writer has one batch under way at a time; so do
+ * the head of the next segment and a commit mark. Hence, of the first place where no whole frame is:
+ *
+ *   zeros to the end, and nothing in later segments         the end of the log
+ *   a whole frame or head anywhere behind it                damage: what was durable is gone
+ *   anything else                                           a torn tail, never acknowledged; to be cut
+ *
+ * The newest frame, if nothing proves it, must have its opaque bytes whole as well, or it is torn itself.
+ */
+import { join } from 'node:path';
+import { crc32 } from 'node:zlib';
+import type { FrameHead } from '../frame.ts';
+import { FILE_SPAN, KIND_BATCH, KIND_MARK } from '../frame.ts';
+import { FrameReader } from '../frame-reader.ts';
+import type { Replay } from '../log.ts';
+import { LogDamagedError } from '../log.ts';
+import { findFrame, isBlank } from './blank.ts';
+import type { CheckpointOnDisk } from './checkpoint.ts';
+import { findCheckpoint, replayCheckpoint } from './checkpoint.ts';
+import type { FileHead } from './file-head.ts';
+import { decodeFileHead, encodeFileHead, FILE_HEAD_BYTES } from './file-head.ts';
+import { numberedNames } from './file-names.ts';
+import type { Files, OpenFile } from './files.ts';
+import { FrameScan, MORE, ScanMemory } from './frame-scan.ts';
+import type { LogFile } from './log-file.ts';
+import { Segment } from './segment.ts';
+
+/** A restored log jumps ahead by at least this much, so that no fence in the world goes back. */
+export const RESTORE_JUMP = 2 ** 40;
+
+/** Where the chain of frames has got to. */
+export interface Chain {
+  checksum: number;
+  lastSeq: number;
+  lastAtMs: number;
+  epoch: number;
+}
+
+export interface Recovered {
+  readonly checkpoint: CheckpointOnDisk | null;
+  /** Those in use, in order. */
+  readonly segments: Segment[];
+  /** Those never used, in order; they may hold what is left of a torn write. */
+  readonly blank: Segment[];
+  readonly chain: Chain;
+  /** The newest frame, when nothing behind it proves that it was durable. */
+  readonly unproven: { readonly segment: Segment; readonly offset: number; readonly bytes: Buffer } | null;
+  /** Where a torn write begins, when there is one. */
+  readonly torn: { readonly file: string; readonly offset: number } | null;
+  /** Names that a crash left behind and nobody needs. */
+  readonly leftovers: readonly string[];
+  /** No file had a number above this. */
+  readonly lastNumber: number;
+}
+
+interface Found {
+  readonly segment: Segment;
+  readonly name: string;
+  readonly file: OpenFile;
+  readonly size: number;
+  readonly head: FileHead | null;
+}
+
+export interface RecoveryOptions {
+  readonly files: Files;
+  readonly dir: string;
+  readonly replay: Replay;
+  readonly segmentBytes: number;
+  /** Called for every whole frame of a segment or checkpoint, before its records are told. */
+  readonly frame?: (file: LogFile, buffer: Buffer, head: FrameHead, shift: number) => void;
+}
+
+export async function recover(options: RecoveryOptions): Promise<Recovered> {
+  const { files, dir, replay } = options;
+  const names = numberedNames((await files.list(dir)) ?? []);
+  const unfinished = names.find(({ kind }) => kind === 'seg.tmp');
+  if (unfinished) {
+    throw new LogDamagedError(
+      unfinished.name,
+      0,
+      'a restore into this directory was cut short; empty it first',
+    );
+  }
+  const reader = new FrameReader();
+  const checkpoint = await findCheckpoint(files, dir, names);
+  const below = checkpoint?.head.sealedThrough ?? 0;
+  const found: Found[] = [];
+  try {
+    for (const { name, number, kind } of names) {
+      if (kind === 'seg' && number > below) found.push(await openSegment(options, name, number));
+    }
+    const used = new Set(checkpoint?.parts.map((part) => part.name));
+    const leftovers = names
+      .filter(({ name, number, kind }) => (kind === 'seg' ? number <= below : !used.has(name)))
+      .map(({ name }) => name);
+    const lastNumber = names.at(-1)?.number ?? 0;
+    const chain = { checksum: 0, lastSeq: 0, lastAtMs: 0, epoch: 0 };
+    if (checkpoint) {
+      if (found.length === 0) {
+        throw new LogDamagedError(dir, 0, `no segment follows checkpoint ${checkpoint.parts[0]!.name}`);
+      }
+      await replayCheckpoint(checkpoint, reader, replay, options.frame);
+      const { previous, seq, atMs, epoch } = checkpoint.head;
+      Object.assign(chain, { checksum: previous, lastSeq: seq, lastAtMs: atMs, epoch });
+    }
+    const walk = new Walk(options, reader, found, chain);
+    await walk.run();
+    const { segments, blank, unproven, torn } = walk;
+    return { checkpoint, segments, blank, chain, unproven, torn, leftovers, lastNumber };
+  } catch (error) {
+    for (const { segment } of found) await segment.drop();
+    for (const part of checkpoint?.parts ?? []) await part.drop();
+    throw error;
+  }
+}
+
+async function openSegment(options: RecoveryOptions, name: string, number: number): Promise<Found> {
+  const path = join(options.dir, name);
+  const file = await options.files.open(path, { readOnly: true });
+  const size = await file.size();
+  const segment = new Segment(number, path, Math.max(options.segmentBytes, size), file);
+  segment.allocated = size;
+  const bytes = Buffer.alloc(Math.min(size, FILE_HEAD_BYTES));
+  await file.read(bytes, 0, bytes.length, 0);
+  const head = decodeFileHead('seg', name, bytes);
+  return { segment, name, file, size, head };
+}
+
+class Walk {
+  readonly segments: Segment[] = [];
+  readonly blank: Segment[] = [];
+  unproven: Recovered['unproven'] = null;
+  torn: Recovered['torn'] = null;
+  readonly #options: RecoveryOptions;
+  readonly #reader: FrameReader;
+  readonly #found: readonly Found[];
+  readonly #chain: Chain;
+  readonly #memory = new ScanMemory();
+
+  constructor(options: RecoveryOptions, reader: FrameReader, found: readonly Found[], chain: Chain) {
+    this.#options = options;
+    this.#reader = reader;
+    this.#found = found;
+    this.#chain = chain;
+  }
+
+  async run(): Promise<void> {
+    let index = 0;
+    while (index < this.#found.length && (await this.#segment(index))) index += 1;
+    for (const { segment } of this.#found.slice(index)) this.blank.push(segment);
+  }
+
+  /** False when the log ends before this segment. */
+  async #segment(index: number): Promise<boolean> {
+    const { segment, name, file, size, head } = this.#found[index]!;
+    if (head === null) {
+      if (await this.#anythingFrom(index, 0)) throw new LogDamagedError(name, 0, 'the head is not readable');
+      if (!this.torn && !(await isBlank(file, 0, size))) this.torn = { file: name, offset: 0 };
+      return false;
+    }
+    const { checksum, lastSeq } = this.#chain;
+    if (head.number !== segment.number || head.previous !== checksum || head.seq !== lastSeq + 1) {
+      throw new LogDamagedError(name, 0, `it does not follow seq ${lastSeq}; something before it is missing`);
+    }
+    this.unproven = null;
+    const scan = new FrameScan(file, segment.number, FILE_HEAD_BYTES, size, this.#memory);
+    try {
+      await this.#frames(index, scan);
+    } finally {
+      await scan.close();
+    }
+    if (segment.firstSeq === 0) {
+      // Its first write was torn behind the head. It is as good as unused.
+      if (!this.torn && (await this.#anythingFrom(index, FILE_HEAD_BYTES))) {
+        throw new LogDamagedError(name, FILE_HEAD_BYTES, 'the first frame is not readable');
+      }
+      this.torn = { file: name, offset: 0 };
+      return false;
+    }
+    segment.head = head;
+    this.segments.push(segment);
+    if (!this.torn && !(await isBlank(file, segment.end, size))) {
+      if (await this.#anythingFrom(index, segment.end)) {
+        throw new LogDamagedError(name, segment.end, 'a frame is not readable, and whole ones follow it');
+      }
+      this.torn = { file: name, offset: segment.end };
+    }
+    return true;
+  }
+
+  async #frames(index: number, scan: FrameScan): Promise<void> {
+    let head = await frameAt(scan, () => scan.at);
+    while (head !== null) {
+      this.#assertFollows(index, scan, head);
+      let next = scan.frame(scan.at + head.bytes);
+      if (next === MORE) {
+        const bytes = head.bytes;
+        next = await frameAt(scan, () => scan.at + bytes);
+        head = scan.frame(scan.at) as FrameHead;
+      }
+      if (next === null && !(await this.#proven(index, scan, head))) return;
+      this.#take(this.#found[index]!.segment, scan, head);
+      scan.at += head.bytes;
+      head = next;
+    }
+  }
+
+  /** Whether the last frame of a segment counts: something proves it, or all its bytes are there. */
+  async #proven(index: number, scan: FrameScan, head: FrameHead): Promise<boolean> {
+    const { segment, name, head: own } = this.#found[index]!;
+    const follower = this.#found[index + 1]?.head;
+    if (follower?.previous === head.checksum) return true;
+    const area = segment.number * FILE_SPAN + scan.shift;
+    for (const opaque of this.#reader.opaques(scan.buffer, head, scan.shift, 'entries')) {
+      const at = opaque.at - area;
+      if (crc32(scan.buffer.subarray(at, at + opaque.length)) === opaque.crc) continue;
+      if (await this.#anythingFrom(index, scan.offset + 8)) {
+        throw new LogDamagedError(name, scan.offset, 'a frame is torn, and whole ones follow it');
+      }
+      this.torn = { file: name, offset: scan.offset };
+      return false;
+    }
+    const frame = scan.buffer.subarray(head.offset, head.recordsEnd);
+    // The head of a segment was written together with its first frame, and is no surer than that.
+    const isFirst = scan.offset === FILE_HEAD_BYTES;
+    this.unproven = isFirst
+      ? { segment, offset: 0, bytes: Buffer.concat([encodeFileHead('seg', own!), frame]) }
+      : { segment, offset: scan.offset, bytes: Buffer.from(frame) };
+    return true;
+  }
+
+  #assertFollows(index: number, scan: FrameScan, head: FrameHead): void {
+    const { lastSeq, checksum } = this.#chain;
+    const follows = head.firstSeq === lastSeq + 1 || head.firstSeq >= lastSeq + RESTORE_JUMP;
+    const isKnown = head.kind === KIND_BATCH || head.kind === KIND_MARK;
+    if (head.previous === checksum && follows && isKnown) return;
+    throw new LogDamagedError(
+      this.#found[index]!.name,
+      scan.offset,
+      `the frame does not follow seq ${lastSeq}; something before it is missing`,
+    );
+  }
+
+  #take(segment: Segment, scan: FrameScan, head: FrameHead): void {
+    const { replay, frame } = this.#options;
+    frame?.(segment, scan.buffer, head, scan.shift);
+    const chain = this.#chain;
+    chain.checksum = head.checksum;
+    chain.epoch = head.epoch;
+    segment.end = scan.offset + head.bytes;
+    segment.durable = segment.end;
+    if (head.kind === KIND_MARK) return;
+    chain.lastSeq = head.firstSeq + head.count - 1;
+    chain.lastAtMs = head.atMs;
+    segment.note(head.firstSeq, head.count, scan.offset);
+    this.#reader.entries(scan.buffer, head, scan.shift, (entry, seq, atMs) => replay.entry(entry, seq, atMs));
+  }
+
+  /** Whether there is a whole frame behind `offset` of a segment, or a frame or head in a later one. */
+  async #anythingFrom(index: number, offset: number): Promise<boolean> {
+    for (const [i, { segment, file, size, head }] of this.#found.entries()) {
+      if (i < index) continue;
+      if (i > index && head !== null) return true;
+      const frame = await findFrame(file, segment.number, i === index ? offset : 0, size);
+      if (frame !== null) return true;
+    }
+    return false;
+  }
+}
+
+async function frameAt(scan: FrameScan, at: () => number): Promise<FrameHead | null> {
+  for (;;) {
+    const head = scan.frame(at());
+    if (head !== MORE) return head;
+    await scan.fill();
+  }
+}

@@ -1,0 +1,90 @@
+/** A compaction under way on its thread, and what it comes to: a checkpoint that can be read, and what moved. */
+import { join } from 'node:path';
+import type { Relocation } from '../log.ts';
+import { LogClosedError } from '../log.ts';
+import type { CheckpointOnDisk } from './checkpoint.ts';
+import { openCheckpoint } from './checkpoint.ts';
+import { partsNeeded } from './checkpoint-writer.ts';
+import type { CompactionInput, CompactionOutput } from './compaction.ts';
+import type { FileHead } from './file-head.ts';
+import { fileName } from './file-names.ts';
+import type { Files } from './files.ts';
+import type { Segment } from './segment.ts';
+import type { Threads } from './threads.ts';
+
+/** Built, all of them end in .js; run from source, on a Node that can, in .ts. */
+const MODULE = new URL(
+  import.meta.url.endsWith('.ts') ? './compaction-thread.ts' : './compaction-thread.js',
+  import.meta.url,
+).href;
+
+export interface RunningCompaction {
+  readonly result: Promise<{ readonly checkpoint: CheckpointOnDisk; readonly relocation: Relocation }>;
+  /** Ends it, wherever it is. */
+  stop(): Promise<void>;
+}
+
+export interface CompactionPlan {
+  readonly checkpoint: CheckpointOnDisk | null;
+  readonly sealed: readonly Segment[];
+  /** The head of the segment after them: it says where the chain was. */
+  readonly next: FileHead;
+  readonly takeNumber: () => number;
+}
+
+interface CompactionOptions {
+  readonly files: Files;
+  readonly dir: string;
+  readonly threads: Threads;
+  readonly partBytesMax: number;
+}
+
+export function startCompaction(options: CompactionOptions, plan: CompactionPlan): RunningCompaction {
+  const { files, dir, threads, partBytesMax } = options;
+  const { checkpoint, sealed, next, takeNumber } = plan;
+  const old = [...sealed, ...(checkpoint?.parts ?? [])];
+  const bytes = old.reduce((sum, { durable }) => sum + durable, 0);
+  const numbers = Array.from({ length: partsNeeded(bytes, partBytesMax) }, takeNumber);
+  const input: CompactionInput = {
+    dir,
+    parts: checkpoint?.parts.map(({ number }) => number) ?? [],
+    segments: sealed.map(({ number, durable }) => ({ number, end: durable })),
+    head: { ...next, number: 0, seq: next.seq - 1, sealedThrough: sealed.at(-1)!.number, firstPart: 0 },
+    numbers,
+    partBytesMax,
+  };
+  const thread = threads.start(MODULE, input);
+  let isStopped = false;
+  const finish = async () => {
+    try {
+      const { parts, oldAt, newAt } = (await thread.result) as CompactionOutput;
+      if (isStopped) throw new LogClosedError('The log was closed while it was being compacted.');
+      const gone = new Set(old.map(({ number }) => number));
+      return { checkpoint: await openCheckpoint(files, dir, parts), relocation: { oldAt, newAt, gone } };
+    } catch (fault) {
+      // What cannot be removed now is removed when the log is opened again.
+      if (!isStopped) await removeUnfinished(files, dir, numbers).catch(() => {});
+      throw fault;
+    }
+  };
+  const result = finish();
+  return {
+    result,
+    async stop() {
+      isStopped = true;
+      await thread.stop();
+      await result.catch(() => {});
+    },
+  };
+}
+
+/** Gives back the space of a checkpoint that came to nothing; whatever it became, it is not in use. */
+async function removeUnfinished(files: Files, dir: string, numbers: readonly number[]): Promise<void> {
+  const names = new Set((await files.list(dir)) ?? []);
+  for (const number of numbers) {
+    for (const kind of ['ckpt.tmp', 'ckpt'] as const) {
+      const name = fileName(number, kind);
+      if (names.has(name)) await files.remove(join(dir, name));
+    }
+  }
+}

@@ -1,0 +1,38 @@
+/** The entries of one segment, frame by frame, read back from disk in pieces small enough to keep nobody waiting. */
+import { KIND_BATCH } from '../frame.ts';
+import type { FrameReader } from '../frame-reader.ts';
+import type { LoggedEntry } from '../log.ts';
+import { LogDamagedError } from '../log.ts';
+import { FrameScan, MORE, ScanMemory } from './frame-scan.ts';
+import type { Segment } from './segment.ts';
+
+const PIECE_BYTES = 256 * 1024;
+
+/** Batches from the one that holds `fromSeq` on, or a little before, up to where the segment ends now. */
+export async function* entriesOf(
+  segment: Segment,
+  reader: FrameReader,
+  fromSeq: number,
+): AsyncGenerator<LoggedEntry[]> {
+  const end = segment.durable;
+  const from = segment.offsetBelow(fromSeq);
+  const scan = new FrameScan(segment.file!, segment.number, from, end, new ScanMemory(), PIECE_BYTES);
+  try {
+    while (scan.offset < end) {
+      const head = scan.frame(scan.at);
+      if (head === MORE) {
+        await scan.fill();
+        continue;
+      }
+      if (head === null) throw new LogDamagedError(segment.path, scan.offset, 'the frame is not readable');
+      if (head.kind === KIND_BATCH && head.firstSeq + head.count > fromSeq) {
+        const found: LoggedEntry[] = [];
+        reader.entries(scan.buffer, head, scan.shift, (entry, seq, atMs) => found.push({ seq, atMs, entry }));
+        yield found;
+      }
+      scan.at += head.bytes;
+    }
+  } finally {
+    await scan.close();
+  }
+}

@@ -1,0 +1,110 @@
+/**
+ * Space on disk, taken before it is needed: zeros, written and synced piece by piece in the background, one
+ * segment at a time. Writing into bytes that were written before is a third faster than into new ones, and
+ * cannot run out of space. A failure is no fault of the log: it is the state `full`, and is tried again
+ * when asked.
+ */
+import { dirname } from 'node:path';
+import { ZEROS } from './blank.ts';
+import type { Files, OpenFile } from './files.ts';
+import type { Segment } from './segment.ts';
+
+/** The first piece is small, so that a new log is open at once. */
+const FIRST_PIECE_BYTES = 128 * 1024;
+
+interface Waiter {
+  readonly segment: Segment;
+  readonly bytes: number;
+  readonly resolve: () => void;
+  readonly reject: (fault: Error) => void;
+}
+
+export class Space {
+  /** Why the last attempt failed; null when it did not. */
+  fault: Error | null = null;
+  readonly #files: Files;
+  /** Answers the segment that needs space most, or null. */
+  readonly #wanted: () => Segment | null;
+  #waiters: Waiter[] = [];
+  #running: Promise<void> | null = null;
+  #stopped = false;
+
+  constructor(files: Files, wanted: () => Segment | null) {
+    this.#files = files;
+    this.#wanted = wanted;
+  }
+
+  /** Goes to work if there is any and it has not begun yet. */
+  seek(): void {
+    if (this.#running || this.#stopped || this.#wanted() === null) return;
+    this.#running = this.#run().finally(() => {
+      this.#running = null;
+      // What came in while the last piece was on its way may want another one.
+      if (this.fault === null) this.seek();
+    });
+  }
+
+  /** Resolves once the first `bytes` of a segment are allocated; rejects when the disk will not have it. */
+  room(segment: Segment, bytes: number): Promise<void> {
+    if (segment.allocated >= bytes) return Promise.resolve();
+    return new Promise((resolve, reject) => {
+      this.#waiters.push({ segment, bytes, resolve, reject });
+      this.seek();
+    });
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    try {
+      for (let segment = this.#wanted(); segment && !this.#stopped; segment = this.#wanted()) {
+        await this.#allocate(segment);
+      }
+      this.fault = null;
+    } catch (fault) {
+      this.fault = fault as Error;
+    }
+    const waiters = this.#waiters;
+    this.#waiters = [];
+    const fault = this.fault ?? new Error('The log was closed before there was space.');
+    for (const waiter of waiters) waiter.reject(fault);
+  }
+
+  async #allocate(segment: Segment): Promise<void> {
+    const { path, capacity } = segment;
+    // Not opened durable: a sync every megabyte is enough for zeros, and much cheaper.
+    const file = await this.#files.open(path, { create: true });
+    try {
+      while (segment.allocated < capacity && !this.#stopped) {
+        const bytesMax = segment.allocated === 0 ? FIRST_PIECE_BYTES : ZEROS.length;
+        const zeros = ZEROS.subarray(0, Math.min(bytesMax, capacity - segment.allocated));
+        const written = await file.write(zeros, segment.allocated);
+        if (written !== zeros.length) throw new Error(`Only ${written} of ${zeros.length} bytes fit.`);
+        await file.sync();
+        if (segment.file === null) segment.file = await this.#name(path);
+        segment.allocated += zeros.length;
+        this.#wake();
+      }
+    } finally {
+      await file.close();
+    }
+  }
+
+  /** A new file exists for certain only when its directory is synced; before that nothing may be written to it. */
+  async #name(path: string): Promise<OpenFile> {
+    await this.#files.syncDir(dirname(path));
+    return this.#files.open(path, { durable: true });
+  }
+
+  #wake(): void {
+    const waiting = this.#waiters;
+    this.#waiters = [];
+    for (const waiter of waiting) {
+      if (waiter.segment.allocated >= waiter.bytes) waiter.resolve();
+      else this.#waiters.push(waiter);
+    }
+  }
+}

@@ -1,0 +1,65 @@
+/**
+ * Reads the records of a whole frame that lies in a buffer. One reader serves a log for its lifetime, so that
+ * its cache of strings pays.
+ */
+import type { Entry } from '../core/entries.ts';
+import type { ImageRecord } from '../core/image.ts';
+import type { Opaque } from '../core/opaque.ts';
+import { ByteReader } from './byte-reader.ts';
+import type { FrameHead } from './frame.ts';
+import { FILE_SPAN, FRAME_HEAD_BYTES } from './frame.ts';
+import { decodeImage } from './image-codec.ts';
+import { EntryDecoder } from './record-codec.ts';
+
+export class FrameReader {
+  readonly #bytes = new ByteReader();
+  readonly #decoder = new EntryDecoder(this.#bytes);
+
+  /**
+   * Calls `take` for every entry of the frame. `shift` is what must be added to an offset in the buffer to get
+   * the offset in the file.
+   */
+  entries(
+    buffer: Buffer,
+    head: FrameHead,
+    shift: number,
+    take: (entry: Entry, seq: number, atMs: number) => void,
+  ): void {
+    const decoder = this.#decoder;
+    decoder.open(buffer, head.recordsAt, areaOf(head, shift));
+    const { count, firstSeq, atMs } = head;
+    for (let i = 0; i < count; i++) take(decoder.next(), firstSeq + i, atMs);
+    this.#assertEnd(head);
+  }
+
+  image(buffer: Buffer, head: FrameHead, shift: number, take: (record: ImageRecord) => void): void {
+    const decoder = this.#decoder;
+    decoder.open(buffer, head.recordsAt, areaOf(head, shift));
+    for (let i = 0; i < head.count; i++) take(decodeImage(this.#bytes, decoder));
+    this.#assertEnd(head);
+  }
+
+  /** Every opaque the frame's records refer to. */
+  opaques(buffer: Buffer, head: FrameHead, shift: number, kind: 'entries' | 'image'): Opaque[] {
+    const found: Opaque[] = [];
+    this.#decoder.opaques = found;
+    try {
+      if (kind === 'entries') this.entries(buffer, head, shift, () => {});
+      else this.image(buffer, head, shift, () => {});
+    } finally {
+      this.#decoder.opaques = null;
+    }
+    return found;
+  }
+
+  /** A checksum cannot be right and the records not: then what wrote them and what reads them disagree. */
+  #assertEnd(head: FrameHead): void {
+    if (this.#bytes.at === head.recordsEnd) return;
+    throw new Error(
+      `The records of the frame with seq ${head.firstSeq} end at ${this.#bytes.at}, not at ${head.recordsEnd}.`,
+    );
+  }
+}
+
+const areaOf = (head: FrameHead, shift: number): number =>
+  head.file * FILE_SPAN + head.offset + shift + FRAME_HEAD_BYTES;

@@ -1,0 +1,150 @@
+/**
+ * A durable log, as the authority sees it. Every engine keeps three promises, and
+ * `test/contract/log-contract.ts` holds it to them:
+ *
+ *   durable  append resolved: the batch survives a crash. Rejected: unknown; stop, open again, replay.
+ *   ordered  replay is gapless and ends at the last durable batch.
+ *   fenced   once a newer writer has opened the log, every append of an older one rejects.
+ *
+ * A batch is built in place (`begin`, `add`, `add`, …) and made durable as one (`append`). One batch at a
+ * time: `begin` may be called again only after `append` has resolved. A failed append is final: every
+ * later call rejects with the same fault.
+ */
+import type { Entry } from '../core/entries.ts';
+import type { ImageRecord } from '../core/image.ts';
+import type { Opaque } from '../core/opaque.ts';
+
+/** Who hears the past when a log is opened: at most one image first, then every entry after it. */
+export interface Replay {
+  image(record: ImageRecord): void;
+  entry(entry: Entry, seq: number, atMs: number): void;
+}
+
+export interface LogPosition {
+  /** The newest durable `seq`; 0 for an empty log. */
+  readonly lastSeq: number;
+  /** The oldest `seq` that can still be read; lastSeq + 1 when none can. */
+  readonly firstSeq: number;
+  readonly lastAtMs: number;
+}
+
+/**
+ * What a compaction moved. Old positions ascend and stand beside the new ones; every opaque that the
+ * state refers to in one of the files `gone` is among them.
+ */
+export interface Relocation {
+  readonly oldAt: Float64Array;
+  readonly newAt: Float64Array;
+  /** Numbers of the files that `dropOld` will delete: a position divided by 2^32, rounded down. */
+  readonly gone: ReadonlySet<number>;
+}
+
+export interface LoggedEntry {
+  readonly seq: number;
+  readonly atMs: number;
+  readonly entry: Entry;
+}
+
+export interface LogSize {
+  readonly bytes: number;
+  readonly files: number;
+}
+
+export interface Log {
+  /** One more than that of the writer before; it stands in every batch. */
+  readonly epoch: number;
+  readonly position: LogPosition;
+  readonly size: LogSize;
+
+  /** True while the space for the next segment could not be had: only what ends or keeps ownership may be appended. */
+  readonly full: boolean;
+  /** Asks for space again, in the background; nothing happens unless the log is full. `begin` does it as well. */
+  seekSpace(): void;
+
+  /** Starts a batch whose first entry gets `firstSeq` (last + 1, or higher for a restored epoch). */
+  begin(firstSeq: number, atMs: number): void;
+  /** Takes an entry into the batch and fills in `at` and `crc` of its opaque bytes. */
+  add(entry: Entry): void;
+  /**
+   * How large the batch is so far; the authority ends it before `batchBytesMax`, and only the last
+   * operation may lead beyond. In a full log the limit shrinks with the reserve, at last to 0: then
+   * nothing fits any more, and everything is to be refused.
+   */
+  readonly batchBytes: number;
+  readonly batchBytesMax: number;
+  /** Makes the batch durable. A batch without entries is nothing, and writes nothing. */
+  append(): Promise<void>;
+  /**
+   * Says in the log itself that the newest batch was durable, so that damage to it can be told from a torn
+   * write. The next batch says it as well; this is for when none comes. Costs nothing the second time.
+   */
+  mark(): Promise<void>;
+
+  /**
+   * The bytes behind an opaque reference of a durable entry: at once when they are in memory, else a
+   * promise. `null`: they are damaged (their checksum is wrong), which concerns nothing else. Rejects with
+   * LogCompactedError when the reference is older than the last relocation: look it up again.
+   */
+  read(reference: Opaque): Uint8Array | null | Promise<Uint8Array | null>;
+
+  /**
+   * Durable entries from `fromSeq` on, at most `limit`; stops at the newest one durable when asked. Begins at
+   * `position.firstSeq` when `fromSeq` lies below: whether that will do is for the caller to say.
+   */
+  entries(fromSeq: number, limit: number): AsyncIterable<LoggedEntry>;
+
+  /** True when enough has been written since the last checkpoint that `compact` is worth its cost. */
+  readonly wantsCompaction: boolean;
+  /**
+   * Makes a durable checkpoint of everything but the newest segment, in the background; null when there
+   * is nothing to compact. The files it replaces stay until the caller has adopted the new positions
+   * and calls `dropOld`. A fault in it leaves the log as it was.
+   */
+  compact(): Promise<Relocation | null>;
+  /** Deletes what the last `compact` replaced. From then on old positions are gone. */
+  dropOld(): Promise<void>;
+
+  close(): Promise<void>;
+}
+
+export interface Engine {
+  /** Verifies, replays, cuts a torn tail, and gives the log with the right to append to it. */
+  open(replay: Replay): Promise<Log>;
+}
+
+/** Another process (or handle) has the log. */
+export class LogHeldError extends Error {
+  override readonly name = 'LogHeldError';
+  readonly holder: string;
+  constructor(holder: string) {
+    super(`The log is in use by ${holder}.`);
+    this.holder = holder;
+  }
+}
+
+/** Bytes that were durable are no longer what they were. Nothing is repaired behind anybody's back. */
+export class LogDamagedError extends Error {
+  override readonly name = 'LogDamagedError';
+  readonly file: string;
+  readonly offset: number;
+  constructor(file: string, offset: number, why: string) {
+    super(`The log is damaged: ${file} at offset ${offset}: ${why}.`);
+    this.file = file;
+    this.offset = offset;
+  }
+}
+
+/** The log was written by a newer version of leasehold. */
+export class LogTooNewError extends Error {
+  override readonly name = 'LogTooNewError';
+}
+
+/** The bytes or entries asked for were compacted away; the state knows where they are now. */
+export class LogCompactedError extends Error {
+  override readonly name = 'LogCompactedError';
+}
+
+/** The log takes no more appends: the writer failed, was deposed, or was closed. */
+export class LogClosedError extends Error {
+  override readonly name = 'LogClosedError';
+}

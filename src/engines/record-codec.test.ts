@@ -1,0 +1,120 @@
+// What goes into a frame comes out of it: every kind of entry and image record, whatever is in its fields.
+import { crc32 } from 'node:zlib';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import {
+  arbitraryEntry,
+  arbitraryEntryOf,
+  arbitraryImage,
+  arbitraryImageOf,
+  ENTRY_TYPES,
+  IMAGE_KINDS,
+} from '../../test/support/arbitrary-records.ts';
+import type { Entry } from '../core/entries.ts';
+import type { ImageRecord } from '../core/image.ts';
+import type { Opaque } from '../core/opaque.ts';
+import { ByteReader } from './byte-reader.ts';
+import { FILE_SPAN, FrameBuilder, isWhole, KIND_BATCH, KIND_IMAGE, readHead } from './frame.ts';
+import { FrameReader } from './frame-reader.ts';
+import { LogTooNewError } from './log.ts';
+import { EntryDecoder } from './record-codec.ts';
+
+const FILE = 7;
+const OFFSET = 640;
+
+function throughFrame(entries: readonly Entry[], images: readonly ImageRecord[]) {
+  const builder = new FrameBuilder();
+  builder.begin(FILE, OFFSET, null);
+  for (const entry of entries) builder.add(entry);
+  for (const image of images) builder.addImage(image);
+  const kind = images.length === 0 ? KIND_BATCH : KIND_IMAGE;
+  const frame = Buffer.from(builder.finish(kind, 3, 1_000, 5_000, 77));
+  const head = readHead(frame, 0)!;
+  expect(isWhole(frame, head)).toBe(true);
+  expect(head).toMatchObject({ previous: 77, epoch: 3, firstSeq: 1_000, atMs: 5_000, file: FILE, kind });
+  expect(frame.length % 8).toBe(0);
+  const reader = new FrameReader();
+  const found: unknown[] = [];
+  if (kind === KIND_BATCH) reader.entries(frame, head, OFFSET, (entry) => found.push(entry));
+  else reader.image(frame, head, OFFSET, (record) => found.push(record));
+  return { frame, found };
+}
+
+/** The record as it must come back: every opaque as a reference to bytes that are where it says. */
+function expected(value: unknown, frame: Buffer): unknown {
+  if (Array.isArray(value)) return value.map((item) => expected(item, frame));
+  if (typeof value !== 'object' || value === null) return value;
+  if ('bytes' in value) {
+    const { bytes, at, length, crc } = value as Opaque;
+    const offset = at - FILE * FILE_SPAN - OFFSET;
+    expect(frame.subarray(offset, offset + length).equals(bytes!)).toBe(true);
+    expect(crc).toBe(crc32(bytes!));
+    return { bytes: null, at, length, crc };
+  }
+  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, expected(item, frame)]));
+}
+
+describe('the record codec', () => {
+  it.each(ENTRY_TYPES)('gives back every %s as it was', (type) => {
+    fc.assert(
+      fc.property(arbitraryEntryOf(type), (entry) => {
+        const { frame, found } = throughFrame([entry], []);
+        expect(found).toEqual([expected(entry, frame)]);
+      }),
+    );
+  });
+
+  it.each(IMAGE_KINDS)('gives back every %s record of an image as it was', (kind) => {
+    fc.assert(
+      fc.property(arbitraryImageOf(kind), (record) => {
+        const { frame, found } = throughFrame([], [record]);
+        expect(found).toEqual([expected(record, frame)]);
+      }),
+    );
+  });
+
+  it('keeps any number of records apart, in their order', () => {
+    fc.assert(
+      fc.property(fc.array(arbitraryEntry, { maxLength: 60 }), (entries) => {
+        const { frame, found } = throughFrame(entries, []);
+        expect(found).toEqual(entries.map((entry) => expected(entry, frame)));
+      }),
+    );
+    fc.assert(
+      fc.property(fc.array(arbitraryImage, { minLength: 1, maxLength: 60 }), (records) => {
+        const { frame, found } = throughFrame([], records);
+        expect(found).toEqual(records.map((record) => expected(record, frame)));
+      }),
+    );
+  });
+
+  it('hands out one string for a worker that comes again', () => {
+    const granted = (attempt: number): Entry => ({
+      type: 'LeaseGranted',
+      task: attempt,
+      workerId: ['worker-', '1'].join(''),
+      attempt,
+      expiresAtMs: 1,
+      requestId: null,
+    });
+    const { found } = throughFrame([granted(1), granted(2)], []);
+    expect(found).toMatchObject([{ workerId: 'worker-1' }, { workerId: 'worker-1' }]);
+  });
+
+  it('refuses a type it does not know, by its number', () => {
+    const decoder = new EntryDecoder(new ByteReader());
+    decoder.open(Buffer.from([200, 0, 0]), 0, 0);
+    expect(() => decoder.next()).toThrow(LogTooNewError);
+    decoder.open(Buffer.from([200, 0, 0]), 0, 0);
+    expect(() => decoder.next()).toThrow(/type 200/);
+  });
+
+  it('refuses an entry that refers to bytes it does not carry', () => {
+    const builder = new FrameBuilder();
+    builder.begin(1, 64, null);
+    const value = { bytes: null, at: 1, length: 1, crc: 1 };
+    expect(() =>
+      builder.add({ type: 'ObjectWritten', objectId: 'a', leaseSeq: 1, version: 1, value }),
+    ).toThrow(/does not carry/);
+  });
+});

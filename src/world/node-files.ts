@@ -1,0 +1,201 @@
+/**
+ * The real disk: the Files seam on `node:fs`. The lock is `flock(2)`, taken by flock(1) on a descriptor it
+ * inherits from us: the lock belongs to the open file, so it stays when flock(1) ends and goes when
+ * we do. Where there is no flock(1), koffi calls flock(2) directly; where neither is, nothing is opened.
+ */
+import { spawnSync } from 'node:child_process';
+import type { PathLike } from 'node:fs';
+import fs from 'node:fs';
+import type { Files, HeldLock, OpenFile, OpenMode } from '../engines/file/files.ts';
+
+/** `f_type` of statfs(2) for file systems whose files live on another machine, or in another process. */
+const NETWORK_KINDS: ReadonlyMap<number, string> = new Map([
+  [0x6969, 'nfs'],
+  [0x517b, 'smb'],
+  [0xff534d42, 'cifs'],
+  [0xfe534d42, 'smb2'],
+  [0x65735546, 'fuse'],
+  [0x00c36400, 'ceph'],
+  [0x5346414f, 'afs'],
+  [0x73757245, 'coda'],
+  [0x0bd00bd0, 'lustre'],
+  [0x564c, 'ncp'],
+]);
+
+const FLOCK_TAKEN = 1;
+const LOCK_EXCLUSIVE_NOW = 2 | 4;
+
+export const nodeFiles: Files = {
+  async list(dir) {
+    try {
+      return await fs.promises.readdir(dir);
+    } catch (error) {
+      if (hasCode(error, 'ENOENT')) return null;
+      throw error;
+    }
+  },
+
+  async makeDir(dir) {
+    try {
+      await fs.promises.mkdir(dir, { mode: 0o700 });
+      return true;
+    } catch (error) {
+      if (hasCode(error, 'EEXIST')) return false;
+      throw error;
+    }
+  },
+
+  async syncDir(dir) {
+    const handle = await fs.promises.open(dir, fs.constants.O_RDONLY | fs.constants.O_DIRECTORY);
+    try {
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+  },
+
+  async open(path, mode) {
+    return new NodeFile(await openDescriptor(path, flagsOf(mode)));
+  },
+
+  rename: (from, to) => fs.promises.rename(from, to),
+  remove: (path) => fs.promises.unlink(path),
+
+  async lock(path, owner) {
+    const descriptor = await openDescriptor(path, fs.constants.O_RDWR | fs.constants.O_CREAT);
+    try {
+      if (!(await takeLock(descriptor))) {
+        const heldBy = fs.readFileSync(path, 'utf8').trim();
+        fs.closeSync(descriptor);
+        return { heldBy };
+      }
+      fs.ftruncateSync(descriptor);
+      fs.writeSync(descriptor, `${owner}\n`, 0);
+      return heldLock(descriptor);
+    } catch (error) {
+      fs.closeSync(descriptor);
+      throw error;
+    }
+  },
+
+  async networkKind(dir) {
+    const { type } = await fs.promises.statfs(dir);
+    // Some kernels hand out the type as a signed number.
+    return NETWORK_KINDS.get(type < 0 ? type + 2 ** 32 : type) ?? null;
+  },
+};
+
+class NodeFile implements OpenFile {
+  readonly #descriptor: number;
+
+  constructor(descriptor: number) {
+    this.#descriptor = descriptor;
+  }
+
+  size(): Promise<number> {
+    return new Promise((resolve, reject) => {
+      fs.fstat(this.#descriptor, (error, stats) => (error ? reject(error) : resolve(stats.size)));
+    });
+  }
+
+  async read(into: Uint8Array, offset: number, length: number, position: number): Promise<number> {
+    let done = 0;
+    while (done < length) {
+      const count = await this.#readOnce(into, offset + done, length - done, position + done);
+      if (count === 0) break;
+      done += count;
+    }
+    return done;
+  }
+
+  readSync(into: Uint8Array, offset: number, length: number, position: number): number {
+    let done = 0;
+    while (done < length) {
+      const count = fs.readSync(this.#descriptor, into, offset + done, length - done, position + done);
+      if (count === 0) break;
+      done += count;
+    }
+    return done;
+  }
+
+  write(bytes: Uint8Array, position: number): Promise<number> {
+    return new Promise((resolve, reject) => {
+      fs.write(this.#descriptor, bytes, 0, bytes.length, position, (error, count) =>
+        error ? reject(error) : resolve(count),
+      );
+    });
+  }
+
+  sync(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      fs.fdatasync(this.#descriptor, (error) => (error ? reject(error) : resolve()));
+    });
+  }
+
+  close(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      fs.close(this.#descriptor, (error) => (error ? reject(error) : resolve()));
+    });
+  }
+
+  #readOnce(into: Uint8Array, offset: number, length: number, position: number): Promise<number> {
+    return new Promise((resolve, reject) => {
+      fs.read(this.#descriptor, into, offset, length, position, (error, count) =>
+        error ? reject(error) : resolve(count),
+      );
+    });
+  }
+}
+
+function flagsOf(mode: OpenMode): number {
+  const { O_RDONLY, O_RDWR, O_CREAT, O_DSYNC } = fs.constants;
+  if (mode.readOnly) return O_RDONLY;
+  return O_RDWR | (mode.create ? O_CREAT : 0) | (mode.durable ? O_DSYNC : 0);
+}
+
+function openDescriptor(path: PathLike, flags: number): Promise<number> {
+  return new Promise((resolve, reject) => {
+    fs.open(path, flags, 0o600, (error, descriptor) => (error ? reject(error) : resolve(descriptor)));
+  });
+}
+
+function heldLock(descriptor: number): HeldLock {
+  return {
+    async release() {
+      // The name of a former holder would only mislead; the file itself stays, or two could lock two of them.
+      fs.ftruncateSync(descriptor);
+      fs.closeSync(descriptor);
+    },
+  };
+}
+
+async function takeLock(descriptor: number): Promise<boolean> {
+  const flock = spawnSync('flock', ['-n', '-x', '3'], {
+    stdio: ['ignore', 'ignore', 'ignore', descriptor],
+  });
+  if (flock.status === 0) return true;
+  if (flock.status === FLOCK_TAKEN) return false;
+  return lockByCall(descriptor, flock.error);
+}
+
+async function lockByCall(descriptor: number, cause: Error | undefined): Promise<boolean> {
+  const koffi = await import('koffi').then(
+    (loaded) => loaded.default,
+    () => null,
+  );
+  if (koffi === null) {
+    throw new Error('The data directory cannot be locked: there is neither flock(1) nor koffi here.', {
+      cause,
+    });
+  }
+  const library = koffi.load(process.platform === 'darwin' ? 'libSystem.dylib' : 'libc.so.6');
+  const call = library.func('int flock(int, int)') as (descriptor: number, operation: number) => number;
+  if (call(descriptor, LOCK_EXCLUSIVE_NOW) === 0) return true;
+  const errno = koffi.errno();
+  if (errno === koffi.os.errno.EWOULDBLOCK) return false;
+  throw new Error(`The data directory cannot be locked: flock(2) failed with errno ${errno}.`);
+}
+
+function hasCode(error: unknown, code: string): boolean {
+  return error instanceof Error && 'code' in error && error.code === code;
+}
