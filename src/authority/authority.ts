@@ -1,0 +1,426 @@
+/**
+ * The single writer. One batch at a time: what arrives while a batch is being made durable is the next
+ * batch, so throughput grows with load while a lonely call pays for one sync. Inside a batch every call
+ * sees the effects of those before it; outside, nobody sees anything before the batch is durable, because
+ * reads and events take the same way as changes.
+ *
+ *   call → queue → [ due ends · decide · apply ] → log.append → answers, events
+ *                   └──────────── turn ───────┘
+ *
+ * A failed append is final: everybody who waits is told UNAVAILABLE and this authority is dead.
+ */
+import type { Answer, Answers, Command, GrantedTask, GrantedTasks } from '../core/commands.ts';
+import { isRefusal } from '../core/decision.ts';
+import type { Entry } from '../core/entries.ts';
+import { Machine } from '../core/machine.ts';
+import type { Refusal } from '../core/refusals.ts';
+import type { Retention } from '../core/retention.ts';
+import { LOG_FORMAT, LOG_VERSION, type State } from '../core/state.ts';
+import type { Log, LoggedEntry } from '../engines/log.ts';
+import { AuthorityClock } from './authority-clock.ts';
+import { commandBytes, makesNew } from './command-kinds.ts';
+import { Compactor } from './compactor.ts';
+import { Feed } from './feed.ts';
+import { Payloads } from './payloads.ts';
+import { Receipts } from './receipts.ts';
+import { type Present, Request } from './request.ts';
+import { RequestQueue } from './request-queue.ts';
+import type { Clock, Timer, Timers } from './seams.ts';
+import { Workers } from './workers.ts';
+
+const CALLS_A_BATCH = 8_192;
+/** How long nothing must happen before the newest batch gets its commit mark. */
+const IDLE_MS = 50;
+/** No timer is set further ahead, because a clock may be drifting. */
+const TIMER_MAX_MS = 3_600_000;
+
+export interface AuthorityOptions {
+  readonly clock: Clock;
+  readonly timers: Timers;
+  readonly retention: Retention;
+  /** Told once when this authority has died. */
+  readonly onDeath: (fault: Error) => void;
+}
+
+export interface CallOptions {
+  /** Ends a wait; a grant that comes too late is given back. */
+  readonly signal?: AbortSignal;
+  readonly requestId?: string;
+}
+
+/** The world failed under the authority; whether a call took effect is unknown. */
+export class UnavailableError extends Error {
+  override readonly name = 'UnavailableError';
+  readonly code = 'UNAVAILABLE';
+}
+
+export class Authority {
+  readonly state: State;
+  readonly log: Log;
+  readonly feed = new Feed();
+  readonly receipts = new Receipts();
+  readonly workers = new Workers();
+  readonly clock: AuthorityClock;
+  private readonly machine: Machine;
+  private readonly compactor: Compactor;
+  private readonly payloads: Payloads;
+  private readonly options: AuthorityOptions;
+  private readonly queue = new RequestQueue();
+  /** Calls whose answers leave when the present batch is durable. */
+  private readonly settled: Request[] = [];
+  private readonly departed: Request[] = [];
+  private batch: LoggedEntry[] = [];
+  private batchStarted = false;
+  private busy = false;
+  private scheduled = false;
+  private timer: Timer | null = null;
+  private timerAtMs = Number.POSITIVE_INFINITY;
+  private idleTimer: Timer | null = null;
+  /** There while anybody waits in a line. */
+  private hold: Timer | null = null;
+  private fault: Error | null = null;
+  private closing: (() => void) | null = null;
+  private closed: Promise<void> | null = null;
+
+  constructor(state: State, log: Log, options: AuthorityOptions) {
+    this.state = state;
+    this.log = log;
+    this.options = options;
+    this.clock = new AuthorityClock(options.clock, state.lastAtMs);
+    this.machine = new Machine(state, options.retention, this.record);
+    this.compactor = new Compactor(log, state, options.timers);
+    this.payloads = new Payloads(log, state, (taskId) => {
+      this.forget(this.call({ type: 'KillTask', taskId, reason: 'PAYLOAD_DAMAGED' }));
+    });
+  }
+
+  /** Makes the epoch durable; until that has happened nobody is served. */
+  async start(): Promise<void> {
+    const { log, machine } = this;
+    machine.enter(this.clock.nowMs());
+    machine.commit({
+      type: 'EpochStarted',
+      epoch: log.epoch,
+      format: LOG_FORMAT,
+      version: LOG_VERSION,
+      restored: false,
+    });
+    this.batchStarted = false;
+    this.batch = [];
+    await log.append();
+    this.schedule();
+  }
+
+  /** A change. Refusals are answers; only a failing world rejects. */
+  call<C extends Command>(command: C, options?: CallOptions): Promise<Answers[C['type']] | Refusal> {
+    return this.submit(command, null, '', options) as Promise<Answers[C['type']] | Refusal>;
+  }
+
+  /** A change whose answer is made presentable as it leaves: one promise for the whole way. */
+  submit(
+    command: Command,
+    present: Present | null,
+    context: string,
+    options?: CallOptions,
+  ): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      const requestId = options?.requestId ?? null;
+      const bytes = commandBytes(command);
+      this.enqueue(
+        new Request(command, null, requestId, bytes, present, context, this.settled, resolve, reject),
+        options?.signal,
+      );
+    });
+  }
+
+  /** A read, in line with the changes: it sees what is durable when its answer leaves, and nothing else. */
+  read<T>(read: (machine: Machine) => T): Promise<T> {
+    return new Promise((resolve, reject) => {
+      this.enqueue(
+        new Request(
+          null,
+          read,
+          null,
+          0,
+          null,
+          '',
+          this.settled,
+          resolve as (answer: unknown) => void,
+          reject,
+        ),
+      );
+    });
+  }
+
+  /** Decides what is already waiting, then stops for good. */
+  async close(): Promise<void> {
+    if (this.closed !== null) return this.closed;
+    this.closed = this.stop();
+    return this.closed;
+  }
+
+  private async stop(): Promise<void> {
+    if (this.fault === null) {
+      await new Promise<void>((resolve) => {
+        this.closing = resolve;
+        this.schedule();
+      });
+    }
+    this.end(new UnavailableError('The authority has been closed.'));
+    await this.compactor.stop();
+    await this.log.close();
+  }
+
+  /** Nothing is accepted any more, and whoever still waits is told why. */
+  private end(fault: Error): void {
+    this.fault ??= fault;
+    this.timer?.cancel();
+    this.idleTimer?.cancel();
+    this.rejectAll(this.fault);
+    this.stopHolding();
+  }
+
+  get waiting(): number {
+    return this.queue.size;
+  }
+
+  private enqueue(request: Request, signal?: AbortSignal): void {
+    if (this.fault !== null || this.closing !== null) {
+      request.reject(this.fault ?? new UnavailableError('The authority is being closed.'));
+      return;
+    }
+    const refusal = this.overloadOf(request);
+    if (refusal !== null) {
+      request.leave(refusal);
+      return;
+    }
+    if (signal !== undefined) this.watch(request, signal);
+    this.schedule();
+  }
+
+  private overloadOf(request: Request): Refusal | null {
+    if (this.log.full && makesNew(request.command)) {
+      this.log.seekSpace();
+      return { refused: 'DISK_FULL' };
+    }
+    return this.queue.offer(request) ? null : { refused: 'OVERLOADED' };
+  }
+
+  private watch(request: Request, signal: AbortSignal): void {
+    const leave = (): void => {
+      request.open = false;
+      this.departed.push(request);
+      request.reject(signal.reason);
+      this.schedule();
+    };
+    if (signal.aborted) {
+      leave();
+      return;
+    }
+    signal.addEventListener('abort', leave, { once: true });
+    request.whenLeft = () => signal.removeEventListener('abort', leave);
+  }
+
+  private schedule(): void {
+    if (this.scheduled || this.busy) return;
+    this.scheduled = true;
+    this.options.timers.soon(this.turn);
+  }
+
+  private readonly turn = (): void => {
+    this.scheduled = false;
+    if (this.busy || this.fault !== null) return;
+    try {
+      this.decideBatch();
+    } catch (cause) {
+      this.die(new UnavailableError('A rule of the system was broken; nothing more is accepted.', { cause }));
+      return;
+    }
+    if (!this.batchStarted) {
+      this.deliver();
+      return;
+    }
+    this.busy = true;
+    this.log.append().then(this.appended, this.appendFailed);
+  };
+
+  private readonly appended = (): void => {
+    this.busy = false;
+    this.deliver();
+  };
+
+  private decideBatch(): void {
+    const { machine, queue, log } = this;
+    this.batch = [];
+    this.batchStarted = false;
+    if (log.batchBytesMax === 0) {
+      this.refuseAll();
+      return;
+    }
+    machine.begin(this.clock.nowMs());
+    for (const request of this.departed.splice(0)) {
+      if (request.waiter !== null) machine.leave(request.waiter);
+    }
+    for (let taken = 0; taken < CALLS_A_BATCH && log.batchBytes < log.batchBytesMax; taken++) {
+      const request = queue.take();
+      if (request === undefined) break;
+      if (request.open) this.decide(request);
+    }
+  }
+
+  /** Even the reserve is used up: not one more entry fits until there is space again. */
+  private refuseAll(): void {
+    this.log.seekSpace();
+    for (let request = this.queue.take(); request !== undefined; request = this.queue.take()) {
+      if (request.command === null) request.reject(new UnavailableError('There is no room left in the log.'));
+      else request.settle({ refused: 'DISK_FULL' });
+    }
+  }
+
+  private decide(request: Request): void {
+    const { machine } = this;
+    const { command, read } = request;
+    if (command === null) {
+      request.settle(read!(machine) as Answer);
+      return;
+    }
+    const answer = machine.run(command, request);
+    if (answer !== null) request.settle(answer);
+    this.noteSoftState(command, answer, request);
+  }
+
+  /** Takes a fact to the log; the machine applies it right after. */
+  private readonly record = (entry: Entry): void => {
+    if (!this.batchStarted) {
+      this.batchStarted = true;
+      this.log.begin(this.state.lastSeq + 1, this.machine.batchAtMs);
+    }
+    this.log.add(entry);
+    if (this.feed.wanted)
+      this.batch.push({ seq: this.state.lastSeq + 1, atMs: this.machine.batchAtMs, entry });
+  };
+
+  /** Workers heard of, and receipts for refused writes: neither is truth, neither is in the log. */
+  private noteSoftState(command: Command, answer: Answer | Refusal | null, request: Request): void {
+    const nowMs = this.machine.batchAtMs;
+    if (command.type === 'LeaseTasks') this.workers.heard(command.workerId, nowMs, null);
+    else if (command.type === 'Heartbeat') this.workers.heard(command.workerId, nowMs, command.leases.length);
+    else if (answer !== null && isRefusal(answer) && answer.fence !== undefined) {
+      if (command.type === 'WriteObject' || command.type === 'DeleteObject') {
+        const { objectId, lease } = command;
+        this.receipts.add(answer.refused, objectId, lease, answer.fence, nowMs, request.requestId);
+      } else if (command.type === 'CompleteTask') {
+        const { objectId, lease } = command.writes[answer.index!]!;
+        this.receipts.add(answer.refused, objectId, lease, answer.fence, nowMs, request.requestId);
+      }
+    }
+  }
+
+  /** The batch is durable: now everybody may know. */
+  private deliver(): void {
+    const settled = this.settled.splice(0);
+    if (this.batch.length > 0) this.feed.publish(this.batch);
+    for (const request of settled) {
+      const { command, answer } = request;
+      if (command === null) request.resolve(answer);
+      else if (!request.open) this.giveBack(command, answer as Answer | Refusal);
+      else if (command.type === 'LeaseTasks')
+        this.payloads.deliver(request, answer as GrantedTasks | Refusal);
+      else request.leave(answer);
+    }
+    this.afterBatch();
+  }
+
+  private afterBatch(): void {
+    if (this.queue.size > 0 || this.departed.length > 0) this.schedule();
+    else if (this.closing !== null) {
+      this.closing();
+      return;
+    } else if (this.batchStarted) this.awaitIdle();
+    this.armTimer();
+    this.holdForWaiters();
+    this.compactor.afterBatch();
+  }
+
+  private holdForWaiters(): void {
+    const isWaiting = this.machine.nameLines.size + this.machine.taskLines.size > 0;
+    if (isWaiting) this.hold ??= this.options.timers.hold();
+    else this.stopHolding();
+  }
+
+  private stopHolding(): void {
+    this.hold?.cancel();
+    this.hold = null;
+  }
+
+  /** A grant whose caller has gone by the time its answer could leave is given back at once. */
+  private giveBack(command: Command, answer: Answer | Refusal): void {
+    if (isRefusal(answer) || !('leases' in answer)) return;
+    if (command.type === 'AcquireNames') {
+      const { holder, tokenHash } = command;
+      for (const name of command.names)
+        this.forget(this.call({ type: 'ReleaseName', name, holder, tokenHash }));
+    } else if (command.type === 'LeaseTasks') {
+      for (const { taskId, leaseSeq } of answer.leases as readonly GrantedTask[]) {
+        this.forget(this.call({ type: 'ReleaseTask', taskId, leaseSeq, delayMs: 0 }));
+      }
+    }
+  }
+
+  /** For calls of our own whose answer nobody needs; if the authority dies, everybody hears of it anyway. */
+  private forget(call: Promise<unknown>): void {
+    call.catch(() => undefined);
+  }
+
+  private armTimer(): void {
+    const dueMs = this.machine.nextDueMs();
+    if (dueMs === this.timerAtMs) return;
+    this.timer?.cancel();
+    this.timer = null;
+    this.timerAtMs = dueMs;
+    if (dueMs === Number.POSITIVE_INFINITY) return;
+    const waitMs = Math.min(dueMs - this.clock.nowMs(), TIMER_MAX_MS);
+    if (waitMs <= 0) {
+      this.timerAtMs = Number.POSITIVE_INFINITY;
+      this.schedule();
+      return;
+    }
+    this.timer = this.options.timers.after(waitMs, () => {
+      this.timer = null;
+      this.timerAtMs = Number.POSITIVE_INFINITY;
+      this.schedule();
+    });
+  }
+
+  private awaitIdle(): void {
+    this.idleTimer?.cancel();
+    this.idleTimer = this.options.timers.after(IDLE_MS, () => {
+      this.idleTimer = null;
+      if (this.busy || this.scheduled || this.fault !== null) return;
+      this.busy = true;
+      this.log.mark().then(() => {
+        this.busy = false;
+        if (this.queue.size > 0 || this.departed.length > 0 || this.closing !== null) this.schedule();
+        this.armTimer();
+      }, this.appendFailed);
+    });
+  }
+
+  private readonly appendFailed = (cause: unknown): void => {
+    this.die(new UnavailableError('The log could not be written; nothing more is accepted.', { cause }));
+  };
+
+  private die(fault: Error): void {
+    if (this.fault !== null) return;
+    this.end(fault);
+    this.closing?.();
+    this.options.onDeath(fault);
+  }
+
+  private rejectAll(fault: Error): void {
+    for (const request of this.settled.splice(0)) request.reject(fault);
+    for (let request = this.queue.take(); request !== undefined; request = this.queue.take())
+      request.reject(fault);
+    for (const waiter of [...this.machine.waiters()]) (waiter.ticket as Request).reject(fault);
+  }
+}

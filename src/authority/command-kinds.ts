@@ -1,0 +1,46 @@
+/** What the loop needs to know about a command without deciding it: how large it is, who goes first, what a full disk forbids. */
+import type { Command } from '../core/commands.ts';
+
+export function commandBytes(command: Command): number {
+  switch (command.type) {
+    case 'CreateTask':
+      return command.payload.length;
+    case 'CompleteTask':
+      return command.writes.reduce((sum, write) => sum + write.value.length, command.result?.length ?? 0);
+    case 'WriteObject':
+      return command.value.length;
+    case 'AcquireNames':
+      return command.metadata?.length ?? 0;
+    default:
+      return 0;
+  }
+}
+
+/** What may not happen while the disk is full; renewals, completions, releases and ends still do. */
+export function makesNew(command: Command | null): boolean {
+  switch (command?.type) {
+    case 'CreateTask':
+    case 'LeaseTasks':
+    case 'AcquireNames':
+    case 'WriteObject':
+      return true;
+    default:
+      return false;
+  }
+}
+
+/** What keeps or ends ownership goes before what creates it. */
+export function isUrgent(command: Command | null): boolean {
+  switch (command?.type) {
+    case 'ExtendLease':
+    case 'Heartbeat':
+    case 'RenewName':
+    case 'ReleaseName':
+    case 'ReleaseTask':
+    case 'CompleteTask':
+    case 'FailTask':
+      return true;
+    default:
+      return false;
+  }
+}

@@ -1,0 +1,74 @@
+/**
+ * Compaction, as the loop sees it: a thread writes the checkpoint, then the state's references move to it
+ * some rows at a time between batches, and only then the old files go. At no moment does a reference
+ * point to bytes that are not there.
+ */
+import { relocateRows, rowsToRelocate } from '../core/relocate.ts';
+import type { State } from '../core/state.ts';
+import type { Log, Relocation } from '../engines/log.ts';
+import type { Timers } from './seams.ts';
+
+const FILE_SPAN = 2 ** 32;
+const ROWS_A_SLICE = 20_000;
+
+export class Compactor {
+  private readonly log: Log;
+  private readonly state: State;
+  private readonly timers: Timers;
+  private running: Promise<void> | null = null;
+  private stopped = false;
+  /** The newest fault; compaction is tried again after the next batch that wants it. */
+  fault: unknown = null;
+
+  constructor(log: Log, state: State, timers: Timers) {
+    this.log = log;
+    this.state = state;
+    this.timers = timers;
+  }
+
+  afterBatch(): void {
+    if (this.running !== null || this.stopped || !this.log.wantsCompaction) return;
+    this.running = this.compact().then(
+      () => {
+        this.running = null;
+      },
+      (fault: unknown) => {
+        this.fault = fault;
+        this.running = null;
+        // A compaction that failed once would fail again at once; the next start tries anew.
+        this.stopped = true;
+      },
+    );
+  }
+
+  async stop(): Promise<void> {
+    this.stopped = true;
+    await this.running;
+  }
+
+  private async compact(): Promise<void> {
+    const relocation = await this.log.compact();
+    if (relocation === null) return;
+    const move = mover(relocation);
+    for (let from = 1; from <= rowsToRelocate(this.state); from += ROWS_A_SLICE) {
+      relocateRows(this.state, from, from + ROWS_A_SLICE, move);
+      await new Promise<void>((resolve) => this.timers.soon(resolve));
+    }
+    await this.log.dropOld();
+  }
+}
+
+function mover({ oldAt, newAt, gone }: Relocation): (at: number) => number {
+  return (at) => {
+    if (!gone.has(Math.floor(at / FILE_SPAN))) return at;
+    let low = 0;
+    let high = oldAt.length - 1;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (oldAt[middle]! < at) low = middle + 1;
+      else high = middle;
+    }
+    if (oldAt[low] !== at) throw new Error(`INV-RELOCATE: no new place for the bytes at ${at}.`);
+    return newAt[low]!;
+  };
+}

@@ -1,0 +1,32 @@
+/** Opens a log and puts the single writer in front of it: verify, replay, start the epoch, serve. */
+import { apply } from '../core/apply.ts';
+import type { EpochStarted } from '../core/entries.ts';
+import { restoreImage } from '../core/image-io.ts';
+import { createState, LOG_FORMAT, LOG_VERSION } from '../core/state.ts';
+import { type Engine, LogTooNewError } from '../engines/log.ts';
+import { Authority, type AuthorityOptions } from './authority.ts';
+
+export async function openAuthority(
+  engine: Engine,
+  options: AuthorityOptions & { readonly hashSeed: number },
+): Promise<Authority> {
+  const state = createState(options.hashSeed);
+  const log = await engine.open({
+    image: (record) => restoreImage(state, record),
+    entry(entry, seq, atMs) {
+      if (entry.type === 'EpochStarted') assertReadable(entry);
+      apply(state, entry, seq, atMs);
+    },
+  });
+  const authority = new Authority(state, log, options);
+  await authority.start();
+  return authority;
+}
+
+function assertReadable({ format, version }: EpochStarted): void {
+  if (format === LOG_FORMAT && version <= LOG_VERSION) return;
+  const ours = `${LOG_FORMAT} version ${LOG_VERSION}`;
+  throw new LogTooNewError(
+    `The log was written as ${format} version ${version}; this program reads ${ours}.`,
+  );
+}

@@ -1,0 +1,68 @@
+/**
+ * Payloads join their leases as the answer leaves. What cannot be read back makes its task DEAD and nothing
+ * else: the other leases of the same answer go out as they are.
+ */
+import type { GrantedTask, GrantedTasks } from '../core/commands.ts';
+import { isRefusal } from '../core/decision.ts';
+import type { Refusal } from '../core/refusals.ts';
+import type { State } from '../core/state.ts';
+import { type Log, LogCompactedError } from '../engines/log.ts';
+import type { Request } from './request.ts';
+
+export class Payloads {
+  private readonly log: Log;
+  private readonly state: State;
+  private readonly onDamage: (taskId: string) => void;
+
+  constructor(log: Log, state: State, onDamage: (taskId: string) => void) {
+    this.log = log;
+    this.state = state;
+    this.onDamage = onDamage;
+  }
+
+  deliver(request: Request, answer: GrantedTasks | Refusal): void {
+    if (isRefusal(answer)) {
+      request.leave(answer);
+      return;
+    }
+    const { leases } = answer;
+    let reads: Promise<void>[] | null = null;
+    let damaged = false;
+    for (const lease of leases) {
+      const bytes = this.log.read(lease.payload);
+      if (bytes instanceof Promise) {
+        reads ??= [];
+        reads.push(this.fillLater(lease, bytes));
+      } else {
+        this.fill(lease, bytes);
+        damaged ||= bytes === null;
+      }
+    }
+    if (reads === null && !damaged) {
+      request.leave(answer);
+      return;
+    }
+    const whole = (): GrantedTasks => ({
+      ...answer,
+      leases: leases.filter(({ payload }) => payload.bytes !== null),
+    });
+    Promise.all(reads ?? []).then(() => request.leave(whole()), request.reject);
+  }
+
+  private async fillLater(lease: GrantedTask, bytes: Promise<Uint8Array | null>): Promise<void> {
+    try {
+      this.fill(lease, await bytes);
+    } catch (fault) {
+      if (!(fault instanceof LogCompactedError)) throw fault;
+      // The bytes moved between the decision and the read; the state knows where they are now.
+      const row = this.state.tasks.find(lease.taskId);
+      const moved = row === 0 ? null : this.state.tasks.payload.get(row);
+      this.fill(lease, moved === null ? null : await this.log.read(moved));
+    }
+  }
+
+  private fill(lease: GrantedTask, bytes: Uint8Array | null): void {
+    lease.payload.bytes = bytes;
+    if (bytes === null) this.onDamage(lease.taskId);
+  }
+}

@@ -1,0 +1,120 @@
+/**
+ * Reads of the state, each as one step in line with the changes: first the ends that are due for what is
+ * named, then the look. A list looks at a bounded number of rows and gives a cursor to go on from.
+ */
+
+import type { NameImage, TaskImage, TaskState } from '../core/image.ts';
+import { nameImage, taskImage } from '../core/image-io.ts';
+import type { Machine } from '../core/machine.ts';
+import { ORCHESTRATOR_GUARD } from '../core/state.ts';
+import { type Why, whyNotRunning } from '../core/why.ts';
+
+const ROWS_A_PAGE = 10_000;
+
+export interface Page<T> {
+  readonly items: readonly T[];
+  /** Where to go on; null at the end. */
+  readonly next: number | null;
+}
+
+export interface QueueRecord {
+  readonly queue: string;
+  readonly paused: boolean;
+  readonly counts: Readonly<Record<TaskState, number>>;
+}
+
+export interface Counts {
+  readonly tasks: Readonly<Record<TaskState, number>>;
+  readonly leases: number;
+  readonly names: number;
+  readonly waiters: number;
+}
+
+export function readTask(machine: Machine, taskId: string): TaskImage | null {
+  machine.expireTask(taskId);
+  const row = machine.state.tasks.find(taskId);
+  return row === 0 ? null : taskImage(machine.state, row);
+}
+
+export function readWhy(machine: Machine, taskId: string): Why | null {
+  machine.expireTask(taskId);
+  const row = machine.state.tasks.find(taskId);
+  return row === 0 ? null : whyNotRunning(machine.state, row, machine.batchAtMs);
+}
+
+export function listTasks(
+  machine: Machine,
+  state: TaskState | null,
+  queue: string | null,
+  limit: number,
+  after: number,
+): Page<TaskImage> {
+  const { tasks } = machine.state;
+  const matches = (row: number): boolean => {
+    if (!tasks.inUse(row) || (queue !== null && tasks.queueOf(row).name !== queue)) return false;
+    machine.expireTaskRow(row);
+    return state === null || tasks.stateOf(row) === state;
+  };
+  return page(tasks.rows.used, after, limit, matches, (row) => taskImage(machine.state, row));
+}
+
+/** The record of a name: its newest lease, live or not, and its object. */
+export function readName(machine: Machine, name: string): NameImage | null {
+  machine.expireName(name);
+  const row = machine.state.names.find(name);
+  return row === 0 ? null : nameImage(machine.state, row);
+}
+
+export function listLeases(machine: Machine, prefix: string, limit: number, after: number): Page<NameImage> {
+  const { names } = machine.state;
+  const matches = (row: number): boolean => {
+    if (!names.inUse(row) || !names.isLive(row) || !names.nameOf(row).startsWith(prefix)) return false;
+    machine.expireNameRow(row);
+    return names.isLive(row);
+  };
+  return page(names.rows.used, after, limit, matches, (row) => nameImage(machine.state, row));
+}
+
+export function listQueues(machine: Machine): QueueRecord[] {
+  return [...machine.state.tasks.queues.values()].map(({ name, paused, counts }) => ({
+    queue: name,
+    paused,
+    counts: { ...counts },
+  }));
+}
+
+export function guardHolder(machine: Machine): string | null {
+  const name = readName(machine, ORCHESTRATOR_GUARD);
+  return name?.end === 'live' ? name.holder : null;
+}
+
+export function countAll(machine: Machine): Counts {
+  const tasks = { WAITING: 0, LEASED: 0, COMPLETED: 0, FAILED: 0, DEAD: 0 };
+  for (const { counts } of machine.state.tasks.queues.values()) {
+    for (const state of Object.keys(tasks) as TaskState[]) tasks[state] += counts[state];
+  }
+  const { names } = machine.state;
+  return {
+    tasks,
+    leases: names.expiring.size,
+    names: names.rows.live,
+    waiters: machine.nameLines.size + machine.taskLines.size,
+  };
+}
+
+function page<T>(
+  used: number,
+  after: number,
+  limit: number,
+  matches: (row: number) => boolean,
+  show: (row: number) => T,
+): Page<T> {
+  const items: T[] = [];
+  const last = Math.min(used, after + ROWS_A_PAGE);
+  for (let row = after + 1; row <= last; row++) {
+    if (!matches(row)) continue;
+    items.push(show(row));
+    if (items.length === limit) return { items, next: row < used ? row : null };
+  }
+  return { items, next: last < used ? last : null };
+}

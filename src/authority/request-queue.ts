@@ -1,0 +1,66 @@
+/**
+ * What waits to be decided, in two lines: what keeps or ends ownership goes before what creates it, so
+ * that a flood of new work can never cost anybody the lease it holds. Both are bounded; a full one
+ * refuses at once instead of growing.
+ */
+import { isUrgent } from './command-kinds.ts';
+import type { Request } from './request.ts';
+
+const ORDINARY_MAX = 100_000;
+const URGENT_MAX = 400_000;
+const BYTES_MAX = 256 * 1024 * 1024;
+
+export class RequestQueue {
+  private readonly urgent = new Fifo();
+  private readonly ordinary = new Fifo();
+  private bytes = 0;
+
+  get size(): number {
+    return this.urgent.size + this.ordinary.size;
+  }
+
+  /** False when there is no room. */
+  offer(request: Request): boolean {
+    const line = isUrgent(request.command) ? this.urgent : this.ordinary;
+    const max = line === this.urgent ? URGENT_MAX : ORDINARY_MAX;
+    if (line.size >= max || this.bytes + request.bytes > BYTES_MAX) return false;
+    this.bytes += request.bytes;
+    line.push(request);
+    return true;
+  }
+
+  take(): Request | undefined {
+    const request = this.urgent.shift() ?? this.ordinary.shift();
+    if (request !== undefined) this.bytes -= request.bytes;
+    return request;
+  }
+}
+
+/** An array with a moving start: `shift` on a long array would move everything each time. */
+class Fifo {
+  private items: (Request | undefined)[] = [];
+  private start = 0;
+
+  get size(): number {
+    return this.items.length - this.start;
+  }
+
+  push(request: Request): void {
+    this.items.push(request);
+  }
+
+  shift(): Request | undefined {
+    if (this.start === this.items.length) return undefined;
+    const request = this.items[this.start];
+    this.items[this.start] = undefined;
+    this.start += 1;
+    if (this.start === this.items.length) {
+      this.items = [];
+      this.start = 0;
+    } else if (this.start === 8192) {
+      this.items = this.items.slice(this.start);
+      this.start = 0;
+    }
+    return request;
+  }
+}

@@ -1,0 +1,313 @@
+// The single writer: one batch at a time, and nothing that is not durable is visible to anyone.
+import { beforeEach, describe, expect, it } from 'vitest';
+import { HeldEngine } from '../../test/support/held-engine.ts';
+import { isSettled, ManualWorld } from '../../test/support/manual-world.ts';
+import { MemoryDisk } from '../engines/memory/memory-disk.ts';
+import { memoryEngine } from '../engines/memory/memory-engine.ts';
+import type { Leasehold } from './leasehold.ts';
+import { type OpenOptions, openWith } from './open.ts';
+
+let world: ManualWorld;
+let disk: MemoryDisk;
+let engine: HeldEngine;
+let lh: Leasehold;
+
+async function openNow(options?: OpenOptions): Promise<Leasehold> {
+  engine = new HeldEngine(memoryEngine(disk));
+  return await world.finish(openWith(engine, world, options));
+}
+
+beforeEach(async () => {
+  world = new ManualWorld();
+  disk = new MemoryDisk();
+  lh = await openNow();
+});
+
+/** A call that is looked at later; if it fails before that, nobody else needs to hear of it. */
+function later<T>(call: Promise<T>): Promise<T> {
+  call.catch(() => undefined);
+  return call;
+}
+
+/** Makes a task and gives its lease. */
+async function leased(ttlMs = 30_000): Promise<{ task_id: string; lease_id: string }> {
+  await world.finish(lh.task.create({ payload: 1 }));
+  const reply = await world.finish(lh.task.lease({ worker_id: 'w', ttl_ms: ttlMs }));
+  if (!reply.ok) throw new Error(reply.detail);
+  const { task_id, lease_id } = reply.leases[0]!;
+  return { task_id, lease_id };
+}
+
+describe('durable or invisible', () => {
+  it('lets no reply leave before the append that covers it has resolved', async () => {
+    engine.holding = true;
+    const created = lh.task.create({ payload: 1 });
+    await world.settle();
+    expect(engine.waiting).toBe(1);
+    expect(await isSettled(created)).toBe(false);
+    engine.letGo();
+    expect(await world.finish(created)).toMatchObject({ ok: true, state: 'WAITING' });
+  });
+
+  it('shows no read what is not durable yet', async () => {
+    engine.holding = true;
+    const created = lh.task.create({ payload: 1, task_id: 'mine' });
+    await world.settle();
+    const read = lh.task.get({ task_id: 'mine' });
+    await world.settle();
+    expect(await isSettled(read)).toBe(false);
+    engine.letGo();
+    await world.finish(created);
+    expect(await world.finish(read)).toMatchObject({ ok: true, task_id: 'mine' });
+  });
+
+  it('tells no follower of an entry before it is durable', async () => {
+    const heard: string[] = [];
+    lh.follow((entry) => heard.push(entry.type));
+    engine.holding = true;
+    const created = lh.task.create({ payload: 1 });
+    await world.settle();
+    expect(heard).toEqual([]);
+    engine.letGo();
+    await world.finish(created);
+    await world.settle();
+    expect(heard).toEqual(['TaskCreated']);
+  });
+
+  it('keeps what a failed append would have changed from everybody', async () => {
+    engine.holding = true;
+    const created = later(lh.task.create({ payload: 1, task_id: 'lost' }));
+    await world.settle();
+    const read = later(lh.task.get({ task_id: 'lost' }));
+    await world.settle();
+    engine.fail(new Error('EIO'));
+    await expect(world.finish(created)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+    await expect(world.finish(read)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+    lh = await openNow();
+    expect(await world.finish(lh.task.get({ task_id: 'lost' }))).toMatchObject({ code: 'TASK_NOT_FOUND' });
+  });
+});
+
+describe('a failed append', () => {
+  it('is final: every waiting caller gets UNAVAILABLE and the handle is dead for ever', async () => {
+    const deaths: Error[] = [];
+    await world.finish(lh.close());
+    lh = await openNow({ onDeath: (fault) => deaths.push(fault) });
+    await world.finish(lh.lease.acquire({ name: 'n', holder: 'a', ttl_ms: 60_000 }));
+    const waiting = later(lh.lease.acquire({ name: 'n', holder: 'b', ttl_ms: 60_000, wait_ms: 60_000 }));
+    await world.settle();
+    engine.holding = true;
+    const first = later(lh.task.create({ payload: 1 }));
+    await world.settle();
+    const second = later(lh.task.create({ payload: 2 }));
+    await world.settle();
+    engine.fail(new Error('ENOSPC'));
+    for (const call of [first, second, waiting]) {
+      await expect(world.finish<unknown>(call)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+    }
+    await expect(world.finish(lh.task.create({ payload: 3 }))).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+    expect(deaths).toHaveLength(1);
+  });
+});
+
+describe('one batch at a time', () => {
+  it('decides what arrives during an append in the next batch, all together', async () => {
+    engine.holding = true;
+    const before = engine.appends;
+    const first = lh.task.create({ payload: 0 });
+    await world.settle();
+    const rest = Array.from({ length: 50 }, (_, index) => lh.task.create({ payload: index }));
+    await world.settle();
+    expect(engine.waiting).toBe(1);
+    engine.letGo();
+    await world.finish(first);
+    expect(engine.waiting).toBe(1);
+    engine.letGo();
+    await world.finish(Promise.all(rest));
+    expect(engine.appends - before).toBe(2);
+  });
+
+  it('lets each call see the effects of those before it in the same batch', async () => {
+    const created = lh.task.create({ payload: 1 });
+    const taken = lh.task.lease({ worker_id: 'w' });
+    const [, reply] = await world.finish(Promise.all([created, taken]));
+    expect(reply).toMatchObject({ ok: true, leases: [{ attempt: 1 }] });
+  });
+
+  it('decides renewals, completions and releases before creates that came earlier', async () => {
+    const lease = await leased();
+    engine.holding = true;
+    const blocker = lh.task.create({ payload: 'blocks the loop' });
+    await world.settle();
+    const created = lh.task.create({ payload: 2 });
+    const completed = lh.task.complete(lease);
+    await world.settle();
+    engine.holding = false;
+    engine.letGo();
+    await world.finish(blocker);
+    const [late, early] = await world.finish(Promise.all([created, completed]));
+    if (!late.ok || !early.ok) throw new Error('refused');
+    expect(early.seq).toBeLessThan(late.seq);
+  });
+});
+
+describe('time', () => {
+  it('writes the end of a lease when it comes, with nobody asking', async () => {
+    const heard: string[] = [];
+    await leased(1_000);
+    lh.follow((entry) => heard.push(entry.type));
+    await world.advance(999);
+    expect(heard).toEqual([]);
+    await world.advance(1);
+    expect(heard).toEqual(['LeaseExpired']);
+  });
+
+  it('does not follow a wall clock that is set forward', async () => {
+    const lease = await leased(1_000);
+    world.setWall(world.wallMs + 3_600_000);
+    await world.settle();
+    expect(await world.finish(lh.task.complete(lease))).toMatchObject({ outcome: 'COMMITTED' });
+  });
+
+  it('does not follow a wall clock that is set back', async () => {
+    const lease = await leased(1_000);
+    world.setWall(world.wallMs - 3_600_000);
+    await world.advance(1_000);
+    expect(await world.finish(lh.task.complete(lease))).toMatchObject({
+      outcome: 'CANCELLED',
+      cause: 'expired',
+    });
+  });
+
+  it('never goes backwards over a restart, and no expired lease comes back', async () => {
+    const lease = await leased(1_000);
+    await world.advance(1_000);
+    await world.finish(lh.close());
+    world.setWall(world.wallMs - 24 * 3_600_000);
+    lh = await openNow();
+    expect(await world.finish(lh.task.complete(lease))).toMatchObject({ outcome: 'CANCELLED' });
+    const log = await world.finish(lh.log({ from: 1, limit: 100 }));
+    if (!log.ok) throw new Error(log.detail);
+    const times = log.entries.map((entry) => entry.at);
+    expect(times).toEqual([...times].sort());
+  });
+
+  it('ends a lease that ran out while the authority was down, without counting the attempt', async () => {
+    await world.finish(lh.task.create({ payload: 1, max_attempts: 1 }));
+    await world.finish(lh.task.lease({ worker_id: 'w', ttl_ms: 1_000 }));
+    await world.finish(lh.close());
+    world.wallMs += 5_000;
+    lh = await openNow();
+    const again = await world.finish(lh.task.lease({ worker_id: 'w' }));
+    expect(again).toMatchObject({ ok: true, leases: [{ attempt: 2 }] });
+  });
+});
+
+describe('waiting', () => {
+  it('grants a name to the first in line the moment it is released', async () => {
+    const held = await world.finish(lh.lease.acquire({ name: 'n', holder: 'a', ttl_ms: 60_000 }));
+    if (!held.ok) throw new Error(held.detail);
+    const waits = lh.lease.acquire({ name: 'n', holder: 'b', ttl_ms: 60_000, wait_ms: 10_000 });
+    await world.settle();
+    expect(await isSettled(waits)).toBe(false);
+    await world.finish(lh.lease.release({ name: 'n', holder: 'a', token: held.token }));
+    expect(await world.finish(waits)).toMatchObject({ ok: true, holder: 'b' });
+  });
+
+  it('answers LEASE_HELD with the holder in the way when the wait runs out', async () => {
+    await world.finish(lh.lease.acquire({ name: 'n', holder: 'a', ttl_ms: 60_000 }));
+    const waits = lh.lease.acquire({ name: 'n', holder: 'b', ttl_ms: 60_000, wait_ms: 10_000 });
+    await world.advance(10_000);
+    expect(await world.finish(waits)).toMatchObject({
+      code: 'LEASE_HELD',
+      holder: 'a',
+      remaining_ms: 50_000,
+    });
+  });
+
+  it('hands a task to a waiting worker as soon as there is one', async () => {
+    const waits = lh.task.lease({ worker_id: 'w', wait_ms: 10_000 });
+    await world.settle();
+    await world.finish(lh.task.create({ payload: { n: 1 } }));
+    const reply = await world.finish(waits);
+    if (!reply.ok) throw new Error(reply.detail);
+    expect(reply.leases[0]!.payload.parse()).toEqual({ n: 1 });
+  });
+
+  it('hands a delayed task to a waiting worker when it falls due', async () => {
+    await world.finish(lh.task.create({ payload: 1, delay_ms: 5_000 }));
+    const waits = lh.task.lease({ worker_id: 'w', wait_ms: 10_000 });
+    await world.advance(4_999);
+    expect(await isSettled(waits)).toBe(false);
+    await world.advance(1);
+    expect(await world.finish(waits)).toMatchObject({ ok: true, leases: [{ attempt: 1 }] });
+  });
+
+  it('answers with no leases when nothing came in time', async () => {
+    const waits = lh.task.lease({ worker_id: 'w', wait_ms: 10_000 });
+    await world.advance(10_000);
+    expect(await world.finish(waits)).toMatchObject({ ok: true, leases: [] });
+  });
+
+  it('grants nothing to a caller that has gone', async () => {
+    const held = await world.finish(lh.lease.acquire({ name: 'n', holder: 'a', ttl_ms: 60_000 }));
+    if (!held.ok) throw new Error(held.detail);
+    const gone = new AbortController();
+    const left = later(lh.lease.acquire({ name: 'n', holder: 'b', ttl_ms: 60_000, wait_ms: 10_000 }, gone));
+    const stays = lh.lease.acquire({ name: 'n', holder: 'c', ttl_ms: 60_000, wait_ms: 10_000 });
+    await world.settle();
+    gone.abort(new Error('gone'));
+    await expect(world.finish(left)).rejects.toThrow('gone');
+    await world.finish(lh.lease.release({ name: 'n', holder: 'a', token: held.token }));
+    expect(await world.finish(stays)).toMatchObject({ ok: true, holder: 'c' });
+  });
+
+  it('gives a grant back at once whose caller went while it was being made durable', async () => {
+    engine.holding = true;
+    const gone = new AbortController();
+    const left = later(lh.lease.acquire({ name: 'n', holder: 'b', ttl_ms: 60_000 }, gone));
+    await world.settle();
+    gone.abort(new Error('gone'));
+    engine.holding = false;
+    engine.letGo();
+    await expect(world.finish(left)).rejects.toThrow('gone');
+    await world.settle();
+    expect(await world.finish(lh.lease.get({ name: 'n' }))).toMatchObject({ code: 'LEASE_NOT_FOUND' });
+    const log = await world.finish(lh.log({ from: 2 }));
+    if (!log.ok) throw new Error(log.detail);
+    expect(log.entries.map((entry) => entry.type)).toEqual(['NameLeased', 'NameReleased']);
+  });
+
+  it('answers a read that waits for the end of a task once that end is durable', async () => {
+    const lease = await leased();
+    const waits = lh.task.get({ task_id: lease.task_id, wait_ms: 10_000 });
+    await world.settle();
+    expect(await isSettled(waits)).toBe(false);
+    await world.finish(lh.task.complete({ ...lease, result: { done: true } }));
+    const record = await world.finish(waits);
+    if (!record.ok) throw new Error(record.detail);
+    expect(record.state).toBe('COMPLETED');
+    expect(record.result!.parse()).toEqual({ done: true });
+  });
+
+  it('lines do not survive a restart', async () => {
+    await world.finish(lh.lease.acquire({ name: 'n', holder: 'a', ttl_ms: 60_000 }));
+    const waits = later(lh.lease.acquire({ name: 'n', holder: 'b', ttl_ms: 60_000, wait_ms: 60_000 }));
+    await world.settle();
+    await world.finish(lh.close());
+    await expect(world.finish(waits)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+  });
+});
+
+describe('back-pressure', () => {
+  it('refuses creates with OVERLOADED when too much waits, and still takes renewals', async () => {
+    const held = await world.finish(lh.lease.acquire({ name: 'n', holder: 'a', ttl_ms: 60_000 }));
+    if (!held.ok) throw new Error(held.detail);
+    const creates = Array.from({ length: 100_001 }, () => lh.task.create({ payload: 1 }));
+    const renewed = lh.lease.renew({ name: 'n', holder: 'a', token: held.token, ttl_ms: 90_000 });
+    expect(await creates.at(-1)).toMatchObject({ ok: false, code: 'OVERLOADED', status: 503 });
+    expect(await world.finish(renewed)).toMatchObject({ ok: true });
+    const replies = await world.finish(Promise.all(creates));
+    expect(replies.filter((reply) => !reply.ok)).toHaveLength(1);
+  });
+});

@@ -1,0 +1,44 @@
+/** Log entries as bodies: `{seq, at, type, …}` with their opaque bytes opened. */
+
+import type { Entry } from '../core/entries.ts';
+import { type EntryJson, entryToJson } from '../core/entry-json.ts';
+import type { Opaque } from '../core/opaque.ts';
+import type { Log, LoggedEntry } from '../engines/log.ts';
+import { instant } from '../protocol/instant.ts';
+import { openAll } from './opening.ts';
+
+export type EntryBody = EntryJson & { readonly seq: number; readonly at: string };
+
+export interface EntryListing {
+  readonly ok: true;
+  readonly entries: readonly EntryBody[];
+}
+
+export function entryBodies(log: Pick<Log, 'read'>, entries: readonly LoggedEntry[]): Promise<EntryBody[]> {
+  return Promise.all(entries.map((logged) => entryBody(log, logged)));
+}
+
+export async function entryBody(
+  log: Pick<Log, 'read'>,
+  { seq, atMs, entry }: LoggedEntry,
+): Promise<EntryBody> {
+  const open = await openAll(log, references(entry));
+  return { seq, at: instant(atMs), ...entryToJson(entry, seq, atMs, { instant, open }) };
+}
+
+function references(entry: Entry): (Opaque | null)[] {
+  switch (entry.type) {
+    case 'TaskCreated':
+      return [entry.payload];
+    case 'TaskCompleted':
+      return [entry.result, ...entry.writes.map((write) => write.value)];
+    case 'TaskCancelled':
+      return [entry.result];
+    case 'NameLeased':
+      return [entry.metadata];
+    case 'ObjectWritten':
+      return [entry.value];
+    default:
+      return [];
+  }
+}

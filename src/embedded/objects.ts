@@ -1,0 +1,52 @@
+/** Fenced objects: only the holder of the live lease of the same name may write. */
+import type { CallOptions } from '../authority/authority.ts';
+import { readName } from '../authority/reads.ts';
+import type { Refusal } from '../core/refusals.ts';
+import type { Reads, Requests } from '../protocol/requests.ts';
+import { openAll } from './opening.ts';
+import type { Bodies } from './operations.ts';
+import type { Operator, Reply } from './operator.ts';
+import { type ObjectRecord, objectRecord, type ReceiptBody, receiptBody } from './records.ts';
+
+const NOT_FOUND: Refusal = { refused: 'OBJECT_NOT_FOUND' };
+
+export interface ReceiptListing {
+  readonly ok: true;
+  readonly receipts: readonly ReceiptBody[];
+}
+
+export class Objects {
+  private readonly operator: Operator;
+
+  constructor(operator: Operator) {
+    this.operator = operator;
+  }
+
+  write(request: Requests['object.write'], options?: CallOptions): Promise<Reply<Bodies['object.write']>> {
+    return this.operator.run('object.write', request, options);
+  }
+
+  delete(request: Requests['object.delete'], options?: CallOptions): Promise<Reply<Bodies['object.delete']>> {
+    return this.operator.run('object.delete', request, options);
+  }
+
+  get(request: Reads['object.get']): Promise<Reply<ObjectRecord>> {
+    return this.operator.read('object.get', request, async () => {
+      const { authority } = this.operator;
+      const { object_id: objectId } = request;
+      const image = await authority.read((machine) => readName(machine, objectId));
+      const object = image?.object ?? null;
+      if (object === null) return NOT_FOUND;
+      return objectRecord(objectId, object, await openAll(authority.log, [object.value]));
+    });
+  }
+
+  /** Refused writes, newest first. Evidence, not truth: they do not survive a restart. */
+  receipts(request: Reads['receipt.list'] = {}): Promise<Reply<ReceiptListing>> {
+    return this.operator.read('receipt.list', request, async () => {
+      const { object_id: objectId = null, code = null, limit = 100 } = request;
+      const receipts = this.operator.authority.receipts.list(objectId, code, limit);
+      return { ok: true, receipts: receipts.map(receiptBody) };
+    });
+  }
+}

@@ -1,0 +1,52 @@
+/** `open(dir)`: the authority of a data directory, in this process. */
+import { openAuthority } from '../authority/open-authority.ts';
+import type { Clock, Timers } from '../authority/seams.ts';
+import { DEFAULT_RETENTION, type Retention } from '../core/retention.ts';
+import { fileEngine } from '../engines/file/file-engine.ts';
+import type { Engine } from '../engines/log.ts';
+import { nodeFiles } from '../world/node-files.ts';
+import { nodeThreads } from '../world/node-threads.ts';
+import { systemClock, systemTimers } from '../world/system-clock.ts';
+import { systemIds } from '../world/system-ids.ts';
+import { Leasehold } from './leasehold.ts';
+
+export interface OpenOptions {
+  /** What is forgotten, and when. */
+  readonly retention?: Partial<Retention>;
+  /** Told once when the log cannot be written any more; the handle is dead from then on. */
+  readonly onDeath?: (fault: Error) => void;
+  /** Opens a directory on a network file system all the same, where the lock may lie. */
+  readonly allowNetworkFileSystem?: boolean;
+}
+
+/** The world a handle lives in; tests bring their own. */
+export interface World {
+  readonly clock: Clock;
+  readonly timers: Timers;
+  readonly newToken: () => string;
+  readonly hashSeed: number;
+}
+
+/** Opens, or makes, a data directory. Only one handle at a time can have it. */
+export function open(dir: string, options: OpenOptions = {}): Promise<Leasehold> {
+  const { allowNetworkFileSystem = false } = options;
+  const engine = fileEngine({ dir, files: nodeFiles, threads: nodeThreads, allowNetworkFileSystem });
+  const world = {
+    clock: systemClock,
+    timers: systemTimers,
+    newToken: systemIds.token,
+    hashSeed: systemIds.seed(),
+  };
+  return openWith(engine, world, options);
+}
+
+export async function openWith(engine: Engine, world: World, options: OpenOptions = {}): Promise<Leasehold> {
+  const authority = await openAuthority(engine, {
+    clock: world.clock,
+    timers: world.timers,
+    hashSeed: world.hashSeed,
+    retention: { ...DEFAULT_RETENTION, ...options.retention },
+    onDeath: options.onDeath ?? (() => undefined),
+  });
+  return new Leasehold(authority, world.timers, world.newToken);
+}

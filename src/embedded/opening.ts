@@ -1,0 +1,18 @@
+/** Reads the bytes behind several references at once and gives a look-up for them. */
+import type { Opaque } from '../core/opaque.ts';
+import type { Log } from '../engines/log.ts';
+import { Json } from './json.ts';
+import type { OpenedBytes } from './records.ts';
+
+export async function openAll(
+  log: Pick<Log, 'read'>,
+  references: readonly (Opaque | null)[],
+): Promise<OpenedBytes> {
+  const opened = new Map<number, Json | null>();
+  for (const reference of references) {
+    if (reference === null) continue;
+    const bytes = reference.bytes ?? (await log.read(reference));
+    opened.set(reference.at, bytes === null ? null : new Json(bytes));
+  }
+  return (reference) => opened.get(reference.at) ?? null;
+}

@@ -1,0 +1,36 @@
+/** Compiled checks of the request schemas; the schema library is named nowhere else but in this folder. */
+import type { TSchema } from '@sinclair/typebox';
+import { TypeCompiler } from '@sinclair/typebox/compiler';
+import { LIMITS } from './limits.ts';
+
+export interface RequestCheck {
+  accepts(request: unknown): boolean;
+  /** One sentence about the first thing that is wrong. */
+  explain(request: unknown): string;
+}
+
+const FORMATS: Record<string, string> = {
+  name: `must be 1 to ${LIMITS.nameBytes} bytes of printable text in NFC`,
+  id: `must be 1 to ${LIMITS.nameBytes} bytes of printable text in NFC without a slash`,
+  reason: `must be 1 to ${LIMITS.reasonBytes} bytes of text`,
+  token: `must be ${LIMITS.tokenBytesMin} to ${LIMITS.nameBytes} visible ASCII characters`,
+};
+
+export function compileCheck(schema: TSchema): RequestCheck {
+  const compiled = TypeCompiler.Compile(schema);
+  return {
+    accepts: (request) => compiled.Check(request),
+    explain(request) {
+      const error = compiled.Errors(request).First();
+      if (error === undefined) return 'The request is not well formed.';
+      const field =
+        error.path === '' ? 'The request' : `The field ${error.path.slice(1).replaceAll('/', '.')}`;
+      const format = FORMATS[String(error.schema.format)];
+      return `${field} ${format ?? lowerFirst(error.message)}.`;
+    },
+  };
+}
+
+function lowerFirst(message: string): string {
+  return `is wrong: ${message.charAt(0).toLowerCase()}${message.slice(1)}`;
+}

@@ -1,0 +1,17 @@
+/** The limits of the contract, in one place. */
+export const LIMITS = {
+  bodyBytes: 1024 * 1024,
+  opaqueBytes: 256 * 1024,
+  nameBytes: 256,
+  reasonBytes: 4096,
+  ttlMinMs: 10,
+  ttlMaxMs: 30 * 86_400_000,
+  waitMaxMs: 600_000,
+  delayMaxMs: 366 * 86_400_000,
+  leasesMax: 1_000,
+  batchOps: 5_000,
+  namesMax: 1_000,
+  writesMax: 1_000,
+  listMax: 1_000,
+  tokenBytesMin: 16,
+} as const;

@@ -1,0 +1,201 @@
+/**
+ * What may be asked, as schemas: the one place where input is judged. Over the wire and in process the
+ * same requests are checked by the same compiled code. Unknown fields are refused, nothing is coerced.
+ */
+import { FormatRegistry, type Static, type TSchema, Type } from '@sinclair/typebox';
+import { LIMITS } from './limits.ts';
+import { isIdText, isNameText, isReasonText, isTokenText } from './texts.ts';
+
+FormatRegistry.Set('name', isNameText);
+FormatRegistry.Set('id', isIdText);
+FormatRegistry.Set('reason', isReasonText);
+FormatRegistry.Set('token', isTokenText);
+
+const strict = { additionalProperties: false };
+const Name = Type.String({ format: 'name' });
+const Id = Type.String({ format: 'id' });
+const Reason = Type.String({ format: 'reason' });
+const Token = Type.String({ format: 'token' });
+const LeaseId = Type.String({ minLength: 1, maxLength: LIMITS.nameBytes });
+const TtlMs = Type.Integer({ minimum: LIMITS.ttlMinMs, maximum: LIMITS.ttlMaxMs });
+const WaitMs = Type.Integer({ minimum: 0, maximum: LIMITS.waitMaxMs });
+const DelayMs = Type.Integer({ minimum: 0, maximum: LIMITS.delayMaxMs });
+const Count = Type.Integer({ minimum: 1, maximum: 1_000_000_000 });
+const Seq = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
+const Queue = Name;
+/** Opaque: any JSON, kept byte for byte. */
+const Opaque = Type.Unknown();
+
+const FenceLease = Type.Object(
+  {
+    lease_seq: Type.Optional(Seq),
+    object_id: Type.Optional(Name),
+    holder_id: Type.Optional(Name),
+  },
+  strict,
+);
+
+const Guard = Type.Object({ name: Name, holder: Name, token: Token }, strict);
+
+export const REQUESTS = {
+  'task.create': Type.Object(
+    {
+      payload: Opaque,
+      task_id: Type.Optional(Id),
+      queue: Type.Optional(Queue),
+      priority: Type.Optional(Type.Integer({ minimum: -128, maximum: 127 })),
+      delay_ms: Type.Optional(DelayMs),
+      retry: Type.Optional(
+        Type.Object(
+          {
+            max_failures: Type.Optional(Count),
+            backoff_ms: Type.Optional(Type.Integer({ minimum: 0, maximum: LIMITS.ttlMaxMs })),
+            max_backoff_ms: Type.Optional(Type.Integer({ minimum: 0, maximum: LIMITS.ttlMaxMs })),
+          },
+          strict,
+        ),
+      ),
+      max_attempts: Type.Optional(Count),
+      dedup_key: Type.Optional(Name),
+    },
+    strict,
+  ),
+  'task.lease': Type.Object(
+    {
+      worker_id: Id,
+      queues: Type.Optional(Type.Array(Queue, { minItems: 1, maxItems: 100 })),
+      max: Type.Optional(Type.Integer({ minimum: 1, maximum: LIMITS.leasesMax })),
+      ttl_ms: Type.Optional(TtlMs),
+      wait_ms: Type.Optional(WaitMs),
+      request_id: Type.Optional(Name),
+    },
+    strict,
+  ),
+  'task.extend': Type.Object({ task_id: Id, lease_id: LeaseId, ttl_ms: TtlMs }, strict),
+  'task.complete': Type.Object(
+    {
+      task_id: Id,
+      lease_id: LeaseId,
+      result: Type.Optional(Opaque),
+      writes: Type.Optional(
+        Type.Array(
+          Type.Object({ object_id: Name, value: Opaque, lease: Type.Optional(FenceLease) }, strict),
+          {
+            maxItems: LIMITS.writesMax,
+          },
+        ),
+      ),
+    },
+    strict,
+  ),
+  'task.fail': Type.Object(
+    {
+      task_id: Id,
+      lease_id: LeaseId,
+      reason: Reason,
+      retry: Type.Optional(Type.Boolean()),
+      delay_ms: Type.Optional(DelayMs),
+    },
+    strict,
+  ),
+  'task.release': Type.Object({ task_id: Id, lease_id: LeaseId, delay_ms: Type.Optional(DelayMs) }, strict),
+  'task.kill': Type.Object({ task_id: Id, reason: Reason }, strict),
+  'worker.heartbeat': Type.Object(
+    {
+      worker_id: Id,
+      leases: Type.Optional(
+        Type.Array(Type.Object({ task_id: Id, lease_id: LeaseId }, strict), { maxItems: LIMITS.batchOps }),
+      ),
+      ttl_ms: Type.Optional(TtlMs),
+    },
+    strict,
+  ),
+  'lease.acquire': Type.Object(
+    {
+      name: Name,
+      holder: Name,
+      ttl_ms: TtlMs,
+      token: Type.Optional(Token),
+      wait_ms: Type.Optional(WaitMs),
+      metadata: Type.Optional(Opaque),
+    },
+    strict,
+  ),
+  'lease.acquire_all': Type.Object(
+    {
+      names: Type.Array(Name, { minItems: 1, maxItems: LIMITS.namesMax, uniqueItems: true }),
+      holder: Name,
+      ttl_ms: TtlMs,
+      token: Type.Optional(Token),
+      wait_ms: Type.Optional(WaitMs),
+      metadata: Type.Optional(Opaque),
+    },
+    strict,
+  ),
+  'lease.renew': Type.Object({ name: Name, holder: Name, token: Token, ttl_ms: TtlMs }, strict),
+  'lease.release': Type.Object({ name: Name, holder: Name, token: Token }, strict),
+  'lease.break': Type.Object({ name: Name, reason: Reason, lease_seq: Type.Optional(Seq) }, strict),
+  'lease.wipe': Type.Object({ prefix: Type.Union([Type.Literal(''), Name]), guard: Guard }, strict),
+  'object.write': Type.Object(
+    {
+      object_id: Name,
+      value: Opaque,
+      lease: Type.Optional(FenceLease),
+      if_version: Type.Optional(Seq),
+    },
+    strict,
+  ),
+  'object.delete': Type.Object(
+    { object_id: Name, lease: Type.Optional(FenceLease), if_version: Type.Optional(Seq) },
+    strict,
+  ),
+  'queue.pause': Type.Object({ queue: Queue }, strict),
+  'queue.resume': Type.Object({ queue: Queue }, strict),
+} as const satisfies Record<string, TSchema>;
+
+const Limit = Type.Integer({ minimum: 1, maximum: LIMITS.listMax });
+const Cursor = Type.String({ pattern: '^[0-9]{1,10}$' });
+const TaskStates = Type.Union(
+  (['WAITING', 'LEASED', 'COMPLETED', 'FAILED', 'DEAD'] as const).map((state) => Type.Literal(state)),
+);
+
+/** What may be looked at. */
+export const READS = {
+  'task.get': Type.Object({ task_id: Id, wait_ms: Type.Optional(WaitMs) }, strict),
+  'task.list': Type.Object(
+    {
+      state: Type.Optional(TaskStates),
+      queue: Type.Optional(Queue),
+      limit: Type.Optional(Limit),
+      cursor: Type.Optional(Cursor),
+    },
+    strict,
+  ),
+  'task.why': Type.Object({ task_id: Id }, strict),
+  'task.history': Type.Object({ task_id: Id }, strict),
+  'lease.get': Type.Object({ name: Name }, strict),
+  'lease.list': Type.Object(
+    {
+      prefix: Type.Optional(Type.Union([Type.Literal(''), Name])),
+      limit: Type.Optional(Limit),
+      cursor: Type.Optional(Cursor),
+    },
+    strict,
+  ),
+  'lease.history': Type.Object({ name: Name }, strict),
+  'object.get': Type.Object({ object_id: Name }, strict),
+  'receipt.list': Type.Object(
+    {
+      object_id: Type.Optional(Name),
+      code: Type.Optional(Type.String({ pattern: '^[A-Z_]{1,64}$' })),
+      limit: Type.Optional(Limit),
+    },
+    strict,
+  ),
+  'log.read': Type.Object({ from: Type.Optional(Seq), limit: Type.Optional(Limit) }, strict),
+} as const satisfies Record<string, TSchema>;
+
+export type Operation = keyof typeof REQUESTS;
+export type Requests = { [Op in Operation]: Static<(typeof REQUESTS)[Op]> };
+export type ReadOperation = keyof typeof READS;
+export type Reads = { [Op in ReadOperation]: Static<(typeof READS)[Op]> };

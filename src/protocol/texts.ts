@@ -1,0 +1,53 @@
+/**
+ * What an id, a name, a reason and a token may look like. Names are 1–256 bytes of printable UTF-8 in NFC:
+ * two names that look alike to a person must not be two leases. Ids stand in paths, so they have no slash.
+ */
+import { LIMITS } from './limits.ts';
+
+/** Control characters, surrogates without a partner, line and paragraph separators. */
+const UNPRINTABLE = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u;
+const LONE_SURROGATE = /\p{Cs}/u;
+const BASE = /^[\x21-\x7e]+$/;
+
+export function isNameText(text: string): boolean {
+  return isPlain(text, LIMITS.nameBytes) || isPrintable(text, LIMITS.nameBytes);
+}
+
+export function isIdText(text: string): boolean {
+  return isNameText(text) && !text.includes('/');
+}
+
+/** Reasons are sentences, often the tail of somebody's stderr: line breaks and tabs are fine. */
+export function isReasonText(text: string): boolean {
+  return text.length > 0 && utf8Length(text) <= LIMITS.reasonBytes && !LONE_SURROGATE.test(text);
+}
+
+/** At least 128 bits, however they are spelt. */
+export function isTokenText(text: string): boolean {
+  return text.length >= LIMITS.tokenBytesMin && text.length <= LIMITS.nameBytes && BASE.test(text);
+}
+
+/** The common case without a regular expression: short and ASCII. */
+function isPlain(text: string, max: number): boolean {
+  if (text.length === 0 || text.length > max) return false;
+  for (let index = 0; index < text.length; index++) {
+    const code = text.charCodeAt(index);
+    if (code < 0x20 || code > 0x7e) return false;
+  }
+  return true;
+}
+
+function isPrintable(text: string, max: number): boolean {
+  if (text.length === 0 || utf8Length(text) > max) return false;
+  return !UNPRINTABLE.test(text) && text.normalize('NFC') === text;
+}
+
+function utf8Length(text: string): number {
+  let bytes = 0;
+  for (let index = 0; index < text.length; index++) {
+    const code = text.charCodeAt(index);
+    // Each half of a surrogate pair counts two, which makes four for the pair.
+    bytes += code < 0x80 ? 1 : code < 0x800 || (code >= 0xd800 && code < 0xe000) ? 2 : 3;
+  }
+  return bytes;
+}
