@@ -1,0 +1,148 @@
+/** `leasehold wal`: look at a log, check it, print it, restore it. Offline; only `restore` writes, and never into the original. */
+import { Command, InvalidArgumentError } from 'commander';
+import { LOG_FORMAT, LOG_VERSION } from '../core/state.ts';
+import { entryBody } from '../embedded/entry-bodies.ts';
+import { inspectLog, type LogReport, statLog, verifyLog } from '../engines/file/inspect.ts';
+import { restoreLog } from '../engines/file/restore.ts';
+import { LogDamagedError } from '../engines/log.ts';
+import { instant } from '../protocol/instant.ts';
+import { nodeFiles } from '../world/node-files.ts';
+import { systemClock } from '../world/system-clock.ts';
+import { print, printTable } from './output.ts';
+
+export function walCommand(): Command {
+  const wal = new Command('wal').description(
+    'Look at the log of a data directory, or restore it from a backup.',
+  );
+  wal
+    .command('verify')
+    .description('Check every byte that was ever acknowledged: frames, chain and payloads.')
+    .argument('<dir>', 'the data directory')
+    .option('--json', 'print one JSON object')
+    .action(verify);
+  wal
+    .command('stat')
+    .description('Show what is in a log: positions, files, sizes.')
+    .argument('<dir>', 'the data directory')
+    .option('--json', 'print one JSON object')
+    .action(stat);
+  wal
+    .command('cat')
+    .description('Print the entries of a log, one JSON object a line.')
+    .argument('<dir>', 'the data directory')
+    .option('--from <seq>', 'the first position to print', position, 0)
+    .option('--limit <n>', 'print at most so many', position, Number.POSITIVE_INFINITY)
+    .option('--json', 'the output is JSON in any case; accepted like everywhere')
+    .action(cat);
+  wal
+    .command('restore')
+    .description(
+      'Copy a backup into an empty directory and start a new epoch there, above every number ever given out.',
+    )
+    .argument('<backup>', 'a copy of a data directory')
+    .argument('<dir>', 'an empty directory, or one to be made')
+    .option('--json', 'print one JSON object')
+    .action(restore);
+  return wal;
+}
+
+function position(text: string): number {
+  const value = Number(text);
+  if (!Number.isSafeInteger(value) || value < 0) throw new InvalidArgumentError('It must be a whole number.');
+  return value;
+}
+
+interface Output {
+  readonly json?: boolean;
+}
+
+async function verify(dir: string, { json }: Output): Promise<void> {
+  const report = await verifyLog(nodeFiles, dir);
+  const [damaged] = report.damagedOpaques;
+  if (json) print(reportBody(report));
+  else if (damaged === undefined) console.log(`${dir}: whole. ${summary(report)}`);
+  if (damaged !== undefined) {
+    const why = `${report.damagedOpaques.length} payloads have a wrong checksum, this one first`;
+    throw new LogDamagedError(damaged.file, damaged.offset, why);
+  }
+}
+
+async function stat(dir: string, { json }: Output): Promise<void> {
+  const report = await statLog(nodeFiles, dir);
+  if (json) {
+    print(reportBody(report));
+    return;
+  }
+  console.log(summary(report));
+  if (report.inUseBy !== null) console.log(`The lock file names ${report.inUseBy}.`);
+  printTable(
+    ['file', 'kind', 'used', 'allocated', 'first seq', 'last seq'],
+    report.files.map(({ name, kind, bytes, allocatedBytes, firstSeq, lastSeq }) => [
+      name,
+      kind,
+      String(bytes),
+      String(allocatedBytes),
+      firstSeq === 0 ? '-' : String(firstSeq),
+      lastSeq === 0 ? '-' : String(lastSeq),
+    ]),
+  );
+}
+
+async function cat(dir: string, { from, limit }: { from: number; limit: number }): Promise<void> {
+  const inspection = await inspectLog(nodeFiles, dir, { opaques: false });
+  try {
+    const first = Math.max(from, inspection.report.firstSeq);
+    for await (const logged of inspection.entries(first, limit)) print(await entryBody(inspection, logged));
+  } finally {
+    await inspection.close();
+  }
+}
+
+async function restore(backupDir: string, dir: string, { json }: Output): Promise<void> {
+  const nowMs = systemClock.wallMs();
+  const options = { files: nodeFiles, backupDir, dir, nowMs, format: LOG_FORMAT, version: LOG_VERSION };
+  const { backup, seq, epoch } = await restoreLog(options);
+  if (json) {
+    print({ dir, seq, epoch, backup: reportBody(backup) });
+    return;
+  }
+  console.log(`${dir}: restored from ${backupDir}, which ended at seq ${backup.lastSeq}.`);
+  console.log(
+    `Epoch ${epoch} starts at seq ${seq}. Every lease has ended, and no number given out before comes back.`,
+  );
+}
+
+function summary(report: LogReport): string {
+  if (report.lastSeq === 0) return 'The log is empty.';
+  const checkpoint = report.checkpointSeq === null ? '' : `, checkpoint at seq ${report.checkpointSeq}`;
+  const until = instant(report.lastAtMs);
+  const torn =
+    report.torn === null
+      ? ''
+      : ` A write at ${report.torn.file}, offset ${report.torn.offset}, was never finished or acknowledged; the next writer cuts it.`;
+  const range = `seq ${report.firstSeq} to ${report.lastSeq}, epoch ${report.epoch}${checkpoint}`;
+  return `${range}, last entry at ${until}.${torn}`;
+}
+
+function reportBody(report: LogReport): object {
+  return {
+    dir: report.dir,
+    first_seq: report.firstSeq,
+    last_seq: report.lastSeq,
+    last_at: report.lastSeq === 0 ? null : instant(report.lastAtMs),
+    epoch: report.epoch,
+    checkpoint_seq: report.checkpointSeq,
+    entries: report.entries,
+    in_use_by: report.inUseBy,
+    torn: report.torn,
+    damaged_payloads: report.damagedOpaques,
+    files: report.files.map(({ name, kind, bytes, allocatedBytes, firstSeq, lastSeq }) => ({
+      name,
+      kind,
+      bytes,
+      allocated_bytes: allocatedBytes,
+      first_seq: firstSeq,
+      last_seq: lastSeq,
+    })),
+  };
+}
