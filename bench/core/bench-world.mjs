@@ -1,0 +1,95 @@
+/** What the sections share: a directory, a handle on it, a clock, a payload of 256 bytes, and rows of figures. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import process from 'node:process';
+import { openWith } from '../../dist/embedded/open.js';
+import { fileEngine } from '../../dist/engines/file/file-engine.js';
+import { Json } from '../../dist/index.js';
+import { nodeFiles } from '../../dist/world/node-files.js';
+import { nodeThreads } from '../../dist/world/node-threads.js';
+import { systemClock, systemTimers } from '../../dist/world/system-clock.js';
+import { systemIds } from '../../dist/world/system-ids.js';
+
+export const quick = process.argv.includes('--quick');
+
+/** A tenth of the work for those who only want to see it run. */
+export const scaled = (count) => (quick ? Math.ceil(count / 10) : count);
+
+/** LEASEHOLD_BENCH_DIR names a directory on the disk to be measured. */
+export function benchDir() {
+  const dir = mkdtempSync(join(process.env.LEASEHOLD_BENCH_DIR ?? tmpdir(), 'leasehold-bench-'));
+  process.on('exit', () => rmSync(dir, { recursive: true, force: true }));
+  return dir;
+}
+
+export function openBench(dir, engineOptions = {}, options = {}) {
+  const world = {
+    clock: systemClock,
+    timers: systemTimers,
+    newToken: systemIds.token,
+    hashSeed: systemIds.seed(),
+  };
+  return openWith(
+    fileEngine({ dir, files: nodeFiles, threads: nodeThreads, ...engineOptions }),
+    world,
+    options,
+  );
+}
+
+export const payload = Json.of({ data: 'x'.repeat(256 - '{"data":""}'.length) });
+
+export const nowMs = () => performance.now();
+
+export function row(...cells) {
+  console.log(
+    `  ${cells.map((cell, index) => (index === 0 ? String(cell).padEnd(44) : String(cell).padStart(14))).join('')}`,
+  );
+}
+
+export const perSecond = (count, ms) => Math.round((count * 1000) / ms).toLocaleString('en');
+
+/** Runs `each(worker)` until `count` calls have been started, `inFlight` at a time; gives the milliseconds it took. */
+export async function inFlight(count, width, each) {
+  let left = count;
+  const from = nowMs();
+  await Promise.all(
+    Array.from({ length: width }, async (_, worker) => {
+      while (left-- > 0) await each(worker);
+    }),
+  );
+  return nowMs() - from;
+}
+
+/** One task from its creation to its completion; throws when anything is refused. */
+export async function lifecycle(lh, worker) {
+  await lh.task.create({ payload });
+  const { leases } = await lh.task.lease({ worker_id: worker });
+  const { task_id, lease_id } = leases[0];
+  const { outcome } = await lh.task.complete({ task_id, lease_id });
+  if (outcome !== 'COMMITTED') throw new Error(`The outcome was ${outcome}.`);
+}
+
+/** The longest time the event loop was away, sampled between its turns. */
+export function watchLoop() {
+  let worst = 0;
+  let last = nowMs();
+  let stopped = false;
+  const look = () => {
+    const now = nowMs();
+    if (now - last > worst) worst = now - last;
+    last = now;
+    if (!stopped) setImmediate(look);
+  };
+  setImmediate(look);
+  return {
+    restart() {
+      worst = 0;
+      last = nowMs();
+    },
+    worst: () => worst,
+    stop() {
+      stopped = true;
+    },
+  };
+}

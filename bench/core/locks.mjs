@@ -1,0 +1,28 @@
+/** Acquire and release of distinct names with 4 096 in flight, and what ten million distinct names leave in memory. */
+import { join } from 'node:path';
+import { benchDir, inFlight, openBench, perSecond, row, scaled } from './bench-world.mjs';
+
+const lh = await openBench(join(benchDir(), 'data'));
+const holders = Array.from({ length: 4096 }, (_, index) => `holder-${index}`);
+let next = 0;
+
+async function cycle(worker) {
+  const name = `name-${next++}`;
+  const holder = holders[worker];
+  const { token } = await lh.lease.acquire({ name, holder, ttl_ms: 30_000 });
+  const { released } = await lh.lease.release({ name, holder, token });
+  if (!released) throw new Error('The lease was not released.');
+}
+
+await inFlight(scaled(200_000), 4_096, cycle);
+row('distinct names so far', 'cycles/s', 'RSS MiB');
+for (let round = 0; round < 10; round++) {
+  const ms = await inFlight(scaled(1_000_000), 4_096, cycle);
+  globalThis.gc?.();
+  row(
+    next.toLocaleString('en'),
+    perSecond(scaled(1_000_000), ms),
+    Math.round(process.memoryUsage.rss() / 2 ** 20),
+  );
+}
+await lh.close();

@@ -1,0 +1,2 @@
+/** What the core suite measures, in this order. */
+export const SECTIONS = ['lifecycles', 'locks', 'replay', 'memory', 'depth', 'expiry'];

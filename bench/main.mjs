@@ -1,0 +1,50 @@
+/**
+ * `npm run bench -- SUITE [SECTION…] [--quick]`: what the machine and leasehold do, in one run on one machine.
+ * Every section runs in a process of its own on an empty directory, so that none inherits another's heap.
+ * Figures of one run may be compared with each other; those of two runs may not.
+ */
+import { spawnSync } from 'node:child_process';
+import { existsSync, readdirSync } from 'node:fs';
+import { cpus, totalmem } from 'node:os';
+import { basename, dirname, join } from 'node:path';
+import process from 'node:process';
+import { fileURLToPath } from 'node:url';
+
+const here = dirname(fileURLToPath(import.meta.url));
+const suites = readdirSync(here, { withFileTypes: true })
+  .filter((entry) => entry.isDirectory() && existsSync(join(here, entry.name, 'sections.mjs')))
+  .map((entry) => entry.name);
+
+const args = process.argv.slice(2);
+const flags = args.filter((arg) => arg.startsWith('--'));
+const [suite, ...wanted] = args.filter((arg) => !arg.startsWith('--'));
+const unknown = flags.find((flag) => flag !== '--quick' && flag !== '--help');
+
+if (suite === undefined || flags.includes('--help') || unknown !== undefined || !suites.includes(suite)) {
+  if (unknown !== undefined) console.error(`${unknown} is not a flag of this command.`);
+  else if (suite !== undefined && !suites.includes(suite)) console.error(`There is no suite ${suite}.`);
+  console.log(`Usage: npm run bench -- SUITE [SECTION...] [--quick]
+
+Suites: ${suites.join(', ')}
+--quick takes a tenth of the work, for trying things out; its figures mean little.`);
+  process.exit(flags.includes('--help') ? 0 : 2);
+}
+
+const { SECTIONS } = await import(join(here, suite, 'sections.mjs'));
+const strange = wanted.find((name) => !SECTIONS.includes(name));
+if (strange !== undefined) {
+  console.error(`There is no section ${strange} in ${suite}; there are: ${SECTIONS.join(', ')}.`);
+  process.exit(2);
+}
+
+const cores = cpus();
+console.log(
+  `${suite} on Node ${process.version}, ${cores.length} × ${cores[0]?.model.trim()}, ${Math.round(totalmem() / 2 ** 30)} GiB`,
+);
+for (const section of SECTIONS) {
+  if (wanted.length > 0 && !wanted.includes(section)) continue;
+  console.log(`\n${section}`);
+  const file = join(here, suite, `${basename(section)}.mjs`);
+  const { status } = spawnSync(process.execPath, ['--expose-gc', file, ...flags], { stdio: 'inherit' });
+  if (status !== 0) process.exit(1);
+}

@@ -1,0 +1,87 @@
+// The lock on a data directory, between real processes: it names its holder, and goes when the holder dies.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { fileEngine } from '../../src/engines/file/file-engine.ts';
+import { verifyLog } from '../../src/engines/file/inspect.ts';
+import { LogHeldError } from '../../src/engines/log.ts';
+import { nodeFiles } from '../../src/world/node-files.ts';
+import { appendBatch, openHeard } from '../support/log-story.ts';
+
+let parent = '';
+let dir = '';
+
+beforeEach(() => {
+  parent = mkdtempSync(join(tmpdir(), 'leasehold-lock-'));
+  dir = join(parent, 'data');
+});
+afterEach(() => rmSync(parent, { recursive: true }));
+
+/** A process of its own that opens the log, says so, and waits to be killed. */
+async function holder(): Promise<{
+  pid: number;
+  kill: (signal: NodeJS.Signals) => void;
+  ended: Promise<unknown>;
+}> {
+  const engines = new URL('../../dist/engines/file/file-engine.js', import.meta.url).href;
+  const world = new URL('../../dist/world/node-files.js', import.meta.url).href;
+  const script = `
+    import { fileEngine } from ${JSON.stringify(engines)};
+    import { nodeFiles } from ${JSON.stringify(world)};
+    await fileEngine({ dir: ${JSON.stringify(dir)}, files: nodeFiles }).open({ image() {}, entry() {} });
+    process.stdout.write('open');
+    setInterval(() => {}, 1000);
+  `;
+  const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const ended = once(child, 'exit');
+  const said = await Promise.race([once(child.stdout, 'data'), ended.then(() => ['ended'])]);
+  expect(String(said[0])).toBe('open');
+  return { pid: child.pid!, kill: (signal) => child.kill(signal), ended };
+}
+
+describe('the lock on a data directory', () => {
+  const open = () => openHeard(fileEngine({ dir, files: nodeFiles }));
+
+  it('refuses a second process and names the first', async () => {
+    const { pid, kill, ended } = await holder();
+    const refusal = await open().catch((error: unknown) => error);
+    expect(refusal).toBeInstanceOf(LogHeldError);
+    expect((refusal as LogHeldError).message).toContain(`process ${pid} `);
+    expect((await verifyLog(nodeFiles, dir)).inUseBy).toContain(`process ${pid} `);
+    kill('SIGKILL');
+    await ended;
+    const { log } = await open();
+    await appendBatch(log, 1);
+    await log.close();
+    expect((await verifyLog(nodeFiles, dir)).inUseBy).toBe(null);
+  });
+
+  it('holds while its process is paused', async () => {
+    const { kill, ended } = await holder();
+    kill('SIGSTOP');
+    await expect(open()).rejects.toThrow(LogHeldError);
+    kill('SIGKILL');
+    await ended;
+    const { log } = await open();
+    await log.close();
+  });
+
+  it('refuses a second opening in the same process', async () => {
+    const { log } = await open();
+    await expect(open()).rejects.toThrow(`process ${process.pid} `);
+    expect(readFileSync(join(dir, 'LOCK'), 'utf8')).toContain(String(process.pid));
+    await log.close();
+  });
+
+  it('lies in a directory that only its owner can enter', async () => {
+    const { log } = await open();
+    expect(statSync(dir).mode & 0o777).toBe(0o700);
+    expect(statSync(join(dir, '0000000000000001.seg')).mode & 0o777).toBe(0o600);
+    await log.close();
+  });
+});

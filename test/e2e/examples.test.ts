@@ -1,0 +1,183 @@
+// Every example runs as a reader would run it: a process of its own on the built package, judged by what it prints and by
+// its exit code.
+import { spawn, spawnSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
+const examples = join(root, 'examples');
+
+let scratch = '';
+
+beforeEach(() => {
+  scratch = mkdtempSync(join(tmpdir(), 'leasehold-examples-'));
+});
+
+afterEach(() => rmSync(scratch, { recursive: true }));
+
+interface Ended {
+  readonly code: number | null;
+  readonly lines: readonly string[];
+  readonly complaint: string;
+}
+
+/** Starts an example in the scratch directory; `spoke` resolves once it has printed something. */
+function start(name: string, args: readonly string[] = [], env: NodeJS.ProcessEnv = {}) {
+  const { LEASEHOLD_DATA: _, ...inherited } = process.env;
+  const child = spawn(process.execPath, [join(examples, name), ...args], {
+    cwd: scratch,
+    env: { ...inherited, TMPDIR: scratch, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let output = '';
+  let complaint = '';
+  child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
+    complaint += chunk;
+  });
+  const spoke = new Promise<void>((resolve) => {
+    child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+      output += chunk;
+      resolve();
+    });
+  });
+  const ended = new Promise<Ended>((resolve, reject) => {
+    child.on('error', reject);
+    child.on('close', (code) => resolve({ code, complaint, lines: output.trimEnd().split('\n') }));
+  });
+  return { spoke, ended };
+}
+
+/** Runs an example to its end, which must be a good one. */
+async function linesOf(name: string, args: readonly string[] = [], env: NodeJS.ProcessEnv = {}) {
+  const { code, complaint, lines } = await start(name, args, env).ended;
+  expect({ code, complaint }).toEqual({ code: 0, complaint: '' });
+  return lines;
+}
+
+describe('the examples', () => {
+  it('are all run here', () => {
+    expect(readdirSync(examples).sort()).toEqual([
+      'fenced-write.mjs',
+      'hello-task.mjs',
+      'single-runner.mjs',
+      'sketch.mjs',
+      'tour.mjs',
+    ]);
+  });
+
+  it.each(['fenced-write.mjs', 'hello-task.mjs', 'single-runner.mjs', 'sketch.mjs'])(
+    '%s leaves the directory it is run from alone, and can be run again on its own data',
+    async (name) => {
+      const data = join(scratch, 'data');
+      await linesOf(name, [data]);
+      await linesOf(name, [data]);
+      expect(readdirSync(scratch)).toEqual(['data']);
+    },
+  );
+});
+
+describe('hello-task.mjs', () => {
+  it('gives a task to a second worker when the lease of the first has run out, and tells the first', async () => {
+    const lines = await linesOf('hello-task.mjs');
+    expect(lines).toContain('completed  by quick-worker: COMMITTED');
+    expect(lines).toContain('completed  by slow-worker: CANCELLED');
+    expect(lines).toContain(
+      'the task   is COMPLETED, and its result is "Hello, Ada, from the quick-worker!"',
+    );
+    expect(lines.at(-1)).toBe(
+      'its story  TaskCreated, LeaseGranted, LeaseExpired, LeaseGranted, TaskCompleted, TaskCancelled',
+    );
+  });
+});
+
+describe('fenced-write.mjs', () => {
+  it('refuses the write of a deposed holder and keeps a receipt with both numbers', async () => {
+    const lines = await linesOf('fenced-write.mjs');
+    const [first, second] = lines.flatMap((line) => /holds it\s+with number (\d+)/.exec(line)?.[1] ?? []);
+    expect(Number(second)).toBeGreaterThan(Number(first));
+    expect(lines).toContain('without a lease   WRITE_UNFENCED: The write carries no lease.');
+    expect(lines).toContain(
+      `receipt           WRITE_STALE_FENCE: presented ${first}, the fence is ${second}`,
+    );
+    expect(lines.at(-1)).toBe('the object is     {"colour":"blue"}, version 2');
+  });
+});
+
+describe('single-runner.mjs', () => {
+  it('lets one runner work at a time, and the other take over', async () => {
+    const lines = await linesOf('single-runner.mjs');
+    const acts = lines.flatMap((line) => /^(runner-\d) (has the lease|works|is done)/.exec(line)?.[0] ?? []);
+    expect(acts).toEqual([
+      'runner-1 has the lease',
+      'runner-1 works',
+      'runner-1 is done',
+      'runner-2 has the lease',
+      'runner-2 works',
+      'runner-2 is done',
+    ]);
+    expect(lines.filter((line) => line.endsWith('runners at work: 1'))).toHaveLength(2);
+  });
+});
+
+describe('sketch.mjs', () => {
+  it('refuses a stale write and replays its log to the same state', async () => {
+    const lines = await linesOf('sketch.mjs');
+    expect(lines.join('\n')).toMatch(/anna writes, too late +\{"refused":"WRITE_STALE_FENCE"\}/);
+    expect(lines.join('\n')).toMatch(/the object +"blue"/);
+    expect(lines.at(-1)).toMatch(/^replay gives the same state +true$/);
+  });
+});
+
+describe('tour.mjs', () => {
+  it('shows a task, a refused holder, an expiry and a stale write, and says what to do next', async () => {
+    const lines = await linesOf('tour.mjs');
+    const tour = lines.join('\n');
+    expect(tour).toMatch(/worker-1 completes it: COMMITTED, the task is COMPLETED/);
+    expect(tour).toMatch(/boris is refused: LEASE_HELD, anna has it/);
+    expect(tour).toMatch(/boris waited until anna's lease ran out/);
+    expect(tour).toMatch(/anna wakes up and writes: WRITE_STALE_FENCE, hers is \d+ and the fence is \d+/);
+    expect(tour).toMatch(/the object still says "by boris"/);
+    expect(tour).toContain('npx leasehold wal stat ./leasehold-data');
+    expect(lines.length).toBeLessThanOrEqual(16);
+    expect(readdirSync(scratch)).toEqual(['leasehold-data']);
+  });
+
+  it('runs again on the same directory, where the log goes on', async () => {
+    const env = { LEASEHOLD_DATA: join(scratch, 'mine') };
+    const seqOf = (lines: readonly string[]) => Number(/log is at seq (\d+)/.exec(lines.join('\n'))?.[1]);
+    const first = seqOf(await linesOf('tour.mjs', [], env));
+    const second = seqOf(await linesOf('tour.mjs', [], env));
+    expect(second).toBeGreaterThan(first);
+    expect(readdirSync(scratch)).toEqual(['mine']);
+  });
+
+  it('says in one sentence that the directory is in use', async () => {
+    const one = start('tour.mjs');
+    await one.spoke;
+    const other = await start('tour.mjs').ended;
+    expect(other.code).toBe(1);
+    expect(other.complaint).toMatch(
+      /^The data directory .* is in use by process \d+ on .*; stop that process first\.\n$/,
+    );
+    expect((await one.ended).code).toBe(0);
+  });
+});
+
+describe('the program in README.md', () => {
+  it('runs as it stands there', () => {
+    const [, program] = /```js\n([\s\S]*?)```/.exec(readFileSync(join(root, 'README.md'), 'utf8'))!;
+    const code = program!.replace("'./leasehold-data'", JSON.stringify(join(scratch, 'data')));
+    // In the root of the package its own name can be imported, as it can where the package is installed.
+    const args = ['--input-type=module', '--eval', code];
+    const { status, stdout, stderr } = spawnSync(process.execPath, args, { cwd: root, encoding: 'utf8' });
+    expect({ status, stdout, stderr }).toEqual({
+      status: 0,
+      stdout: 'written, version 1\nCOMMITTED\n',
+      stderr: '',
+    });
+    expect(readdirSync(scratch)).toEqual(['data']);
+  });
+});
