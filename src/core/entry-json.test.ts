@@ -1,0 +1,162 @@
+/** Entries as people read them, with the field names of the seeds. */
+import { describe, expect, it } from 'vitest';
+import { opaqueOf, tokenHashOf } from '../../test/support/wishes.ts';
+import type { Entry, EntryType } from './entries.ts';
+import { entryToJson } from './entry-json.ts';
+
+const rendering = {
+  instant: (ms: number) => `at ${ms}`,
+  open: ({ length }: { length: number }) => `${length} bytes`,
+};
+const json = (entry: Entry) => entryToJson(entry, 33, 1_000, rendering);
+const value = opaqueOf('value');
+
+/** The fields the contract promises, for one entry of each type. */
+const PROMISED: { readonly [T in EntryType]: readonly [entry: Entry & { type: T }, fields: object] } = {
+  TaskCreated: [
+    {
+      type: 'TaskCreated',
+      task: 33,
+      queue: 'q',
+      priority: 1,
+      dueAtMs: 1_000,
+      maxFailures: 5,
+      backoffMs: 1,
+      maxBackoffMs: 2,
+      maxAttempts: 9,
+      dedupKey: 'key',
+      digest: null,
+      payload: value,
+    },
+    {
+      task_id: 't00000000011',
+      payload: '5 bytes',
+      created_at: 'at 1000',
+      queue: 'q',
+      priority: 1,
+      dedup_key: 'key',
+    },
+  ],
+  LeaseGranted: [
+    { type: 'LeaseGranted', task: 'task', workerId: 'w', attempt: 2, expiresAtMs: 5, requestId: null },
+    {
+      task_id: 'task',
+      lease_id: 'l00000000011',
+      worker_id: 'w',
+      attempt: 2,
+      expiry_timestamp: 'at 5',
+      lease_seq: 33,
+    },
+  ],
+  LeaseExtended: [
+    { type: 'LeaseExtended', task: 'task', leaseSeq: 7, expiresAtMs: 5 },
+    { task_id: 'task', lease_id: 'l00000000007', new_expiry_timestamp: 'at 5' },
+  ],
+  LeaseExpired: [
+    { type: 'LeaseExpired', task: 'task', leaseSeq: 7, counted: true },
+    { task_id: 'task', lease_id: 'l00000000007' },
+  ],
+  TaskCompleted: [
+    {
+      type: 'TaskCompleted',
+      task: 'task',
+      leaseSeq: 7,
+      result: value,
+      writes: [{ objectId: 'o', leaseSeq: 3, version: 1, value }],
+    },
+    {
+      task_id: 'task',
+      lease_id: 'l00000000007',
+      result: '5 bytes',
+      writes: [{ object_id: 'o', lease_seq: 3 }],
+    },
+  ],
+  TaskCancelled: [
+    { type: 'TaskCancelled', task: 'task', leaseSeq: 7, verb: 'complete', result: value },
+    { task_id: 'task', lease_id: 'l00000000007', late_result: '5 bytes' },
+  ],
+  TaskFailed: [
+    { type: 'TaskFailed', task: 'task', leaseSeq: 7, reason: 'r', nextState: 'WAITING', dueAtMs: 5 },
+    { task_id: 'task', lease_id: 'l00000000007', reason: 'r', next_state: 'WAITING', due_at: 'at 5' },
+  ],
+  TaskReleased: [
+    { type: 'TaskReleased', task: 'task', leaseSeq: 7, dueAtMs: 5 },
+    { task_id: 'task', lease_id: 'l00000000007', due_at: 'at 5' },
+  ],
+  TaskDead: [
+    { type: 'TaskDead', task: 'task', leaseSeq: 7, reason: 'r' },
+    { task_id: 'task', lease_id: 'l00000000007', reason: 'r' },
+  ],
+  NameLeased: [
+    {
+      type: 'NameLeased',
+      names: ['n'],
+      holder: 'h',
+      tokenHash: tokenHashOf('secret'),
+      expiresAtMs: 5,
+      metadata: value,
+    },
+    { name: 'n', names: ['n'], holder: 'h', lease_seq: 33, acquired_at: 'at 1000', expires_at: 'at 5' },
+  ],
+  NameRenewed: [
+    { type: 'NameRenewed', name: 'n', leaseSeq: 7, expiresAtMs: 5 },
+    { name: 'n', lease_seq: 7, expires_at: 'at 5' },
+  ],
+  NameReleased: [
+    { type: 'NameReleased', name: 'n', leaseSeq: 7 },
+    { name: 'n', lease_seq: 7 },
+  ],
+  NameExpired: [
+    { type: 'NameExpired', name: 'n', leaseSeq: 7 },
+    { name: 'n', lease_seq: 7 },
+  ],
+  NameBroken: [
+    { type: 'NameBroken', name: 'n', leaseSeq: 7, reason: 'r' },
+    { name: 'n', lease_seq: 7, reason: 'r' },
+  ],
+  NamesWiped: [
+    { type: 'NamesWiped', prefix: 'p', count: 2 },
+    { prefix: 'p', count: 2 },
+  ],
+  ObjectWritten: [
+    { type: 'ObjectWritten', objectId: 'o', leaseSeq: 7, version: 2, value },
+    { object_id: 'o', lease_seq: 7, version: 2, value: '5 bytes' },
+  ],
+  ObjectDeleted: [
+    { type: 'ObjectDeleted', objectId: 'o', leaseSeq: 7, version: 2 },
+    { object_id: 'o', lease_seq: 7, version: 2 },
+  ],
+  QueuePaused: [{ type: 'QueuePaused', queue: 'q' }, { queue: 'q' }],
+  QueueResumed: [{ type: 'QueueResumed', queue: 'q' }, { queue: 'q' }],
+  EpochStarted: [
+    { type: 'EpochStarted', epoch: 2, format: 'leasehold', version: 1, restored: true },
+    { epoch: 2, format: 'leasehold', version: 1, restored: true },
+  ],
+  Forgotten: [{ type: 'Forgotten', tasks: [33, 'task'], names: [] }, { task_ids: ['t00000000011', 'task'] }],
+};
+
+describe('an entry as JSON', () => {
+  for (const [type, [entry, fields]] of Object.entries(PROMISED)) {
+    it(`${type} carries the field names of the contract`, () => {
+      expect(json(entry)).toMatchObject({ type, ...fields });
+    });
+  }
+
+  it('shows a token only as its SHA-256', () => {
+    const [entry] = PROMISED.NameLeased;
+    expect(json(entry).token_sha256).toMatch(/^[0-9a-f]{64}$/);
+    expect(JSON.stringify(json(entry))).not.toContain('secret');
+  });
+
+  it('leaves out what is not there', () => {
+    const [failed] = PROMISED.TaskFailed;
+    expect(json({ ...failed, nextState: 'FAILED', dueAtMs: 0 })).not.toHaveProperty('due_at');
+    expect(json({ ...PROMISED.TaskCompleted[0], result: null, writes: [] })).toEqual({
+      type: 'TaskCompleted',
+      task_id: 'task',
+      lease_id: 'l00000000007',
+    });
+    expect(json({ ...PROMISED.TaskDead[0], leaseSeq: 0 })).not.toHaveProperty('lease_id');
+    expect(json({ ...PROMISED.NameLeased[0], names: ['a', 'b'] })).not.toHaveProperty('name');
+  });
+});

@@ -1,0 +1,295 @@
+/** Every invariant can fail: for each a state, or a step, that breaks it and nothing named before it. */
+import { describe, expect, it } from 'vitest';
+import { later, Scenario, START_MS, type Step } from '../../test/support/scenario.ts';
+import {
+  acquireNames,
+  completeTask,
+  createTask,
+  failTask,
+  killTask,
+  leaseTasks,
+  releaseName,
+  releaseTask,
+  TTL_MS,
+  tokenHashOf,
+  writeObject,
+} from '../../test/support/wishes.ts';
+import { apply } from './apply.ts';
+import { checkInvariants, checkStep, INVARIANTS, type InvariantId } from './invariants.ts';
+import { createState, type State } from './state.ts';
+import { type StateSummary, summaryOf } from './step-invariants.ts';
+
+/** A story that is sound, and a hand that reaches into it. */
+type Damage = readonly [steps: readonly Step[], damage: (state: State) => void];
+
+const TASK: readonly Step[] = [createTask({ dedupKey: 'key' }), leaseTasks({ requestId: 'r' })];
+const NAME: readonly Step[] = [acquireNames(), writeObject()];
+
+const OF_A_STATE: Record<Exclude<InvariantId, keyof typeof OF_A_STEP | 'INV-APPLY'>, readonly Damage[]> = {
+  'INV-TASK-ONE-LEASE': [
+    [
+      TASK,
+      ({ tasks }) => {
+        const older = tasks.lease.get(1);
+        tasks.lease.set(1, tasks.leases.grant(1, 3, 'w', null, 1, older));
+      },
+    ],
+  ],
+  'INV-LEASE-ONE-TASK': [
+    [TASK, ({ tasks }) => tasks.leases.task.set(1, 7)],
+    [TASK, ({ tasks }) => tasks.leases.rows.take()],
+    [[createTask(), leaseTasks(), releaseTask(), leaseTasks()], ({ tasks }) => tasks.leases.seq.set(1, 9)],
+    [
+      [createTask(), createTask({ taskId: 'other' }), leaseTasks(), releaseTask()],
+      ({ tasks }) => tasks.lease.set(2, tasks.lease.get(1)),
+    ],
+  ],
+  'INV-WAITING-NO-LEASE': [
+    [[createTask()], ({ tasks }) => tasks.lease.set(1, tasks.leases.grant(1, 2, 'w', null, 1, 0))],
+  ],
+  'INV-LEASED-VALID-LEASE': [
+    [TASK, ({ tasks }) => tasks.leases.end(1, 'expired', 3, 0)],
+    [TASK, ({ tasks }) => tasks.leases.seq.set(1, 1)],
+  ],
+  'INV-TERMINAL-ENDED': [
+    [[createTask(), killTask()], ({ tasks }) => tasks.endedSeq.set(1, 0)],
+    [[createTask()], ({ tasks }) => tasks.endedSeq.set(1, 2)],
+  ],
+  'INV-TASK-ONE-PLACE': [
+    [[createTask()], ({ tasks }) => tasks.queues.get('default')!.remove(1, 0)],
+    [[createTask(), killTask()], ({ tasks }) => tasks.ended.remove(1)],
+    [TASK, ({ tasks }) => tasks.expiring.remove(1)],
+    [[createTask({ delayMs: 9 })], ({ tasks }) => tasks.delayed.remove(1)],
+    [[createTask(), createTask({ taskId: 'other', queue: 'other' })], swapQueues],
+  ],
+  'INV-LEASE-IN-HEAP': [
+    [NAME, ({ names }) => names.expiring.remove(1)],
+    [NAME, ({ names }) => names.expiresAtMs.set(1, START_MS)],
+    [TASK, ({ tasks }) => tasks.leases.expiresAtMs.set(1, START_MS)],
+    [[createTask({ delayMs: 9 })], ({ tasks }) => tasks.dueAtMs.set(1, START_MS)],
+  ],
+  'INV-QUEUE-COUNTS': [
+    [
+      [createTask()],
+      ({ tasks }) => {
+        tasks.queues.get('default')!.counts.WAITING = 2;
+      },
+    ],
+    [[], ({ tasks }) => void tasks.openQueue('idle')],
+  ],
+  'INV-QUEUE-ORDER': [
+    [[createTask(), createTask({ taskId: 'later' })], ({ tasks }) => tasks.createdSeq.set(2, 1)],
+  ],
+  'INV-INDEX-EXACT': [
+    [[createTask()], ({ tasks }) => tasks.byId.add(1, 1)],
+    [TASK, ({ tasks }) => tasks.byDedup.add(1, 1)],
+    [TASK, ({ tasks }) => tasks.leases.byRequest.add(1, 1)],
+    [NAME, ({ names }) => names.byName.add(1, 1)],
+    [NAME, ({ names }) => names.byLease.add(1, 1)],
+  ],
+  'INV-ROWS-EXACT': [
+    [[], ({ tasks }) => void tasks.rows.take()],
+    [[createTask()], ({ tasks }) => tasks.rows.free(1)],
+    [[], ({ names }) => names.rows.extend(1)],
+  ],
+  'INV-STRINGS-EXACT': [
+    [[], ({ tasks }) => void tasks.strings.put('lost')],
+    [NAME, ({ tasks }) => tasks.strings.free(1)],
+  ],
+  'INV-MEMORY-BOUNDED': [[NAME, ({ names }) => void names.tokens.pastRows.take()]],
+  'INV-ATTEMPTS-COUNTED': [
+    [TASK, ({ tasks }) => tasks.countedAttempts.set(1, 2)],
+    [TASK, ({ tasks }) => tasks.maxAttempts.set(1, 0)],
+    [[createTask(), leaseTasks(), failTask()], ({ tasks }) => tasks.maxFailures.set(1, 0)],
+    [[createTask(), leaseTasks(), releaseTask()], ({ tasks }) => tasks.attempt.set(1, 0)],
+  ],
+  'INV-TIMES-PAST': [
+    [[createTask()], ({ tasks }) => tasks.createdAtMs.set(1, START_MS + 1)],
+    [[createTask()], ({ tasks }) => tasks.lastSeq.set(1, 99)],
+    [[createTask()], ({ tasks }) => tasks.dueAtMs.set(1, Number.NaN)],
+    [TASK, ({ tasks }) => tasks.leases.cancelledSeq.set(1, 99)],
+    [NAME, ({ names }) => names.acquiredAtMs.set(1, START_MS + 1)],
+    [NAME, ({ names }) => names.lastSeq.set(1, 99)],
+    [
+      [],
+      (state) => {
+        state.epochStartedAtMs = START_MS + 1;
+      },
+    ],
+    [
+      [createTask(), createTask({ taskId: 'other' }), killTask(), killTask({ taskId: 'other' })],
+      ({ tasks }) => tasks.endedSeq.set(2, 1),
+    ],
+  ],
+  'INV-NAME-ONE-HOLDER': [
+    [NAME, ({ names }) => names.endedSeq.set(1, 3)],
+    [NAME, ({ names }) => names.tokens.clear(1)],
+    [[acquireNames(), releaseName()], ({ names }) => names.endedSeq.set(1, 2)],
+  ],
+  'INV-NAME-IDLE': [
+    [[acquireNames(), releaseName()], ({ names }) => names.idle.remove(1)],
+    [NAME, ({ names }) => names.idle.append(1)],
+    [
+      [acquireNames(), acquireNames({ names: ['b'] }), releaseName(), releaseName({ name: 'b' })],
+      ({ names }) => {
+        names.idle.remove(1);
+        names.idle.append(1);
+      },
+    ],
+  ],
+  'INV-FENCE-LINKED': [
+    [
+      [acquireNames(), acquireNames({ names: ['b'], holder: 'other' })],
+      ({ names }) => {
+        names.end(2, 'released');
+        names.grant(2, 2, 'other', tokenHashOf('x'), START_MS + TTL_MS);
+      },
+    ],
+  ],
+  'INV-FENCE-REJECT-UNFENCED': [[NAME, ({ names }) => names.valueLeaseSeq.set(1, 0)]],
+  'INV-FENCE-REJECT-STALE': [
+    [NAME, ({ names }) => names.valueLeaseSeq.set(1, 3)],
+    [NAME, ({ names }) => names.valueSeq.set(1, 2)],
+    [[...NAME, acquireNames({ token: 'new' })], ({ names }) => names.valueSeq.set(1, 4)],
+  ],
+};
+
+function swapQueues({ tasks }: State): void {
+  const [one, other] = [tasks.queues.get('default')!, tasks.queues.get('other')!];
+  one.remove(1, 0);
+  other.remove(2, 0);
+  one.add(2, 0);
+  other.add(1, 0);
+}
+
+/** What an observer has seen, and then sees. */
+type Taken = readonly [steps: readonly Step[], damage: (state: State, before: StateSummary) => void];
+
+const OF_A_STEP = {
+  'INV-FENCE-MONOTONIC': [
+    [[...NAME, releaseName()], ({ names }) => names.leaseSeq.set(1, 1)],
+    [TASK, ({ tasks }) => tasks.leases.seq.set(1, 1)],
+  ],
+  'INV-TERMINAL-FOR-EVER': [
+    [[createTask(), killTask()], ({ tasks }) => tasks.enter(1, 'WAITING', START_MS)],
+    [[createTask(), killTask()], ({ tasks }) => tasks.endedSeq.set(1, 2)],
+  ],
+  'INV-ATTEMPT-MONOTONIC': [
+    [TASK, ({ tasks }) => tasks.attempt.set(1, 0)],
+    [TASK, ({ tasks }) => tasks.attempt.set(1, 2)],
+  ],
+  'INV-NEVER-SHORTENED': [
+    [NAME, ({ names }) => names.expiresAtMs.set(1, START_MS + 1)],
+    [TASK, ({ tasks }) => tasks.leases.expiresAtMs.set(1, START_MS + 1)],
+    [
+      NAME,
+      (state) => {
+        state.lastAtMs = START_MS + TTL_MS;
+        state.names.expiresAtMs.set(1, START_MS + 9 * TTL_MS);
+      },
+    ],
+  ],
+  'INV-NEVER-RESURRECTED': [
+    [[acquireNames(), releaseName()], ({ names }) => names.setEnd(1, 'live')],
+    [[acquireNames(), releaseName()], ({ names }) => names.setEnd(1, 'expired')],
+  ],
+  'INV-WRITE-WHILE-HELD': [
+    [[...NAME, releaseName()], written],
+    [
+      NAME,
+      (state) => {
+        state.lastAtMs = START_MS + TTL_MS;
+        written(state);
+      },
+    ],
+    [
+      NAME,
+      (state) => {
+        written(state);
+        state.names.valueLeaseSeq.set(1, 1);
+      },
+    ],
+  ],
+  'INV-LOG-FORWARD': [
+    [NAME, forward('lastSeq')],
+    [NAME, forward('lastAtMs')],
+    [NAME, forward('epoch')],
+  ],
+} satisfies { [Id in InvariantId]?: readonly Taken[] };
+
+function written(state: State): void {
+  state.lastSeq += 1;
+  state.names.version.set(1, 2);
+  state.names.valueSeq.set(1, state.lastSeq);
+}
+
+function forward(field: 'lastSeq' | 'lastAtMs' | 'epoch') {
+  return (state: State): void => {
+    state[field] -= 1;
+  };
+}
+
+describe('the invariants of a state', () => {
+  it('hold for the state in which nothing has happened', () => {
+    expect(() => checkInvariants(createState())).not.toThrow();
+  });
+
+  for (const [id, damages] of Object.entries(OF_A_STATE)) {
+    for (const [index, [steps, damage]] of damages.entries()) {
+      it(`${id}: ${INVARIANTS[id as InvariantId]} (${index + 1})`, () => {
+        const { state } = new Scenario().given(...steps);
+        checkInvariants(state);
+        damage(state);
+        expect(() => checkInvariants(state)).toThrow(`${id}: ${INVARIANTS[id as InvariantId]} But `);
+      });
+    }
+  }
+
+  it('INV-MEMORY-BOUNDED: seventeen leases before the newest are one too many', () => {
+    const story = new Scenario().given(createTask());
+    for (let round = 0; round < 17; round++) story.given(leaseTasks(), releaseTask());
+    const { tasks } = story.state;
+    let oldest = tasks.lease.get(1);
+    while (tasks.leases.older.get(oldest) !== 0) oldest = tasks.leases.older.get(oldest);
+    const lost = tasks.leases.grant(1, 2, 'w', null, 1, 0);
+    tasks.leases.end(lost, 'expired', 2, 0);
+    tasks.leases.older.set(oldest, lost);
+    tasks.leases.seq.set(oldest, 2.5);
+    tasks.attempt.set(1, 18);
+    expect(() => checkInvariants(story.state)).toThrow('INV-MEMORY-BOUNDED');
+  });
+});
+
+describe('the invariants of a step', () => {
+  for (const [id, cases] of Object.entries(OF_A_STEP) as [InvariantId, readonly Taken[]][]) {
+    for (const [index, [steps, damage]] of cases.entries()) {
+      it(`${id}: ${INVARIANTS[id]} (${index + 1})`, () => {
+        const { state } = new Scenario().given(...steps);
+        const before = summaryOf(state);
+        checkStep(before, summaryOf(state));
+        damage(state, before);
+        expect(() => checkStep(before, summaryOf(state))).toThrow(`${id}: ${INVARIANTS[id]} But `);
+      });
+    }
+  }
+
+  it('hold over many entries at once', () => {
+    const story = new Scenario().given(...TASK, ...NAME);
+    const before = summaryOf(story.state);
+    story.given(
+      completeTask(),
+      later(TTL_MS),
+      acquireNames({ holder: 'next', token: 'next' }),
+      writeObject(),
+    );
+    expect(() => checkStep(before, summaryOf(story.state))).not.toThrow();
+  });
+});
+
+describe('INV-APPLY', () => {
+  it('names itself in what apply throws', () => {
+    expect(() => apply(createState(), { type: 'NameExpired', name: 'n', leaseSeq: 1 }, 1, 0)).toThrow(
+      'INV-APPLY',
+    );
+  });
+});

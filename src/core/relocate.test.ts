@@ -1,0 +1,71 @@
+/** References follow the bytes that a compaction has moved, and nothing else changes. */
+import { describe, expect, it } from 'vitest';
+import { later, Scenario } from '../../test/support/scenario.ts';
+import {
+  acquireNames,
+  completeTask,
+  createTask,
+  killTask,
+  leaseTasks,
+  TTL_MS,
+  writeObject,
+} from '../../test/support/wishes.ts';
+import { relocateRows, rowsToRelocate } from './relocate.ts';
+import { stateHash } from './state-hash.ts';
+
+/** One of each kind of reference: payload, result, late result, value, metadata. */
+function createStory(): Scenario {
+  return new Scenario().given(
+    createTask({ taskId: 'done' }),
+    leaseTasks(),
+    completeTask({ taskId: 'done', result: 'result' }),
+    createTask({ taskId: 'late' }),
+    leaseTasks(),
+    later(TTL_MS),
+    completeTask({ taskId: 'late', result: 'late result' }),
+    acquireNames({ metadata: 'metadata' }),
+    writeObject(),
+  );
+}
+
+function placesOf(story: Scenario): number[] {
+  const [done, late, name] = [story.task('done'), story.task('late'), story.name('name')];
+  return [
+    done.payload,
+    done.result!,
+    late.payload,
+    late.leases[0]!.lateResult!,
+    name.metadata!,
+    name.object!.value,
+  ].map(({ at }) => at);
+}
+
+describe('relocation', () => {
+  it('moves every kind of reference once', () => {
+    const story = createStory();
+    const before = placesOf(story);
+    relocateRows(story.state, 1, rowsToRelocate(story.state) + 1, (at) => at + 500);
+    expect(placesOf(story)).toEqual(before.map((at) => at + 500));
+  });
+
+  it('may be done some rows at a time, and changes no answer', () => {
+    const story = createStory();
+    const before = placesOf(story);
+    const hash = stateHash(story.state);
+    relocateRows(story.state, 1, 2, (at) => at + 500);
+    expect(placesOf(story).slice(2, 4)).toEqual(before.slice(2, 4));
+    relocateRows(story.state, 2, rowsToRelocate(story.state) + 1, (at) => at + 500);
+    expect(placesOf(story)).toEqual(before.map((at) => at + 500));
+    expect(stateHash(story.state)).toBe(hash);
+  });
+
+  it('leaves free rows alone', () => {
+    const story = new Scenario({ retention: { endedTasksMs: 1 } }).given(createTask(), killTask(), later(1));
+    const asked: number[] = [];
+    relocateRows(story.state, 1, rowsToRelocate(story.state) + 1, (at) => {
+      asked.push(at);
+      return at;
+    });
+    expect(asked).toEqual([]);
+  });
+});

@@ -1,0 +1,47 @@
+/** Why a task is not running. */
+import { describe, expect, it } from 'vitest';
+import { given, type Step } from '../../test/support/scenario.ts';
+import {
+  completeTask,
+  createTask,
+  failTask,
+  killTask,
+  leaseTasks,
+  pauseQueue,
+  releaseTask,
+  TTL_MS,
+} from '../../test/support/wishes.ts';
+import { type WhyCode, whyNotRunning } from './why.ts';
+
+const CASES: Record<WhyCode, readonly [steps: readonly Step[], says: RegExp]> = {
+  DELAYED: [[createTask({ delayMs: 70 })], /not due for another 70 ms/],
+  BACKOFF: [[createTask({ backoffMs: 90 }), leaseTasks(), failTask({ reason: 'no luck' })], /no luck.*90 ms/],
+  WAITING_FOR_WORKER: [[createTask()], /No worker has asked the queue default/],
+  QUEUE_PAUSED: [[createTask(), pauseQueue()], /queue default is paused/],
+  LEASED: [[createTask(), leaseTasks({ workerId: 'w7' })], new RegExp(`w7 .* ${TTL_MS} ms`)],
+  COMPLETED: [[createTask(), leaseTasks(), completeTask()], /completed/],
+  FAILED: [[createTask(), leaseTasks(), failTask({ retry: false, reason: 'no luck' })], /1 times.*no luck/],
+  DEAD: [[createTask(), killTask({ reason: 'unwanted' })], /unwanted/],
+};
+
+describe('why a task is not running', () => {
+  for (const [code, [steps, says]] of Object.entries(CASES)) {
+    it(`${code}: as a code and a sentence`, () => {
+      const { state, machine } = given(...steps);
+      const why = whyNotRunning(state, state.tasks.find('task'), machine.batchAtMs);
+      expect(why.code).toBe(code);
+      expect(why.says).toMatch(says);
+    });
+  }
+
+  it('is DELAYED when its worker handed it back for later, even if it failed before', () => {
+    const { state, machine } = given(
+      createTask(),
+      leaseTasks(),
+      failTask({ delayMs: 0 }),
+      leaseTasks(),
+      releaseTask({ delayMs: 5 }),
+    );
+    expect(whyNotRunning(state, state.tasks.find('task'), machine.batchAtMs).code).toBe('DELAYED');
+  });
+});

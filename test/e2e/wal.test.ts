@@ -1,0 +1,152 @@
+// `leasehold wal` as a person uses it: on the directory of a program that has ended, was killed, or still runs.
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { open } from '../../dist/index.js';
+import { leasehold, lines } from '../support/cli.ts';
+
+let dir: string;
+let data: string;
+
+beforeEach(async () => {
+  dir = mkdtempSync(join(tmpdir(), 'leasehold-wal-'));
+  data = join(dir, 'data');
+  const lh = await open(data);
+  await lh.task.create({ payload: { a: 1.5 }, task_id: 'mine' });
+  await lh.lease.acquire({ name: 'printer', holder: 'anna', ttl_ms: 600_000 });
+  await lh.object.write({ object_id: 'printer', value: [1, 2], lease: { lease_seq: 3 } });
+  await lh.close();
+});
+
+afterEach(() => {
+  rmSync(dir, { recursive: true, force: true });
+});
+
+/** Flips one bit of the newest occurrence of a text in the first segment. */
+function damage(text: string): void {
+  const file = join(data, readdirSync(data).find((name) => name.endsWith('.seg'))!);
+  const bytes = readFileSync(file);
+  const at = bytes.lastIndexOf(text);
+  expect(at).toBeGreaterThan(0);
+  bytes[at]! ^= 1;
+  writeFileSync(file, bytes);
+}
+
+describe('wal verify', () => {
+  it('says that a log is whole, and up to where', () => {
+    const run = leasehold('wal', 'verify', data);
+    expect(run).toMatchObject({ status: 0, stderr: '' });
+    expect(run.stdout).toContain('whole');
+    expect(run.stdout).toContain('seq 1 to 4');
+  });
+
+  it('exits 5 for a damaged log and says damaged, the file and the offset', () => {
+    damage('anna');
+    const run = leasehold('wal', 'verify', data);
+    expect(run.status).toBe(5);
+    expect(run.stderr).toMatch(/^leasehold: The log is damaged: .*\.seg at offset \d+: .*\.\n$/);
+  });
+
+  it('finds a payload whose bytes have changed, which a start does not look for', () => {
+    damage('{"a":1.5}');
+    const run = leasehold('wal', 'verify', data);
+    expect(run.status).toBe(5);
+    expect(run.stderr).toContain('damaged');
+    expect(leasehold('wal', 'stat', data).status).toBe(0);
+  });
+});
+
+describe('wal stat', () => {
+  it('shows positions and files, and as JSON one object', () => {
+    expect(leasehold('wal', 'stat', data).stdout).toContain('seq 1 to 4, epoch 1');
+    const [body] = lines(leasehold('wal', 'stat', data, '--json'));
+    expect(body).toMatchObject({ first_seq: 1, last_seq: 4, epoch: 1, entries: 4, in_use_by: null });
+  });
+});
+
+describe('wal cat', () => {
+  it('prints every entry in the words of the seeds, opaque bytes as they came', () => {
+    const run = leasehold('wal', 'cat', data);
+    const entries = lines(run);
+    expect(entries.map(({ seq, type }) => [seq, type])).toEqual([
+      [1, 'EpochStarted'],
+      [2, 'TaskCreated'],
+      [3, 'NameLeased'],
+      [4, 'ObjectWritten'],
+    ]);
+    expect(entries[1]).toMatchObject({ task_id: 'mine', payload: { a: 1.5 }, queue: 'default' });
+    expect(entries[2]).toMatchObject({ name: 'printer', holder: 'anna', lease_seq: 3 });
+    expect(entries[3]).toMatchObject({ object_id: 'printer', value: [1, 2], version: 1, lease_seq: 3 });
+  });
+
+  it('never shows a token, only its SHA-256', () => {
+    expect(leasehold('wal', 'cat', data).stdout).toMatch(/"token_sha256":"[0-9a-f]{64}"/);
+    expect(leasehold('wal', 'cat', data).stdout).not.toContain('"token"');
+  });
+
+  it('begins and ends where it is told', () => {
+    const entries = lines(leasehold('wal', 'cat', data, '--from', '2', '--limit', '2'));
+    expect(entries.map(({ seq }) => seq)).toEqual([2, 3]);
+  });
+});
+
+describe('wal restore', () => {
+  it('starts a new epoch at least 2^40 higher, with every lease ended and everything else there', async () => {
+    const backup = join(dir, 'backup');
+    cpSync(data, backup, { recursive: true });
+    const restored = join(dir, 'restored');
+    const [body] = lines(leasehold('wal', 'restore', backup, restored, '--json'));
+    expect(body).toMatchObject({ seq: 4 + 2 ** 40, epoch: 2 });
+    const lh = await open(restored);
+    expect(await lh.lease.get({ name: 'printer' })).toMatchObject({ code: 'LEASE_NOT_FOUND' });
+    expect(await lh.task.get({ task_id: 'mine' })).toMatchObject({ ok: true, state: 'WAITING' });
+    const grant = await lh.lease.acquire({ name: 'printer', holder: 'boris', ttl_ms: 60_000 });
+    expect(grant).toMatchObject({ ok: true });
+    if (grant.ok) expect(grant.lease_seq).toBeGreaterThan(2 ** 40);
+    const late = await lh.object.write({ object_id: 'printer', value: 0, lease: { lease_seq: 3 } });
+    expect(late).toMatchObject({ code: 'WRITE_STALE_FENCE' });
+    await lh.close();
+    expect(leasehold('wal', 'verify', restored)).toMatchObject({ status: 0 });
+  });
+
+  it('refuses a directory that already holds a log, and touches nothing', () => {
+    const before = readdirSync(data);
+    const run = leasehold('wal', 'restore', data, data);
+    expect(run.status).not.toBe(0);
+    expect(run.stderr).toMatch(/^leasehold: .*\.\n$/);
+    expect(readdirSync(data)).toEqual(before);
+  });
+});
+
+describe('the command line', () => {
+  it('exits 2 for wrong usage, with one sentence and no stack trace', () => {
+    for (const args of [['wal'], ['wal', 'verify'], ['nonsense'], ['wal', 'cat', data, '--from', 'x']]) {
+      const run = leasehold(...args);
+      expect(run.status).toBe(2);
+      expect(run.stderr).not.toContain('    at ');
+      expect(run.stderr).not.toBe('');
+    }
+  });
+
+  it('says in one sentence that there is no log where there is none', () => {
+    const run = leasehold('wal', 'stat', join(dir, 'nowhere'));
+    expect(run.status).toBe(1);
+    expect(run.stderr).toMatch(/^leasehold: There is no log in .*\.\n$/);
+  });
+
+  it('has help for every command', () => {
+    for (const args of [
+      [],
+      ['wal'],
+      ['wal', 'verify'],
+      ['wal', 'stat'],
+      ['wal', 'cat'],
+      ['wal', 'restore'],
+    ]) {
+      const run = leasehold(...args, '--help');
+      expect(run.status).toBe(0);
+      expect(run.stdout).toContain('Usage: leasehold');
+    }
+  });
+});
