@@ -57,7 +57,7 @@ export function newestLease({ tasks }: State, taskId: string): number {
 }
 
 /** The newest lease of a name; 0 when there is none. */
-export function fenceOf({ names }: State, name: string): number {
+function fenceOf({ names }: State, name: string): number {
   const row = names.find(name);
   return row === 0 ? 0 : names.leaseSeq.get(row);
 }

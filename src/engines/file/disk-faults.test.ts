@@ -222,6 +222,25 @@ describe('a full disk', () => {
     await log.close();
   });
 
+  it('lets a log without any reserve start once more, and then takes nothing', async () => {
+    const disk = new TestDisk();
+    disk.capacityBytes = 20 * 1024;
+    const first = await openHeard(engineOn(disk));
+    while (isRoomy(first.log) || first.log.batchBytesMax > 0) {
+      await appendBatch(first.log, 1, queuePaused);
+      await settle();
+    }
+    for (let start = 0; start < 5; start++) {
+      const copy = disk.copy();
+      copy.capacityBytes = disk.capacityBytes;
+      const { log } = await openHeard(engineOn(copy));
+      expect(log.full).toBe(true);
+      expect(log.batchBytesMax).toBe(0);
+      await appendBatch(log, 1, queuePaused);
+      await log.close();
+    }
+  });
+
   it('refuses a new log, with the fault of the disk', async () => {
     const disk = new TestDisk();
     disk.capacityBytes = 100;
@@ -273,6 +292,50 @@ describe('a batch behind a commit mark', () => {
     expect(writes).toBe(2);
     const { heard } = await openHeard(engineOn(disk.afterPowerCut()));
     expect(heard.seqs).toEqual([1, 2]);
+  });
+});
+
+describe('space that is still being allocated', () => {
+  const PIECE = 128 * 1024;
+
+  it('is never written to: zeros may still come', async () => {
+    const disk = new TestDisk();
+    let release = () => {};
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    let writes = 0;
+    // The first piece of zeros is there; the second one is on its way for as long as we like.
+    disk.slow = () => {
+      writes += 1;
+      return writes === 2 ? held : null;
+    };
+    const sizes = { segmentBytes: 1024 * 1024, batchBytesMax: 8 * 1024, operationBytesMax: 8 * 1024 };
+    const { log } = await openHeard(engineOn(disk, sizes));
+    const sizeOf = async (length: number) => {
+      const before = log.size.bytes;
+      await appendBatch(log, 1, (seq) => taskCreated(seq, length));
+      return log.size.bytes - before;
+    };
+    const first = (await sizeOf(4_000)) - 4_000;
+    const overhead = Math.min(first, (await sizeOf(4_000)) - 4_000);
+    while (PIECE - log.size.bytes > 12_000) await sizeOf(4_000);
+    while (PIECE - log.size.bytes > 5_000) await sizeOf(2_000);
+    await sizeOf(PIECE - log.size.bytes - overhead - 16);
+    const left = PIECE - log.size.bytes;
+    expect(left).toBeGreaterThanOrEqual(0);
+    expect(left).toBeLessThan(56);
+    await log.mark();
+    expect(PIECE - log.size.bytes).toBe(left);
+    const appending = appendBatch(log, 1);
+    for (let i = 0; i < 100; i++) await Promise.resolve();
+    expect(PIECE - log.size.bytes).toBe(left);
+    release();
+    await appending;
+    await log.mark();
+    const { lastSeq } = log.position;
+    const { heard } = await openHeard(engineOn(disk.afterPowerCut(), sizes));
+    expect(heard.logged).toHaveLength(lastSeq);
   });
 });
 

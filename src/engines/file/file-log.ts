@@ -176,6 +176,10 @@ export class FileLog implements Log {
     if (this.#marked || this.#batchLimit !== null || this.#writing) return this.#writing ?? Promise.resolve();
     const segment = this.#current;
     const offset = segment.end;
+    // Where zeros are still to be written nothing may stand; a mark can wait for the next time.
+    if (segment.allocated < offset + FRAME_HEAD_BYTES && segment.allocated < segment.capacity) {
+      return Promise.resolve();
+    }
     const { checksum, lastSeq, lastAtMs } = this.#chain;
     this.#markBuilder.begin(segment.number, offset, null);
     const frame = this.#markBuilder.finish(KIND_MARK, this.epoch, lastSeq + 1, lastAtMs, checksum);
@@ -256,9 +260,13 @@ export class FileLog implements Log {
     await files.syncDir(dir);
   }
 
-  /** Resolves once there is a file to write to, with some space in it. */
-  ready(): Promise<void> {
-    return this.#space.room(this.#current, this.#current.end + 1);
+  /** Resolves once there is a file to write to, and it is known whether the disk is full. */
+  async ready(): Promise<void> {
+    const current = this.#current;
+    if (current.file === null) await this.#space.room(current, 1);
+    if (this.#limitOf(current) > 0) return;
+    // The reserve is used up. A failure to get more is the state `full`; what is left takes the first entry.
+    await this.#space.room(this.#next(), 1).catch(() => {});
   }
 
   async close(): Promise<void> {
@@ -282,7 +290,9 @@ export class FileLog implements Log {
     const target = this.#target;
     const start = target.end;
     const end = start + frame.length;
-    if (target.allocated < end) await this.#space.room(target, end).catch((fault) => this.#die(fault));
+    // A batch that is larger than announced makes the file longer; it only costs time.
+    const needed = Math.min(end, target.capacity);
+    if (target.allocated < needed) await this.#space.room(target, needed).catch((fault) => this.#die(fault));
     await this.#write(target, frame, start);
     if (target !== this.#current) {
       this.#spare.splice(this.#spare.indexOf(target), 1);

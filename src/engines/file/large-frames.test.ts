@@ -37,3 +37,28 @@ it('a batch of several megabytes is replayed, listed and read like any other', a
     expect(text === payloadText(seq, lengths[seq - 1]!)).toBe(true);
   }
 });
+
+it('an operation larger than announced makes its segment longer, and the log goes on', async () => {
+  const engineOn = (files: TestDisk) =>
+    fileEngine({
+      dir: '/data',
+      files,
+      segmentBytes: 16 * 1024,
+      batchBytesMax: 1024,
+      operationBytesMax: 1024,
+    });
+  let disk = new TestDisk();
+  for (let i = 0; i < 4; i++) {
+    const { log } = await openHeard(engineOn(disk));
+    for (const length of [100, 30_000, 50, 20_000])
+      await appendBatch(log, 1, (seq) => taskCreated(seq, length));
+    await log.mark();
+    disk = disk.afterPowerCut();
+  }
+  const { log, heard } = await openHeard(engineOn(disk));
+  expect(heard.logged).toHaveLength(16);
+  for (const { seq, entry } of heard.logged) {
+    const payload = payloadOf(entry);
+    expect((await readText(log, payload)) === payloadText(seq, payload.length)).toBe(true);
+  }
+});
