@@ -31,6 +31,8 @@ import { Workers } from './workers.ts';
 const CALLS_A_BATCH = 8_192;
 /** How long nothing must happen before the newest batch gets its commit mark. */
 const IDLE_MS = 50;
+const LONE_CALLS_MAX = 4;
+const QUICK_APPEND_MS = 2;
 /** No timer is set further ahead, because a clock may be drifting. */
 const TIMER_MAX_MS = 3_600_000;
 
@@ -71,6 +73,9 @@ export class Authority {
   private readonly departed: Request[] = [];
   private batch: LoggedEntry[] = [];
   private batchStarted = false;
+  private callsInBatch = 0;
+  private appendFromMs = 0;
+  private lastAppendMs = 0;
   private busy = false;
   private scheduled = false;
   private timer: Timer | null = null;
@@ -167,8 +172,10 @@ export class Authority {
       });
     }
     this.end(new UnavailableError('The authority has been closed.'));
-    await this.compactor.stop();
+    const compacted = this.compactor.stop();
+    // Closing ends a compaction wherever it is; the next one starts over.
     await this.log.close();
+    await compacted;
   }
 
   /** Nothing is accepted any more, and whoever still waits is told why. */
@@ -241,11 +248,23 @@ export class Authority {
       return;
     }
     this.busy = true;
-    this.log.append().then(this.appended, this.appendFailed);
+    this.appendFromMs = this.options.clock.monotonicMs();
+    this.log.append(this.isLone()).then(this.appended, this.appendFailed);
   };
+
+  /**
+   * Whether the log may write on this very thread: nobody else is waiting, and the disk was quick last time.
+   * Handing the bytes to another thread costs a lone call as much as the sync itself.
+   */
+  private isLone(): boolean {
+    return (
+      this.callsInBatch <= LONE_CALLS_MAX && this.queue.size === 0 && this.lastAppendMs < QUICK_APPEND_MS
+    );
+  }
 
   private readonly appended = (): void => {
     this.busy = false;
+    this.lastAppendMs = this.options.clock.monotonicMs() - this.appendFromMs;
     this.deliver();
   };
 
@@ -261,11 +280,14 @@ export class Authority {
     for (const request of this.departed.splice(0)) {
       if (request.waiter !== null) machine.leave(request.waiter);
     }
-    for (let taken = 0; taken < CALLS_A_BATCH && log.batchBytes < log.batchBytesMax; taken++) {
+    const bytesMax = log.batchBytesMax;
+    let taken = 0;
+    for (; taken < CALLS_A_BATCH && log.batchBytes < bytesMax; taken++) {
       const request = queue.take();
       if (request === undefined) break;
       if (request.open) this.decide(request);
     }
+    this.callsInBatch = taken;
   }
 
   /** Even the reserve is used up: not one more entry fits until there is space again. */

@@ -6,10 +6,11 @@
 import { relocateRows, rowsToRelocate } from '../core/relocate.ts';
 import type { State } from '../core/state.ts';
 import type { Log, Relocation } from '../engines/log.ts';
-import type { Timers } from './seams.ts';
+import type { Timer, Timers } from './seams.ts';
 
 const FILE_SPAN = 2 ** 32;
 const ROWS_A_SLICE = 20_000;
+const RETRY_MS = 60_000;
 
 export class Compactor {
   private readonly log: Log;
@@ -17,7 +18,8 @@ export class Compactor {
   private readonly timers: Timers;
   private running: Promise<void> | null = null;
   private stopped = false;
-  /** The newest fault; compaction is tried again after the next batch that wants it. */
+  private pause: Timer | null = null;
+  /** The newest fault; compaction is tried again after a while. */
   fault: unknown = null;
 
   constructor(log: Log, state: State, timers: Timers) {
@@ -27,22 +29,23 @@ export class Compactor {
   }
 
   afterBatch(): void {
-    if (this.running !== null || this.stopped || !this.log.wantsCompaction) return;
-    this.running = this.compact().then(
-      () => {
-        this.running = null;
-      },
-      (fault: unknown) => {
+    if (this.running !== null || this.stopped || this.pause !== null || !this.log.wantsCompaction) return;
+    this.running = this.compact()
+      .catch((fault: unknown) => {
         this.fault = fault;
+        // What failed now would fail again at once; the log goes on without it, only longer.
+        this.pause = this.timers.after(RETRY_MS, () => {
+          this.pause = null;
+        });
+      })
+      .finally(() => {
         this.running = null;
-        // A compaction that failed once would fail again at once; the next start tries anew.
-        this.stopped = true;
-      },
-    );
+      });
   }
 
   async stop(): Promise<void> {
     this.stopped = true;
+    this.pause?.cancel();
     await this.running;
   }
 

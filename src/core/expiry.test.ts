@@ -2,12 +2,23 @@
 import { describe, expect, it } from 'vitest';
 import { at, given, later, restart, START_MS, scenario } from '../../test/support/scenario.ts';
 import {
+  acquireGuard,
   acquireNames,
+  breakName,
+  completeTask,
   createTask,
+  deleteObject,
   extendLease,
+  failTask,
+  heartbeat,
   leaseTasks,
+  releaseName,
+  releaseTask,
   renewName,
   TTL_MS,
+  type Wish,
+  wipeNames,
+  writeObject,
 } from '../../test/support/wishes.ts';
 import { expireDue } from './expiry.ts';
 
@@ -72,6 +83,17 @@ describe('leases that run out together', () => {
     expect(story.entries.map((entry) => 'name' in entry && entry.name)).toEqual(['plain', 'renewed']);
   });
 
+  it('end in the order of their ends, also when one was extended to an end that has passed as well', () => {
+    const story = given(
+      createTask({ taskId: 'extended' }),
+      createTask({ taskId: 'plain' }),
+      leaseTasks({ ttlMs: 10 }),
+      leaseTasks({ ttlMs: 20 }),
+      extendLease({ taskId: 'extended', ttlMs: 30 }),
+    ).when(later(TTL_MS));
+    expect(story.entries.map((entry) => 'task' in entry && entry.task)).toEqual(['plain', 'extended']);
+  });
+
   it('end in the order of their rows when their ends are one', () => {
     const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g'];
     const story = given(...names.map((name) => acquireNames({ names: [name] }))).when(at(END_MS));
@@ -88,12 +110,6 @@ describe('leases that run out together', () => {
     expect(story.entries).toHaveLength(500);
   });
 
-  it('do not keep a lease that is asked for from being judged', () => {
-    const story = scenario({ watch: 'end' });
-    for (let index = 0; index < 2_100; index++) story.given(acquireNames({ names: [`n${index}`] }));
-    story.when(renewName({ name: 'n2099' }), { atMs: END_MS }).thenRefuses('LEASE_EXPIRED');
-  });
-
   it('count as work even when they turn out to have been prolonged', () => {
     const story = given(
       acquireNames({ names: ['a'] }),
@@ -103,5 +119,48 @@ describe('leases that run out together', () => {
     const written: string[] = [];
     expireDue(story.state, END_MS, 1, ({ type }) => written.push(type));
     expect(written).toEqual([]);
+  });
+});
+
+describe('while more leases run out at once than one batch writes', () => {
+  /** A thousand names share a grant, and each of them ends by an entry of its own. */
+  const crowd = (letter: string): Step => {
+    const names = Array.from({ length: 1_000 }, (_, index) => `${letter}${index}`);
+    return acquireNames({ names, token: letter, ttlMs: TTL_MS - 1 });
+  };
+
+  /** What the last holder hears at the very end of its lease, although its turn to be written has not come. */
+  const HEARD: readonly (readonly [what: string, wish: Wish, hears: Record<string, unknown>])[] = [
+    ['extend', extendLease(), { refused: 'LEASE_EXPIRED' }],
+    ['complete', completeTask(), { outcome: 'CANCELLED', cause: 'expired' }],
+    ['fail', failTask(), { outcome: 'CANCELLED', cause: 'expired' }],
+    ['release', releaseTask(), { outcome: 'CANCELLED', cause: 'expired' }],
+    ['heartbeat', heartbeat(), { extended: [], lost: [{ cause: 'expired' }] }],
+    ['acquire', acquireNames(), { refused: 'LEASE_NOT_HELD' }],
+    ['acquire by another', acquireNames({ holder: 'next', token: 'next' }), { leases: [{ holder: 'next' }] }],
+    ['renew', renewName(), { refused: 'LEASE_EXPIRED' }],
+    ['let go', releaseName(), { released: false }],
+    ['break', breakName(), { refused: 'LEASE_NOT_FOUND' }],
+    ['write', writeObject(), { refused: 'LEASE_EXPIRED' }],
+    ['delete', deleteObject(), { refused: 'LEASE_EXPIRED' }],
+    ['wipe', wipeNames(), { refused: 'GUARD_NOT_HELD' }],
+    [
+      'complete with a write',
+      completeTask({ taskId: 'long', writes: [{}] }),
+      { refused: 'LEASE_EXPIRED', index: 0 },
+    ],
+  ];
+
+  it.each(HEARD)('%s is judged by the time, not by what has been written', (_, wish, hears) => {
+    const story = scenario({ watch: 'end' }).given(crowd('a'), crowd('b'));
+    story.given(
+      createTask(),
+      leaseTasks(),
+      createTask({ taskId: 'long' }),
+      leaseTasks({ ttlMs: 9 * TTL_MS }),
+    );
+    story.given(acquireNames(), acquireGuard()).when(wish, { atMs: END_MS });
+    expect(story.answer).toMatchObject(hears);
+    expect(story.entries.filter(({ type }) => type === 'NameExpired').length).toBeGreaterThanOrEqual(2_000);
   });
 });

@@ -242,6 +242,23 @@ describe('waiting for several names', () => {
       .thenServes('both', granted('both', ['a', 'b']));
   });
 
+  it('does not pass one who stands before it in a line that does not move, even if every name it wants is free', () => {
+    given(
+      acquireNames({ names: ['a'] }),
+      acquireNames({ names: ['c'] }),
+      queueUp('first', ['a', 'b']),
+      queueUp('second', ['b', 'c']),
+    )
+      .when(releaseName({ name: 'c' }))
+      .thenStillWaits('first', 'second')
+      .thenRecords('NameReleased')
+      .when(releaseName({ name: 'a' }))
+      .thenServes('first', granted('first', ['a', 'b']))
+      .thenStillWaits('second')
+      .when(releaseName({ name: 'b', holder: 'first', token: 'first' }))
+      .thenServes('second', granted('second', ['b', 'c']));
+  });
+
   it('holds its place in each line while others come and go', () => {
     given(
       acquireNames({ names: ['a'] }),

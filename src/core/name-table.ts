@@ -5,9 +5,9 @@
  */
 import type { NameEnd } from './image.ts';
 import { Float64Column, Int32Column, Uint8Column } from './tables/columns.ts';
+import { DueRows } from './tables/due-rows.ts';
 import { HashIndex, hashOfSeq, hashOfString } from './tables/hash-index.ts';
 import { OpaqueColumn } from './tables/opaque-column.ts';
-import { RowHeap } from './tables/row-heap.ts';
 import { RowList } from './tables/row-list.ts';
 import { Rows } from './tables/rows.ts';
 import type { StringSlab } from './tables/string-slab.ts';
@@ -47,7 +47,7 @@ export class NameTable {
 
   readonly tokens = new TokenMemory();
   readonly rows: Rows;
-  readonly expiring = new RowHeap(this.heapPosition);
+  readonly expiring = new DueRows(this.before, this.after, this.heapPosition);
   /** Names with neither lease nor object, in the order in which they became so. */
   readonly idle = new RowList(this.before, this.after);
   readonly byName = new HashIndex();
@@ -78,6 +78,7 @@ export class NameTable {
       this.before,
       this.after,
       this.tokens,
+      this.expiring,
     ]);
   }
 

@@ -13,6 +13,7 @@ import type { TaskState } from './image.ts';
 import { LeaseTable } from './lease-table.ts';
 import { Queue } from './queue.ts';
 import { Float64Column, Int32Column, Uint8Column, Uint32Column } from './tables/columns.ts';
+import { DueRows } from './tables/due-rows.ts';
 import { HashIndex, hashOfSeq, hashOfString } from './tables/hash-index.ts';
 import { OpaqueColumn } from './tables/opaque-column.ts';
 import { RowHeap } from './tables/row-heap.ts';
@@ -60,7 +61,7 @@ export class TaskTable {
   readonly heapPosition = new Int32Column();
 
   readonly leases: LeaseTable;
-  readonly expiring = new RowHeap(this.heapPosition);
+  readonly expiring = new DueRows(this.before, this.after, this.heapPosition);
   readonly delayed = new RowHeap(this.heapPosition);
   readonly ended = new RowList(this.before, this.after);
   readonly rows: Rows;
@@ -104,6 +105,7 @@ export class TaskTable {
       this.before,
       this.after,
       this.heapPosition,
+      this.expiring,
     ]);
   }
 

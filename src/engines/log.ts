@@ -72,8 +72,11 @@ export interface Log {
    */
   readonly batchBytes: number;
   readonly batchBytesMax: number;
-  /** Makes the batch durable. A batch without entries is nothing, and writes nothing. */
-  append(): Promise<void>;
+  /**
+   * Makes the batch durable. A batch without entries is nothing, and writes nothing. `isLone` says that nobody
+   * else is waiting: the engine may then write without handing the bytes to another thread.
+   */
+  append(isLone?: boolean): Promise<void>;
   /**
    * Says in the log itself that the newest batch was durable, so that damage to it can be told from a torn
    * write. The next batch says it as well; this is for when none comes. Costs nothing the second time.

@@ -126,6 +126,10 @@ class NodeFile implements OpenFile {
     });
   }
 
+  writeSync(bytes: Uint8Array, position: number): number {
+    return fs.writeSync(this.#descriptor, bytes, 0, bytes.length, position);
+  }
+
   sync(): Promise<void> {
     return new Promise((resolve, reject) => {
       fs.fdatasync(this.#descriptor, (error) => (error ? reject(error) : resolve()));

@@ -242,6 +242,18 @@ export class TestDisk implements Files {
         }
         return bytes.length;
       },
+      writeSync: (bytes, position) => {
+        if (mode.readOnly) throw new Error(`${path} is open for reading only.`);
+        this.#check('write', path);
+        this.#assertSpace(inode, position + bytes.length);
+        const write = inode.write(bytes, position);
+        if (this.#isCut) throw new PowerCutError('The power is cut.');
+        if (mode.durable) {
+          inode.durable = overlaid(inode.durable, write);
+          inode.unsynced = inode.unsynced.filter((other) => other !== write);
+        }
+        return bytes.length;
+      },
       sync: async () => {
         await this.#pass('sync', path);
         inode.sync();

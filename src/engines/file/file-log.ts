@@ -158,14 +158,14 @@ export class FileLog implements Log {
     this.#builder.add(entry);
   }
 
-  append(): Promise<void> {
+  append(isLone = false): Promise<void> {
     if (this.#fault) return Promise.reject(this.#fault);
     const isBuilding = this.#batchLimit !== null;
     this.#batchLimit = null;
     if (!isBuilding || this.#builder.count === 0) return Promise.resolve();
     const { checksum } = this.#chain;
     const frame = this.#builder.finish(KIND_BATCH, this.epoch, this.#firstSeq, this.#atMs, checksum);
-    const written = this.#append(this.#writing, frame);
+    const written = this.#append(this.#writing, frame, isLone);
     this.#follow(written);
     return written;
   }
@@ -285,7 +285,7 @@ export class FileLog implements Log {
     return this.#segments.at(-1)!;
   }
 
-  async #append(before: Promise<void> | null, frame: Buffer): Promise<void> {
+  async #append(before: Promise<void> | null, frame: Buffer, isLone: boolean): Promise<void> {
     if (before !== null) await before;
     const target = this.#target;
     const start = target.end;
@@ -293,7 +293,7 @@ export class FileLog implements Log {
     // A batch that is larger than announced makes the file longer; it only costs time.
     const needed = Math.min(end, target.capacity);
     if (target.allocated < needed) await this.#space.room(target, needed).catch((fault) => this.#die(fault));
-    await this.#write(target, frame, start);
+    await this.#write(target, frame, start, isLone);
     if (target !== this.#current) {
       this.#spare.splice(this.#spare.indexOf(target), 1);
       this.#segments.push(target);
@@ -311,9 +311,10 @@ export class FileLog implements Log {
   }
 
   /** One write, whole and durable, or the end of this log. */
-  async #write(segment: Segment, frame: Buffer, offset: number): Promise<void> {
+  async #write(segment: Segment, frame: Buffer, offset: number, isLone = false): Promise<void> {
     try {
-      const written = await segment.file!.write(frame, offset);
+      const file = segment.file!;
+      const written = isLone ? file.writeSync(frame, offset) : await file.write(frame, offset);
       if (written !== frame.length) throw new Error(`Only ${written} of ${frame.length} bytes were written.`);
     } catch (fault) {
       this.#die(fault);

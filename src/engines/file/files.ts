@@ -15,6 +15,8 @@ export interface OpenFile {
   readSync(into: Uint8Array, offset: number, length: number, position: number): number;
   /** Answers how many bytes were written; fewer than given is a failure for the caller to name. */
   write(bytes: Uint8Array, position: number): Promise<number>;
+  /** The same without leaving the thread: for a lone small write it is the faster way by half. */
+  writeSync(bytes: Uint8Array, position: number): number;
   sync(): Promise<void>;
   close(): Promise<void>;
 }

@@ -1,0 +1,120 @@
+/**
+ * Rows by the time they fall due. Most callers use one time to live, so most rows come in the order of their
+ * times: those go to the end of a lane and cost next to nothing to add and to take out, however many there
+ * are. There are a few lanes, for a few times to live; what fits none goes into a heap. It looks like one
+ * `RowHeap` from outside, and shares the table's columns like one.
+ */
+import { Float64Column, type Int32Column, Uint8Column } from './columns.ts';
+import { RowHeap } from './row-heap.ts';
+import { RowList } from './row-list.ts';
+
+const LANES = 4;
+
+export class DueRows {
+  private readonly keys = new Float64Column();
+  /** One more than the lane a row stands in; 0 in the heap, or nowhere. */
+  private readonly laneOf = new Uint8Column();
+  private readonly lanes: readonly RowList[];
+  private readonly heap: RowHeap;
+  private top = 0;
+  private topDue = Number.POSITIVE_INFINITY;
+  private isTopKnown = true;
+
+  constructor(before: Int32Column, after: Int32Column, positions: Int32Column) {
+    this.lanes = Array.from({ length: LANES }, () => new RowList(before, after));
+    this.heap = new RowHeap(positions);
+  }
+
+  get size(): number {
+    let size = this.heap.size;
+    for (const lane of this.lanes) size += lane.size;
+    return size;
+  }
+
+  reserve(row: number): void {
+    this.keys.reserve(row);
+    this.laneOf.reserve(row);
+  }
+
+  topRow(): number {
+    if (!this.isTopKnown) this.findTop();
+    return this.top;
+  }
+
+  /** Infinity when there is none. */
+  topKey(): number {
+    if (!this.isTopKnown) this.findTop();
+    return this.topDue;
+  }
+
+  add(row: number, key: number): void {
+    this.keys.set(row, key);
+    const lane = this.laneFor(key);
+    this.laneOf.set(row, lane + 1);
+    if (lane < 0) this.heap.add(row, key);
+    else this.lanes[lane]!.append(row);
+    if (this.isTopKnown && key < this.topDue) {
+      this.top = row;
+      this.topDue = key;
+    }
+  }
+
+  remove(row: number): void {
+    const lane = this.laneOf.get(row) - 1;
+    if (lane < 0) this.heap.remove(row);
+    else this.lanes[lane]!.remove(row);
+    if (row === this.top) this.isTopKnown = false;
+  }
+
+  /** Gives the top row a later time. */
+  postponeTop(key: number): void {
+    const row = this.topRow();
+    this.remove(row);
+    this.add(row, key);
+  }
+
+  keyOf(row: number): number {
+    return this.keys.get(row);
+  }
+
+  /** In no particular order. */
+  *all(): Generator<number> {
+    for (const lane of this.lanes) for (let row = lane.first; row !== 0; row = lane.next(row)) yield row;
+    yield* this.heap.all();
+  }
+
+  /** The lane whose end is latest and still not after `key`; an empty one where there is none; else -1, the heap. */
+  private laneFor(key: number): number {
+    let best = -1;
+    let bestEnd = Number.NEGATIVE_INFINITY;
+    let empty = -1;
+    for (let index = 0; index < LANES; index++) {
+      const last = this.lanes[index]!.last;
+      if (last === 0) {
+        empty = index;
+        continue;
+      }
+      const end = this.keys.get(last);
+      if (end <= key && end > bestEnd) {
+        best = index;
+        bestEnd = end;
+      }
+    }
+    return best < 0 ? empty : best;
+  }
+
+  private findTop(): void {
+    this.isTopKnown = true;
+    this.topDue = this.heap.topKey();
+    this.top = this.heap.size === 0 ? 0 : this.heap.topRow();
+    for (const lane of this.lanes) {
+      const row = lane.first;
+      if (row === 0) continue;
+      const key = this.keys.get(row);
+      if (key < this.topDue) {
+        this.top = row;
+        this.topDue = key;
+      }
+    }
+  }
+}

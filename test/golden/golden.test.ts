@@ -1,0 +1,83 @@
+// Old logs replay for ever: every golden log gives the entries and the records it gave when it was made.
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { entryBody } from '../../src/embedded/entry-bodies.ts';
+import { jsonText } from '../../src/embedded/json.ts';
+import { openWith } from '../../src/embedded/open.ts';
+import { fileEngine } from '../../src/engines/file/file-engine.ts';
+import { inspectLog } from '../../src/engines/file/inspect.ts';
+import { nodeFiles } from '../../src/world/node-files.ts';
+import { ManualWorld } from '../support/manual-world.ts';
+
+interface Golden {
+  readonly nowMs: number;
+  readonly files: Record<string, string>;
+  readonly entries: unknown[];
+  readonly records: Record<'status' | 'tasks' | 'leases' | 'object' | 'queues', Record<string, unknown>>;
+}
+
+const HERE = new URL('.', import.meta.url);
+const NAMES = readdirSync(HERE).filter((name) => name.endsWith('.json'));
+let dir: string;
+
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), 'leasehold-golden-'));
+});
+
+afterEach(() => {
+  rmSync(dir, { recursive: true, force: true });
+});
+
+function unpack(name: string): Golden {
+  const golden: Golden = JSON.parse(readFileSync(new URL(name, HERE), 'utf8'));
+  for (const [file, packed] of Object.entries(golden.files)) {
+    writeFileSync(join(dir, file), gunzipSync(Buffer.from(packed, 'base64')));
+  }
+  return golden;
+}
+
+describe.each(NAMES)('the golden log %s', (name) => {
+  it('gives the same entries', async () => {
+    const golden = unpack(name);
+    const inspection = await inspectLog(nodeFiles, dir, { opaques: true });
+    const entries: unknown[] = [];
+    for await (const logged of inspection.entries(1, Number.POSITIVE_INFINITY)) {
+      entries.push(JSON.parse(jsonText(await entryBody(inspection, logged))));
+    }
+    await inspection.close();
+    expect(entries).toEqual(golden.entries);
+    expect(inspection.report.damagedOpaques).toEqual([]);
+  });
+
+  it('gives the same records', async () => {
+    const golden = unpack(name);
+    const world = new ManualWorld();
+    world.setWall(golden.nowMs);
+    const engine = fileEngine({ dir, files: nodeFiles, segmentBytes: 64 * 1024 });
+    const lh = await world.finish(openWith(engine, world));
+    const { status, ...records } = golden.records;
+    const found = {
+      tasks: await world.finish(lh.task.list({ limit: 1_000 })),
+      leases: await world.finish(lh.lease.list({ limit: 1_000 })),
+      object: await world.finish(lh.object.get({ object_id: 'object' })),
+      queues: await world.finish(lh.queues()),
+    };
+    expect(JSON.parse(jsonText(found))).toEqual(records);
+    const { seq, epoch, counts } = await world.finish(lh.status());
+    expect({ seq, epoch, counts }).toEqual({
+      seq: (status.seq as number) + 1,
+      epoch: (status.epoch as number) + 1,
+      counts: status.counts,
+    });
+    await world.finish(lh.close());
+  });
+});
+
+describe('golden logs', () => {
+  it('are there', () => {
+    expect(NAMES).toContain('v1.json');
+  });
+});
