@@ -254,6 +254,21 @@ describe('acquiring several names', () => {
       .thenAnswers({ leases: [{ leaseSeq: 3 }, { leaseSeq: 3 }] });
   });
 
+  it('that the holder has in part, even with the same token, are all granted anew', () => {
+    given(acquireNames({ names: ['a'] }))
+      .when(acquireNames({ names: ['a', 'b'] }))
+      .thenRecords('NameLeased')
+      .thenAnswers({
+        duplicate: false,
+        leases: [
+          { name: 'a', leaseSeq: 3 },
+          { name: 'b', leaseSeq: 3 },
+        ],
+      })
+      .when(acquireNames({ names: ['a', 'b'] }))
+      .thenAnswers({ duplicate: true, seq: 3 });
+  });
+
   it('can be given back one by one', () => {
     given(acquireNames({ names: ['a', 'b'] }), releaseName({ name: 'a' }))
       .thenName('a', { end: 'released' })

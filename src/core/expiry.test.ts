@@ -1,6 +1,6 @@
 /** Ends in time: what has run out is written, oldest first, a bounded number a batch. */
 import { describe, expect, it } from 'vitest';
-import { at, given, later, restart, START_MS, scenario } from '../../test/support/scenario.ts';
+import { at, given, later, restart, START_MS, type Step, scenario } from '../../test/support/scenario.ts';
 import {
   acquireGuard,
   acquireNames,
@@ -94,10 +94,13 @@ describe('leases that run out together', () => {
     expect(story.entries.map((entry) => 'task' in entry && entry.task)).toEqual(['plain', 'extended']);
   });
 
-  it('end in the order of their rows when their ends are one', () => {
+  it('end in the order of their grants when their ends are one, whatever rows they have', () => {
     const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g'];
-    const story = given(...names.map((name) => acquireNames({ names: [name] }))).when(at(END_MS));
-    expect(story.entries.map((entry) => 'name' in entry && entry.name)).toEqual(names);
+    const story = given(...names.map((name) => acquireNames({ names: [name], token: `first ${name}` })));
+    const order = ['d', 'b', 'g', 'a', 'f', 'c', 'e'];
+    for (const name of order) story.given(acquireNames({ names: [name] }));
+    story.when(at(END_MS));
+    expect(story.entries.map((entry) => 'name' in entry && entry.name)).toEqual(order);
   });
 
   it('are written a bounded number a batch, and all in the end', () => {

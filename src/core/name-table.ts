@@ -47,7 +47,10 @@ export class NameTable {
 
   readonly tokens = new TokenMemory();
   readonly rows: Rows;
-  readonly expiring = new DueRows(this.before, this.after, this.heapPosition);
+  /** What falls due together goes in the order in which it was granted. */
+  readonly expiring = new DueRows(this.before, this.after, this.heapPosition, (row) =>
+    this.leaseSeq.get(row),
+  );
   /** Names with neither lease nor object, in the order in which they became so. */
   readonly idle = new RowList(this.before, this.after);
   readonly byName = new HashIndex();

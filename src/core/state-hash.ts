@@ -53,13 +53,11 @@ class Mix {
     for (const value of values) this.value(value);
   }
 
-  /** Fields in the order in which the image lists them, which is always the same. */
+  /** Fields in the order in which the image lists them, which is always the same; so their names say nothing new. */
   private record(record: Record<string, unknown>): void {
     this.word(TAGS.record);
     for (const field in record) {
-      if (PLACES.includes(field)) continue;
-      this.string(field);
-      this.value(record[field]);
+      if (!PLACES.includes(field)) this.value(record[field]);
     }
   }
 

@@ -61,7 +61,10 @@ export class TaskTable {
   readonly heapPosition = new Int32Column();
 
   readonly leases: LeaseTable;
-  readonly expiring = new DueRows(this.before, this.after, this.heapPosition);
+  /** What falls due together goes in the order in which it was granted. */
+  readonly expiring = new DueRows(this.before, this.after, this.heapPosition, (row) =>
+    this.leases.seq.get(this.lease.get(row)),
+  );
   readonly delayed = new RowHeap(this.heapPosition);
   readonly ended = new RowList(this.before, this.after);
   readonly rows: Rows;

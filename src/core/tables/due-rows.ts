@@ -2,10 +2,11 @@
  * Rows by the time they fall due. Most callers use one time to live, so most rows come in the order of their
  * times: those go to the end of a lane and cost next to nothing to add and to take out, however many there
  * are. There are a few lanes, for a few times to live; what fits none goes into a heap. It looks like one
- * `RowHeap` from outside, and shares the table's columns like one.
+ * `RowHeap` from outside, and shares the table's columns like one. Like there, rows of equal time go by their
+ * rank, so that the order does not depend on how they came: a state read back from an image goes on alike.
  */
 import { Float64Column, type Int32Column, Uint8Column } from './columns.ts';
-import { RowHeap } from './row-heap.ts';
+import { goesBefore, itself, type RankOf, RowHeap } from './row-heap.ts';
 import { RowList } from './row-list.ts';
 
 const LANES = 4;
@@ -16,13 +17,15 @@ export class DueRows {
   private readonly laneOf = new Uint8Column();
   private readonly lanes: readonly RowList[];
   private readonly heap: RowHeap;
+  private readonly rankOf: RankOf;
   private top = 0;
   private topDue = Number.POSITIVE_INFINITY;
   private isTopKnown = true;
 
-  constructor(before: Int32Column, after: Int32Column, positions: Int32Column) {
+  constructor(before: Int32Column, after: Int32Column, positions: Int32Column, rankOf: RankOf = itself) {
     this.lanes = Array.from({ length: LANES }, () => new RowList(before, after));
-    this.heap = new RowHeap(positions);
+    this.heap = new RowHeap(positions, rankOf);
+    this.rankOf = rankOf;
   }
 
   get size(): number {
@@ -49,11 +52,11 @@ export class DueRows {
 
   add(row: number, key: number): void {
     this.keys.set(row, key);
-    const lane = this.laneFor(key);
+    const lane = this.laneFor(row, key);
     this.laneOf.set(row, lane + 1);
     if (lane < 0) this.heap.add(row, key);
     else this.lanes[lane]!.append(row);
-    if (this.isTopKnown && key < this.topDue) {
+    if (this.isTopKnown && this.isBefore(row, this.top, this.topDue)) {
       this.top = row;
       this.topDue = key;
     }
@@ -83,10 +86,10 @@ export class DueRows {
     yield* this.heap.all();
   }
 
-  /** The lane whose end is latest and still not after `key`; an empty one where there is none; else -1, the heap. */
-  private laneFor(key: number): number {
+  /** The lane whose end is latest and still before the row; an empty one where there is none; else -1, the heap. */
+  private laneFor(row: number, key: number): number {
     let best = -1;
-    let bestEnd = Number.NEGATIVE_INFINITY;
+    let bestLast = 0;
     let empty = -1;
     for (let index = 0; index < LANES; index++) {
       const last = this.lanes[index]!.last;
@@ -94,10 +97,10 @@ export class DueRows {
         empty = index;
         continue;
       }
-      const end = this.keys.get(last);
-      if (end <= key && end > bestEnd) {
+      if (!this.isBefore(last, row, key)) continue;
+      if (best < 0 || this.isBefore(bestLast, last, this.keys.get(last))) {
         best = index;
-        bestEnd = end;
+        bestLast = last;
       }
     }
     return best < 0 ? empty : best;
@@ -110,11 +113,16 @@ export class DueRows {
     for (const lane of this.lanes) {
       const row = lane.first;
       if (row === 0) continue;
-      const key = this.keys.get(row);
-      if (key < this.topDue) {
+      if (this.isBefore(row, this.top, this.topDue)) {
         this.top = row;
-        this.topDue = key;
+        this.topDue = this.keys.get(row);
       }
     }
+  }
+
+  /** Whether a row that is here goes before another one with this time. */
+  private isBefore(row: number, other: number, otherKey: number): boolean {
+    const key = this.keys.get(row);
+    return key < otherKey || (key === otherKey && goesBefore(row, other, this.rankOf));
   }
 }

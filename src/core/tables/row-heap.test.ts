@@ -66,6 +66,14 @@ describe('a heap of rows', () => {
     );
   });
 
+  it('lets a rank decide between equal keys, and rows between equal ranks', () => {
+    const positions = new Int32Column();
+    positions.reserve(ROWS);
+    const heap = new RowHeap(positions, (row) => -(row >> 1));
+    for (let row = 1; row <= 9; row++) heap.add(row, 7);
+    expect(drain(heap)).toEqual([8, 9, 6, 7, 4, 5, 2, 3, 1]);
+  });
+
   it('has no top key while it is empty, so that nothing is ever due in it', () => {
     const { heap } = createHeap();
     expect(heap.topKey()).toBe(Number.POSITIVE_INFINITY);

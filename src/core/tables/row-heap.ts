@@ -1,5 +1,5 @@
 /**
- * Rows in the order of a number, and of their own where that is equal: so the order follows from what is in
+ * Rows in the order of a number, and of their rank where that is equal: so the order follows from what is in
  * the heap and not from how it got there, and a state read back from an image goes on alike. A four-way
  * heap that knows where each row stands, so that any row can be taken out again. Several heaps may share one column of positions as long as a row is in at most
  * one of them at a time; 0 in that column means "in none".
@@ -9,14 +9,27 @@ import { Float64Column, Int32Column } from './columns.ts';
 /** Small chunks, because there may be many small heaps. */
 const HEAP_SHIFT = 8;
 
+/** What decides between rows of equal number; rows of equal rank go by their own number. */
+export type RankOf = (row: number) => number;
+
+export const itself: RankOf = (row) => row;
+
+export function goesBefore(row: number, other: number, rankOf: RankOf): boolean {
+  const rank = rankOf(row);
+  const otherRank = rankOf(other);
+  return rank < otherRank || (rank === otherRank && row < other);
+}
+
 export class RowHeap {
   size = 0;
   private readonly keys = new Float64Column(HEAP_SHIFT);
   private readonly rows = new Int32Column(HEAP_SHIFT);
   private readonly positions: Int32Column;
+  private readonly rankOf: RankOf;
 
-  constructor(positions: Int32Column) {
+  constructor(positions: Int32Column, rankOf: RankOf = itself) {
     this.positions = positions;
+    this.rankOf = rankOf;
   }
 
   topRow(): number {
@@ -93,7 +106,7 @@ export class RowHeap {
   /** Whether what stands at `at` goes before this row with this key. */
   private isBefore(at: number, row: number, key: number): boolean {
     const other = this.keys.get(at);
-    return other < key || (other === key && this.rows.get(at) < row);
+    return other < key || (other === key && goesBefore(this.rows.get(at), row, this.rankOf));
   }
 
   private place(at: number, row: number, key: number): void {
