@@ -18,7 +18,7 @@ import type { Retention } from '../core/retention.ts';
 import { LOG_FORMAT, LOG_VERSION, type State } from '../core/state.ts';
 import type { Log, LoggedEntry } from '../engines/log.ts';
 import { AuthorityClock } from './authority-clock.ts';
-import { commandBytes, makesNew } from './command-kinds.ts';
+import { makesNew } from './command-kinds.ts';
 import { Compactor } from './compactor.ts';
 import { Feed } from './feed.ts';
 import { Payloads } from './payloads.ts';
@@ -128,33 +128,17 @@ export class Authority {
     context: string,
     options?: CallOptions,
   ): Promise<unknown> {
-    return new Promise((resolve, reject) => {
-      const requestId = options?.requestId ?? null;
-      const bytes = commandBytes(command);
-      this.enqueue(
-        new Request(command, null, requestId, bytes, present, context, this.settled, resolve, reject),
-        options?.signal,
-      );
-    });
+    const requestId = options?.requestId ?? null;
+    const request = new Request(command, null, requestId, present, context, this.settled);
+    this.enqueue(request, options?.signal);
+    return request.done;
   }
 
   /** A read, in line with the changes: it sees what is durable when its answer leaves, and nothing else. */
   read<T>(read: (machine: Machine) => T): Promise<T> {
-    return new Promise((resolve, reject) => {
-      this.enqueue(
-        new Request(
-          null,
-          read,
-          null,
-          0,
-          null,
-          '',
-          this.settled,
-          resolve as (answer: unknown) => void,
-          reject,
-        ),
-      );
-    });
+    const request = new Request(null, read, null, null, '', this.settled);
+    this.enqueue(request);
+    return request.done as Promise<T>;
   }
 
   /** Decides what is already waiting, then stops for good. */

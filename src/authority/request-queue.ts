@@ -3,7 +3,7 @@
  * that a flood of new work can never cost anybody the lease it holds. Both are bounded; a full one
  * refuses at once instead of growing.
  */
-import { isUrgent } from './command-kinds.ts';
+import { commandBytes, isUrgent } from './command-kinds.ts';
 import type { Request } from './request.ts';
 
 const ORDINARY_MAX = 100_000;
@@ -23,17 +23,22 @@ export class RequestQueue {
   offer(request: Request): boolean {
     const line = isUrgent(request.command) ? this.urgent : this.ordinary;
     const max = line === this.urgent ? URGENT_MAX : ORDINARY_MAX;
-    if (line.size >= max || this.bytes + request.bytes > BYTES_MAX) return false;
-    this.bytes += request.bytes;
+    const bytes = bytesOf(request);
+    if (line.size >= max || this.bytes + bytes > BYTES_MAX) return false;
+    this.bytes += bytes;
     line.push(request);
     return true;
   }
 
   take(): Request | undefined {
     const request = this.urgent.shift() ?? this.ordinary.shift();
-    if (request !== undefined) this.bytes -= request.bytes;
+    if (request !== undefined) this.bytes -= bytesOf(request);
     return request;
   }
+}
+
+function bytesOf({ command }: Request): number {
+  return command === null ? 0 : commandBytes(command);
 }
 
 /** An array with a moving start: `shift` on a long array would move everything each time. */

@@ -9,43 +9,49 @@ export type Read = (machine: Machine) => unknown;
 /** Makes of an answer what the caller gets to see; runs once, as the answer leaves. */
 export type Present = (answer: Answer | Refusal, context: string) => unknown;
 
+type Resolve = (answer: unknown) => void;
+type Reject = (fault: unknown) => void;
+
+// One executor for all promises: a closure for each would be garbage as large as the promise itself.
+let resolveOfNext: Resolve;
+let rejectOfNext: Reject;
+const capture = (resolve: Resolve, reject: Reject): void => {
+  resolveOfNext = resolve;
+  rejectOfNext = reject;
+};
+
 export class Request implements Ticket {
   readonly command: Command | null;
   readonly read: Read | null;
   readonly requestId: string | null;
-  readonly bytes: number;
-  readonly present: Present | null;
-  /** Handed to `present`. */
-  readonly context: string;
+  /** What the caller waits for. */
+  readonly done: Promise<unknown> = new Promise(capture);
+  readonly resolve: Resolve = resolveOfNext;
+  readonly reject: Reject = rejectOfNext;
   open = true;
   waiter: Waiter<AcquireNames> | Waiter<LeaseTasks> | null = null;
   answer: unknown = null;
   /** Called once when the answer leaves, whatever it is. */
   whenLeft: (() => void) | null = null;
+  private readonly present: Present | null;
+  /** Handed to `present`. */
+  private readonly context: string;
   private readonly settled: Request[];
-  readonly resolve: (answer: unknown) => void;
-  readonly reject: (fault: unknown) => void;
 
   constructor(
     command: Command | null,
     read: Read | null,
     requestId: string | null,
-    bytes: number,
     present: Present | null,
     context: string,
     settled: Request[],
-    resolve: (answer: unknown) => void,
-    reject: (fault: unknown) => void,
   ) {
     this.command = command;
     this.read = read;
     this.requestId = requestId;
-    this.bytes = bytes;
     this.present = present;
     this.context = context;
     this.settled = settled;
-    this.resolve = resolve;
-    this.reject = reject;
   }
 
   /** The answer is known; it leaves once the batch it was decided in is durable. */
