@@ -81,6 +81,7 @@ export class Authority {
   private timer: Timer | null = null;
   private timerAtMs = Number.POSITIVE_INFINITY;
   private idleTimer: Timer | null = null;
+  private lastBatchMs = 0;
   /** There while anybody waits in a line. */
   private hold: Timer | null = null;
   private fault: Error | null = null;
@@ -378,39 +379,47 @@ export class Authority {
     call.catch(() => undefined);
   }
 
+  /** Sees to it that the loop turns by the time something falls due; a timer that is early does no harm. */
   private armTimer(): void {
     const dueMs = this.machine.nextDueMs();
-    if (dueMs === this.timerAtMs) return;
+    if (dueMs >= this.timerAtMs) return;
     this.timer?.cancel();
     this.timer = null;
-    this.timerAtMs = dueMs;
-    if (dueMs === Number.POSITIVE_INFINITY) return;
-    const waitMs = Math.min(dueMs - this.clock.nowMs(), TIMER_MAX_MS);
-    if (waitMs <= 0) {
-      this.timerAtMs = Number.POSITIVE_INFINITY;
+    this.timerAtMs = Number.POSITIVE_INFINITY;
+    const nowMs = this.clock.nowMs();
+    if (dueMs <= nowMs) {
       this.schedule();
       return;
     }
-    this.timer = this.options.timers.after(waitMs, () => {
+    this.timerAtMs = Math.min(dueMs, nowMs + TIMER_MAX_MS);
+    this.timer = this.options.timers.after(this.timerAtMs - nowMs, () => {
       this.timer = null;
       this.timerAtMs = Number.POSITIVE_INFINITY;
       this.schedule();
     });
   }
 
+  /** Marks the newest batch once nothing has happened for a while; one timer serves however many batches. */
   private awaitIdle(): void {
-    this.idleTimer?.cancel();
-    this.idleTimer = this.options.timers.after(IDLE_MS, () => {
-      this.idleTimer = null;
-      if (this.busy || this.scheduled || this.fault !== null) return;
-      this.busy = true;
-      this.log.mark().then(() => {
-        this.busy = false;
-        if (this.queue.size > 0 || this.departed.length > 0 || this.closing !== null) this.schedule();
-        this.armTimer();
-      }, this.appendFailed);
-    });
+    this.lastBatchMs = this.options.clock.monotonicMs();
+    this.idleTimer ??= this.options.timers.after(IDLE_MS, this.markIfIdle);
   }
+
+  private readonly markIfIdle = (): void => {
+    this.idleTimer = null;
+    if (this.fault !== null) return;
+    const quietMs = this.options.clock.monotonicMs() - this.lastBatchMs;
+    if (this.busy || this.scheduled || quietMs < IDLE_MS) {
+      this.idleTimer = this.options.timers.after(Math.max(1, IDLE_MS - quietMs), this.markIfIdle);
+      return;
+    }
+    this.busy = true;
+    this.log.mark().then(() => {
+      this.busy = false;
+      if (this.queue.size > 0 || this.departed.length > 0 || this.closing !== null) this.schedule();
+      this.armTimer();
+    }, this.appendFailed);
+  };
 
   private readonly appendFailed = (cause: unknown): void => {
     this.die(new UnavailableError('The log could not be written; nothing more is accepted.', { cause }));

@@ -26,24 +26,24 @@ export function acquireNames(state: State, command: AcquireNames, nowMs: number)
   const { names } = state;
   const { holder, tokenHash } = command;
   let repeated = 0;
+  let inTheWay = 0;
   for (const name of command.names) {
     const row = names.find(name);
     if (row === 0) continue;
-    const isOwn = names.isLive(row) && names.heldBy(row, holder);
+    const isLive = names.isLive(row);
+    const isOwn = isLive && names.heldBy(row, holder);
+    if (isLive && !isOwn && inTheWay === 0) inTheWay = row;
     if (names.tokens.matches(row, tokenHash)) {
-      if (!isOwn)
+      if (!isOwn) {
         return refuse('LEASE_NOT_HELD', { detail: "The token belongs to a grant that is not the caller's." });
+      }
       repeated += 1;
     } else if (names.tokens.isPast(row, tokenHash)) {
       return refuse('LEASE_NOT_HELD', { detail: 'The token belongs to an earlier grant.' });
     }
   }
   if (repeated === command.names.length) return unchanged(sameGrant(state, command, nowMs));
-  for (const name of command.names) {
-    const row = names.find(name);
-    if (row !== 0 && names.isLive(row) && !names.heldBy(row, holder))
-      return { entries: [], answer: held(state, row, nowMs) };
-  }
+  if (inTheWay !== 0) return { entries: [], answer: held(state, inTheWay, nowMs) };
   return grant(state, command, nowMs);
 }
 

@@ -23,5 +23,5 @@ export function refuse(code: RefusalCode, more: Omit<Refusal, 'refused'> = {}): 
 }
 
 export function isRefusal(answer: object): answer is Refusal {
-  return 'refused' in answer;
+  return (answer as Partial<Refusal>).refused !== undefined;
 }

@@ -25,6 +25,7 @@ const ENDS: readonly (NameEnd | 'free')[] = [
   'restored',
 ];
 const LIVE = ENDS.indexOf('live');
+const NONE = ENDS.indexOf('none');
 
 export class NameTable {
   readonly leaseSeq = new Float64Column();
@@ -56,6 +57,8 @@ export class NameTable {
   readonly byName = new HashIndex();
   /** Live leases by their number: a write may present the number of another name. */
   readonly byLease = new HashIndex();
+  private foundName: string | null = null;
+  private foundRow = 0;
   private readonly strings: StringSlab;
   private readonly seed: number;
 
@@ -85,7 +88,15 @@ export class NameTable {
     ]);
   }
 
+  /** A rule and the entry it gives look for the same name one after the other, so the newest find is kept. */
   find(name: string): number {
+    if (name === this.foundName) return this.foundRow;
+    this.foundName = name;
+    this.foundRow = this.search(name);
+    return this.foundRow;
+  }
+
+  private search(name: string): number {
     const index = this.byName;
     for (let node = index.first(hashOfString(name, this.seed)); node !== 0; node = index.after(node)) {
       const row = index.row(node);
@@ -129,23 +140,18 @@ export class NameTable {
     return false;
   }
 
-  /** A new name, without lease or object, not yet idle. */
+  /** A new name, without lease or object, not yet idle; what a lease brings, the caller sets. */
   create(row: number, name: string): void {
+    this.foundName = name;
+    this.foundRow = row;
     this.name.set(row, this.strings.put(name));
     this.holder.set(row, 0);
-    this.ends.set(row, ENDS.indexOf('none'));
-    for (const column of [
-      this.leaseSeq,
-      this.acquiredAtMs,
-      this.expiresAtMs,
-      this.endedSeq,
-      this.endedAtMs,
-    ]) {
-      column.set(row, 0);
-    }
-    for (const column of [this.version, this.valueLeaseSeq, this.valueSeq, this.lastSeq]) column.set(row, 0);
-    this.metadata.set(row, null);
+    this.ends.set(row, NONE);
+    this.leaseSeq.set(row, 0);
+    this.version.set(row, 0);
     this.value.set(row, null);
+    this.valueLeaseSeq.set(row, 0);
+    this.valueSeq.set(row, 0);
     this.tokens.clear(row);
     this.byName.add(hashOfString(name, this.seed), row);
   }
@@ -195,6 +201,7 @@ export class NameTable {
 
   /** Frees an idle name. */
   forget(row: number): void {
+    this.foundName = null;
     this.leaveIdle(row);
     this.byName.remove(hashOfString(this.nameOf(row), this.seed), row);
     this.strings.free(this.name.get(row));

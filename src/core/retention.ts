@@ -21,14 +21,18 @@ export const DEFAULT_RETENTION: Retention = {
   idleNamesMax: 65_536,
 };
 
-/** One entry names at most this many, and one batch writes at most one entry of each kind. */
+/** One entry names at most so many, and one batch writes so many entries: more than one batch of calls can leave behind. */
 const FORGOTTEN_AN_ENTRY = 1_000;
+const ENTRIES_A_BATCH = 10;
 
 export function forgetDue(state: State, nowMs: number, retention: Retention, commit: Commit): void {
-  const tasks = tasksToForget(state, nowMs, retention);
-  if (tasks.length > 0) commit({ type: 'Forgotten', tasks, names: [] });
-  const names = namesToForget(state, nowMs, retention);
-  if (names.length > 0) commit({ type: 'Forgotten', tasks: [], names });
+  for (let entry = 0; entry < ENTRIES_A_BATCH; entry++) {
+    const tasks = tasksToForget(state, nowMs, retention);
+    if (tasks.length > 0) commit({ type: 'Forgotten', tasks, names: [] });
+    const names = namesToForget(state, nowMs, retention);
+    if (names.length > 0) commit({ type: 'Forgotten', tasks: [], names });
+    if (tasks.length < FORGOTTEN_AN_ENTRY && names.length < FORGOTTEN_AN_ENTRY) return;
+  }
 }
 
 export function nextForgettingMs({ tasks, names }: State, retention: Retention): number {

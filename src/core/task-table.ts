@@ -73,6 +73,7 @@ export class TaskTable {
   private readonly freeQueues: number[] = [];
   readonly byId = new HashIndex();
   readonly byDedup = new HashIndex();
+  private found = 0;
   readonly strings: StringSlab;
   private readonly seed: number;
 
@@ -263,10 +264,10 @@ export class TaskTable {
     const queue = this.queueOf(row);
     this.byId.remove(this.keyHash(this.key(row)), row);
     this.leases.forgetFrom(this.lease.get(row));
-    for (const column of [this.id, this.dedup, this.digest, this.reason]) {
-      const handle = column.get(row);
-      if (handle !== 0) this.strings.free(handle);
-    }
+    this.freeString(this.id, row);
+    this.freeString(this.dedup, row);
+    this.freeString(this.digest, row);
+    this.freeString(this.reason, row);
     this.states.set(row, 0);
     this.rows.free(row);
     this.dropIfIdle(queue);
@@ -295,11 +296,18 @@ export class TaskTable {
     this.delayed.remove(row);
   }
 
+  /** A rule and the entry it gives look for the same task one after the other, so the newest find is kept. */
   private findBySeq(seq: number): number {
+    const found = this.found;
+    if (this.createdSeq.get(found) === seq && this.id.get(found) === 0 && this.states.get(found) !== 0)
+      return found;
     const index = this.byId;
     for (let node = index.first(hashOfSeq(seq)); node !== 0; node = index.after(node)) {
       const row = index.row(node);
-      if (this.id.get(row) === 0 && this.createdSeq.get(row) === seq) return row;
+      if (this.id.get(row) === 0 && this.createdSeq.get(row) === seq) {
+        this.found = row;
+        return row;
+      }
     }
     return 0;
   }
@@ -312,6 +320,11 @@ export class TaskTable {
       if (handle !== 0 && this.strings.equals(handle, id)) return row;
     }
     return 0;
+  }
+
+  private freeString(column: Int32Column, row: number): void {
+    const handle = column.get(row);
+    if (handle !== 0) this.strings.free(handle);
   }
 
   private stringAt(column: Int32Column, row: number): string | null {

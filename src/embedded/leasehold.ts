@@ -2,16 +2,15 @@
  * leasehold in this process: the operations of the contract as typed calls. Requests and bodies are spelt
  * as on the wire; a refusal is a value (`ok: false`), only a failing world throws.
  */
-import type { Authority, CallOptions } from '../authority/authority.ts';
+import type { Authority } from '../authority/authority.ts';
 import { type Counts, countAll, guardHolder, listQueues } from '../authority/reads.ts';
 import type { Timers } from '../authority/seams.ts';
 import { instant } from '../protocol/instant.ts';
-import type { Reads, Requests } from '../protocol/requests.ts';
+import type { Reads } from '../protocol/requests.ts';
 import { type EntryBody, type EntryListing, entryBody } from './entry-bodies.ts';
 import { Leases } from './leases.ts';
 import { Objects } from './objects.ts';
-import type { Bodies } from './operations.ts';
-import { Operator, type Reply } from './operator.ts';
+import { Operator, type Reply, type Run } from './operator.ts';
 import { type QueueBody, queueBody, type WorkerBody, workerBody } from './records.ts';
 import { Tasks } from './tasks.ts';
 
@@ -33,6 +32,10 @@ export class Leasehold implements AsyncDisposable {
   readonly task: Tasks;
   readonly lease: Leases;
   readonly object: Objects;
+  /** Extends every listed lease and tells which are lost. */
+  readonly heartbeat: Run<'worker.heartbeat'>;
+  readonly pause: Run<'queue.pause'>;
+  readonly resume: Run<'queue.resume'>;
   private readonly operator: Operator;
   private readonly timers: Timers;
 
@@ -42,22 +45,9 @@ export class Leasehold implements AsyncDisposable {
     this.task = new Tasks(this.operator, timers);
     this.lease = new Leases(this.operator);
     this.object = new Objects(this.operator);
-  }
-
-  /** Extends every listed lease and tells which are lost. */
-  heartbeat(
-    request: Requests['worker.heartbeat'],
-    options?: CallOptions,
-  ): Promise<Reply<Bodies['worker.heartbeat']>> {
-    return this.operator.run('worker.heartbeat', request, options);
-  }
-
-  pause(request: Requests['queue.pause']): Promise<Reply<Bodies['queue.pause']>> {
-    return this.operator.run('queue.pause', request);
-  }
-
-  resume(request: Requests['queue.resume']): Promise<Reply<Bodies['queue.resume']>> {
-    return this.operator.run('queue.resume', request);
+    this.heartbeat = this.operator.prepare('worker.heartbeat');
+    this.pause = this.operator.prepare('queue.pause');
+    this.resume = this.operator.prepare('queue.resume');
   }
 
   async queues(): Promise<{ readonly ok: true; readonly queues: readonly QueueBody[] }> {

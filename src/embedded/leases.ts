@@ -1,13 +1,11 @@
 /** Named leases: at most one live holder a name. */
-import type { CallOptions } from '../authority/authority.ts';
 import { history, touchesName } from '../authority/history.ts';
 import { listLeases, readName } from '../authority/reads.ts';
 import type { Refusal } from '../core/refusals.ts';
-import type { Reads, Requests } from '../protocol/requests.ts';
+import type { Reads } from '../protocol/requests.ts';
 import { type EntryListing, entryBodies } from './entry-bodies.ts';
 import { openAll } from './opening.ts';
-import type { Bodies } from './operations.ts';
-import type { Operator, Reply } from './operator.ts';
+import type { Operator, Reply, Run } from './operator.ts';
 import { type LeaseRecord, leaseRecord } from './records.ts';
 
 export interface LeaseListing {
@@ -19,44 +17,23 @@ export interface LeaseListing {
 const NOT_FOUND: Refusal = { refused: 'LEASE_NOT_FOUND' };
 
 export class Leases {
+  readonly acquire: Run<'lease.acquire'>;
+  /** All of the names or none. */
+  readonly acquireAll: Run<'lease.acquire_all'>;
+  readonly renew: Run<'lease.renew'>;
+  readonly release: Run<'lease.release'>;
+  readonly break: Run<'lease.break'>;
+  readonly wipe: Run<'lease.wipe'>;
   private readonly operator: Operator;
 
   constructor(operator: Operator) {
     this.operator = operator;
-  }
-
-  acquire(
-    request: Requests['lease.acquire'],
-    options?: CallOptions,
-  ): Promise<Reply<Bodies['lease.acquire']>> {
-    return this.operator.run('lease.acquire', request, options);
-  }
-
-  /** All of the names or none. */
-  acquireAll(
-    request: Requests['lease.acquire_all'],
-    options?: CallOptions,
-  ): Promise<Reply<Bodies['lease.acquire_all']>> {
-    return this.operator.run('lease.acquire_all', request, options);
-  }
-
-  renew(request: Requests['lease.renew'], options?: CallOptions): Promise<Reply<Bodies['lease.renew']>> {
-    return this.operator.run('lease.renew', request, options);
-  }
-
-  release(
-    request: Requests['lease.release'],
-    options?: CallOptions,
-  ): Promise<Reply<Bodies['lease.release']>> {
-    return this.operator.run('lease.release', request, options);
-  }
-
-  break(request: Requests['lease.break'], options?: CallOptions): Promise<Reply<Bodies['lease.break']>> {
-    return this.operator.run('lease.break', request, options);
-  }
-
-  wipe(request: Requests['lease.wipe'], options?: CallOptions): Promise<Reply<Bodies['lease.wipe']>> {
-    return this.operator.run('lease.wipe', request, options);
+    this.acquire = operator.prepare('lease.acquire');
+    this.acquireAll = operator.prepare('lease.acquire_all');
+    this.renew = operator.prepare('lease.renew');
+    this.release = operator.prepare('lease.release');
+    this.break = operator.prepare('lease.break');
+    this.wipe = operator.prepare('lease.wipe');
   }
 
   get(request: Reads['lease.get']): Promise<Reply<LeaseRecord>> {

@@ -1,11 +1,9 @@
 /** Fenced objects: only the holder of the live lease of the same name may write. */
-import type { CallOptions } from '../authority/authority.ts';
 import { readName } from '../authority/reads.ts';
 import type { Refusal } from '../core/refusals.ts';
-import type { Reads, Requests } from '../protocol/requests.ts';
+import type { Reads } from '../protocol/requests.ts';
 import { openAll } from './opening.ts';
-import type { Bodies } from './operations.ts';
-import type { Operator, Reply } from './operator.ts';
+import type { Operator, Reply, Run } from './operator.ts';
 import { type ObjectRecord, objectRecord, type ReceiptBody, receiptBody } from './records.ts';
 
 const NOT_FOUND: Refusal = { refused: 'OBJECT_NOT_FOUND' };
@@ -16,18 +14,14 @@ export interface ReceiptListing {
 }
 
 export class Objects {
+  readonly write: Run<'object.write'>;
+  readonly delete: Run<'object.delete'>;
   private readonly operator: Operator;
 
   constructor(operator: Operator) {
     this.operator = operator;
-  }
-
-  write(request: Requests['object.write'], options?: CallOptions): Promise<Reply<Bodies['object.write']>> {
-    return this.operator.run('object.write', request, options);
-  }
-
-  delete(request: Requests['object.delete'], options?: CallOptions): Promise<Reply<Bodies['object.delete']>> {
-    return this.operator.run('object.delete', request, options);
+    this.write = operator.prepare('object.write');
+    this.delete = operator.prepare('object.delete');
   }
 
   get(request: Reads['object.get']): Promise<Reply<ObjectRecord>> {

@@ -8,7 +8,7 @@ import { LogCompactedError } from '../engines/log.ts';
 import type { Operation, ReadOperation, Reads, Requests } from '../protocol/requests.ts';
 import { type Bodies, OPERATIONS } from './operations.ts';
 import { type Problem, problem } from './problem.ts';
-import { invalid } from './validation.ts';
+import { checkOf, invalid } from './validation.ts';
 
 /** What every operation gives: its body with `ok: true`, or the problem with `ok: false`. */
 export type Reply<T> = T | Problem;
@@ -47,17 +47,23 @@ export class Operator {
     return isRefusal(found as object) ? problem(found as Refusal) : (found as B);
   }
 
-  run<Op extends Operation>(
-    operation: Op,
-    request: Requests[Op],
-    options?: CallOptions,
-  ): Promise<Reply<Bodies[Op]>> {
-    const refusal = invalid(operation, request);
-    if (refusal !== null) return Promise.resolve(problem(refusal));
+  /** A change, ready to be called: rule and check are looked up once and not with every call. */
+  prepare<Op extends Operation>(operation: Op): Run<Op> {
+    const { authority, newToken } = this;
     const rule = OPERATIONS[operation] as unknown as AnyRule;
-    const token = (request as { token?: string }).token ?? (rule.needsToken ? this.newToken() : '');
-    const command = rule.command(request, token);
-    if (isRefusal(command)) return Promise.resolve(problem(command));
-    return this.authority.submit(command, rule.present, token, options) as Promise<Reply<Bodies[Op]>>;
+    const check = checkOf(operation);
+    return (request, options) => {
+      if (!check.accepts(request)) return Promise.resolve(problem(invalid(operation, request)!));
+      const token = (request as { token?: string }).token ?? (rule.needsToken ? newToken() : '');
+      const command = rule.command(request, token);
+      if (isRefusal(command)) return Promise.resolve(problem(command));
+      return authority.submit(command, rule.present, token, options) as Promise<Reply<Bodies[Op]>>;
+    };
   }
 }
+
+/** One operation of the table as a call. */
+export type Run<Op extends Operation> = (
+  request: Requests[Op],
+  options?: CallOptions,
+) => Promise<Reply<Bodies[Op]>>;

@@ -1,6 +1,5 @@
 /** Tasks: made once, leased many times, ended once. */
 
-import type { CallOptions } from '../authority/authority.ts';
 import { EndWatch } from '../authority/end-watch.ts';
 import { history, touchesTask } from '../authority/history.ts';
 import { listTasks, readTask, readWhy } from '../authority/reads.ts';
@@ -9,11 +8,10 @@ import type { TaskImage } from '../core/image.ts';
 import type { Refusal } from '../core/refusals.ts';
 import { isTerminal } from '../core/task-table.ts';
 import type { Why } from '../core/why.ts';
-import type { Reads, Requests } from '../protocol/requests.ts';
+import type { Reads } from '../protocol/requests.ts';
 import { type EntryListing, entryBodies } from './entry-bodies.ts';
 import { openAll } from './opening.ts';
-import type { Bodies } from './operations.ts';
-import type { Operator, Reply } from './operator.ts';
+import type { Operator, Reply, Run } from './operator.ts';
 import { type TaskRecord, taskRecord } from './records.ts';
 
 export interface TaskListing {
@@ -25,47 +23,30 @@ export interface TaskListing {
 const NOT_FOUND: Refusal = { refused: 'TASK_NOT_FOUND' };
 
 export class Tasks {
+  readonly create: Run<'task.create'>;
+  /** Up to `max` tasks; with `wait_ms` it waits for the first. */
+  readonly lease: Run<'task.lease'>;
+  readonly extend: Run<'task.extend'>;
+  readonly complete: Run<'task.complete'>;
+  readonly fail: Run<'task.fail'>;
+  /** Hands it back; that is neither a failure nor an attempt. */
+  readonly release: Run<'task.release'>;
+  readonly kill: Run<'task.kill'>;
   private readonly operator: Operator;
   private readonly timers: Timers;
   private readonly ends: EndWatch;
 
   constructor(operator: Operator, timers: Timers) {
     this.operator = operator;
+    this.create = operator.prepare('task.create');
+    this.lease = operator.prepare('task.lease');
+    this.extend = operator.prepare('task.extend');
+    this.complete = operator.prepare('task.complete');
+    this.fail = operator.prepare('task.fail');
+    this.release = operator.prepare('task.release');
+    this.kill = operator.prepare('task.kill');
     this.timers = timers;
     this.ends = new EndWatch(operator.authority.feed);
-  }
-
-  create(request: Requests['task.create'], options?: CallOptions): Promise<Reply<Bodies['task.create']>> {
-    return this.operator.run('task.create', request, options);
-  }
-
-  /** Up to `max` tasks; with `wait_ms` it waits for the first. */
-  lease(request: Requests['task.lease'], options?: CallOptions): Promise<Reply<Bodies['task.lease']>> {
-    return this.operator.run('task.lease', request, options);
-  }
-
-  extend(request: Requests['task.extend'], options?: CallOptions): Promise<Reply<Bodies['task.extend']>> {
-    return this.operator.run('task.extend', request, options);
-  }
-
-  complete(
-    request: Requests['task.complete'],
-    options?: CallOptions,
-  ): Promise<Reply<Bodies['task.complete']>> {
-    return this.operator.run('task.complete', request, options);
-  }
-
-  fail(request: Requests['task.fail'], options?: CallOptions): Promise<Reply<Bodies['task.fail']>> {
-    return this.operator.run('task.fail', request, options);
-  }
-
-  /** Hands it back; that is neither a failure nor an attempt. */
-  release(request: Requests['task.release'], options?: CallOptions): Promise<Reply<Bodies['task.release']>> {
-    return this.operator.run('task.release', request, options);
-  }
-
-  kill(request: Requests['task.kill'], options?: CallOptions): Promise<Reply<Bodies['task.kill']>> {
-    return this.operator.run('task.kill', request, options);
   }
 
   /** The task's record; with `wait_ms` it answers once the task has ended or the wait is over. */

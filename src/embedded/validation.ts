@@ -7,6 +7,10 @@ const checks = Object.fromEntries(
   Object.entries({ ...REQUESTS, ...READS }).map(([operation, schema]) => [operation, compileCheck(schema)]),
 ) as Record<Operation | ReadOperation, RequestCheck>;
 
+export function checkOf(operation: Operation | ReadOperation): RequestCheck {
+  return checks[operation];
+}
+
 /** Null when the request is well formed. */
 export function invalid(operation: Operation | ReadOperation, request: unknown): Refusal | null {
   const check = checks[operation];

@@ -3,14 +3,20 @@
  * most neighbours share an instant.
  */
 const DAY_MS = 86_400_000;
-let lastMs = Number.NaN;
-let lastText = '';
+
+/** The newest few: a batch mostly speaks of its own time and of one or two ends of leases. */
+const KEPT = 4;
+const keptMs = new Array<number>(KEPT).fill(Number.NaN);
+const keptTexts = new Array<string>(KEPT).fill('');
+let oldest = 0;
 
 export function instant(ms: number): string {
-  if (ms === lastMs) return lastText;
-  lastText = render(ms);
-  lastMs = ms;
-  return lastText;
+  for (let index = 0; index < KEPT; index++) if (keptMs[index] === ms) return keptTexts[index]!;
+  const text = render(ms);
+  keptMs[oldest] = ms;
+  keptTexts[oldest] = text;
+  oldest = (oldest + 1) % KEPT;
+  return text;
 }
 
 /** Civil date from the days since 1970-01-01, by the usual era arithmetic on years that begin in March. */
