@@ -33,7 +33,7 @@ Suites: ${suites.join(', ')}
   process.exit(flags.includes('--help') ? 0 : 2);
 }
 
-const { SECTIONS } = await import(join(here, suite, 'sections.mjs'));
+const { SECTIONS, PLAIN_SECTIONS } = await import(join(here, suite, 'sections.mjs'));
 const strange = wanted.find((name) => !SECTIONS.includes(name));
 if (strange !== undefined) {
   console.error(`There is no section ${strange} in ${suite}; there are: ${SECTIONS.join(', ')}.`);
@@ -47,7 +47,8 @@ console.log(
 for (const section of SECTIONS) {
   if (wanted.length > 0 && !wanted.includes(section)) continue;
   console.log(`\n${section}`);
+  const nodeFlags = PLAIN_SECTIONS.includes(section) ? ['--expose-gc'] : NODE_FLAGS;
   const file = join(here, suite, `${basename(section)}.mjs`);
-  const { status } = spawnSync(process.execPath, [...NODE_FLAGS, file, ...flags], { stdio: 'inherit' });
+  const { status } = spawnSync(process.execPath, [...nodeFlags, file, ...flags], { stdio: 'inherit' });
   if (status !== 0) process.exit(1);
 }

@@ -2,6 +2,9 @@
  * Columns of numbers that grow a chunk at a time. Nothing is ever copied, so a table of ten million rows
  * grows without a pause where a Map or an array would stall; and nothing here is seen by the collector.
  * A row must have been allocated (`reserve`) before it is read or written.
+ *
+ * The memory is shared memory, though nobody shares it: the engine counts other buffers as pressure, and
+ * would start a collection with every 64 MiB of rows, on a heap where there is nothing to collect.
  */
 export const CHUNK_SHIFT = 13;
 
@@ -27,7 +30,7 @@ abstract class Column<C extends Chunk> {
 
 export class Float64Column extends Column<Float64Array> {
   protected chunk(size: number): Float64Array {
-    return new Float64Array(size);
+    return new Float64Array(new SharedArrayBuffer(8 * size));
   }
   get(row: number): number {
     return this.chunks[row >>> this.shift]![row & this.mask]!;
@@ -39,7 +42,7 @@ export class Float64Column extends Column<Float64Array> {
 
 export class Int32Column extends Column<Int32Array> {
   protected chunk(size: number): Int32Array {
-    return new Int32Array(size);
+    return new Int32Array(new SharedArrayBuffer(4 * size));
   }
   get(row: number): number {
     return this.chunks[row >>> this.shift]![row & this.mask]!;
@@ -51,7 +54,7 @@ export class Int32Column extends Column<Int32Array> {
 
 export class Uint32Column extends Column<Uint32Array> {
   protected chunk(size: number): Uint32Array {
-    return new Uint32Array(size);
+    return new Uint32Array(new SharedArrayBuffer(4 * size));
   }
   get(row: number): number {
     return this.chunks[row >>> this.shift]![row & this.mask]!;
@@ -63,7 +66,7 @@ export class Uint32Column extends Column<Uint32Array> {
 
 export class Uint8Column extends Column<Uint8Array> {
   protected chunk(size: number): Uint8Array {
-    return new Uint8Array(size);
+    return new Uint8Array(new SharedArrayBuffer(size));
   }
   get(row: number): number {
     return this.chunks[row >>> this.shift]![row & this.mask]!;

@@ -1,6 +1,6 @@
 /**
  * Opaque bytes by position: from the newest bytes in memory, from a small cache of file blocks, or from disk.
- * Whatever comes from disk has its checksum verified. Readers that want the same block at the same time share one read.
+ * Every answer has its checksum verified. Readers that want the same block at the same time share one read.
  */
 import { crc32 } from 'node:zlib';
 import type { Opaque } from '../../core/opaque.ts';
@@ -10,6 +10,7 @@ import type { LogFile } from './log-file.ts';
 import { RecentBytes } from './recent-bytes.ts';
 
 const BLOCK_BYTES = 64 * 1024;
+const BLOCKS_A_FILE = FILE_SPAN / BLOCK_BYTES;
 /** What is longer than this is read by itself: it would only push everything else out of the cache. */
 const CACHED_BYTES_MAX = 4 * BLOCK_BYTES;
 const EMPTY = Buffer.alloc(0);
@@ -25,8 +26,11 @@ export class OpaqueStore {
   readonly #sourceOf: (file: number) => LogFile | null;
   readonly #blocksMax: number;
   /** In the order in which they were last used. */
-  readonly #blocks = new Map<string, Buffer>();
-  readonly #loading = new Map<string, Promise<Buffer>>();
+  readonly #blocks = new Map<number, Buffer>();
+  readonly #loading = new Map<number, Promise<Buffer>>();
+  /** The block that was used last, which mostly is the one that is used next. */
+  #newestKey = -1;
+  #newest: Buffer = EMPTY;
 
   constructor(options: OpaqueStoreOptions) {
     this.recent = new RecentBytes(options.recentBytesMax);
@@ -40,21 +44,22 @@ export class OpaqueStore {
     const number = Math.floor(at / FILE_SPAN);
     const offset = at % FILE_SPAN;
     const recent = this.recent.get(number, offset, length);
-    // These bytes never left this process, so there is nothing to verify.
-    if (recent) return recent;
+    if (recent) return verified(recent, reference);
     const source = this.#sourceOf(number);
     if (!source?.file)
       return Promise.reject(new LogCompactedError(`File ${number} has been compacted away.`));
     if (length > CACHED_BYTES_MAX) return this.#readAlone(source, offset, reference);
-    const pieces = this.#cached(number, offset, length);
+    const pieces = this.#cached(source, number, offset, length);
     return pieces ? verified(pieces, reference) : this.#readBlocks(source, number, offset, reference);
   }
 
   /** Forgets the blocks of files that are gone. */
   forget(files: ReadonlySet<number>): void {
     for (const key of this.#blocks.keys()) {
-      if (files.has(Number(key.slice(0, key.indexOf(':'))))) this.#blocks.delete(key);
+      if (files.has(Math.floor(key / BLOCKS_A_FILE))) this.#blocks.delete(key);
     }
+    this.#newestKey = -1;
+    this.#newest = EMPTY;
   }
 
   async #readAlone(source: LogFile, offset: number, reference: Opaque): Promise<Uint8Array | null> {
@@ -89,12 +94,13 @@ export class OpaqueStore {
     }
   }
 
-  #cached(number: number, offset: number, length: number): Buffer | null {
+  #cached(source: LogFile, number: number, offset: number, length: number): Buffer | null {
     const first = Math.floor(offset / BLOCK_BYTES);
     const last = Math.floor((offset + length - 1) / BLOCK_BYTES);
     for (let block = first; block <= last; block++) {
-      if (!this.#blocks.has(`${number}:${block}`)) return null;
+      if (!this.#blocks.has(keyOf(number, block))) return null;
     }
+    if (keyOf(number, last) !== this.#newestKey) this.#readAhead(source, number, last);
     const bytes = Buffer.allocUnsafe(length);
     for (let block = first; block <= last; block++) {
       const start = block * BLOCK_BYTES;
@@ -105,17 +111,35 @@ export class OpaqueStore {
   }
 
   #block(number: number, block: number): Buffer | undefined {
-    const key = `${number}:${block}`;
+    const key = keyOf(number, block);
+    if (key === this.#newestKey) return this.#newest;
     const content = this.#blocks.get(key);
     if (content) {
       this.#blocks.delete(key);
       this.#blocks.set(key, content);
+      this.#newestKey = key;
+      this.#newest = content;
     }
     return content;
   }
 
-  #load(source: LogFile, number: number, block: number): Promise<Buffer> {
-    const key = `${number}:${block}`;
+  /** Whoever reads on in order, as workers do, finds the next block in memory already. */
+  #readAhead(source: LogFile, number: number, block: number): void {
+    const isNext = this.#blocks.has(keyOf(number, block - 1));
+    const isThere = this.#blocks.has(keyOf(number, block + 1));
+    if (!isNext || isThere || (block + 2) * BLOCK_BYTES > source.durable) return;
+    source.retain();
+    const done = async (): Promise<void> => {
+      await source.release();
+    };
+    // Nobody waits for it: whoever needs the block and finds it missing reads it again, and hears of the fault then.
+    this.#load(source, number, block + 1, true)
+      .then(done, done)
+      .catch(() => undefined);
+  }
+
+  #load(source: LogFile, number: number, block: number, isAhead = false): Promise<Buffer> {
+    const key = keyOf(number, block);
     const loading = this.#loading.get(key);
     if (loading !== undefined) return loading;
     // Only a block that can no longer change may be kept, or a later reader would miss what came after.
@@ -125,6 +149,7 @@ export class OpaqueStore {
         const content = Buffer.allocUnsafeSlow(BLOCK_BYTES);
         const count = await source.file!.read(content, 0, BLOCK_BYTES, block * BLOCK_BYTES);
         if (mayKeep) this.#keep(key, content);
+        if (mayKeep && !isAhead) this.#readAhead(source, number, block);
         return content.subarray(0, count);
       } finally {
         this.#loading.delete(key);
@@ -136,13 +161,15 @@ export class OpaqueStore {
     return started;
   }
 
-  #keep(key: string, content: Buffer): void {
+  #keep(key: number, content: Buffer): void {
     this.#blocks.set(key, content);
     if (this.#blocks.size <= this.#blocksMax) return;
     const oldest = this.#blocks.keys().next();
     if (!oldest.done) this.#blocks.delete(oldest.value);
   }
 }
+
+const keyOf = (file: number, block: number): number => file * BLOCKS_A_FILE + block;
 
 function verified(bytes: Buffer, reference: Opaque): Uint8Array | null {
   return bytes.length === reference.length && crc32(bytes) === reference.crc ? bytes : null;
