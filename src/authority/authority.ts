@@ -32,7 +32,8 @@ const CALLS_A_BATCH = 8_192;
 /** How long nothing must happen before the newest batch gets its commit mark. */
 const IDLE_MS = 50;
 const LONE_CALLS_MAX = 4;
-const QUICK_APPEND_MS = 2;
+const QUICK_APPEND_MS = 1;
+const QUICK_APPENDS_MIN = 16;
 /** No timer is set further ahead, because a clock may be drifting. */
 const TIMER_MAX_MS = 3_600_000;
 
@@ -75,7 +76,8 @@ export class Authority {
   private batchStarted = false;
   private callsInBatch = 0;
   private appendFromMs = 0;
-  private lastAppendMs = 0;
+  /** How many appends in a row were quick. */
+  private quickAppends = 0;
   private busy = false;
   private scheduled = false;
   private timer: Timer | null = null;
@@ -238,18 +240,18 @@ export class Authority {
   };
 
   /**
-   * Whether the log may write on this very thread: nobody else is waiting, and the disk was quick last time.
-   * Handing the bytes to another thread costs a lone call as much as the sync itself.
+   * Whether the log may write on this very thread: nobody else is waiting, and the disk has been quick for a
+   * while. Handing the bytes to another thread costs a lone call as much as the sync itself.
    */
   private isLone(): boolean {
-    return (
-      this.callsInBatch <= LONE_CALLS_MAX && this.queue.size === 0 && this.lastAppendMs < QUICK_APPEND_MS
-    );
+    const isAlone = this.callsInBatch <= LONE_CALLS_MAX && this.queue.size === 0;
+    return isAlone && this.quickAppends >= QUICK_APPENDS_MIN;
   }
 
   private readonly appended = (): void => {
     this.busy = false;
-    this.lastAppendMs = this.options.clock.monotonicMs() - this.appendFromMs;
+    const tookMs = this.options.clock.monotonicMs() - this.appendFromMs;
+    this.quickAppends = tookMs < QUICK_APPEND_MS ? this.quickAppends + 1 : 0;
     this.deliver();
   };
 
