@@ -263,7 +263,7 @@ export class Authority {
       this.refuseAll();
       return;
     }
-    machine.begin(this.clock.nowMs());
+    machine.begin(this.clock.nowMs(), this.callsInBatch);
     for (const request of this.departed.splice(0)) {
       if (request.waiter !== null) machine.leave(request.waiter);
     }

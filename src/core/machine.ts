@@ -30,7 +30,7 @@ import type { State } from './state.ts';
 import { findLease, judge } from './verdicts.ts';
 
 /** Bounds on the work that time itself brings, for one batch. */
-const EXPIRIES_A_BATCH = 2_000;
+const EXPIRIES_A_BATCH = 1_000;
 const WAKES_A_BATCH = 10_000;
 
 /** How a worker is told that it lost a lease. */
@@ -65,13 +65,13 @@ export class Machine {
     this.nowMs = Math.max(nowMs, this.nowMs, this.state.lastAtMs);
   }
 
-  /** Begins a batch: time moves, and some of what it brings is written. */
-  begin(nowMs: number): void {
+  /** Begins a batch after one of so many calls: time moves, and some of what it brings is written. */
+  begin(nowMs: number, callsBefore = 0): void {
     this.enter(nowMs);
     this.endWaits();
     expireDue(this.state, this.nowMs, EXPIRIES_A_BATCH, this.commit);
     if (this.state.tasks.delayed.topKey() <= this.nowMs) this.wakeDelayed();
-    forgetDue(this.state, this.nowMs, this.retention, this.commit);
+    forgetDue(this.state, this.nowMs, this.retention, callsBefore, this.commit);
     this.serve();
   }
 

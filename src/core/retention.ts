@@ -21,12 +21,21 @@ export const DEFAULT_RETENTION: Retention = {
   idleNamesMax: 65_536,
 };
 
-/** One entry names at most so many, and one batch writes so many entries: more than one batch of calls can leave behind. */
 const FORGOTTEN_AN_ENTRY = 1_000;
-const ENTRIES_A_BATCH = 10;
 
-export function forgetDue(state: State, nowMs: number, retention: Retention, commit: Commit): void {
-  for (let entry = 0; entry < ENTRIES_A_BATCH; entry++) {
+/**
+ * One entry a batch of each kind, and one more for every thousand calls of the batch before: so forgetting
+ * keeps up with whatever the calls leave behind, and never makes a batch long by itself.
+ */
+export function forgetDue(
+  state: State,
+  nowMs: number,
+  retention: Retention,
+  callsBefore: number,
+  commit: Commit,
+): void {
+  const entriesMax = 1 + Math.ceil(callsBefore / FORGOTTEN_AN_ENTRY);
+  for (let entry = 0; entry < entriesMax; entry++) {
     const tasks = tasksToForget(state, nowMs, retention);
     if (tasks.length > 0) commit({ type: 'Forgotten', tasks, names: [] });
     const names = namesToForget(state, nowMs, retention);
