@@ -17,6 +17,7 @@ import type { Refusal } from '../core/refusals.ts';
 import type { Retention } from '../core/retention.ts';
 import { LOG_FORMAT, LOG_VERSION, type State } from '../core/state.ts';
 import type { Log, LoggedEntry } from '../engines/log.ts';
+import { Alarm } from './alarm.ts';
 import { AuthorityClock } from './authority-clock.ts';
 import { makesNew } from './command-kinds.ts';
 import { Compactor } from './compactor.ts';
@@ -34,8 +35,6 @@ const IDLE_MS = 50;
 const LONE_CALLS_MAX = 4;
 const QUICK_APPEND_MS = 1;
 const QUICK_APPENDS_MIN = 16;
-/** No timer is set further ahead, because a clock may be drifting. */
-const TIMER_MAX_MS = 3_600_000;
 
 export interface AuthorityOptions {
   readonly clock: Clock;
@@ -67,6 +66,7 @@ export class Authority {
   private readonly machine: Machine;
   private readonly compactor: Compactor;
   private readonly payloads: Payloads;
+  private readonly alarm: Alarm;
   private readonly options: AuthorityOptions;
   private readonly queue = new RequestQueue();
   /** Calls whose answers leave when the present batch is durable. */
@@ -80,8 +80,6 @@ export class Authority {
   private quickAppends = 0;
   private busy = false;
   private scheduled = false;
-  private timer: Timer | null = null;
-  private timerAtMs = Number.POSITIVE_INFINITY;
   private idleTimer: Timer | null = null;
   private lastBatchMs = 0;
   /** There while anybody waits in a line. */
@@ -97,6 +95,7 @@ export class Authority {
     this.clock = new AuthorityClock(options.clock, state.lastAtMs);
     this.machine = new Machine(state, options.retention, this.record);
     this.compactor = new Compactor(log, state, options.timers);
+    this.alarm = new Alarm(this.clock, options.timers, () => this.schedule());
     this.payloads = new Payloads(log, state, (taskId) => {
       this.forget(this.call({ type: 'KillTask', taskId, reason: 'PAYLOAD_DAMAGED' }));
     });
@@ -168,7 +167,7 @@ export class Authority {
   /** Nothing is accepted any more, and whoever still waits is told why. */
   private end(fault: Error): void {
     this.fault ??= fault;
-    this.timer?.cancel();
+    this.alarm.cancel();
     this.idleTimer?.cancel();
     this.rejectAll(this.fault);
     this.stopHolding();
@@ -346,7 +345,7 @@ export class Authority {
       this.closing();
       return;
     } else if (this.batchStarted) this.awaitIdle();
-    this.armTimer();
+    this.alarm.setBy(this.machine.nextDueMs());
     this.holdForWaiters();
     this.compactor.afterBatch();
   }
@@ -364,7 +363,8 @@ export class Authority {
 
   /** A grant whose caller has gone by the time its answer could leave is given back at once. */
   private giveBack(command: Command, answer: Answer | Refusal): void {
-    if (isRefusal(answer) || !('leases' in answer)) return;
+    // What only repeats an earlier grant is not ours to take back: the first answer may have arrived.
+    if (isRefusal(answer) || !('leases' in answer) || answer.duplicate) return;
     if (command.type === 'AcquireNames') {
       const { holder, tokenHash } = command;
       for (const name of command.names)
@@ -379,26 +379,6 @@ export class Authority {
   /** For calls of our own whose answer nobody needs; if the authority dies, everybody hears of it anyway. */
   private forget(call: Promise<unknown>): void {
     call.catch(() => undefined);
-  }
-
-  /** Sees to it that the loop turns by the time something falls due; a timer that is early does no harm. */
-  private armTimer(): void {
-    const dueMs = this.machine.nextDueMs();
-    if (dueMs >= this.timerAtMs) return;
-    this.timer?.cancel();
-    this.timer = null;
-    this.timerAtMs = Number.POSITIVE_INFINITY;
-    const nowMs = this.clock.nowMs();
-    if (dueMs <= nowMs) {
-      this.schedule();
-      return;
-    }
-    this.timerAtMs = Math.min(dueMs, nowMs + TIMER_MAX_MS);
-    this.timer = this.options.timers.after(this.timerAtMs - nowMs, () => {
-      this.timer = null;
-      this.timerAtMs = Number.POSITIVE_INFINITY;
-      this.schedule();
-    });
   }
 
   /** Marks the newest batch once nothing has happened for a while; one timer serves however many batches. */
@@ -419,7 +399,7 @@ export class Authority {
     this.log.mark().then(() => {
       this.busy = false;
       if (this.queue.size > 0 || this.departed.length > 0 || this.closing !== null) this.schedule();
-      this.armTimer();
+      this.alarm.setBy(this.machine.nextDueMs());
     }, this.appendFailed);
   };
 

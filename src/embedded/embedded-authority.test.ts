@@ -278,6 +278,24 @@ describe('waiting', () => {
     expect(log.entries.map((entry) => entry.type)).toEqual(['NameLeased', 'NameReleased']);
   });
 
+  it('does not give back what a caller holds already when only its repeated call was abandoned', async () => {
+    const request = { name: 'n', holder: 'a', ttl_ms: 60_000, token: 'chosen-by-the-caller' };
+    const first = await world.finish(lh.lease.acquire(request));
+    engine.holding = true;
+    const other = lh.task.create({ payload: 1 });
+    const gone = new AbortController();
+    const again = later(lh.lease.acquire(request, gone));
+    await world.settle();
+    gone.abort(new Error('gone'));
+    engine.holding = false;
+    engine.letGo();
+    await world.finish(other);
+    await expect(world.finish(again)).rejects.toThrow('gone');
+    await world.settle();
+    if (!first.ok) throw new Error(first.detail);
+    expect(await world.finish(lh.lease.get({ name: 'n' }))).toMatchObject({ lease_seq: first.lease_seq });
+  });
+
   it('answers a read that waits for the end of a task once that end is durable', async () => {
     const lease = await leased();
     const waits = lh.task.get({ task_id: lease.task_id, wait_ms: 10_000 });
