@@ -240,6 +240,14 @@ describe('leasing', () => {
 });
 
 describe('a delay', () => {
+  it('that ends for more tasks at once than one batch brings into line hides none of them', () => {
+    const story = scenario({ watch: 'end' });
+    for (let index = 0; index < 10_001; index++)
+      story.given(createTask({ taskId: `crowd-${index}`, queue: 'crowd', delayMs: 100 }));
+    story.given(createTask({ taskId: 'mine', queue: 'mine', delayMs: 100 }));
+    story.when(leaseTasks({ queues: ['mine'] }), { atMs: START_MS + 100 }).thenLeases('mine');
+  });
+
   it('keeps the task back until it is due', () => {
     given(createTask({ delayMs: 100 }))
       .when(leaseTasks(), { atMs: START_MS + 99 })

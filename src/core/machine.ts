@@ -190,7 +190,13 @@ export class Machine {
     if (repeated.length > 0) return this.grantedTasks(repeated, true);
     // Looking for them may have ended some; who waits for those tasks comes first.
     this.serve();
-    const leases = this.leaseUpTo(command);
+    let leases = this.leaseUpTo(command);
+    // A task that is due must not be missed because more fell due at once than one batch brings into line.
+    while (leases.length === 0 && this.state.tasks.delayed.topKey() <= this.nowMs) {
+      this.wakeDelayed();
+      this.serve();
+      leases = this.leaseUpTo(command);
+    }
     if (leases.length > 0 || command.waitMs === 0) return this.grantedTasks(leases, false);
     this.taskLines.join(command, ticket, [...new Set(command.queues)], this.nowMs + command.waitMs);
     return null;
