@@ -2,7 +2,7 @@
 // the lease it shows has a lower number than the newest one granted.
 //
 //   node examples/fenced-write.mjs [DIR]
-import { mkdtempSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
@@ -33,6 +33,8 @@ const { value, version } = await lh.object.get({ object_id: object });
 console.log(`the object is     ${value.text()}, version ${version}`);
 await lh.lease.release({ name: object, holder: second.holder, token: second.token });
 await lh.close();
+// A directory of our own making goes again; one that was named stays.
+if (process.argv[2] === undefined) rmSync(dir, { recursive: true });
 
 /** The lease of an object is the named lease of the same name. */
 async function acquire(holder, ttl_ms) {

@@ -1,7 +1,7 @@
 // A durable task from its creation to its end, and what a worker that answers too late is told.
 //
 //   node examples/hello-task.mjs [DIR]
-import { mkdtempSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
@@ -34,6 +34,8 @@ console.log(`the task   is ${task.state}, and its result is ${task.result.text()
 const { entries } = await lh.task.history({ task_id: quick.task_id });
 console.log(`its story  ${entries.map(({ type }) => type).join(', ')}`);
 await lh.close();
+// A directory of our own making goes again; one that was named stays.
+if (process.argv[2] === undefined) rmSync(dir, { recursive: true });
 
 /** Waits for a task; `payload` is the JSON that went in, parsed only when somebody asks for it. */
 async function nextTask(worker_id, ttl_ms) {

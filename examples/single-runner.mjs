@@ -2,7 +2,7 @@
 // takes over when the first is done, or dies.
 //
 //   node examples/single-runner.mjs [DIR]
-import { mkdtempSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
@@ -19,6 +19,8 @@ const { entries } = await lh.lease.history({ name: 'nightly-report' });
 const story = entries.map(({ type, lease_seq }) => `${type} ${lease_seq}`);
 console.log(`in the log: ${story.slice(-5).join(', ')}`);
 await lh.close();
+// A directory of our own making goes again; one that was named stays.
+if (process.argv[2] === undefined) rmSync(dir, { recursive: true });
 
 async function runner(holder) {
   const lease = await lh.lease.acquire({ name: 'nightly-report', holder, ttl_ms: TTL_MS, wait_ms: 60_000 });

@@ -72,6 +72,7 @@ export class Authority {
   /** Calls whose answers leave when the present batch is durable. */
   private readonly settled: Request[] = [];
   private readonly departed: Request[] = [];
+  private readonly endCalls = new Set<() => void>();
   private batch: LoggedEntry[] = [];
   private batchStarted = false;
   private callsInBatch = 0;
@@ -164,6 +165,14 @@ export class Authority {
     await compacted;
   }
 
+  /** Calls once when this authority has ended, by closing or by a fault; gives the call that takes it back. */
+  whenEnded(call: () => void): () => void {
+    this.endCalls.add(call);
+    return () => {
+      this.endCalls.delete(call);
+    };
+  }
+
   /** Nothing is accepted any more, and whoever still waits is told why. */
   private end(fault: Error): void {
     this.fault ??= fault;
@@ -171,6 +180,8 @@ export class Authority {
     this.idleTimer?.cancel();
     this.rejectAll(this.fault);
     this.stopHolding();
+    for (const call of this.endCalls) call();
+    this.endCalls.clear();
   }
 
   get waiting(): number {
@@ -311,8 +322,8 @@ export class Authority {
   /** Workers heard of, and receipts for refused writes: neither is truth, neither is in the log. */
   private noteSoftState(command: Command, answer: Answer | Refusal | null, request: Request): void {
     const nowMs = this.machine.batchAtMs;
-    if (command.type === 'LeaseTasks') this.workers.heard(command.workerId, nowMs, null);
-    else if (command.type === 'Heartbeat') this.workers.heard(command.workerId, nowMs, command.leases.length);
+    if (command.type === 'LeaseTasks') this.workers.leased(command.workerId, nowMs, countOf(answer));
+    else if (command.type === 'Heartbeat') this.workers.heard(command.workerId, nowMs, countOf(answer));
     else if (answer !== null && isRefusal(answer) && answer.fence !== undefined) {
       if (command.type === 'WriteObject' || command.type === 'DeleteObject') {
         const { objectId, lease } = command;
@@ -420,4 +431,11 @@ export class Authority {
       request.reject(fault);
     for (const waiter of [...this.machine.waiters()]) (waiter.ticket as Request).reject(fault);
   }
+}
+
+/** How many leases a worker was given, or still has of those it named. */
+function countOf(answer: Answer | Refusal | null): number {
+  if (answer === null) return 0;
+  if ('extended' in answer) return answer.extended.length;
+  return 'leases' in answer ? answer.leases.length : 0;
 }

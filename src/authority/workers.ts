@@ -19,17 +19,28 @@ interface Seen {
 export class Workers {
   private readonly seen = new Map<string, Seen>();
 
-  /** `activeLeases` is what the worker itself says it has; null leaves it as it was. */
-  heard(workerId: string, nowMs: number, activeLeases: number | null): void {
-    const known = this.seen.get(workerId);
-    if (known !== undefined) {
-      known.lastHeartbeatMs = nowMs;
-      if (activeLeases !== null) known.activeLeases = activeLeases;
-      return;
+  /** A heartbeat: `activeLeases` is how many of the leases it named it still has. */
+  heard(workerId: string, nowMs: number, activeLeases: number): void {
+    const worker = this.seenAt(workerId, nowMs);
+    if (worker !== null) worker.activeLeases = activeLeases;
+  }
+
+  /** It was given more; how many of the earlier ones it still has, the next heartbeat tells. */
+  leased(workerId: string, nowMs: number, granted: number): void {
+    const worker = this.seenAt(workerId, nowMs);
+    if (worker !== null) worker.activeLeases += granted;
+  }
+
+  private seenAt(workerId: string, nowMs: number): Seen | null {
+    let worker = this.seen.get(workerId);
+    if (worker === undefined) {
+      if (this.seen.size >= WORKERS_MAX) this.prune(nowMs);
+      if (this.seen.size >= WORKERS_MAX) return null;
+      worker = { lastHeartbeatMs: nowMs, activeLeases: 0 };
+      this.seen.set(workerId, worker);
     }
-    if (this.seen.size >= WORKERS_MAX) this.prune(nowMs);
-    if (this.seen.size >= WORKERS_MAX) return;
-    this.seen.set(workerId, { lastHeartbeatMs: nowMs, activeLeases: activeLeases ?? 0 });
+    worker.lastHeartbeatMs = nowMs;
+    return worker;
   }
 
   list(nowMs: number): WorkerRecord[] {

@@ -33,6 +33,12 @@ function exitCode(fault: unknown): number {
   return fault instanceof LogDamagedError ? 5 : 1;
 }
 
+// Whoever reads our output may stop reading, as `head` does; that is no failure.
+process.stdout.on('error', (fault: NodeJS.ErrnoException) => {
+  if (fault.code === 'EPIPE') process.exit(0);
+  throw fault;
+});
+
 main().catch((fault: unknown) => {
   process.exitCode = exitCode(fault);
   // Commander has said its own already.

@@ -62,7 +62,7 @@ async function verify(dir: string, { json }: Output): Promise<void> {
   if (json) print(reportBody(report));
   else if (damaged === undefined) console.log(`${dir}: whole. ${summary(report)}`);
   if (damaged !== undefined) {
-    const why = `${report.damagedOpaques.length} payloads have a wrong checksum, this one first`;
+    const why = `${report.damagedOpaques.length} payload(s) with a wrong checksum, this one first`;
     throw new LogDamagedError(damaged.file, damaged.offset, why);
   }
 }
@@ -102,6 +102,12 @@ async function restore(backupDir: string, dir: string, { json }: Output): Promis
   const nowMs = systemClock.wallMs();
   const options = { files: nodeFiles, backupDir, dir, nowMs, format: LOG_FORMAT, version: LOG_VERSION };
   const { backup, seq, epoch } = await restoreLog(options);
+  const { length: damaged } = backup.damagedOpaques;
+  if (damaged > 0) {
+    console.error(
+      `leasehold: the backup has ${damaged} damaged payload(s); each costs its own task or object, nothing else.`,
+    );
+  }
   if (json) {
     print({ dir, seq, epoch, backup: reportBody(backup) });
     return;

@@ -39,7 +39,10 @@ export function whyNotRunning({ tasks }: State, row: number, nowMs: number): Why
     case 'WAITING': {
       const waitMs = tasks.dueAtMs.get(row) - nowMs;
       if (waitMs > 0 && tasks.failures.get(row) > 0 && lastEnd(tasks, row) === 'fail') {
-        return { code: 'BACKOFF', says: `It failed with: ${reason} It is tried again in ${waitMs} ms.` };
+        return {
+          code: 'BACKOFF',
+          says: `It is tried again in ${waitMs} ms, after it failed with: ${reason}`,
+        };
       }
       if (waitMs > 0) return { code: 'DELAYED', says: `It is not due for another ${waitMs} ms.` };
       if (queue.paused) return { code: 'QUEUE_PAUSED', says: `The queue ${queue.name} is paused.` };

@@ -190,3 +190,65 @@ describe('hostile but valid input', () => {
     expect(reply.leases[0]!.payload.text()).toBe(text);
   });
 });
+
+describe('input that changes after it was checked', () => {
+  it('is taken as it was when the call was made', async () => {
+    const names = ['kept-a', 'kept-b'];
+    const call = lh.lease.acquireAll({ names, holder: 'h', ttl_ms: 60_000 });
+    names.length = 0;
+    expect(await world.finish(call)).toMatchObject({ leases: [{ name: 'kept-a' }, { name: 'kept-b' }] });
+    const queues = ['kept'];
+    await world.finish(lh.task.create({ payload: 1, queue: 'kept' }));
+    const leased = lh.task.lease({ worker_id: 'w', queues });
+    queues[0] = 'other';
+    expect(await world.finish(leased)).toMatchObject({ leases: [{ queue: 'kept' }] });
+  });
+});
+
+describe('what is no request', () => {
+  it('a Json that is not made of bytes is refused before it exists', () => {
+    for (const wrong of ['text', [1, 2], 5, null]) expect(() => new Json(wrong as never)).toThrow(TypeError);
+  });
+
+  it('a signal that is none is refused, and nothing happens', async () => {
+    const call = lh.lease.acquire({ ...NAMED, name: 'unsignalled' }, { signal: 'x' as never });
+    await expect(world.finish(call)).rejects.toThrow('The option signal must be an AbortSignal.');
+    expect(await world.finish(lh.lease.get({ name: 'unsignalled' }))).toMatchObject({
+      code: 'LEASE_NOT_FOUND',
+    });
+  });
+
+  it.each([
+    ['an unknown option', { surprise: 1 }],
+    ['a negative retention', { retention: { endedTasksMax: -1 } }],
+    ['a retention that is not a number', { retention: { endedTasksMs: Number.NaN } }],
+    ['an onDeath that is no function', { onDeath: 5 }],
+  ])('open with %s is refused in a sentence', async (_, options) => {
+    await expect(openWith(memoryEngine(), world, options as never)).rejects.toThrow(/^The .+\.$/);
+  });
+});
+
+describe('an option that is there and undefined', () => {
+  it('is the default', async () => {
+    const options = { retention: { endedTasksMs: undefined } };
+    const other = await world.finish(openWith(memoryEngine(), world, options as never));
+    await world.finish(other.task.create({ payload: 1, task_id: 'kept' }));
+    await world.finish(other.task.kill({ task_id: 'kept', reason: 'enough' }));
+    await world.advance(1_000);
+    expect(await world.finish(other.task.get({ task_id: 'kept' }))).toMatchObject({ state: 'DEAD' });
+    await world.finish(other.close());
+  });
+});
+
+describe('following', () => {
+  it('ends the moment it is ended', async () => {
+    const heard: unknown[] = [];
+    const stop = lh.follow((entry) => heard.push(entry));
+    const calls = Promise.all(Array.from({ length: 20 }, () => lh.task.create({ payload: 1 })));
+    stop();
+    await world.finish(calls);
+    await world.settle();
+    expect(heard).toEqual([]);
+    expect(() => lh.follow('x' as never)).toThrow(TypeError);
+  });
+});

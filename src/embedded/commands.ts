@@ -81,7 +81,8 @@ export function leaseTasks(request: Requests['task.lease']): LeaseTasks {
   return {
     type: 'LeaseTasks',
     workerId: request.worker_id,
-    queues: request.queues ?? DEFAULT_QUEUES,
+    // A copy: what has been checked must not change under us while the call waits.
+    queues: request.queues === undefined ? DEFAULT_QUEUES : [...request.queues],
     max: request.max ?? 1,
     ttlMs: request.ttl_ms ?? DEFAULT_TTL_MS,
     waitMs: request.wait_ms ?? 0,
@@ -149,7 +150,7 @@ export function acquireNames(
   if (metadata !== null && isRefusal(metadata)) return metadata;
   return {
     type: 'AcquireNames',
-    names: 'name' in request ? [request.name] : request.names,
+    names: 'name' in request ? [request.name] : [...request.names],
     holder: request.holder,
     tokenHash: tokens.of(token),
     ttlMs: request.ttl_ms,

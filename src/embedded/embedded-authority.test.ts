@@ -308,6 +308,15 @@ describe('waiting', () => {
     expect(record.result!.parse()).toEqual({ done: true });
   });
 
+  it('a read that waits for the end of a task is rejected when the authority closes', async () => {
+    const lease = await leased();
+    const waits = later(lh.task.get({ task_id: lease.task_id, wait_ms: 600_000 }));
+    await world.settle();
+    await world.finish(lh.close());
+    await expect(world.finish(waits)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+    expect(world.holds).toBe(0);
+  });
+
   it('lines do not survive a restart', async () => {
     await world.finish(lh.lease.acquire({ name: 'n', holder: 'a', ttl_ms: 60_000 }));
     const waits = later(lh.lease.acquire({ name: 'n', holder: 'b', ttl_ms: 60_000, wait_ms: 60_000 }));

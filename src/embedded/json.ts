@@ -8,6 +8,8 @@ export class Json {
 
   /** Takes bytes that are known to be JSON. Use `Json.of` for a value and `Json.text` for a text. */
   constructor(bytes: Uint8Array) {
+    if (!(bytes instanceof Uint8Array))
+      throw new TypeError('Json is made from bytes; use Json.of or Json.text.');
     this.bytes = bytes;
   }
 

@@ -67,7 +67,7 @@ export class Leasehold implements AsyncDisposable {
       const { log } = this.operator.authority;
       const { firstSeq } = log.position;
       const { from = firstSeq, limit = 100 } = request;
-      if (from < firstSeq) return { refused: 'LOG_COMPACTED', firstSeq };
+      if (Math.max(1, from) < firstSeq) return { refused: 'LOG_COMPACTED', firstSeq };
       const entries: EntryBody[] = [];
       for await (const logged of log.entries(from, limit)) entries.push(await entryBody(log, logged));
       return { ok: true, entries };
@@ -77,7 +77,9 @@ export class Leasehold implements AsyncDisposable {
   /** Calls back with every entry once it is durable, in order; gives the call that ends it. */
   follow(follower: (entry: EntryBody) => void): () => void {
     const { feed, log } = this.operator.authority;
+    if (typeof follower !== 'function') throw new TypeError('A follower must be a function.');
     let told: Promise<void> = Promise.resolve();
+    let isFollowing = true;
     const tell = (entry: EntryBody): void => {
       try {
         follower(entry);
@@ -88,11 +90,18 @@ export class Leasehold implements AsyncDisposable {
         });
       }
     };
-    return feed.follow((entries) => {
+    const unfollow = feed.follow((entries) => {
       told = told.then(async () => {
-        for (const logged of entries) tell(await entryBody(log, logged));
+        for (const logged of entries) {
+          const body = await entryBody(log, logged);
+          if (isFollowing) tell(body);
+        }
       });
     });
+    return () => {
+      isFollowing = false;
+      unfollow();
+    };
   }
 
   status(): Promise<Status> {

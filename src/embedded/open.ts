@@ -4,6 +4,7 @@ import type { Clock, Timers } from '../authority/seams.ts';
 import { DEFAULT_RETENTION, type Retention } from '../core/retention.ts';
 import { fileEngine } from '../engines/file/file-engine.ts';
 import type { Engine } from '../engines/log.ts';
+import { OPEN_OPTIONS } from '../protocol/options.ts';
 import { nodeFiles } from '../world/node-files.ts';
 import { nodeThreads } from '../world/node-threads.ts';
 import { systemClock, systemTimers } from '../world/system-clock.ts';
@@ -28,7 +29,8 @@ export interface World {
 }
 
 /** Opens, or makes, a data directory. Only one handle at a time can have it. */
-export function open(dir: string, options: OpenOptions = {}): Promise<Leasehold> {
+export async function open(dir: string, options: OpenOptions = {}): Promise<Leasehold> {
+  if (typeof dir !== 'string' || dir === '') throw new TypeError('The data directory must be named.');
   const { allowNetworkFileSystem = false } = options;
   const engine = fileEngine({ dir, files: nodeFiles, threads: nodeThreads, allowNetworkFileSystem });
   const world = {
@@ -41,12 +43,22 @@ export function open(dir: string, options: OpenOptions = {}): Promise<Leasehold>
 }
 
 export async function openWith(engine: Engine, world: World, options: OpenOptions = {}): Promise<Leasehold> {
+  if (!OPEN_OPTIONS.accepts(options)) throw new TypeError(OPEN_OPTIONS.explain(options));
   const authority = await openAuthority(engine, {
     clock: world.clock,
     timers: world.timers,
     hashSeed: world.hashSeed,
-    retention: { ...DEFAULT_RETENTION, ...options.retention },
+    retention: retentionOf(options),
     onDeath: options.onDeath ?? (() => undefined),
   });
   return new Leasehold(authority, world.timers, world.newToken);
+}
+
+function retentionOf({ retention = {} }: OpenOptions): Retention {
+  return {
+    endedTasksMs: retention.endedTasksMs ?? DEFAULT_RETENTION.endedTasksMs,
+    endedTasksMax: retention.endedTasksMax ?? DEFAULT_RETENTION.endedTasksMax,
+    idleNamesMs: retention.idleNamesMs ?? DEFAULT_RETENTION.idleNamesMs,
+    idleNamesMax: retention.idleNamesMax ?? DEFAULT_RETENTION.idleNamesMax,
+  };
 }

@@ -53,6 +53,9 @@ export class Operator {
     const rule = OPERATIONS[operation] as unknown as AnyRule;
     const check = checkOf(operation);
     return (request, options) => {
+      if (options?.signal !== undefined && !(options.signal instanceof AbortSignal)) {
+        return Promise.reject(new TypeError('The option signal must be an AbortSignal.'));
+      }
       if (!check.accepts(request)) return Promise.resolve(problem(invalid(operation, request)!));
       const token = (request as { token?: string }).token ?? (rule.needsToken ? newToken() : '');
       const command = rule.command(request, token);

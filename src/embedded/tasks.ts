@@ -99,9 +99,11 @@ export class Tasks {
       unwatch = this.ends.watch(taskId, resolve);
       const timer = this.timers.after(waitMs, resolve);
       const hold = this.timers.hold();
+      const unended = this.operator.authority.whenEnded(resolve);
       cancel = () => {
         timer.cancel();
         hold.cancel();
+        unended();
       };
     });
     try {

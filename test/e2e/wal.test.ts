@@ -1,7 +1,9 @@
 // `leasehold wal` as a person uses it: on the directory of a program that has ended, was killed, or still runs.
+import { spawnSync } from 'node:child_process';
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { open } from '../../dist/index.js';
 import { leasehold, lines } from '../support/cli.ts';
@@ -120,6 +122,14 @@ describe('wal restore', () => {
 });
 
 describe('the command line', () => {
+  it('ends quietly when whoever reads its output stops reading', () => {
+    const main = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
+    const script = `set -o pipefail; for i in 1 2 3; do "$0" "$1" wal cat "$2" | true; done`;
+    const args = ['-c', script, process.execPath, main, data];
+    const { status, stderr } = spawnSync('bash', args, { encoding: 'utf8' });
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+  });
+
   it('exits 2 for wrong usage, with one sentence and no stack trace', () => {
     for (const args of [['wal'], ['wal', 'verify'], ['nonsense'], ['wal', 'cat', data, '--from', 'x']]) {
       const run = leasehold(...args);
