@@ -9,13 +9,12 @@ const ttl = 30_000;
 const dueAt = nowMs() + ttl;
 const kept = await lh.lease.acquire({ name: 'kept', holder: 'renewer', ttl_ms: 600_000 });
 let next = 0;
-await inFlight(count, 4_096, () =>
-  lh.lease.acquire({
-    name: `name-${next++}`,
-    holder: 'holder',
-    ttl_ms: Math.max(10, Math.round(dueAt - nowMs())),
-  }),
-);
+await inFlight(count, 4_096, async (_, more) => {
+  while (more()) {
+    const ttl_ms = Math.max(10, Math.round(dueAt - nowMs()));
+    await lh.lease.acquire({ name: `name-${next++}`, holder: 'holder', ttl_ms });
+  }
+});
 if (nowMs() > dueAt) throw new Error('Granting took longer than the leases last.');
 
 const waits = [];

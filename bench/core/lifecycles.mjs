@@ -6,12 +6,12 @@ import { spawnSync } from 'node:child_process';
 import { closeSync, constants, openSync, writeFileSync, writeSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
-import { benchDir, inFlight, lifecycle, nowMs, openBench, perSecond, row, scaled } from './bench-world.mjs';
+import { benchDir, inFlight, lifecycles, nowMs, openBench, perSecond, row, scaled } from './bench-world.mjs';
 
 const dir = benchDir();
 const lh = await openBench(join(dir, 'data'));
 const workers = Array.from({ length: 4096 }, (_, index) => `worker-${index}`);
-await inFlight(scaled(50_000), 256, (worker) => lifecycle(lh, workers[worker]));
+await inFlight(scaled(50_000), 256, (worker, more) => lifecycles(lh, workers[worker], more));
 await run(1, 100);
 
 row('in flight', 'lifecycles/s', 'µs each', 'CPU µs each');
@@ -31,7 +31,7 @@ await lh.close();
 
 async function run(width, count) {
   const from = process.cpuUsage();
-  const ms = await inFlight(count, width, (worker) => lifecycle(lh, workers[worker]));
+  const ms = await inFlight(count, width, (worker, more) => lifecycles(lh, workers[worker], more));
   const { user, system } = process.cpuUsage(from);
   return { us: (ms * 1000) / count, cpuUs: (user + system) / count };
 }

@@ -1,13 +1,13 @@
 /** Resident memory at one million waiting tasks above that of the empty process, a task. */
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { benchDir, inFlight, openBench, payload, row, scaled } from './bench-world.mjs';
+import { benchDir, creates, inFlight, openBench, row, scaled } from './bench-world.mjs';
 
 const lh = await openBench(join(benchDir(), 'data'));
 await settle();
 const empty = process.memoryUsage.rss();
 const count = scaled(1_000_000);
-await inFlight(count, 1_024, () => lh.task.create({ payload }));
+await inFlight(count, 1_024, (_, more) => creates(lh, more));
 await settle();
 const full = process.memoryUsage.rss();
 row('empty process', `${Math.round(empty / 2 ** 20)} MiB`);

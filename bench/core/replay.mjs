@@ -1,6 +1,6 @@
 /** Replay of three million entries (one million lifecycles), and a start with one million waiting tasks. */
 import { join } from 'node:path';
-import { benchDir, inFlight, lifecycle, nowMs, openBench, payload, row, scaled } from './bench-world.mjs';
+import { benchDir, creates, inFlight, lifecycles, nowMs, openBench, row, scaled } from './bench-world.mjs';
 
 const keep = { compactionBytesMin: Number.POSITIVE_INFINITY };
 const dir = benchDir();
@@ -8,13 +8,13 @@ const count = scaled(1_000_000);
 
 const ended = join(dir, 'ended');
 let lh = await openBench(ended, keep);
-await inFlight(count, 4_096, (worker) => lifecycle(lh, `worker-${worker}`));
+await inFlight(count, 4_096, (worker, more) => lifecycles(lh, `worker-${worker}`, more));
 await lh.close();
 await measure(`replay of ${(3 * count).toLocaleString('en')} entries`, ended, 'COMPLETED');
 
 const waiting = join(dir, 'waiting');
 lh = await openBench(waiting, keep);
-await inFlight(count, 4_096, () => lh.task.create({ payload }));
+await inFlight(count, 4_096, (_, more) => creates(lh, more));
 await lh.close();
 await measure(`start with ${count.toLocaleString('en')} waiting tasks`, waiting, 'WAITING');
 
