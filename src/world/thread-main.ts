@@ -1,10 +1,25 @@
-/** The first code of every thread: loads the module it was told to, and lends it the real disk. */
+/** The first code of every thread: steps back behind the thread that serves, loads the module it was told to, and lends it the real disk. */
+import { readlinkSync } from 'node:fs';
+import { setPriority } from 'node:os';
+import { basename } from 'node:path';
 import { parentPort, workerData } from 'node:worker_threads';
 import type { ThreadModule } from '../engines/file/threads.ts';
 import { nodeFiles } from './node-files.ts';
 
+const BEHIND = 10;
+
+/** On Linux a priority belongs to a thread. Elsewhere there is no such name, and the thread runs as any other. */
+function stepBack(): void {
+  try {
+    setPriority(Number(basename(readlinkSync('/proc/thread-self'))), BEHIND);
+  } catch {
+    // A checkpoint made at full speed is a checkpoint as well.
+  }
+}
+
 async function main(): Promise<void> {
   const { module, input } = workerData as { readonly module: string; readonly input: unknown };
+  stepBack();
   const { run } = (await import(module)) as ThreadModule;
   const { value, transfer } = await run(nodeFiles, input);
   parentPort?.postMessage(value, transfer as ArrayBuffer[]);
