@@ -61,6 +61,20 @@ describe('durable or invisible', () => {
     expect(await world.finish(read)).toMatchObject({ ok: true, task_id: 'mine' });
   });
 
+  it('shows no receipt with a fence that is not durable yet', async () => {
+    engine.holding = true;
+    const granted = lh.lease.acquire({ name: 'n', holder: 'a', ttl_ms: 60_000 });
+    const refused = lh.object.write({ object_id: 'n', value: 1, lease: { lease_seq: 1 } });
+    await world.settle();
+    const receipts = lh.object.receipts();
+    await world.settle();
+    expect(await isSettled(receipts)).toBe(false);
+    engine.holding = false;
+    engine.letGo();
+    await world.finish(Promise.all([granted, refused]));
+    expect(await world.finish(receipts)).toMatchObject({ receipts: [{ code: 'WRITE_STALE_FENCE' }] });
+  });
+
   it('tells no follower of an entry before it is durable', async () => {
     const heard: string[] = [];
     lh.follow((entry) => heard.push(entry.type));

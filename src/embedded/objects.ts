@@ -39,7 +39,9 @@ export class Objects {
   receipts(request: Reads['receipt.list'] = {}): Promise<Reply<ReceiptListing>> {
     return this.operator.read('receipt.list', request, async () => {
       const { object_id: objectId = null, code = null, limit = 100 } = request;
-      const receipts = this.operator.authority.receipts.list(objectId, code, limit);
+      const { authority } = this.operator;
+      // In line with the changes: a receipt names a fence, which may have been granted in a batch not durable yet.
+      const receipts = await authority.read(() => authority.receipts.list(objectId, code, limit));
       return { ok: true, receipts: receipts.map(receiptBody) };
     });
   }
