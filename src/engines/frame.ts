@@ -144,7 +144,8 @@ export class FrameBuilder implements OpaqueArea {
       opaque.at = NOWHERE;
       return 0;
     }
-    opaque.crc = crc32(bytes);
+    // Whoever needed it before has filled it in.
+    if (opaque.crc === 0) opaque.crc = crc32(bytes);
     const offset = this.copy(bytes);
     opaque.at = this.#areaAt + offset;
     return offset;

@@ -50,6 +50,29 @@ export interface LogSize {
   readonly files: number;
 }
 
+/** One file of a snapshot, as it was at that moment. */
+export interface SnapshotFile {
+  readonly name: string;
+  readonly bytes: number;
+  /** All of it, in pieces that are the reader's to keep. */
+  read(): AsyncIterable<Uint8Array>;
+}
+
+/**
+ * Everything that was durable at one position, as files that make a log of their own. Nothing that is written
+ * later shows in it, and nothing that is deleted later is missing from it until it is released.
+ */
+export interface LogSnapshot {
+  /** The newest entry in it, the epoch of its writer, and its time. */
+  readonly seq: number;
+  readonly epoch: number;
+  readonly atMs: number;
+  /** The newest first: a copy that was cut short lacks its beginning, so nobody will take it for a shorter log. */
+  readonly files: readonly SnapshotFile[];
+  /** Lets go of the files. Harmless twice. */
+  release(): Promise<void>;
+}
+
 export interface Log {
   /** One more than that of the writer before; it stands in every batch. */
   readonly epoch: number;
@@ -95,6 +118,9 @@ export interface Log {
    * `position.firstSeq` when `fromSeq` lies below: whether that will do is for the caller to say.
    */
   entries(fromSeq: number, limit: number): AsyncIterable<LoggedEntry>;
+
+  /** What is durable now, to be copied while the log goes on; null for a log that is not in files. */
+  snapshot(): Promise<LogSnapshot | null>;
 
   /** True when enough has been written since the last checkpoint that `compact` is worth its cost. */
   readonly wantsCompaction: boolean;

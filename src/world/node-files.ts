@@ -45,6 +45,8 @@ export const nodeFiles: Files = {
     }
   },
 
+  removeDir: (dir) => fs.promises.rmdir(dir),
+
   async syncDir(dir) {
     const handle = await fs.promises.open(dir, fs.constants.O_RDONLY | fs.constants.O_DIRECTORY);
     try {

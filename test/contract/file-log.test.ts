@@ -6,6 +6,7 @@ import type { FileEngineOptions } from '../../src/engines/file/file-engine.ts';
 import { fileEngine } from '../../src/engines/file/file-engine.ts';
 import type { Files, HeldLock } from '../../src/engines/file/files.ts';
 import { nodeFiles } from '../../src/world/node-files.ts';
+import { copySnapshot } from '../support/copy-snapshot.ts';
 import { TestDisk } from '../support/test-disk.ts';
 import { describeLog } from './log-contract.ts';
 
@@ -25,6 +26,11 @@ for (const [name, sizes] of Object.entries(SIZES)) {
         disk = disk.afterPowerCut();
       },
       secondOpener: 'is refused',
+      engineFrom: async (snapshot) => {
+        const files = new TestDisk();
+        await copySnapshot(snapshot, files, '/copy');
+        return fileEngine({ dir: '/copy', files, ...sizes });
+      },
     };
   });
 }
@@ -50,6 +56,11 @@ describeLog('file (of the usual size, on a real disk)', () => {
       for (const lock of [...locks]) await releaseOnce(lock);
     },
     secondOpener: 'is refused',
+    engineFrom: async (snapshot) => {
+      const dir = mkdtempSync(join(parent, 'copy-'));
+      await copySnapshot(snapshot, nodeFiles, dir);
+      return fileEngine({ dir, files: nodeFiles });
+    },
     dispose: () => rmSync(parent, { recursive: true }),
   };
 });

@@ -1,7 +1,7 @@
 // The three promises of a log, and everything else the authority relies on, as tests that every engine runs. An engine
 // brings a harness: a place that outlives the process writing to it.
 import { describe, expect, it } from 'vitest';
-import type { Engine, LoggedEntry } from '../../src/engines/log.ts';
+import type { Engine, LoggedEntry, LogSnapshot } from '../../src/engines/log.ts';
 import {
   appendBatch,
   atMsOf,
@@ -21,6 +21,8 @@ export interface LogHarness {
   readonly crash: () => void | Promise<void>;
   /** What becomes of somebody who opens the log while another has it. */
   readonly secondOpener: 'is refused' | 'takes over';
+  /** An engine on a copy of a snapshot; null for a log that is not in files. */
+  readonly engineFrom: ((snapshot: LogSnapshot) => Promise<Engine>) | null;
   readonly dispose?: () => void | Promise<void>;
 }
 
@@ -282,6 +284,47 @@ export function describeLog(name: string, makeHarness: () => LogHarness | Promis
         expect(again.heard.seqs).toEqual([1, 2, jump, jump + 1]);
         expect((await collect(again.log.entries(3, 1)))[0]?.seq).toBe(jump);
         await again.log.close();
+      }),
+    );
+
+    it(
+      'gives a snapshot of what is durable, unless it is not in files, and goes on beside it',
+      withHarness(async ({ engine, engineFrom }) => {
+        const { log } = await openHeard(engine());
+        const empty = await log.snapshot();
+        expect(empty === null).toBe(engineFrom === null);
+        if (empty === null || engineFrom === null) return;
+        const lengths = [24, 3_000, 70_000, 24];
+        for (const length of lengths) await appendBatch(log, 2, (seq) => taskCreated(seq, length));
+        await log.mark();
+        await appendBatch(log, 1);
+        const writing = appendBatch(log, 3);
+        const snapshot = (await log.snapshot())!;
+        await writing;
+        await appendBatch(log, 2);
+        expect(snapshot).toMatchObject({ seq: 9, epoch: 1, atMs: atMsOf(9) });
+
+        const copy = await openHeard(await engineFrom(snapshot));
+        expect(copy.heard.logged).toEqual(await collect(log.entries(1, 9)));
+        for (const { seq, entry } of copy.heard.logged) {
+          expect(await readText(copy.log, payloadOf(entry))).toBe(
+            payloadText(seq, lengths[(seq - 1) >> 1] ?? 24),
+          );
+        }
+        expect(copy.log.epoch).toBe(2);
+        await appendBatch(copy.log, 1);
+        await copy.log.close();
+        const nothing = await openHeard(await engineFrom(empty));
+        expect(nothing.heard.seqs).toEqual([]);
+        await nothing.log.close();
+
+        await snapshot.release();
+        await snapshot.release();
+        await empty.release();
+        await appendBatch(log, 1);
+        expect((await collect(log.entries(1, 99))).map(({ seq }) => seq)).toHaveLength(15);
+        await log.close();
+        await expect(log.snapshot()).rejects.toThrow(/closed/);
       }),
     );
 

@@ -7,7 +7,12 @@ import { describeLog } from './log-contract.ts';
 
 describeLog('memory', () => {
   const disk = new MemoryDisk();
-  return { engine: () => memoryEngine(disk), crash: () => {}, secondOpener: 'takes over' };
+  return {
+    engine: () => memoryEngine(disk),
+    crash: () => {},
+    secondOpener: 'takes over',
+    engineFrom: null,
+  };
 });
 
 it('a memory log is dead for ever after an append that failed', async () => {

@@ -9,6 +9,7 @@ export const SECTOR_BYTES = 512;
 export type OperationName =
   | 'list'
   | 'makeDir'
+  | 'removeDir'
   | 'syncDir'
   | 'open'
   | 'rename'
@@ -29,7 +30,7 @@ export class PowerCutError extends Error {
 }
 
 /** An error as Node throws it. */
-export function diskError(code: 'EIO' | 'ENOSPC' | 'ENOENT'): Error {
+export function diskError(code: 'EIO' | 'ENOSPC' | 'ENOENT' | 'ENOTEMPTY'): Error {
   return Object.assign(new Error(`${code}: injected`), { code });
 }
 
@@ -169,8 +170,19 @@ export class TestDisk implements Files {
     return true;
   }
 
+  async removeDir(dir: string): Promise<void> {
+    await this.#pass('removeDir', dir);
+    if (!this.#dirs.has(dir)) throw diskError('ENOENT');
+    const children = [...this.#names.keys(), ...this.#dirs].filter((path) => path !== dir);
+    if (children.some((path) => dirname(path) === dir)) throw diskError('ENOTEMPTY');
+    this.#dirs.delete(dir);
+  }
+
   async syncDir(dir: string): Promise<void> {
     await this.#pass('syncDir', dir);
+    for (const child of this.#durableDirs) {
+      if (dirname(child) === dir && !this.#dirs.has(child)) this.#durableDirs.delete(child);
+    }
     for (const child of this.#dirs) if (dirname(child) === dir) this.#durableDirs.add(child);
     for (const path of this.#durableNames.keys()) {
       if (dirname(path) === dir && !this.#names.has(path)) this.#durableNames.delete(path);

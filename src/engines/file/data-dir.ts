@@ -5,18 +5,24 @@ import { LogHeldError } from '../log.ts';
 import { LOCK_NAME } from './file-names.ts';
 import type { Files, HeldLock } from './files.ts';
 
+/** The directories that would have to be made, the outermost first. */
+export async function missingDirs(files: Files, dir: string): Promise<string[]> {
+  const missing: string[] = [];
+  for (let path = dir; (await files.list(path)) === null && path !== dirname(path); path = dirname(path)) {
+    missing.unshift(path);
+  }
+  return missing;
+}
+
 /**
  * Every directory that is made is synced into its parent, or a power cut could take the log with it. A process that
  * died here may have made one more than it synced, so the deepest one that is there is synced as well.
  */
 export async function makeDirs(files: Files, dir: string): Promise<void> {
-  const missing: string[] = [];
-  let deepest = dir;
-  for (; (await files.list(deepest)) === null && deepest !== dirname(deepest); deepest = dirname(deepest)) {
-    missing.push(deepest);
-  }
+  const missing = await missingDirs(files, dir);
+  const deepest = missing.length === 0 ? dir : dirname(missing[0]!);
   await files.syncDir(dirname(deepest)).catch(ignoreForeign);
-  for (const path of missing.reverse()) {
+  for (const path of missing) {
     await files.makeDir(path);
     await files.syncDir(dirname(path));
   }

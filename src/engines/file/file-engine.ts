@@ -6,6 +6,7 @@
  */
 import { join, resolve } from 'node:path';
 import type { Engine, Log, Replay } from '../log.ts';
+import { MANIFEST_NAME } from './backup-manifest.ts';
 import { blankOut } from './blank.ts';
 import { assertLocal, makeDirs, takeLock } from './data-dir.ts';
 import { FileLog } from './file-log.ts';
@@ -48,6 +49,12 @@ export function fileEngine(options: FileEngineOptions): Engine {
 async function openLog(options: FileEngineOptions, replay: Replay): Promise<Log> {
   const { files, dir, segmentBytes = 64 * MIB } = options;
   await makeDirs(files, dir);
+  if ((await files.list(dir))?.includes(MANIFEST_NAME)) {
+    throw new Error(
+      `${dir} is a backup (it has a ${MANIFEST_NAME}): opened as it is, it would give out numbers a second time. ` +
+        `Restore it into another directory with "leasehold wal restore".`,
+    );
+  }
   if (!options.allowNetworkFileSystem) await assertLocal(files, dir);
   const lock = await takeLock(files, dir);
   let recovered: Recovered | null = null;

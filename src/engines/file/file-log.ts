@@ -11,7 +11,7 @@ import type { Entry } from '../../core/entries.ts';
 import type { Opaque } from '../../core/opaque.ts';
 import { FRAME_HEAD_BYTES, FrameBuilder, KIND_BATCH, KIND_MARK } from '../frame.ts';
 import { FrameReader } from '../frame-reader.ts';
-import type { Log, LoggedEntry, LogPosition, LogSize, Relocation } from '../log.ts';
+import type { Log, LoggedEntry, LogPosition, LogSize, LogSnapshot, Relocation } from '../log.ts';
 import { LogClosedError } from '../log.ts';
 import type { CheckpointOnDisk } from './checkpoint.ts';
 import type { FileHead } from './file-head.ts';
@@ -26,6 +26,7 @@ import type { RunningCompaction } from './running-compaction.ts';
 import { startCompaction } from './running-compaction.ts';
 import { Segment } from './segment.ts';
 import { entriesOf } from './segment-entries.ts';
+import { snapshotOf } from './snapshot.ts';
 import { Space } from './space.ts';
 import type { Threads } from './threads.ts';
 
@@ -217,6 +218,13 @@ export class FileLog implements Log {
     } finally {
       for (const segment of segments) await segment.release();
     }
+  }
+
+  async snapshot(): Promise<LogSnapshot> {
+    if (this.#fault) throw this.#fault;
+    // A mark that is on its way is part of the chain already, but not yet of the disk.
+    while (this.#current.durable < this.#current.end) await this.#writing;
+    return snapshotOf(this.#checkpoint, this.#segments, this.#chain);
   }
 
   async compact(): Promise<Relocation | null> {

@@ -38,6 +38,8 @@ export interface Files {
   list(dir: string): Promise<readonly string[] | null>;
   /** Makes one directory, for its owner only; false when it was there already. ENOENT without its parent. */
   makeDir(dir: string): Promise<boolean>;
+  /** Removes a directory in which nothing is. */
+  removeDir(dir: string): Promise<void>;
   syncDir(dir: string): Promise<void>;
   open(path: string, mode: OpenMode): Promise<OpenFile>;
   rename(from: string, to: string): Promise<void>;

@@ -10,6 +10,7 @@ import type { FrameHead } from '../frame.ts';
 import { FILE_SPAN, KIND_BATCH, KIND_IMAGE } from '../frame.ts';
 import { FrameReader } from '../frame-reader.ts';
 import type { LoggedEntry } from '../log.ts';
+import { assertComplete, readManifest } from './backup-manifest.ts';
 import { LOCK_NAME, numberedNames } from './file-names.ts';
 import type { Files } from './files.ts';
 import type { LogFile } from './log-file.ts';
@@ -69,9 +70,12 @@ export async function statLog(files: Files, dir: string): Promise<LogReport> {
   return reportAndClose(await inspectLog(files, dir, { opaques: false }));
 }
 
-/** The same with every opaque checksum. */
+/** The same with every opaque checksum; a backup must also be all that it was made of. */
 export async function verifyLog(files: Files, dir: string): Promise<LogReport> {
-  return reportAndClose(await inspectLog(files, dir, { opaques: true }));
+  const report = await reportAndClose(await inspectLog(files, dir, { opaques: true }));
+  const manifest = await readManifest(files, dir);
+  if (manifest !== null) assertComplete(manifest, report);
+  return report;
 }
 
 async function reportAndClose(inspection: LogInspection): Promise<LogReport> {

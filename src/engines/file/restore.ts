@@ -9,6 +9,7 @@
  */
 import { join } from 'node:path';
 import { FrameBuilder, KIND_BATCH } from '../frame.ts';
+import { MANIFEST_NAME } from './backup-manifest.ts';
 import { makeDirs, takeLock } from './data-dir.ts';
 import type { FileHead } from './file-head.ts';
 import { encodeFileHead, FILE_HEAD_BYTES } from './file-head.ts';
@@ -45,7 +46,8 @@ export async function restoreLog(options: RestoreOptions): Promise<Restored> {
   await makeDirs(files, dir);
   const lock = await takeLock(files, dir);
   try {
-    if (numberedNames((await files.list(dir)) ?? []).length > 0) {
+    const names = (await files.list(dir)) ?? [];
+    if (numberedNames(names).length > 0 || names.includes(MANIFEST_NAME)) {
       throw new Error(`${dir} already holds a log. Restore into an empty directory.`);
     }
     const replay = { image() {}, entry() {} };

@@ -8,7 +8,7 @@ import type { Entry } from '../../core/entries.ts';
 import type { Opaque } from '../../core/opaque.ts';
 import { FILE_SPAN, FrameBuilder, KIND_BATCH, readHead } from '../frame.ts';
 import { FrameReader } from '../frame-reader.ts';
-import type { Log, LoggedEntry, LogPosition, LogSize, Relocation, Replay } from '../log.ts';
+import type { Log, LoggedEntry, LogPosition, LogSize, LogSnapshot, Relocation, Replay } from '../log.ts';
 import { LogClosedError } from '../log.ts';
 import type { MemoryDisk } from './memory-disk.ts';
 
@@ -126,6 +126,10 @@ export class MemoryLog implements Log {
         yield logged;
       }
     }
+  }
+
+  async snapshot(): Promise<LogSnapshot | null> {
+    return null;
   }
 
   async compact(): Promise<Relocation | null> {
