@@ -1,5 +1,5 @@
-// What `npm start` runs: the main ideas in ten lines of output, on a data directory that stays. The directory is the
-// first argument, or LEASEHOLD_DATA, or ./leasehold-data. Run it as often as you like: the log only grows.
+// The main ideas in ten lines of output, on a data directory that stays. The directory is the first argument, or
+// LEASEHOLD_DATA, or ./leasehold-data. Run it as often as you like: the log only grows.
 import process from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LogHeldError, open } from 'leasehold';

@@ -8,6 +8,7 @@
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
+  chmodSync,
   existsSync,
   mkdirSync,
   readdirSync,
@@ -68,6 +69,8 @@ function buildIfNeeded(force) {
     // Output of sources that are gone would otherwise stay importable, and would be published.
     rmSync(dist, { recursive: true, force: true });
     run(process.execPath, [compiler, '-p', 'tsconfig.json'], false);
+    // npm makes a command executable when it links it, which in a clone happens once and not after every build.
+    chmodSync(join(dist, 'cli', 'main.js'), 0o755);
   });
   mkdirSync(dist, { recursive: true });
   writeFileSync(buildStamp, '');

@@ -4,9 +4,16 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
+import { RETRIES } from '../src/client/retries.ts';
 import { INVARIANTS } from '../src/core/invariants.ts';
-import { REFUSALS } from '../src/core/refusals.ts';
+import { REFUSALS, type RefusalCode } from '../src/core/refusals.ts';
+import { CHECKS } from '../src/protocol/checks.ts';
+import { EXPLANATIONS } from '../src/protocol/explanations.ts';
+import { openApiDocument } from '../src/protocol/openapi.ts';
+import { REFUSALS_OF_ALL } from '../src/protocol/refusals-of.ts';
+import { REPLIES } from '../src/protocol/replies.ts';
 import { REQUESTS } from '../src/protocol/requests.ts';
+import { type Operation, PAGES, ROUTES, type Route } from '../src/protocol/routes.ts';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const read = (path: string): string => readFileSync(join(root, path), 'utf8');
@@ -30,6 +37,13 @@ function markdownBelow(folder: string): string[] {
     return entry.name.endsWith('.md') ? [path] : [];
   });
 }
+
+/** Paragraphs without their line breaks, links as their text. */
+const paragraphsOf = (text: string): string[] =>
+  text
+    .split(/\n{2,}/)
+    .map((part) => part.trim().replaceAll(/\s+/g, ' '))
+    .map((part) => part.replaceAll(/\[([^\]]+)\]\([^)]+\)/g, '$1'));
 
 /** Headings as they are linked to: lower case, spaces as hyphens, everything else left out. */
 const anchorsOf = (text: string): string[] =>
@@ -55,21 +69,151 @@ describe('docs/errors.md', () => {
       expect(section.trim().split('\n')[0]).toBe(
         `> ${kind.says} (status ${kind.status}, retry: ${kind.retry})`,
       );
-      expect(section).toContain('**When.**');
-      expect(section).toContain('**What to do.**');
+      const paragraphs = paragraphsOf(section);
+      const { when, todo } = EXPLANATIONS[code as RefusalCode];
+      expect(paragraphs[1]).toBe(`**When.** ${when}`);
+      expect(paragraphs[2]).toBe(`**What to do.** ${todo}`);
     },
   );
 });
 
-describe('docs/embedding.md', () => {
-  const operations = sections(read('docs/embedding.md'), 3);
+const OPERATIONS = Object.keys(ROUTES) as Operation[];
+const isOperationName = (title: string): boolean => /^[a-z]+\.[a-z_]+$/.test(title);
+const codesIn = (text: string): string[] =>
+  [...text.matchAll(/`([A-Z_]+)`/g)].map(([, word]) => word!).filter((word) => Object.hasOwn(REFUSALS, word));
 
-  it.each(Object.entries(REQUESTS))('describes %s with all its fields', (operation, schema) => {
-    const section = operations.get(operation) ?? '';
-    const missing = Object.keys(schema.properties).filter(
-      (field) => !new RegExp(`\\b${field}\\b`).test(section),
+describe('docs/http.md', () => {
+  const text = read('docs/http.md');
+  const operations = sections(text, 3);
+
+  it('has a heading for every operation and for nothing that is none', () => {
+    const titles = [...operations.keys()].filter(isOperationName);
+    expect(titles.sort()).toEqual([...OPERATIONS].sort());
+  });
+
+  it('lists the same operations and codes as the OpenAPI text', () => {
+    const { paths, components } = openApiDocument('0.0.0') as {
+      paths: Record<string, Record<string, { operationId: string }>>;
+      components: { schemas: { Problem: { properties: { code: { enum: string[] } } } } };
+    };
+    const ids = Object.values(paths).flatMap((methods) =>
+      Object.values(methods).map(({ operationId }) => operationId),
     );
-    expect(missing).toEqual([]);
+    const titles = [...operations.keys()].filter(isOperationName);
+    expect(ids.filter(isOperationName).sort()).toEqual(titles.sort());
+    expect([...new Set(codesIn(text))].sort()).toEqual(
+      [...components.schemas.Problem.properties.code.enum].sort(),
+    );
+  });
+
+  it('says what can meet every operation', () => {
+    const [said] = paragraphsOf(text).filter((part) => part.startsWith('Any request can meet'));
+    expect(codesIn(said!).sort()).toEqual(
+      [...REFUSALS_OF_ALL, 'ROUTE_NOT_FOUND', 'METHOD_NOT_ALLOWED'].sort(),
+    );
+  });
+
+  it('lists every page with its method, path and scope', () => {
+    const rows = [...text.matchAll(/^\| (\w+) \| `([A-Z]+) (\S+)` \| `?([\w:]+)`? \|$/gm)];
+    expect(rows.map(([, ...row]) => row)).toEqual(
+      Object.entries(PAGES).map(([name, { method, path, scope }]) => [name, method, path, scope ?? 'none']),
+    );
+  });
+
+  describe.each(OPERATIONS)('%s', (operation) => {
+    const section = operations.get(operation) ?? '';
+    const paragraphs = paragraphsOf(section);
+    const route: Route = ROUTES[operation];
+
+    it('stands there with its method, path and scope', () => {
+      const batch = route.batch ? ' · may stand in a batch' : '';
+      expect(paragraphs[0]).toBe(`\`${route.method} ${route.path}\` · scope \`${route.scope}\`${batch}`);
+    });
+
+    it('has all its fields', () => {
+      const prose = section
+        .split('\n')
+        .slice(2)
+        .join('\n')
+        .replaceAll(/```[\s\S]*?```/g, '');
+      const fields = Object.keys(REQUESTS[operation].properties);
+      expect(fields.filter((field) => !prose.includes(`\`${field}\``))).toEqual([]);
+    });
+
+    it('has all the fields of its reply, or says whose reply it has', () => {
+      const like = /The reply is that of ([a-z]+\.[a-z_]+)/.exec(paragraphs.join(' '))?.[1];
+      if (like !== undefined) {
+        expect(Object.keys(REPLIES[like as Operation].properties)).toEqual(
+          Object.keys(REPLIES[operation].properties),
+        );
+        return;
+      }
+      const [reply = ''] = paragraphs.filter((part) => part.startsWith('Reply'));
+      const shape = /\{[^{}]*\}/.exec(reply)?.[0] ?? '';
+      const named = [...shape.matchAll(/[a-z_]+\??/gi)].map(([name]) => name);
+      const required = new Set<string>(REPLIES[operation].required ?? []);
+      expect(named).toEqual(
+        Object.keys(REPLIES[operation].properties).map((name) => (required.has(name) ? name : `${name}?`)),
+      );
+    });
+
+    it('has its refusals and no others', () => {
+      const [said = ''] = paragraphs.filter((part) => part.startsWith('Refused with'));
+      expect(codesIn(said).sort()).toEqual([...route.refusals].sort());
+      if (route.refusals.length === 0) expect(said).toBe('Refused with nothing of its own.');
+    });
+
+    it('shows a call with curl that is accepted', () => {
+      const calls = [...section.matchAll(/```sh\ncurl (.*)\n```/g)];
+      expect(calls).toHaveLength(1);
+      const call = /^(?:-X ([A-Z]+) ?)?(?:--json '(.*)' )?"?\$LEASEHOLD_URL([^?"]+)\??([^"]*)"?$/.exec(
+        calls[0]![1]!,
+      );
+      const [, method, body, path = '', query] = call ?? [];
+      expect(method ?? (body === undefined ? 'GET' : 'POST')).toBe(route.method);
+      const pattern = new RegExp(`^${route.path.replaceAll(/\{(\w+)\}/g, '(?<$1>[^/]+)')}$`);
+      expect(path).toMatch(pattern);
+      const asked = Object.fromEntries(new URLSearchParams(query));
+      const request = {
+        ...(body === undefined ? {} : (JSON.parse(body) as object)),
+        ...pattern.exec(path)!.groups,
+        ...asked,
+        ...(asked.wait_ms === undefined ? {} : { wait_ms: Number(asked.wait_ms) }),
+      };
+      expect(CHECKS[operation].accepts(request) ? 'accepted' : CHECKS[operation].explain(request)).toBe(
+        'accepted',
+      );
+    });
+  });
+});
+
+describe('docs/embedding.md', () => {
+  it('has a call for every operation, with a link to what it takes and gives', () => {
+    const rows = [
+      ...read('docs/embedding.md').matchAll(/^\| `lh\.([\w.]+)\(.*?\)` \| \[([\w.]+)\]\((\S+)\) \|/gm),
+    ];
+    expect(rows.map(([, , operation]) => operation)).toEqual(OPERATIONS);
+    for (const [, , operation, target] of rows) {
+      expect(target).toBe(`http.md#${operation!.replaceAll('.', '')}`);
+    }
+  });
+});
+
+describe('docs/guides/client.md', () => {
+  it('says of every operation whether it is sent again after a lost reply, and under which condition', () => {
+    const rows = [...read('docs/guides/client.md').matchAll(/^\| (.+?) \| (yes|only with `(\w+)`) \| /gm)];
+    const told = new Map<string, string>(
+      rows.flatMap(([, names = '', , field]) =>
+        [...names.matchAll(/`([a-z_.]+)`/g)].map(([, name]): [string, string] => [
+          name!,
+          field === undefined ? 'always' : `with ${field}`,
+        ]),
+      ),
+    );
+    const changes = OPERATIONS.filter((operation) => ROUTES[operation].method !== 'GET');
+    expect(told).toEqual(new Map(changes.map((operation) => [operation, RETRIES[operation].safe])));
+    const reads = OPERATIONS.filter((operation) => ROUTES[operation].method === 'GET');
+    expect(reads.filter((operation) => RETRIES[operation].safe !== 'always')).toEqual([]);
   });
 });
 

@@ -13,18 +13,45 @@ import { testRule } from './tidy/tests.ts';
 /** Who may import whom. The rows read as the path of a request; a new folder in src needs a row of its own. */
 const MAY_IMPORT: Record<string, Permission> = {
   console: { folders: ['client'], node: false },
-  client: { folders: ['protocol'], node: false },
-  protocol: { folders: [], types: ['core'], packages: ['@sinclair/typebox'], node: false },
-  server: { folders: ['protocol', 'authority', 'core', 'engines', 'world'], node: true },
+  client: { folders: ['protocol'], types: ['core', 'authority'], node: false },
+  protocol: {
+    folders: [],
+    types: ['core'],
+    files: ['src/core/refusals.ts'],
+    packages: ['@sinclair/typebox'],
+    node: false,
+  },
+  server: {
+    folders: ['protocol', 'embedded', 'authority', 'core', 'engines'],
+    packages: ['fastify', 'pino', 'prom-client'],
+    node: true,
+  },
   authority: { folders: ['core', 'engines'], node: true },
   core: { folders: [], node: false },
   engines: { folders: ['core'], node: true },
   orchestrator: { folders: ['client', 'protocol'], node: true },
   postgres: { folders: [], node: true },
   cli: { folders: 'any', packages: ['commander'], node: true },
-  embedded: { folders: ['authority', 'engines', 'core', 'protocol', 'world'], node: true },
-  world: { folders: [], types: ['engines', 'authority'], packages: ['koffi'], node: true },
-  'index.ts': { folders: ['embedded', 'authority', 'engines', 'world'], types: 'any', node: false },
+  embedded: { folders: ['client', 'authority', 'engines', 'core', 'protocol', 'world'], node: true },
+  world: {
+    folders: [],
+    types: ['engines', 'authority', 'client', 'cli'],
+    packages: ['koffi', 'undici'],
+    node: true,
+  },
+  testing: {
+    folders: ['client', 'protocol', 'embedded', 'engines', 'world'],
+    types: ['authority'],
+    node: false,
+  },
+  'testing.ts': { folders: ['testing'], node: false },
+  'client.ts': { folders: ['client', 'protocol', 'world'], types: ['core'], node: false },
+  'client-node.ts': { folders: ['client', 'world', 'client.ts'], node: false },
+  'index.ts': {
+    folders: ['embedded', 'client', 'protocol', 'engines', 'world', 'client-node.ts'],
+    types: 'any',
+    node: false,
+  },
 };
 
 /** What tests beside the sources may import on top of that. The rules themselves are tested without the world. */
@@ -96,6 +123,7 @@ const HOUSE_RULES: readonly HouseRule[] = [
       ['src/engines/log.test.ts', "import { openFiles } from '../world/files.ts';"],
       ['src/engines/log.ts', "import { crc32 } from 'node:zlib';\nimport { apply } from '../core/apply.ts';"],
       ['src/protocol/table.ts', "import type { Task } from '../core/state.ts';"],
+      ['src/protocol/table.ts', "import { REFUSALS } from '../core/refusals.ts';"],
       [
         'src/cli/main.ts',
         "import { Command } from 'commander';\nimport { serve } from '../server/serve.ts';",

@@ -24,9 +24,11 @@ import { Compactor } from './compactor.ts';
 import { Feed } from './feed.ts';
 import { Payloads } from './payloads.ts';
 import { Receipts } from './receipts.ts';
-import { type Present, Request } from './request.ts';
+import { RefusedReadError } from './refused-read.ts';
+import { type Present, Request, type Sink } from './request.ts';
 import { RequestQueue } from './request-queue.ts';
 import type { Clock, Timer, Timers } from './seams.ts';
+import { Stats } from './stats.ts';
 import { Workers } from './workers.ts';
 
 const CALLS_A_BATCH = 8_192;
@@ -48,6 +50,8 @@ export interface CallOptions {
   /** Ends a wait; a grant that comes too late is given back. */
   readonly signal?: AbortSignal;
   readonly requestId?: string;
+  /** Asked as the answer is about to leave: a grant that nobody would hear of is given back. */
+  readonly isGone?: () => boolean;
 }
 
 /** The world failed under the authority; whether a call took effect is unknown. */
@@ -62,6 +66,7 @@ export class Authority {
   readonly feed = new Feed();
   readonly receipts = new Receipts();
   readonly workers = new Workers();
+  readonly stats = new Stats();
   readonly clock: AuthorityClock;
   private readonly machine: Machine;
   private readonly compactor: Compactor;
@@ -95,9 +100,9 @@ export class Authority {
     this.options = options;
     this.clock = new AuthorityClock(options.clock, state.lastAtMs);
     this.machine = new Machine(state, options.retention, this.record);
-    this.compactor = new Compactor(log, state, options.timers);
+    this.compactor = new Compactor(log, state, options.timers, this.stats);
     this.alarm = new Alarm(this.clock, options.timers, () => this.schedule());
-    this.payloads = new Payloads(log, state, (taskId) => {
+    this.payloads = new Payloads(log, state, this.letLeave, (taskId) => {
       this.forget(this.call({ type: 'KillTask', taskId, reason: 'PAYLOAD_DAMAGED' }));
     });
   }
@@ -133,15 +138,31 @@ export class Authority {
   ): Promise<unknown> {
     const requestId = options?.requestId ?? null;
     const request = new Request(command, null, requestId, present, context, this.settled);
+    request.isGone = options?.isGone ?? null;
     this.enqueue(request, options?.signal);
-    return request.done;
+    return request.done!;
+  }
+
+  /** A change whose answer goes to its place in a batch, without a promise of its own. */
+  submitTo(
+    sink: Sink,
+    place: number,
+    command: Command,
+    present: Present,
+    context: string,
+    options: CallOptions,
+  ): void {
+    const requestId = options.requestId ?? null;
+    const request = new Request(command, null, requestId, present, context, this.settled, sink, place);
+    request.isGone = options.isGone ?? null;
+    this.enqueue(request);
   }
 
   /** A read, in line with the changes: it sees what is durable when its answer leaves, and nothing else. */
   read<T>(read: (machine: Machine) => T): Promise<T> {
     const request = new Request(null, read, null, null, '', this.settled);
     this.enqueue(request);
-    return request.done as Promise<T>;
+    return request.done! as Promise<T>;
   }
 
   /** Decides what is already waiting, then stops for good. */
@@ -184,6 +205,10 @@ export class Authority {
     this.endCalls.clear();
   }
 
+  get hasEnded(): boolean {
+    return this.fault !== null;
+  }
+
   get waiting(): number {
     return this.queue.size;
   }
@@ -195,7 +220,13 @@ export class Authority {
     }
     const refusal = this.overloadOf(request);
     if (refusal !== null) {
-      request.leave(refusal);
+      if (request.command === null) {
+        this.stats.readsRefused += 1;
+        request.reject(new RefusedReadError(refusal));
+      } else {
+        this.stats.answer(request.command, refusal);
+        request.leave(refusal);
+      }
       return;
     }
     if (signal !== undefined) this.watch(request, signal);
@@ -262,6 +293,8 @@ export class Authority {
     this.busy = false;
     const tookMs = this.options.clock.monotonicMs() - this.appendFromMs;
     this.quickAppends = tookMs < QUICK_APPEND_MS ? this.quickAppends + 1 : 0;
+    this.stats.commitMs.note(tookMs);
+    this.stats.batchCalls.note(this.callsInBatch);
     this.deliver();
   };
 
@@ -284,6 +317,7 @@ export class Authority {
       if (request === undefined) break;
       if (request.open) this.decide(request);
     }
+    machine.end();
     this.callsInBatch = taken;
   }
 
@@ -309,15 +343,22 @@ export class Authority {
   }
 
   /** Takes a fact to the log; the machine applies it right after. */
-  private readonly record = (entry: Entry): void => {
+  private readonly record = (entry: Entry, dueMs = 0): void => {
     if (!this.batchStarted) {
       this.batchStarted = true;
       this.log.begin(this.state.lastSeq + 1, this.machine.batchAtMs);
     }
     this.log.add(entry);
+    if (dueMs !== 0) this.noteExpiry(entry, dueMs);
     if (this.feed.wanted)
       this.batch.push({ seq: this.state.lastSeq + 1, atMs: this.machine.batchAtMs, entry });
   };
+
+  /** An end that fell due while nobody was there to write it says nothing about how prompt we are. */
+  private noteExpiry({ type }: Entry, dueMs: number): void {
+    const { batchAtMs } = this.machine;
+    this.stats.expiry(type === 'LeaseExpired', batchAtMs - dueMs, dueMs > this.state.epochStartedAtMs);
+  }
 
   /** Workers heard of, and receipts for refused writes: neither is truth, neither is in the log. */
   private noteSoftState(command: Command, answer: Answer | Refusal | null, request: Request): void {
@@ -338,17 +379,33 @@ export class Authority {
   /** The batch is durable: now everybody may know. */
   private deliver(): void {
     const settled = this.settled.splice(0);
-    if (this.batch.length > 0) this.feed.publish(this.batch);
+    if (this.batchStarted) this.feed.publish(this.batch);
     for (const request of settled) {
       const { command, answer } = request;
-      if (command === null) request.resolve(answer);
-      else if (!request.open) this.giveBack(command, answer as Answer | Refusal);
-      else if (command.type === 'LeaseTasks')
+      if (command === null) {
+        this.stats.reads += 1;
+        request.resolve(answer);
+        continue;
+      }
+      this.stats.answer(command, answer as Answer | Refusal);
+      if (command.type === 'LeaseTasks' && request.isAwaited)
         this.payloads.deliver(request, answer as GrantedTasks | Refusal);
-      else request.leave(answer);
+      else this.letLeave(request, answer as Answer | Refusal);
     }
     this.afterBatch();
   }
+
+  /** A grant whose caller has gone by the time its answer could leave is given back at once. */
+  private readonly letLeave = (request: Request, answer: Answer | Refusal): void => {
+    if (request.isAwaited) {
+      request.leave(answer);
+      return;
+    }
+    const command = request.command!;
+    this.giveBack(command, answer);
+    // Nobody has read the payloads of leases that nobody takes.
+    if (request.open) request.leave(command.type === 'LeaseTasks' ? { ...answer, leases: [] } : answer);
+  };
 
   private afterBatch(): void {
     if (this.queue.size > 0 || this.departed.length > 0) this.schedule();
@@ -372,7 +429,6 @@ export class Authority {
     this.hold = null;
   }
 
-  /** A grant whose caller has gone by the time its answer could leave is given back at once. */
   private giveBack(command: Command, answer: Answer | Refusal): void {
     // What only repeats an earlier grant is not ours to take back: the first answer may have arrived.
     if (isRefusal(answer) || !('leases' in answer) || answer.duplicate) return;

@@ -7,6 +7,7 @@ import { relocateRows, rowsToRelocate } from '../core/relocate.ts';
 import type { State } from '../core/state.ts';
 import type { Log, Relocation } from '../engines/log.ts';
 import type { Timer, Timers } from './seams.ts';
+import type { Stats } from './stats.ts';
 
 const FILE_SPAN = 2 ** 32;
 const ROWS_A_SLICE = 20_000;
@@ -16,16 +17,18 @@ export class Compactor {
   private readonly log: Log;
   private readonly state: State;
   private readonly timers: Timers;
+  private readonly stats: Stats;
   private running: Promise<void> | null = null;
   private stopped = false;
   private pause: Timer | null = null;
   /** The newest fault; compaction is tried again after a while. */
   fault: unknown = null;
 
-  constructor(log: Log, state: State, timers: Timers) {
+  constructor(log: Log, state: State, timers: Timers, stats: Stats) {
     this.log = log;
     this.state = state;
     this.timers = timers;
+    this.stats = stats;
   }
 
   afterBatch(): void {
@@ -33,6 +36,7 @@ export class Compactor {
     this.running = this.compact()
       .catch((fault: unknown) => {
         this.fault = fault;
+        if (!this.stopped) this.stats.compactionFaults += 1;
         // What failed now would fail again at once; the log goes on without it, only longer.
         this.pause = this.timers.after(RETRY_MS, () => {
           this.pause = null;
@@ -58,6 +62,7 @@ export class Compactor {
       await new Promise<void>((resolve) => this.timers.soon(resolve));
     }
     await this.log.dropOld();
+    this.stats.compactions += 1;
   }
 }
 

@@ -5,12 +5,14 @@ export type Follower = (entries: readonly LoggedEntry[]) => void;
 
 export class Feed {
   private readonly followers = new Set<Follower>();
+  private readonly listeners = new Set<() => void>();
 
+  /** Whether anybody wants the entries of the batch that is being decided. */
   get wanted(): boolean {
     return this.followers.size > 0;
   }
 
-  /** Gives the call that ends it. */
+  /** The entries of every batch that is decided from now on. Gives the call that ends it. */
   follow(follower: Follower): () => void {
     this.followers.add(follower);
     return () => {
@@ -18,7 +20,17 @@ export class Feed {
     };
   }
 
+  /** Calls after every batch that becomes durable from now on, for those who read the log themselves. */
+  hear(listener: () => void): () => void {
+    this.listeners.add(listener);
+    return () => {
+      this.listeners.delete(listener);
+    };
+  }
+
+  /** The entries are none when nobody wanted them while the batch was decided. */
   publish(entries: readonly LoggedEntry[]): void {
-    for (const follower of this.followers) follower(entries);
+    if (entries.length > 0) for (const follower of this.followers) follower(entries);
+    for (const listener of this.listeners) listener();
   }
 }

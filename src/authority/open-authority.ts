@@ -11,6 +11,7 @@ export async function openAuthority(
   options: AuthorityOptions & { readonly hashSeed: number },
 ): Promise<Authority> {
   const state = createState(options.hashSeed);
+  const fromMs = options.clock.monotonicMs();
   const log = await engine.open({
     image: (record) => restoreImage(state, record),
     entry(entry, seq, atMs) {
@@ -19,6 +20,7 @@ export async function openAuthority(
     },
   });
   const authority = new Authority(state, log, options);
+  authority.stats.replayMs = options.clock.monotonicMs() - fromMs;
   await authority.start();
   return authority;
 }

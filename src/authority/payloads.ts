@@ -12,11 +12,19 @@ import type { Request } from './request.ts';
 export class Payloads {
   private readonly log: Log;
   private readonly state: State;
+  private readonly leave: (request: Request, answer: GrantedTasks | Refusal) => void;
   private readonly onDamage: (taskId: string) => void;
 
-  constructor(log: Log, state: State, onDamage: (taskId: string) => void) {
+  /** `leave` lets an answer go once it is whole; reading may take a while, and callers may go meanwhile. */
+  constructor(
+    log: Log,
+    state: State,
+    leave: (request: Request, answer: GrantedTasks | Refusal) => void,
+    onDamage: (taskId: string) => void,
+  ) {
     this.log = log;
     this.state = state;
+    this.leave = leave;
     this.onDamage = onDamage;
   }
 
@@ -46,7 +54,10 @@ export class Payloads {
       ...answer,
       leases: leases.filter(({ payload }) => payload.bytes !== null),
     });
-    Promise.all(reads ?? []).then(() => request.leave(whole()), request.reject);
+    Promise.all(reads ?? []).then(
+      () => this.leave(request, whole()),
+      (fault: unknown) => request.reject(fault),
+    );
   }
 
   private async fillLater(lease: GrantedTask, bytes: Promise<Uint8Array | null>): Promise<void> {

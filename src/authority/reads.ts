@@ -17,7 +17,7 @@ export interface Page<T> {
   readonly next: number | null;
 }
 
-export interface QueueRecord {
+export interface QueueCounts {
   readonly queue: string;
   readonly paused: boolean;
   readonly counts: Readonly<Record<TaskState, number>>;
@@ -75,7 +75,7 @@ export function listLeases(machine: Machine, prefix: string, limit: number, afte
   return page(names.rows.used, after, limit, matches, (row) => nameImage(machine.state, row));
 }
 
-export function listQueues(machine: Machine): QueueRecord[] {
+export function listQueues(machine: Machine): QueueCounts[] {
   return [...machine.state.tasks.queues.values()].map(({ name, paused, counts }) => ({
     queue: name,
     paused,

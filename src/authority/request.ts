@@ -20,15 +20,20 @@ const capture = (resolve: Resolve, reject: Reject): void => {
   rejectOfNext = reject;
 };
 
+/** Where answers go that nobody waits for with a promise of their own: to their place in a batch. */
+export interface Sink {
+  settle(place: number, answer: unknown): void;
+  fail(place: number, fault: unknown): void;
+}
+
 export class Request implements Ticket {
   readonly command: Command | null;
   readonly read: Read | null;
   readonly requestId: string | null;
-  /** What the caller waits for. */
-  readonly done: Promise<unknown> = new Promise(capture);
-  readonly resolve: Resolve = resolveOfNext;
-  readonly reject: Reject = rejectOfNext;
+  /** What the caller waits for; null when the answer goes to a sink. */
+  readonly done: Promise<unknown> | null = null;
   open = true;
+  isGone: (() => boolean) | null = null;
   waiter: Waiter<AcquireNames> | Waiter<LeaseTasks> | null = null;
   answer: unknown = null;
   /** Called once when the answer leaves, whatever it is. */
@@ -37,6 +42,10 @@ export class Request implements Ticket {
   /** Handed to `present`. */
   private readonly context: string;
   private readonly settled: Request[];
+  private readonly resolveDone: Resolve | null = null;
+  private readonly rejectDone: Reject | null = null;
+  private readonly sink: Sink | null;
+  private readonly place: number;
 
   constructor(
     command: Command | null,
@@ -45,6 +54,8 @@ export class Request implements Ticket {
     present: Present | null,
     context: string,
     settled: Request[],
+    sink: Sink | null = null,
+    place = 0,
   ) {
     this.command = command;
     this.read = read;
@@ -52,6 +63,22 @@ export class Request implements Ticket {
     this.present = present;
     this.context = context;
     this.settled = settled;
+    this.sink = sink;
+    this.place = place;
+    if (sink !== null) return;
+    this.done = new Promise(capture);
+    this.resolveDone = resolveOfNext;
+    this.rejectDone = rejectOfNext;
+  }
+
+  resolve(answer: unknown): void {
+    if (this.sink === null) this.resolveDone!(answer);
+    else this.sink.settle(this.place, answer);
+  }
+
+  reject(fault: unknown): void {
+    if (this.sink === null) this.rejectDone!(fault);
+    else this.sink.fail(this.place, fault);
   }
 
   /** The answer is known; it leaves once the batch it was decided in is durable. */
@@ -59,6 +86,11 @@ export class Request implements Ticket {
     this.answer = answer;
     this.waiter = null;
     this.settled.push(this);
+  }
+
+  /** Whether somebody is still there to hear the answer. */
+  get isAwaited(): boolean {
+    return this.open && this.isGone?.() !== true;
   }
 
   /** Lets the answer go. */

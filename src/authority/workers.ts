@@ -5,7 +5,7 @@
 const SILENT_MS = 10 * 60_000;
 const WORKERS_MAX = 100_000;
 
-export interface WorkerRecord {
+export interface SeenWorker {
   readonly workerId: string;
   readonly lastHeartbeatMs: number;
   readonly activeLeases: number;
@@ -43,7 +43,7 @@ export class Workers {
     return worker;
   }
 
-  list(nowMs: number): WorkerRecord[] {
+  list(nowMs: number): SeenWorker[] {
     this.prune(nowMs);
     return [...this.seen].map(([workerId, worker]) => ({ workerId, ...worker }));
   }

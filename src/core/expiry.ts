@@ -7,7 +7,8 @@ import type { Entry } from './entries.ts';
 import type { State } from './state.ts';
 import { isExhausted } from './verdicts.ts';
 
-export type Commit = (entry: Entry) => void;
+/** `dueMs` is when the fact fell due, if it is one that time brought. */
+export type Commit = (entry: Entry, dueMs?: number) => void;
 
 /**
  * Writes the ends of the leases that are due, oldest first. `max` bounds the work, not the entries: a
@@ -56,11 +57,14 @@ function expireTask(state: State, row: number, commit: Commit): void {
   const { tasks } = state;
   const lease = tasks.lease.get(row);
   const task = tasks.key(row);
-  const counted = tasks.leases.expiresAtMs.get(lease) > state.epochStartedAtMs;
-  commit({ type: 'LeaseExpired', task, leaseSeq: tasks.leases.seq.get(lease), counted });
+  const expiresAtMs = tasks.leases.expiresAtMs.get(lease);
+  const counted = expiresAtMs > state.epochStartedAtMs;
+  commit({ type: 'LeaseExpired', task, leaseSeq: tasks.leases.seq.get(lease), counted }, expiresAtMs);
   if (isExhausted(state, row)) commit({ type: 'TaskDead', task, leaseSeq: 0, reason: 'ATTEMPTS_EXHAUSTED' });
 }
 
 function expireName(state: State, row: number, commit: Commit): void {
-  commit({ type: 'NameExpired', name: state.names.nameOf(row), leaseSeq: state.names.leaseSeq.get(row) });
+  const { names } = state;
+  const expiresAtMs = names.expiresAtMs.get(row);
+  commit({ type: 'NameExpired', name: names.nameOf(row), leaseSeq: names.leaseSeq.get(row) }, expiresAtMs);
 }

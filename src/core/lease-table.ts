@@ -27,6 +27,10 @@ export class LeaseTable {
   private readonly ends = new Uint8Column();
   private readonly worker = new Int32Column();
   private readonly request = new Int32Column();
+  private readonly requestHash = new Int32Column();
+  /** Live leases of one request, which may be a thousand: only the first is in the index, the others hang on it. */
+  private readonly sibling = new Int32Column();
+  private readonly siblingBefore = new Int32Column();
   readonly byRequest = new HashIndex();
   readonly rows: Rows;
   private readonly strings: StringSlab;
@@ -47,6 +51,9 @@ export class LeaseTable {
       this.ends,
       this.worker,
       this.request,
+      this.requestHash,
+      this.sibling,
+      this.siblingBefore,
     ]);
   }
 
@@ -71,13 +78,54 @@ export class LeaseTable {
     this.cancelledSeq.set(row, 0);
     this.lateResult.set(row, null);
     this.older.set(row, older);
-    if (requestId !== null) this.byRequest.add(this.requestHash(workerId, requestId), row);
+    if (requestId !== null) this.link(row, workerId, requestId);
     return row;
+  }
+
+  private link(row: number, workerId: string, requestId: string): void {
+    const hash = hashOfString(requestId, hashOfString(workerId, this.seed));
+    const first = this.firstOfRequest(hash, workerId, requestId);
+    this.requestHash.set(row, hash);
+    this.siblingBefore.set(row, first);
+    this.sibling.set(row, first === 0 ? 0 : this.sibling.get(first));
+    if (first === 0) {
+      this.byRequest.add(hash, row);
+      return;
+    }
+    const next = this.sibling.get(first);
+    if (next !== 0) this.siblingBefore.set(next, row);
+    this.sibling.set(first, row);
+  }
+
+  private unlink(row: number): void {
+    if (this.request.get(row) === 0) return;
+    const before = this.siblingBefore.get(row);
+    const next = this.sibling.get(row);
+    if (next !== 0) this.siblingBefore.set(next, before);
+    if (before !== 0) {
+      this.sibling.set(before, next);
+      return;
+    }
+    const hash = this.requestHash.get(row);
+    this.byRequest.remove(hash, row);
+    if (next !== 0) this.byRequest.add(hash, next);
+  }
+
+  /** 0 when no live lease is of this request. */
+  private firstOfRequest(hash: number, workerId: string, requestId: string): number {
+    const { byRequest, strings } = this;
+    for (let node = byRequest.first(hash); node !== 0; node = byRequest.after(node)) {
+      const row = byRequest.row(node);
+      const isSame =
+        strings.equals(this.worker.get(row), workerId) && strings.equals(this.request.get(row), requestId);
+      if (isSame) return row;
+    }
+    return 0;
   }
 
   /** Ends a live lease; only live ones can be found by their request. */
   end(row: number, how: LeaseEnd, seq: number, dueAtMs: number): void {
-    if (this.request.get(row) !== 0) this.byRequest.remove(this.hashOfRow(row), row);
+    this.unlink(row);
     this.ends.set(row, ENDS.indexOf(how));
     this.endedSeq.set(row, seq);
     this.dueAtMs.set(row, dueAtMs);
@@ -87,9 +135,7 @@ export class LeaseTable {
   forgetFrom(first: number): void {
     for (let row = first; row !== 0; ) {
       const older = this.older.get(row);
-      if (this.endOf(row) === 'live' && this.request.get(row) !== 0) {
-        this.byRequest.remove(this.hashOfRow(row), row);
-      }
+      if (this.endOf(row) === 'live') this.unlink(row);
       this.strings.free(this.worker.get(row));
       if (this.request.get(row) !== 0) this.strings.free(this.request.get(row));
       this.rows.free(row);
@@ -124,18 +170,9 @@ export class LeaseTable {
   /** The live leases of one request of one worker, oldest grant first. */
   findByRequest(workerId: string, requestId: string): number[] {
     const found: number[] = [];
-    const index = this.byRequest;
-    for (
-      let node = index.first(this.requestHash(workerId, requestId));
-      node !== 0;
-      node = index.after(node)
-    ) {
-      const row = index.row(node);
-      const same =
-        this.strings.equals(this.worker.get(row), workerId) &&
-        this.strings.equals(this.request.get(row), requestId);
-      if (same) found.push(row);
-    }
+    const hash = hashOfString(requestId, hashOfString(workerId, this.seed));
+    let row = this.firstOfRequest(hash, workerId, requestId);
+    for (; row !== 0; row = this.sibling.get(row)) found.push(row);
     return found.sort((a, b) => this.seq.get(a) - this.seq.get(b));
   }
 
@@ -159,13 +196,5 @@ export class LeaseTable {
     this.cancelledSeq.set(row, image.cancelledSeq);
     this.lateResult.set(row, image.lateResult);
     return row;
-  }
-
-  private hashOfRow(row: number): number {
-    return this.requestHash(this.workerOf(row), this.strings.get(this.request.get(row)));
-  }
-
-  private requestHash(workerId: string, requestId: string): number {
-    return hashOfString(requestId, hashOfString(workerId, this.seed));
   }
 }

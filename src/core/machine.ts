@@ -20,7 +20,7 @@ import { acquireNames, breakName, held, releaseName, renewName, wipeNames } from
 import { createTask, leaseNext, leasesOfRequest, switchQueue } from './decide-tasks.ts';
 import { type Decision, isRefusal } from './decision.ts';
 import type { Entry } from './entries.ts';
-import { expireDue, expireNameIfDue, expireTaskIfDue, nextExpiryMs } from './expiry.ts';
+import { type Commit, expireDue, expireNameIfDue, expireTaskIfDue, nextExpiryMs } from './expiry.ts';
 import { deleteObject, writeObject } from './fences.ts';
 import type { LeaseEnd } from './image.ts';
 import { Lines, type Ticket, type Waiter } from './lines.ts';
@@ -31,6 +31,8 @@ import { findLease, judge } from './verdicts.ts';
 
 /** Bounds on the work that time itself brings, for one batch. */
 const EXPIRIES_A_BATCH = 1_000;
+/** So many tasks may come in before those who wait for them are served, so that a batch does not grow without bound. */
+const FED_QUEUES_MAX = 256;
 const WAKES_A_BATCH = 10_000;
 
 /** How a worker is told that it lost a lease. */
@@ -47,14 +49,14 @@ export class Machine {
   readonly state: State;
   readonly nameLines = new Lines<AcquireNames>();
   readonly taskLines = new Lines<LeaseTasks>();
-  private readonly record: (entry: Entry) => void;
+  private readonly record: Commit;
   private readonly retention: Retention;
   private nowMs = 0;
   /** Names and queues whose lines may have something to take. */
   private readonly freedNames: string[] = [];
   private readonly fedQueues: string[] = [];
 
-  constructor(state: State, retention: Retention, record: (entry: Entry) => void) {
+  constructor(state: State, retention: Retention, record: Commit) {
     this.state = state;
     this.retention = retention;
     this.record = record;
@@ -93,8 +95,17 @@ export class Machine {
   /** The answer to a wish, or null when it waits in a line and its ticket will be settled later. */
   run(command: Command, ticket: Ticket): Answer | Refusal | null {
     const answer = this.decide(command, ticket);
-    this.serve();
+    this.serveNames();
+    if (this.fedQueues.length >= FED_QUEUES_MAX) this.serve();
     return answer;
+  }
+
+  /**
+   * Ends a batch. Whoever waits for tasks is served here, or before the next wish for tasks: then a worker that
+   * asked for many gets all that came in, where a line served at every turn would give it the first.
+   */
+  end(): void {
+    this.serve();
   }
 
   /** Whoever waited is gone; those behind may now be first. */
@@ -110,8 +121,8 @@ export class Machine {
   }
 
   /** A fact of the writer itself, such as the start of its epoch. */
-  readonly commit = (entry: Entry): void => {
-    this.record(entry);
+  readonly commit = (entry: Entry, dueMs = 0): void => {
+    this.record(entry, dueMs);
     apply(this.state, entry, this.state.lastSeq + 1, this.nowMs);
     this.note(entry);
   };
@@ -186,6 +197,7 @@ export class Machine {
   }
 
   private lease(command: LeaseTasks, ticket: Ticket): GrantedTasks | null {
+    this.serve();
     const repeated = this.repeatedLeases(command);
     if (repeated.length > 0) return this.grantedTasks(repeated, true);
     // Looking for them may have ended some; who waits for those tasks comes first.
@@ -314,10 +326,15 @@ export class Machine {
   }
 
   /** After an entry that ends a lease its line is served before anything else. */
+  private serveNames(): void {
+    while (this.freedNames.length > 0) this.serveName(this.freedNames.shift()!);
+  }
+
   private serve(): void {
-    while (this.freedNames.length > 0 || this.fedQueues.length > 0) {
-      while (this.freedNames.length > 0) this.serveName(this.freedNames.shift()!);
-      if (this.fedQueues.length > 0) this.serveQueue(this.fedQueues.shift()!);
+    this.serveNames();
+    while (this.fedQueues.length > 0) {
+      this.serveQueue(this.fedQueues.shift()!);
+      this.serveNames();
     }
   }
 

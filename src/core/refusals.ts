@@ -1,6 +1,6 @@
 /**
- * Every "no" the rules can say. HTTP statuses, problem titles and `docs/errors.md` are read from this
- * table; a code is never renamed. `retry` tells a client whether the same call can succeed later:
+ * Every "no" there is. HTTP statuses, problem titles and `docs/errors.md` are read from this table; a code
+ * is never renamed. `retry` tells a client whether the same call can succeed later:
  * 'never' (the call itself is wrong or the chance is gone), 'later' (somebody else is in the way), 'soon'
  * (the authority is).
  */
@@ -12,10 +12,15 @@ export interface RefusalKind {
 
 export const REFUSALS = {
   INVALID_ARGUMENT: { status: 400, retry: 'never', says: 'The request is not well formed.' },
+  UNAUTHENTICATED: { status: 401, retry: 'never', says: 'The request carries no token that is known here.' },
+  FORBIDDEN: { status: 403, retry: 'never', says: 'The caller may not do this.' },
   GUARD_NOT_HELD: { status: 403, retry: 'never', says: 'The caller does not hold the guard.' },
   TASK_NOT_FOUND: { status: 404, retry: 'never', says: 'There is no such task.' },
   LEASE_NOT_FOUND: { status: 404, retry: 'never', says: 'Nobody holds this lease.' },
   OBJECT_NOT_FOUND: { status: 404, retry: 'never', says: 'There is no such object.' },
+  ROUTE_NOT_FOUND: { status: 404, retry: 'never', says: 'There is nothing at this path.' },
+  METHOD_NOT_ALLOWED: { status: 405, retry: 'never', says: 'The path does not take this method.' },
+  REQUEST_TIMEOUT: { status: 408, retry: 'soon', says: 'The request did not arrive in time.' },
   TASK_ID_CONFLICT: { status: 409, retry: 'never', says: 'The id belongs to a task with another payload.' },
   TASK_TERMINAL: { status: 409, retry: 'never', says: 'The task has ended and never changes again.' },
   LEASE_UNKNOWN: { status: 409, retry: 'never', says: 'The task never had this lease.' },
@@ -38,7 +43,10 @@ export const REFUSALS = {
   LEASE_HOLDER_MISMATCH: { status: 412, retry: 'never', says: 'The lease belongs to another holder.' },
   VERSION_MISMATCH: { status: 412, retry: 'never', says: 'The object has another version.' },
   PAYLOAD_TOO_LARGE: { status: 413, retry: 'never', says: 'The request is larger than the limit.' },
+  UNSUPPORTED_MEDIA_TYPE: { status: 415, retry: 'never', says: 'The body is not JSON.' },
   WRITE_UNFENCED: { status: 428, retry: 'never', says: 'The write carries no lease.' },
+  HEADERS_TOO_LARGE: { status: 431, retry: 'never', says: 'The headers are larger than the limit.' },
+  INTERNAL: { status: 500, retry: 'never', says: 'The server made a mistake; its log has the details.' },
   OVERLOADED: { status: 503, retry: 'soon', says: 'Too much is waiting to be decided.' },
   UNAVAILABLE: { status: 503, retry: 'soon', says: 'The authority cannot write now.' },
   DISK_FULL: { status: 507, retry: 'soon', says: 'There is no room on the disk for anything new.' },

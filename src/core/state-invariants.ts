@@ -169,7 +169,7 @@ export function checkAttempts(state: State, fail: Fail): void {
 export function checkIndexes(state: State, fail: Fail): void {
   const { tasks, names } = state;
   let dedupKeys = 0;
-  let requests = 0;
+  const requests = new Set<string>();
   for (const row of taskRows(state)) {
     const id = tasks.idOf(row);
     if (tasks.find(id) !== row || tasks.at(tasks.key(row)) !== row) fail(`${id} is not found by its id`);
@@ -181,7 +181,7 @@ export function checkIndexes(state: State, fail: Fail): void {
     }
     const lease = tasks.lease.get(row);
     if (tasks.stateOf(row) !== 'LEASED' || tasks.leases.requestOf(lease) === null) continue;
-    requests += 1;
+    requests.add(JSON.stringify([tasks.leases.workerOf(lease), tasks.leases.requestOf(lease)]));
     const found = tasks.leases.findByRequest(tasks.leases.workerOf(lease), tasks.leases.requestOf(lease)!);
     if (!found.includes(lease)) fail(`the lease on ${id} is not found by its request`);
   }
@@ -195,7 +195,7 @@ export function checkIndexes(state: State, fail: Fail): void {
   const sizes = [
     ['task ids', tasks.byId.size, tasks.rows.live],
     ['dedup keys', tasks.byDedup.size, dedupKeys],
-    ['requests', tasks.leases.byRequest.size, requests],
+    ['requests', tasks.leases.byRequest.size, requests.size],
     ['names', names.byName.size, names.rows.live],
     ['live leases', names.byLease.size, live],
   ] as const;

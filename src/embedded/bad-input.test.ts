@@ -1,9 +1,10 @@
 // Bad input gets a clear answer and costs nothing: a code, a sentence, and not one entry in the log.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { heardBy } from '../../test/support/heard-by.ts';
 import { ManualWorld } from '../../test/support/manual-world.ts';
+import type { Leasehold } from '../client/leasehold.ts';
 import { memoryEngine } from '../engines/memory/memory-engine.ts';
-import { Json } from './json.ts';
-import type { Leasehold } from './leasehold.ts';
+import { Json } from '../protocol/json.ts';
 import { openWith } from './open.ts';
 
 let world: ManualWorld;
@@ -206,8 +207,8 @@ describe('input that changes after it was checked', () => {
 });
 
 describe('what is no request', () => {
-  it('a Json that is not made of bytes is refused before it exists', () => {
-    for (const wrong of ['text', [1, 2], 5, null]) expect(() => new Json(wrong as never)).toThrow(TypeError);
+  it('a Json that is made of neither text nor bytes is refused before it exists', () => {
+    for (const wrong of [[1, 2], 5, null]) expect(() => new Json(wrong as never)).toThrow(TypeError);
   });
 
   it('a signal that is none is refused, and nothing happens', async () => {
@@ -242,13 +243,12 @@ describe('an option that is there and undefined', () => {
 
 describe('following', () => {
   it('ends the moment it is ended', async () => {
-    const heard: unknown[] = [];
-    const stop = lh.follow((entry) => heard.push(entry));
+    const stop = new AbortController();
+    const heard = heardBy(lh, { signal: stop.signal });
     const calls = Promise.all(Array.from({ length: 20 }, () => lh.task.create({ payload: 1 })));
-    stop();
+    stop.abort();
     await world.finish(calls);
     await world.settle();
     expect(heard).toEqual([]);
-    expect(() => lh.follow('x' as never)).toThrow(TypeError);
   });
 });

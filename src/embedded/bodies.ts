@@ -17,23 +17,11 @@ import type {
 } from '../core/commands.ts';
 import { leaseIdOfSeq } from '../core/ids.ts';
 import { instant } from '../protocol/instant.ts';
-import { Json } from './json.ts';
+import { Json } from '../protocol/json.ts';
+import type { Body, ExtendedRecord, NamedLeaseRecord, TaskLeaseRecord } from '../protocol/replies.ts';
 
-export interface CreatedTask {
-  readonly ok: true;
-  readonly task_id: string;
-  readonly seq: number;
-  readonly state: TaskCreation['state'];
-  readonly attempt: number;
-  readonly queue: string;
-  readonly priority: number;
-  readonly created_at: string;
-  readonly due_at: string;
-  readonly duplicate?: true;
-}
-
-export function createdTask(answer: TaskCreation): CreatedTask {
-  const body: CreatedTask = {
+export function createdTask(answer: TaskCreation): Body<'task.create'> {
+  const body: Body<'task.create'> = {
     ok: true,
     task_id: answer.taskId,
     seq: answer.seq,
@@ -47,31 +35,12 @@ export function createdTask(answer: TaskCreation): CreatedTask {
   return answer.duplicate ? { ...body, duplicate: true } : body;
 }
 
-export interface TaskLease {
-  readonly task_id: string;
-  readonly lease_id: string;
-  readonly lease_seq: number;
-  readonly attempt: number;
-  readonly payload: Json;
-  readonly queue: string;
-  readonly expiry_timestamp: string;
-  readonly expires_at: string;
-  readonly remaining_ms: number;
-}
-
-export interface TaskLeases {
-  readonly ok: true;
-  readonly leases: readonly TaskLease[];
-  readonly seq: number;
-  readonly duplicate?: true;
-}
-
-export function taskLeases({ leases, seq, duplicate }: GrantedTasks): TaskLeases {
-  const body: TaskLeases = { ok: true, leases: leases.map(taskLease), seq };
+export function taskLeases({ leases, seq, duplicate }: GrantedTasks): Body<'task.lease'> {
+  const body: Body<'task.lease'> = { ok: true, leases: leases.map(taskLease), seq };
   return duplicate ? { ...body, duplicate: true } : body;
 }
 
-function taskLease(lease: GrantedTask): TaskLease {
+function taskLease(lease: GrantedTask): TaskLeaseRecord {
   const expires = instant(lease.expiresAtMs);
   return {
     task_id: lease.taskId,
@@ -86,21 +55,13 @@ function taskLease(lease: GrantedTask): TaskLease {
   };
 }
 
-export interface ExtendedLease {
-  readonly ok: true;
-  readonly task_id: string;
-  readonly lease_id: string;
-  readonly lease_seq: number;
-  readonly expiry_timestamp: string;
-  readonly expires_at: string;
-  readonly remaining_ms: number;
-  readonly seq: number;
+export function extendedLease(answer: Extension): Body<'task.extend'> {
+  return { ok: true, ...extension(answer) };
 }
 
-export function extendedLease(answer: Extension): ExtendedLease {
+function extension(answer: Extension): ExtendedRecord {
   const expires = instant(answer.expiresAtMs);
   return {
-    ok: true,
     task_id: answer.taskId,
     lease_id: leaseIdOfSeq(answer.leaseSeq),
     lease_seq: answer.leaseSeq,
@@ -111,20 +72,8 @@ export function extendedLease(answer: Extension): ExtendedLease {
   };
 }
 
-export interface VerdictBody {
-  readonly ok: true;
-  readonly outcome: 'COMMITTED' | 'CANCELLED';
-  readonly task_id: string;
-  readonly state: Verdict['state'];
-  readonly seq: number;
-  readonly due_at?: string;
-  /** How the lease had ended, when the verdict came too late. */
-  readonly cause?: string;
-  readonly duplicate?: true;
-}
-
-export function verdictBody(answer: Verdict): VerdictBody {
-  const body: VerdictBody = {
+export function verdictBody(answer: Verdict): Body<'task.complete'> {
+  const body: Body<'task.complete'> = {
     ok: true,
     outcome: answer.outcome,
     task_id: answer.taskId,
@@ -140,59 +89,25 @@ export function verdictBody(answer: Verdict): VerdictBody {
   };
 }
 
-export interface KilledTask {
-  readonly ok: true;
-  readonly task_id: string;
-  readonly state: 'DEAD';
-  readonly seq: number;
-}
-
-export function killedTask({ taskId, state, seq }: Killed): KilledTask {
+export function killedTask({ taskId, state, seq }: Killed): Body<'task.kill'> {
   return { ok: true, task_id: taskId, state, seq };
 }
 
-export interface HeartbeatBody {
-  readonly ok: true;
-  readonly extended: readonly ExtendedLease[];
-  readonly lost: readonly { readonly lease_id: string; readonly task_id: string; readonly cause: string }[];
-  readonly seq: number;
-}
-
-export function heartbeatBody({ extended, lost, seq }: HeartbeatAnswer): HeartbeatBody {
+export function heartbeatBody({ extended, lost, seq }: HeartbeatAnswer): Body<'worker.heartbeat'> {
   return {
     ok: true,
-    extended: extended.map(extendedLease),
+    extended: extended.map(extension),
     lost: lost.map(({ leaseId, taskId, cause }) => ({ lease_id: leaseId, task_id: taskId, cause })),
     seq,
   };
 }
 
-export interface NamedLease {
-  readonly name: string;
-  readonly holder: string;
-  readonly token: string;
-  readonly lease_seq: number;
-  readonly acquired_at: string;
-  readonly expires_at: string;
-  readonly remaining_ms: number;
-}
-
-export interface AcquiredLease extends NamedLease {
-  readonly ok: true;
-  readonly seq: number;
-  readonly duplicate?: true;
-}
-
-export interface AcquiredLeases {
-  readonly ok: true;
-  readonly leases: readonly NamedLease[];
-  readonly seq: number;
-  readonly duplicate?: true;
-}
-
-export function acquiredLease({ leases, seq, duplicate }: GrantedNames, token: string): AcquiredLease {
+export function acquiredLease(
+  { leases, seq, duplicate }: GrantedNames,
+  token: string,
+): Body<'lease.acquire'> {
   const { name, holder, leaseSeq, acquiredAtMs, expiresAtMs, remainingMs } = leases[0]!;
-  const body: AcquiredLease = {
+  const body: Body<'lease.acquire'> = {
     ok: true,
     name,
     holder,
@@ -206,12 +121,19 @@ export function acquiredLease({ leases, seq, duplicate }: GrantedNames, token: s
   return duplicate ? { ...body, duplicate: true } : body;
 }
 
-export function acquiredLeases({ leases, seq, duplicate }: GrantedNames, token: string): AcquiredLeases {
-  const body: AcquiredLeases = { ok: true, leases: leases.map((lease) => namedLease(lease, token)), seq };
+export function acquiredLeases(
+  { leases, seq, duplicate }: GrantedNames,
+  token: string,
+): Body<'lease.acquire_all'> {
+  const body: Body<'lease.acquire_all'> = {
+    ok: true,
+    leases: leases.map((lease) => namedLease(lease, token)),
+    seq,
+  };
   return duplicate ? { ...body, duplicate: true } : body;
 }
 
-function namedLease(lease: GrantedName, token: string): NamedLease {
+function namedLease(lease: GrantedName, token: string): NamedLeaseRecord {
   return {
     name: lease.name,
     holder: lease.holder,
@@ -223,57 +145,22 @@ function namedLease(lease: GrantedName, token: string): NamedLease {
   };
 }
 
-export interface ReleasedLease {
-  readonly ok: true;
-  readonly released: boolean;
-  readonly seq: number;
-}
-
-export function releasedLease({ released, seq }: Released): ReleasedLease {
+export function releasedLease({ released, seq }: Released): Body<'lease.release'> {
   return { ok: true, released, seq };
 }
 
-export interface BrokenLease {
-  readonly ok: true;
-  readonly name: string;
-  readonly holder: string;
-  readonly lease_seq: number;
-  readonly seq: number;
-}
-
-export function brokenLease({ name, holder, leaseSeq, seq }: Broken): BrokenLease {
+export function brokenLease({ name, holder, leaseSeq, seq }: Broken): Body<'lease.break'> {
   return { ok: true, name, holder, lease_seq: leaseSeq, seq };
 }
 
-export interface WipedLeases {
-  readonly ok: true;
-  readonly wiped: number;
-  readonly seq: number;
-}
-
-export function wipedLeases({ wiped, seq }: Wiped): WipedLeases {
+export function wipedLeases({ wiped, seq }: Wiped): Body<'lease.wipe'> {
   return { ok: true, wiped, seq };
 }
 
-export interface WrittenObject {
-  readonly ok: true;
-  readonly object_id: string;
-  readonly version: number;
-  readonly lease_seq: number;
-  readonly seq: number;
-}
-
-export function writtenObject({ objectId, version, leaseSeq, seq }: Written): WrittenObject {
+export function writtenObject({ objectId, version, leaseSeq, seq }: Written): Body<'object.write'> {
   return { ok: true, object_id: objectId, version, lease_seq: leaseSeq, seq };
 }
 
-export interface SwitchedQueue {
-  readonly ok: true;
-  readonly queue: string;
-  readonly paused: boolean;
-  readonly seq: number;
-}
-
-export function switchedQueue({ queue, paused, seq }: QueueSwitched): SwitchedQueue {
+export function switchedQueue({ queue, paused, seq }: QueueSwitched): Body<'queue.pause'> {
   return { ok: true, queue, paused, seq };
 }

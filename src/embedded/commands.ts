@@ -26,9 +26,9 @@ import { isRefusal } from '../core/decision.ts';
 import { seqOfLeaseId } from '../core/ids.ts';
 import { type Opaque, opaque } from '../core/opaque.ts';
 import type { Refusal } from '../core/refusals.ts';
+import { Json } from '../protocol/json.ts';
 import { LIMITS } from '../protocol/limits.ts';
 import type { Requests } from '../protocol/requests.ts';
-import { Json } from './json.ts';
 import { TokenHashes } from './token-hashes.ts';
 
 const DEFAULT_TTL_MS = 30_000;
@@ -40,13 +40,18 @@ const tokens = new TokenHashes();
 function wrap(field: string, value: unknown): Opaque | Refusal {
   let bytes: Uint8Array;
   try {
-    bytes = (value instanceof Json ? value : Json.of(value)).bytes;
+    bytes = value instanceof Json ? bytesOf(value) : Buffer.from(Json.of(value).text());
   } catch {
     return { refused: 'INVALID_ARGUMENT', detail: `The ${field} has no JSON form.` };
   }
   if (bytes.length <= LIMITS.opaqueBytes) return opaque(bytes);
   const detail = `The ${field} has ${bytes.length} bytes; ${LIMITS.opaqueBytes} are allowed.`;
   return { refused: 'PAYLOAD_TOO_LARGE', detail };
+}
+
+/** Buffer.from takes short texts from a pool, which an encoder does not. */
+function bytesOf(json: Json): Uint8Array {
+  return json.isText ? Buffer.from(json.text()) : json.bytes;
 }
 
 export function createTask(request: Requests['task.create']): CreateTask | Refusal {

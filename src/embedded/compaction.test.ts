@@ -3,9 +3,9 @@ import { describe, expect, it } from 'vitest';
 import { inlineThreads } from '../../test/support/inline-threads.ts';
 import { ManualWorld } from '../../test/support/manual-world.ts';
 import { TestDisk } from '../../test/support/test-disk.ts';
+import type { Leasehold } from '../client/leasehold.ts';
 import { fileEngine } from '../engines/file/file-engine.ts';
-import { jsonText } from './json.ts';
-import type { Leasehold } from './leasehold.ts';
+import { jsonText } from '../protocol/json.ts';
 import { openWith } from './open.ts';
 
 const KIB = 1024;

@@ -2,8 +2,8 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { isSettled, ManualWorld } from '../../test/support/manual-world.ts';
 import { diskError, TestDisk } from '../../test/support/test-disk.ts';
+import type { Leasehold } from '../client/leasehold.ts';
 import { fileEngine } from '../engines/file/file-engine.ts';
-import type { Leasehold } from './leasehold.ts';
 import { openWith } from './open.ts';
 
 const DIR = '/data';

@@ -1,10 +1,11 @@
 // The single writer: one batch at a time, and nothing that is not durable is visible to anyone.
 import { beforeEach, describe, expect, it } from 'vitest';
+import { heardBy } from '../../test/support/heard-by.ts';
 import { HeldEngine } from '../../test/support/held-engine.ts';
 import { isSettled, ManualWorld } from '../../test/support/manual-world.ts';
+import type { Leasehold } from '../client/leasehold.ts';
 import { MemoryDisk } from '../engines/memory/memory-disk.ts';
 import { memoryEngine } from '../engines/memory/memory-engine.ts';
-import type { Leasehold } from './leasehold.ts';
 import { type OpenOptions, openWith } from './open.ts';
 
 let world: ManualWorld;
@@ -76,8 +77,7 @@ describe('durable or invisible', () => {
   });
 
   it('tells no follower of an entry before it is durable', async () => {
-    const heard: string[] = [];
-    lh.follow((entry) => heard.push(entry.type));
+    const heard = heardBy(lh);
     engine.holding = true;
     const created = lh.task.create({ payload: 1 });
     await world.settle();
@@ -167,9 +167,8 @@ describe('one batch at a time', () => {
 
 describe('time', () => {
   it('writes the end of a lease when it comes, with nobody asking', async () => {
-    const heard: string[] = [];
     await leased(1_000);
-    lh.follow((entry) => heard.push(entry.type));
+    const heard = heardBy(lh);
     await world.advance(999);
     expect(heard).toEqual([]);
     await world.advance(1);
@@ -350,5 +349,26 @@ describe('back-pressure', () => {
     expect(await world.finish(renewed)).toMatchObject({ ok: true });
     const replies = await world.finish(Promise.all(creates));
     expect(replies.filter((reply) => !reply.ok)).toHaveLength(1);
+  });
+});
+
+describe('a worker that waits for many tasks', () => {
+  it('gets all that come in together, and not the first alone', async () => {
+    const waiting = lh.task.lease({ worker_id: 'patient', max: 10, wait_ms: 60_000 });
+    await world.settle();
+    await world.finish(Promise.all([1, 2, 3].map((payload) => lh.task.create({ payload }))));
+    const reply = await world.finish(waiting);
+    if (!reply.ok) throw new Error(reply.code);
+    expect(reply.leases.map(({ payload }) => payload.parse())).toEqual([1, 2, 3]);
+  });
+
+  it('is passed by nobody who asks in the same batch', async () => {
+    const waiting = lh.task.lease({ worker_id: 'patient', wait_ms: 60_000 });
+    await world.settle();
+    const created = lh.task.create({ payload: 1 });
+    const hasty = lh.task.lease({ worker_id: 'hasty' });
+    await world.finish(created);
+    expect(await world.finish(hasty)).toMatchObject({ leases: [] });
+    expect(await world.finish(waiting)).toMatchObject({ leases: [{ attempt: 1 }] });
   });
 });

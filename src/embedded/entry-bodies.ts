@@ -1,27 +1,21 @@
 /** Log entries as bodies: `{seq, at, type, …}` with their opaque bytes opened. */
 
 import type { Entry } from '../core/entries.ts';
-import { type EntryJson, entryToJson } from '../core/entry-json.ts';
+import { entryToJson } from '../core/entry-json.ts';
 import type { Opaque } from '../core/opaque.ts';
 import type { Log, LoggedEntry } from '../engines/log.ts';
 import { instant } from '../protocol/instant.ts';
+import type { EntryRecord } from '../protocol/replies.ts';
 import { openAll } from './opening.ts';
 
-export type EntryBody = EntryJson & { readonly seq: number; readonly at: string };
-
-export interface EntryListing {
-  readonly ok: true;
-  readonly entries: readonly EntryBody[];
-}
-
-export function entryBodies(log: Pick<Log, 'read'>, entries: readonly LoggedEntry[]): Promise<EntryBody[]> {
+export function entryBodies(log: Pick<Log, 'read'>, entries: readonly LoggedEntry[]): Promise<EntryRecord[]> {
   return Promise.all(entries.map((logged) => entryBody(log, logged)));
 }
 
 export async function entryBody(
   log: Pick<Log, 'read'>,
   { seq, atMs, entry }: LoggedEntry,
-): Promise<EntryBody> {
+): Promise<EntryRecord> {
   const open = await openAll(log, references(entry));
   return { seq, at: instant(atMs), ...entryToJson(entry, seq, atMs, { instant, open }) };
 }

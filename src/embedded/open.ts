@@ -1,6 +1,8 @@
 /** `open(dir)`: the authority of a data directory, in this process. */
+import type { Authority } from '../authority/authority.ts';
 import { openAuthority } from '../authority/open-authority.ts';
-import type { Clock, Timers } from '../authority/seams.ts';
+import { Leasehold } from '../client/leasehold.ts';
+import type { ClientWorld } from '../client/world.ts';
 import { DEFAULT_RETENTION, type Retention } from '../core/retention.ts';
 import { fileEngine } from '../engines/file/file-engine.ts';
 import type { Engine } from '../engines/log.ts';
@@ -9,7 +11,9 @@ import { nodeFiles } from '../world/node-files.ts';
 import { nodeThreads } from '../world/node-threads.ts';
 import { systemClock, systemTimers } from '../world/system-clock.ts';
 import { systemIds } from '../world/system-ids.ts';
-import { Leasehold } from './leasehold.ts';
+import { thisProcess } from '../world/this-process.ts';
+import { batchSends, type CheckedCalls, checkedCalls, openCalls, type Sends } from './calls.ts';
+import { localTransport } from './local-transport.ts';
 
 export interface OpenOptions {
   /** What is forgotten, and when. */
@@ -21,10 +25,7 @@ export interface OpenOptions {
 }
 
 /** The world a handle lives in; tests bring their own. */
-export interface World {
-  readonly clock: Clock;
-  readonly timers: Timers;
-  readonly newToken: () => string;
+export interface World extends ClientWorld {
   readonly hashSeed: number;
 }
 
@@ -38,11 +39,24 @@ export async function open(dir: string, options: OpenOptions = {}): Promise<Leas
     timers: systemTimers,
     newToken: systemIds.token,
     hashSeed: systemIds.seed(),
+    ...thisProcess,
   };
   return openWith(engine, world, options);
 }
 
 export async function openWith(engine: Engine, world: World, options: OpenOptions = {}): Promise<Leasehold> {
+  const { authority, calls } = await openCore(engine, world, options);
+  return new Leasehold(localTransport(authority, openCalls(calls)), world);
+}
+
+/** The authority and its operations without the handle around them, for whoever serves them to others. */
+export interface OpenCore {
+  readonly authority: Authority;
+  readonly calls: CheckedCalls;
+  readonly sends: Sends;
+}
+
+export async function openCore(engine: Engine, world: World, options: OpenOptions = {}): Promise<OpenCore> {
   if (!OPEN_OPTIONS.accepts(options)) throw new TypeError(OPEN_OPTIONS.explain(options));
   const authority = await openAuthority(engine, {
     clock: world.clock,
@@ -51,7 +65,12 @@ export async function openWith(engine: Engine, world: World, options: OpenOption
     retention: retentionOf(options),
     onDeath: options.onDeath ?? (() => undefined),
   });
-  return new Leasehold(authority, world.timers, world.newToken);
+  const { timers, newToken } = world;
+  return {
+    authority,
+    calls: checkedCalls(authority, timers, newToken),
+    sends: batchSends(authority, newToken),
+  };
 }
 
 function retentionOf({ retention = {} }: OpenOptions): Retention {

@@ -1,7 +1,7 @@
 /** Reads the bytes behind several references at once and gives a look-up for them. */
 import type { Opaque } from '../core/opaque.ts';
 import type { Log } from '../engines/log.ts';
-import { Json } from './json.ts';
+import { Json } from '../protocol/json.ts';
 import type { OpenedBytes } from './records.ts';
 
 export async function openAll(

@@ -1,52 +1,21 @@
 /** What reads give: the records of tasks, leases, objects, queues and workers, as the contract spells them. */
-import type { QueueRecord } from '../authority/reads.ts';
+import type { QueueCounts } from '../authority/reads.ts';
 import type { Receipt } from '../authority/receipts.ts';
-import type { WorkerRecord } from '../authority/workers.ts';
+import type { SeenWorker } from '../authority/workers.ts';
 import { taskIdOfKey } from '../core/entry-json.ts';
 import { leaseIdOfSeq } from '../core/ids.ts';
-import type { LeaseImage, NameImage, TaskImage, TaskState } from '../core/image.ts';
+import type { LeaseImage, NameImage, TaskImage } from '../core/image.ts';
 import { instant } from '../protocol/instant.ts';
-import type { Json } from './json.ts';
-
-export interface TaskRecord {
-  readonly ok: true;
-  readonly task_id: string;
-  /** Null when its bytes were damaged on the disk. */
-  readonly payload: Json | null;
-  readonly state: TaskState;
-  readonly attempt: number;
-  readonly current_lease_id: string | null;
-  readonly queue: string;
-  readonly priority: number;
-  readonly failures: number;
-  readonly max_attempts: number;
-  readonly retry: {
-    readonly max_failures: number;
-    readonly backoff_ms: number;
-    readonly max_backoff_ms: number;
-  };
-  readonly dedup_key?: string;
-  readonly created_at: string;
-  readonly due_at: string;
-  readonly ended_at?: string;
-  readonly worker_id?: string;
-  readonly expiry_timestamp?: string;
-  readonly reason?: string;
-  readonly result?: Json | null;
-  readonly leases: readonly PastLease[];
-  readonly seq: number;
-}
-
-export interface PastLease {
-  readonly lease_id: string;
-  readonly lease_seq: number;
-  readonly worker_id: string;
-  readonly expires_at: string;
-  readonly end: string;
-  readonly ended_seq?: number;
-  readonly cancelled_seq?: number;
-  readonly late_result?: Json | null;
-}
+import type { Json } from '../protocol/json.ts';
+import type {
+  LeaseRecord,
+  ObjectRecord,
+  PastLeaseRecord,
+  QueueRecord,
+  ReceiptRecord,
+  TaskRecord,
+  WorkerRecord,
+} from '../protocol/replies.ts';
 
 /** `open` gives the text behind opaque bytes that have been read already. */
 export type OpenedBytes = (reference: TaskImage['payload']) => Json | null;
@@ -54,7 +23,6 @@ export type OpenedBytes = (reference: TaskImage['payload']) => Json | null;
 export function taskRecord(image: TaskImage, open: OpenedBytes): TaskRecord {
   const current = image.state === 'LEASED' ? image.leases[0]! : null;
   return {
-    ok: true,
     task_id: taskIdOfKey(image.task),
     payload: open(image.payload),
     state: image.state,
@@ -83,7 +51,7 @@ export function taskRecord(image: TaskImage, open: OpenedBytes): TaskRecord {
   };
 }
 
-function pastLease(lease: LeaseImage, open: OpenedBytes): PastLease {
+function pastLease(lease: LeaseImage, open: OpenedBytes): PastLeaseRecord {
   return {
     lease_id: leaseIdOfSeq(lease.seq),
     lease_seq: lease.seq,
@@ -96,22 +64,9 @@ function pastLease(lease: LeaseImage, open: OpenedBytes): PastLease {
   };
 }
 
-export interface LeaseRecord {
-  readonly ok: true;
-  readonly name: string;
-  readonly holder: string;
-  readonly lease_seq: number;
-  readonly acquired_at: string;
-  readonly expires_at: string;
-  readonly remaining_ms: number;
-  readonly metadata?: Json | null;
-  readonly seq: number;
-}
-
 /** Tokens are never shown. */
 export function leaseRecord(image: NameImage, nowMs: number, open: OpenedBytes): LeaseRecord {
   return {
-    ok: true,
     name: image.name,
     holder: image.holder,
     lease_seq: image.leaseSeq,
@@ -123,34 +78,15 @@ export function leaseRecord(image: NameImage, nowMs: number, open: OpenedBytes):
   };
 }
 
-export interface ObjectRecord {
-  readonly ok: true;
-  readonly object_id: string;
-  readonly value: Json | null;
-  readonly version: number;
-  readonly lease_seq: number;
-  readonly seq: number;
-}
-
 export function objectRecord(
   name: string,
   { value, version, leaseSeq, seq }: NonNullable<NameImage['object']>,
   open: OpenedBytes,
 ): ObjectRecord {
-  return { ok: true, object_id: name, value: open(value), version, lease_seq: leaseSeq, seq };
+  return { object_id: name, value: open(value), version, lease_seq: leaseSeq, seq };
 }
 
-export interface QueueBody {
-  readonly queue: string;
-  readonly paused: boolean;
-  readonly waiting: number;
-  readonly leased: number;
-  readonly completed: number;
-  readonly failed: number;
-  readonly dead: number;
-}
-
-export function queueBody({ queue, paused, counts }: QueueRecord): QueueBody {
+export function queueRecord({ queue, paused, counts }: QueueCounts): QueueRecord {
   return {
     queue,
     paused,
@@ -162,27 +98,11 @@ export function queueBody({ queue, paused, counts }: QueueRecord): QueueBody {
   };
 }
 
-export interface WorkerBody {
-  readonly worker_id: string;
-  readonly last_heartbeat: string;
-  readonly active_leases: number;
-}
-
-export function workerBody({ workerId, lastHeartbeatMs, activeLeases }: WorkerRecord): WorkerBody {
+export function workerRecord({ workerId, lastHeartbeatMs, activeLeases }: SeenWorker): WorkerRecord {
   return { worker_id: workerId, last_heartbeat: instant(lastHeartbeatMs), active_leases: activeLeases };
 }
 
-export interface ReceiptBody {
-  readonly code: string;
-  readonly object_id: string;
-  readonly presented_lease_seq: number | null;
-  readonly current_fence: number;
-  readonly holder_id: string | null;
-  readonly at: string;
-  readonly requestId: string | null;
-}
-
-export function receiptBody(receipt: Receipt): ReceiptBody {
+export function receiptRecord(receipt: Receipt): ReceiptRecord {
   return {
     code: receipt.code,
     object_id: receipt.objectId,

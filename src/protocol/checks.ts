@@ -1,7 +1,9 @@
 /** Compiled checks of the request schemas; the schema library is named nowhere else but in this folder. */
-import type { TSchema } from '@sinclair/typebox';
+import { type TObject, type TSchema, Type } from '@sinclair/typebox';
 import { TypeCompiler } from '@sinclair/typebox/compiler';
 import { LIMITS } from './limits.ts';
+import { LOG_REQUEST, REQUESTS } from './requests.ts';
+import type { Operation } from './routes.ts';
 
 export interface RequestCheck {
   accepts(request: unknown): boolean;
@@ -33,4 +35,25 @@ export function compileCheck(schema: TSchema): RequestCheck {
 
 function lowerFirst(message: string): string {
   return `is wrong: ${message.charAt(0).toLowerCase()}${message.slice(1)}`;
+}
+
+/** The checks of all operations, compiled once. */
+export const CHECKS = compileAll((schema) => schema);
+
+/** The same for operations inside a batch, where each also carries its own name. */
+export const BATCH_CHECKS = compileAll((schema, operation) =>
+  Type.Object({ ...schema.properties, op: Type.Literal(operation) }, { additionalProperties: false }),
+);
+
+export const LOG_CHECK = compileCheck(LOG_REQUEST);
+
+function compileAll(
+  shape: (schema: TObject, operation: Operation) => TObject,
+): Readonly<Record<Operation, RequestCheck>> {
+  return Object.fromEntries(
+    Object.entries(REQUESTS).map(([operation, schema]) => [
+      operation,
+      compileCheck(shape(schema, operation as Operation)),
+    ]),
+  ) as Record<Operation, RequestCheck>;
 }

@@ -2,8 +2,9 @@
  * What may be asked, as schemas: the one place where input is judged. Over the wire and in process the
  * same requests are checked by the same compiled code. Unknown fields are refused, nothing is coerced.
  */
-import { FormatRegistry, type Static, type TSchema, Type } from '@sinclair/typebox';
+import { FormatRegistry, type Static, type TObject, Type } from '@sinclair/typebox';
 import { LIMITS } from './limits.ts';
+import type { Operation } from './routes.ts';
 import { isIdText, isNameText, isReasonText, isTokenText } from './texts.ts';
 
 FormatRegistry.Set('name', isNameText);
@@ -36,6 +37,13 @@ const FenceLease = Type.Object(
 );
 
 const Guard = Type.Object({ name: Name, holder: Name, token: Token }, strict);
+
+const Limit = Type.Integer({ minimum: 1, maximum: LIMITS.listMax });
+const Cursor = Type.String({ pattern: '^[0-9]{1,10}$' });
+const TaskStates = Type.Union(
+  (['WAITING', 'LEASED', 'COMPLETED', 'FAILED', 'DEAD'] as const).map((state) => Type.Literal(state)),
+);
+const Nothing = Type.Object({}, strict);
 
 export const REQUESTS = {
   'task.create': Type.Object(
@@ -151,16 +159,8 @@ export const REQUESTS = {
   ),
   'queue.pause': Type.Object({ queue: Queue }, strict),
   'queue.resume': Type.Object({ queue: Queue }, strict),
-} as const satisfies Record<string, TSchema>;
 
-const Limit = Type.Integer({ minimum: 1, maximum: LIMITS.listMax });
-const Cursor = Type.String({ pattern: '^[0-9]{1,10}$' });
-const TaskStates = Type.Union(
-  (['WAITING', 'LEASED', 'COMPLETED', 'FAILED', 'DEAD'] as const).map((state) => Type.Literal(state)),
-);
-
-/** What may be looked at. */
-export const READS = {
+  // What may be looked at.
   'task.get': Type.Object({ task_id: Id, wait_ms: Type.Optional(WaitMs) }, strict),
   'task.list': Type.Object(
     {
@@ -192,10 +192,16 @@ export const READS = {
     },
     strict,
   ),
-  'log.read': Type.Object({ from: Type.Optional(Seq), limit: Type.Optional(Limit) }, strict),
-} as const satisfies Record<string, TSchema>;
+  'worker.list': Nothing,
+  'queue.list': Nothing,
+  'status.get': Nothing,
+} as const satisfies Record<Operation, TObject>;
 
-export type Operation = keyof typeof REQUESTS;
 export type Requests = { [Op in Operation]: Static<(typeof REQUESTS)[Op]> };
-export type ReadOperation = keyof typeof READS;
-export type Reads = { [Op in ReadOperation]: Static<(typeof READS)[Op]> };
+
+/** `/v1/log` and, with `follow` always on, `/v1/events`. */
+export const LOG_REQUEST = Type.Object(
+  { from: Type.Optional(Seq), limit: Type.Optional(Limit), follow: Type.Optional(Type.Literal(1)) },
+  strict,
+);
+export type LogRequest = Static<typeof LOG_REQUEST>;

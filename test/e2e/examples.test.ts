@@ -1,11 +1,13 @@
 // Every example runs as a reader would run it: a process of its own on the built package, judged by what it prints and by
 // its exit code.
 import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
 const examples = join(root, 'examples');
@@ -65,18 +67,24 @@ describe('the examples', () => {
       'single-runner.mjs',
       'sketch.mjs',
       'tour.mjs',
+      'with-lease.mjs',
+      'worker.mjs',
     ]);
   });
 
-  it.each(['fenced-write.mjs', 'hello-task.mjs', 'single-runner.mjs', 'sketch.mjs'])(
-    '%s leaves the directory it is run from alone, and can be run again on its own data',
-    async (name) => {
-      const data = join(scratch, 'data');
-      await linesOf(name, [data]);
-      await linesOf(name, [data]);
-      expect(readdirSync(scratch)).toEqual(['data']);
-    },
-  );
+  it.each([
+    'fenced-write.mjs',
+    'hello-task.mjs',
+    'single-runner.mjs',
+    'sketch.mjs',
+    'with-lease.mjs',
+    'worker.mjs',
+  ])('%s leaves the directory it is run from alone, and can be run again on its own data', async (name) => {
+    const data = join(scratch, 'data');
+    await linesOf(name, [data]);
+    await linesOf(name, [data]);
+    expect(readdirSync(scratch)).toEqual(['data']);
+  });
 });
 
 describe('hello-task.mjs', () => {
@@ -131,6 +139,36 @@ describe('sketch.mjs', () => {
   });
 });
 
+describe('with-lease.mjs', () => {
+  it('lets one work at a time for longer than a lease lasts, and tells the one whose lease was broken', async () => {
+    const lines = await linesOf('with-lease.mjs');
+    expect(lines.map((line) => line.replace(/\d+$/, 'N'))).toEqual([
+      'anna holds it      with number N',
+      'anna has written   as the holder of N',
+      'boris holds it     with number N',
+      'boris has written  as the holder of N',
+      'carla is refused   LEASE_HELD',
+      'dora holds it      with number N',
+      'dora has lost it   LEASE_LOST, broken',
+      'the object is      {"by":"boris"}',
+    ]);
+    expect(readdirSync(scratch)).toEqual([]);
+  });
+});
+
+describe('worker.mjs', () => {
+  it('completes, retries and fails tasks, refuses what does not fit, and drains', async () => {
+    expect(await linesOf('worker.mjs')).toEqual([
+      '3 squared   {"square":9,"attempt":1}',
+      '7 squared   {"square":49,"attempt":3}',
+      '13 squared   FAILED: not that number',
+      'refused      INVALID_TASK, effect none: The input of task square does not fit its schema: is no whole number',
+      'the worker   leased 5, completed 2, failed 3',
+    ]);
+    expect(readdirSync(scratch)).toEqual([]);
+  });
+});
+
 describe('tour.mjs', () => {
   it('shows a task, a refused holder, an expiry and a stale write, and says what to do next', async () => {
     const lines = await linesOf('tour.mjs');
@@ -166,18 +204,56 @@ describe('tour.mjs', () => {
   });
 });
 
-describe('the program in README.md', () => {
-  it('runs as it stands there', () => {
-    const [, program] = /```js\n([\s\S]*?)```/.exec(readFileSync(join(root, 'README.md'), 'utf8'))!;
-    const code = program!.replace("'./leasehold-data'", JSON.stringify(join(scratch, 'data')));
-    // In the root of the package its own name can be imported, as it can where the package is installed.
-    const args = ['--input-type=module', '--eval', code];
-    const { status, stdout, stderr } = spawnSync(process.execPath, args, { cwd: root, encoding: 'utf8' });
-    expect({ status, stdout, stderr }).toEqual({
-      status: 0,
-      stdout: 'written, version 1\nCOMMITTED\n',
-      stderr: '',
-    });
-    expect(readdirSync(scratch)).toEqual(['data']);
+describe('the programs in README.md', () => {
+  const readme = readFileSync(join(root, 'README.md'), 'utf8');
+  const programs = [...readme.matchAll(/```js\n([\s\S]*?)```/g)].map(([, program]) => program!);
+
+  it('run as they stand there, against a server', async () => {
+    const server = await serve(join(scratch, 'data'));
+    const env = { ...process.env, LEASEHOLD_URL: server.url, LEASEHOLD_TOKEN: '' };
+    const outputs = programs.map((program) => outputOf(program, env));
+    expect(await server.stop()).toBe(0);
+    expect(outputs).toEqual([
+      'written, version 1\n',
+      "{ state: 'COMPLETED', output: 'sent to grace@example.org' }\n",
+    ]);
+  });
+
+  it('run without one when they open a directory instead', () => {
+    const here = JSON.stringify(join(scratch, 'data'));
+    const inProcess = programs.map((program) =>
+      program.replace('{ connect', '{ open').replace('connect()', `await open(${here})`),
+    );
+    expect(inProcess.map((program) => outputOf(program, process.env))).toEqual([
+      'written, version 1\n',
+      "{ state: 'COMPLETED', output: 'sent to grace@example.org' }\n",
+    ]);
   });
 });
+
+/** What a program prints that ends well. */
+function outputOf(program: string, env: NodeJS.ProcessEnv): string {
+  // In the root of the package its own name can be imported, as it can where the package is installed.
+  const args = ['--input-type=module', '--eval', program];
+  const { status, stdout, stderr } = spawnSync(process.execPath, args, { cwd: root, encoding: 'utf8', env });
+  expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+  return stdout;
+}
+
+/** A server on a port that the system chooses; `stop` gives its exit code. */
+async function serve(data: string) {
+  const main = join(root, 'dist', 'cli', 'main.js');
+  const args = [main, 'serve', '--data', data, '--listen', '127.0.0.1:0', '--json', '--log-level', 'error'];
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+  const ended = once(child, 'exit');
+  onTestFinished(() => void child.kill('SIGKILL'));
+  const [line] = (await once(createInterface({ input: child.stdout }), 'line')) as [string];
+  return {
+    url: (JSON.parse(line) as { url: string }).url,
+    async stop(): Promise<number | null> {
+      child.kill('SIGTERM');
+      const [code] = (await ended) as [number | null];
+      return code;
+    },
+  };
+}

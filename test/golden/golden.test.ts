@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { entryBody } from '../../src/embedded/entry-bodies.ts';
-import { jsonText } from '../../src/embedded/json.ts';
 import { openWith } from '../../src/embedded/open.ts';
 import { fileEngine } from '../../src/engines/file/file-engine.ts';
 import { inspectLog } from '../../src/engines/file/inspect.ts';
+import { jsonText } from '../../src/protocol/json.ts';
 import { nodeFiles } from '../../src/world/node-files.ts';
 import { ManualWorld } from '../support/manual-world.ts';
 

@@ -6,9 +6,9 @@ import { dirname, join } from 'node:path';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
-import { jsonText } from '../../dist/embedded/json.js';
 import { openWith } from '../../dist/embedded/open.js';
 import { fileEngine } from '../../dist/engines/file/file-engine.js';
+import { jsonText } from '../../dist/protocol/json.js';
 import { nodeFiles } from '../../dist/world/node-files.js';
 
 const name = process.argv[2];

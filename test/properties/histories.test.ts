@@ -134,7 +134,9 @@ class Twin {
 
   run(command: Parameters<Machine['run']>[0]) {
     this.machine.begin(this.nowMs);
-    return this.machine.run(command, new TestTicket());
+    const answer = this.machine.run(command, new TestTicket());
+    this.machine.end();
+    return answer;
   }
 }
 

@@ -218,6 +218,7 @@ export class Scenario {
     if (as !== '') this.tickets.set(as, ticket);
     this.machine.begin(this.nowMs);
     this.answer = this.machine.run(command, ticket);
+    this.machine.end();
     if (this.answer !== null && as !== '') ticket.settle(this.answer);
     this.observe();
     return this.answer;

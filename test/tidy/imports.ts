@@ -11,6 +11,8 @@ export type Permission = {
   readonly folders: readonly string[] | 'any';
   /** Folders of which only types may be imported. */
   readonly types?: readonly string[] | 'any';
+  /** Single files that may be imported although their folder may not. */
+  readonly files?: readonly string[];
   readonly packages?: readonly string[] | 'any';
   /** Whether `node:` modules are allowed at all; the seams then still forbid some of them. */
   readonly node: boolean;
@@ -94,6 +96,7 @@ function refusal(
     }
     if (folder === area) return;
     if (permissions.some(({ folders }) => allows(folders, folder))) return;
+    if (permissions.some(({ files }) => allows(files, target))) return;
     if (permissions.some(({ types }) => allows(types, folder))) {
       return typesOnly ? undefined : `src/${area} may import only types from src/${folder}`;
     }

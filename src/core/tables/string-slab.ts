@@ -13,8 +13,10 @@ const SLOT_MASK = (1 << CLASS_SHIFT) - 1;
 /** Slots of one class are allocated 64 KiB at a time. */
 const CHUNK_BYTES_SHIFT = 16;
 const LENGTH_BYTES = 2;
+const LONGEST = 1 << (SMALLEST + CLASSES - 1);
 
 const utf8 = new TextEncoder();
+const scratch = new Uint8Array(2 * LONGEST);
 /** A string that begins with a byte order mark keeps it, or it would no longer be found. */
 const fromUtf8 = new TextDecoder('utf-8', { ignoreBOM: true });
 
@@ -91,7 +93,7 @@ export class StringSlab {
       return (index << CLASS_SHIFT) | slot;
     }
     slots.free(slot);
-    const encoded = utf8.encode(text);
+    const encoded = encode(text);
     index = classFor(encoded.length);
     slots = this.classes[index]!;
     slot = slots.take();
@@ -135,6 +137,21 @@ export class StringSlab {
     this.size -= 1;
     this.classes[handle >>> CLASS_SHIFT]!.free(handle & SLOT_MASK);
   }
+}
+
+/** Two-byte characters by hand: digests are made of them, and the encoder costs ten times as much for a short text. */
+function encode(text: string): Uint8Array {
+  let length = 0;
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (code >= 0x800) return utf8.encode(text);
+    if (code < 0x80) scratch[length++] = code;
+    else {
+      scratch[length++] = 0xc0 | (code >>> 6);
+      scratch[length++] = 0x80 | (code & 0x3f);
+    }
+  }
+  return scratch.subarray(0, length);
 }
 
 function classFor(length: number): number {

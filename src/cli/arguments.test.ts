@@ -1,0 +1,53 @@
+// Words of a command line as numbers, durations and JSON.
+import { InvalidArgumentError } from 'commander';
+import { describe, expect, it } from 'vitest';
+import { TestShell } from '../../test/support/test-shell.ts';
+import { durationMs, jsonArgument, positiveNumber, priority, wholeNumber } from './arguments.ts';
+
+describe('a number', () => {
+  it('is whole, and nothing that only looks like one', () => {
+    expect(wholeNumber('42')).toBe(42);
+    for (const word of ['', '-1', '1.5', '1e3', '0x10', ' 1', 'many', '9007199254740993']) {
+      expect(() => wholeNumber(word)).toThrow(InvalidArgumentError);
+    }
+  });
+
+  it('is at least one where nothing would be senseless', () => {
+    expect(() => positiveNumber('0')).toThrow(InvalidArgumentError);
+  });
+
+  it('is a priority from -128 to 127', () => {
+    expect([priority('-128'), priority('127'), priority('+5')]).toEqual([-128, 127, 5]);
+    for (const word of ['-129', '128', '1.5', '']) expect(() => priority(word)).toThrow(InvalidArgumentError);
+  });
+});
+
+describe('a duration', () => {
+  it('has a unit, unless it is nothing', () => {
+    expect(['0', '250ms', '15s', '1.5m', '2h', '1d'].map(durationMs)).toEqual([
+      0, 250, 15_000, 90_000, 7_200_000, 86_400_000,
+    ]);
+    for (const word of ['15', '', 's', '-1s', '1w', '1s2']) {
+      expect(() => durationMs(word)).toThrow(InvalidArgumentError);
+    }
+  });
+});
+
+describe('a JSON argument', () => {
+  it('is kept byte for byte, without the space around it', async () => {
+    const test = await TestShell.open();
+    const text = '{"b":1.0,"a":12345678901234567890,"__proto__": 1}';
+    expect((await jsonArgument(test.shell(), ` ${text}\n`, 'payload')).text()).toBe(text);
+  });
+
+  it('comes from standard input for -', async () => {
+    const test = await TestShell.open();
+    test.input = '[1, 2]\n';
+    expect((await jsonArgument(test.shell(), '-', 'payload')).text()).toBe('[1, 2]');
+  });
+
+  it('is wrong usage when it is not JSON', async () => {
+    const test = await TestShell.open();
+    await expect(jsonArgument(test.shell(), '{a:1}', 'payload')).rejects.toMatchObject({ exitCode: 2 });
+  });
+});

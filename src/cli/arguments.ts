@@ -1,0 +1,69 @@
+/** How words of a command line become numbers, durations and JSON; what does not fit is wrong usage. */
+import { InvalidArgumentError, Option } from 'commander';
+import { durationMs as writtenMs } from '../client/durations.ts';
+import { Json } from '../protocol/json.ts';
+import { wrongUsage } from './failure.ts';
+import type { Shell } from './shell.ts';
+
+export function wholeNumber(text: string): number {
+  const value = Number(text);
+  if (!/^\d+$/.test(text) || !Number.isSafeInteger(value)) {
+    throw new InvalidArgumentError('It must be a whole number.');
+  }
+  return value;
+}
+
+export function positiveNumber(text: string): number {
+  const value = wholeNumber(text);
+  if (value === 0) throw new InvalidArgumentError('It must be at least 1.');
+  return value;
+}
+
+export function priority(text: string): number {
+  const value = Number(text);
+  if (!/^[+-]?\d+$/.test(text) || value < -128 || value > 127) {
+    throw new InvalidArgumentError('It must be a whole number from -128 to 127.');
+  }
+  return value;
+}
+
+/** `250ms`, `15s`, `1.5m`; a bare number would leave the unit to guesswork, so it is refused, except 0. */
+export function durationMs(text: string): number {
+  if (text === '0') return 0;
+  try {
+    return writtenMs(text);
+  } catch (fault) {
+    if (!(fault instanceof TypeError)) throw fault;
+    throw new InvalidArgumentError('It must be a duration such as 500ms, 15s, 2m or 1h.');
+  }
+}
+
+/** An option that is not given is `value`, which the help shows as `shown`. */
+export function defaulted<T>(
+  flags: string,
+  says: string,
+  parse: (text: string) => T,
+  value: T,
+  shown: string,
+): Option {
+  return new Option(flags, says).argParser(parse).default(value, shown);
+}
+
+/** How many items a list shows. */
+export function limitOption(value: number = Number.POSITIVE_INFINITY): Option {
+  const shown = Number.isFinite(value) ? String(value) : 'all';
+  return defaulted('--limit <n>', 'at most so many', positiveNumber, value, shown);
+}
+
+/** A JSON text as it stands, or from standard input for `-`. Only the space around it is left out. */
+export async function jsonArgument(shell: Shell, word: string, what: string): Promise<Json> {
+  const text = word === '-' ? await shell.input() : word;
+  try {
+    return Json.text(text.replace(/^[ \t\r\n]+|[ \t\r\n]+$/g, ''));
+  } catch (fault) {
+    if (!(fault instanceof SyntaxError)) throw fault;
+    throw wrongUsage(
+      `The ${what} is not JSON (${fault.message}); put quotes around it for the shell, or give - to read it from standard input.`,
+    );
+  }
+}

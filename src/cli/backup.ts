@@ -1,0 +1,184 @@
+/**
+ * `leasehold backup`: a copy of a running server's log, made while it goes on, and verified before anybody is told
+ * that there is one. It leaves a whole backup behind or nothing.
+ */
+import { constants } from 'node:os';
+import { resolve } from 'node:path';
+import type { Command } from 'commander';
+import { LeaseholdError } from '../client/error.ts';
+import type { Files } from '../engines/file/files.ts';
+import { PAGES } from '../protocol/routes.ts';
+import { type Download, type Downloaded, undiciDownload } from '../world/download.ts';
+import { nodeFiles } from '../world/node-files.ts';
+import { connectionFailure, examples, type ServerOptions, serverCommand, serverOf } from './connection.ts';
+import { Failure } from './failure.ts';
+import { size } from './format.ts';
+import { show } from './output.ts';
+import { type Received, receiveBackup } from './receive-backup.ts';
+import type { Screen, Server, Shell } from './shell.ts';
+
+const PROBLEM_BYTES_MAX = 64 * 1024;
+/** How often the person who waits sees the number grow. */
+const PROGRESS_BYTES = 1024 * 1024;
+const CLEAR_LINE = '\r\u001b[K';
+
+/** What the command needs besides a shell; tests bring their own. */
+export interface BackupMeans {
+  readonly files: Files;
+  readonly download: Download;
+}
+
+export function backupCommand(
+  shell: Shell,
+  means: BackupMeans = { files: nodeFiles, download: undiciDownload },
+): Command {
+  return serverCommand('backup')
+    .description('Copy the log of a running server into a new directory, and verify the copy.')
+    .argument('<dir>', 'an empty directory, or one to be made')
+    .addHelpText(
+      'after',
+      examples(
+        'leasehold backup /backups/monday',
+        'leasehold wal restore /backups/monday /var/lib/leasehold   # into a new data directory',
+      ),
+    )
+    .action(async (dir: string, options: ServerOptions) => {
+      report(shell, options, dir, await receive(shell, means, dir, options));
+    });
+}
+
+async function receive(
+  shell: Shell,
+  means: BackupMeans,
+  dir: string,
+  options: ServerOptions,
+): Promise<Received> {
+  const server = serverOf(shell, options);
+  const interruption = new AbortController();
+  const stopListening = shell.processes.onSignals(['SIGINT', 'SIGTERM'], (signal) => {
+    // Whoever is in a greater hurry may say so again, and is not asked twice.
+    stopListening();
+    const exitCode = 128 + constants.signals[signal];
+    interruption.abort(new Failure('The backup was interrupted; nothing is left of it.', exitCode));
+  });
+  try {
+    const { signal } = interruption;
+    const download = async (): Promise<AsyncIterable<Uint8Array>> =>
+      watched(await archiveFrom(means.download, server, signal), shell.err);
+    return await receiveBackup(means.files, resolve(dir), download);
+  } catch (fault) {
+    throw connectionFailure(fault, server);
+  } finally {
+    stopListening();
+    // Whatever has not been read by now will not be, and must not keep the process waiting.
+    interruption.abort();
+    if (shell.err.isTerminal) shell.err.write(CLEAR_LINE);
+  }
+}
+
+/** The bytes of the archive; faults of the connection as sentences, before the first of them and on the way. */
+async function archiveFrom(
+  download: Download,
+  { url, token }: Server,
+  signal: AbortSignal,
+): Promise<AsyncIterable<Uint8Array>> {
+  const { path, type } = PAGES.backup;
+  const headers = { accept: type, ...(token === null ? {} : { authorization: `Bearer ${token}` }) };
+  const answer = await download(url.replace(/\/+$/, '') + path, headers, signal).catch((cause: unknown) => {
+    signal.throwIfAborted();
+    throw new LeaseholdError('UNREACHABLE', `No server answers at ${url}.`, { retryable: true, cause });
+  });
+  if (answer.status !== 200 || answer.type !== type) throw await refusalIn(answer, url);
+  return whole(answer.body, signal);
+}
+
+async function* whole(body: AsyncIterable<Uint8Array>, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  const pieces = body[Symbol.asyncIterator]();
+  try {
+    for (;;) {
+      const next = await pieces.next().catch((cause: unknown) => {
+        signal.throwIfAborted();
+        const why = cause instanceof Error ? cause.message : String(cause);
+        throw new Error(`The connection was lost before the backup was complete (${why}).`, { cause });
+      });
+      if (next.done) return;
+      yield next.value;
+    }
+  } finally {
+    await pieces.return?.();
+  }
+}
+
+/** What the server says against it, when it says so as a problem. */
+async function refusalIn({ status, type, body }: Downloaded, url: string): Promise<Failure> {
+  const pieces: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const piece of body) {
+    bytes += piece.length;
+    if (bytes > PROBLEM_BYTES_MAX) break;
+    pieces.push(piece);
+  }
+  const told = type === 'application/problem+json' ? problemIn(Buffer.concat(pieces).toString('utf8')) : null;
+  return new Failure(told ?? `${url} answered ${status} and is no leasehold server that makes backups.`);
+}
+
+function problemIn(text: string): string | null {
+  let problem: unknown;
+  try {
+    problem = JSON.parse(text);
+  } catch (fault) {
+    if (fault instanceof SyntaxError) return null;
+    throw fault;
+  }
+  const { code, detail } = Object(problem) as { code?: unknown; detail?: unknown };
+  return typeof code === 'string' && typeof detail === 'string' ? `${code}: ${detail}` : null;
+}
+
+/** Shows on a terminal how much has arrived. */
+async function* watched(archive: AsyncIterable<Uint8Array>, err: Screen): AsyncGenerator<Uint8Array> {
+  let bytes = 0;
+  let shown = 0;
+  for await (const piece of archive) {
+    bytes += piece.length;
+    if (err.isTerminal && bytes - shown >= PROGRESS_BYTES) {
+      shown = bytes;
+      err.write(`${CLEAR_LINE}${size(bytes)} received`);
+    }
+    yield piece;
+  }
+  if (err.isTerminal) err.write(`${CLEAR_LINE}${size(bytes)} received; verifying`);
+}
+
+function report(shell: Shell, options: ServerOptions, dir: string, { manifest, report }: Received): void {
+  const bytes = manifest.files.reduce((sum, file) => sum + file.bytes, 0);
+  const { seq, epoch, at, files } = manifest;
+  const { length: damaged } = report.damagedOpaques;
+  if (damaged > 0) {
+    shell.err.write(
+      `leasehold: the server's log has ${damaged} damaged payload(s), and so has the backup; each costs its own task or object, nothing else.\n`,
+    );
+  }
+  const body = {
+    dir,
+    seq,
+    epoch,
+    at,
+    entries: report.entries,
+    checkpoint_seq: report.checkpointSeq,
+    bytes,
+    files: files.length,
+    damaged_payloads: damaged,
+  };
+  show(shell, options, body, () => [
+    `${dir}: backed up to seq ${seq}, epoch ${epoch}, and verified: ${entriesIn(report)}, ${size(bytes)} in ${count(files.length, 'file')}.`,
+    `Restore it with: leasehold wal restore ${dir} NEW-DIR`,
+  ]);
+}
+
+function entriesIn({ entries, checkpointSeq }: Received['report']): string {
+  const counted = count(entries, 'entry', 'entries');
+  return checkpointSeq === null ? counted : `a checkpoint at seq ${checkpointSeq} and ${counted}`;
+}
+
+const count = (number: number, one: string, many = `${one}s`): string =>
+  `${number} ${number === 1 ? one : many}`;

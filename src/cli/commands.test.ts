@@ -1,0 +1,398 @@
+// The commands that talk to a server, against an authority in memory: what they ask, what they print, how they leave.
+import { beforeEach, describe, expect, it } from 'vitest';
+import { isSettled } from '../../test/support/manual-world.ts';
+import { ndjson, TestShell } from '../../test/support/test-shell.ts';
+import { LeaseholdError } from '../client/error.ts';
+
+let test: TestShell;
+
+beforeEach(async () => {
+  test = await TestShell.open();
+});
+
+/** A lease somebody holds, for ten minutes. */
+async function held(name: string, holder = 'anna'): Promise<number> {
+  const grant = await test.world.finish(test.lh.lease.acquire({ name, holder, ttl_ms: 600_000 }));
+  if (!grant.ok) throw new Error(grant.detail);
+  return grant.lease_seq;
+}
+
+describe('task add', () => {
+  it('makes a task and says where it waits', async () => {
+    const run = await test.run('task', 'add', '{"a":1}', '--queue', 'mail', '--id', 'mine');
+    expect(run).toEqual({ code: 0, out: 'mine waits in queue mail, durable at seq 2.\n', err: '' });
+    expect(await test.run('task', 'add', '{"a":1}', '--queue', 'mail', '--id', 'mine')).toMatchObject({
+      code: 0,
+      out: 'mine is there already in queue mail, durable at seq 2.\n',
+    });
+  });
+
+  it('passes on everything it is told', async () => {
+    const args = ['--queue', 'q', '--id', 't', '--priority', '-5', '--delay', '2m', '--dedup', 'key'];
+    await test.run('task', 'add', 'null', ...args);
+    const [task] = ndjson(await test.run('task', 'show', 't', '--json'));
+    expect(task).toMatchObject({ queue: 'q', priority: -5, dedup_key: 'key', state: 'WAITING' });
+    expect(Date.parse(String(task!.due_at)) - Date.parse(String(task!.created_at))).toBe(120_000);
+  });
+
+  it('keeps the payload byte for byte, from the command line and from standard input', async () => {
+    const payload = '{"b":1.0, "a":12345678901234567890,"__proto__":null}';
+    await test.run('task', 'add', payload, '--id', 'one');
+    test.input = `${payload}\n`;
+    await test.run('task', 'add', '-', '--id', 'two');
+    for (const id of ['one', 'two']) {
+      expect((await test.run('task', 'show', id, '--json')).out).toContain(`"payload":${payload},`);
+    }
+  });
+
+  it('prints the reply as one object with --json, as it travels', async () => {
+    const [reply] = ndjson(await test.run('task', 'add', '1', '--json'));
+    expect(reply).toMatchObject({ state: 'WAITING', attempt: 0, seq: 2, queue: 'default' });
+    expect(reply).not.toHaveProperty('ok');
+  });
+
+  it('leaves with 2 when the payload is not JSON, and asks nobody', async () => {
+    const run = await test.run('task', 'add', 'hello');
+    expect(run.code).toBe(2);
+    expect(run.err).toMatch(/^leasehold: The payload is not JSON .*\n$/);
+    expect((await test.world.finish(test.lh.status())).seq).toBe(1);
+  });
+
+  it('leaves with 1 and the code of the refusal when it is refused', async () => {
+    await test.run('task', 'add', '1', '--id', 'mine');
+    const run = await test.run('task', 'add', '2', '--id', 'mine', '--json');
+    expect(run).toEqual({
+      code: 1,
+      out: '',
+      err: expect.stringMatching(/^leasehold: TASK_ID_CONFLICT: .+\n$/),
+    });
+  });
+});
+
+describe('task ls', () => {
+  it('follows the cursor to the end, and stops at the limit', async () => {
+    for (let count = 0; count < 450; count++) {
+      await test.world.finish(test.lh.task.create({ payload: count }));
+    }
+    expect(ndjson(await test.run('task', 'ls', '--json'))).toHaveLength(450);
+    expect(ndjson(await test.run('task', 'ls', '--json', '--limit', '201'))).toHaveLength(201);
+  });
+
+  it('shows a table, and takes states in small letters', async () => {
+    await test.run('task', 'add', '{"a":1}', '--queue', 'mail', '--id', 'mine');
+    await test.run('task', 'kill', 'mine', '--reason', 'wrong\u001b[31m address');
+    await test.run('task', 'add', '2', '--id', 'other');
+    const run = await test.run('task', 'ls', '--state', 'dead');
+    expect(run.out.split('\n')).toEqual([
+      'ID    QUEUE  STATE  ATTEMPT  MADE  WHAT',
+      'mine  mail   DEAD   0        now   wrong\\x1b[31m address',
+      '',
+    ]);
+  });
+
+  it('says so when there is nothing, and prints nothing at all with --json', async () => {
+    expect((await test.run('task', 'ls')).out).toBe('There are no such tasks.\n');
+    expect((await test.run('task', 'ls', '--json')).out).toBe('');
+  });
+
+  it('leaves with 2 for a state that is none', async () => {
+    expect(await test.run('task', 'ls', '--state', 'nowhere')).toMatchObject({ code: 2, out: '' });
+  });
+});
+
+describe('task show, why, history and kill', () => {
+  it('tell everything about one task', async () => {
+    await test.run('task', 'add', '{"a":1}', '--id', 'mine');
+    expect((await test.run('task', 'why', 'mine')).out).toMatch(/^WAITING_FOR_WORKER: /);
+    await test.world.finish(test.lh.task.lease({ worker_id: 'w' }));
+    expect((await test.run('task', 'show', 'mine')).out).toMatch(/^task +mine\nstate +LEASED\n/);
+    expect((await test.run('task', 'kill', 'mine', '--reason', 'no')).out).toMatch(/^mine is DEAD/);
+    const types = ndjson(await test.run('task', 'history', 'mine', '--json')).map(({ type }) => type);
+    expect(types).toEqual(['TaskCreated', 'LeaseGranted', 'TaskDead']);
+  });
+
+  it('leave with 1 for a task nobody knows', async () => {
+    for (const verb of ['show', 'why', 'history']) {
+      expect(await test.run('task', verb, 'nobody')).toMatchObject({
+        code: 1,
+        err: expect.stringMatching(/^leasehold: TASK_NOT_FOUND: /),
+      });
+    }
+  });
+
+  it('want a reason to kill', async () => {
+    expect(await test.run('task', 'kill', 'mine')).toMatchObject({ code: 2, out: '' });
+  });
+});
+
+describe('lease', () => {
+  it('acquires, prints the grant with its token, and releases by it', async () => {
+    const [grant] = ndjson(
+      await test.run('lease', 'acquire', 'door', '--holder', 'anna', '--ttl', '15s', '--json'),
+    );
+    expect(grant).toMatchObject({ name: 'door', holder: 'anna', lease_seq: 2, remaining_ms: 15_000 });
+    test.files.set('/token', `${grant!.token}\n`);
+    const release = await test.run('lease', 'release', 'door', '--holder', 'anna', '--token-file', '/token');
+    expect(release).toMatchObject({ code: 0, out: expect.stringContaining('door is free') });
+    const again = await test.run(
+      'lease',
+      'release',
+      'door',
+      '--holder',
+      'anna',
+      '--token-file',
+      '/token',
+      '--json',
+    );
+    expect(ndjson(again)[0]).toMatchObject({ released: false });
+  });
+
+  it('puts the token into a file, and then shows it nowhere', async () => {
+    const args = ['lease', 'acquire', 'door', '--holder', 'anna', '--ttl', '15s', '--token-file', '/token'];
+    const run = await test.run(...args, '--json');
+    const token = test.files.get('/token')!.trim();
+    expect(token.length).toBeGreaterThan(15);
+    expect(run.out).not.toContain(token);
+    test.input = token;
+    const renew = ['lease', 'renew', 'door', '--holder', 'anna', '--ttl', '1m', '--token-file', '-'];
+    expect((await test.run(...renew)).out).toBe('door is yours for another 1m 00s, lease_seq 2.\n');
+  });
+
+  it('leaves with 73 when somebody else holds it, and touches no file', async () => {
+    await held('door');
+    const run = await test.run(
+      'lease',
+      'acquire',
+      'door',
+      '--holder',
+      'b',
+      '--ttl',
+      '1s',
+      '--token-file',
+      '/t',
+    );
+    expect(run).toMatchObject({ code: 73, out: '', err: expect.stringMatching(/^leasehold: LEASE_HELD: /) });
+    expect(test.files.size).toBe(0);
+  });
+
+  it('waits in line as long as it is told', async () => {
+    await test.world.finish(test.lh.lease.acquire({ name: 'door', holder: 'anna', ttl_ms: 60_000 }));
+    const args = ['lease', 'acquire', 'door', '--holder', 'boris', '--ttl', '1s'];
+    const impatient = test.start(...args, '--wait', '59s');
+    await test.world.advance(59_000);
+    expect(await test.world.finish(impatient)).toMatchObject({ code: 73 });
+    const patient = test.start(...args, '--wait', '2s');
+    await test.world.advance(999);
+    expect(await isSettled(patient)).toBe(false);
+    await test.world.advance(1);
+    expect(await test.world.finish(patient)).toMatchObject({ code: 0 });
+  });
+
+  it('lists, shows, breaks and tells the history', async () => {
+    const seq = await held('door');
+    await held('window');
+    expect((await test.run('lease', 'ls', '--prefix', 'do')).out).toMatch(/\ndoor +anna +2 +10m 00s\n$/);
+    expect(ndjson(await test.run('lease', 'ls', '--json'))).toHaveLength(2);
+    expect((await test.run('lease', 'show', 'door')).out).toMatch(/^lease +door\nholder +anna\n/);
+    const wrong = await test.run('lease', 'break', 'door', '--reason', 'x', '--lease-seq', String(seq + 1));
+    expect(wrong.code).toBe(1);
+    expect((await test.run('lease', 'break', 'door', '--reason', 'x')).out).toMatch(/^anna has lost door/);
+    expect(await test.run('lease', 'show', 'door')).toMatchObject({ code: 1 });
+    const types = ndjson(await test.run('lease', 'history', 'door', '--json')).map(({ type }) => type);
+    expect(types).toEqual(['NameLeased', 'NameBroken']);
+  });
+});
+
+describe('object', () => {
+  it('writes under a lease, and gives back byte for byte what was written', async () => {
+    const seq = await held('door');
+    const value = '{"b":1.0, "a":12345678901234567890}';
+    const put = await test.run('object', 'put', 'door', value, '--lease-seq', String(seq));
+    expect(put.out).toMatch(/^door has version 1/);
+    expect((await test.run('object', 'get', 'door')).out).toBe(`${value}\n`);
+    const whole = await test.run('object', 'get', 'door', '--json');
+    expect(whole.out).toContain(`"value":${value}`);
+    expect(ndjson(whole)[0]).toMatchObject({ object_id: 'door', version: 1, lease_seq: seq });
+    const stale = ['object', 'delete', 'door', '--lease-seq', String(seq), '--if-version', '7'];
+    expect((await test.run(...stale)).err).toMatch(/^leasehold: VERSION_MISMATCH: /);
+    expect(await test.run('object', 'delete', 'door', '--lease-seq', String(seq))).toMatchObject({ code: 0 });
+    expect((await test.run('object', 'get', 'door')).err).toMatch(/^leasehold: OBJECT_NOT_FOUND: /);
+  });
+
+  it('takes the lease from the environment under `run`, name and holder included', async () => {
+    const seq = await held('door');
+    Object.assign(test.env, {
+      LEASEHOLD_LEASE_NAME: 'door',
+      LEASEHOLD_LEASE_SEQ: String(seq),
+      LEASEHOLD_HOLDER: 'anna',
+    });
+    expect(await test.run('object', 'put', 'door', '1')).toMatchObject({ code: 0 });
+    expect((await test.run('object', 'put', 'window', '1')).err).toMatch(/LEASE_OBJECT_MISMATCH/);
+    test.env.LEASEHOLD_HOLDER = 'boris';
+    expect((await test.run('object', 'put', 'door', '1')).err).toMatch(/LEASE_HOLDER_MISMATCH/);
+  });
+
+  it('does not take the lease of a task for one of a name', async () => {
+    await held('door');
+    test.env.LEASEHOLD_LEASE_SEQ = '2';
+    expect((await test.run('object', 'put', 'door', '1')).err).toMatch(/^leasehold: WRITE_UNFENCED: /);
+  });
+});
+
+describe('receipts', () => {
+  it('are one JSON document in the shape of fencing_rejection_receipts.json', async () => {
+    const seq = await held('door');
+    await test.run('object', 'put', 'door', '1', '--lease-seq', String(seq - 1));
+    await test.run('object', 'put', 'door', '1');
+    const whole = await test.run('receipts', '--json', '--out', '/receipts.json');
+    const { receipts } = JSON.parse(whole.out) as { receipts: Record<string, unknown>[] };
+    expect(receipts.map(({ code }) => code)).toEqual(['WRITE_UNFENCED', 'WRITE_STALE_FENCE']);
+    expect(receipts[1]).toMatchObject({
+      object_id: 'door',
+      presented_lease_seq: seq - 1,
+      current_fence: seq,
+      holder_id: null,
+    });
+    expect(JSON.parse(test.files.get('/receipts.json')!)).toEqual({ receipts });
+    const filtered = await test.run('receipts', '--code', 'WRITE_UNFENCED', '--object', 'door');
+    expect(filtered.out.trimEnd().split('\n')).toHaveLength(2);
+  });
+
+  it('are none before anything was refused', async () => {
+    expect((await test.run('receipts')).out).toBe('No write has been refused.\n');
+    expect((await test.run('receipts', '--json')).out).toBe('{"receipts":[]}\n');
+    expect(JSON.parse(test.files.get('fencing_rejection_receipts.json')!)).toEqual({ receipts: [] });
+  });
+});
+
+describe('queue, status and workers', () => {
+  it('show what is there, and pause and resume', async () => {
+    await test.run('task', 'add', '1', '--queue', 'mail');
+    expect((await test.run('queue', 'pause', 'mail')).out).toBe('mail is paused, durable at seq 3.\n');
+    expect((await test.run('queue', 'ls')).out).toMatch(/\nmail +1 +0 +0 +0 +0 +paused\n$/);
+    expect((await test.run('queue', 'resume', 'mail')).out).toMatch(/^mail is handed out again/);
+    expect(ndjson(await test.run('queue', 'ls', '--json'))).toMatchObject([{ queue: 'mail', paused: false }]);
+    await test.world.finish(test.lh.heartbeat({ worker_id: 'w' }));
+    expect((await test.run('workers')).out).toMatch(/\nw +0 +now\n$/);
+    expect(ndjson(await test.run('status', '--json'))[0]).toMatchObject({ role: 'leader', seq: 4 });
+    expect((await test.run('status')).out).toMatch(/^server +http:\/\/127\.0\.0\.1:7420, leader\n/);
+  });
+});
+
+describe('log tail', () => {
+  it('prints the newest entries, or all from a position on', async () => {
+    for (const id of ['a', 'b', 'c']) await test.run('task', 'add', '1', '--id', id);
+    const seqs = async (...args: string[]) =>
+      ndjson(await test.run('log', 'tail', '--json', ...args)).map(({ seq }) => seq);
+    expect(await seqs('-n', '2')).toEqual([3, 4]);
+    expect(await seqs('--from', '1')).toEqual([1, 2, 3, 4]);
+    expect(await seqs('--from', '9')).toEqual([]);
+    expect((await test.run('log', 'tail', '-n', '1')).out).toContain('TaskCreated  task_id=c');
+  });
+
+  it('follows until a signal comes, and then leaves with 0', async () => {
+    const tail = test.start('log', 'tail', '-f', '--json', '--from', '1');
+    await test.world.settle();
+    await test.world.finish(test.lh.task.create({ payload: 1, task_id: 'late' }));
+    await test.world.settle();
+    test.signal('SIGINT');
+    const run = await test.world.finish(tail);
+    expect(run.code).toBe(0);
+    expect(ndjson(run).map(({ type }) => type)).toEqual(['EpochStarted', 'TaskCreated']);
+  });
+});
+
+describe('top', () => {
+  it('prints one screen without a terminal', async () => {
+    await test.run('task', 'add', '1', '--queue', 'mail');
+    await held('door');
+    const { out } = await test.run('top');
+    expect(out).toContain('tasks 1 waiting, 0 leased');
+    expect(out).toMatch(/\nmail +1 +0/);
+    expect(out).toMatch(/\ndoor +anna/);
+    expect(out).not.toContain('\u001b');
+    expect(ndjson(await test.run('top', '--json'))[0]).toMatchObject({
+      status: { seq: 3 },
+      queues: [{ queue: 'mail' }],
+      leases: [{ name: 'door' }],
+      workers: [],
+    });
+  });
+
+  it('draws every second on a terminal, with rates, until q is pressed', async () => {
+    test.out.isTerminal = true;
+    const top = test.start('top');
+    await test.world.settle();
+    expect(test.out.take()).toContain('\u001b[?1049h');
+    await test.world.finish(test.lh.task.create({ payload: 1 }));
+    await test.world.advance(1_000);
+    const screen = test.out.take();
+    expect(screen).toContain('(+1.0 entries/s)');
+    test.press('q');
+    expect((await test.world.finish(top)).out).toContain('\u001b[?1049l');
+    expect(test.world.holds).toBe(0);
+  });
+});
+
+describe('explain', () => {
+  it('explains a code, however it is written', async () => {
+    const run = await test.run('explain', 'write-stale-fence');
+    expect(run.out).toMatch(/^WRITE_STALE_FENCE \(status 412\)\n/);
+    expect(run.out).toContain('What to do');
+    expect(ndjson(await test.run('explain', 'LEASE_HELD', '--json'))[0]).toMatchObject({
+      code: 'LEASE_HELD',
+      status: 409,
+      retry: 'later',
+      when: expect.any(String),
+      todo: expect.any(String),
+    });
+  });
+
+  it('lists them all, and knows which was meant', async () => {
+    expect(ndjson(await test.run('explain', '--json')).length).toBeGreaterThan(20);
+    expect(await test.run('explain', 'STALE_FENCE')).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('Did you mean WRITE_STALE_FENCE?'),
+    });
+    expect(await test.run('explain', 'NONSENSE')).toMatchObject({ code: 1, out: '' });
+  });
+});
+
+describe('the server of a command', () => {
+  it('is the one it is told, then the one of the environment, then the usual one', async () => {
+    await test.run('status');
+    Object.assign(test.env, { LEASEHOLD_URL: 'http://env:1', LEASEHOLD_TOKEN: 'secret' });
+    await test.run('status');
+    await test.run('status', '--server', 'http://here:2', '--token', 'mine');
+    await test.run('--server', 'http://above:3', 'status');
+    await test.run('--server', 'http://above:3', 'task', 'ls', '--server', 'http://here:4');
+    expect(test.servers).toEqual([
+      { url: 'http://127.0.0.1:7420', token: null },
+      { url: 'http://env:1', token: 'secret' },
+      { url: 'http://here:2', token: 'mine' },
+      { url: 'http://above:3', token: 'secret' },
+      { url: 'http://here:4', token: 'secret' },
+    ]);
+  });
+
+  it('is wrong usage when it is no URL', async () => {
+    for (const url of ['localhost:7420', 'ftp://x', 'http://', '']) {
+      expect(await test.run('status', '--server', url)).toMatchObject({ code: 2, out: '' });
+    }
+  });
+
+  it('is missed in one sentence when nobody answers', async () => {
+    const { shell } = test;
+    test.shell = () => ({
+      ...shell.call(test),
+      connect: async () => {
+        throw new LeaseholdError('UNREACHABLE', 'connect ECONNREFUSED');
+      },
+    });
+    expect(await test.run('status', '--json')).toEqual({
+      code: 1,
+      out: '',
+      err: 'leasehold: No leasehold server answers at http://127.0.0.1:7420; start one with `leasehold serve`.\n',
+    });
+  });
+});

@@ -1,0 +1,161 @@
+/**
+ * `leasehold completion`: scripts for bash, zsh and fish, made from the commands themselves, so that they know what
+ * the program knows. Each of them finds out which command the line has come to and offers what may follow.
+ */
+import { Argument, Command } from 'commander';
+import { REFUSALS } from '../core/refusals.ts';
+import { examples } from './connection.ts';
+import { sayJson } from './output.ts';
+import type { Shell } from './shell.ts';
+
+const SHELLS = ['bash', 'zsh', 'fish'] as const;
+type ShellName = (typeof SHELLS)[number];
+
+/** A place on the command line: the words that lead there and what may follow. */
+export interface Place {
+  /** `task add`; empty for `leasehold` itself. */
+  readonly path: string;
+  readonly words: readonly { readonly word: string; readonly says: string }[];
+}
+
+export function completionCommand(shell: Shell, program: () => Promise<Command>): Command {
+  return new Command('completion')
+    .description('Print a completion script for a shell.')
+    .addArgument(new Argument('<shell>', 'which shell').choices(SHELLS))
+    .option('--json', 'print the script as one JSON object')
+    .addHelpText(
+      'after',
+      examples(
+        'source <(leasehold completion bash)    # or in ~/.bashrc',
+        'leasehold completion zsh > ~/.zfunc/_leasehold',
+        'leasehold completion fish > ~/.config/fish/completions/leasehold.fish',
+      ),
+    )
+    .action(async (name: ShellName, { json }: { readonly json?: boolean }) => {
+      const script = SCRIPTS[name](placesOf(await program()));
+      if (json) sayJson(shell, { shell: name, script });
+      else shell.out.write(script);
+    });
+}
+
+export function placesOf(command: Command, path = ''): Place[] {
+  const below = command.commands.filter((child) => child.name() !== 'help');
+  const options = command.createHelp().visibleOptions(command);
+  const place = {
+    path,
+    words: [
+      ...below.map((child) => ({ word: child.name(), says: child.description() })),
+      ...options.map(({ long, short, description }) => ({ word: long ?? short ?? '', says: description })),
+      ...valuesOf(command),
+    ],
+  };
+  return [place, ...below.flatMap((child) => placesOf(child, `${path} ${child.name()}`.trim()))];
+}
+
+/** Words that an argument may be. */
+function valuesOf(command: Command): Place['words'] {
+  if (command.name() === 'explain') {
+    return Object.entries(REFUSALS).map(([word, { says }]) => ({ word, says }));
+  }
+  const choices = command.registeredArguments.flatMap((argument) => argument.argChoices ?? []);
+  return choices.map((word) => ({ word, says: '' }));
+}
+
+const SCRIPTS: Readonly<Record<ShellName, (places: readonly Place[]) => string>> = {
+  bash: (places) => `# Completion of leasehold for bash; made by \`leasehold completion bash\`.
+_leasehold() {
+  local current="\${COMP_WORDS[COMP_CWORD]}" path="" words="" i
+  for ((i = 1; i < COMP_CWORD; i++)); do
+    # Behind -- stands somebody else's command line.
+    [[ "\${COMP_WORDS[i]}" == "--" ]] && return
+    case "\${path:+$path }\${COMP_WORDS[i]}" in
+      ${alternatives(places)}) path="\${path:+$path }\${COMP_WORDS[i]}" ;;
+    esac
+  done
+  case "$path" in
+${places.map(({ path, words }) => `    ${quoted(path)}) words=${quoted(words.map(({ word }) => word).join(' '))} ;;`).join('\n')}
+  esac
+  COMPREPLY=($(compgen -W "$words" -- "$current"))
+}
+complete -o default -F _leasehold leasehold
+`,
+
+  zsh: (places) => `#compdef leasehold
+# Completion of leasehold for zsh; made by \`leasehold completion zsh\`.
+_leasehold() {
+  local place="" word
+  local -a offered
+  for word in "\${(@)words[2,CURRENT-1]}"; do
+    # Behind -- stands somebody else's command line.
+    if [[ "$word" == "--" ]]; then
+      _normal
+      return
+    fi
+    case "\${place:+$place }$word" in
+      ${alternatives(places)}) place="\${place:+$place }$word" ;;
+    esac
+  done
+  case "$place" in
+${places.map(({ path, words }) => `    ${quoted(path)}) offered=(${words.map(zshWord).join(' ')}) ;;`).join('\n')}
+  esac
+  _describe 'leasehold' offered || _files
+}
+if [[ "$funcstack[1]" == "_leasehold" ]]; then
+  _leasehold "$@"
+else
+  compdef _leasehold leasehold
+fi
+`,
+
+  fish: (places) => `# Completion of leasehold for fish; made by \`leasehold completion fish\`.
+function __leasehold_place
+    set -l place ""
+    for word in (commandline -opc)[2..-1]
+        # Behind -- stands somebody else's command line.
+        if test "$word" = "--"
+            echo /
+            return
+        end
+        set -l next (string trim -- "$place $word")
+        switch "$next"
+            case ${inner(places).map(quoted).join(' ')}
+                set place $next
+        end
+    end
+    echo $place
+end
+${places.flatMap(fishLines).join('\n')}
+`,
+};
+
+function inner(places: readonly Place[]): string[] {
+  return places.map(({ path }) => path).filter((path) => path !== '');
+}
+
+function alternatives(places: readonly Place[]): string {
+  return inner(places).map(quoted).join(' | ');
+}
+
+function fishLines({ path, words }: Place): string[] {
+  const at = `complete -c leasehold -n ${quoted(`test (__leasehold_place) = "${path}"`)}`;
+  const isFork = words.some(({ word }) => !word.startsWith('-'));
+  const lines = words.map(({ word, says }) => {
+    const what = word.startsWith('--')
+      ? `-l ${word.slice(2)}`
+      : word.startsWith('-')
+        ? `-s ${word.slice(1)}`
+        : `-a ${word}`;
+    return `${at} ${what}${says === '' ? '' : ` -d ${quoted(says)}`}`;
+  });
+  // Where one of a few words is expected, no file is.
+  return isFork ? [`${at} -f`, ...lines] : lines;
+}
+
+function zshWord({ word, says }: Place['words'][number]): string {
+  return quoted(says === '' ? word : `${word}:${says}`);
+}
+
+/** In single quotes, in which shells look for nothing but their end. */
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`;
+}

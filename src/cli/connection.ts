@@ -1,0 +1,63 @@
+/** Commands that talk to a server: their options, the handle while they run, and what it means when nobody answers. */
+import { Command } from 'commander';
+import { LeaseholdError } from '../client/error.ts';
+import type { Leasehold } from '../client/leasehold.ts';
+import { Failure, wrongUsage } from './failure.ts';
+import type { Server, Shell } from './shell.ts';
+
+export const DEFAULT_URL = 'http://127.0.0.1:7420';
+
+export interface ServerOptions {
+  readonly server?: string;
+  readonly token?: string;
+  readonly json?: boolean;
+}
+
+/** A command with the options that every command which talks to a server has. */
+export function serverCommand(name: string): Command {
+  return new Command(name)
+    .option('--server <url>', `where the server is (LEASEHOLD_URL; default ${DEFAULT_URL})`)
+    .option('--token <token>', 'the bearer token to show it (LEASEHOLD_TOKEN)')
+    .option('--json', 'print JSON: one object, or one a line for lists');
+}
+
+export function examples(...lines: readonly string[]): string {
+  return `\nExamples:\n${lines.map((line) => `  ${line}`).join('\n')}`;
+}
+
+export function serverOf({ env }: Pick<Shell, 'env'>, options: ServerOptions): Server {
+  const url = options.server ?? (env.LEASEHOLD_URL || DEFAULT_URL);
+  const token = options.token ?? (env.LEASEHOLD_TOKEN || null);
+  if (!/^https?:\/\/[^/]/.test(url) || !URL.canParse(url)) {
+    throw wrongUsage(`${url} is not the URL of a server; it looks like ${DEFAULT_URL}.`);
+  }
+  return { url, token };
+}
+
+/** Connects, does the work, lets go; faults of the connection come out as sentences. */
+export async function withServer<T>(
+  shell: Shell,
+  options: ServerOptions,
+  work: (lh: Leasehold, server: Server) => Promise<T>,
+): Promise<T> {
+  const server = serverOf(shell, options);
+  try {
+    const lh = await shell.connect(server);
+    try {
+      return await work(lh, server);
+    } finally {
+      await lh.close();
+    }
+  } catch (fault) {
+    throw connectionFailure(fault, server);
+  }
+}
+
+/** The fault as a sentence when it is one of the connection, otherwise the fault itself. */
+export function connectionFailure(fault: unknown, { url }: Server): unknown {
+  if (!(fault instanceof LeaseholdError)) return fault;
+  if (fault.code === 'UNREACHABLE') {
+    return new Failure(`No leasehold server answers at ${url}; start one with \`leasehold serve\`.`);
+  }
+  return new Failure(`${fault.code}: ${fault.message}`);
+}

@@ -1,0 +1,53 @@
+/**
+ * One of the two holders in `leasehold demo`, a process of its own: takes the lease, then writes and renews in turns,
+ * and says on standard output what came of it, one JSON object a line. It trusts its lease without looking at a
+ * clock, as programs do that were never meant to be paused; that the server refuses it is the point.
+ */
+import { systemTimers } from '../world/system-clock.ts';
+import { realShell } from './real-shell.ts';
+
+/** What a holder says. */
+export type HolderWord =
+  | { readonly is: 'granted'; readonly leaseSeq: number }
+  | { readonly is: 'wrote'; readonly leaseSeq: number; readonly version: number; readonly value: string }
+  | { readonly is: 'refused'; readonly leaseSeq: number; readonly code: string; readonly fence: number };
+
+async function main(url: string, name: string, holder: string, ttlMs: number): Promise<void> {
+  const lh = await realShell().connect({ url, token: null });
+  const grant = await lh.lease.acquire({ name, holder, ttl_ms: ttlMs, wait_ms: 60_000 });
+  if (!grant.ok) throw new Error(grant.detail);
+  const { lease_seq, token } = grant;
+  say({ is: 'granted', leaseSeq: lease_seq });
+  for (let count = 1; ; count++) {
+    const value = `${holder} was here, ${count}`;
+    const written = await lh.object.write({ object_id: name, value, lease: { lease_seq } });
+    if (!written.ok) {
+      say({ is: 'refused', leaseSeq: lease_seq, code: written.code, fence: written.current_fence ?? 0 });
+      break;
+    }
+    say({ is: 'wrote', leaseSeq: lease_seq, version: written.version, value });
+    await lh.lease.renew({ name, holder, token, ttl_ms: ttlMs });
+    await pause(ttlMs / 4);
+  }
+  await lh.close();
+}
+
+function say(word: HolderWord): void {
+  process.stdout.write(`${JSON.stringify(word)}\n`);
+}
+
+function pause(ms: number): Promise<void> {
+  const hold = systemTimers.hold();
+  return new Promise((resolve) => {
+    systemTimers.after(ms, () => {
+      hold.cancel();
+      resolve();
+    });
+  });
+}
+
+const [url = '', name = '', holder = '', ttlMs = ''] = process.argv.slice(2);
+main(url, name, holder, Number(ttlMs)).catch((fault: unknown) => {
+  console.error(fault instanceof Error ? fault.message : String(fault));
+  process.exitCode = 1;
+});

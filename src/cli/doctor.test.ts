@@ -1,0 +1,139 @@
+// The doctor, with disks and servers that are as ill as the test wants them.
+import { beforeEach, describe, expect, it } from 'vitest';
+import { inlineThreads } from '../../test/support/inline-threads.ts';
+import { TestDisk } from '../../test/support/test-disk.ts';
+import { TestShell } from '../../test/support/test-shell.ts';
+import { openCore } from '../embedded/open.ts';
+import { fileEngine } from '../engines/file/file-engine.ts';
+import { type DoctorMeans, doctorCommand } from './doctor.ts';
+import { endingOf } from './ending.ts';
+import { VERSION } from './version.ts';
+
+const DIR = '/data';
+
+let test: TestShell;
+let disk: TestDisk;
+let means: { -readonly [K in keyof DoctorMeans]: DoctorMeans[K] };
+/** What the server answers by path. */
+let answers: Record<string, { status: number; text: string }>;
+let serverAheadMs: number;
+
+beforeEach(async () => {
+  test = await TestShell.open();
+  disk = new TestDisk();
+  answers = {
+    '/readyz': { status: 200, text: '{"status":"ready"}' },
+    '/v1/status': { status: 200, text: '{}' },
+    '/openapi.json': { status: 200, text: JSON.stringify({ info: { version: VERSION } }) },
+  };
+  serverAheadMs = 0;
+  means = {
+    files: disk,
+    disk: { freeBytes: async () => 2 ** 40, syncMs: async (_dir, count) => Array(count).fill(0.4) },
+    http: async (url) => ({
+      ...answers[new URL(url).pathname]!,
+      dateMs: test.world.wallMs + serverAheadMs,
+      tookMs: 3,
+    }),
+    nodeVersion: '22.1.0',
+  };
+  const engine = fileEngine({ dir: DIR, files: disk, threads: inlineThreads(disk), segmentBytes: 1 << 20 });
+  const { authority } = await test.world.finish(openCore(engine, test.world));
+  await test.world.finish(authority.close());
+});
+
+interface Checked {
+  readonly code: number;
+  readonly out: string;
+  /** Level by check. */
+  readonly levels: Record<string, string>;
+}
+
+async function check(...args: string[]): Promise<Checked> {
+  const command = doctorCommand(test.shell(), means).exitOverride();
+  let code = 0;
+  try {
+    await test.world.finish(command.parseAsync(['--data', DIR, ...args, '--json'], { from: 'user' }));
+  } catch (fault) {
+    code = endingOf(fault).code;
+  }
+  const out = test.out.take();
+  const { findings } = JSON.parse(out) as { findings: { check: string; level: string }[] };
+  return { code, out, levels: Object.fromEntries(findings.map(({ check, level }) => [check, level])) };
+}
+
+describe('the doctor', () => {
+  it('finds nothing wrong where nothing is', async () => {
+    expect(await check()).toMatchObject({
+      code: 0,
+      levels: {
+        versions: 'ok',
+        server: 'ok',
+        access: 'ok',
+        'server version': 'ok',
+        clock: 'ok',
+        'data directory': 'ok',
+        'file system': 'ok',
+        'free space': 'ok',
+        'disk sync': 'ok',
+      },
+    });
+  });
+
+  it('prints a line for each finding, with advice where it is of use', async () => {
+    means.nodeVersion = '18.0.0';
+    const command = doctorCommand(test.shell(), means).exitOverride();
+    await expect(
+      test.world.finish(command.parseAsync(['--data', DIR], { from: 'user' })),
+    ).rejects.toMatchObject({ exitCode: 1, message: 'versions: something is wrong.' });
+    expect(test.out.take()).toMatch(/^✗ versions: .*\n {4}Install Node 20\.19 or newer\.\n✓ server: /);
+  });
+
+  it('says that nobody answers, and looks at everything else all the same', async () => {
+    means.http = async () => {
+      throw new Error('connect ECONNREFUSED');
+    };
+    expect(await check()).toMatchObject({ code: 1, levels: { server: 'wrong', 'disk sync': 'ok' } });
+  });
+
+  it('tells a server that may not write, a token that is not known, another version, another time', async () => {
+    answers['/readyz'] = { status: 503, text: '{}' };
+    answers['/v1/status'] = { status: 401, text: '{}' };
+    answers['/openapi.json'] = { status: 200, text: 'no JSON' };
+    serverAheadMs = 60_000;
+    expect(await check()).toMatchObject({
+      code: 1,
+      levels: { server: 'wrong', access: 'wrong', 'server version': 'note', clock: 'note' },
+    });
+  });
+
+  it('tells a disk that is full, far away, slow, or too fast to be true', async () => {
+    disk.network = 'nfs';
+    means.disk = { freeBytes: async () => 1_000, syncMs: async () => [300, 500, 900] };
+    expect(await check()).toMatchObject({
+      code: 1,
+      levels: { 'file system': 'wrong', 'free space': 'wrong', 'disk sync': 'wrong' },
+    });
+    disk.network = null;
+    means.disk = { freeBytes: async () => 500 * 1024 ** 2, syncMs: async () => [0.001] };
+    expect(await check()).toMatchObject({ code: 0, levels: { 'free space': 'note', 'disk sync': 'note' } });
+  });
+
+  it('tells a check that could not be made', async () => {
+    means.disk = {
+      freeBytes: async () => 2 ** 40,
+      syncMs: async () => {
+        throw new Error('EACCES: permission denied');
+      },
+    };
+    expect(await check()).toMatchObject({ code: 1, levels: { 'disk sync': 'wrong' } });
+  });
+
+  it('finds a data directory that is missing only when it was named', async () => {
+    const missing = await check('--data', '/nowhere');
+    expect(missing).toMatchObject({ code: 1, levels: { 'data directory': 'wrong' } });
+    const command = doctorCommand(test.shell(), means).exitOverride();
+    await test.world.finish(command.parseAsync(['--json'], { from: 'user' }));
+    expect(test.out.take()).toContain('"check":"data directory","level":"note"');
+  });
+});

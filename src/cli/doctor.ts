@@ -1,0 +1,303 @@
+/**
+ * `leasehold doctor`: looks for what makes leasehold slow, unsafe or unreachable, and says what to do about it.
+ * Everything is tried, whatever fails; it changes nothing but for a small file that it makes and removes again.
+ */
+import { resolve } from 'node:path';
+import type { Command } from 'commander';
+import type { Files } from '../engines/file/files.ts';
+import { statLog } from '../engines/file/inspect.ts';
+import { undiciProbe } from '../world/http-probe.ts';
+import { nodeDiskProbe } from '../world/node-disk-probe.ts';
+import { nodeFiles } from '../world/node-files.ts';
+import { examples, type ServerOptions, serverCommand, serverOf } from './connection.ts';
+import { Failure } from './failure.ts';
+import { duration, type Paint, size, visible } from './format.ts';
+import { paintOf, sayJson, sayLines } from './output.ts';
+import type { Server, Shell } from './shell.ts';
+import { VERSION } from './version.ts';
+
+export interface DiskProbe {
+  freeBytes(dir: string): Promise<number>;
+  /** How long a small write took until it was durable, so many times. */
+  syncMs(dir: string, count: number): Promise<readonly number[]>;
+}
+
+export type HttpProbe = (
+  url: string,
+  token: string | null,
+) => Promise<{
+  readonly status: number;
+  readonly text: string;
+  /** What the server says the time is, to the second; NaN when it does not say. */
+  readonly dateMs: number;
+  readonly tookMs: number;
+}>;
+
+/** What the command needs besides a shell; tests bring their own. */
+export interface DoctorMeans {
+  readonly files: Files;
+  readonly disk: DiskProbe;
+  readonly http: HttpProbe;
+  readonly nodeVersion: string;
+}
+
+const REAL: DoctorMeans = {
+  files: nodeFiles,
+  disk: nodeDiskProbe,
+  http: undiciProbe,
+  nodeVersion: process.versions.node,
+};
+
+type Level = 'ok' | 'note' | 'wrong';
+
+interface Finding {
+  readonly check: string;
+  readonly level: Level;
+  readonly says: string;
+  /** What to do about it. */
+  readonly advice?: string;
+}
+
+const OLDEST_NODE = [20, 19] as const;
+const SYNCS = 30;
+const SYNC_SLOW_MS = 20;
+const SYNC_WRONG_MS = 200;
+/** A disk that is quicker than this has not written anything. */
+const SYNC_UNLIKELY_MS = 0.02;
+const FREE_LOW_BYTES = 1024 ** 3;
+/** Below this the next segment of the log may find no room. */
+const FREE_WRONG_BYTES = 256 * 1024 ** 2;
+/** The server tells its time to the second, and the answer takes a while. */
+const CLOCK_OFF_MS = 2_000;
+const DEFAULT_DATA = './leasehold-data';
+
+interface DoctorOptions extends ServerOptions {
+  readonly data?: string;
+}
+
+export function doctorCommand(shell: Shell, means: DoctorMeans = REAL): Command {
+  return serverCommand('doctor')
+    .description('Check clock, disk, data directory, versions and the way to the server.')
+    .option(
+      '--data <dir>',
+      `the data directory to look at (LEASEHOLD_DATA; default ${DEFAULT_DATA} if there is one)`,
+    )
+    .addHelpText(
+      'after',
+      `${examples('leasehold doctor', 'leasehold doctor --data /var/lib/leasehold --json')}\n\nLeaves with 1 when something is wrong.`,
+    )
+    .action(async (options: DoctorOptions) => {
+      const server = serverOf(shell, options);
+      const findings = [
+        ...checkVersions(means),
+        ...(await checkServer(shell, means, server)),
+        ...(await checkData(shell, means, options)),
+      ];
+      const wrong = findings.filter(({ level }) => level === 'wrong');
+      const paint = paintOf(shell);
+      if (options.json) sayJson(shell, { healthy: wrong.length === 0, findings });
+      else
+        sayLines(
+          shell,
+          findings.flatMap((finding) => findingLines(finding, paint)),
+        );
+      if (wrong.length > 0) {
+        throw new Failure(`${wrong.map(({ check }) => check).join(', ')}: something is wrong.`);
+      }
+    });
+}
+
+function findingLines({ check, level, says, advice }: Finding, paint: Paint): string[] {
+  const mark = level === 'ok' ? paint.green('✓') : level === 'note' ? paint.yellow('!') : paint.red('✗');
+  const lines = [`${mark} ${paint.bold(check)}: ${visible(says)}`];
+  return advice === undefined ? lines : [...lines, `    ${visible(advice)}`];
+}
+
+function checkVersions({ nodeVersion }: DoctorMeans): Finding[] {
+  const [major = 0, minor = 0] = nodeVersion.split('.').map(Number);
+  const [oldestMajor, oldestMinor] = OLDEST_NODE;
+  const isNew = major > oldestMajor || (major === oldestMajor && minor >= oldestMinor);
+  const says = `leasehold ${VERSION} on Node ${nodeVersion}`;
+  if (isNew) return [{ check: 'versions', level: 'ok', says }];
+  const advice = `Install Node ${OLDEST_NODE.join('.')} or newer.`;
+  return [{ check: 'versions', level: 'wrong', says, advice }];
+}
+
+async function checkServer(shell: Shell, { http }: DoctorMeans, server: Server): Promise<Finding[]> {
+  const { url, token } = server;
+  const at = (path: string): string => url.replace(/\/+$/, '') + path;
+  try {
+    const ready = await http(at('/readyz'), token);
+    const status = await http(at('/v1/status'), token);
+    const described = await http(at('/openapi.json'), token);
+    return [
+      readiness(url, ready),
+      access(status),
+      serverVersion(described.text),
+      clockDifference(shell.clock.wallMs(), ready),
+    ];
+  } catch (fault) {
+    if (!(fault instanceof Error)) throw fault;
+    const says = `nobody answers at ${url} (${reasonIn(fault)})`;
+    const advice =
+      'Start a server with `leasehold serve`, or say where it is with --server or LEASEHOLD_URL.';
+    return [{ check: 'server', level: 'wrong', says, advice }];
+  }
+}
+
+type Answer = Awaited<ReturnType<HttpProbe>>;
+
+function readiness(url: string, { status, text, tookMs }: Answer): Finding {
+  if (status === 200) {
+    return { check: 'server', level: 'ok', says: `${url} is ready, and answers in ${duration(tookMs)}` };
+  }
+  const advice =
+    status === 503
+      ? 'It runs, but may not write: it is starting or stopping, or its log cannot be written. Look at its own log.'
+      : 'What answers there may not be a leasehold server; check the URL.';
+  return { check: 'server', level: 'wrong', says: `${url} answers ${status}: ${firstLine(text)}`, advice };
+}
+
+function access({ status }: Answer): Finding {
+  if (status === 200) return { check: 'access', level: 'ok', says: 'the server lets us read' };
+  const advice =
+    status === 401 || status === 403
+      ? 'Give a token that the server knows with --token or LEASEHOLD_TOKEN.'
+      : 'Look at the log of the server.';
+  return { check: 'access', level: 'wrong', says: `/v1/status answers ${status}`, advice };
+}
+
+function serverVersion(text: string): Finding {
+  const version = versionIn(text);
+  if (version === VERSION) return { check: 'server version', level: 'ok', says: version };
+  const says =
+    version === null ? 'the server does not say' : `the server is ${version}, this command line ${VERSION}`;
+  return { check: 'server version', level: 'note', says, advice: 'Use the same version on both sides.' };
+}
+
+function versionIn(text: string): string | null {
+  try {
+    const { info } = Object(JSON.parse(text)) as { info?: { version?: unknown } };
+    return typeof info?.version === 'string' ? info.version : null;
+  } catch (fault) {
+    if (fault instanceof SyntaxError) return null;
+    throw fault;
+  }
+}
+
+function clockDifference(nowMs: number, { dateMs, tookMs }: Answer): Finding {
+  if (Number.isNaN(dateMs))
+    return { check: 'clock', level: 'note', says: 'the server does not tell its time' };
+  const offMs = nowMs - dateMs;
+  if (Math.abs(offMs) <= CLOCK_OFF_MS + tookMs) {
+    return {
+      check: 'clock',
+      level: 'ok',
+      says: 'ours and the server’s agree to the second or two that can be told',
+    };
+  }
+  const says = `ours is ${duration(Math.abs(offMs))} ${offMs > 0 ? 'ahead of' : 'behind'} the server’s`;
+  const advice =
+    'Leases do not depend on it, because only remaining time is compared; but instants will read oddly. Run NTP on both machines.';
+  return { check: 'clock', level: 'note', says, advice };
+}
+
+async function checkData(shell: Shell, means: DoctorMeans, options: DoctorOptions): Promise<Finding[]> {
+  const named = options.data ?? (shell.env.LEASEHOLD_DATA || null);
+  const dir = resolve(named ?? DEFAULT_DATA);
+  const names = await means.files.list(dir);
+  if (names === null && named === null) {
+    const says = `there is none at ${dir}, so nothing of the disk was checked`;
+    return [
+      { check: 'data directory', level: 'note', says, advice: 'Name one with --data where the server runs.' },
+    ];
+  }
+  if (names === null) {
+    const advice = '`leasehold serve --data` makes it; check the path.';
+    return [{ check: 'data directory', level: 'wrong', says: `there is no ${dir}`, advice }];
+  }
+  return [
+    await attempt('data directory', 'It must be readable for whoever runs this.', () => checkLog(means, dir)),
+    await attempt('file system', 'Check the disk.', () => checkFileSystem(means, dir)),
+    await attempt('free space', 'Check the disk.', () => checkSpace(means, dir)),
+    await attempt('disk sync', 'It must be writable for whoever runs this.', () => checkSync(means, dir)),
+  ];
+}
+
+/** A check that cannot be made is a finding too. */
+async function attempt(check: string, advice: string, look: () => Promise<Finding>): Promise<Finding> {
+  try {
+    return await look();
+  } catch (fault) {
+    if (!(fault instanceof Error)) throw fault;
+    return { check, level: 'wrong', says: reasonIn(fault), advice };
+  }
+}
+
+async function checkLog({ files }: DoctorMeans, dir: string): Promise<Finding> {
+  const check = 'data directory';
+  try {
+    const { firstSeq, lastSeq, epoch, inUseBy, torn } = await statLog(files, dir);
+    const owner = inUseBy === null ? 'not in use' : `last opened by ${inUseBy}`;
+    const tail = torn === null ? '' : ', with an unfinished write at its end';
+    return {
+      check,
+      level: 'ok',
+      says: `${dir} holds seq ${firstSeq} to ${lastSeq}, epoch ${epoch}, ${owner}${tail}`,
+    };
+  } catch (fault) {
+    if (!(fault instanceof Error)) throw fault;
+    const advice =
+      fault.name === 'LogDamagedError'
+        ? 'Keep a copy, run `leasehold wal verify` on it, and restore the newest backup that verifies.'
+        : 'Check the path.';
+    return { check, level: 'wrong', says: fault.message, advice };
+  }
+}
+
+async function checkFileSystem({ files }: DoctorMeans, dir: string): Promise<Finding> {
+  const kind = await files.networkKind(dir);
+  if (kind === null) return { check: 'file system', level: 'ok', says: 'local' };
+  const advice = 'Two machines may both believe that they hold the lock there. Use a local disk.';
+  return { check: 'file system', level: 'wrong', says: `${dir} lies on a network (${kind})`, advice };
+}
+
+async function checkSpace({ disk }: DoctorMeans, dir: string): Promise<Finding> {
+  const free = await disk.freeBytes(dir);
+  const says = `${size(free)} free`;
+  const advice = 'Make room: without it nothing new is taken, only renewals, completions and releases.';
+  if (free < FREE_WRONG_BYTES) return { check: 'free space', level: 'wrong', says, advice };
+  if (free < FREE_LOW_BYTES) return { check: 'free space', level: 'note', says, advice };
+  return { check: 'free space', level: 'ok', says };
+}
+
+async function checkSync({ disk }: DoctorMeans, dir: string): Promise<Finding> {
+  const check = 'disk sync';
+  const took = (await disk.syncMs(dir, SYNCS)).toSorted((a, b) => a - b);
+  const median = took[Math.floor(took.length / 2)] ?? 0;
+  const worst = took.at(-1) ?? 0;
+  const says = `a durable write takes ${median.toFixed(2)} ms in the median, ${worst.toFixed(2)} ms at worst`;
+  if (median < SYNC_UNLIKELY_MS) {
+    const advice =
+      'No disk is that fast: it is memory, or a disk that only says so. A power cut would lose data.';
+    return { check, level: 'note', says, advice };
+  }
+  const advice =
+    'Every change waits for one such write. Use a local SSD, and nothing else that keeps it busy.';
+  if (median > SYNC_WRONG_MS) return { check, level: 'wrong', says, advice };
+  return median > SYNC_SLOW_MS ? { check, level: 'note', says, advice } : { check, level: 'ok', says };
+}
+
+function reasonIn(fault: Error): string {
+  const { cause } = fault;
+  // Several addresses that all failed come without a sentence of their own.
+  return (
+    fault.message ||
+    (cause instanceof Error ? cause.message : '') ||
+    String((fault as { code?: unknown }).code)
+  );
+}
+
+function firstLine(text: string): string {
+  return text.split('\n', 1)[0]!.slice(0, 200);
+}

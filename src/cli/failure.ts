@@ -1,0 +1,47 @@
+/** What a command fails with: one clear sentence for stderr and the code to leave with. */
+import type { Problem } from '../protocol/problem.ts';
+
+/** The codes of `leasehold`; a command that runs a program of yours leaves with the code of that program. */
+export const EXIT = {
+  done: 0,
+  failed: 1,
+  usage: 2,
+  inUse: 3,
+  damaged: 5,
+  /** EX_CANTCREAT of sysexits.h: somebody else holds the lease. */
+  notAcquired: 73,
+  /** EX_TEMPFAIL of sysexits.h: the lease was lost on the way. */
+  leaseLost: 75,
+  notExecutable: 126,
+  commandNotFound: 127,
+} as const;
+
+export class Failure extends Error {
+  override readonly name = 'Failure';
+  readonly exitCode: number;
+
+  constructor(sentence: string, exitCode: number = EXIT.failed) {
+    super(sentence);
+    this.exitCode = exitCode;
+  }
+}
+
+/** The command line itself is wrong. */
+export function wrongUsage(sentence: string): Failure {
+  return new Failure(sentence, EXIT.usage);
+}
+
+/** The body, or the refusal as a sentence that begins with its code. */
+export function answered<T extends { readonly ok: true }>(reply: T | Problem, exitCode?: number): T {
+  if (reply.ok) return reply;
+  throw new Failure(`${reply.code}: ${reply.detail}`, exitCode);
+}
+
+/** Why a program could not be started, from the fault of the system; anything else is thrown again. */
+export function startFailure(program: string, fault: unknown): Failure {
+  const { code, message } = Object(fault) as { readonly code?: unknown; readonly message?: unknown };
+  if (typeof code !== 'string') throw fault;
+  if (code === 'ENOENT') return new Failure(`${program} was not found.`, EXIT.commandNotFound);
+  if (code === 'EACCES') return new Failure(`${program} may not be run.`, EXIT.notExecutable);
+  return new Failure(`${program} could not be started: ${String(message)}.`, EXIT.notExecutable);
+}

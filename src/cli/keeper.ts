@@ -1,0 +1,203 @@
+/**
+ * The keeper: a small process beside `run` and `work` that sees to it that no program outlives its lease, even
+ * when the process that holds the lease is killed or paused. It is told deadlines in moments that every process of
+ * the machine reads alike, and it needs nobody to act on them:
+ *
+ *   terminateBy reached    SIGTERM to the whole group
+ *   killBy reached         SIGKILL to the whole group
+ *   whoever held it gone   SIGTERM now, SIGKILL one grace later or at killBy, whichever is first
+ *
+ * It either starts the program itself (`start`), so that there is no moment in which it runs unkept, or is shown
+ * one that runs already (`watch`), which is good enough where the authority cancels whatever comes too late.
+ */
+import type { Clock, Timer, Timers } from '../authority/seams.ts';
+import type { Moment } from '../client/lease-deadline.ts';
+import type { Ended, Processes, SignalName } from './processes.ts';
+import type { TextFiles } from './text-files.ts';
+
+export interface Limits {
+  readonly terminateBy: Moment;
+  readonly killBy: Moment;
+  /** Between SIGTERM and SIGKILL, when it is stopped before its time. */
+  readonly graceMs: number;
+}
+
+export type ToKeeper =
+  | {
+      readonly do: 'start';
+      readonly id: string;
+      readonly command: readonly string[];
+      readonly env: Readonly<Record<string, string | undefined>>;
+      readonly limits: Limits;
+      /** What is to be removed should whoever starts it be gone by its end: it holds a secret. */
+      readonly scratch: string | null;
+    }
+  | { readonly do: 'watch'; readonly id: string; readonly pid: number; readonly limits: Limits }
+  | { readonly do: 'limit'; readonly id: string; readonly limits: Limits }
+  | { readonly do: 'signal'; readonly id: string; readonly signal: SignalName }
+  | { readonly do: 'stop'; readonly id: string }
+  | { readonly do: 'forget'; readonly id: string };
+
+export type FromKeeper =
+  | { readonly is: 'started'; readonly id: string; readonly pid: number }
+  | { readonly is: 'not-started'; readonly id: string; readonly code: string; readonly message: string }
+  /** `isStopped`: the keeper ended it, by itself or because it was told to. */
+  | { readonly is: 'ended'; readonly id: string; readonly end: Ended; readonly isStopped: boolean };
+
+export interface KeeperWorld {
+  /** `machineClock`, or another that all who send limits read as well. */
+  readonly clock: Clock;
+  readonly timers: Timers;
+  readonly processes: Pick<Processes, 'start' | 'signalGroup'>;
+  readonly files: Pick<TextFiles, 'remove'>;
+}
+
+/** A wall clock may jump, and a monotonic one stands still while the machine sleeps: neither timer would notice. */
+const LOOK_EVERY_MS = 100;
+const KILLS_MAX = 50;
+
+interface Ward {
+  /** 0 until it runs. */
+  pid: number;
+  limits: Limits;
+  isStopped: boolean;
+  /** How often it was told to die. */
+  kills: number;
+  /** Nobody will tell us that it has ended, so we have to look. */
+  readonly isWatched: boolean;
+}
+
+export class Keeper {
+  private readonly world: KeeperWorld;
+  private readonly say: (message: FromKeeper) => void;
+  private readonly wards = new Map<string, Ward>();
+  private timer: Timer | null = null;
+  private hold: Timer | null = null;
+  private isAlone = false;
+
+  constructor(world: KeeperWorld, say: (message: FromKeeper) => void) {
+    this.world = world;
+    this.say = say;
+  }
+
+  hear(message: ToKeeper): void {
+    if (message.do === 'start') {
+      void this.start(message);
+      return;
+    }
+    if (message.do === 'watch') {
+      this.add(message.id, {
+        pid: message.pid,
+        limits: message.limits,
+        isStopped: false,
+        kills: 0,
+        isWatched: true,
+      });
+      return;
+    }
+    const ward = this.wards.get(message.id);
+    // It has ended meanwhile, and the word of it is on its way.
+    if (ward === undefined) return;
+    if (message.do === 'limit') {
+      // What has been told to end ends, even if a renewal got through after all.
+      if (!ward.isStopped) ward.limits = message.limits;
+    } else if (message.do === 'signal') this.signal(ward, message.signal);
+    else if (message.do === 'stop') this.stop(ward);
+    else this.remove(message.id);
+    this.look();
+  }
+
+  /** Whoever held the leases is gone: nothing it started may go on. */
+  abandon(): void {
+    this.isAlone = true;
+    for (const ward of this.wards.values()) this.stop(ward);
+    this.look();
+  }
+
+  private async start({ id, command, env, limits, scratch }: ToKeeper & { do: 'start' }): Promise<void> {
+    const ward: Ward = { pid: 0, limits, isStopped: false, kills: 0, isWatched: false };
+    this.add(id, ward);
+    // Too late already: what would be ended at once is not even begun.
+    if (ward.isStopped) {
+      this.say({ is: 'ended', id, end: { code: null, signal: 'SIGTERM' }, isStopped: true });
+      this.remove(id);
+      return;
+    }
+    try {
+      const { pid, ended } = await this.world.processes.start(command, { env, pipes: null });
+      ward.pid = pid;
+      this.say({ is: 'started', id, pid });
+      // It may have been told to stop while it was starting.
+      if (ward.isStopped) this.signal(ward, 'SIGTERM');
+      this.look();
+      const end = await ended;
+      this.say({ is: 'ended', id, end, isStopped: ward.isStopped });
+    } catch (fault) {
+      if (!(fault instanceof Error && 'code' in fault)) throw fault;
+      this.say({ is: 'not-started', id, code: String(fault.code), message: fault.message });
+    } finally {
+      if (this.isAlone && scratch !== null) await this.world.files.remove(scratch);
+      this.remove(id);
+    }
+  }
+
+  private add(id: string, ward: Ward): void {
+    this.wards.set(id, ward);
+    this.hold ??= this.world.timers.hold();
+    if (this.isAlone) this.stop(ward);
+    this.look();
+  }
+
+  private remove(id: string): void {
+    this.wards.delete(id);
+    if (this.wards.size > 0) return;
+    this.timer?.cancel();
+    this.hold?.cancel();
+    this.timer = null;
+    this.hold = null;
+  }
+
+  private stop(ward: Ward): void {
+    if (ward.isStopped) return;
+    ward.isStopped = true;
+    const { limits } = ward;
+    const { graceMs } = limits;
+    const { clock } = this.world;
+    const killBy = {
+      monotonicMs: Math.min(limits.killBy.monotonicMs, clock.monotonicMs() + graceMs),
+      wallMs: Math.min(limits.killBy.wallMs, clock.wallMs() + graceMs),
+    };
+    ward.limits = { ...limits, killBy };
+    this.signal(ward, 'SIGTERM');
+  }
+
+  private signal({ pid }: Ward, signal: SignalName): boolean {
+    return pid === 0 || this.world.processes.signalGroup(pid, signal);
+  }
+
+  /** Acts on every deadline that has come, and comes back for the next. */
+  private look(): void {
+    let soonestMs = LOOK_EVERY_MS;
+    for (const [id, ward] of this.wards) {
+      if (!ward.isStopped && this.leftMs(ward.limits.terminateBy) <= 0) this.stop(ward);
+      const leftMs = this.leftMs(ward.isStopped ? ward.limits.killBy : ward.limits.terminateBy);
+      if (leftMs <= 0) {
+        this.signal(ward, 'SIGKILL');
+        ward.kills += 1;
+      } else soonestMs = Math.min(soonestMs, leftMs);
+      if (ward.isWatched && this.isGone(ward)) this.remove(id);
+    }
+    this.timer?.cancel();
+    this.timer = this.wards.size === 0 ? null : this.world.timers.after(soonestMs, () => this.look());
+  }
+
+  /** A dead process that nobody collects still counts as one, so at some point asking has to end. */
+  private isGone({ pid, kills }: Ward): boolean {
+    return kills > KILLS_MAX || !this.world.processes.signalGroup(pid, 0);
+  }
+
+  private leftMs({ monotonicMs, wallMs }: Moment): number {
+    const { clock } = this.world;
+    return Math.min(monotonicMs - clock.monotonicMs(), wallMs - clock.wallMs());
+  }
+}

@@ -1,0 +1,127 @@
+/**
+ * The programs of a worker, each in its own process group. They are shown to one keeper together with the limits
+ * of their leases, so that none outlives its lease by much even when the worker is killed or paused.
+ */
+import type { Timer } from '../authority/seams.ts';
+import type { Limits, ToKeeper } from './keeper.ts';
+import { hasMoved, limitsOf, tellEveryMs } from './kept-limits.ts';
+import type { Ended, KeeperChannel, StartOptions } from './processes.ts';
+import type { Shell } from './shell.ts';
+
+/** A machine that cannot keep a small process alive has other troubles; the worker itself still ends its programs. */
+const KEEPERS_LOST_MAX = 10;
+
+interface Watched {
+  readonly remainingMs: () => number;
+  /** As the keeper was told last. */
+  limits: Limits;
+}
+
+/** How a program ended, and whether it was for want of a lease. */
+export interface KeptEnd extends Ended {
+  readonly isStopped: boolean;
+}
+
+export class KeptChildren {
+  private readonly shell: Shell;
+  private readonly ttlMs: number;
+  private readonly killAfterMs: number;
+  private keeper: KeeperChannel | null = null;
+  private keepersLost = 0;
+  private readonly watched = new Map<number, Watched>();
+  private timer: Timer | null = null;
+  private isClosed = false;
+
+  constructor(shell: Shell, ttlMs: number, killAfterMs: number) {
+    this.shell = shell;
+    this.ttlMs = ttlMs;
+    this.killAfterMs = killAfterMs;
+    // It takes a moment to start, and a program that is there before it would be kept by nobody.
+    this.startKeeper();
+  }
+
+  /** Starts a program and gives how it ended, by itself or because `ends` has aborted. */
+  async run(
+    command: readonly string[],
+    options: Pick<StartOptions, 'env' | 'pipes'>,
+    ends: AbortSignal,
+    remainingMs: () => number,
+  ): Promise<KeptEnd> {
+    const { processes, timers } = this.shell;
+    const begun = (pid: number): void => this.watch(pid, remainingMs);
+    const { pid, ended } = await processes.start(command, { ...options, begun });
+    let kill: Timer | null = null;
+    const end = (): void => {
+      processes.signalGroup(pid, 'SIGTERM');
+      kill = timers.after(this.killAfterMs, () => processes.signalGroup(pid, 'SIGKILL'));
+    };
+    ends.addEventListener('abort', end, { once: true });
+    if (ends.aborted) end();
+    try {
+      return { ...(await ended), isStopped: ends.aborted || this.isPast(pid) };
+    } finally {
+      ends.removeEventListener('abort', end);
+      (kill as Timer | null)?.cancel();
+      this.watched.delete(pid);
+      this.tell({ do: 'forget', id: String(pid) });
+    }
+  }
+
+  close(): void {
+    this.isClosed = true;
+    this.timer?.cancel();
+    this.keeper?.close();
+  }
+
+  private startKeeper(): void {
+    this.keeper = this.shell.processes.startKeeper({
+      sharesInput: false,
+      heard: () => undefined,
+      gone: () => this.replaceKeeper(),
+    });
+  }
+
+  /** A keeper that died is followed by another, which is shown everything. */
+  private replaceKeeper(): void {
+    this.keeper = null;
+    this.keepersLost += 1;
+    if (this.isClosed || this.keepersLost > KEEPERS_LOST_MAX) return;
+    this.startKeeper();
+    for (const [pid, { remainingMs }] of this.watched) this.watch(pid, remainingMs);
+  }
+
+  private watch(pid: number, remainingMs: () => number): void {
+    const limits = this.limits(remainingMs);
+    this.watched.set(pid, { remainingMs, limits });
+    this.tell({ do: 'watch', id: String(pid), pid, limits });
+    if (this.timer === null) this.tellAgain();
+  }
+
+  /** Whether the keeper, by the limits it knew, has ended it. */
+  private isPast(pid: number): boolean {
+    const { machineClock } = this.shell;
+    const { monotonicMs, wallMs } = this.watched.get(pid)!.limits.terminateBy;
+    return machineClock.monotonicMs() >= monotonicMs || machineClock.wallMs() >= wallMs;
+  }
+
+  private readonly tellAgain = (): void => {
+    for (const [pid, watched] of this.watched) {
+      // What has nothing left is being ended, or has ended; and what the keeper has ended is not brought back.
+      if (watched.remainingMs() <= 0 || this.isPast(pid)) continue;
+      const limits = this.limits(watched.remainingMs);
+      if (!hasMoved(watched.limits, limits)) continue;
+      watched.limits = limits;
+      this.tell({ do: 'limit', id: String(pid), limits });
+    }
+    this.timer =
+      this.watched.size === 0 ? null : this.shell.timers.after(tellEveryMs(this.ttlMs), this.tellAgain);
+  };
+
+  private limits(remainingMs: () => number): Limits {
+    return limitsOf(this.shell.machineClock, this.ttlMs, remainingMs);
+  }
+
+  private tell(message: ToKeeper): void {
+    this.keeper?.send(message);
+  }
+}

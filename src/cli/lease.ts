@@ -1,0 +1,263 @@
+/**
+ * `leasehold lease`: named leases by hand. A grant comes with a token, the secret of that one grant; it goes
+ * into a file for its owner only when one is named, so that it need not stand in a history of commands.
+ */
+import { Command } from 'commander';
+import type { Leasehold } from '../client/leasehold.ts';
+import type { Body, LeaseRecord } from '../protocol/replies.ts';
+import { defaulted, durationMs, limitOption, wholeNumber } from './arguments.ts';
+import { examples, type ServerOptions, serverCommand, withServer } from './connection.ts';
+import { ENTRY_COLUMNS } from './entries.ts';
+import { answered, EXIT, Failure } from './failure.ts';
+import { ago, duration, fieldLines, shortened, visible } from './format.ts';
+import { type Columns, pagesOf, show, showList } from './output.ts';
+import type { Shell } from './shell.ts';
+
+export function leaseCommand(shell: Shell): Command {
+  return new Command('lease')
+    .description('Take, look at, give back and break named leases.')
+    .addCommand(listCommand(shell))
+    .addCommand(showCommand(shell))
+    .addCommand(acquireCommand(shell))
+    .addCommand(renewCommand(shell))
+    .addCommand(releaseCommand(shell))
+    .addCommand(breakCommand(shell))
+    .addCommand(historyCommand(shell));
+}
+
+interface ListOptions extends ServerOptions {
+  readonly prefix?: string;
+  readonly limit: number;
+}
+
+function listCommand(shell: Shell): Command {
+  return serverCommand('ls')
+    .description('List the leases that are held now.')
+    .option('--prefix <prefix>', 'only names that begin with it')
+    .addOption(limitOption())
+    .addHelpText('after', examples('leasehold lease ls', 'leasehold lease ls --prefix deploy: --json'))
+    .action((options: ListOptions) =>
+      withServer(shell, options, async (lh) => {
+        const { prefix } = options;
+        const pages = pagesOf(options.limit, async (page) => {
+          const filter = prefix === undefined ? {} : { prefix };
+          const { leases, next_cursor } = answered(await lh.lease.list({ ...filter, ...page }));
+          return { items: leases, next: next_cursor };
+        });
+        await showList(shell, options, pages, LEASE_COLUMNS);
+      }),
+    );
+}
+
+export const LEASE_COLUMNS: Columns<LeaseRecord> = {
+  head: ['NAME', 'HOLDER', 'LEASE SEQ', 'REMAINING', 'METADATA'],
+  cells: (lease) => [
+    visible(lease.name),
+    visible(lease.holder),
+    String(lease.lease_seq),
+    duration(lease.remaining_ms),
+    shortened(visible(lease.metadata?.text() ?? ''), 40),
+  ],
+  none: 'Nobody holds such a lease.',
+};
+
+function showCommand(shell: Shell): Command {
+  return serverCommand('show')
+    .description('Show who holds a lease, and for how long. The token is never shown.')
+    .argument('<name>', 'the lease')
+    .addHelpText('after', examples('leasehold lease show nightly-report'))
+    .action((name: string, options: ServerOptions) =>
+      withServer(shell, options, async (lh) => {
+        const lease = answered(await lh.lease.get({ name }));
+        show(shell, options, lease, (paint) =>
+          fieldLines(
+            [
+              ['lease', paint.bold(visible(lease.name))],
+              ['holder', visible(lease.holder)],
+              ['lease_seq', String(lease.lease_seq)],
+              ['remaining', duration(lease.remaining_ms)],
+              ['acquired', `${lease.acquired_at} (${ago(lease.acquired_at, shell.clock.wallMs())})`],
+              ['expires', lease.expires_at],
+              ...(lease.metadata ? [['metadata', visible(lease.metadata.text())] as const] : []),
+            ],
+            paint,
+          ),
+        );
+      }),
+    );
+}
+
+interface AcquireOptions extends ServerOptions {
+  readonly holder: string;
+  readonly ttl: number;
+  readonly wait: number;
+  readonly tokenFile?: string;
+}
+
+function acquireCommand(shell: Shell): Command {
+  return serverCommand('acquire')
+    .description(
+      'Take a lease and leave; nobody renews it. To hold one while a program runs, use `leasehold run`.',
+    )
+    .argument('<name>', 'the lease')
+    .requiredOption('--holder <holder>', 'who holds it')
+    .requiredOption('--ttl <duration>', 'how long it lasts, for example 15s', durationMs)
+    .addOption(defaulted('--wait <duration>', 'wait in line so long', durationMs, 0, 'not at all'))
+    .option('--token-file <file>', 'write the token there, readable for you only, instead of printing it')
+    .addHelpText(
+      'after',
+      `${examples(
+        'leasehold lease acquire nightly-report --holder host-1 --ttl 10m --token-file ./token',
+        'leasehold lease release nightly-report --holder host-1 --token-file ./token',
+      )}\n\nLeaves with 73 when somebody else holds it.`,
+    )
+    .action((name: string, options: AcquireOptions) =>
+      withServer(shell, options, async (lh) => {
+        const { holder, ttl, wait, tokenFile } = options;
+        const reply = await lh.lease.acquire({
+          name,
+          holder,
+          token: shell.newToken(),
+          ttl_ms: ttl,
+          wait_ms: wait,
+        });
+        const grant = answered(reply, reply.ok || reply.code !== 'LEASE_HELD' ? undefined : EXIT.notAcquired);
+        if (tokenFile !== undefined) await keepToken(shell, lh, grant, tokenFile);
+        const { token: secret, ...open } = grant;
+        show(shell, options, tokenFile === undefined ? grant : open, (paint) =>
+          fieldLines(
+            [
+              ['lease', paint.bold(visible(grant.name))],
+              ['holder', visible(grant.holder)],
+              ['lease_seq', String(grant.lease_seq)],
+              ['remaining', duration(grant.remaining_ms)],
+              ['expires', grant.expires_at],
+              tokenFile === undefined ? ['token', secret] : ['token file', visible(tokenFile)],
+            ],
+            paint,
+          ),
+        );
+      }),
+    );
+}
+
+/** A grant whose token could not be kept is of no use to anybody, so it is given back. */
+async function keepToken(
+  { files }: Shell,
+  lh: Leasehold,
+  { name, holder, token }: Body<'lease.acquire'>,
+  path: string,
+): Promise<void> {
+  try {
+    await files.write(path, `${token}\n`);
+  } catch (fault) {
+    await lh.lease.release({ name, holder, token });
+    throw new Failure(
+      `The token cannot be written to ${path}, so the lease was given back: ${sentence(fault)}`,
+    );
+  }
+}
+
+function sentence(fault: unknown): string {
+  return fault instanceof Error ? fault.message : String(fault);
+}
+
+interface TokenOptions extends ServerOptions {
+  readonly holder: string;
+  readonly tokenFile: string;
+}
+
+/** What renewing and releasing need: who holds it, and the secret of the grant. */
+function ownerCommand(name: string): Command {
+  return serverCommand(name)
+    .argument('<name>', 'the lease')
+    .requiredOption('--holder <holder>', 'who holds it')
+    .requiredOption('--token-file <file>', 'where the token is; - for standard input');
+}
+
+async function tokenOf(shell: Shell, { tokenFile }: TokenOptions): Promise<string> {
+  const token = (tokenFile === '-' ? await shell.input() : await shell.files.read(tokenFile)).trim();
+  if (token === '') throw new Failure(`There is no token in ${tokenFile}.`);
+  return token;
+}
+
+function renewCommand(shell: Shell): Command {
+  return ownerCommand('renew')
+    .description(
+      'Renew a lease you took with `lease acquire`. It never shortens one and never brings one back.',
+    )
+    .requiredOption('--ttl <duration>', 'how long it lasts from now on', durationMs)
+    .addHelpText(
+      'after',
+      examples('leasehold lease renew nightly-report --holder host-1 --ttl 10m --token-file ./token'),
+    )
+    .action((name: string, options: TokenOptions & { readonly ttl: number }) =>
+      withServer(shell, options, async (lh) => {
+        const token = await tokenOf(shell, options);
+        const { holder, ttl } = options;
+        const renewed = answered(await lh.lease.renew({ name, holder, token, ttl_ms: ttl }));
+        const { token: _secret, ...open } = renewed;
+        show(shell, options, open, () => [
+          `${visible(name)} is yours for another ${duration(renewed.remaining_ms)}, lease_seq ${renewed.lease_seq}.`,
+        ]);
+      }),
+    );
+}
+
+function releaseCommand(shell: Shell): Command {
+  return ownerCommand('release')
+    .description('Give a lease back. Harmless twice.')
+    .addHelpText(
+      'after',
+      examples('leasehold lease release nightly-report --holder host-1 --token-file ./token'),
+    )
+    .action((name: string, options: TokenOptions) =>
+      withServer(shell, options, async (lh) => {
+        const token = await tokenOf(shell, options);
+        const reply = answered(await lh.lease.release({ name, holder: options.holder, token }));
+        show(shell, options, reply, () => [
+          reply.released
+            ? `${visible(name)} is free, durable at seq ${reply.seq}.`
+            : `${visible(name)} was not yours to give back: it is over, or holder or token are not those of the grant.`,
+        ]);
+      }),
+    );
+}
+
+interface BreakOptions extends ServerOptions {
+  readonly reason: string;
+  readonly leaseSeq?: number;
+}
+
+function breakCommand(shell: Shell): Command {
+  return serverCommand('break')
+    .description('End a lease at once, whoever holds it. Its holder hears of it, and its writes are refused.')
+    .argument('<name>', 'the lease')
+    .requiredOption('--reason <reason>', 'why; kept in the log')
+    .option('--lease-seq <n>', 'only this grant, so that a newer one is not hit by mistake', wholeNumber)
+    .addHelpText('after', examples('leasehold lease break nightly-report --reason "host-1 is gone"'))
+    .action((name: string, options: BreakOptions) =>
+      withServer(shell, options, async (lh) => {
+        const { reason, leaseSeq } = options;
+        const broken = answered(
+          await lh.lease.break({ name, reason, ...(leaseSeq === undefined ? {} : { lease_seq: leaseSeq }) }),
+        );
+        show(shell, options, broken, () => [
+          `${visible(broken.holder)} has lost ${visible(broken.name)} (lease_seq ${broken.lease_seq}), durable at seq ${broken.seq}.`,
+        ]);
+      }),
+    );
+}
+
+function historyCommand(shell: Shell): Command {
+  return serverCommand('history')
+    .description('Print every entry of the log that touched a name, as far back as the log reaches.')
+    .argument('<name>', 'the lease')
+    .addHelpText('after', examples('leasehold lease history nightly-report'))
+    .action((name: string, options: ServerOptions) =>
+      withServer(shell, options, async (lh) => {
+        const { entries } = answered(await lh.lease.history({ name }));
+        await showList(shell, options, [entries], ENTRY_COLUMNS);
+      }),
+    );
+}

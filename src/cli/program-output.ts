@@ -1,0 +1,87 @@
+/**
+ * What a program under `leasehold work` prints: its result, and the end of its complaints. Both are bounded,
+ * because a program may print for ever.
+ */
+import { Json } from '../protocol/json.ts';
+import { LIMITS } from '../protocol/limits.ts';
+
+/** Standard output as the result of a task. */
+export class ResultText {
+  private pieces: Uint8Array[] = [];
+  private bytes = 0;
+
+  add(bytes: Uint8Array): void {
+    this.bytes += bytes.length;
+    // The text may be a string that grows on its way into JSON; the authority judges what is near the limit.
+    if (this.bytes <= LIMITS.opaqueBytes * 2) this.pieces.push(bytes);
+    else this.pieces = [];
+  }
+
+  /** JSON as it is, other text as a string without its last line break, nothing as no result. */
+  json(): Json | undefined {
+    if (this.bytes > LIMITS.opaqueBytes * 2) {
+      throw new Error(`The program printed ${this.bytes} bytes; a result may have ${LIMITS.opaqueBytes}.`);
+    }
+    const text = Buffer.concat(this.pieces).toString('utf8');
+    const trimmed = text.replace(/^[ \t\r\n]+|[ \t\r\n]+$/g, '');
+    if (trimmed === '') return undefined;
+    const json = jsonIn(trimmed) ?? Json.of(text.replace(/\r?\n$/, ''));
+    if (json.bytes.length > LIMITS.opaqueBytes) {
+      throw new Error(`The result has ${json.bytes.length} bytes; ${LIMITS.opaqueBytes} are allowed.`);
+    }
+    return json;
+  }
+}
+
+function jsonIn(text: string): Json | null {
+  try {
+    return Json.text(text);
+  } catch (fault) {
+    if (fault instanceof SyntaxError) return null;
+    throw fault;
+  }
+}
+
+/** The last of standard error, as a reason the authority takes. */
+export class OutputTail {
+  private kept = Buffer.alloc(0);
+  private isCut = false;
+
+  add(bytes: Uint8Array): void {
+    const all = Buffer.concat([this.kept, bytes]);
+    if (all.length > LIMITS.reasonBytes) this.isCut = true;
+    this.kept = Buffer.from(all.subarray(Math.max(0, all.length - LIMITS.reasonBytes)));
+  }
+
+  /** Printable, except for line breaks and tabs; the beginning is what is left out. */
+  text(): string {
+    // Colours are of no use in a reason, and whatever else steers a terminal even less.
+    const text = this.kept
+      .toString('utf8')
+      .replace(ESCAPES, '')
+      .replace(/\r\n?/g, '\n')
+      .replace(UNPRINTABLE, '\ufffd')
+      .trim();
+    return this.isCut || Buffer.byteLength(text) > LIMITS.reasonBytes ? lastBytes(text) : text;
+  }
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are the sequences that are taken out.
+const ESCAPES = /\u001b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[@-Z\\-_])/g;
+const UNPRINTABLE = /(?![\n\t])[\p{Cc}\p{Cs}]/gu;
+
+/** As much of the end as fits behind the mark, in whole characters. */
+function lastBytes(text: string): string {
+  const mark = '…';
+  const bytes = Buffer.from(text);
+  let from = Math.max(0, bytes.length - (LIMITS.reasonBytes - Buffer.byteLength(mark)));
+  while (from < bytes.length && (bytes[from]! & 0xc0) === 0x80) from += 1;
+  // The cut may already lie in the middle of a character that became replacement characters.
+  return (
+    mark +
+    bytes
+      .subarray(from)
+      .toString('utf8')
+      .replace(/^\ufffd+/, '')
+  );
+}

@@ -1,0 +1,112 @@
+// The program as a whole: its commands, its help, and completion made from them.
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import type { Command } from 'commander';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { TestShell } from '../../test/support/test-shell.ts';
+import { placesOf } from './completion.ts';
+import { makeProgram } from './program.ts';
+import { VERSION } from './version.ts';
+
+let test: TestShell;
+
+beforeEach(async () => {
+  test = await TestShell.open();
+});
+
+/** Every command that does something, by the words that lead to it. */
+function leaves(command: Command, path: readonly string[] = []): [string[], Command][] {
+  if (command.commands.length === 0) return [[[...path], command]];
+  return command.commands.flatMap((child) => leaves(child, [...path, child.name()]));
+}
+
+describe('the list of commands', () => {
+  it('says of each what the command says of itself', async () => {
+    const whole = await makeProgram(test.shell(), null);
+    const listed = await makeProgram(test.shell(), []);
+    const says = (program: Command) =>
+      program.commands.map((command) => [command.name(), command.description()]);
+    expect(says(listed)).toEqual(says(whole));
+  });
+
+  it('loads no more than it needs', async () => {
+    const program = await makeProgram(test.shell(), ['task']);
+    const loaded = program.commands.filter((command) => command.options.length + command.commands.length > 0);
+    expect(loaded.map((command) => command.name())).toEqual(['task']);
+  });
+});
+
+describe('every command', () => {
+  it('has --json and help with an example', async () => {
+    for (const [path, command] of leaves(await makeProgram(test.shell(), null))) {
+      const longs = command.options.map(({ long }) => long);
+      expect(longs, path.join(' ')).toContain('--json');
+      const { code, out } = await test.run(...path, '--help');
+      expect(code, path.join(' ')).toBe(0);
+      expect(out).toMatch(/^Usage: leasehold /);
+      // The commands of `wal` are explained in docs/operating.md.
+      if (path[0] !== 'wal') expect(out, path.join(' ')).toMatch(/Examples?:\n {2}\S/);
+    }
+  });
+
+  it('leaves with 2 for options and words it does not know', async () => {
+    for (const [path] of leaves(await makeProgram(test.shell(), null))) {
+      const run = await test.run(...path, '--no-such-option');
+      expect(run, path.join(' ')).toMatchObject({ code: 2, out: '' });
+      expect(run.err).toMatch(/^leasehold: /);
+    }
+    expect(await test.run('nonsense')).toMatchObject({ code: 2, out: '' });
+    expect(await test.run('task')).toMatchObject({ code: 2, out: '' });
+    expect(await test.run()).toMatchObject({ code: 2, out: '' });
+  });
+});
+
+describe('leasehold', () => {
+  it('tells its version, which is that of the package', async () => {
+    const manifest = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
+    expect(VERSION).toBe(manifest.version);
+    expect(await test.run('--version')).toMatchObject({ code: 0, out: `${VERSION}\n` });
+  });
+
+  it('lists its exit codes in its help', async () => {
+    const { out } = await test.run('--help');
+    for (const code of [0, 1, 2, 3, 5, 73, 75]) expect(out).toMatch(new RegExp(`^ {2}${code} `, 'm'));
+  });
+});
+
+describe('completion', () => {
+  /** What bash offers at the end of a line. */
+  function offered(script: string, ...words: string[]): string[] {
+    const bash = `${script}
+COMP_WORDS=(leasehold "$@"); COMP_CWORD=$#; _leasehold; printf '%s\\n' "\${COMPREPLY[@]}"`;
+    const { stdout, stderr } = spawnSync('bash', ['-c', bash, 'bash', ...words], { encoding: 'utf8' });
+    expect(stderr).toBe('');
+    return stdout.split('\n').filter(Boolean);
+  }
+
+  it('offers in bash what may follow', async () => {
+    const { out } = await test.run('completion', 'bash');
+    expect(offered(out, 'ta')).toEqual(['task']);
+    expect(offered(out, 'task', '')).toEqual(expect.arrayContaining(['add', 'ls', 'kill', '--help']));
+    expect(offered(out, 'task', 'ls', '--st')).toEqual(['--state']);
+    expect(offered(out, '--server', 'http://x', 'lease', 'acquire', 'door', '--ho')).toEqual(['--holder']);
+    expect(offered(out, 'explain', 'WRITE_ST')).toEqual(['WRITE_STALE_FENCE']);
+    expect(offered(out, 'completion', 'b')).toEqual(['bash']);
+    expect(offered(out, 'run', 'door', '--', 'task', '')).toEqual([]);
+  });
+
+  it('knows every command and option in every shell', async () => {
+    const places = placesOf(await makeProgram(test.shell(), null));
+    for (const shell of ['bash', 'zsh', 'fish']) {
+      const { out } = await test.run('completion', shell);
+      for (const { path, words } of places) {
+        expect(out).toContain(path);
+        for (const { word } of words) expect(out).toContain(word.replace(/^-+/, ''));
+      }
+    }
+  });
+
+  it('is wrong usage for a shell it does not know', async () => {
+    expect(await test.run('completion', 'tcsh')).toMatchObject({ code: 2, out: '' });
+  });
+});

@@ -1,0 +1,192 @@
+/**
+ * All commands, put together. A command is loaded only when it is the one that was asked for: the others
+ * stand in the help by name and sentence, so that `leasehold --help` does not load a server.
+ */
+import { Command } from 'commander';
+import { DEFAULT_URL } from './connection.ts';
+import type { Shell } from './shell.ts';
+import { VERSION } from './version.ts';
+
+interface Row {
+  readonly name: string;
+  readonly does: string;
+  readonly load: (shell: Shell) => Promise<Command>;
+}
+
+/** To add a command: a file beside this one, a row here, a section in `docs/cli.md`. */
+const GROUPS: Readonly<Record<string, readonly Row[]>> = {
+  'Serve:': [
+    {
+      name: 'serve',
+      does: 'Serve a data directory over HTTP. Ends cleanly on SIGTERM and SIGINT.',
+      load: async (shell) => (await import('./serve.ts')).serveCommand(shell),
+    },
+    {
+      name: 'backup',
+      does: 'Copy the log of a running server into a new directory, and verify the copy.',
+      load: async (shell) => (await import('./backup.ts')).backupCommand(shell),
+    },
+    {
+      name: 'wal',
+      does: 'Look at the log of a data directory, or restore it from a backup.',
+      load: async () => (await import('./wal.ts')).walCommand(),
+    },
+  ],
+  'Work:': [
+    {
+      name: 'run',
+      does: 'Hold a lease while a program runs.',
+      load: async (shell) => (await import('./run.ts')).runCommand(shell),
+    },
+    {
+      name: 'work',
+      does: 'Run a program for every task of a queue.',
+      load: async (shell) => (await import('./work.ts')).workCommand(shell),
+    },
+    {
+      name: 'task',
+      does: 'Make tasks, look at them, ask why one is not running, end one.',
+      load: async (shell) => (await import('./task.ts')).taskCommand(shell),
+    },
+    {
+      name: 'lease',
+      does: 'Take, look at, give back and break named leases.',
+      load: async (shell) => (await import('./lease.ts')).leaseCommand(shell),
+    },
+    {
+      name: 'object',
+      does: 'Read and write fenced objects.',
+      load: async (shell) => (await import('./object.ts')).objectCommand(shell),
+    },
+  ],
+  'Look and operate:': [
+    {
+      name: 'status',
+      does: 'Show the role of a server, its position in the log, and what it counts.',
+      load: async (shell) => (await import('./status.ts')).statusCommand(shell),
+    },
+    {
+      name: 'top',
+      does: 'Watch queues, leases and workers on a live screen.',
+      load: async (shell) => (await import('./top.ts')).topCommand(shell),
+    },
+    {
+      name: 'queue',
+      does: 'Look at queues, pause and resume them.',
+      load: async (shell) => (await import('./queue.ts')).queueCommand(shell),
+    },
+    {
+      name: 'workers',
+      does: 'List the workers that were heard of lately.',
+      load: async (shell) => (await import('./status.ts')).workersCommand(shell),
+    },
+    {
+      name: 'receipts',
+      does: 'Show the writes that were refused, newest first. Evidence, not truth: a restart forgets it.',
+      load: async (shell) => (await import('./receipts.ts')).receiptsCommand(shell),
+    },
+    {
+      name: 'log',
+      does: 'Read the log of a server.',
+      load: async (shell) => (await import('./log.ts')).logCommand(shell),
+    },
+    {
+      name: 'doctor',
+      does: 'Check clock, disk, data directory, versions and the way to the server.',
+      load: async (shell) => (await import('./doctor.ts')).doctorCommand(shell),
+    },
+  ],
+  'Learn:': [
+    {
+      name: 'demo',
+      does: 'See in half a minute how a late write is refused.',
+      load: async (shell) => (await import('./demo.ts')).demoCommand(shell),
+    },
+    {
+      name: 'explain',
+      does: 'Explain an error code: when it comes, and what to do.',
+      load: async (shell) => (await import('./explain.ts')).explainCommand(shell),
+    },
+    {
+      name: 'completion',
+      does: 'Print a completion script for a shell.',
+      load: async (shell) =>
+        (await import('./completion.ts')).completionCommand(shell, () => makeProgram(shell, null)),
+    },
+  ],
+};
+
+const EXIT_CODES = `
+Exit codes:
+  0    done
+  1    failed, or refused: the sentence on stderr begins with the code of the refusal
+  2    wrong usage
+  3    the data directory is in use by somebody else
+  5    the log is damaged
+  73   the lease was not acquired: somebody else holds it (lease acquire, run)
+  75   the lease was lost while the program ran, and the program was ended (run)
+  \`run\` otherwise leaves with the code of the program, or 128 and the number of the signal that ended it.
+
+Environment:
+  LEASEHOLD_URL     the server (default ${DEFAULT_URL})
+  LEASEHOLD_TOKEN   the bearer token to show it
+  LEASEHOLD_DATA    the data directory of \`serve\` and \`doctor\` (default ./leasehold-data)
+  LEASEHOLD_LISTEN  where \`serve\` listens
+  NO_COLOR          no colours, even on a terminal
+
+Start here:
+  leasehold demo                                    see what it is about
+  leasehold serve                                   start a server
+  leasehold run nightly-report -- ./make-report     one at a time, however many machines try`;
+
+/** The whole program; only the commands named in `words` are loaded, or all of them when it is null. */
+export async function makeProgram(shell: Shell, words: readonly string[] | null): Promise<Command> {
+  const program = new Command('leasehold')
+    .description('Leases, fenced writes and durable tasks from one log: ownership that time can revoke.')
+    .version(VERSION, '-V, --version', 'print the version')
+    .option('--server <url>', 'where the server is; every command that talks to one takes it as well')
+    .option('--token <token>', 'the bearer token to show it')
+    .option('--json', 'print JSON')
+    .enablePositionalOptions()
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => shell.out.write(text),
+      writeErr: (text) => shell.err.write(text),
+      getOutHelpWidth: () => shell.out.columns,
+      getErrHelpWidth: () => shell.err.columns,
+      outputError: (text, write) => write(text.replace(/^error: /, 'leasehold: ')),
+    })
+    .addHelpText('after', EXIT_CODES)
+    .hook('preAction', (_program, action) => handDown(action));
+  for (const [heading, rows] of Object.entries(GROUPS)) {
+    for (const { name, does, load } of rows) {
+      const isWanted = words === null || words.includes(name);
+      const command = isWanted ? await load(shell) : new Command(name).description(does);
+      program.addCommand(command.helpGroup(heading));
+    }
+  }
+  for (const command of program.commands) inherit(command, program);
+  return program;
+}
+
+/** The words that could name a command: the first, or the second after `help`. */
+export function wantedWords(args: readonly string[]): readonly string[] {
+  return args.filter((word) => !word.startsWith('-')).slice(0, 3);
+}
+
+/** Subcommands do not take over their parent's settings by themselves when they are made elsewhere. */
+function inherit(command: Command, parent: Command): void {
+  command.copyInheritedSettings(parent);
+  for (const child of command.commands) inherit(child, command);
+}
+
+/** `leasehold --server URL task ls`: options given further up hold for the command, unless it has its own. */
+function handDown(action: Command): void {
+  for (let above = action.parent; above !== null; above = above.parent) {
+    for (const [name, value] of Object.entries(above.opts())) {
+      const isKnown = action.options.some((option) => option.attributeName() === name);
+      const source = action.getOptionValueSource(name);
+      if (isKnown && (source === undefined || source === 'default')) action.setOptionValue(name, value);
+    }
+  }
+}

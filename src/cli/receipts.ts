@@ -1,0 +1,72 @@
+/**
+ * `leasehold receipts`: the evidence of refused writes. With --json it is one JSON document, `{"receipts": […]}`,
+ * printed and also kept as `fencing_rejection_receipts.json`, because evidence that a restart forgets must be kept.
+ */
+import type { Command } from 'commander';
+import type { ReceiptRecord } from '../protocol/replies.ts';
+import { limitOption } from './arguments.ts';
+import { examples, type ServerOptions, serverCommand, withServer } from './connection.ts';
+import { answered } from './failure.ts';
+import { ago, visible } from './format.ts';
+import { type Columns, sayJson, sayLines, showList } from './output.ts';
+import type { Shell } from './shell.ts';
+
+const EVIDENCE = 'fencing_rejection_receipts.json';
+
+interface ReceiptOptions extends ServerOptions {
+  readonly object?: string;
+  readonly code?: string;
+  readonly limit: number;
+  readonly out?: string;
+}
+
+export function receiptsCommand(shell: Shell): Command {
+  return serverCommand('receipts')
+    .description(
+      'Show the writes that were refused, newest first. Evidence, not truth: a restart forgets it.',
+    )
+    .option('--object <name>', 'only writes to this object')
+    .option('--code <code>', 'only refused with this code, for example WRITE_STALE_FENCE')
+    .addOption(limitOption(1_000))
+    .option('--out <file>', `write them there as JSON (with --json: ${EVIDENCE} unless given)`)
+    .addHelpText(
+      'after',
+      examples(
+        'leasehold receipts --code WRITE_STALE_FENCE',
+        'leasehold receipts --json --out evidence.json',
+      ),
+    )
+    .action((options: ReceiptOptions) =>
+      withServer(shell, options, async (lh) => {
+        const { object, code, limit } = options;
+        const out = options.out ?? (options.json ? EVIDENCE : undefined);
+        const { receipts } = answered(
+          await lh.object.receipts({
+            limit,
+            ...(object === undefined ? {} : { object_id: object }),
+            ...(code === undefined ? {} : { code }),
+          }),
+        );
+        if (out !== undefined) await shell.files.write(out, `${JSON.stringify({ receipts }, null, 2)}\n`);
+        if (options.json) sayJson(shell, { receipts });
+        else if (out !== undefined) sayLines(shell, [`${receipts.length} receipts are in ${visible(out)}.`]);
+        else await showList(shell, options, [receipts], receiptColumns(shell));
+      }),
+    );
+}
+
+function receiptColumns({ clock }: Shell): Columns<ReceiptRecord> {
+  return {
+    head: ['AT', 'CODE', 'OBJECT', 'PRESENTED', 'FENCE', 'HOLDER', 'REQUEST'],
+    cells: (receipt, paint) => [
+      ago(receipt.at, clock.wallMs()),
+      paint.red(receipt.code),
+      visible(receipt.object_id),
+      String(receipt.presented_lease_seq ?? '-'),
+      String(receipt.current_fence),
+      visible(receipt.holder_id ?? '-'),
+      visible(receipt.requestId ?? '-'),
+    ],
+    none: 'No write has been refused.',
+  };
+}

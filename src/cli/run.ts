@@ -1,0 +1,281 @@
+/**
+ * `leasehold run`: holds a lease while a program runs, so that of all machines that try only one runs it. The
+ * program runs under a keeper, which ends it before the lease ends even when this process is killed or paused.
+ */
+import { constants, hostname } from 'node:os';
+import { join } from 'node:path';
+import type { Command } from 'commander';
+import type { Timer } from '../authority/seams.ts';
+import type { Lease } from '../client/lease-handle.ts';
+import type { Leasehold } from '../client/leasehold.ts';
+import type { Problem } from '../protocol/problem.ts';
+import { defaulted, durationMs } from './arguments.ts';
+import { examples, type ServerOptions, serverCommand, withServer } from './connection.ts';
+import { EXIT, Failure, startFailure } from './failure.ts';
+import { duration } from './format.ts';
+import type { FromKeeper, Limits, ToKeeper } from './keeper.ts';
+import { hasMoved, limitsOf, tellEveryMs } from './kept-limits.ts';
+import { exitCodeOf, type KeeperChannel, type SignalName } from './processes.ts';
+import type { Server, Shell } from './shell.ts';
+
+/** The program has a terminal session of its own, so whatever is sent to us must be passed on. */
+const PASSED_ON: readonly SignalName[] = [
+  'SIGINT',
+  'SIGTERM',
+  'SIGHUP',
+  'SIGQUIT',
+  'SIGUSR1',
+  'SIGUSR2',
+  'SIGWINCH',
+];
+const ENDING: readonly SignalName[] = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'];
+/** Giving the lease back must not hold up whoever waits for the program; it runs out by itself anyway. */
+const RELEASE_MS = 2_000;
+const PROGRAM = 'program';
+
+interface RunOptions extends ServerOptions {
+  readonly ttl: number;
+  readonly wait: number;
+  readonly holder?: string;
+}
+
+export function runCommand(shell: Shell): Command {
+  return serverCommand('run')
+    .description('Hold a lease while a program runs.')
+    .usage('[options] <name> -- <command...>')
+    .argument('<name>', 'the lease')
+    .argument('<command...>', 'the program and its arguments, after --')
+    .addOption(
+      defaulted('--ttl <duration>', 'how long the lease lasts without renewal', durationMs, 15_000, '15s'),
+    )
+    .addOption(defaulted('--wait <duration>', 'wait in line so long', durationMs, 0, 'not at all'))
+    .option(
+      '--holder <holder>',
+      'who holds it; runs with the same holder take it from each other (default: one of its own for every run)',
+    )
+    .addHelpText(
+      'after',
+      `${examples(
+        'leasehold run nightly-report -- ./make-report --full',
+        'leasehold run deploy --wait 10m --ttl 30s -- ./deploy.sh',
+        `leasehold run counter -- sh -c 'leasehold object put counter "$(./count)"'`,
+      )}
+
+The program finds in its environment:
+  LEASEHOLD_LEASE_NAME, LEASEHOLD_LEASE_SEQ, LEASEHOLD_HOLDER   the lease and its fencing number
+  LEASEHOLD_TOKEN_FILE   a file with the token of the grant, gone when the program has ended
+  LEASEHOLD_URL          the server, so that \`leasehold object put\` needs nothing else
+
+It runs in a session and process group of its own; signals are passed on to the whole group, and what it leaves
+behind in the group is ended with it. When the lease cannot be kept, the group gets SIGTERM, then SIGKILL, before
+the lease ends.
+
+Exit codes: the program's own, or 128 and the number of the signal that ended it; 73 the lease was not acquired;
+75 the lease was lost and the program was ended; 126 and 127 the program cannot be run or was not found.`,
+    )
+    .action((name: string, command: string[], options: RunOptions) =>
+      withServer(shell, options, (lh, server) => run(shell, lh, server, { name, command, ...options })),
+    );
+}
+
+interface Wish extends RunOptions {
+  readonly name: string;
+  readonly command: readonly string[];
+}
+
+async function run(shell: Shell, lh: Leasehold, server: Server, wish: Wish): Promise<void> {
+  // It takes a moment to start, so it starts while we ask for the lease.
+  const kept = new KeptProgram(shell);
+  try {
+    const token = shell.newToken();
+    const holder = wish.holder ?? `${hostname()}:${process.pid}:${shell.newToken().slice(0, 8)}`;
+    const lease = await acquire(shell, lh, { ...wish, holder }, token);
+    if (lease === null) return;
+    try {
+      shell.exitWith(await runUnder(shell, lease, kept, { server, token, wish }));
+    } finally {
+      await atMost(shell, RELEASE_MS, lease.release());
+    }
+  } finally {
+    kept.close();
+  }
+}
+
+/** The lease; null when a signal ended the wait for it. */
+async function acquire(
+  { processes, exitWith }: Shell,
+  lh: Leasehold,
+  { name, command, ttl, wait, holder }: Wish & { readonly holder: string },
+  token: string,
+): Promise<Lease | null> {
+  const giveUp = new AbortController();
+  const unhear = processes.onSignals(ENDING, (signal) => giveUp.abort(signal));
+  const metadata = { host: hostname(), pid: process.pid, program: command[0] };
+  try {
+    const acquired = await lh.tryAcquire(name, { ttl, wait, holder, token, metadata, signal: giveUp.signal });
+    if (acquired.ok) return acquired.lease;
+    throw notAcquired(name, acquired);
+  } catch (fault) {
+    const { aborted, reason } = giveUp.signal;
+    if (!aborted || fault !== reason) throw fault;
+    exitWith(exitCodeOf({ code: null, signal: reason as SignalName }, constants.signals));
+    return null;
+  } finally {
+    unhear();
+  }
+}
+
+function notAcquired(name: string, problem: Problem): Failure {
+  const { code, detail, holder, remaining_ms: remainingMs } = problem;
+  // A grant that was over before it could be confirmed was not acquired either.
+  const isContention = code === 'LEASE_HELD' || code === 'LEASE_NOT_HELD' || code === 'LEASE_EXPIRED';
+  const who =
+    code === 'LEASE_HELD' && holder !== undefined
+      ? `${name} is held by ${holder} for another ${duration(remainingMs ?? 0)} unless it is renewed.`
+      : detail;
+  return new Failure(`${code}: ${who}`, isContention ? EXIT.notAcquired : EXIT.failed);
+}
+
+interface Setting {
+  readonly server: Server;
+  readonly token: string;
+  readonly wish: Wish;
+}
+
+/** Runs the program and gives the code to leave with. */
+async function runUnder(shell: Shell, lease: Lease, kept: KeptProgram, setting: Setting): Promise<number> {
+  const { server, token, wish } = setting;
+  const scratch = await shell.files.makeTemporary('leasehold-run-');
+  const tokenFile = join(scratch, 'token');
+  try {
+    await shell.files.write(tokenFile, `${token}\n`);
+    const env = {
+      ...shell.env,
+      LEASEHOLD_LEASE_NAME: lease.name,
+      LEASEHOLD_LEASE_SEQ: String(lease.leaseSeq),
+      LEASEHOLD_HOLDER: lease.holder,
+      LEASEHOLD_TOKEN_FILE: tokenFile,
+      LEASEHOLD_URL: server.url,
+      ...(server.token === null ? {} : { LEASEHOLD_TOKEN: server.token }),
+    };
+    const end = await kept.run({ command: wish.command, env, scratch }, lease, wish.ttl);
+    if (end.is === 'not-started') throw startFailure(wish.command[0]!, end);
+    if (!end.isStopped) return exitCodeOf(end.end, constants.signals);
+    throw new Failure(`LEASE_LOST: ${lossOf(lease)} The program was ended.`, EXIT.leaseLost);
+  } finally {
+    await shell.files.remove(scratch);
+  }
+}
+
+function lossOf({ name, signal }: Lease): string {
+  const { reason } = signal;
+  return reason instanceof Error ? reason.message : `The lease on "${name}" could not be renewed in time.`;
+}
+
+type ProgramEnd = Exclude<FromKeeper, { is: 'started' }>;
+
+/** One program under a keeper of its own. */
+class KeptProgram {
+  private readonly shell: Shell;
+  private readonly keeper: KeeperChannel;
+  private pid = 0;
+  private end: (end: ProgramEnd) => void = () => undefined;
+  private fail: (fault: Failure) => void = () => undefined;
+  private readonly ended: Promise<ProgramEnd>;
+
+  constructor(shell: Shell) {
+    this.shell = shell;
+    this.ended = new Promise((resolve, reject) => {
+      this.end = resolve;
+      this.fail = reject;
+    });
+    // Nobody listens until the program runs, and a keeper may end before.
+    this.ended.catch(() => undefined);
+    this.keeper = shell.processes.startKeeper({
+      sharesInput: true,
+      heard: (message) => this.hear(message as FromKeeper),
+      gone: () => this.lost(),
+    });
+  }
+
+  /** Until the program has ended; what is sent to us meanwhile is passed on. */
+  async run(
+    program: Pick<ToKeeper & { do: 'start' }, 'command' | 'env' | 'scratch'>,
+    lease: Lease,
+    ttlMs: number,
+  ): Promise<ProgramEnd> {
+    const { machineClock, processes, timers } = this.shell;
+    const limitsNow = (): Limits => limitsOf(machineClock, ttlMs, () => lease.remaining());
+    const stop = (): void => this.tell({ do: 'stop', id: PROGRAM });
+    const unhear = processes.onSignals(PASSED_ON, (signal) =>
+      this.tell({ do: 'signal', id: PROGRAM, signal }),
+    );
+    let told = limitsNow();
+    let timer: Timer | null = null;
+    const tellAgain = (): void => {
+      const limits = limitsNow();
+      // A lost lease has nothing left, and its limits would be in the past: `stop` says the same more gently.
+      if (!lease.signal.aborted && hasMoved(told, limits)) {
+        told = limits;
+        this.tell({ do: 'limit', id: PROGRAM, limits });
+      }
+      timer = timers.after(tellEveryMs(ttlMs), tellAgain);
+    };
+    this.tell({ do: 'start', id: PROGRAM, ...program, limits: told });
+    lease.signal.addEventListener('abort', stop, { once: true });
+    if (lease.signal.aborted) stop();
+    tellAgain();
+    try {
+      return await this.ended;
+    } finally {
+      (timer as Timer | null)?.cancel();
+      unhear();
+      lease.signal.removeEventListener('abort', stop);
+    }
+  }
+
+  close(): void {
+    this.keeper.close();
+  }
+
+  private tell(message: ToKeeper): void {
+    this.keeper.send(message);
+  }
+
+  private hear(message: FromKeeper): void {
+    if (message.is === 'started') this.pid = message.pid;
+    else {
+      this.pid = 0;
+      this.end(message);
+    }
+  }
+
+  /** Without a keeper nobody would end the program in time if we were paused, so it ends now. */
+  private lost(): void {
+    if (this.pid !== 0) this.shell.processes.signalGroup(this.pid, 'SIGKILL');
+    this.fail(
+      new Failure(
+        'The process that keeps the program within its lease has ended, so the program was ended too.',
+      ),
+    );
+  }
+}
+
+/** Waits for something that may be left undone, but not longer than this. */
+async function atMost({ timers }: Shell, ms: number, work: Promise<unknown>): Promise<void> {
+  const hold = timers.hold();
+  await new Promise<void>((resolve, reject) => {
+    const timer = timers.after(ms, resolve);
+    work.then(
+      () => {
+        timer.cancel();
+        resolve();
+      },
+      (fault: unknown) => {
+        timer.cancel();
+        reject(fault);
+      },
+    );
+  });
+  hold.cancel();
+}

@@ -1,0 +1,165 @@
+/** `leasehold serve`: the authority of a data directory behind a port, until a signal ends it. */
+import { Command, Option } from 'commander';
+import { fileEngine } from '../engines/file/file-engine.ts';
+import { LOG_LEVELS, type LogLevel, makeLogger } from '../server/make-logger.ts';
+import { parseTokens, type TokenGrant } from '../server/scopes.ts';
+import type { Served } from '../server/serve.ts';
+import { serve } from '../server/serve.ts';
+import { nodeFiles } from '../world/node-files.ts';
+import { loopLag } from '../world/node-loop-lag.ts';
+import { nodeThreads } from '../world/node-threads.ts';
+import { systemIds } from '../world/system-ids.ts';
+import { durationMs } from './arguments.ts';
+import { examples } from './connection.ts';
+import { EXIT, Failure, wrongUsage } from './failure.ts';
+import type { Shell } from './shell.ts';
+import { VERSION } from './version.ts';
+
+const DEFAULT_DATA = './leasehold-data';
+const DEFAULT_LISTEN = '127.0.0.1:7420';
+
+interface ServeFlags {
+  readonly data?: string;
+  readonly listen?: string;
+  readonly tokens?: string;
+  readonly tlsCert?: string;
+  readonly tlsKey?: string;
+  readonly allowNet?: string[];
+  readonly trustedProxy?: string[];
+  readonly keepEnded?: number;
+  readonly logLevel: LogLevel;
+  readonly json?: boolean;
+}
+
+export function serveCommand(shell: Shell): Command {
+  return new Command('serve')
+    .description('Serve a data directory over HTTP. Ends cleanly on SIGTERM and SIGINT.')
+    .option('--data <dir>', `the data directory (LEASEHOLD_DATA; default ${DEFAULT_DATA})`)
+    .option('--listen <address>', `host:port or a port alone (LEASEHOLD_LISTEN; default ${DEFAULT_LISTEN})`)
+    .option(
+      '--tokens <file>',
+      'who may do what: a JSON list of {"token", "scopes", "name"?} (LEASEHOLD_TOKENS holds the list itself)',
+    )
+    .option('--tls-cert <file>', 'serve HTTPS with this certificate chain (PEM)')
+    .option('--tls-key <file>', 'and this private key (PEM)')
+    .option('--allow-net <cidr...>', 'serve only these networks')
+    .option('--trusted-proxy <cidr...>', 'believe X-Forwarded-For from these networks')
+    .option('--keep-ended <duration>', 'how long ended tasks are kept (default 24h)', durationMs)
+    .addOption(
+      new Option('--log-level <level>', 'how much to say on stderr').choices(LOG_LEVELS).default('info'),
+    )
+    .option('--json', 'print one JSON object once it is serving')
+    .addHelpText(
+      'after',
+      examples(
+        'leasehold serve',
+        'leasehold serve --data /var/lib/leasehold --listen 0.0.0.0:7420 --tokens tokens.json',
+        'curl http://127.0.0.1:7420/v1/status',
+      ),
+    )
+    .action((flags: ServeFlags) => run(shell, flags));
+}
+
+async function run(shell: Shell, flags: ServeFlags): Promise<void> {
+  const { env } = shell;
+  const dir = flags.data ?? (env.LEASEHOLD_DATA || DEFAULT_DATA);
+  const { host, port } = listenAddress(flags.listen ?? (env.LEASEHOLD_LISTEN || DEFAULT_LISTEN));
+  const tokens = await readTokens(shell, flags);
+  const tls = await readTls(shell, flags);
+  const logger = makeLogger(flags.logLevel);
+  let died = (_: Error): void => undefined;
+  const death = new Promise<Error>((resolve) => {
+    died = resolve;
+  });
+  const ended = untilSignal();
+  const served = await serve(
+    fileEngine({ dir, files: nodeFiles, threads: nodeThreads, allowNetworkFileSystem: false }),
+    { ...shell, hashSeed: systemIds.seed(), logger, loopLag },
+    {
+      host,
+      port,
+      version: VERSION,
+      ...(tokens === null ? {} : { tokens }),
+      ...(tls === null ? {} : { tls }),
+      allowNets: flags.allowNet ?? [],
+      trustedProxies: flags.trustedProxy ?? [],
+      ...(flags.keepEnded === undefined ? {} : { retention: { endedTasksMs: flags.keepEnded } }),
+      onDeath: (fault) => died(fault),
+    },
+  ).catch((fault: unknown) => {
+    throw listenFailure(fault, host, port);
+  });
+  welcome(shell, flags, served, dir);
+  const fault = await Promise.race([ended.then(() => null), death]);
+  await served.stop();
+  if (fault !== null) throw new Failure(fault.message);
+}
+
+/** What to do next, for people; one line for programs. */
+function welcome({ out }: Shell, { json }: ServeFlags, { url, authority }: Served, dir: string): void {
+  if (json) {
+    out.write(
+      `${JSON.stringify({ url, data: dir, seq: authority.log.position.lastSeq, pid: process.pid })}\n`,
+    );
+    return;
+  }
+  out.write(`leasehold ${VERSION} serves ${dir} at ${url}
+
+  Try in another terminal:
+    curl -s ${url}/v1/status
+    curl -s ${url}/v1/leases/nightly/acquire -H 'content-type: application/json' -d '{"holder":"me","ttl_ms":15000}'
+    npx leasehold top --server ${url}
+
+  ${url}/ shows its state, ${url}/openapi.json the whole API. Ctrl-C stops it.
+`);
+}
+
+function untilSignal(): Promise<void> {
+  return new Promise((resolve) => {
+    process.once('SIGTERM', () => resolve());
+    process.once('SIGINT', () => resolve());
+  });
+}
+
+export function listenAddress(text: string): { readonly host: string; readonly port: number } {
+  const match = /^(?:(\[[0-9a-fA-F:.]+\]|[^:[\]]+)?:)?(\d{1,5})$/.exec(text);
+  const port = Number(match?.[2]);
+  if (match === null || port > 65_535) {
+    throw wrongUsage(`${text} is not an address to listen on; write it like ${DEFAULT_LISTEN}.`);
+  }
+  return { host: match[1]?.replace(/^\[(.*)\]$/, '$1') ?? '127.0.0.1', port };
+}
+
+async function readTokens({ env, files }: Shell, { tokens }: ServeFlags): Promise<TokenGrant[] | null> {
+  try {
+    if (tokens !== undefined) return parseTokens(await files.read(tokens), tokens);
+    return env.LEASEHOLD_TOKENS ? parseTokens(env.LEASEHOLD_TOKENS, 'LEASEHOLD_TOKENS') : null;
+  } catch (fault) {
+    throw wrongUsage((fault as Error).message);
+  }
+}
+
+async function readTls(
+  { files }: Shell,
+  { tlsCert, tlsKey }: ServeFlags,
+): Promise<{ cert: string; key: string } | null> {
+  if (tlsCert === undefined && tlsKey === undefined) return null;
+  if (tlsCert === undefined || tlsKey === undefined)
+    throw wrongUsage('TLS needs both --tls-cert and --tls-key.');
+  return { cert: await files.read(tlsCert), key: await files.read(tlsKey) };
+}
+
+function listenFailure(fault: unknown, host: string, port: number): unknown {
+  if (fault instanceof TypeError) return wrongUsage(fault.message);
+  const { code } = fault as NodeJS.ErrnoException;
+  if (code === 'EADDRINUSE') {
+    return new Failure(
+      `Port ${port} on ${host} is taken; stop what listens there or choose another with --listen.`,
+      EXIT.failed,
+    );
+  }
+  if (code === 'EADDRNOTAVAIL' || code === 'EACCES' || code === 'ENOTFOUND') {
+    return new Failure(`The server cannot listen on ${host}:${port} (${code}).`, EXIT.failed);
+  }
+  return fault;
+}

@@ -1,0 +1,38 @@
+/**
+ * What the command line lives in: what it reads, where it writes, whom it can reach and what it can start.
+ * `main.ts` brings the real ones; tests bring screens they can read and an authority in memory.
+ */
+import type { Clock } from '../authority/seams.ts';
+import type { Leasehold } from '../client/leasehold.ts';
+import type { ClientWorld } from '../client/world.ts';
+import type { Processes } from './processes.ts';
+import type { TextFiles } from './text-files.ts';
+
+export interface Screen {
+  write(text: string): void;
+  readonly isTerminal: boolean;
+  readonly columns: number;
+  readonly rows: number;
+}
+
+export interface Server {
+  readonly url: string;
+  readonly token: string | null;
+}
+
+export interface Shell extends ClientWorld {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly out: Screen;
+  readonly err: Screen;
+  /** All of standard input, as text. */
+  input(): Promise<string>;
+  /** Keys as they are pressed, one by one, until the returned function is called. Only on a terminal. */
+  keys(pressed: (key: string) => void): () => void;
+  connect(server: Server): Promise<Leasehold>;
+  /** Clocks that every process of this machine reads alike. */
+  readonly machineClock: Clock;
+  readonly files: TextFiles;
+  readonly processes: Processes;
+  /** For commands that leave with somebody else's code; everything else fails with a `Failure`. */
+  exitWith(code: number): void;
+}

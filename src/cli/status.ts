@@ -1,0 +1,62 @@
+/** `leasehold status` and `leasehold workers`: how a server is, and who works for it. */
+import type { Command } from 'commander';
+import type { Body, WorkerRecord } from '../protocol/replies.ts';
+import { examples, type ServerOptions, serverCommand, withServer } from './connection.ts';
+import { ago, fieldLines, type Paint, size, visible } from './format.ts';
+import { type Columns, show, showList } from './output.ts';
+import type { Shell } from './shell.ts';
+
+export function statusCommand(shell: Shell): Command {
+  return serverCommand('status')
+    .description('Show the role of a server, its position in the log, and what it counts.')
+    .addHelpText('after', examples('leasehold status', 'leasehold status --json'))
+    .action((options: ServerOptions) =>
+      withServer(shell, options, async (lh, { url }) => {
+        const status = await lh.status();
+        show(shell, options, status, (paint) => statusLines(status, url, shell.clock.wallMs(), paint));
+      }),
+    );
+}
+
+function statusLines(status: Body<'status.get'>, url: string, nowMs: number, paint: Paint): string[] {
+  const { tasks, leases, names, waiters } = status.counts;
+  return fieldLines(
+    [
+      ['server', `${paint.bold(url)}, ${status.role}`],
+      ['log', `seq ${status.first_seq} to ${status.seq}, epoch ${status.epoch}, ${size(status.log_bytes)}`],
+      ['last commit', `${status.last_commit} (${ago(status.last_commit, nowMs)})`],
+      ['disk', status.disk_full ? paint.red('full: nothing new is taken') : 'has room'],
+      ['guard', status.guard_holder === null ? 'nobody' : visible(status.guard_holder)],
+      [
+        'tasks',
+        `${tasks.WAITING} waiting, ${tasks.LEASED} leased, ${tasks.COMPLETED} completed, ${tasks.FAILED} failed, ${tasks.DEAD} dead`,
+      ],
+      ['leases', `${leases} held, ${waiters} waiting in line, ${names} names remembered`],
+    ],
+    paint,
+  );
+}
+
+export function workersCommand(shell: Shell): Command {
+  return serverCommand('workers')
+    .description('List the workers that were heard of lately.')
+    .addHelpText('after', examples('leasehold workers'))
+    .action((options: ServerOptions) =>
+      withServer(shell, options, async (lh) => {
+        const { workers } = await lh.workers();
+        await showList(shell, options, [workers], workerColumns(shell));
+      }),
+    );
+}
+
+export function workerColumns({ clock }: Pick<Shell, 'clock'>): Columns<WorkerRecord> {
+  return {
+    head: ['WORKER', 'LEASES', 'LAST HEARD OF'],
+    cells: (worker) => [
+      visible(worker.worker_id),
+      String(worker.active_leases),
+      ago(worker.last_heartbeat, clock.wallMs()),
+    ],
+    none: 'No worker has been heard of lately.',
+  };
+}

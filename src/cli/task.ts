@@ -1,0 +1,217 @@
+/** `leasehold task`: make tasks, look at them, ask why one is not running, end one. */
+import { Command, InvalidArgumentError } from 'commander';
+import type { TaskRecord } from '../protocol/replies.ts';
+import type { Requests } from '../protocol/requests.ts';
+import { durationMs, jsonArgument, limitOption, priority } from './arguments.ts';
+import { examples, type ServerOptions, serverCommand, withServer } from './connection.ts';
+import { ENTRY_COLUMNS } from './entries.ts';
+import { answered } from './failure.ts';
+import { ago, fieldLines, type Paint, shortened, visible } from './format.ts';
+import { type Columns, pagesOf, show, showList } from './output.ts';
+import type { Shell } from './shell.ts';
+
+const STATES = ['WAITING', 'LEASED', 'COMPLETED', 'FAILED', 'DEAD'] as const;
+
+export function taskCommand(shell: Shell): Command {
+  return new Command('task')
+    .description('Make tasks, look at them, ask why one is not running, end one.')
+    .addCommand(addCommand(shell))
+    .addCommand(listCommand(shell))
+    .addCommand(showCommand(shell))
+    .addCommand(whyCommand(shell))
+    .addCommand(historyCommand(shell))
+    .addCommand(killCommand(shell));
+}
+
+interface AddOptions extends ServerOptions {
+  readonly queue?: string;
+  readonly id?: string;
+  readonly priority?: number;
+  readonly delay?: number;
+  readonly dedup?: string;
+}
+
+function addCommand(shell: Shell): Command {
+  return serverCommand('add')
+    .description('Make a task. Its payload is kept byte for byte.')
+    .argument('<json>', 'the payload, or - to read it from standard input')
+    .option('--queue <queue>', 'the queue it waits in (default: default)')
+    .option('--id <id>', 'its id: the same id with the same payload again makes no second task')
+    .option('--priority <n>', 'from -128 to 127, higher first', priority)
+    .option('--delay <duration>', 'not given out before, for example 30s', durationMs)
+    .option('--dedup <key>', 'while a task of this queue with this key has not ended, that one is the answer')
+    .addHelpText(
+      'after',
+      examples(
+        `leasehold task add '{"to":"anna"}' --queue mail`,
+        'leasehold task add - --id nightly-2026-01-31 < payload.json',
+      ),
+    )
+    .action((word: string, options: AddOptions) =>
+      withServer(shell, options, async (lh) => {
+        const request: Requests['task.create'] = {
+          payload: await jsonArgument(shell, word, 'payload'),
+          ...(options.queue === undefined ? {} : { queue: options.queue }),
+          ...(options.id === undefined ? {} : { task_id: options.id }),
+          ...(options.priority === undefined ? {} : { priority: options.priority }),
+          ...(options.delay === undefined ? {} : { delay_ms: options.delay }),
+          ...(options.dedup === undefined ? {} : { dedup_key: options.dedup }),
+        };
+        const task = answered(await lh.task.create(request));
+        show(shell, options, task, (paint) => [
+          `${paint.bold(visible(task.task_id))} ${task.duplicate ? 'is there already' : 'waits'} in queue ${visible(task.queue)}, durable at seq ${task.seq}.`,
+        ]);
+      }),
+    );
+}
+
+interface ListOptions extends ServerOptions {
+  readonly queue?: string;
+  readonly state?: TaskRecord['state'];
+  readonly limit: number;
+}
+
+function listCommand(shell: Shell): Command {
+  return serverCommand('ls')
+    .description('List tasks, in the order they were made.')
+    .option('--queue <queue>', 'only of this queue')
+    .option('--state <state>', `only in this state: ${STATES.join(', ')}`, stateOf)
+    .addOption(limitOption())
+    .addHelpText(
+      'after',
+      examples('leasehold task ls --queue mail --state FAILED', 'leasehold task ls --json | jq .task_id'),
+    )
+    .action((options: ListOptions) =>
+      withServer(shell, options, async (lh) => {
+        const { queue, state } = options;
+        const filter = {
+          ...(queue === undefined ? {} : { queue }),
+          ...(state === undefined ? {} : { state }),
+        };
+        const pages = pagesOf(options.limit, async (page) => {
+          const { tasks, next_cursor } = answered(await lh.task.list({ ...filter, ...page }));
+          return { items: tasks, next: next_cursor };
+        });
+        await showList(shell, options, pages, taskColumns(shell));
+      }),
+    );
+}
+
+/** Nobody wants to type capitals; commander's own check would insist. */
+function stateOf(text: string): string {
+  const state = text.toUpperCase();
+  if ((STATES as readonly string[]).includes(state)) return state;
+  throw new InvalidArgumentError(`It must be one of ${STATES.join(', ')}.`);
+}
+
+function taskColumns({ clock }: Shell): Columns<TaskRecord> {
+  return {
+    head: ['ID', 'QUEUE', 'STATE', 'ATTEMPT', 'MADE', 'WHAT'],
+    cells: (task, paint) => [
+      visible(task.task_id),
+      visible(task.queue),
+      stateText(task.state, paint),
+      String(task.attempt),
+      ago(task.created_at, clock.wallMs()),
+      shortened(visible(whatOf(task, clock.wallMs())), 60),
+    ],
+    none: 'There are no such tasks.',
+  };
+}
+
+/** The one thing about a task in its state that a person looks for. */
+function whatOf(task: TaskRecord, nowMs: number): string {
+  if (task.state === 'LEASED') return `${task.worker_id}, lease ends ${ago(task.expiry_timestamp!, nowMs)}`;
+  if (task.reason !== undefined) return task.reason;
+  if (task.state === 'WAITING' && task.due_at > task.created_at) return `due ${ago(task.due_at, nowMs)}`;
+  return task.payload?.text() ?? 'payload damaged';
+}
+
+function stateText(state: TaskRecord['state'], paint: Paint): string {
+  if (state === 'COMPLETED') return paint.green(state);
+  if (state === 'LEASED') return paint.cyan(state);
+  return state === 'WAITING' ? state : paint.red(state);
+}
+
+function showCommand(shell: Shell): Command {
+  return serverCommand('show')
+    .description('Show one task: its state, its leases, its payload and result.')
+    .argument('<id>', 'the task')
+    .addHelpText('after', examples('leasehold task show t-42', 'leasehold task show t-42 --json'))
+    .action((id: string, options: ServerOptions) =>
+      withServer(shell, options, async (lh) => {
+        const task = answered(await lh.task.get({ task_id: id }));
+        show(shell, options, task, (paint) => taskLines(task, shell.clock.wallMs(), paint));
+      }),
+    );
+}
+
+function taskLines(task: TaskRecord, nowMs: number, paint: Paint): string[] {
+  const when = (instant: string): string => `${instant} (${ago(instant, nowMs)})`;
+  const fields: [string, string][] = [
+    ['task', paint.bold(visible(task.task_id))],
+    ['state', stateText(task.state, paint)],
+    ['queue', `${visible(task.queue)}, priority ${task.priority}`],
+    [
+      'attempts',
+      `${task.attempt} of ${task.max_attempts}, ${task.failures} of ${task.retry.max_failures} failures`,
+    ],
+    ['made', when(task.created_at)],
+  ];
+  if (task.state === 'WAITING') fields.push(['due', when(task.due_at)]);
+  if (task.worker_id !== undefined) fields.push(['worker', visible(task.worker_id)]);
+  if (task.expiry_timestamp !== undefined) fields.push(['leased until', when(task.expiry_timestamp)]);
+  if (task.ended_at !== undefined) fields.push(['ended', when(task.ended_at)]);
+  if (task.dedup_key !== undefined) fields.push(['dedup key', visible(task.dedup_key)]);
+  if (task.reason !== undefined) fields.push(['reason', visible(task.reason)]);
+  fields.push(['payload', task.payload === null ? paint.red('damaged') : visible(task.payload.text())]);
+  if (task.result !== undefined) {
+    fields.push(['result', task.result === null ? paint.red('damaged') : visible(task.result.text())]);
+  }
+  for (const lease of task.leases) {
+    fields.push(['lease', `${lease.lease_seq} by ${visible(lease.worker_id)}: ${lease.end}`]);
+  }
+  return fieldLines(fields, paint);
+}
+
+function whyCommand(shell: Shell): Command {
+  return serverCommand('why')
+    .description('Say why a task is not running.')
+    .argument('<id>', 'the task')
+    .addHelpText('after', examples('leasehold task why t-42'))
+    .action((id: string, options: ServerOptions) =>
+      withServer(shell, options, async (lh) => {
+        const why = answered(await lh.task.why({ task_id: id }));
+        show(shell, options, why, (paint) => [`${paint.bold(why.code)}: ${visible(why.says)}`]);
+      }),
+    );
+}
+
+function historyCommand(shell: Shell): Command {
+  return serverCommand('history')
+    .description('Print every entry of the log that touched a task.')
+    .argument('<id>', 'the task')
+    .addHelpText('after', examples('leasehold task history t-42'))
+    .action((id: string, options: ServerOptions) =>
+      withServer(shell, options, async (lh) => {
+        const { entries } = answered(await lh.task.history({ task_id: id }));
+        await showList(shell, options, [entries], ENTRY_COLUMNS);
+      }),
+    );
+}
+
+function killCommand(shell: Shell): Command {
+  return serverCommand('kill')
+    .description('End a task at once, as DEAD. Whoever works on it is too late.')
+    .argument('<id>', 'the task')
+    .requiredOption('--reason <reason>', 'why; kept with the task')
+    .addHelpText('after', examples('leasehold task kill t-42 --reason "wrong address"'))
+    .action((id: string, options: ServerOptions & { readonly reason: string }) =>
+      withServer(shell, options, async (lh) => {
+        const killed = answered(await lh.task.kill({ task_id: id, reason: options.reason }));
+        show(shell, options, killed, () => [
+          `${visible(killed.task_id)} is ${killed.state}, durable at seq ${killed.seq}.`,
+        ]);
+      }),
+    );
+}

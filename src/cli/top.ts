@@ -1,0 +1,181 @@
+/** `leasehold top`: queues, leases and workers on a screen that is drawn anew every second. */
+import type { Command } from 'commander';
+import { LeaseholdError } from '../client/error.ts';
+import type { Leasehold } from '../client/leasehold.ts';
+import type { Body, LeaseRecord, QueueRecord, WorkerRecord } from '../protocol/replies.ts';
+import { examples, type ServerOptions, serverCommand, withServer } from './connection.ts';
+import { answered } from './failure.ts';
+import { ago, type Paint, shortened, size, tableLines } from './format.ts';
+import { LEASE_COLUMNS } from './lease.ts';
+import { type Columns, paintOf, sayJson, sayLines } from './output.ts';
+import { QUEUE_COLUMNS } from './queue.ts';
+import type { Shell } from './shell.ts';
+import { workerColumns } from './status.ts';
+
+const EVERY_MS = 1_000;
+const LEASES_MAX = 200;
+const ENTER_SCREEN = '\u001b[?1049h\u001b[?25l';
+const LEAVE_SCREEN = '\u001b[?25h\u001b[?1049l';
+const HOME = '\u001b[H';
+const CLEAR_LINE = '\u001b[K';
+const CLEAR_BELOW = '\u001b[J';
+
+/** What is looked at in one go. */
+interface Sample {
+  readonly atMs: number;
+  readonly status: Body<'status.get'>;
+  readonly queues: readonly QueueRecord[];
+  readonly leases: readonly LeaseRecord[];
+  readonly workers: readonly WorkerRecord[];
+}
+
+interface TopOptions extends ServerOptions {
+  readonly once?: boolean;
+}
+
+export function topCommand(shell: Shell): Command {
+  return serverCommand('top')
+    .description('Watch queues, leases and workers on a live screen.')
+    .option('--once', 'print one screen and leave, as without a terminal')
+    .addHelpText('after', `${examples('leasehold top', 'leasehold top --once')}\n\nq leaves.`)
+    .action((options: TopOptions) =>
+      withServer(shell, options, async (lh, { url }) => {
+        if (options.json) {
+          const { status, queues, leases, workers } = await sampleOf(shell, lh);
+          const { ok: _ok, ...body } = status;
+          sayJson(shell, { status: body, queues, leases, workers });
+        } else if (options.once || !shell.out.isTerminal) {
+          const sample = await sampleOf(shell, lh);
+          sayLines(shell, screenLines(shell, url, sample, null, Number.POSITIVE_INFINITY));
+        } else await watch(shell, lh, url);
+      }),
+    );
+}
+
+async function sampleOf({ clock }: Shell, lh: Leasehold): Promise<Sample> {
+  const [status, { queues }, listed, { workers }] = await Promise.all([
+    lh.status(),
+    lh.queues(),
+    lh.lease.list({ limit: LEASES_MAX }),
+    lh.workers(),
+  ]);
+  return { atMs: clock.monotonicMs(), status, queues, leases: answered(listed).leases, workers };
+}
+
+/** Draws until somebody presses q, or a signal comes. */
+async function watch(shell: Shell, lh: Leasehold, url: string): Promise<void> {
+  const { out, timers, processes } = shell;
+  let isOver = false;
+  let wake = (): void => undefined;
+  const leave = (): void => {
+    isOver = true;
+    wake();
+  };
+  const unhearKeys = shell.keys((key) => {
+    // In raw mode Ctrl-C is a key like any other.
+    if (key === 'q' || key === 'Q' || key === '\u0003' || key === '\u001b') leave();
+  });
+  const unhearSignals = processes.onSignals(['SIGINT', 'SIGTERM', 'SIGHUP'], leave);
+  out.write(ENTER_SCREEN);
+  const hold = timers.hold();
+  try {
+    let before: Sample | null = null;
+    while (!isOver) {
+      try {
+        const sample = await sampleOf(shell, lh);
+        draw(shell, screenLines(shell, url, sample, before, out.rows));
+        before = sample;
+      } catch (fault) {
+        // A server that was there may come back; one that never was is a mistake to be told.
+        if (before === null || !(fault instanceof LeaseholdError && fault.retryable)) throw fault;
+        draw(shell, [`${url} does not answer: ${fault.message}`]);
+      }
+      await new Promise<void>((resolve) => {
+        const timer = timers.after(EVERY_MS, resolve);
+        wake = () => {
+          timer.cancel();
+          resolve();
+        };
+        if (isOver) wake();
+      });
+    }
+  } finally {
+    hold.cancel();
+    out.write(LEAVE_SCREEN);
+    unhearKeys();
+    unhearSignals();
+  }
+}
+
+function draw({ out }: Shell, lines: readonly string[]): void {
+  const drawn = lines.slice(0, out.rows - 1).map((line) => `${line}${CLEAR_LINE}\n`);
+  out.write(`${HOME}${drawn.join('')}${CLEAR_BELOW}`);
+}
+
+/** The whole screen; with a sample before it, also what happens in a second. */
+export function screenLines(
+  shell: Shell,
+  url: string,
+  sample: Sample,
+  before: Sample | null,
+  rows: number,
+): string[] {
+  const paint = paintOf(shell);
+  const { status, queues, leases, workers } = sample;
+  const { tasks, waiters } = status.counts;
+  const head = [
+    `${paint.bold('leasehold')} ${url}  ${status.role}, epoch ${status.epoch}, seq ${status.seq}${rate(status.seq, before?.status.seq, sample, before, ' entries/s')}`,
+    `log ${size(status.log_bytes)}, last commit ${ago(status.last_commit, shell.clock.wallMs())}${status.disk_full ? paint.red(', disk full') : ''}`,
+    `tasks ${tasks.WAITING} waiting, ${tasks.LEASED} leased, ${tasks.COMPLETED} completed${rate(tasks.COMPLETED, before?.status.counts.tasks.COMPLETED, sample, before, '/s')}, ${tasks.FAILED} failed, ${tasks.DEAD} dead`,
+    `leases ${status.counts.leases} held, ${waiters} waiting in line`,
+  ];
+  // What is left of the screen goes to the three lists in equal parts.
+  const part = Math.max(1, Math.floor((rows - head.length - 9) / 3));
+  const soonest = leases.toSorted((a, b) => a.remaining_ms - b.remaining_ms);
+  const busiest = queues.toSorted((a, b) => b.waiting + b.leased - a.waiting - a.leased);
+  return [
+    ...head,
+    ...section(paint, 'Queues', busiest, QUEUE_COLUMNS, part),
+    ...section(paint, 'Leases, the first to end on top', soonest, LEASE_COLUMNS, part),
+    ...section(paint, 'Workers', workers, workerColumns(shell), part),
+  ].map((line) => (Number.isFinite(rows) ? fitted(line, shell.out.columns) : line));
+}
+
+function section<T>(
+  paint: Paint,
+  title: string,
+  items: readonly T[],
+  columns: Columns<T>,
+  rowsMax: number,
+): string[] {
+  if (items.length === 0) return ['', paint.bold(title), paint.dim(columns.none)];
+  const shown = items.slice(0, rowsMax);
+  const more = items.length > shown.length ? ` (${shown.length} of ${items.length})` : '';
+  const rows = shown.map((item) => columns.cells(item, paint));
+  return [
+    '',
+    more === '' ? paint.bold(title) : paint.bold(title) + paint.dim(more),
+    ...tableLines([columns.head.map(paint.dim), ...rows]),
+  ];
+}
+
+/** ` (+12.0/s)`, or nothing before there are two samples. */
+function rate(
+  now: number,
+  then: number | undefined,
+  sample: Sample,
+  before: Sample | null,
+  unit: string,
+): string {
+  if (then === undefined || before === null) return '';
+  const seconds = (sample.atMs - before.atMs) / 1_000;
+  return seconds <= 0 ? '' : ` (+${((now - then) / seconds).toFixed(1)}${unit})`;
+}
+
+/** A painted line cannot be cut in the middle of its paint, so one that is too long goes without. */
+function fitted(line: string, columns: number): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the sequences we paint with ourselves.
+  const plain = line.replace(/\u001b\[\d*m/g, '');
+  const short = shortened(plain, columns);
+  return short === plain ? line : short;
+}

@@ -1,0 +1,226 @@
+/**
+ * `leasehold work`: a worker in any language. The payload goes to the program's standard input byte for byte, what
+ * it prints is the result, and its exit code is the verdict. Programs whose lease is lost are ended.
+ */
+import { hostname } from 'node:os';
+import type { Command } from 'commander';
+import { defineTask } from '../client/define-task.ts';
+import type { Leasehold } from '../client/leasehold.ts';
+import type { TaskContext } from '../client/task-context.ts';
+import { HandBack } from '../client/task-errors.ts';
+import type { TaskVerdict } from '../client/task-verdict.ts';
+import type { Json } from '../protocol/json.ts';
+import { defaulted, durationMs, positiveNumber } from './arguments.ts';
+import { examples, type ServerOptions, serverCommand, withServer } from './connection.ts';
+import { EXIT, type Failure, startFailure } from './failure.ts';
+import { type Paint, paintFor, visible } from './format.ts';
+import { KeptChildren, type KeptEnd } from './kept-children.ts';
+import { sayJson } from './output.ts';
+import type { Ended } from './processes.ts';
+import { OutputTail, ResultText } from './program-output.ts';
+import type { Server, Shell } from './shell.ts';
+
+/** Ended programs of a stopping worker must be gone before their tasks are handed back, one second later. */
+const KILL_AFTER_MS = 500;
+
+interface WorkOptions extends ServerOptions {
+  readonly concurrency: number;
+  readonly ttl: number;
+  readonly grace: number;
+  readonly worker?: string;
+  readonly quiet?: boolean;
+}
+
+export function workCommand(shell: Shell): Command {
+  return serverCommand('work')
+    .description('Run a program for every task of a queue.')
+    .usage('[options] <queue> -- <command...>')
+    .argument('<queue>', 'the queue to take tasks from')
+    .argument('<command...>', 'the program and its arguments, after --')
+    .option('--concurrency <n>', 'how many programs at a time', positiveNumber, 1)
+    .addOption(
+      defaulted('--ttl <duration>', 'how long a lease lasts without renewal', durationMs, 30_000, '30s'),
+    )
+    .addOption(
+      defaulted(
+        '--grace <duration>',
+        'how long running programs may go on after SIGTERM or SIGINT',
+        durationMs,
+        30_000,
+        '30s',
+      ),
+    )
+    .option('--worker <id>', 'who works (default: one of its own for every start)')
+    .option('--quiet', 'say nothing about the tasks on stderr')
+    .addHelpText(
+      'after',
+      `${examples(
+        'leasehold work mail --concurrency 4 -- ./send-mail',
+        `leasehold work shout -- tr a-z A-Z   # leasehold task add '"hello"' --queue shout`,
+      )}
+
+The program gets the payload on standard input, byte for byte, and in its environment LEASEHOLD_TASK_ID,
+LEASEHOLD_ATTEMPT, LEASEHOLD_LEASE_SEQ, LEASEHOLD_QUEUE and LEASEHOLD_URL.
+
+  exit 0         completes the task; what was printed is the result: JSON as it is, other text as a string
+                 without its last line break, nothing as no result
+  exit 75        hands the task back: neither a failure nor an attempt
+  anything else  fails it with the end of what was printed on stderr as the reason
+
+A program that is not there is told before any task is taken: exit 127, or 126 when it may not be run.
+
+When a lease is lost the program and its whole process group are ended. SIGTERM and SIGINT drain: no new tasks, running
+programs may finish within --grace, what is left is ended and handed back. A second signal does so at once.`,
+    )
+    .action((queue: string, command: string[], options: WorkOptions) =>
+      withServer(shell, options, async (lh, server) => {
+        // A worker is patient with a server that goes away, but one that was never there is a mistake to be told.
+        await lh.status();
+        const [program = ''] = command;
+        const missing = await shell.processes.lookFor(program, shell.env.PATH ?? '');
+        if (missing !== null) throw startFailure(program, { code: missing, message: missing });
+        await new ProgramWorker(shell, server, queue, command, options).run(lh);
+      }),
+    );
+}
+
+class ProgramWorker {
+  private readonly shell: Shell;
+  private readonly server: Server;
+  private readonly queue: string;
+  private readonly command: readonly string[];
+  private readonly options: WorkOptions;
+  private readonly paint: Paint;
+  private readonly children: KeptChildren;
+  /** Aborted when no more tasks are to be taken. */
+  private readonly drain = new AbortController();
+  /** Why the program cannot be started at all. */
+  private fault: Failure | null = null;
+  /** Aborted by a second signal: nothing more is waited for. */
+  private readonly hurry = new AbortController();
+
+  constructor(shell: Shell, server: Server, queue: string, command: readonly string[], options: WorkOptions) {
+    this.shell = shell;
+    this.server = server;
+    this.queue = queue;
+    this.command = command;
+    this.options = options;
+    this.paint = paintFor(shell.err.isTerminal, shell.env);
+    this.children = new KeptChildren(shell, options.ttl, KILL_AFTER_MS);
+  }
+
+  async run(lh: Leasehold): Promise<void> {
+    const { concurrency, ttl, grace } = this.options;
+    const unhear = this.shell.processes.onSignals(['SIGTERM', 'SIGINT'], () => {
+      if (this.drain.signal.aborted) this.hurry.abort(new HandBack('The worker was told twice to stop.'));
+      else this.drain.abort();
+    });
+    const workerId =
+      this.options.worker ?? `${hostname()}:${process.pid}:${this.shell.newToken().slice(0, 8)}`;
+    try {
+      const worker = lh.work(
+        defineTask(this.queue),
+        {
+          workerId,
+          concurrency,
+          ttl,
+          grace,
+          signal: this.drain.signal,
+          handleSignals: false,
+          onVerdict: (verdict) => this.tell(verdict),
+        },
+        (task) => this.handle(task),
+      );
+      this.note(`${visible(workerId)} works on ${visible(this.queue)}.`);
+      await worker.done;
+      if (this.fault !== null) throw this.fault;
+    } finally {
+      unhear();
+      this.children.close();
+    }
+  }
+
+  /** Gives the result; throws what becomes of the task otherwise. */
+  private async handle(task: TaskContext<unknown>): Promise<Json | undefined> {
+    const result = new ResultText();
+    const errors = new OutputTail();
+    const ends = AbortSignal.any([task.signal, this.hurry.signal]);
+    const end = await this.runProgram(task, ends, result, errors);
+    ends.throwIfAborted();
+    if (end.isStopped) throw new HandBack('The program was ended, because its lease could not be kept.');
+    if (end.code === 0) return result.json();
+    if (end.code === EXIT.leaseLost) throw new HandBack('The program handed the task back.');
+    throw new Error(errors.text() || howItEnded(end));
+  }
+
+  private async runProgram(
+    task: TaskContext<unknown>,
+    ends: AbortSignal,
+    result: ResultText,
+    errors: OutputTail,
+  ): Promise<KeptEnd> {
+    const decoder = new TextDecoder();
+    const pipes = {
+      input: task.payload.bytes,
+      output: (bytes: Uint8Array) => result.add(bytes),
+      errors: (bytes: Uint8Array) => {
+        errors.add(bytes);
+        this.shell.err.write(decoder.decode(bytes, { stream: true }));
+      },
+    };
+    try {
+      return await this.children.run(this.command, { env: this.envOf(task), pipes }, ends, () =>
+        task.remaining(),
+      );
+    } catch (fault) {
+      const failure = startFailure(this.command[0]!, fault);
+      // No task is to blame for it, and every other one would meet the same.
+      this.fault ??= failure;
+      this.drain.abort();
+      throw new HandBack(failure.message);
+    }
+  }
+
+  private envOf(task: TaskContext<unknown>): Record<string, string | undefined> {
+    // What a `leasehold run` around us holds is not what this program works under.
+    const {
+      LEASEHOLD_LEASE_NAME: _name,
+      LEASEHOLD_HOLDER: _holder,
+      LEASEHOLD_TOKEN_FILE: _tokenFile,
+      ...env
+    } = this.shell.env;
+    return {
+      ...env,
+      LEASEHOLD_URL: this.server.url,
+      ...(this.server.token === null ? {} : { LEASEHOLD_TOKEN: this.server.token }),
+      LEASEHOLD_TASK_ID: task.taskId,
+      LEASEHOLD_ATTEMPT: String(task.attempt),
+      LEASEHOLD_LEASE_SEQ: String(task.leaseSeq),
+      LEASEHOLD_QUEUE: task.queue,
+    };
+  }
+
+  private tell(verdict: TaskVerdict): void {
+    const { taskId, queue, attempt, leaseSeq, verb, outcome, error } = verdict;
+    const reason = error instanceof Error ? error.message : undefined;
+    if (this.options.json) {
+      const ids = { task_id: taskId, queue, attempt, lease_seq: leaseSeq };
+      sayJson(this.shell, { ...ids, verb, outcome, ...(reason === undefined ? {} : { reason }) });
+    }
+    const why = reason === undefined ? '' : `: ${visible(reason.trimEnd().split('\n').at(-1) ?? '')}`;
+    const id = this.paint.bold(visible(taskId));
+    if (outcome === 'CANCELLED') this.note(`${id} ${this.paint.yellow('came too late')} (${verdict.cause}).`);
+    else if (outcome === 'REJECTED') this.note(`${id} ${this.paint.red('was rejected')}: ${verdict.code}.`);
+    else if (verb === 'complete') this.note(`${id} ${this.paint.green('completed')}, attempt ${attempt}.`);
+    else if (verb === 'release') this.note(`${id} handed back${why}`);
+    else this.note(`${id} ${this.paint.red('failed')}, attempt ${attempt}${why}`);
+  }
+
+  private note(line: string): void {
+    if (!this.options.quiet) this.shell.err.write(`leasehold: ${line}\n`);
+  }
+}
+
+function howItEnded({ code, signal }: Ended): string {
+  return signal === null ? `The program left with code ${code}.` : `The program was ended by ${signal}.`;
+}

@@ -1,0 +1,25 @@
+/** leasehold/client on Node: the same, over kept connections of its own, with defaults from the environment. */
+import { type ConnectOptions, connectWith, DEFAULT_URL } from './client/connect.ts';
+import type { Leasehold } from './client/leasehold.ts';
+import { nodeWorld } from './world/node-world.ts';
+import { type UndiciHttpOptions, undiciHttp } from './world/undici-http.ts';
+
+export * from './client.ts';
+
+export interface NodeConnectOptions extends ConnectOptions, UndiciHttpOptions {}
+
+/**
+ * A client of the server at the URL, or of several that stand in for each other. Without a URL: LEASEHOLD_URL,
+ * else http://127.0.0.1:7420; without a token: LEASEHOLD_TOKEN. Nothing is sent before the first call.
+ */
+export function connect(urls?: string | readonly string[], options: NodeConnectOptions = {}): Leasehold {
+  const { LEASEHOLD_URL, LEASEHOLD_TOKEN } = process.env;
+  const { ca, ...rest } = options;
+  const token = options.token ?? (LEASEHOLD_TOKEN || undefined);
+  return connectWith(
+    () => undiciHttp(ca === undefined ? {} : { ca }),
+    nodeWorld,
+    urls ?? (LEASEHOLD_URL || DEFAULT_URL),
+    token === undefined ? rest : { ...rest, token },
+  );
+}

@@ -1,0 +1,33 @@
+/**
+ * Many calls may hang on one signal, and a listener for each would be dear and make Node warn of a leak. So there
+ * is one listener a signal, as long as any call hangs on it.
+ */
+export class AbortWatch {
+  readonly #calls = new Map<AbortSignal, Set<(reason: unknown) => void>>();
+
+  /** Calls once when the signal aborts; gives the call that takes it back. */
+  watch(signal: AbortSignal, call: (reason: unknown) => void): () => void {
+    let calls = this.#calls.get(signal);
+    if (calls === undefined) {
+      calls = new Set();
+      this.#calls.set(signal, calls);
+      signal.addEventListener('abort', this.#abort, { once: true });
+    }
+    calls.add(call);
+    return () => this.#unwatch(signal, call);
+  }
+
+  #unwatch(signal: AbortSignal, call: (reason: unknown) => void): void {
+    const calls = this.#calls.get(signal);
+    if (calls?.delete(call) !== true || calls.size > 0) return;
+    this.#calls.delete(signal);
+    signal.removeEventListener('abort', this.#abort);
+  }
+
+  readonly #abort = ({ target }: Event): void => {
+    const signal = target as AbortSignal;
+    const calls = this.#calls.get(signal) ?? [];
+    this.#calls.delete(signal);
+    for (const call of calls) call(signal.reason);
+  };
+}

@@ -1,0 +1,129 @@
+/**
+ * Natural batching: what is called while a batch is on its way leaves together in the next one. There are no
+ * timers: a call to an idle client leaves at the end of the turn it was made in, together with whatever else
+ * was called in that turn.
+ */
+import { LIMITS } from '../protocol/limits.ts';
+
+/** What stands in a queue: its text, and whether anybody still wants it. */
+export interface Batchable {
+  readonly text: string;
+  readonly isSettled: boolean;
+}
+
+/** Where batches go and what becomes of them. None of these may throw. */
+export interface BatchDesk<T, R> {
+  send(body: string): Promise<R>;
+  answered(calls: readonly T[], reply: R): void;
+  lost(calls: readonly T[], fault: unknown): void;
+}
+
+/**
+ * Two, so that the server works on one while the client reads the other. With more, batches get smaller and
+ * everything dearer.
+ */
+const IN_FLIGHT_MAX = 2;
+
+/** Smaller than the wire allows, because a batch answered in one piece keeps one side idle while the other works. */
+const OPS_MAX = 1_024;
+
+const OPENING = '{"ops":[';
+const CLOSING = ']}';
+/** What a batch adds to the texts of its operations. */
+const FRAME_LENGTH = OPENING.length + CLOSING.length;
+
+const encoder = new TextEncoder();
+
+export class Batcher<T extends Batchable, R> {
+  readonly #desk: BatchDesk<T, R>;
+  #queue: T[] = [];
+  #head = 0;
+  #inFlight = 0;
+  #isDue = false;
+
+  constructor(desk: BatchDesk<T, R>) {
+    this.#desk = desk;
+  }
+
+  add(call: T): void {
+    this.#queue.push(call);
+    this.#schedule();
+  }
+
+  #schedule(): void {
+    if (this.#isDue || this.#inFlight === IN_FLIGHT_MAX || this.#head === this.#queue.length) return;
+    this.#isDue = true;
+    queueMicrotask(this.#flush);
+  }
+
+  readonly #flush = (): void => {
+    this.#isDue = false;
+    while (this.#inFlight < IN_FLIGHT_MAX) {
+      const from = this.#head;
+      let calls = this.#take(OPS_MAX);
+      if (calls.length === 0) break;
+      let body = bodyOf(calls);
+      while (calls.length > 1 && !fitsBody(body)) {
+        this.#head = from;
+        calls = this.#take(calls.length >> 1);
+        body = bodyOf(calls);
+      }
+      this.#send(calls, body);
+    }
+    this.#tidy();
+  };
+
+  #send(calls: readonly T[], body: string): void {
+    this.#inFlight += 1;
+    this.#desk.send(body).then(
+      (reply) => {
+        this.#inFlight -= 1;
+        this.#desk.answered(calls, reply);
+        this.#schedule();
+      },
+      (fault: unknown) => {
+        this.#inFlight -= 1;
+        this.#desk.lost(calls, fault);
+        this.#schedule();
+      },
+    );
+  }
+
+  /** The next calls, as many as fit into one body. */
+  #take(opsMax: number): T[] {
+    const calls: T[] = [];
+    let length = FRAME_LENGTH;
+    while (this.#head < this.#queue.length && calls.length < opsMax) {
+      const call = this.#queue[this.#head]!;
+      if (!call.isSettled) {
+        length += call.text.length + 1;
+        if (length > LIMITS.bodyBytes && calls.length > 0) break;
+        calls.push(call);
+      }
+      this.#head += 1;
+    }
+    return calls;
+  }
+
+  /** What has left makes room once it is half of the queue; sooner would cost more than it saves. */
+  #tidy(): void {
+    if (2 * this.#head < this.#queue.length) return;
+    this.#queue = this.#queue.slice(this.#head);
+    this.#head = 0;
+  }
+}
+
+function bodyOf(calls: readonly Batchable[]): string {
+  return OPENING + calls.map(({ text }) => text).join(',') + CLOSING;
+}
+
+/** Whether an operation may stand in a batch at all. */
+export function fitsBatch(text: string): boolean {
+  return 4 * text.length <= LIMITS.bodyBytes || fitsBody(OPENING + text + CLOSING);
+}
+
+/** Characters beyond ASCII have up to three bytes each, so most bodies need not be counted. */
+export function fitsBody(text: string): boolean {
+  if (text.length > LIMITS.bodyBytes) return false;
+  return 3 * text.length <= LIMITS.bodyBytes || encoder.encode(text).length <= LIMITS.bodyBytes;
+}

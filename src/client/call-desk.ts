@@ -1,0 +1,202 @@
+/**
+ * What becomes of a call once its request has come back or has not: an answer for the caller, another try, or
+ * a fault. A refusal is an answer; a server that is busy, stopping or out of reach is a reason to try again.
+ */
+import type { Timer, Timers } from '../authority/seams.ts';
+import type { Reply } from '../protocol/problem.ts';
+import { type Effect, LeaseholdError } from './error.ts';
+import { givingBack } from './give-back.ts';
+import type { HttpFault } from './http.ts';
+import type { Patience } from './patience.ts';
+import type { PendingCall } from './pending-call.ts';
+import { asProblem, momentaryEffect, type WireBody } from './reply-text.ts';
+import { isSafeAgain, RETRIES } from './retries.ts';
+import { secondLook } from './second-look.ts';
+import { TARGETS } from './targets.ts';
+import type { Transport } from './transport.ts';
+
+/** What the desk needs from the transport around it. */
+export interface CallDeskWorld {
+  readonly timers: Timers;
+  readonly patience: Patience;
+  readonly nowMs: () => number;
+  readonly ask: Transport['call'];
+  /** Sends a call once more. */
+  readonly resend: (call: PendingCall) => void;
+  /** Sends a call once more, under a new id of its own. */
+  readonly restart: (call: PendingCall) => void;
+}
+
+/** A request that was open this long had a good connection; its end is the first failure of a new series. */
+const GOOD_MS = 1_000;
+
+/** The one refusal with a status of 500 and above that says that nothing was changed. */
+const DISK_FULL = 'DISK_FULL';
+
+interface Delayed {
+  readonly calls: readonly PendingCall[];
+  readonly timer: Timer;
+  readonly hold: Timer;
+}
+
+export class CallDesk {
+  readonly #world: CallDeskWorld;
+  readonly #delayed = new Set<Delayed>();
+  #isStopped = false;
+
+  constructor(world: CallDeskWorld) {
+    this.#world = world;
+  }
+
+  answered(call: PendingCall, status: number, body: WireBody, retryAfterMs: number): void {
+    if (status < 400) this.#granted(call, body);
+    else this.#refused(call, status, body, retryAfterMs);
+  }
+
+  #granted(call: PendingCall, body: WireBody): void {
+    if (call.isSettled) {
+      this.#giveBack(call, body);
+      return;
+    }
+    body.ok = true;
+    // What repeats our own lost answer is no duplicate in the eyes of the caller, who called once.
+    if (body.duplicate && call.isUncertain && isOwn(call, body)) delete body.duplicate;
+    call.resolve(body);
+  }
+
+  #refused(call: PendingCall, status: number, body: WireBody, retryAfterMs: number): void {
+    const { operation, request } = call;
+    if (momentaryEffect(body) !== null) {
+      this.postponed([call], body, retryAfterMs);
+      return;
+    }
+    const refusal = asProblem(body);
+    const { code, detail } = refusal;
+    if (status >= 500 && code !== DISK_FULL) {
+      call.reject(new LeaseholdError(code, detail, { effect: effectOf(call, 'unknown'), problem: refusal }));
+    } else if (call.isUncertain && RETRIES[operation].looks) {
+      const look = secondLook(this.#world.ask, operation, request, refusal);
+      look.then(
+        (reply: Reply<object>) => call.resolve(reply),
+        (fault: unknown) => call.reject(stillUnknown(fault)),
+      );
+    } else if (call.isUncertain && code === 'LEASE_NOT_HELD' && call.madeId !== '') {
+      // The lost answer was a grant, which the server took back when the connection broke. So nothing is held.
+      call.isUncertain = false;
+      this.#world.restart(call);
+    } else call.resolve(refusal);
+  }
+
+  /** Calls that the server would not take now. */
+  postponed(calls: readonly PendingCall[], body: WireBody, retryAfterMs: number): void {
+    // Another server is asked at once.
+    const waitMs = body.code === 'NOT_LEADER' ? 0 : retryAfterMs;
+    this.#again(calls, momentaryEffect(body) ?? 'unknown', waitMs, (call) => momentary(call, body));
+  }
+
+  /** Calls whose request did not come back. */
+  lost(calls: readonly PendingCall[], fault: HttpFault): void {
+    this.#again(calls, fault.effect, 0, (call) => unreachable(call, fault));
+  }
+
+  #again(
+    calls: readonly PendingCall[],
+    effect: Effect,
+    retryAfterMs: number,
+    faultOf: (call: PendingCall) => LeaseholdError,
+  ): void {
+    const { patience } = this.#world;
+    const groups = new Map<number, PendingCall[]>();
+    for (const call of calls) {
+      const { operation, request } = call;
+      if (effectOf(call, effect) === 'unknown') call.isUncertain = true;
+      if (call.isSettled) {
+        if (call.isUncertain) this.#giveBack(call, null);
+        continue;
+      }
+      if (call.lane === 'waits' && this.#world.nowMs() - call.sentMs >= GOOD_MS) call.failures = 0;
+      const mayRepeat = !this.#isStopped && (!call.isUncertain || isSafeAgain(operation, request));
+      const delayMs = mayRepeat ? patience.delayAfter(call, retryAfterMs) : null;
+      if (delayMs === null) call.reject(faultOf(call));
+      else if (delayMs === 0) this.#world.resend(call);
+      else {
+        const group = groups.get(delayMs);
+        if (group === undefined) groups.set(delayMs, [call]);
+        else group.push(call);
+      }
+    }
+    for (const [delayMs, group] of groups) this.#delay(group, delayMs);
+  }
+
+  #delay(calls: readonly PendingCall[], delayMs: number): void {
+    const { timers, resend } = this.#world;
+    const timer = timers.after(delayMs, () => {
+      this.#delayed.delete(delayed);
+      delayed.hold.cancel();
+      for (const call of calls) if (!call.isSettled) resend(call);
+    });
+    // Somebody waits for an answer that only time can bring.
+    const delayed: Delayed = { calls, timer, hold: timers.hold() };
+    this.#delayed.add(delayed);
+  }
+
+  /** No more tries: whoever waits for one is told. */
+  stop(): void {
+    this.#isStopped = true;
+    for (const { calls, timer, hold } of this.#delayed) {
+      timer.cancel();
+      hold.cancel();
+      for (const call of calls) call.reject(closed(call));
+    }
+    this.#delayed.clear();
+  }
+
+  /** A call whose caller has gone, and whose request was ended with it. */
+  abandoned(call: PendingCall): void {
+    this.#giveBack(call, null);
+  }
+
+  #giveBack(call: PendingCall, body: WireBody | null): void {
+    for (const [operation, request] of givingBack(call, body)) {
+      this.#world.ask(operation, request as never).catch((fault: unknown) => {
+        // Out of reach: then the lease ends by itself when its time is over.
+        if (!(fault instanceof LeaseholdError)) throw fault;
+      });
+    }
+  }
+}
+
+/** Whether the answer speaks of what this very call made; a live dedup key may have given another task. */
+function isOwn(call: PendingCall, body: WireBody): boolean {
+  if (call.madeId === '') return false;
+  return call.operation !== 'task.create' || body.task_id === call.madeId;
+}
+
+/** Looking changes nothing. */
+export function effectOf({ operation }: PendingCall, effect: Effect): Effect {
+  return TARGETS[operation].method === 'GET' ? 'none' : effect;
+}
+
+function unreachable(call: PendingCall, fault: HttpFault): LeaseholdError {
+  const effect = call.isUncertain ? 'unknown' : 'none';
+  const says = call.isUncertain ? `${fault.message} The call may have been carried out.` : fault.message;
+  return new LeaseholdError('UNREACHABLE', says, { retryable: true, effect, cause: fault });
+}
+
+function momentary(call: PendingCall, body: WireBody): LeaseholdError {
+  const refusal = asProblem({ ...body });
+  const effect = call.isUncertain ? 'unknown' : 'none';
+  return new LeaseholdError(refusal.code, refusal.detail, { retryable: true, effect, problem: refusal });
+}
+
+export function closed(call: PendingCall): LeaseholdError {
+  const effect = call.isUncertain ? 'unknown' : 'none';
+  return new LeaseholdError('UNAVAILABLE', 'The client has been closed.', { effect });
+}
+
+/** Looking changes nothing, but the call that it was about may have. */
+function stillUnknown(fault: unknown): unknown {
+  if (!(fault instanceof LeaseholdError) || fault.effect === 'unknown') return fault;
+  const { code, message, retryable } = fault;
+  return new LeaseholdError(code, message, { retryable, effect: 'unknown', cause: fault });
+}

@@ -1,0 +1,66 @@
+// What `connect` takes, and what it refuses in a sentence before anything is sent.
+import { describe, expect, it } from 'vitest';
+import { replyOf } from '../../test/support/loopback-http.ts';
+import { ManualWorld } from '../../test/support/manual-world.ts';
+import { connectWith } from './connect.ts';
+import type { Http, HttpRequest } from './http.ts';
+
+const world = new ManualWorld();
+
+function recorded() {
+  const sent: HttpRequest[] = [];
+  const http: Http = {
+    async send(request) {
+      sent.push(request);
+      return replyOf(200, '{"workers":[]}');
+    },
+    stream: () => Promise.reject(new Error('Nobody asked for a stream.')),
+    async close() {},
+  };
+  return { sent, http: () => http };
+}
+
+describe('connect', () => {
+  it.each([
+    ['http://127.0.0.1:7420', 'http://127.0.0.1:7420', '/v1/workers'],
+    ['http://127.0.0.1:7420/', 'http://127.0.0.1:7420', '/v1/workers'],
+    ['https://leases.example/below//', 'https://leases.example', '/below/v1/workers'],
+    ['HTTP://Leases.Example:80', 'http://leases.example', '/v1/workers'],
+    ['http://[::1]:7420', 'http://[::1]:7420', '/v1/workers'],
+  ])('takes %s', async (url, origin, path) => {
+    const { sent, http } = recorded();
+    const lh = connectWith(http, world, url, { token: 'secret' });
+    expect(sent).toEqual([]);
+    expect(await lh.workers()).toEqual({ ok: true, workers: [] });
+    expect(sent[0]).toMatchObject({ origin, path, headers: { authorization: 'Bearer secret' } });
+    await lh.close();
+  });
+
+  it.each([
+    ['localhost:7420', 'localhost:7420 is not the URL of a server; it looks like http://127.0.0.1:7420.'],
+    ['ftp://x', 'ftp://x is not the URL of a server; it looks like http://127.0.0.1:7420.'],
+    ['', ' is not the URL of a server; it looks like http://127.0.0.1:7420.'],
+    [7, '7 is not the URL of a server; it looks like http://127.0.0.1:7420.'],
+    ['http://me:pass@x', 'The URL of x must not carry a password; give the option token instead.'],
+    ['http://x/?a=1', 'http://x/?a=1 must end with its path; a query or a fragment means nothing here.'],
+  ])('refuses %s', (url, says) => {
+    expect(() => connectWith(recorded().http, world, url as string)).toThrow(new TypeError(says));
+    expect(() => connectWith(recorded().http, world, ['http://ok', url as string])).toThrow(says);
+  });
+
+  it('refuses no server at all', () => {
+    expect(() => connectWith(recorded().http, world, [])).toThrow('At least one server must be named.');
+  });
+
+  it.each([
+    [{ tokn: 'x' }, 'The option tokn is unknown; known are token, retry.'],
+    [{ token: 'two words' }, 'The option token must be visible ASCII characters without spaces.'],
+    [{ token: '' }, 'The option token must be visible ASCII characters without spaces.'],
+    [{ retry: { tries: 0 } }, 'The option retry.tries must be a whole number above 0.'],
+    [{ retry: { maxMs: -1 } }, 'The option retry.maxMs must be a number from 0 on.'],
+  ])('refuses the options %j', (options, says) => {
+    expect(() => connectWith(recorded().http, world, 'http://x', options as object)).toThrow(
+      new TypeError(says),
+    );
+  });
+});

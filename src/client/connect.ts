@@ -1,0 +1,62 @@
+/** `connect`: a client of one server, or of several that stand in for each other. */
+import type { Http } from './http.ts';
+import { HttpTransport } from './http-transport.ts';
+import { Leasehold } from './leasehold.ts';
+import type { RetryOptions } from './patience.ts';
+import type { ServerAddress } from './wire.ts';
+import type { ClientWorld } from './world.ts';
+
+export interface ConnectOptions {
+  /** Shown to the server with every request. */
+  readonly token?: string;
+  /** How often and how long a call is tried again that the server did not answer. */
+  readonly retry?: RetryOptions;
+}
+
+export const DEFAULT_URL = 'http://127.0.0.1:7420';
+
+const OPTIONS = ['token', 'retry'];
+
+/** Nothing is sent yet: a server that is not there is found out by the first call. */
+export function connectWith(
+  http: () => Http,
+  world: ClientWorld,
+  urls: string | readonly string[],
+  options: ConnectOptions = {},
+): Leasehold {
+  const servers = (Array.isArray(urls) ? (urls as readonly string[]) : [urls as string]).map(addressOf);
+  if (servers.length === 0) throw new TypeError('At least one server must be named.');
+  checkOptions(options);
+  const { token = null, retry = {} } = options;
+  return new Leasehold(new HttpTransport(http(), world, { servers, token, retry }), world);
+}
+
+function addressOf(text: string): ServerAddress {
+  const url = typeof text === 'string' && URL.canParse(text) ? new URL(text) : null;
+  if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
+    throw new TypeError(`${String(text)} is not the URL of a server; it looks like ${DEFAULT_URL}.`);
+  }
+  // The URL itself is not shown: it has a secret in it.
+  if (url.username !== '' || url.password !== '') {
+    throw new TypeError(`The URL of ${url.host} must not carry a password; give the option token instead.`);
+  }
+  if (url.search !== '' || url.hash !== '') {
+    throw new TypeError(`${text} must end with its path; a query or a fragment means nothing here.`);
+  }
+  return { origin: url.origin, prefix: url.pathname.replace(/\/+$/, '') };
+}
+
+function checkOptions(options: ConnectOptions): void {
+  const unknown = Object.keys(options).find((option) => !OPTIONS.includes(option));
+  if (unknown !== undefined)
+    throw new TypeError(`The option ${unknown} is unknown; known are ${OPTIONS.join(', ')}.`);
+  const { token, retry = {} } = options;
+  if (token !== undefined && !/^[\x21-\x7e]+$/.test(token)) {
+    throw new TypeError('The option token must be visible ASCII characters without spaces.');
+  }
+  const { tries = 1, maxMs = 0 } = retry;
+  if (!Number.isInteger(tries) || tries < 1)
+    throw new TypeError('The option retry.tries must be a whole number above 0.');
+  if (!Number.isFinite(maxMs) || maxMs < 0)
+    throw new TypeError('The option retry.maxMs must be a number from 0 on.');
+}

@@ -1,0 +1,87 @@
+// What a definition is, for the program that runs and for the compiler that reads it.
+import { describe, expect, expectTypeOf, it } from 'vitest';
+import { defineTask, type TaskDefinition } from './define-task.ts';
+import type { Leasehold } from './leasehold.ts';
+import type { StandardSchema } from './standard-schema.ts';
+
+function schema<Input, Output = Input>(): StandardSchema<Input, Output> {
+  const validate = (value: unknown) => ({ value: value as Output });
+  return { '~standard': { version: 1, vendor: 'test', validate } };
+}
+
+const moment = schema<string, Date>();
+
+describe('defineTask', () => {
+  it('gives the name and what was said about it, and nothing can change that any more', () => {
+    const task = defineTask('mail', { ttl: '1m', priority: 3, retry: { maxFailures: 2 }, input: moment });
+    expect(task).toEqual({ name: 'mail', ttl: '1m', priority: 3, retry: { maxFailures: 2 }, input: moment });
+    expect(Object.isFrozen(task)).toBe(true);
+  });
+
+  it.each<[string, () => unknown, RegExp]>([
+    ['no name', () => defineTask(''), /needs a name/],
+    [
+      'an option nobody knows',
+      () => defineTask('mail', { retries: 3 } as never),
+      /option retries of task mail/,
+    ],
+    [
+      'a part of retry nobody knows',
+      () => defineTask('mail', { retry: { max: 3 } } as never),
+      /option max of task mail/,
+    ],
+    ['a duration nobody can read', () => defineTask('mail', { retry: { backoff: 'soon' } }), /"soon"/],
+    [
+      'what is no schema',
+      () => defineTask('mail', { input: { parse: () => 1 } as never }),
+      /input of task mail/,
+    ],
+  ])('refuses %s', (_what, define, says) => {
+    expect(define).toThrow(says);
+  });
+});
+
+describe('the types of a task', () => {
+  it('come from its schemas, on each side as that side sees them', () => {
+    const both = defineTask('both', { input: moment, output: schema<number, string>() });
+    expectTypeOf(both).toEqualTypeOf<TaskDefinition<string, string, Date, number>>();
+    const input = defineTask('input', { input: moment, ttl: 5 });
+    expectTypeOf(input).toEqualTypeOf<TaskDefinition<string, unknown, Date>>();
+    const output = defineTask('output', { output: moment });
+    expectTypeOf(output).toEqualTypeOf<TaskDefinition<unknown, Date, unknown, string>>();
+  });
+
+  it('are what the program says when there are no schemas', () => {
+    expectTypeOf(defineTask('plain')).toEqualTypeOf<TaskDefinition<unknown, unknown>>();
+    const typed = defineTask<{ to: string }, number>('typed', { priority: 1 });
+    expectTypeOf(typed).toEqualTypeOf<TaskDefinition<{ to: string }, number>>();
+  });
+
+  it('reach enqueue, the handler and the result', () => {
+    // Only the compiler reads this.
+    const read = async (lh: Leasehold): Promise<void> => {
+      const both = defineTask('both', { input: moment, output: schema<number, string>() });
+      const typed = defineTask<{ to: string }, number>('typed');
+      const result = await (await lh.enqueue(both, '2026')).result();
+      if (result.state === 'COMPLETED') expectTypeOf(result.output).toEqualTypeOf<string>();
+      else if (result.state === 'FAILED') expectTypeOf(result.reason).toEqualTypeOf<string>();
+      // @ts-expect-error A number is no text.
+      await lh.enqueue(both, 2026);
+      // @ts-expect-error The recipient is missing.
+      await lh.enqueue(typed, {});
+      lh.work(both, {}, ({ input }) => input.getTime());
+      // @ts-expect-error The result has to be a number.
+      lh.work(both, {}, () => 'text');
+      lh.worker({}, [
+        [both, async ({ input }) => input.getTime()],
+        [typed, ({ input }) => input.to.length],
+      ]);
+      lh.worker({}, [
+        [both, async ({ input }) => input.getTime()],
+        // @ts-expect-error The result has to be a number.
+        [typed, ({ input }) => input.to],
+      ]);
+    };
+    expectTypeOf(read).returns.toEqualTypeOf<Promise<void>>();
+  });
+});

@@ -1,0 +1,100 @@
+/**
+ * `defineTask`: what producers and workers of a task agree on, and nothing else. Its name is the queue, its
+ * input the payload, the handler's return value the result, all as plain JSON: whoever speaks HTTP sees the
+ * same task. What travels is the value as it was given; who receives it gets it as the schema gives it out.
+ */
+import { type Duration, durationMs } from './durations.ts';
+import {
+  isStandardSchema,
+  type SchemaInput,
+  type SchemaOutput,
+  type StandardSchema,
+} from './standard-schema.ts';
+import { refuseUnknown } from './task-options.ts';
+
+/** What happens when a handler fails. */
+export interface RetryPolicy {
+  /** The failure that is final; 5 unless told. */
+  readonly maxFailures?: number;
+  /** Before the second attempt, doubled with every further failure; one second unless told. */
+  readonly backoff?: Duration;
+  /** Five minutes unless told. */
+  readonly maxBackoff?: Duration;
+}
+
+export interface TaskPolicy {
+  /** How long a worker's lease lasts between renewals, unless the worker says otherwise. */
+  readonly ttl?: Duration;
+  readonly retry?: RetryPolicy;
+  /** How often it may be started at all, so that a task that kills its workers comes to an end. */
+  readonly maxAttempts?: number;
+  /** −128 … 127, higher first. */
+  readonly priority?: number;
+}
+
+/**
+ * `Input` is what `enqueue` takes and `Output` what `result` gives; `Accepted` is what the handler gets and
+ * `Returned` what it returns. They differ only where a schema transforms.
+ */
+export interface TaskDefinition<Input = unknown, Output = unknown, Accepted = Input, Returned = Output>
+  extends TaskPolicy {
+  readonly name: string;
+  readonly input?: StandardSchema<Input, Accepted>;
+  readonly output?: StandardSchema<Returned, Output>;
+}
+
+/** Any definition at all. */
+export type AnyTask = TaskDefinition<unknown, unknown>;
+
+type WithInput<I extends StandardSchema> = TaskPolicy & { readonly input: I; readonly output?: undefined };
+type WithOutput<O extends StandardSchema> = TaskPolicy & { readonly input?: undefined; readonly output: O };
+type WithBoth<I extends StandardSchema, O extends StandardSchema> = TaskPolicy & {
+  readonly input: I;
+  readonly output: O;
+};
+type WithNeither = TaskPolicy & { readonly input?: undefined; readonly output?: undefined };
+
+const OPTIONS = ['input', 'output', 'ttl', 'retry', 'maxAttempts', 'priority'];
+const RETRY_OPTIONS = ['maxFailures', 'backoff', 'maxBackoff'];
+
+/** With schemas, types come from them. */
+export function defineTask<I extends StandardSchema, O extends StandardSchema>(
+  name: string,
+  options: WithBoth<I, O>,
+): TaskDefinition<SchemaInput<I>, SchemaOutput<O>, SchemaOutput<I>, SchemaInput<O>>;
+export function defineTask<I extends StandardSchema, Output = unknown>(
+  name: string,
+  options: WithInput<I>,
+): TaskDefinition<SchemaInput<I>, Output, SchemaOutput<I>>;
+export function defineTask<O extends StandardSchema, Input = unknown>(
+  name: string,
+  options: WithOutput<O>,
+): TaskDefinition<Input, SchemaOutput<O>, Input, SchemaInput<O>>;
+/** Without, they are whatever the program says, and nobody checks. */
+export function defineTask<Input = unknown, Output = unknown>(
+  name: string,
+  options?: WithNeither,
+): TaskDefinition<Input, Output>;
+export function defineTask(
+  name: string,
+  options: TaskPolicy & {
+    readonly input?: StandardSchema | undefined;
+    readonly output?: StandardSchema | undefined;
+  } = {},
+): TaskDefinition<never, never> {
+  if (typeof name !== 'string' || name === '') throw new TypeError('A task needs a name: it is its queue.');
+  refuseUnknown(options, OPTIONS, `task ${name}`);
+  refuseUnknown(options.retry ?? {}, RETRY_OPTIONS, `task ${name}`);
+  for (const side of ['input', 'output'] as const) {
+    const schema = options[side];
+    if (schema !== undefined && !isStandardSchema(schema)) {
+      throw new TypeError(`The ${side} of task ${name} is no Standard Schema.`);
+    }
+  }
+  // A duration that nobody can read is found where it was written, not where it is first used.
+  const { ttl, retry } = options;
+  for (const duration of [ttl, retry?.backoff, retry?.maxBackoff]) {
+    if (duration !== undefined) durationMs(duration);
+  }
+  return Object.freeze({ ...options, name }) as TaskDefinition<never, never>;
+}

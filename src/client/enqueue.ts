@@ -1,0 +1,115 @@
+/**
+ * `enqueue`: makes a task by its definition. The input is checked as the worker will see it, after its way
+ * through JSON; one that does not fit makes no task. The client chooses the id, so a lost reply is asked for
+ * again and one call makes one task.
+ */
+import { Json } from '../protocol/json.ts';
+import type { Requests } from '../protocol/requests.ts';
+import type { RetryPolicy, TaskDefinition } from './define-task.ts';
+import { type Duration, durationMs } from './durations.ts';
+import { LeaseholdError } from './error.ts';
+import { Receipt, type TaskReceipt } from './receipt.ts';
+import { parseBy } from './standard-schema.ts';
+import { refuseUnknown } from './task-options.ts';
+import type { Transport } from './transport.ts';
+import type { ClientWorld } from './world.ts';
+
+export interface EnqueueOptions {
+  /** The same id with the same input makes no second task, from wherever it comes. */
+  readonly taskId?: string;
+  /** While a task of this queue with the same key has not ended, there is no second one. */
+  readonly dedupKey?: string;
+  readonly delay?: Duration;
+  /** These three stand before what the definition says. */
+  readonly priority?: number;
+  readonly retry?: RetryPolicy;
+  readonly maxAttempts?: number;
+}
+
+export interface EnqueueReceipt<Output> extends TaskReceipt<Output> {
+  /** Where in the log the task stands; it is durable. */
+  readonly seq: number;
+  /** The task was there already, by its id or its dedup key. */
+  readonly duplicate: boolean;
+}
+
+class Enqueued<Output> extends Receipt<Output> implements EnqueueReceipt<Output> {
+  readonly seq: number;
+  readonly duplicate: boolean;
+
+  constructor(
+    transport: Transport,
+    world: ClientWorld,
+    definition: TaskDefinition<unknown, Output, unknown, unknown>,
+    created: { readonly taskId: string; readonly seq: number; readonly duplicate: boolean },
+  ) {
+    super(transport, world, definition, created.taskId);
+    this.seq = created.seq;
+    this.duplicate = created.duplicate;
+  }
+}
+
+const NO_OPTIONS: EnqueueOptions = {};
+const OPTIONS = ['taskId', 'dedupKey', 'delay', 'priority', 'retry', 'maxAttempts'];
+
+export async function enqueue<Input, Output>(
+  transport: Transport,
+  world: ClientWorld,
+  definition: TaskDefinition<Input, Output, unknown, unknown>,
+  input: Input,
+  options: EnqueueOptions = NO_OPTIONS,
+): Promise<EnqueueReceipt<Output>> {
+  if (options !== NO_OPTIONS) refuseUnknown(options, OPTIONS, 'enqueue');
+  const payload = payloadOf(definition, input);
+  if (definition.input !== undefined) {
+    await parseBy(definition.input, payload.parse(), `The input of task ${definition.name}`);
+  }
+  // The prefix keeps an id from looking like an option on a command line.
+  const taskId = options.taskId ?? `t-${world.newToken()}`;
+  const reply = await transport.call('task.create', requestOf(definition, payload, taskId, options));
+  if (!reply.ok) throw LeaseholdError.of(reply);
+  // An id nobody else can know is only ever there already because our own first reply was lost.
+  const isOurOwn = options.taskId === undefined && reply.task_id === taskId;
+  const duplicate = reply.duplicate === true && !isOurOwn;
+  return new Enqueued(transport, world, definition, { taskId: reply.task_id, seq: reply.seq, duplicate });
+}
+
+/** Made at once: what the caller does to its object afterwards is no longer part of the task. */
+function payloadOf({ name }: TaskDefinition, input: unknown): Json {
+  if (input instanceof Json) return input;
+  try {
+    return Json.of(input === undefined ? null : input);
+  } catch (cause) {
+    throw new LeaseholdError('INVALID_TASK', `The input of task ${name} has no JSON form.`, { cause });
+  }
+}
+
+function requestOf(
+  definition: TaskDefinition,
+  payload: Json,
+  taskId: string,
+  options: EnqueueOptions,
+): Requests['task.create'] {
+  const request: Requests['task.create'] = { payload, task_id: taskId, queue: definition.name };
+  const priority = options.priority ?? definition.priority;
+  const maxAttempts = options.maxAttempts ?? definition.maxAttempts;
+  if (priority !== undefined) request.priority = priority;
+  if (maxAttempts !== undefined) request.max_attempts = maxAttempts;
+  if (definition.retry !== undefined || options.retry !== undefined)
+    request.retry = retryOf({ ...definition.retry, ...options.retry });
+  if (options.delay !== undefined) request.delay_ms = durationMs(options.delay, 'delay');
+  if (options.dedupKey !== undefined) request.dedup_key = options.dedupKey;
+  return request;
+}
+
+function retryOf({
+  maxFailures,
+  backoff,
+  maxBackoff,
+}: RetryPolicy): NonNullable<Requests['task.create']['retry']> {
+  return {
+    ...(maxFailures === undefined ? {} : { max_failures: maxFailures }),
+    ...(backoff === undefined ? {} : { backoff_ms: durationMs(backoff, 'backoff') }),
+    ...(maxBackoff === undefined ? {} : { max_backoff_ms: durationMs(maxBackoff, 'maxBackoff') }),
+  };
+}

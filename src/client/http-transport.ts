@@ -1,0 +1,310 @@
+/**
+ * The way to an authority over HTTP. Calls that may stand in a batch leave together; renewals do so among
+ * themselves, on connections of their own; calls that wait, and the rest, travel alone. A lost reply is made
+ * up for by sending the same call again, with the same ids, where that is safe (`retries.ts`). Calls that
+ * are not awaited one by one may be decided in any order.
+ *
+ *   call ─┬─► batcher ─┬─► wire ─► http ─► … ─► desk ─┬─► an answer for the caller
+ *         └─► alone ───┘                              └─► another try, or a fault
+ */
+import { LIMITS } from '../protocol/limits.ts';
+import type { Problem, Reply } from '../protocol/problem.ts';
+import type { Body, EntryRecord } from '../protocol/replies.ts';
+import type { LogRequest, Requests } from '../protocol/requests.ts';
+import type { Operation } from '../protocol/routes.ts';
+import { AbortWatch } from './abort-watch.ts';
+import { Batcher, fitsBatch, fitsBody } from './batcher.ts';
+import { CallDesk, closed, effectOf } from './call-desk.ts';
+import { LeaseholdError } from './error.ts';
+import { type Http, type HttpReply, isHttpFault, type Lane } from './http.ts';
+import { LogReader } from './log-reader.ts';
+import { Patience, type RetryOptions } from './patience.ts';
+import { OpenCalls, PendingCall } from './pending-call.ts';
+import {
+  isObject,
+  isResult,
+  momentaryEffect,
+  notOurs,
+  readReply,
+  retryAfterMs,
+  type WireBody,
+} from './reply-text.ts';
+import { type Fields, invalid, opText, routed } from './request-text.ts';
+import { RETRIES } from './retries.ts';
+import { BATCH_PATH, TARGETS } from './targets.ts';
+import type { CallOptions, EntryListing, Transport } from './transport.ts';
+import { type ServerAddress, Wire } from './wire.ts';
+import type { ClientWorld } from './world.ts';
+
+export interface HttpTransportOptions {
+  readonly servers: readonly ServerAddress[];
+  readonly token: string | null;
+  readonly retry: RetryOptions;
+}
+
+/** How long an answer may take, besides the time a call itself wants to wait. A renewal that late is of no use. */
+const TIMEOUT_MS: Readonly<Record<Lane, number>> = { calls: 30_000, waits: 30_000, renewals: 10_000 };
+
+/** How long a client that is being closed waits for answers that are on their way. */
+const CLOSE_MS = 5_000;
+
+/** Statuses that refuse a whole batch because of something in it. */
+const MALFORMED_STATUSES = [400, 413];
+
+const RENEWALS: ReadonlySet<Operation> = new Set<Operation>(['lease.renew', 'worker.heartbeat']);
+
+export class HttpTransport implements Transport {
+  readonly #http: Http;
+  readonly #world: ClientWorld;
+  readonly #wire: Wire;
+  readonly #desk: CallDesk;
+  readonly #log: LogReader;
+  readonly #open = new OpenCalls();
+  readonly #aborts = new AbortWatch();
+  readonly #batchers: Readonly<Record<'calls' | 'renewals', Batcher<PendingCall, HttpReply>>>;
+  /** Those that travel alone and are on their way. */
+  readonly #alone = new Set<PendingCall>();
+  #closed: Promise<void> | null = null;
+
+  constructor(http: Http, world: ClientWorld, { servers, token, retry }: HttpTransportOptions) {
+    const { clock, timers } = world;
+    const patience = new Patience(clock, servers.length, retry);
+    this.#http = http;
+    this.#world = world;
+    this.#wire = new Wire(http, timers, servers, token);
+    this.#desk = new CallDesk({
+      timers,
+      patience,
+      nowMs: () => clock.monotonicMs(),
+      ask: (operation, request) => this.call(operation, request),
+      resend: (call) => this.#send(call),
+      restart: (call) => this.#start(call, world.newToken()),
+    });
+    this.#log = new LogReader(this.#wire, patience, clock, timers);
+    this.#batchers = { calls: this.#batcher('calls'), renewals: this.#batcher('renewals') };
+  }
+
+  call<Op extends Operation>(
+    operation: Op,
+    request: Requests[Op],
+    options: CallOptions = {},
+  ): Promise<Reply<Body<Op>>> {
+    const { signal, requestId } = options;
+    const wrong = wrongRequest(request);
+    if (wrong !== null) return Promise.resolve(wrong);
+    const fault = wrongOptions(options);
+    if (fault !== null) return Promise.reject(fault);
+    return new Promise((resolve, reject) => {
+      const lane = laneOf(operation, request, options);
+      const kept = keepsText(operation, lane) ? request : { ...request };
+      const call = new PendingCall(operation, kept, lane, requestId, this.#open, resolve, reject);
+      if (this.#closed !== null) call.reject(closed(call));
+      else if (signal?.aborted) call.reject(signal.reason);
+      else {
+        if (signal !== undefined) call.endsWith(signal, this.#aborts);
+        const { fills } = RETRIES[operation];
+        const isMissing = fills !== undefined && (request as Fields)[fills] === undefined;
+        this.#start(call, isMissing ? this.#world.newToken() : '');
+      }
+    });
+  }
+
+  /** Chooses the way of a call, now that its id stands. */
+  #start(call: PendingCall, madeId: string): void {
+    const { operation, request, lane, requestId } = call;
+    call.madeId = madeId;
+    // A batch has one request id for all, and a field named op of its own.
+    if (
+      TARGETS[operation].mayJoinBatch &&
+      lane !== 'waits' &&
+      requestId === undefined &&
+      !('op' in request)
+    ) {
+      const text = opText(operation, request, madeId);
+      if (typeof text !== 'string') {
+        call.resolve(text);
+        return;
+      }
+      if (fitsBatch(text)) call.text = text;
+    }
+    this.#send(call);
+  }
+
+  #send(call: PendingCall): void {
+    if (call.text === '') void this.#sendAlone(call);
+    else this.#batchers[call.lane === 'renewals' ? 'renewals' : 'calls'].add(call);
+  }
+
+  #batcher(lane: 'calls' | 'renewals'): Batcher<PendingCall, HttpReply> {
+    return new Batcher<PendingCall, HttpReply>({
+      send: (body) => this.#wire.send({ lane, method: 'POST', path: BATCH_PATH, body }, TIMEOUT_MS[lane]),
+      answered: (calls, reply) => this.#batchAnswered(calls, reply),
+      lost: (calls, fault) => this.#failed(calls, fault),
+    });
+  }
+
+  #batchAnswered(calls: readonly PendingCall[], reply: HttpReply): void {
+    let body: WireBody;
+    try {
+      body = readReply(reply, this.#wire.server, 'unknown');
+    } catch (fault) {
+      this.#failed(calls, fault);
+      return;
+    }
+    if (reply.status >= 400) {
+      this.#batchRefused(calls, reply, body);
+      return;
+    }
+    const results = Array.isArray(body.results) ? (body.results as unknown[]) : [];
+    for (let index = 0; index < calls.length; index++) {
+      const result = results[index];
+      if (isResult(result)) this.#desk.answered(calls[index]!, result.status, result.body, 0);
+      else this.#failed([calls[index]!], notOurs(reply, this.#wire.server, 'unknown'));
+    }
+  }
+
+  #batchRefused(calls: readonly PendingCall[], reply: HttpReply, body: WireBody): void {
+    const { status } = reply;
+    if (calls.length > 1 && MALFORMED_STATUSES.includes(status)) {
+      // One of them was no JSON that the server takes. Nobody else shall pay for it.
+      for (const call of calls) {
+        call.text = '';
+        void this.#sendAlone(call);
+      }
+    } else if (momentaryEffect(body) !== null) this.#desk.postponed(calls, body, retryAfterMs(reply));
+    else for (const call of calls) this.#desk.answered(call, status, { ...body }, 0);
+  }
+
+  async #sendAlone(call: PendingCall): Promise<void> {
+    if (call.isSettled) return;
+    const { operation, lane, requestId } = call;
+    const nowMs = this.#world.clock.monotonicMs();
+    if (call.startedMs === null) call.startedMs = nowMs;
+    call.sentMs = nowMs;
+    const { waitMs, fields } = fieldsOf(call, nowMs);
+    const target = routed(operation, fields);
+    if ('ok' in target) return call.resolve(target);
+    if (target.body !== null && !fitsBody(target.body)) return call.resolve(tooLarge());
+    const ending = new AbortController();
+    call.ending = ending;
+    this.#alone.add(call);
+    try {
+      const ask = {
+        ...target,
+        lane,
+        signal: ending.signal,
+        ...(requestId === undefined ? {} : { requestId }),
+      };
+      const reply = await this.#wire.send(ask, TIMEOUT_MS[lane] + waitMs);
+      const body = readReply(reply, this.#wire.server, effectOf(call, 'unknown'));
+      this.#desk.answered(call, reply.status, body, retryAfterMs(reply));
+    } catch (fault) {
+      this.#failed([call], fault);
+    } finally {
+      this.#alone.delete(call);
+    }
+  }
+
+  /** A request was lost, ended by its caller, answered with nonsense, or there is a bug. */
+  #failed(calls: readonly PendingCall[], fault: unknown): void {
+    if (isHttpFault(fault)) {
+      this.#desk.lost(calls, fault);
+      return;
+    }
+    for (const call of calls) {
+      if (call.isSettled) this.#desk.abandoned(call);
+      else call.reject(fault);
+    }
+  }
+
+  log(request: Omit<LogRequest, 'follow'>): Promise<Reply<EntryListing>> {
+    const wrong = wrongRequest(request);
+    return wrong === null ? this.#log.read(request) : Promise.resolve(wrong);
+  }
+
+  /** Without a position: from the first entry that is not durable yet when `follow` is called. */
+  follow(fromSeq: number | null, signal: AbortSignal): AsyncIterable<EntryRecord> {
+    const from = fromSeq === null ? this.#nextSeq() : Promise.resolve(fromSeq);
+    // Whoever pulls the first entry is told; if nobody does, nobody needs to know.
+    from.catch(() => undefined);
+    return this.#log.follow(from, signal);
+  }
+
+  async #nextSeq(): Promise<number> {
+    const status = await this.call('status.get', {});
+    if (!status.ok) throw LeaseholdError.of(status);
+    return status.seq + 1;
+  }
+
+  close(): Promise<void> {
+    this.#closed ??= this.#close();
+    return this.#closed;
+  }
+
+  /** Calls that wait are ended; those that are about to be answered are let finish. */
+  async #close(): Promise<void> {
+    const { timers } = this.#world;
+    this.#desk.stop();
+    for (const call of this.#alone) {
+      if (call.lane !== 'waits') continue;
+      const fault = closed(call);
+      call.reject(fault);
+      call.ending?.abort(fault);
+    }
+    await new Promise<void>((resolve) => {
+      const timer = timers.after(CLOSE_MS, resolve);
+      this.#open.whenNone(() => {
+        timer.cancel();
+        resolve();
+      });
+    });
+    await this.#http.close();
+  }
+}
+
+/** As the authority itself would refuse it; what is sent must at least be an object. */
+function wrongRequest(request: unknown): Problem | null {
+  return isObject(request) ? null : invalid('The request must be an object.');
+}
+
+function wrongOptions({ signal, requestId }: CallOptions): TypeError | null {
+  if (signal !== undefined && !(signal instanceof AbortSignal)) {
+    return new TypeError('The option signal must be an AbortSignal.');
+  }
+  if (requestId !== undefined && !/^[\x21-\x7e]{1,128}$/.test(requestId)) {
+    return new TypeError('The option requestId must be 1 to 128 visible ASCII characters.');
+  }
+  return null;
+}
+
+function laneOf(operation: Operation, request: Fields, { isRenewal = false }: CallOptions): Lane {
+  if (request.wait_ms !== undefined && request.wait_ms !== 0) return 'waits';
+  return isRenewal || RENEWALS.has(operation) ? 'renewals' : 'calls';
+}
+
+/**
+ * Whether nothing but its text is needed of a call later on. Of the others a copy is kept, because the caller may
+ * change its request before it is sent again, looked after or given back.
+ */
+function keepsText(operation: Operation, lane: Lane): boolean {
+  const { looks = false, fills } = RETRIES[operation];
+  return TARGETS[operation].mayJoinBatch && lane !== 'waits' && !looks && fills !== 'token';
+}
+
+/** The request with the id that was made up for it, and with what is left of its wait. */
+function fieldsOf(call: PendingCall, nowMs: number): { waitMs: number; fields: Fields } {
+  const { request, madeId, startedMs } = call;
+  const fields: Record<string, unknown> = { ...request };
+  if (madeId !== '') fields[RETRIES[call.operation].fills!] = madeId;
+  let waitMs = 0;
+  if (typeof request.wait_ms === 'number') {
+    waitMs = Math.max(0, request.wait_ms - Math.floor(nowMs - (startedMs ?? nowMs)));
+    fields.wait_ms = waitMs;
+  }
+  return { waitMs: Math.min(waitMs, LIMITS.waitMaxMs), fields };
+}
+
+function tooLarge(): Problem {
+  const detail = `The body may have ${LIMITS.bodyBytes} bytes.`;
+  return { ok: false, code: 'PAYLOAD_TOO_LARGE', status: 413, title: detail, detail };
+}

@@ -1,0 +1,123 @@
+/**
+ * One grant as the client holds it: the names, the secret that renews and releases them, the deadline, and how it
+ * was lost if it was. It decides nothing: `lease-keeper.ts` says when it is renewed and when it is over. The
+ * token is a private field of the language, so nothing that prints objects can print it.
+ */
+import type { Problem } from '../protocol/problem.ts';
+import { LeaseholdError } from './error.ts';
+import type { Deadline } from './lease-deadline.ts';
+import type { Due } from './lease-heap.ts';
+import type { LeaseLostError } from './lease-loss.ts';
+import type { Transport } from './transport.ts';
+
+/** Renewals do not stand behind whatever else this client sends. */
+const AS_RENEWAL = { isRenewal: true } as const;
+
+export type RenewalAnswer =
+  | { readonly ok: true; readonly remainingMs: number }
+  | { readonly ok: false; readonly name: string; readonly problem: Problem };
+
+export interface GrantTerms {
+  /** Taken together, in one entry, so they share one fencing number. */
+  readonly names: readonly string[];
+  readonly holder: string;
+  readonly token: string;
+  readonly leaseSeq: number;
+  readonly ttlMs: number;
+  readonly deadline: Deadline;
+  /** The first renewal that fails is the last: for guards, which rather end than hope. */
+  readonly isStrict?: boolean;
+}
+
+export class Grant implements Due {
+  readonly names: readonly string[];
+  readonly holder: string;
+  readonly leaseSeq: number;
+  readonly isStrict: boolean;
+  ttlMs: number;
+  deadline: Deadline;
+  /** Told of every new deadline. */
+  onDeadline: ((deadline: Deadline) => void) | null = null;
+  loss: LeaseLostError | null = null;
+  /** A refusal that has yet to be put into a word; nobody may rely on the lease any more. */
+  refusal: Problem | null = null;
+
+  /** What the keeper has to see to next, and when at the latest. */
+  dueMs = 0;
+  place = -1;
+  /** From when on it may go along with others that are due. */
+  opensMs = 0;
+  /** Renewals that were sent and not answered. */
+  unanswered = 0;
+  /** Why the newest renewal failed; null once one has got through. */
+  fault: LeaseholdError | null = null;
+
+  readonly #transport: Transport;
+  readonly #token: string;
+  #controller: AbortController | null = null;
+
+  constructor(transport: Transport, terms: GrantTerms) {
+    this.#transport = transport;
+    this.#token = terms.token;
+    this.names = terms.names;
+    this.holder = terms.holder;
+    this.leaseSeq = terms.leaseSeq;
+    this.isStrict = terms.isStrict ?? false;
+    this.ttlMs = terms.ttlMs;
+    this.deadline = terms.deadline;
+  }
+
+  /** Made when somebody asks for it: of a hundred thousand leases few have anybody listening. */
+  get signal(): AbortSignal {
+    if (this.#controller === null) {
+      this.#controller = new AbortController();
+      if (this.loss !== null) this.tell(this.loss);
+    }
+    return this.#controller.signal;
+  }
+
+  /** Giving a lease back is no loss: what was begun under it may be finished. */
+  tell(loss: LeaseLostError): void {
+    if (loss.cause !== 'released') this.#controller?.abort(loss);
+  }
+
+  /** One renewal for every name, all sent before this returns. */
+  async askRenewal(ttlMs: number): Promise<RenewalAnswer> {
+    const { holder } = this;
+    const token = this.#token;
+    const replies = await Promise.all(
+      this.names.map((name) =>
+        this.#transport.call('lease.renew', { name, holder, token, ttl_ms: ttlMs }, AS_RENEWAL),
+      ),
+    );
+    let remainingMs = Number.POSITIVE_INFINITY;
+    let refused: Extract<RenewalAnswer, { ok: false }> | null = null;
+    for (const [index, reply] of replies.entries()) {
+      if (reply.ok) remainingMs = Math.min(remainingMs, reply.remaining_ms);
+      else if (refused === null || isVerdict(reply)) {
+        refused = { ok: false, name: this.names[index]!, problem: reply };
+      }
+    }
+    return refused ?? { ok: true, remainingMs };
+  }
+
+  /** Whether every name was given back by this. */
+  async askRelease(): Promise<boolean> {
+    const { holder } = this;
+    const token = this.#token;
+    const replies = await Promise.all(
+      this.names.map((name) => this.#transport.call('lease.release', { name, holder, token })),
+    );
+    let isReleased = true;
+    for (const reply of replies) {
+      if (!reply.ok) throw LeaseholdError.of(reply);
+      isReleased &&= reply.released;
+    }
+    return isReleased;
+  }
+}
+
+/** Whether a refused renewal says that the lease is over; every other refusal says only that it was not renewed. */
+export function isVerdict({ code }: Problem): boolean {
+  return code === 'LEASE_EXPIRED' || code === 'LEASE_NOT_HELD';
+}

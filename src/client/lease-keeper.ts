@@ -1,0 +1,334 @@
+/**
+ * Keeps every named lease of a client alive, with one timer. A lease is renewed when a third of its time has
+ * passed; when one is due, all that fall due soon go along in the same turn, so that the transport can send them
+ * together. Nothing here walks over all leases, except after the machine has slept.
+ *
+ *   held ──renewed──▶ held            a failed renewal is tried again until the deadline; of a strict lease never
+ *    │ ├─ LEASE_EXPIRED ─▶ lost: expired      ├─ LEASE_NOT_HELD ─▶ lost: superseded or broken
+ *    │ └─ its deadline passes ─▶ lost: unreachable when renewals failed, else expired
+ *    └─ released
+ *
+ * What is lost stays lost, whatever an answer that comes later says.
+ */
+import type { Timer } from '../authority/seams.ts';
+import type { Problem } from '../protocol/problem.ts';
+import { LeaseholdError } from './error.ts';
+import { Deadline, type Moment, momentOf } from './lease-deadline.ts';
+import { type Grant, isVerdict, type RenewalAnswer } from './lease-grant.ts';
+import { LeaseHeap } from './lease-heap.ts';
+import { LeaseLostError, type LossCause } from './lease-loss.ts';
+import type { Transport } from './transport.ts';
+import type { ClientWorld } from './world.ts';
+
+/** Leases renewed in one turn of the event loop; the rest follow in the next, so that nobody is kept waiting. */
+const RENEWALS_A_TURN = 2_000;
+/** The timer fires this often at least: a clock that jumped is noticed within that time. */
+const WATCH_MS = 1_000;
+/** A timer this late was not late, it was asleep. */
+const ASLEEP_MS = 250;
+/** The wall clock gaining this much on the monotonic one means that the machine slept or the clock was set. */
+const JUMP_MS = 50;
+/** How long a lost lease waits for the word that says why; and how many may ask at a time. */
+const INQUIRY_MS = 250;
+const INQUIRIES_MAX = 8;
+/** However long the lease lasts, nobody waits longer than this for a release that does not get through. */
+const RELEASE_MS = 10_000;
+
+export class LeaseKeeper {
+  private readonly transport: Transport;
+  private readonly world: ClientWorld;
+  private readonly heap = new LeaseHeap<Grant>();
+  private timer: Timer | null = null;
+  private timerDueMs = Number.POSITIVE_INFINITY;
+  private isAsleep = false;
+  /** A turn was so long that its rest has to wait for the next one. */
+  private isInTurn = false;
+  private wallAheadMs = Number.POSITIVE_INFINITY;
+  private inquiries = 0;
+  private closed = false;
+
+  constructor(transport: Transport, world: ClientWorld) {
+    this.transport = transport;
+    this.world = world;
+  }
+
+  keep(grant: Grant): void {
+    if (this.closed) {
+      this.lose(grant, 'unreachable', { fault: closedError() });
+      return;
+    }
+    if (this.heap.size === 0) this.wallAheadMs = this.wallLead();
+    this.plan(grant, grant.deadline.sentMs + intervalMs(grant));
+    this.arm();
+  }
+
+  /** Whether it is still held, by the clocks and not by what timers had the time to find out. */
+  isHeld(grant: Grant): boolean {
+    if (grant.loss !== null) return false;
+    if (grant.refusal !== null) this.lose(grant, 'superseded', { problem: grant.refusal });
+    else if (grant.deadline.isOver(this.world.clock)) this.runOut(grant);
+    return grant.loss === null;
+  }
+
+  assertHeld(grant: Grant): void {
+    if (!this.isHeld(grant)) throw grant.loss;
+  }
+
+  remainingMs(grant: Grant): number {
+    if (grant.loss !== null || grant.refusal !== null) return 0;
+    return Math.max(0, Math.floor(grant.deadline.remainingMs(this.world.clock)));
+  }
+
+  /** One renewal at once; throws when the lease is lost, or when this renewal failed. */
+  async renew(grant: Grant, ttlMs: number): Promise<void> {
+    this.assertHeld(grant);
+    const fault = await this.send(grant, ttlMs);
+    this.assertHeld(grant);
+    if (fault !== null) throw fault;
+    grant.ttlMs = ttlMs;
+    this.plan(grant, grant.deadline.sentMs + intervalMs(grant));
+    this.arm();
+  }
+
+  /** The authority said about this lease what only one that is over deserves: asks at once what became of it. */
+  doubt(grant: Grant): void {
+    if (grant.loss !== null || grant.refusal !== null) return;
+    // Settles in any case: a renewal that fails is noted in the grant, and the next one is planned.
+    void this.send(grant, grant.ttlMs);
+  }
+
+  /**
+   * Gives it back, lost or not: what the client no longer relies on may still be live at the authority. Tried
+   * again while the lease could last; after that it is over anyway. True when this call is what ended it.
+   */
+  async release(grant: Grant): Promise<boolean> {
+    const { clock } = this.world;
+    this.heap.remove(grant);
+    grant.loss ??= new LeaseLostError(grant.names, 'released');
+    const untilMs = Math.min(clock.monotonicMs() + RELEASE_MS, grant.deadline.sentMs + grant.ttlMs);
+    for (;;) {
+      try {
+        return await grant.askRelease();
+      } catch (fault) {
+        if (!(fault instanceof LeaseholdError)) throw fault;
+        const isWorthwhile = fault.retryable && !this.closed;
+        if (!isWorthwhile || clock.monotonicMs() + retryMs(grant) >= untilMs) return false;
+      }
+      await this.pause(retryMs(grant));
+    }
+  }
+
+  /** Nothing is renewed any more, and every holder hears of it. What is still held runs out by itself. */
+  close(): void {
+    this.closed = true;
+    this.timer?.cancel();
+    this.timer = null;
+    for (const grant of this.heap.all()) this.lose(grant, 'unreachable', { fault: closedError() });
+  }
+
+  private readonly tick = (): void => {
+    const nowMs = this.world.clock.monotonicMs();
+    this.isAsleep = nowMs - this.timerDueMs > ASLEEP_MS;
+    this.timer = null;
+    this.noticeJump(nowMs);
+    this.serveDue(nowMs);
+    this.isAsleep = false;
+    if (this.isInTurn) this.world.timers.soon(this.tickAgain);
+    else this.arm();
+  };
+
+  /** Only what is due makes a turn, but then whatever may goes along. */
+  private serveDue(nowMs: number): void {
+    let left = RENEWALS_A_TURN;
+    const isDue = this.isInTurn || (this.heap.top?.dueMs ?? Number.POSITIVE_INFINITY) <= nowMs;
+    for (let grant = this.heap.top; isDue && grant !== undefined && left > 0; grant = this.heap.top) {
+      if (grant.opensMs > nowMs) break;
+      this.serve(grant, nowMs);
+      left -= 1;
+    }
+    this.isInTurn = left === 0;
+  }
+
+  /** The rest of a long turn. */
+  private readonly tickAgain = (): void => {
+    if (this.closed) return;
+    this.timer?.cancel();
+    this.timerDueMs = Number.POSITIVE_INFINITY;
+    this.tick();
+  };
+
+  private serve(grant: Grant, nowMs: number): void {
+    if (grant.deadline.isOver(this.world.clock)) {
+      this.runOut(grant);
+      return;
+    }
+    if (grant.isStrict && grant.unanswered > 0) {
+      this.lose(grant, 'unreachable', { fault: new LeaseholdError('UNREACHABLE', NO_ANSWER) });
+      return;
+    }
+    // Settles in any case, as above.
+    void this.send(grant, grant.ttlMs);
+    this.plan(grant, nowMs + intervalMs(grant));
+  }
+
+  /** A renewal that is under way has until then to be answered; the turn of others is not its turn. */
+  private plan(grant: Grant, renewAtMs: number): void {
+    const { deadline } = grant;
+    grant.dueMs = Math.min(renewAtMs, deadline.monotonicMs);
+    const mayGoAlong = grant.unanswered === 0 && renewAtMs < deadline.monotonicMs;
+    grant.opensMs = mayGoAlong ? grant.dueMs - intervalMs(grant) / 4 : grant.dueMs;
+    this.heap.put(grant);
+  }
+
+  /** Null once it is renewed, else what went wrong; never rejects. */
+  private async send(grant: Grant, ttlMs: number): Promise<LeaseholdError | null> {
+    const sent = momentOf(this.world.clock);
+    grant.unanswered += 1;
+    let answer: RenewalAnswer | LeaseholdError;
+    try {
+      answer = await grant.askRenewal(ttlMs);
+    } catch (fault) {
+      if (!(fault instanceof LeaseholdError)) throw fault;
+      answer = fault;
+    }
+    const isHeld = this.isHeld(grant);
+    grant.unanswered -= 1;
+    if (!isHeld) return grant.loss;
+    if (answer instanceof LeaseholdError) return this.failed(grant, answer);
+    if (answer.ok) return this.renewed(grant, sent, answer.remainingMs);
+    if (!isVerdict(answer.problem)) return this.failed(grant, LeaseholdError.of(answer.problem));
+    await this.refused(grant, answer.name, answer.problem);
+    return grant.loss;
+  }
+
+  private renewed(grant: Grant, sent: Moment, remainingMs: number): null {
+    grant.fault = null;
+    // Answers may overtake each other; the request sent last says most.
+    if (sent.monotonicMs < grant.deadline.sentMs) return null;
+    grant.deadline = new Deadline(sent, remainingMs);
+    grant.onDeadline?.(grant.deadline);
+    this.plan(grant, sent.monotonicMs + intervalMs(grant));
+    this.arm();
+    return null;
+  }
+
+  private failed(grant: Grant, fault: LeaseholdError): LeaseholdError {
+    grant.fault = fault;
+    if (grant.isStrict) {
+      this.lose(grant, 'unreachable', { fault });
+    } else {
+      this.plan(grant, this.world.clock.monotonicMs() + retryMs(grant));
+      grant.opensMs = grant.dueMs - retryMs(grant) / 4;
+      this.arm();
+    }
+    return fault;
+  }
+
+  /** The authority says it is over. Nobody may rely on it from here on, but the word for it may take a moment. */
+  private async refused(grant: Grant, name: string, problem: Problem): Promise<void> {
+    if (problem.code === 'LEASE_EXPIRED' || this.inquiries >= INQUIRIES_MAX) {
+      this.lose(grant, problem.code === 'LEASE_EXPIRED' ? 'expired' : 'superseded', { problem });
+      return;
+    }
+    grant.refusal = problem;
+    this.heap.remove(grant);
+    this.inquiries += 1;
+    const timer = this.world.timers.after(INQUIRY_MS, () => this.lose(grant, 'superseded', { problem }));
+    try {
+      this.lose(grant, await this.causeOf(grant, name), { problem });
+    } finally {
+      timer.cancel();
+      this.inquiries -= 1;
+    }
+  }
+
+  /** A lease cannot be superseded but by its own holder; without one that did, somebody ended it. */
+  private async causeOf({ holder }: Grant, name: string): Promise<LossCause> {
+    try {
+      const found = await this.transport.call('lease.get', { name });
+      if (found.ok) return found.holder === holder ? 'superseded' : 'broken';
+      return found.code === 'LEASE_NOT_FOUND' ? 'broken' : 'superseded';
+    } catch (fault) {
+      if (!(fault instanceof LeaseholdError)) throw fault;
+      return 'superseded';
+    }
+  }
+
+  /** Its deadline has passed: nobody answered, or we were not there to ask. */
+  private runOut(grant: Grant): void {
+    const { fault } = grant;
+    const nowMs = this.world.clock.monotonicMs();
+    const wasAway =
+      this.isAsleep || nowMs - this.timerDueMs > ASLEEP_MS || nowMs < grant.deadline.monotonicMs;
+    if (fault !== null) this.lose(grant, 'unreachable', { fault });
+    else if (grant.unanswered > 0 && !wasAway) {
+      this.lose(grant, 'unreachable', { fault: new LeaseholdError('UNREACHABLE', NO_ANSWER) });
+    } else this.lose(grant, 'expired');
+  }
+
+  private lose(grant: Grant, cause: LossCause, more: { fault?: unknown; problem?: Problem } = {}): void {
+    this.heap.remove(grant);
+    if (grant.loss !== null) return;
+    grant.loss = new LeaseLostError(grant.names, cause, more);
+    grant.tell(grant.loss);
+  }
+
+  private wallLead(): number {
+    return this.world.clock.wallMs() - this.world.clock.monotonicMs();
+  }
+
+  /** After a sleep what ran out is told at once, and what did not is renewed at once. */
+  private noticeJump(nowMs: number): void {
+    const lead = this.wallLead();
+    const gainedMs = lead - this.wallAheadMs;
+    if (gainedMs > 0 && gainedMs <= JUMP_MS) return;
+    this.wallAheadMs = lead;
+    if (gainedMs <= 0) return;
+    for (const grant of this.heap.all()) {
+      if (grant.deadline.isOver(this.world.clock)) this.runOut(grant);
+      else if (grant.unanswered === 0) this.plan(grant, nowMs);
+    }
+  }
+
+  private arm(): void {
+    const { top } = this.heap;
+    if (top === undefined) {
+      this.timer?.cancel();
+      this.timer = null;
+      this.timerDueMs = Number.POSITIVE_INFINITY;
+      return;
+    }
+    const nowMs = this.world.clock.monotonicMs();
+    const dueMs = Math.min(top.dueMs, nowMs + WATCH_MS);
+    if (this.timer !== null) {
+      if (this.timerDueMs <= dueMs) return;
+      this.timer.cancel();
+    }
+    this.timerDueMs = dueMs;
+    this.timer = this.world.timers.after(Math.max(1, Math.ceil(dueMs - nowMs)), this.tick);
+  }
+
+  private async pause(ms: number): Promise<void> {
+    const hold = this.world.timers.hold();
+    await new Promise<void>((resolve) => {
+      this.world.timers.after(ms, resolve);
+    });
+    hold.cancel();
+  }
+}
+
+const NO_ANSWER = 'A renewal was not answered in time.';
+
+/** Three chances in the time of a lease. */
+function intervalMs({ ttlMs }: Grant): number {
+  return ttlMs / 3;
+}
+
+/** How soon after a failed renewal the next one is tried: several times before the deadline, and not in a storm. */
+function retryMs({ ttlMs }: Grant): number {
+  return Math.min(Math.max(ttlMs / 15, 10), 2_000);
+}
+
+function closedError(): LeaseholdError {
+  return new LeaseholdError('UNREACHABLE', 'The client was closed while it held the lease.');
+}

@@ -1,0 +1,203 @@
+/**
+ * The log over HTTP: a page of it, or entries as they become durable. A follower whose connection breaks, or
+ * falls silent for so long that it may be dead, is connected again and goes on behind the last entry it gave.
+ */
+import type { Clock, Timers } from '../authority/seams.ts';
+import { JsonError, readJson } from '../protocol/json-reader.ts';
+import type { Reply } from '../protocol/problem.ts';
+import type { EntryRecord } from '../protocol/replies.ts';
+import type { LogRequest } from '../protocol/requests.ts';
+import { LeaseholdError } from './error.ts';
+import { type HttpReply, type HttpStream, httpFault, isHttpFault } from './http.ts';
+import type { Patience, Tries } from './patience.ts';
+import { asProblem, momentaryEffect, notOurs, readReply, retryAfterMs, type WireBody } from './reply-text.ts';
+import { queryText } from './request-text.ts';
+import { LOG_PATH } from './targets.ts';
+import type { EntryListing } from './transport.ts';
+import type { Wire } from './wire.ts';
+
+const READ_TIMEOUT_MS = 30_000;
+/** A follower that hears nothing for this long connects again; that costs little and finds dead connections. */
+const SILENCE_MS = 60_000;
+/** A stream that was open this long was a good one; its end is the first failure of a new series. */
+const GOOD_MS = 1_000;
+
+/** Why a try came to nothing, as the caller is told after the last one. */
+interface Setback {
+  readonly fault: LeaseholdError;
+  readonly retryAfterMs: number;
+}
+
+export class LogReader {
+  readonly #wire: Wire;
+  readonly #patience: Patience;
+  readonly #clock: Clock;
+  readonly #timers: Timers;
+
+  constructor(wire: Wire, patience: Patience, clock: Clock, timers: Timers) {
+    this.#wire = wire;
+    this.#patience = patience;
+    this.#clock = clock;
+    this.#timers = timers;
+  }
+
+  async read(request: Omit<LogRequest, 'follow'>): Promise<Reply<EntryListing>> {
+    const ask = {
+      lane: 'calls',
+      method: 'GET',
+      path: LOG_PATH + queryText(request),
+      body: null,
+    } as const;
+    const tries: Tries = { failures: 0, sinceMs: 0 };
+    for (;;) {
+      let setback: Setback;
+      try {
+        const reply = await this.#wire.send(ask, READ_TIMEOUT_MS);
+        if (reply.status < 400) return { ok: true, entries: this.#entries(reply) };
+        const body = readReply(reply, this.#wire.server, 'none');
+        if (momentaryEffect(body) === null) return asProblem(body);
+        setback = momentary(body, reply);
+      } catch (fault) {
+        setback = unreachable(fault);
+      }
+      await this.#pause(tries, setback);
+    }
+  }
+
+  #entries(reply: HttpReply): EntryRecord[] {
+    const lines = reply.text.split('\n').filter((line) => line !== '');
+    return lines.map((line) => this.#entry(line, reply));
+  }
+
+  #entry(line: string, reply: Pick<HttpReply, 'status' | 'header'>): EntryRecord {
+    try {
+      return readJson(line) as EntryRecord;
+    } catch (fault) {
+      if (fault instanceof JsonError) throw notOurs(reply, this.#wire.server, 'none', fault);
+      throw fault;
+    }
+  }
+
+  /** Ends when the signal aborts; throws when the log no longer reaches back, or the server stays away. */
+  async *follow(from: Promise<number>, signal: AbortSignal): AsyncGenerator<EntryRecord, void, undefined> {
+    let nextSeq = await from;
+    const tries: Tries = { failures: 0, sinceMs: 0 };
+    while (!signal.aborted) {
+      const openedMs = this.#clock.monotonicMs();
+      const connection = new Connection(signal, this.#timers, this.#wire.server);
+      let setback: Setback;
+      try {
+        const path = `${LOG_PATH}?from=${nextSeq}&follow=1`;
+        const ask = { lane: 'waits', method: 'GET', path, body: null, signal: connection.signal } as const;
+        const stream = await this.#wire.stream(ask);
+        if (stream.status >= 400) setback = await this.#refused(stream);
+        else {
+          for await (const line of connection.lines(stream)) {
+            const entry = this.#entry(line, stream);
+            nextSeq = entry.seq + 1;
+            tries.failures = 0;
+            yield entry;
+            if (signal.aborted) return;
+          }
+          setback = unreachable(httpFault(`${this.#wire.server} ended the stream of entries.`, 'none'));
+        }
+      } catch (fault) {
+        if (signal.aborted) return;
+        setback = unreachable(fault);
+      } finally {
+        connection.end();
+      }
+      if (this.#clock.monotonicMs() - openedMs >= GOOD_MS) tries.failures = 0;
+      await this.#pause(tries, setback, signal);
+    }
+  }
+
+  /** Why no stream was opened; thrown if that will not change. */
+  async #refused(stream: HttpStream): Promise<Setback> {
+    let text = '';
+    for await (const chunk of stream.chunks) text += chunk;
+    const reply: HttpReply = { status: stream.status, header: (name) => stream.header(name), text };
+    const body = readReply(reply, this.#wire.server, 'none');
+    if (momentaryEffect(body) === null) throw LeaseholdError.of(asProblem(body));
+    return momentary(body, reply);
+  }
+
+  /** Waits until the next try, or throws when there is none. */
+  async #pause(tries: Tries, { fault, retryAfterMs }: Setback, signal?: AbortSignal): Promise<void> {
+    const delayMs = this.#patience.delayAfter(tries, retryAfterMs);
+    if (delayMs === null) throw fault;
+    if (delayMs === 0) return;
+    const hold = this.#timers.hold();
+    await new Promise<void>((resolve) => {
+      const timer = this.#timers.after(delayMs, end);
+      signal?.addEventListener('abort', end);
+      function end(): void {
+        timer.cancel();
+        signal?.removeEventListener('abort', end);
+        resolve();
+      }
+    });
+    hold.cancel();
+  }
+}
+
+/** One connection of a follower: it ends with the follower's signal, or when nothing is heard for too long. */
+class Connection {
+  readonly #ending = new AbortController();
+  readonly #follower: AbortSignal;
+  readonly #timers: Timers;
+  readonly #server: string;
+  #silence: { cancel(): void };
+
+  constructor(follower: AbortSignal, timers: Timers, server: string) {
+    this.#follower = follower;
+    this.#timers = timers;
+    this.#server = server;
+    this.#silence = this.#listen();
+    follower.addEventListener('abort', this.#abort, { once: true });
+  }
+
+  get signal(): AbortSignal {
+    return this.#ending.signal;
+  }
+
+  readonly #abort = (): void => this.#ending.abort(this.#follower.reason);
+
+  #listen(): { cancel(): void } {
+    const isSilent = (): void => {
+      this.#ending.abort(httpFault(`${this.#server} has been silent for ${SILENCE_MS} ms.`, 'none'));
+    };
+    return this.#timers.after(SILENCE_MS, isSilent);
+  }
+
+  async *lines({ chunks }: HttpStream): AsyncGenerator<string, void, undefined> {
+    let rest = '';
+    for await (const chunk of chunks) {
+      this.#silence.cancel();
+      this.#silence = this.#listen();
+      const lines = (rest + chunk).split('\n');
+      rest = lines.pop()!;
+      // An empty line only says that the server is still there. What follows the last line break is not whole.
+      for (const line of lines) if (line !== '') yield line;
+    }
+  }
+
+  end(): void {
+    this.#silence.cancel();
+    this.#follower.removeEventListener('abort', this.#abort);
+  }
+}
+
+function momentary(body: WireBody, reply: HttpReply): Setback {
+  const refusal = asProblem(body);
+  const fault = new LeaseholdError(refusal.code, refusal.detail, { retryable: true, problem: refusal });
+  return { fault, retryAfterMs: refusal.code === ('NOT_LEADER' as string) ? 0 : retryAfterMs(reply) };
+}
+
+function unreachable(fault: unknown): Setback {
+  if (!isHttpFault(fault)) throw fault;
+  return {
+    fault: new LeaseholdError('UNREACHABLE', fault.message, { retryable: true, cause: fault }),
+    retryAfterMs: 0,
+  };
+}

@@ -1,0 +1,411 @@
+// A reply lost after the effect, at every operation: the client sends the call again, the log shows one effect, and
+// the caller gets the answer that was lost. Where a second try would not be safe, there is none, and the caller is told.
+import { beforeEach, describe, expect, it } from 'vitest';
+import { type Loopback, openLoopback } from '../../test/support/loopback-http.ts';
+import { ManualWorld } from '../../test/support/manual-world.ts';
+import { Json } from '../protocol/json.ts';
+import type { EntryRecord } from '../protocol/replies.ts';
+import type { Requests } from '../protocol/requests.ts';
+import { type Operation, ROUTES } from '../protocol/routes.ts';
+import type { Transport } from './transport.ts';
+
+let world: ManualWorld;
+let loopback: Loopback;
+
+beforeEach(async () => {
+  world = new ManualWorld();
+  loopback = await openLoopback(world);
+});
+
+/** What an operation is called with, on an authority where everything it needs has been made. */
+interface Scenario<Op extends Operation> {
+  readonly request: (made: Made) => Requests[Op];
+  /** 'same': answered as if nothing had been lost. Otherwise what the answer to the second try has. */
+  readonly gives: 'same' | object;
+  /** Entries that a second try leaves because it comes later; they take nothing from anybody. */
+  readonly also?: readonly string[];
+}
+
+interface Made {
+  readonly taskId: string;
+  readonly leaseId: string;
+  readonly leaseSeq: number;
+}
+
+const TOKEN = 'x'.repeat(22);
+const GUARD = { name: 'system:orchestrator:guard_lock', holder: 'o', token: TOKEN };
+
+const SCENARIOS: { readonly [Op in Operation]: Scenario<Op> } = {
+  'task.create': { request: () => ({ payload: { n: 1 } }), gives: 'same' },
+  'task.lease': { request: () => ({ worker_id: 'w', max: 2 }), gives: 'same' },
+  'task.extend': {
+    request: ({ taskId, leaseId }) => ({ task_id: taskId, lease_id: leaseId, ttl_ms: 90_000 }),
+    gives: { ok: true, remaining_ms: 90_000 },
+    also: ['LeaseExtended'],
+  },
+  'task.complete': {
+    request: ({ taskId, leaseId }) => ({ task_id: taskId, lease_id: leaseId, result: 1 }),
+    gives: { outcome: 'COMMITTED', duplicate: true },
+  },
+  'task.fail': {
+    request: ({ taskId, leaseId }) => ({ task_id: taskId, lease_id: leaseId, reason: 'no' }),
+    gives: { outcome: 'COMMITTED', duplicate: true },
+  },
+  'task.release': {
+    request: ({ taskId, leaseId }) => ({ task_id: taskId, lease_id: leaseId }),
+    gives: { outcome: 'COMMITTED', duplicate: true },
+  },
+  'task.kill': { request: ({ taskId }) => ({ task_id: taskId, reason: 'enough' }), gives: 'same' },
+  'worker.heartbeat': {
+    request: ({ taskId, leaseId }) => ({
+      worker_id: 'w',
+      leases: [{ task_id: taskId, lease_id: leaseId }],
+      ttl_ms: 90_000,
+    }),
+    gives: { ok: true, extended: [{ remaining_ms: 90_000 }] },
+    also: ['LeaseExtended'],
+  },
+  'queue.pause': { request: () => ({ queue: 'default' }), gives: 'same' },
+  'queue.resume': { request: () => ({ queue: 'stopped' }), gives: 'same' },
+  'lease.acquire': { request: () => ({ name: 'free', holder: 'h', ttl_ms: 60_000 }), gives: 'same' },
+  'lease.acquire_all': { request: () => ({ names: ['a', 'b'], holder: 'h', ttl_ms: 60_000 }), gives: 'same' },
+  'lease.renew': {
+    request: () => ({ name: 'held', holder: 'h', token: TOKEN, ttl_ms: 90_000 }),
+    gives: { ok: true, remaining_ms: 90_000 },
+    also: ['NameRenewed'],
+  },
+  'lease.release': {
+    request: () => ({ name: 'held', holder: 'h', token: TOKEN }),
+    gives: { released: false },
+  },
+  'lease.break': {
+    request: ({ leaseSeq }) => ({ name: 'held', reason: 'stuck', lease_seq: leaseSeq }),
+    gives: 'same',
+  },
+  'lease.wipe': {
+    request: () => ({ prefix: 'he', guard: GUARD }),
+    gives: { wiped: 0 },
+    also: ['NamesWiped'],
+  },
+  'object.write': {
+    request: ({ leaseSeq }) => ({
+      object_id: 'held',
+      value: [2],
+      lease: { lease_seq: leaseSeq },
+      if_version: 1,
+    }),
+    gives: 'same',
+  },
+  'object.delete': {
+    request: ({ leaseSeq }) => ({ object_id: 'held', lease: { lease_seq: leaseSeq }, if_version: 1 }),
+    gives: 'same',
+  },
+  'task.get': { request: ({ taskId }) => ({ task_id: taskId }), gives: 'same' },
+  'task.list': { request: () => ({}), gives: 'same' },
+  'task.history': { request: ({ taskId }) => ({ task_id: taskId }), gives: 'same' },
+  'task.why': { request: ({ taskId }) => ({ task_id: taskId }), gives: 'same' },
+  'worker.list': { request: () => ({}), gives: 'same' },
+  'queue.list': { request: () => ({}), gives: 'same' },
+  'lease.get': { request: () => ({ name: 'held' }), gives: 'same' },
+  'lease.list': { request: () => ({ prefix: 'h' }), gives: 'same' },
+  'lease.history': { request: () => ({ name: 'held' }), gives: 'same' },
+  'object.get': { request: () => ({ object_id: 'held' }), gives: 'same' },
+  'receipt.list': { request: () => ({}), gives: 'same' },
+  'status.get': { request: () => ({}), gives: 'same' },
+};
+
+/** A leased task, waiting ones, a queue that is paused, a held name with an object, and the guard. */
+async function makeAll({ call }: Pick<Transport, 'call'>): Promise<Made> {
+  const done = async <T extends { ok: boolean }>(reply: Promise<T>): Promise<Extract<T, { ok: true }>> => {
+    const body = await world.finish(reply);
+    if (!body.ok) throw new Error(JSON.stringify(body));
+    return body as Extract<T, { ok: true }>;
+  };
+  for (const payload of [1, 2, 3]) await done(call('task.create', { payload, queue: 'work' }));
+  for (const payload of [1, 2]) await done(call('task.create', { payload }));
+  const { leases } = await done(call('task.lease', { worker_id: 'w', queues: ['work'] }));
+  await done(call('queue.pause', { queue: 'stopped' }));
+  const held = { name: 'held', holder: 'h', token: TOKEN, ttl_ms: 60_000 };
+  const { lease_seq } = await done(call('lease.acquire', held));
+  await done(call('object.write', { object_id: 'held', value: [1], lease: { lease_seq } }));
+  await done(call('lease.acquire', { ...GUARD, ttl_ms: 60_000 }));
+  const { task_id, lease_id } = leases[0]!;
+  return { taskId: task_id, leaseId: lease_id, leaseSeq: lease_seq };
+}
+
+async function entriesSince(seq: number, { http }: Loopback): Promise<readonly EntryRecord[]> {
+  const page = await world.finish(http.authority.log({ from: seq + 1, limit: 1_000 }));
+  if (!page.ok) throw new Error(page.detail);
+  return page.entries;
+}
+
+async function lastSeq({ http }: Loopback): Promise<number> {
+  const status = await world.finish(http.authority.call('status.get', {}));
+  return status.ok ? status.seq : 0;
+}
+
+/** Entries without what is made up anew in every run. */
+const told = (entries: readonly EntryRecord[]): unknown[] =>
+  entries.map(({ token_sha256: _, request_id: __, ...entry }) => JSON.parse(JSON.stringify(entry)));
+
+const OPERATIONS = Object.keys(ROUTES) as Operation[];
+
+describe.each(OPERATIONS)('%s', (operation) => {
+  const scenario = SCENARIOS[operation] as Scenario<'task.create'>;
+  const { gives, also = [] } = scenario;
+
+  /** The reply and the entries it left, with something happening to the first request of the operation. */
+  async function run(fate: 'answered' | 'reply lost' | 'request lost' | 'refused') {
+    world = new ManualWorld();
+    loopback = await openLoopback(world);
+    const { http, transport } = loopback;
+    const made = await makeAll(http.authority);
+    const before = await lastSeq(loopback);
+    let isFirst = true;
+    http.fate = (_, operations) => {
+      if (!isFirst || !operations.includes(operation)) return 'answered';
+      isFirst = false;
+      return fate;
+    };
+    const reply = transport.call(operation as 'task.create', scenario.request(made));
+    reply.catch(() => undefined);
+    await world.advance(1_000);
+    const entries = told(await entriesSince(before, loopback));
+    return { reply: await world.finish(reply), entries, isFirst };
+  }
+
+  it('has one effect when the reply is lost, and the caller gets its answer', async () => {
+    const clean = await run('answered');
+    const lossy = await run('reply lost');
+    expect(lossy.isFirst).toBe(false);
+    expect(lossy.entries.map((entry) => (entry as EntryRecord).type)).toEqual([
+      ...clean.entries.map((entry) => (entry as EntryRecord).type),
+      ...also,
+    ]);
+    if (also.length === 0) expect(lossy.entries).toEqual(clean.entries);
+    if (gives === 'same') expect(timeless(lossy.reply)).toEqual(timeless(clean.reply));
+    else expect(lossy.reply).toMatchObject(gives);
+  });
+
+  it.each(['request lost', 'refused'] as const)('has one effect when the first try is %s', async (fate) => {
+    const clean = await run('answered');
+    const lossy = await run(fate);
+    expect(lossy.isFirst).toBe(false);
+    expect(timeless(lossy.entries)).toEqual(timeless(clean.entries));
+    expect(timeless(lossy.reply)).toEqual(timeless(clean.reply));
+  });
+});
+
+/** Without what moves on while the second try waits its turn. */
+function timeless(value: unknown): unknown {
+  const moving = ['remaining_ms', 'at', 'created_at', 'acquired_at', 'expires_at', 'due_at', 'last_commit'];
+  const timed = [...moving, 'expiry_timestamp', 'new_expiry_timestamp', 'last_heartbeat', 'says'];
+  return JSON.parse(JSON.stringify(value, (key, field) => (timed.includes(key) ? undefined : field)));
+}
+
+describe('what is not safe to send again', () => {
+  const unsafe: [Operation, (made: Made) => object][] = [
+    ['object.write', ({ leaseSeq }) => ({ object_id: 'held', value: [2], lease: { lease_seq: leaseSeq } })],
+    ['object.delete', ({ leaseSeq }) => ({ object_id: 'held', lease: { lease_seq: leaseSeq } })],
+    ['lease.break', () => ({ name: 'held', reason: 'stuck' })],
+  ];
+
+  it.each(unsafe)('is not: %s without what would make it so', async (operation, request) => {
+    const { http, transport } = loopback;
+    const made = await makeAll(http.authority);
+    const before = await lastSeq(loopback);
+    http.fate = () => 'reply lost';
+    const call = transport.call(operation, request(made) as never);
+    await expect(world.finish<unknown>(call)).rejects.toMatchObject({
+      name: 'LeaseholdError',
+      code: 'UNREACHABLE',
+      effect: 'unknown',
+      retryable: true,
+    });
+    expect(http.sent).toHaveLength(1);
+    expect(await entriesSince(before, loopback)).toHaveLength(1);
+  });
+
+  it.each(unsafe)('is sent again all the same if it never left: %s', async (operation, request) => {
+    const { http, transport } = loopback;
+    const made = await makeAll(http.authority);
+    http.fate = () => (http.sent.length === 1 ? 'refused' : 'answered');
+    const call = transport.call(operation, request(made) as never);
+    await world.advance(100);
+    expect(await world.finish<unknown>(call)).toMatchObject({ ok: true });
+  });
+});
+
+describe('a lost batch', () => {
+  it('sends the safe ones again and tells the others', async () => {
+    const { http, transport } = loopback;
+    const { leaseSeq } = await makeAll(http.authority);
+    http.fate = () => (http.sent.length === 1 ? 'reply lost' : 'answered');
+    const created = transport.call('task.create', { payload: 'mine' });
+    const written = transport.call('object.write', {
+      object_id: 'held',
+      value: 3,
+      lease: { lease_seq: leaseSeq },
+    });
+    written.catch(() => undefined);
+    await world.advance(100);
+    expect(http.operations).toEqual([['task.create', 'object.write'], ['task.create']]);
+    expect(await world.finish(created)).toMatchObject({ ok: true, state: 'WAITING' });
+    await expect(world.finish(written)).rejects.toMatchObject({ code: 'UNREACHABLE', effect: 'unknown' });
+    expect(await world.finish(http.authority.call('object.get', { object_id: 'held' }))).toMatchObject({
+      version: 2,
+    });
+  });
+});
+
+describe('a write whose reply was lost', () => {
+  const write = (leaseSeq: number, value: unknown): Requests['object.write'] => ({
+    object_id: 'held',
+    value,
+    lease: { lease_seq: leaseSeq },
+    if_version: 1,
+  });
+
+  /** Loses the first reply and lets something else happen before the second try. */
+  async function interrupted(
+    request: Requests['object.write'],
+    meanwhile: () => Promise<unknown>,
+    fate = 'reply lost',
+  ) {
+    const { http, transport } = loopback;
+    http.fate = () => (http.sent.length === 1 ? (fate as 'reply lost') : 'answered');
+    const call = transport.call('object.write', request);
+    call.catch(() => undefined);
+    await world.settle();
+    await meanwhile();
+    await world.advance(100);
+    return await world.finish(call);
+  }
+
+  it('is recognised by a value that is a text of its own', async () => {
+    const { leaseSeq } = await makeAll(loopback.http.authority);
+    const reply = await interrupted(write(leaseSeq, new Json('{ "a": 1.0 }')), async () => undefined);
+    expect(reply).toMatchObject({ ok: true, version: 2, lease_seq: leaseSeq });
+  });
+
+  it('is recognised although its lease has ended since', async () => {
+    const { leaseSeq } = await makeAll(loopback.http.authority);
+    const { authority } = loopback.http;
+    const release = { name: 'held', holder: 'h', token: TOKEN };
+    const reply = await interrupted(write(leaseSeq, 2), () =>
+      world.finish(authority.call('lease.release', release)),
+    );
+    expect(reply).toMatchObject({ ok: true, version: 2 });
+  });
+
+  it('is recognised as the first write after the object was deleted', async () => {
+    const { leaseSeq } = await makeAll(loopback.http.authority);
+    const { authority } = loopback.http;
+    await world.finish(
+      authority.call('object.delete', { object_id: 'held', lease: { lease_seq: leaseSeq } }),
+    );
+    const reply = await interrupted({ ...write(leaseSeq, 2), if_version: 0 }, async () => undefined);
+    expect(reply).toMatchObject({ ok: true, version: 3 });
+  });
+
+  it('is not mistaken for the write of somebody else', async () => {
+    const { leaseSeq } = await makeAll(loopback.http.authority);
+    const { authority } = loopback.http;
+    const theirs = () => world.finish(authority.call('object.write', write(leaseSeq, 'theirs')));
+    const reply = await interrupted(write(leaseSeq, 'ours'), theirs, 'request lost');
+    expect(reply).toMatchObject({ ok: false, code: 'VERSION_MISMATCH' });
+  });
+
+  it('is told as unknown when others have written since', async () => {
+    const { leaseSeq } = await makeAll(loopback.http.authority);
+    const { authority } = loopback.http;
+    const theirs = () =>
+      world.finish(authority.call('object.write', { ...write(leaseSeq, 'theirs'), if_version: 2 }));
+    await expect(interrupted(write(leaseSeq, 'ours'), theirs)).rejects.toMatchObject({
+      code: 'VERSION_MISMATCH',
+      effect: 'unknown',
+    });
+  });
+
+  it('is refused as ever when the object is older than its lease', async () => {
+    const { authority } = loopback.http;
+    const { leaseSeq } = await makeAll(authority);
+    await world.finish(authority.call('object.write', write(leaseSeq, 'older')));
+    await world.finish(authority.call('lease.release', { name: 'held', holder: 'h', token: TOKEN }));
+    const grant = await world.finish(
+      authority.call('lease.acquire', { name: 'held', holder: 'h', ttl_ms: 60_000 }),
+    );
+    const newer = grant.ok ? grant.lease_seq : 0;
+    const reply = await interrupted({ ...write(newer, 'ours'), if_version: 0 }, async () => undefined);
+    expect(reply).toMatchObject({ ok: false, code: 'VERSION_MISMATCH' });
+  });
+
+  it('is refused as ever when it was never carried out', async () => {
+    const { leaseSeq } = await makeAll(loopback.http.authority);
+    const reply = await interrupted({ ...write(leaseSeq, 1), if_version: 7 }, async () => undefined);
+    expect(reply).toMatchObject({ ok: false, code: 'VERSION_MISMATCH' });
+  });
+});
+
+describe('a kill whose reply was lost', () => {
+  it('stays refused when somebody else killed the task', async () => {
+    const { http, transport } = loopback;
+    const { taskId } = await makeAll(http.authority);
+    await world.finish(http.authority.call('task.kill', { task_id: taskId, reason: 'theirs' }));
+    http.fate = () => (http.sent.length === 1 ? 'reply lost' : 'answered');
+    const call = transport.call('task.kill', { task_id: taskId, reason: 'ours' });
+    await world.advance(100);
+    expect(await world.finish(call)).toMatchObject({ ok: false, code: 'TASK_TERMINAL' });
+  });
+});
+
+describe('a grant whose reply was lost and which the server took back', () => {
+  it('is asked for again under a new token', async () => {
+    const { http, transport } = loopback;
+    http.fate = () => (http.sent.length === 1 ? 'reply lost' : 'answered');
+    const call = transport.call('lease.acquire', { name: 'n', holder: 'h', ttl_ms: 60_000 });
+    await world.settle();
+    const { token } = JSON.parse(http.sent[0]!.request.body!).ops[0];
+    await world.finish(http.authority.call('lease.release', { name: 'n', holder: 'h', token }));
+    await world.advance(100);
+    const reply = await world.finish(call);
+    expect(reply).toMatchObject({ ok: true, name: 'n' });
+    expect(reply.ok && reply.token).not.toBe(token);
+    expect(http.sent).toHaveLength(3);
+  });
+
+  it('stays refused under a token that the caller chose', async () => {
+    const { http, transport } = loopback;
+    http.fate = () => (http.sent.length === 1 ? 'reply lost' : 'answered');
+    const call = transport.call('lease.acquire', { name: 'n', holder: 'h', ttl_ms: 60_000, token: TOKEN });
+    await world.settle();
+    await world.finish(http.authority.call('lease.release', { name: 'n', holder: 'h', token: TOKEN }));
+    await world.advance(100);
+    expect(await world.finish(call)).toMatchObject({ ok: false, code: 'LEASE_NOT_HELD' });
+  });
+});
+
+describe('an id that the caller gave', () => {
+  it('is kept, and the answer to a second try says that it repeats an earlier one', async () => {
+    const { http, transport } = loopback;
+    http.fate = () => (http.sent.length === 1 ? 'reply lost' : 'answered');
+    const call = transport.call('task.create', { task_id: 'mine', payload: 1 });
+    await world.advance(100);
+    expect(await world.finish(call)).toMatchObject({ ok: true, task_id: 'mine', duplicate: true });
+  });
+});
+
+describe('a look that fails', () => {
+  it('leaves the effect unknown', async () => {
+    const { http, transport } = loopback;
+    const { taskId } = await makeAll(http.authority);
+    http.fate = (_, operations) => {
+      if (http.sent.length === 1) return 'reply lost';
+      return operations.includes('task.get') ? 'refused' : 'answered';
+    };
+    const call = transport.call('task.kill', { task_id: taskId, reason: 'ours' });
+    call.catch(() => undefined);
+    await world.advance(20_000);
+    await expect(world.finish(call)).rejects.toMatchObject({ code: 'UNREACHABLE', effect: 'unknown' });
+  });
+});

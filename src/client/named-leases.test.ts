@@ -1,0 +1,420 @@
+// Taking named leases for programs: what is granted, what is refused, and what is given back.
+import { inspect } from 'node:util';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { openStage, type Stage, type TestWire } from '../../test/support/lease-stage.ts';
+import { isSettled, ManualWorld } from '../../test/support/manual-world.ts';
+import type { Lease } from './lease-handle.ts';
+import type { Leasehold } from './leasehold.ts';
+
+let world: ManualWorld;
+let stage: Stage;
+let lh: Leasehold;
+let wire: TestWire;
+/** Another client of the same authority. */
+let other: Leasehold;
+
+beforeEach(async () => {
+  world = new ManualWorld();
+  stage = await openStage(world);
+  ({ lh, wire } = stage.client());
+  other = stage.client().lh;
+});
+
+/** A call that is looked at later; if it fails before that, nobody else needs to hear of it. */
+function later<T>(call: Promise<T>): Promise<T> {
+  call.catch(() => undefined);
+  return call;
+}
+
+async function holderOf(name: string): Promise<string | null> {
+  const found = await world.finish(other.lease.get({ name }));
+  return found.ok ? found.holder : null;
+}
+
+describe('withLease', () => {
+  it('runs the function while it holds the lease, returns its value and gives the lease back', async () => {
+    const value = await world.finish(
+      lh.withLease('n', {}, async (lease) => {
+        expect(lease.name).toBe('n');
+        expect(await holderOf('n')).toBe(lease.holder);
+        lease.assertHeld();
+        return 42;
+      }),
+    );
+    expect(value).toBe(42);
+    expect(await holderOf('n')).toBeNull();
+  });
+
+  it('gives the lease back when the function throws, and lets the error pass', async () => {
+    const failing = lh.withLease('n', {}, () => {
+      throw new Error('my own');
+    });
+    await expect(world.finish(failing)).rejects.toThrow('my own');
+    expect(await holderOf('n')).toBeNull();
+  });
+
+  it('throws LEASE_HELD, naming the holder, when the lease is not to be had', async () => {
+    await world.finish(other.acquire('n', { holder: 'first' }));
+    const refused = lh.withLease('n', {}, () => expect.unreachable());
+    await expect(world.finish(refused)).rejects.toMatchObject({
+      code: 'LEASE_HELD',
+      retryable: true,
+      effect: 'none',
+      message: expect.stringContaining('held by first'),
+    });
+  });
+
+  it('throws LEASE_HELD when the wait runs out', async () => {
+    await world.finish(other.acquire('n', { ttl: '1h' }));
+    const waiting = later(lh.withLease('n', { wait: '30s' }, () => expect.unreachable()));
+    await world.advance(29_999);
+    expect(await isSettled(waiting)).toBe(false);
+    await world.advance(1);
+    await expect(world.finish(waiting)).rejects.toMatchObject({ code: 'LEASE_HELD' });
+  });
+
+  it('lets two callers of one process exclude each other', async () => {
+    const order: string[] = [];
+    const one = lh.withLease('n', {}, async (lease) => {
+      order.push('one');
+      await new Promise<void>((resolve) => world.timers.after(1_000, resolve));
+      order.push('one ends');
+      return lease.leaseSeq;
+    });
+    const two = lh.withLease('n', { wait: '1m' }, (lease) => {
+      order.push('two');
+      return lease.leaseSeq;
+    });
+    await world.advance(2_000);
+    const [first, second] = await world.finish(Promise.all([one, two]));
+    expect(order).toEqual(['one', 'one ends', 'two']);
+    expect(second).toBeGreaterThan(first);
+  });
+
+  it('aborts the signal on loss, awaits the function, and then throws LEASE_LOST with the cause', async () => {
+    let isDone = false;
+    const working = later(
+      lh.withLease('n', {}, async ({ signal }) => {
+        await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()));
+        await new Promise<void>((resolve) => world.timers.after(5_000, resolve));
+        isDone = true;
+        return 'too late';
+      }),
+    );
+    await world.settle();
+    await world.finish(other.lease.break({ name: 'n', reason: 'stuck' }));
+    await world.advance(5_000);
+    expect(isDone).toBe(false);
+    expect(await isSettled(working)).toBe(false);
+    await world.advance(5_000);
+    await expect(world.finish(working)).rejects.toMatchObject({ code: 'LEASE_LOST', cause: 'broken' });
+    expect(isDone).toBe(true);
+  });
+
+  it('throws LEASE_LOST rather than the error of work that was cut off, and keeps that error', async () => {
+    const mine = new Error('half done');
+    const working = later(
+      lh.withLease('n', {}, async ({ signal }) => {
+        await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()));
+        throw mine;
+      }),
+    );
+    await world.settle();
+    await world.finish(other.lease.break({ name: 'n', reason: 'stuck' }));
+    await world.advance(5_000);
+    await expect(world.finish(working)).rejects.toMatchObject({ code: 'LEASE_LOST', fault: mine });
+  });
+
+  it('throws LEASE_LOST when the function blocked the event loop past the end and noticed nothing', async () => {
+    const working = lh.withLease('n', {}, () => {
+      world.monotonicMs += 20_000;
+      world.wallMs += 20_000;
+    });
+    await expect(world.finish(working)).rejects.toMatchObject({ code: 'LEASE_LOST', cause: 'expired' });
+  });
+
+  it('does not mind a function that gives the lease back itself', async () => {
+    expect(await world.finish(lh.withLease('n', {}, (lease) => lease.release()))).toBe(true);
+  });
+});
+
+describe('acquire', () => {
+  it('makes every call a holder of its own unless the caller names one', async () => {
+    const one = await world.finish(lh.acquire('a'));
+    const two = await world.finish(lh.acquire('b'));
+    expect(one.holder).not.toBe(two.holder);
+    const named = await world.finish(lh.acquire('c', { holder: 'me' }));
+    expect(named.holder).toBe('me');
+  });
+
+  it('calls its holders after the process, where the world knows it', async () => {
+    const { lh: labelled } = stage.client({
+      clock: world.clock,
+      timers: world.timers,
+      newToken: world.newToken,
+      label: 'host-1:77',
+    });
+    expect((await world.finish(labelled.acquire('a'))).holder).toMatch(/^host-1:77:./);
+  });
+
+  it('takes 15 s unless told otherwise, and keeps the metadata for others to see', async () => {
+    await world.finish(lh.acquire('n', { metadata: { job: 7 } }));
+    const found = await world.finish(other.lease.get({ name: 'n' }));
+    if (!found.ok) throw new Error(found.detail);
+    expect(found.remaining_ms).toBe(15_000);
+    expect(found.metadata?.parse()).toEqual({ job: 7 });
+  });
+
+  it('refuses options it does not know, durations it cannot read, and a signal that is none', async () => {
+    await expect(lh.acquire('n', { ttlMs: 5 } as never)).rejects.toThrow(/no option ttlMs/);
+    await expect(lh.acquire('n', { ttl: 'long' })).rejects.toThrow(/The ttl "long"/);
+    await expect(lh.acquire('n', { signal: {} as never })).rejects.toThrow(/AbortSignal/);
+    await expect(world.finish(lh.acquire('n', { ttl: 1 }))).rejects.toMatchObject({
+      code: 'INVALID_ARGUMENT',
+    });
+    expect(await holderOf('n')).toBeNull();
+  });
+
+  it('sends a request that costs a free name nothing extra when it may wait', async () => {
+    await world.finish(lh.acquire('n', { wait: '1m' }));
+    expect(wire.sent.map(({ operation }) => operation)).toEqual(['lease.acquire']);
+    expect(wire.sent[0]!.request).not.toHaveProperty('wait_ms');
+  });
+
+  it('confirms a grant that had to wait by one renewal before it is given out', async () => {
+    const held = await world.finish(other.acquire('n', { ttl: '1h' }));
+    const waiting = later(lh.acquire('n', { wait: '1m' }));
+    await world.advance(40_000);
+    await world.finish(held.release());
+    const lease = await world.finish(waiting);
+    expect(wire.count('lease.renew')).toBe(1);
+    // Counted from the confirmation: a deadline from before the wait would be over.
+    expect(lease.remaining()).toBe(14_250);
+  });
+
+  it('does not give out a grant that ran out before it could be confirmed', async () => {
+    const held = await world.finish(other.acquire('n', { ttl: '1h' }));
+    const waiting = later(lh.acquire('n', { wait: '1m', ttl: '1s' }));
+    await world.settle();
+    wire.hold('lease.acquire');
+    await world.finish(held.release());
+    await world.advance(2_000);
+    wire.letGo();
+    await expect(world.finish(waiting)).rejects.toMatchObject({ code: 'LEASE_EXPIRED' });
+  });
+
+  it('does not give out a grant whose reply, or whose confirmation, came after its end', async () => {
+    wire.hold();
+    const slow = later(lh.acquire('n', { ttl: '1s' }));
+    await world.advance(2_000);
+    wire.letGo();
+    await expect(world.finish(slow)).rejects.toMatchObject({ code: 'LEASE_LOST', cause: 'expired' });
+    const held = await world.finish(other.acquire('n', { ttl: '1h' }));
+    const waiting = later(lh.acquire('n', { wait: '1m', ttl: '1s' }));
+    await world.settle();
+    wire.hold('lease.renew');
+    await world.finish(held.release());
+    await world.advance(2_000);
+    wire.letGo();
+    await expect(world.finish(waiting)).rejects.toMatchObject({ code: 'LEASE_LOST' });
+  });
+
+  it('counts a grant whose reply was slow from before it was asked for', async () => {
+    wire.hold();
+    const slow = lh.acquire('n');
+    await world.advance(4_000);
+    wire.letGo();
+    expect((await world.finish(slow)).remaining()).toBe(10_250);
+  });
+
+  it('takes up the same grant again for whoever knows its holder and token', async () => {
+    const token = 'a-token-of-my-own-choosing';
+    const first = await world.finish(lh.acquire('n', { holder: 'me', token }));
+    await world.advance(3_000);
+    const again = await world.finish(other.acquire('n', { holder: 'me', token }));
+    expect(again.leaseSeq).toBe(first.leaseSeq);
+    expect(again.remaining()).toBe(14_250);
+    first.assertHeld();
+  });
+
+  it('waits longer than one request may, in pieces', async () => {
+    await world.finish(other.acquire('n', { ttl: '1d' }));
+    const waiting = later(lh.acquire('n', { wait: '25m' }));
+    await world.advance(25 * 60_000);
+    await expect(world.finish(waiting)).rejects.toMatchObject({ code: 'LEASE_HELD' });
+    const waits = wire.sent
+      .filter(({ operation }) => operation === 'lease.acquire')
+      .map(({ request }) => request.wait_ms);
+    expect(waits).toEqual([undefined, 600_000, 600_000, 300_000]);
+  });
+
+  it('gives up waiting with the reason of the signal, and leaves the line', async () => {
+    const held = await world.finish(other.acquire('n', { ttl: '1h' }));
+    const giveUp = new AbortController();
+    const waiting = later(lh.acquire('n', { wait: '1m', signal: giveUp.signal }));
+    await world.settle();
+    giveUp.abort(new Error('no longer needed'));
+    await expect(world.finish(waiting)).rejects.toThrow('no longer needed');
+    await world.finish(held.release());
+    await world.settle();
+    expect(await holderOf('n')).toBeNull();
+  });
+
+  it('sends nothing when the signal was aborted before', async () => {
+    const signal = AbortSignal.abort(new Error('before'));
+    await expect(lh.acquire('n', { signal })).rejects.toThrow('before');
+    expect(wire.sent).toEqual([]);
+  });
+
+  it('gives back what an aborted request has won', async () => {
+    const giveUp = new AbortController();
+    stage.engine.holding = true;
+    const acquiring = later(lh.acquire('n', { signal: giveUp.signal }));
+    await world.settle();
+    giveUp.abort(new Error('no longer needed'));
+    await expect(world.finish(acquiring)).rejects.toThrow('no longer needed');
+    stage.engine.holding = false;
+    stage.engine.letGo();
+    await world.settle();
+    expect(await stage.entries()).toEqual(['EpochStarted', 'NameLeased', 'NameReleased']);
+  });
+
+  it('gives back what a request has won whose reply never came', async () => {
+    wire.let('lease.acquire', 'loses');
+    await expect(world.finish(lh.acquire('n'))).rejects.toMatchObject({ effect: 'unknown' });
+    await world.settle();
+    expect(await stage.entries()).toEqual(['EpochStarted', 'NameLeased', 'NameReleased']);
+  });
+
+  it('leaves a grant alone whose token the caller chose: the caller can ask for it again', async () => {
+    const token = 'a-token-of-my-own-choosing';
+    wire.let('lease.acquire', 'loses', 1);
+    await expect(world.finish(lh.acquire('n', { holder: 'me', token }))).rejects.toMatchObject({
+      effect: 'unknown',
+    });
+    await world.settle();
+    await world.finish(lh.acquire('n', { holder: 'me', token }));
+    expect(await stage.entries()).toEqual(['EpochStarted', 'NameLeased']);
+  });
+
+  it('has one effect when its reply is lost and it is sent again', async () => {
+    wire.let('lease.acquire', 'repeats');
+    const lease = await world.finish(lh.acquire('n'));
+    lease.assertHeld();
+    expect(await stage.entries()).toEqual(['EpochStarted', 'NameLeased']);
+  });
+});
+
+describe('a grant that the server took back because the connection broke', () => {
+  it('is asked for again under a new token', async () => {
+    wire.let('lease.acquire', 'breaks', 1);
+    const lease = await world.finish(lh.acquire('n'));
+    lease.assertHeld();
+    expect(await holderOf('n')).toBe(lease.holder);
+    expect(wire.count('lease.acquire')).toBe(2);
+  });
+
+  it('is refused to a caller who chose the token: it belongs to an earlier grant now', async () => {
+    wire.let('lease.acquire', 'breaks', 1);
+    expect(await world.finish(lh.tryAcquire('n', { token: 'a-token-of-my-own-choosing' }))).toMatchObject({
+      code: 'LEASE_NOT_HELD',
+    });
+  });
+
+  it('is not asked for without end', async () => {
+    wire.let('lease.acquire', 'breaks');
+    expect(await world.finish(lh.tryAcquire('n', { wait: '1m' }))).toMatchObject({ code: 'LEASE_NOT_HELD' });
+    expect(wire.count('lease.acquire')).toBeLessThan(10);
+  });
+});
+
+describe('tryAcquire', () => {
+  it('answers contention with a result', async () => {
+    const first = await world.finish(lh.tryAcquire('n'));
+    expect(first).toMatchObject({ ok: true });
+    const second = await world.finish(lh.tryAcquire('n'));
+    expect(second).toMatchObject({ ok: false, code: 'LEASE_HELD', remaining_ms: 15_000 });
+    if (first.ok) expect(second).toHaveProperty('holder', first.lease.holder);
+  });
+
+  it('throws when nobody can be reached', async () => {
+    wire.let(null, 'fails');
+    await expect(world.finish(lh.tryAcquire('n'))).rejects.toMatchObject({ code: 'UNREACHABLE' });
+  });
+});
+
+describe('acquireAll', () => {
+  it('takes all names under one number, or none', async () => {
+    const both = await world.finish(lh.acquireAll(['a', 'b']));
+    expect(both.names).toEqual(['a', 'b']);
+    expect(await holderOf('a')).toBe(both.holder);
+    expect(await holderOf('b')).toBe(both.holder);
+    const found = await world.finish(other.lease.get({ name: 'b' }));
+    expect(found).toMatchObject({ lease_seq: both.leaseSeq });
+    await expect(world.finish(other.acquireAll(['c', 'a']))).rejects.toMatchObject({ code: 'LEASE_HELD' });
+    expect(await holderOf('c')).toBeNull();
+  });
+
+  it('renews and releases all of them', async () => {
+    const both = await world.finish(lh.acquireAll(['a', 'b']));
+    await world.advance(60_000);
+    both.assertHeld();
+    expect(await holderOf('b')).toBe(both.holder);
+    expect(await world.finish(both.release())).toBe(true);
+    expect(await holderOf('a')).toBeNull();
+    expect(await holderOf('b')).toBeNull();
+  });
+
+  it('is lost as a whole when one name is lost', async () => {
+    const both = await world.finish(lh.acquireAll(['a', 'b']));
+    await world.finish(other.lease.break({ name: 'b', reason: 'stuck' }));
+    await world.advance(5_000);
+    expect(both.signal.reason).toMatchObject({ code: 'LEASE_LOST', cause: 'broken' });
+    expect(await holderOf('a')).toBe(both.holder);
+    await world.finish(both.release());
+    expect(await holderOf('a')).toBeNull();
+  });
+
+  it('confirms what had to wait', async () => {
+    const held = await world.finish(other.acquire('b', { ttl: '1h' }));
+    const waiting = later(lh.acquireAll(['a', 'b'], { wait: '1m' }));
+    await world.advance(40_000);
+    await world.finish(held.release());
+    expect((await world.finish(waiting)).remaining()).toBe(14_250);
+  });
+
+  it('writes the objects of its names and no others', async () => {
+    const both = await world.finish(lh.acquireAll(['a', 'b']));
+    expect(await world.finish(both.write('b', 1))).toMatchObject({ version: 1 });
+    await expect(both.write('c', 1)).rejects.toThrow(TypeError);
+    expect(await world.finish(other.object.get({ object_id: 'b' }))).toMatchObject({
+      version: 1,
+      lease_seq: both.leaseSeq,
+    });
+  });
+});
+
+describe('the secret of a grant', () => {
+  it('shows in no form of the handle, of the client, or of an error', async () => {
+    const token = 'this-must-not-be-seen-anywhere';
+    const lease = await world.finish(lh.acquire('n', { token }));
+    const both = await world.finish(lh.acquireAll(['a', 'b'], { token }));
+    await world.finish(other.lease.break({ name: 'n', reason: 'stuck' }));
+    await world.advance(5_000);
+    for (const each of [lease, both, lh, lease.signal.reason]) {
+      expect(inspect(each, { depth: 20, showHidden: true })).not.toContain('seen');
+    }
+    for (const each of [lease, both, lease.signal.reason]) {
+      expect(JSON.stringify(each)).not.toContain('seen');
+    }
+  });
+
+  it('is replaced by what is good to know', async () => {
+    const lease: Lease = await world.finish(lh.acquire('n', { holder: 'me' }));
+    const { leaseSeq } = lease;
+    expect(JSON.parse(JSON.stringify(lease))).toEqual({ name: 'n', holder: 'me', leaseSeq, state: 'held' });
+    expect(inspect(lease)).toBe(`Lease { name: 'n', holder: 'me', leaseSeq: ${leaseSeq}, state: 'held' }`);
+    await world.finish(lease.release());
+    expect(inspect({ lease })).toContain("state: 'released'");
+  });
+});

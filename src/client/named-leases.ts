@@ -1,0 +1,265 @@
+/**
+ * Taking named leases for programs: alone, several at once, or around a function. Contention is a result of
+ * `tryAcquire` and a `LEASE_HELD` of the others. The client chooses holder and token of every grant, so that a request
+ * whose reply was lost can be sent again; what an abandoned request may still have won is given back.
+ */
+import { LIMITS } from '../protocol/limits.ts';
+import type { Problem } from '../protocol/problem.ts';
+import { type Duration, durationMs } from './durations.ts';
+import { LeaseholdError } from './error.ts';
+import { Deadline, type Moment, momentOf } from './lease-deadline.ts';
+import { Grant } from './lease-grant.ts';
+import { Lease, LeaseSet } from './lease-handle.ts';
+import { LeaseKeeper } from './lease-keeper.ts';
+import { LeaseLostError } from './lease-loss.ts';
+import type { Transport } from './transport.ts';
+import type { ClientWorld } from './world.ts';
+
+export interface LeaseOptions {
+  /** How long the lease lasts unless it is renewed; '15s' unless given. */
+  readonly ttl?: Duration;
+  /** How long to stand in line for it; 0 unless given. */
+  readonly wait?: Duration;
+  /** Who takes it; unless given, every call is a holder of its own, so that two callers exclude each other. */
+  readonly holder?: string;
+  /** The secret of the grant, for those who want to take up the same grant again. At least 128 random bits. */
+  readonly token?: string;
+  /** Any JSON; whoever looks at the lease sees it. */
+  readonly metadata?: unknown;
+  /** Gives up waiting. */
+  readonly signal?: AbortSignal;
+}
+
+export type Acquired = { readonly ok: true; readonly lease: Lease } | Problem;
+
+const OPTIONS: ReadonlySet<string> = new Set(['ttl', 'wait', 'holder', 'token', 'metadata', 'signal']);
+
+/** How many requests more than its time is worth one wish may cost, so that it ends whatever is answered. */
+const TRIES_MORE = 4;
+
+/** The options, read. */
+interface Wish {
+  readonly names: readonly string[];
+  readonly ttlMs: number;
+  readonly waitMs: number;
+  readonly holder: string;
+  /** Of the newest request; what was granted under an older one is over. */
+  token: string;
+  /** Whether the token is known to nobody but this call. */
+  readonly isTokenOurs: boolean;
+  readonly isStrict: boolean;
+  readonly metadata: unknown;
+  readonly signal: AbortSignal | undefined;
+}
+
+interface Won {
+  readonly ok: true;
+  readonly leaseSeq: number;
+  readonly remainingMs: number;
+  /** It stood in line, or repeats an earlier answer: time has passed since the grant, and nobody here knows how much. */
+  readonly isOld: boolean;
+}
+
+export class NamedLeases {
+  private readonly transport: Transport;
+  private readonly world: ClientWorld;
+  readonly keeper: LeaseKeeper;
+
+  constructor(transport: Transport, world: ClientWorld) {
+    this.transport = transport;
+    this.world = world;
+    this.keeper = new LeaseKeeper(transport, world);
+  }
+
+  async tryAcquire(name: string, options: LeaseOptions = {}): Promise<Acquired> {
+    const grant = await this.take(this.wishOf([name], options));
+    if (!(grant instanceof Grant)) return grant;
+    return { ok: true, lease: new Lease(this.transport, this.keeper, grant) };
+  }
+
+  async acquire(name: string, options: LeaseOptions = {}): Promise<Lease> {
+    const acquired = await this.tryAcquire(name, options);
+    if (acquired.ok) return acquired.lease;
+    throw refusalError([name], acquired);
+  }
+
+  async acquireAll(names: readonly string[], options: LeaseOptions = {}): Promise<LeaseSet> {
+    const wish = this.wishOf([...names], options);
+    const grant = await this.take(wish);
+    if (grant instanceof Grant) return new LeaseSet(this.transport, this.keeper, grant);
+    throw refusalError(wish.names, grant);
+  }
+
+  /** A grant that does not outlive its first failed renewal. */
+  async acquireGuard(name: string, options: LeaseOptions): Promise<Grant> {
+    const grant = await this.take(this.wishOf([name], options, true));
+    if (grant instanceof Grant) return grant;
+    throw refusalError([name], grant);
+  }
+
+  async withLease<T>(
+    name: string,
+    options: LeaseOptions,
+    work: (lease: Lease) => Promise<T> | T,
+  ): Promise<T> {
+    if (typeof work !== 'function') throw new TypeError('withLease takes a name, options and a function.');
+    const grant = await this.take(this.wishOf([name], options));
+    if (!(grant instanceof Grant)) throw refusalError([name], grant);
+    const lease = new Lease(this.transport, this.keeper, grant);
+    try {
+      const value = await work(lease);
+      this.throwIfLost(grant);
+      return value;
+    } catch (error) {
+      this.throwIfLost(grant, error);
+      throw error;
+    } finally {
+      await lease.release();
+    }
+  }
+
+  /** When the lease was lost, that is what is told; what the work itself failed with goes along as the fault. */
+  private throwIfLost(grant: Grant, error?: unknown): void {
+    if (this.keeper.isHeld(grant)) return;
+    const { cause, problem, fault } = grant.loss!;
+    // Whoever gave the lease back before the end of the work did so on purpose.
+    if (cause === 'released') return;
+    if (error === undefined || error === grant.loss) throw grant.loss;
+    throw new LeaseLostError(grant.names, cause, {
+      fault: error ?? fault,
+      ...(problem === null ? {} : { problem }),
+    });
+  }
+
+  private wishOf(names: readonly string[], options: LeaseOptions, isStrict = false): Wish {
+    checkOptions(options);
+    const { holder, token, metadata, signal } = options;
+    return {
+      names,
+      ttlMs: durationMs(options.ttl ?? '15s', 'ttl'),
+      waitMs: durationMs(options.wait ?? 0, 'wait'),
+      holder: holder ?? `${this.world.label ?? 'client'}:${this.world.newToken()}`,
+      token: token ?? this.world.newToken(),
+      isTokenOurs: token === undefined,
+      isStrict,
+      metadata,
+      signal,
+    };
+  }
+
+  /** The grant, kept alive from here on, or the refusal. */
+  private async take(wish: Wish): Promise<Grant | Problem> {
+    wish.signal?.throwIfAborted();
+    try {
+      const sent = momentOf(this.world.clock);
+      const won = await this.askInLine(wish);
+      if (!won.ok) return won;
+      const grant = won.isOld ? await this.confirm(wish, won.leaseSeq) : this.keep(wish, won, sent);
+      // A reply that came too late brings a lease that nobody should rely on any more.
+      if (grant instanceof Grant) this.keeper.assertHeld(grant);
+      return grant;
+    } catch (fault) {
+      // A caller who chose the token can ask for the same grant again, unless it was the caller who gave up.
+      if (wish.isTokenOurs || wish.signal?.aborted === true) this.giveBack(wish);
+      throw fault;
+    }
+  }
+
+  /**
+   * First without waiting, which costs the free name nothing and tells a grant that had to wait from one that had not;
+   * then in line, in as many pieces as the longest wait of one request makes of it.
+   */
+  private async askInLine(wish: Wish): Promise<Won | Problem> {
+    const { clock, newToken } = this.world;
+    const untilMs = clock.monotonicMs() + wish.waitMs;
+    let answer = await this.ask(wish, 0);
+    let more = Math.ceil(wish.waitMs / LIMITS.waitMaxMs) + TRIES_MORE;
+    for (; !answer.ok && more > 0; more--) {
+      const leftMs = Math.max(0, Math.floor(untilMs - clock.monotonicMs()));
+      if (answer.code === 'LEASE_NOT_HELD' && wish.isTokenOurs) {
+        // Nobody but us knew the token: we were granted the lease, the connection broke, and the server took it back.
+        wish.token = newToken();
+      } else if (answer.code !== 'LEASE_HELD' || leftMs === 0) break;
+      answer = await this.ask(wish, Math.min(leftMs, LIMITS.waitMaxMs));
+    }
+    return answer;
+  }
+
+  private async ask(wish: Wish, waitMs: number): Promise<Won | Problem> {
+    const { names, holder, token, ttlMs, metadata, signal } = wish;
+    const request = {
+      holder,
+      token,
+      ttl_ms: ttlMs,
+      ...(waitMs === 0 ? {} : { wait_ms: waitMs }),
+      ...(metadata === undefined ? {} : { metadata }),
+    };
+    const options = signal === undefined ? {} : { signal };
+    const [name] = names;
+    const isOld = (reply: { readonly duplicate?: true }) => waitMs > 0 || reply.duplicate === true;
+    if (names.length === 1) {
+      const reply = await this.transport.call('lease.acquire', { name: name!, ...request }, options);
+      if (!reply.ok) return reply;
+      return {
+        ok: true,
+        leaseSeq: reply.lease_seq,
+        remainingMs: reply.remaining_ms,
+        isOld: isOld(reply),
+      };
+    }
+    const reply = await this.transport.call('lease.acquire_all', { names: [...names], ...request }, options);
+    if (!reply.ok) return reply;
+    const remainingMs = Math.min(...reply.leases.map((lease) => lease.remaining_ms));
+    return { ok: true, leaseSeq: reply.leases[0]!.lease_seq, remainingMs, isOld: isOld(reply) };
+  }
+
+  /** One renewal tells whether the grant is still ours, and gives a moment to count from. */
+  private async confirm(wish: Wish, leaseSeq: number): Promise<Grant | Problem> {
+    const sent = momentOf(this.world.clock);
+    const grant = this.grantOf(wish, leaseSeq, new Deadline(sent, 0));
+    const answer = await grant.askRenewal(wish.ttlMs);
+    if (!answer.ok) {
+      if (wish.isTokenOurs) this.giveBack(wish);
+      return answer.problem;
+    }
+    grant.deadline = new Deadline(sent, answer.remainingMs);
+    this.keeper.keep(grant);
+    return grant;
+  }
+
+  private keep(wish: Wish, { leaseSeq, remainingMs }: Won, sent: Moment): Grant {
+    const grant = this.grantOf(wish, leaseSeq, new Deadline(sent, remainingMs));
+    this.keeper.keep(grant);
+    return grant;
+  }
+
+  private grantOf(wish: Wish, leaseSeq: number, deadline: Deadline): Grant {
+    const { names, holder, token, ttlMs, isStrict } = wish;
+    return new Grant(this.transport, { names, holder, token, leaseSeq, ttlMs, deadline, isStrict });
+  }
+
+  /** Nobody waits for this: when it does not get through, whatever was won runs out by itself. */
+  private giveBack(wish: Wish): void {
+    const grant = this.grantOf(wish, 0, new Deadline(momentOf(this.world.clock), wish.ttlMs));
+    void this.keeper.release(grant);
+  }
+}
+
+function checkOptions(options: LeaseOptions): void {
+  if (typeof options !== 'object' || options === null) throw new TypeError('The options must be an object.');
+  for (const key of Object.keys(options)) {
+    if (!OPTIONS.has(key))
+      throw new TypeError(`There is no option ${key}; ${[...OPTIONS].join(', ')} exist.`);
+  }
+  if (options.signal !== undefined && !(options.signal instanceof AbortSignal)) {
+    throw new TypeError('The option signal must be an AbortSignal.');
+  }
+}
+
+function refusalError(names: readonly string[], problem: Problem): LeaseholdError {
+  const { code, holder, remaining_ms } = problem;
+  if (code !== 'LEASE_HELD' || holder === undefined) return LeaseholdError.of(problem);
+  const which = names.length === 1 ? `The lease on "${names[0]}"` : `One of ${names.length} leases`;
+  const message = `${which} is held by ${holder}, for another ${remaining_ms ?? 0} ms unless it is renewed.`;
+  return new LeaseholdError(code, message, { retryable: true, problem });
+}

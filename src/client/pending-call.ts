@@ -1,0 +1,98 @@
+/** One call on its way: what it asks, what it has been through, and who waits for it. */
+import type { Operation } from '../protocol/routes.ts';
+import type { AbortWatch } from './abort-watch.ts';
+import type { Lane } from './http.ts';
+import type { Tries } from './patience.ts';
+import type { Fields } from './request-text.ts';
+
+/** Counts the calls that have no answer yet. */
+export class OpenCalls {
+  #count = 0;
+  #whenNone: (() => void) | null = null;
+
+  began(): void {
+    this.#count += 1;
+  }
+
+  ended(): void {
+    this.#count -= 1;
+    if (this.#count === 0) this.#whenNone?.();
+  }
+
+  /** Calls back once every call has its answer. */
+  whenNone(call: () => void): void {
+    if (this.#count === 0) call();
+    else this.#whenNone = call;
+  }
+}
+
+export class PendingCall implements Tries {
+  readonly operation: Operation;
+  readonly request: Fields;
+  readonly lane: Lane;
+  readonly requestId: string | undefined;
+  /** The id the client made up so that a second try is recognised; empty when the caller gave one or none is needed. */
+  madeId = '';
+  /** As it stands in a batch; empty for one that travels alone. */
+  text = '';
+  failures = 0;
+  sinceMs = 0;
+  /** When the call began, and its newest try; kept for calls that travel alone. */
+  startedMs: number | null = null;
+  sentMs = 0;
+  /** A try may have been carried out whose answer was lost. */
+  isUncertain = false;
+  /** The caller has its answer, or does not want one any more. */
+  isSettled = false;
+  /** Ends the request of a call that travels alone. */
+  ending: AbortController | null = null;
+  #unlisten: (() => void) | null = null;
+  readonly #open: OpenCalls;
+  readonly #resolve: (reply: never) => void;
+  readonly #reject: (fault: unknown) => void;
+
+  constructor(
+    operation: Operation,
+    request: Fields,
+    lane: Lane,
+    requestId: string | undefined,
+    open: OpenCalls,
+    resolve: (reply: never) => void,
+    reject: (fault: unknown) => void,
+  ) {
+    this.operation = operation;
+    this.request = request;
+    this.lane = lane;
+    this.requestId = requestId;
+    this.#open = open;
+    this.#resolve = resolve;
+    this.#reject = reject;
+    open.began();
+  }
+
+  /** Rejects with the signal's reason once it aborts, and ends the request if it is the call's own. */
+  endsWith(signal: AbortSignal, watch: AbortWatch): void {
+    this.#unlisten = watch.watch(signal, (reason) => {
+      this.reject(reason);
+      this.ending?.abort(reason);
+    });
+  }
+
+  resolve(reply: object): void {
+    if (this.isSettled) return;
+    this.#settle();
+    this.#resolve(reply as never);
+  }
+
+  reject(fault: unknown): void {
+    if (this.isSettled) return;
+    this.#settle();
+    this.#reject(fault);
+  }
+
+  #settle(): void {
+    this.isSettled = true;
+    this.#unlisten?.();
+    this.#open.ended();
+  }
+}

@@ -1,0 +1,80 @@
+/**
+ * From what a server answered to what it means. A reply is a JSON object, a problem among them if its status
+ * says so; anything else does not come from a leasehold server, and the caller is told so in a sentence
+ * instead of being shown somebody's web page.
+ */
+import { JsonError, readJson } from '../protocol/json-reader.ts';
+import type { Problem } from '../protocol/problem.ts';
+import { type Effect, LeaseholdError } from './error.ts';
+import type { HttpReply } from './http.ts';
+
+/** A body as it came, before `ok` is put in. */
+export type WireBody = Record<string, unknown>;
+
+/**
+ * Refusals that say nothing about the call but everything about the server's moment, with what became of the
+ * call. An authority that died may have carried it out, unless the server says that it did not.
+ */
+const MOMENTARY: Readonly<Record<string, Effect>> = {
+  OVERLOADED: 'none',
+  NOT_LEADER: 'none',
+  REQUEST_TIMEOUT: 'none',
+  UNAVAILABLE: 'unknown',
+};
+
+/** Null for a refusal that stands; otherwise what became of the call that may be tried again. */
+export function momentaryEffect(body: WireBody): Effect | null {
+  const code = String(body.code);
+  if (!Object.hasOwn(MOMENTARY, code)) return null;
+  return body.effect === 'none' ? 'none' : MOMENTARY[code]!;
+}
+
+/** The body; a problem when the status is 400 or above. */
+export function readReply(reply: HttpReply, server: string, effect: Effect): WireBody {
+  let body: unknown;
+  try {
+    body = readJson(reply.text);
+  } catch (fault) {
+    if (fault instanceof JsonError) throw notOurs(reply, server, effect, fault);
+    throw fault;
+  }
+  if (isObject(body) && isAnswer(reply.status, body)) return body;
+  throw notOurs(reply, server, effect);
+}
+
+/** One of the answers to a batch. */
+export function isResult(value: unknown): value is { readonly status: number; readonly body: WireBody } {
+  return isObject(value) && isObject(value.body) && isAnswer(value.status, value.body);
+}
+
+/** A problem has a code. */
+function isAnswer(status: unknown, { code }: WireBody): boolean {
+  return typeof status === 'number' && (status < 400 || typeof code === 'string');
+}
+
+export function isObject(value: unknown): value is WireBody {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** `effect` is what may have become of the call. */
+export function notOurs(
+  reply: Pick<HttpReply, 'status' | 'header'>,
+  server: string,
+  effect: Effect,
+  cause?: unknown,
+): LeaseholdError {
+  const type = reply.header('content-type')?.split(';', 1)[0] ?? 'no content type';
+  const message = `${server} did not answer like a leasehold server (status ${reply.status}, ${type}).`;
+  return new LeaseholdError('PROTOCOL', message, { effect, cause });
+}
+
+/** How long the server wants to be left alone; 0 when it does not say. */
+export function retryAfterMs(reply: HttpReply): number {
+  const seconds = Number(reply.header('retry-after') ?? 0);
+  return Number.isFinite(seconds) && seconds > 0 ? seconds * 1_000 : 0;
+}
+
+export function asProblem(body: WireBody): Problem {
+  body.ok = false;
+  return body as unknown as Problem;
+}

@@ -1,0 +1,114 @@
+/**
+ * From a request to what travels: the text of an operation in a batch, or the path and body of a request of
+ * its own. A `Json` inside appears as its own text, byte for byte. Nothing is judged here but what could not
+ * be sent at all; that is refused as the authority would refuse it.
+ */
+import { Json, jsonText } from '../protocol/json.ts';
+import type { Problem } from '../protocol/problem.ts';
+import type { Operation } from '../protocol/routes.ts';
+import { RETRIES } from './retries.ts';
+import { TARGETS, type Target } from './targets.ts';
+
+export type Fields = Readonly<Record<string, unknown>>;
+
+export interface Routed {
+  readonly method: Target['method'];
+  readonly path: string;
+  readonly body: string | null;
+}
+
+/** How every operation begins in a batch. */
+const OPENINGS = Object.fromEntries(
+  Object.keys(TARGETS).map((operation) => [operation, `{"op":"${operation}"`]),
+) as Record<Operation, string>;
+
+/** The operation as it stands in a batch, with an id if one was made up for it. */
+export function opText(operation: Operation, request: Fields, madeId: string): string | Problem {
+  const opening = OPENINGS[operation];
+  // Nothing waits inside a batch, and not to wait is said by saying nothing.
+  const fields = request.wait_ms === undefined ? request : { ...request, wait_ms: undefined };
+  const text = fieldsText(fields);
+  if (typeof text !== 'string') return text;
+  return madeId === ''
+    ? `${opening}${text}}`
+    : `${opening},"${RETRIES[operation].fills}":"${madeId}"${text}}`;
+}
+
+/** The fields with a comma before each, or why they cannot be written. */
+function fieldsText(fields: Fields): string | Problem {
+  let text = '';
+  try {
+    for (const field of Object.keys(fields)) {
+      const value = valueText(field, fields[field]);
+      if (value !== undefined) text += `,${quoted(field)}:${value}`;
+    }
+    return text;
+  } catch (fault) {
+    // A cycle, a BigInt, or a depth that nobody could read.
+    if (fault instanceof TypeError || fault instanceof RangeError)
+      return invalid('The request has no JSON form.');
+    throw fault;
+  }
+}
+
+/** Undefined for what JSON has no word for. This is on the hot path, and one JSON.stringify for all is slower. */
+function valueText(field: string, value: unknown): string | undefined {
+  if (typeof value === 'string') return quoted(value);
+  if (value instanceof Json) return value.text();
+  // The values of writes are opaque, one level further down.
+  return field === 'writes' ? jsonText(value) : JSON.stringify(value);
+}
+
+/** Most texts on the wire are ids and need no escapes. */
+function quoted(text: string): string {
+  return /^[ !#-[\]-~]*$/.test(text) ? `"${text}"` : JSON.stringify(text);
+}
+
+/** The operation as a request of its own. */
+export function routed(operation: Operation, request: Fields): Routed | Problem {
+  const { method, path: template } = TARGETS[operation];
+  // Every second piece is the name of a field.
+  const pieces = template.split(/\{(\w+)\}/);
+  const rest: Record<string, unknown> = { ...request };
+  let path = pieces[0]!;
+  for (let index = 1; index < pieces.length; index += 2) {
+    const field = pieces[index]!;
+    const value = rest[field];
+    delete rest[field];
+    const encoded = typeof value === 'string' && value !== '' ? percentEncoded(value) : null;
+    if (encoded === null) return invalid(`The field ${field} must be text that can stand in a path.`);
+    path += encoded + pieces[index + 1]!;
+  }
+  if (method === 'GET') return { method, path: path + queryText(rest), body: null };
+  const body = fieldsText(rest);
+  return typeof body === 'string' ? { method, path, body: `{${body.slice(1)}}` } : body;
+}
+
+/** Null for half a character, which has no bytes. */
+function percentEncoded(value: string): string | null {
+  try {
+    return encodeURIComponent(value);
+  } catch (fault) {
+    if (fault instanceof URIError) return null;
+    throw fault;
+  }
+}
+
+export function queryText(fields: Fields): string {
+  const query = new URLSearchParams();
+  for (const [field, value] of Object.entries(fields)) {
+    if (value !== undefined) query.set(field, String(value));
+  }
+  // A plus is a space only in forms; percent-encoded, everybody reads it the same.
+  return query.size === 0 ? '' : `?${query.toString().replaceAll('+', '%20')}`;
+}
+
+export function invalid(detail: string): Problem {
+  return {
+    ok: false,
+    code: 'INVALID_ARGUMENT',
+    status: 400,
+    title: 'The request is not well formed.',
+    detail,
+  };
+}

@@ -1,0 +1,58 @@
+/**
+ * The part of Standard Schema (version 1) that is needed to check a value, whichever library the schema is
+ * from. Zod, Valibot, ArkType and others have it under `~standard`; nothing of theirs is imported here.
+ */
+import { LeaseholdError } from './error.ts';
+
+export interface StandardSchema<Input = unknown, Output = Input> {
+  readonly '~standard': {
+    readonly version: 1;
+    readonly vendor: string;
+    readonly validate: (value: unknown) => SchemaResult<Output> | Promise<SchemaResult<Output>>;
+    /** Only for the compiler. */
+    readonly types?: { readonly input: Input; readonly output: Output } | undefined;
+  };
+}
+
+type SchemaResult<Output> =
+  | { readonly value: Output; readonly issues?: undefined }
+  | { readonly issues: readonly SchemaIssue[] };
+
+interface SchemaIssue {
+  readonly message: string;
+  readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
+}
+
+/** What goes into a schema. */
+export type SchemaInput<S extends StandardSchema> = NonNullable<S['~standard']['types']>['input'];
+
+/** What comes out of it. */
+export type SchemaOutput<S extends StandardSchema> = NonNullable<S['~standard']['types']>['output'];
+
+export function isStandardSchema(value: unknown): value is StandardSchema {
+  if ((typeof value !== 'object' && typeof value !== 'function') || value === null) return false;
+  const standard = (value as Partial<StandardSchema>)['~standard'];
+  return typeof standard?.validate === 'function';
+}
+
+/** The value as the schema gives it out; INVALID_TASK when it does not fit. `what` begins the sentence about it. */
+export function parseBy<Output>(
+  schema: StandardSchema<unknown, Output>,
+  value: unknown,
+  what: string,
+): Output | Promise<Output> {
+  const result = schema['~standard'].validate(value);
+  return result instanceof Promise ? result.then((late) => accepted(late, what)) : accepted(result, what);
+}
+
+function accepted<Output>(result: SchemaResult<Output>, what: string): Output {
+  if (result.issues === undefined) return result.value;
+  const issues = result.issues.map(sentenceOf).join('; ');
+  throw new LeaseholdError('INVALID_TASK', `${what} does not fit its schema: ${issues}`);
+}
+
+function sentenceOf({ message, path }: SchemaIssue): string {
+  if (path === undefined || path.length === 0) return message;
+  const keys = path.map((part) => String(typeof part === 'object' ? part.key : part));
+  return `${keys.join('.')}: ${message}`;
+}

@@ -1,0 +1,45 @@
+/**
+ * What a handler throws to say more than "it failed". Anything else that is thrown fails the task with its
+ * message, and the task's own policy says whether and when it is tried again.
+ */
+import { type Duration, durationMs } from './durations.ts';
+
+interface ErrorOptions {
+  readonly cause?: unknown;
+}
+
+/** A failure after which the next attempt waits this long, whatever the task's backoff says. */
+export class RetryLater extends Error {
+  override readonly name = 'RetryLater';
+  readonly delayMs: number;
+
+  constructor(message: string, options: ErrorOptions & { readonly delay: Duration }) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.delayMs = durationMs(options.delay, 'delay');
+  }
+}
+
+/** A failure that trying again cannot mend: the task has failed for good. */
+export class NoRetry extends Error {
+  override readonly name = 'NoRetry';
+
+  constructor(message: string, options: ErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+  }
+}
+
+/** Not now, not here: the task goes back to its queue, and that is neither a failure nor an attempt. */
+export class HandBack extends Error {
+  override readonly name = 'HandBack';
+  readonly delayMs: number;
+
+  constructor(message = 'The task was handed back.', options: { readonly delay?: Duration } = {}) {
+    super(message);
+    this.delayMs = durationMs(options.delay ?? 0, 'delay');
+  }
+}
+
+/** Why a handler's signal aborts when its worker stops: what it has not finished is handed back. */
+export class WorkerStopping extends Error {
+  override readonly name = 'WorkerStopping';
+}

@@ -1,0 +1,97 @@
+/** From a leased task to its end: the input checked, the handler run, and what it returned or threw put into a verb. */
+import { Json } from '../protocol/json.ts';
+import { LIMITS } from '../protocol/limits.ts';
+import { LeaseholdError } from './error.ts';
+import { parseBy } from './standard-schema.ts';
+import { HandlerContext } from './task-context.ts';
+import { HandBack, NoRetry, RetryLater, WorkerStopping } from './task-errors.ts';
+import type { TaskRun } from './task-run.ts';
+import type { Transport } from './transport.ts';
+import type { ClientWorld } from './world.ts';
+
+/** What the worker is going to say about a task. */
+export type TaskEnd =
+  | { readonly verb: 'complete'; readonly result: Json | null }
+  | {
+      readonly verb: 'fail';
+      readonly error: unknown;
+      readonly reason: string;
+      readonly isFinal: boolean;
+      readonly delayMs: number | null;
+    }
+  | { readonly verb: 'release'; readonly error: unknown; readonly delayMs: number };
+
+/**
+ * Runs the handler and hands its end on. Never rejects: whatever the code of the definition or of the handler throws
+ * is an end of the task.
+ */
+export async function handle(
+  run: TaskRun,
+  transport: Transport,
+  world: ClientWorld,
+  finish: (run: TaskRun, end: TaskEnd) => void,
+): Promise<void> {
+  const { definition, handler } = run.job;
+  let end: TaskEnd;
+  try {
+    let input = run.lease.payload.parse();
+    if (definition.input !== undefined) {
+      input = await parseBy(definition.input, input, `The input of task ${run.lease.task_id}`);
+    }
+    const returned = await handler(new HandlerContext(input, run, transport, world));
+    const result = returned instanceof Json ? returned : jsonOf(returned, run);
+    // Checked as the receipt will see it, after its way through JSON.
+    if (definition.output !== undefined) await parseBy(definition.output, result?.parse(), outputOf(run));
+    end = { verb: 'complete', result };
+  } catch (thrown) {
+    end = endBy(thrown, run);
+  }
+  finish(run, end);
+}
+
+function jsonOf(returned: unknown, run: TaskRun): Json | null {
+  if (returned === undefined) return null;
+  try {
+    return Json.of(returned);
+  } catch (cause) {
+    throw new LeaseholdError('INVALID_TASK', `${outputOf(run)} has no JSON form.`, { cause });
+  }
+}
+
+function outputOf({ lease }: TaskRun): string {
+  return `The output of task ${lease.task_id}`;
+}
+
+function endBy(thrown: unknown, run: TaskRun): TaskEnd {
+  if (thrown instanceof HandBack) return { verb: 'release', error: thrown, delayMs: thrown.delayMs };
+  // A worker that stops tells its handlers to; what they throw then is no failure of the task.
+  if (run.abortReason instanceof WorkerStopping) return { verb: 'release', error: thrown, delayMs: 0 };
+  return failure(thrown);
+}
+
+export function failure(error: unknown): TaskEnd {
+  return {
+    verb: 'fail',
+    error,
+    reason: reasonOf(error),
+    isFinal: error instanceof NoRetry,
+    delayMs: error instanceof RetryLater ? error.delayMs : null,
+  };
+}
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+/** The message, as long as the authority takes it and without halves of characters. */
+function reasonOf(error: unknown): string {
+  const bytes = encoder.encode(messageOf(error) || 'The handler failed without a word.');
+  if (bytes.length <= LIMITS.reasonBytes) return decoder.decode(bytes);
+  // What is left of a character cut in two comes out as a replacement character.
+  return `${decoder.decode(bytes.subarray(0, LIMITS.reasonBytes - 3)).replace(/\uFFFD$/, '')}…`;
+}
+
+function messageOf(error: unknown): string {
+  if (error instanceof Error) return error.message || error.name;
+  // Anything can be thrown, and an object may not even have a way to become text.
+  return typeof error === 'object' || typeof error === 'function' ? '' : String(error);
+}

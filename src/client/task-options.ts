@@ -1,0 +1,9 @@
+/** Options with a name that nobody knows are refused: a misspelt one would otherwise be left out without a word. */
+export function refuseUnknown(options: object, known: readonly string[], what: string): void {
+  if (typeof options !== 'object' || options === null) {
+    throw new TypeError(`The options of ${what} must be an object.`);
+  }
+  for (const name of Object.keys(options)) {
+    if (!known.includes(name)) throw new TypeError(`The option ${name} of ${what} is not known.`);
+  }
+}

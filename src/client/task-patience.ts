@@ -1,0 +1,75 @@
+/**
+ * Tries again what failed for a reason that may pass: the server is away, overloaded, or not yet writing. The
+ * delays grow from a tenth of a second to five seconds. What cannot pass is thrown, or handed back as a value,
+ * at once.
+ */
+import type { Timers } from '../authority/seams.ts';
+import { isRetryable, type Reply } from '../protocol/problem.ts';
+import { LeaseholdError } from './error.ts';
+
+const FIRST_DELAY_MS = 100;
+const DELAY_MAX_MS = 5_000;
+
+export function isPassing(fault: unknown): fault is LeaseholdError {
+  return fault instanceof LeaseholdError && fault.retryable;
+}
+
+/** The delays between the attempts at one thing. */
+export class GrowingDelay {
+  private nextMs = FIRST_DELAY_MS;
+  private readonly maxMs: number;
+
+  constructor(maxMs = DELAY_MAX_MS) {
+    this.maxMs = maxMs;
+  }
+
+  /** How long to wait before the next attempt. */
+  take(): number {
+    const ms = Math.min(this.nextMs, this.maxMs);
+    this.nextMs = ms * 2;
+    return ms;
+  }
+
+  reset(): void {
+    this.nextMs = FIRST_DELAY_MS;
+  }
+}
+
+/** Waits, and keeps the process alive meanwhile: somebody waits for what comes after. */
+export function pause(timers: Timers, ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) {
+      reject(signal.reason);
+      return;
+    }
+    const hold = timers.hold();
+    const over = (): void => {
+      timer.cancel();
+      hold.cancel();
+      signal?.removeEventListener('abort', over);
+      if (signal?.aborted) reject(signal.reason);
+      else resolve();
+    };
+    const timer = timers.after(ms, over);
+    signal?.addEventListener('abort', over, { once: true });
+  });
+}
+
+/** Calls until there is an answer that stands. Rejects with the reason of the signal, once it has aborted between two calls. */
+export async function persist<T extends { readonly ok: true }>(
+  timers: Timers,
+  signal: AbortSignal,
+  call: () => Promise<Reply<T>>,
+): Promise<Reply<T>> {
+  let delay: GrowingDelay | null = null;
+  for (;;) {
+    try {
+      const reply = await call();
+      if (reply.ok || !isRetryable(reply.code)) return reply;
+    } catch (fault) {
+      if (signal.aborted || !isPassing(fault)) throw fault;
+    }
+    delay ??= new GrowingDelay();
+    await pause(timers, delay.take(), signal);
+  }
+}

@@ -1,0 +1,37 @@
+/**
+ * What the authority said to the end of a piece of work. It is a value, never an exception: COMMITTED is what
+ * counts; CANCELLED came too late, the lease was over by then and somebody else may have the task; REJECTED
+ * means that the authority does not know the task or the lease.
+ */
+import type { RefusalCode } from '../core/refusals.ts';
+
+interface Subject {
+  readonly taskId: string;
+  readonly queue: string;
+  readonly leaseSeq: number;
+  readonly attempt: number;
+  /** What the worker asked for. */
+  readonly verb: 'complete' | 'fail' | 'release';
+  /** What the handler threw, or why its result was not taken; only beside 'fail' and 'release'. */
+  readonly error?: unknown;
+}
+
+export type TaskVerdict = Subject &
+  (
+    | {
+        readonly outcome: 'COMMITTED';
+        /** What the task became. */
+        readonly state: 'WAITING' | 'LEASED' | 'COMPLETED' | 'FAILED' | 'DEAD';
+        readonly seq: number;
+      }
+    | {
+        readonly outcome: 'CANCELLED';
+        /** How the lease had ended. */
+        readonly cause: string;
+      }
+    | {
+        readonly outcome: 'REJECTED';
+        readonly code: RefusalCode;
+        readonly detail: string;
+      }
+  );

@@ -1,0 +1,39 @@
+/**
+ * What carries operations to an authority and answers back: over HTTP, or within the process. Refusals come
+ * back as values with `ok: false`; only a failing world throws, always a `LeaseholdError`, except that an
+ * aborted call rejects with the reason of its signal.
+ */
+import type { Reply } from '../protocol/problem.ts';
+import type { Body, EntryRecord } from '../protocol/replies.ts';
+import type { LogRequest, Requests } from '../protocol/requests.ts';
+import type { Operation } from '../protocol/routes.ts';
+
+export interface CallOptions {
+  /** Gives up waiting; a grant that comes too late is given back. */
+  readonly signal?: AbortSignal;
+  /** Kept in the server's log and in receipts. */
+  readonly requestId?: string;
+  /** Renewals must not stand behind a large batch, so they travel on a connection of their own. */
+  readonly isRenewal?: boolean;
+}
+
+export interface EntryListing {
+  readonly ok: true;
+  readonly entries: readonly EntryRecord[];
+}
+
+export interface Transport {
+  call<Op extends Operation>(
+    operation: Op,
+    request: Requests[Op],
+    options?: CallOptions,
+  ): Promise<Reply<Body<Op>>>;
+
+  /** Durable entries from a position on; without one, from the first that is kept. */
+  log(request: Omit<LogRequest, 'follow'>): Promise<Reply<EntryListing>>;
+
+  /** Entries as they become durable, from a position on; without one, from now on. Ends when the signal aborts. */
+  follow(fromSeq: number | null, signal: AbortSignal): AsyncIterable<EntryRecord>;
+
+  close(): Promise<void>;
+}

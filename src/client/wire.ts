@@ -1,0 +1,110 @@
+/**
+ * One request to the server that works: address, headers, time limit. With several servers it stays with one
+ * until that one fails or says that it does not lead, and goes on to the next.
+ */
+import type { Timers } from '../authority/seams.ts';
+import {
+  type Http,
+  type HttpReply,
+  type HttpRequest,
+  type HttpStream,
+  httpFault,
+  isHttpFault,
+} from './http.ts';
+
+export interface ServerAddress {
+  readonly origin: string;
+  /** What stands before every path, without a slash at its end. */
+  readonly prefix: string;
+}
+
+/** A request without what the wire knows itself. */
+export type Ask = Pick<HttpRequest, 'lane' | 'method' | 'path' | 'body'> & {
+  readonly signal?: AbortSignal;
+  readonly requestId?: string;
+};
+
+/** What a proxy says when it gets no answer; the server itself answers with a problem. */
+const GATEWAY_STATUSES = [502, 503, 504];
+
+export class Wire {
+  readonly #http: Http;
+  readonly #timers: Timers;
+  readonly #servers: readonly ServerAddress[];
+  readonly #headers: Readonly<Record<string, string>>;
+  #current = 0;
+
+  constructor(http: Http, timers: Timers, servers: readonly ServerAddress[], token: string | null) {
+    this.#http = http;
+    this.#timers = timers;
+    this.#servers = servers;
+    this.#headers = token === null ? {} : { authorization: `Bearer ${token}` };
+  }
+
+  /** Whom we are talking to, for people. */
+  get server(): string {
+    const { origin, prefix } = this.#servers[this.#current]!;
+    return origin + prefix;
+  }
+
+  async send(ask: Ask, timeoutMs: number): Promise<HttpReply> {
+    const index = this.#current;
+    const { server } = this;
+    const limit = new AbortController();
+    const giveUp = (): void => {
+      limit.abort(httpFault(`${server} did not answer within ${timeoutMs} ms.`, 'unknown'));
+    };
+    const timer = this.#timers.after(timeoutMs, giveUp);
+    const unlink = link(ask.signal, limit);
+    try {
+      const reply = await this.#http.send(this.#request(index, ask, limit.signal));
+      this.#judge(index, reply);
+      return reply;
+    } catch (fault) {
+      if (isHttpFault(fault)) this.#moveOn(index);
+      throw fault;
+    } finally {
+      timer.cancel();
+      unlink();
+    }
+  }
+
+  async stream(ask: Ask & { readonly signal: AbortSignal }): Promise<HttpStream> {
+    const index = this.#current;
+    try {
+      return await this.#http.stream(this.#request(index, ask, ask.signal));
+    } catch (fault) {
+      if (isHttpFault(fault)) this.#moveOn(index);
+      throw fault;
+    }
+  }
+
+  #request(index: number, { lane, method, path, body, requestId }: Ask, signal: AbortSignal): HttpRequest {
+    const { origin, prefix } = this.#servers[index]!;
+    const headers = { ...this.#headers };
+    if (body !== null) headers['content-type'] = 'application/json';
+    if (requestId !== undefined) headers['x-request-id'] = requestId;
+    return { lane, method, origin, path: prefix + path, headers, body, signal };
+  }
+
+  #judge(index: number, reply: HttpReply): void {
+    if (!GATEWAY_STATUSES.includes(reply.status)) return;
+    if (!reply.header('content-type')?.includes('json')) {
+      throw httpFault(`A gateway before ${this.server} answered ${reply.status}.`, 'unknown');
+    }
+    if (reply.text.includes('"NOT_LEADER"')) this.#moveOn(index);
+  }
+
+  /** Only the first who finds a server failing goes on; the others follow. */
+  #moveOn(index: number): void {
+    if (this.#current === index) this.#current = (index + 1) % this.#servers.length;
+  }
+}
+
+function link(signal: AbortSignal | undefined, controller: AbortController): () => void {
+  if (signal === undefined) return () => undefined;
+  const abort = (): void => controller.abort(signal.reason);
+  if (signal.aborted) abort();
+  signal.addEventListener('abort', abort, { once: true });
+  return () => signal.removeEventListener('abort', abort);
+}

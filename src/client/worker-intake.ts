@@ -1,0 +1,112 @@
+/**
+ * Where a worker's tasks come from. While nothing is to be had one long poll waits; while there is plenty, every
+ * flush of finished tasks is followed by one `task.lease` without a wait, in the same turn, so that completing
+ * and leasing the next travel in one batch. Every call has a `request_id`: a lost reply costs no attempt.
+ */
+import { LIMITS } from '../protocol/limits.ts';
+import type { TaskLeaseRecord } from '../protocol/replies.ts';
+import type { Requests } from '../protocol/requests.ts';
+import { LeaseholdError } from './error.ts';
+import { type Moment, momentOf } from './lease-deadline.ts';
+import { persist } from './task-patience.ts';
+import type { Transport } from './transport.ts';
+import type { WorkerSettings } from './worker-options.ts';
+import type { ClientWorld } from './world.ts';
+
+/** What an intake needs of its worker. */
+export interface Taker {
+  /** How many more tasks could be worked on, those already asked for not counted. */
+  room(): number;
+  /** `sent`: before the request left. */
+  take(leases: readonly TaskLeaseRecord[], sent: Moment): void;
+  /** Asking again is no use: the worker cannot go on. */
+  fail(fault: unknown): void;
+  /** Nothing is under way any more. */
+  rest(): void;
+}
+
+export class WorkerIntake {
+  private readonly transport: Transport;
+  private readonly world: ClientWorld;
+  private readonly settings: WorkerSettings;
+  private readonly queues: string[];
+  private readonly taker: Taker;
+  private readonly stopping = new AbortController();
+  /** How many tasks the calls under way may bring. */
+  private asked = 0;
+  private isPolling = false;
+
+  constructor(transport: Transport, world: ClientWorld, settings: WorkerSettings, taker: Taker) {
+    this.transport = transport;
+    this.world = world;
+    this.settings = settings;
+    this.queues = [...settings.jobs.keys()];
+    this.taker = taker;
+  }
+
+  get isIdle(): boolean {
+    return this.asked === 0;
+  }
+
+  /** Waits for tasks, unless something is under way that would bring them. */
+  poll(): void {
+    if (this.asked === 0) this.ask(this.settings.waitMs);
+  }
+
+  /** Asks at once for what there is. A poll that waits is the proof that there is nothing. */
+  refill(): void {
+    if (!this.isPolling) this.ask(0);
+  }
+
+  /** Takes no more; a poll that waits is called off. */
+  stop(reason: Error): void {
+    this.stopping.abort(reason);
+  }
+
+  private ask(waitMs: number): void {
+    const max = Math.min(this.taker.room() - this.asked, LIMITS.leasesMax);
+    if (max <= 0 || this.stopping.signal.aborted) return;
+    this.asked += max;
+    this.isPolling = waitMs > 0;
+    // Only a bug of our own rejects, and that must be heard of.
+    void this.lease(max, waitMs);
+  }
+
+  private async lease(max: number, waitMs: number): Promise<void> {
+    const { signal } = this.stopping;
+    const request = this.requestFor(max, waitMs);
+    // Only a wait is called off: what is granted without one arrives, and is handed back if the worker stops.
+    const options = waitMs > 0 ? { signal } : {};
+    let sent = momentOf(this.world.clock);
+    let leases: readonly TaskLeaseRecord[] = [];
+    try {
+      const reply = await persist(this.world.timers, signal, () => {
+        sent = momentOf(this.world.clock);
+        return this.transport.call('task.lease', request, options);
+      });
+      if (!reply.ok) throw LeaseholdError.of(reply);
+      leases = reply.leases;
+    } catch (fault) {
+      const isCalledOff = signal.aborted && (fault === signal.reason || fault instanceof LeaseholdError);
+      if (!isCalledOff) this.taker.fail(fault);
+    }
+    this.asked -= max;
+    if (waitMs > 0) this.isPolling = false;
+    if (leases.length > 0) this.taker.take(leases, sent);
+    if (signal.aborted) this.taker.rest();
+    else this.poll();
+  }
+
+  private requestFor(max: number, waitMs: number): Requests['task.lease'] {
+    const { workerId, ttlMs } = this.settings;
+    const request: Requests['task.lease'] = {
+      worker_id: workerId,
+      queues: this.queues,
+      max,
+      ttl_ms: ttlMs,
+      request_id: this.world.newToken(),
+    };
+    if (waitMs > 0) request.wait_ms = waitMs;
+    return request;
+  }
+}

@@ -1,0 +1,110 @@
+/** What a worker is told: its options as people write them, and as the worker uses them, checked before anything is leased. */
+import { LIMITS } from '../protocol/limits.ts';
+import type { AnyTask, TaskDefinition } from './define-task.ts';
+import { type Duration, durationMs } from './durations.ts';
+import type { TaskContext } from './task-context.ts';
+import { refuseUnknown } from './task-options.ts';
+import type { TaskVerdict } from './task-verdict.ts';
+import type { ClientWorld } from './world.ts';
+
+const DEFAULT_TTL = '30s';
+const DEFAULT_GRACE = '10s';
+const DEFAULT_WAIT = '30s';
+/** The authority's own limit for one `task.lease`. */
+const QUEUES_MAX = 100;
+
+export interface WorkerOptions {
+  /** How many tasks are worked on at once; 1 unless told. */
+  readonly concurrency?: number;
+  /** Who this is, in `GET /v1/workers` and in the history of tasks; made up unless told. */
+  readonly workerId?: string;
+  /** How long a lease lasts without renewal: after a crash, that long until somebody else gets the task. 30 s unless told. */
+  readonly ttl?: Duration;
+  /** How long running handlers may go on once the worker is to stop; 10 s unless told. */
+  readonly grace?: Duration;
+  /** How long one poll waits for a task; 30 s unless told. */
+  readonly wait?: Duration;
+  /** Drains the worker when it aborts. */
+  readonly signal?: AbortSignal;
+  /** Whether SIGTERM drains the worker; true unless told. */
+  readonly handleSignals?: boolean;
+  /** Told of every verdict, in the order in which they are known. */
+  readonly onVerdict?: (verdict: TaskVerdict) => void;
+}
+
+export type TaskHandler<Accepted, Returned> = (task: TaskContext<Accepted>) => Returned | Promise<Returned>;
+
+/** The handler that fits a definition. */
+export type HandlerOf<D> =
+  D extends TaskDefinition<infer _Input, infer _Output, infer Accepted, infer Returned>
+    ? TaskHandler<Accepted, Returned>
+    : never;
+
+/** A definition with what does the work. */
+export interface Job {
+  readonly definition: AnyTask;
+  readonly handler: TaskHandler<unknown, unknown>;
+}
+
+export interface WorkerSettings {
+  readonly workerId: string;
+  readonly concurrency: number;
+  readonly ttlMs: number;
+  readonly graceMs: number;
+  readonly waitMs: number;
+  readonly onVerdict: ((verdict: TaskVerdict) => void) | null;
+  readonly jobs: ReadonlyMap<string, Job>;
+}
+
+const OPTIONS = ['concurrency', 'workerId', 'ttl', 'grace', 'wait', 'signal', 'handleSignals', 'onVerdict'];
+
+export function settingsOf(options: WorkerOptions, jobs: readonly Job[], world: ClientWorld): WorkerSettings {
+  refuseUnknown(options, OPTIONS, 'a worker');
+  const { concurrency = 1 } = options;
+  if (!Number.isSafeInteger(concurrency) || concurrency < 1) {
+    throw new TypeError(`The concurrency ${String(concurrency)} is no whole number above zero.`);
+  }
+  return {
+    workerId: options.workerId ?? `${world.label ?? 'worker'}:${world.newToken()}`,
+    concurrency,
+    ttlMs: bounded(options.ttl ?? shortestTtl(jobs) ?? DEFAULT_TTL, 'ttl', LIMITS.ttlMinMs, LIMITS.ttlMaxMs),
+    graceMs: durationMs(options.grace ?? DEFAULT_GRACE, 'grace'),
+    waitMs: bounded(options.wait ?? DEFAULT_WAIT, 'wait', 1, LIMITS.waitMaxMs),
+    onVerdict: options.onVerdict ?? null,
+    jobs: byQueue(jobs),
+  };
+}
+
+function byQueue(jobs: readonly Job[]): ReadonlyMap<string, Job> {
+  const found = new Map<string, Job>();
+  for (const job of jobs) {
+    const { name } = job.definition;
+    if (typeof job.handler !== 'function') throw new TypeError(`Task ${name} has no function to handle it.`);
+    if (found.has(name)) throw new TypeError(`Task ${name} has two handlers.`);
+    found.set(name, job);
+  }
+  if (found.size === 0) throw new TypeError('A worker needs at least one task.');
+  if (found.size > QUEUES_MAX)
+    throw new TypeError(`A worker can have ${QUEUES_MAX} tasks, not ${found.size}.`);
+  return found;
+}
+
+/** One call leases for all of them, so the shortest counts; renewals make up for it. */
+function shortestTtl(jobs: readonly Job[]): Duration | undefined {
+  let shortest: Duration | undefined;
+  for (const {
+    definition: { ttl },
+  } of jobs) {
+    if (ttl === undefined) continue;
+    if (shortest === undefined || durationMs(ttl, 'ttl') < durationMs(shortest, 'ttl')) shortest = ttl;
+  }
+  return shortest;
+}
+
+function bounded(duration: Duration, what: string, minMs: number, maxMs: number): number {
+  const ms = durationMs(duration, what);
+  if (ms < minMs || ms > maxMs) {
+    throw new TypeError(`The ${what} ${String(duration)} is not between ${minMs} and ${maxMs} ms.`);
+  }
+  return ms;
+}

@@ -1,0 +1,145 @@
+/**
+ * Renews all leases of a worker in one heartbeat, three times in the life of a lease, and tells the handlers of
+ * those that are lost: the ones the authority names, and the ones whose deadline passes by our own clocks. One
+ * timer serves them all. A heartbeat that fails is sent again soon, as long as there is something to renew.
+ */
+import type { Timer } from '../authority/seams.ts';
+import { LIMITS } from '../protocol/limits.ts';
+import type { Body } from '../protocol/replies.ts';
+import { LeaseholdError } from './error.ts';
+import { Deadline, type Moment, momentOf } from './lease-deadline.ts';
+import { GrowingDelay } from './task-patience.ts';
+import type { TaskRun } from './task-run.ts';
+import type { Transport } from './transport.ts';
+import type { ClientWorld } from './world.ts';
+
+/** The timer fires this often at least, so that a machine that slept notices soon. */
+const WATCH_MS = 1_000;
+/** The wall clock gaining this much on the monotonic one means that the machine slept. */
+const JUMP_MS = 50;
+
+export class WorkerRenewal {
+  private readonly transport: Transport;
+  private readonly world: ClientWorld;
+  private readonly runs: ReadonlyMap<string, TaskRun>;
+  private readonly workerId: string;
+  private readonly ttlMs: number;
+  private readonly delay: GrowingDelay;
+  private timer: Timer | null = null;
+  private beatAtMs = 0;
+  private wallAheadMs = 0;
+  /** Heartbeats without an answer: those that failed since one got through, and those still under way. */
+  private unanswered = 0;
+
+  constructor(
+    transport: Transport,
+    world: ClientWorld,
+    runs: ReadonlyMap<string, TaskRun>,
+    settings: { readonly workerId: string; readonly ttlMs: number },
+  ) {
+    this.transport = transport;
+    this.world = world;
+    this.runs = runs;
+    this.workerId = settings.workerId;
+    this.ttlMs = settings.ttlMs;
+    this.delay = new GrowingDelay(settings.ttlMs / 15);
+  }
+
+  /** There are leases: from now on they are renewed, until there are none. */
+  start(): void {
+    if (this.timer !== null) return;
+    this.beatAtMs = this.world.clock.monotonicMs() + this.ttlMs / 3;
+    this.wallAheadMs = this.wallLead();
+    this.arm();
+  }
+
+  stop(): void {
+    this.timer?.cancel();
+    this.timer = null;
+  }
+
+  /** Renews these at once. False when no answer came. */
+  async renew(runs: readonly TaskRun[]): Promise<boolean> {
+    const sent = momentOf(this.world.clock);
+    const leases = runs.map(({ lease: { task_id, lease_id } }) => ({ task_id, lease_id }));
+    const request = { worker_id: this.workerId, leases, ttl_ms: this.ttlMs };
+    this.unanswered += 1;
+    try {
+      const reply = await this.transport.call('worker.heartbeat', request, { isRenewal: true });
+      if (!reply.ok) return false;
+      this.unanswered = 0;
+      this.note(reply, sent);
+      return true;
+    } catch (fault) {
+      if (!(fault instanceof LeaseholdError)) throw fault;
+      return false;
+    }
+  }
+
+  private note({ extended, lost }: Body<'worker.heartbeat'>, sent: Moment): void {
+    let deadline: Deadline | null = null;
+    let lastsMs = 0;
+    for (const { lease_id, remaining_ms } of extended) {
+      if (deadline === null || remaining_ms !== lastsMs) {
+        lastsMs = remaining_ms;
+        deadline = new Deadline(sent, lastsMs);
+      }
+      this.runs.get(lease_id)?.renewed(deadline);
+    }
+    for (const { lease_id, cause } of lost) this.runs.get(lease_id)?.lose(cause);
+  }
+
+  private readonly tick = (): void => {
+    this.timer = null;
+    const { clock } = this.world;
+    const renewable: TaskRun[] = [];
+    for (const run of this.runs.values()) {
+      if (run.isOver(clock)) run.lose(this.unanswered === 0 ? 'expired' : 'unreachable');
+      else renewable.push(run);
+    }
+    if (renewable.length === 0) return;
+    if (clock.monotonicMs() >= this.beatAtMs || this.hasSlept()) this.beat(renewable);
+    this.arm();
+  };
+
+  /** One heartbeat, unless there are more leases than one may name. */
+  private beat(renewable: readonly TaskRun[]): void {
+    this.beatAtMs = this.world.clock.monotonicMs() + this.ttlMs / 3;
+    for (let from = 0; from < renewable.length; from += LIMITS.batchOps) {
+      // Only a bug rejects, and that must be heard of.
+      void this.renew(renewable.slice(from, from + LIMITS.batchOps)).then(this.answered);
+    }
+  }
+
+  private readonly answered = (isRenewed: boolean): void => {
+    if (isRenewed) {
+      this.delay.reset();
+      return;
+    }
+    this.beatAtMs = Math.min(this.beatAtMs, this.world.clock.monotonicMs() + this.delay.take());
+    if (this.timer === null) return;
+    this.timer.cancel();
+    this.arm();
+  };
+
+  private arm(): void {
+    const { clock, timers } = this.world;
+    const nowMs = clock.monotonicMs();
+    let nextMs = Math.min(this.beatAtMs - nowMs, WATCH_MS);
+    for (const run of this.runs.values()) {
+      if (run.loss === null && !run.isSettling) nextMs = Math.min(nextMs, run.deadline.remainingMs(clock));
+    }
+    this.timer = timers.after(Math.max(1, Math.ceil(nextMs)), this.tick);
+  }
+
+  private wallLead(): number {
+    return this.world.clock.wallMs() - this.world.clock.monotonicMs();
+  }
+
+  private hasSlept(): boolean {
+    const lead = this.wallLead();
+    const gainedMs = lead - this.wallAheadMs;
+    this.wallAheadMs = lead;
+    return gainedMs > JUMP_MS;
+  }
+}

@@ -1,0 +1,36 @@
+/** Starts a worker and ties it to what may end it: the caller's signal, the closing of the handle, and SIGTERM. */
+import { LeaseholdError } from './error.ts';
+import type { Transport } from './transport.ts';
+import { RunningWorker, type TaskWorker } from './worker.ts';
+import { type Job, settingsOf, type WorkerOptions } from './worker-options.ts';
+import type { ClientWorld } from './world.ts';
+
+export function startWorker(
+  transport: Transport,
+  world: ClientWorld,
+  closing: AbortSignal,
+  options: WorkerOptions,
+  jobs: readonly Job[],
+): TaskWorker {
+  const settings = settingsOf(options, jobs, world);
+  if (closing.aborted) throw new LeaseholdError('UNAVAILABLE', 'The handle has been closed.');
+  const worker = new RunningWorker(transport, world, settings);
+  // Whoever cares how it ends watches `done`; it is the same promise.
+  const drain = (): void => void worker.drain();
+  listen(worker, closing, () => worker.abandon());
+  if (options.signal !== undefined) listen(worker, options.signal, drain);
+  if (options.handleSignals ?? true) {
+    const unhook = world.onTerminate?.(drain);
+    if (unhook !== undefined) worker.whenEnded(unhook);
+  }
+  return worker.start();
+}
+
+function listen(worker: RunningWorker, signal: AbortSignal, call: () => void): void {
+  if (signal.aborted) {
+    call();
+    return;
+  }
+  signal.addEventListener('abort', call, { once: true });
+  worker.whenEnded(() => signal.removeEventListener('abort', call));
+}

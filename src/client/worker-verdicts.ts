@@ -1,0 +1,87 @@
+/**
+ * Says the end of a task to the authority and puts the answer into a verdict. The word is repeated while the
+ * server is away: the authority remembers it and answers the same again. A completion whose result or writes
+ * are not taken becomes a failure of the task, with the refusal as its reason.
+ */
+import { isRetryable, type Reply } from '../protocol/problem.ts';
+import type { Body } from '../protocol/replies.ts';
+import type { Requests } from '../protocol/requests.ts';
+import { LeaseholdError } from './error.ts';
+import { failure, type TaskEnd } from './task-handling.ts';
+import { GrowingDelay, isPassing, pause } from './task-patience.ts';
+import type { TaskRun } from './task-run.ts';
+import type { TaskVerdict } from './task-verdict.ts';
+import type { Transport } from './transport.ts';
+import type { ClientWorld } from './world.ts';
+
+/** Null when nothing had to be asked, because the lease was known to be lost. */
+export type Answer = Reply<Body<'task.complete'>> | null;
+
+/** Rejects when there was no answer by the time the signal aborted. What was said in the end stands in the run. */
+export async function say(
+  run: TaskRun,
+  transport: Transport,
+  { timers }: ClientWorld,
+  signal: AbortSignal,
+): Promise<Answer> {
+  // A late result is kept for inspection; that work failed which no longer counts interests nobody.
+  if (run.loss !== null && run.end!.verb !== 'complete') return null;
+  // One loop of its own, and not `persist`: this is the path of every single task.
+  let delay: GrowingDelay | null = null;
+  for (;;) {
+    try {
+      const answer = await call(run, run.end!, transport);
+      if (answer.ok || answer.outcome === 'REJECTED') return answer;
+      if (!isRetryable(answer.code)) {
+        if (run.end!.verb !== 'complete') return answer;
+        run.end = failure(LeaseholdError.of(answer));
+        continue;
+      }
+    } catch (fault) {
+      if (signal.aborted || !isPassing(fault)) throw fault;
+    }
+    delay ??= new GrowingDelay();
+    await pause(timers, delay.take(), signal);
+  }
+}
+
+function call(run: TaskRun, end: TaskEnd, transport: Transport): Promise<Reply<Body<'task.complete'>>> {
+  const { task_id, lease_id } = run.lease;
+  switch (end.verb) {
+    case 'complete': {
+      const request: Requests['task.complete'] = { task_id, lease_id };
+      if (end.result !== null) request.result = end.result;
+      if (run.writes !== null) request.writes = run.writes;
+      return transport.call('task.complete', request);
+    }
+    case 'fail': {
+      const request: Requests['task.fail'] = { task_id, lease_id, reason: end.reason };
+      if (end.isFinal) request.retry = false;
+      if (end.delayMs !== null) request.delay_ms = end.delayMs;
+      return transport.call('task.fail', request);
+    }
+    case 'release': {
+      const request: Requests['task.release'] = { task_id, lease_id };
+      if (end.delayMs > 0) request.delay_ms = end.delayMs;
+      return transport.call('task.release', request);
+    }
+  }
+}
+
+export function verdictOf(run: TaskRun, answer: Answer): TaskVerdict {
+  const { lease, lossCause } = run;
+  const end = run.end!;
+  const { task_id: taskId, queue, lease_seq: leaseSeq, attempt } = lease;
+  const { verb } = end;
+  // Written out, because this is the one that every task brings; spreading would cost as much as the rest together.
+  if (answer?.ok && answer.outcome === 'COMMITTED' && verb === 'complete') {
+    const { outcome, state, seq } = answer;
+    return { taskId, queue, leaseSeq, attempt, verb, outcome, state, seq };
+  }
+  const error = end.verb === 'complete' ? {} : { error: end.error };
+  const subject = { taskId, queue, leaseSeq, attempt, verb, ...error };
+  if (answer === null) return { ...subject, outcome: 'CANCELLED', cause: lossCause };
+  if (!answer.ok) return { ...subject, outcome: 'REJECTED', code: answer.code, detail: answer.detail };
+  const { outcome, state, seq, cause = 'unknown' } = answer;
+  return outcome === 'COMMITTED' ? { ...subject, outcome, state, seq } : { ...subject, outcome, cause };
+}

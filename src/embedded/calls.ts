@@ -1,0 +1,104 @@
+/** Every operation of the table as a call: check the request, ask the authority, give the body or the problem. */
+import type { Authority, CallOptions } from '../authority/authority.ts';
+import { RefusedReadError } from '../authority/refused-read.ts';
+import type { Sink } from '../authority/request.ts';
+import type { Timers } from '../authority/seams.ts';
+import { isRefusal } from '../core/decision.ts';
+import type { Refusal } from '../core/refusals.ts';
+import { LogCompactedError } from '../engines/log.ts';
+import { CHECKS } from '../protocol/checks.ts';
+import { problem, type Reply } from '../protocol/problem.ts';
+import type { Body } from '../protocol/replies.ts';
+import type { Requests } from '../protocol/requests.ts';
+import type { BatchOperation, Operation } from '../protocol/routes.ts';
+import { CHANGES, type ChangeOperation } from './changes.ts';
+import { allReads, type ReadOperation, type Reads } from './reads.ts';
+
+/** One operation of the table as a call. */
+export type Call<Op extends Operation> = (
+  request: Requests[Op],
+  options?: CallOptions,
+) => Promise<Reply<Body<Op>>>;
+
+export type Calls = { readonly [Op in Operation]: Call<Op> };
+
+/** A call whose request has been checked already. */
+export type CheckedCall = (request: unknown, options?: CallOptions) => Promise<Reply<object>>;
+
+/** The same operations for those who check requests themselves, as the server does. */
+export type CheckedCalls = Readonly<Record<Operation, CheckedCall>>;
+
+export function checkedCalls(authority: Authority, timers: Timers, newToken: () => string): CheckedCalls {
+  const calls: Partial<Record<Operation, CheckedCall>> = {};
+  for (const operation of Object.keys(CHANGES) as ChangeOperation[]) {
+    calls[operation] = change(authority, operation, newToken);
+  }
+  const reads = allReads(authority, timers);
+  for (const operation of Object.keys(reads) as ReadOperation[]) {
+    calls[operation] = read(reads[operation] as Reads['task.get']);
+  }
+  return calls as CheckedCalls;
+}
+
+/** A checked change whose answer goes to its place in a batch. */
+export type Send = (sink: Sink, place: number, request: unknown, options: CallOptions) => void;
+
+export type Sends = Readonly<Record<BatchOperation, Send>>;
+
+export function batchSends(authority: Authority, newToken: () => string): Sends {
+  const sends: Partial<Record<Operation, Send>> = {};
+  for (const operation of Object.keys(CHANGES) as ChangeOperation[]) {
+    const { command: commandOf, present, needsToken = false } = CHANGES[operation];
+    sends[operation] = (sink, place, request, options) => {
+      const token = (request as { token?: string }).token ?? (needsToken ? newToken() : '');
+      const command = commandOf(request, token);
+      if (isRefusal(command)) sink.settle(place, problem(command));
+      else authority.submitTo(sink, place, command, present, token, options);
+    };
+  }
+  return sends as Sends;
+}
+
+export function openCalls(checked: CheckedCalls): Calls {
+  const calls: Partial<Record<Operation, CheckedCall>> = {};
+  for (const operation of Object.keys(checked) as Operation[]) {
+    const check = CHECKS[operation];
+    const call = checked[operation];
+    calls[operation] = (request, options) => {
+      if (options?.signal !== undefined && !(options.signal instanceof AbortSignal)) {
+        return Promise.reject(new TypeError('The option signal must be an AbortSignal.'));
+      }
+      if (check.accepts(request)) return call(request, options);
+      return Promise.resolve(problem({ refused: 'INVALID_ARGUMENT', detail: check.explain(request) }));
+    };
+  }
+  return calls as Calls;
+}
+
+function change(authority: Authority, operation: ChangeOperation, newToken: () => string): CheckedCall {
+  const { command: commandOf, present, needsToken = false } = CHANGES[operation];
+  return (request, options) => {
+    const token = (request as { token?: string }).token ?? (needsToken ? newToken() : '');
+    const command = commandOf(request, token);
+    if (isRefusal(command)) return Promise.resolve(problem(command));
+    return authority.submit(command, present, token, options) as Promise<Reply<object>>;
+  };
+}
+
+/** What a read finds out of date because a compaction moved bytes, it looks up again. */
+function read(look: Reads['task.get']): CheckedCall {
+  return async (request, options) => {
+    const ask = () => look(request as never, options?.signal);
+    let found: Refusal | object;
+    try {
+      found = await ask().catch((fault: unknown) => {
+        if (fault instanceof LogCompactedError) return ask();
+        throw fault;
+      });
+    } catch (fault) {
+      if (!(fault instanceof RefusedReadError)) throw fault;
+      found = fault.refusal;
+    }
+    return isRefusal(found) ? problem(found) : (found as Reply<object>);
+  };
+}

@@ -1,0 +1,69 @@
+// The examples of the operations, held against the schemas that requests and replies are checked by.
+import { FormatRegistry, TypeRegistry } from '@sinclair/typebox';
+import { describe, expect, it } from 'vitest';
+import { BATCH_CHECKS, CHECKS, compileCheck, LOG_CHECK, type RequestCheck } from './checks.ts';
+import { BATCH_EXAMPLE, EVENTS_EXAMPLE, EXAMPLES, LOG_EXAMPLE, LOG_REQUEST_EXAMPLE } from './examples.ts';
+import { REPLIES } from './replies.ts';
+import { type Operation, ROUTES } from './routes.ts';
+
+FormatRegistry.Set('date-time', (text) => /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(text));
+// Opaque fields are any JSON.
+TypeRegistry.Set('Unsafe', () => true);
+
+const operations = Object.keys(ROUTES) as Operation[];
+const entryCheck = compileCheck(REPLIES['task.history'].properties.entries.items);
+
+function expectAccepted(check: RequestCheck, value: unknown): void {
+  expect(check.accepts(value) ? 'accepted' : check.explain(value)).toBe('accepted');
+}
+
+describe('the examples', () => {
+  it('are there for every operation, in the order of the table', () => {
+    expect(Object.keys(EXAMPLES)).toEqual(operations);
+  });
+
+  it.each(operations)('show a request of %s that is accepted', (operation) => {
+    expectAccepted(CHECKS[operation], EXAMPLES[operation].request);
+  });
+
+  it.each(operations)('show a reply of %s that fits its schema', (operation) => {
+    expectAccepted(compileCheck(REPLIES[operation]), EXAMPLES[operation].reply);
+  });
+
+  it.each(operations)('show no field in the reply of %s that it does not have', (operation) => {
+    const known = Object.keys(REPLIES[operation].properties);
+    expect(Object.keys(EXAMPLES[operation].reply).filter((field) => !known.includes(field))).toEqual([]);
+  });
+
+  it('show a batch whose operations are accepted and answered like each of them alone', () => {
+    expect(BATCH_EXAMPLE.reply.results).toHaveLength(BATCH_EXAMPLE.request.ops.length);
+    for (const [index, op] of BATCH_EXAMPLE.request.ops.entries()) {
+      expectAccepted(BATCH_CHECKS[op.op], op);
+      expect(op).not.toHaveProperty('wait_ms');
+      const { status, body } = BATCH_EXAMPLE.reply.results[index]!;
+      expect(status).toBe(ROUTES[op.op].status);
+      expectAccepted(compileCheck(REPLIES[op.op]), body);
+    }
+  });
+
+  it('show lines of the log that are entries, and a request for them', () => {
+    expectAccepted(LOG_CHECK, LOG_REQUEST_EXAMPLE);
+    const lines = LOG_EXAMPLE.split('\n');
+    expect(lines.pop()).toBe('');
+    const entries = lines.map((line) => JSON.parse(line) as { seq: number });
+    expect(entries.map(({ seq }) => seq)).toEqual([42, 43]);
+    for (const entry of entries) expectAccepted(entryCheck, entry);
+  });
+
+  it('show events whose id and name are those of their entry', () => {
+    const events = EVENTS_EXAMPLE.split('\n\n');
+    expect(events.pop()).toBe('');
+    expect(events).toHaveLength(2);
+    for (const event of events) {
+      const [id, name, data] = event.split('\n').map((line) => line.slice(line.indexOf(': ') + 2));
+      const entry = JSON.parse(data!) as { seq: number; type: string };
+      expectAccepted(entryCheck, entry);
+      expect([id, name]).toEqual([String(entry.seq), entry.type]);
+    }
+  });
+});

@@ -1,0 +1,369 @@
+/**
+ * One example of every operation, told as one story: a mail is sent by a worker, and a report is written under a
+ * lease. `openapi.ts` shows them, and a test holds them against the schemas, so they can be copied as they are.
+ */
+import type { Json } from './json.ts';
+import type { Replies } from './replies.ts';
+import type { Requests } from './requests.ts';
+import type { BatchOperation, Operation } from './routes.ts';
+
+/** A body as it reads on the wire: opaque fields are any JSON. */
+type Plain<T> = T extends Json
+  ? unknown
+  : T extends readonly (infer Item)[]
+    ? readonly Plain<Item>[]
+    : T extends object
+      ? { readonly [Key in keyof T]: Plain<T[Key]> }
+      : T;
+
+export interface Example<Op extends Operation> {
+  readonly request: Plain<Requests[Op]>;
+  readonly reply: Plain<Replies[Op]>;
+}
+
+const TASK_ID = 't0000000001a';
+const LEASE_ID = 'l0000000001b';
+const PAYLOAD = { to: 'ada@example.org', template: 'welcome' };
+const TOKEN = 'q1vR8tN2sLxY5wZ0aB3dE7fG';
+const CREATED_AT = '2026-01-05T08:00:00.000Z';
+const GRANTED_AT = '2026-01-05T08:00:01.250Z';
+const EXPIRES_AT = '2026-01-05T08:00:31.250Z';
+const EXTENDED_TO = '2026-01-05T08:00:51.500Z';
+const REPORT = { name: 'nightly-report', holder: 'host-1' };
+const REPORT_TIMES = {
+  lease_seq: 46,
+  acquired_at: '2026-01-05T08:01:00.000Z',
+  expires_at: '2026-01-05T08:01:15.000Z',
+  remaining_ms: 15_000,
+};
+const GUARD = 'system:orchestrator:guard_lock';
+const RETRY = { max_failures: 5, backoff_ms: 1000, max_backoff_ms: 300_000 };
+
+const CREATED_ENTRY = {
+  seq: 42,
+  at: CREATED_AT,
+  type: 'TaskCreated',
+  task_id: TASK_ID,
+  payload: PAYLOAD,
+  created_at: CREATED_AT,
+  queue: 'mail',
+  priority: 0,
+  due_at: CREATED_AT,
+  retry: RETRY,
+  max_attempts: 100,
+};
+const GRANTED_ENTRY = {
+  seq: 43,
+  at: GRANTED_AT,
+  type: 'LeaseGranted',
+  task_id: TASK_ID,
+  lease_id: LEASE_ID,
+  lease_seq: 43,
+  worker_id: 'worker-1',
+  attempt: 1,
+  expiry_timestamp: EXPIRES_AT,
+};
+const COMPLETED_ENTRY = {
+  seq: 45,
+  at: '2026-01-05T08:00:22.000Z',
+  type: 'TaskCompleted',
+  task_id: TASK_ID,
+  lease_id: LEASE_ID,
+  result: { message_id: 'm-77' },
+  writes: [{ object_id: 'mail-count', lease_seq: 40, version: 7, value: 121 }],
+};
+const LEASED_NAME_ENTRY = {
+  seq: 46,
+  at: REPORT_TIMES.acquired_at,
+  type: 'NameLeased',
+  name: REPORT.name,
+  names: [REPORT.name],
+  holder: REPORT.holder,
+  token_sha256: '5f2b1c0e9d8a7b6c5d4e3f2a1b0c9d8e7f6a5b4c3d2e1f0a9b8c7d6e5f4a3b2c',
+  lease_seq: 46,
+  acquired_at: REPORT_TIMES.acquired_at,
+  expires_at: REPORT_TIMES.expires_at,
+};
+
+const EXTENDED = {
+  task_id: TASK_ID,
+  lease_id: LEASE_ID,
+  lease_seq: 43,
+  expiry_timestamp: EXTENDED_TO,
+  expires_at: EXTENDED_TO,
+  remaining_ms: 30_000,
+  seq: 44,
+};
+
+const TASK: Plain<Replies['task.get']> = {
+  task_id: TASK_ID,
+  payload: PAYLOAD,
+  state: 'COMPLETED',
+  attempt: 1,
+  current_lease_id: null,
+  queue: 'mail',
+  priority: 0,
+  failures: 0,
+  max_attempts: 100,
+  retry: RETRY,
+  created_at: CREATED_AT,
+  due_at: CREATED_AT,
+  ended_at: COMPLETED_ENTRY.at,
+  result: COMPLETED_ENTRY.result,
+  leases: [
+    {
+      lease_id: LEASE_ID,
+      lease_seq: 43,
+      worker_id: 'worker-1',
+      expires_at: EXTENDED_TO,
+      end: 'complete',
+      ended_seq: 45,
+    },
+  ],
+  seq: 45,
+};
+
+const LEASE: Plain<Replies['lease.get']> = {
+  ...REPORT,
+  ...REPORT_TIMES,
+  remaining_ms: 9_640,
+  metadata: { pid: 4711 },
+  seq: 46,
+};
+
+const WRITE_LEASE = { lease_seq: 46, holder_id: REPORT.holder };
+
+export const EXAMPLES: { readonly [Op in Operation]: Example<Op> } = {
+  'task.create': {
+    request: { payload: PAYLOAD, queue: 'mail', dedup_key: 'welcome:ada' },
+    reply: {
+      task_id: TASK_ID,
+      seq: 42,
+      state: 'WAITING',
+      attempt: 0,
+      queue: 'mail',
+      priority: 0,
+      created_at: CREATED_AT,
+      due_at: CREATED_AT,
+    },
+  },
+  'task.lease': {
+    request: {
+      worker_id: 'worker-1',
+      queues: ['mail'],
+      max: 1,
+      ttl_ms: 30_000,
+      wait_ms: 20_000,
+      request_id: 'r-1',
+    },
+    reply: {
+      leases: [
+        {
+          task_id: TASK_ID,
+          lease_id: LEASE_ID,
+          lease_seq: 43,
+          attempt: 1,
+          payload: PAYLOAD,
+          queue: 'mail',
+          expiry_timestamp: EXPIRES_AT,
+          expires_at: EXPIRES_AT,
+          remaining_ms: 30_000,
+        },
+      ],
+      seq: 43,
+    },
+  },
+  'task.extend': {
+    request: { task_id: TASK_ID, lease_id: LEASE_ID, ttl_ms: 30_000 },
+    reply: EXTENDED,
+  },
+  'task.complete': {
+    request: {
+      task_id: TASK_ID,
+      lease_id: LEASE_ID,
+      result: COMPLETED_ENTRY.result,
+      writes: [{ object_id: 'mail-count', value: 121, lease: { lease_seq: 40 } }],
+    },
+    reply: { outcome: 'COMMITTED', task_id: TASK_ID, state: 'COMPLETED', seq: 45 },
+  },
+  'task.fail': {
+    request: { task_id: TASK_ID, lease_id: LEASE_ID, reason: 'The mail server did not answer.' },
+    reply: {
+      outcome: 'COMMITTED',
+      task_id: TASK_ID,
+      state: 'WAITING',
+      seq: 45,
+      due_at: '2026-01-05T08:00:23.000Z',
+    },
+  },
+  'task.release': {
+    request: { task_id: TASK_ID, lease_id: LEASE_ID, delay_ms: 5_000 },
+    reply: {
+      outcome: 'COMMITTED',
+      task_id: TASK_ID,
+      state: 'WAITING',
+      seq: 45,
+      due_at: '2026-01-05T08:00:27.000Z',
+    },
+  },
+  'task.kill': {
+    request: { task_id: TASK_ID, reason: 'It was meant for somebody else.' },
+    reply: { task_id: TASK_ID, state: 'DEAD', seq: 48 },
+  },
+  'task.get': { request: { task_id: TASK_ID, wait_ms: 20_000 }, reply: TASK },
+  'task.list': {
+    request: { state: 'COMPLETED', queue: 'mail', limit: 1 },
+    reply: { tasks: [TASK], next_cursor: '17' },
+  },
+  'task.history': {
+    request: { task_id: TASK_ID },
+    reply: { entries: [CREATED_ENTRY, GRANTED_ENTRY, COMPLETED_ENTRY] },
+  },
+  'task.why': {
+    request: { task_id: TASK_ID },
+    reply: { code: 'WAITING_FOR_WORKER', says: 'No worker has asked the queue mail for it yet.' },
+  },
+  'worker.heartbeat': {
+    request: {
+      worker_id: 'worker-1',
+      leases: [
+        { task_id: TASK_ID, lease_id: LEASE_ID },
+        { task_id: 't0000000000k', lease_id: 'l0000000000m' },
+      ],
+      ttl_ms: 30_000,
+    },
+    reply: {
+      extended: [EXTENDED],
+      lost: [{ lease_id: 'l0000000000m', task_id: 't0000000000k', cause: 'expired' }],
+      seq: 44,
+    },
+  },
+  'worker.list': {
+    request: {},
+    reply: { workers: [{ worker_id: 'worker-1', last_heartbeat: GRANTED_AT, active_leases: 1 }] },
+  },
+  'queue.list': {
+    request: {},
+    reply: {
+      queues: [{ queue: 'mail', paused: false, waiting: 3, leased: 1, completed: 120, failed: 0, dead: 0 }],
+    },
+  },
+  'queue.pause': { request: { queue: 'mail' }, reply: { queue: 'mail', paused: true, seq: 49 } },
+  'queue.resume': { request: { queue: 'mail' }, reply: { queue: 'mail', paused: false, seq: 50 } },
+  'lease.acquire': {
+    request: { ...REPORT, ttl_ms: 15_000, token: TOKEN, wait_ms: 20_000, metadata: { pid: 4711 } },
+    reply: { ...REPORT, token: TOKEN, ...REPORT_TIMES, seq: 46 },
+  },
+  'lease.acquire_all': {
+    request: { names: ['printer', 'scanner'], holder: 'host-1', ttl_ms: 15_000, token: TOKEN },
+    reply: {
+      leases: [
+        { name: 'printer', holder: 'host-1', token: TOKEN, ...REPORT_TIMES },
+        { name: 'scanner', holder: 'host-1', token: TOKEN, ...REPORT_TIMES },
+      ],
+      seq: 46,
+    },
+  },
+  'lease.renew': {
+    request: { ...REPORT, token: TOKEN, ttl_ms: 15_000 },
+    reply: { ...REPORT, token: TOKEN, ...REPORT_TIMES, expires_at: '2026-01-05T08:01:20.000Z', seq: 51 },
+  },
+  'lease.release': { request: { ...REPORT, token: TOKEN }, reply: { released: true, seq: 52 } },
+  'lease.break': {
+    request: { name: REPORT.name, reason: 'host-1 is being replaced.', lease_seq: 46 },
+    reply: { ...REPORT, lease_seq: 46, seq: 53 },
+  },
+  'lease.wipe': {
+    request: { prefix: 'lease:', guard: { name: GUARD, holder: 'orchestrator-1', token: TOKEN } },
+    reply: { wiped: 4, seq: 54 },
+  },
+  'lease.get': { request: { name: REPORT.name }, reply: LEASE },
+  'lease.list': { request: { prefix: 'nightly-', limit: 100 }, reply: { leases: [LEASE] } },
+  'lease.history': { request: { name: REPORT.name }, reply: { entries: [LEASED_NAME_ENTRY] } },
+  'object.write': {
+    request: { object_id: REPORT.name, value: { pages: 12 }, lease: WRITE_LEASE, if_version: 0 },
+    reply: { object_id: REPORT.name, version: 1, lease_seq: 46, seq: 47 },
+  },
+  'object.get': {
+    request: { object_id: REPORT.name },
+    reply: { object_id: REPORT.name, value: { pages: 12 }, version: 1, lease_seq: 46, seq: 47 },
+  },
+  'object.delete': {
+    request: { object_id: REPORT.name, lease: WRITE_LEASE, if_version: 1 },
+    reply: { object_id: REPORT.name, version: 2, lease_seq: 46, seq: 48 },
+  },
+  'receipt.list': {
+    request: { object_id: REPORT.name, code: 'WRITE_STALE_FENCE', limit: 10 },
+    reply: {
+      receipts: [
+        {
+          code: 'WRITE_STALE_FENCE',
+          object_id: REPORT.name,
+          presented_lease_seq: 31,
+          current_fence: 46,
+          holder_id: 'host-0',
+          at: '2026-01-05T08:01:03.500Z',
+          requestId: 'f3b0c1d2',
+        },
+      ],
+    },
+  },
+  'status.get': {
+    request: {},
+    reply: {
+      role: 'leader',
+      seq: 54,
+      first_seq: 1,
+      epoch: 3,
+      last_commit: '2026-01-05T08:01:04.000Z',
+      log_bytes: 9_216,
+      disk_full: false,
+      guard_holder: null,
+      counts: {
+        tasks: { WAITING: 3, LEASED: 1, COMPLETED: 120, FAILED: 0, DEAD: 0 },
+        leases: 1,
+        names: 2,
+        waiters: 0,
+      },
+    },
+  },
+};
+
+interface BatchExample {
+  readonly request: {
+    readonly ops: readonly {
+      [Op in BatchOperation]: { readonly op: Op } & Example<Op>['request'];
+    }[BatchOperation][];
+  };
+  readonly reply: { readonly results: readonly { readonly status: number; readonly body: object }[] };
+}
+
+const { wait_ms: _, ...leaseWithoutWait } = EXAMPLES['task.lease'].request;
+
+/** Completing and leasing the next travel together. */
+export const BATCH_EXAMPLE: BatchExample = {
+  request: {
+    ops: [
+      { op: 'task.complete', ...EXAMPLES['task.complete'].request },
+      { op: 'task.lease', ...leaseWithoutWait },
+    ],
+  },
+  reply: {
+    results: [
+      { status: 200, body: EXAMPLES['task.complete'].reply },
+      { status: 200, body: EXAMPLES['task.lease'].reply },
+    ],
+  },
+};
+
+export const LOG_REQUEST_EXAMPLE = { from: 42, limit: 2, follow: 1 } as const;
+
+const ENTRIES = [CREATED_ENTRY, GRANTED_ENTRY];
+
+/** What `/v1/log` sends. */
+export const LOG_EXAMPLE = ENTRIES.map((entry) => `${JSON.stringify(entry)}\n`).join('');
+
+/** What `/v1/events` sends. */
+export const EVENTS_EXAMPLE = ENTRIES.map(
+  (entry) => `id: ${entry.seq}\nevent: ${entry.type}\ndata: ${JSON.stringify(entry)}\n\n`,
+).join('');

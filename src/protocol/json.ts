@@ -1,0 +1,72 @@
+/**
+ * A JSON text that nobody has to parse: payloads, results, values and metadata travel as the text that came
+ * in. `parse` gives the value, `text` the text, `bytes` its UTF-8; `JSON.stringify` of something that
+ * contains one shows the value.
+ */
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+export class Json {
+  /** What it was made from; the other form is made when somebody asks for it. */
+  private readonly source: string | Uint8Array;
+
+  /** Takes text or bytes that are known to be JSON. Use `Json.of` for a value and `Json.text` for a text. */
+  constructor(source: string | Uint8Array) {
+    if (typeof source !== 'string' && !(source instanceof Uint8Array)) {
+      throw new TypeError('Json is made from text or bytes; use Json.of for a value.');
+    }
+    this.source = source;
+  }
+
+  static of(value: unknown): Json {
+    const text = JSON.stringify(value);
+    if (text === undefined) throw new TypeError('The value has no JSON form.');
+    return new Json(text);
+  }
+
+  /** Checks that the text is JSON and keeps it as it is. */
+  static text(text: string): Json {
+    JSON.parse(text);
+    return new Json(text);
+  }
+
+  /** Whether it is kept as text; then `text` is cheaper than `bytes`. */
+  get isText(): boolean {
+    return typeof this.source === 'string';
+  }
+
+  get bytes(): Uint8Array {
+    return typeof this.source === 'string' ? encoder.encode(this.source) : this.source;
+  }
+
+  text(): string {
+    return typeof this.source === 'string' ? this.source : decoder.decode(this.source);
+  }
+
+  parse(): unknown {
+    return JSON.parse(this.text());
+  }
+
+  toJSON(): unknown {
+    return this.parse();
+  }
+}
+
+/** Like JSON.stringify, but every `Json` inside appears as its own text, byte for byte. */
+export function jsonText(value: unknown): string {
+  if (value instanceof Json) return value.text();
+  if (Array.isArray(value)) return `[${value.map(jsonText).join(',')}]`;
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null';
+  if (!holdsJson(value)) return JSON.stringify(value);
+  const fields = Object.entries(value).filter(([, field]) => field !== undefined);
+  return `{${fields.map(([key, field]) => `${JSON.stringify(key)}:${jsonText(field)}`).join(',')}}`;
+}
+
+/** Whether a Json stands anywhere inside; without one the built-in way gives the same and is faster. */
+function holdsJson(value: object): boolean {
+  for (const field of Object.values(value)) {
+    if (typeof field !== 'object' || field === null) continue;
+    if (field instanceof Json || holdsJson(field)) return true;
+  }
+  return false;
+}

@@ -1,0 +1,85 @@
+/** What the OpenAPI text says about streams, files and pages, which have no schemas of their own in the table. */
+import { REFUSALS } from '../core/refusals.ts';
+import { BATCH_EXAMPLE, EVENTS_EXAMPLE, LOG_EXAMPLE, LOG_REQUEST_EXAMPLE } from './examples.ts';
+import { BATCH_REPLY, BATCH_REQUEST, type Field, fieldsOf, type Schema } from './openapi-schemas.ts';
+import type { PageName } from './refusals-of.ts';
+import { LOG_REQUEST } from './requests.ts';
+
+interface Parameter {
+  readonly place: 'path' | 'query' | 'header';
+  readonly field: Field;
+  readonly example?: unknown;
+}
+
+const LAST_EVENT_ID: Field = {
+  name: 'Last-Event-ID',
+  required: false,
+  schema: {
+    type: 'string',
+    pattern: '^[0-9]+$',
+    description: 'The id of the last event that arrived; goes on after it. Browsers send it by themselves.',
+  },
+};
+
+const CODE: Field = {
+  name: 'code',
+  required: true,
+  schema: { type: 'string', enum: Object.keys(REFUSALS), description: 'The code of a refusal.' },
+};
+
+const LOG_PARAMETERS = fieldsOf(LOG_REQUEST, 'log').map(
+  (field): Parameter => ({
+    place: 'query',
+    field,
+    example: LOG_REQUEST_EXAMPLE[field.name as keyof typeof LOG_REQUEST_EXAMPLE],
+  }),
+);
+
+export const PAGE_PARAMETERS: Readonly<Partial<Record<PageName, readonly Parameter[]>>> = {
+  log: LOG_PARAMETERS,
+  events: [
+    ...LOG_PARAMETERS.filter(({ field }) => field.name === 'from'),
+    { place: 'header', field: LAST_EVENT_ID, example: '41' },
+  ],
+  error: [{ place: 'path', field: CODE, example: 'LEASE_HELD' }],
+};
+
+export const PAGE_REQUESTS: Readonly<Partial<Record<PageName, Schema>>> = {
+  batch: { schema: BATCH_REQUEST, example: BATCH_EXAMPLE.request },
+};
+
+const HTML: Schema = { schema: { type: 'string' } };
+
+const state = (word: string): Schema => ({
+  schema: {
+    type: 'object',
+    required: ['status'],
+    properties: { status: { const: word, type: 'string' } },
+  },
+  example: { status: word },
+});
+
+export const PAGE_CONTENTS: Readonly<Record<PageName, Schema>> = {
+  batch: { schema: BATCH_REPLY, example: BATCH_EXAMPLE.reply },
+  log: {
+    schema: { type: 'string', description: 'One JSON object a line, each of them an Entry.' },
+    example: LOG_EXAMPLE,
+  },
+  events: {
+    schema: {
+      type: 'string',
+      description:
+        'Server-sent events: `id` is the seq, `event` the type and `data` the JSON of an Entry. A comment every 15 s.',
+    },
+    example: EVENTS_EXAMPLE,
+  },
+  backup: { schema: { description: 'A tar archive.' } },
+  metrics: {
+    schema: { type: 'string', description: 'The text format of Prometheus.' },
+  },
+  health: state('alive'),
+  ready: state('ready'),
+  openapi: { schema: { type: 'object' } },
+  error: HTML,
+  home: HTML,
+};

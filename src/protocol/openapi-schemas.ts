@@ -1,0 +1,220 @@
+/**
+ * Our schemas as plain JSON Schema 2020-12, as OpenAPI 3.1 takes it: formats of our own are spelt out, what
+ * many replies share has a name, and every field of a request says what it means.
+ */
+import type { TObject, TSchema } from '@sinclair/typebox';
+import { REFUSALS } from '../core/refusals.ts';
+import { FIELD_NOTES } from './field-notes.ts';
+import { LIMITS } from './limits.ts';
+import { REPLIES } from './replies.ts';
+import { REQUESTS } from './requests.ts';
+import { type BatchOperation, type Operation, ROUTES, type Route } from './routes.ts';
+
+export type Schema = Readonly<Record<string, unknown>>;
+
+/** Lengths are in characters here and in bytes there: a text within the bytes is always within the characters. */
+const FORMATS: Readonly<Record<string, Schema>> = {
+  name: {
+    minLength: 1,
+    maxLength: LIMITS.nameBytes,
+    description: `1 to ${LIMITS.nameBytes} bytes of printable UTF-8 in NFC.`,
+  },
+  id: {
+    minLength: 1,
+    maxLength: LIMITS.nameBytes,
+    pattern: '^[^/]+$',
+    description: `1 to ${LIMITS.nameBytes} bytes of printable UTF-8 in NFC, without a slash.`,
+  },
+  reason: {
+    minLength: 1,
+    maxLength: LIMITS.reasonBytes,
+    description: `1 to ${LIMITS.reasonBytes} bytes of UTF-8.`,
+  },
+  token: {
+    minLength: LIMITS.tokenBytesMin,
+    maxLength: LIMITS.nameBytes,
+    pattern: '^[!-~]+$',
+    description: `${LIMITS.tokenBytesMin} to ${LIMITS.nameBytes} visible ASCII characters, of at least 128 random bits.`,
+  },
+};
+
+const OPAQUE: Schema = {
+  description: `Any JSON of at most ${LIMITS.opaqueBytes / 1024} KiB, kept byte for byte.`,
+};
+
+/** What several replies share, found by identity. */
+const NAMED: ReadonlyMap<TSchema, string> = new Map<TSchema, string>([
+  [REPLIES['task.get'], 'Task'],
+  [REPLIES['task.get'].properties.leases.items, 'PastLease'],
+  [REPLIES['task.lease'].properties.leases.items, 'TaskLease'],
+  [REPLIES['task.extend'], 'ExtendedLease'],
+  [REPLIES['task.complete'], 'Verdict'],
+  [REPLIES['task.history'], 'Entries'],
+  [REPLIES['task.history'].properties.entries.items, 'Entry'],
+  [REPLIES['worker.list'].properties.workers.items, 'Worker'],
+  [REPLIES['queue.list'].properties.queues.items, 'Queue'],
+  [REPLIES['queue.pause'], 'QueueSwitch'],
+  [REPLIES['lease.acquire'], 'AcquiredLease'],
+  [REPLIES['lease.acquire_all'].properties.leases.items, 'GrantedLease'],
+  [REPLIES['lease.get'], 'Lease'],
+  [REPLIES['object.write'], 'WrittenObject'],
+  [REPLIES['receipt.list'].properties.receipts.items, 'Receipt'],
+  [REPLIES['status.get'], 'Status'],
+]);
+
+export const schemaRef = (name: string): Schema => ({ $ref: `#/components/schemas/${name}` });
+
+/** With `notes`, the name of what the schema belongs to, every field below says what it means. */
+export function plainSchema(schema: TSchema, notes?: string): Schema {
+  const name = NAMED.get(schema);
+  return name === undefined ? shapeOf(schema, notes) : schemaRef(name);
+}
+
+function shapeOf(schema: TSchema, notes?: string): Schema {
+  const { properties, items, anyOf, ...rest } = schema as TSchema & {
+    properties?: Record<string, TSchema>;
+    items?: TSchema;
+    anyOf?: TSchema[];
+  };
+  // What the schema library keeps under symbols stays behind.
+  const plain = Object.fromEntries(Object.entries(rest));
+  if (Object.keys(schema).length === 0) return OPAQUE;
+  return {
+    ...plain,
+    ...(FORMATS[String(schema.format)] ?? {}),
+    ...(anyOf === undefined ? {} : choice(anyOf)),
+    ...(items === undefined ? {} : { items: plainSchema(items, notes) }),
+    ...(properties === undefined ? {} : { properties: propertiesOf(properties, notes) }),
+  };
+}
+
+/** One of several words reads better as an enumeration. */
+function choice(alternatives: readonly TSchema[]): Schema {
+  const words = alternatives.map(({ const: word }) => word as unknown);
+  if (words.every((word) => typeof word === 'string')) return { type: 'string', enum: words };
+  return { anyOf: alternatives.map((alternative) => plainSchema(alternative)) };
+}
+
+function propertiesOf(properties: Record<string, TSchema>, notes?: string): Record<string, Schema> {
+  return Object.fromEntries(
+    Object.entries(properties).map(([name, property]) => {
+      if (notes === undefined) return [name, plainSchema(property)];
+      const plain = plainSchema(property, name);
+      const note = FIELD_NOTES[`${notes} ${name}`] ?? FIELD_NOTES[name];
+      const description = [note, plain.description].filter((part) => part !== undefined).join(' ');
+      return [name, { ...plain, description }];
+    }),
+  );
+}
+
+export interface Field {
+  readonly name: string;
+  readonly required: boolean;
+  readonly schema: Schema;
+}
+
+/** The fields of a request, each with what it means and what it may look like. */
+export function fieldsOf({ properties, required = [] }: TObject, notes: string): Field[] {
+  return Object.entries(propertiesOf(properties, notes)).map(([name, schema]) => ({
+    name,
+    required: required.includes(name),
+    schema,
+  }));
+}
+
+/** An object of exactly these fields. */
+export function strictObject(fields: readonly Field[]): Schema {
+  const required = fields.filter((field) => field.required).map(({ name }) => name);
+  return {
+    type: 'object',
+    additionalProperties: false,
+    ...(required.length === 0 ? {} : { required }),
+    properties: Object.fromEntries(fields.map(({ name, schema }) => [name, schema])),
+  };
+}
+
+const TEXT: Schema = { type: 'string' };
+const POSITION: Schema = { type: 'integer', minimum: 0 };
+
+const PROBLEM: Schema = {
+  type: 'object',
+  description: 'A refusal, as RFC 9457 has it. It changed nothing, unless its code says otherwise.',
+  required: ['type', 'title', 'status', 'detail', 'instance', 'code', 'requestId'],
+  properties: {
+    type: { type: 'string', format: 'uri-reference', description: 'A page of this server about the code.' },
+    title: { ...TEXT, description: 'The code as a sentence.' },
+    status: { type: 'integer', description: 'The status of the reply.' },
+    detail: { ...TEXT, description: 'A sentence about this very case.' },
+    instance: { type: 'string', format: 'uri-reference', description: 'The path that was asked.' },
+    code: { type: 'string', enum: Object.keys(REFUSALS), description: 'Never renamed; made for programs.' },
+    requestId: { ...TEXT, description: 'What the log of the server calls this request.' },
+    holder: { ...TEXT, description: 'Who is in the way.' },
+    remaining_ms: { type: 'integer', description: 'For how long the lease in the way still lasts.' },
+    index: { type: 'integer', minimum: 0, description: 'Which of several writes it is about.' },
+    outcome: { const: 'REJECTED', type: 'string', description: 'For verdicts on tasks.' },
+    first_seq: { ...POSITION, description: 'The first entry that is kept.' },
+    current_fence: { ...POSITION, description: 'The fence that a refused write met.' },
+  },
+};
+
+/** `task.create` → `TaskCreateOp`. */
+const opName = (operation: string): string =>
+  `${operation.replaceAll(/(?:^|[._])([a-z])/g, (_, letter: string) => letter.toUpperCase())}Op`;
+
+const BATCH_OPERATIONS = (Object.keys(ROUTES) as Operation[]).filter(
+  (operation): operation is BatchOperation => (ROUTES[operation] as Route).batch === true,
+);
+
+/** Inside a batch an operation has all its fields in the body, its own name, and no wait. */
+function opSchema(operation: BatchOperation): Schema {
+  const fields = fieldsOf(REQUESTS[operation], operation).filter(({ name }) => name !== 'wait_ms');
+  const op: Field = { name: 'op', required: true, schema: { const: operation, type: 'string' } };
+  return strictObject([op, ...fields]);
+}
+
+export const BATCH_REQUEST: Schema = strictObject([
+  {
+    name: 'ops',
+    required: true,
+    schema: {
+      type: 'array',
+      maxItems: LIMITS.batchOps,
+      items: {
+        oneOf: BATCH_OPERATIONS.map((operation) => schemaRef(opName(operation))),
+        discriminator: {
+          propertyName: 'op',
+          mapping: Object.fromEntries(
+            BATCH_OPERATIONS.map((operation) => [operation, schemaRef(opName(operation)).$ref]),
+          ),
+        },
+      },
+    },
+  },
+]);
+
+export const BATCH_REPLY: Schema = {
+  type: 'object',
+  required: ['results'],
+  properties: {
+    results: {
+      type: 'array',
+      description: 'In the order of ops.',
+      items: {
+        type: 'object',
+        required: ['status', 'body'],
+        properties: {
+          status: { type: 'integer', description: 'The status the operation alone would have had.' },
+          body: { type: 'object', description: 'Its reply, or a Problem.' },
+        },
+      },
+    },
+  },
+};
+
+export function componentSchemas(): Record<string, Schema> {
+  return {
+    Problem: PROBLEM,
+    ...Object.fromEntries([...NAMED].map(([schema, name]) => [name, shapeOf(schema)])),
+    ...Object.fromEntries(BATCH_OPERATIONS.map((operation) => [opName(operation), opSchema(operation)])),
+  };
+}

@@ -1,0 +1,57 @@
+/** A refusal as the caller sees it: what RFC 9457 calls a problem. */
+import { REFUSALS, type Refusal, type RefusalCode } from '../core/refusals.ts';
+
+export interface Problem {
+  readonly ok: false;
+  readonly code: RefusalCode;
+  readonly status: number;
+  readonly title: string;
+  readonly detail: string;
+  readonly holder?: string;
+  readonly remaining_ms?: number;
+  readonly index?: number;
+  readonly outcome?: 'REJECTED';
+  readonly first_seq?: number;
+  /** The fence a rejected write met. */
+  readonly current_fence?: number;
+  /** Over the wire: what the server's log calls this request. */
+  readonly requestId?: string;
+}
+
+/** What every operation gives: its body with `ok: true`, or the problem with `ok: false`. */
+export type Reply<T> = T | Problem;
+
+/** Refusals of a write are precondition failures, whatever the code says elsewhere. */
+const WRITE_STATUS: Partial<Record<RefusalCode, number>> = { LEASE_EXPIRED: 412 };
+
+export function problem(refusal: Refusal): Problem {
+  const kind = REFUSALS[refusal.refused];
+  const isWrite = refusal.fence !== undefined;
+  return {
+    ok: false,
+    code: refusal.refused,
+    status: (isWrite ? WRITE_STATUS[refusal.refused] : undefined) ?? kind.status,
+    title: kind.says,
+    detail: refusal.detail ?? kind.says,
+    ...(refusal.holder === undefined ? {} : { holder: refusal.holder }),
+    ...(refusal.remainingMs === undefined ? {} : { remaining_ms: refusal.remainingMs }),
+    ...(refusal.index === undefined ? {} : { index: refusal.index }),
+    ...(refusal.outcome === undefined ? {} : { outcome: refusal.outcome }),
+    ...(refusal.firstSeq === undefined ? {} : { first_seq: refusal.firstSeq }),
+    ...(refusal.fence === undefined ? {} : { current_fence: refusal.fence }),
+  };
+}
+
+/** A list of its own, so that browsers need not carry the table of refusals; a test holds the two together. */
+const RETRYABLE: ReadonlySet<string> = new Set<RefusalCode>([
+  'REQUEST_TIMEOUT',
+  'LEASE_HELD',
+  'OVERLOADED',
+  'UNAVAILABLE',
+  'DISK_FULL',
+]);
+
+/** Whether the same call can succeed later. */
+export function isRetryable(code: RefusalCode): boolean {
+  return RETRYABLE.has(code);
+}

@@ -1,0 +1,51 @@
+/**
+ * A backup as it leaves the server: the files of a snapshot as a tar archive, and `backup.json` as its last member,
+ * which says what the others must be. Whoever stops reading lets go of the snapshot as well.
+ */
+import { crc32 } from 'node:zlib';
+import type { Authority } from '../authority/authority.ts';
+import type { Clock } from '../authority/seams.ts';
+import type { ManifestFile } from '../engines/file/backup-manifest.ts';
+import { encodeManifest, MANIFEST_NAME } from '../engines/file/backup-manifest.ts';
+import type { LogSnapshot, SnapshotFile } from '../engines/log.ts';
+import { instant } from '../protocol/instant.ts';
+import type { TarMember } from './tar.ts';
+import { tarArchive } from './tar.ts';
+
+/** The log of this authority is not in files. Thrown before the first byte. */
+export class NoBackupError extends Error {
+  override readonly name = 'NoBackupError';
+}
+
+/** Nothing is held before the first piece is asked for; faults of the log come before it as well. */
+export async function* backupStream(
+  { log }: Pick<Authority, 'log'>,
+  clock: Pick<Clock, 'wallMs'>,
+): AsyncGenerator<Uint8Array> {
+  const snapshot = await log.snapshot();
+  if (snapshot === null) throw new NoBackupError('The log of this server is not in files.');
+  try {
+    const atMs = clock.wallMs();
+    yield* tarArchive(membersOf(snapshot, atMs), atMs);
+  } finally {
+    await snapshot.release();
+  }
+}
+
+async function* membersOf(snapshot: LogSnapshot, atMs: number): AsyncGenerator<TarMember> {
+  const sums = snapshot.files.map((file) => ({ file, crc: 0 }));
+  for (const sum of sums) {
+    const { name, bytes } = sum.file;
+    yield { name, bytes, content: summed(sum) };
+  }
+  const files = sums.map(({ file: { name, bytes }, crc }): ManifestFile => ({ name, bytes, crc32: crc }));
+  const manifest = encodeManifest({ seq: snapshot.seq, epoch: snapshot.epoch, at: instant(atMs), files });
+  yield { name: MANIFEST_NAME, bytes: manifest.length, content: [manifest] };
+}
+
+async function* summed(sum: { readonly file: SnapshotFile; crc: number }): AsyncGenerator<Uint8Array> {
+  for await (const piece of sum.file.read()) {
+    sum.crc = crc32(piece, sum.crc);
+    yield piece;
+  }
+}

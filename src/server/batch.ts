@@ -1,0 +1,124 @@
+/**
+ * `POST /v1/batch`: several operations in one request, in order, each judged on its own. The results leave
+ * together once the last of them is durable.
+ */
+import { UnavailableError } from '../authority/authority.ts';
+import type { Sink } from '../authority/request.ts';
+import { isRefusal } from '../core/decision.ts';
+import type { Refusal } from '../core/refusals.ts';
+import type { Sends } from '../embedded/calls.ts';
+import { BATCH_CHECKS } from '../protocol/checks.ts';
+import { LIMITS } from '../protocol/limits.ts';
+import { problem } from '../protocol/problem.ts';
+import { type BatchOperation, type Operation, ROUTES, type Route } from '../protocol/routes.ts';
+import type { Exchange } from './exchange.ts';
+import {
+  type Arrival,
+  forbiddenQueue,
+  type Handle,
+  isProblem,
+  refuseFault,
+  statusOf,
+  type Trouble,
+} from './operation-handler.ts';
+import { problemText } from './problem-text.ts';
+import { bodyText } from './reply-text.ts';
+import { type Fields, readBody } from './request-bytes.ts';
+
+export function batchHandler(sends: Sends, trouble: Trouble): Handle {
+  return (exchange, arrival) => {
+    const ops = opsOf(arrival);
+    if (isRefusal(ops)) exchange.refuse(ops);
+    else new Batch(ops as readonly unknown[], exchange, trouble).run(sends);
+  };
+}
+
+function opsOf({ body, query }: Arrival): readonly unknown[] | Refusal {
+  const fields = readBody(body);
+  if (isRefusal(fields)) return fields;
+  const { ops, ...rest } = fields as Fields;
+  const [unknown] = [...Object.keys(rest), ...Object.keys(query)];
+  if (unknown !== undefined) return invalid(`The field ${unknown} is unknown.`);
+  if (!Array.isArray(ops)) return invalid('The field ops must be a list of operations.');
+  if (ops.length <= LIMITS.batchOps) return ops;
+  return invalid(`The batch has ${ops.length} operations; ${LIMITS.batchOps} are allowed.`);
+}
+
+function invalid(detail: string): Refusal {
+  return { refused: 'INVALID_ARGUMENT', detail };
+}
+
+class Batch implements Sink {
+  private readonly ops: readonly unknown[];
+  private readonly exchange: Exchange;
+  private readonly trouble: Trouble;
+  private readonly texts: string[];
+  private missing: number;
+
+  constructor(ops: readonly unknown[], exchange: Exchange, trouble: Trouble) {
+    this.ops = ops;
+    this.exchange = exchange;
+    this.trouble = trouble;
+    this.texts = new Array<string>(ops.length).fill('');
+    this.missing = ops.length;
+  }
+
+  run(sends: Sends): void {
+    const { ops, exchange } = this;
+    if (ops.length === 0) return this.finish();
+    const options = { requestId: exchange.requestId, isGone: exchange.isGone };
+    for (let place = 0; place < ops.length; place++) {
+      const op = ops[place];
+      const refusal = this.refusalOf(op);
+      if (refusal === null) sends[(op as { op: BatchOperation }).op](this, place, op, options);
+      else this.settle(place, problem(refusal));
+    }
+  }
+
+  private refusalOf(op: unknown): Refusal | null {
+    if (typeof op !== 'object' || op === null) return invalid('An operation must be an object.');
+    const { op: operation, wait_ms: waitMs } = op as Fields;
+    if (typeof operation !== 'string' || !Object.hasOwn(ROUTES, operation)) {
+      return invalid('The field op must name an operation.');
+    }
+    const route: Route = ROUTES[operation as Operation];
+    if (route.batch !== true) return invalid(`The operation ${operation} may not stand in a batch.`);
+    if (waitMs !== undefined) return invalid('No operation may wait inside a batch.');
+    const check = BATCH_CHECKS[operation as Operation];
+    if (!check.accepts(op)) return invalid(check.explain(op));
+    return forbiddenQueue(operation as Operation, op as Fields, this.exchange.caller);
+  }
+
+  /** Called from inside the authority, which must not stumble over a text that is longer than any string. */
+  settle(place: number, reply: unknown): void {
+    try {
+      this.texts[place] = this.textOf(place, reply as object);
+      this.missing -= 1;
+      if (this.missing === 0) this.finish();
+    } catch (fault) {
+      refuseFault(fault, this.exchange, this.trouble);
+    }
+  }
+
+  private textOf(place: number, reply: object): string {
+    if (isProblem(reply)) {
+      const text = problemText(reply, `/v1/batch#${place}`, this.exchange.requestId);
+      return `{"status":${reply.status},"body":${text}}`;
+    }
+    const { op } = this.ops[place] as { op: BatchOperation };
+    return `{"status":${statusOf(ROUTES[op], reply)},"body":${bodyText(op, reply)}}`;
+  }
+
+  /** The authority died under the batch: whoever had an answer by then keeps it. */
+  fail(place: number, fault: unknown): void {
+    if (fault instanceof UnavailableError) {
+      this.settle(place, problem({ refused: 'UNAVAILABLE', detail: fault.message }));
+      return;
+    }
+    refuseFault(fault, this.exchange, this.trouble);
+  }
+
+  private finish(): void {
+    this.exchange.json(200, `{"results":[${this.texts.join(',')}]}`);
+  }
+}

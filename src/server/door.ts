@@ -1,0 +1,67 @@
+/** Who gets in: the network, then Host and Origin where there are no tokens, then the token, then its scope. */
+import type { IncomingMessage } from 'node:http';
+import type { Refusal } from '../core/refusals.ts';
+import type { Scope } from '../protocol/routes.ts';
+import { foreignRequest, isLoopback, LanGuard } from './network.ts';
+import { ANYBODY, type Caller, may, type TokenGrant, Tokens } from './scopes.ts';
+
+export interface DoorOptions {
+  readonly tokens?: readonly TokenGrant[];
+  readonly allowNets?: readonly string[];
+  readonly trustedProxies?: readonly string[];
+}
+
+export interface Entry {
+  readonly caller: Caller;
+  readonly refusal: Refusal | null;
+}
+
+const NOBODY: Caller = { name: 'nobody', scopes: new Set() };
+const WELCOME: Entry = { caller: ANYBODY, refusal: null };
+
+export class Door {
+  private readonly tokens: Tokens | null;
+  private readonly lan: LanGuard;
+
+  constructor({ tokens = [], allowNets = [], trustedProxies = [] }: DoorOptions) {
+    this.tokens = tokens.length === 0 ? null : new Tokens(tokens);
+    this.lan = new LanGuard(allowNets, trustedProxies);
+  }
+
+  /** Without tokens anybody who reaches the port may do everything, so only this machine may reach it. */
+  assertMayListenOn(host: string): void {
+    if (this.tokens !== null || isLoopback(host)) return;
+    throw new TypeError(
+      `Without tokens the server listens on this machine only, and ${host} is not a loopback address. Set LEASEHOLD_TOKENS or --tokens FILE.`,
+    );
+  }
+
+  enter({ headers, socket, httpVersionMinor }: IncomingMessage, scope: Scope | null): Entry {
+    if (!this.lan.isOpen) {
+      const forwardedFor = headers['x-forwarded-for'];
+      const chain = Array.isArray(forwardedFor) ? forwardedFor.join(',') : forwardedFor;
+      if (!this.lan.admits(socket.remoteAddress ?? '', chain)) {
+        return refused({ refused: 'FORBIDDEN', detail: 'Requests from this address are not served.' });
+      }
+    }
+    if (headers.host === undefined && httpVersionMinor > 0) {
+      return refused({ refused: 'INVALID_ARGUMENT', detail: 'The Host header is missing.' });
+    }
+    if (this.tokens === null) {
+      const foreign = foreignRequest(headers.host, headers.origin);
+      return foreign === null ? WELCOME : refused({ refused: 'FORBIDDEN', detail: foreign });
+    }
+    if (scope === null) return { caller: NOBODY, refusal: null };
+    const caller = this.tokens.find(headers.authorization);
+    if (caller === null) return refused({ refused: 'UNAUTHENTICATED' });
+    if (may(caller, scope)) return { caller, refusal: null };
+    return refused({
+      refused: 'FORBIDDEN',
+      detail: `This needs the scope ${scope}, and ${caller.name} has not got it.`,
+    });
+  }
+}
+
+function refused(refusal: Refusal): Entry {
+  return { caller: NOBODY, refusal };
+}

@@ -1,0 +1,96 @@
+/**
+ * One request and its answer, outside of any framework: who asks, under which id, whether they are still
+ * there, and the ways to answer. Whatever leaves the server as JSON leaves through here.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Refusal } from '../core/refusals.ts';
+import { type Problem, problem } from '../protocol/problem.ts';
+import type { HttpCounts } from './http-counts.ts';
+import { PROBLEM_TYPE, problemHeaders, problemText } from './problem-text.ts';
+import type { Caller } from './scopes.ts';
+
+const LONG_TEXT = 16_384;
+const JSON_TYPE = 'application/json; charset=utf-8';
+
+/** What all exchanges of a server share. */
+export interface House {
+  /** Clients that keep their connection are told to let go of it while the server is going away. */
+  readonly isStopping: boolean;
+  readonly counts: Pick<HttpCounts, 'refused'>;
+  /** How long somebody may take nothing of a long answer. */
+  readonly stallMs: number;
+}
+
+export class Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly requestId: string;
+  readonly caller: Caller;
+  private readonly house: House;
+
+  constructor(
+    request: IncomingMessage,
+    response: ServerResponse,
+    requestId: string,
+    caller: Caller,
+    house: House,
+  ) {
+    this.request = request;
+    this.response = response;
+    this.requestId = requestId;
+    this.caller = caller;
+    this.house = house;
+  }
+
+  /**
+   * Nobody will read the answer any more: the connection is closed, or about to be because the other side has
+   * ended it. A field and not a closure, because every grant asks for it.
+   */
+  readonly isGone = (): boolean => this.response.destroyed || !this.request.socket.writable;
+
+  get path(): string {
+    return (this.request.url ?? '/').split('?', 1)[0]!;
+  }
+
+  /** From now on whoever takes nothing for a while is not there any more, whatever the connection says. */
+  cutIfStalled(): void {
+    this.response.setTimeout(this.house.stallMs);
+  }
+
+  json(status: number, text: string, outcome?: string): void {
+    this.answer(
+      status,
+      JSON_TYPE,
+      text,
+      outcome === undefined ? undefined : { 'leasehold-outcome': outcome },
+    );
+  }
+
+  refuse(refusal: Refusal): void {
+    this.problem(problem(refusal));
+  }
+
+  problem(problem: Problem, headers?: Record<string, string>): void {
+    this.house.counts.refused(problem.code);
+    const text = problemText(problem, this.path, this.requestId);
+    this.answer(problem.status, PROBLEM_TYPE, text, { ...problemHeaders(problem), ...headers });
+  }
+
+  answer(status: number, type: string, body: string | Uint8Array, headers?: Record<string, string>): void {
+    const { response } = this;
+    if (response.headersSent || response.destroyed) return;
+    // A long text is turned into bytes once; a short one leaves together with its head as a single string.
+    const isLong = typeof body === 'string' && body.length > LONG_TEXT;
+    const content = isLong ? Buffer.from(body) : body;
+    const length = typeof content === 'string' ? Buffer.byteLength(content) : content.length;
+    response.writeHead(status, {
+      'content-type': type,
+      'content-length': length,
+      'x-request-id': this.requestId,
+      ...(this.house.isStopping ? { connection: 'close' } : undefined),
+      ...headers,
+    });
+    if (isLong) this.cutIfStalled();
+    response.end(content);
+  }
+}

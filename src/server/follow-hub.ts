@@ -1,0 +1,341 @@
+/**
+ * Followers of the log over HTTP, thousands of them on one stream. All who are at the tip get the very same
+ * bytes, at most 20 times a second; the first entry after a quiet time leaves at once. A follower is a
+ * position and a connection, nothing more:
+ *
+ *   behind ── reads slices from the log, as fast as its connection takes them ──► at the tip
+ *   at the tip ── does not take what it is sent ──► 8 MiB behind ──► cut; it resumes from its seq
+ *
+ * Only what is in the log and durable is ever read, so nobody sees an entry early, twice or not at all.
+ */
+import type { Authority } from '../authority/authority.ts';
+import type { Timer, Timers } from '../authority/seams.ts';
+import { type FollowFormat, LogSlices, type ReadableLog, Slice } from './follow-slices.ts';
+import type { StreamResponse } from './write-log.ts';
+
+/** A second has room for 20 writes to each follower. */
+const PAUSE_MS = 50;
+const BEAT_MS = 15_000;
+/** Who takes nothing for so many beats is not there any more, whatever its connection says. */
+const STALLED_BEATS_MAX = 8;
+const UNSENT_BYTES_MAX = 8 * 1024 * 1024;
+/** How much a flush takes from the log, and how much it sends to all together; what is beyond follows with the next. */
+const FLUSH_CHARACTERS_MAX = 4 * 1024 * 1024;
+const FLUSH_CHARACTERS_FOR_ALL = 256 * 1024 * 1024;
+/** After so many followers or bytes others get their turn. */
+const WRITES_A_TURN = 64;
+const BYTES_A_TURN = 4 * 1024 * 1024;
+/** How many pieces one who has fallen behind is given at a time. */
+const PIECES_A_WRITE = 256;
+
+/**
+ * What says "still here" while nothing happens. For NDJSON a space: it becomes part of the next line, where
+ * every JSON parser skips it, whereas many readers trip over an empty line.
+ */
+const BEATS: Readonly<Record<FollowFormat, Buffer>> = {
+  ndjson: Buffer.from(' '),
+  sse: Buffer.from(':\n\n'),
+};
+
+export interface FollowOptions {
+  readonly format: FollowFormat;
+  readonly fromSeq: number;
+}
+
+interface Follower {
+  readonly response: StreamResponse;
+  readonly format: FollowFormat;
+  /** The next entry to be sent. */
+  nextSeq: number;
+  isReady: boolean;
+  isGone: boolean;
+  /** What it has not been given because it was not ready. */
+  owedBytes: number;
+  stalledBeats: number;
+  /** Called when it is ready again, or gone. */
+  whenReady: (() => void) | null;
+  readonly drained: () => void;
+  readonly left: () => void;
+}
+
+export class FollowHub {
+  /** How many were cut because they did not keep up. */
+  cuts = 0;
+  private readonly log: ReadableLog;
+  private readonly authority: Authority;
+  private readonly timers: Timers;
+  private readonly onFault: (fault: unknown) => void;
+  private readonly slices: LogSlices;
+  private readonly followers = new Set<Follower>();
+  private readonly atTip = new Set<Follower>();
+  /** What was sent to those at the tip and not everybody has taken yet. */
+  private backlog: Slice[] = [];
+  /** The first entry that those at the tip have not been sent. */
+  private tipSeq = 0;
+  private phase: 'quiet' | 'flushing' | 'pausing' = 'quiet';
+  private hasMore = false;
+  private isBeatDue = false;
+  private pause: Timer | null = null;
+  private beat: Timer | null = null;
+  private stopHearing: (() => void) | null = null;
+  private isClosed = false;
+  private readonly stopWatching: () => void;
+
+  /** `onFault` is told when the log cannot be read; those who were reading are cut. */
+  constructor(authority: Authority, timers: Timers, onFault: (fault: unknown) => void = () => undefined) {
+    this.authority = authority;
+    this.log = authority.log;
+    this.timers = timers;
+    this.onFault = onFault;
+    this.slices = new LogSlices(authority.log);
+    this.stopWatching = authority.whenEnded(() => this.close());
+  }
+
+  get size(): number {
+    return this.followers.size;
+  }
+
+  /** Entries that are kept because somebody at the tip has not taken them yet. */
+  get backlogEntries(): number {
+    return this.backlog.reduce((sum, { lines }) => sum + lines.length, 0);
+  }
+
+  /** Sends every entry from `fromSeq` on, as it becomes durable; gives the call that stops it. */
+  attach(response: StreamResponse, { format, fromSeq }: FollowOptions): () => void {
+    if (this.isClosed) response.end();
+    if (this.isClosed || response.destroyed) return () => undefined;
+    if (this.followers.size === 0) this.begin();
+    const follower: Follower = {
+      response,
+      format,
+      nextSeq: Math.max(1, fromSeq),
+      isReady: true,
+      isGone: false,
+      owedBytes: 0,
+      stalledBeats: 0,
+      whenReady: null,
+      drained: () => this.drained(follower),
+      left: () => this.detach(follower),
+    };
+    this.followers.add(follower);
+    response.on('drain', follower.drained);
+    response.on('close', follower.left);
+    this.catchUp(follower).catch((fault: unknown) => this.fail([follower], fault));
+    return follower.left;
+  }
+
+  /** Ends every stream; who comes later finds it ended at once. */
+  close(): void {
+    this.isClosed = true;
+    this.stopWatching();
+    this.finish([...this.followers]);
+    this.pause?.cancel();
+  }
+
+  private begin(): void {
+    this.tipSeq = this.log.position.lastSeq + 1;
+    this.stopHearing = this.authority.feed.hear(this.wake);
+    this.beat = this.timers.after(BEAT_MS, this.onBeat);
+  }
+
+  private rest(): void {
+    this.stopHearing?.();
+    this.beat?.cancel();
+    this.backlog = [];
+    this.slices.clear();
+  }
+
+  private detach(follower: Follower): void {
+    if (follower.isGone) return;
+    const { response, drained, left } = follower;
+    follower.isGone = true;
+    response.off('drain', drained);
+    response.off('close', left);
+    this.atTip.delete(follower);
+    this.followers.delete(follower);
+    follower.whenReady?.();
+    if (this.followers.size === 0) this.rest();
+  }
+
+  /** Ends streams as their readers expect it: they are whole as far as they go. */
+  private finish(followers: readonly Follower[]): void {
+    for (const follower of followers) {
+      this.detach(follower);
+      follower.response.end();
+    }
+  }
+
+  private cut(follower: Follower): void {
+    this.cuts += 1;
+    this.detach(follower);
+    follower.response.destroy();
+  }
+
+  private fail(followers: readonly Follower[], fault: unknown): void {
+    const present = followers.filter(({ isGone }) => !isGone);
+    for (const follower of present) {
+      this.detach(follower);
+      follower.response.destroy();
+    }
+    // A log that is closed under a reader fails it; once nobody is there any more that is nobody's trouble.
+    if (present.length > 0) this.onFault(fault);
+  }
+
+  private drained(follower: Follower): void {
+    follower.isReady = true;
+    follower.stalledBeats = 0;
+    follower.whenReady?.();
+    if (follower.nextSeq < this.tipSeq && this.atTip.has(follower)) this.wake();
+  }
+
+  /** Brings a follower to the tip, from wherever it is. */
+  private async catchUp(follower: Follower): Promise<void> {
+    const { response, format } = follower;
+    while (!follower.isGone && follower.nextSeq < this.tipSeq) {
+      const slice = await this.slices.readInTurn(follower.nextSeq);
+      if (follower.isGone) return;
+      if (slice === null) {
+        // What comes next was compacted away while it was on its way there.
+        this.finish([follower]);
+        return;
+      }
+      follower.nextSeq = slice.nextSeq;
+      follower.isReady = response.write(slice.bytes(format));
+      if (!follower.isReady) await ready(follower);
+      await this.turn();
+    }
+    if (!follower.isGone) this.atTip.add(follower);
+  }
+
+  private readonly onBeat = (): void => {
+    this.beat = this.timers.after(BEAT_MS, this.onBeat);
+    for (const follower of this.followers) {
+      if (follower.isReady) continue;
+      follower.stalledBeats += 1;
+      if (follower.stalledBeats >= STALLED_BEATS_MAX) this.cut(follower);
+    }
+    this.isBeatDue = true;
+    this.wake();
+  };
+
+  /** There is something to send. */
+  private readonly wake = (): void => {
+    this.hasMore = true;
+    if (this.phase !== 'quiet' || this.isClosed) return;
+    this.phase = 'flushing';
+    // Not here and now: the authority is just about to answer those who made the change.
+    this.timers.soon(this.flush);
+  };
+
+  private readonly flush = (): void => {
+    const fromMs = this.authority.clock.nowMs();
+    this.hasMore = false;
+    this.flushOnce()
+      .catch((fault: unknown) => this.fail([...this.atTip], fault))
+      .finally(() => {
+        this.phase = 'pausing';
+        // Thousands of followers may take longer than a pause; half of the time still belongs to everybody else.
+        const pauseMs = Math.max(PAUSE_MS, this.authority.clock.nowMs() - fromMs);
+        if (!this.isClosed) this.pause = this.timers.after(pauseMs, this.onPauseOver);
+      });
+  };
+
+  private readonly onPauseOver = (): void => {
+    this.phase = 'quiet';
+    if (this.hasMore) this.wake();
+  };
+
+  private async flushOnce(): Promise<void> {
+    const news = await this.readNews();
+    const isBeat = this.isBeatDue;
+    this.isBeatDue = false;
+    let writes = 0;
+    let bytes = 0;
+    for (const follower of this.atTip) {
+      if (follower.isReady) bytes += this.send(follower, isBeat);
+      else if (news !== null) this.owe(follower, news);
+      writes += 1;
+      if (writes < WRITES_A_TURN && bytes < BYTES_A_TURN) continue;
+      writes = 0;
+      bytes = 0;
+      await this.turn();
+    }
+    this.trim();
+  }
+
+  /** What has become durable since the last time, if anybody is at the tip to hear of it. */
+  private async readNews(): Promise<Slice | null> {
+    const { lastSeq } = this.log.position;
+    const found: Slice[] = [];
+    const charactersMax = Math.min(FLUSH_CHARACTERS_MAX, FLUSH_CHARACTERS_FOR_ALL / this.atTip.size);
+    let characters = 0;
+    let nextSeq = this.tipSeq;
+    while (this.atTip.size > 0 && nextSeq <= lastSeq) {
+      if (characters >= charactersMax) {
+        this.hasMore = true;
+        break;
+      }
+      const slice = await this.slices.read(nextSeq);
+      if (slice === null) {
+        this.finish([...this.atTip]);
+        break;
+      }
+      found.push(slice);
+      characters += slice.characters;
+      nextSeq = slice.nextSeq;
+      await this.turn();
+    }
+    if (this.atTip.size === 0) nextSeq = lastSeq + 1;
+    // Never back: everybody may have left meanwhile, and somebody else begun further on.
+    this.tipSeq = Math.max(this.tipSeq, nextSeq);
+    if (found.length === 0) return null;
+    const news = Slice.of(found);
+    this.backlog.push(news);
+    return news;
+  }
+
+  /** Gives a follower what it has not got; how many bytes that was. */
+  private send(follower: Follower, isBeat: boolean): number {
+    const { response, format, nextSeq } = follower;
+    let first = this.backlog.length;
+    while (first > 0 && this.backlog[first - 1]!.nextSeq > nextSeq) first -= 1;
+    let sent = 0;
+    for (const slice of this.backlog.slice(first, first + PIECES_A_WRITE)) {
+      const bytes = slice.bytes(format, follower.nextSeq);
+      follower.isReady = response.write(bytes);
+      follower.nextSeq = slice.nextSeq;
+      sent += bytes.length;
+    }
+    if (isBeat) follower.isReady = response.write(BEATS[format]);
+    const left = this.backlog.slice(first + PIECES_A_WRITE);
+    follower.owedBytes = left.reduce((sum, slice) => sum + slice.bytes(format).length, 0);
+    if (left.length > 0) this.hasMore = true;
+    return sent;
+  }
+
+  private owe(follower: Follower, news: Slice): void {
+    follower.owedBytes += news.bytes(follower.format).length;
+    if (follower.owedBytes + follower.response.writableLength >= UNSENT_BYTES_MAX) this.cut(follower);
+  }
+
+  /** Forgets what everybody has. */
+  private trim(): void {
+    let neededSeq = this.tipSeq;
+    for (const { nextSeq } of this.atTip) neededSeq = Math.min(neededSeq, nextSeq);
+    this.backlog = this.backlog.filter((slice) => slice.nextSeq > neededSeq);
+  }
+
+  private turn(): Promise<void> {
+    return new Promise((resolve) => this.timers.soon(resolve));
+  }
+}
+
+/** Resolves once the follower takes more, or is gone. */
+function ready(follower: Follower): Promise<void> {
+  return new Promise((resolve) => {
+    follower.whenReady = () => {
+      follower.whenReady = null;
+      resolve();
+    };
+  });
+}

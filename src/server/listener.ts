@@ -1,0 +1,279 @@
+/**
+ * The HTTP side of the server: Fastify on raw bodies, with every error it, Node's parser or a socket can make
+ * turned into a problem. Slow and half-open connections are cut by Node's own timers and cost nothing lasting.
+ */
+import {
+  type IncomingMessage,
+  type ServerOptions as NodeOptions,
+  type ServerResponse,
+  STATUS_CODES,
+} from 'node:http';
+import type { Server, Socket } from 'node:net';
+import {
+  type FastifyError,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  fastify,
+} from 'fastify';
+import type { Timer, Timers } from '../authority/seams.ts';
+import type { Refusal } from '../core/refusals.ts';
+import { LIMITS } from '../protocol/limits.ts';
+import { problem } from '../protocol/problem.ts';
+import { PAGES, ROUTES } from '../protocol/routes.ts';
+import type { HttpCounts } from './http-counts.ts';
+import type { Logger } from './logger.ts';
+import type { OpenAnswers } from './open-answers.ts';
+import { PROBLEM_TYPE, problemHeaders, problemText } from './problem-text.ts';
+
+/** How long a connection may take for what; tests are less patient. */
+export interface Timeouts {
+  readonly headersMs: number;
+  readonly requestMs: number;
+  readonly keepAliveMs: number;
+  /** How long somebody may take nothing of a long answer. */
+  readonly stallMs: number;
+  /** How often it is looked after heads and requests. */
+  readonly checkMs: number;
+}
+
+export const TIMEOUTS: Timeouts = {
+  headersMs: 10_000,
+  requestMs: 30_000,
+  keepAliveMs: 75_000,
+  stallMs: 60_000,
+  checkMs: 5_000,
+};
+const HEADER_BYTES_MAX = 16 * 1024;
+
+export interface ListenerWorld {
+  readonly newToken: () => string;
+  readonly logger: Logger;
+  readonly timers: Timers;
+}
+
+export interface ListenerOptions {
+  readonly tls?: { readonly cert: string; readonly key: string };
+  readonly timeouts?: Partial<Timeouts>;
+}
+
+export function makeListener(
+  { tls, timeouts }: ListenerOptions,
+  { newToken, logger, timers }: ListenerWorld,
+  counts: HttpCounts,
+  answers: OpenAnswers,
+): FastifyInstance {
+  const { headersMs, requestMs, keepAliveMs, checkMs } = { ...TIMEOUTS, ...timeouts };
+  const nextId = requestIds(newToken);
+  const condemned = new WeakSet<Socket>();
+  const http: NodeOptions = {
+    maxHeaderSize: HEADER_BYTES_MAX,
+    headersTimeout: headersMs,
+    requestTimeout: requestMs,
+    connectionsCheckingInterval: checkMs,
+    keepAliveTimeout: keepAliveMs,
+    // Node's own answer to a missing Host header is no problem; the door gives a better one.
+    requireHostHeader: false,
+    noDelay: true,
+  };
+  const app = fastify({
+    ...(tls === undefined ? { http } : { https: { ...http, ...tls } }),
+    logger: false,
+    bodyLimit: LIMITS.bodyBytes,
+    keepAliveTimeout: keepAliveMs,
+    requestTimeout: requestMs,
+    genReqId: (request: IncomingMessage) => keptId(request) ?? nextId(),
+    return503OnClosing: false,
+    exposeHeadRoutes: false,
+    forceCloseConnections: false,
+    // Names that are too long are refused by the check, which says so in a sentence.
+    routerOptions: { maxParamLength: HEADER_BYTES_MAX },
+    frameworkErrors: (fault: FastifyError, request: FastifyRequest, reply: FastifyReply) =>
+      answer(request, reply, refusalOf(fault)),
+    clientErrorHandler: (fault: NodeJS.ErrnoException, socket: Socket) => {
+      // Every further piece of the same rubbish is an error again.
+      if (condemned.has(socket)) return;
+      condemned.add(socket);
+      counts.refusedEarly();
+      condemn(socket, answers.last(socket), earlyRefusal(fault), nextId());
+    },
+  } as Parameters<typeof fastify>[0]) as unknown as FastifyInstance;
+
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) =>
+    done(null, body),
+  );
+  app.setErrorHandler((fault: FastifyError, request, reply) => {
+    const refusal = refusalOf(fault);
+    if (refusal.refused === 'INTERNAL') {
+      logger.error(
+        { err: fault, request_id: request.id, path: request.url },
+        'a request failed inside the server',
+      );
+    }
+    return answer(request, reply, refusal);
+  });
+  app.setNotFoundHandler((request, reply) => {
+    const methods = methodsOf(request.url.split('?', 1)[0]!);
+    if (methods.length === 0) return answer(request, reply, { refused: 'ROUTE_NOT_FOUND' });
+    reply.header('allow', methods.join(', '));
+    const detail = `The path takes ${methods.join(' and ')}, not ${request.method}.`;
+    return answer(request, reply, { refused: 'METHOD_NOT_ALLOWED', detail });
+  });
+  app.server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
+    const refusal: Refusal = {
+      refused: 'INVALID_ARGUMENT',
+      detail: 'The Expect header asks for something unknown.',
+    };
+    answerPlainly(response, refusal, keptId(request) ?? nextId());
+  });
+  app.server.on('connect', (request: IncomingMessage, socket: Socket) => {
+    const refusal: Refusal = { refused: 'METHOD_NOT_ALLOWED', detail: 'This server is no proxy.' };
+    answerSocket(socket, refusal, keptId(request) ?? nextId(), `allow: ${METHODS.join(', ')}`);
+  });
+  if (tls !== undefined) limitHandshakes(app.server, timers, headersMs);
+  return app;
+}
+
+/** Node's own limit begins anew with every byte that comes. */
+function limitHandshakes(server: Server, timers: Timers, limitMs: number): void {
+  const pending = new Map<string, Timer>();
+  const end = (peer: string): void => {
+    pending.get(peer)?.cancel();
+    pending.delete(peer);
+  };
+  server.on('connection', (socket: Socket) => {
+    const peer = peerOf(socket);
+    pending.set(
+      peer,
+      timers.after(limitMs, () => socket.destroy()),
+    );
+    socket.once('close', () => end(peer));
+  });
+  server.on('secureConnection', (socket: Socket) => end(peerOf(socket)));
+}
+
+function peerOf({ remoteAddress, remotePort }: Socket): string {
+  return `${remoteAddress} ${remotePort}`;
+}
+
+/** An id the client brought is kept when it is fit to stand in a header and a log. */
+function keptId({ headers }: IncomingMessage): string | undefined {
+  const id = headers['x-request-id'];
+  return typeof id === 'string' && /^[\x21-\x7e]{1,128}$/.test(id) ? id : undefined;
+}
+
+/** Random once, then counted: unique in every log, and cheap. */
+function requestIds(newToken: () => string): () => string {
+  const prefix = newToken().slice(0, 8);
+  let count = 0;
+  return () => {
+    count += 1;
+    return `${prefix}-${count.toString(36)}`;
+  };
+}
+
+function refusalOf(fault: FastifyError): Refusal {
+  switch (fault.code) {
+    case 'FST_ERR_CTP_BODY_TOO_LARGE':
+      return { refused: 'PAYLOAD_TOO_LARGE', detail: `The body may have ${LIMITS.bodyBytes} bytes.` };
+    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
+    case 'FST_ERR_CTP_EMPTY_TYPE':
+      return { refused: 'UNSUPPORTED_MEDIA_TYPE', detail: 'The body must be sent as application/json.' };
+    case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
+      return { refused: 'INVALID_ARGUMENT', detail: 'The body is not as long as its Content-Length says.' };
+    case 'FST_ERR_BAD_URL':
+      return { refused: 'INVALID_ARGUMENT', detail: 'The path is not well formed.' };
+    default: {
+      const status = fault.statusCode ?? 500;
+      return status < 500 ? { refused: 'INVALID_ARGUMENT', detail: fault.message } : { refused: 'INTERNAL' };
+    }
+  }
+}
+
+function answer(request: FastifyRequest, reply: FastifyReply, refusal: Refusal): FastifyReply {
+  const told = problem(refusal);
+  const path = request.url.split('?', 1)[0]!;
+  return reply
+    .code(told.status)
+    .headers({ ...problemHeaders(told), 'x-request-id': request.id })
+    .type(PROBLEM_TYPE)
+    .send(problemText(told, path, request.id));
+}
+
+function earlyRefusal({ code }: NodeJS.ErrnoException): Refusal | null {
+  switch (code) {
+    case 'ECONNRESET':
+    case 'EPIPE':
+      return null;
+    case 'HPE_HEADER_OVERFLOW':
+      return { refused: 'HEADERS_TOO_LARGE', detail: `The headers may have ${HEADER_BYTES_MAX} bytes.` };
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return { refused: 'REQUEST_TIMEOUT' };
+    default:
+      return { refused: 'INVALID_ARGUMENT', detail: 'This is not HTTP as we know it.' };
+  }
+}
+
+/**
+ * Ends a connection on which rubbish came. What was asked before is answered first: its effect has been had, and
+ * a refusal in its place would be a lie. In the midst of a stream nothing else can be said.
+ */
+function condemn(
+  socket: Socket,
+  owed: ServerResponse | undefined,
+  refusal: Refusal | null,
+  requestId: string,
+): void {
+  if (owed === undefined) answerSocket(socket, refusal, requestId);
+  else if (refusal === null || owed.headersSent) socket.destroy();
+  else {
+    owed.once('finish', () => answerSocket(socket, refusal, requestId));
+    // Node no longer notices by itself that the other side has gone.
+    socket.once('end', () => socket.destroy());
+  }
+}
+
+function answerPlainly(response: ServerResponse, refusal: Refusal, requestId: string): void {
+  const told = problem(refusal);
+  const text = problemText(told, '/', requestId);
+  const headers = {
+    'content-type': PROBLEM_TYPE,
+    'content-length': Buffer.byteLength(text),
+    'x-request-id': requestId,
+    connection: 'close',
+  };
+  response.writeHead(told.status, headers).end(text);
+}
+
+/** Answers where there is no request yet; the connection is of no use afterwards. */
+function answerSocket(socket: Socket, refusal: Refusal | null, requestId: string, ...more: string[]): void {
+  if (refusal === null || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const told = problem(refusal);
+  const text = problemText(told, '/', requestId);
+  const head = [
+    `HTTP/1.1 ${told.status} ${STATUS_CODES[told.status]}`,
+    `content-type: ${PROBLEM_TYPE}`,
+    `content-length: ${Buffer.byteLength(text)}`,
+    `x-request-id: ${requestId}`,
+    'connection: close',
+    ...more,
+  ];
+  socket.end(`${head.join('\r\n')}\r\n\r\n${text}`, () => socket.destroy());
+}
+
+const PATTERNS = [...Object.values(ROUTES), ...Object.values(PAGES)].map(({ method, path }) => ({
+  method,
+  pattern: new RegExp(`^${path.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '[^/]+')}$`),
+}));
+
+const METHODS = [...new Set(PATTERNS.map(({ method }) => method))];
+
+/** What a path would take, for those who came with another method. */
+function methodsOf(path: string): string[] {
+  const methods = PATTERNS.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method);
+  return [...new Set<string>(methods)];
+}

@@ -1,0 +1,317 @@
+/**
+ * Everything an operator may want to plot, as Prometheus text. The numbers are counted elsewhere, in plain
+ * integers; they are looked at only when somebody asks. `docs/operating.md` says what each is good for, and a
+ * test holds that page to this list.
+ */
+import { type Metric, Registry } from 'prom-client';
+import { type Authority, UnavailableError } from '../authority/authority.ts';
+import type { Buckets } from '../authority/buckets.ts';
+import { type Counts, countAll, listQueues, type QueueCounts } from '../authority/reads.ts';
+import { RefusedReadError } from '../authority/refused-read.ts';
+import type { Timers } from '../authority/seams.ts';
+import type { CommandType } from '../core/commands.ts';
+import type { HttpCounts } from './http-counts.ts';
+import { processMetrics } from './process-metrics.ts';
+
+/** How late the event loop was since the last look; the real one is in `src/world`. */
+export interface LoopLag {
+  watch(): void;
+  take(): { readonly meanMs: number; readonly p99Ms: number; readonly maxMs: number };
+}
+
+/** What is there besides the authority; what is missing is not shown. */
+export interface MetricsParts {
+  readonly hub?: { readonly size: number; readonly cuts: number; readonly backlogEntries: number };
+  readonly waits?: { readonly size: number };
+  readonly loopLag?: LoopLag;
+  /** With it, a log that hangs costs a look at the state and not the whole answer. */
+  readonly timers?: Timers;
+}
+
+export interface Sample {
+  readonly value: number;
+  readonly labels?: Readonly<Record<string, string | number>>;
+  /** Where it is not that of the metric itself, as in a histogram. */
+  readonly metricName?: string;
+}
+
+type Look = () => readonly Sample[];
+
+interface StateCounts {
+  readonly all: Counts;
+  readonly queues: readonly QueueCounts[];
+}
+
+/** The names by which the wire knows what the authority calls its commands. */
+const OPERATIONS: Readonly<Record<CommandType, string>> = {
+  CreateTask: 'task.create',
+  LeaseTasks: 'task.lease',
+  ExtendLease: 'task.extend',
+  CompleteTask: 'task.complete',
+  FailTask: 'task.fail',
+  ReleaseTask: 'task.release',
+  KillTask: 'task.kill',
+  Heartbeat: 'worker.heartbeat',
+  AcquireNames: 'lease.acquire',
+  RenewName: 'lease.renew',
+  ReleaseName: 'lease.release',
+  BreakName: 'lease.break',
+  WipeNames: 'lease.wipe',
+  WriteObject: 'object.write',
+  DeleteObject: 'object.delete',
+  PauseQueue: 'queue.pause',
+  ResumeQueue: 'queue.resume',
+};
+
+/** Queues are named by users; beyond so many, the busiest keep their own lines and the rest share one. */
+const QUEUES_MAX = 1_000;
+const STATE_WAIT_MS = 1_000;
+const MS = 1_000;
+
+export class Metrics {
+  readonly contentType = Registry.PROMETHEUS_CONTENT_TYPE;
+  private readonly registry = new Registry();
+  private readonly authority: Authority;
+  private readonly timers: Timers | null;
+  /** The newest look at the state; null while it cannot be had. */
+  private state: StateCounts | null = null;
+
+  constructor(authority: Authority, http: HttpCounts, parts: MetricsParts = {}) {
+    this.authority = authority;
+    this.timers = parts.timers ?? null;
+    this.exposeWork();
+    this.exposeState();
+    this.exposeLog();
+    this.exposeHttp(http, parts);
+    if (parts.loopLag !== undefined) this.exposeLoopLag(parts.loopLag);
+    for (const { name, type, help, look } of processMetrics()) this.expose(name, type, help, look);
+  }
+
+  async text(): Promise<string> {
+    this.state = await this.lookAtState();
+    return this.registry.metrics();
+  }
+
+  /** Adds a metric; `look` is called whenever somebody asks. */
+  expose(name: string, type: 'counter' | 'gauge' | 'histogram', help: string, look: Look): void {
+    // A metric of prom-client keeps its own numbers. To its registry anything is a metric that can be asked.
+    const metric = {
+      name,
+      help,
+      type,
+      get: async () => ({ name, help, type, values: look() }),
+    };
+    this.registry.registerMetric(metric as unknown as Metric);
+  }
+
+  private exposeWork(): void {
+    const { authority } = this;
+    const { stats } = authority;
+    this.expose('leasehold_operations_total', 'counter', 'Changes that were answered, by outcome.', () =>
+      [...stats.answers()].map(({ command, outcome, count }) => ({
+        value: count,
+        labels: { operation: OPERATIONS[command], ...outcomeLabels(outcome) },
+      })),
+    );
+    this.expose('leasehold_reads_total', 'counter', 'Reads of the state that were answered.', () =>
+      one(stats.reads),
+    );
+    this.expose('leasehold_reads_refused_total', 'counter', 'Reads that were turned away: OVERLOADED.', () =>
+      one(stats.readsRefused),
+    );
+    this.expose('leasehold_calls_waiting', 'gauge', 'Calls that wait to be decided.', () =>
+      one(authority.waiting),
+    );
+    this.exposeBuckets(
+      'leasehold_batch_calls',
+      'Calls in a batch that was made durable.',
+      stats.batchCalls,
+      1,
+    );
+    this.exposeBuckets('leasehold_commit_seconds', 'Time to make a batch durable.', stats.commitMs, MS);
+    this.expose('leasehold_expiries_total', 'counter', 'Leases that ran out.', () => [
+      { value: stats.taskExpiries, labels: { subject: 'task' } },
+      { value: stats.nameExpiries, labels: { subject: 'name' } },
+    ]);
+    const late = 'Time from the end of a lease until it was written.';
+    this.exposeBuckets('leasehold_expiry_lateness_seconds', late, stats.lateMs, MS);
+  }
+
+  private exposeState(): void {
+    const counted =
+      (pick: (all: Counts) => number): Look =>
+      () =>
+        this.state === null ? [] : one(pick(this.state.all));
+    this.expose('leasehold_tasks', 'gauge', 'Tasks by queue and state.', () =>
+      queueSamples(this.state?.queues ?? []),
+    );
+    this.expose('leasehold_queues', 'gauge', 'Queues, by whether they are paused.', () => {
+      const { queues = [] } = this.state ?? {};
+      const paused = queues.filter((queue) => queue.paused).length;
+      return [
+        { value: queues.length - paused, labels: { paused: 'false' } },
+        { value: paused, labels: { paused: 'true' } },
+      ];
+    });
+    this.expose(
+      'leasehold_leases',
+      'gauge',
+      'Live named leases.',
+      counted(({ leases }) => leases),
+    );
+    this.expose(
+      'leasehold_names',
+      'gauge',
+      'Names in memory, idle ones included.',
+      counted(({ names }) => names),
+    );
+    this.expose(
+      'leasehold_waiters',
+      'gauge',
+      'Callers in a waiting line.',
+      counted(({ waiters }) => waiters),
+    );
+  }
+
+  private exposeLog(): void {
+    const { authority } = this;
+    const { log, stats } = authority;
+    const isServing = (): boolean => !authority.hasEnded;
+    this.expose('leasehold_serving', 'gauge', '1 while changes can be made.', () => one(Number(isServing())));
+    this.expose('leasehold_log_seq', 'gauge', 'The newest durable position.', () =>
+      one(log.position.lastSeq),
+    );
+    this.expose('leasehold_log_first_seq', 'gauge', 'The oldest position that can still be read.', () =>
+      one(log.position.firstSeq),
+    );
+    this.expose('leasehold_log_epoch', 'gauge', 'How many writers there have been.', () => one(log.epoch));
+    this.expose('leasehold_log_bytes', 'gauge', 'Bytes in use, checkpoints included.', () =>
+      one(log.size.bytes),
+    );
+    this.expose('leasehold_log_files', 'gauge', 'Files of the log.', () => one(log.size.files));
+    this.expose('leasehold_disk_full', 'gauge', '1 while nothing new is taken for want of space.', () =>
+      one(Number(log.full)),
+    );
+    this.expose('leasehold_compactions_total', 'counter', 'Checkpoints that replaced older files.', () =>
+      one(stats.compactions),
+    );
+    this.expose('leasehold_compaction_faults_total', 'counter', 'Compactions that failed.', () =>
+      one(stats.compactionFaults),
+    );
+    this.expose('leasehold_replay_seconds', 'gauge', 'Time to verify and replay the log at the start.', () =>
+      one(stats.replayMs / MS),
+    );
+  }
+
+  private exposeHttp(http: HttpCounts, { hub, waits }: MetricsParts): void {
+    this.expose('leasehold_http_requests_total', 'counter', 'Requests that were answered.', () =>
+      [...http.requests()].map(({ operation, status, count }) => ({
+        value: count,
+        labels: { operation, status },
+      })),
+    );
+    this.expose('leasehold_http_refusals_total', 'counter', 'Problems that were answered, by code.', () =>
+      [...http.refusals()].map(({ code, count }) => ({ value: count, labels: { code } })),
+    );
+    this.expose(
+      'leasehold_http_early_refusals_total',
+      'counter',
+      'Connections that never made a request.',
+      () => one(http.early),
+    );
+    this.expose('leasehold_http_requests_in_flight', 'gauge', 'Requests that are not answered yet.', () =>
+      one(http.inFlight),
+    );
+    this.expose('leasehold_http_connections', 'gauge', 'Open connections.', () => one(http.connections));
+    if (waits !== undefined) {
+      this.expose('leasehold_http_waits', 'gauge', 'Long polls that wait.', () => one(waits.size));
+    }
+    if (hub !== undefined) {
+      this.expose('leasehold_followers_backlog', 'gauge', 'Entries kept for followers that are slow.', () =>
+        one(hub.backlogEntries),
+      );
+      this.expose('leasehold_followers', 'gauge', 'Followers of the log.', () => one(hub.size));
+      this.expose('leasehold_followers_cut_total', 'counter', 'Followers that did not keep up.', () =>
+        one(hub.cuts),
+      );
+    }
+  }
+
+  private exposeLoopLag(loopLag: LoopLag): void {
+    loopLag.watch();
+    const help = 'How late the event loop was since the last time somebody asked.';
+    this.expose('leasehold_event_loop_lag_seconds', 'gauge', help, () => {
+      const { meanMs, p99Ms, maxMs } = loopLag.take();
+      return [
+        { value: meanMs / MS, labels: { figure: 'mean' } },
+        { value: p99Ms / MS, labels: { figure: 'p99' } },
+        { value: maxMs / MS, labels: { figure: 'max' } },
+      ];
+    });
+  }
+
+  private exposeBuckets(name: string, help: string, buckets: Buckets, unit: number): void {
+    this.expose(name, 'histogram', help, () => bucketSamples(name, buckets, unit));
+  }
+
+  /** In line with the changes, like every read: what is not durable does not show here either. */
+  private async lookAtState(): Promise<StateCounts | null> {
+    const read = this.authority.read((machine) => ({ all: countAll(machine), queues: listQueues(machine) }));
+    try {
+      return await this.inTime(read);
+    } catch (fault) {
+      // A full queue refuses reads too.
+      if (!(fault instanceof UnavailableError || fault instanceof RefusedReadError)) throw fault;
+      return null;
+    }
+  }
+
+  private inTime<T>(read: Promise<T>): Promise<T | null> {
+    const { timers } = this;
+    if (timers === null) return read;
+    return new Promise((resolve, reject) => {
+      const timer = timers.after(STATE_WAIT_MS, () => resolve(null));
+      read.finally(() => timer.cancel()).then(resolve, reject);
+    });
+  }
+}
+
+function one(value: number): Sample[] {
+  return [{ value }];
+}
+
+function outcomeLabels(outcome: string): Record<string, string> {
+  return outcome === 'ok' || outcome === 'cancelled' ? { outcome } : { outcome: 'refused', code: outcome };
+}
+
+function bucketSamples(name: string, { bounds, counts, count, sum }: Buckets, unit: number): Sample[] {
+  let below = 0;
+  const samples: Sample[] = bounds.map((bound, index) => {
+    below += counts[index]!;
+    return { metricName: `${name}_bucket`, value: below, labels: { le: bound / unit } };
+  });
+  return [
+    ...samples,
+    { metricName: `${name}_bucket`, value: count, labels: { le: '+Inf' } },
+    { metricName: `${name}_sum`, value: sum / unit },
+    { metricName: `${name}_count`, value: count },
+  ];
+}
+
+/** A queue without a name stands for all that have no lines of their own. */
+function queueSamples(queues: readonly QueueCounts[]): Sample[] {
+  if (queues.length <= QUEUES_MAX) return queues.flatMap(({ queue, counts }) => stateSamples(queue, counts));
+  const busiest = queues.toSorted(
+    (a, b) => b.counts.WAITING + b.counts.LEASED - a.counts.WAITING - a.counts.LEASED,
+  );
+  const rest = { WAITING: 0, LEASED: 0, COMPLETED: 0, FAILED: 0, DEAD: 0 };
+  for (const { counts } of busiest.slice(QUEUES_MAX)) {
+    for (const state of Object.keys(rest) as (keyof typeof rest)[]) rest[state] += counts[state];
+  }
+  const named = busiest.slice(0, QUEUES_MAX).flatMap(({ queue, counts }) => stateSamples(queue, counts));
+  return [...named, ...stateSamples('', rest)];
+}
+
+function stateSamples(queue: string, counts: QueueCounts['counts']): Sample[] {
+  return Object.entries(counts).map(([state, value]) => ({ value, labels: { queue, state } }));
+}

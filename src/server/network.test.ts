@@ -1,0 +1,195 @@
+// From where requests may come: networks, the chain of proxies, and the marks by which a browser's request is told
+// from an honest one.
+import { describe, expect, it } from 'vitest';
+import { foreignRequest, isLoopback, LanGuard, Networks } from './network.ts';
+
+describe('a network', () => {
+  it.each([
+    ['10.0.0.0/8', '10.255.1.2', '11.0.0.0'],
+    ['192.168.7.0/24', '192.168.7.255', '192.168.8.0'],
+    ['192.168.7.9', '192.168.7.9', '192.168.7.8'],
+    ['192.168.7.9/32', '192.168.7.9', '192.168.7.10'],
+    ['10.1.2.3/8', '10.9.9.9', '9.255.255.255'],
+    ['fd00::/8', 'fdff::1', 'fe00::1'],
+    ['2001:db8::1', '2001:db8::1', '2001:db8::2'],
+  ])('%s has %s and not %s', (cidr, inside, outside) => {
+    const networks = new Networks([cidr]);
+    expect(networks.has(inside)).toBe(true);
+    expect(networks.has(outside)).toBe(false);
+  });
+
+  it('of all addresses has those of its own kind', () => {
+    expect(new Networks(['0.0.0.0/0']).has('203.0.113.9')).toBe(true);
+    expect(new Networks(['0.0.0.0/0']).has('2001:db8::1')).toBe(false);
+    expect(new Networks(['::/0']).has('2001:db8::1')).toBe(true);
+  });
+
+  it('has IPv4 addresses however an IPv6 socket spells them', () => {
+    const networks = new Networks(['10.0.0.0/8']);
+    expect(networks.has('::ffff:10.1.2.3')).toBe(true);
+    expect(networks.has('::ffff:0a01:0203')).toBe(true);
+    expect(networks.has('::ffff:11.1.2.3')).toBe(false);
+  });
+
+  it.each([
+    '',
+    '/',
+    '10.0.0.0/',
+    '10.0.0.0/33',
+    '10.0.0.0/-1',
+    '10.0.0.0/8/8',
+    '10.0.0.0/ 8',
+    '10.0.0/8',
+    '10.0.0.0/0x8',
+    'fd00::/129',
+    'localhost',
+    'example.org/8',
+    '*',
+  ])('is not made from %j', (cidr) => {
+    expect(() => new Networks([cidr])).toThrow(
+      new TypeError(`${cidr} is not a network; write it like 10.0.0.0/8 or fd00::/8.`),
+    );
+  });
+
+  it.each(['', 'localhost', '10.0.0', '10.0.0.1:80', 'unknown', '10.0.0.0/8'])(
+    'never has %j, which is no address',
+    (text) => {
+      expect(new Networks(['0.0.0.0/0', '::/0']).has(text)).toBe(false);
+    },
+  );
+});
+
+describe('the client behind proxies', () => {
+  const PROXY = '10.0.0.1';
+  const guard = new LanGuard(['192.168.0.0/16'], ['10.0.0.0/8', 'fd00::/8']);
+
+  it.each([
+    ['nobody forwarded', '192.168.1.1', undefined, '192.168.1.1'],
+    ['an untrusted peer forwards', '203.0.113.5', '192.168.1.1', '203.0.113.5'],
+    ['a trusted proxy forwards', PROXY, '192.168.1.1', '192.168.1.1'],
+    ['the leftmost hop was made up by the client', PROXY, '192.168.1.1, 203.0.113.5', '203.0.113.5'],
+    ['several trusted proxies forward', PROXY, '203.0.113.5, 10.0.0.3, 10.0.0.2', '203.0.113.5'],
+    ['a stranger stands between two trusted ones', PROXY, '10.0.0.9, 203.0.113.5, 10.0.0.2', '203.0.113.5'],
+    ['only proxies are named', PROXY, '10.0.0.3, 10.0.0.2', '10.0.0.3'],
+    ['an IPv6 proxy forwards for an IPv6 client', 'fd00::1', '2001:db8::7', '2001:db8::7'],
+    ['the socket is IPv6 and the peer is not', `::ffff:${PROXY}`, '203.0.113.5', '203.0.113.5'],
+    ['the hops are spelt as IPv6', PROXY, '::ffff:203.0.113.5, ::ffff:10.0.0.2', '203.0.113.5'],
+    ['there are spaces and none', PROXY, ' 203.0.113.5 ,10.0.0.2 ', '203.0.113.5'],
+    ['a hop is malformed', PROXY, '203.0.113.5, rubbish', PROXY],
+    ['a hop behind a trusted one is malformed', PROXY, 'rubbish, 10.0.0.2', PROXY],
+    ['a hop has a port', PROXY, '203.0.113.5:4711', PROXY],
+    ['a hop is empty', PROXY, '203.0.113.5,', PROXY],
+    ['the header is empty', PROXY, '', PROXY],
+    ['what is malformed lies beyond the client', PROXY, 'rubbish, 203.0.113.5', '203.0.113.5'],
+  ])('is found when %s', (_, peer, forwardedFor, client) => {
+    expect(guard.clientOf(peer, forwardedFor)).toBe(client);
+  });
+
+  it('is served when it is in an allowed network, and only then', () => {
+    expect(guard.admits('192.168.1.1', undefined)).toBe(true);
+    expect(guard.admits('::ffff:192.168.1.1', undefined)).toBe(true);
+    expect(guard.admits(PROXY, '192.168.1.1')).toBe(true);
+    expect(guard.admits(PROXY, undefined)).toBe(false);
+    expect(guard.admits(PROXY, '203.0.113.5')).toBe(false);
+    expect(guard.admits('203.0.113.5', '192.168.1.1')).toBe(false);
+    expect(guard.admits('', undefined)).toBe(false);
+  });
+
+  it('is anybody where no network is named', () => {
+    expect(new LanGuard([], []).admits('203.0.113.5', undefined)).toBe(true);
+  });
+
+  it('may have an address with a zone', () => {
+    const link = new LanGuard(['fe80::/10'], ['10.0.0.0/8']);
+    expect(link.admits('fe80::1%eth0', undefined)).toBe(true);
+    expect(link.admits(PROXY, 'fe80::1%eth0')).toBe(true);
+  });
+});
+
+describe('the loopback', () => {
+  it.each(['localhost', 'LocalHost', '127.0.0.1', '127.8.9.10', '::1', '[::1]', '::ffff:127.0.0.1'])(
+    'is %s',
+    (host) => {
+      expect(isLoopback(host)).toBe(true);
+    },
+  );
+
+  it.each([
+    '',
+    '0.0.0.0',
+    '::',
+    '[::]',
+    '127.1',
+    '128.0.0.1',
+    'localhost.example',
+    '127.0.0.1.example',
+    'example.org',
+    '10.0.0.1',
+  ])('is not %j', (host) => {
+    expect(isLoopback(host)).toBe(false);
+  });
+});
+
+describe('without tokens, a request', () => {
+  const HOST = 'The Host header names another machine. Without tokens only this machine is served.';
+  const ORIGIN = 'The Origin header names another site. Without tokens no other site is served.';
+
+  it.each([
+    'localhost',
+    'localhost:7420',
+    'LOCALHOST:7420',
+    '127.0.0.1',
+    '127.0.0.1:7420',
+    '127.0.0.2:1',
+    '[::1]',
+    '[::1]:7420',
+  ])('for the Host %s is honest', (host) => {
+    expect(foreignRequest(host, undefined)).toBeNull();
+  });
+
+  it.each([
+    undefined,
+    '',
+    ':7420',
+    'example.org',
+    'example.org:7420',
+    'localhost.example.org',
+    '127.0.0.1.example.org:7420',
+    'localhost:7420:7420',
+    'localhost@example.org',
+    '10.0.0.1:7420',
+    '0.0.0.0:7420',
+    'local host',
+    '[::1',
+  ])('for the Host %s is foreign', (host) => {
+    expect(foreignRequest(host, undefined)).toBe(HOST);
+  });
+
+  it.each(['http://localhost:7420', 'https://localhost:7420'])(
+    'from our own page is honest: %s',
+    (origin) => {
+      expect(foreignRequest('localhost:7420', origin)).toBeNull();
+    },
+  );
+
+  it.each([
+    '',
+    'null',
+    'http://example.org',
+    'http://localhost',
+    'http://localhost:3000',
+    'http://127.0.0.1:7420',
+    'http://localhost:7420.example.org',
+    'http://localhost:7420/',
+    'localhost:7420',
+    'file://',
+  ])('with the Origin %j is foreign', (origin) => {
+    expect(foreignRequest('localhost:7420', origin)).toBe(ORIGIN);
+  });
+
+  it('is judged anew when the Host changes', () => {
+    expect(foreignRequest('localhost:1', undefined)).toBeNull();
+    expect(foreignRequest('example.org', undefined)).toBe(HOST);
+    expect(foreignRequest('localhost:1', undefined)).toBeNull();
+  });
+});

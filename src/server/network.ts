@@ -1,0 +1,102 @@
+/**
+ * From where requests may come. With `--allow-net` only addresses in the given networks are served; behind a
+ * trusted proxy the client's address is read from X-Forwarded-For, right to left. Without tokens the server is
+ * open to this machine only, and then a web page must not be able to talk to it through somebody's browser:
+ * requests with a foreign Host or Origin are refused.
+ */
+import { BlockList, isIP } from 'node:net';
+
+/** Networks written as `10.0.0.0/8`, `fd00::/8` or a single address. */
+export class Networks {
+  private readonly list = new BlockList();
+  readonly isEmpty: boolean;
+
+  constructor(cidrs: readonly string[]) {
+    this.isEmpty = cidrs.length === 0;
+    for (const cidr of cidrs) this.add(cidr);
+  }
+
+  private add(cidr: string): void {
+    const [address = '', bits, more] = cidr.split('/');
+    const kind = isIP(address);
+    const most = kind === 4 ? 32 : 128;
+    const prefix = bits === undefined ? most : /^\d{1,3}$/.test(bits) ? Number(bits) : Number.NaN;
+    if (kind === 0 || more !== undefined || !(prefix <= most)) {
+      throw new TypeError(`${cidr} is not a network; write it like 10.0.0.0/8 or fd00::/8.`);
+    }
+    this.list.addSubnet(address, prefix, kind === 4 ? 'ipv4' : 'ipv6');
+  }
+
+  has(address: string): boolean {
+    const kind = isIP(address);
+    return kind !== 0 && this.list.check(address, kind === 4 ? 'ipv4' : 'ipv6');
+  }
+}
+
+export class LanGuard {
+  private readonly allowed: Networks;
+  private readonly proxies: Networks;
+
+  constructor(allowed: readonly string[], proxies: readonly string[]) {
+    this.allowed = new Networks(allowed);
+    this.proxies = new Networks(proxies);
+  }
+
+  get isOpen(): boolean {
+    return this.allowed.isEmpty;
+  }
+
+  admits(peer: string, forwardedFor: string | undefined): boolean {
+    return this.isOpen || this.allowed.has(this.clientOf(peer, forwardedFor));
+  }
+
+  /** The address of whoever asked; each hop counts only if the one to its right is a trusted proxy. */
+  clientOf(peer: string, forwardedFor: string | undefined): string {
+    const direct = plainAddress(peer);
+    if (forwardedFor === undefined || !this.proxies.has(direct)) return direct;
+    const hops = forwardedFor.split(',').map((hop) => plainAddress(hop.trim()));
+    let client = direct;
+    for (const hop of hops.reverse()) {
+      if (isIP(hop) === 0) return direct;
+      client = hop;
+      if (!this.proxies.has(hop)) break;
+    }
+    return client;
+  }
+}
+
+/** IPv4 addresses as themselves when they arrive on an IPv6 socket. */
+function plainAddress(address: string): string {
+  return /^::ffff:\d+\.\d+\.\d+\.\d+$/i.test(address) ? address.slice(7) : address;
+}
+
+const LOOPBACK = new Networks(['127.0.0.0/8', '::1']);
+
+export function isLoopback(host: string): boolean {
+  const name = host.replace(/^\[(.*)\]$/, '$1').toLowerCase();
+  return name === 'localhost' || LOOPBACK.has(name);
+}
+
+/** The newest Host header and what we made of it: nearly every request brings the same one. */
+let knownHost = '';
+let isKnownLoopback = false;
+
+function isLoopbackHost(host: string): boolean {
+  if (host !== knownHost) {
+    isKnownLoopback = isLoopback(host.replace(/:\d*$/, ''));
+    knownHost = host;
+  }
+  return isKnownLoopback;
+}
+
+/** A sentence about why a browser may have been tricked into this request; null when it looks honest. */
+export function foreignRequest(host: string | undefined, origin: string | undefined): string | null {
+  if (host === undefined || !isLoopbackHost(host)) {
+    return 'The Host header names another machine. Without tokens only this machine is served.';
+  }
+  if (origin === undefined) return null;
+  const own = [`http://${host}`, `https://${host}`];
+  return own.includes(origin)
+    ? null
+    : 'The Origin header names another site. Without tokens no other site is served.';
+}

@@ -1,0 +1,157 @@
+/** One operation over HTTP: shape in, one call, outcome out. No rules live here. */
+import type { CallOptions } from '../authority/authority.ts';
+import { UnavailableError } from '../authority/authority.ts';
+import { isRefusal } from '../core/decision.ts';
+import type { Refusal } from '../core/refusals.ts';
+import type { CheckedCall, CheckedCalls } from '../embedded/calls.ts';
+import { CHECKS } from '../protocol/checks.ts';
+import type { Problem, Reply } from '../protocol/problem.ts';
+import { REQUESTS } from '../protocol/requests.ts';
+import { type Operation, ROUTES, type Route } from '../protocol/routes.ts';
+import type { Exchange } from './exchange.ts';
+import { bodyText } from './reply-text.ts';
+import { type Fields, readBody, readQuery, withPathFields } from './request-bytes.ts';
+import { type Caller, may } from './scopes.ts';
+import { GoneError, StoppingError, type Waits } from './waits.ts';
+
+/** What Fastify has found out about a request. */
+export interface Arrival {
+  readonly params: Readonly<Record<string, string>>;
+  readonly query: Readonly<Record<string, unknown>>;
+  readonly body: Buffer | undefined;
+}
+
+/** A bug or a dying disk; told to whoever keeps the server's log. */
+export type Trouble = (fault: unknown, exchange: Exchange) => void;
+
+/** What a caller who has gone must not be left holding. */
+const GRANTS: ReadonlySet<Operation> = new Set<Operation>([
+  'task.lease',
+  'lease.acquire',
+  'lease.acquire_all',
+]);
+
+const OURS = 'system:';
+
+export type Handle = (exchange: Exchange, arrival: Arrival) => void;
+
+export function operationHandler(
+  operation: Operation,
+  calls: CheckedCalls,
+  waits: Waits,
+  trouble: Trouble,
+): Handle {
+  const route: Route = ROUTES[operation];
+  const check = CHECKS[operation];
+  const call = calls[operation];
+  const numbers = numberFields(operation);
+  const isGet = route.method === 'GET';
+
+  return (exchange, { params, query, body }) => {
+    const fields = isGet ? readQuery(query, numbers) : readBody(body);
+    const request = isRefusal(fields) ? fields : withPathFields(fields as Fields, params);
+    if (isRefusal(request)) return exchange.refuse(request);
+    if (!isGet && hasFields(query)) {
+      return exchange.refuse({
+        refused: 'INVALID_ARGUMENT',
+        detail: 'The query of this path takes no fields.',
+      });
+    }
+    if (!check.accepts(request)) {
+      return exchange.refuse({ refused: 'INVALID_ARGUMENT', detail: check.explain(request) });
+    }
+    const forbidden = forbiddenQueue(operation, request as Fields, exchange.caller);
+    if (forbidden !== null) return exchange.refuse(forbidden);
+    if (((request as Fields).wait_ms ?? 0) === 0) {
+      const options: CallOptions = GRANTS.has(operation)
+        ? { requestId: exchange.requestId, isGone: exchange.isGone }
+        : { requestId: exchange.requestId };
+      run(call(request, options), exchange, operation, route, trouble);
+      return;
+    }
+    runWaiting(call, request as Fields, exchange, operation, route, waits, trouble);
+  };
+}
+
+function runWaiting(
+  call: CheckedCall,
+  request: Fields,
+  exchange: Exchange,
+  operation: Operation,
+  route: Route,
+  waits: Waits,
+  trouble: Trouble,
+): void {
+  const { signal, end } = waits.begin(exchange.response);
+  const options = { requestId: exchange.requestId, isGone: exchange.isGone, signal };
+  const waiting = call(request, options).finally(end);
+  run(waiting, exchange, operation, route, trouble);
+}
+
+function run(
+  reply: Promise<Reply<object>>,
+  exchange: Exchange,
+  operation: Operation,
+  route: Route,
+  trouble: Trouble,
+): void {
+  reply.then(
+    (body) => {
+      try {
+        if (isProblem(body)) exchange.problem(body);
+        else exchange.json(statusOf(route, body), bodyText(operation, body), outcomeOf(body));
+      } catch (fault) {
+        // A thousand payloads can make a text that is longer than any string.
+        refuseFault(fault, exchange, trouble);
+      }
+    },
+    (fault: unknown) => refuseFault(fault, exchange, trouble),
+  );
+}
+
+export function isProblem(reply: Reply<object>): reply is Problem {
+  return (reply as Problem).ok === false;
+}
+
+/** What answers when a call was not decided: its caller has gone, the server goes, the authority is dead, or a bug. */
+export function refuseFault(fault: unknown, exchange: Exchange, trouble: Trouble): void {
+  if (fault instanceof GoneError) return;
+  if (fault instanceof StoppingError || fault instanceof UnavailableError) {
+    exchange.refuse({ refused: 'UNAVAILABLE', detail: fault.message });
+    return;
+  }
+  trouble(fault, exchange);
+  exchange.refuse({ refused: 'INTERNAL' });
+}
+
+/** A repeated create made nothing new. */
+export function statusOf({ status }: Route, body: object): number {
+  return status === 201 && (body as { duplicate?: true }).duplicate ? 200 : status;
+}
+
+function outcomeOf(body: object): string | undefined {
+  return (body as { outcome?: string }).outcome;
+}
+
+/** Queues that begin with `system:` are ours. */
+export function forbiddenQueue(operation: Operation, request: Fields, caller: Caller): Refusal | null {
+  let isOurs = false;
+  if (operation === 'task.create') isOurs = isSystem(request.queue);
+  else if (operation === 'task.lease') isOurs = ((request.queues ?? []) as unknown[]).some(isSystem);
+  if (!isOurs || may(caller, '*')) return null;
+  return { refused: 'FORBIDDEN', detail: `Queues that begin with ${OURS} need the scope *.` };
+}
+
+function isSystem(queue: unknown): boolean {
+  return typeof queue === 'string' && queue.startsWith(OURS);
+}
+
+function hasFields(query: Readonly<Record<string, unknown>>): boolean {
+  for (const _ in query) return true;
+  return false;
+}
+
+function numberFields(operation: Operation): ReadonlySet<string> {
+  const properties = Object.entries(REQUESTS[operation].properties as Record<string, { type?: string }>);
+  return new Set(properties.filter(([, { type }]) => type === 'integer').map(([field]) => field));
+}

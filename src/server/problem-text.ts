@@ -1,0 +1,30 @@
+/** Problems on the wire: RFC 9457, always with `code` and `requestId`. */
+import type { Problem } from '../protocol/problem.ts';
+
+export const PROBLEM_TYPE = 'application/problem+json; charset=utf-8';
+
+/** How long to stay away, in seconds, for what is over soon. */
+const RETRY_AFTER_SECONDS = '1';
+
+export function problemText(problem: Problem, instance: string, requestId: string): string {
+  const { ok: _, code, status, title, detail, ...more } = problem;
+  return JSON.stringify({
+    type: `/errors/${code}`,
+    title,
+    status,
+    detail,
+    instance,
+    code,
+    requestId,
+    ...more,
+  });
+}
+
+/** The headers a problem needs besides its type. */
+export function problemHeaders({ status, outcome }: Problem): Record<string, string> {
+  return {
+    ...(status === 503 || status === 429 ? { 'retry-after': RETRY_AFTER_SECONDS } : {}),
+    ...(status === 401 ? { 'www-authenticate': 'Bearer' } : {}),
+    ...(outcome === undefined ? {} : { 'leasehold-outcome': outcome }),
+  };
+}

@@ -1,0 +1,45 @@
+/**
+ * The process as every dashboard for Node knows it, under the usual names. Only what can be asked for when it is
+ * wanted: the defaults of prom-client watch the garbage collector and the loop all the time, for every registry.
+ */
+import type { Sample } from './metrics.ts';
+
+interface ProcessMetric {
+  readonly name: string;
+  readonly type: 'counter' | 'gauge';
+  readonly help: string;
+  readonly look: () => Sample[];
+}
+
+const MICROSECONDS = 1e6;
+
+export function processMetrics(): ProcessMetric[] {
+  const gauge = (name: string, help: string, look: () => number): ProcessMetric => ({
+    name,
+    type: 'gauge',
+    help,
+    look: () => [{ value: look() }],
+  });
+  const cpu = (name: string, help: string, look: (usage: NodeJS.CpuUsage) => number): ProcessMetric => ({
+    name,
+    type: 'counter',
+    help,
+    look: () => [{ value: look(process.cpuUsage()) / MICROSECONDS }],
+  });
+  return [
+    cpu('process_cpu_user_seconds_total', 'CPU time spent in the program.', ({ user }) => user),
+    cpu('process_cpu_system_seconds_total', 'CPU time spent in the system.', ({ system }) => system),
+    cpu('process_cpu_seconds_total', 'CPU time spent in all.', ({ user, system }) => user + system),
+    gauge('process_uptime_seconds', 'Time since the process began.', () => process.uptime()),
+    gauge('process_resident_memory_bytes', 'Memory of the process.', () => process.memoryUsage().rss),
+    gauge('nodejs_heap_size_total_bytes', 'Heap of the process.', () => process.memoryUsage().heapTotal),
+    gauge('nodejs_heap_size_used_bytes', 'Heap in use.', () => process.memoryUsage().heapUsed),
+    gauge('nodejs_external_memory_bytes', 'Memory outside the heap.', () => process.memoryUsage().external),
+    {
+      name: 'nodejs_version_info',
+      type: 'gauge',
+      help: 'The version of Node.',
+      look: () => [{ value: 1, labels: { version: process.version } }],
+    },
+  ];
+}

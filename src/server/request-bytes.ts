@@ -1,0 +1,66 @@
+/** From what arrived to the request it means: bytes, path and query, taken apart strictly; nothing is guessed. */
+import { isAscii, isUtf8 } from 'node:buffer';
+import type { Refusal } from '../core/refusals.ts';
+import { JsonError, readJson } from '../protocol/json-reader.ts';
+
+export type Fields = Record<string, unknown>;
+
+/** A body that is no JSON object is refused in a sentence. */
+export function readBody(bytes: Buffer | undefined): Fields | Refusal {
+  if (bytes === undefined || bytes.length === 0) return {};
+  let text: string;
+  // Most bodies are ASCII, and latin1 is the fastest way to a string of one byte a character.
+  if (isAscii(bytes)) text = bytes.toString('latin1');
+  else if (isUtf8(bytes)) text = bytes.toString('utf8');
+  else return invalid('The body is not valid UTF-8.');
+  try {
+    const body = readJson(text);
+    if (typeof body === 'object' && body !== null && !Array.isArray(body)) return body as Fields;
+    return invalid('The body is not a JSON object.');
+  } catch (fault) {
+    if (fault instanceof JsonError) return invalid(`The body is not JSON that we take. ${fault.message}`);
+    throw fault;
+  }
+}
+
+/** Fields in the path stand nowhere else. */
+export function withPathFields(body: Fields, params: Readonly<Record<string, string>>): Fields | Refusal {
+  for (const field in params) {
+    if (Object.hasOwn(body, field))
+      return invalid(`The field ${field} is in the path and may not stand in the body.`);
+    body[field] = params[field];
+  }
+  return body;
+}
+
+/** Whether the query of a path is percent-encoded UTF-8; what is not would be taken for something else. */
+export function isDecodable(url: string): boolean {
+  const from = url.indexOf('?');
+  if (from < 0) return true;
+  try {
+    decodeURIComponent(url.slice(from));
+    return true;
+  } catch (fault) {
+    if (fault instanceof URIError) return false;
+    throw fault;
+  }
+}
+
+/** Whole numbers in a query become numbers where the schema wants them; anything else is left for the check to refuse. */
+export function readQuery(query: Readonly<Record<string, unknown>>, numbers: ReadonlySet<string>): Fields {
+  const fields: Fields = {};
+  for (const [key, value] of Object.entries(query)) {
+    const isNumber = numbers.has(key) && typeof value === 'string' && /^(0|[1-9]\d{0,15})$/.test(value);
+    Object.defineProperty(fields, key, {
+      value: isNumber ? Number(value) : value,
+      enumerable: true,
+      configurable: true,
+      writable: true,
+    });
+  }
+  return fields;
+}
+
+function invalid(detail: string): Refusal {
+  return { refused: 'INVALID_ARGUMENT', detail };
+}

@@ -1,0 +1,157 @@
+// Who may do what: the list of tokens is read strictly, and a scope holds exactly what it implies.
+import { describe, expect, it } from 'vitest';
+import { ANYBODY, may, parseTokens, Tokens } from './scopes.ts';
+
+const SECRET = 'secret-of-16-byte';
+const read = (list: unknown) => parseTokens(JSON.stringify(list), 'tokens.json');
+
+describe('a list of tokens', () => {
+  it('is read with scopes and names', () => {
+    const grants = [
+      { token: SECRET, scopes: ['v1:read', 'v3:admin'], name: 'dashboard' },
+      { token: `${SECRET}-2`, scopes: ['*'] },
+    ];
+    expect(read(grants)).toEqual(grants);
+  });
+
+  it.each([
+    ['[', 'tokens.json is not JSON; it must be a list like [{"token": "…", "scopes": ["v1:read"]}].'],
+    ['', 'tokens.json is not JSON; it must be a list like [{"token": "…", "scopes": ["v1:read"]}].'],
+    ['[]', 'tokens.json must be a list of at least one token.'],
+    ['{}', 'tokens.json must be a list of at least one token.'],
+    ['"secret"', 'tokens.json must be a list of at least one token.'],
+    ['[1]', 'Token 1 of tokens.json is not an object.'],
+    ['[null]', 'Token 1 of tokens.json is not an object.'],
+  ])('that is %s is refused in a sentence', (text, says) => {
+    expect(() => parseTokens(text, 'tokens.json')).toThrow(new TypeError(says));
+  });
+
+  it.each([
+    ['without a token', { scopes: ['*'] }, 'Token 2 of list must have 16 to 256 visible ASCII characters.'],
+    [
+      'with a short token',
+      { token: 'x'.repeat(15), scopes: ['*'] },
+      'Token 2 of list must have 16 to 256 visible ASCII characters.',
+    ],
+    [
+      'with a long token',
+      { token: 'x'.repeat(257), scopes: ['*'] },
+      'Token 2 of list must have 16 to 256 visible ASCII characters.',
+    ],
+    [
+      'with a space in it',
+      { token: 'x x x x x x x x x', scopes: ['*'] },
+      'Token 2 of list must have 16 to 256 visible ASCII characters.',
+    ],
+    [
+      'with letters no header carries',
+      { token: 'ü'.repeat(20), scopes: ['*'] },
+      'Token 2 of list must have 16 to 256 visible ASCII characters.',
+    ],
+    [
+      'with a number for a token',
+      { token: 1e20, scopes: ['*'] },
+      'Token 2 of list must have 16 to 256 visible ASCII characters.',
+    ],
+    ['without scopes', { token: `${SECRET}!` }, 'Token 2 of list must have scopes.'],
+    ['with no scope', { token: `${SECRET}!`, scopes: [] }, 'Token 2 of list must have scopes.'],
+    ['with a scope for a list', { token: `${SECRET}!`, scopes: '*' }, 'Token 2 of list must have scopes.'],
+    [
+      'with an unknown scope',
+      { token: `${SECRET}!`, scopes: ['v1:read', 'v2:read'] },
+      'Token 2 of list has the unknown scope "v2:read"; known are v1:read v1:write v1:admin v3:read v3:write v3:admin *.',
+    ],
+    [
+      'with a number for a scope',
+      { token: `${SECRET}!`, scopes: [1] },
+      'Token 2 of list has the unknown scope 1; known are v1:read v1:write v1:admin v3:read v3:write v3:admin *.',
+    ],
+    [
+      'with a number for a name',
+      { token: `${SECRET}!`, scopes: ['*'], name: 7 },
+      'The name of Token 2 of list must be text.',
+    ],
+    [
+      'with a field nobody knows',
+      { token: `${SECRET}!`, scopes: ['*'], expires: 'never' },
+      'Token 2 of list has the unknown field expires.',
+    ],
+  ])('%s is refused in a sentence that shows no token', (_, bad, says) => {
+    const list = JSON.stringify([{ token: SECRET, scopes: ['*'] }, bad]);
+    expect(() => parseTokens(list, 'list')).toThrow(new TypeError(says));
+  });
+
+  it('that names a token twice is refused: which of the two would count?', () => {
+    const twice = [
+      { token: SECRET, scopes: ['v1:read'] },
+      { token: SECRET, scopes: ['*'] },
+    ];
+    expect(() => read(twice)).toThrow(new TypeError('tokens.json has the same token twice.'));
+  });
+});
+
+describe('a scope', () => {
+  const callerWith = (...scopes: string[]) =>
+    new Tokens([{ token: SECRET, scopes }]).find(`Bearer ${SECRET}`)!;
+
+  it.each([
+    ['v1:read', ['v1:read']],
+    ['v1:write', ['v1:read', 'v1:write']],
+    ['v1:admin', ['v1:read', 'v1:write', 'v1:admin']],
+    ['v3:admin', []],
+    ['*', ['v1:read', 'v1:write', 'v1:admin', '*']],
+  ] as const)('%s holds what it implies and nothing else', (scope, held) => {
+    const all = ['v1:read', 'v1:write', 'v1:admin', '*'] as const;
+    expect(all.filter((each) => may(callerWith(scope), each))).toEqual(held);
+  });
+
+  it('adds to the others of its token', () => {
+    const caller = callerWith('v3:write', 'v1:read');
+    expect([...caller.scopes].sort()).toEqual(['v1:read', 'v3:read', 'v3:write']);
+  });
+
+  it('is not needed on a machine without tokens', () => {
+    expect(may(ANYBODY, 'v1:admin')).toBe(true);
+    expect(may(ANYBODY, '*')).toBe(true);
+  });
+});
+
+describe('the Authorization header', () => {
+  const tokens = new Tokens([
+    { token: `${SECRET}-a`, scopes: ['v1:read'], name: 'a' },
+    { token: `${SECRET}-b`, scopes: ['v1:read'] },
+    { token: `${SECRET}-c`, scopes: ['v1:read'], name: 'c' },
+  ]);
+
+  it.each(['a', 'b', 'c'])('finds the token wherever it stands in the list: %s', (which) => {
+    const name = which === 'b' ? 'token 2' : which;
+    expect(tokens.find(`Bearer ${SECRET}-${which}`)?.name).toBe(name);
+  });
+
+  it.each([`bearer ${SECRET}-a`, `BEARER ${SECRET}-a`, `Bearer   ${SECRET}-a  `])(
+    'is read as RFC 6750 has it: %s',
+    (header) => {
+      expect(tokens.find(header)?.name).toBe('a');
+    },
+  );
+
+  it.each([
+    undefined,
+    '',
+    'Bearer',
+    'Bearer ',
+    `Bearer ${SECRET}`,
+    `Bearer ${SECRET}-aa`,
+    `Bearer ${SECRET}-A`,
+    `Bearer ${SECRET}-a ${SECRET}-b`,
+    `Bearer ${SECRET}-a, Bearer ${SECRET}-b`,
+    `Bearer${SECRET}-a`,
+    `${SECRET}-a`,
+    `Basic ${SECRET}-a`,
+    `Token ${SECRET}-a`,
+    `Bearer "${SECRET}-a"`,
+    `Bearer ${'x'.repeat(10_000)}`,
+  ])('without a known token is nobody: %s', (header) => {
+    expect(tokens.find(header)).toBeNull();
+  });
+});

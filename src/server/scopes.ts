@@ -1,0 +1,110 @@
+/**
+ * Who may do what: bearer tokens and their scopes. Tokens are kept and compared as SHA-256, every one of them
+ * each time, so that neither the time nor a core dump tells more than yes or no.
+ */
+import { hash, timingSafeEqual } from 'node:crypto';
+import type { Scope } from '../protocol/routes.ts';
+
+export interface TokenGrant {
+  readonly token: string;
+  readonly scopes: readonly string[];
+  readonly name?: string;
+}
+
+/** A caller, as far as the server cares. */
+export interface Caller {
+  readonly name: string;
+  /** Every scope it has, the implied ones included. */
+  readonly scopes: ReadonlySet<string>;
+}
+
+const KNOWN = ['v1:read', 'v1:write', 'v1:admin', 'v3:read', 'v3:write', 'v3:admin', '*'];
+
+/** Without tokens only this machine can reach us, and whoever is on it may do everything. */
+export const ANYBODY: Caller = { name: 'anybody on this machine', scopes: new Set(['*']) };
+
+const IMPLIED: Readonly<Record<string, readonly string[]>> = {
+  read: ['read'],
+  write: ['write', 'read'],
+  admin: ['admin', 'write', 'read'],
+};
+
+export function may(caller: Caller, scope: Scope | '*'): boolean {
+  return caller.scopes.has(scope) || caller.scopes.has('*');
+}
+
+export class Tokens {
+  private readonly digests: Buffer[] = [];
+  private readonly callers: Caller[] = [];
+
+  constructor(grants: readonly TokenGrant[]) {
+    for (const [index, { token, scopes, name }] of grants.entries()) {
+      this.digests.push(digestOf(token));
+      this.callers.push({ name: name ?? `token ${index + 1}`, scopes: expand(scopes) });
+    }
+  }
+
+  /** Null for a header that carries no token of ours. */
+  find(authorization: string | undefined): Caller | null {
+    if (authorization === undefined || !/^bearer +/i.test(authorization)) return null;
+    const presented = digestOf(authorization.slice(7).trim());
+    let found: Caller | null = null;
+    for (const [index, digest] of this.digests.entries()) {
+      if (timingSafeEqual(digest, presented)) found = this.callers[index]!;
+    }
+    return found;
+  }
+}
+
+function digestOf(token: string): Buffer {
+  return hash('sha256', token, 'buffer');
+}
+
+function expand(scopes: readonly string[]): ReadonlySet<string> {
+  return new Set(
+    scopes.flatMap((scope) => {
+      const [version, right = ''] = scope.split(':');
+      return (IMPLIED[right] ?? []).map((implied) => `${version}:${implied}`).concat(scope);
+    }),
+  );
+}
+
+/** Reads `[{"token": …, "scopes": […], "name"?: …}]`; throws a sentence about the first thing that is wrong. */
+export function parseTokens(text: string, source: string): TokenGrant[] {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(text);
+  } catch {
+    throw new TypeError(
+      `${source} is not JSON; it must be a list like [{"token": "…", "scopes": ["v1:read"]}].`,
+    );
+  }
+  if (!Array.isArray(parsed) || parsed.length === 0) {
+    throw new TypeError(`${source} must be a list of at least one token.`);
+  }
+  const grants = parsed.map((each: unknown, index) => grantOf(each, `Token ${index + 1} of ${source}`));
+  if (new Set(grants.map(({ token }) => token)).size < grants.length) {
+    throw new TypeError(`${source} has the same token twice.`);
+  }
+  return grants;
+}
+
+function grantOf(each: unknown, which: string): TokenGrant {
+  if (typeof each !== 'object' || each === null) throw new TypeError(`${which} is not an object.`);
+  const { token, scopes, name, ...rest } = each as Record<string, unknown>;
+  if (typeof token !== 'string' || !/^[\x21-\x7e]{16,256}$/.test(token)) {
+    throw new TypeError(`${which} must have 16 to 256 visible ASCII characters.`);
+  }
+  if (!Array.isArray(scopes) || scopes.length === 0) throw new TypeError(`${which} must have scopes.`);
+  const strange = scopes.find((scope) => !KNOWN.includes(scope as string));
+  if (strange !== undefined) {
+    throw new TypeError(
+      `${which} has the unknown scope ${JSON.stringify(strange)}; known are ${KNOWN.join(' ')}.`,
+    );
+  }
+  if (name !== undefined && typeof name !== 'string')
+    throw new TypeError(`The name of ${which} must be text.`);
+  const [field] = Object.keys(rest);
+  if (field !== undefined) throw new TypeError(`${which} has the unknown field ${field}.`);
+  return { token, scopes: scopes as string[], ...(name === undefined ? {} : { name }) };
+}

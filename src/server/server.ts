@@ -1,0 +1,230 @@
+/**
+ * The server: the operations of the table over HTTP, and what an operator needs beside them. It has no rules
+ * of its own; whoever gets past the door reaches the authority. Every refusal, of whatever layer, is a problem
+ * with a code.
+ *
+ *   socket → door (network, Host, token, scope) → handler → authority → reply
+ */
+import type { Server as HttpServer, IncomingMessage, ServerResponse } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import type { FastifyInstance, FastifyRequest, onRequestHookHandler, RouteHandlerMethod } from 'fastify';
+import type { Authority } from '../authority/authority.ts';
+import type { Clock, Timers } from '../authority/seams.ts';
+import type { Refusal } from '../core/refusals.ts';
+import type { CheckedCalls, Sends } from '../embedded/calls.ts';
+import { type Operation, PAGES, ROUTES, type Route, type Scope } from '../protocol/routes.ts';
+import { batchHandler } from './batch.ts';
+import { Door } from './door.ts';
+import { Exchange, type House } from './exchange.ts';
+import { FollowHub } from './follow-hub.ts';
+import { HttpCounts } from './http-counts.ts';
+import { makeListener, TIMEOUTS, type Timeouts } from './listener.ts';
+import type { Logger } from './logger.ts';
+import { type LoopLag, Metrics } from './metrics.ts';
+import { OpenAnswers } from './open-answers.ts';
+import { type Arrival, type Handle, operationHandler, refuseFault } from './operation-handler.ts';
+import { pageHandlers } from './pages.ts';
+import { isDecodable } from './request-bytes.ts';
+import type { Caller, TokenGrant } from './scopes.ts';
+import { Waits } from './waits.ts';
+
+export interface ServerOptions {
+  readonly tokens?: readonly TokenGrant[];
+  readonly allowNets?: readonly string[];
+  readonly trustedProxies?: readonly string[];
+  readonly tls?: { readonly cert: string; readonly key: string };
+  readonly timeouts?: Partial<Timeouts>;
+  readonly version: string;
+}
+
+/** What the server stands on. */
+export interface ServerWorld {
+  readonly authority: Authority;
+  readonly calls: CheckedCalls;
+  readonly sends: Sends;
+  readonly clock: Clock;
+  readonly timers: Timers;
+  readonly newToken: () => string;
+  readonly logger: Logger;
+  readonly loopLag?: LoopLag;
+}
+
+interface RouteConfig {
+  readonly scope: Scope | null;
+  readonly name: string;
+}
+
+const GARBLED: Refusal = { refused: 'INVALID_ARGUMENT', detail: 'The query is not well formed.' };
+const STOPPING: Refusal = { refused: 'UNAVAILABLE', detail: 'The server is stopping.' };
+
+/** Who came with which request, between the door and the handler. */
+const callers = new WeakMap<IncomingMessage, Caller>();
+
+/** Statuses of those who knocked without the right to come in. */
+const DENIED: ReadonlySet<number> = new Set([401, 403]);
+
+/** How long a stopping server waits for what is in flight. */
+const STOP_MS = 10_000;
+
+export class Server implements House {
+  readonly waits = new Waits();
+  readonly hub: FollowHub;
+  private readonly app: FastifyInstance;
+  private readonly world: ServerWorld;
+  private readonly door: Door;
+  readonly counts = new HttpCounts();
+  readonly stallMs: number;
+  isStopping = false;
+  private readonly answers = new OpenAnswers();
+  /** Every one, be it that Node does not count it yet because nothing has come on it, or no handshake. */
+  private readonly sockets = new Set<Socket>();
+  private readonly isTalkative: boolean;
+  private inFlight = 0;
+  private whenQuiet: (() => void) | null = null;
+  private stopped: Promise<void> | null = null;
+
+  constructor(world: ServerWorld, options: ServerOptions) {
+    this.world = world;
+    this.stallMs = options.timeouts?.stallMs ?? TIMEOUTS.stallMs;
+    this.isTalkative = world.logger.isLevelEnabled('debug');
+    this.door = new Door(options);
+    this.hub = new FollowHub(world.authority, world.timers, (fault) => {
+      world.logger.error({ err: fault }, 'the log could not be read for a follower');
+    });
+    this.app = makeListener(options, world, this.counts, this.answers);
+    this.app.addHook('onRequest', this.atTheDoor);
+    this.app.server.on('connection', (socket: Socket) => {
+      this.counts.connected();
+      this.sockets.add(socket);
+      socket.once('close', () => {
+        this.counts.disconnected();
+        this.sockets.delete(socket);
+      });
+    });
+    const { hub, waits } = this;
+    const { timers, loopLag } = world;
+    const parts = { hub, waits, timers, ...(loopLag === undefined ? {} : { loopLag }) };
+    const metrics = new Metrics(world.authority, this.counts, parts);
+    const { trouble } = this;
+    for (const operation of Object.keys(ROUTES) as Operation[]) {
+      const handle = operationHandler(operation, world.calls, this.waits, trouble);
+      this.route(ROUTES[operation], operation, handle);
+    }
+    this.route(PAGES.batch, 'batch', batchHandler(world.sends, trouble));
+    const isReady = (): boolean => this.isReady;
+    const pages = pageHandlers({ ...world, hub: this.hub, metrics, options, trouble, isReady });
+    for (const [name, handle] of Object.entries(pages)) {
+      this.route(PAGES[name as keyof typeof pages], name, handle);
+    }
+  }
+
+  get isReady(): boolean {
+    return !this.isStopping && !this.world.authority.hasEnded;
+  }
+
+  /** Resolves with the address it listens on. */
+  async listen(host: string, port: number): Promise<AddressInfo> {
+    this.door.assertMayListenOn(host);
+    await this.app.listen({ host, port });
+    return this.app.server.address() as AddressInfo;
+  }
+
+  /** Finishes what is in flight, answers the rest with 503, then lets go of every connection. */
+  stop(): Promise<void> {
+    this.stopped ??= this.stopNow();
+    return this.stopped;
+  }
+
+  private async stopNow(): Promise<void> {
+    const { timers } = this.world;
+    this.isStopping = true;
+    this.waits.stop();
+    this.hub.close();
+    const server = this.app.server as HttpServer;
+    const closed = this.app.close();
+    // Our own timers keep no process alive, and perhaps nothing else does any more.
+    const hold = timers.hold();
+    const quiet = new Promise<void>((resolve) => {
+      this.whenQuiet = resolve;
+      timers.after(STOP_MS, resolve);
+      if (this.inFlight === 0) resolve();
+    });
+    await quiet;
+    // Answers have been handed to the sockets; one turn lets them reach the kernel before idle ones are closed.
+    await new Promise<void>((resolve) => timers.soon(resolve));
+    if (this.inFlight === 0) this.letGo();
+    else server.closeIdleConnections();
+    const patience = timers.after(STOP_MS, () => this.letGo());
+    await closed;
+    patience.cancel();
+    hold.cancel();
+  }
+
+  private letGo(): void {
+    for (const socket of this.sockets) socket.destroy();
+  }
+
+  private route(
+    { method, path, scope }: Pick<Route, 'method' | 'path'> & { readonly scope: Scope | null },
+    name: string,
+    handle: Handle,
+  ): void {
+    const handler: RouteHandlerMethod = (request, reply) => {
+      reply.hijack();
+      const exchange = this.exchange(request, reply.raw);
+      if (!isDecodable(request.url)) return exchange.refuse(GARBLED);
+      try {
+        handle(exchange, request as unknown as Arrival);
+      } catch (fault) {
+        refuseFault(fault, exchange, this.trouble);
+      }
+    };
+    const config = { scope, name };
+    this.app.route({ method, url: path.replaceAll(/\{(\w+)\}/g, ':$1'), handler, config });
+  }
+
+  /** Before the body is read: who may not come in must not be able to send us a megabyte first. */
+  private readonly atTheDoor: onRequestHookHandler = (request, reply, done) => {
+    const { scope = null, name = 'none' } = request.routeOptions.config as Partial<RouteConfig>;
+    const response = reply.raw;
+    this.inFlight += 1;
+    this.counts.began();
+    const fromMs = this.isTalkative ? this.world.clock.monotonicMs() : 0;
+    this.answers.began(request.raw.socket, response, () => this.left(name, request, response, fromMs));
+    const { caller, refusal } = this.door.enter(request.raw, scope);
+    callers.set(request.raw, caller);
+    if (refusal === null && !this.isStopping) {
+      done();
+      return;
+    }
+    reply.hijack();
+    this.exchange(request, response).refuse(refusal ?? STOPPING);
+  };
+
+  private exchange(request: FastifyRequest, response: ServerResponse): Exchange {
+    const incoming = request.raw;
+    return new Exchange(incoming, response, request.id, callers.get(incoming)!, this);
+  }
+
+  private readonly trouble = (fault: unknown, { requestId, path }: Exchange): void => {
+    const { logger } = this.world;
+    logger.error({ err: fault, request_id: requestId, path }, 'a request failed inside the server');
+  };
+
+  private left(name: string, request: FastifyRequest, response: ServerResponse, fromMs: number): void {
+    const { statusCode } = response;
+    this.inFlight -= 1;
+    this.counts.ended(name, statusCode);
+    if (this.isTalkative || DENIED.has(statusCode)) this.tell(name, request, statusCode, fromMs);
+    if (this.inFlight === 0) this.whenQuiet?.();
+  }
+
+  /** Every request at level debug; those who were turned away at the door always. */
+  private tell(operation: string, { id, method, raw }: FastifyRequest, status: number, fromMs: number): void {
+    const { logger, clock } = this.world;
+    const path = (raw.url ?? '').split('?', 1)[0];
+    const fields = { request_id: id, operation, method, path, status, peer: raw.socket.remoteAddress };
+    if (DENIED.has(status)) logger.warn(fields, 'turned away');
+    else logger.debug({ ...fields, ms: Math.round(clock.monotonicMs() - fromMs) }, 'answered');
+  }
+}

@@ -1,0 +1,71 @@
+// Calls that wait: each ends with its connection, and all of them with the server.
+import { EventEmitter } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import { describe, expect, it } from 'vitest';
+import { GoneError, StoppingError, Waits } from './waits.ts';
+
+class Connection extends EventEmitter {
+  destroyed = false;
+
+  close(): void {
+    this.destroyed = true;
+    this.emit('close');
+  }
+
+  get response(): ServerResponse {
+    return this as unknown as ServerResponse;
+  }
+}
+
+describe('a wait', () => {
+  it('goes on while its connection is open', () => {
+    const waits = new Waits();
+    const { signal } = waits.begin(new Connection().response);
+    expect(signal.aborted).toBe(false);
+    expect(waits.size).toBe(1);
+  });
+
+  it('ends with its connection, and no other ends with it', () => {
+    const waits = new Waits();
+    const mine = new Connection();
+    const { signal } = waits.begin(mine.response);
+    const other = waits.begin(new Connection().response);
+    mine.close();
+    expect(signal.reason).toBeInstanceOf(GoneError);
+    expect(other.signal.aborted).toBe(false);
+  });
+
+  it('does not begin on a connection that has closed', () => {
+    const gone = new Connection();
+    gone.close();
+    expect(new Waits().begin(gone.response).signal.reason).toBeInstanceOf(GoneError);
+  });
+
+  it('is forgotten once it has been answered', () => {
+    const waits = new Waits();
+    const connection = new Connection();
+    const { signal, end } = waits.begin(connection.response);
+    end();
+    expect(waits.size).toBe(0);
+    expect(connection.listenerCount('close')).toBe(0);
+    connection.close();
+    waits.stop();
+    expect(signal.aborted).toBe(false);
+  });
+
+  it('ends when the server stops', () => {
+    const waits = new Waits();
+    const signals = [1, 2, 3].map(() => waits.begin(new Connection().response).signal);
+    waits.stop();
+    for (const { reason } of signals) {
+      expect(reason).toBeInstanceOf(StoppingError);
+      expect((reason as Error).message).toBe('The server is stopping.');
+    }
+  });
+
+  it('does not begin once the server is stopping', () => {
+    const waits = new Waits();
+    waits.stop();
+    expect(waits.begin(new Connection().response).signal.reason).toBeInstanceOf(StoppingError);
+  });
+});

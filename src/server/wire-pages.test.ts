@@ -1,0 +1,107 @@
+// What is not an operation: health, pages for people, the description of the API, metrics and the backup.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Served, startServed, stopAllServed } from '../../test/support/served.ts';
+import { TestDisk } from '../../test/support/test-disk.ts';
+import { expectProblem } from '../../test/support/wire-contract.ts';
+import { REFUSALS } from '../core/refusals.ts';
+import { fileEngine } from '../engines/file/file-engine.ts';
+import { PAGES, ROUTES } from '../protocol/routes.ts';
+
+let served: Served;
+
+beforeAll(async () => {
+  served = await startServed({ version: '1.2.3-test' });
+});
+afterAll(stopAllServed);
+
+describe('health', () => {
+  it('is that the process answers', async () => {
+    const { status, headers, text } = await served.send('GET', '/healthz');
+    expect([status, headers['content-type'], text]).toEqual([
+      200,
+      'application/json; charset=utf-8',
+      '{"status":"alive"}',
+    ]);
+  });
+
+  it('is readiness when it may write', async () => {
+    const { status, text } = await served.send('GET', '/readyz');
+    expect([status, text]).toEqual([200, '{"status":"ready"}']);
+  });
+
+  it('may be asked for with whatever a probe adds', async () => {
+    expect((await served.send('GET', '/healthz?probe=7')).status).toBe(200);
+  });
+});
+
+describe('the page of an error', () => {
+  it.each(Object.keys(REFUSALS))('is there for %s', async (code) => {
+    const { status, headers, text } = await served.send('GET', `/errors/${code}`);
+    expect([status, headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
+    expect(headers['content-security-policy']).toContain("default-src 'none'");
+    expect(text).toContain(`<h1>${code}</h1>`);
+  });
+
+  it('is where the type of a problem leads', async () => {
+    const { type } = expectProblem(await served.send('GET', '/v1/tasks/nothing'));
+    expect((await served.send('GET', type)).status).toBe(200);
+  });
+
+  it.each(['NOTHING', 'lease_held', '__proto__', 'constructor', '%3Cscript%3E'])(
+    'is not there for %s',
+    async (code) => {
+      expect(expectProblem(await served.send('GET', `/errors/${code}`)).code).toBe('ROUTE_NOT_FOUND');
+    },
+  );
+});
+
+describe('the description of the API', () => {
+  it('is OpenAPI 3.1 with every operation and page', async () => {
+    const { status, headers, text } = await served.send('GET', '/openapi.json');
+    expect([status, headers['content-type']]).toEqual([200, 'application/json; charset=utf-8']);
+    const document = JSON.parse(text);
+    expect(document.openapi).toMatch(/^3\.1\./);
+    expect(document.info.version).toBe('1.2.3-test');
+    for (const { method, path } of [...Object.values(ROUTES), ...Object.values(PAGES)]) {
+      expect(document.paths[path], path).toHaveProperty(method.toLowerCase());
+    }
+  });
+});
+
+describe('the page at /', () => {
+  it('shows the state and where to go', async () => {
+    const { status, headers, text } = await served.send('GET', '/');
+    expect([status, headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
+    expect(headers['x-content-type-options']).toBe('nosniff');
+    expect(text).toContain('Position of the log');
+    for (const [, path] of text.matchAll(/<a href="([^"]+)"/g))
+      expect((await served.send('GET', path!)).status).toBe(200);
+  });
+});
+
+describe('the metrics', () => {
+  it('are text that Prometheus reads', async () => {
+    await served.send('GET', '/nothing');
+    const { status, headers, text } = await served.send('GET', '/metrics');
+    expect([status, headers['content-type']]).toEqual([200, 'text/plain; version=0.0.4; charset=utf-8']);
+    for (const line of text.split('\n').filter(Boolean))
+      expect(line).toMatch(/^(# (HELP|TYPE) \w+ .+|\w+(\{[^}]*\})? [\d.eE+-]+(Inf|NaN)?)$/);
+    expect(text).toMatch(/^leasehold_http_requests_total\{.*status="4xx".*\} \d+$/m);
+  });
+});
+
+describe('the backup', () => {
+  it('is a tar archive', async () => {
+    const engine = fileEngine({ dir: '/data', files: new TestDisk(), segmentBytes: 64 * 1024 });
+    const onDisk = await startServed({ engine });
+    const { status, headers, text } = await onDisk.send('GET', '/v1/backup');
+    expect([status, headers['content-type']]).toEqual([200, 'application/x-tar']);
+    expect(text).toContain('backup.json');
+    expect(text.length % 512).toBe(0);
+  });
+
+  it('is refused where the log is not in files, before anything is said', async () => {
+    const { code, detail } = expectProblem(await served.send('GET', '/v1/backup'), '/v1/backup');
+    expect([code, detail]).toEqual(['UNAVAILABLE', 'The log of this server is not in files.']);
+  });
+});

@@ -1,0 +1,149 @@
+// Stopping a server over real sockets: what is in flight is finished, what waits is told to come back, nobody is left
+// hanging, and the stop itself ends.
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type RawConnection, type Served, startServed, stopAllServed } from '../../test/support/served.ts';
+import { expectProblem } from '../../test/support/wire-contract.ts';
+import { MemoryDisk } from '../engines/memory/memory-disk.ts';
+import { memoryEngine } from '../engines/memory/memory-engine.ts';
+
+let served: Served;
+let disk: MemoryDisk;
+
+beforeEach(async () => {
+  disk = new MemoryDisk();
+  served = await startServed({ engine: memoryEngine(disk) });
+});
+afterEach(stopAllServed);
+
+const TOKEN = 'a-token-of-16-bytes';
+const QUICK_MS = 2_000;
+
+/** Appends wait until they are let go; the first of them is under way. */
+async function holdAppends(): Promise<() => void> {
+  let go = (): void => undefined;
+  let isHeld = false;
+  const released = new Promise<void>((resolve) => {
+    go = resolve;
+  });
+  disk.sync = () => {
+    isHeld = true;
+    return released;
+  };
+  const first = served.call('queue.pause', { queue: 'first' });
+  await served.until(() => isHeld);
+  first.catch(() => undefined);
+  return go;
+}
+
+async function tookMs(work: Promise<unknown>): Promise<number> {
+  const from = performance.now();
+  await work;
+  return performance.now() - from;
+}
+
+describe('a server that stops', () => {
+  it('finishes what is in flight, and says that the connection ends', async () => {
+    const go = await holdAppends();
+    const creates = Array.from({ length: 20 }, (_, n) =>
+      served.call('task.create', { task_id: `t${n}`, payload: n }),
+    );
+    await served.until(() => served.authority.waiting === creates.length);
+    const stopped = served.stop();
+    go();
+    for (const { status, headers } of await Promise.all(creates)) {
+      expect([status, headers.connection]).toEqual([201, 'close']);
+    }
+    await stopped;
+    const again = await startServed({ engine: memoryEngine(disk) });
+    expect((await again.done('status.get')).counts.tasks.WAITING).toBe(20);
+  });
+
+  it('answers those who wait with UNAVAILABLE and when to come back', async () => {
+    const { task_id } = await served.done('task.create', { payload: 1, queue: 'other' });
+    await served.done('lease.acquire', { name: 'n', holder: 'h', ttl_ms: 600_000, token: TOKEN });
+    const wait = { wait_ms: 600_000 };
+    const polls = [
+      served.call('task.lease', { worker_id: 'w', ...wait }),
+      served.call('lease.acquire', { name: 'n', holder: 'x', ttl_ms: 1_000, ...wait }),
+      served.call('lease.acquire_all', { names: ['n', 'm'], holder: 'x', ttl_ms: 1_000, ...wait }),
+      served.call('task.get', { task_id, ...wait }),
+    ];
+    await served.until(async () =>
+      / 4$/m.test(/^leasehold_http_waits.*/m.exec((await served.send('GET', '/metrics')).text)![0]),
+    );
+    expect(await tookMs(served.stop())).toBeLessThan(QUICK_MS);
+    for (const { status, headers, body } of await Promise.all(polls)) {
+      expect([status, body.code, body.detail]).toEqual([503, 'UNAVAILABLE', 'The server is stopping.']);
+      expect(headers['retry-after']).toBe('1');
+      expect(headers.connection).toBe('close');
+    }
+  });
+
+  it('ends streams as a whole', async () => {
+    const lines = await served.stream('/v1/log?from=1&follow=1');
+    const events = await served.stream('/v1/events?from=1');
+    expect((await lines.line()).type).toBe('EpochStarted');
+    expect((await events.event())?.event).toBe('EpochStarted');
+    await served.stop();
+    expect(await lines.line()).toBeNull();
+    expect(await events.event()).toBeNull();
+  });
+
+  it('refuses what comes meanwhile on connections that are open, and takes no new ones', async () => {
+    const go = await holdAppends();
+    const inFlight = served.call('task.create', { payload: 1 });
+    await served.until(() => served.authority.waiting === 1);
+    const open = await served.connect();
+    open.write('GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n');
+    expect((await open.answer()).status).toBe(200);
+    // Known to the server before it stops.
+    const silent = await served.connect();
+    await served.send('GET', '/healthz');
+    const stopped = served.stop();
+    silent.write('GET /v1/status HTTP/1.1\r\nHost: localhost\r\n\r\n');
+    const answer = await silent.answer();
+    expect(expectProblem(answer).detail).toBe('The server is stopping.');
+    expect(answer.headers.connection).toBe('close');
+    await expect(served.connect()).rejects.toMatchObject({ code: 'ECONNREFUSED' });
+    go();
+    expect((await inFlight).status).toBe(201);
+    await stopped;
+  });
+
+  it.each([
+    ['nothing', ''],
+    ['half a head', 'GET /v1/status HTTP/1.1\r\nHost: loc'],
+    ['a whole request, which was answered', 'GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n'],
+  ])('does not wait for a connection on which there was %s', async (_, text) => {
+    const connection = await served.connect();
+    connection.write(text);
+    if (text.endsWith('\r\n\r\n')) await connection.answer();
+    else await served.send('GET', '/healthz');
+    expect(await tookMs(served.stop())).toBeLessThan(QUICK_MS);
+    await connection.closed;
+  });
+
+  it('does not wait for those who have gone, wherever they stood', async () => {
+    const gone: RawConnection = await served.connect();
+    const body = '{"worker_id":"w","wait_ms":600000}';
+    const poll = `POST /v1/tasks/lease HTTP/1.1\r\nHost: x\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+    gone.write(poll.replace('Host: x\r\n', '').repeat(3));
+    await served.until(async () => (await served.done('status.get')).counts.waiters === 3);
+    gone.destroy();
+    await served.until(async () => (await served.done('status.get')).counts.waiters === 0);
+    expect(await tookMs(served.stop())).toBeLessThan(QUICK_MS);
+  });
+
+  it('stops once, however often it is told to', async () => {
+    await Promise.all([served.stop(), served.stop()]);
+    await served.stop();
+  });
+
+  it('leaves a log that the next one opens', async () => {
+    await served.done('lease.acquire', { name: 'n', holder: 'h', ttl_ms: 600_000, token: TOKEN });
+    await served.stop();
+    const next = await startServed({ engine: memoryEngine(disk) });
+    expect((await next.done('lease.get', { name: 'n' })).holder).toBe('h');
+    expect((await next.done('status.get')).epoch).toBe(2);
+  });
+});

@@ -1,0 +1,9 @@
+/** `leasehold/testing`: what your own tests need. */
+export type { Loss } from './testing/lose-lease.ts';
+export {
+  type FailOptions,
+  type TestLeasehold,
+  type TestOptions,
+  testLeasehold,
+} from './testing/test-leasehold.ts';
+export type { Exit } from './testing/test-world.ts';

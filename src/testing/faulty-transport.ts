@@ -1,0 +1,113 @@
+/**
+ * A transport that goes wrong on demand. A lost reply is treated as over a network: what may be sent again is
+ * sent again, with the id that makes it the same call, and what may not is thrown with an unknown effect.
+ */
+import { LeaseholdError } from '../client/error.ts';
+import { isSafeAgain, RETRIES } from '../client/retries.ts';
+import { secondLook } from '../client/second-look.ts';
+import type { CallOptions, Transport } from '../client/transport.ts';
+import type { Reply } from '../protocol/problem.ts';
+import type { Body } from '../protocol/replies.ts';
+import type { Requests } from '../protocol/requests.ts';
+import type { Operation } from '../protocol/routes.ts';
+
+interface Plan {
+  /** Null: whatever comes next. */
+  readonly operation: Operation | null;
+  readonly fault: LeaseholdError;
+}
+
+export class FaultyTransport implements Transport {
+  readonly log: Transport['log'];
+  readonly follow: Transport['follow'];
+  readonly close: Transport['close'];
+  private readonly inner: Transport;
+  private readonly newToken: () => string;
+  private readonly lostReplies: Plan[] = [];
+  private readonly failures: Plan[] = [];
+  /** Names, and ids of tasks, whose renewals never arrive. */
+  private readonly unrenewed = new Set<string>();
+
+  constructor(inner: Transport, newToken: () => string) {
+    this.inner = inner;
+    this.newToken = newToken;
+    this.log = (request) => inner.log(request);
+    this.follow = (fromSeq, signal) => inner.follow(fromSeq, signal);
+    this.close = () => inner.close();
+  }
+
+  /** The next such call is carried out, and its reply is lost. */
+  dropReply(operation: Operation | null): void {
+    const says = 'The reply was lost.';
+    const fault = new LeaseholdError('UNREACHABLE', says, { retryable: true, effect: 'unknown' });
+    this.lostReplies.push({ operation, fault });
+  }
+
+  /** The next such call fails before anything happens. */
+  failNext(operation: Operation | null, fault: LeaseholdError): void {
+    this.failures.push({ operation, fault });
+  }
+
+  /** From now on no renewal for this name or task arrives; gives the call that ends that. */
+  withholdRenewals(subject: string): () => void {
+    this.unrenewed.add(subject);
+    return () => {
+      this.unrenewed.delete(subject);
+    };
+  }
+
+  async call<Op extends Operation>(
+    operation: Op,
+    request: Requests[Op],
+    options?: CallOptions,
+  ): Promise<Reply<Body<Op>>> {
+    const failure = take(this.failures, operation);
+    if (failure !== null) throw failure.fault;
+    const arriving = this.arriving(operation, request);
+    const lost = take(this.lostReplies, operation);
+    if (lost === null) return this.inner.call(operation, arriving, options);
+    return this.again(operation, arriving, options, lost.fault);
+  }
+
+  /** Carried out, reply lost, sent again: as the transport over HTTP does it, from the same tables. */
+  private async again<Op extends Operation>(
+    operation: Op,
+    request: Requests[Op],
+    options: CallOptions | undefined,
+    fault: LeaseholdError,
+  ): Promise<Reply<Body<Op>>> {
+    const { fills, looks = false } = RETRIES[operation];
+    const isMissing = fills !== undefined && !(fills in request);
+    const known: Requests[Op] = isMissing ? { ...request, [fills]: this.newToken() } : request;
+    await this.inner.call(operation, known, options);
+    if (!isSafeAgain(operation, known)) throw fault;
+    const reply = await this.inner.call(operation, known, options);
+    if (!reply.ok && looks) {
+      const ask: Transport['call'] = (...call) => this.inner.call(...call);
+      return (await secondLook(ask, operation, known, reply)) as Reply<Body<Op>>;
+    }
+    if (!isMissing || !reply.ok) return reply;
+    // What repeats our own lost answer is no duplicate in the eyes of the caller, who called once.
+    const { duplicate: _, ...body } = reply as Body<Op> & { readonly duplicate?: true };
+    return body as unknown as Body<Op>;
+  }
+
+  private arriving<Op extends Operation>(operation: Op, request: Requests[Op]): Requests[Op] {
+    if (this.unrenewed.size === 0) return request;
+    const { name, task_id, leases } = request as Partial<Requests['lease.renew'] & Requests['task.extend']> &
+      Partial<Requests['worker.heartbeat']>;
+    const subject = operation === 'lease.renew' ? name : operation === 'task.extend' ? task_id : undefined;
+    if (subject !== undefined && this.unrenewed.has(subject)) {
+      const says = 'The renewal did not arrive.';
+      throw new LeaseholdError('UNREACHABLE', says, { retryable: true });
+    }
+    if (operation !== 'worker.heartbeat' || leases === undefined) return request;
+    return { ...request, leases: leases.filter((lease) => !this.unrenewed.has(lease.task_id)) };
+  }
+}
+
+/** The first plan that is meant for this operation; it is used up by that. */
+function take(plans: Plan[], operation: Operation): Plan | null {
+  const index = plans.findIndex((plan) => plan.operation === null || plan.operation === operation);
+  return index < 0 ? null : plans.splice(index, 1)[0]!;
+}

@@ -1,0 +1,105 @@
+/** Takes a lease away from whoever holds it, in the ways in which that happens. */
+import { LeaseholdError } from '../client/error.ts';
+import { LIMITS } from '../protocol/limits.ts';
+import type { Reply } from '../protocol/problem.ts';
+import type { FaultyTransport } from './faulty-transport.ts';
+import type { TestWorld } from './test-world.ts';
+
+/**
+ *   expired      its renewals no longer arrive, and the clocks move on until it has run out
+ *   broken       an administrator breaks a named lease
+ *   superseded   the holder of a named lease is granted it again, elsewhere
+ *   killed       an administrator kills the task
+ */
+export type Loss = 'expired' | 'broken' | 'superseded' | 'killed';
+
+const REASON = 'A test took it away.';
+
+export async function loseLease(
+  transport: FaultyTransport,
+  world: TestWorld,
+  subject: string,
+  cause: Loss | undefined,
+): Promise<void> {
+  const lease = await transport.call('lease.get', { name: subject });
+  if (lease.ok) {
+    await loseName(transport, world, lease, cause ?? 'broken');
+    return;
+  }
+  const task = await transport.call('task.get', { task_id: subject });
+  if (!task.ok || task.current_lease_id === null) {
+    throw new TypeError(`Nobody holds a lease on ${subject}, be it a name or a task.`);
+  }
+  await loseTask(transport, world, subject, task.current_lease_id, cause ?? 'expired');
+}
+
+interface HeldName {
+  readonly name: string;
+  readonly holder: string;
+  readonly lease_seq: number;
+  readonly remaining_ms: number;
+}
+
+async function loseName(
+  transport: FaultyTransport,
+  world: TestWorld,
+  { name, holder, lease_seq, remaining_ms }: HeldName,
+  cause: Loss,
+): Promise<void> {
+  switch (cause) {
+    case 'expired':
+      return runOut(transport, world, name, remaining_ms);
+    case 'broken':
+      return done(await transport.call('lease.break', { name, lease_seq, reason: REASON }));
+    case 'superseded':
+      return done(
+        await transport.call('lease.acquire', {
+          name,
+          holder,
+          ttl_ms: remaining_ms,
+          token: world.newToken(),
+        }),
+      );
+    case 'killed':
+      throw new TypeError('Only tasks are killed; a named lease is broken, superseded or expires.');
+  }
+}
+
+async function loseTask(
+  transport: FaultyTransport,
+  world: TestWorld,
+  task_id: string,
+  lease_id: string,
+  cause: Loss,
+): Promise<void> {
+  switch (cause) {
+    case 'killed':
+      return done(await transport.call('task.kill', { task_id, reason: REASON }));
+    case 'expired': {
+      // Never shortens, so it only tells how much is left.
+      const request = { task_id, lease_id, ttl_ms: LIMITS.ttlMinMs };
+      const left = await transport.call('task.extend', request);
+      if (!left.ok) throw LeaseholdError.of(left);
+      return runOut(transport, world, task_id, left.remaining_ms);
+    }
+    case 'broken':
+    case 'superseded':
+      throw new TypeError(`The lease on a task is not ${cause}: it expires, or the task is killed.`);
+  }
+}
+
+/** The holder hears nothing of it but silence, as when its network is cut. */
+async function runOut(
+  transport: FaultyTransport,
+  world: TestWorld,
+  subject: string,
+  remainingMs: number,
+): Promise<void> {
+  const allow = transport.withholdRenewals(subject);
+  await world.advance(remainingMs);
+  allow();
+}
+
+function done(reply: Reply<{ readonly ok: true }>): void {
+  if (!reply.ok) throw LeaseholdError.of(reply);
+}

@@ -1,0 +1,93 @@
+/**
+ * Time that stands still until somebody moves it: both clocks, and the timers that hang on them. Ids come in
+ * order, so that every run of a test is the same. How the event loop turns is left to whoever extends this.
+ */
+import type { Timer } from '../authority/seams.ts';
+
+/** The beginning of 2026. */
+const START_MS = 1_767_225_600_000;
+
+interface Pending {
+  readonly dueMs: number;
+  readonly call: () => void;
+}
+
+export abstract class ManualTime {
+  wallMs = START_MS;
+  monotonicMs = 1_000;
+  readonly hashSeed = 7;
+  /** How many want the process to stay alive. */
+  holds = 0;
+  private pending: Pending[] = [];
+  private tokens = 0;
+
+  readonly clock = {
+    wallMs: (): number => this.wallMs,
+    monotonicMs: (): number => this.monotonicMs,
+  };
+
+  readonly timers = {
+    after: (ms: number, call: () => void): Timer => {
+      const timer = { dueMs: this.monotonicMs + ms, call };
+      this.pending.push(timer);
+      return {
+        cancel: () => {
+          this.pending = this.pending.filter((other) => other !== timer);
+        },
+      };
+    },
+    soon: (call: () => void): void => this.soon(call),
+    hold: (): Timer => {
+      this.holds += 1;
+      return {
+        cancel: () => {
+          this.holds -= 1;
+        },
+      };
+    },
+  };
+
+  readonly newToken = (): string => {
+    this.tokens += 1;
+    return `token-${String(this.tokens).padStart(16, '0')}`;
+  };
+
+  protected abstract soon(call: () => void): void;
+
+  /** Lets everything run that is ready to run, until nothing is. */
+  abstract settle(): Promise<void>;
+
+  /** Moves both clocks on, timer by timer. */
+  async advance(ms: number): Promise<void> {
+    await this.settle();
+    const untilMs = this.monotonicMs + ms;
+    for (let due = this.takeDue(untilMs); due !== null; due = this.takeDue(untilMs)) {
+      this.moveTo(due.dueMs);
+      due.call();
+      await this.settle();
+    }
+    this.moveTo(untilMs);
+    await this.settle();
+  }
+
+  /** The wall clock alone is set, as by an administrator; the monotonic one does not notice. */
+  setWall(ms: number): void {
+    this.wallMs = ms;
+  }
+
+  /** Of several that are due at the same time the one that was set first. */
+  private takeDue(untilMs: number): Pending | null {
+    let first: Pending | null = null;
+    for (const timer of this.pending) {
+      if (timer.dueMs <= untilMs && (first === null || timer.dueMs < first.dueMs)) first = timer;
+    }
+    if (first !== null) this.pending = this.pending.filter((other) => other !== first);
+    return first;
+  }
+
+  private moveTo(ms: number): void {
+    const passedMs = Math.max(0, ms - this.monotonicMs);
+    this.wallMs += passedMs;
+    this.monotonicMs += passedMs;
+  }
+}

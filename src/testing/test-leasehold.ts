@@ -1,0 +1,105 @@
+/**
+ * A whole leasehold in memory for the users' own tests. Nothing is written anywhere, no time passes but what the
+ * test lets pass, ids come in order, and leases, replies and calls are lost when the test says so.
+ */
+import { type Duration, durationMs } from '../client/durations.ts';
+import { type ErrorCode, LeaseholdError } from '../client/error.ts';
+import { Leasehold } from '../client/leasehold.ts';
+import { openCalls } from '../embedded/calls.ts';
+import { localTransport } from '../embedded/local-transport.ts';
+import { type OpenOptions, openCore } from '../embedded/open.ts';
+import { memoryEngine } from '../engines/memory/memory-engine.ts';
+import type { Operation } from '../protocol/routes.ts';
+import { FaultyTransport } from './faulty-transport.ts';
+import { type Loss, loseLease } from './lose-lease.ts';
+import { type Exit, TestWorld } from './test-world.ts';
+
+export type TestOptions = Pick<OpenOptions, 'retention'>;
+
+export interface FailOptions {
+  /** UNREACHABLE unless told. */
+  readonly code?: ErrorCode;
+  readonly message?: string;
+  /** True unless told. */
+  readonly retryable?: boolean;
+}
+
+export async function testLeasehold(options: TestOptions = {}): Promise<TestLeasehold> {
+  const world = new TestWorld();
+  const { authority, calls } = await openCore(memoryEngine(), world, options);
+  const transport = new FaultyTransport(localTransport(authority, openCalls(calls)), world.newToken);
+  return new TestLeasehold(world, transport);
+}
+
+export class TestLeasehold implements AsyncDisposable {
+  /** The full handle, as `open` and `connect` give it. */
+  readonly lh: Leasehold;
+  readonly #world: TestWorld;
+  readonly #transport: FaultyTransport;
+
+  constructor(world: TestWorld, transport: FaultyTransport) {
+    this.#world = world;
+    this.#transport = transport;
+    this.lh = new Leasehold(transport, world);
+  }
+
+  /** Milliseconds since 1970 in this world; a test begins with the year 2026. */
+  now(): number {
+    return this.#world.wallMs;
+  }
+
+  /** Lets time pass, timer by timer; between two of them everything runs that is ready to run. */
+  advance(duration: Duration): Promise<void> {
+    return this.#world.advance(durationMs(duration));
+  }
+
+  /** Lets everything run that is ready to run, without any time passing. */
+  settle(): Promise<void> {
+    return this.#world.settle();
+  }
+
+  /** Resolves once that much time has been let pass: for handlers that take their time. */
+  sleep(duration: Duration): Promise<void> {
+    return new Promise((resolve) => {
+      this.#world.timers.after(durationMs(duration), resolve);
+    });
+  }
+
+  /**
+   * Takes away the lease on a name or a task. A name is `broken` unless told; its holder hears of it with its next
+   * renewal, so let time pass. A task's lease is `expired` unless told, which lets that time pass.
+   */
+  loseLease(nameOrTaskId: string, cause?: Loss): Promise<void> {
+    return loseLease(this.#transport, this.#world, nameOrTaskId, cause);
+  }
+
+  /** The next call of this operation, or of any, is carried out and its reply lost; the client does what it does then. */
+  dropReply(operation?: Operation): void {
+    this.#transport.dropReply(operation ?? null);
+  }
+
+  /** The next call of this operation, or of any, fails before anything happens. */
+  failNext(operation?: Operation, options: FailOptions = {}): void {
+    const { code = 'UNREACHABLE', message = 'The call failed because a test wanted it to.' } = options;
+    const fault = new LeaseholdError(code, message, { retryable: options.retryable ?? true });
+    this.#transport.failNext(operation ?? null, fault);
+  }
+
+  /** What SIGTERM does to a program: its workers drain. */
+  terminate(): void {
+    this.#world.terminate();
+  }
+
+  /** How often a lost guard would have ended the process, and with what words. */
+  get exits(): readonly Exit[] {
+    return this.#world.exits;
+  }
+
+  close(): Promise<void> {
+    return this.lh.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}

@@ -1,0 +1,61 @@
+/**
+ * The world of `leasehold/testing`: the clocks stand still, the event loop turns as ever. So whatever needs no
+ * time happens by itself, and whatever needs time happens when a test moves the clocks.
+ */
+import type { ProcessEnding } from '../client/world.ts';
+import type { World } from '../embedded/open.ts';
+import { systemTimers } from '../world/system-clock.ts';
+import { ManualTime } from './manual-time.ts';
+
+/** Turns of the event loop in which nothing happens before it counts as quiet: a promise may need one or two. */
+const QUIET_TURNS = 3;
+
+/** A program that would have ended itself. */
+export interface Exit {
+  readonly code: number;
+  readonly says: string;
+}
+
+export class TestWorld extends ManualTime implements World {
+  readonly label = 'test';
+  readonly exits: Exit[] = [];
+  private readonly terminators = new Set<() => void>();
+  /** Something has run since the last look. */
+  private hasStirred = false;
+
+  readonly ending: ProcessEnding = {
+    startWatchdog: async () => ({ moveTo: () => undefined, stop: () => undefined }),
+    endProcess: (code, says) => {
+      this.exits.push({ code, says });
+    },
+  };
+
+  onTerminate(call: () => void): () => void {
+    const mine = (): void => call();
+    this.terminators.add(mine);
+    return () => {
+      this.terminators.delete(mine);
+    };
+  }
+
+  /** As SIGTERM does. */
+  terminate(): void {
+    for (const call of [...this.terminators]) call();
+  }
+
+  protected soon(call: () => void): void {
+    this.hasStirred = true;
+    systemTimers.soon(() => {
+      this.hasStirred = true;
+      call();
+    });
+  }
+
+  async settle(): Promise<void> {
+    for (let quiet = 0; quiet < QUIET_TURNS; ) {
+      this.hasStirred = false;
+      await new Promise<void>((resolve) => systemTimers.soon(resolve));
+      quiet = this.hasStirred ? 0 : quiet + 1;
+    }
+  }
+}

@@ -1,0 +1,23 @@
+/** Small files for the command line: the TextFiles seam on `node:fs`. */
+import fs from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TextFiles } from '../cli/text-files.ts';
+
+export const nodeTextFiles: TextFiles = {
+  read: (path) => fs.readFile(path, 'utf8'),
+
+  async write(path, text) {
+    const file = await fs.open(path, 'w', 0o600);
+    try {
+      // A file that was there already keeps its mode, and may be readable for everybody.
+      await file.chmod(0o600);
+      await file.writeFile(text);
+    } finally {
+      await file.close();
+    }
+  },
+
+  makeTemporary: (prefix) => fs.mkdtemp(join(tmpdir(), prefix)),
+  remove: (path) => fs.rm(path, { recursive: true, force: true }),
+};

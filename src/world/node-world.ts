@@ -1,0 +1,12 @@
+/** The world of a client on Node: the clocks of the machine, ids from its randomness, and this process. */
+import type { ClientWorld } from '../client/world.ts';
+import { systemClock, systemTimers } from './system-clock.ts';
+import { systemIds } from './system-ids.ts';
+import { thisProcess } from './this-process.ts';
+
+export const nodeWorld: ClientWorld = {
+  clock: systemClock,
+  timers: systemTimers,
+  newToken: systemIds.token,
+  ...thisProcess,
+};

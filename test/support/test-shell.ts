@@ -1,0 +1,159 @@
+// A shell for commands without a process: screens to read, files in a map, signals sent by hand, and an authority in
+// memory whose time the test moves. Every connection reaches the same authority.
+
+import { endingOf } from '../../src/cli/ending.ts';
+import type { Processes, SignalName } from '../../src/cli/processes.ts';
+import { makeProgram, wantedWords } from '../../src/cli/program.ts';
+import type { Screen, Server, Shell } from '../../src/cli/shell.ts';
+import { Leasehold } from '../../src/client/leasehold.ts';
+import { openCalls } from '../../src/embedded/calls.ts';
+import { localTransport } from '../../src/embedded/local-transport.ts';
+import { openCore } from '../../src/embedded/open.ts';
+import { MemoryDisk } from '../../src/engines/memory/memory-disk.ts';
+import { memoryEngine } from '../../src/engines/memory/memory-engine.ts';
+import { ManualWorld } from './manual-world.ts';
+
+class TestScreen implements Screen {
+  text = '';
+  isTerminal = false;
+  columns = 100;
+  rows = 40;
+
+  write(text: string): void {
+    this.text += text;
+  }
+
+  /** What has been written since the last time. */
+  take(): string {
+    const { text } = this;
+    this.text = '';
+    return text;
+  }
+}
+
+export interface CommandRun {
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+export class TestShell {
+  readonly world = new ManualWorld();
+  readonly env: Record<string, string | undefined> = {};
+  readonly files = new Map<string, string>();
+  readonly out = new TestScreen();
+  readonly err = new TestScreen();
+  /** Where commands have connected to, newest last. */
+  readonly servers: Server[] = [];
+  input = '';
+  press: (key: string) => void = () => undefined;
+  signal: (signal: SignalName) => void = () => undefined;
+  private readonly handles: () => Leasehold;
+  private code = 0;
+
+  private constructor(handles: (world: ManualWorld) => Leasehold) {
+    this.handles = () => handles(this.world);
+  }
+
+  static async open(): Promise<TestShell> {
+    let connect = (): Leasehold => {
+      throw new Error('The shell is not open yet.');
+    };
+    const shell = new TestShell(() => connect());
+    const core = await shell.world.finish(openCore(memoryEngine(new MemoryDisk()), shell.world));
+    const transport = localTransport(core.authority, openCalls(core.calls));
+    // A command closes its connection; the authority outlives it.
+    connect = () => new Leasehold({ ...transport, close: async () => undefined }, shell.world);
+    return shell;
+  }
+
+  /** A handle of the test's own. */
+  get lh(): Leasehold {
+    return this.handles();
+  }
+
+  /** Runs a command to its end while time stands still. */
+  run(...args: string[]): Promise<CommandRun> {
+    return this.world.finish(this.start(...args));
+  }
+
+  /** Starts a command that ends only when something happens. */
+  async start(...args: string[]): Promise<CommandRun> {
+    this.code = 0;
+    this.out.take();
+    this.err.take();
+    try {
+      const program = await makeProgram(this.shell(), wantedWords(args));
+      await program.parseAsync(args, { from: 'user' });
+    } catch (fault) {
+      const { code, sentence } = endingOf(fault);
+      this.code = code;
+      if (sentence !== null) this.err.write(`leasehold: ${sentence}\n`);
+    }
+    return { code: this.code, out: this.out.take(), err: this.err.take() };
+  }
+
+  shell(): Shell {
+    const { world, files } = this;
+    return {
+      env: this.env,
+      out: this.out,
+      err: this.err,
+      input: async () => this.input,
+      keys: (pressed) => {
+        this.press = pressed;
+        return () => undefined;
+      },
+      connect: async (server) => {
+        this.servers.push(server);
+        return this.handles();
+      },
+      clock: world.clock,
+      machineClock: world.clock,
+      timers: world.timers,
+      newToken: world.newToken,
+      files: {
+        async read(path) {
+          const text = files.get(path);
+          if (text === undefined) throw new Error(`There is no ${path}.`);
+          return text;
+        },
+        async write(path, text) {
+          files.set(path, text);
+        },
+        makeTemporary: async (prefix) => `/tmp/${prefix}1`,
+        async remove(path) {
+          for (const name of files.keys()) if (name.startsWith(path)) files.delete(name);
+        },
+      },
+      processes: this.processes(),
+      exitWith: (code) => {
+        this.code = code;
+      },
+    };
+  }
+
+  private processes(): Processes {
+    const none = (): never => {
+      throw new Error('There are no processes in this shell.');
+    };
+    return {
+      start: none,
+      lookFor: none,
+      startKeeper: none,
+      signalGroup: none,
+      onSignals: (_signals, call) => {
+        this.signal = call;
+        return () => undefined;
+      },
+    };
+  }
+}
+
+/** One JSON value a line. */
+export function ndjson({ out }: CommandRun): Record<string, unknown>[] {
+  return out
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line));
+}
