@@ -1,9 +1,26 @@
 /** leasehold/client on Node: the same, over kept connections of its own, with defaults from the environment. */
 import { type ConnectOptions, connectWith, DEFAULT_URL } from './client/connect.ts';
-import type { Leasehold } from './client/leasehold.ts';
+import { Leasehold } from './client/leasehold.ts';
 import { nodeWorld } from './world/node-world.ts';
 import { type UndiciHttpOptions, undiciHttp } from './world/undici-http.ts';
 
+export {
+  type AnyTask,
+  defineTask,
+  type RetryPolicy,
+  type TaskDefinition,
+  type TaskPolicy,
+} from './client/define-task.ts';
+export type { EnqueueOptions, EnqueueReceipt } from './client/enqueue.ts';
+export type { Guarded, GuardOptions } from './client/guard.ts';
+export type { Leasehold } from './client/leasehold.ts';
+export type { ResultOptions, TaskReceipt, TaskResult } from './client/receipt.ts';
+export type { StandardSchema } from './client/standard-schema.ts';
+export type { PresentedLease, TaskContext } from './client/task-context.ts';
+export { HandBack, NoRetry, RetryLater, WorkerStopping } from './client/task-errors.ts';
+export type { TaskVerdict } from './client/task-verdict.ts';
+export type { TaskWorker, WorkerCounts } from './client/worker.ts';
+export type { TaskHandler, WorkerOptions } from './client/worker-options.ts';
 export * from './client.ts';
 
 export interface NodeConnectOptions extends ConnectOptions, UndiciHttpOptions {}
@@ -17,6 +34,7 @@ export function connect(urls?: string | readonly string[], options: NodeConnectO
   const { ca, ...rest } = options;
   const token = options.token ?? (LEASEHOLD_TOKEN || undefined);
   return connectWith(
+    Leasehold,
     () => undiciHttp(ca === undefined ? {} : { ca }),
     nodeWorld,
     urls ?? (LEASEHOLD_URL || DEFAULT_URL),

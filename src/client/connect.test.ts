@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { replyOf } from '../../test/support/loopback-http.ts';
 import { ManualWorld } from '../../test/support/manual-world.ts';
+import { Client } from './client.ts';
 import { connectWith } from './connect.ts';
 import type { Http, HttpRequest } from './http.ts';
 
@@ -29,7 +30,7 @@ describe('connect', () => {
     ['http://[::1]:7420', 'http://[::1]:7420', '/v1/workers'],
   ])('takes %s', async (url, origin, path) => {
     const { sent, http } = recorded();
-    const lh = connectWith(http, world, url, { token: 'secret' });
+    const lh = connectWith(Client, http, world, url, { token: 'secret' });
     expect(sent).toEqual([]);
     expect(await lh.workers()).toEqual({ ok: true, workers: [] });
     expect(sent[0]).toMatchObject({ origin, path, headers: { authorization: 'Bearer secret' } });
@@ -44,12 +45,14 @@ describe('connect', () => {
     ['http://me:pass@x', 'The URL of x must not carry a password; give the option token instead.'],
     ['http://x/?a=1', 'http://x/?a=1 must end with its path; a query or a fragment means nothing here.'],
   ])('refuses %s', (url, says) => {
-    expect(() => connectWith(recorded().http, world, url as string)).toThrow(new TypeError(says));
-    expect(() => connectWith(recorded().http, world, ['http://ok', url as string])).toThrow(says);
+    expect(() => connectWith(Client, recorded().http, world, url as string)).toThrow(new TypeError(says));
+    expect(() => connectWith(Client, recorded().http, world, ['http://ok', url as string])).toThrow(says);
   });
 
   it('refuses no server at all', () => {
-    expect(() => connectWith(recorded().http, world, [])).toThrow('At least one server must be named.');
+    expect(() => connectWith(Client, recorded().http, world, [])).toThrow(
+      'At least one server must be named.',
+    );
   });
 
   it.each([
@@ -59,7 +62,7 @@ describe('connect', () => {
     [{ retry: { tries: 0 } }, 'The option retry.tries must be a whole number above 0.'],
     [{ retry: { maxMs: -1 } }, 'The option retry.maxMs must be a number from 0 on.'],
   ])('refuses the options %j', (options, says) => {
-    expect(() => connectWith(recorded().http, world, 'http://x', options as object)).toThrow(
+    expect(() => connectWith(Client, recorded().http, world, 'http://x', options as object)).toThrow(
       new TypeError(says),
     );
   });

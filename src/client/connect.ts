@@ -1,8 +1,8 @@
 /** `connect`: a client of one server, or of several that stand in for each other. */
 import type { Http } from './http.ts';
 import { HttpTransport } from './http-transport.ts';
-import { Leasehold } from './leasehold.ts';
 import type { RetryOptions } from './patience.ts';
+import type { Transport } from './transport.ts';
 import type { ServerAddress } from './wire.ts';
 import type { ClientWorld } from './world.ts';
 
@@ -18,17 +18,18 @@ export const DEFAULT_URL = 'http://127.0.0.1:7420';
 const OPTIONS = ['token', 'retry'];
 
 /** Nothing is sent yet: a server that is not there is found out by the first call. */
-export function connectWith(
+export function connectWith<Handle>(
+  Handle: new (transport: Transport, world: ClientWorld) => Handle,
   http: () => Http,
   world: ClientWorld,
   urls: string | readonly string[],
   options: ConnectOptions = {},
-): Leasehold {
+): Handle {
   const servers = (Array.isArray(urls) ? (urls as readonly string[]) : [urls as string]).map(addressOf);
   if (servers.length === 0) throw new TypeError('At least one server must be named.');
   checkOptions(options);
   const { token = null, retry = {} } = options;
-  return new Leasehold(new HttpTransport(http(), world, { servers, token, retry }), world);
+  return new Handle(new HttpTransport(http(), world, { servers, token, retry }), world);
 }
 
 function addressOf(text: string): ServerAddress {

@@ -94,10 +94,11 @@ describe('the backup', () => {
   it('is a tar archive', async () => {
     const engine = fileEngine({ dir: '/data', files: new TestDisk(), segmentBytes: 64 * 1024 });
     const onDisk = await startServed({ engine });
-    const { status, headers, text } = await onDisk.send('GET', '/v1/backup');
-    expect([status, headers['content-type']]).toEqual([200, 'application/x-tar']);
-    expect(text).toContain('backup.json');
-    expect(text.length % 512).toBe(0);
+    const response = await fetch(`${onDisk.url}/v1/backup`);
+    expect([response.status, response.headers.get('content-type')]).toEqual([200, 'application/x-tar']);
+    const bytes = Buffer.from(await response.arrayBuffer());
+    expect(bytes.includes('backup.json')).toBe(true);
+    expect(bytes.length % 512).toBe(0);
   });
 
   it('is refused where the log is not in files, before anything is said', async () => {

@@ -1,5 +1,6 @@
 // The client and the server together, over real sockets in one process.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Client } from '../../src/client/client.ts';
 import type { Leasehold } from '../../src/client/leasehold.ts';
 import { connect as connectByFetch } from '../../src/client.ts';
 import { connect, type NodeConnectOptions } from '../../src/client-node.ts';
@@ -10,7 +11,7 @@ import { type Served, startServed, stopAllServed } from '../support/served.ts';
 import { TEST_CERTIFICATE, TEST_KEY } from '../support/test-certificate.ts';
 
 let served: Served;
-const handles = new Set<Leasehold>();
+const handles = new Set<Client>();
 
 function open(url: string | string[], options?: NodeConnectOptions): Leasehold {
   const lh = connect(url, options);
@@ -39,7 +40,7 @@ describe.each([
   ['undici', () => open(served.url)],
   ['fetch', () => connectByFetch(served.url)],
 ] as const)('a client by %s', (_, make) => {
-  let lh: Leasehold;
+  let lh: Client;
 
   beforeEach(() => {
     lh = make();

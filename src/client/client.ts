@@ -1,0 +1,116 @@
+/**
+ * A handle as small as a browser wants it: the operations as the wire has them (`task`, `lease`, `object`), leases
+ * that are held and renewed for a program, and the log. `Leasehold` adds what only a process can do.
+ */
+import type { Reply } from '../protocol/problem.ts';
+import type { Body, EntryRecord } from '../protocol/replies.ts';
+import type { LogRequest } from '../protocol/requests.ts';
+import { LeaseholdError } from './error.ts';
+import type { Lease, LeaseSet } from './lease-handle.ts';
+import { type Acquired, type LeaseOptions, NamedLeases } from './named-leases.ts';
+import {
+  type LeaseOperations,
+  leaseOperations,
+  type ObjectOperations,
+  objectOperations,
+  type Run,
+  run,
+  type TaskOperations,
+  taskOperations,
+} from './operations.ts';
+import type { EntryListing, Transport } from './transport.ts';
+import type { ClientWorld } from './world.ts';
+
+export class Client implements AsyncDisposable {
+  readonly task: TaskOperations;
+  readonly lease: LeaseOperations;
+  readonly object: ObjectOperations;
+  /** Extends every listed lease and tells which are lost. */
+  readonly heartbeat: Run<'worker.heartbeat'>;
+  readonly pause: Run<'queue.pause'>;
+  readonly resume: Run<'queue.resume'>;
+  protected readonly transport: Transport;
+  protected readonly world: ClientWorld;
+  protected readonly leases: NamedLeases;
+  /** Aborted by `close`: whatever runs in the background ends. */
+  protected readonly closing = new AbortController();
+
+  constructor(transport: Transport, world: ClientWorld) {
+    this.transport = transport;
+    this.world = world;
+    this.leases = new NamedLeases(transport, world);
+    this.task = taskOperations(transport);
+    this.lease = leaseOperations(transport);
+    this.object = objectOperations(transport);
+    this.heartbeat = run(transport, 'worker.heartbeat');
+    this.pause = run(transport, 'queue.pause');
+    this.resume = run(transport, 'queue.resume');
+  }
+
+  /**
+   * Runs `work` while it holds the lease, and gives it back in any case. Throws `LEASE_HELD` when it is not to be had
+   * within `wait`. When it is lost, `lease.signal` aborts, `work` is awaited, and then `LEASE_LOST` is thrown.
+   */
+  withLease<T>(name: string, options: LeaseOptions, work: (lease: Lease) => Promise<T> | T): Promise<T> {
+    return this.leases.withLease(name, options, work);
+  }
+
+  /** A lease that renews itself until it is released or lost; `LEASE_HELD` is thrown. */
+  acquire(name: string, options?: LeaseOptions): Promise<Lease> {
+    return this.leases.acquire(name, options);
+  }
+
+  /** The same, with every refusal as a result. */
+  tryAcquire(name: string, options?: LeaseOptions): Promise<Acquired> {
+    return this.leases.tryAcquire(name, options);
+  }
+
+  /** All of the names under one fencing number, or none. */
+  acquireAll(names: readonly string[], options?: LeaseOptions): Promise<LeaseSet> {
+    return this.leases.acquireAll(names, options);
+  }
+
+  async queues(): Promise<Body<'queue.list'>> {
+    return granted(await this.transport.call('queue.list', {}));
+  }
+
+  /** Who was heard of lately; soft state that starts empty. */
+  async workers(): Promise<Body<'worker.list'>> {
+    return granted(await this.transport.call('worker.list', {}));
+  }
+
+  async status(): Promise<Body<'status.get'>> {
+    return granted(await this.transport.call('status.get', {}));
+  }
+
+  /** Durable entries from a position on; without one, from the first that is kept. */
+  log(request: Omit<LogRequest, 'follow'> = {}): Promise<Reply<EntryListing>> {
+    return this.transport.log(request);
+  }
+
+  /** Entries as they become durable, from a position on; without one, from now on. Ends with the signal or the handle. */
+  follow(
+    options: { readonly from?: number; readonly signal?: AbortSignal } = {},
+  ): AsyncIterable<EntryRecord> {
+    const { signal } = this.closing;
+    const ends = options.signal === undefined ? signal : AbortSignal.any([signal, options.signal]);
+    return this.transport.follow(options.from ?? null, ends);
+  }
+
+  /** Lets go of the connections, or of the data directory. */
+  async close(): Promise<void> {
+    this.closing.abort(new Error('The handle has been closed.'));
+    this.leases.keeper.close();
+    await this.transport.close();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+}
+
+/** The body, for calls that only somebody without the right scope is refused. */
+function granted<T extends { readonly ok: true }>(reply: Reply<T>): T {
+  if (reply.ok) return reply;
+  throw LeaseholdError.of(reply);
+}
