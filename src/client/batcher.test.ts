@@ -76,6 +76,17 @@ describe('a batcher', () => {
     expect(sent).toHaveLength(3);
   });
 
+  it('lets a full batch leave although two are on their way: it would not get any fuller', async () => {
+    const { sent, add, opsOf } = stage();
+    add(...numbers(0, 3 * 1_024 + 5));
+    await turn();
+    expect(sent.map((_, index) => opsOf(index).length)).toEqual([1_024, 1_024, 1_024]);
+    sent[0]!.reply('');
+    sent[1]!.reply('');
+    await turn();
+    expect(opsOf(3)).toHaveLength(5);
+  });
+
   it('takes along what is called because of the answers that just came', async () => {
     const sent: string[] = [];
     const waiting: (() => void)[] = [];

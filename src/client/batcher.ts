@@ -20,9 +20,10 @@ export interface BatchDesk<T, R> {
 
 /**
  * Two, so that the server works on one while the client reads the other. With more, batches get smaller and
- * everything dearer.
+ * everything dearer; only what fills a whole batch need not wait, because it would not get any fuller.
  */
 const IN_FLIGHT_MAX = 2;
+const FULL_IN_FLIGHT_MAX = 8;
 
 /** Smaller than the wire allows, because a batch answered in one piece keeps one side idle while the other works. */
 const OPS_MAX = 1_024;
@@ -51,14 +52,19 @@ export class Batcher<T extends Batchable, R> {
   }
 
   #schedule(): void {
-    if (this.#isDue || this.#inFlight === IN_FLIGHT_MAX || this.#head === this.#queue.length) return;
+    if (this.#isDue || !this.#mayLeave()) return;
     this.#isDue = true;
     queueMicrotask(this.#flush);
   }
 
+  #mayLeave(): boolean {
+    const waiting = this.#queue.length - this.#head;
+    return waiting > 0 && this.#inFlight < (waiting < OPS_MAX ? IN_FLIGHT_MAX : FULL_IN_FLIGHT_MAX);
+  }
+
   readonly #flush = (): void => {
     this.#isDue = false;
-    while (this.#inFlight < IN_FLIGHT_MAX) {
+    while (this.#mayLeave()) {
       const from = this.#head;
       let calls = this.#take(OPS_MAX);
       if (calls.length === 0) break;
