@@ -6,11 +6,11 @@ import { UnavailableError } from '../authority/authority.ts';
 import type { Sink } from '../authority/request.ts';
 import { isRefusal } from '../core/decision.ts';
 import type { Refusal } from '../core/refusals.ts';
-import type { Sends } from '../embedded/calls.ts';
-import { BATCH_CHECKS } from '../protocol/checks.ts';
+import type { Send, Sends } from '../embedded/calls.ts';
+import { BATCH_CHECKS, type RequestCheck } from '../protocol/checks.ts';
 import { LIMITS } from '../protocol/limits.ts';
 import { problem } from '../protocol/problem.ts';
-import { type BatchOperation, type Operation, ROUTES, type Route } from '../protocol/routes.ts';
+import { type BatchOperation, ROUTES, type Route } from '../protocol/routes.ts';
 import type { Exchange } from './exchange.ts';
 import {
   type Arrival,
@@ -22,14 +22,29 @@ import {
   type Trouble,
 } from './operation-handler.ts';
 import { problemText } from './problem-text.ts';
-import { bodyText } from './reply-text.ts';
+import { bodyWriter } from './reply-text.ts';
 import { type Fields, readBody } from './request-bytes.ts';
 
+/** What is needed for an operation, found by one look at its name. */
+interface Kind {
+  readonly operation: BatchOperation;
+  readonly route: Route;
+  readonly check: RequestCheck;
+  readonly send: Send;
+  readonly write: (body: object) => string;
+}
+
 export function batchHandler(sends: Sends, trouble: Trouble): Handle {
+  const kinds = new Map<unknown, Kind>();
+  for (const operation of Object.keys(ROUTES) as BatchOperation[]) {
+    const route: Route = ROUTES[operation];
+    const [check, send] = [BATCH_CHECKS[operation], sends[operation]];
+    if (route.batch) kinds.set(operation, { operation, route, check, send, write: bodyWriter(operation) });
+  }
   return (exchange, arrival) => {
     const ops = opsOf(arrival);
     if (isRefusal(ops)) exchange.refuse(ops);
-    else new Batch(ops as readonly unknown[], exchange, trouble).run(sends);
+    else new Batch(ops as readonly unknown[], exchange, trouble).run(kinds);
   };
 }
 
@@ -48,10 +63,21 @@ function invalid(detail: string): Refusal {
   return { refused: 'INVALID_ARGUMENT', detail };
 }
 
+function unknownOperation(op: unknown): Refusal {
+  if (typeof op !== 'object' || op === null) return invalid('An operation must be an object.');
+  const { op: operation } = op as Fields;
+  if (typeof operation !== 'string' || !Object.hasOwn(ROUTES, operation)) {
+    return invalid('The field op must name an operation.');
+  }
+  return invalid(`The operation ${operation} may not stand in a batch.`);
+}
+
 class Batch implements Sink {
   private readonly ops: readonly unknown[];
   private readonly exchange: Exchange;
   private readonly trouble: Trouble;
+  /** Of those that were not refused at once. */
+  private readonly kinds: (Kind | null)[];
   private readonly texts: string[];
   private missing: number;
 
@@ -59,34 +85,32 @@ class Batch implements Sink {
     this.ops = ops;
     this.exchange = exchange;
     this.trouble = trouble;
+    this.kinds = new Array<Kind | null>(ops.length).fill(null);
     this.texts = new Array<string>(ops.length).fill('');
     this.missing = ops.length;
   }
 
-  run(sends: Sends): void {
+  run(kinds: ReadonlyMap<unknown, Kind>): void {
     const { ops, exchange } = this;
     if (ops.length === 0) return this.finish();
     const options = { requestId: exchange.requestId, isGone: exchange.isGone };
     for (let place = 0; place < ops.length; place++) {
       const op = ops[place];
-      const refusal = this.refusalOf(op);
-      if (refusal === null) sends[(op as { op: BatchOperation }).op](this, place, op, options);
-      else this.settle(place, problem(refusal));
+      const kind = kinds.get((op as Fields | null)?.op);
+      const refusal = kind === undefined ? unknownOperation(op) : this.refusalOf(op as Fields, kind);
+      if (refusal !== null) {
+        this.settle(place, problem(refusal));
+        continue;
+      }
+      this.kinds[place] = kind!;
+      kind!.send(this, place, op, options);
     }
   }
 
-  private refusalOf(op: unknown): Refusal | null {
-    if (typeof op !== 'object' || op === null) return invalid('An operation must be an object.');
-    const { op: operation, wait_ms: waitMs } = op as Fields;
-    if (typeof operation !== 'string' || !Object.hasOwn(ROUTES, operation)) {
-      return invalid('The field op must name an operation.');
-    }
-    const route: Route = ROUTES[operation as Operation];
-    if (route.batch !== true) return invalid(`The operation ${operation} may not stand in a batch.`);
-    if (waitMs !== undefined) return invalid('No operation may wait inside a batch.');
-    const check = BATCH_CHECKS[operation as Operation];
+  private refusalOf(op: Fields, { operation, check }: Kind): Refusal | null {
+    if (op.wait_ms !== undefined) return invalid('No operation may wait inside a batch.');
     if (!check.accepts(op)) return invalid(check.explain(op));
-    return forbiddenQueue(operation as Operation, op as Fields, this.exchange.caller);
+    return forbiddenQueue(operation, op, this.exchange.caller);
   }
 
   /** Called from inside the authority, which must not stumble over a text that is longer than any string. */
@@ -105,8 +129,8 @@ class Batch implements Sink {
       const text = problemText(reply, `/v1/batch#${place}`, this.exchange.requestId);
       return `{"status":${reply.status},"body":${text}}`;
     }
-    const { op } = this.ops[place] as { op: BatchOperation };
-    return `{"status":${statusOf(ROUTES[op], reply)},"body":${bodyText(op, reply)}}`;
+    const { route, write } = this.kinds[place]!;
+    return `{"status":${statusOf(route, reply)},"body":${write(reply)}}`;
   }
 
   /** The authority died under the batch: whoever had an answer by then keeps it. */

@@ -3,13 +3,13 @@ import type { CallOptions } from '../authority/authority.ts';
 import { UnavailableError } from '../authority/authority.ts';
 import { isRefusal } from '../core/decision.ts';
 import type { Refusal } from '../core/refusals.ts';
-import type { CheckedCall, CheckedCalls } from '../embedded/calls.ts';
+import type { CheckedCalls } from '../embedded/calls.ts';
 import { CHECKS } from '../protocol/checks.ts';
 import type { Problem, Reply } from '../protocol/problem.ts';
 import { REQUESTS } from '../protocol/requests.ts';
 import { type Operation, ROUTES, type Route } from '../protocol/routes.ts';
 import type { Exchange } from './exchange.ts';
-import { bodyText } from './reply-text.ts';
+import { bodyWriter } from './reply-text.ts';
 import { type Fields, readBody, readQuery, withPathFields } from './request-bytes.ts';
 import { type Caller, may } from './scopes.ts';
 import { GoneError, StoppingError, type Waits } from './waits.ts';
@@ -46,6 +46,7 @@ export function operationHandler(
   const call = calls[operation];
   const numbers = numberFields(operation);
   const isGet = route.method === 'GET';
+  const answer = answerer(route, bodyWriter(operation), trouble);
 
   return (exchange, { params, query, body }) => {
     const fields = isGet ? readQuery(query, numbers) : readBody(body);
@@ -66,47 +67,34 @@ export function operationHandler(
       const options: CallOptions = GRANTS.has(operation)
         ? { requestId: exchange.requestId, isGone: exchange.isGone }
         : { requestId: exchange.requestId };
-      run(call(request, options), exchange, operation, route, trouble);
+      answer(call(request, options), exchange);
       return;
     }
-    runWaiting(call, request as Fields, exchange, operation, route, waits, trouble);
+    const { signal, end } = waits.begin(exchange.response);
+    const options = { requestId: exchange.requestId, isGone: exchange.isGone, signal };
+    answer(call(request, options).finally(end), exchange);
   };
 }
 
-function runWaiting(
-  call: CheckedCall,
-  request: Fields,
-  exchange: Exchange,
-  operation: Operation,
+function answerer(
   route: Route,
-  waits: Waits,
+  write: (body: object) => string,
   trouble: Trouble,
-): void {
-  const { signal, end } = waits.begin(exchange.response);
-  const options = { requestId: exchange.requestId, isGone: exchange.isGone, signal };
-  const waiting = call(request, options).finally(end);
-  run(waiting, exchange, operation, route, trouble);
-}
-
-function run(
-  reply: Promise<Reply<object>>,
-  exchange: Exchange,
-  operation: Operation,
-  route: Route,
-  trouble: Trouble,
-): void {
-  reply.then(
-    (body) => {
-      try {
-        if (isProblem(body)) exchange.problem(body);
-        else exchange.json(statusOf(route, body), bodyText(operation, body), outcomeOf(body));
-      } catch (fault) {
-        // A thousand payloads can make a text that is longer than any string.
-        refuseFault(fault, exchange, trouble);
-      }
-    },
-    (fault: unknown) => refuseFault(fault, exchange, trouble),
-  );
+): (reply: Promise<Reply<object>>, exchange: Exchange) => void {
+  return (reply, exchange) => {
+    reply.then(
+      (body) => {
+        try {
+          if (isProblem(body)) exchange.problem(body);
+          else exchange.json(statusOf(route, body), write(body), outcomeOf(body));
+        } catch (fault) {
+          // A thousand payloads can make a text that is longer than any string.
+          refuseFault(fault, exchange, trouble);
+        }
+      },
+      (fault: unknown) => refuseFault(fault, exchange, trouble),
+    );
+  };
 }
 
 export function isProblem(reply: Reply<object>): reply is Problem {

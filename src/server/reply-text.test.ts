@@ -5,7 +5,7 @@ import { Json } from '../protocol/json.ts';
 import type { Body } from '../protocol/replies.ts';
 import type { Operation } from '../protocol/routes.ts';
 import { isNameText } from '../protocol/texts.ts';
-import { bodyText } from './reply-text.ts';
+import { bodyWriter } from './reply-text.ts';
 
 const name = fc
   .oneof(
@@ -96,7 +96,7 @@ describe('the text of a reply', () => {
     fc.assert(
       fc.property(bodies, (body) => {
         const { ok: _, ...rest } = body as { ok: true };
-        expect(bodyText(operation, body)).toBe(JSON.stringify(rest));
+        expect(bodyWriter(operation)(body)).toBe(JSON.stringify(rest));
       }),
     );
   });
@@ -121,31 +121,31 @@ describe('the text of a reply', () => {
       payload: opaque,
     } as unknown as Body<'task.lease'>['leases'][number];
     for (const kept of [opaque, bytes]) {
-      expect(bodyText('task.lease', { ok: true, leases: [{ ...lease, payload: kept }], seq: 1 })).toContain(
+      expect(bodyWriter('task.lease')({ ok: true, leases: [{ ...lease, payload: kept }], seq: 1 })).toContain(
         `"payload":${text},`,
       );
-      expect(bodyText('task.get', { ok: true, payload: kept, result: kept })).toBe(
+      expect(bodyWriter('task.get')({ ok: true, payload: kept, result: kept })).toBe(
         `{"payload":${text},"result":${text}}`,
       );
-      expect(bodyText('task.list', { ok: true, tasks: [{ payload: kept }] })).toBe(
+      expect(bodyWriter('task.list')({ ok: true, tasks: [{ payload: kept }] })).toBe(
         `{"tasks":[{"payload":${text}}]}`,
       );
-      expect(bodyText('task.history', { ok: true, entries: [{ payload: kept }] })).toBe(
+      expect(bodyWriter('task.history')({ ok: true, entries: [{ payload: kept }] })).toBe(
         `{"entries":[{"payload":${text}}]}`,
       );
-      expect(bodyText('lease.get', { ok: true, metadata: kept })).toBe(`{"metadata":${text}}`);
-      expect(bodyText('lease.list', { ok: true, leases: [{ metadata: kept }] })).toBe(
+      expect(bodyWriter('lease.get')({ ok: true, metadata: kept })).toBe(`{"metadata":${text}}`);
+      expect(bodyWriter('lease.list')({ ok: true, leases: [{ metadata: kept }] })).toBe(
         `{"leases":[{"metadata":${text}}]}`,
       );
-      expect(bodyText('lease.history', { ok: true, entries: [{ metadata: kept }] })).toBe(
+      expect(bodyWriter('lease.history')({ ok: true, entries: [{ metadata: kept }] })).toBe(
         `{"entries":[{"metadata":${text}}]}`,
       );
-      expect(bodyText('object.get', { ok: true, value: kept })).toBe(`{"value":${text}}`);
+      expect(bodyWriter('object.get')({ ok: true, value: kept })).toBe(`{"value":${text}}`);
     }
   });
 
   it('takes away no ok but its own', () => {
-    expect(bodyText('object.get', { ok: true, value: new Json('{"ok":true,"a":1}') })).toBe(
+    expect(bodyWriter('object.get')({ ok: true, value: new Json('{"ok":true,"a":1}') })).toBe(
       '{"value":{"ok":true,"a":1}}',
     );
   });

@@ -30,9 +30,15 @@ const WRITERS: { readonly [Op in Operation]?: Writer<Op> } = {
   'object.get': jsonText,
 };
 
-export function bodyText(operation: Operation, body: object): string {
-  const text = ((WRITERS[operation] as Writer<never> | undefined) ?? JSON.stringify)(body as never);
-  return text.startsWith(OK) ? `{${text.slice(OK.length)}` : text;
+/** Looked up once for a route, and not with every reply. */
+export function bodyWriter(operation: Operation): (body: object) => string {
+  const write = ((WRITERS[operation] as Writer<never> | undefined) ?? JSON.stringify) as (
+    body: object,
+  ) => string;
+  return (body) => {
+    const text = write(body);
+    return text.startsWith(OK) ? `{${text.slice(OK.length)}` : text;
+  };
 }
 
 const AGAIN = ',"duplicate":true';
