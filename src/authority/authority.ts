@@ -23,13 +23,12 @@ import { makesNew } from './command-kinds.ts';
 import { Compactor } from './compactor.ts';
 import { Feed } from './feed.ts';
 import { Payloads } from './payloads.ts';
-import { Receipts } from './receipts.ts';
 import { RefusedReadError } from './refused-read.ts';
 import { type Present, Request, type Sink } from './request.ts';
 import { RequestQueue } from './request-queue.ts';
 import type { Clock, Timer, Timers } from './seams.ts';
+import { SoftState } from './soft-state.ts';
 import { Stats } from './stats.ts';
-import { Workers } from './workers.ts';
 
 const CALLS_A_BATCH = 8_192;
 /** How long nothing must happen before the newest batch gets its commit mark. */
@@ -64,8 +63,7 @@ export class Authority {
   readonly state: State;
   readonly log: Log;
   readonly feed = new Feed();
-  readonly receipts = new Receipts();
-  readonly workers = new Workers();
+  readonly soft = new SoftState();
   readonly stats = new Stats();
   readonly clock: AuthorityClock;
   private readonly machine: Machine;
@@ -339,7 +337,7 @@ export class Authority {
     }
     const answer = machine.run(command, request);
     if (answer !== null) request.settle(answer);
-    this.noteSoftState(command, answer, request);
+    this.soft.note(command, answer, request.requestId, machine.batchAtMs);
   }
 
   /** Takes a fact to the log; the machine applies it right after. */
@@ -358,22 +356,6 @@ export class Authority {
   private noteExpiry({ type }: Entry, dueMs: number): void {
     const { batchAtMs } = this.machine;
     this.stats.expiry(type === 'LeaseExpired', batchAtMs - dueMs, dueMs > this.state.epochStartedAtMs);
-  }
-
-  /** Workers heard of, and receipts for refused writes: neither is truth, neither is in the log. */
-  private noteSoftState(command: Command, answer: Answer | Refusal | null, request: Request): void {
-    const nowMs = this.machine.batchAtMs;
-    if (command.type === 'LeaseTasks') this.workers.leased(command.workerId, nowMs, countOf(answer));
-    else if (command.type === 'Heartbeat') this.workers.heard(command.workerId, nowMs, countOf(answer));
-    else if (answer !== null && isRefusal(answer) && answer.fence !== undefined) {
-      if (command.type === 'WriteObject' || command.type === 'DeleteObject') {
-        const { objectId, lease } = command;
-        this.receipts.add(answer.refused, objectId, lease, answer.fence, nowMs, request.requestId);
-      } else if (command.type === 'CompleteTask') {
-        const { objectId, lease } = command.writes[answer.index!]!;
-        this.receipts.add(answer.refused, objectId, lease, answer.fence, nowMs, request.requestId);
-      }
-    }
   }
 
   /** The batch is durable: now everybody may know. */
@@ -487,11 +469,4 @@ export class Authority {
       request.reject(fault);
     for (const waiter of [...this.machine.waiters()]) (waiter.ticket as Request).reject(fault);
   }
-}
-
-/** How many leases a worker was given, or still has of those it named. */
-function countOf(answer: Answer | Refusal | null): number {
-  if (answer === null) return 0;
-  if ('extended' in answer) return answer.extended.length;
-  return 'leases' in answer ? answer.leases.length : 0;
 }

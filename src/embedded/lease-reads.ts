@@ -51,7 +51,7 @@ export function leaseReads(authority: Authority): Pick<Reads, LeaseReads> {
     /** Refused writes, newest first. Evidence, not truth: they do not survive a restart. */
     async 'receipt.list'({ object_id: objectId = null, code = null, limit = 100 }) {
       // In line with the changes: a receipt names a fence, which may have been granted in a batch not durable yet.
-      const receipts = await authority.read(() => authority.receipts.list(objectId, code, limit));
+      const receipts = await authority.read(() => authority.soft.receipts.list(objectId, code, limit));
       return { ok: true, receipts: receipts.map(receiptRecord) };
     },
   };

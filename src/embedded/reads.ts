@@ -30,7 +30,7 @@ export function allReads(authority: Authority, timers: Timers): Reads {
 
     /** Who was heard of lately; soft state that starts empty. */
     async 'worker.list'() {
-      const workers = await authority.read((machine) => authority.workers.list(machine.batchAtMs));
+      const workers = await authority.read((machine) => authority.soft.workers.list(machine.batchAtMs));
       return { ok: true, workers: workers.map(workerRecord) };
     },
 

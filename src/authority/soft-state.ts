@@ -1,0 +1,32 @@
+/** Workers heard of, and receipts for refused writes: neither is truth, neither is in the log, both start empty. */
+import type { Answer, Command } from '../core/commands.ts';
+import { isRefusal } from '../core/decision.ts';
+import type { Refusal } from '../core/refusals.ts';
+import { Receipts } from './receipts.ts';
+import { Workers } from './workers.ts';
+
+export class SoftState {
+  readonly receipts = new Receipts();
+  readonly workers = new Workers();
+
+  note(command: Command, answer: Answer | Refusal | null, requestId: string | null, nowMs: number): void {
+    if (command.type === 'LeaseTasks') this.workers.leased(command.workerId, nowMs, countOf(answer));
+    else if (command.type === 'Heartbeat') this.workers.heard(command.workerId, nowMs, countOf(answer));
+    else if (answer !== null && isRefusal(answer) && answer.fence !== undefined) {
+      if (command.type === 'WriteObject' || command.type === 'DeleteObject') {
+        const { objectId, lease } = command;
+        this.receipts.add(answer.refused, objectId, lease, answer.fence, nowMs, requestId);
+      } else if (command.type === 'CompleteTask') {
+        const { objectId, lease } = command.writes[answer.index!]!;
+        this.receipts.add(answer.refused, objectId, lease, answer.fence, nowMs, requestId);
+      }
+    }
+  }
+}
+
+/** How many leases a worker was given, or still has of those it named. */
+function countOf(answer: Answer | Refusal | null): number {
+  if (answer === null) return 0;
+  if ('extended' in answer) return answer.extended.length;
+  return 'leases' in answer ? answer.leases.length : 0;
+}
