@@ -1,10 +1,10 @@
 // The main ideas in ten lines of output, on a data directory that stays. The directory is the first argument, or
-// LEASEHOLD_DATA, or ./leasehold-data. Run it as often as you like: the log only grows.
+// ./leasehold-tour. Run it as often as you like: the log only grows.
 import process from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LogHeldError, open } from 'leasehold';
 
-const dir = process.argv[2] ?? process.env.LEASEHOLD_DATA ?? './leasehold-data';
+const dir = process.argv[2] ?? './leasehold-tour';
 
 const lh = await open(dir).catch((fault) => {
   const inUse = `The data directory ${dir} is in use by ${fault.holder}; stop that process first.`;

@@ -55,7 +55,12 @@ export function listTasks(
     machine.expireTaskRow(row);
     return state === null || tasks.stateOf(row) === state;
   };
-  return page(tasks.rows.used, after, limit, matches, (row) => taskImage(machine.state, row));
+  return page(tasks.rows.used, after, limit, matches, (row) => taskImage(machine.state, row), taskBytes);
+}
+
+function taskBytes({ payload, result, leases }: TaskImage): number {
+  const late = leases.reduce((sum, { lateResult }) => sum + (lateResult?.length ?? 0), 0);
+  return payload.length + (result?.length ?? 0) + late;
 }
 
 /** The record of a name: its newest lease, live or not, and its object. */
@@ -72,7 +77,8 @@ export function listLeases(machine: Machine, prefix: string, limit: number, afte
     machine.expireNameRow(row);
     return names.isLive(row);
   };
-  return page(names.rows.used, after, limit, matches, (row) => nameImage(machine.state, row));
+  const bytesOf = ({ metadata }: NameImage): number => metadata?.length ?? 0;
+  return page(names.rows.used, after, limit, matches, (row) => nameImage(machine.state, row), bytesOf);
 }
 
 export function listQueues(machine: Machine): QueueCounts[] {
@@ -102,19 +108,26 @@ export function countAll(machine: Machine): Counts {
   };
 }
 
+/** A page ends early once what it shows has this size: all of it is in memory at once. */
+const BYTES_A_PAGE = 4 * 1024 * 1024;
+
 function page<T>(
   used: number,
   after: number,
   limit: number,
   matches: (row: number) => boolean,
   show: (row: number) => T,
+  bytesOf: (item: T) => number,
 ): Page<T> {
   const items: T[] = [];
+  let bytes = 0;
   const last = Math.min(used, after + ROWS_A_PAGE);
   for (let row = after + 1; row <= last; row++) {
     if (!matches(row)) continue;
-    items.push(show(row));
-    if (items.length === limit) return { items, next: row < used ? row : null };
+    const item = show(row);
+    items.push(item);
+    bytes += bytesOf(item);
+    if (items.length === limit || bytes >= BYTES_A_PAGE) return { items, next: row < used ? row : null };
   }
   return { items, next: last < used ? last : null };
 }

@@ -91,11 +91,17 @@ async function run(shell: Shell, lh: Leasehold, server: Server, wish: Wish): Pro
     const holder = wish.holder ?? `${hostname()}:${process.pid}:${shell.newToken().slice(0, 8)}`;
     const lease = await acquire(shell, lh, { ...wish, holder }, token);
     if (lease === null) return;
+    let exitCode: number;
     try {
-      shell.exitWith(await runUnder(shell, lease, kept, { server, token, wish }));
-    } finally {
+      exitCode = await runUnder(shell, lease, kept, { server, token, wish });
+    } catch (fault) {
       await atMost(shell, RELEASE_MS, lease.release());
+      throw fault;
     }
+    const loss = await atMost(shell, RELEASE_MS, lease.finish());
+    // Lost after the last renewal: the program has run to its end, but not all of that time under the lease.
+    if (loss) throw new Failure(`${loss.code}: ${loss.message}`, EXIT.leaseLost);
+    shell.exitWith(exitCode);
   } finally {
     kept.close();
   }
@@ -261,21 +267,17 @@ class KeptProgram {
   }
 }
 
-/** Waits for something that may be left undone, but not longer than this. */
-async function atMost({ timers }: Shell, ms: number, work: Promise<unknown>): Promise<void> {
+/** Waits for something that may be left undone, but not longer than this; undefined when it was. */
+async function atMost<T>({ timers }: Shell, ms: number, work: Promise<T>): Promise<T | undefined> {
   const hold = timers.hold();
-  await new Promise<void>((resolve, reject) => {
-    const timer = timers.after(ms, resolve);
-    work.then(
-      () => {
-        timer.cancel();
-        resolve();
-      },
-      (fault: unknown) => {
-        timer.cancel();
-        reject(fault);
-      },
-    );
+  let timer: Timer | null = null;
+  const late = new Promise<undefined>((resolve) => {
+    timer = timers.after(ms, () => resolve(undefined));
   });
-  hold.cancel();
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    (timer as Timer | null)?.cancel();
+    hold.cancel();
+  }
 }

@@ -89,26 +89,33 @@ async function run(shell: Shell, flags: ServeFlags): Promise<void> {
   ).catch((fault: unknown) => {
     throw listenFailure(fault, host, port);
   });
-  welcome(shell, flags, served, dir);
+  welcome(shell, flags, served, dir, tokens !== null);
   const fault = await Promise.race([ended.then(() => null), death]);
   await served.stop();
   if (fault !== null) throw new Failure(fault.message);
 }
 
 /** What to do next, for people; one line for programs. */
-function welcome({ out }: Shell, { json }: ServeFlags, { url, authority }: Served, dir: string): void {
+function welcome(
+  { out }: Shell,
+  { json }: ServeFlags,
+  { url, authority }: Served,
+  dir: string,
+  hasTokens: boolean,
+): void {
   if (json) {
     out.write(
       `${JSON.stringify({ url, data: dir, seq: authority.log.position.lastSeq, pid: process.pid })}\n`,
     );
     return;
   }
+  const bearer = hasTokens ? " -H 'authorization: Bearer TOKEN'" : '';
   out.write(`leasehold ${VERSION} serves ${dir} at ${url}
 
-  Try in another terminal:
-    curl -s ${url}/v1/status
-    curl -s ${url}/v1/leases/nightly/acquire -H 'content-type: application/json' -d '{"holder":"me","ttl_ms":15000}'
-    npx leasehold top --server ${url}
+  Try in another terminal${hasTokens ? ', with a token of yours' : ''}:
+    curl -s ${url}/v1/status${bearer}
+    curl -s ${url}/v1/leases/nightly/acquire${bearer} -H 'content-type: application/json' -d '{"holder":"me","ttl_ms":15000}'
+    npx leasehold top --server ${url}${hasTokens ? ' --token TOKEN' : ''}
 
   ${url}/ shows its state, ${url}/openapi.json the whole API. Ctrl-C stops it.
 `);

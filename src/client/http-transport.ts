@@ -78,7 +78,7 @@ export class HttpTransport implements Transport {
       nowMs: () => clock.monotonicMs(),
       ask: (operation, request) => this.call(operation, request),
       resend: (call) => this.#send(call),
-      restart: (call) => this.#start(call, world.newToken()),
+      restart: (call) => this.#start(call, this.#newId()),
     });
     this.#log = new LogReader(this.#wire, patience, clock, timers);
     this.#batchers = { calls: this.#batcher('calls'), renewals: this.#batcher('renewals') };
@@ -104,9 +104,14 @@ export class HttpTransport implements Transport {
         if (signal !== undefined) call.endsWith(signal, this.#aborts);
         const { fills } = RETRIES[operation];
         const isMissing = fills !== undefined && (request as Fields)[fills] === undefined;
-        this.#start(call, isMissing ? this.#world.newToken() : '');
+        this.#start(call, isMissing ? this.#newId() : '');
       }
     });
+  }
+
+  /** An id that stands in paths and on command lines, and so must not begin like an option. */
+  #newId(): string {
+    return `t${this.#world.newToken()}`;
   }
 
   /** Chooses the way of a call, now that its id stands. */

@@ -7,6 +7,7 @@
 import { type Duration, durationMs } from './durations.ts';
 import type { Grant } from './lease-grant.ts';
 import type { LeaseKeeper } from './lease-keeper.ts';
+import type { LeaseLostError } from './lease-loss.ts';
 import { LeaseWriter, type WriteOptions, type Written } from './lease-writer.ts';
 import type { Transport } from './transport.ts';
 
@@ -19,7 +20,7 @@ abstract class Handle implements AsyncDisposable {
   readonly #transport: Transport;
   /** Made with the first write: most leases of many never write. */
   #writers: Map<string, LeaseWriter> | null = null;
-  #released: Promise<boolean> | null = null;
+  #released: Promise<unknown> | null = null;
 
   constructor(transport: Transport, keeper: LeaseKeeper, grant: Grant) {
     this.#transport = transport;
@@ -60,9 +61,27 @@ abstract class Handle implements AsyncDisposable {
    * Gives the lease back, also after it was lost, and tries again while it could last. True when that is what ended it;
    * false when it was over, or will run out by itself because nobody could be reached. Harmless twice.
    */
-  release(): Promise<boolean> {
-    this.#released ??= this.#keeper.release(this.#grant);
-    return this.#released;
+  async release(): Promise<boolean> {
+    if (this.#released !== null) {
+      await this.#released;
+      return false;
+    }
+    this.#released = this.#keeper.release(this.#grant);
+    return (await this.#released) === true;
+  }
+
+  /**
+   * Gives the lease back at the end of the work it was for, and tells whether it was held to this moment: null, or
+   * how it had been lost, also when that happened after the last renewal and nobody has noticed yet.
+   */
+  async finish(): Promise<LeaseLostError | null> {
+    if (this.#released !== null) {
+      await this.#released;
+      return null;
+    }
+    const finished = this.#keeper.finish(this.#grant);
+    this.#released = finished.then(() => null);
+    return finished;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -97,7 +116,7 @@ abstract class Handle implements AsyncDisposable {
         leaseSeq: this.leaseSeq,
         holder: this.holder,
         assertHeld: () => this.assertHeld(),
-        onRefusal: () => this.#keeper.doubt(this.#grant),
+        onRefusal: (problem) => this.#keeper.refute(this.#grant, problem),
       });
       this.#writers.set(objectId, writer);
     }

@@ -343,7 +343,7 @@ describe('releasing', () => {
   it('gives the lease back, ends its renewals, and is harmless twice', async () => {
     const lease = await world.finish(lh.acquire('n'));
     expect(await world.finish(lease.release())).toBe(true);
-    expect(await world.finish(lease.release())).toBe(true);
+    expect(await world.finish(lease.release())).toBe(false);
     expect(wire.count('lease.release')).toBe(1);
     await world.advance(60_000);
     expect(wire.count('lease.renew')).toBe(0);

@@ -90,18 +90,21 @@ export class LeaseKeeper {
     this.arm();
   }
 
-  /** The authority said about this lease what only one that is over deserves: asks at once what became of it. */
-  doubt(grant: Grant): void {
-    if (grant.loss !== null || grant.refusal !== null) return;
-    // Settles in any case: a renewal that fails is noted in the grant, and the next one is planned.
-    void this.send(grant, grant.ttlMs);
+  /** A write was refused as only that of a lease which is over is refused: from this moment nobody may rely on it. */
+  refute(grant: Grant, problem: Problem): void {
+    if (grant.loss !== null) return;
+    // Its deadline has not passed, so it cannot have run out: if there is no newer grant, somebody ended it.
+    const isRunOut = grant.deadline.isOver(this.world.clock);
+    if (problem.code === 'LEASE_EXPIRED') this.lose(grant, isRunOut ? 'expired' : 'broken', { problem });
+    else this.lose(grant, 'superseded', { problem });
   }
 
   /**
    * Gives it back, lost or not: what the client no longer relies on may still be live at the authority. Tried
-   * again while the lease could last; after that it is over anyway. True when this call is what ended it.
+   * again while the lease could last; after that it is over anyway. True when this call is what ended it, false when
+   * it was over already, null when nobody could be asked.
    */
-  async release(grant: Grant): Promise<boolean> {
+  async release(grant: Grant): Promise<boolean | null> {
     const { clock } = this.world;
     this.heap.remove(grant);
     grant.loss ??= new LeaseLostError(grant.names, 'released');
@@ -112,10 +115,37 @@ export class LeaseKeeper {
       } catch (fault) {
         if (!(fault instanceof LeaseholdError)) throw fault;
         const isWorthwhile = fault.retryable && !this.closed;
-        if (!isWorthwhile || clock.monotonicMs() + retryMs(grant) >= untilMs) return false;
+        if (!isWorthwhile || clock.monotonicMs() + retryMs(grant) >= untilMs) return null;
       }
       await this.pause(retryMs(grant));
     }
+  }
+
+  /**
+   * Gives it back at the end of some work, and tells how it had been lost by then; null when it was held to the end.
+   * Who was not lost by any renewal may still have lost it since the last one: then there is nothing to give back.
+   */
+  async finish(grant: Grant): Promise<LeaseLostError | null> {
+    const wasHeld = this.isHeld(grant);
+    const { loss } = grant;
+    const isReleased = await this.release(grant);
+    if (!wasHeld) return loss;
+    return isReleased === false ? this.lossAtEnd(grant) : null;
+  }
+
+  /** How a lease ended that we found to be over; a release of ours whose answer was lost is no loss. */
+  private async lossAtEnd({ names, leaseSeq }: Grant): Promise<LeaseLostError | null> {
+    for (const name of names) {
+      const history = await this.transport.call('lease.history', { name });
+      if (!history.ok) return new LeaseLostError(names, 'expired');
+      const ends = history.entries.filter((entry) => entry.lease_seq === leaseSeq);
+      if (ends.some(({ type }) => type === 'NameReleased')) continue;
+      if (ends.some(({ type }) => type === 'NameExpired')) return new LeaseLostError(names, 'expired');
+      const isEnded = ends.some(({ type }) => type === 'NameBroken');
+      const isWiped = history.entries.some(({ type, seq }) => type === 'NamesWiped' && seq > leaseSeq);
+      return new LeaseLostError(names, isEnded || isWiped ? 'broken' : 'superseded');
+    }
+    return null;
   }
 
   /** Nothing is renewed any more, and every holder hears of it. What is still held runs out by itself. */

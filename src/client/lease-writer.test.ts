@@ -206,8 +206,13 @@ describe('a write under a lease that is over', () => {
   it('is refused as expired when the lease was broken, and the holder hears how it ended', async () => {
     const { signal } = lease;
     await world.finish(other.lease.break({ name: 'n', reason: 'stuck' }));
-    await expect(world.finish(lease.write('late'))).rejects.toMatchObject({ code: 'LEASE_EXPIRED' });
-    await world.settle();
+    const late = lease.write('late').catch((fault: unknown) => {
+      // From the moment the write is refused, not a little later.
+      expect(signal.aborted).toBe(true);
+      expect(() => lease.assertHeld()).toThrow('broken');
+      throw fault;
+    });
+    await expect(world.finish(late)).rejects.toMatchObject({ code: 'LEASE_EXPIRED' });
     expect(signal.reason).toMatchObject({ cause: 'broken' });
     expect(await object()).toBeNull();
   });

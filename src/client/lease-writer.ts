@@ -33,7 +33,7 @@ export interface WriterTerms {
   /** Throws when the lease is no longer held; asked right before anything is sent. */
   readonly assertHeld: () => void;
   /** Told when the authority finds the lease to be over. */
-  readonly onRefusal: () => void;
+  readonly onRefusal: (problem: Problem) => void;
 }
 
 export class LeaseWriter {
@@ -98,7 +98,7 @@ export class LeaseWriter {
   }
 
   private refused(problem: Problem): never {
-    if (OVER.has(problem.code)) this.terms.onRefusal();
+    if (OVER.has(problem.code)) this.terms.onRefusal(problem);
     throw LeaseholdError.of(problem);
   }
 

@@ -32,6 +32,26 @@ async function holderOf(name: string): Promise<string | null> {
 }
 
 describe('withLease', () => {
+  it('throws when the lease was lost after its last renewal, although nobody had noticed', async () => {
+    const broken = lh.withLease('n', {}, async () => {
+      await other.lease.break({ name: 'n', reason: 'stuck' });
+      return 'done';
+    });
+    await expect(world.finish(broken)).rejects.toMatchObject({ code: 'LEASE_LOST', cause: 'broken' });
+    const superseded = lh.withLease('n', { holder: 'twin' }, async () => {
+      await other.lease.acquire({ name: 'n', holder: 'twin', ttl_ms: 60_000 });
+    });
+    await expect(world.finish(superseded)).rejects.toMatchObject({ code: 'LEASE_LOST', cause: 'superseded' });
+  });
+
+  it('does not take its own release for a loss when the answer to it was lost', async () => {
+    wire.let('lease.release', 'loses', 1);
+    const working = lh.withLease('n', {}, () => 'done');
+    await world.advance(2_000);
+    expect(wire.count('lease.release')).toBe(2);
+    expect(await world.finish(working)).toBe('done');
+  });
+
   it('runs the function while it holds the lease, returns its value and gives the lease back', async () => {
     const value = await world.finish(
       lh.withLease('n', {}, async (lease) => {

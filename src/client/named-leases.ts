@@ -106,29 +106,15 @@ export class NamedLeases {
     const grant = await this.take(this.wishOf([name], options));
     if (!(grant instanceof Grant)) throw refusalError([name], grant);
     const lease = new Lease(this.transport, this.keeper, grant);
+    let value: T;
     try {
-      const value = await work(lease);
-      this.throwIfLost(grant);
-      return value;
+      value = await work(lease);
     } catch (error) {
-      this.throwIfLost(grant, error);
-      throw error;
-    } finally {
-      await lease.release();
+      throw lostError(grant, await lease.finish(), error) ?? error;
     }
-  }
-
-  /** When the lease was lost, that is what is told; what the work itself failed with goes along as the fault. */
-  private throwIfLost(grant: Grant, error?: unknown): void {
-    if (this.keeper.isHeld(grant)) return;
-    const { cause, problem, fault } = grant.loss!;
-    // Whoever gave the lease back before the end of the work did so on purpose.
-    if (cause === 'released') return;
-    if (error === undefined || error === grant.loss) throw grant.loss;
-    throw new LeaseLostError(grant.names, cause, {
-      fault: error ?? fault,
-      ...(problem === null ? {} : { problem }),
-    });
+    const loss = await lease.finish();
+    if (loss !== null) throw loss;
+    return value;
   }
 
   private wishOf(names: readonly string[], options: LeaseOptions, isStrict = false): Wish {
@@ -254,6 +240,13 @@ function checkOptions(options: LeaseOptions): void {
   if (options.signal !== undefined && !(options.signal instanceof AbortSignal)) {
     throw new TypeError('The option signal must be an AbortSignal.');
   }
+}
+
+/** When the lease was lost, that is what is told; what the work itself failed with goes along as the fault. */
+function lostError(grant: Grant, loss: LeaseLostError | null, error: unknown): LeaseLostError | null {
+  if (loss === null || loss === error) return loss;
+  const { cause, problem } = loss;
+  return new LeaseLostError(grant.names, cause, { fault: error, ...(problem === null ? {} : { problem }) });
 }
 
 function refusalError(names: readonly string[], problem: Problem): LeaseholdError {

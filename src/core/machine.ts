@@ -31,6 +31,8 @@ import { findLease, judge } from './verdicts.ts';
 
 /** Bounds on the work that time itself brings, for one batch. */
 const EXPIRIES_A_BATCH = 1_000;
+/** One answer gives out no further task once its payloads have this size: they are all in memory at once. */
+const LEASED_BYTES_MAX = 4 * 1024 * 1024;
 /** So many tasks may come in before those who wait for them are served, so that a batch does not grow without bound. */
 const FED_QUEUES_MAX = 256;
 const WAKES_A_BATCH = 10_000;
@@ -230,11 +232,13 @@ export class Machine {
 
   private leaseUpTo(command: LeaseTasks): GrantedTask[] {
     const leases: GrantedTask[] = [];
-    while (leases.length < command.max) {
+    let bytes = 0;
+    while (leases.length < command.max && bytes < LEASED_BYTES_MAX) {
       const next = leaseNext(this.state, command, this.nowMs);
       if (next === null) break;
       this.commit(next[0]);
       leases.push(next[1]);
+      bytes += next[1].payload.length;
     }
     return leases;
   }

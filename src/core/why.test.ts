@@ -16,7 +16,7 @@ import { type WhyCode, whyNotRunning } from './why.ts';
 const CASES: Record<WhyCode, readonly [steps: readonly Step[], says: RegExp]> = {
   DELAYED: [[createTask({ delayMs: 70 })], /not due for another 70 ms/],
   BACKOFF: [[createTask({ backoffMs: 90 }), leaseTasks(), failTask({ reason: 'no luck' })], /90 ms.*no luck/],
-  WAITING_FOR_WORKER: [[createTask()], /No worker has asked the queue default/],
+  WAITING_FOR_WORKER: [[createTask()], /waits for a worker to ask the queue default/],
   QUEUE_PAUSED: [[createTask(), pauseQueue()], /queue default is paused/],
   LEASED: [[createTask(), leaseTasks({ workerId: 'w7' })], new RegExp(`w7 .* ${TTL_MS} ms`)],
   COMPLETED: [[createTask(), leaseTasks(), completeTask()], /completed/],

@@ -46,7 +46,10 @@ export function whyNotRunning({ tasks }: State, row: number, nowMs: number): Why
       }
       if (waitMs > 0) return { code: 'DELAYED', says: `It is not due for another ${waitMs} ms.` };
       if (queue.paused) return { code: 'QUEUE_PAUSED', says: `The queue ${queue.name} is paused.` };
-      return { code: 'WAITING_FOR_WORKER', says: `No worker has asked the queue ${queue.name} for it yet.` };
+      return {
+        code: 'WAITING_FOR_WORKER',
+        says: `It is due, and waits for a worker to ask the queue ${queue.name}.`,
+      };
     }
   }
 }

@@ -151,11 +151,16 @@ export function acquireNames(
   request: Requests['lease.acquire'] | Requests['lease.acquire_all'],
   token: string,
 ): AcquireNames | Refusal {
+  const names = 'name' in request ? [request.name] : [...request.names];
+  // Here and not in the schema, whose check for it takes a hundred milliseconds for a thousand long names.
+  if (new Set(names).size < names.length) {
+    return { refused: 'INVALID_ARGUMENT', detail: 'The field names has a name twice.' };
+  }
   const metadata = request.metadata === undefined ? null : wrap('metadata', request.metadata);
   if (metadata !== null && isRefusal(metadata)) return metadata;
   return {
     type: 'AcquireNames',
-    names: 'name' in request ? [request.name] : [...request.names],
+    names,
     holder: request.holder,
     tokenHash: tokens.of(token),
     ttlMs: request.ttl_ms,

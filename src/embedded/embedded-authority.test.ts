@@ -372,3 +372,25 @@ describe('a worker that waits for many tasks', () => {
     expect(await world.finish(waiting)).toMatchObject({ leases: [{ attempt: 1 }] });
   });
 });
+
+describe('an answer that would be very large', () => {
+  const MEBIBYTE = 1024 * 1024;
+  const payload = 'x'.repeat(MEBIBYTE / 4 - 2);
+
+  it('gives out no further task once its payloads have four mebibytes', async () => {
+    await world.finish(Promise.all(Array.from({ length: 20 }, () => lh.task.create({ payload }))));
+    const first = await world.finish(lh.task.lease({ worker_id: 'w', max: 100 }));
+    const second = await world.finish(lh.task.lease({ worker_id: 'w', max: 100 }));
+    if (!first.ok || !second.ok) throw new Error('refused');
+    expect([first.leases.length, second.leases.length]).toEqual([16, 4]);
+  });
+
+  it('ends a page of a list early, with a cursor to go on from', async () => {
+    await world.finish(Promise.all(Array.from({ length: 20 }, () => lh.task.create({ payload }))));
+    const first = await world.finish(lh.task.list({ limit: 100 }));
+    if (!first.ok) throw new Error(first.code);
+    expect(first.tasks).toHaveLength(16);
+    const second = await world.finish(lh.task.list({ limit: 100, cursor: first.next_cursor! }));
+    expect(second).toMatchObject({ tasks: { length: 4 } });
+  });
+});

@@ -1,6 +1,6 @@
 /** Compiled checks of the request schemas; the schema library is named nowhere else but in this folder. */
 import { type TObject, type TSchema, Type } from '@sinclair/typebox';
-import { TypeCompiler } from '@sinclair/typebox/compiler';
+import { TypeCompiler, type ValueError, ValueErrorType } from '@sinclair/typebox/compiler';
 import { LIMITS } from './limits.ts';
 import { LOG_REQUEST, REQUESTS } from './requests.ts';
 import type { Operation } from './routes.ts';
@@ -27,10 +27,23 @@ export function compileCheck(schema: TSchema): RequestCheck {
       if (error === undefined) return 'The request is not well formed.';
       const field =
         error.path === '' ? 'The request' : `The field ${error.path.slice(1).replaceAll('/', '.')}`;
-      const format = FORMATS[String(error.schema.format)];
-      return `${field} ${format ?? lowerFirst(error.message)}.`;
+      return `${field} ${complaint(error)}.`;
     },
   };
+}
+
+function complaint({ type, schema, message, value }: ValueError): string {
+  if (type === ValueErrorType.ObjectRequiredProperty) return 'is missing';
+  if (type === ValueErrorType.ObjectAdditionalProperties) return 'is unknown';
+  const { format, anyOf } = schema as { format?: string; anyOf?: readonly { const?: unknown }[] };
+  if (format !== undefined && FORMATS[format] !== undefined) {
+    return value === undefined ? 'is missing' : FORMATS[format];
+  }
+  const words = (anyOf ?? []).map(({ const: word }) => word);
+  if (words.length > 0 && words.every((word) => typeof word === 'string' && word !== '')) {
+    return `must be one of ${words.join(', ')}`;
+  }
+  return lowerFirst(message);
 }
 
 function lowerFirst(message: string): string {

@@ -221,7 +221,7 @@ export const EXAMPLES: { readonly [Op in Operation]: Example<Op> } = {
   },
   'task.why': {
     request: { task_id: TASK_ID },
-    reply: { code: 'WAITING_FOR_WORKER', says: 'No worker has asked the queue mail for it yet.' },
+    reply: { code: 'WAITING_FOR_WORKER', says: 'It is due, and waits for a worker to ask the queue mail.' },
   },
   'worker.heartbeat': {
     request: {

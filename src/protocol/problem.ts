@@ -24,6 +24,15 @@ export type Reply<T> = T | Problem;
 /** Refusals of a write are precondition failures, whatever the code says elsewhere. */
 const WRITE_STATUS: Partial<Record<RefusalCode, number>> = { LEASE_EXPIRED: 412 };
 
+/** What is in the way, in numbers and names, where the refusal knows them. */
+function detailOf({ refused, holder, remainingMs, fence }: Refusal): string | null {
+  if (refused === 'LEASE_HELD' && holder !== undefined) {
+    if (!remainingMs) return `${holder} is first in line for it.`;
+    return `${holder} holds it for another ${remainingMs} ms.`;
+  }
+  return fence === undefined ? null : `${REFUSALS[refused].says} Its fence is ${fence}.`;
+}
+
 export function problem(refusal: Refusal): Problem {
   const kind = REFUSALS[refusal.refused];
   const isWrite = refusal.fence !== undefined;
@@ -32,7 +41,7 @@ export function problem(refusal: Refusal): Problem {
     code: refusal.refused,
     status: (isWrite ? WRITE_STATUS[refusal.refused] : undefined) ?? kind.status,
     title: kind.says,
-    detail: refusal.detail ?? kind.says,
+    detail: refusal.detail ?? detailOf(refusal) ?? kind.says,
     ...(refusal.holder === undefined ? {} : { holder: refusal.holder }),
     ...(refusal.remainingMs === undefined ? {} : { remaining_ms: refusal.remainingMs }),
     ...(refusal.index === undefined ? {} : { index: refusal.index }),

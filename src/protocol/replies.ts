@@ -121,9 +121,11 @@ const Lease = Type.Object({
 const Written = Type.Object({ object_id: Text, version: Whole, lease_seq: Seq, seq: Seq });
 const Switched = Type.Object({ queue: Text, paused: Flag, seq: Seq });
 
-const Entry = Type.Object(
-  { seq: Seq, at: Instant, type: Text },
-  { additionalProperties: true, description: 'one entry of the log; the other fields depend on its type' },
+const Entry = Type.Unsafe<EntryRecord>(
+  Type.Object(
+    { seq: Seq, at: Instant, type: Text },
+    { additionalProperties: true, description: 'one entry of the log; the other fields depend on its type' },
+  ),
 );
 const Entries = Type.Object({ entries: Type.Array(Entry) });
 
@@ -227,4 +229,8 @@ export type WorkerRecord = Static<typeof Worker>;
 export type ReceiptRecord = Static<typeof Receipt>;
 export type LeaseRecord = Replies['lease.get'];
 export type ObjectRecord = Replies['object.get'];
-export type EntryRecord = Static<typeof Entry> & Record<string, unknown>;
+/** One entry of the log; the other fields depend on its type. */
+export type EntryRecord = { readonly seq: number; readonly at: string; readonly type: string } & Record<
+  string,
+  unknown
+>;

@@ -1,7 +1,10 @@
 /** An authority with a server in front of it, opened and closed as one. */
+import { createServer } from 'node:net';
+import { createSecureContext } from 'node:tls';
 import type { Authority } from '../authority/authority.ts';
 import { type OpenOptions, openCore, type World } from '../embedded/open.ts';
 import type { Engine } from '../engines/log.ts';
+import { Door } from './door.ts';
 import type { Logger } from './logger.ts';
 import { Server, type ServerOptions, type ServerWorld } from './server.ts';
 
@@ -27,6 +30,10 @@ export async function serve(
 ): Promise<Served> {
   const { host, port, retention, onDeath, tls } = options;
   const { logger } = world;
+  // Whatever is wrong with the door is found out before the log is touched: each opening starts an epoch.
+  new Door(options).assertMayListenOn(host);
+  if (tls !== undefined) assertUsable(tls);
+  await assertFree(host, port);
   const core = await openCore(engine, world, {
     ...(retention === undefined ? {} : { retention }),
     onDeath(fault) {
@@ -54,4 +61,27 @@ export async function serve(
     await core.authority.close();
     throw fault;
   }
+}
+
+/** A certificate or key that is none is a mistake in the command line. */
+function assertUsable(tls: NonNullable<ServeOptions['tls']>): void {
+  try {
+    createSecureContext(tls);
+  } catch (cause) {
+    throw new TypeError(
+      'The certificate and key of TLS cannot be used; both must be PEM and belong together.',
+      {
+        cause,
+      },
+    );
+  }
+}
+
+/** Rejects as listening would; another process may still be faster, and then listening says so. */
+function assertFree(host: string, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer();
+    probe.once('error', reject);
+    probe.listen({ host, port, exclusive: true }, () => probe.close(() => resolve()));
+  });
 }

@@ -178,16 +178,16 @@ describe('tour.mjs', () => {
     expect(tour).toMatch(/boris waited until anna's lease ran out/);
     expect(tour).toMatch(/anna wakes up and writes: WRITE_STALE_FENCE, hers is \d+ and the fence is \d+/);
     expect(tour).toMatch(/the object still says "by boris"/);
-    expect(tour).toContain('npx leasehold wal stat ./leasehold-data');
+    expect(tour).toContain('npx leasehold wal stat ./leasehold-tour');
     expect(lines.length).toBeLessThanOrEqual(16);
-    expect(readdirSync(scratch)).toEqual(['leasehold-data']);
+    expect(readdirSync(scratch)).toEqual(['leasehold-tour']);
   });
 
   it('runs again on the same directory, where the log goes on', async () => {
-    const env = { LEASEHOLD_DATA: join(scratch, 'mine') };
+    const dir = join(scratch, 'mine');
     const seqOf = (lines: readonly string[]) => Number(/log is at seq (\d+)/.exec(lines.join('\n'))?.[1]);
-    const first = seqOf(await linesOf('tour.mjs', [], env));
-    const second = seqOf(await linesOf('tour.mjs', [], env));
+    const first = seqOf(await linesOf('tour.mjs', [dir]));
+    const second = seqOf(await linesOf('tour.mjs', [dir]));
     expect(second).toBeGreaterThan(first);
     expect(readdirSync(scratch)).toEqual(['mine']);
   });
