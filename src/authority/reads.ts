@@ -89,6 +89,16 @@ export function listQueues(machine: Machine): QueueCounts[] {
   }));
 }
 
+/** How many live leases each worker has. */
+export function leasesByWorker({ state: { tasks } }: Machine): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const row of tasks.expiring.all()) {
+    const worker = tasks.leases.workerOf(tasks.lease.get(row));
+    counts.set(worker, (counts.get(worker) ?? 0) + 1);
+  }
+  return counts;
+}
+
 export function guardHolder(machine: Machine): string | null {
   const name = readName(machine, ORCHESTRATOR_GUARD);
   return name?.end === 'live' ? name.holder : null;

@@ -10,9 +10,9 @@ export class SoftState {
   readonly workers = new Workers();
 
   note(command: Command, answer: Answer | Refusal | null, requestId: string | null, nowMs: number): void {
-    if (command.type === 'LeaseTasks') this.workers.leased(command.workerId, nowMs, countOf(answer));
-    else if (command.type === 'Heartbeat') this.workers.heard(command.workerId, nowMs, countOf(answer));
-    else if (answer !== null && isRefusal(answer) && answer.fence !== undefined) {
+    if (command.type === 'LeaseTasks' || command.type === 'Heartbeat') {
+      this.workers.heard(command.workerId, nowMs);
+    } else if (answer !== null && isRefusal(answer) && answer.fence !== undefined) {
       if (command.type === 'WriteObject' || command.type === 'DeleteObject') {
         const { objectId, lease } = command;
         this.receipts.add(answer.refused, objectId, lease, answer.fence, nowMs, requestId);
@@ -22,11 +22,4 @@ export class SoftState {
       }
     }
   }
-}
-
-/** How many leases a worker was given, or still has of those it named. */
-function countOf(answer: Answer | Refusal | null): number {
-  if (answer === null) return 0;
-  if ('extended' in answer) return answer.extended.length;
-  return 'leases' in answer ? answer.leases.length : 0;
 }

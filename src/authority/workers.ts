@@ -1,6 +1,7 @@
 /**
- * The worker registry of seed 002: who was heard of lately. Soft state; it starts empty, decides nothing,
- * and forgets whoever has been silent for ten minutes.
+ * The worker registry of seed 002: who was heard of lately, be it by a heartbeat or by asking for tasks. Soft
+ * state; it starts empty, decides nothing, and forgets whoever has been silent for ten minutes. How many leases a
+ * worker has is not kept here: the state knows.
  */
 const SILENT_MS = 10 * 60_000;
 const WORKERS_MAX = 100_000;
@@ -11,46 +12,27 @@ export interface SeenWorker {
   readonly activeLeases: number;
 }
 
-interface Seen {
-  lastHeartbeatMs: number;
-  activeLeases: number;
-}
-
 export class Workers {
-  private readonly seen = new Map<string, Seen>();
+  /** When each was last heard of. */
+  private readonly seen = new Map<string, number>();
 
-  /** A heartbeat: `activeLeases` is how many of the leases it named it still has. */
-  heard(workerId: string, nowMs: number, activeLeases: number): void {
-    const worker = this.seenAt(workerId, nowMs);
-    if (worker !== null) worker.activeLeases = activeLeases;
+  heard(workerId: string, nowMs: number): void {
+    if (this.seen.size >= WORKERS_MAX && !this.seen.has(workerId)) this.prune(nowMs);
+    if (this.seen.size < WORKERS_MAX || this.seen.has(workerId)) this.seen.set(workerId, nowMs);
   }
 
-  /** It was given more; how many of the earlier ones it still has, the next heartbeat tells. */
-  leased(workerId: string, nowMs: number, granted: number): void {
-    const worker = this.seenAt(workerId, nowMs);
-    if (worker !== null) worker.activeLeases += granted;
-  }
-
-  private seenAt(workerId: string, nowMs: number): Seen | null {
-    let worker = this.seen.get(workerId);
-    if (worker === undefined) {
-      if (this.seen.size >= WORKERS_MAX) this.prune(nowMs);
-      if (this.seen.size >= WORKERS_MAX) return null;
-      worker = { lastHeartbeatMs: nowMs, activeLeases: 0 };
-      this.seen.set(workerId, worker);
-    }
-    worker.lastHeartbeatMs = nowMs;
-    return worker;
-  }
-
-  list(nowMs: number): SeenWorker[] {
+  list(nowMs: number, leases: ReadonlyMap<string, number>): SeenWorker[] {
     this.prune(nowMs);
-    return [...this.seen].map(([workerId, worker]) => ({ workerId, ...worker }));
+    return [...this.seen].map(([workerId, lastHeartbeatMs]) => ({
+      workerId,
+      lastHeartbeatMs,
+      activeLeases: leases.get(workerId) ?? 0,
+    }));
   }
 
   private prune(nowMs: number): void {
-    for (const [workerId, { lastHeartbeatMs }] of this.seen) {
-      if (lastHeartbeatMs + SILENT_MS <= nowMs) this.seen.delete(workerId);
+    for (const [workerId, lastMs] of this.seen) {
+      if (lastMs + SILENT_MS <= nowMs) this.seen.delete(workerId);
     }
   }
 }

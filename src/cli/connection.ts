@@ -53,10 +53,17 @@ export async function withServer<T>(
   }
 }
 
+/** Codes that mean just that nobody is there. */
+const AWAY: ReadonlySet<string> = new Set(['ECONNREFUSED', 'ECONNRESET', 'UND_ERR_SOCKET']);
+
 /** The fault as a sentence when it is one of the connection, otherwise the fault itself. */
 export function connectionFailure(fault: unknown, { url }: Server): unknown {
   if (!(fault instanceof LeaseholdError)) return fault;
   if (fault.code === 'UNREACHABLE') {
+    const reason = (fault.cause as { readonly code?: string } | undefined)?.code;
+    if (reason !== undefined && !AWAY.has(reason)) {
+      return new Failure(`The server at ${url} cannot be reached: ${fault.message} (${reason})`);
+    }
     return new Failure(`No leasehold server answers at ${url}; start one with \`leasehold serve\`.`);
   }
   return new Failure(`${fault.code}: ${fault.message}`);

@@ -394,3 +394,18 @@ describe('an answer that would be very large', () => {
     expect(second).toMatchObject({ tasks: { length: 4 } });
   });
 });
+
+describe('the workers heard of lately', () => {
+  it('have as many leases as the state says, and not as they were once given', async () => {
+    await world.finish(Promise.all([1, 2, 3].map((payload) => lh.task.create({ payload }))));
+    const reply = await world.finish(lh.task.lease({ worker_id: 'w', max: 3, ttl_ms: 1_000 }));
+    if (!reply.ok) throw new Error(reply.code);
+    const active = async () => (await world.finish(lh.workers())).workers.map((each) => each.active_leases);
+    expect(await active()).toEqual([3]);
+    const { task_id, lease_id } = reply.leases[0]!;
+    await world.finish(lh.task.complete({ task_id, lease_id }));
+    expect(await active()).toEqual([2]);
+    await world.advance(1_000);
+    expect(await active()).toEqual([0]);
+  });
+});

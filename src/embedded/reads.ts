@@ -1,6 +1,6 @@
 /** The reads, each as one look in line with the changes: it sees what is durable when its answer leaves. */
 import type { Authority } from '../authority/authority.ts';
-import { countAll, guardHolder, listQueues } from '../authority/reads.ts';
+import { countAll, guardHolder, leasesByWorker, listQueues } from '../authority/reads.ts';
 import type { Timers } from '../authority/seams.ts';
 import type { Refusal } from '../core/refusals.ts';
 import { instant } from '../protocol/instant.ts';
@@ -30,7 +30,9 @@ export function allReads(authority: Authority, timers: Timers): Reads {
 
     /** Who was heard of lately; soft state that starts empty. */
     async 'worker.list'() {
-      const workers = await authority.read((machine) => authority.soft.workers.list(machine.batchAtMs));
+      const workers = await authority.read((machine) =>
+        authority.soft.workers.list(machine.batchAtMs, leasesByWorker(machine)),
+      );
       return { ok: true, workers: workers.map(workerRecord) };
     },
 
