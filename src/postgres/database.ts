@@ -10,6 +10,9 @@ export interface Queryable {
 export interface PooledConnection extends Queryable {
   /** Gives it back; `true` when nobody may use it again. */
   release(isBroken?: boolean): void;
+  /** Where a connection that is cut while nobody waits for it says so; unheard, it would end the process. */
+  on?(event: 'error', listener: (fault: Error) => void): unknown;
+  off?(event: 'error', listener: (fault: Error) => void): unknown;
 }
 
 export interface ConnectionPool extends Queryable {
@@ -30,6 +33,7 @@ export async function inTransaction<T>(
 ): Promise<T> {
   if ('transaction' in db) return db.transaction(work);
   const connection = await db.connect();
+  connection.on?.('error', heardAtTheNextStatement);
   let isBroken = true;
   try {
     await connection.query('BEGIN ISOLATION LEVEL READ COMMITTED');
@@ -45,9 +49,13 @@ export async function inTransaction<T>(
     }
     throw fault;
   } finally {
+    connection.off?.('error', heardAtTheNextStatement);
     connection.release(isBroken);
   }
 }
+
+/** A cut connection fails every statement that is sent on it, so nothing has to be done about it earlier. */
+function heardAtTheNextStatement(): void {}
 
 class WorkFailed extends Error {
   readonly fault: unknown;

@@ -26,7 +26,7 @@ export async function startCluster(): Promise<Cluster> {
     await cp(nativeFolder(), join(folder, 'native'), { recursive: true, verbatimSymlinks: true });
     const options = ['--username=postgres', '--auth=trust', '--encoding=UTF8', '--locale=C', '--no-sync'];
     await run(cluster, 'initdb', [`--pgdata=${dataOf(cluster)}`, ...options]);
-    await control(cluster, 'start', `--options=${settings(cluster)}`);
+    await resumeCluster(cluster);
   } catch (fault) {
     await rm(folder, { recursive: true, force: true });
     throw fault;
@@ -35,13 +35,17 @@ export async function startCluster(): Promise<Cluster> {
 }
 
 export async function stopCluster(cluster: Cluster): Promise<void> {
-  await control(cluster, 'stop', '--mode=immediate');
+  await haltCluster(cluster);
   await rm(cluster.folder, { recursive: true, force: true });
 }
 
-/** Ends every connection without a farewell, as a crash does, and comes back with what was committed. */
-export async function restartCluster(cluster: Cluster): Promise<void> {
-  await control(cluster, 'restart', '--mode=immediate', `--options=${settings(cluster)}`);
+/** Ends every connection without a farewell, as a crash does; what was committed is there when it resumes. */
+export async function haltCluster(cluster: Cluster): Promise<void> {
+  await control(cluster, 'stop', '--mode=immediate');
+}
+
+export async function resumeCluster(cluster: Cluster): Promise<void> {
+  await control(cluster, 'start', `--options=${settings(cluster)}`);
 }
 
 const dataOf = ({ folder }: Cluster): string => join(folder, 'data');

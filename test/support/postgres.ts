@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { inject } from 'vitest';
-import { restartCluster } from './postgres-cluster.ts';
+import { haltCluster, resumeCluster } from './postgres-cluster.ts';
 
 export class TestDatabase {
   readonly url: string;
@@ -52,8 +52,14 @@ export class TestDatabase {
     return Number(await this.value('SELECT count(*) FROM dot_iu_runtime_lease'));
   }
 
-  restartServer(): Promise<void> {
-    return restartCluster(inject('postgres'));
+  /** Does something while the server is down. */
+  async whileDown(work: () => Promise<void>): Promise<void> {
+    await haltCluster(inject('postgres'));
+    try {
+      await work();
+    } finally {
+      await resumeCluster(inject('postgres'));
+    }
   }
 
   async drop(): Promise<void> {
