@@ -190,6 +190,13 @@ describe('an operator run', () => {
     expect(await gates()).toEqual(['false', 'false']);
   });
 
+  it('works when no two of its transactions have the same connection', async () => {
+    await runtime('A', {}, test.oneConnectionATransaction).run(calls('dot_iu_apply', 'dot_iu_compensate'));
+    expect(await journal()).toEqual(['A dot_iu_apply', 'A dot_iu_compensate']);
+    expect(await gates()).toEqual(['false', 'false']);
+    expect(await test.leases()).toBe(0);
+  });
+
   it('works with whoever runs functions in transactions', async () => {
     const db = {
       query: (text: string, values?: unknown[]) => test.oneConnectionAStatement.query(text, values),

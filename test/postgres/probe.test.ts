@@ -1,4 +1,7 @@
 // The probe of seed 001, by the library and by the command line, and what the command line says when things go wrong.
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { migrate, probe, rollback } from '../../src/postgres.ts';
@@ -63,6 +66,15 @@ describe('leasehold postgres', () => {
     const rolledBack = await leasehold('rollback', '--url', db.url);
     expect(rolledBack.code).toBe(0);
     expect(await db.value("SELECT to_regclass('dot_iu_runtime_lease')")).toBeNull();
+  });
+
+  it('does the same as a process of its own, from the built package', async () => {
+    const main = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
+    const run = (verb: string): Promise<{ stdout: string; stderr: string }> =>
+      promisify(execFile)(process.execPath, [main, 'postgres', verb, '--url', db.url]);
+    expect(await run('migrate')).toMatchObject({ stderr: '' });
+    expect((await run('probe')).stdout).toMatch(/^7\/7\n$/m);
+    expect(await run('rollback')).toMatchObject({ stderr: '' });
   });
 
   it('prints JSON when asked to', async () => {

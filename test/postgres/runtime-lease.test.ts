@@ -283,6 +283,17 @@ describe('withRuntimeLease', () => {
     expect(await run).toBe(true);
   });
 
+  it('renews by the system’s own clock and timers, past the time that the lease was granted for', async () => {
+    const run = withRuntimeLease(test.pool, { ...OPTIONS, ttlSeconds: 2 }, async (lease) => {
+      const granted = await test.value('SELECT expires_at FROM dot_iu_runtime_lease');
+      await test.pool.query("SELECT pg_sleep_until($1::timestamptz + interval '100 ms')", [granted]);
+      lease.assertHeld();
+      return (await test.value('SELECT lease_seq FROM dot_iu_runtime_lease')) === String(lease.leaseSeq);
+    });
+    expect(await run).toBe(true);
+    expect(await test.leases()).toBe(0);
+  });
+
   it('excludes all others by the system’s own clock and timers too', async () => {
     let inside = 0;
     let most = 0;

@@ -42,6 +42,19 @@ export class TestDatabase {
     },
   };
 
+  /** As behind a pooler in transaction mode: no two transactions have the same connection. */
+  readonly oneConnectionATransaction = {
+    ...this.oneConnectionAStatement,
+    connect: async () => {
+      const client = new pg.Client({ connectionString: this.url });
+      await client.connect();
+      return {
+        query: (text: string, values?: unknown[]): Promise<pg.QueryResult> => client.query(text, values),
+        release: () => void client.end(),
+      };
+    },
+  };
+
   /** The first column of the first row. */
   async value(text: string, values: unknown[] = []): Promise<unknown> {
     const { rows } = await this.pool.query({ text, values, rowMode: 'array' });
