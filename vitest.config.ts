@@ -1,6 +1,7 @@
-// The two kinds of tests. "unit" runs in memory or on a scratch directory and is quick; "processes" starts real
-// processes, kills them and waits, so it has the longer limits. Two workers, because two cores are what the
-// budget of `npm test` is written for; forks, because tests may change the process they run in.
+// The three kinds of tests. "unit" runs in memory or on a scratch directory and is quick; "processes" starts real
+// processes, kills them and waits, so it has the longer limits; "postgres" starts one real Postgres, which its files
+// use one after the other, because one of them restarts it. Two workers, because two cores are what the budget of
+// `npm test` is written for; forks, because tests may change the process they run in.
 import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
@@ -32,6 +33,17 @@ export default defineConfig({
           include: ['test/e2e/**/*.test.ts'],
           testTimeout: 120_000,
           hookTimeout: 120_000,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'postgres',
+          include: ['test/postgres/**/*.test.ts'],
+          globalSetup: ['test/support/postgres-setup.ts'],
+          fileParallelism: false,
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
         },
       },
     ],

@@ -12,6 +12,7 @@ const STAGES = [
   { name: 'check', ...script('scripts/check.mjs'), says: 'types, lint, format, unused code' },
   { name: 'unit', ...vitest('unit'), says: 'rules, engine contract, properties, old logs, house rules' },
   { name: 'processes', ...vitest('processes'), says: 'real processes, crashes, kill -9' },
+  { name: 'postgres', ...vitest('postgres'), says: 'leases and fences in a real Postgres' },
 ];
 
 const HELP = `Usage: npm test -- [--only NAME]... [--without NAME]...

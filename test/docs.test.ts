@@ -251,10 +251,13 @@ describe('docs/decisions', () => {
   });
 
   it('have one for every runtime dependency', () => {
-    const { dependencies, optionalDependencies } = JSON.parse(read('package.json'));
+    const { dependencies, optionalDependencies, peerDependencies } = JSON.parse(read('package.json'));
     const titles = files.map((name) => read(join('docs/decisions', name)).split('\n')[0]!);
     for (const name of Object.keys({ ...dependencies, ...optionalDependencies })) {
       expect(titles.filter((title) => title.endsWith(`untime dependency: ${name}`))).toHaveLength(1);
+    }
+    for (const name of Object.keys(peerDependencies)) {
+      expect(titles.filter((title) => title.endsWith(`peer dependency: ${name}`))).toHaveLength(1);
     }
   });
 });

@@ -31,7 +31,7 @@ const MAY_IMPORT: Record<string, Permission> = {
   engines: { folders: ['core'], node: true },
   orchestrator: { folders: ['client', 'protocol'], node: true },
   postgres: { folders: [], node: true },
-  cli: { folders: 'any', packages: ['commander'], node: true },
+  cli: { folders: 'any', packages: ['commander', 'pg'], node: true },
   embedded: { folders: ['client', 'authority', 'engines', 'core', 'protocol', 'world'], node: true },
   world: {
     folders: [],
@@ -45,6 +45,7 @@ const MAY_IMPORT: Record<string, Permission> = {
     node: false,
   },
   'testing.ts': { folders: ['testing'], node: false },
+  'postgres.ts': { folders: ['postgres', 'world'], node: false },
   'client.ts': { folders: ['client', 'protocol', 'world'], types: ['core'], node: false },
   'client-node.ts': { folders: ['client', 'world', 'client.ts'], node: false },
   'index.ts': {

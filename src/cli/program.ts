@@ -31,6 +31,11 @@ const GROUPS: Readonly<Record<string, readonly Row[]>> = {
       does: 'Look at the log of a data directory, or restore it from a backup.',
       load: async () => (await import('./wal.ts')).walCommand(),
     },
+    {
+      name: 'postgres',
+      does: 'Keep leases in a Postgres of your own: install, remove and probe them.',
+      load: async (shell) => (await import('./postgres.ts')).postgresCommand(shell),
+    },
   ],
   'Work:': [
     {

@@ -42,6 +42,12 @@ describe('the package', () => {
     });
   });
 
+  it('has leasehold/postgres, which loads no driver', () => {
+    const script = `const { RuntimeLease } = require('leasehold/postgres');
+      console.log(typeof RuntimeLease.acquire, Object.keys(require.cache).filter((path) => path.includes('/node_modules/pg/')).length);`;
+    expect(runScript(script, 'commonjs')).toMatchObject({ status: 0, stdout: 'function 0\n' });
+  });
+
   it('keeps a process alive that waits for a lease, and lets one end that waits for nothing', () => {
     const script = `import { open } from 'leasehold';
       const lh = await open(process.argv[1]);

@@ -1,0 +1,82 @@
+/**
+ * What we need of a database: something that runs a statement. A `pg` Pool or Client fits, and so does whatever
+ * opens a new connection for every statement. Transactions need one connection for several statements: a pool that
+ * gives out connections, or whoever runs a function inside a transaction.
+ */
+export interface Queryable {
+  query(text: string, values?: unknown[]): Promise<{ readonly rows: readonly unknown[] }>;
+}
+
+export interface PooledConnection extends Queryable {
+  /** Gives it back; `true` when nobody may use it again. */
+  release(isBroken?: boolean): void;
+  /** Where a connection that is cut while nobody waits for it says so; unheard, it would end the process. */
+  on?(event: 'error', listener: (fault: Error) => void): unknown;
+  off?(event: 'error', listener: (fault: Error) => void): unknown;
+}
+
+export interface ConnectionPool extends Queryable {
+  connect(): Promise<PooledConnection>;
+}
+
+export interface Transactional extends Queryable {
+  /** Runs the function between BEGIN and COMMIT of one connection; ROLLBACK when it throws. */
+  transaction<T>(work: (connection: Queryable) => Promise<T>): Promise<T>;
+}
+
+export type TransactionalDatabase = ConnectionPool | Transactional;
+
+/** Runs the work in one transaction at READ COMMITTED, whatever the database's default: a lock must see the newest row. */
+export async function inTransaction<T>(
+  db: TransactionalDatabase,
+  work: (connection: Queryable) => Promise<T>,
+): Promise<T> {
+  if ('transaction' in db) return db.transaction(work);
+  const connection = await db.connect();
+  connection.on?.('error', heardAtTheNextStatement);
+  let isBroken = true;
+  try {
+    await connection.query('BEGIN ISOLATION LEVEL READ COMMITTED');
+    const result = await worked(connection, work);
+    await connection.query('COMMIT');
+    isBroken = false;
+    return result;
+  } catch (fault) {
+    // What the work says against itself leaves the connection sound once the transaction has been rolled back.
+    if (fault instanceof WorkFailed) {
+      isBroken = !fault.isRolledBack;
+      throw fault.fault;
+    }
+    throw fault;
+  } finally {
+    connection.off?.('error', heardAtTheNextStatement);
+    connection.release(isBroken);
+  }
+}
+
+/** A cut connection fails every statement that is sent on it, so nothing has to be done about it earlier. */
+function heardAtTheNextStatement(): void {}
+
+class WorkFailed extends Error {
+  readonly fault: unknown;
+  readonly isRolledBack: boolean;
+
+  constructor(fault: unknown, isRolledBack: boolean) {
+    super('The work inside a transaction failed.');
+    this.fault = fault;
+    this.isRolledBack = isRolledBack;
+  }
+}
+
+async function worked<T>(connection: Queryable, work: (connection: Queryable) => Promise<T>): Promise<T> {
+  try {
+    return await work(connection);
+  } catch (fault) {
+    const isRolledBack = await connection.query('ROLLBACK').then(
+      () => true,
+      // A connection that cannot roll back is dead, and the server rolls back for it; the first fault says more.
+      () => false,
+    );
+    throw new WorkFailed(fault, isRolledBack);
+  }
+}

@@ -1,0 +1,56 @@
+/**
+ * What can be said against a run, by code. What the database itself fails with is thrown as the driver gave it, or is
+ * the `cause` of one of these.
+ *
+ *   INVALID_ARGUMENT      no holder, no name, or a time to live that is none; nothing was asked of the database
+ *   LEASE_HELD            somebody else holds the lease: do not run
+ *   LEASE_LOST            the lease ran out, was granted again to its holder, or could not be renewed in time
+ *   COMMAND_NOT_GOVERNED  a command that is not registered, or whose name does not begin with `dot_iu_`
+ *   GATE_NOT_FOUND        `dot_config` has no such gate
+ *   GATES_NOT_CLOSED      the run could not close its gates; the next one that holds the lease does
+ */
+export type RuntimeLeaseCode = 'INVALID_ARGUMENT' | 'LEASE_HELD' | 'LEASE_LOST';
+export type OperatorRuntimeCode = 'COMMAND_NOT_GOVERNED' | 'GATE_NOT_FOUND' | 'GATES_NOT_CLOSED';
+
+export class RuntimeLeaseError extends Error {
+  override readonly name = 'RuntimeLeaseError';
+  readonly code: RuntimeLeaseCode;
+  /** Who holds the lease, when it is held by somebody else and was still there to be asked. */
+  readonly holder: string | null;
+
+  constructor(
+    code: RuntimeLeaseCode,
+    message: string,
+    more: { readonly holder?: string | null; readonly cause?: unknown } = {},
+  ) {
+    super(message, more.cause === undefined ? {} : { cause: more.cause });
+    this.code = code;
+    this.holder = more.holder ?? null;
+  }
+}
+
+export class OperatorRuntimeError extends Error {
+  override readonly name = 'OperatorRuntimeError';
+  readonly code: OperatorRuntimeCode;
+  /** What the run itself failed with, when closing its gates failed on top of that. */
+  readonly fault: unknown;
+
+  constructor(
+    code: OperatorRuntimeCode,
+    message: string,
+    more: { readonly cause?: unknown; readonly fault?: unknown } = {},
+  ) {
+    super(message, more.cause === undefined ? {} : { cause: more.cause });
+    this.code = code;
+    this.fault = more.fault;
+  }
+}
+
+/** Classes of SQLSTATE that a second try will not change: bad values, wrong names, missing rights, no such database. */
+const LASTING = /^(22|28|3D|3F|42)...$/;
+
+/** Whether the same statement may well work a moment later: the connection was cut, or the server is restarting. */
+export function isPassing(fault: unknown): boolean {
+  const { code } = Object(fault) as { readonly code?: unknown };
+  return !(typeof code === 'string' && LASTING.test(code));
+}

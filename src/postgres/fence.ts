@@ -1,0 +1,146 @@
+/**
+ * A fence around a table of your own: no row is inserted, changed or deleted except under the lease, and the database
+ * itself says no, whatever the program believes. It adds two columns and a trigger:
+ *
+ *   lease_seq  what a write presents. The trigger checks it and clears it, so it is NULL at rest, and an UPDATE that
+ *              does not mention it presents nothing. One column would keep the number of the last write, and every
+ *              careless UPDATE would present that.
+ *   fence      the number that last wrote the row.
+ *
+ * DELETE and TRUNCATE have no columns to present: they take the number from `leasehold.lease_seq`, a setting of their
+ * transaction (`presentLease`). The lease row stays locked FOR SHARE to the end of the writing transaction, so that
+ * nobody can take the lease over between the check and the commit.
+ *
+ * Checks, in the order of docs/errors.md, each with an SQLSTATE of its own and its code as the name of the constraint:
+ * WRITE_UNFENCED (LH001), LEASE_OBJECT_MISMATCH (LH002), WRITE_STALE_FENCE (LH003), WRITE_UNKNOWN_FENCE (LH004),
+ * LEASE_EXPIRED (LH006).
+ */
+import type { Queryable } from './database.ts';
+import type { Migration } from './migration.ts';
+
+export interface FenceOptions {
+  /** The name of the lease whose holder may write. */
+  readonly lease: string;
+}
+
+/** The SQLSTATE of each refusal; the numbers are those of the checks. */
+export const FENCE_STATES = {
+  WRITE_UNFENCED: 'LH001',
+  LEASE_OBJECT_MISMATCH: 'LH002',
+  WRITE_STALE_FENCE: 'LH003',
+  WRITE_UNKNOWN_FENCE: 'LH004',
+  LEASE_EXPIRED: 'LH006',
+} as const;
+
+export type FenceCode = keyof typeof FENCE_STATES;
+
+const raise = (code: FenceCode, says: string, ...values: readonly string[]): string =>
+  `RAISE EXCEPTION '${code}: ${says}'${values.map((value) => `, ${value}`).join('')}
+        USING ERRCODE = '${FENCE_STATES[code]}', CONSTRAINT = '${code}', TABLE = TG_TABLE_NAME, SCHEMA = TG_TABLE_SCHEMA;`;
+
+/** Shared by all fenced tables; the name of the lease is the argument of the trigger. */
+const FUNCTION = `
+  CREATE OR REPLACE FUNCTION fn_leasehold_fence() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT
+  AS $function$
+  DECLARE
+    lease   text := TG_ARGV[0];
+    shown   bigint;
+    written bigint := 0;
+    held    dot_iu_runtime_lease;
+    other   text;
+  BEGIN
+    IF TG_OP IN ('INSERT', 'UPDATE') THEN
+      shown := NEW.lease_seq;
+    ELSE
+      shown := nullif(current_setting('leasehold.lease_seq', true), '')::bigint;
+    END IF;
+    IF TG_OP IN ('UPDATE', 'DELETE') THEN
+      written := OLD.fence;
+    END IF;
+    IF shown IS NULL THEN
+      ${raise('WRITE_UNFENCED', 'The write carries no lease_seq of the lease "%".', 'lease')}
+    END IF;
+    -- Locked to the end of this transaction, and looked at only then.
+    SELECT * INTO held FROM dot_iu_runtime_lease WHERE lease_name = lease FOR SHARE;
+    IF held.lease_seq IS DISTINCT FROM shown THEN
+      SELECT lease_name INTO other FROM dot_iu_runtime_lease
+        WHERE lease_seq = shown AND expires_at > clock_timestamp();
+      IF FOUND THEN
+        ${raise('LEASE_OBJECT_MISMATCH', 'The lease_seq % belongs to the lease "%", and this table to "%".', 'shown', 'other', 'lease')}
+      END IF;
+    END IF;
+    IF shown < greatest(held.lease_seq, written) THEN
+      ${raise('WRITE_STALE_FENCE', 'The lease_seq % is older than the fence %.', 'shown', 'greatest(held.lease_seq, written)')}
+    END IF;
+    IF shown > coalesce(held.lease_seq, (SELECT last_value FROM dot_iu_runtime_lease_seq)) THEN
+      ${raise('WRITE_UNKNOWN_FENCE', 'The lease_seq % was never granted for the lease "%".', 'shown', 'lease')}
+    END IF;
+    IF held.lease_seq IS NULL OR held.expires_at <= clock_timestamp() THEN
+      ${raise('LEASE_EXPIRED', 'The lease "%" with the lease_seq % is over.', 'lease', 'shown')}
+    END IF;
+    IF TG_OP IN ('INSERT', 'UPDATE') THEN
+      NEW.fence := shown;
+      NEW.lease_seq := NULL;
+      RETURN NEW;
+    END IF;
+    RETURN OLD;
+  END $function$;`;
+
+/**
+ * The statements that put the fence around a table and take it away, for your own migrations; both may be repeated.
+ * `table` may name its schema (`billing.invoices`); a name that needs quotes is given as it is, without them.
+ */
+export function fence(table: string, { lease }: FenceOptions): Migration {
+  if (lease === '' || lease.includes('\0')) throw new TypeError('A fence needs the name of a lease.');
+  const quoted = quotedTable(table);
+  return { name: `fence ${table}`, up: up(quoted, lease), down: down(quoted) };
+}
+
+/** Columns of the same names that are somebody else's must not be taken over. */
+const up = (table: string, lease: string): string => `DO $fence$
+BEGIN
+  PERFORM pg_advisory_xact_lock(hashtextextended('leasehold:fence', 0));
+  ${FUNCTION}
+  IF NOT EXISTS (
+    SELECT 1 FROM pg_trigger WHERE tgrelid = ${literal(table)}::regclass AND tgname = 'leasehold_fence'
+  ) THEN
+    ALTER TABLE ${table} ADD COLUMN fence bigint NOT NULL DEFAULT 0, ADD COLUMN lease_seq bigint;
+  END IF;
+  CREATE OR REPLACE TRIGGER leasehold_fence BEFORE INSERT OR UPDATE OR DELETE ON ${table}
+    FOR EACH ROW EXECUTE FUNCTION fn_leasehold_fence(${literal(lease)});
+  CREATE OR REPLACE TRIGGER leasehold_fence_truncate BEFORE TRUNCATE ON ${table}
+    FOR EACH STATEMENT EXECUTE FUNCTION fn_leasehold_fence(${literal(lease)});
+END $fence$`;
+
+const down = (table: string): string => `DO $fence$
+BEGIN
+  IF EXISTS (
+    SELECT 1 FROM pg_trigger WHERE tgrelid = ${literal(table)}::regclass AND tgname = 'leasehold_fence'
+  ) THEN
+    DROP TRIGGER leasehold_fence ON ${table};
+    DROP TRIGGER leasehold_fence_truncate ON ${table};
+    ALTER TABLE ${table} DROP COLUMN fence, DROP COLUMN lease_seq;
+  END IF;
+END $fence$`;
+
+/**
+ * Presents a number for the DELETEs and TRUNCATEs of the transaction that the connection is in. Outside of one it has no
+ * effect, and what follows is refused as unfenced.
+ */
+export async function presentLease(connection: Queryable, leaseSeq: number | bigint): Promise<void> {
+  await connection.query("SELECT set_config('leasehold.lease_seq', $1::bigint::text, true)", [leaseSeq]);
+}
+
+function quotedTable(table: string): string {
+  const parts = table.split('.');
+  if (parts.length > 2 || parts.some((part) => part === '' || part.includes('\0'))) {
+    throw new TypeError(`${JSON.stringify(table)} is not the name of a table, or of a schema and a table.`);
+  }
+  return parts.map((part) => `"${part.replaceAll('"', '""')}"`).join('.');
+}
+
+/** Also safe inside the dollar quotes around it, which no text may end. */
+function literal(text: string): string {
+  if (text.includes('$fence$')) throw new TypeError('A name must not contain $fence$.');
+  return `'${text.replaceAll("'", "''")}'`;
+}

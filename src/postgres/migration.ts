@@ -1,0 +1,175 @@
+/**
+ * Migration 019 (seed 001): the table of leases, the sequence of fencing numbers, and the three functions. Each way is
+ * one statement, so it is one transaction by itself and also fits into one of yours; both may be repeated.
+ *
+ * A lease is one row. Whoever wants it first wins the row, and only while holding it draws number, token and end: a
+ * number drawn earlier, by a slow loser, could land after a faster winner's higher one. Every check of the clock comes
+ * after the wait for the row: one made before it would be as old as the wait. The clock is `clock_timestamp()`, for
+ * `now()` stands still in a transaction. To change any of this, add a migration with the next number.
+ */
+import type { Queryable } from './database.ts';
+
+export interface Migration {
+  readonly name: string;
+  readonly up: string;
+  readonly down: string;
+}
+
+/** Two migrations at once would trip over each other's functions. */
+const ONE_AT_A_TIME = `PERFORM pg_advisory_xact_lock(hashtextextended('leasehold:migration:019', 0));`;
+
+const TABLE = `
+  CREATE TABLE IF NOT EXISTS dot_iu_runtime_lease (
+    lease_name   text        PRIMARY KEY,
+    lease_holder text        NOT NULL,
+    token        uuid        NOT NULL,
+    lease_seq    bigint      NOT NULL,
+    acquired_at  timestamptz NOT NULL,
+    expires_at   timestamptz NOT NULL
+  );`;
+
+/** Begins at the time in milliseconds: after a rollback and a new migration, numbers still go on above all earlier ones. */
+const SEQUENCE = `
+  IF to_regclass('dot_iu_runtime_lease_seq') IS NULL THEN
+    EXECUTE format(
+      'CREATE SEQUENCE dot_iu_runtime_lease_seq AS bigint START WITH %s',
+      floor(extract(epoch FROM clock_timestamp()) * 1000)
+    );
+  END IF;`;
+
+/** Names and holders as everywhere in leasehold: 1 to 256 bytes. */
+const NAMES_CHECKED = (fn: string): string => `
+    IF coalesce(octet_length(${fn}.lease_name), 0) NOT BETWEEN 1 AND 256 THEN
+      RAISE EXCEPTION 'The name of a lease has 1 to 256 bytes.' USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    IF coalesce(btrim(${fn}.holder), '') = '' OR octet_length(${fn}.holder) > 256 THEN
+      RAISE EXCEPTION 'A lease needs a holder, with 1 to 256 bytes.' USING ERRCODE = 'invalid_parameter_value';
+    END IF;`;
+
+/** NaN is greater than everything here, so it does not pass either. */
+const TTL_CHECKED = (fn: string): string => `
+    IF (${fn}.ttl_seconds BETWEEN 0.01 AND 2592000) IS NOT TRUE THEN
+      RAISE EXCEPTION 'ttl_seconds is 0.01 to 2592000 (10 ms to 30 days), and this is %.',
+        coalesce(${fn}.ttl_seconds::text, 'nothing') USING ERRCODE = 'invalid_parameter_value';
+    END IF;`;
+
+const ACQUIRE = `
+  CREATE OR REPLACE FUNCTION fn_dot_iu_runtime_lease_acquire(
+    lease_name text, holder text, ttl_seconds double precision
+  ) RETURNS dot_iu_runtime_lease LANGUAGE plpgsql VOLATILE SET search_path FROM CURRENT AS $function$
+  #variable_conflict use_column
+  DECLARE
+    won dot_iu_runtime_lease;
+    at_instant timestamptz;
+  BEGIN
+    ${NAMES_CHECKED('fn_dot_iu_runtime_lease_acquire')}
+    ${TTL_CHECKED('fn_dot_iu_runtime_lease_acquire')}
+    -- Plainly held: the answer needs no lock, so it neither waits for the holder's transaction nor delays its renewal.
+    PERFORM 1 FROM dot_iu_runtime_lease AS held
+      WHERE held.lease_name = fn_dot_iu_runtime_lease_acquire.lease_name
+        AND held.lease_holder <> fn_dot_iu_runtime_lease_acquire.holder
+        AND held.expires_at > clock_timestamp();
+    IF FOUND THEN
+      RETURN NULL;
+    END IF;
+    -- Win the row. The values are only there to be replaced: nobody sees them, this is one transaction.
+    INSERT INTO dot_iu_runtime_lease AS held (lease_name, lease_holder, token, lease_seq, acquired_at, expires_at)
+      VALUES (
+        fn_dot_iu_runtime_lease_acquire.lease_name, fn_dot_iu_runtime_lease_acquire.holder,
+        gen_random_uuid(), 0, clock_timestamp(), clock_timestamp()
+      )
+      ON CONFLICT (lease_name) DO UPDATE SET lease_holder = EXCLUDED.lease_holder
+        WHERE held.expires_at <= clock_timestamp() OR held.lease_holder = EXCLUDED.lease_holder;
+    IF NOT FOUND THEN
+      RETURN NULL;
+    END IF;
+    at_instant := clock_timestamp();
+    UPDATE dot_iu_runtime_lease AS held
+      SET token = gen_random_uuid(),
+          lease_seq = nextval('dot_iu_runtime_lease_seq'),
+          acquired_at = at_instant,
+          expires_at = at_instant + make_interval(secs => fn_dot_iu_runtime_lease_acquire.ttl_seconds)
+      WHERE held.lease_name = fn_dot_iu_runtime_lease_acquire.lease_name
+      RETURNING held.* INTO STRICT won;
+    RETURN won;
+  END $function$;`;
+
+const RENEW = `
+  CREATE OR REPLACE FUNCTION fn_dot_iu_runtime_lease_renew(
+    lease_name text, holder text, token uuid, ttl_seconds double precision
+  ) RETURNS dot_iu_runtime_lease LANGUAGE plpgsql VOLATILE SET search_path FROM CURRENT AS $function$
+  #variable_conflict use_column
+  DECLARE
+    own dot_iu_runtime_lease;
+  BEGIN
+    ${NAMES_CHECKED('fn_dot_iu_runtime_lease_renew')}
+    ${TTL_CHECKED('fn_dot_iu_runtime_lease_renew')}
+    -- Lock first and look at the clock afterwards: an UPDATE whose WHERE asks for the time asks before it waits for
+    -- the row, and would bring back a lease that ran out meanwhile.
+    SELECT held.* INTO own FROM dot_iu_runtime_lease AS held
+      WHERE held.lease_name = fn_dot_iu_runtime_lease_renew.lease_name
+        AND held.lease_holder = fn_dot_iu_runtime_lease_renew.holder
+        AND held.token = fn_dot_iu_runtime_lease_renew.token
+      FOR UPDATE;
+    IF NOT FOUND OR own.expires_at <= clock_timestamp() THEN
+      RETURN NULL;
+    END IF;
+    UPDATE dot_iu_runtime_lease AS held
+      SET expires_at = greatest(
+        held.expires_at,
+        clock_timestamp() + make_interval(secs => fn_dot_iu_runtime_lease_renew.ttl_seconds)
+      )
+      WHERE held.lease_name = fn_dot_iu_runtime_lease_renew.lease_name
+      RETURNING held.* INTO STRICT own;
+    RETURN own;
+  END $function$;`;
+
+const RELEASE = `
+  CREATE OR REPLACE FUNCTION fn_dot_iu_runtime_lease_release(
+    lease_name text, holder text, token uuid
+  ) RETURNS boolean LANGUAGE plpgsql VOLATILE SET search_path FROM CURRENT AS $function$
+  #variable_conflict use_column
+  DECLARE
+    ended_at timestamptz;
+  BEGIN
+    ${NAMES_CHECKED('fn_dot_iu_runtime_lease_release')}
+    -- A lease that is over leaves no row behind either, but it was not this call that ended it.
+    DELETE FROM dot_iu_runtime_lease AS held
+      WHERE held.lease_name = fn_dot_iu_runtime_lease_release.lease_name
+        AND held.lease_holder = fn_dot_iu_runtime_lease_release.holder
+        AND held.token = fn_dot_iu_runtime_lease_release.token
+      RETURNING held.expires_at INTO ended_at;
+    RETURN coalesce(ended_at > clock_timestamp(), false);
+  END $function$;`;
+
+const UP = `DO $migration$
+BEGIN
+  ${ONE_AT_A_TIME}
+  ${TABLE}
+  ${SEQUENCE}
+  ${ACQUIRE}
+  ${RENEW}
+  ${RELEASE}
+END $migration$`;
+
+const DOWN = `DO $migration$
+BEGIN
+  ${ONE_AT_A_TIME}
+  DROP FUNCTION IF EXISTS fn_dot_iu_runtime_lease_acquire(text, text, double precision);
+  DROP FUNCTION IF EXISTS fn_dot_iu_runtime_lease_renew(text, text, uuid, double precision);
+  DROP FUNCTION IF EXISTS fn_dot_iu_runtime_lease_release(text, text, uuid);
+  DROP TABLE IF EXISTS dot_iu_runtime_lease;
+  DROP SEQUENCE IF EXISTS dot_iu_runtime_lease_seq;
+END $migration$`;
+
+/** For your own migration tool; `migrate` and `rollback` run just these. */
+export const MIGRATION_019: Migration = { name: '019', up: UP, down: DOWN };
+
+export async function migrate(db: Queryable): Promise<void> {
+  await db.query(MIGRATION_019.up);
+}
+
+/** Leases that are live end with their table: whoever holds one learns at the next renewal. */
+export async function rollback(db: Queryable): Promise<void> {
+  await db.query(MIGRATION_019.down);
+}

@@ -1,0 +1,165 @@
+/**
+ * Runs governed commands behind gates (seed 001, finding F-960x-1): the gates in `dot_config` are opened, the commands
+ * applied, the gates closed, all inside one lease.
+ *
+ *   check the commands → acquire → open the gates → apply, one by one → close the gates, in any case → release
+ *
+ * Holding a lease is not enough: a run that was paused past its end does not know it. So every write to a gate and every
+ * command has a transaction of its own that first locks its own unexpired lease row FOR SHARE. No row: refused, nothing
+ * is applied. While the lock is there nobody can take the lease over, so a late run can neither close the gates under
+ * its successor nor apply anything behind gates that its successor opened.
+ */
+import { inTransaction, type Queryable, type TransactionalDatabase } from './database.ts';
+import { isPassing, OperatorRuntimeError, RuntimeLeaseError } from './error.ts';
+import { type LeaseWorld, pause } from './lease-clock.ts';
+import { RuntimeLease, type RuntimeLeaseOptions, runUnder } from './runtime-lease.ts';
+
+/** What a command may do: anything, on the connection it is given, whose transaction it neither begins nor ends. */
+export type GovernedCommand = (
+  connection: Queryable,
+  input: unknown,
+  lease: RuntimeLease,
+) => Promise<unknown>;
+
+export interface OperatorRuntimeOptions {
+  readonly db: TransactionalDatabase;
+  readonly lease: RuntimeLeaseOptions;
+  /** Keys of `dot_config(key, value)`: "true" is open, "false" is closed. */
+  readonly gates: readonly string[];
+  /** All commands there are, by name. */
+  readonly commands: Readonly<Record<string, GovernedCommand>>;
+}
+
+export interface CommandCall {
+  readonly command: string;
+  readonly input?: unknown;
+}
+
+const GOVERNED = /^dot_iu_[a-z0-9]+(_[a-z0-9]+)*$/;
+const CLOSE_AGAIN_MS = 100;
+
+/** The clock is asked after the row is locked: in one level with FOR SHARE it would be asked before the wait. */
+const LOCK_OWN_LEASE = `
+  WITH own AS MATERIALIZED (
+    SELECT expires_at FROM dot_iu_runtime_lease
+    WHERE lease_name = $1 AND lease_holder = $2 AND token = $3 FOR SHARE
+  )
+  SELECT 1 FROM own WHERE expires_at > clock_timestamp()`;
+const SET_GATE = 'UPDATE dot_config SET value = $2 WHERE key = $1 RETURNING key';
+
+export class OperatorRuntime {
+  private readonly options: OperatorRuntimeOptions;
+  private readonly world: LeaseWorld;
+  private readonly commands: ReadonlyMap<string, GovernedCommand>;
+
+  constructor(options: OperatorRuntimeOptions, world: LeaseWorld) {
+    for (const name of Object.keys(options.commands)) assertGoverned(name);
+    this.options = options;
+    this.world = world;
+    this.commands = new Map(Object.entries(options.commands));
+  }
+
+  /**
+   * Applies the commands in order and gives their results. Each is committed by itself; the first that fails ends the
+   * run. With no commands it opens and closes the gates, which also closes what a run that died left open.
+   */
+  async run(calls: readonly CommandCall[]): Promise<readonly unknown[]> {
+    const plan = calls.map((call) => ({ ...call, apply: this.registered(call.command) }));
+    const { db, lease: options } = this.options;
+    return runUnder(RuntimeLease.acquire(db, options, this.world), (lease) =>
+      this.behindGates(lease, async () => {
+        const results: unknown[] = [];
+        for (const { apply, input } of plan) {
+          lease.assertHeld();
+          results.push(await this.governed(lease, (connection) => apply(connection, input, lease)));
+        }
+        return results;
+      }),
+    );
+  }
+
+  private registered(name: string): GovernedCommand {
+    assertGoverned(name);
+    const command = this.commands.get(name);
+    if (command === undefined) {
+      throw new OperatorRuntimeError('COMMAND_NOT_GOVERNED', `${name} is not a registered command.`);
+    }
+    return command;
+  }
+
+  private async behindGates<T>(lease: RuntimeLease, work: () => Promise<T>): Promise<T> {
+    let outcome: { readonly result: T } | { readonly fault: unknown };
+    try {
+      await this.setGates(lease, 'true');
+      outcome = { result: await work() };
+    } catch (fault) {
+      outcome = { fault };
+    }
+    await this.closeGates(lease, 'fault' in outcome ? outcome.fault : undefined);
+    if ('fault' in outcome) throw outcome.fault;
+    return outcome.result;
+  }
+
+  /** Tried again while the lease is held: a server that restarts must not leave the gates open. */
+  private async closeGates(lease: RuntimeLease, fault: unknown): Promise<void> {
+    for (;;) {
+      try {
+        await this.setGates(lease, 'false');
+        return;
+      } catch (cause) {
+        const isVerdict = cause instanceof RuntimeLeaseError || cause instanceof OperatorRuntimeError;
+        if (isVerdict || !isPassing(cause) || !lease.isHeld) throw notClosed(cause, fault);
+      }
+      await pause(this.world, CLOSE_AGAIN_MS);
+    }
+  }
+
+  private async setGates(lease: RuntimeLease, value: string): Promise<void> {
+    await this.governed(lease, async (connection) => {
+      for (const gate of this.options.gates) {
+        const { rows } = await connection.query(SET_GATE, [gate, value]);
+        if (rows.length === 0) {
+          throw new OperatorRuntimeError('GATE_NOT_FOUND', `dot_config has no gate "${gate}".`);
+        }
+      }
+    });
+  }
+
+  /** One transaction, under the lock of our own lease row. */
+  private governed<T>(lease: RuntimeLease, work: (connection: Queryable) => Promise<T>): Promise<T> {
+    return inTransaction(this.options.db, async (connection) => {
+      const { rows } = await connection.query(LOCK_OWN_LEASE, [lease.name, lease.holder, lease.token]);
+      if (rows.length === 0) {
+        throw new RuntimeLeaseError(
+          'LEASE_LOST',
+          `The lease on "${lease.name}" is over; nothing was applied.`,
+        );
+      }
+      return work(connection);
+    });
+  }
+}
+
+function assertGoverned(name: string): void {
+  if (GOVERNED.test(name)) return;
+  throw new OperatorRuntimeError(
+    'COMMAND_NOT_GOVERNED',
+    `${name} is not the name of a governed command: they begin with dot_iu_, in lower case.`,
+  );
+}
+
+/** What the run has to say about gates that it could not close. */
+function notClosed(cause: unknown, fault: unknown): unknown {
+  // A gate that is not there was not opened either.
+  if (cause instanceof OperatorRuntimeError) return fault ?? cause;
+  if (cause instanceof RuntimeLeaseError) {
+    const says = `${cause.message.replace(/; nothing was applied\.$/, '')}, so its gates were left to the next run.`;
+    return new RuntimeLeaseError('LEASE_LOST', says, { cause: fault ?? cause });
+  }
+  const says = cause instanceof Error ? cause.message : String(cause);
+  return new OperatorRuntimeError(
+    'GATES_NOT_CLOSED',
+    `The gates were not closed (${says}); the next run under this lease closes them.`,
+    { cause, fault },
+  );
+}

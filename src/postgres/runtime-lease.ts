@@ -1,0 +1,259 @@
+/**
+ * A lease of migration 019 in the hands of a program. It is renewed when a third of its time has passed, by the renew
+ * function and never by acquiring again, so token and number stay what they are.
+ *
+ *   held ──renewed──▶ held        a renewal that fails is tried again until the deadline
+ *    │ ├─ NULL ─▶ lost            it is over, or granted anew: nothing brings it back
+ *    │ └─ its deadline passes ─▶ lost
+ *    └─ released                  once; a second release is harmless
+ *
+ * It needs nothing of a session: every statement may have a connection of its own, or one from a pooler.
+ */
+import type { Queryable } from './database.ts';
+import { isPassing, RuntimeLeaseError } from './error.ts';
+import { Deadline, type LeaseWorld, type Moment, momentOf, pause, type Timer } from './lease-clock.ts';
+
+export interface RuntimeLeaseOptions {
+  readonly name: string;
+  /** Who holds it. The same holder may acquire again, and the older grant is lost: give every run its own. */
+  readonly holder: string;
+  /** How long it lasts without a renewal: 0.01 to 2 592 000. Also how long others wait when this process dies. */
+  readonly ttlSeconds: number;
+}
+
+const TTL_SECONDS_MIN = 0.01;
+const TTL_SECONDS_MAX = 2_592_000;
+/** However long the lease lasts, nobody waits longer than this for a release that does not get through. */
+const RELEASE_MS = 10_000;
+/** The deadline is looked at this often at least: a wall clock that jumped is noticed within that time. */
+const WATCH_MS = 1_000;
+
+const GRANT = `token::text AS token, lease_seq::text AS lease_seq,
+  (extract(epoch FROM expires_at - clock_timestamp()) * 1000)::float8 AS remaining_ms`;
+const ACQUIRE = `SELECT ${GRANT} FROM fn_dot_iu_runtime_lease_acquire($1, $2, $3)`;
+const RENEW = `SELECT ${GRANT} FROM fn_dot_iu_runtime_lease_renew($1, $2, $3, $4)`;
+const RELEASE = 'SELECT fn_dot_iu_runtime_lease_release($1, $2, $3) AS released';
+const WHO = 'SELECT lease_holder FROM dot_iu_runtime_lease WHERE lease_name = $1';
+
+interface GrantRow {
+  readonly token: string | null;
+  readonly lease_seq: string;
+  readonly remaining_ms: number | string;
+}
+
+export interface Grant {
+  readonly token: string;
+  readonly leaseSeq: number;
+  readonly deadline: Deadline;
+}
+
+export class RuntimeLease implements AsyncDisposable {
+  readonly name: string;
+  readonly holder: string;
+  /** The secret of this grant: whoever has it can renew and release the lease. */
+  readonly token: string;
+  /** The fencing number: higher than that of every earlier holder. */
+  readonly leaseSeq: number;
+  private readonly db: Queryable;
+  private readonly world: LeaseWorld;
+  private readonly ttlSeconds: number;
+  private readonly ending = new AbortController();
+  private deadline: Deadline;
+  private fault: unknown;
+  private renewal: Timer | null = null;
+  private watch: Timer | null = null;
+  private isReleased = false;
+
+  protected constructor(db: Queryable, options: RuntimeLeaseOptions, world: LeaseWorld, grant: Grant) {
+    this.db = db;
+    this.world = world;
+    this.name = options.name;
+    this.holder = options.holder;
+    this.ttlSeconds = options.ttlSeconds;
+    this.token = grant.token;
+    this.leaseSeq = grant.leaseSeq;
+    this.deadline = grant.deadline;
+    this.planRenewal(this.ttlMs / 3);
+    this.watchDeadline();
+  }
+
+  /** Takes the lease, or throws a `RuntimeLeaseError` because somebody else holds it. */
+  static async acquire(
+    db: Queryable,
+    options: RuntimeLeaseOptions,
+    world: LeaseWorld,
+  ): Promise<RuntimeLease> {
+    check(options);
+    const { name, holder, ttlSeconds } = options;
+    const sent = momentOf(world.clock);
+    const { rows } = await db.query(ACQUIRE, [name, holder, ttlSeconds]);
+    const grant = grantIn(rows, sent);
+    if (grant === null) throw await heldError(db, name);
+    return new this(db, options, world, grant);
+  }
+
+  /** Aborts when the lease is lost, with the `RuntimeLeaseError` as its reason; not when it is released. */
+  get signal(): AbortSignal {
+    return this.ending.signal;
+  }
+
+  /** Whether it is held, by the clocks and not by what timers had the time to find out. */
+  get isHeld(): boolean {
+    if (this.isReleased || this.signal.aborted) return false;
+    if (this.remainingMs <= 0) this.runOut();
+    return !this.signal.aborted;
+  }
+
+  /** Throws unless the lease is held at this very moment; true after a blocked event loop too. */
+  assertHeld(): void {
+    if (this.isHeld) return;
+    if (this.signal.aborted) throw this.signal.reason;
+    throw new RuntimeLeaseError('LEASE_LOST', `The lease on "${this.name}" has been given back.`);
+  }
+
+  get remainingMs(): number {
+    if (this.isReleased || this.signal.aborted) return 0;
+    return Math.max(0, Math.floor(this.deadline.remainingMs(this.world.clock)));
+  }
+
+  /**
+   * Gives it back, lost or not: what we no longer rely on may still have its row. True when this call ended it; false
+   * when it was over, was released before, or the database could not be reached, in which case it runs out by itself.
+   */
+  async release(): Promise<boolean> {
+    if (this.isReleased) return false;
+    this.isReleased = true;
+    this.stopTimers();
+    const { clock } = this.world;
+    const untilMs = clock.monotonicMs() + Math.min(this.ttlMs, RELEASE_MS);
+    for (;;) {
+      try {
+        const { rows } = await this.db.query(RELEASE, [this.name, this.holder, this.token]);
+        return (rows[0] as { readonly released: boolean }).released;
+      } catch (fault) {
+        if (!isPassing(fault)) throw fault;
+        if (clock.monotonicMs() + this.retryMs >= untilMs) return false;
+      }
+      await pause(this.world, this.retryMs);
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.release();
+  }
+
+  private get ttlMs(): number {
+    return this.ttlSeconds * 1_000;
+  }
+
+  /** How soon after a failed renewal the next is tried: several times before the deadline, and not in a storm. */
+  private get retryMs(): number {
+    return Math.min(Math.max(this.ttlMs / 15, 10), 2_000);
+  }
+
+  private get isEnded(): boolean {
+    return this.isReleased || this.signal.aborted;
+  }
+
+  private planRenewal(ms: number): void {
+    this.renewal?.cancel();
+    this.renewal = this.world.timers.after(ms, () => {
+      // A renewal that is not answered must not be the last one: the next is planned before this one is sent.
+      this.planRenewal(this.ttlMs / 3);
+      void this.renew();
+    });
+  }
+
+  /** Never rejects: what fails is noted and tried again. */
+  private async renew(): Promise<void> {
+    const sent = momentOf(this.world.clock);
+    let grant: Grant | null;
+    try {
+      const values = [this.name, this.holder, this.token, this.ttlSeconds];
+      grant = grantIn((await this.db.query(RENEW, values)).rows, sent);
+    } catch (fault) {
+      this.fault = fault;
+      if (this.isHeld) this.planRenewal(this.retryMs);
+      return;
+    }
+    if (!this.isHeld) return;
+    if (grant === null) {
+      this.lose('is over: it ran out, was granted again to its holder, or was removed');
+      return;
+    }
+    this.fault = undefined;
+    // Answers may overtake each other; the statement sent last says most.
+    if (sent.monotonicMs >= this.deadline.sent.monotonicMs) this.deadline = grant.deadline;
+  }
+
+  private watchDeadline(): void {
+    const remainingMs = this.deadline.remainingMs(this.world.clock);
+    this.watch = this.world.timers.after(Math.min(Math.max(1, Math.ceil(remainingMs)), WATCH_MS), () => {
+      if (this.isHeld) this.watchDeadline();
+    });
+  }
+
+  private runOut(): void {
+    this.lose('could not be renewed in time', this.fault);
+  }
+
+  private lose(how: string, cause?: unknown): void {
+    if (this.isEnded) return;
+    this.stopTimers();
+    this.ending.abort(new RuntimeLeaseError('LEASE_LOST', `The lease on "${this.name}" ${how}.`, { cause }));
+  }
+
+  private stopTimers(): void {
+    this.renewal?.cancel();
+    this.watch?.cancel();
+  }
+}
+
+/**
+ * Runs the function under the lease and gives the lease back whatever happens. A lease that was lost on the way is
+ * thrown even when the function did not notice: its result was not protected to the end.
+ */
+export async function runUnder<L extends RuntimeLease, T>(
+  acquired: Promise<L>,
+  work: (lease: L) => Promise<T>,
+): Promise<T> {
+  const lease = await acquired;
+  let result: T;
+  try {
+    result = await work(lease);
+    if (!lease.isHeld) lease.signal.throwIfAborted();
+  } catch (fault) {
+    // The lease runs out by itself when it cannot be given back; what the work failed with says more.
+    await lease.release().catch(() => false);
+    throw fault;
+  }
+  await lease.release();
+  return result;
+}
+
+function check({ name, holder, ttlSeconds }: RuntimeLeaseOptions): void {
+  const wrong = (says: string): RuntimeLeaseError => new RuntimeLeaseError('INVALID_ARGUMENT', says);
+  if (typeof name !== 'string' || name === '') throw wrong('A lease needs a name.');
+  if (typeof holder !== 'string' || holder.trim() === '') throw wrong('A lease needs a holder.');
+  if (!(ttlSeconds >= TTL_SECONDS_MIN && ttlSeconds <= TTL_SECONDS_MAX)) {
+    throw wrong(`ttlSeconds is ${TTL_SECONDS_MIN} to ${TTL_SECONDS_MAX}, and this is ${String(ttlSeconds)}.`);
+  }
+}
+
+function grantIn(rows: readonly unknown[], sent: Moment): Grant | null {
+  const { token, lease_seq, remaining_ms } = rows[0] as GrantRow;
+  if (token === null) return null;
+  const leaseSeq = Number(lease_seq);
+  if (!Number.isSafeInteger(leaseSeq)) throw new Error(`The fencing number ${lease_seq} does not fit.`);
+  return { token, leaseSeq, deadline: new Deadline(sent, Number(remaining_ms)) };
+}
+
+async function heldError(db: Queryable, name: string): Promise<RuntimeLeaseError> {
+  const { rows } = await db.query(WHO, [name]);
+  const [held] = rows as readonly { readonly lease_holder: string }[];
+  const holder = held?.lease_holder ?? null;
+  const by = holder === null ? 'somebody who has just given it back' : `"${holder}"`;
+  return new RuntimeLeaseError('LEASE_HELD', `The lease on "${name}" is held by ${by}: do not run.`, {
+    holder,
+  });
+}

@@ -1,0 +1,251 @@
+// The fence around a table of the user's: what is stale, unfenced or over is refused by the database itself.
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { Queryable } from '../../src/postgres/database.ts';
+import { FENCE_STATES, type FenceCode, fence, migrate, presentLease, rollback } from '../../src/postgres.ts';
+import { TestDatabase } from '../support/postgres.ts';
+import { acquired, expire, type LeaseRow, release } from '../support/postgres-lease.ts';
+
+let db: TestDatabase;
+
+beforeAll(async () => {
+  db = await TestDatabase.create();
+  await migrate(db.pool);
+  await db.pool.query('CREATE TABLE reports (id int PRIMARY KEY, body text NOT NULL)');
+  await db.pool.query(fence('reports', { lease: 'nightly' }).up);
+});
+afterAll(() => db.drop());
+
+/** The lease that writes, and a row written under it. */
+let lease: LeaseRow;
+
+beforeEach(async () => {
+  lease = await acquired(db.pool, 'nightly', 'A');
+  await del(lease.lease_seq);
+  await insert(1, lease.lease_seq);
+  await db.pool.query("DELETE FROM dot_iu_runtime_lease WHERE lease_name <> 'nightly'");
+});
+
+const insert = (id: number, seq: bigint | null): Promise<unknown> =>
+  db.pool.query("INSERT INTO reports (id, body, lease_seq) VALUES ($1, 'new', $2)", [id, seq]);
+const update = (seq: bigint | null): Promise<unknown> =>
+  db.pool.query("UPDATE reports SET body = 'changed', lease_seq = $1", [seq]);
+const del = (seq: bigint | null): Promise<unknown> =>
+  inTransaction(async (client) => {
+    if (seq !== null) await presentLease(client, seq);
+    await client.query('DELETE FROM reports');
+  });
+const truncate = (seq: bigint | null): Promise<unknown> =>
+  inTransaction(async (client) => {
+    if (seq !== null) await presentLease(client, seq);
+    await client.query('TRUNCATE reports');
+  });
+
+async function inTransaction(work: (client: Queryable) => Promise<void>): Promise<void> {
+  const client = await db.pool.connect();
+  try {
+    await client.query('BEGIN');
+    await work(client);
+    await client.query('COMMIT');
+  } catch (fault) {
+    await client.query('ROLLBACK');
+    throw fault;
+  } finally {
+    client.release();
+  }
+}
+
+const rows = async (): Promise<unknown> => (await db.pool.query('SELECT * FROM reports ORDER BY id')).rows;
+
+/** Refused with the code, which is in the message, the SQLSTATE and the name of the constraint; nothing changes. */
+async function refused(write: () => Promise<unknown>, code: FenceCode): Promise<void> {
+  const before = await rows();
+  await expect(write()).rejects.toMatchObject({
+    code: FENCE_STATES[code],
+    constraint: code,
+    table: 'reports',
+    schema: 'public',
+    message: expect.stringMatching(new RegExp(`^${code}: `)),
+  });
+  expect(await rows()).toEqual(before);
+}
+
+const WRITES: readonly [string, (seq: bigint | null) => Promise<unknown>][] = [
+  ['INSERT', (seq) => insert(2, seq)],
+  ['UPDATE', update],
+  ['DELETE', del],
+  ['TRUNCATE', truncate],
+];
+
+describe.each(WRITES)('%s on a fenced table', (_name, write) => {
+  it('is done under the live lease', async () => {
+    const before = await rows();
+    await write(lease.lease_seq);
+    expect(await rows()).not.toEqual(before);
+  });
+
+  it('is refused with WRITE_UNFENCED when it presents nothing', async () => {
+    await refused(() => write(null), 'WRITE_UNFENCED');
+  });
+
+  it('is refused with LEASE_OBJECT_MISMATCH when it presents the live lease of another name', async () => {
+    const other = await acquired(db.pool, 'hourly', 'A');
+    await refused(() => write(other.lease_seq), 'LEASE_OBJECT_MISMATCH');
+  });
+
+  it('is refused with WRITE_STALE_FENCE once somebody else was granted the lease', async () => {
+    await expire(db.pool, 'nightly');
+    await acquired(db.pool, 'nightly', 'B');
+    await refused(() => write(lease.lease_seq), 'WRITE_STALE_FENCE');
+    await release(db.pool, await acquired(db.pool, 'nightly', 'B'));
+  });
+
+  it('is refused with WRITE_UNKNOWN_FENCE when the number was never granted', async () => {
+    await refused(() => write(lease.lease_seq + 1_000n), 'WRITE_UNKNOWN_FENCE');
+    await release(db.pool, lease);
+    await refused(() => write(lease.lease_seq + 1_000n), 'WRITE_UNKNOWN_FENCE');
+  });
+
+  it('is refused with LEASE_EXPIRED when the lease ran out, though nobody took it', async () => {
+    await expire(db.pool, 'nightly');
+    await refused(() => write(lease.lease_seq), 'LEASE_EXPIRED');
+  });
+
+  it('is refused with LEASE_EXPIRED when the lease was released', async () => {
+    await release(db.pool, lease);
+    await refused(() => write(lease.lease_seq), 'LEASE_EXPIRED');
+  });
+});
+
+describe('the columns of a fenced table', () => {
+  it('hold the number that last wrote the row, and no presented one', async () => {
+    expect(await rows()).toEqual([{ id: 1, body: 'new', fence: String(lease.lease_seq), lease_seq: null }]);
+  });
+
+  it('let no UPDATE through that does not mention lease_seq, not even right after one that did', async () => {
+    await update(lease.lease_seq);
+    await refused(() => db.pool.query("UPDATE reports SET body = 'careless'"), 'WRITE_UNFENCED');
+    await refused(
+      () =>
+        inTransaction(async (client) => {
+          await client.query('UPDATE reports SET lease_seq = $1', [lease.lease_seq]);
+          await client.query("UPDATE reports SET body = 'careless'");
+        }),
+      'WRITE_UNFENCED',
+    );
+  });
+
+  it('do not take the number of a DELETE for that of an UPDATE', async () => {
+    await refused(
+      () =>
+        inTransaction(async (client) => {
+          await presentLease(client, lease.lease_seq);
+          await client.query("UPDATE reports SET body = 'careless'");
+        }),
+      'WRITE_UNFENCED',
+    );
+  });
+
+  it('cannot be set by hand', async () => {
+    await db.pool.query('UPDATE reports SET fence = 1, lease_seq = $1', [lease.lease_seq]);
+    expect(await rows()).toMatchObject([{ fence: String(lease.lease_seq), lease_seq: null }]);
+  });
+
+  it('take an upsert that hands its number on as EXCLUDED.fence', async () => {
+    await db.pool.query(
+      `INSERT INTO reports (id, body, lease_seq) VALUES (1, 'upserted', $1)
+       ON CONFLICT (id) DO UPDATE SET body = EXCLUDED.body, lease_seq = EXCLUDED.fence`,
+      [lease.lease_seq],
+    );
+    expect(await rows()).toMatchObject([{ id: 1, body: 'upserted' }]);
+  });
+
+  it('refuse a number below that of the row, even when it was granted again', async () => {
+    const { lease_seq } = lease;
+    await db.pool.query('UPDATE dot_iu_runtime_lease SET lease_seq = $1', [lease_seq - 1n]);
+    await refused(() => update(lease_seq - 1n), 'WRITE_STALE_FENCE');
+    await db.pool.query('UPDATE dot_iu_runtime_lease SET lease_seq = $1', [lease_seq]);
+  });
+});
+
+describe('a write that has passed the fence', () => {
+  it('keeps the lease from being taken over until it is committed', async () => {
+    const client = await db.pool.connect();
+    try {
+      await client.query('BEGIN');
+      await client.query('UPDATE reports SET lease_seq = $1', [lease.lease_seq]);
+      const taken = db.pool.query(
+        "SET lock_timeout = '50ms'; UPDATE dot_iu_runtime_lease SET expires_at = clock_timestamp(); SET lock_timeout = 0",
+      );
+      await expect(taken).rejects.toMatchObject({ code: '55P03' });
+      await client.query('COMMIT');
+    } finally {
+      client.release();
+    }
+  });
+
+  it('is refused in a transaction whose snapshot is older than the take-over', async () => {
+    const client = await db.pool.connect();
+    try {
+      await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
+      await client.query('SELECT count(*) FROM reports');
+      await expire(db.pool, 'nightly');
+      await acquired(db.pool, 'nightly', 'B');
+      await expect(
+        client.query("UPDATE reports SET body = 'late', lease_seq = $1", [lease.lease_seq]),
+      ).rejects.toMatchObject({ code: '40001' });
+    } finally {
+      await client.query('ROLLBACK');
+      client.release();
+      await db.pool.query('DELETE FROM dot_iu_runtime_lease');
+    }
+  });
+});
+
+describe('putting up a fence', () => {
+  it('may be repeated, may change the lease, and is taken away without a trace', async () => {
+    await db.pool.query('CREATE SCHEMA "odd ""schema"; CREATE TABLE "odd ""schema"."it\'s" (id int)');
+    await db.pool.query('INSERT INTO "odd ""schema"."it\'s" VALUES (1)');
+    const name = 'odd "schema.it\'s';
+    await db.pool.query(fence(name, { lease: "o'clock" }).up);
+    await db.pool.query(fence(name, { lease: "o'clock" }).up);
+    const { lease_seq } = await acquired(db.pool, "o'clock", 'A');
+    await db.pool.query('UPDATE "odd ""schema"."it\'s" SET lease_seq = $1', [lease_seq]);
+    await db.pool.query(fence(name, { lease: 'nightly' }).up);
+    await expect(
+      db.pool.query('UPDATE "odd ""schema"."it\'s" SET lease_seq = $1', [lease_seq]),
+    ).rejects.toMatchObject({ constraint: 'LEASE_OBJECT_MISMATCH' });
+    await db.pool.query(fence(name, { lease: 'nightly' }).down);
+    await db.pool.query(fence(name, { lease: 'nightly' }).down);
+    await db.pool.query('DELETE FROM "odd ""schema"."it\'s"');
+    const { rows: columns } = await db.pool.query(
+      "SELECT column_name FROM information_schema.columns WHERE table_name = 'it''s'",
+    );
+    expect(columns).toEqual([{ column_name: 'id' }]);
+  });
+
+  it('does not take over a column that was there before', async () => {
+    await db.pool.query('CREATE TABLE gardens (fence text)');
+    await expect(db.pool.query(fence('gardens', { lease: 'nightly' }).up)).rejects.toMatchObject({
+      code: '42701',
+    });
+  });
+
+  it.each(['', 'a.b.c', '.a', 'a.'])('refuses the table %j', (table) => {
+    expect(() => fence(table, { lease: 'nightly' })).toThrow(TypeError);
+  });
+
+  it('refuses a lease without a name', () => {
+    expect(() => fence('reports', { lease: '' })).toThrow(TypeError);
+  });
+
+  it('stands closed while the migration is rolled back', async () => {
+    await rollback(db.pool);
+    try {
+      await expect(update(lease.lease_seq)).rejects.toMatchObject({ code: '42P01' });
+    } finally {
+      await migrate(db.pool);
+    }
+    const next = await acquired(db.pool, 'nightly', 'A');
+    await update(next.lease_seq);
+  });
+});
