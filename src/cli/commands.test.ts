@@ -335,6 +335,12 @@ describe('top', () => {
 });
 
 describe('explain', () => {
+  it('knows the codes that only the client says', async () => {
+    const run = await test.run('explain', 'LEASE_LOST');
+    expect(run.out).toMatch(/^LEASE_LOST \(said by the client\)\n/);
+    expect(run.out).toContain('What to do');
+  });
+
   it('explains a code, however it is written', async () => {
     const run = await test.run('explain', 'write-stale-fence');
     expect(run.out).toMatch(/^WRITE_STALE_FENCE \(status 412\)\n/);

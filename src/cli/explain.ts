@@ -2,6 +2,7 @@
 import { Command } from 'commander';
 import { REFUSALS, type RefusalCode } from '../core/refusals.ts';
 import { EXPLANATIONS } from '../protocol/explanations.ts';
+import { CLIENT_CODES } from './client-codes.ts';
 import { examples } from './connection.ts';
 import { Failure } from './failure.ts';
 import { show, showList } from './output.ts';
@@ -23,8 +24,31 @@ export function explainCommand(shell: Shell): Command {
     .addHelpText('after', examples('leasehold explain WRITE_STALE_FENCE', 'leasehold explain'))
     .action(async (word: string | undefined, options: { readonly json?: boolean }) => {
       if (word === undefined) await list(shell, options);
+      else if (isClientCode(word)) explainOwn(shell, options, word);
       else explain(shell, options, codeOf(word));
     });
+}
+
+function isClientCode(word: string): word is keyof typeof CLIENT_CODES {
+  return Object.hasOwn(CLIENT_CODES, word);
+}
+
+function explainOwn(
+  shell: Shell,
+  options: { readonly json?: boolean },
+  code: keyof typeof CLIENT_CODES,
+): void {
+  const { says, when, todo } = CLIENT_CODES[code];
+  show(shell, options, { code, says, when, todo }, (paint) => [
+    `${paint.bold(code)} (said by the client)`,
+    says,
+    '',
+    paint.bold('When'),
+    ...wrapped(when, shell.out.columns),
+    '',
+    paint.bold('What to do'),
+    ...wrapped(todo, shell.out.columns),
+  ]);
 }
 
 function codeOf(word: string): RefusalCode {
