@@ -30,7 +30,8 @@ function detailOf({ refused, holder, remainingMs, fence }: Refusal): string | nu
     if (!remainingMs) return `${holder} is first in line for it.`;
     return `${holder} holds it for another ${remainingMs} ms.`;
   }
-  return fence === undefined ? null : `${REFUSALS[refused].says} Its fence is ${fence}.`;
+  if (refused !== 'WRITE_STALE_FENCE' && refused !== 'WRITE_UNKNOWN_FENCE') return null;
+  return `${REFUSALS[refused].says} The fence is ${fence}.`;
 }
 
 export function problem(refusal: Refusal): Problem {
