@@ -139,6 +139,8 @@ export interface Log {
 export interface Engine {
   /** Verifies, replays, cuts a torn tail, and gives the log with the right to append to it. */
   open(replay: Replay): Promise<Log>;
+  /** Throws LogHeldError when another writer has the log, and changes nothing in it. */
+  assertFree?(): Promise<void>;
 }
 
 /** Another process (or handle) has the log. */

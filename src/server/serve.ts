@@ -33,7 +33,13 @@ export async function serve(
   // Whatever is wrong with the door is found out before the log is touched: each opening starts an epoch.
   new Door(options).assertMayListenOn(host);
   if (tls !== undefined) assertUsable(tls);
-  await assertFree(host, port);
+  try {
+    await assertFree(host, port);
+  } catch (fault) {
+    // Mostly it is the first server on the same data that has the port, and then that is what is to be said.
+    await engine.assertFree?.();
+    throw fault;
+  }
   const core = await openCore(engine, world, {
     ...(retention === undefined ? {} : { retention }),
     onDeath(fault) {

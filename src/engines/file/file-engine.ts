@@ -43,7 +43,17 @@ export interface FileEngineOptions {
 }
 
 export function fileEngine(options: FileEngineOptions): Engine {
-  return { open: (replay) => openLog({ ...options, dir: resolve(options.dir) }, replay) };
+  const dir = resolve(options.dir);
+  return {
+    open: (replay) => openLog({ ...options, dir }, replay),
+    assertFree: () => assertFree(options.files, dir),
+  };
+}
+
+async function assertFree(files: Files, dir: string): Promise<void> {
+  if ((await files.list(dir)) === null) return;
+  const lock = await takeLock(files, dir);
+  await lock.release();
 }
 
 async function openLog(options: FileEngineOptions, replay: Replay): Promise<Log> {

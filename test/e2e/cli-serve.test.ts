@@ -1,0 +1,75 @@
+// `leasehold serve` that cannot serve: what it leaves with, what it says, and that it has touched no data.
+import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { CliBench } from '../support/cli-processes.ts';
+
+let bench: CliBench;
+let taken: string;
+
+beforeAll(async () => {
+  bench = new CliBench();
+  await bench.serve();
+  taken = new URL(bench.url).host;
+});
+
+afterAll(() => bench.close());
+
+const serve = (data: string, ...more: string[]) =>
+  bench.run(['serve', '--data', join(bench.dir, data), '--listen', '127.0.0.1:0', ...more]);
+
+describe('a second server on the same data directory', () => {
+  it('leaves with 3 and says who has it', async () => {
+    const run = await serve('data');
+    expect(run).toMatchObject({ status: 3, stderr: expect.stringMatching(/in use by process \d+ on /) });
+  });
+
+  it('leaves with 3 as well when it is told to listen where the first one does', async () => {
+    const run = await serve('data', '--listen', taken);
+    expect(run).toMatchObject({ status: 3, stderr: expect.stringMatching(/in use by process \d+ on /) });
+  });
+});
+
+describe('a server that cannot listen', () => {
+  it('on a port that is taken leaves with 1, says so, and makes no data directory', async () => {
+    const run = await serve('never', '--listen', taken);
+    expect(run).toMatchObject({
+      status: 1,
+      stderr: expect.stringMatching(/^leasehold: Port \d+ .* is taken/),
+    });
+    expect(existsSync(join(bench.dir, 'never'))).toBe(false);
+  });
+
+  it.each([
+    ['everywhere without tokens', ['--listen', '0.0.0.0:0'], /without tokens/i],
+    ['for a network that is none', ['--allow-net', '1.2.3'], /1\.2\.3 is not a network/],
+    ['behind a proxy that is none', ['--trusted-proxy', 'x'], /x is not a network/],
+    ['with half of TLS', ['--tls-cert', 'cert.pem'], /--tls-key/],
+  ])('%s leaves with 2 and makes no data directory', async (_, flags, says) => {
+    const run = await serve('never', ...flags);
+    expect(run).toMatchObject({ status: 2, stderr: expect.stringMatching(says) });
+    expect(existsSync(join(bench.dir, 'never'))).toBe(false);
+  });
+
+  it('with a certificate that is none leaves with 2 and makes no data directory', async () => {
+    const pem = join(bench.dir, 'none.pem');
+    writeFileSync(pem, 'no certificate at all\n');
+    const run = await serve('never', '--tls-cert', pem, '--tls-key', pem);
+    expect(run).toMatchObject({ status: 2, stderr: expect.stringMatching(/certificate and key/) });
+    expect(existsSync(join(bench.dir, 'never'))).toBe(false);
+  });
+});
+
+describe('a server with tokens', () => {
+  it('says in its lines to try where the token goes', async () => {
+    const tokens = JSON.stringify([{ token: 'all-of-it-0123456789', scopes: ['*'] }]);
+    const server = bench.start(['serve', '--data', join(bench.dir, 'guarded'), '--listen', '127.0.0.1:0'], {
+      env: { LEASEHOLD_TOKENS: tokens },
+    });
+    await server.says(/Ctrl-C stops it/);
+    expect(server.stdout).toContain("-H 'authorization: Bearer TOKEN'");
+    expect(server.stdout).not.toContain('all-of-it');
+    server.kill('SIGTERM');
+    expect(await server.ended).toMatchObject({ status: 0 });
+  });
+});
