@@ -4,6 +4,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
+import { CLIENT_CODES } from '../src/cli/client-codes.ts';
 import { RETRIES } from '../src/client/retries.ts';
 import { INVARIANTS } from '../src/core/invariants.ts';
 import { REFUSALS, type RefusalCode } from '../src/core/refusals.ts';
@@ -184,6 +185,14 @@ describe('docs/http.md', () => {
         'accepted',
       );
     });
+  });
+});
+
+describe('the codes of the client', () => {
+  it('are all in docs/errors.md', () => {
+    const section = sections(read('docs/errors.md'), 2).get('Codes of the client') ?? '';
+    const codes = [...section.matchAll(/^\| `([A-Z_]+)` \|/gm)].map(([, code]) => code);
+    expect(codes).toEqual(Object.keys(CLIENT_CODES));
   });
 });
 

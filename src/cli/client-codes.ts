@@ -1,4 +1,7 @@
 /** The codes that no server answers: what the client and the command line say when they could not go on. */
+import type { ErrorCode } from '../client/error.ts';
+import type { RefusalCode } from '../core/refusals.ts';
+
 export const CLIENT_CODES = {
   LEASE_LOST: {
     says: 'The lease was lost while it was being relied on.',
@@ -20,4 +23,4 @@ export const CLIENT_CODES = {
     when: '`enqueue` was given an input, or a handler an input or result, that the schema of the task refuses.',
     todo: 'Correct the value or the schema. Nothing was made.',
   },
-} as const;
+} as const satisfies Record<Exclude<ErrorCode, RefusalCode>, object>;

@@ -24,31 +24,15 @@ export function explainCommand(shell: Shell): Command {
     .addHelpText('after', examples('leasehold explain WRITE_STALE_FENCE', 'leasehold explain'))
     .action(async (word: string | undefined, options: { readonly json?: boolean }) => {
       if (word === undefined) await list(shell, options);
-      else if (isClientCode(word)) explainOwn(shell, options, word);
-      else explain(shell, options, codeOf(word));
+      else if (isClientCode(word)) {
+        const body = { code: word, ...CLIENT_CODES[word] };
+        explainBody(shell, options, body, 'said by the client', 'No server answers with it.');
+      } else explain(shell, options, codeOf(word));
     });
 }
 
 function isClientCode(word: string): word is keyof typeof CLIENT_CODES {
   return Object.hasOwn(CLIENT_CODES, word);
-}
-
-function explainOwn(
-  shell: Shell,
-  options: { readonly json?: boolean },
-  code: keyof typeof CLIENT_CODES,
-): void {
-  const { says, when, todo } = CLIENT_CODES[code];
-  show(shell, options, { code, says, when, todo }, (paint) => [
-    `${paint.bold(code)} (said by the client)`,
-    says,
-    '',
-    paint.bold('When'),
-    ...wrapped(when, shell.out.columns),
-    '',
-    paint.bold('What to do'),
-    ...wrapped(todo, shell.out.columns),
-  ]);
 }
 
 function codeOf(word: string): RefusalCode {
@@ -74,10 +58,28 @@ async function list(shell: Shell, options: { readonly json?: boolean }): Promise
 }
 
 function explain(shell: Shell, options: { readonly json?: boolean }, code: RefusalCode): void {
-  const { when, todo } = EXPLANATIONS[code];
-  const { status, says, retry } = REFUSALS[code];
-  show(shell, options, { ...bodyOf(code), when, todo }, (paint) => [
-    `${paint.bold(code)} (status ${status})`,
+  const { status, retry } = REFUSALS[code];
+  const body = { ...bodyOf(code), ...EXPLANATIONS[code] };
+  explainBody(shell, options, body, `status ${status}`, RETRY[retry]);
+}
+
+interface Explanation {
+  readonly code: string;
+  readonly says: string;
+  readonly when: string;
+  readonly todo: string;
+}
+
+function explainBody(
+  shell: Shell,
+  options: { readonly json?: boolean },
+  body: Explanation,
+  from: string,
+  ending: string,
+): void {
+  const { code, says, when, todo } = body;
+  show(shell, options, body, (paint) => [
+    `${paint.bold(code)} (${from})`,
     says,
     '',
     paint.bold('When'),
@@ -86,7 +88,7 @@ function explain(shell: Shell, options: { readonly json?: boolean }, code: Refus
     paint.bold('What to do'),
     ...wrapped(todo, shell.out.columns),
     '',
-    paint.dim(RETRY[retry]),
+    paint.dim(ending),
   ]);
 }
 

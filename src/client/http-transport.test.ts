@@ -48,6 +48,12 @@ describe('calls that may stand in a batch', () => {
     ]);
   });
 
+  it('get ids that can stand on a command line: none begins like an option', async () => {
+    Object.assign(world, { newToken: () => '-0123456789012345678901' });
+    const reply = await world.finish(transport.call('task.create', { payload: 1 }));
+    expect(reply).toMatchObject({ ok: true, task_id: 't-0123456789012345678901' });
+  });
+
   it('leave at once when the client is idle, and together when it is not', async () => {
     http.isHolding = true;
     const calls = [acquire('a')];

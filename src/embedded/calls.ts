@@ -48,9 +48,9 @@ export type Sends = Readonly<Record<BatchOperation, Send>>;
 export function batchSends(authority: Authority, newToken: () => string): Sends {
   const sends: Partial<Record<Operation, Send>> = {};
   for (const operation of Object.keys(CHANGES) as ChangeOperation[]) {
-    const { command: commandOf, present, needsToken = false } = CHANGES[operation];
+    const { command: commandOf, present, needsToken } = CHANGES[operation];
     sends[operation] = (sink, place, request, options) => {
-      const token = (request as { token?: string }).token ?? (needsToken ? newToken() : '');
+      const token = tokenOf(request, needsToken, newToken);
       const command = commandOf(request, token);
       if (isRefusal(command)) sink.settle(place, problem(command));
       else authority.submitTo(sink, place, command, present, token, options);
@@ -75,10 +75,15 @@ export function openCalls(checked: CheckedCalls): Calls {
   return calls as Calls;
 }
 
+/** The token of the request, or a new one where a grant needs one and the caller has chosen none. */
+function tokenOf(request: unknown, isNeeded: true | undefined, newToken: () => string): string {
+  return (request as { token?: string }).token ?? (isNeeded ? newToken() : '');
+}
+
 function change(authority: Authority, operation: ChangeOperation, newToken: () => string): CheckedCall {
-  const { command: commandOf, present, needsToken = false } = CHANGES[operation];
+  const { command: commandOf, present, needsToken } = CHANGES[operation];
   return (request, options) => {
-    const token = (request as { token?: string }).token ?? (needsToken ? newToken() : '');
+    const token = tokenOf(request, needsToken, newToken);
     const command = commandOf(request, token);
     if (isRefusal(command)) return Promise.resolve(problem(command));
     return authority.submit(command, present, token, options) as Promise<Reply<object>>;

@@ -15,7 +15,7 @@ import type { Metrics } from './metrics.ts';
 import { type Arrival, type Handle, isProblem, refuseFault, type Trouble } from './operation-handler.ts';
 import { readQuery } from './request-bytes.ts';
 import type { ServerOptions, ServerWorld } from './server.ts';
-import { writeLog } from './write-log.ts';
+import { drained, writeLog } from './write-log.ts';
 
 export interface PageParts extends ServerWorld {
   readonly hub: FollowHub;
@@ -152,16 +152,4 @@ async function writeBackup(
     return;
   }
   response.end();
-}
-
-function drained(response: Exchange['response']): Promise<void> {
-  return new Promise((resolve) => {
-    const go = (): void => {
-      response.off('drain', go);
-      response.off('close', go);
-      resolve();
-    };
-    response.once('drain', go);
-    response.once('close', go);
-  });
 }

@@ -40,7 +40,7 @@ export async function writeLog(
   if (!response.destroyed) response.end();
 }
 
-function drained(response: StreamResponse): Promise<void> {
+export function drained(response: StreamResponse): Promise<void> {
   return new Promise((resolve) => {
     const go = (): void => {
       response.off('drain', go);

@@ -134,6 +134,27 @@ describe('the program', () => {
 });
 
 describe('the lease', () => {
+  it('that was lost after its last renewal is told at the end: 75, although the program ran through', async () => {
+    const run = bench.start([
+      'run',
+      door,
+      '--ttl',
+      '60s',
+      '--',
+      'sh',
+      '-c',
+      `echo in; while ! [ -e ${beats} ]; do sleep 0.05; done; echo out`,
+    ]);
+    await run.says(/in/);
+    expect(await bench.run(['lease', 'break', door, '--reason', 'stuck'])).toMatchObject({ status: 0 });
+    writeFileSync(beats, '');
+    expect(await run.ended).toMatchObject({
+      status: 75,
+      stdout: 'in\nout\n',
+      stderr: expect.stringMatching(/^leasehold: LEASE_LOST: .*broken/),
+    });
+  });
+
   it('is for one at a time: others leave with 73, or wait', async () => {
     const first = bench.start([
       'run',
