@@ -27,7 +27,7 @@ export interface NodeConnectOptions extends ConnectOptions, UndiciHttpOptions {}
 
 /**
  * A client of the server at the URL, or of several that stand in for each other. Without a URL: LEASEHOLD_URL,
- * else http://127.0.0.1:7420; without a token: LEASEHOLD_TOKEN. Nothing is sent before the first call.
+ * which may name several with commas, else http://127.0.0.1:7420; without a token: LEASEHOLD_TOKEN. Nothing is sent before the first call.
  */
 export function connect(urls?: string | readonly string[], options: NodeConnectOptions = {}): Leasehold {
   const { LEASEHOLD_URL, LEASEHOLD_TOKEN } = process.env;
@@ -37,7 +37,7 @@ export function connect(urls?: string | readonly string[], options: NodeConnectO
     Leasehold,
     () => undiciHttp(ca === undefined ? {} : { ca }),
     nodeWorld,
-    urls ?? (LEASEHOLD_URL || DEFAULT_URL),
+    urls ?? (LEASEHOLD_URL || DEFAULT_URL).split(',').map((url) => url.trim()),
     token === undefined ? rest : { ...rest, token },
   );
 }

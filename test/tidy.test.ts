@@ -36,7 +36,7 @@ const MAY_IMPORT: Record<string, Permission> = {
   world: {
     folders: [],
     types: ['engines', 'authority', 'client', 'cli'],
-    packages: ['koffi', 'undici'],
+    packages: ['koffi', 'pg', 'undici'],
     node: true,
   },
   testing: {

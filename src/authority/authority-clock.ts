@@ -1,7 +1,8 @@
 /**
- * The authority's time: a monotonic clock anchored to wall time at the start, never behind the newest
- * time in the log. A wall clock that is set back or forward while we run changes nothing; one that was
- * set back across a restart makes time stand still at the log's end until it has caught up.
+ * The authority's time: a monotonic clock anchored at the start to wall time, or to the clock that all writers of
+ * the log share, and never behind the newest time in the log. A wall clock that is set back or forward while we run
+ * changes nothing; one that was set back across a restart makes time stand still at the log's end until it has
+ * caught up.
  */
 import type { Clock } from './seams.ts';
 
@@ -9,9 +10,10 @@ export class AuthorityClock {
   private readonly clock: Clock;
   private readonly anchorMs: number;
 
-  constructor(clock: Clock, newestInLogMs: number) {
+  /** `sharedMs` is the time by the clock of the log; null when the machine's own will do. */
+  constructor(clock: Clock, newestInLogMs: number, sharedMs: number | null = null) {
     this.clock = clock;
-    this.anchorMs = Math.max(clock.wallMs(), newestInLogMs) - clock.monotonicMs();
+    this.anchorMs = Math.max(sharedMs ?? clock.wallMs(), newestInLogMs) - clock.monotonicMs();
   }
 
   nowMs(): number {

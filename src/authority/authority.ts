@@ -7,7 +7,8 @@
  *   call → queue → [ due ends · decide · apply ] → log.append → answers, events
  *                   └──────────── turn ───────┘
  *
- * A failed append is final: everybody who waits is told UNAVAILABLE and this authority is dead.
+ * A failed append is final: everybody who waits is told UNAVAILABLE and this authority is dead. So is a log that was
+ * lost, and a deadline that has passed: what needed no entry leaves only while no other writer can have the log.
  */
 import type { Answer, Answers, Command, GrantedTask, GrantedTasks } from '../core/commands.ts';
 import { isRefusal } from '../core/decision.ts';
@@ -96,7 +97,7 @@ export class Authority {
     this.state = state;
     this.log = log;
     this.options = options;
-    this.clock = new AuthorityClock(options.clock, state.lastAtMs);
+    this.clock = new AuthorityClock(options.clock, state.lastAtMs, log.nowMs());
     this.machine = new Machine(state, options.retention, this.record);
     this.compactor = new Compactor(log, state, options.timers, this.stats);
     this.alarm = new Alarm(this.clock, options.timers, () => this.schedule());
@@ -119,6 +120,7 @@ export class Authority {
     this.batchStarted = false;
     this.batch = [];
     await log.append();
+    log.lost.then(this.logLost, this.logLost);
     this.schedule();
   }
 
@@ -207,6 +209,19 @@ export class Authority {
     return this.fault !== null;
   }
 
+  /**
+   * Whether what this authority knows may be told now. Asked by whoever answers without a call, and at last by every
+   * answer that needed no entry. No is for ever: another may have written since, so the authority ends with it.
+   */
+  mayAnswer(): boolean {
+    if (this.fault === null && !this.log.mayAnswer) {
+      this.die(
+        new UnavailableError('The right to answer from memory has run out; nothing more is accepted.'),
+      );
+    }
+    return this.fault === null;
+  }
+
   get waiting(): number {
     return this.queue.size;
   }
@@ -270,7 +285,7 @@ export class Authority {
       return;
     }
     if (!this.batchStarted) {
-      this.deliver();
+      if (this.mayAnswer()) this.deliver();
       return;
     }
     this.busy = true;
@@ -288,6 +303,8 @@ export class Authority {
   }
 
   private readonly appended = (): void => {
+    // A log that was lost meanwhile: whoever waited for this has been told that nobody knows.
+    if (this.fault !== null) return;
     this.busy = false;
     const tookMs = this.options.clock.monotonicMs() - this.appendFromMs;
     this.quickAppends = tookMs < QUICK_APPEND_MS ? this.quickAppends + 1 : 0;
@@ -454,6 +471,10 @@ export class Authority {
 
   private readonly appendFailed = (cause: unknown): void => {
     this.die(new UnavailableError('The log could not be written; nothing more is accepted.', { cause }));
+  };
+
+  private readonly logLost = (cause: unknown): void => {
+    this.die(new UnavailableError('The log was lost; nothing more is accepted.', { cause }));
   };
 
   private die(fault: Error): void {

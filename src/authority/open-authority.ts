@@ -2,8 +2,8 @@
 import { apply } from '../core/apply.ts';
 import type { EpochStarted } from '../core/entries.ts';
 import { restoreImage } from '../core/image-io.ts';
-import { createState, LOG_FORMAT, LOG_VERSION } from '../core/state.ts';
-import { type Engine, LogTooNewError } from '../engines/log.ts';
+import { createState, LOG_FORMAT, LOG_VERSION, type State } from '../core/state.ts';
+import { type Engine, LogTooNewError, type Replay } from '../engines/log.ts';
 import { Authority, type AuthorityOptions } from './authority.ts';
 
 export async function openAuthority(
@@ -12,17 +12,22 @@ export async function openAuthority(
 ): Promise<Authority> {
   const state = createState(options.hashSeed);
   const fromMs = options.clock.monotonicMs();
-  const log = await engine.open({
+  const log = await engine.open(replayInto(state));
+  const authority = new Authority(state, log, options);
+  authority.stats.replayMs = options.clock.monotonicMs() - fromMs;
+  await authority.start();
+  return authority;
+}
+
+/** Makes of the past what is true now. */
+export function replayInto(state: State): Replay {
+  return {
     image: (record) => restoreImage(state, record),
     entry(entry, seq, atMs) {
       if (entry.type === 'EpochStarted') assertReadable(entry);
       apply(state, entry, seq, atMs);
     },
-  });
-  const authority = new Authority(state, log, options);
-  authority.stats.replayMs = options.clock.monotonicMs() - fromMs;
-  await authority.start();
-  return authority;
+  };
 }
 
 function assertReadable({ format, version }: EpochStarted): void {

@@ -11,6 +11,15 @@ import { type Why, whyNotRunning } from '../core/why.ts';
 
 const ROWS_A_PAGE = 10_000;
 
+/** What a read needs: the machine of the writer, or the state of a standby, which has nothing to write. */
+export type ReadView = Pick<
+  Machine,
+  'state' | 'batchAtMs' | 'expireTask' | 'expireTaskRow' | 'expireName' | 'expireNameRow'
+> & {
+  readonly nameLines: { readonly size: number };
+  readonly taskLines: { readonly size: number };
+};
+
 export interface Page<T> {
   readonly items: readonly T[];
   /** Where to go on; null at the end. */
@@ -30,20 +39,20 @@ export interface Counts {
   readonly waiters: number;
 }
 
-export function readTask(machine: Machine, taskId: string): TaskImage | null {
+export function readTask(machine: ReadView, taskId: string): TaskImage | null {
   machine.expireTask(taskId);
   const row = machine.state.tasks.find(taskId);
   return row === 0 ? null : taskImage(machine.state, row);
 }
 
-export function readWhy(machine: Machine, taskId: string): Why | null {
+export function readWhy(machine: ReadView, taskId: string): Why | null {
   machine.expireTask(taskId);
   const row = machine.state.tasks.find(taskId);
   return row === 0 ? null : whyNotRunning(machine.state, row, machine.batchAtMs);
 }
 
 export function listTasks(
-  machine: Machine,
+  machine: ReadView,
   state: TaskState | null,
   queue: string | null,
   limit: number,
@@ -64,13 +73,13 @@ function taskBytes({ payload, result, leases }: TaskImage): number {
 }
 
 /** The record of a name: its newest lease, live or not, and its object. */
-export function readName(machine: Machine, name: string): NameImage | null {
+export function readName(machine: ReadView, name: string): NameImage | null {
   machine.expireName(name);
   const row = machine.state.names.find(name);
   return row === 0 ? null : nameImage(machine.state, row);
 }
 
-export function listLeases(machine: Machine, prefix: string, limit: number, after: number): Page<NameImage> {
+export function listLeases(machine: ReadView, prefix: string, limit: number, after: number): Page<NameImage> {
   const { names } = machine.state;
   const matches = (row: number): boolean => {
     if (!names.inUse(row) || !names.isLive(row) || !names.nameOf(row).startsWith(prefix)) return false;
@@ -81,7 +90,7 @@ export function listLeases(machine: Machine, prefix: string, limit: number, afte
   return page(names.rows.used, after, limit, matches, (row) => nameImage(machine.state, row), bytesOf);
 }
 
-export function listQueues(machine: Machine): QueueCounts[] {
+export function listQueues(machine: ReadView): QueueCounts[] {
   return [...machine.state.tasks.queues.values()].map(({ name, paused, counts }) => ({
     queue: name,
     paused,
@@ -90,7 +99,7 @@ export function listQueues(machine: Machine): QueueCounts[] {
 }
 
 /** How many live leases each worker has. */
-export function leasesByWorker({ state: { tasks } }: Machine): Map<string, number> {
+export function leasesByWorker({ state: { tasks } }: ReadView): Map<string, number> {
   const counts = new Map<string, number>();
   for (const row of tasks.expiring.all()) {
     const worker = tasks.leases.workerOf(tasks.lease.get(row));
@@ -99,12 +108,12 @@ export function leasesByWorker({ state: { tasks } }: Machine): Map<string, numbe
   return counts;
 }
 
-export function guardHolder(machine: Machine): string | null {
+export function guardHolder(machine: ReadView): string | null {
   const name = readName(machine, ORCHESTRATOR_GUARD);
   return name?.end === 'live' ? name.holder : null;
 }
 
-export function countAll(machine: Machine): Counts {
+export function countAll(machine: ReadView): Counts {
   const tasks = { WAITING: 0, LEASED: 0, COMPLETED: 0, FAILED: 0, DEAD: 0 };
   for (const { counts } of machine.state.tasks.queues.values()) {
     for (const state of Object.keys(tasks) as TaskState[]) tasks[state] += counts[state];

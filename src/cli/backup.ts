@@ -10,7 +10,14 @@ import type { Files } from '../engines/file/files.ts';
 import { PAGES } from '../protocol/routes.ts';
 import { type Download, type Downloaded, undiciDownload } from '../world/download.ts';
 import { nodeFiles } from '../world/node-files.ts';
-import { connectionFailure, examples, type ServerOptions, serverCommand, serverOf } from './connection.ts';
+import {
+  connectionFailure,
+  examples,
+  type ServerOptions,
+  serverCommand,
+  serverOf,
+  urlsIn,
+} from './connection.ts';
 import { Failure } from './failure.ts';
 import { size } from './format.ts';
 import { show } from './output.ts';
@@ -84,7 +91,9 @@ async function archiveFrom(
 ): Promise<AsyncIterable<Uint8Array>> {
   const { path, type } = PAGES.backup;
   const headers = { accept: type, ...(token === null ? {} : { authorization: `Bearer ${token}` }) };
-  const answer = await download(url.replace(/\/+$/, '') + path, headers, signal).catch((cause: unknown) => {
+  // Only a log in files can be copied so, and that has one server.
+  const [first = url] = urlsIn(url);
+  const answer = await download(first.replace(/\/+$/, '') + path, headers, signal).catch((cause: unknown) => {
     signal.throwIfAborted();
     throw new LeaseholdError('UNREACHABLE', `No server answers at ${url}.`, { retryable: true, cause });
   });

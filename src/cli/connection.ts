@@ -16,7 +16,10 @@ export interface ServerOptions {
 /** A command with the options that every command which talks to a server has. */
 export function serverCommand(name: string): Command {
   return new Command(name)
-    .option('--server <url>', `where the server is (LEASEHOLD_URL; default ${DEFAULT_URL})`)
+    .option(
+      '--server <url>',
+      `where the server is, or several with commas (LEASEHOLD_URL; default ${DEFAULT_URL})`,
+    )
     .option('--token <token>', 'the bearer token to show it (LEASEHOLD_TOKEN)')
     .option('--json', 'print JSON: one object, or one a line for lists');
 }
@@ -28,10 +31,16 @@ export function examples(...lines: readonly string[]): string {
 export function serverOf({ env }: Pick<Shell, 'env'>, options: ServerOptions): Server {
   const url = options.server ?? (env.LEASEHOLD_URL || DEFAULT_URL);
   const token = options.token ?? (env.LEASEHOLD_TOKEN || null);
-  if (!/^https?:\/\/[^/]/.test(url) || !URL.canParse(url)) {
-    throw wrongUsage(`${url} is not the URL of a server; it looks like ${DEFAULT_URL}.`);
+  for (const each of urlsIn(url)) {
+    if (/^https?:\/\/[^/]/.test(each) && URL.canParse(each)) continue;
+    throw wrongUsage(`${each} is not the URL of a server; it looks like ${DEFAULT_URL}.`);
   }
   return { url, token };
+}
+
+/** One URL, or several with commas between them. */
+export function urlsIn(text: string): string[] {
+  return text.split(',').map((url) => url.trim());
 }
 
 /** Connects, does the work, lets go; faults of the connection come out as sentences. */

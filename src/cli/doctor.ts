@@ -9,7 +9,7 @@ import { statLog } from '../engines/file/inspect.ts';
 import { undiciProbe } from '../world/http-probe.ts';
 import { nodeDiskProbe } from '../world/node-disk-probe.ts';
 import { nodeFiles } from '../world/node-files.ts';
-import { examples, type ServerOptions, serverCommand, serverOf } from './connection.ts';
+import { examples, type ServerOptions, serverCommand, serverOf, urlsIn } from './connection.ts';
 import { Failure } from './failure.ts';
 import { duration, type Paint, size, visible } from './format.ts';
 import { paintOf, sayJson, sayLines } from './output.ts';
@@ -90,7 +90,7 @@ export function doctorCommand(shell: Shell, means: DoctorMeans = REAL): Command 
       const server = serverOf(shell, options);
       const findings = [
         ...checkVersions(means),
-        ...(await checkServer(shell, means, server)),
+        ...(await checkServers(shell, means, server)),
         ...(await checkData(shell, means, options)),
       ];
       const wrong = findings.filter(({ level }) => level === 'wrong');
@@ -123,6 +123,13 @@ function checkVersions({ nodeVersion }: DoctorMeans): Finding[] {
   return [{ check: 'versions', level: 'wrong', says, advice }];
 }
 
+/** Servers that stand in for each other are looked at one by one. */
+async function checkServers(shell: Shell, means: DoctorMeans, { url, token }: Server): Promise<Finding[]> {
+  const findings: Finding[] = [];
+  for (const each of urlsIn(url)) findings.push(...(await checkServer(shell, means, { url: each, token })));
+  return findings;
+}
+
 async function checkServer(shell: Shell, { http }: DoctorMeans, server: Server): Promise<Finding[]> {
   const { url, token } = server;
   const at = (path: string): string => url.replace(/\/+$/, '') + path;
@@ -150,6 +157,9 @@ type Answer = Awaited<ReturnType<HttpProbe>>;
 function readiness(url: string, { status, text, tookMs }: Answer): Finding {
   if (status === 200) {
     return { check: 'server', level: 'ok', says: `${url} is ready, and answers in ${duration(tookMs)}` };
+  }
+  if (status === 503 && text.includes('"NOT_LEADER"')) {
+    return { check: 'server', level: 'ok', says: `${url} stands by, and answers in ${duration(tookMs)}` };
   }
   const advice =
     status === 503

@@ -1,12 +1,16 @@
 /**
- * `leasehold postgres`: the leases of seed 001 in a database of yours. It is the only part of leasehold that loads `pg`,
- * which is not installed with us: whoever keeps leases in Postgres has it already.
+ * `leasehold postgres`: the leases of seed 001 in a database of yours, and what has to be said about a log that lies in
+ * one. It needs `pg`, which is not installed with us: whoever keeps anything in Postgres has it already.
  */
 import { Command } from 'commander';
+import { LogHeldError } from '../engines/log.ts';
+import { postgresEngine } from '../engines/postgres/postgres-engine.ts';
+import { markRestored, type RestoredRows } from '../engines/postgres/restore.ts';
 import { MIGRATION_019, migrate, rollback } from '../postgres/migration.ts';
 import { type ProbeReport, probe } from '../postgres/probe.ts';
+import { loadPg, PgMissingError, pgConnections } from '../world/pg-connections.ts';
 import { examples } from './connection.ts';
-import { Failure, wrongUsage } from './failure.ts';
+import { EXIT, Failure, wrongUsage } from './failure.ts';
 import { show } from './output.ts';
 import type { Shell } from './shell.ts';
 
@@ -15,13 +19,17 @@ interface PostgresOptions {
   readonly json?: boolean;
 }
 
+interface RestoredOptions extends PostgresOptions {
+  readonly allowFsyncOff?: boolean;
+}
+
 type Connection = import('pg').Client;
 
 const URL_EXAMPLE = 'postgres://me@127.0.0.1:5432/mine';
 
 export function postgresCommand(shell: Shell): Command {
   const postgres = new Command('postgres').description(
-    'Keep leases in a Postgres of your own: install, remove and probe them.',
+    'Keep leases in a Postgres of your own, or mend a log that lies in one.',
   );
   databaseCommand(postgres, 'migrate')
     .description(
@@ -46,7 +54,39 @@ export function postgresCommand(shell: Shell): Command {
     .action(async (options: PostgresOptions) => {
       report(shell, options, await withDatabase(options, probe));
     });
+  databaseCommand(postgres, 'restored')
+    .description(
+      'Go on with a log in a database that has lost its newest rows: every lease ends, and no number is given out twice.',
+    )
+    .option('--allow-fsync-off', 'write to a database that runs with fsync=off and may lose everything')
+    .action(async (options: RestoredOptions) => {
+      const { lastSeq, seq, epoch } = await restored(shell, options);
+      show(shell, options, { last_seq: lastSeq, seq, epoch }, () => [
+        `The log went up to seq ${lastSeq}; it goes on at ${seq}, in epoch ${epoch}. Every lease has ended.`,
+      ]);
+    });
   return postgres;
+}
+
+async function restored(shell: Shell, options: RestoredOptions): Promise<RestoredRows> {
+  const { url, allowFsyncOff = false } = options;
+  assertAddress(url);
+  const engine = postgresEngine({
+    connections: pgConnections(url),
+    world: shell,
+    holder: `leasehold postgres restored, ${shell.label}`,
+    allowFsyncOff,
+    mayCreate: false,
+  });
+  try {
+    return await markRestored(engine);
+  } catch (fault) {
+    if (fault instanceof LogHeldError) {
+      const sentence = `The log is in use by ${fault.holder}: stop every server of this database first.`;
+      throw new Failure(sentence, EXIT.inUse);
+    }
+    throw connectionFailure(url, fault) ?? statementFailure(fault);
+  }
 }
 
 function databaseCommand(parent: Command, name: string): Command {
@@ -73,18 +113,17 @@ async function withDatabase<T>(
   { url }: PostgresOptions,
   work: (connection: Connection) => Promise<T>,
 ): Promise<T> {
-  // What was given is not repeated: there may be a password in it.
-  if (!/^postgres(ql)?:\/\//.test(url) || !URL.canParse(url)) {
-    throw wrongUsage(`--url is not the URL of a Postgres database; it looks like ${URL_EXAMPLE}.`);
-  }
-  const { Client } = await loadPg();
+  assertAddress(url);
+  const { Client } = await loadPg().catch((fault: unknown) => {
+    throw connectionFailure(url, fault) ?? fault;
+  });
   const client = new Client({ connectionString: url, application_name: 'leasehold' });
   // A connection that is cut fails the statement that runs, which says so.
   client.on('error', () => undefined);
   try {
     await client.connect();
   } catch (fault) {
-    throw new Failure(`No connection to ${new URL(url).host || 'the database'}: ${reasonOf(fault)}.`);
+    throw noConnection(url, fault);
   }
   try {
     return await work(client);
@@ -95,14 +134,21 @@ async function withDatabase<T>(
   }
 }
 
-async function loadPg(): Promise<{ readonly Client: typeof import('pg').Client }> {
-  try {
-    return (await import('pg')).default;
-  } catch (fault) {
-    if ((fault as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw fault;
-    throw new Failure('The package pg is needed to talk to Postgres; install it with `npm install pg`.');
-  }
+function assertAddress(url: string): void {
+  // What was given is not repeated: there may be a password in it.
+  if (/^postgres(ql)?:\/\//.test(url) && URL.canParse(url)) return;
+  throw wrongUsage(`--url is not the URL of a Postgres database; it looks like ${URL_EXAMPLE}.`);
 }
+
+/** What is no answer of a database, in one sentence; null for anything else. */
+function connectionFailure(url: string, fault: unknown): Failure | null {
+  if (fault instanceof PgMissingError) return new Failure(fault.message);
+  const { syscall } = Object(fault) as { readonly syscall?: unknown };
+  return fault instanceof AggregateError || syscall !== undefined ? noConnection(url, fault) : null;
+}
+
+const noConnection = (url: string, fault: unknown): Failure =>
+  new Failure(`No connection to ${new URL(url).host || 'the database'}: ${reasonOf(fault)}.`);
 
 /** Several addresses may have been tried; then the fault itself says nothing, and what it is made of does. */
 function reasonOf(fault: unknown): string {

@@ -18,7 +18,7 @@ const GROUPS: Readonly<Record<string, readonly Row[]>> = {
   'Serve:': [
     {
       name: 'serve',
-      does: 'Serve a data directory over HTTP. Ends cleanly on SIGTERM and SIGINT.',
+      does: 'Serve a data directory or a database over HTTP. Ends cleanly on SIGTERM and SIGINT.',
       load: async (shell) => (await import('./serve.ts')).serveCommand(shell),
     },
     {
@@ -33,7 +33,7 @@ const GROUPS: Readonly<Record<string, readonly Row[]>> = {
     },
     {
       name: 'postgres',
-      does: 'Keep leases in a Postgres of your own: install, remove and probe them.',
+      does: 'Keep leases in a Postgres of your own, or mend a log that lies in one.',
       load: async (shell) => (await import('./postgres.ts')).postgresCommand(shell),
     },
   ],
@@ -133,9 +133,10 @@ Exit codes:
   \`run\` otherwise leaves with the code of the program, or 128 and the number of the signal that ended it.
 
 Environment:
-  LEASEHOLD_URL     the server (default ${DEFAULT_URL})
+  LEASEHOLD_URL     the server (default ${DEFAULT_URL}); several that stand in for each other, with commas
   LEASEHOLD_TOKEN   the bearer token to show it
   LEASEHOLD_DATA    the data directory of \`serve\` and \`doctor\` (default ./leasehold-data)
+  LEASEHOLD_ENGINE  the database of \`serve\`, postgres://…, instead of a data directory
   LEASEHOLD_LISTEN  where \`serve\` listens
   NO_COLOR          no colours, even on a terminal
 

@@ -4,6 +4,7 @@ import { nodeProcesses } from '../world/node-processes.ts';
 import { nodeTextFiles } from '../world/node-text-files.ts';
 import { systemClock, systemTimers } from '../world/system-clock.ts';
 import { systemIds } from '../world/system-ids.ts';
+import { urlsIn } from './connection.ts';
 import { wrongUsage } from './failure.ts';
 import type { Screen, Shell } from './shell.ts';
 
@@ -19,7 +20,7 @@ export function realShell(): Shell {
     keys: hearKeys,
     async connect({ url, token }) {
       const { connect } = await import('../client-node.ts');
-      return connect(url, { retry: RETRY, ...(token === null ? {} : { token }) });
+      return connect(urlsIn(url), { retry: RETRY, ...(token === null ? {} : { token }) });
     },
     clock: systemClock,
     machineClock,

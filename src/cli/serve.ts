@@ -1,10 +1,9 @@
-/** `leasehold serve`: the authority of a data directory behind a port, until a signal ends it. */
+/** `leasehold serve`: the authority of a data directory or a database behind a port, until a signal ends it. */
 import { Command, Option } from 'commander';
 import { fileEngine } from '../engines/file/file-engine.ts';
 import { LOG_LEVELS, type LogLevel, makeLogger } from '../server/make-logger.ts';
 import { parseTokens, type TokenGrant } from '../server/scopes.ts';
-import type { Served } from '../server/serve.ts';
-import { serve } from '../server/serve.ts';
+import { type Served, type ServeOptions, type ServeWorld, serve } from '../server/serve.ts';
 import { nodeFiles } from '../world/node-files.ts';
 import { loopLag } from '../world/node-loop-lag.ts';
 import { nodeThreads } from '../world/node-threads.ts';
@@ -12,14 +11,14 @@ import { systemIds } from '../world/system-ids.ts';
 import { durationMs } from './arguments.ts';
 import { examples } from './connection.ts';
 import { EXIT, Failure, wrongUsage } from './failure.ts';
+import { type DatabaseFlags, databaseOf, serveDatabase } from './serve-database.ts';
 import type { Shell } from './shell.ts';
 import { VERSION } from './version.ts';
 
 const DEFAULT_DATA = './leasehold-data';
 const DEFAULT_LISTEN = '127.0.0.1:7420';
 
-interface ServeFlags {
-  readonly data?: string;
+interface ServeFlags extends DatabaseFlags {
   readonly listen?: string;
   readonly tokens?: string;
   readonly tlsCert?: string;
@@ -33,8 +32,20 @@ interface ServeFlags {
 
 export function serveCommand(shell: Shell): Command {
   return new Command('serve')
-    .description('Serve a data directory over HTTP. Ends cleanly on SIGTERM and SIGINT.')
+    .description('Serve a data directory or a database over HTTP. Ends cleanly on SIGTERM and SIGINT.')
     .option('--data <dir>', `the data directory (LEASEHOLD_DATA; default ${DEFAULT_DATA})`)
+    .option(
+      '--engine <url>',
+      'keep the log in this Postgres instead, postgres://… (LEASEHOLD_ENGINE); further servers stand by',
+    )
+    .option('--advertise <url>', 'where others reach this server, for those who ask a standby for the leader')
+    .option(
+      '--guard-ttl <duration>',
+      'how long a leader that is gone is waited for (default 15s)',
+      durationMs,
+    )
+    .option('--heartbeat <duration>', 'how often a leader says that it is there (default 5s)', durationMs)
+    .option('--allow-fsync-off', 'write to a database that runs with fsync=off and may lose everything')
     .option('--listen <address>', `host:port or a port alone (LEASEHOLD_LISTEN; default ${DEFAULT_LISTEN})`)
     .option(
       '--tokens <file>',
@@ -54,6 +65,7 @@ export function serveCommand(shell: Shell): Command {
       examples(
         'leasehold serve',
         'leasehold serve --data /var/lib/leasehold --listen 0.0.0.0:7420 --tokens tokens.json',
+        'leasehold serve --engine postgres://leasehold@db.example.org/leasehold',
         'curl http://127.0.0.1:7420/v1/status',
       ),
     )
@@ -63,6 +75,7 @@ export function serveCommand(shell: Shell): Command {
 async function run(shell: Shell, flags: ServeFlags): Promise<void> {
   const { env } = shell;
   const dir = flags.data ?? (env.LEASEHOLD_DATA || DEFAULT_DATA);
+  const database = databaseOf(shell, flags);
   const { host, port } = listenAddress(flags.listen ?? (env.LEASEHOLD_LISTEN || DEFAULT_LISTEN));
   const tokens = await readTokens(shell, flags);
   const tls = await readTls(shell, flags);
@@ -72,45 +85,51 @@ async function run(shell: Shell, flags: ServeFlags): Promise<void> {
     died = resolve;
   });
   const ended = untilSignal();
-  const served = await serve(
-    fileEngine({ dir, files: nodeFiles, threads: nodeThreads, allowNetworkFileSystem: false }),
-    { ...shell, hashSeed: systemIds.seed(), logger, loopLag },
-    {
-      host,
-      port,
-      version: VERSION,
-      ...(tokens === null ? {} : { tokens }),
-      ...(tls === null ? {} : { tls }),
-      allowNets: flags.allowNet ?? [],
-      trustedProxies: flags.trustedProxy ?? [],
-      ...(flags.keepEnded === undefined ? {} : { retention: { endedTasksMs: flags.keepEnded } }),
-      onDeath: (fault) => died(fault),
-    },
-  ).catch((fault: unknown) => {
+  const world: ServeWorld = { ...shell, hashSeed: systemIds.seed(), logger, loopLag };
+  const options: ServeOptions = {
+    host,
+    port,
+    version: VERSION,
+    ...(tokens === null ? {} : { tokens }),
+    ...(tls === null ? {} : { tls }),
+    allowNets: flags.allowNet ?? [],
+    trustedProxies: flags.trustedProxy ?? [],
+    ...(flags.keepEnded === undefined ? {} : { retention: { endedTasksMs: flags.keepEnded } }),
+    onDeath: (fault) => died(fault),
+  };
+  const engine = fileEngine({ dir, files: nodeFiles, threads: nodeThreads, allowNetworkFileSystem: false });
+  const serving = database === null ? serve(engine, world, options) : serveDatabase(database, world, options);
+  const served = await serving.catch((fault: unknown) => {
     throw listenFailure(fault, host, port);
   });
-  welcome(shell, flags, served, dir, tokens !== null);
+  welcome(
+    shell,
+    flags,
+    served,
+    database === null ? { data: dir } : { engine: database.shown },
+    tokens !== null,
+  );
   const fault = await Promise.race([ended.then(() => null), death]);
   await served.stop();
-  if (fault !== null) throw new Failure(fault.message);
+  if (fault !== null) throw fault.name === 'LogDamagedError' ? fault : new Failure(fault.message);
 }
 
 /** What to do next, for people; one line for programs. */
 function welcome(
   { out }: Shell,
   { json }: ServeFlags,
-  { url, authority }: Served,
-  dir: string,
+  { url, role, seq }: Served,
+  where: { readonly data: string } | { readonly engine: string },
   hasTokens: boolean,
 ): void {
   if (json) {
-    out.write(
-      `${JSON.stringify({ url, data: dir, seq: authority.log.position.lastSeq, pid: process.pid })}\n`,
-    );
+    out.write(`${JSON.stringify({ url, ...where, role, seq, pid: process.pid })}\n`);
     return;
   }
   const bearer = hasTokens ? " -H 'authorization: Bearer TOKEN'" : '';
-  out.write(`leasehold ${VERSION} serves ${dir} at ${url}
+  const place = 'data' in where ? where.data : where.engine;
+  const does = role === 'leader' ? 'serves' : 'stands by for';
+  out.write(`leasehold ${VERSION} ${does} ${place} at ${url}
 
   Try in another terminal${hasTokens ? ', with a token of yours' : ''}:
     curl -s ${url}/v1/status${bearer}

@@ -16,6 +16,7 @@ export interface Screen {
 }
 
 export interface Server {
+  /** One URL, or several of servers that stand in for each other, with commas. */
   readonly url: string;
   readonly token: string | null;
 }

@@ -23,6 +23,7 @@ function statusLines(status: Body<'status.get'>, url: string, nowMs: number, pai
   return fieldLines(
     [
       ['server', `${paint.bold(url)}, ${status.role}`],
+      ...(status.leader_url === undefined ? [] : [['leader', status.leader_url ?? 'unknown'] as const]),
       ['log', `seq ${status.first_seq} to ${status.seq}, epoch ${status.epoch}, ${size(status.log_bytes)}`],
       ['last commit', `${status.last_commit} (${ago(status.last_commit, nowMs)})`],
       ['disk', status.disk_full ? paint.red('full: nothing new is taken') : 'has room'],

@@ -89,8 +89,7 @@ export class CallDesk {
 
   /** Calls that the server would not take now. */
   postponed(calls: readonly PendingCall[], body: WireBody, retryAfterMs: number): void {
-    // Another server is asked at once.
-    const waitMs = body.code === 'NOT_LEADER' ? 0 : retryAfterMs;
+    const waitMs = this.#world.patience.pauseOf(body.code, retryAfterMs);
     this.#again(calls, momentaryEffect(body) ?? 'unknown', waitMs, (call) => momentary(call, body));
   }
 

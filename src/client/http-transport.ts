@@ -7,7 +7,7 @@
  *   call ─┬─► batcher ─┬─► wire ─► http ─► … ─► desk ─┬─► an answer for the caller
  *         └─► alone ───┘                              └─► another try, or a fault
  */
-import { LIMITS } from '../protocol/limits.ts';
+import { BODY_BYTES_MAX, WAIT_MS_MAX } from '../protocol/limits.ts';
 import type { Problem, Reply } from '../protocol/problem.ts';
 import type { Body, EntryRecord } from '../protocol/replies.ts';
 import type { LogRequest, Requests } from '../protocol/requests.ts';
@@ -238,7 +238,10 @@ export class HttpTransport implements Transport {
   async #nextSeq(): Promise<number> {
     const status = await this.call('status.get', {});
     if (!status.ok) throw LeaseholdError.of(status);
-    return status.seq + 1;
+    if (status.role !== 'standby') return status.seq + 1;
+    // A standby answers for its own state, which may be behind. This it leaves to the leader, and so do we from then on.
+    await this.call('queue.list', {});
+    return this.#nextSeq();
   }
 
   close(): Promise<void> {
@@ -306,10 +309,10 @@ function fieldsOf(call: PendingCall, nowMs: number): { waitMs: number; fields: F
     waitMs = Math.max(0, request.wait_ms - Math.floor(nowMs - (startedMs ?? nowMs)));
     fields.wait_ms = waitMs;
   }
-  return { waitMs: Math.min(waitMs, LIMITS.waitMaxMs), fields };
+  return { waitMs: Math.min(waitMs, WAIT_MS_MAX), fields };
 }
 
 function tooLarge(): Problem {
-  const detail = `The body may have ${LIMITS.bodyBytes} bytes.`;
+  const detail = `The body may have ${BODY_BYTES_MAX} bytes.`;
   return { ok: false, code: 'PAYLOAD_TOO_LARGE', status: 413, title: detail, detail };
 }

@@ -324,10 +324,53 @@ describe('several servers', () => {
     http.fate = () => 'refused';
     const times = departures();
     const call = create();
-    await world.advance(5_000);
+    await world.advance(30_000);
     await expect(call).rejects.toMatchObject({ code: 'UNREACHABLE' });
     expect(times.slice(0, 6)).toEqual([0, 0, 50, 50, 150, 150]);
     expect(originsOf().slice(0, 6)).toEqual(['0', '1', '0', '1', '0', '1']);
+  });
+
+  it('are asked steadily for as long as one of them may need to take over', async () => {
+    await open({ servers: 2 });
+    http.fate = () => (world.monotonicMs < 20_000 ? problemReply(503, 'NOT_LEADER') : 'answered');
+    const times = departures();
+    const call = create();
+    await world.advance(20_400);
+    expect(await world.finish(call)).toMatchObject({ ok: true });
+    const pauses = times.slice(1).map((ms, index) => ms - times[index]!);
+    expect(Math.max(...pauses)).toBe(400);
+  });
+
+  it('go to the leader at once when a standby names it, and stay there', async () => {
+    await open({ servers: 4 });
+    const leader = 'http://server-3';
+    http.fate = ({ origin }) =>
+      origin === leader ? 'answered' : problemReply(503, 'NOT_LEADER', { 'leasehold-leader': leader });
+    expect(await world.finish(create())).toMatchObject({ ok: true });
+    expect(await world.finish(create())).toMatchObject({ ok: true });
+    expect(originsOf()).toEqual(['0', '3', '3']);
+  });
+
+  it('are the only ones that see the token, whoever else is named as the leader', async () => {
+    await open({ servers: 2 });
+    http.fate = ({ origin }) =>
+      origin === 'http://server-1'
+        ? 'answered'
+        : problemReply(503, 'NOT_LEADER', { 'leasehold-leader': 'http://stranger' });
+    expect(await world.finish(create())).toMatchObject({ ok: true });
+    expect(originsOf()).toEqual(['0', '1']);
+  });
+
+  it('are left at once when they go away, without the pause that one alone would be given', async () => {
+    await open({ servers: 2 });
+    http.fate = ({ origin }) =>
+      origin === 'http://server-1' ? 'answered' : problemReply(503, 'UNAVAILABLE', { 'retry-after': '1' });
+    const times = departures();
+    expect(await world.finish(create())).toMatchObject({ ok: true });
+    expect([originsOf(), times]).toEqual([
+      ['0', '1'],
+      [0, 0],
+    ]);
   });
 
   it('do not move on twice because two calls failed at the same one', async () => {

@@ -200,6 +200,33 @@ describe('a follower', () => {
   });
 });
 
+describe('a follower of several servers', () => {
+  beforeEach(async () => {
+    ({ http, transport } = await openLoopback(world, { servers: 2 }));
+  });
+
+  it('goes on to the leader when the first one only stands by', async () => {
+    await create(1);
+    http.fate = ({ origin }) => (origin === 'http://server-1' ? 'answered' : problemReply(503, 'NOT_LEADER'));
+    const { seqs } = heardFrom(1);
+    await world.settle();
+    expect(seqs).toEqual([1, 2]);
+    expect(streams().map(({ origin }) => origin)).toEqual(['http://server-0', 'http://server-1']);
+  });
+
+  it('begins where the leader is, not where a standby has come to', async () => {
+    await create(1);
+    const standby = replyOf(200, '{"role":"standby","seq":1}');
+    http.fate = ({ origin, path }) => {
+      if (origin === 'http://server-1') return 'answered';
+      return path === '/v1/status' ? standby : problemReply(503, 'NOT_LEADER');
+    };
+    heardFrom(null);
+    await world.settle();
+    expect(streams().map(({ path }) => path)).toEqual(['/v1/log?from=3&follow=1']);
+  });
+});
+
 /** Lets the test break every stream that is opened from now on. */
 function breakable(): (() => void)[] {
   const breaks: (() => void)[] = [];

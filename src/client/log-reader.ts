@@ -119,12 +119,13 @@ export class LogReader {
     const reply: HttpReply = { status: stream.status, header: (name) => stream.header(name), text };
     const body = readReply(reply, this.#wire.server, 'none');
     if (momentaryEffect(body) === null) throw LeaseholdError.of(asProblem(body));
+    this.#wire.judge(reply);
     return momentary(body, reply);
   }
 
   /** Waits until the next try, or throws when there is none. */
   async #pause(tries: Tries, { fault, retryAfterMs }: Setback, signal?: AbortSignal): Promise<void> {
-    const delayMs = this.#patience.delayAfter(tries, retryAfterMs);
+    const delayMs = this.#patience.delayAfter(tries, this.#patience.pauseOf(fault.code, retryAfterMs));
     if (delayMs === null) throw fault;
     if (delayMs === 0) return;
     const hold = this.#timers.hold();
@@ -191,7 +192,7 @@ class Connection {
 function momentary(body: WireBody, reply: HttpReply): Setback {
   const refusal = asProblem(body);
   const fault = new LeaseholdError(refusal.code, refusal.detail, { retryable: true, problem: refusal });
-  return { fault, retryAfterMs: refusal.code === ('NOT_LEADER' as string) ? 0 : retryAfterMs(reply) };
+  return { fault, retryAfterMs: retryAfterMs(reply) };
 }
 
 function unreachable(fault: unknown): Setback {

@@ -1,13 +1,14 @@
 /**
  * How often and how long a call is tried again: first at once on every other server, then after 50 ms, then
- * after twice as long each time, until the number of tries or the time since the first failure is used up.
+ * after twice as long each time, until the number of tries or the time since the first failure is used up. Where
+ * there are several servers one of them takes over sooner or later, so they are asked for longer and more steadily.
  */
 import type { Clock } from '../authority/seams.ts';
 
 export interface RetryOptions {
-  /** How often a call is tried on each server, the first time included. 8 unless told. */
+  /** How often a call is tried on each server, the first time included. 8 unless told; 100 with several servers. */
   readonly tries?: number;
-  /** How long after its first failure a call may be tried again. 5 000 unless told. */
+  /** How long after its first failure a call may be tried again. 5 000 unless told; 30 000 with several servers. */
   readonly maxMs?: number;
 }
 
@@ -18,21 +19,32 @@ export interface Tries {
   sinceMs: number;
 }
 
-const TRIES = 8;
-const MAX_MS = 5_000;
+/** For one server and for several, whose guard runs out within 15 s by default. */
+const TRIES = [8, 100];
+const MAX_MS = [5_000, 30_000];
 const FIRST_DELAY_MS = 50;
+const DELAY_MAX_MS = [5_000, 400];
 
 export class Patience {
   readonly #clock: Clock;
   readonly #servers: number;
   readonly #tries: number;
   readonly #maxMs: number;
+  readonly #delayMaxMs: number;
 
-  constructor(clock: Clock, servers: number, { tries = TRIES, maxMs = MAX_MS }: RetryOptions = {}) {
+  constructor(clock: Clock, servers: number, { tries, maxMs }: RetryOptions = {}) {
+    const kind = Number(servers > 1);
     this.#clock = clock;
     this.#servers = servers;
-    this.#tries = tries;
-    this.#maxMs = maxMs;
+    this.#tries = tries ?? TRIES[kind]!;
+    this.#maxMs = maxMs ?? MAX_MS[kind]!;
+    this.#delayMaxMs = DELAY_MAX_MS[kind]!;
+  }
+
+  /** How long a server that refused with this code is to be left alone; another one may be asked at once. */
+  pauseOf(code: unknown, retryAfterMs: number): number {
+    const isOthers = code === 'NOT_LEADER' || (this.#servers > 1 && code === 'UNAVAILABLE');
+    return isOthers ? 0 : retryAfterMs;
   }
 
   /** Notes a failure and gives how long to wait before the next try; null when it is over. */
@@ -45,6 +57,6 @@ export class Patience {
     if (rounds >= this.#tries || leftMs <= 0 || retryAfterMs > leftMs) return null;
     if (retryAfterMs > 0) return retryAfterMs;
     if (tries.failures % this.#servers !== 0) return 0;
-    return Math.min(FIRST_DELAY_MS * 2 ** (rounds - 1), leftMs);
+    return Math.min(FIRST_DELAY_MS * 2 ** (rounds - 1), leftMs, this.#delayMaxMs);
   }
 }

@@ -1,6 +1,7 @@
 /**
- * One request to the server that works: address, headers, time limit. With several servers it stays with one
- * until that one fails or says that it does not lead, and goes on to the next.
+ * One request to the server that works: address, headers, time limit. With several servers it stays with one until
+ * that one fails, goes away or says that it does not lead, and then goes on to the one that does, or to the next. Only
+ * who was named to `connect` is ever asked: a token is not shown to whoever a server points at.
  */
 import type { Timers } from '../authority/seams.ts';
 import {
@@ -26,6 +27,8 @@ export type Ask = Pick<HttpRequest, 'lane' | 'method' | 'path' | 'body'> & {
 
 /** What a proxy says when it gets no answer; the server itself answers with a problem. */
 const GATEWAY_STATUSES = [502, 503, 504];
+/** In a problem of a server that cannot decide anything now, as another one may. */
+const GOES_ELSEWHERE = /"(NOT_LEADER|UNAVAILABLE)"/;
 
 export class Wire {
   readonly #http: Http;
@@ -58,7 +61,7 @@ export class Wire {
     const unlink = link(ask.signal, limit);
     try {
       const reply = await this.#http.send(this.#request(index, ask, limit.signal));
-      this.#judge(index, reply);
+      this.judge(reply, index);
       return reply;
     } catch (fault) {
       if (isHttpFault(fault)) this.#moveOn(index);
@@ -87,17 +90,20 @@ export class Wire {
     return { lane, method, origin, path: prefix + path, headers, body, signal };
   }
 
-  #judge(index: number, reply: HttpReply): void {
+  /** Goes on to another server if this reply says that there is no use in asking the one it came from. */
+  judge(reply: HttpReply, index = this.#current): void {
     if (!GATEWAY_STATUSES.includes(reply.status)) return;
     if (!reply.header('content-type')?.includes('json')) {
       throw httpFault(`A gateway before ${this.server} answered ${reply.status}.`, 'unknown');
     }
-    if (reply.text.includes('"NOT_LEADER"')) this.#moveOn(index);
+    if (GOES_ELSEWHERE.test(reply.text)) this.#moveOn(index, reply.header('leasehold-leader'));
   }
 
   /** Only the first who finds a server failing goes on; the others follow. */
-  #moveOn(index: number): void {
-    if (this.#current === index) this.#current = (index + 1) % this.#servers.length;
+  #moveOn(index: number, leader?: string | null): void {
+    if (this.#current !== index) return;
+    const named = this.#servers.findIndex(({ origin, prefix }) => origin + prefix === leader);
+    this.#current = (named < 0 ? index + 1 : named) % this.#servers.length;
   }
 }
 

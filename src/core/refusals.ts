@@ -49,6 +49,7 @@ export const REFUSALS = {
   INTERNAL: { status: 500, retry: 'never', says: 'The server made a mistake; its log has the details.' },
   OVERLOADED: { status: 503, retry: 'soon', says: 'Too much is waiting to be decided.' },
   UNAVAILABLE: { status: 503, retry: 'soon', says: 'The authority cannot write now.' },
+  NOT_LEADER: { status: 503, retry: 'soon', says: 'Another server leads, or none does at the moment.' },
   DISK_FULL: { status: 507, retry: 'soon', says: 'There is no room on the disk for anything new.' },
 } as const satisfies Record<string, RefusalKind>;
 
@@ -69,4 +70,6 @@ export interface Refusal {
   /** The fence a rejected write met; the receipt shows it. */
   readonly fence?: number;
   readonly firstSeq?: number;
+  /** Where the leader says it is. */
+  readonly leaderUrl?: string;
 }

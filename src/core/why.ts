@@ -24,7 +24,8 @@ export function whyNotRunning({ tasks }: State, row: number, nowMs: number): Why
     case 'LEASED': {
       const lease = tasks.lease.get(row);
       const worker = tasks.leases.workerOf(lease);
-      const remainingMs = tasks.leases.expiresAtMs.get(lease) - nowMs;
+      // A standby may look at a lease that is over and not written off yet.
+      const remainingMs = Math.max(0, tasks.leases.expiresAtMs.get(lease) - nowMs);
       return { code: 'LEASED', says: `It is running: ${worker} has it for another ${remainingMs} ms.` };
     }
     case 'COMPLETED':

@@ -3,6 +3,7 @@ import type { Authority, CallOptions } from '../authority/authority.ts';
 import { RefusedReadError } from '../authority/refused-read.ts';
 import type { Sink } from '../authority/request.ts';
 import type { Timers } from '../authority/seams.ts';
+import type { Standby } from '../authority/standby.ts';
 import { isRefusal } from '../core/decision.ts';
 import type { Refusal } from '../core/refusals.ts';
 import { LogCompactedError } from '../engines/log.ts';
@@ -12,7 +13,7 @@ import type { Body } from '../protocol/replies.ts';
 import type { Requests } from '../protocol/requests.ts';
 import type { BatchOperation, Operation } from '../protocol/routes.ts';
 import { CHANGES, type ChangeOperation } from './changes.ts';
-import { allReads, type ReadOperation, type Reads } from './reads.ts';
+import { allReads, type ReadOperation, type Reads, standbyReads } from './reads.ts';
 
 /** One operation of the table as a call. */
 export type Call<Op extends Operation> = (
@@ -33,11 +34,20 @@ export function checkedCalls(authority: Authority, timers: Timers, newToken: () 
   for (const operation of Object.keys(CHANGES) as ChangeOperation[]) {
     calls[operation] = change(authority, operation, newToken);
   }
-  const reads = allReads(authority, timers);
+  return { ...calls, ...readCalls(allReads(authority, timers)) } as CheckedCalls;
+}
+
+/** The reads that a standby can answer from what it has read along, for those who want no more. */
+export function standbyCalls(standby: Standby, timers: Timers): Partial<CheckedCalls> {
+  return readCalls(standbyReads(standby, timers));
+}
+
+function readCalls(reads: Partial<Reads>): Partial<CheckedCalls> {
+  const calls: Partial<Record<Operation, CheckedCall>> = {};
   for (const operation of Object.keys(reads) as ReadOperation[]) {
     calls[operation] = read(reads[operation] as Reads['task.get']);
   }
-  return calls as CheckedCalls;
+  return calls;
 }
 
 /** A checked change whose answer goes to its place in a batch. */

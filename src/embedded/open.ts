@@ -65,7 +65,14 @@ export async function openCore(engine: Engine, world: World, options: OpenOption
     retention: retentionOf(options),
     onDeath: options.onDeath ?? (() => undefined),
   });
-  const { timers, newToken } = world;
+  return coreOf(authority, world);
+}
+
+/** The operations of an authority that is open. */
+export function coreOf(
+  authority: Authority,
+  { timers, newToken }: Pick<World, 'timers' | 'newToken'>,
+): OpenCore {
   return {
     authority,
     calls: checkedCalls(authority, timers, newToken),
@@ -73,7 +80,7 @@ export async function openCore(engine: Engine, world: World, options: OpenOption
   };
 }
 
-function retentionOf({ retention = {} }: OpenOptions): Retention {
+export function retentionOf({ retention = {} }: Pick<OpenOptions, 'retention'>): Retention {
   return {
     endedTasksMs: retention.endedTasksMs ?? DEFAULT_RETENTION.endedTasksMs,
     endedTasksMax: retention.endedTasksMax ?? DEFAULT_RETENTION.endedTasksMax,

@@ -72,7 +72,8 @@ export function leaseRecord(image: NameImage, nowMs: number, open: OpenedBytes):
     lease_seq: image.leaseSeq,
     acquired_at: instant(image.acquiredAtMs),
     expires_at: instant(image.expiresAtMs),
-    remaining_ms: image.expiresAtMs - nowMs,
+    // A standby may look at a lease that is over and not written off yet.
+    remaining_ms: Math.max(0, image.expiresAtMs - nowMs),
     ...(image.metadata === null ? {} : { metadata: open(image.metadata) }),
     seq: image.lastSeq,
   };

@@ -1,32 +1,28 @@
 /** Looking at tasks. */
-
-import type { Authority } from '../authority/authority.ts';
 import { EndWatch } from '../authority/end-watch.ts';
-import { history, touchesTask } from '../authority/history.ts';
 import { listTasks, readTask, readWhy } from '../authority/reads.ts';
 import type { Timers } from '../authority/seams.ts';
 import type { TaskImage } from '../core/image.ts';
 import type { Refusal } from '../core/refusals.ts';
 import { isTerminal } from '../core/task-table.ts';
 import type { TaskRecord } from '../protocol/replies.ts';
-import { entryBodies } from './entry-bodies.ts';
 import { openAll } from './opening.ts';
-import type { Reads } from './reads.ts';
+import type { Reads, StateSource } from './reads.ts';
 import { taskRecord } from './records.ts';
 
-type TaskReads = 'task.get' | 'task.list' | 'task.why' | 'task.history';
+type TaskReads = 'task.get' | 'task.list' | 'task.why';
 
 const NOT_FOUND: Refusal = { refused: 'TASK_NOT_FOUND' };
 
-export function taskReads(authority: Authority, timers: Timers): Pick<Reads, TaskReads> {
-  const ends = new EndWatch(authority.feed);
+export function taskReads(source: StateSource, timers: Timers): Pick<Reads, TaskReads> {
+  const ends = new EndWatch(source.feed);
 
   const imageOf = (taskId: string): Promise<TaskImage | null> =>
-    authority.read((machine) => readTask(machine, taskId));
+    source.read((machine) => readTask(machine, taskId));
 
   const record = async (image: TaskImage): Promise<TaskRecord> => {
     const late = image.leases.map((lease) => lease.lateResult);
-    return taskRecord(image, await openAll(authority.log, [image.payload, image.result, ...late]));
+    return taskRecord(image, await openAll(source.log, [image.payload, image.result, ...late]));
   };
 
   const imageAtEnd = async (
@@ -39,7 +35,7 @@ export function taskReads(authority: Authority, timers: Timers): Pick<Reads, Tas
       const unwatch = ends.watch(taskId, resolve);
       const timer = timers.after(waitMs, resolve);
       const hold = timers.hold();
-      const unended = authority.whenEnded(resolve);
+      const unended = source.whenEnded(resolve);
       signal?.addEventListener('abort', () => resolve(), { once: true });
       stop = () => {
         unwatch();
@@ -67,7 +63,7 @@ export function taskReads(authority: Authority, timers: Timers): Pick<Reads, Tas
     },
 
     async 'task.list'({ state = null, queue = null, limit = 100, cursor = '0' }) {
-      const { items, next } = await authority.read((machine) =>
+      const { items, next } = await source.read((machine) =>
         listTasks(machine, state, queue, limit, Number(cursor)),
       );
       const tasks = await Promise.all(items.map(record));
@@ -75,16 +71,8 @@ export function taskReads(authority: Authority, timers: Timers): Pick<Reads, Tas
     },
 
     async 'task.why'({ task_id: taskId }) {
-      const why = await authority.read((machine) => readWhy(machine, taskId));
+      const why = await source.read((machine) => readWhy(machine, taskId));
       return why === null ? NOT_FOUND : { ok: true, ...why };
-    },
-
-    async 'task.history'({ task_id: taskId }) {
-      const image = await imageOf(taskId);
-      if (image === null) return NOT_FOUND;
-      const { log } = authority;
-      const found = await history(log, image.createdSeq, image.lastSeq, touchesTask(image.task));
-      return { ok: true, entries: await entryBodies(log, found) };
     },
   };
 }

@@ -79,6 +79,16 @@ export interface Log {
   readonly position: LogPosition;
   readonly size: LogSize;
 
+  /**
+   * Whether what only memory knows may still be told: false once another writer may have the log. Asked after the
+   * decision and right before the answer leaves. Always true for a log whose lock cannot be lost.
+   */
+  readonly mayAnswer: boolean;
+  /** Resolves when the log has ended by itself, also while nothing is being appended; never after `close`. */
+  readonly lost: Promise<Error>;
+  /** The time by the clock this log is bound to, one for all who ever write it; null when the machine's own will do. */
+  nowMs(): number | null;
+
   /** True while the space for the next segment could not be had: only what ends or keeps ownership may be appended. */
   readonly full: boolean;
   /** Asks for space again, in the background; nothing happens unless the log is full. `begin` does it as well. */
@@ -136,11 +146,44 @@ export interface Log {
   close(): Promise<void>;
 }
 
+/** Who has the right to append to a log that several processes can reach, and for how long as it stands. */
+export interface Leader {
+  readonly holder: string;
+  /** Where it serves; '' when it did not say. */
+  readonly url: string;
+  readonly remainingMs: number;
+}
+
+/**
+ * A log that another writes, read along. What it tells goes to the `Replay` it was opened with, in order and once.
+ * Throws LogCompactedError when what comes next was compacted away: then follow anew, from the checkpoint.
+ */
+export interface FollowedLog {
+  readonly position: LogPosition;
+  readonly size: LogSize;
+  /** Replays what was appended since; true when there was something. */
+  catchUp(): Promise<boolean>;
+  /** Whose guard is live now; null when nobody's is. */
+  leader(): Promise<Leader | null>;
+  /**
+   * Tries to become the writer: takes the guard, raises the epoch and replays to the very end; null when another
+   * holds the guard. Afterwards the follower is the log: it is not used any more, and need not be closed.
+   */
+  lead(): Promise<Log | null>;
+  /** The bytes behind a reference, as `Log.read` gives them; with the same words about compaction. */
+  read(reference: Opaque): Uint8Array | null | Promise<Uint8Array | null>;
+  /** The time by the clock of the log, as it was when it was last asked who leads; null before. */
+  nowMs(): number | null;
+  close(): Promise<void>;
+}
+
 export interface Engine {
   /** Verifies, replays, cuts a torn tail, and gives the log with the right to append to it. */
   open(replay: Replay): Promise<Log>;
   /** Throws LogHeldError when another writer has the log, and changes nothing in it. */
   assertFree?(): Promise<void>;
+  /** Reads along without the right to append; only where several processes can reach the log. */
+  follow?(replay: Replay): Promise<FollowedLog>;
 }
 
 /** Another process (or handle) has the log. */
@@ -178,4 +221,9 @@ export class LogCompactedError extends Error {
 /** The log takes no more appends: the writer failed, was deposed, or was closed. */
 export class LogClosedError extends Error {
   override readonly name = 'LogClosedError';
+}
+
+/** The log could not be read now, because what it lies in did not answer. It may be there again at once. */
+export class LogOutOfReachError extends Error {
+  override readonly name = 'LogOutOfReachError';
 }

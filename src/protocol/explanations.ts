@@ -214,6 +214,15 @@ export const EXPLANATIONS = {
       'Repeat the call with the same `task_id`, `request_id` or `token` once the server is back, or the directory ' +
       'has been opened anew.',
   },
+  NOT_LEADER: {
+    when:
+      'The log is in a database, and this server is a standby: it reads along and takes over when the leader is ' +
+      'gone. `leader_url` says where the leader is, as far as it is known; without it nobody leads at the moment. ' +
+      'Nothing was done.',
+    todo:
+      'Ask the leader, or try again soon; over HTTP `Retry-After` says when. A client that was given all the URLs ' +
+      'does so by itself. Reads that may lag behind take `stale=ok`.',
+  },
   DISK_FULL: {
     when:
       'The space for the next segment of the log could not be had, and the call would make something new: ' +

@@ -57,5 +57,8 @@ export const FIELD_NOTES: Readonly<Record<string, string>> = {
   if_version: 'Only if the object has this version; 0: only if there is none.',
   code: 'Only refusals with this code.',
   from: 'The first position to read; by default the first that is kept, and from now on when following.',
+  stale:
+    'ok: a standby answers from what it has read along, and says in Leasehold-Stale how far that is. The leader ' +
+    'answers as always.',
   follow: '1 keeps the reply open; entries come as they become durable.',
 };

@@ -1,12 +1,15 @@
-/** The limits of the contract, in one place. */
+/** The limits of the contract, in one place. Those that a browser needs stand alone, so that it carries no others. */
+export const BODY_BYTES_MAX = 1024 * 1024;
+export const WAIT_MS_MAX = 600_000;
+
 export const LIMITS = {
-  bodyBytes: 1024 * 1024,
+  bodyBytes: BODY_BYTES_MAX,
   opaqueBytes: 256 * 1024,
   nameBytes: 256,
   reasonBytes: 4096,
   ttlMinMs: 10,
   ttlMaxMs: 30 * 86_400_000,
-  waitMaxMs: 600_000,
+  waitMaxMs: WAIT_MS_MAX,
   delayMaxMs: 366 * 86_400_000,
   leasesMax: 1_000,
   batchOps: 5_000,

@@ -11,6 +11,7 @@ const FENCE = { current_fence: 46 };
 /** What a problem with this code says in addition. */
 const EXTRAS: Readonly<Partial<Record<RefusalCode, object>>> = {
   LEASE_HELD: { holder: 'host-1', remaining_ms: 9_640 },
+  NOT_LEADER: { leader_url: 'https://leasehold-1.example.org:7420' },
   LOG_COMPACTED: { first_seq: 1_024 },
   LEASE_OBJECT_MISMATCH: FENCE,
   WRITE_STALE_FENCE: FENCE,
@@ -50,6 +51,7 @@ function problemResponse(status: number, codes: readonly RefusalCode[], place: P
     'X-Request-Id',
     ...(isVerdict ? ['Leasehold-Outcome'] : []),
     ...(status === 503 ? ['Retry-After'] : []),
+    ...(codes.includes('NOT_LEADER') ? ['Leasehold-Leader'] : []),
     ...(status === 401 ? ['WWW-Authenticate'] : []),
   ];
   return {

@@ -153,6 +153,7 @@ const PROBLEM: Schema = {
     index: { type: 'integer', minimum: 0, description: 'Which of several writes it is about.' },
     outcome: { const: 'REJECTED', type: 'string', description: 'For verdicts on tasks.' },
     first_seq: { ...POSITION, description: 'The first entry that is kept.' },
+    leader_url: { ...TEXT, description: 'Where the leader is, as far as a standby knows.' },
     current_fence: { ...POSITION, description: 'The fence that a refused write met.' },
   },
 };

@@ -91,6 +91,14 @@ const HEADERS: Readonly<Record<string, Schema>> = {
     description: 'The outcome of the verdict, as in the body.',
     schema: { type: 'string', enum: ['COMMITTED', 'CANCELLED', 'REJECTED'] },
   },
+  'Leasehold-Leader': {
+    description: 'Where the leader is, as in the body, when the standby that answers knows it.',
+    schema: { type: 'string' },
+  },
+  'Leasehold-Stale': {
+    description: 'The position up to which the standby that answers has read along.',
+    schema: { type: 'integer', minimum: 0 },
+  },
   'Retry-After': {
     description: 'How many seconds to stay away.',
     schema: { type: 'integer', minimum: 1 },
@@ -168,12 +176,13 @@ function bodyOf(fields: readonly Field[], example: Readonly<Record<string, unkno
 
 const VERDICTS: ReadonlySet<string> = new Set(['task.complete', 'task.fail', 'task.release']);
 
-function successes(operation: Operation, { status }: Route): Record<string, Schema> {
+function successes(operation: Operation, { status, method }: Route): Record<string, Schema> {
   const { reply } = EXAMPLES[operation];
   const schema = plainSchema(REPLIES[operation]);
   const headers = {
     ...headerRef('X-Request-Id'),
     ...(VERDICTS.has(operation) ? headerRef('Leasehold-Outcome') : {}),
+    ...(method === 'GET' ? headerRef('Leasehold-Stale') : {}),
   };
   const answer = (description: string, example: object): Schema => ({
     description,

@@ -12,6 +12,8 @@ export interface Problem {
   readonly index?: number;
   readonly outcome?: 'REJECTED';
   readonly first_seq?: number;
+  /** Where the server is that leads, as far as a standby knows. */
+  readonly leader_url?: string;
   /** The fence a rejected write met. */
   readonly current_fence?: number;
   /** Over the wire: what the server's log calls this request. */
@@ -25,7 +27,8 @@ export type Reply<T> = T | Problem;
 const WRITE_STATUS: Partial<Record<RefusalCode, number>> = { LEASE_EXPIRED: 412 };
 
 /** What is in the way, in numbers and names, where the refusal knows them. */
-function detailOf({ refused, holder, remainingMs, fence }: Refusal): string | null {
+function detailOf({ refused, holder, remainingMs, fence, leaderUrl }: Refusal): string | null {
+  if (leaderUrl !== undefined) return `${leaderUrl} leads.`;
   if (refused === 'LEASE_HELD' && holder !== undefined) {
     if (!remainingMs) return `${holder} is first in line for it.`;
     return `${holder} holds it for another ${remainingMs} ms.`;
@@ -48,6 +51,7 @@ export function problem(refusal: Refusal): Problem {
     ...(refusal.index === undefined ? {} : { index: refusal.index }),
     ...(refusal.outcome === undefined ? {} : { outcome: refusal.outcome }),
     ...(refusal.firstSeq === undefined ? {} : { first_seq: refusal.firstSeq }),
+    ...(refusal.leaderUrl === undefined ? {} : { leader_url: refusal.leaderUrl }),
     ...(refusal.fence === undefined ? {} : { current_fence: refusal.fence }),
   };
 }
@@ -58,6 +62,7 @@ const RETRYABLE: ReadonlySet<string> = new Set<RefusalCode>([
   'LEASE_HELD',
   'OVERLOADED',
   'UNAVAILABLE',
+  'NOT_LEADER',
   'DISK_FULL',
 ]);
 

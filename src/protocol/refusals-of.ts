@@ -18,7 +18,7 @@ const ANY_REQUEST: readonly RefusalCode[] = [
 const WITH_TOKEN: readonly RefusalCode[] = ['UNAUTHENTICATED'];
 const WITH_BODY: readonly RefusalCode[] = ['PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'];
 /** Reads too stand in the queue of the authority. */
-const ANY_OPERATION: readonly RefusalCode[] = ['OVERLOADED'];
+const ANY_OPERATION: readonly RefusalCode[] = ['OVERLOADED', 'NOT_LEADER'];
 /** Some are refused as soon as the disk is full, all of them when the reserve is used up as well. */
 const ANY_CHANGE: readonly RefusalCode[] = ['DISK_FULL'];
 

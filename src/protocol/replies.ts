@@ -196,13 +196,15 @@ export const REPLIES = {
   'object.delete': Written,
   'receipt.list': Type.Object({ receipts: Type.Array(Receipt) }),
   'status.get': Type.Object({
-    role: Type.Literal('leader'),
+    role: Type.Union([Type.Literal('leader'), Type.Literal('standby')]),
     seq: Seq,
     first_seq: Seq,
     epoch: Whole,
     last_commit: Instant,
     log_bytes: Whole,
     disk_full: Flag,
+    /** What only a standby says: where the leader is, as far as it is known. */
+    leader_url: Type.Optional(Type.Union([Text, Type.Null()])),
     guard_holder: Type.Union([Text, Type.Null()]),
     counts: Type.Object({
       tasks: Type.Object({ WAITING: Whole, LEASED: Whole, COMPLETED: Whole, FAILED: Whole, DEAD: Whole }),

@@ -43,7 +43,9 @@ const Cursor = Type.String({ pattern: '^[0-9]{1,10}$' });
 const TaskStates = Type.Union(
   (['WAITING', 'LEASED', 'COMPLETED', 'FAILED', 'DEAD'] as const).map((state) => Type.Literal(state)),
 );
-const Nothing = Type.Object({}, strict);
+/** What every look at the state takes: a standby then answers from what it has read along. */
+const stale = Type.Optional(Type.Literal('ok'));
+const Nothing = Type.Object({ stale }, strict);
 
 export const REQUESTS = {
   'task.create': Type.Object(
@@ -161,34 +163,37 @@ export const REQUESTS = {
   'queue.resume': Type.Object({ queue: Queue }, strict),
 
   // What may be looked at.
-  'task.get': Type.Object({ task_id: Id, wait_ms: Type.Optional(WaitMs) }, strict),
+  'task.get': Type.Object({ task_id: Id, wait_ms: Type.Optional(WaitMs), stale }, strict),
   'task.list': Type.Object(
     {
       state: Type.Optional(TaskStates),
       queue: Type.Optional(Queue),
       limit: Type.Optional(Limit),
       cursor: Type.Optional(Cursor),
+      stale,
     },
     strict,
   ),
-  'task.why': Type.Object({ task_id: Id }, strict),
-  'task.history': Type.Object({ task_id: Id }, strict),
-  'lease.get': Type.Object({ name: Name }, strict),
+  'task.why': Type.Object({ task_id: Id, stale }, strict),
+  'task.history': Type.Object({ task_id: Id, stale }, strict),
+  'lease.get': Type.Object({ name: Name, stale }, strict),
   'lease.list': Type.Object(
     {
       prefix: Type.Optional(Type.Union([Type.Literal(''), Name])),
       limit: Type.Optional(Limit),
       cursor: Type.Optional(Cursor),
+      stale,
     },
     strict,
   ),
-  'lease.history': Type.Object({ name: Name }, strict),
-  'object.get': Type.Object({ object_id: Name }, strict),
+  'lease.history': Type.Object({ name: Name, stale }, strict),
+  'object.get': Type.Object({ object_id: Name, stale }, strict),
   'receipt.list': Type.Object(
     {
       object_id: Type.Optional(Name),
       code: Type.Optional(Type.String({ pattern: '^[A-Z_]{1,64}$' })),
       limit: Type.Optional(Limit),
+      stale,
     },
     strict,
   ),

@@ -310,7 +310,7 @@ export const PAGES = {
     method: 'POST',
     scope: 'v1:write',
     type: 'application/json',
-    refusals: [],
+    refusals: ['NOT_LEADER'],
     does: 'Several operations in one request, in order, each judged on its own.',
   },
   log: {
@@ -318,7 +318,7 @@ export const PAGES = {
     method: 'GET',
     scope: 'v1:read',
     type: 'application/x-ndjson',
-    refusals: ['LOG_COMPACTED'],
+    refusals: ['LOG_COMPACTED', 'NOT_LEADER'],
     does: 'Durable entries, one JSON object a line; with follow=1 it stays open.',
   },
   events: {
@@ -326,7 +326,7 @@ export const PAGES = {
     method: 'GET',
     scope: 'v1:read',
     type: 'text/event-stream',
-    refusals: ['LOG_COMPACTED'],
+    refusals: ['LOG_COMPACTED', 'NOT_LEADER'],
     does: 'Durable entries as server-sent events; resumes by Last-Event-ID.',
   },
   backup: {
@@ -334,7 +334,7 @@ export const PAGES = {
     method: 'GET',
     scope: 'v1:admin',
     type: 'application/x-tar',
-    refusals: [],
+    refusals: ['NOT_LEADER'],
     does: 'A consistent copy of the log while it is being written, as a tar archive.',
   },
   metrics: {
@@ -358,7 +358,7 @@ export const PAGES = {
     method: 'GET',
     scope: null,
     type: 'application/json',
-    refusals: ['UNAVAILABLE'],
+    refusals: ['UNAVAILABLE', 'NOT_LEADER'],
     does: 'This server may write.',
   },
   openapi: {

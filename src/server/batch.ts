@@ -2,7 +2,6 @@
  * `POST /v1/batch`: several operations in one request, in order, each judged on its own. The results leave
  * together once the last of them is durable.
  */
-import { UnavailableError } from '../authority/authority.ts';
 import type { Sink } from '../authority/request.ts';
 import { isRefusal } from '../core/decision.ts';
 import type { Refusal } from '../core/refusals.ts';
@@ -17,6 +16,7 @@ import {
   forbiddenQueue,
   type Handle,
   isProblem,
+  isUnavailable,
   refuseFault,
   statusOf,
   type Trouble,
@@ -135,7 +135,7 @@ class Batch implements Sink {
 
   /** The authority died under the batch: whoever had an answer by then keeps it. */
   fail(place: number, fault: unknown): void {
-    if (fault instanceof UnavailableError) {
+    if (isUnavailable(fault)) {
       this.settle(place, problem({ refused: 'UNAVAILABLE', detail: fault.message }));
       return;
     }

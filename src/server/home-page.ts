@@ -59,12 +59,14 @@ function stateHtml({
   log_bytes,
   disk_full,
   guard_holder,
+  leader_url,
   counts,
 }: Status): string {
   const { tasks } = counts;
   const taskCounts = Object.entries(tasks).map(([state, count]) => `${count} ${state.toLowerCase()}`);
   return tableHtml([
     ['Role', escapeHtml(role)],
+    ...(role === 'leader' ? [] : [['Leader', leader_url ? escapeHtml(leader_url) : 'unknown'] as const]),
     ['Position of the log', `${seq}, in epoch ${epoch}`],
     ['Last commit', escapeHtml(last_commit)],
     ['Size of the log', `${log_bytes} bytes`],

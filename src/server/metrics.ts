@@ -4,12 +4,14 @@
  * test holds that page to this list.
  */
 import { type Metric, Registry } from 'prom-client';
-import { type Authority, UnavailableError } from '../authority/authority.ts';
+import { Authority, UnavailableError } from '../authority/authority.ts';
 import type { Buckets } from '../authority/buckets.ts';
 import { type Counts, countAll, listQueues, type QueueCounts } from '../authority/reads.ts';
 import { RefusedReadError } from '../authority/refused-read.ts';
 import type { Timers } from '../authority/seams.ts';
+import type { Standby } from '../authority/standby.ts';
 import type { CommandType } from '../core/commands.ts';
+import type { LogPosition } from '../engines/log.ts';
 import type { HttpCounts } from './http-counts.ts';
 import { processMetrics } from './process-metrics.ts';
 
@@ -71,17 +73,21 @@ const MS = 1_000;
 export class Metrics {
   readonly contentType = Registry.PROMETHEUS_CONTENT_TYPE;
   private readonly registry = new Registry();
-  private readonly authority: Authority;
+  private readonly authority: Authority | null;
   private readonly timers: Timers | null;
   /** The newest look at the state; null while it cannot be had. */
   private state: StateCounts | null = null;
 
-  constructor(authority: Authority, http: HttpCounts, parts: MetricsParts = {}) {
-    this.authority = authority;
+  /** A standby has done nothing and counts nothing; it shows how far it has read along. */
+  constructor(subject: Authority | Standby, http: HttpCounts, parts: MetricsParts = {}) {
+    this.authority = subject instanceof Authority ? subject : null;
     this.timers = parts.timers ?? null;
-    this.exposeWork();
-    this.exposeState();
-    this.exposeLog();
+    this.exposePosition(subject);
+    if (this.authority !== null) {
+      this.exposeWork(this.authority);
+      this.exposeState();
+      this.exposeLog(this.authority);
+    }
     this.exposeHttp(http, parts);
     if (parts.loopLag !== undefined) this.exposeLoopLag(parts.loopLag);
     for (const { name, type, help, look } of processMetrics()) this.expose(name, type, help, look);
@@ -104,8 +110,17 @@ export class Metrics {
     this.registry.registerMetric(metric as unknown as Metric);
   }
 
-  private exposeWork(): void {
-    const { authority } = this;
+  private exposePosition(subject: Authority | Standby): void {
+    const isServing = (): boolean => subject instanceof Authority && !subject.hasEnded;
+    const position = (): LogPosition => (subject instanceof Authority ? subject.log : subject).position;
+    this.expose('leasehold_serving', 'gauge', '1 while changes can be made.', () => one(Number(isServing())));
+    this.expose('leasehold_log_seq', 'gauge', 'The newest durable position.', () => one(position().lastSeq));
+    this.expose('leasehold_log_first_seq', 'gauge', 'The oldest position that can still be read.', () =>
+      one(position().firstSeq),
+    );
+  }
+
+  private exposeWork(authority: Authority): void {
     const { stats } = authority;
     this.expose('leasehold_operations_total', 'counter', 'Changes that were answered, by outcome.', () =>
       [...stats.answers()].map(({ command, outcome, count }) => ({
@@ -173,17 +188,7 @@ export class Metrics {
     );
   }
 
-  private exposeLog(): void {
-    const { authority } = this;
-    const { log, stats } = authority;
-    const isServing = (): boolean => !authority.hasEnded;
-    this.expose('leasehold_serving', 'gauge', '1 while changes can be made.', () => one(Number(isServing())));
-    this.expose('leasehold_log_seq', 'gauge', 'The newest durable position.', () =>
-      one(log.position.lastSeq),
-    );
-    this.expose('leasehold_log_first_seq', 'gauge', 'The oldest position that can still be read.', () =>
-      one(log.position.firstSeq),
-    );
+  private exposeLog({ log, stats }: Authority): void {
     this.expose('leasehold_log_epoch', 'gauge', 'How many writers there have been.', () => one(log.epoch));
     this.expose('leasehold_log_bytes', 'gauge', 'Bytes in use, checkpoints included.', () =>
       one(log.size.bytes),
@@ -256,6 +261,7 @@ export class Metrics {
 
   /** In line with the changes, like every read: what is not durable does not show here either. */
   private async lookAtState(): Promise<StateCounts | null> {
+    if (this.authority === null) return null;
     const read = this.authority.read((machine) => ({ all: countAll(machine), queues: listQueues(machine) }));
     try {
       return await this.inTime(read);

@@ -3,7 +3,8 @@ import type { CallOptions } from '../authority/authority.ts';
 import { UnavailableError } from '../authority/authority.ts';
 import { isRefusal } from '../core/decision.ts';
 import type { Refusal } from '../core/refusals.ts';
-import type { CheckedCalls } from '../embedded/calls.ts';
+import type { CheckedCall } from '../embedded/calls.ts';
+import { LogClosedError, LogOutOfReachError } from '../engines/log.ts';
 import { CHECKS } from '../protocol/checks.ts';
 import type { Problem, Reply } from '../protocol/problem.ts';
 import { REQUESTS } from '../protocol/requests.ts';
@@ -37,13 +38,12 @@ export type Handle = (exchange: Exchange, arrival: Arrival) => void;
 
 export function operationHandler(
   operation: Operation,
-  calls: CheckedCalls,
+  call: CheckedCall,
   waits: Waits,
   trouble: Trouble,
 ): Handle {
   const route: Route = ROUTES[operation];
   const check = CHECKS[operation];
-  const call = calls[operation];
   const numbers = numberFields(operation);
   const isGet = route.method === 'GET';
   const answer = answerer(route, bodyWriter(operation), trouble);
@@ -104,12 +104,19 @@ export function isProblem(reply: Reply<object>): reply is Problem {
 /** What answers when a call was not decided: its caller has gone, the server goes, the authority is dead, or a bug. */
 export function refuseFault(fault: unknown, exchange: Exchange, trouble: Trouble): void {
   if (fault instanceof GoneError) return;
-  if (fault instanceof StoppingError || fault instanceof UnavailableError) {
+  if (fault instanceof StoppingError || isUnavailable(fault)) {
     exchange.refuse({ refused: 'UNAVAILABLE', detail: fault.message });
     return;
   }
   trouble(fault, exchange);
   exchange.refuse({ refused: 'INTERNAL' });
+}
+
+const UNAVAILABLE = [UnavailableError, LogClosedError, LogOutOfReachError];
+
+/** The authority is dead, or bytes for an answer could not be read because its log was closed or is out of reach. */
+export function isUnavailable(fault: unknown): fault is Error {
+  return UNAVAILABLE.some((kind) => fault instanceof kind);
 }
 
 /** A repeated create made nothing new. */

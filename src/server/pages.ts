@@ -1,42 +1,44 @@
-/** What answers with a stream, a page or a file: the log, events, backup, metrics, health, and pages for people. */
+/** What a leader answers with a stream, a page or a file: the log, events, backup, metrics, and the first page. */
+import type { Clock } from '../authority/seams.ts';
 import { isRefusal } from '../core/decision.ts';
 import type { Refusal } from '../core/refusals.ts';
+import type { OpenCore } from '../embedded/open.ts';
 import { LOG_CHECK } from '../protocol/checks.ts';
-import { openApiDocument } from '../protocol/openapi.ts';
 import type { Body } from '../protocol/replies.ts';
 import type { LogRequest } from '../protocol/requests.ts';
 import type { PAGES } from '../protocol/routes.ts';
 import { backupStream } from './backup.ts';
-import { errorPage } from './error-page.ts';
 import type { Exchange } from './exchange.ts';
+import { type FixedPage, HTML, PAGE_HEADERS } from './fixed-pages.ts';
 import type { FollowHub } from './follow-hub.ts';
 import { homePage } from './home-page.ts';
 import type { Metrics } from './metrics.ts';
 import { type Arrival, type Handle, isProblem, refuseFault, type Trouble } from './operation-handler.ts';
 import { readQuery } from './request-bytes.ts';
-import type { ServerOptions, ServerWorld } from './server.ts';
 import { drained, writeLog } from './write-log.ts';
 
-export interface PageParts extends ServerWorld {
+export interface PageParts extends OpenCore {
+  readonly clock: Clock;
   readonly hub: FollowHub;
   readonly metrics: Metrics;
-  readonly options: ServerOptions;
-  readonly isReady: () => boolean;
   readonly trouble: Trouble;
 }
 
-const HTML = 'text/html; charset=utf-8';
-/** Pages for people need nothing from anywhere. */
-const PAGE_HEADERS = {
-  'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'",
-  'x-content-type-options': 'nosniff',
-};
 const SEQ = /^(0|[1-9]\d{0,14})$/;
 const NUMBERS: ReadonlySet<string> = new Set(['from', 'limit', 'follow']);
 
-export function pageHandlers(parts: PageParts): Record<Exclude<keyof typeof PAGES, 'batch'>, Handle> {
-  const { authority, calls, clock, hub, metrics, options, isReady, trouble } = parts;
-  const openapi = JSON.stringify(openApiDocument(options.version));
+export function pageHandlers(
+  parts: PageParts,
+): Record<Exclude<keyof typeof PAGES, 'batch' | FixedPage>, Handle> {
+  const { authority, calls, clock, hub, metrics, trouble } = parts;
+
+  /** For what does not ask the authority by a call, which would find it out by itself. */
+  const ifMayAnswer =
+    (handle: Handle): Handle =>
+    (exchange, arrival) => {
+      if (authority.mayAnswer()) handle(exchange, arrival);
+      else exchange.refuse({ refused: 'UNAVAILABLE' });
+    };
 
   /** Streams end by themselves; what goes wrong once they have begun can only be told to the server's log. */
   const stream = (work: Promise<void>, exchange: Exchange): void => {
@@ -58,7 +60,7 @@ export function pageHandlers(parts: PageParts): Record<Exclude<keyof typeof PAGE
   };
 
   return {
-    log(exchange, arrival) {
+    log: ifMayAnswer((exchange, arrival) => {
       const request = logRequest(arrival);
       if (isRefusal(request)) return exchange.refuse(request);
       const { firstSeq, lastSeq } = authority.log.position;
@@ -68,9 +70,9 @@ export function pageHandlers(parts: PageParts): Record<Exclude<keyof typeof PAGE
       begin(exchange, 'application/x-ndjson');
       exchange.cutIfStalled();
       stream(writeLog(exchange.response, authority, { from, limit }), exchange);
-    },
+    }),
 
-    events(exchange, arrival) {
+    events: ifMayAnswer((exchange, arrival) => {
       const request = logRequest(arrival);
       if (isRefusal(request)) return exchange.refuse(request);
       const { firstSeq, lastSeq } = authority.log.position;
@@ -82,11 +84,11 @@ export function pageHandlers(parts: PageParts): Record<Exclude<keyof typeof PAGE
       const from = resumed ?? request.from ?? lastSeq + 1;
       if (Math.max(1, from) < firstSeq) return exchange.refuse({ refused: 'LOG_COMPACTED', firstSeq });
       follow(exchange, 'sse', 'text/event-stream', from);
-    },
+    }),
 
-    backup(exchange) {
+    backup: ifMayAnswer((exchange) => {
       stream(writeBackup(exchange, begin, backupStream(authority, clock)), exchange);
-    },
+    }),
 
     metrics(exchange) {
       stream(
@@ -95,20 +97,7 @@ export function pageHandlers(parts: PageParts): Record<Exclude<keyof typeof PAGE
       );
     },
 
-    health: (exchange) => exchange.json(200, '{"status":"alive"}'),
-
-    ready(exchange) {
-      if (isReady()) exchange.json(200, '{"status":"ready"}');
-      else exchange.refuse({ refused: 'UNAVAILABLE' });
-    },
-
-    openapi: (exchange) => exchange.json(200, openapi),
-
-    error(exchange, { params }) {
-      const page = errorPage(params.code ?? '');
-      if (page === null) exchange.refuse({ refused: 'ROUTE_NOT_FOUND', detail: 'There is no such code.' });
-      else exchange.answer(200, HTML, page, PAGE_HEADERS);
-    },
+    ready: ifMayAnswer((exchange) => exchange.json(200, '{"status":"ready"}')),
 
     home(exchange) {
       // Whoever has not shown a token sees where to go, and nothing else.

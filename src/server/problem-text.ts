@@ -21,10 +21,11 @@ export function problemText(problem: Problem, instance: string, requestId: strin
 }
 
 /** The headers a problem needs besides its type. */
-export function problemHeaders({ status, outcome }: Problem): Record<string, string> {
+export function problemHeaders({ status, outcome, leader_url: leaderUrl }: Problem): Record<string, string> {
   return {
     ...(status === 503 || status === 429 ? { 'retry-after': RETRY_AFTER_SECONDS } : {}),
     ...(status === 401 ? { 'www-authenticate': 'Bearer' } : {}),
+    ...(leaderUrl === undefined ? {} : { 'leasehold-leader': leaderUrl }),
     ...(outcome === undefined ? {} : { 'leasehold-outcome': outcome }),
   };
 }

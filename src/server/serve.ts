@@ -5,6 +5,7 @@ import type { Authority } from '../authority/authority.ts';
 import { type OpenOptions, openCore, type World } from '../embedded/open.ts';
 import type { Engine } from '../engines/log.ts';
 import { Door } from './door.ts';
+import { leaderService } from './leader-service.ts';
 import type { Logger } from './logger.ts';
 import { Server, type ServerOptions, type ServerWorld } from './server.ts';
 
@@ -18,28 +19,26 @@ export interface ServeOptions extends ServerOptions {
 
 export interface Served {
   readonly url: string;
-  readonly authority: Authority;
+  /** What it does now; a file has one writer, who leads as long as it lives. */
+  readonly role: 'leader' | 'standby';
+  /** The newest position it knows to be durable. */
+  readonly seq: number;
   /** Finishes what is in flight, answers the rest with 503, and lets go of the log. */
   stop(): Promise<void>;
 }
 
-export async function serve(
-  engine: Engine,
-  world: World & { readonly logger: Logger } & Pick<ServerWorld, 'loopLag'>,
-  options: ServeOptions,
-): Promise<Served> {
-  const { host, port, retention, onDeath, tls } = options;
+/** One whose log is its own. */
+export interface ServedAlone extends Served {
+  readonly authority: Authority;
+}
+
+export type ServeWorld = World & { readonly logger: Logger } & Pick<ServerWorld, 'loopLag'>;
+
+/** Serves a log that nobody else can have while this process lives. */
+export async function serve(engine: Engine, world: ServeWorld, options: ServeOptions): Promise<ServedAlone> {
+  const { retention, onDeath } = options;
   const { logger } = world;
-  // Whatever is wrong with the door is found out before the log is touched: each opening starts an epoch.
-  new Door(options).assertMayListenOn(host);
-  if (tls !== undefined) assertUsable(tls);
-  try {
-    await assertFree(host, port);
-  } catch (fault) {
-    // Mostly it is the first server on the same data that has the port, and then that is what is to be said.
-    await engine.assertFree?.();
-    throw fault;
-  }
+  await assertMayServe(options, () => engine.assertFree?.());
   const core = await openCore(engine, world, {
     ...(retention === undefined ? {} : { retention }),
     onDeath(fault) {
@@ -47,26 +46,53 @@ export async function serve(
       onDeath?.(fault);
     },
   });
+  const { authority } = core;
   try {
-    const server = new Server({ ...world, ...core }, options);
-    const address = await server.listen(host, port);
-    const name = address.family === 'IPv6' ? `[${address.address}]` : address.address;
-    const url = `${tls === undefined ? 'http' : 'https'}://${name}:${address.port}`;
-    logger.info({ url, seq: core.authority.log.position.lastSeq }, 'serving');
+    const server = new Server(world, options, (parts) => leaderService(core, parts));
+    const url = await listen(server, options);
+    logger.info({ url, seq: authority.log.position.lastSeq }, 'serving');
     return {
       url,
-      authority: core.authority,
+      role: 'leader',
+      get seq() {
+        return authority.log.position.lastSeq;
+      },
+      authority,
       async stop() {
         logger.info({}, 'stopping');
         await server.stop();
-        await core.authority.close();
+        await authority.close();
         logger.info({}, 'stopped');
       },
     };
   } catch (fault) {
-    await core.authority.close();
+    await authority.close();
     throw fault;
   }
+}
+
+/** Whatever is wrong with the door is found out before the log is touched: each opening starts an epoch. */
+export async function assertMayServe(
+  options: ServeOptions,
+  assertLogIsFree: () => Promise<void> | undefined,
+): Promise<void> {
+  const { host, port, tls } = options;
+  new Door(options).assertMayListenOn(host);
+  if (tls !== undefined) assertUsable(tls);
+  try {
+    await assertFree(host, port);
+  } catch (fault) {
+    // Mostly it is the first server on the same data that has the port, and then that is what is to be said.
+    await assertLogIsFree();
+    throw fault;
+  }
+}
+
+/** Listens, and gives the URL of where. */
+export async function listen(server: Server, { host, port, tls }: ServeOptions): Promise<string> {
+  const address = await server.listen(host, port);
+  const name = address.family === 'IPv6' ? `[${address.address}]` : address.address;
+  return `${tls === undefined ? 'http' : 'https'}://${name}:${address.port}`;
 }
 
 /** A certificate or key that is none is a mistake in the command line. */

@@ -1,31 +1,28 @@
 /**
  * The server: the operations of the table over HTTP, and what an operator needs beside them. It has no rules
- * of its own; whoever gets past the door reaches the authority. Every refusal, of whatever layer, is a problem
- * with a code.
+ * of its own; whoever gets past the door reaches the service of the moment, and behind it the authority. Every
+ * refusal, of whatever layer, is a problem with a code.
  *
- *   socket → door (network, Host, token, scope) → handler → authority → reply
+ *   socket → door (network, Host, token, scope) → service: handler → authority → reply
  */
 import type { Server as HttpServer, IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { FastifyInstance, FastifyRequest, onRequestHookHandler, RouteHandlerMethod } from 'fastify';
-import type { Authority } from '../authority/authority.ts';
 import type { Clock, Timers } from '../authority/seams.ts';
 import type { Refusal } from '../core/refusals.ts';
-import type { CheckedCalls, Sends } from '../embedded/calls.ts';
-import { type Operation, PAGES, ROUTES, type Route, type Scope } from '../protocol/routes.ts';
-import { batchHandler } from './batch.ts';
+import { PAGES, type Page, ROUTES, type Route, type Scope } from '../protocol/routes.ts';
 import { Door } from './door.ts';
 import { Exchange, type House } from './exchange.ts';
-import { FollowHub } from './follow-hub.ts';
+import { fixedPages } from './fixed-pages.ts';
 import { HttpCounts } from './http-counts.ts';
 import { makeListener, TIMEOUTS, type Timeouts } from './listener.ts';
 import type { Logger } from './logger.ts';
-import { type LoopLag, Metrics } from './metrics.ts';
+import type { LoopLag } from './metrics.ts';
 import { OpenAnswers } from './open-answers.ts';
-import { type Arrival, type Handle, operationHandler, refuseFault } from './operation-handler.ts';
-import { pageHandlers } from './pages.ts';
+import { type Arrival, type Handle, refuseFault } from './operation-handler.ts';
 import { isDecodable } from './request-bytes.ts';
 import type { Caller, TokenGrant } from './scopes.ts';
+import type { RouteName, Service, ServiceParts } from './service.ts';
 import { Waits } from './waits.ts';
 
 export interface ServerOptions {
@@ -39,9 +36,6 @@ export interface ServerOptions {
 
 /** What the server stands on. */
 export interface ServerWorld {
-  readonly authority: Authority;
-  readonly calls: CheckedCalls;
-  readonly sends: Sends;
   readonly clock: Clock;
   readonly timers: Timers;
   readonly newToken: () => string;
@@ -67,8 +61,7 @@ const DENIED: ReadonlySet<number> = new Set([401, 403]);
 const STOP_MS = 10_000;
 
 export class Server implements House {
-  readonly waits = new Waits();
-  readonly hub: FollowHub;
+  private readonly waits = new Waits();
   private readonly app: FastifyInstance;
   private readonly world: ServerWorld;
   private readonly door: Door;
@@ -82,15 +75,16 @@ export class Server implements House {
   private inFlight = 0;
   private whenQuiet: (() => void) | null = null;
   private stopped: Promise<void> | null = null;
+  private service: Service;
+  private handlers: Readonly<Record<RouteName, Handle>>;
+  private readonly fixed: ReturnType<typeof fixedPages>;
 
-  constructor(world: ServerWorld, options: ServerOptions) {
+  /** `begin` gives what is answered first; `offer` replaces it. */
+  constructor(world: ServerWorld, options: ServerOptions, begin: (parts: ServiceParts) => Service) {
     this.world = world;
     this.stallMs = options.timeouts?.stallMs ?? TIMEOUTS.stallMs;
     this.isTalkative = world.logger.isLevelEnabled('debug');
     this.door = new Door(options);
-    this.hub = new FollowHub(world.authority, world.timers, (fault) => {
-      world.logger.error({ err: fault }, 'the log could not be read for a follower');
-    });
     this.app = makeListener(options, world, this.counts, this.answers);
     this.app.addHook('onRequest', this.atTheDoor);
     this.app.server.on('connection', (socket: Socket) => {
@@ -101,25 +95,34 @@ export class Server implements House {
         this.sockets.delete(socket);
       });
     });
-    const { hub, waits } = this;
-    const { timers, loopLag } = world;
-    const parts = { hub, waits, timers, ...(loopLag === undefined ? {} : { loopLag }) };
-    const metrics = new Metrics(world.authority, this.counts, parts);
-    const { trouble } = this;
-    for (const operation of Object.keys(ROUTES) as Operation[]) {
-      const handle = operationHandler(operation, world.calls, this.waits, trouble);
-      this.route(ROUTES[operation], operation, handle);
-    }
-    this.route(PAGES.batch, 'batch', batchHandler(world.sends, trouble));
-    const isReady = (): boolean => this.isReady;
-    const pages = pageHandlers({ ...world, hub: this.hub, metrics, options, trouble, isReady });
-    for (const [name, handle] of Object.entries(pages)) {
-      this.route(PAGES[name as keyof typeof pages], name, handle);
+    this.fixed = fixedPages(options.version);
+    this.service = begin(this.parts);
+    this.handlers = { ...this.service.handlers, ...this.fixed };
+    for (const [name, route] of [...Object.entries(ROUTES), ...Object.entries(PAGES)]) {
+      this.route(route, name as RouteName);
     }
   }
 
-  get isReady(): boolean {
-    return !this.isStopping && !this.world.authority.hasEnded;
+  /** What services are made with. */
+  get parts(): ServiceParts {
+    const { waits, counts, trouble } = this;
+    const { clock, timers, loopLag, logger } = this.world;
+    return {
+      clock,
+      timers,
+      ...(loopLag === undefined ? {} : { loopLag }),
+      counts,
+      waits,
+      trouble,
+      onStreamFault: (fault) => logger.error({ err: fault }, 'the log could not be read for a follower'),
+    };
+  }
+
+  /** From now on requests are answered by this. */
+  offer(service: Service): void {
+    this.service.close();
+    this.service = service;
+    this.handlers = { ...service.handlers, ...this.fixed };
   }
 
   /** Resolves with the address it listens on. */
@@ -139,7 +142,7 @@ export class Server implements House {
     const { timers } = this.world;
     this.isStopping = true;
     this.waits.stop();
-    this.hub.close();
+    this.service.close();
     const server = this.app.server as HttpServer;
     const closed = this.app.close();
     // Our own timers keep no process alive, and perhaps nothing else does any more.
@@ -164,17 +167,13 @@ export class Server implements House {
     for (const socket of this.sockets) socket.destroy();
   }
 
-  private route(
-    { method, path, scope }: Pick<Route, 'method' | 'path'> & { readonly scope: Scope | null },
-    name: string,
-    handle: Handle,
-  ): void {
+  private route({ method, path, scope }: Route | Page, name: RouteName): void {
     const handler: RouteHandlerMethod = (request, reply) => {
       reply.hijack();
       const exchange = this.exchange(request, reply.raw);
       if (!isDecodable(request.url)) return exchange.refuse(GARBLED);
       try {
-        handle(exchange, request as unknown as Arrival);
+        this.handlers[name](exchange, request as unknown as Arrival);
       } catch (fault) {
         refuseFault(fault, exchange, this.trouble);
       }

@@ -1,10 +1,11 @@
-/** The first code of every thread: steps back behind the thread that serves, loads the module it was told to, and lends it the real disk. */
+/** The first code of every thread: steps back behind the thread that serves, loads the module it was told to, and lends it the real disk and databases. */
 import { readlinkSync } from 'node:fs';
 import { setPriority } from 'node:os';
 import { basename } from 'node:path';
 import { parentPort, workerData } from 'node:worker_threads';
 import type { ThreadModule } from '../engines/file/threads.ts';
 import { nodeFiles } from './node-files.ts';
+import { pgConnections } from './pg-connections.ts';
 
 const BEHIND = 10;
 
@@ -21,7 +22,7 @@ async function main(): Promise<void> {
   const { module, input } = workerData as { readonly module: string; readonly input: unknown };
   stepBack();
   const { run } = (await import(module)) as ThreadModule;
-  const { value, transfer } = await run(nodeFiles, input);
+  const { value, transfer } = await run(nodeFiles, input, pgConnections);
   parentPort?.postMessage(value, transfer as ArrayBuffer[]);
 }
 

@@ -1,13 +1,15 @@
-// Threads that are none: the module runs here, on the disk of the test, between other things.
+// Threads that are none: the module runs here, on the disk or the database of the test, between other things.
 import type { Files } from '../../src/engines/file/files.ts';
 import type { ThreadModule, Threads } from '../../src/engines/file/threads.ts';
+import type { Databases } from '../../src/engines/postgres/sql.ts';
+import { pgConnections } from '../../src/world/pg-connections.ts';
 
-export function inlineThreads(files: Files): Threads {
+export function inlineThreads(files: Files, databases: Databases = pgConnections): Threads {
   return {
     start(module, input) {
       const result = (async () => {
         const { run } = (await import(/* @vite-ignore */ module)) as ThreadModule;
-        return (await run(files, structuredClone(input))).value;
+        return (await run(files, structuredClone(input), databases)).value;
       })();
       return { result, stop: () => result.then(() => {}).catch(() => {}) };
     },

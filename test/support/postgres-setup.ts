@@ -1,6 +1,6 @@
 // Starts the one Postgres of a run before the first test of the stage, and ends it after the last.
 import type { TestProject } from 'vitest/node';
-import { type Cluster, startCluster, stopCluster } from './postgres-cluster.ts';
+import { type Cluster, startCluster, stopCluster } from '../../scripts/postgres-cluster.mjs';
 
 declare module 'vitest' {
   export interface ProvidedContext {
@@ -9,7 +9,8 @@ declare module 'vitest' {
 }
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const cluster = await startCluster();
+  // The machine does not lose its power during a test, and a killed server loses nothing that it has written.
+  const cluster = await startCluster(['fsync=off']);
   project.provide('postgres', cluster);
   return () => stopCluster(cluster);
 }

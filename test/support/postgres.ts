@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { inject } from 'vitest';
-import { haltCluster, resumeCluster } from './postgres-cluster.ts';
+import { haltCluster, resumeCluster } from '../../scripts/postgres-cluster.mjs';
 
 export class TestDatabase {
   readonly url: string;

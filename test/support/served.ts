@@ -7,7 +7,7 @@ import type { Engine } from '../../src/engines/log.ts';
 import { memoryEngine } from '../../src/engines/memory/memory-engine.ts';
 import { jsonText } from '../../src/protocol/json.ts';
 import { type Operation, ROUTES, type Route } from '../../src/protocol/routes.ts';
-import { type ServeOptions, type Served as Server, serve } from '../../src/server/serve.ts';
+import { type ServedAlone, type ServeOptions, serve } from '../../src/server/serve.ts';
 import { systemTimers } from '../../src/world/system-clock.ts';
 import { systemIds } from '../../src/world/system-ids.ts';
 import { expectWithinContract } from './wire-contract.ts';
@@ -98,7 +98,7 @@ export class Served {
   private readonly stopServer: () => Promise<void>;
   private readonly sockets = new Set<RawConnection>();
 
-  constructor(server: Server, clock: MovableClock, said: readonly Said[]) {
+  constructor(server: ServedAlone, clock: MovableClock, said: readonly Said[]) {
     this.url = server.url;
     this.port = Number(new URL(server.url).port);
     this.authority = server.authority;

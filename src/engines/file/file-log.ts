@@ -61,6 +61,8 @@ const AHEAD = 1 / 4;
 
 export class FileLog implements Log {
   readonly epoch: number;
+  readonly mayAnswer = true;
+  readonly lost = new Promise<Error>(() => {});
   readonly #options: FileLogOptions;
   readonly #lock: HeldLock;
   readonly #segments: Segment[];
@@ -132,6 +134,10 @@ export class FileLog implements Log {
     const sealed = this.#segments.slice(0, -1).reduce((sum, { end }) => sum + end, 0);
     const checkpoint = this.#checkpoint?.parts.reduce((sum, { durable }) => sum + durable, 0) ?? 0;
     return sealed >= Math.max(1, this.#options.compactionBytesMin, checkpoint);
+  }
+
+  nowMs(): null {
+    return null;
   }
 
   seekSpace(): void {

@@ -6,7 +6,7 @@ import { crc32 } from 'node:zlib';
 import type { Opaque } from '../../core/opaque.ts';
 import { FILE_SPAN } from '../frame.ts';
 import { LogCompactedError } from '../log.ts';
-import type { LogFile } from './log-file.ts';
+import type { OpenFile } from './files.ts';
 import { RecentBytes } from './recent-bytes.ts';
 
 const BLOCK_BYTES = 64 * 1024;
@@ -15,15 +15,24 @@ const BLOCKS_A_FILE = FILE_SPAN / BLOCK_BYTES;
 const CACHED_BYTES_MAX = 4 * BLOCK_BYTES;
 const EMPTY = Buffer.alloc(0);
 
+/** What bytes are read from; it is held on to while it is being used. */
+export interface ByteSource {
+  readonly file: Pick<OpenFile, 'read'> | null;
+  /** Bytes below this are durable and never change again. */
+  readonly durable: number;
+  retain(): void;
+  release(): Promise<void>;
+}
+
 export interface OpaqueStoreOptions {
   readonly recentBytesMax: number;
   readonly cacheBytesMax: number;
-  readonly sourceOf: (file: number) => LogFile | null;
+  readonly sourceOf: (file: number) => ByteSource | null;
 }
 
 export class OpaqueStore {
   readonly recent: RecentBytes;
-  readonly #sourceOf: (file: number) => LogFile | null;
+  readonly #sourceOf: (file: number) => ByteSource | null;
   readonly #blocksMax: number;
   /** In the order in which they were last used. */
   readonly #blocks = new Map<number, Buffer>();
@@ -62,7 +71,7 @@ export class OpaqueStore {
     this.#newest = EMPTY;
   }
 
-  async #readAlone(source: LogFile, offset: number, reference: Opaque): Promise<Uint8Array | null> {
+  async #readAlone(source: ByteSource, offset: number, reference: Opaque): Promise<Uint8Array | null> {
     source.retain();
     try {
       const bytes = Buffer.allocUnsafe(reference.length);
@@ -74,7 +83,7 @@ export class OpaqueStore {
   }
 
   async #readBlocks(
-    source: LogFile,
+    source: ByteSource,
     number: number,
     offset: number,
     reference: Opaque,
@@ -94,7 +103,7 @@ export class OpaqueStore {
     }
   }
 
-  #cached(source: LogFile, number: number, offset: number, length: number): Buffer | null {
+  #cached(source: ByteSource, number: number, offset: number, length: number): Buffer | null {
     const first = Math.floor(offset / BLOCK_BYTES);
     const last = Math.floor((offset + length - 1) / BLOCK_BYTES);
     for (let block = first; block <= last; block++) {
@@ -124,7 +133,7 @@ export class OpaqueStore {
   }
 
   /** Whoever reads on in order, as workers do, finds the next block in memory already. */
-  #readAhead(source: LogFile, number: number, block: number): void {
+  #readAhead(source: ByteSource, number: number, block: number): void {
     const isNext = this.#blocks.has(keyOf(number, block - 1));
     const isThere = this.#blocks.has(keyOf(number, block + 1));
     if (!isNext || isThere || (block + 2) * BLOCK_BYTES > source.durable) return;
@@ -138,7 +147,7 @@ export class OpaqueStore {
       .catch(() => undefined);
   }
 
-  #load(source: LogFile, number: number, block: number, isAhead = false): Promise<Buffer> {
+  #load(source: ByteSource, number: number, block: number, isAhead = false): Promise<Buffer> {
     const key = keyOf(number, block);
     const loading = this.#loading.get(key);
     if (loading !== undefined) return loading;

@@ -1,7 +1,8 @@
 /**
- * Threads, as far as the file log needs them: a seam. A module is given by its address; it exports a function
- * `run(files, input)`, which gets the disk as the thread sees it and plain data.
+ * Threads, as far as a log needs them: a seam. A module is given by its address; it exports a function
+ * `run(files, input, databases)`, which gets the disk and the databases as the thread sees them, and plain data.
  */
+import type { Databases } from '../postgres/sql.ts';
 import type { Files } from './files.ts';
 
 export interface ThreadOutput {
@@ -11,7 +12,7 @@ export interface ThreadOutput {
 }
 
 export interface ThreadModule {
-  run(files: Files, input: unknown): Promise<ThreadOutput>;
+  run(files: Files, input: unknown, databases: Databases): Promise<ThreadOutput>;
 }
 
 export interface RunningThread {

@@ -17,6 +17,8 @@ const BATCH_BYTES_MAX = 4 * 1024 * 1024;
 export class MemoryLog implements Log {
   readonly epoch: number;
   readonly full = false;
+  readonly mayAnswer = true;
+  readonly lost = new Promise<Error>(() => {});
   readonly batchBytesMax = BATCH_BYTES_MAX;
   readonly wantsCompaction = false;
   readonly #disk: MemoryDisk;
@@ -60,6 +62,10 @@ export class MemoryLog implements Log {
 
   get batchBytes(): number {
     return this.#building ? this.#builder.bytes : 0;
+  }
+
+  nowMs(): null {
+    return null;
   }
 
   seekSpace(): void {}

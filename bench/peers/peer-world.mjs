@@ -1,0 +1,26 @@
+/** What the drivers share: their arguments, a payload of 256 bytes as the others have it, and the line they answer with. */
+import process from 'node:process';
+
+const [address, count] = process.argv.slice(2);
+
+/** The database to work in, and how many tasks one mode takes. */
+export const url = address;
+export const tasks = Number(count);
+
+export const data = { data: 'x'.repeat(256 - '{"data":""}'.length) };
+
+/** Takes the work `count` times, at most `width` at once, and gives the milliseconds it took. */
+export async function inFlight(times, width, work) {
+  let left = times;
+  const from = performance.now();
+  await Promise.all(
+    Array.from({ length: width }, async () => {
+      while (left-- > 0) await work();
+    }),
+  );
+  return performance.now() - from;
+}
+
+export function answer(mode, tasksDone, ms) {
+  console.log(JSON.stringify({ mode, perSecond: (tasksDone * 1000) / ms }));
+}

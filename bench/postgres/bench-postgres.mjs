@@ -1,0 +1,53 @@
+/**
+ * A Postgres for the sections to measure on: one of our own that syncs what it commits, or the one that
+ * LEASEHOLD_BENCH_POSTGRES names; and a handle whose log lies in it.
+ */
+import process from 'node:process';
+import pg from 'pg';
+import { openWith } from '../../dist/embedded/open.js';
+import { postgresEngine } from '../../dist/engines/postgres/postgres-engine.js';
+import { nodeThreads } from '../../dist/world/node-threads.js';
+import { pgConnections } from '../../dist/world/pg-connections.js';
+import { systemClock, systemTimers } from '../../dist/world/system-clock.js';
+import { systemIds } from '../../dist/world/system-ids.js';
+import { startCluster, stopCluster } from '../../scripts/postgres-cluster.mjs';
+
+/** Gives the URL of an empty database to the work, and takes everything away afterwards. */
+export async function withPostgres(work) {
+  const given = process.env.LEASEHOLD_BENCH_POSTGRES;
+  if (given !== undefined) return work(given);
+  const cluster = await startCluster(['fsync=on'], process.env.LEASEHOLD_BENCH_DIR);
+  try {
+    return await work(`postgres://postgres@127.0.0.1:${cluster.port}/postgres`);
+  } finally {
+    await stopCluster(cluster);
+  }
+}
+
+export function openOn(url, schema, engineOptions = {}) {
+  const world = {
+    clock: systemClock,
+    timers: systemTimers,
+    newToken: systemIds.token,
+    hashSeed: systemIds.seed(),
+  };
+  const engine = postgresEngine({
+    connections: pgConnections(url),
+    world,
+    holder: 'the benchmark',
+    schema,
+    threads: nodeThreads,
+    ...engineOptions,
+  });
+  return openWith(engine, world);
+}
+
+export async function statement(url, text) {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    return (await client.query(text)).rows;
+  } finally {
+    await client.end();
+  }
+}

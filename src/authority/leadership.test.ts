@@ -1,0 +1,268 @@
+// The life of one process of several that can reach a log, step by step: who is asked when, what it says it is, and
+// what is left behind. The log is a script that the test writes as it goes.
+import { beforeEach, describe, expect, it } from 'vitest';
+import { ManualWorld } from '../../test/support/manual-world.ts';
+import { RevocableEngine } from '../../test/support/revocable-engine.ts';
+import { DEFAULT_RETENTION } from '../core/retention.ts';
+import {
+  type Engine,
+  type FollowedLog,
+  type Leader,
+  type Log,
+  LogCompactedError,
+  type Replay,
+} from '../engines/log.ts';
+import { Leadership } from './leadership.ts';
+import type { Standby } from './standby.ts';
+
+const OTHER: Leader = { holder: 'other', url: 'http://other', remainingMs: 15_000 };
+
+class ScriptedEngine implements Engine {
+  leader: Leader | null = OTHER;
+  /** What the next question fails with. */
+  fault: Error | null = null;
+  /** While true, nothing is answered. */
+  isSilent = false;
+  /** Whether the guard is taken only when the test lets it. */
+  isLeadSlow = false;
+  letLead: () => void = () => undefined;
+  follows = 0;
+  looks = 0;
+  closes = 0;
+  logCloses = 0;
+  log = new RevocableEngine();
+  /** What the next look finds in the log. */
+  news: (replay: Replay) => void = () => undefined;
+
+  open(): Promise<Log> {
+    throw new Error('Nobody opens a log that is led in turn.');
+  }
+
+  async follow(replay: Replay): Promise<FollowedLog> {
+    await this.answer();
+    this.follows += 1;
+    return {
+      position: { firstSeq: 1, lastSeq: 0, lastAtMs: 0 },
+      size: { bytes: 0, files: 0 },
+      catchUp: async () => {
+        this.looks += 1;
+        await this.answer();
+        this.news(replay);
+        this.news = () => undefined;
+        return true;
+      },
+      leader: async () => this.leader,
+      lead: async () => {
+        await this.answer();
+        if (this.leader !== null) return null;
+        if (this.isLeadSlow) {
+          await new Promise<void>((resolve) => {
+            this.letLead = resolve;
+          });
+        }
+        const log = await this.log.open(replay);
+        const close = log.close.bind(log);
+        log.close = () => {
+          this.logCloses += 1;
+          return close();
+        };
+        return log;
+      },
+      read: () => null,
+      nowMs: () => null,
+      close: async () => {
+        this.closes += 1;
+      },
+    };
+  }
+
+  private async answer(): Promise<void> {
+    if (this.isSilent) await new Promise<never>(() => undefined);
+    const { fault } = this;
+    this.fault = null;
+    if (fault !== null) throw fault;
+  }
+}
+
+let world: ManualWorld;
+let engine: ScriptedEngine;
+let leadership: Leadership;
+let told: string[];
+let standbys: Standby[];
+
+beforeEach(() => {
+  world = new ManualWorld();
+  engine = new ScriptedEngine();
+  told = [];
+  standbys = [];
+  leadership = new Leadership(engine, {
+    clock: world.clock,
+    timers: world.timers,
+    hashSeed: world.hashSeed,
+    retention: DEFAULT_RETENTION,
+    onStandby(standby, fault) {
+      standbys.push(standby);
+      told.push(fault === null ? 'standby' : 'deposed');
+    },
+    onLead: () => told.push('leader'),
+    onTrouble: (fault, tries) => told.push(`trouble ${tries}: ${(fault as Error).message}`),
+    onEnd: (fault) => told.push(`end: ${(fault as Error).message}`),
+  });
+});
+
+const start = (): Promise<void> => world.finish(leadership.start());
+
+describe('a process among several', () => {
+  it('leads at once when nobody else does', async () => {
+    engine.leader = null;
+    await start();
+    expect(told).toEqual(['standby', 'leader']);
+  });
+
+  it('reads along while another leads, and leads as soon as it sees that nobody does', async () => {
+    await start();
+    await world.advance(10_000);
+    expect(told).toEqual(['standby']);
+    expect(engine.follows).toBe(1);
+    expect(engine.looks).toBeGreaterThan(40);
+    engine.leader = null;
+    await world.advance(200);
+    expect(told).toEqual(['standby', 'leader']);
+  });
+
+  it('shows nothing as a standby any more once it leads: what it has then may not be durable yet', async () => {
+    await start();
+    const standby = standbys.at(-1)!;
+    expect(await standby.read(({ state }) => state.lastSeq)).toBe(0);
+    engine.leader = null;
+    await world.advance(200);
+    expect(told).toEqual(['standby', 'leader']);
+    await expect(standby.read(({ state }) => state.lastSeq)).rejects.toThrow('not read along any more');
+  });
+
+  it('looks at the very moment when the guard of a leader that is gone runs out', async () => {
+    engine.leader = { ...OTHER, remainingMs: 30 };
+    await start();
+    engine.leader = null;
+    await world.advance(31);
+    expect(told).toEqual(['standby', 'leader']);
+  });
+
+  it('says so when the log is out of reach from the start', async () => {
+    engine.fault = new Error('nobody listens');
+    await expect(start()).rejects.toThrow('nobody listens');
+  });
+
+  it('gives the guard back when it stops, and looks no more', async () => {
+    engine.leader = null;
+    await start();
+    await world.finish(leadership.stop());
+    expect(engine.logCloses).toBe(1);
+    const { looks } = engine;
+    await world.advance(10_000);
+    expect([engine.looks, told]).toEqual([looks, ['standby', 'leader']]);
+  });
+
+  it('stops as well while it stands by', async () => {
+    await start();
+    await world.finish(leadership.stop());
+    expect(engine.closes).toBe(1);
+    engine.leader = null;
+    await world.advance(10_000);
+    expect(told).toEqual(['standby']);
+  });
+});
+
+describe('a leader whose log is lost', () => {
+  it('drops its state, stands by, and leads again when it can', async () => {
+    engine.leader = null;
+    await start();
+    engine.leader = OTHER;
+    engine.log.lose(new Error('the guard ran out'));
+    await world.settle();
+    expect(told).toEqual(['standby', 'leader', 'deposed']);
+    expect([engine.follows, engine.logCloses]).toEqual([2, 1]);
+    engine.leader = null;
+    engine.log = new RevocableEngine();
+    await world.advance(200);
+    expect(told).toEqual(['standby', 'leader', 'deposed', 'leader']);
+  });
+});
+
+describe('a standby whose log is out of reach', () => {
+  it('keeps what it has and asks again, four times a second', async () => {
+    await start();
+    engine.fault = new Error('cut');
+    await world.advance(200);
+    engine.fault = new Error('away');
+    await world.advance(250);
+    expect(told).toEqual(['standby', 'trouble 1: cut', 'trouble 2: away']);
+    await world.advance(1_000);
+    engine.fault = new Error('cut again');
+    await world.advance(200);
+    expect(told.at(-1)).toBe('trouble 1: cut again');
+    expect(engine.follows).toBe(1);
+  });
+
+  it('begins anew when the first replay was cut off: what it has by then is of no use', async () => {
+    engine.leader = null;
+    await start();
+    engine.leader = OTHER;
+    engine.fault = new Error('cut off');
+    engine.log.lose(new Error('the guard ran out'));
+    await world.advance(250);
+    expect(told.slice(2)).toEqual(['deposed', 'standby', 'trouble 1: cut off']);
+    expect(new Set(standbys).size).toBe(standbys.length);
+    expect(engine.follows).toBe(2);
+  });
+
+  it('begins anew when what comes next was compacted away', async () => {
+    await start();
+    engine.fault = new LogCompactedError('gone');
+    await world.advance(500);
+    expect(told).toEqual(['standby', 'standby']);
+    expect([engine.follows, engine.closes]).toEqual([2, 1]);
+  });
+
+  it('begins anew on another connection when nothing is heard any more', async () => {
+    await start();
+    engine.isSilent = true;
+    await world.advance(10_200);
+    engine.isSilent = false;
+    await world.advance(250);
+    expect(told.slice(1)).toEqual(['standby', 'trouble 1: The database has been silent for 10000 ms.']);
+    expect([engine.follows, engine.closes]).toEqual([2, 1]);
+  });
+
+  it('gives back a guard that comes when nobody waits for it any more', async () => {
+    await start();
+    engine.leader = null;
+    engine.isLeadSlow = true;
+    await world.advance(10_400);
+    expect(told.at(-1)).toMatch(/^trouble 1: The database has been silent/);
+    engine.leader = OTHER;
+    engine.letLead();
+    await world.settle();
+    expect(engine.logCloses).toBe(1);
+    expect(told).not.toContain('leader');
+  });
+
+  it('ends when an entry cannot be applied: the next try would go wrong in the same way', async () => {
+    await start();
+    engine.news = (replay) => {
+      const entry = {
+        type: 'EpochStarted',
+        epoch: 2,
+        format: 'leasehold',
+        version: 99,
+        restored: false,
+      } as const;
+      replay.entry(entry, 1, world.wallMs);
+    };
+    await world.advance(200);
+    expect(told.at(-1)).toMatch(/^end: The log was written as leasehold version 99/);
+    const { looks } = engine;
+    await world.advance(10_000);
+    expect(engine.looks).toBe(looks);
+  });
+});

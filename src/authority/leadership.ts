@@ -1,0 +1,217 @@
+/**
+ * Who writes a log that several processes can reach, as one of them lives through it. It is in one of these states
+ * at any time, and whoever serves is told of each change at the moment it happens:
+ *
+ *                 replayed                    nobody has the guard
+ *   start ─► cold ─────────► following ─────────────────────────────► leading
+ *             ▲               │    ▲ │                                   │
+ *             │  compacted    │    └─┘ read along, look who leads        │ the guard was not renewed, an append failed,
+ *             │  under it     │                                          │ or the deadline has passed: nothing leaves
+ *             ├───────────────┘                                          │ any more, and the state is dropped
+ *             └──────────────────────────────────────────────────────────┘
+ *   stop, from anywhere: the guard is given back, and nothing happens any more
+ *
+ * While the log is out of reach it is asked for again and again. Only what would go wrong in the same way the next
+ * time ends it: a log of a newer version, damage, an entry that cannot be applied.
+ */
+import {
+  type Engine,
+  type Leader,
+  type Log,
+  LogCompactedError,
+  LogDamagedError,
+  LogTooNewError,
+} from '../engines/log.ts';
+import { Authority, type AuthorityOptions } from './authority.ts';
+import type { Timer } from './seams.ts';
+import { Standby } from './standby.ts';
+
+/** How often a follower looks. A leader that stops gives its guard back, and is to be followed within a second. */
+const LOOK_MS = 200;
+const RETRY_MS = 250;
+/** A database from which nothing comes for so long will not answer on that connection any more. */
+const SILENCE_MS = 10_000;
+
+export interface LeadershipOptions extends Omit<AuthorityOptions, 'onDeath'> {
+  readonly hashSeed: number;
+  /** From now on this is all there is to be seen. The fault is why an authority has ended, if one has. */
+  readonly onStandby: (standby: Standby, fault: Error | null) => void;
+  readonly onLead: (authority: Authority) => void;
+  /** The log is out of reach; `tries` counts since it was not. */
+  readonly onTrouble: (fault: unknown, tries: number) => void;
+  /** Told once when there is no sense in trying again. */
+  readonly onEnd: (fault: unknown) => void;
+}
+
+export class Leadership {
+  private readonly engine: Engine;
+  private readonly options: LeadershipOptions;
+  private standby: Standby | null = null;
+  private authority: Authority | null = null;
+  private isStopping = false;
+  private troubles = 0;
+  private endPause = (): void => undefined;
+  private life: Promise<void> = Promise.resolve();
+
+  constructor(engine: Engine, options: LeadershipOptions) {
+    this.engine = engine;
+    this.options = options;
+  }
+
+  /** Resolves once this process leads, or has seen that another does. Rejects if the log is out of reach already now. */
+  start(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.life = this.live(resolve, reject);
+    });
+  }
+
+  /** Gives the guard back, if it is ours. */
+  async stop(): Promise<void> {
+    this.isStopping = true;
+    this.endPause();
+    await this.authority?.close();
+    await this.life;
+    await this.standby?.close();
+  }
+
+  private async live(settled: () => void, failed: (fault: unknown) => void): Promise<void> {
+    let hasSettled = false;
+    while (!this.isStopping) {
+      try {
+        const authority = await this.look();
+        this.troubles = 0;
+        hasSettled = true;
+        settled();
+        if (authority === null) await this.pause(untilNextLook(this.standby!.leader));
+        else await this.untilEnded(authority);
+      } catch (fault) {
+        if (!hasSettled) return failed(fault);
+        if (isFinal(fault, this.standby)) return this.options.onEnd(fault);
+        this.troubles += 1;
+        this.options.onTrouble(fault, this.troubles);
+        await this.pause(RETRY_MS);
+      }
+    }
+    settled();
+  }
+
+  /** Takes over what was written since the last look, and the guard if nobody has it. */
+  private async look(): Promise<Authority | null> {
+    this.standby ??= this.showCold(null);
+    const { standby } = this;
+    if (!(await this.readAlong(standby))) return null;
+    const leading = standby.lead();
+    let log: Log | null;
+    try {
+      log = await this.inTime(standby, leading);
+    } catch (fault) {
+      // A guard that comes too late must not be kept by nobody. Nor is it known how far the replay has come.
+      leading.then((late) => late?.close()).catch(() => undefined);
+      await this.startOver(standby, fault);
+      throw fault;
+    }
+    return log === null ? null : this.lead(standby, log);
+  }
+
+  /** Whether it has taken over everything and found nobody who leads. */
+  private async readAlong(standby: Standby): Promise<boolean> {
+    const { isWarm } = standby;
+    try {
+      if (!isWarm) await this.inTime(standby, standby.open(this.engine));
+      return (await this.inTime(standby, standby.catchUp())) === null;
+    } catch (fault) {
+      // A warm state outlives a connection that was cut; what was replayed in part is of no use.
+      const isCompacted = fault instanceof LogCompactedError;
+      if (!isWarm || isCompacted || fault instanceof SilenceError) await this.startOver(standby, fault);
+      if (isCompacted) return false;
+      throw fault;
+    }
+  }
+
+  private async lead({ state }: Standby, log: Log): Promise<Authority> {
+    const { clock, timers, retention, onLead } = this.options;
+    const fromMs = clock.monotonicMs();
+    this.standby = null;
+    const onDeath = (fault: Error): void => {
+      this.standby = this.showCold(fault);
+    };
+    const authority = new Authority(state, log, { clock, timers, retention, onDeath });
+    try {
+      await authority.start();
+    } catch (fault) {
+      this.standby ??= this.showCold(null);
+      await log.close();
+      throw fault;
+    }
+    authority.stats.replayMs = clock.monotonicMs() - fromMs;
+    this.authority = authority;
+    if (!authority.hasEnded) onLead(authority);
+    return authority;
+  }
+
+  private async untilEnded(authority: Authority): Promise<void> {
+    // Whoever asked it to stop before it was there has not closed it.
+    if (!this.isStopping && !authority.hasEnded) {
+      await new Promise<void>((resolve) => authority.whenEnded(resolve));
+    }
+    this.authority = null;
+    await authority.close();
+  }
+
+  /** The next look begins with an empty state, unless there is none because this fault would come again. */
+  private async startOver(standby: Standby, fault: unknown): Promise<void> {
+    if (!isFinal(fault, standby)) this.standby = this.showCold(null);
+    await standby.close();
+  }
+
+  private showCold(fault: Error | null): Standby {
+    const { hashSeed, onStandby } = this.options;
+    const standby = new Standby(hashSeed);
+    onStandby(standby, fault);
+    return standby;
+  }
+
+  /** Gives up when nothing is heard for too long. */
+  private inTime<T>(standby: Standby, work: Promise<T>): Promise<T> {
+    const { timers } = this.options;
+    return new Promise((resolve, reject) => {
+      let { heard } = standby;
+      const listen = (): Timer =>
+        timers.after(SILENCE_MS, () => {
+          if (standby.heard === heard) {
+            reject(new SilenceError(`The database has been silent for ${SILENCE_MS} ms.`));
+            return;
+          }
+          heard = standby.heard;
+          timer = listen();
+        });
+      let timer = listen();
+      work.finally(() => timer.cancel()).then(resolve, reject);
+    });
+  }
+
+  private pause(ms: number): Promise<void> {
+    if (this.isStopping) return Promise.resolve();
+    return new Promise((resolve) => {
+      const timer = this.options.timers.after(ms, resolve);
+      this.endPause = () => {
+        timer.cancel();
+        resolve();
+      };
+    });
+  }
+}
+
+function isFinal(fault: unknown, standby: Standby | null): boolean {
+  if (fault instanceof LogDamagedError || fault instanceof LogTooNewError) return true;
+  return fault === standby?.replayFault;
+}
+
+class SilenceError extends Error {
+  override readonly name = 'SilenceError';
+}
+
+/** A guard that is about to run out is looked at right then. */
+function untilNextLook(leader: Leader | null): number {
+  return Math.min(LOOK_MS, (leader?.remainingMs ?? LOOK_MS) + 1);
+}

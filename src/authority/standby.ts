@@ -1,0 +1,171 @@
+/**
+ * The state of a log that another process writes, kept warm by reading along. It decides nothing and writes nothing:
+ * what is due and not written yet is shown as it stands. Reads see the state as of `state.lastSeq`, a moment that was
+ * the truth once and may not be any more.
+ */
+import type { Opaque } from '../core/opaque.ts';
+import { createState, type State } from '../core/state.ts';
+import {
+  type Engine,
+  type FollowedLog,
+  type Leader,
+  type Log,
+  LogClosedError,
+  type LoggedEntry,
+  type LogPosition,
+  type LogSize,
+  type Replay,
+} from '../engines/log.ts';
+import { Feed } from './feed.ts';
+import { replayInto } from './open-authority.ts';
+import type { ReadView } from './reads.ts';
+
+const NOWHERE: LogPosition = { lastSeq: 0, firstSeq: 1, lastAtMs: 0 };
+const EMPTY: LogSize = { bytes: 0, files: 0 };
+const NO_LINE = { size: 0 };
+const NOTHING_IS_DUE = (): void => undefined;
+
+export class Standby {
+  readonly state: State;
+  /** Tells of the entries that were read along, as an authority tells of its own. */
+  readonly feed = new Feed();
+  /** The bytes behind what the state refers to. */
+  readonly log: Pick<Log, 'read'> = { read: (reference) => this.bytesOf(reference) };
+  /** Who led at the last look. */
+  leader: Leader | null = null;
+  /** What taking over an entry failed with, if it did: the next try would fail with the same. */
+  replayFault: unknown = null;
+  /** How many images and entries were taken over; whoever waits can see by it that something comes. */
+  heard = 0;
+  private followed: FollowedLog | null = null;
+  private hasEnded = false;
+  private batch: LoggedEntry[] = [];
+  private readonly endCalls = new Set<() => void>();
+
+  constructor(hashSeed: number) {
+    this.state = createState(hashSeed);
+  }
+
+  /** Replays what there is; until that is done there is nothing to be seen here. */
+  async open(engine: Engine): Promise<void> {
+    const followed = await engine.follow!(this.replay());
+    this.batch = [];
+    if (this.hasEnded) {
+      // Whoever asked has not waited for it.
+      await followed.close();
+      throw over();
+    }
+    this.followed = followed;
+  }
+
+  /** Whether it has replayed and not ended since. */
+  get isWarm(): boolean {
+    return this.followed !== null;
+  }
+
+  get position(): LogPosition {
+    return this.followed?.position ?? NOWHERE;
+  }
+
+  get size(): LogSize {
+    return this.followed?.size ?? EMPTY;
+  }
+
+  /** Where the leader says it is; null when nobody leads or it does not say. */
+  get leaderUrl(): string | null {
+    return this.leader?.url || null;
+  }
+
+  /** Takes over what was written since, and looks who leads. */
+  async catchUp(): Promise<Leader | null> {
+    const followed = this.followed!;
+    await followed.catchUp();
+    this.publish();
+    this.leader = await followed.leader();
+    return this.leader;
+  }
+
+  /** Tries to become the writer; null while another is. What was read along goes on as the state of the writer. */
+  async lead(): Promise<Log | null> {
+    const log = await this.followed!.lead();
+    this.publish();
+    if (log !== null) this.end();
+    return log;
+  }
+
+  /** Never after the end: what the state holds then may be what a writer has not made durable yet. */
+  async read<T>(look: (view: ReadView) => T): Promise<T> {
+    if (this.hasEnded) throw over();
+    return look(this.view());
+  }
+
+  /** Calls once when nothing is read along any more; gives the call that takes it back. */
+  whenEnded(call: () => void): () => void {
+    this.endCalls.add(call);
+    return () => {
+      this.endCalls.delete(call);
+    };
+  }
+
+  async close(): Promise<void> {
+    const { followed } = this;
+    this.end();
+    await followed?.close();
+  }
+
+  private end(): void {
+    this.hasEnded = true;
+    this.followed = null;
+    for (const call of this.endCalls) call();
+    this.endCalls.clear();
+  }
+
+  private bytesOf(reference: Opaque): ReturnType<Log['read']> {
+    if (this.followed === null) throw over();
+    return this.followed.read(reference);
+  }
+
+  private view(): ReadView {
+    const { state } = this;
+    return {
+      state,
+      batchAtMs: Math.max(this.followed?.nowMs() ?? 0, state.lastAtMs),
+      expireTask: NOTHING_IS_DUE,
+      expireTaskRow: NOTHING_IS_DUE,
+      expireName: NOTHING_IS_DUE,
+      expireNameRow: NOTHING_IS_DUE,
+      nameLines: NO_LINE,
+      taskLines: NO_LINE,
+    };
+  }
+
+  private replay(): Replay {
+    const { image, entry } = replayInto(this.state);
+    const taking = (take: () => void): void => {
+      this.heard += 1;
+      try {
+        take();
+      } catch (fault) {
+        this.replayFault = fault;
+        throw fault;
+      }
+    };
+    return {
+      image: (record) => taking(() => image(record)),
+      entry: (each, seq, atMs) => {
+        taking(() => entry(each, seq, atMs));
+        if (this.feed.wanted) this.batch.push({ seq, atMs, entry: each });
+      },
+    };
+  }
+
+  private publish(): void {
+    const { batch } = this;
+    this.batch = [];
+    if (batch.length > 0) this.feed.publish(batch);
+  }
+}
+
+function over(): LogClosedError {
+  return new LogClosedError('The log is not read along any more.');
+}

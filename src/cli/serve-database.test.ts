@@ -1,0 +1,57 @@
+// What the command line of `serve` says about a database, and what of it is refused before anything is touched.
+import { describe, expect, it } from 'vitest';
+import { type DatabaseFlags, databaseOf } from './serve-database.ts';
+
+const ADDRESS = 'postgres://leasehold:secret@db.example.org:5433/leasehold?sslmode=require';
+
+const read = (flags: DatabaseFlags, env: Record<string, string> = {}) => databaseOf({ env }, flags);
+
+describe('the database of a server', () => {
+  it('is named by --engine or LEASEHOLD_ENGINE, and shown without what is secret in it', () => {
+    expect(read({})).toBeNull();
+    for (const database of [read({ engine: ADDRESS }), read({}, { LEASEHOLD_ENGINE: ADDRESS })]) {
+      expect(database).toMatchObject({
+        address: ADDRESS,
+        shown: 'postgres://db.example.org:5433/leasehold',
+        guardTtlMs: 15_000,
+        heartbeatMs: 5_000,
+        advertise: null,
+        allowFsyncOff: false,
+      });
+    }
+  });
+
+  it('is not used when a data directory is named on the command line', () => {
+    expect(read({ data: 'dir' }, { LEASEHOLD_ENGINE: ADDRESS })).toBeNull();
+    expect(() => read({ data: 'dir', engine: ADDRESS })).toThrow('not both');
+  });
+
+  it('has a guard of at least three heartbeats', () => {
+    expect(read({ engine: ADDRESS, guardTtl: 900 })).toMatchObject({ guardTtlMs: 900, heartbeatMs: 300 });
+    expect(read({ engine: ADDRESS, guardTtl: 900, heartbeat: 300 })).not.toBeNull();
+    for (const flags of [{ guardTtl: 899, heartbeat: 300 }, { heartbeat: 5_001 }, { heartbeat: 0 }]) {
+      expect(() => read({ engine: ADDRESS, ...flags })).toThrow('at least three heartbeats');
+    }
+  });
+
+  it('advertises the URL of a server, without a slash at its end', () => {
+    const advertise = 'https://leasehold-1.example.org:7420/';
+    expect(read({ engine: ADDRESS, advertise })?.advertise).toBe('https://leasehold-1.example.org:7420');
+    for (const wrong of ['leasehold-1', 'ftp://x', 'https://user:pw@x', 'https://x?y']) {
+      expect(() => read({ engine: ADDRESS, advertise: wrong })).toThrow('must be the URL');
+    }
+  });
+
+  it('is a Postgres, and what was given instead is not repeated', () => {
+    for (const engine of ['mysql://root:secret@host', 'secret', '']) {
+      const attempt = () => read({ engine });
+      expect(attempt).toThrow('not the URL of a Postgres');
+      expect(attempt).not.toThrow('secret');
+    }
+  });
+
+  it('is what the other options are about', () => {
+    expect(() => read({ guardTtl: 1_000 })).toThrow('--guard-ttl says something about servers of a database');
+    expect(() => read({ advertise: 'http://x' })).toThrow('--advertise');
+  });
+});

@@ -1,0 +1,123 @@
+/** `leasehold serve --engine postgres://…`: the log in a database, served by whoever has the guard. */
+import type { Engine } from '../engines/log.ts';
+import { postgresEngine } from '../engines/postgres/postgres-engine.ts';
+import type { Served, ServeOptions, ServeWorld } from '../server/serve.ts';
+import { serveInTurn } from '../server/serve-in-turn.ts';
+import { nodeThreads } from '../world/node-threads.ts';
+import { pgConnections } from '../world/pg-connections.ts';
+import { thisProcess } from '../world/this-process.ts';
+import { Failure, wrongUsage } from './failure.ts';
+import type { Shell } from './shell.ts';
+
+export interface DatabaseFlags {
+  readonly data?: string;
+  readonly engine?: string;
+  readonly advertise?: string;
+  readonly guardTtl?: number;
+  readonly heartbeat?: number;
+  readonly allowFsyncOff?: boolean;
+}
+
+export interface Database {
+  readonly address: string;
+  /** The address without what is secret in it. */
+  readonly shown: string;
+  readonly advertise: string | null;
+  readonly guardTtlMs: number;
+  readonly heartbeatMs: number;
+  readonly allowFsyncOff: boolean;
+}
+
+const TTL_MS = 15_000;
+const HEARTBEATS_A_TTL = 3;
+
+/** What the command line says about a database; null when the log is in a data directory. */
+export function databaseOf({ env }: Pick<Shell, 'env'>, flags: DatabaseFlags): Database | null {
+  // A directory that was named on the command line counts for more than a database from the environment.
+  const address = flags.engine ?? ((flags.data === undefined && env.LEASEHOLD_ENGINE) || null);
+  if (flags.engine !== undefined && flags.data !== undefined) {
+    throw wrongUsage('The log is in a data directory or in a database: give --data or --engine, not both.');
+  }
+  if (address === null) {
+    const option = [
+      ['--advertise', flags.advertise],
+      ['--guard-ttl', flags.guardTtl],
+      ['--heartbeat', flags.heartbeat],
+    ].find(([, value]) => value !== undefined)?.[0];
+    if (option !== undefined)
+      throw wrongUsage(`${option} says something about servers of a database; give --engine.`);
+    return null;
+  }
+  // What was given is not repeated: there may be a password in it.
+  if (!/^postgres(ql)?:\/\//.test(address) || !URL.canParse(address)) {
+    throw wrongUsage('The engine is not the URL of a Postgres; it looks like postgres://user@host/database.');
+  }
+  const guardTtlMs = flags.guardTtl ?? TTL_MS;
+  const heartbeatMs = flags.heartbeat ?? guardTtlMs / HEARTBEATS_A_TTL;
+  if (!(heartbeatMs > 0) || guardTtlMs < heartbeatMs * HEARTBEATS_A_TTL) {
+    throw wrongUsage(
+      'The guard must last for at least three heartbeats: make --guard-ttl longer, or --heartbeat shorter.',
+    );
+  }
+  return {
+    address,
+    shown: withoutSecrets(address),
+    advertise: advertised(flags.advertise),
+    guardTtlMs,
+    heartbeatMs,
+    allowFsyncOff: flags.allowFsyncOff ?? false,
+  };
+}
+
+function advertised(url: string | undefined): string | null {
+  if (url === undefined) return null;
+  const parsed = /^https?:\/\/[^/]/.test(url) && URL.canParse(url) ? new URL(url) : null;
+  if (parsed === null || parsed.username !== '' || parsed.password !== '' || parsed.search !== '') {
+    throw wrongUsage(
+      'What is advertised must be the URL of this server, such as https://leasehold-1.example.org:7420.',
+    );
+  }
+  return url.replace(/\/+$/, '');
+}
+
+function withoutSecrets(address: string): string {
+  const { protocol, host, pathname } = new URL(address);
+  return `${protocol}//${host}${pathname}`;
+}
+
+export async function serveDatabase(
+  { address, advertise, guardTtlMs, heartbeatMs, allowFsyncOff }: Database,
+  world: ServeWorld,
+  options: ServeOptions,
+): Promise<Served> {
+  const engineAt = (url: string): Engine =>
+    postgresEngine({
+      connections: pgConnections(address),
+      world,
+      holder: thisProcess.label,
+      url,
+      guardTtlMs,
+      guardHeartbeatMs: heartbeatMs,
+      allowFsyncOff,
+      threads: nodeThreads,
+    });
+  try {
+    return await serveInTurn(engineAt, world, { ...options, ...(advertise === null ? {} : { advertise }) });
+  } catch (fault) {
+    throw databaseFailure(fault, address);
+  }
+}
+
+/** Faults of `pg` and of the server have a code and no sentence that says what they are about. */
+function databaseFailure(fault: unknown, address: string): unknown {
+  const { code, severity, syscall } = Object(fault) as {
+    code?: unknown;
+    severity?: unknown;
+    syscall?: unknown;
+  };
+  const isSocket = typeof code === 'string' && syscall === 'connect';
+  const [first = fault] = fault instanceof AggregateError ? fault.errors : [];
+  if (severity === undefined && !isSocket && !(fault instanceof AggregateError)) return fault;
+  const says = (first instanceof Error ? first.message : String(first)).replace(/\.$/, '');
+  return new Failure(`The log in ${withoutSecrets(address)} cannot be opened: ${says}.`);
+}

@@ -1,0 +1,130 @@
+/**
+ * Writes a checkpoint (`checkpoint.ts` has its shape): frames of about a megabyte, a row each, and at last the row by
+ * which they count. Every statement is refused unless the epoch is still that of the writer it works for,
+ * and this checkpoint the one that writer waits for. Only the last one waits for the disk: what was written before it
+ * is durable with it.
+ */
+import type { ImageRecord } from '../../core/image.ts';
+import type { Opaque } from '../../core/opaque.ts';
+import { RelocationList } from '../file/relocation-list.ts';
+import { FILE_SPAN, FrameBuilder, KIND_IMAGE, KIND_IMAGE_END } from '../frame.ts';
+import { LogClosedError } from '../log.ts';
+import type { OpaqueArea } from '../record-codec.ts';
+import { NOWHERE } from '../record-codec.ts';
+import type { Checkpoint } from './checkpoint.ts';
+import type { OldRows } from './old-rows.ts';
+import type { SqlConnection } from './sql.ts';
+import type { Tables } from './tables.ts';
+
+const FRAME_BYTES = 1024 * 1024;
+
+export interface CheckpointWriterOptions {
+  readonly connection: SqlConnection;
+  readonly tables: Tables;
+  /** The epoch of the writer it works for. */
+  readonly writerEpoch: number;
+  /** Numbers for its parts, more than it can need, one after the other. */
+  readonly firstPart: number;
+  readonly partsMax: number;
+  readonly partBytesMax: number;
+  readonly oldRows: OldRows;
+}
+
+/** What a checkpoint stands for. */
+export type CheckpointHead = Pick<Checkpoint, 'sealedThrough' | 'seq' | 'atMs' | 'epoch' | 'checksum'>;
+
+export class CheckpointWriter implements OpaqueArea {
+  readonly relocations = new RelocationList();
+  readonly #options: CheckpointWriterOptions;
+  readonly #builder = new FrameBuilder();
+  #part: number;
+  #offset = 0;
+  #bytes = 0;
+  #previous = 0;
+
+  constructor(options: CheckpointWriterOptions) {
+    this.#options = options;
+    this.#part = options.firstPart;
+  }
+
+  async write(records: Iterable<ImageRecord>, head: CheckpointHead): Promise<Checkpoint> {
+    const { oldRows, partBytesMax } = this.#options;
+    const frameBytes = Math.min(FRAME_BYTES, partBytesMax);
+    this.#begin();
+    for (const record of records) {
+      const missing = oldRows.missingFor(record);
+      if (missing !== null) await oldRows.load(missing);
+      this.#builder.addImage(record, this);
+      if (this.#builder.bytes < frameBytes) continue;
+      await this.#end(KIND_IMAGE, head);
+    }
+    if (this.#builder.count > 0) await this.#end(KIND_IMAGE, head);
+    await this.#end(KIND_IMAGE_END, head);
+    return this.#complete(head);
+  }
+
+  /** Copies the bytes behind the reference from where they are, and notes that they moved. */
+  take(opaque: Opaque): number {
+    if (opaque.length === 0) return NOWHERE;
+    const offset = this.#builder.copy(this.#options.oldRows.read(opaque));
+    this.relocations.add(opaque.at, this.#builder.positionOf(offset));
+    return offset;
+  }
+
+  #begin(): void {
+    const { firstPart, partsMax, partBytesMax } = this.#options;
+    if (this.#offset >= partBytesMax) {
+      this.#part += 1;
+      this.#offset = 0;
+    }
+    if (this.#part >= firstPart + partsMax) {
+      throw new Error('The checkpoint needs more parts than it was given numbers for.');
+    }
+    this.#builder.begin(this.#part, this.#offset, null);
+  }
+
+  async #end(kind: number, { epoch, atMs }: CheckpointHead): Promise<void> {
+    const { connection, tables, writerEpoch, firstPart } = this.#options;
+    const frame = this.#builder.finish(kind, epoch, 0, atMs, this.#previous);
+    this.#previous = this.#builder.checksum;
+    const inserted = await connection.query(
+      `WITH writer AS (
+         SELECT set_config('synchronous_commit', 'off', true) AS synchronous
+         FROM ${tables.epoch} WHERE id = 1 AND epoch = $1::bigint AND checkpoint = $2::bigint FOR SHARE
+       )
+       INSERT INTO ${tables.log} (at, bytes, last_seq, epoch, checksum, frame)
+       SELECT $3::bigint, $4::integer, NULL, $1::bigint, $5::bigint, $6::bytea FROM writer
+       WHERE synchronous IS NOT NULL RETURNING 1`,
+      [writerEpoch, firstPart, this.#part * FILE_SPAN + this.#offset, frame.length, this.#previous, frame],
+    );
+    assertOurs(inserted);
+    this.#offset += frame.length;
+    this.#bytes += frame.length;
+    this.#begin();
+  }
+
+  async #complete(head: CheckpointHead): Promise<Checkpoint> {
+    const { connection, tables, writerEpoch, firstPart } = this.#options;
+    const checkpoint = { ...head, firstPart, lastPart: this.#part, bytes: this.#bytes };
+    const { lastPart, bytes, sealedThrough, seq, atMs, epoch, checksum } = checkpoint;
+    const inserted = await connection.query(
+      `WITH writer AS (
+         SELECT set_config('synchronous_commit', 'on', true) AS synchronous
+         FROM ${tables.epoch} WHERE id = 1 AND epoch = $1::bigint AND checkpoint = $2::bigint FOR SHARE
+       )
+       INSERT INTO ${tables.checkpoint}
+         (first_part, last_part, bytes, sealed_through, seq, at_ms, epoch, checksum)
+       SELECT $2::bigint, $3::bigint, $4::bigint, $5::bigint, $6::bigint, $7::bigint, $8::bigint, $9::bigint
+       FROM writer WHERE synchronous = 'on' RETURNING 1`,
+      [writerEpoch, firstPart, lastPart, bytes, sealedThrough, seq, Math.floor(atMs), epoch, checksum],
+    );
+    assertOurs(inserted);
+    return checkpoint;
+  }
+}
+
+function assertOurs(inserted: readonly unknown[]): void {
+  if (inserted.length === 0) {
+    throw new LogClosedError('A newer writer has opened the log, or the checkpoint was given up.');
+  }
+}

@@ -1,0 +1,69 @@
+/**
+ * A log that another writes, read along by a standby: it keeps the standby's state warm, says who leads, and becomes
+ * the log itself when it can take the guard.
+ */
+import type { Opaque } from '../../core/opaque.ts';
+import type { FollowedLog, Leader, Log, LogPosition, LogSize, Replay } from '../log.ts';
+import { leaderOf } from './guard.ts';
+import type { LogRows } from './log-rows.ts';
+
+export class FollowedRows implements FollowedLog {
+  readonly #rows: LogRows;
+  readonly #replay: Replay;
+  readonly #monotonicMs: () => number;
+  readonly #lead: () => Promise<Log | null>;
+  /** What must be added to the monotonic clock to get the database's. */
+  #anchorMs: number | null = null;
+  #isHandedOver = false;
+
+  constructor(rows: LogRows, replay: Replay, monotonicMs: () => number, lead: () => Promise<Log | null>) {
+    this.#rows = rows;
+    this.#replay = replay;
+    this.#monotonicMs = monotonicMs;
+    this.#lead = lead;
+  }
+
+  get position(): LogPosition {
+    return this.#rows.position;
+  }
+
+  get size(): LogSize {
+    return this.#rows.size;
+  }
+
+  catchUp(): Promise<boolean> {
+    this.#assertOurs();
+    return this.#rows.catchUp(this.#replay);
+  }
+
+  async leader(): Promise<Leader | null> {
+    const { leader, databaseMs } = await leaderOf(this.#rows.reading, this.#rows.tables);
+    this.#anchorMs = databaseMs - this.#monotonicMs();
+    return leader;
+  }
+
+  nowMs(): number | null {
+    return this.#anchorMs === null ? null : this.#anchorMs + this.#monotonicMs();
+  }
+
+  async lead(): Promise<Log | null> {
+    this.#assertOurs();
+    // As far as it can be done without the guard, so that little is left to be replayed by the one who leads.
+    await this.#rows.catchUp(this.#replay);
+    const log = await this.#lead();
+    this.#isHandedOver ||= log !== null;
+    return log;
+  }
+
+  read(reference: Opaque): Uint8Array | null | Promise<Uint8Array | null> {
+    return this.#rows.read(reference);
+  }
+
+  async close(): Promise<void> {
+    if (!this.#isHandedOver) await this.#rows.reading.close();
+  }
+
+  #assertOurs(): void {
+    if (this.#isHandedOver) throw new Error('The follower has become the writer.');
+  }
+}

@@ -1,0 +1,91 @@
+/**
+ * Opaque bytes of rows that are about to go. What a record needs is fetched in large blocks before the record is
+ * encoded; rows lie mostly in the order in which their bytes were written, so mostly it is there already.
+ */
+import type { ImageRecord } from '../../core/image.ts';
+import type { Opaque } from '../../core/opaque.ts';
+import { readRows } from './row-bytes.ts';
+import type { SqlConnection } from './sql.ts';
+import type { Tables } from './tables.ts';
+
+const BLOCK_BYTES = 256 * 1024;
+const BLOCKS_MAX = 64;
+
+export class OldRows {
+  readonly #connection: SqlConnection;
+  readonly #tables: Tables;
+  /** By the number of the block; the one that was used longest ago comes first. */
+  readonly #blocks = new Map<number, Buffer>();
+  /** How many blocks the present record needs at most; the newest ones are its own. */
+  #needed = 0;
+
+  constructor(connection: SqlConnection, tables: Tables) {
+    this.#connection = connection;
+    this.#tables = tables;
+  }
+
+  /** The blocks that a record needs and that are not here; null when all of them are. */
+  missingFor(record: ImageRecord): Set<number> | null {
+    const missing = new Set<number>();
+    this.#needed = 0;
+    for (const { at, length } of opaquesOf(record)) {
+      const end = Math.ceil((at + length) / BLOCK_BYTES);
+      for (let block = Math.floor(at / BLOCK_BYTES); block < end; block++) {
+        this.#needed += 1;
+        if (this.#blocks.has(block)) this.#touch(block);
+        else missing.add(block);
+      }
+    }
+    return missing.size === 0 ? null : missing;
+  }
+
+  async load(blocks: ReadonlySet<number>): Promise<void> {
+    for (const block of blocks) {
+      const bytes = Buffer.alloc(BLOCK_BYTES);
+      const start = block * BLOCK_BYTES;
+      await readRows(this.#connection, this.#tables, start, start + BLOCK_BYTES, bytes);
+      this.#blocks.set(block, bytes);
+    }
+    for (const block of this.#blocks.keys()) {
+      if (this.#blocks.size <= Math.max(BLOCKS_MAX, this.#needed)) break;
+      this.#blocks.delete(block);
+    }
+  }
+
+  /** The bytes as they are, right or wrong: their checksum goes along with them. They must have been loaded. */
+  read({ at, length }: Opaque): Buffer {
+    const first = Math.floor(at / BLOCK_BYTES);
+    const offset = at % BLOCK_BYTES;
+    if (offset + length <= BLOCK_BYTES) return this.#block(first).subarray(offset, offset + length);
+    const bytes = Buffer.alloc(length);
+    const end = at + length;
+    for (let block = first; block * BLOCK_BYTES < end; block++) {
+      const start = block * BLOCK_BYTES;
+      this.#block(block).copy(bytes, Math.max(0, start - at), Math.max(0, at - start), end - start);
+    }
+    return bytes;
+  }
+
+  #block(block: number): Buffer {
+    const bytes = this.#blocks.get(block);
+    if (bytes === undefined) throw new Error('Bytes of an old row were not loaded before they were needed.');
+    return bytes;
+  }
+
+  #touch(block: number): void {
+    const bytes = this.#blocks.get(block)!;
+    this.#blocks.delete(block);
+    this.#blocks.set(block, bytes);
+  }
+}
+
+/** What a record refers to, less what is empty and lies nowhere. */
+function opaquesOf(record: ImageRecord): Opaque[] {
+  const all =
+    record.kind === 'task'
+      ? [record.payload, record.result, ...record.leases.map(({ lateResult }) => lateResult)]
+      : record.kind === 'name'
+        ? [record.metadata, record.object?.value ?? null]
+        : [];
+  return all.filter((opaque): opaque is Opaque => opaque !== null && opaque.length > 0);
+}

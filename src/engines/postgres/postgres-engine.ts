@@ -1,0 +1,198 @@
+/**
+ * Opens the log in a database: makes its tables, takes the guard, replays, and gives the log with the right to append.
+ * Whoever cannot have the guard can follow, and lead later.
+ *
+ * The guard comes first and the replay after it: taking it raises the epoch, which waits for an append under way and
+ * keeps every later one of an older writer out. So what is replayed then is all there will ever be before us.
+ */
+import type { Threads } from '../file/threads.ts';
+import { FILE_SPAN } from '../frame.ts';
+import type { Engine, FollowedLog, Log, Replay } from '../log.ts';
+import { LogHeldError } from '../log.ts';
+import { FollowedRows } from './followed-log.ts';
+import type { GuardOptions } from './guard.ts';
+import { leaderOf, takeGuard } from './guard.ts';
+import { LogRows } from './log-rows.ts';
+import { PostgresLog } from './postgres-log.ts';
+import { ReadingConnection } from './reading-connection.ts';
+import type { GuardWorld, SqlConnections } from './sql.ts';
+import { assertDurable, ensureTables, tablesIn } from './tables.ts';
+
+const MIB = 1024 * 1024;
+const TTL_MS = 15_000;
+const HEARTBEATS_A_TTL = 3;
+
+export interface PostgresEngineOptions {
+  readonly connections: SqlConnections;
+  readonly world: GuardWorld;
+  /** Who we are, for whoever finds the guard taken. */
+  readonly holder: string;
+  /** Where we serve, for clients and standbys that look for the leader. */
+  readonly url?: string;
+  /** Where the tables lie; leasehold. */
+  readonly schema?: string;
+  /** Whether the tables are made where there are none, or that is a failure; true. */
+  readonly mayCreate?: boolean;
+  /** How long the guard lasts after its last renewal; 15 s. */
+  readonly guardTtlMs?: number;
+  /** How often it is renewed; a third of that. It may not be more. */
+  readonly guardHeartbeatMs?: number;
+  /** Writes to a database that runs with fsync=off, and would lose what it has acknowledged. For tests. */
+  readonly allowFsyncOff?: boolean;
+  /** Where compaction runs; without it the log is never compacted. */
+  readonly threads?: Threads;
+  /** Size of a batch before its last operation; 4 MiB. */
+  readonly batchBytesMax?: number;
+  /** From which size on rows count as a new segment; 64 MiB. */
+  readonly segmentBytes?: number;
+  /** How many sealed bytes make a compaction worth its cost, unless the checkpoint is larger; 256 MiB. */
+  readonly compactionBytesMin?: number;
+  /** Size of one part of a checkpoint; 1 GiB, and it must stay below 4 GiB. */
+  readonly partBytesMax?: number;
+  /** How many of the newest bytes stay in memory; 32 MiB. */
+  readonly recentBytesMax?: number;
+  /** How much of what was read is kept in memory; 16 MiB. */
+  readonly cacheBytesMax?: number;
+}
+
+export interface PostgresEngine extends Engine {
+  assertFree(): Promise<void>;
+  follow(replay: Replay): Promise<FollowedLog>;
+}
+
+export function postgresEngine(options: PostgresEngineOptions): PostgresEngine {
+  const opening = new Opening(options);
+  return {
+    open: (replay) => opening.open(replay),
+    assertFree: () => opening.assertFree(),
+    follow: (replay) => opening.follow(replay),
+  };
+}
+
+class Opening {
+  readonly #options: PostgresEngineOptions;
+  readonly #schema: string;
+  readonly #guard: GuardOptions;
+
+  constructor(options: PostgresEngineOptions) {
+    const { world, holder, url = '', schema = 'leasehold', guardTtlMs = TTL_MS } = options;
+    const heartbeatMs = options.guardHeartbeatMs ?? guardTtlMs / HEARTBEATS_A_TTL;
+    if (!(heartbeatMs > 0) || guardTtlMs < heartbeatMs * HEARTBEATS_A_TTL) {
+      throw new TypeError('The guard must last for at least three of its heartbeats.');
+    }
+    this.#options = options;
+    this.#schema = schema;
+    this.#guard = { world, holder, url, tables: tablesIn(schema), ttlMs: guardTtlMs, heartbeatMs };
+  }
+
+  async open(replay: Replay): Promise<Log> {
+    const rows = await this.#rows();
+    try {
+      const log = await this.#lead(rows, () => rows.start(replay));
+      if (log !== null) return log;
+      const { leader } = await leaderOf(rows.reading, rows.tables);
+      throw new LogHeldError(leader?.holder ?? 'somebody who has just let go of it');
+    } catch (fault) {
+      await rows.reading.close();
+      throw fault;
+    }
+  }
+
+  async assertFree(): Promise<void> {
+    const rows = await this.#rows();
+    try {
+      const { leader } = await leaderOf(rows.reading, rows.tables);
+      if (leader !== null) throw new LogHeldError(leader.holder);
+    } finally {
+      await rows.reading.close();
+    }
+  }
+
+  async follow(replay: Replay): Promise<FollowedLog> {
+    const rows = await this.#rows();
+    try {
+      await rows.start(replay);
+    } catch (fault) {
+      await rows.reading.close();
+      throw fault;
+    }
+    return new FollowedRows(rows, replay, this.#options.world.clock.monotonicMs, () =>
+      this.#lead(rows, () => rows.catchUp(replay)),
+    );
+  }
+
+  async #rows(): Promise<LogRows> {
+    const { connections, mayCreate = true } = this.#options;
+    const { recentBytesMax = 32 * MIB, cacheBytesMax = 16 * MIB } = this.#options;
+    const reading = new ReadingConnection(connections);
+    try {
+      await ensureTables(await reading.connected(), this.#schema, mayCreate);
+    } catch (fault) {
+      await reading.close();
+      throw fault;
+    }
+    return new LogRows({ reading, tables: this.#guard.tables, recentBytesMax, cacheBytesMax });
+  }
+
+  /** Takes the guard, then replays to the very end; null when another has it. */
+  async #lead(rows: LogRows, replayRest: () => Promise<unknown>): Promise<Log | null> {
+    const { connections, allowFsyncOff = false } = this.#options;
+    const guarding = await connections.connect();
+    let isKept = false;
+    try {
+      if (!allowFsyncOff) await assertDurable(guarding);
+      const guard = await takeGuard(guarding, this.#guard);
+      if (guard === null) return null;
+      try {
+        const writing = await connections.connect();
+        try {
+          await replayRest();
+          const log = new PostgresLog(this.#logOptions(), {
+            rows,
+            guard,
+            writing,
+            guarding,
+            lastNumber: await lastNumberOf(rows),
+          });
+          isKept = true;
+          return log;
+        } finally {
+          if (!isKept) await writing.close();
+        }
+      } finally {
+        // Whoever fails after that is not the leader; when even this fails, the guard runs out by itself.
+        if (!isKept) await guard.release().catch(() => {});
+      }
+    } finally {
+      if (!isKept) await guarding.close();
+    }
+  }
+
+  #logOptions() {
+    const { connections, threads = null, world } = this.#options;
+    const {
+      batchBytesMax = 4 * MIB,
+      segmentBytes = 64 * MIB,
+      compactionBytesMin = 256 * MIB,
+    } = this.#options;
+    return {
+      schema: this.#schema,
+      address: connections.address,
+      connections,
+      threads,
+      batchBytesMax,
+      segmentBytes,
+      compactionBytesMin,
+      partBytesMax: this.#options.partBytesMax ?? 1024 * MIB,
+      closeMs: this.#guard.heartbeatMs,
+      timers: world.timers,
+    };
+  }
+}
+
+/** The highest number in use, by whatever is left of a checkpoint that came to nothing too. */
+async function lastNumberOf({ reading, tables, checkpoint }: LogRows): Promise<number> {
+  const [row] = await reading.query(`SELECT max(at) FROM ${tables.log}`);
+  const newest = Math.floor(Number(row?.[0] ?? 0) / FILE_SPAN);
+  return Math.max(newest, checkpoint?.lastPart ?? 0);
+}

@@ -1,0 +1,258 @@
+/**
+ * The log in a database, open for writing. A batch is one row, appended by one statement that locks the epoch, checks
+ * that it is still ours and that the row before is the one we know, and waits for the disk. When that statement fails
+ * in any way the log is dead for ever: nobody can know what was committed.
+ *
+ * It dies as well, at once and without an append, when its guard is lost: another may be about to take over.
+ */
+import type { Entry } from '../../core/entries.ts';
+import type { Opaque } from '../../core/opaque.ts';
+import type { Chain } from '../file/recovery.ts';
+import { RESTORE_JUMP } from '../file/recovery.ts';
+import { FILE_SPAN, FrameBuilder, KIND_BATCH } from '../frame.ts';
+import type { Log, LoggedEntry, LogPosition, LogSize, Relocation } from '../log.ts';
+import { LogClosedError } from '../log.ts';
+import type { Guard } from './guard.ts';
+import type { LogRows } from './log-rows.ts';
+import type { RowCompactionOptions } from './running-compaction.ts';
+import { RowCompaction } from './running-compaction.ts';
+import type { SqlConnection } from './sql.ts';
+
+export interface PostgresLogOptions extends RowCompactionOptions {
+  readonly batchBytesMax: number;
+  readonly segmentBytes: number;
+  readonly compactionBytesMin: number;
+  /** How long a farewell to the database may take. */
+  readonly closeMs: number;
+  readonly timers: { after(ms: number, call: () => void): { cancel(): void } };
+}
+
+export interface PostgresLogStart {
+  readonly rows: LogRows;
+  readonly guard: Guard;
+  /** What appends go over. */
+  readonly writing: SqlConnection;
+  /** What the guard is kept by. */
+  readonly guarding: SqlConnection;
+  /** No segment or part has a number above this. */
+  readonly lastNumber: number;
+}
+
+export class PostgresLog implements Log {
+  readonly epoch: number;
+  /** A database that is full refuses the append, and that ends the log. */
+  readonly full = false;
+  readonly lost: Promise<Error>;
+  readonly batchBytesMax: number;
+  readonly #options: PostgresLogOptions;
+  readonly #rows: LogRows;
+  readonly #guard: Guard;
+  readonly #writing: SqlConnection;
+  readonly #guarding: SqlConnection;
+  readonly #appendText: string;
+  readonly #builder = new FrameBuilder();
+  readonly #compaction: RowCompaction;
+  #lastNumber: number;
+  /** The segment after the current one, once a batch has been meant for it; 0 before. */
+  #nextSegment = 0;
+  #at = 0;
+  #isBuilding = false;
+  #firstSeq = 0;
+  #atMs = 0;
+  #pending: Promise<void> = Promise.resolve();
+  /** Ends the append under way when the log dies before the database has answered. */
+  #abandon: ((fault: Error) => void) | null = null;
+  #fault: Error | null = null;
+  #isClosing = false;
+  #lose: (fault: Error) => void = () => {};
+
+  constructor(options: PostgresLogOptions, start: PostgresLogStart) {
+    this.#options = options;
+    this.batchBytesMax = options.batchBytesMax;
+    this.#rows = start.rows;
+    this.#guard = start.guard;
+    this.#writing = start.writing;
+    this.#guarding = start.guarding;
+    this.#lastNumber = start.lastNumber;
+    this.epoch = start.guard.epoch;
+    this.lost = new Promise((resolve) => {
+      this.#lose = resolve;
+    });
+    this.#appendText = appendText(start.rows);
+    this.#compaction = new RowCompaction(options, start.rows, this.epoch, () => ++this.#lastNumber);
+    this.#compaction.sweepLeftovers();
+    void start.guard.lost.then((fault) => this.#die(fault));
+    void start.writing.lost.then((cause) =>
+      this.#die(new LogClosedError('The connection to the log was cut.', { cause })),
+    );
+  }
+
+  get position(): LogPosition {
+    return this.#rows.position;
+  }
+
+  get size(): LogSize {
+    return this.#rows.size;
+  }
+
+  get mayAnswer(): boolean {
+    return this.#fault === null && this.#guard.isOurs;
+  }
+
+  nowMs(): number {
+    return this.#guard.nowMs();
+  }
+
+  get batchBytes(): number {
+    return this.#isBuilding ? this.#builder.bytes : 0;
+  }
+
+  seekSpace(): void {}
+
+  begin(firstSeq: number, atMs: number): void {
+    if (this.#fault) throw this.#fault;
+    const { lastSeq } = this.#rows.chain;
+    if (firstSeq !== lastSeq + 1 && firstSeq < lastSeq + RESTORE_JUMP) {
+      throw new Error(`A batch cannot begin at seq ${firstSeq} after seq ${lastSeq}.`);
+    }
+    const current = this.#rows.segments.at(-1);
+    const isFull = current === undefined || current.end >= this.#options.segmentBytes;
+    // Taken at once and kept, so that no part of a checkpoint gets the same number.
+    if (isFull && this.#nextSegment === 0) this.#nextSegment = ++this.#lastNumber;
+    this.#at = isFull ? this.#nextSegment * FILE_SPAN : current.number * FILE_SPAN + current.end;
+    this.#firstSeq = firstSeq;
+    this.#atMs = atMs;
+    this.#isBuilding = true;
+    this.#builder.begin(Math.floor(this.#at / FILE_SPAN), this.#at % FILE_SPAN, null);
+  }
+
+  add(entry: Entry): void {
+    this.#builder.add(entry);
+  }
+
+  append(): Promise<void> {
+    if (this.#fault) return Promise.reject(this.#fault);
+    const isBuilding = this.#isBuilding;
+    this.#isBuilding = false;
+    if (!isBuilding || this.#builder.count === 0) return Promise.resolve();
+    const { checksum } = this.#rows.chain;
+    const frame = this.#builder.finish(KIND_BATCH, this.epoch, this.#firstSeq, this.#atMs, checksum);
+    const appended = this.#append(frame);
+    // The failure itself belongs to whoever asked for the append.
+    this.#pending = appended.catch(() => {});
+    return appended;
+  }
+
+  async mark(): Promise<void> {
+    if (this.#fault) throw this.#fault;
+  }
+
+  read(reference: Opaque): Uint8Array | null | Promise<Uint8Array | null> {
+    return this.#rows.read(reference);
+  }
+
+  entries(fromSeq: number, limit: number): AsyncIterable<LoggedEntry> {
+    return this.#rows.entries(fromSeq, limit);
+  }
+
+  async snapshot(): Promise<null> {
+    return null;
+  }
+
+  get wantsCompaction(): boolean {
+    if (!this.#compaction.isPossible || this.#fault !== null) return false;
+    const { segments, checkpoint } = this.#rows;
+    const sealed = segments.slice(0, -1).reduce((sum, { end }) => sum + end, 0);
+    return sealed >= Math.max(1, this.#options.compactionBytesMin, checkpoint?.bytes ?? 0);
+  }
+
+  async compact(): Promise<Relocation | null> {
+    if (this.#fault) throw this.#fault;
+    return this.#compaction.run();
+  }
+
+  dropOld(): Promise<void> {
+    return this.#compaction.dropOld();
+  }
+
+  async close(): Promise<void> {
+    if (this.#isClosing) return;
+    this.#isClosing = true;
+    await this.#pending;
+    const isAlive = this.#fault === null;
+    this.#fault ??= new LogClosedError('The log is closed.');
+    this.#guard.stop();
+    await this.#withinLimit(this.#compaction.stop());
+    if (isAlive) await this.#withinLimit(this.#guard.release());
+    await this.#withinLimit(this.#disconnect());
+  }
+
+  async #append(frame: Buffer): Promise<void> {
+    const { chain, lastAt } = this.#rows;
+    const count = this.#builder.count;
+    const lastSeq = this.#firstSeq + count - 1;
+    const { checksum } = this.#builder;
+    const answer = this.#writing.query(this.#appendText, [
+      this.epoch,
+      this.#at,
+      frame.length,
+      lastSeq,
+      checksum,
+      frame,
+      lastAt,
+      chain.checksum,
+    ]);
+    try {
+      const inserted = await new Promise<readonly unknown[]>((resolve, reject) => {
+        this.#abandon = reject;
+        answer.then(resolve, reject);
+      });
+      this.#abandon = null;
+      if (inserted.length === 0) throw new LogClosedError('A newer writer has opened the log.');
+    } catch (fault) {
+      this.#die(fault as Error);
+      throw this.#fault;
+    }
+    const now: Chain = { checksum, lastSeq, lastAtMs: this.#atMs, epoch: this.epoch };
+    if (this.#at === this.#nextSegment * FILE_SPAN) this.#nextSegment = 0;
+    this.#rows.note(this.#at, frame, now, this.#firstSeq);
+  }
+
+  #die(fault: Error): void {
+    if (this.#fault !== null) return;
+    this.#fault = fault;
+    this.#guard.stop();
+    this.#abandon?.(fault);
+    this.#lose(fault);
+    // Whatever was still on its way to the database has lost its sender; nobody waits for the farewell.
+    this.#disconnect().catch(() => {});
+  }
+
+  async #disconnect(): Promise<void> {
+    await Promise.all([this.#writing.close(), this.#guarding.close(), this.#rows.reading.close()]);
+  }
+
+  /** What fails or hangs in a farewell has no consequence but that the guard runs out by itself. */
+  async #withinLimit(farewell: Promise<void>): Promise<void> {
+    const { timers, closeMs } = this.#options;
+    await new Promise<void>((resolve) => {
+      const timer = timers.after(closeMs, resolve);
+      const done = (): void => {
+        timer.cancel();
+        resolve();
+      };
+      farewell.then(done, done);
+    });
+  }
+}
+
+const appendText = ({ tables: { log, epoch } }: LogRows): string => `
+  WITH writer AS (
+    SELECT set_config('synchronous_commit', 'on', true) AS synchronous
+    FROM ${epoch} WHERE id = 1 AND epoch = $1::bigint FOR SHARE
+  )
+  INSERT INTO ${log} (at, bytes, last_seq, epoch, checksum, frame)
+  SELECT $2::bigint, $3::integer, $4::bigint, $1::bigint, $5::bigint, $6::bytea FROM writer
+  WHERE synchronous = 'on'
+    AND ($7::bigint = 0 OR EXISTS (SELECT 1 FROM ${log} WHERE at = $7::bigint AND checksum = $8::bigint))
+  RETURNING 1`;

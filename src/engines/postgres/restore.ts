@@ -1,0 +1,37 @@
+/**
+ * After a database came back without its newest rows (restored from a copy, or failed over to a replica that was
+ * behind): begins a new epoch 2^40 and more above everything that is left. What is lost is lost, but every lease has
+ * ended, and no number that was given out in the lost rows can ever be given out again.
+ */
+import { LOG_FORMAT, LOG_VERSION } from '../../core/state.ts';
+import { RESTORE_JUMP } from '../file/recovery.ts';
+import type { Engine } from '../log.ts';
+
+export interface RestoredRows {
+  /** The newest entry that was left. */
+  readonly lastSeq: number;
+  /** The `seq` of the new epoch. */
+  readonly seq: number;
+  readonly epoch: number;
+}
+
+/** Reads and verifies all of the log first. Throws LogHeldError while anybody has the guard. */
+export async function markRestored(engine: Engine): Promise<RestoredRows> {
+  const log = await engine.open({ image() {}, entry() {} });
+  try {
+    const { lastSeq, lastAtMs } = log.position;
+    const seq = lastSeq + RESTORE_JUMP;
+    log.begin(seq, Math.floor(Math.max(log.nowMs() ?? 0, lastAtMs)));
+    log.add({
+      type: 'EpochStarted',
+      epoch: log.epoch,
+      format: LOG_FORMAT,
+      version: LOG_VERSION,
+      restored: true,
+    });
+    await log.append();
+    return { lastSeq, seq, epoch: log.epoch };
+  } finally {
+    await log.close();
+  }
+}

@@ -1,0 +1,147 @@
+/**
+ * How the log lies in the database, version 1: four tables in a schema of its own, made when the log is opened for
+ * the first time. Plain SQL only, so that any database that speaks like Postgres will do.
+ *
+ *   leasehold_log         a frame a row (`frame.ts`): a batch, or a piece of a checkpoint, whose `last_seq` is null.
+ *                         `at` is its position: the number of its segment or part times 2^32, plus its offset in that
+ *   leasehold_checkpoint  a row a checkpoint that is complete: which parts it has, and what it stands for
+ *   leasehold_guard       one row: who may write, and until when. Renewed while the writer lives
+ *   leasehold_epoch       one row: the format, and the epoch of the newest writer. Every append locks it FOR SHARE and
+ *                         is refused unless the epoch is still its own, so nothing of an older writer gets in; and
+ *                         the first part of the one checkpoint that may be written now, so that nothing of one that
+ *                         was given up gets in either
+ *
+ * To change it: raise TABLES_VERSION, keep reading what the version before wrote, and say in `ensureTables` how one
+ * becomes the other.
+ */
+import { LogTooNewError } from '../log.ts';
+import type { SqlConnection } from './sql.ts';
+import { sqlState } from './sql.ts';
+
+const TABLES_VERSION = 1;
+const TRIES_MAX = 10;
+
+export interface Tables {
+  readonly log: string;
+  readonly checkpoint: string;
+  readonly guard: string;
+  readonly epoch: string;
+}
+
+export function tablesIn(schema: string): Tables {
+  if (!/^[a-z_][a-z0-9_]{0,62}$/.test(schema)) {
+    throw new TypeError(
+      `The schema must be lower-case letters, digits and underscores, at most 63, not ${JSON.stringify(schema)}.`,
+    );
+  }
+  const named = (table: string) => `"${schema}".leasehold_${table}`;
+  return {
+    log: named('log'),
+    checkpoint: named('checkpoint'),
+    guard: named('guard'),
+    epoch: named('epoch'),
+  };
+}
+
+const NOT_THERE = ['42P01', '3F000'];
+/** What one of two who make the same tables at the same time may be told. */
+const MADE_MEANWHILE = ['23505', '42P07', '42P06', '42710', '40001', '40P01', 'XX000'];
+/** A database that does not know how to leave bytes uncompressed works without being told to. */
+const NOT_KNOWN_HERE = ['0A000', '42601', '42P16', '42501'];
+
+/** Makes the tables where there are none, if it may, and refuses those of a newer version. May be repeated and raced. */
+export async function ensureTables(
+  connection: SqlConnection,
+  schema: string,
+  mayCreate: boolean,
+): Promise<void> {
+  const tables = tablesIn(schema);
+  for (let left = TRIES_MAX; ; left--) {
+    const version = await versionOf(connection, tables);
+    if (version !== null) {
+      if (version <= TABLES_VERSION) return;
+      throw new LogTooNewError(
+        `The tables in schema ${schema} are of version ${version}; this program reads version ${TABLES_VERSION}.`,
+      );
+    }
+    if (!mayCreate) throw new Error(`There is no log in this database, or not in its schema ${schema}.`);
+    try {
+      await create(connection, schema, tables);
+    } catch (fault) {
+      if (left === 0 || !MADE_MEANWHILE.includes(sqlState(fault))) throw fault;
+    }
+  }
+}
+
+async function versionOf(connection: SqlConnection, { epoch }: Tables): Promise<number | null> {
+  try {
+    const [row] = await connection.query(`SELECT format FROM ${epoch} WHERE id = 1`);
+    return row === undefined ? null : Number(row[0]);
+  } catch (fault) {
+    if (NOT_THERE.includes(sqlState(fault))) return null;
+    throw fault;
+  }
+}
+
+async function create(connection: SqlConnection, schema: string, tables: Tables): Promise<void> {
+  const { log, checkpoint, guard, epoch } = tables;
+  // Where the schema is there already, the right to make one is not needed.
+  const [made] = await connection.query('SELECT 1 FROM information_schema.schemata WHERE schema_name = $1', [
+    schema,
+  ]);
+  if (made === undefined) await connection.query(`CREATE SCHEMA IF NOT EXISTS "${schema}"`);
+  await connection.query(`CREATE TABLE IF NOT EXISTS ${log} (
+    at bigint PRIMARY KEY,
+    bytes integer NOT NULL,
+    last_seq bigint UNIQUE,
+    epoch bigint NOT NULL,
+    checksum bigint NOT NULL,
+    frame bytea NOT NULL
+  )`);
+  await connection
+    .query(`ALTER TABLE ${log} ALTER COLUMN frame SET STORAGE EXTERNAL`)
+    .catch((fault: unknown) => {
+      if (!NOT_KNOWN_HERE.includes(sqlState(fault))) throw fault;
+    });
+  await connection.query(`CREATE TABLE IF NOT EXISTS ${checkpoint} (
+    first_part bigint PRIMARY KEY,
+    last_part bigint NOT NULL,
+    bytes bigint NOT NULL,
+    sealed_through bigint NOT NULL,
+    seq bigint NOT NULL,
+    at_ms bigint NOT NULL,
+    epoch bigint NOT NULL,
+    checksum bigint NOT NULL
+  )`);
+  await connection.query(`CREATE TABLE IF NOT EXISTS ${guard} (
+    id integer PRIMARY KEY CHECK (id = 1),
+    holder text NOT NULL,
+    url text NOT NULL,
+    token text,
+    epoch bigint NOT NULL,
+    expires_at timestamptz NOT NULL
+  )`);
+  await connection.query(`INSERT INTO ${guard} (id, holder, url, token, epoch, expires_at)
+    VALUES (1, '', '', NULL, 0, clock_timestamp()) ON CONFLICT (id) DO NOTHING`);
+  await connection.query(`CREATE TABLE IF NOT EXISTS ${epoch} (
+    id integer PRIMARY KEY CHECK (id = 1),
+    format integer NOT NULL,
+    epoch bigint NOT NULL,
+    checkpoint bigint NOT NULL
+  )`);
+  // The last step: whoever finds this row finds everything before it.
+  await connection.query(
+    `INSERT INTO ${epoch} (id, format, epoch, checkpoint) VALUES (1, ${TABLES_VERSION}, 0, 0)
+     ON CONFLICT (id) DO NOTHING`,
+  );
+}
+
+/** Refuses a database that says of itself that it loses what it has acknowledged. */
+export async function assertDurable(connection: SqlConnection): Promise<void> {
+  const [row] = await connection.query(`SELECT setting FROM pg_catalog.pg_settings WHERE name = 'fsync'`);
+  if (row?.[0] !== 'off') return;
+  throw new Error(
+    'The database runs with fsync=off: it would lose what it has acknowledged when its machine stops. ' +
+      'Turn fsync on, or allow it for a database whose loss does not matter.',
+  );
+}

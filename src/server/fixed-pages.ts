@@ -1,0 +1,29 @@
+/** What a server answers in the same words whatever its role is: that it lives, what it can do, what a code means. */
+import { openApiDocument } from '../protocol/openapi.ts';
+import { errorPage } from './error-page.ts';
+import type { Handle } from './operation-handler.ts';
+
+export type FixedPage = 'health' | 'openapi' | 'error';
+
+export const HTML = 'text/html; charset=utf-8';
+
+/** Pages for people need nothing from anywhere. */
+export const PAGE_HEADERS = {
+  'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'",
+  'x-content-type-options': 'nosniff',
+};
+
+export function fixedPages(version: string): Record<FixedPage, Handle> {
+  const openapi = JSON.stringify(openApiDocument(version));
+  return {
+    health: (exchange) => exchange.json(200, '{"status":"alive"}'),
+
+    openapi: (exchange) => exchange.json(200, openapi),
+
+    error(exchange, { params }) {
+      const page = errorPage(params.code ?? '');
+      if (page === null) exchange.refuse({ refused: 'ROUTE_NOT_FOUND', detail: 'There is no such code.' });
+      else exchange.answer(200, HTML, page, PAGE_HEADERS);
+    },
+  };
+}

@@ -1,0 +1,31 @@
+/** The service of a leader: every operation and page, decided by the authority behind it. */
+import type { OpenCore } from '../embedded/open.ts';
+import { type Operation, ROUTES } from '../protocol/routes.ts';
+import { batchHandler } from './batch.ts';
+import { FollowHub } from './follow-hub.ts';
+import { Metrics } from './metrics.ts';
+import { type Handle, operationHandler } from './operation-handler.ts';
+import { pageHandlers } from './pages.ts';
+import type { Service, ServiceParts } from './service.ts';
+
+export function leaderService(core: OpenCore, parts: ServiceParts): Service {
+  const { authority, calls, sends } = core;
+  const { timers, waits, counts, trouble, loopLag, onStreamFault } = parts;
+  const hub = new FollowHub(authority, timers, onStreamFault);
+  const shown = { hub, waits, timers, ...(loopLag === undefined ? {} : { loopLag }) };
+  const metrics = new Metrics(authority, counts, shown);
+  const operations = Object.fromEntries(
+    (Object.keys(ROUTES) as Operation[]).map((operation) => [
+      operation,
+      operationHandler(operation, calls[operation], waits, trouble),
+    ]),
+  ) as Record<Operation, Handle>;
+  return {
+    handlers: {
+      ...operations,
+      batch: batchHandler(sends, trouble),
+      ...pageHandlers({ ...core, clock: parts.clock, hub, metrics, trouble }),
+    },
+    close: () => hub.close(),
+  };
+}

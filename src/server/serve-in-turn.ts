@@ -1,0 +1,85 @@
+/**
+ * A server of a log that several processes can reach: it listens at once, stands by while another leads, and leads when
+ * its turn comes (`src/authority/leadership.ts` has the states). What it answers changes as a whole with its role.
+ */
+import { Leadership } from '../authority/leadership.ts';
+import { Standby } from '../authority/standby.ts';
+import { coreOf, retentionOf } from '../embedded/open.ts';
+import type { Engine } from '../engines/log.ts';
+import { leaderService } from './leader-service.ts';
+import { assertMayServe, listen, type Served, type ServeOptions, type ServeWorld } from './serve.ts';
+import { Server } from './server.ts';
+import { standbyService } from './standby-service.ts';
+
+interface ServeInTurnOptions extends ServeOptions {
+  /** Where others reach this server, if not where it listens. */
+  readonly advertise?: string;
+}
+
+/** `engineAt` gives the engine for a server that is reached at the URL. */
+export async function serveInTurn(
+  engineAt: (url: string) => Engine,
+  world: ServeWorld,
+  options: ServeInTurnOptions,
+): Promise<Served> {
+  const { clock, timers, hashSeed, logger } = world;
+  const { onDeath } = options;
+  await assertMayServe(options, () => undefined);
+  const server = new Server(world, options, (parts) => standbyService(new Standby(hashSeed), parts));
+  const url = await listen(server, options);
+  let role: Served['role'] = 'standby';
+  let seqNow = (): number => 0;
+  const leadership = new Leadership(engineAt(options.advertise ?? url), {
+    clock,
+    timers,
+    hashSeed,
+    retention: retentionOf(options),
+
+    onStandby(standby, fault) {
+      role = 'standby';
+      seqNow = () => standby.state.lastSeq;
+      server.offer(standbyService(standby, server.parts));
+      if (fault !== null) logger.error({ err: fault }, 'leading no more; its state is dropped');
+    },
+
+    onLead(authority) {
+      role = 'leader';
+      seqNow = () => authority.log.position.lastSeq;
+      server.offer(leaderService(coreOf(authority, world), server.parts));
+      logger.info({ url, seq: seqNow(), epoch: authority.log.epoch }, 'leading');
+    },
+
+    onTrouble(fault, tries) {
+      const says = 'the log is out of reach; it is tried again';
+      if (tries === 1) logger.warn({ err: fault }, says);
+      else logger.debug({ err: fault, tries }, says);
+    },
+
+    onEnd(fault) {
+      logger.error({ err: fault }, 'the log cannot be followed any more');
+      onDeath?.(fault instanceof Error ? fault : new Error(String(fault)));
+    },
+  });
+  try {
+    await leadership.start();
+  } catch (fault) {
+    await server.stop();
+    throw fault;
+  }
+  logger.info({ url, role, seq: seqNow() }, 'serving');
+  return {
+    url,
+    get role() {
+      return role;
+    },
+    get seq() {
+      return seqNow();
+    },
+    async stop() {
+      logger.info({}, 'stopping');
+      await server.stop();
+      await leadership.stop();
+      logger.info({}, 'stopped');
+    },
+  };
+}

@@ -1,0 +1,78 @@
+/**
+ * The service of a standby: it says that it is one, and where the leader is. Looks at the state are answered from what
+ * it has read along, if the caller says that this will do (`stale=ok`), and the reply says how far that was.
+ */
+import type { Standby } from '../authority/standby.ts';
+import { type CheckedCall, standbyCalls } from '../embedded/calls.ts';
+import type { Body } from '../protocol/replies.ts';
+import { type Operation, ROUTES } from '../protocol/routes.ts';
+import type { Exchange } from './exchange.ts';
+import { HTML, PAGE_HEADERS } from './fixed-pages.ts';
+import { homePage } from './home-page.ts';
+import { Metrics } from './metrics.ts';
+import { type Handle, operationHandler, refuseFault } from './operation-handler.ts';
+import type { Service, ServiceParts } from './service.ts';
+
+/** What says how far a standby had read along when it answered. */
+const STALE = 'leasehold-stale';
+
+export function standbyService(standby: Standby, parts: ServiceParts): Service {
+  const { timers, waits, counts, trouble, loopLag } = parts;
+  const calls = standbyCalls(standby, timers);
+  const shown = { waits, timers, ...(loopLag === undefined ? {} : { loopLag }) };
+  const metrics = new Metrics(standby, counts, shown);
+
+  const refuse = (exchange: Exchange): void => {
+    const { leaderUrl } = standby;
+    exchange.refuse({ refused: 'NOT_LEADER', ...(leaderUrl === null ? {} : { leaderUrl }) });
+  };
+
+  /** A look that the caller allows to be stale. */
+  const staleLook = (operation: Operation, call: CheckedCall): Handle => {
+    const look = operationHandler(operation, call, waits, trouble);
+    return (exchange, arrival) => {
+      if (arrival.query.stale !== 'ok' || !standby.isWarm) return refuse(exchange);
+      exchange.response.setHeader(STALE, standby.state.lastSeq);
+      look(exchange, arrival);
+    };
+  };
+
+  const operations = Object.fromEntries(
+    (Object.keys(ROUTES) as Operation[]).map((operation) => {
+      const call = calls[operation];
+      return [operation, call === undefined ? refuse : staleLook(operation, call)];
+    }),
+  ) as Record<Operation, Handle>;
+
+  return {
+    handlers: {
+      ...operations,
+      'status.get': operationHandler('status.get', calls['status.get']!, waits, trouble),
+      batch: refuse,
+      log: refuse,
+      events: refuse,
+      backup: refuse,
+      // Without a token, so without a word about where anybody is.
+      ready: (exchange) => exchange.refuse({ refused: 'NOT_LEADER' }),
+
+      metrics(exchange) {
+        metrics.text().then(
+          (text) => exchange.answer(200, metrics.contentType, text),
+          (fault: unknown) => refuseFault(fault, exchange, trouble),
+        );
+      },
+
+      home(exchange) {
+        if (!exchange.caller.scopes.has('*')) {
+          exchange.answer(200, HTML, homePage(null), PAGE_HEADERS);
+          return;
+        }
+        calls['status.get']!({}).then(
+          (status) => exchange.answer(200, HTML, homePage(status as Body<'status.get'>), PAGE_HEADERS),
+          (fault: unknown) => refuseFault(fault, exchange, trouble),
+        );
+      },
+    },
+    close: () => undefined,
+  };
+}

@@ -1,0 +1,124 @@
+/**
+ * Real connections to a Postgres: the SqlConnections seam on `pg`, which is loaded when the first one is made, because
+ * it is not installed with us. Statements with values are prepared once a connection. An address is whatever `pg`
+ * takes as a connection string, TLS and all; what it leaves out comes from the PG… variables.
+ */
+import type { BytesRow, SqlConnection, SqlConnections, SqlRow, SqlValue } from '../engines/postgres/sql.ts';
+import { CopyQuery } from './pg-copy.ts';
+
+type Pg = Pick<typeof import('pg'), 'Client'>;
+type Client = InstanceType<Pg['Client']>;
+
+const CONNECT_TIMEOUT_MS = 10_000;
+
+/** The package `pg` is not there. */
+export class PgMissingError extends Error {
+  override readonly name = 'PgMissingError';
+}
+
+export async function loadPg(): Promise<Pg> {
+  try {
+    return (await import('pg')).default;
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw cause;
+    throw new PgMissingError(
+      'The package pg is needed to talk to Postgres; install it with `npm install pg`.',
+      { cause },
+    );
+  }
+}
+
+export function pgConnections(address: string): SqlConnections {
+  return {
+    address,
+    async connect() {
+      const { Client } = await loadPg();
+      const client = new Client({
+        connectionString: address,
+        application_name: 'leasehold',
+        keepAlive: true,
+        connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+      });
+      const connection = new PgConnection(client);
+      await client.connect();
+      try {
+        await connection.query(KEEP_WHILE_IDLE);
+      } catch (fault) {
+        await connection.close();
+        throw fault;
+      }
+      return connection;
+    },
+  };
+}
+
+/** A connection that waits for its turn is not an idle one; databases that know no such limit need not be told. */
+const KEEP_WHILE_IDLE = `SELECT set_config(name, '0', false) FROM pg_catalog.pg_settings
+  WHERE name = 'idle_session_timeout'`;
+
+/** What a database says that speaks like Postgres but has no COPY of this kind. */
+const NOT_KNOWN_HERE = ['0A000', '42601', '42704'];
+
+class PgConnection implements SqlConnection {
+  readonly lost: Promise<Error>;
+  readonly #client: Client;
+  readonly #names = new Map<string, string>();
+  /** The statement before; `pg` wants to be given one at a time. */
+  #before: Promise<unknown> = Promise.resolve();
+  #knowsCopy = true;
+  #isClosing = false;
+
+  constructor(client: Client) {
+    this.#client = client;
+    this.lost = new Promise((resolve) => {
+      const lose = (fault: Error): void => {
+        if (!this.#isClosing) resolve(fault);
+      };
+      client.on('error', lose);
+      client.on('end', () => lose(new Error('The database has ended the connection.')));
+    });
+  }
+
+  query(text: string, values?: readonly SqlValue[]): Promise<readonly SqlRow[]> {
+    const prepared = values === undefined ? {} : { name: this.#nameOf(text), values: [...values] };
+    return this.#inTurn(async () => {
+      const { rows } = await this.#client.query<unknown[]>({ text, ...prepared, rowMode: 'array' });
+      return rows;
+    });
+  }
+
+  async queryBytes(select: string): Promise<readonly BytesRow[]> {
+    if (this.#knowsCopy) {
+      try {
+        return await this.#inTurn(() => this.#client.query(new CopyQuery(select)).done);
+      } catch (fault) {
+        if (!NOT_KNOWN_HERE.includes(String((fault as { code?: unknown }).code))) throw fault;
+        this.#knowsCopy = false;
+      }
+    }
+    const rows = await this.query(select);
+    return rows.map((row) => ({ numbers: row.slice(0, -1).map(Number), bytes: row.at(-1) as Buffer }));
+  }
+
+  async close(): Promise<void> {
+    if (this.#isClosing) return;
+    this.#isClosing = true;
+    await this.#client.end();
+  }
+
+  #inTurn<T>(statement: () => Promise<T>): Promise<T> {
+    const turn = this.#before.then(statement);
+    // Its failure is for who asked for it; the next one has its turn all the same.
+    this.#before = turn.catch(() => {});
+    return turn;
+  }
+
+  #nameOf(text: string): string {
+    let name = this.#names.get(text);
+    if (name === undefined) {
+      name = `leasehold_${this.#names.size + 1}`;
+      this.#names.set(text, name);
+    }
+    return name;
+  }
+}

@@ -1,0 +1,278 @@
+// What goes wrong around a log in a database: every fault ends the writer at once, nothing acknowledged is lost, and
+// whoever opens the log afterwards goes on.
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { Log } from '../../src/engines/log.ts';
+import { LogClosedError, LogDamagedError, LogTooNewError } from '../../src/engines/log.ts';
+import { pgConnections } from '../../src/world/pg-connections.ts';
+import { appendBatch, Heard, openHeard, payloadOf, readText, taskCreated } from '../support/log-story.ts';
+import { ManualWorld } from '../support/manual-world.ts';
+import { TestDatabase } from '../support/postgres.ts';
+import { cutConnections, engineOn, expireGuard, until, untilBlocked } from '../support/postgres-log.ts';
+import { moveToTinyDisk } from '../support/tiny-disk.ts';
+
+let db: TestDatabase;
+
+beforeAll(async () => {
+  db = await TestDatabase.create();
+});
+
+beforeEach(async () => {
+  await cutConnections(db);
+  await db.pool.query('DROP SCHEMA IF EXISTS leasehold CASCADE');
+});
+
+afterAll(async () => {
+  await db.drop();
+});
+
+/** Opens the log as the next writer does, and answers what it was told. */
+async function reopened(): Promise<{ log: Log; seqs: number[] }> {
+  await expireGuard(db);
+  const { log, heard } = await openHeard(engineOn(db));
+  return { log, seqs: heard.seqs };
+}
+
+/** Makes the next append wait inside the database, until it is let go. */
+async function holdAppends(): Promise<{ letGo(): Promise<void> }> {
+  const holder = await db.pool.connect();
+  await holder.query('BEGIN');
+  await holder.query('LOCK TABLE leasehold.leasehold_log IN SHARE MODE');
+  return {
+    async letGo() {
+      await holder.query('ROLLBACK');
+      holder.release();
+    },
+  };
+}
+
+describe('connections that are cut', () => {
+  it('reject the append under way, which may or may not be there, and end the log', async () => {
+    const { log } = await openHeard(engineOn(db));
+    await appendBatch(log, 2);
+    const held = await holdAppends();
+    const appending = expect(appendBatch(log, 1)).rejects.toThrow();
+    await untilBlocked(db, 'INSERT INTO');
+    await cutConnections(db);
+    await appending;
+    await expect(log.append()).rejects.toThrow();
+    expect(log.mayAnswer).toBe(false);
+    expect(await log.lost).toBeInstanceOf(Error);
+    await held.letGo();
+    const next = await reopened();
+    expect([[1, 2].join(), [1, 2, 3].join()]).toContain(next.seqs.join());
+    await appendBatch(next.log, 1);
+    await next.log.close();
+  });
+
+  it('end the log at once while nothing is being appended', async () => {
+    const { log } = await openHeard(engineOn(db));
+    await cutConnections(db);
+    expect(await log.lost).toBeInstanceOf(LogClosedError);
+    expect(log.mayAnswer).toBe(false);
+    await expect(log.append()).rejects.toThrow(LogClosedError);
+    expect(() => log.begin(1, 1)).toThrow(LogClosedError);
+    await log.close();
+  });
+
+  it('are made anew where only the past is read', async () => {
+    const writer = await openHeard(engineOn(db));
+    const [entry] = await appendBatch(writer.log, 1);
+    const heard = new Heard();
+    const followed = await engineOn(db, { recentBytesMax: 0 }).follow(heard);
+    await writer.log.close();
+    await cutConnections(db);
+    await until(() =>
+      followed.catchUp().then(
+        (found) => !found,
+        () => false,
+      ),
+    );
+    const text = await followed.read({ ...payloadOf(entry!), bytes: null });
+    expect(text).not.toBe(null);
+    expect(heard.seqs).toEqual([1]);
+    await followed.close();
+  });
+});
+
+describe('a guard that cannot be renewed', () => {
+  it('ends the log when a renewal is unanswered at the time of the next', async () => {
+    const world = new ManualWorld();
+    const { log } = await openHeard(engineOn(db, { world }));
+    const holder = await db.pool.connect();
+    await holder.query('BEGIN');
+    await holder.query('SELECT 1 FROM leasehold.leasehold_guard FOR UPDATE');
+    const held = await holdAppends();
+    const appending = expect(appendBatch(log, 1)).rejects.toThrow(/not answered in time/);
+    await world.advance(5_000);
+    await untilBlocked(db, 'UPDATE');
+    await world.advance(5_000);
+    expect((await log.lost).message).toMatch(/not answered in time/);
+    await appending;
+    await holder.query('ROLLBACK');
+    holder.release();
+    await held.letGo();
+  });
+
+  it('ends the log when the database refuses a renewal', async () => {
+    const world = new ManualWorld();
+    const { log } = await openHeard(engineOn(db, { world }));
+    await db.pool.query('ALTER TABLE leasehold.leasehold_guard RENAME TO gone');
+    await world.advance(5_000);
+    expect((await log.lost).message).toMatch(/could not be renewed/);
+    await expect(log.append()).rejects.toThrow(LogClosedError);
+  });
+});
+
+describe('a statement that takes too long', () => {
+  it('is cancelled by the database, and that is the end of the writer', async () => {
+    await db.pool.query(
+      `ALTER DATABASE ${new URL(db.url).pathname.slice(1)} SET statement_timeout = '300ms'`,
+    );
+    try {
+      const { log } = await openHeard(engineOn(db));
+      await appendBatch(log, 1);
+      const held = await holdAppends();
+      await expect(appendBatch(log, 1)).rejects.toMatchObject({ code: '57014' });
+      await expect(log.append()).rejects.toMatchObject({ code: '57014' });
+      await held.letGo();
+      const next = await reopened();
+      expect(next.seqs).toEqual([1]);
+      await next.log.close();
+    } finally {
+      await db.pool.query(`ALTER DATABASE ${new URL(db.url).pathname.slice(1)} RESET statement_timeout`);
+    }
+  });
+});
+
+describe('a Postgres that is restarted', () => {
+  it('ends the writer, and has everything that was acknowledged', async () => {
+    const { log } = await openHeard(engineOn(db));
+    const acknowledged: number[] = [];
+    const writing = (async () => {
+      for (;;) {
+        const seq = log.position.lastSeq + 1;
+        await appendBatch(log, 1);
+        acknowledged.push(seq);
+      }
+    })();
+    const over = expect(writing).rejects.toThrow();
+    await until(async () => acknowledged.length > 50);
+    await db.whileDown(async () => {
+      await over;
+      await expect(openHeard(engineOn(db))).rejects.toThrow();
+    });
+    const next = await reopened();
+    expect(next.seqs.slice(0, acknowledged.length)).toEqual(acknowledged);
+    expect(next.seqs.length - acknowledged.length).toBeLessThanOrEqual(1);
+    await appendBatch(next.log, 1);
+    await next.log.close();
+  });
+});
+
+describe('a disk of the database that is full', () => {
+  it('ends the writer with what Postgres says, and opening works again once there is room', async () => {
+    const first = await openHeard(engineOn(db));
+    await appendBatch(first.log, 1);
+    const disk = await moveToTinyDisk(db, 'leasehold.leasehold_log', 4 * 1024 * 1024);
+    try {
+      const filling = (async () => {
+        for (;;) await appendBatch(first.log, 1, (seq) => taskCreated(seq, 100_000));
+      })();
+      await expect(filling).rejects.toMatchObject({ code: '53100' });
+      const { lastSeq } = first.log.position;
+      expect(lastSeq).toBeGreaterThan(10);
+      await expect(first.log.append()).rejects.toMatchObject({ code: '53100' });
+      const full = await reopened();
+      expect(full.seqs.at(-1)).toBe(lastSeq);
+      await expect(appendBatch(full.log, 4, (seq) => taskCreated(seq, 200_000))).rejects.toMatchObject({
+        code: '53100',
+      });
+      await disk.grow();
+      const next = await reopened();
+      expect(next.seqs.at(-1)).toBe(lastSeq);
+      await appendBatch(next.log, 4, (seq) => taskCreated(seq, 200_000));
+      await next.log.close();
+    } finally {
+      await cutConnections(db);
+      await disk.dispose();
+    }
+  });
+});
+
+describe('a database that is not fit', () => {
+  it('is refused when it runs with fsync=off, unless that is allowed', async () => {
+    const engine = engineOn(db, { allowFsyncOff: false });
+    await expect(openHeard(engine)).rejects.toThrow(/fsync=off/);
+    const followed = await engine.follow(new Heard());
+    await expect(followed.lead()).rejects.toThrow(/fsync=off/);
+    await followed.close();
+    expect(await db.value('SELECT token FROM leasehold.leasehold_guard')).toBe(null);
+  });
+
+  it('is refused when its tables are of a newer version', async () => {
+    await (await openHeard(engineOn(db))).log.close();
+    await db.pool.query('UPDATE leasehold.leasehold_epoch SET format = 2');
+    await expect(openHeard(engineOn(db))).rejects.toThrow(LogTooNewError);
+  });
+
+  it('is refused when a row before the newest is gone or is not what it was', async () => {
+    const { log } = await openHeard(engineOn(db));
+    for (let batch = 0; batch < 3; batch++) await appendBatch(log, 1);
+    await log.close();
+    await db.pool.query(
+      'UPDATE leasehold.leasehold_log SET frame = set_byte(frame, 100, get_byte(frame, 100) # 1) WHERE last_seq = 2',
+    );
+    await expect(openHeard(engineOn(db))).rejects.toThrow(LogDamagedError);
+    await db.pool.query('DELETE FROM leasehold.leasehold_log WHERE last_seq = 2');
+    await expect(openHeard(engineOn(db))).rejects.toThrow(LogDamagedError);
+    expect(await db.value('SELECT token FROM leasehold.leasehold_guard')).toBe(null);
+  });
+
+  it('is told from one that is not there', async () => {
+    const nowhere = new URL(db.url);
+    nowhere.port = '1';
+    await expect(openHeard(engineOn(db, { connections: pgConnections(nowhere.href) }))).rejects.toThrow(
+      /ECONNREFUSED/,
+    );
+  });
+});
+
+describe('the tables', () => {
+  it('are made once, however many open the log for the first time at once', async () => {
+    const followed = await Promise.all(Array.from({ length: 8 }, () => engineOn(db).follow(new Heard())));
+    for (const follower of followed) {
+      expect(follower.position.lastSeq).toBe(0);
+      await follower.close();
+    }
+  });
+
+  it('lie in the schema that was asked for, and one log beside another', async () => {
+    await db.pool.query('DROP SCHEMA IF EXISTS other CASCADE');
+    const one = await openHeard(engineOn(db));
+    const other = await openHeard(engineOn(db, { schema: 'other' }));
+    await appendBatch(one.log, 2);
+    const [entry] = await appendBatch(other.log, 1);
+    expect(await readText(other.log, payloadOf(entry!))).not.toBe(null);
+    expect(Number(await db.value('SELECT count(*) FROM other.leasehold_log'))).toBe(1);
+    await one.log.close();
+    await other.log.close();
+    expect(() => engineOn(db, { schema: 'x"; DROP' })).toThrow(TypeError);
+  });
+
+  it('are kept apart from what others do with synchronous_commit: every append waits for the disk', async () => {
+    await db.pool.query(`ALTER DATABASE ${new URL(db.url).pathname.slice(1)} SET synchronous_commit = 'off'`);
+    try {
+      await db.pool.query('CREATE TABLE IF NOT EXISTS noted (setting text)');
+      const { log } = await openHeard(engineOn(db));
+      await db.pool.query(`CREATE OR REPLACE FUNCTION note_setting() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN INSERT INTO noted VALUES (current_setting('synchronous_commit')); RETURN NULL; END $$`);
+      await db.pool.query(`CREATE CONSTRAINT TRIGGER noting AFTER INSERT ON leasehold.leasehold_log
+        DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION note_setting()`);
+      await appendBatch(log, 1);
+      expect(await db.value("SELECT string_agg(setting, ',') FROM noted")).toBe('on');
+      await log.close();
+    } finally {
+      await db.pool.query(`ALTER DATABASE ${new URL(db.url).pathname.slice(1)} RESET synchronous_commit`);
+    }
+  });
+});

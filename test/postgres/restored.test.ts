@@ -1,0 +1,99 @@
+// `leasehold postgres restored`: what an operator says to a log whose database has lost its newest rows.
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { Leasehold } from '../../src/client/leasehold.ts';
+import { openWith } from '../../src/embedded/open.ts';
+import { TestDatabase } from '../support/postgres.ts';
+import { cutConnections, engineOn, REAL_WORLD } from '../support/postgres-log.ts';
+import { type CommandRun, TestShell } from '../support/test-shell.ts';
+
+let db: TestDatabase;
+let shell: TestShell;
+
+beforeAll(async () => {
+  db = await TestDatabase.create();
+  shell = await TestShell.open();
+});
+
+beforeEach(async () => {
+  await cutConnections(db);
+  await db.pool.query('DROP SCHEMA IF EXISTS leasehold CASCADE');
+});
+
+afterAll(() => db.drop());
+
+const opened = (): Promise<Leasehold> => openWith(engineOn(db), { ...REAL_WORLD, hashSeed: 1 });
+const restored = (...more: readonly string[]): Promise<CommandRun> =>
+  shell.run('postgres', 'restored', '--url', db.url, '--allow-fsync-off', ...more);
+
+async function acquired(lh: Leasehold, name: string): Promise<number> {
+  const reply = await lh.lease.acquire({ name, holder: 'a holder', ttl_ms: 600_000 });
+  if (!reply.ok) throw new Error(reply.detail);
+  return reply.lease_seq;
+}
+
+describe('leasehold postgres restored', () => {
+  it('ends every lease and gives out no number that the lost rows may have given out', async () => {
+    let lh = await opened();
+    await acquired(lh, 'kept');
+    expect((await lh.status()).counts.leases).toBe(1);
+    const lost = await acquired(lh, 'lost');
+    await lh.close();
+    await db.pool.query('DELETE FROM leasehold.leasehold_log WHERE last_seq >= $1', [lost]);
+
+    const run = await restored('--json');
+    expect(run).toMatchObject({ code: 0, err: '' });
+    const said = JSON.parse(run.out) as { last_seq: number; seq: number; epoch: number };
+    expect(said.last_seq).toBe(lost - 1);
+    expect(said.seq).toBeGreaterThanOrEqual(lost + 2 ** 40 - 1);
+
+    lh = await opened();
+    expect((await lh.status()).counts.leases).toBe(0);
+    expect(await acquired(lh, 'kept')).toBeGreaterThan(said.seq);
+    expect(await acquired(lh, 'lost')).toBeGreaterThan(lost + 2 ** 40 - 1);
+    await lh.close();
+  });
+
+  it('says in a sentence where the log goes on', async () => {
+    await (await opened()).close();
+    const { code, out } = await restored();
+    expect(code).toBe(0);
+    expect(out).toBe(
+      'The log went up to seq 1; it goes on at 1099511627777, in epoch 2. Every lease has ended.\n',
+    );
+  });
+
+  it('exits with 3 while a server runs, and changes nothing', async () => {
+    const lh = await opened();
+    const { code, err } = await restored();
+    expect(code).toBe(3);
+    expect(err).toBe('leasehold: The log is in use by a test: stop every server of this database first.\n');
+    expect(await acquired(lh, 'a name')).toBe(2);
+    await lh.close();
+  });
+
+  it('makes no log where there is none', async () => {
+    const { code, err } = await restored();
+    expect(code).toBe(1);
+    expect(err).toMatch(/^leasehold: There is no log in this database.*\n$/);
+    expect(await db.value("SELECT to_regnamespace('leasehold')")).toBe(null);
+  });
+
+  it('refuses a database with fsync=off unless told otherwise', async () => {
+    await (await opened()).close();
+    const { code, err } = await shell.run('postgres', 'restored', '--url', db.url);
+    expect(code).toBe(1);
+    expect(err).toMatch(/fsync=off/);
+  });
+
+  it('says that nobody answers, without the password', async () => {
+    const { code, err } = await shell.run(
+      'postgres',
+      'restored',
+      '--url',
+      'postgres://me:secret@127.0.0.1:1/nowhere',
+    );
+    expect(code).toBe(1);
+    expect(err).toMatch(/^leasehold: No connection to 127\.0\.0\.1:1.*\n$/);
+    expect(err).not.toContain('secret');
+  });
+});
