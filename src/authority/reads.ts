@@ -3,11 +3,13 @@
  * named, then the look. A list looks at a bounded number of rows and gives a cursor to go on from.
  */
 
+import type { SessionState } from '../core/entries.ts';
 import type { NameImage, TaskImage, TaskState } from '../core/image.ts';
 import { nameImage, taskImage } from '../core/image-io.ts';
 import type { Machine } from '../core/machine.ts';
 import { ORCHESTRATOR_GUARD } from '../core/state.ts';
 import { type Why, whyNotRunning } from '../core/why.ts';
+import { countSessions } from './session-reads.ts';
 
 const ROWS_A_PAGE = 10_000;
 
@@ -28,6 +30,7 @@ export interface Counts {
   readonly leases: number;
   readonly names: number;
   readonly waiters: number;
+  readonly sessions: Readonly<Record<SessionState, number>>;
 }
 
 export function readTask(machine: Machine, taskId: string): TaskImage | null {
@@ -100,8 +103,13 @@ export function leasesByWorker({ state: { tasks } }: Machine): Map<string, numbe
 }
 
 export function guardHolder(machine: Machine): string | null {
+  return liveGuard(machine)?.holder ?? null;
+}
+
+/** The orchestrator's guard, if anybody holds it. */
+export function liveGuard(machine: Machine): NameImage | null {
   const name = readName(machine, ORCHESTRATOR_GUARD);
-  return name?.end === 'live' ? name.holder : null;
+  return name?.end === 'live' ? name : null;
 }
 
 export function countAll(machine: Machine): Counts {
@@ -115,6 +123,7 @@ export function countAll(machine: Machine): Counts {
     leases: names.expiring.size,
     names: names.rows.live,
     waiters: machine.nameLines.size + machine.taskLines.size,
+    sessions: countSessions(machine),
   };
 }
 

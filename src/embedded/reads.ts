@@ -10,6 +10,7 @@ import type { Operation } from '../protocol/routes.ts';
 import type { ChangeOperation } from './changes.ts';
 import { leaseReads } from './lease-reads.ts';
 import { queueRecord, workerRecord } from './records.ts';
+import { sessionReads } from './session-reads.ts';
 import { taskReads } from './task-reads.ts';
 
 export type ReadOperation = Exclude<Operation, ChangeOperation>;
@@ -23,6 +24,7 @@ export function allReads(authority: Authority, timers: Timers): Reads {
   return {
     ...taskReads(authority, timers),
     ...leaseReads(authority),
+    ...sessionReads(authority),
 
     async 'queue.list'() {
       return { ok: true, queues: (await authority.read(listQueues)).map(queueRecord) };

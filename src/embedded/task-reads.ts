@@ -83,7 +83,12 @@ export function taskReads(authority: Authority, timers: Timers): Pick<Reads, Tas
       const image = await imageOf(taskId);
       if (image === null) return NOT_FOUND;
       const { log } = authority;
-      const found = await history(log, image.createdSeq, image.lastSeq, touchesTask(image.task));
+      const found = await history(
+        log,
+        image.createdSeq,
+        image.lastSeq,
+        touchesTask(image.task, image.createdSeq),
+      );
       return { ok: true, entries: await entryBodies(log, found) };
     },
   };

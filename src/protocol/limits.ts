@@ -1,17 +1,22 @@
-/** The limits of the contract, in one place. */
+/** The limits of the contract, in one place. Browsers load two of them, which therefore have names of their own. */
+export const BODY_BYTES_MAX = 1024 * 1024;
+export const WAIT_MAX_MS = 600_000;
+
 export const LIMITS = {
-  bodyBytes: 1024 * 1024,
+  bodyBytes: BODY_BYTES_MAX,
   opaqueBytes: 256 * 1024,
   nameBytes: 256,
   reasonBytes: 4096,
   ttlMinMs: 10,
   ttlMaxMs: 30 * 86_400_000,
-  waitMaxMs: 600_000,
+  waitMaxMs: WAIT_MAX_MS,
   delayMaxMs: 366 * 86_400_000,
   leasesMax: 1_000,
   batchOps: 5_000,
   namesMax: 1_000,
   writesMax: 1_000,
   listMax: 1_000,
+  slotsMax: 1_000,
+  sessionsMax: 5_000,
   tokenBytesMin: 16,
 } as const;

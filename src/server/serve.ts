@@ -12,6 +12,8 @@ export interface ServeOptions extends ServerOptions {
   readonly host: string;
   readonly port: number;
   readonly retention?: NonNullable<OpenOptions['retention']>;
+  /** How intents are known again; without a secret one is made up, and the log says so. */
+  readonly intents?: NonNullable<OpenOptions['intents']>;
   /** Told once when the log cannot be written any more: everybody has been answered 503, and it is time to end. */
   readonly onDeath?: (fault: Error) => void;
 }
@@ -23,12 +25,15 @@ export interface Served {
   stop(): Promise<void>;
 }
 
+const NO_SECRET =
+  'XG2G_IDEM_SECRET IS NOT SET: a random one was made up, so no intent sent before a restart is known again after it';
+
 export async function serve(
   engine: Engine,
   world: World & { readonly logger: Logger } & Pick<ServerWorld, 'loopLag'>,
   options: ServeOptions,
 ): Promise<Served> {
-  const { host, port, retention, onDeath, tls } = options;
+  const { host, port, retention, intents = {}, onDeath, tls } = options;
   const { logger } = world;
   // Whatever is wrong with the door is found out before the log is touched: each opening starts an epoch.
   new Door(options).assertMayListenOn(host);
@@ -42,11 +47,13 @@ export async function serve(
   }
   const core = await openCore(engine, world, {
     ...(retention === undefined ? {} : { retention }),
+    intents,
     onDeath(fault) {
       logger.error({ err: fault }, 'the log cannot be written any more');
       onDeath?.(fault);
     },
   });
+  if (intents.secret === undefined) logger.warn({}, NO_SECRET);
   try {
     const server = new Server({ ...world, ...core }, options);
     const address = await server.listen(host, port);

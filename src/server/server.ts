@@ -102,8 +102,9 @@ export class Server implements House {
       });
     });
     const { hub, waits } = this;
-    const { timers, loopLag } = world;
-    const parts = { hub, waits, timers, ...(loopLag === undefined ? {} : { loopLag }) };
+    const { timers, loopLag, logger } = world;
+    const warn = (fields: object, says: string): void => logger.warn(fields, says);
+    const parts = { hub, waits, timers, warn, ...(loopLag === undefined ? {} : { loopLag }) };
     const metrics = new Metrics(world.authority, this.counts, parts);
     const { trouble } = this;
     for (const operation of Object.keys(ROUTES) as Operation[]) {
