@@ -3,7 +3,7 @@ import { Command, Option } from 'commander';
 import { fileEngine } from '../engines/file/file-engine.ts';
 import { LOG_LEVELS, type LogLevel, makeLogger } from '../server/make-logger.ts';
 import { parseTokens, type TokenGrant } from '../server/scopes.ts';
-import type { Served } from '../server/serve.ts';
+import type { Served, ServeOptions } from '../server/serve.ts';
 import { serve } from '../server/serve.ts';
 import { nodeFiles } from '../world/node-files.ts';
 import { loopLag } from '../world/node-loop-lag.ts';
@@ -18,7 +18,7 @@ import { VERSION } from './version.ts';
 const DEFAULT_DATA = './leasehold-data';
 const DEFAULT_LISTEN = '127.0.0.1:7420';
 
-interface ServeFlags {
+export interface ServeFlags {
   readonly data?: string;
   readonly listen?: string;
   readonly tokens?: string;
@@ -32,23 +32,10 @@ interface ServeFlags {
 }
 
 export function serveCommand(shell: Shell): Command {
-  return new Command('serve')
-    .description('Serve a data directory over HTTP. Ends cleanly on SIGTERM and SIGINT.')
-    .option('--data <dir>', `the data directory (LEASEHOLD_DATA; default ${DEFAULT_DATA})`)
-    .option('--listen <address>', `host:port or a port alone (LEASEHOLD_LISTEN; default ${DEFAULT_LISTEN})`)
-    .option(
-      '--tokens <file>',
-      'who may do what: a JSON list of {"token", "scopes", "name"?} (LEASEHOLD_TOKENS holds the list itself)',
-    )
-    .option('--tls-cert <file>', 'serve HTTPS with this certificate chain (PEM)')
-    .option('--tls-key <file>', 'and this private key (PEM)')
-    .option('--allow-net <cidr...>', 'serve only these networks')
-    .option('--trusted-proxy <cidr...>', 'believe X-Forwarded-For from these networks')
-    .option('--keep-ended <duration>', 'how long ended tasks are kept (default 24h)', durationMs)
-    .addOption(
-      new Option('--log-level <level>', 'how much to say on stderr').choices(LOG_LEVELS).default('info'),
-    )
-    .option('--json', 'print one JSON object once it is serving')
+  const command = new Command('serve').description(
+    'Serve a data directory over HTTP. Ends cleanly on SIGTERM and SIGINT.',
+  );
+  return withServeOptions(command)
     .addHelpText(
       'after',
       examples(
@@ -60,18 +47,60 @@ export function serveCommand(shell: Shell): Command {
     .action((flags: ServeFlags) => run(shell, flags));
 }
 
+export function withServeOptions(command: Command): Command {
+  return command
+    .option('--data <dir>', `the data directory (LEASEHOLD_DATA; default ${DEFAULT_DATA})`)
+    .option('--listen <address>', `host:port or a port alone (LEASEHOLD_LISTEN; default ${DEFAULT_LISTEN})`)
+    .option(
+      '--tokens <file>',
+      'who may do what: a JSON list of {"token", "scopes", "name"?} (LEASEHOLD_TOKENS holds the list itself)',
+    )
+    .option('--tls-cert <file>', 'serve HTTPS with this certificate chain (PEM)')
+    .option('--tls-key <file>', 'and this private key (PEM)')
+    .option('--allow-net <cidr...>', 'serve only these networks')
+    .option('--trusted-proxy <cidr...>', 'believe X-Forwarded-For from these networks')
+    .option('--keep-ended <duration>', 'how long ended tasks and sessions are kept (default 24h)', durationMs)
+    .addOption(
+      new Option('--log-level <level>', 'how much to say on stderr').choices(LOG_LEVELS).default('info'),
+    )
+    .option('--json', 'print one JSON object once it is serving');
+}
+
 async function run(shell: Shell, flags: ServeFlags): Promise<void> {
+  const ended = untilSignal();
+  const { served, dir, death, hasTokens } = await startServing(shell, flags);
+  welcome(shell, flags, served, dir, hasTokens);
+  const fault = await Promise.race([ended.then(() => null), death]);
+  await served.stop();
+  if (fault !== null) throw new Failure(fault.message);
+}
+
+/** A server that runs, until its log fails or somebody stops it. */
+export interface Serving {
+  readonly served: Served;
+  readonly dir: string;
+  readonly hasTokens: boolean;
+  /** Settles only when the log cannot be written any more. */
+  readonly death: Promise<Error>;
+}
+
+/** `more` may come in as well, where not everybody may. */
+export async function startServing(
+  shell: Shell,
+  flags: ServeFlags,
+  more: readonly TokenGrant[] = [],
+): Promise<Serving> {
   const { env } = shell;
   const dir = flags.data ?? (env.LEASEHOLD_DATA || DEFAULT_DATA);
   const { host, port } = listenAddress(flags.listen ?? (env.LEASEHOLD_LISTEN || DEFAULT_LISTEN));
   const tokens = await readTokens(shell, flags);
   const tls = await readTls(shell, flags);
+  const intents = readIntents(shell);
   const logger = makeLogger(flags.logLevel);
   let died = (_: Error): void => undefined;
   const death = new Promise<Error>((resolve) => {
     died = resolve;
   });
-  const ended = untilSignal();
   const served = await serve(
     fileEngine({ dir, files: nodeFiles, threads: nodeThreads, allowNetworkFileSystem: false }),
     { ...shell, hashSeed: systemIds.seed(), logger, loopLag },
@@ -79,20 +108,20 @@ async function run(shell: Shell, flags: ServeFlags): Promise<void> {
       host,
       port,
       version: VERSION,
-      ...(tokens === null ? {} : { tokens }),
+      ...(tokens === null ? {} : { tokens: [...tokens, ...more] }),
       ...(tls === null ? {} : { tls }),
       allowNets: flags.allowNet ?? [],
       trustedProxies: flags.trustedProxy ?? [],
-      ...(flags.keepEnded === undefined ? {} : { retention: { endedTasksMs: flags.keepEnded } }),
+      ...(flags.keepEnded === undefined
+        ? {}
+        : { retention: { endedTasksMs: flags.keepEnded, endedSessionsMs: flags.keepEnded } }),
+      intents,
       onDeath: (fault) => died(fault),
     },
   ).catch((fault: unknown) => {
     throw listenFailure(fault, host, port);
   });
-  welcome(shell, flags, served, dir, tokens !== null);
-  const fault = await Promise.race([ended.then(() => null), death]);
-  await served.stop();
-  if (fault !== null) throw new Failure(fault.message);
+  return { served, dir, death, hasTokens: tokens !== null };
 }
 
 /** What to do next, for people; one line for programs. */
@@ -144,6 +173,25 @@ async function readTokens({ env, files }: Shell, { tokens }: ServeFlags): Promis
   } catch (fault) {
     throw wrongUsage((fault as Error).message);
   }
+}
+
+const ON = ['1', 'true', 'on'];
+const OFF = ['', '0', 'false', 'off'];
+
+/** What is misspelt must not quietly mean the other thing. */
+function readIntents({ env }: Shell): NonNullable<ServeOptions['intents']> {
+  const { XG2G_IDEM_SECRET, XG2G_IDEM_SECRET_PREVIOUS, XG2G_V3_API_LEASES = '' } = env;
+  const takeLeases = ON.includes(XG2G_V3_API_LEASES);
+  if (!takeLeases && !OFF.includes(XG2G_V3_API_LEASES)) {
+    throw wrongUsage(
+      `XG2G_V3_API_LEASES is ${JSON.stringify(XG2G_V3_API_LEASES)}; it may be 1, true or on, or 0, false or off.`,
+    );
+  }
+  return {
+    ...(XG2G_IDEM_SECRET ? { secret: XG2G_IDEM_SECRET } : {}),
+    ...(XG2G_IDEM_SECRET_PREVIOUS ? { previousSecret: XG2G_IDEM_SECRET_PREVIOUS } : {}),
+    takeLeases,
+  };
 }
 
 async function readTls(
