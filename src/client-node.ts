@@ -15,6 +15,7 @@ export type { EnqueueOptions, EnqueueReceipt } from './client/enqueue.ts';
 export type { Guarded, GuardOptions } from './client/guard.ts';
 export type { Leasehold } from './client/leasehold.ts';
 export type { ResultOptions, TaskReceipt, TaskResult } from './client/receipt.ts';
+export type { SessionFollowOptions, SessionHandle } from './client/session-handle.ts';
 export type { StandardSchema } from './client/standard-schema.ts';
 export type { PresentedLease, TaskContext } from './client/task-context.ts';
 export { HandBack, NoRetry, RetryLater, WorkerStopping } from './client/task-errors.ts';

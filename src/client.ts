@@ -12,7 +12,7 @@ export function connect(urls: string | readonly string[], options?: ConnectOptio
   return connectWith(Client, () => webHttp, webWorld, urls, options);
 }
 
-export type { Client } from './client/client.ts';
+export type { Client, FollowOptions } from './client/client.ts';
 export type { ConnectOptions } from './client/connect.ts';
 export type { Duration } from './client/durations.ts';
 export { type Effect, type ErrorCode, LeaseholdError } from './client/error.ts';
@@ -23,6 +23,7 @@ export type { Acquired, LeaseOptions } from './client/named-leases.ts';
 export type { RetryOptions } from './client/patience.ts';
 export type { CallOptions } from './client/transport.ts';
 export type { RefusalCode } from './core/refusals.ts';
+export type { EntryType } from './protocol/entry-types.ts';
 export { Json } from './protocol/json.ts';
 export type { Problem, Reply } from './protocol/problem.ts';
 export type {
@@ -31,6 +32,7 @@ export type {
   LeaseRecord,
   ObjectRecord,
   Replies,
+  SessionRecord,
   TaskRecord,
 } from './protocol/replies.ts';
 export type { Requests } from './protocol/requests.ts';

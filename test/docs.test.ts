@@ -5,7 +5,7 @@ import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { CLIENT_CODES } from '../src/cli/client-codes.ts';
-import { RETRIES } from '../src/client/retries.ts';
+import { RETRIES, type Retry } from '../src/client/retries.ts';
 import { INVARIANTS } from '../src/core/invariants.ts';
 import { REFUSALS, type RefusalCode } from '../src/core/refusals.ts';
 import { CHECKS } from '../src/protocol/checks.ts';
@@ -227,9 +227,10 @@ describe('docs/guides/client.md', () => {
       ),
     );
     const changes = OPERATIONS.filter((operation) => ROUTES[operation].method !== 'GET');
-    expect(told).toEqual(new Map(changes.map((operation) => [operation, RETRIES[operation].safe])));
+    const safe = ({ needs }: Retry): string => (needs === undefined ? 'always' : `with ${needs}`);
+    expect(told).toEqual(new Map(changes.map((operation) => [operation, safe(RETRIES[operation])])));
     const reads = OPERATIONS.filter((operation) => ROUTES[operation].method === 'GET');
-    expect(reads.filter((operation) => RETRIES[operation].safe !== 'always')).toEqual([]);
+    expect(reads.filter((operation) => RETRIES[operation].needs !== undefined)).toEqual([]);
   });
 });
 

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
-import { openWith } from '../../dist/embedded/open.js';
+import { openCore, openWith } from '../../dist/embedded/open.js';
 import { fileEngine } from '../../dist/engines/file/file-engine.js';
 import { Json } from '../../dist/index.js';
 import { nodeFiles } from '../../dist/world/node-files.js';
@@ -23,19 +23,21 @@ export function benchDir() {
   return dir;
 }
 
+const world = {
+  clock: systemClock,
+  timers: systemTimers,
+  newToken: systemIds.token,
+  hashSeed: systemIds.seed(),
+};
+
+const engineOn = (dir, options) => fileEngine({ dir, files: nodeFiles, threads: nodeThreads, ...options });
+
 export function openBench(dir, engineOptions = {}, options = {}) {
-  const world = {
-    clock: systemClock,
-    timers: systemTimers,
-    newToken: systemIds.token,
-    hashSeed: systemIds.seed(),
-  };
-  return openWith(
-    fileEngine({ dir, files: nodeFiles, threads: nodeThreads, ...engineOptions }),
-    world,
-    options,
-  );
+  return openWith(engineOn(dir, engineOptions), world, options);
 }
+
+/** The same without the handle, for what only the authority itself can tell. */
+export const openBenchCore = (dir) => openCore(engineOn(dir, {}), world);
 
 export const payload = Json.of({ data: 'x'.repeat(256 - '{"data":""}'.length) });
 

@@ -12,7 +12,7 @@
  */
 import type { Answer, Answers, Command, GrantedTask, GrantedTasks } from '../core/commands.ts';
 import { isRefusal } from '../core/decision.ts';
-import type { Entry } from '../core/entries.ts';
+import type { Entry, SessionChanged } from '../core/entries.ts';
 import { Machine } from '../core/machine.ts';
 import type { Refusal } from '../core/refusals.ts';
 import type { Retention } from '../core/retention.ts';
@@ -365,6 +365,7 @@ export class Authority {
     }
     this.log.add(entry);
     if (dueMs !== 0) this.noteExpiry(entry, dueMs);
+    if (entry.type === 'SessionChanged') this.noteSession(entry);
     if (this.feed.wanted)
       this.batch.push({ seq: this.state.lastSeq + 1, atMs: this.machine.batchAtMs, entry });
   };
@@ -373,6 +374,11 @@ export class Authority {
   private noteExpiry({ type }: Entry, dueMs: number): void {
     const { batchAtMs } = this.machine;
     this.stats.expiry(type === 'LeaseExpired', batchAtMs - dueMs, dueMs > this.state.epochStartedAtMs);
+  }
+
+  private noteSession(entry: SessionChanged): void {
+    const { createdAtMs } = this.state.sessions.at(entry.session)!;
+    this.stats.sessions.changed(entry, this.machine.batchAtMs - createdAtMs);
   }
 
   /** The batch is durable: now everybody may know. */

@@ -4,6 +4,7 @@ import type { Command } from '../core/commands.ts';
 export function commandBytes(command: Command): number {
   switch (command.type) {
     case 'CreateTask':
+    case 'AcceptIntent':
       return command.payload.length;
     case 'CompleteTask':
       return command.writes.reduce((sum, write) => sum + write.value.length, command.result?.length ?? 0);
@@ -23,6 +24,8 @@ export function makesNew(command: Command | null): boolean {
     case 'LeaseTasks':
     case 'AcquireNames':
     case 'WriteObject':
+    case 'AcceptIntent':
+    case 'StartSession':
       return true;
     default:
       return false;
@@ -39,6 +42,10 @@ export function isUrgent(command: Command | null): boolean {
     case 'ReleaseTask':
     case 'CompleteTask':
     case 'FailTask':
+    case 'StopSession':
+    case 'ChangeSession':
+    case 'RenewSessions':
+    case 'HeartbeatSession':
       return true;
     default:
       return false;

@@ -3,11 +3,14 @@
  * named, then the look. A list looks at a bounded number of rows and gives a cursor to go on from.
  */
 
+import type { SessionState } from '../core/entries.ts';
 import type { NameImage, TaskImage, TaskState } from '../core/image.ts';
 import { nameImage, taskImage } from '../core/image-io.ts';
 import type { Machine } from '../core/machine.ts';
+import type { SessionDesk } from '../core/session-desk.ts';
 import { ORCHESTRATOR_GUARD } from '../core/state.ts';
 import { type Why, whyNotRunning } from '../core/why.ts';
+import { countSessions } from './session-reads.ts';
 
 const ROWS_A_PAGE = 10_000;
 
@@ -18,6 +21,7 @@ export type ReadView = Pick<
 > & {
   readonly nameLines: { readonly size: number };
   readonly taskLines: { readonly size: number };
+  readonly sessions: Pick<SessionDesk, 'find'>;
 };
 
 export interface Page<T> {
@@ -37,6 +41,7 @@ export interface Counts {
   readonly leases: number;
   readonly names: number;
   readonly waiters: number;
+  readonly sessions: Readonly<Record<SessionState, number>>;
 }
 
 export function readTask(machine: ReadView, taskId: string): TaskImage | null {
@@ -109,8 +114,13 @@ export function leasesByWorker({ state: { tasks } }: ReadView): Map<string, numb
 }
 
 export function guardHolder(machine: ReadView): string | null {
+  return liveGuard(machine)?.holder ?? null;
+}
+
+/** The orchestrator's guard, if anybody holds it. */
+export function liveGuard(machine: ReadView): NameImage | null {
   const name = readName(machine, ORCHESTRATOR_GUARD);
-  return name?.end === 'live' ? name.holder : null;
+  return name?.end === 'live' ? name : null;
 }
 
 export function countAll(machine: ReadView): Counts {
@@ -124,6 +134,7 @@ export function countAll(machine: ReadView): Counts {
     leases: names.expiring.size,
     names: names.rows.live,
     waiters: machine.nameLines.size + machine.taskLines.size,
+    sessions: countSessions(machine),
   };
 }
 

@@ -1,17 +1,21 @@
-/** Workers heard of, and receipts for refused writes: neither is truth, neither is in the log, both start empty. */
+/** Workers and watched sessions heard of, and receipts for refused writes: none is truth or in the log, all start empty. */
 import type { Answer, Command } from '../core/commands.ts';
 import { isRefusal } from '../core/decision.ts';
 import type { Refusal } from '../core/refusals.ts';
 import { Receipts } from './receipts.ts';
+import { SessionBeats } from './session-beats.ts';
 import { Workers } from './workers.ts';
 
 export class SoftState {
   readonly receipts = new Receipts();
   readonly workers = new Workers();
+  readonly sessions = new SessionBeats();
 
   note(command: Command, answer: Answer | Refusal | null, requestId: string | null, nowMs: number): void {
     if (command.type === 'LeaseTasks' || command.type === 'Heartbeat') {
       this.workers.heard(command.workerId, nowMs);
+    } else if (command.type === 'HeartbeatSession') {
+      if (answer !== null && !isRefusal(answer)) this.sessions.heard(command.sessionId, nowMs);
     } else if (answer !== null && isRefusal(answer) && answer.fence !== undefined) {
       if (command.type === 'WriteObject' || command.type === 'DeleteObject') {
         const { objectId, lease } = command;

@@ -136,6 +136,7 @@ export class Standby {
       expireNameRow: NOTHING_IS_DUE,
       nameLines: NO_LINE,
       taskLines: NO_LINE,
+      sessions: this.state.sessions,
     };
   }
 

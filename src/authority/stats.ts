@@ -6,6 +6,7 @@ import type { Answer, Command, CommandType } from '../core/commands.ts';
 import { isRefusal } from '../core/decision.ts';
 import { REFUSALS, type Refusal, type RefusalCode } from '../core/refusals.ts';
 import { Buckets } from './buckets.ts';
+import { SessionStats } from './session-stats.ts';
 
 /** Too late is an answer, and not a refusal: the task goes on without it. */
 export type Outcome = 'ok' | 'cancelled' | RefusalCode;
@@ -29,6 +30,12 @@ const COMMANDS: Readonly<Record<CommandType, number>> = {
   DeleteObject: 14,
   PauseQueue: 15,
   ResumeQueue: 16,
+  AcceptIntent: 17,
+  StopSession: 18,
+  HeartbeatSession: 19,
+  StartSession: 20,
+  ChangeSession: 21,
+  RenewSessions: 22,
 };
 const VERDICTS = 3;
 
@@ -60,6 +67,7 @@ export class Stats {
   readonly commitMs = new Buckets(COMMIT_MS);
   /** From the end of a lease until the batch that wrote it; only of ends that this authority could have written in time. */
   readonly lateMs = new Buckets(LATE_MS);
+  readonly sessions = new SessionStats();
   private readonly answered = new Float64Array(Object.keys(COMMANDS).length * OUTCOMES.length);
 
   answer({ type }: Command, answer: Answer | Refusal): void {

@@ -5,11 +5,11 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Chronicle } from '../../test/support/chronicle.ts';
 import { TestDisk } from '../../test/support/test-disk.ts';
 import { fileEngine } from '../engines/file/file-engine.ts';
+import type { SignalName } from '../orchestrator/processes.ts';
 import { backupStream } from '../server/backup.ts';
 import { undiciDownload } from '../world/download.ts';
 import { backupCommand } from './backup.ts';
 import { Failure } from './failure.ts';
-import type { SignalName } from './processes.ts';
 import { realShell } from './real-shell.ts';
 import type { Shell } from './shell.ts';
 

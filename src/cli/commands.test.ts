@@ -290,6 +290,38 @@ describe('log tail', () => {
     expect((await test.run('log', 'tail', '-n', '1')).out).toContain('TaskCreated  task_id=c');
   });
 
+  it('prints the newest of some types, and goes on with those', async () => {
+    for (const id of ['a', 'b', 'c']) await test.run('task', 'add', '1', '--id', id);
+    await test.run('queue', 'pause', 'q');
+    const ids = async (...args: string[]) =>
+      ndjson(await test.run('log', 'tail', '--json', '--type', 'TaskCreated', ...args)).map(
+        ({ task_id }) => task_id,
+      );
+    expect(await ids('-n', '2')).toEqual(['b', 'c']);
+    expect(await ids('--from', '3')).toEqual(['b', 'c']);
+    expect((await test.run('log', 'tail', '--type', 'Nothing')).code).toBe(2);
+    const tail = test.start(
+      'log',
+      'tail',
+      '-f',
+      '--json',
+      '-n',
+      '1',
+      '--type',
+      'TaskCreated',
+      'QueueResumed',
+    );
+    await test.world.settle();
+    await test.world.finish(test.lh.pause({ queue: 'another' }));
+    await test.world.finish(test.lh.resume({ queue: 'q' }));
+    await test.world.settle();
+    test.signal('SIGINT');
+    expect(ndjson(await test.world.finish(tail)).map(({ type }) => type)).toEqual([
+      'TaskCreated',
+      'QueueResumed',
+    ]);
+  });
+
   it('follows until a signal comes, and then leaves with 0', async () => {
     const tail = test.start('log', 'tail', '-f', '--json', '--from', '1');
     await test.world.settle();

@@ -6,6 +6,7 @@
 import { fileURLToPath } from 'node:url';
 import { Command } from 'commander';
 import { fileEngine } from '../engines/file/file-engine.ts';
+import type { Child } from '../orchestrator/processes.ts';
 import { makeLogger } from '../server/make-logger.ts';
 import { type Served, serve } from '../server/serve.ts';
 import { nodeFiles } from '../world/node-files.ts';
@@ -17,7 +18,7 @@ import type { HolderWord } from './demo-holder.ts';
 import { answered, Failure } from './failure.ts';
 import type { Paint } from './format.ts';
 import { paintOf, sayJson } from './output.ts';
-import type { Child } from './processes.ts';
+import { pause } from './pause.ts';
 import type { Shell } from './shell.ts';
 import { VERSION } from './version.ts';
 
@@ -186,12 +187,7 @@ class Demo {
   private async say(line: string): Promise<void> {
     if (this.isSilent) return;
     this.shell.out.write(`${line}\n`);
-    const { timers } = this.shell;
-    const hold = timers.hold();
-    await new Promise<void>((resolve) => {
-      timers.after(this.pace.pauseMs, resolve);
-    });
-    hold.cancel();
+    await pause(this.shell.timers, this.pace.pauseMs);
   }
 }
 

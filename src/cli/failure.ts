@@ -7,6 +7,7 @@ export const EXIT = {
   failed: 1,
   usage: 2,
   inUse: 3,
+  guardLost: 4,
   damaged: 5,
   /** EX_CANTCREAT of sysexits.h: somebody else holds the lease. */
   notAcquired: 73,

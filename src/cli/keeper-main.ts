@@ -1,13 +1,14 @@
 /** The first code of a keeper process: hears its parent over the channel, and knows by its end that the parent is gone. */
+
+import { type FromKeeper, Keeper, type ToKeeper } from '../orchestrator/keeper.ts';
 import { machineClock } from '../world/machine-clock.ts';
 import { openParentChannel } from '../world/node-channel.ts';
+import { nodeLogFiles } from '../world/node-log-files.ts';
 import { nodeProcesses } from '../world/node-processes.ts';
-import { nodeTextFiles } from '../world/node-text-files.ts';
 import { systemTimers } from '../world/system-clock.ts';
-import { type FromKeeper, Keeper, type ToKeeper } from './keeper.ts';
 
 const keeper = new Keeper(
-  { clock: machineClock, timers: systemTimers, processes: nodeProcesses, files: nodeTextFiles },
+  { clock: machineClock, timers: systemTimers, processes: nodeProcesses, files: nodeLogFiles },
   (message: FromKeeper) => parent.send(message),
 );
 const parent = openParentChannel(

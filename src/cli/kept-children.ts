@@ -3,9 +3,9 @@
  * of their leases, so that none outlives its lease by much even when the worker is killed or paused.
  */
 import type { Timer } from '../authority/seams.ts';
-import type { Limits, ToKeeper } from './keeper.ts';
-import { hasMoved, limitsOf, tellEveryMs } from './kept-limits.ts';
-import type { Ended, KeeperChannel, StartOptions } from './processes.ts';
+import type { Limits, ToKeeper } from '../orchestrator/keeper.ts';
+import { hasMoved, limitsOf, tellEveryMs } from '../orchestrator/kept-limits.ts';
+import type { Ended, KeeperChannel, StartOptions } from '../orchestrator/processes.ts';
 import type { Shell } from './shell.ts';
 
 /** A machine that cannot keep a small process alive has other troubles; the worker itself still ends its programs. */

@@ -1,11 +1,13 @@
 /** `leasehold log tail`: the newest entries of the log, and those to come. */
-import { Command } from 'commander';
+import { Command, Option } from 'commander';
 import type { Leasehold } from '../client/leasehold.ts';
+import { ENTRY_TYPES, type EntryType } from '../protocol/entry-types.ts';
 import type { EntryRecord } from '../protocol/replies.ts';
 import { positiveNumber, wholeNumber } from './arguments.ts';
 import { examples, type ServerOptions, serverCommand, withServer } from './connection.ts';
 import { ENTRY_COLUMNS, entryLine } from './entries.ts';
 import { answered } from './failure.ts';
+import type { Paint } from './format.ts';
 import { paintOf, sayJson, sayLines, showList } from './output.ts';
 import type { Shell } from './shell.ts';
 
@@ -15,6 +17,7 @@ interface TailOptions extends ServerOptions {
   readonly from?: number;
   readonly lines: number;
   readonly follow?: boolean;
+  readonly type?: EntryType[];
 }
 
 export function logCommand(shell: Shell): Command {
@@ -26,25 +29,44 @@ function tailCommand(shell: Shell): Command {
     .description('Print the newest entries of the log; with --follow also those to come.')
     .option('--from <seq>', 'begin at this position instead', wholeNumber)
     .option('-n, --lines <n>', 'how many of the newest to print', positiveNumber, 20)
+    .addOption(
+      new Option('--type <type...>', 'only entries of these types').choices(ENTRY_TYPES as EntryType[]),
+    )
     .option('-f, --follow', 'go on with every entry as it becomes durable, until interrupted')
     .addHelpText(
       'after',
-      examples('leasehold log tail -f', 'leasehold log tail --from 1 --json > log.ndjson'),
+      examples(
+        'leasehold log tail -f',
+        'leasehold log tail -f --type IntentAccepted SessionChanged',
+        'leasehold log tail --from 1 --json > log.ndjson',
+      ),
     )
     .action((options: TailOptions) =>
       withServer(shell, options, async (lh) => {
         const { seq, first_seq } = await lh.status();
-        const from = options.from ?? Math.max(first_seq, seq - options.lines + 1);
+        const { type: types, lines } = options;
+        if (types !== undefined && options.from === undefined) {
+          const newest = await newestOf(pages(lh, first_seq, seq, types), lines);
+          await show(shell, lh, newest, seq + 1, options);
+          return;
+        }
+        const from = options.from ?? Math.max(first_seq, seq - lines + 1);
         if (options.follow) await follow(shell, lh, from, options);
-        else await showList(shell, options, pages(lh, from, seq), ENTRY_COLUMNS);
+        else await showList(shell, options, pages(lh, from, seq, types), ENTRY_COLUMNS);
       }),
     );
 }
 
 /** Until the end that was there when we began: a log that grows all the time still ends. */
-async function* pages(lh: Leasehold, from: number, last: number): AsyncGenerator<readonly EntryRecord[]> {
+async function* pages(
+  lh: Leasehold,
+  from: number,
+  last: number,
+  types: EntryType[] | undefined,
+): AsyncGenerator<readonly EntryRecord[]> {
+  const only = types === undefined ? {} : { types };
   for (let next = from; next <= last; ) {
-    const { entries } = answered(await lh.log({ from: next, limit: PAGE_ENTRIES }));
+    const { entries } = answered(await lh.log({ from: next, limit: PAGE_ENTRIES, ...only }));
     const newest = entries.at(-1);
     if (newest === undefined) return;
     yield entries.filter(({ seq }) => seq <= last);
@@ -52,21 +74,52 @@ async function* pages(lh: Leasehold, from: number, last: number): AsyncGenerator
   }
 }
 
-async function follow(shell: Shell, lh: Leasehold, from: number, { json }: TailOptions): Promise<void> {
+/** The log is only read forwards, so for the newest of a type all of it is. */
+async function newestOf(
+  all: AsyncIterable<readonly EntryRecord[]>,
+  count: number,
+): Promise<readonly EntryRecord[]> {
+  let newest: readonly EntryRecord[] = [];
+  for await (const entries of all) newest = [...newest, ...entries].slice(-count);
+  return newest;
+}
+
+async function show(
+  shell: Shell,
+  lh: Leasehold,
+  newest: readonly EntryRecord[],
+  nextSeq: number,
+  options: TailOptions,
+): Promise<void> {
+  if (!options.follow) {
+    await showList(shell, options, [newest], ENTRY_COLUMNS);
+    return;
+  }
+  const paint = paintOf(shell);
+  for (const entry of newest) say(shell, entry, paint, options);
+  await follow(shell, lh, nextSeq, options);
+}
+
+async function follow(shell: Shell, lh: Leasehold, from: number, options: TailOptions): Promise<void> {
+  const { type: types } = options;
   const paint = paintOf(shell);
   const ends = new AbortController();
   const unhear = shell.processes.onSignals(['SIGINT', 'SIGTERM'], () => ends.abort());
   // Nothing else may keep us alive between two entries.
   const hold = shell.timers.hold();
   try {
-    for await (const entry of lh.follow({ from, signal: ends.signal })) {
-      if (json) sayJson(shell, entry);
-      else sayLines(shell, [entryLine(entry, paint)]);
-    }
+    const only = types === undefined ? {} : { types };
+    for await (const entry of lh.follow({ from, signal: ends.signal, ...only }))
+      say(shell, entry, paint, options);
   } catch (fault) {
     if (!ends.signal.aborted) throw fault;
   } finally {
     hold.cancel();
     unhear();
   }
+}
+
+function say(shell: Shell, entry: EntryRecord, paint: Paint, { json }: TailOptions): void {
+  if (json) sayJson(shell, entry);
+  else sayLines(shell, [entryLine(entry, paint)]);
 }

@@ -17,9 +17,19 @@ interface Row {
 const GROUPS: Readonly<Record<string, readonly Row[]>> = {
   'Serve:': [
     {
+      name: 'up',
+      does: 'Start a server and an orchestrator together.',
+      load: async (shell) => (await import('./up.ts')).upCommand(shell),
+    },
+    {
       name: 'serve',
       does: 'Serve a data directory or a database over HTTP. Ends cleanly on SIGTERM and SIGINT.',
       load: async (shell) => (await import('./serve.ts')).serveCommand(shell),
+    },
+    {
+      name: 'orchestrate',
+      does: 'Run the pipelines of sessions: the only process that does.',
+      load: async (shell) => (await import('./orchestrate.ts')).orchestrateCommand(shell),
     },
     {
       name: 'backup',
@@ -62,6 +72,11 @@ const GROUPS: Readonly<Record<string, readonly Row[]>> = {
       name: 'object',
       does: 'Read and write fenced objects.',
       load: async (shell) => (await import('./object.ts')).objectCommand(shell),
+    },
+    {
+      name: 'session',
+      does: 'Ask for sessions, look at them, end them.',
+      load: async (shell) => (await import('./session.ts')).sessionCommand(shell),
     },
   ],
   'Look and operate:': [
@@ -126,7 +141,8 @@ Exit codes:
   0    done
   1    failed, or refused: the sentence on stderr begins with the code of the refusal
   2    wrong usage
-  3    the data directory is in use by somebody else
+  3    somebody else has it: the data directory (up, serve), or the guard (orchestrate)
+  4    the guard was lost, and every pipeline was stopped (orchestrate)
   5    the log is damaged
   73   the lease was not acquired: somebody else holds it (lease acquire, run)
   75   the lease was lost while the program ran, and the program was ended (run)
@@ -135,14 +151,14 @@ Exit codes:
 Environment:
   LEASEHOLD_URL     the server (default ${DEFAULT_URL}); several that stand in for each other, with commas
   LEASEHOLD_TOKEN   the bearer token to show it
-  LEASEHOLD_DATA    the data directory of \`serve\` and \`doctor\` (default ./leasehold-data)
-  LEASEHOLD_ENGINE  the database of \`serve\`, postgres://…, instead of a data directory
-  LEASEHOLD_LISTEN  where \`serve\` listens
+  LEASEHOLD_DATA    the data directory of \`up\`, \`serve\` and \`doctor\` (default ./leasehold-data)
+  LEASEHOLD_ENGINE  the database of \`up\` and \`serve\`, postgres://…, instead of a data directory
+  LEASEHOLD_LISTEN  where \`up\` and \`serve\` listen
   NO_COLOR          no colours, even on a terminal
 
 Start here:
   leasehold demo                                    see what it is about
-  leasehold serve                                   start a server
+  leasehold up                                      start a server, and an orchestrator beside it
   leasehold run nightly-report -- ./make-report     one at a time, however many machines try`;
 
 /** The whole program; only the commands named in `words` are loaded, or all of them when it is null. */

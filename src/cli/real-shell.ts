@@ -4,6 +4,7 @@ import { nodeProcesses } from '../world/node-processes.ts';
 import { nodeTextFiles } from '../world/node-text-files.ts';
 import { systemClock, systemTimers } from '../world/system-clock.ts';
 import { systemIds } from '../world/system-ids.ts';
+import { thisProcess } from '../world/this-process.ts';
 import { urlsIn } from './connection.ts';
 import { wrongUsage } from './failure.ts';
 import type { Screen, Shell } from './shell.ts';
@@ -18,14 +19,15 @@ export function realShell(): Shell {
     err: screenOf(process.stderr),
     input: readInput,
     keys: hearKeys,
-    async connect({ url, token }) {
+    async connect({ url, token }, retry = RETRY) {
       const { connect } = await import('../client-node.ts');
-      return connect(urlsIn(url), { retry: RETRY, ...(token === null ? {} : { token }) });
+      return connect(urlsIn(url), { retry, ...(token === null ? {} : { token }) });
     },
     clock: systemClock,
     machineClock,
     timers: systemTimers,
     newToken: systemIds.token,
+    ending: thisProcess.ending,
     files: nodeTextFiles,
     processes: nodeProcesses,
     exitWith(code) {

@@ -8,14 +8,15 @@ import type { Command } from 'commander';
 import type { Timer } from '../authority/seams.ts';
 import type { Lease } from '../client/lease-handle.ts';
 import type { Leasehold } from '../client/leasehold.ts';
+import type { FromKeeper, Limits, ToKeeper } from '../orchestrator/keeper.ts';
+import { hasMoved, limitsOf, tellEveryMs } from '../orchestrator/kept-limits.ts';
+import { exitCodeOf, type KeeperChannel, type SignalName } from '../orchestrator/processes.ts';
+import { atMost } from '../orchestrator/waiting.ts';
 import type { Problem } from '../protocol/problem.ts';
 import { defaulted, durationMs } from './arguments.ts';
 import { examples, type ServerOptions, serverCommand, withServer } from './connection.ts';
 import { EXIT, Failure, startFailure } from './failure.ts';
 import { duration } from './format.ts';
-import type { FromKeeper, Limits, ToKeeper } from './keeper.ts';
-import { hasMoved, limitsOf, tellEveryMs } from './kept-limits.ts';
-import { exitCodeOf, type KeeperChannel, type SignalName } from './processes.ts';
 import type { Server, Shell } from './shell.ts';
 
 /** The program has a terminal session of its own, so whatever is sent to us must be passed on. */
@@ -95,10 +96,10 @@ async function run(shell: Shell, lh: Leasehold, server: Server, wish: Wish): Pro
     try {
       exitCode = await runUnder(shell, lease, kept, { server, token, wish });
     } catch (fault) {
-      await atMost(shell, RELEASE_MS, lease.release());
+      await atMost(shell.timers, RELEASE_MS, lease.release());
       throw fault;
     }
-    const loss = await atMost(shell, RELEASE_MS, lease.finish());
+    const loss = await atMost(shell.timers, RELEASE_MS, lease.finish());
     // Lost after the last renewal: the program has run to its end, but not all of that time under the lease.
     if (loss) throw new Failure(`${loss.code}: ${loss.message}`, EXIT.leaseLost);
     shell.exitWith(exitCode);
@@ -178,7 +179,7 @@ function lossOf({ name, signal }: Lease): string {
   return reason instanceof Error ? reason.message : `The lease on "${name}" could not be renewed in time.`;
 }
 
-type ProgramEnd = Exclude<FromKeeper, { is: 'started' }>;
+type ProgramEnd = Extract<FromKeeper, { is: 'ended' | 'not-started' }>;
 
 /** One program under a keeper of its own. */
 class KeptProgram {
@@ -227,7 +228,7 @@ class KeptProgram {
       }
       timer = timers.after(tellEveryMs(ttlMs), tellAgain);
     };
-    this.tell({ do: 'start', id: PROGRAM, ...program, limits: told });
+    this.tell({ do: 'start', id: PROGRAM, ...program, limits: told, output: null });
     lease.signal.addEventListener('abort', stop, { once: true });
     if (lease.signal.aborted) stop();
     tellAgain();
@@ -250,7 +251,7 @@ class KeptProgram {
 
   private hear(message: FromKeeper): void {
     if (message.is === 'started') this.pid = message.pid;
-    else {
+    else if (message.is === 'ended' || message.is === 'not-started') {
       this.pid = 0;
       this.end(message);
     }
@@ -264,20 +265,5 @@ class KeptProgram {
         'The process that keeps the program within its lease has ended, so the program was ended too.',
       ),
     );
-  }
-}
-
-/** Waits for something that may be left undone, but not longer than this; undefined when it was. */
-async function atMost<T>({ timers }: Shell, ms: number, work: Promise<T>): Promise<T | undefined> {
-  const hold = timers.hold();
-  let timer: Timer | null = null;
-  const late = new Promise<undefined>((resolve) => {
-    timer = timers.after(ms, () => resolve(undefined));
-  });
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    (timer as Timer | null)?.cancel();
-    hold.cancel();
   }
 }

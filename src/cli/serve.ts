@@ -11,14 +11,14 @@ import { systemIds } from '../world/system-ids.ts';
 import { durationMs } from './arguments.ts';
 import { examples } from './connection.ts';
 import { EXIT, Failure, wrongUsage } from './failure.ts';
-import { type DatabaseFlags, databaseOf, serveDatabase } from './serve-database.ts';
+import { type Database, type DatabaseFlags, databaseOf, serveDatabase } from './serve-database.ts';
 import type { Shell } from './shell.ts';
 import { VERSION } from './version.ts';
 
 const DEFAULT_DATA = './leasehold-data';
 const DEFAULT_LISTEN = '127.0.0.1:7420';
 
-interface ServeFlags extends DatabaseFlags {
+export interface ServeFlags extends DatabaseFlags {
   readonly listen?: string;
   readonly tokens?: string;
   readonly tlsCert?: string;
@@ -31,20 +31,39 @@ interface ServeFlags extends DatabaseFlags {
 }
 
 export function serveCommand(shell: Shell): Command {
-  return new Command('serve')
-    .description('Serve a data directory or a database over HTTP. Ends cleanly on SIGTERM and SIGINT.')
+  const command = new Command('serve').description(
+    'Serve a data directory or a database over HTTP. Ends cleanly on SIGTERM and SIGINT.',
+  );
+  return withServeOptions(command)
+    .option(
+      '--guard-ttl <duration>',
+      'with --engine: how long a leader that is gone is waited for (default 15s)',
+      durationMs,
+    )
+    .option(
+      '--heartbeat <duration>',
+      'with --engine: how often a leader says that it is there (default 5s)',
+      durationMs,
+    )
+    .addHelpText(
+      'after',
+      examples(
+        'leasehold serve',
+        'leasehold serve --data /var/lib/leasehold --listen 0.0.0.0:7420 --tokens tokens.json',
+        'curl http://127.0.0.1:7420/v1/status',
+      ),
+    )
+    .action((flags: ServeFlags) => run(shell, flags));
+}
+
+export function withServeOptions(command: Command): Command {
+  return command
     .option('--data <dir>', `the data directory (LEASEHOLD_DATA; default ${DEFAULT_DATA})`)
     .option(
       '--engine <url>',
       'keep the log in this Postgres instead, postgres://… (LEASEHOLD_ENGINE); further servers stand by',
     )
     .option('--advertise <url>', 'where others reach this server, for those who ask a standby for the leader')
-    .option(
-      '--guard-ttl <duration>',
-      'how long a leader that is gone is waited for (default 15s)',
-      durationMs,
-    )
-    .option('--heartbeat <duration>', 'how often a leader says that it is there (default 5s)', durationMs)
     .option('--allow-fsync-off', 'write to a database that runs with fsync=off and may lose everything')
     .option('--listen <address>', `host:port or a port alone (LEASEHOLD_LISTEN; default ${DEFAULT_LISTEN})`)
     .option(
@@ -55,81 +74,98 @@ export function serveCommand(shell: Shell): Command {
     .option('--tls-key <file>', 'and this private key (PEM)')
     .option('--allow-net <cidr...>', 'serve only these networks')
     .option('--trusted-proxy <cidr...>', 'believe X-Forwarded-For from these networks')
-    .option('--keep-ended <duration>', 'how long ended tasks are kept (default 24h)', durationMs)
+    .option('--keep-ended <duration>', 'how long ended tasks and sessions are kept (default 24h)', durationMs)
     .addOption(
       new Option('--log-level <level>', 'how much to say on stderr').choices(LOG_LEVELS).default('info'),
     )
-    .option('--json', 'print one JSON object once it is serving')
-    .addHelpText(
-      'after',
-      examples(
-        'leasehold serve',
-        'leasehold serve --data /var/lib/leasehold --listen 0.0.0.0:7420 --tokens tokens.json',
-        'leasehold serve --engine postgres://leasehold@db.example.org/leasehold',
-        'curl http://127.0.0.1:7420/v1/status',
-      ),
-    )
-    .action((flags: ServeFlags) => run(shell, flags));
+    .option('--json', 'print one JSON object once it is serving');
 }
 
 async function run(shell: Shell, flags: ServeFlags): Promise<void> {
+  const ended = untilSignal();
+  const serving = await startServing(shell, flags);
+  const { served, death } = serving;
+  welcome(shell, flags, serving);
+  const fault = await Promise.race([ended.then(() => null), death]);
+  await served.stop();
+  if (fault !== null) throw fault.name === 'LogDamagedError' ? fault : new Failure(fault.message);
+}
+
+/** A server that runs, until its log fails or somebody stops it. */
+export interface Serving {
+  readonly served: Served;
+  /** Where its log is. */
+  readonly place: { readonly data: string } | { readonly engine: string };
+  readonly hasTokens: boolean;
+  /** Settles only when the log cannot be written any more. */
+  readonly death: Promise<Error>;
+}
+
+export function placeText(place: Serving['place']): string {
+  return 'data' in place ? place.data : place.engine;
+}
+
+/** `more` may come in as well, where not everybody may. */
+export async function startServing(
+  shell: Shell,
+  flags: ServeFlags,
+  more: readonly TokenGrant[] = [],
+): Promise<Serving> {
   const { env } = shell;
   const dir = flags.data ?? (env.LEASEHOLD_DATA || DEFAULT_DATA);
   const database = databaseOf(shell, flags);
   const { host, port } = listenAddress(flags.listen ?? (env.LEASEHOLD_LISTEN || DEFAULT_LISTEN));
   const tokens = await readTokens(shell, flags);
   const tls = await readTls(shell, flags);
+  const intents = readIntents(shell);
   const logger = makeLogger(flags.logLevel);
   let died = (_: Error): void => undefined;
   const death = new Promise<Error>((resolve) => {
     died = resolve;
   });
-  const ended = untilSignal();
   const world: ServeWorld = { ...shell, hashSeed: systemIds.seed(), logger, loopLag };
   const options: ServeOptions = {
     host,
     port,
     version: VERSION,
-    ...(tokens === null ? {} : { tokens }),
+    ...(tokens === null ? {} : { tokens: [...tokens, ...more] }),
     ...(tls === null ? {} : { tls }),
     allowNets: flags.allowNet ?? [],
     trustedProxies: flags.trustedProxy ?? [],
-    ...(flags.keepEnded === undefined ? {} : { retention: { endedTasksMs: flags.keepEnded } }),
+    ...(flags.keepEnded === undefined
+      ? {}
+      : { retention: { endedTasksMs: flags.keepEnded, endedSessionsMs: flags.keepEnded } }),
+    intents,
     onDeath: (fault) => died(fault),
   };
-  const engine = fileEngine({ dir, files: nodeFiles, threads: nodeThreads, allowNetworkFileSystem: false });
-  const serving = database === null ? serve(engine, world, options) : serveDatabase(database, world, options);
-  const served = await serving.catch((fault: unknown) => {
+  const served = await begin(database, dir, world, options).catch((fault: unknown) => {
     throw listenFailure(fault, host, port);
   });
-  welcome(
-    shell,
-    flags,
-    served,
-    database === null ? { data: dir } : { engine: database.shown },
-    tokens !== null,
-  );
-  const fault = await Promise.race([ended.then(() => null), death]);
-  await served.stop();
-  if (fault !== null) throw fault.name === 'LogDamagedError' ? fault : new Failure(fault.message);
+  const place = database === null ? { data: dir } : { engine: database.shown };
+  return { served, place, death, hasTokens: tokens !== null };
+}
+
+function begin(
+  database: Database | null,
+  dir: string,
+  world: ServeWorld,
+  options: ServeOptions,
+): Promise<Served> {
+  if (database !== null) return serveDatabase(database, world, options);
+  const files = { files: nodeFiles, threads: nodeThreads };
+  return serve(fileEngine({ dir, ...files, allowNetworkFileSystem: false }), world, options);
 }
 
 /** What to do next, for people; one line for programs. */
-function welcome(
-  { out }: Shell,
-  { json }: ServeFlags,
-  { url, role, seq }: Served,
-  where: { readonly data: string } | { readonly engine: string },
-  hasTokens: boolean,
-): void {
+function welcome({ out }: Shell, { json }: ServeFlags, { served, place, hasTokens }: Serving): void {
+  const { url, role, seq } = served;
   if (json) {
-    out.write(`${JSON.stringify({ url, ...where, role, seq, pid: process.pid })}\n`);
+    out.write(`${JSON.stringify({ url, ...place, role, seq, pid: process.pid })}\n`);
     return;
   }
   const bearer = hasTokens ? " -H 'authorization: Bearer TOKEN'" : '';
-  const place = 'data' in where ? where.data : where.engine;
   const does = role === 'leader' ? 'serves' : 'stands by for';
-  out.write(`leasehold ${VERSION} ${does} ${place} at ${url}
+  out.write(`leasehold ${VERSION} ${does} ${placeText(place)} at ${url}
 
   Try in another terminal${hasTokens ? ', with a token of yours' : ''}:
     curl -s ${url}/v1/status${bearer}
@@ -163,6 +199,25 @@ async function readTokens({ env, files }: Shell, { tokens }: ServeFlags): Promis
   } catch (fault) {
     throw wrongUsage((fault as Error).message);
   }
+}
+
+const ON = ['1', 'true', 'on'];
+const OFF = ['', '0', 'false', 'off'];
+
+/** What is misspelt must not quietly mean the other thing. */
+function readIntents({ env }: Shell): NonNullable<ServeOptions['intents']> {
+  const { XG2G_IDEM_SECRET, XG2G_IDEM_SECRET_PREVIOUS, XG2G_V3_API_LEASES = '' } = env;
+  const takeLeases = ON.includes(XG2G_V3_API_LEASES);
+  if (!takeLeases && !OFF.includes(XG2G_V3_API_LEASES)) {
+    throw wrongUsage(
+      `XG2G_V3_API_LEASES is ${JSON.stringify(XG2G_V3_API_LEASES)}; it may be 1, true or on, or 0, false or off.`,
+    );
+  }
+  return {
+    ...(XG2G_IDEM_SECRET ? { secret: XG2G_IDEM_SECRET } : {}),
+    ...(XG2G_IDEM_SECRET_PREVIOUS ? { previousSecret: XG2G_IDEM_SECRET_PREVIOUS } : {}),
+    takeLeases,
+  };
 }
 
 async function readTls(

@@ -4,8 +4,9 @@
  */
 import type { Clock } from '../authority/seams.ts';
 import type { Leasehold } from '../client/leasehold.ts';
+import type { RetryOptions } from '../client/patience.ts';
 import type { ClientWorld } from '../client/world.ts';
-import type { Processes } from './processes.ts';
+import type { Processes } from '../orchestrator/processes.ts';
 import type { TextFiles } from './text-files.ts';
 
 export interface Screen {
@@ -29,7 +30,8 @@ export interface Shell extends ClientWorld {
   input(): Promise<string>;
   /** Keys as they are pressed, one by one, until the returned function is called. Only on a terminal. */
   keys(pressed: (key: string) => void): () => void;
-  connect(server: Server): Promise<Leasehold>;
+  /** Calls are tried again as a person would want it, unless told otherwise. */
+  connect(server: Server, retry?: RetryOptions): Promise<Leasehold>;
   /** Clocks that every process of this machine reads alike. */
   readonly machineClock: Clock;
   readonly files: TextFiles;

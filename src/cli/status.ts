@@ -19,7 +19,7 @@ export function statusCommand(shell: Shell): Command {
 }
 
 function statusLines(status: Body<'status.get'>, url: string, nowMs: number, paint: Paint): string[] {
-  const { tasks, leases, names, waiters } = status.counts;
+  const { tasks, leases, names, waiters, sessions } = status.counts;
   return fieldLines(
     [
       ['server', `${paint.bold(url)}, ${status.role}`],
@@ -33,6 +33,10 @@ function statusLines(status: Body<'status.get'>, url: string, nowMs: number, pai
         `${tasks.WAITING} waiting, ${tasks.LEASED} leased, ${tasks.COMPLETED} completed, ${tasks.FAILED} failed, ${tasks.DEAD} dead`,
       ],
       ['leases', `${leases} held, ${waiters} waiting in line, ${names} names remembered`],
+      [
+        'sessions',
+        `${sessions.NEW} new, ${sessions.STARTING} starting, ${sessions.READY} ready, ${sessions.STOPPING} stopping, ${sessions.STOPPED} stopped, ${sessions.FAILED} failed, ${sessions.CANCELLED} cancelled`,
+      ],
     ],
     paint,
   );

@@ -9,6 +9,7 @@ import type { Leasehold } from '../client/leasehold.ts';
 import type { TaskContext } from '../client/task-context.ts';
 import { HandBack } from '../client/task-errors.ts';
 import type { TaskVerdict } from '../client/task-verdict.ts';
+import type { Ended } from '../orchestrator/processes.ts';
 import type { Json } from '../protocol/json.ts';
 import { defaulted, durationMs, positiveNumber } from './arguments.ts';
 import { examples, type ServerOptions, serverCommand, withServer } from './connection.ts';
@@ -16,7 +17,6 @@ import { EXIT, type Failure, startFailure } from './failure.ts';
 import { type Paint, paintFor, visible } from './format.ts';
 import { KeptChildren, type KeptEnd } from './kept-children.ts';
 import { sayJson } from './output.ts';
-import type { Ended } from './processes.ts';
 import { OutputTail, ResultText } from './program-output.ts';
 import type { Server, Shell } from './shell.ts';
 

@@ -18,8 +18,14 @@ import {
   type TaskOperations,
   taskOperations,
 } from './operations.ts';
-import type { EntryListing, Transport } from './transport.ts';
+import type { EntryListing, FollowOnly, Transport } from './transport.ts';
 import type { ClientWorld } from './world.ts';
+
+export interface FollowOptions extends FollowOnly {
+  /** The first position; from now on when there is none. */
+  readonly from?: number;
+  readonly signal?: AbortSignal;
+}
 
 export class Client implements AsyncDisposable {
   readonly task: TaskOperations;
@@ -89,12 +95,10 @@ export class Client implements AsyncDisposable {
   }
 
   /** Entries as they become durable, from a position on; without one, from now on. Ends with the signal or the handle. */
-  follow(
-    options: { readonly from?: number; readonly signal?: AbortSignal } = {},
-  ): AsyncIterable<EntryRecord> {
+  follow(options: FollowOptions = {}): AsyncIterable<EntryRecord> {
     const { signal } = this.closing;
     const ends = options.signal === undefined ? signal : AbortSignal.any([signal, options.signal]);
-    return this.transport.follow(options.from ?? null, ends);
+    return this.transport.follow(options.from ?? null, ends, options);
   }
 
   /** Lets go of the connections, or of the data directory. */

@@ -7,7 +7,7 @@
  *   call ─┬─► batcher ─┬─► wire ─► http ─► … ─► desk ─┬─► an answer for the caller
  *         └─► alone ───┘                              └─► another try, or a fault
  */
-import { BODY_BYTES_MAX, WAIT_MS_MAX } from '../protocol/limits.ts';
+import { BODY_BYTES_MAX, WAIT_MAX_MS } from '../protocol/limits.ts';
 import type { Problem, Reply } from '../protocol/problem.ts';
 import type { Body, EntryRecord } from '../protocol/replies.ts';
 import type { LogRequest, Requests } from '../protocol/requests.ts';
@@ -32,7 +32,7 @@ import {
 import { type Fields, invalid, opText, routed } from './request-text.ts';
 import { RETRIES } from './retries.ts';
 import { BATCH_PATH, TARGETS } from './targets.ts';
-import type { CallOptions, EntryListing, Transport } from './transport.ts';
+import type { CallOptions, EntryListing, FollowOnly, Transport } from './transport.ts';
 import { type ServerAddress, Wire } from './wire.ts';
 import type { ClientWorld } from './world.ts';
 
@@ -51,7 +51,7 @@ const CLOSE_MS = 5_000;
 /** Statuses that refuse a whole batch because of something in it. */
 const MALFORMED_STATUSES = [400, 413];
 
-const RENEWALS: ReadonlySet<Operation> = new Set<Operation>(['lease.renew', 'worker.heartbeat']);
+const RENEWALS = /renew$|heartbeat$/;
 
 export class HttpTransport implements Transport {
   readonly #http: Http;
@@ -228,11 +228,11 @@ export class HttpTransport implements Transport {
   }
 
   /** Without a position: from the first entry that is not durable yet when `follow` is called. */
-  follow(fromSeq: number | null, signal: AbortSignal): AsyncIterable<EntryRecord> {
-    const from = fromSeq === null ? this.#nextSeq() : Promise.resolve(fromSeq);
+  follow(fromSeq: number | null, signal: AbortSignal, only: FollowOnly = {}): AsyncIterable<EntryRecord> {
+    const from = Promise.resolve(fromSeq ?? (only.sessionId ? 1 : this.#nextSeq()));
     // Whoever pulls the first entry is told; if nobody does, nobody needs to know.
     from.catch(() => undefined);
-    return this.#log.follow(from, signal);
+    return this.#log.follow(from, signal, only);
   }
 
   async #nextSeq(): Promise<number> {
@@ -287,7 +287,7 @@ function wrongOptions({ signal, requestId }: CallOptions): TypeError | null {
 
 function laneOf(operation: Operation, request: Fields, { isRenewal = false }: CallOptions): Lane {
   if (request.wait_ms !== undefined && request.wait_ms !== 0) return 'waits';
-  return isRenewal || RENEWALS.has(operation) ? 'renewals' : 'calls';
+  return isRenewal || RENEWALS.test(operation) ? 'renewals' : 'calls';
 }
 
 /**
@@ -309,7 +309,7 @@ function fieldsOf(call: PendingCall, nowMs: number): { waitMs: number; fields: F
     waitMs = Math.max(0, request.wait_ms - Math.floor(nowMs - (startedMs ?? nowMs)));
     fields.wait_ms = waitMs;
   }
-  return { waitMs: Math.min(waitMs, WAIT_MS_MAX), fields };
+  return { waitMs: Math.min(waitMs, WAIT_MAX_MS), fields };
 }
 
 function tooLarge(): Problem {

@@ -1,6 +1,6 @@
 /**
- * What `connect` and `open` give a process. `task`, `lease` and `object` hold the operations as the wire has them;
- * the methods of the handle itself are made for programs: they hold leases, renew them, tell when they are lost,
+ * What `connect` and `open` give a process. `task`, `lease`, `object` and `session` hold the operations as the wire has
+ * them; the methods of the handle itself are made for programs: they hold leases, renew them, tell when they are lost,
  * and run tasks.
  */
 import { Client } from './client.ts';
@@ -8,11 +8,21 @@ import type { AnyTask, TaskDefinition } from './define-task.ts';
 import { type EnqueueOptions, type EnqueueReceipt, enqueue } from './enqueue.ts';
 import { Guard, type Guarded, type GuardOptions } from './guard.ts';
 import { Receipt, type TaskReceipt } from './receipt.ts';
+import { type SessionHandle, sessionHandle } from './session-handle.ts';
+import type { Transport } from './transport.ts';
 import type { TaskWorker } from './worker.ts';
 import type { HandlerOf, Job, TaskHandler, WorkerOptions } from './worker-options.ts';
 import { startWorker } from './worker-start.ts';
+import type { ClientWorld } from './world.ts';
 
 export class Leasehold extends Client {
+  readonly session: SessionHandle;
+
+  constructor(transport: Transport, world: ClientWorld) {
+    super(transport, world);
+    this.session = sessionHandle(transport, (options) => this.follow(options));
+  }
+
   /** Makes this process the only one of its kind while `main` runs, and ends it when that can no longer be proven. */
   guard<T>(options: GuardOptions, main: (guarded: Guarded) => Promise<T> | T): Promise<T> {
     return new Guard(this.transport, this.world, this.leases).run(options, main);

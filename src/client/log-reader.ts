@@ -13,7 +13,7 @@ import type { Patience, Tries } from './patience.ts';
 import { asProblem, momentaryEffect, notOurs, readReply, retryAfterMs, type WireBody } from './reply-text.ts';
 import { queryText } from './request-text.ts';
 import { LOG_PATH } from './targets.ts';
-import type { EntryListing } from './transport.ts';
+import type { EntryListing, FollowOnly } from './transport.ts';
 import type { Wire } from './wire.ts';
 
 const READ_TIMEOUT_MS = 30_000;
@@ -21,6 +21,9 @@ const READ_TIMEOUT_MS = 30_000;
 const SILENCE_MS = 60_000;
 /** A stream that was open this long was a good one; its end is the first failure of a new series. */
 const GOOD_MS = 1_000;
+
+/** What is no part of an entry in server-sent events, which is how a session is followed. */
+const NO_ENTRY = /^(data: |(id|event)?:.*)/;
 
 /** Why a try came to nothing, as the caller is told after the last one. */
 interface Setback {
@@ -79,7 +82,11 @@ export class LogReader {
   }
 
   /** Ends when the signal aborts; throws when the log no longer reaches back, or the server stays away. */
-  async *follow(from: Promise<number>, signal: AbortSignal): AsyncGenerator<EntryRecord, void, undefined> {
+  async *follow(
+    from: Promise<number>,
+    signal: AbortSignal,
+    { types, sessionId }: FollowOnly,
+  ): AsyncGenerator<EntryRecord, void, undefined> {
     let nextSeq = await from;
     const tries: Tries = { failures: 0, sinceMs: 0 };
     while (!signal.aborted) {
@@ -87,13 +94,16 @@ export class LogReader {
       const connection = new Connection(signal, this.#timers, this.#wire.server);
       let setback: Setback;
       try {
-        const path = `${LOG_PATH}?from=${nextSeq}&follow=1`;
+        const place = sessionId ? `/api/v3/sessions/${encodeURIComponent(sessionId)}/events` : LOG_PATH;
+        const path = place + queryText({ from: nextSeq, follow: 1, types });
         const ask = { lane: 'waits', method: 'GET', path, body: null, signal: connection.signal } as const;
         const stream = await this.#wire.stream(ask);
         if (stream.status >= 400) setback = await this.#refused(stream);
         else {
           for await (const line of connection.lines(stream)) {
-            const entry = this.#entry(line, stream);
+            const text = line.replace(NO_ENTRY, '');
+            if (!text) continue;
+            const entry = this.#entry(text, stream);
             nextSeq = entry.seq + 1;
             tries.failures = 0;
             yield entry;

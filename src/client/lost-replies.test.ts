@@ -30,6 +30,11 @@ interface Made {
   readonly taskId: string;
   readonly leaseId: string;
   readonly leaseSeq: number;
+  /** A session that runs. */
+  readonly runningId: string;
+  /** One that waits, and the lease on its start task. */
+  readonly waitingId: string;
+  readonly startLeaseId: string;
 }
 
 const TOKEN = 'x'.repeat(22);
@@ -100,6 +105,33 @@ const SCENARIOS: { readonly [Op in Operation]: Scenario<Op> } = {
     request: ({ leaseSeq }) => ({ object_id: 'held', lease: { lease_seq: leaseSeq }, if_version: 1 }),
     gives: 'same',
   },
+  'intent.accept': {
+    request: () => ({ type: 'live', serviceRef: 'third', profileID: 'low' }),
+    gives: { ok: true, status: 'idempotent_replay' },
+  },
+  'session.get': { request: ({ runningId }) => ({ session_id: runningId }), gives: 'same' },
+  'session.list': { request: () => ({}), gives: 'same' },
+  'session.heartbeat': { request: ({ runningId }) => ({ session_id: runningId }), gives: 'same' },
+  'session.stop': { request: ({ runningId }) => ({ session_id: runningId }), gives: 'same' },
+  'session.start': {
+    request: ({ waitingId, startLeaseId }) => ({
+      session_id: waitingId,
+      guard: GUARD,
+      lease_id: startLeaseId,
+      slots: ['0', '1'],
+      ttl_ms: 60_000,
+    }),
+    gives: 'same',
+  },
+  'session.change': {
+    request: ({ runningId }) => ({ session_id: runningId, guard: GUARD, event: 'ready' }),
+    gives: 'same',
+  },
+  'session.renew': {
+    request: ({ runningId }) => ({ guard: GUARD, session_ids: [runningId], ttl_ms: 90_000 }),
+    gives: { ok: true, renewed: [{ state: 'STARTING', remaining_ms: 90_000 }], lost: [] },
+    also: ['NameRenewed', 'NameRenewed'],
+  },
   'task.get': { request: ({ taskId }) => ({ task_id: taskId }), gives: 'same' },
   'task.list': { request: () => ({}), gives: 'same' },
   'task.history': { request: ({ taskId }) => ({ task_id: taskId }), gives: 'same' },
@@ -114,7 +146,7 @@ const SCENARIOS: { readonly [Op in Operation]: Scenario<Op> } = {
   'status.get': { request: () => ({}), gives: 'same' },
 };
 
-/** A leased task, waiting ones, a queue that is paused, a held name with an object, and the guard. */
+/** A leased task, waiting ones, a queue that is paused, a held name with an object, the guard, and two sessions. */
 async function makeAll({ call }: Pick<Transport, 'call'>): Promise<Made> {
   const done = async <T extends { ok: boolean }>(reply: Promise<T>): Promise<Extract<T, { ok: true }>> => {
     const body = await world.finish(reply);
@@ -129,8 +161,30 @@ async function makeAll({ call }: Pick<Transport, 'call'>): Promise<Made> {
   const { lease_seq } = await done(call('lease.acquire', held));
   await done(call('object.write', { object_id: 'held', value: [1], lease: { lease_seq } }));
   await done(call('lease.acquire', { ...GUARD, ttl_ms: 60_000 }));
+  for (const serviceRef of ['first', 'second']) {
+    await done(call('intent.accept', { type: 'live', serviceRef, profileID: 'low' }));
+  }
+  const starts = { worker_id: 'o', queues: ['system:session-starts'], max: 2, guard: GUARD };
+  const [running, waiting] = (await done(call('task.lease', starts))).leases;
+  await done(
+    call('session.start', {
+      session_id: running!.task_id,
+      guard: GUARD,
+      lease_id: running!.lease_id,
+      slots: ['0'],
+      ttl_ms: 60_000,
+      token: TOKEN,
+    }),
+  );
   const { task_id, lease_id } = leases[0]!;
-  return { taskId: task_id, leaseId: lease_id, leaseSeq: lease_seq };
+  return {
+    taskId: task_id,
+    leaseId: lease_id,
+    leaseSeq: lease_seq,
+    runningId: running!.task_id,
+    waitingId: waiting!.task_id,
+    startLeaseId: waiting!.lease_id,
+  };
 }
 
 async function entriesSince(seq: number, { http }: Loopback): Promise<readonly EntryRecord[]> {
@@ -199,7 +253,15 @@ describe.each(OPERATIONS)('%s', (operation) => {
 /** Without what moves on while the second try waits its turn. */
 function timeless(value: unknown): unknown {
   const moving = ['remaining_ms', 'at', 'created_at', 'acquired_at', 'expires_at', 'due_at', 'last_commit'];
-  const timed = [...moving, 'expiry_timestamp', 'new_expiry_timestamp', 'last_heartbeat', 'says'];
+  const sessions = ['updated_at', 'last_heartbeat_at', 'idle_ms', 'requestId'];
+  const timed = [
+    ...moving,
+    ...sessions,
+    'expiry_timestamp',
+    'new_expiry_timestamp',
+    'last_heartbeat',
+    'says',
+  ];
   return JSON.parse(JSON.stringify(value, (key, field) => (timed.includes(key) ? undefined : field)));
 }
 

@@ -3,7 +3,7 @@
  * `tryAcquire` and a `LEASE_HELD` of the others. The client chooses holder and token of every grant, so that a request
  * whose reply was lost can be sent again; what an abandoned request may still have won is given back.
  */
-import { WAIT_MS_MAX } from '../protocol/limits.ts';
+import { WAIT_MAX_MS } from '../protocol/limits.ts';
 import type { Problem } from '../protocol/problem.ts';
 import { type Duration, durationMs } from './durations.ts';
 import { LeaseholdError } from './error.ts';
@@ -159,14 +159,14 @@ export class NamedLeases {
     const { clock, newToken } = this.world;
     const untilMs = clock.monotonicMs() + wish.waitMs;
     let answer = await this.ask(wish, 0);
-    let more = Math.ceil(wish.waitMs / WAIT_MS_MAX) + TRIES_MORE;
+    let more = Math.ceil(wish.waitMs / WAIT_MAX_MS) + TRIES_MORE;
     for (; !answer.ok && more > 0; more--) {
       const leftMs = Math.max(0, Math.floor(untilMs - clock.monotonicMs()));
       if (answer.code === 'LEASE_NOT_HELD' && wish.isTokenOurs) {
         // Nobody but us knew the token: we were granted the lease, the connection broke, and the server took it back.
         wish.token = newToken();
       } else if (answer.code !== 'LEASE_HELD' || leftMs === 0) break;
-      answer = await this.ask(wish, Math.min(leftMs, WAIT_MS_MAX));
+      answer = await this.ask(wish, Math.min(leftMs, WAIT_MAX_MS));
     }
     return answer;
   }

@@ -57,6 +57,23 @@ export interface ObjectOperations {
   readonly receipts: Ask<'receipt.list'>;
 }
 
+/** What may be done to sessions. `start`, `change` and `renew` are for the orchestrator: they need its guard. */
+export interface SessionOperations {
+  /** Asks for a session; the same intent again gives the session that is there, while that can be shared. */
+  readonly request: Run<'intent.accept'>;
+  /** A session that has ended is refused: SESSION_TERMINAL, with its state and reason. */
+  readonly get: Run<'session.get'>;
+  /** Those that have ended as well. */
+  readonly list: Ask<'session.list'>;
+  /** Says that somebody still watches. */
+  readonly heartbeat: Run<'session.heartbeat'>;
+  /** Asks for its end, which comes when its pipeline has ended. */
+  readonly stop: Run<'session.stop'>;
+  readonly start: Run<'session.start'>;
+  readonly change: Run<'session.change'>;
+  readonly renew: Run<'session.renew'>;
+}
+
 export function taskOperations(transport: Transport): TaskOperations {
   return {
     create: run(transport, 'task.create'),
@@ -93,6 +110,19 @@ export function objectOperations(transport: Transport): ObjectOperations {
     delete: run(transport, 'object.delete'),
     get: run(transport, 'object.get'),
     receipts: ask(transport, 'receipt.list'),
+  };
+}
+
+export function sessionOperations(transport: Transport): SessionOperations {
+  return {
+    request: run(transport, 'intent.accept'),
+    get: run(transport, 'session.get'),
+    list: ask(transport, 'session.list'),
+    heartbeat: run(transport, 'session.heartbeat'),
+    stop: run(transport, 'session.stop'),
+    start: run(transport, 'session.start'),
+    change: run(transport, 'session.change'),
+    renew: run(transport, 'session.renew'),
   };
 }
 

@@ -12,7 +12,7 @@ export interface Target {
   readonly mayJoinBatch: boolean;
 }
 
-const LINES: Readonly<Record<Operation, `${'+' | ''}${Route['method']} /v1/${string}`>> = {
+const LINES: Readonly<Record<Operation, `${'+' | ''}${Route['method']} /${string}`>> = {
   'task.create': '+POST /v1/tasks',
   'task.lease': '+POST /v1/tasks/lease',
   'task.extend': '+POST /v1/tasks/{task_id}/extend',
@@ -43,6 +43,14 @@ const LINES: Readonly<Record<Operation, `${'+' | ''}${Route['method']} /v1/${str
   'object.delete': 'DELETE /v1/objects/{object_id}',
   'receipt.list': 'GET /v1/receipts',
   'status.get': 'GET /v1/status',
+  'intent.accept': 'POST /api/v3/intents',
+  'session.get': 'GET /api/v3/sessions/{session_id}',
+  'session.list': 'GET /api/v3/sessions',
+  'session.heartbeat': 'POST /api/v3/sessions/{session_id}/heartbeat',
+  'session.stop': 'DELETE /api/v3/sessions/{session_id}',
+  'session.start': 'POST /api/v3/sessions/{session_id}/start',
+  'session.change': 'POST /api/v3/sessions/{session_id}/change',
+  'session.renew': 'POST /api/v3/sessions/renew',
 };
 
 export const TARGETS = Object.fromEntries(

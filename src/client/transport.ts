@@ -3,6 +3,7 @@
  * back as values with `ok: false`; only a failing world throws, always a `LeaseholdError`, except that an
  * aborted call rejects with the reason of its signal.
  */
+import type { EntryType } from '../protocol/entry-types.ts';
 import type { Reply } from '../protocol/problem.ts';
 import type { Body, EntryRecord } from '../protocol/replies.ts';
 import type { LogRequest, Requests } from '../protocol/requests.ts';
@@ -22,6 +23,13 @@ export interface EntryListing {
   readonly entries: readonly EntryRecord[];
 }
 
+/** Which entries to follow; without any of these, all of them. */
+export interface FollowOnly {
+  readonly types?: readonly EntryType[];
+  /** The life of one session; without a position it is followed from its intent on. Needs the scope v3:read only. */
+  readonly sessionId?: string;
+}
+
 export interface Transport {
   call<Op extends Operation>(
     operation: Op,
@@ -33,7 +41,7 @@ export interface Transport {
   log(request: Omit<LogRequest, 'follow'>): Promise<Reply<EntryListing>>;
 
   /** Entries as they become durable, from a position on; without one, from now on. Ends when the signal aborts. */
-  follow(fromSeq: number | null, signal: AbortSignal): AsyncIterable<EntryRecord>;
+  follow(fromSeq: number | null, signal: AbortSignal, only?: FollowOnly): AsyncIterable<EntryRecord>;
 
   close(): Promise<void>;
 }

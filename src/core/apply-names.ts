@@ -49,14 +49,14 @@ export function applyNameEntry(state: State, entry: NameEntry, seq: number, atMs
     case 'NameRenewed':
       return renewed(state, entry, seq, atMs);
     case 'NameReleased':
-      return endRow(state, held(state, entry, seq, atMs), seq, atMs, 'released');
+      return endName(state, held(state, entry, seq, atMs), seq, atMs, 'released');
     case 'NameExpired': {
       const row = live(state, entry, seq);
       check(state.names.expiresAtMs.get(row) <= atMs, entry, seq, 'the lease has not run out');
-      return endRow(state, row, seq, atMs, 'expired');
+      return endName(state, row, seq, atMs, 'expired');
     }
     case 'NameBroken':
-      return endRow(state, held(state, entry, seq, atMs), seq, atMs, 'broken');
+      return endName(state, held(state, entry, seq, atMs), seq, atMs, 'broken');
     case 'NamesWiped':
       return wiped(state, entry, seq, atMs);
     case 'ObjectWritten':
@@ -119,7 +119,7 @@ function renewed(state: State, entry: NameRenewed, seq: number, atMs: number): v
   names.lastSeq.set(row, seq);
 }
 
-function endRow({ names }: State, row: number, seq: number, atMs: number, how: NameEnd): void {
+export function endName({ names }: State, row: number, seq: number, atMs: number, how: NameEnd): void {
   names.end(row, how);
   names.endedSeq.set(row, seq);
   names.endedAtMs.set(row, atMs);
@@ -130,7 +130,7 @@ function endRow({ names }: State, row: number, seq: number, atMs: number, how: N
 function wiped(state: State, entry: NamesWiped, seq: number, atMs: number): void {
   const rows = rowsToWipe(state, entry.prefix);
   check(rows.length === entry.count, entry, seq, `it ends ${rows.length} leases, not ${entry.count}`);
-  for (const row of rows) endRow(state, row, seq, atMs, 'wiped');
+  for (const row of rows) endName(state, row, seq, atMs, 'wiped');
 }
 
 /** The live leases under a prefix, guards left out, in the order of their rows. */

@@ -69,11 +69,22 @@ export function applyTaskEntry(state: State, entry: TaskEntry, seq: number, atMs
   }
 }
 
-function created({ tasks }: State, entry: TaskCreated, seq: number, atMs: number): void {
+function created(state: State, entry: TaskCreated, seq: number, atMs: number): void {
+  const { tasks } = state;
   check(tasks.at(entry.task) === 0, entry, seq, 'the task exists');
   check(typeof entry.task === 'string' || entry.task === seq, entry, seq, 'its id is not its position');
   const isFree = entry.dedupKey === null || tasks.findByDedup(entry.queue, entry.dedupKey) === 0;
   check(isFree, entry, seq, 'the dedup key is taken');
+  createTaskRow(state, entry, seq, atMs);
+}
+
+/** A new task, WAITING. */
+export function createTaskRow(
+  { tasks }: State,
+  entry: Omit<TaskCreated, 'type'>,
+  seq: number,
+  atMs: number,
+): void {
   const row = tasks.rows.take();
   tasks.create(row, entry.task, seq, entry.queue, entry.priority, entry.dedupKey, entry.digest);
   tasks.createdAtMs.set(row, atMs);

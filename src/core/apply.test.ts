@@ -2,15 +2,19 @@
 import { describe, expect, it } from 'vitest';
 import { given, later, restore, Scenario, START_MS, type Step } from '../../test/support/scenario.ts';
 import {
+  acceptIntent,
   acquireGuard,
   acquireNames,
+  changeSession,
   completeTask,
   createTask,
   killTask,
+  leaseStarts,
   leaseTasks,
   opaqueOf,
   releaseName,
   releaseTask,
+  startSession,
   TTL_MS,
   tokenHashOf,
   writeObject,
@@ -45,6 +49,8 @@ const CREATED: Entry = {
   digest: null,
   payload: VALUE,
 };
+
+const SESSION: readonly Step[] = [acquireGuard(), acceptIntent(), leaseStarts(), startSession()];
 
 const FITTING: {
   readonly [T in EntryType]: readonly [steps: readonly Step[], entry: Entry & { type: T }, atMs?: number];
@@ -85,10 +91,31 @@ const FITTING: {
   NamesWiped: [[...NAME, acquireGuard()], { type: 'NamesWiped', prefix: '', count: 1 }],
   ObjectWritten: [NAME, { type: 'ObjectWritten', objectId: 'name', leaseSeq: 2, version: 2, value: VALUE }],
   ObjectDeleted: [NAME, { type: 'ObjectDeleted', objectId: 'name', leaseSeq: 2, version: 2 }],
+  IntentAccepted: [
+    [],
+    {
+      type: 'IntentAccepted',
+      intent: { type: 'live', target: 'service', profileId: 'profile', startMs: 0 },
+      key: 'key of live|service|profile|0',
+      payload: VALUE,
+    },
+  ],
+  SessionChanged: [
+    SESSION,
+    {
+      type: 'SessionChanged',
+      session: 3,
+      state: 'STOPPING',
+      reason: 'R_CLIENT_STOP',
+      reasonDetail: null,
+      slot: '0',
+      leaseSeq: 5,
+    },
+  ],
   QueuePaused: [[], { type: 'QueuePaused', queue: 'default' }],
   QueueResumed: [[], { type: 'QueueResumed', queue: 'default' }],
   EpochStarted: [[], { type: 'EpochStarted', epoch: 2, format: 'leasehold', version: 1, restored: false }],
-  Forgotten: [[createTask(), killTask()], { type: 'Forgotten', tasks: ['task'], names: [] }],
+  Forgotten: [[createTask(), killTask()], { type: 'Forgotten', tasks: ['task'], names: [], sessions: [] }],
 };
 
 function applyTo(steps: readonly Step[], entry: Entry, atMs = NOW_MS): Scenario {
@@ -171,6 +198,19 @@ const MISFITS: readonly (readonly [
   ['the lease has run out', 'ObjectDeleted', {}, NAME, END_MS],
   ['there is no object', 'ObjectDeleted', { version: 1 }, [acquireNames()]],
   ['the version is not the next one', 'ObjectDeleted', { version: 3 }],
+  ['the key is taken', 'IntentAccepted', {}, [acceptIntent()]],
+  ['the session is unknown', 'SessionChanged', { session: 2 }],
+  ['a session that is NEW cannot become it', 'SessionChanged', {}, [acquireGuard(), acceptIntent()]],
+  ['a session that is STARTING cannot become it', 'SessionChanged', { state: 'NEW' }],
+  [
+    'the first reason wins',
+    'SessionChanged',
+    { state: 'STOPPED' },
+    [...SESSION, changeSession({ event: 'idle' })],
+  ],
+  ['it does not hold lease:tuner:7', 'SessionChanged', { slot: '7' }],
+  ['it does not hold lease:service:service', 'SessionChanged', { leaseSeq: 4 }],
+  ['the session has not ended', 'Forgotten', { tasks: [], sessions: [3] }, SESSION],
   ['the epoch is not new', 'EpochStarted', { epoch: 1 }],
   ['the task is unknown', 'Forgotten', {}, []],
   ['the task has not ended', 'Forgotten', {}, TASK],

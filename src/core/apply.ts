@@ -4,6 +4,7 @@
  * spread it. There is no choice left to make here and no clock to read.
  */
 import { applyNameEntry, isNameEntry } from './apply-names.ts';
+import { acceptIntent, changeSession, endRunningSessions, forgetSessions } from './apply-sessions.ts';
 import { applyTaskEntry } from './apply-tasks.ts';
 import { check } from './check.ts';
 import type { Entry, EpochStarted, Forgotten } from './entries.ts';
@@ -15,6 +16,8 @@ export function apply(state: State, entry: Entry, seq: number, atMs: number): vo
   check(atMs >= state.lastAtMs, entry, seq, 'time went backwards');
   if (entry.type === 'EpochStarted') startEpoch(state, entry, seq, atMs);
   else if (entry.type === 'Forgotten') forget(state, entry, seq);
+  else if (entry.type === 'IntentAccepted') acceptIntent(state, entry, seq, atMs);
+  else if (entry.type === 'SessionChanged') changeSession(state, entry, seq, atMs);
   else if (isNameEntry(entry)) applyNameEntry(state, entry, seq, atMs);
   else applyTaskEntry(state, entry, seq, atMs);
   state.lastSeq = seq;
@@ -47,6 +50,7 @@ function startEpoch(state: State, entry: EpochStarted, seq: number, atMs: number
     names.lastSeq.set(row, seq);
     if (names.isIdle(row)) names.becomeIdle(row);
   }
+  endRunningSessions(state, seq, atMs);
 }
 
 function byNumber(a: number, b: number): number {
@@ -67,4 +71,5 @@ function forget(state: State, entry: Forgotten, seq: number): void {
     check(row !== 0 && names.isIdle(row), entry, seq, 'the name is not idle');
     names.forget(row);
   }
+  forgetSessions(state, entry, seq);
 }

@@ -2,7 +2,7 @@
  * The wishes: what anybody may ask of the authority, already validated. And the answers to them.
  * Opaque bytes travel in `Opaque`; tokens only ever as their hash.
  */
-import type { Verb } from './entries.ts';
+import type { Intent, SessionReason, SessionState, Verb } from './entries.ts';
 import type { LeaseEnd, TaskState } from './image.ts';
 import type { Opaque } from './opaque.ts';
 
@@ -31,6 +31,8 @@ export interface LeaseTasks {
   readonly ttlMs: number;
   readonly waitMs: number;
   readonly requestId: string | null;
+  /** Start tasks are handed out to the live guard only. */
+  readonly guard?: Guard;
 }
 
 export interface ExtendLease {
@@ -103,6 +105,8 @@ export interface AcquireNames {
   readonly ttlMs: number;
   readonly waitMs: number;
   readonly metadata: Opaque | null;
+  /** The grant that this one replaces, if it is still the live one: whoever held it is known to be dead. */
+  readonly supersedes?: number;
 }
 
 export interface RenewName {
@@ -155,6 +159,63 @@ export interface DeleteObject {
   readonly ifVersion: number | null;
 }
 
+export interface AcceptIntent {
+  readonly type: 'AcceptIntent';
+  readonly intent: Intent;
+  readonly key: string;
+  /** The same intent under the secret before this one; only ever looked up. */
+  readonly previousKey: string | null;
+  readonly payload: Opaque;
+  /** The service lease, where intents still take it themselves; null where only the orchestrator takes leases. */
+  readonly serviceLease: { readonly tokenHash: string; readonly ttlMs: number } | null;
+}
+
+/** A client wants it to end. */
+export interface StopSession {
+  readonly type: 'StopSession';
+  readonly sessionId: string;
+}
+
+/** A client is still there. Changes nothing that is in the log. */
+export interface HeartbeatSession {
+  readonly type: 'HeartbeatSession';
+  readonly sessionId: string;
+}
+
+/** The orchestrator takes the service and the first free slot for a session whose start task it has. */
+export interface StartSession {
+  readonly type: 'StartSession';
+  readonly sessionId: string;
+  readonly guard: Guard;
+  /** The lease on the start task. */
+  readonly taskLeaseSeq: number;
+  /** Every slot there is, in the order in which they are tried. */
+  readonly slots: readonly string[];
+  readonly tokenHash: string;
+  readonly ttlMs: number;
+  /** Refused, and not failed, while the service is held by a session that is STOPPING: it will try again. */
+  readonly isPatient: boolean;
+}
+
+/** What the orchestrator sees happen to a session. */
+export type SessionEvent = 'ready' | 'start_failed' | 'process_ended' | 'shutdown' | 'idle' | 'stopped';
+
+export interface ChangeSession {
+  readonly type: 'ChangeSession';
+  readonly sessionId: string;
+  readonly guard: Guard;
+  readonly event: SessionEvent;
+  readonly detail: string | null;
+}
+
+/** All leases of each of these sessions, renewed together. */
+export interface RenewSessions {
+  readonly type: 'RenewSessions';
+  readonly guard: Guard;
+  readonly sessionIds: readonly string[];
+  readonly ttlMs: number;
+}
+
 export interface PauseQueue {
   readonly type: 'PauseQueue';
   readonly queue: string;
@@ -181,6 +242,12 @@ export type Command =
   | WipeNames
   | WriteObject
   | DeleteObject
+  | AcceptIntent
+  | StopSession
+  | HeartbeatSession
+  | StartSession
+  | ChangeSession
+  | RenewSessions
   | PauseQueue
   | ResumeQueue;
 
@@ -290,6 +357,58 @@ export interface Written {
   readonly seq: number;
 }
 
+export interface AcceptedIntent {
+  readonly sessionId: string;
+  readonly status: 'accepted' | 'idempotent_replay';
+  readonly seq: number;
+}
+
+/** A session as it stands. */
+export interface SessionView {
+  readonly sessionId: string;
+  readonly intent: Intent;
+  readonly state: SessionState;
+  readonly reason: SessionReason | null;
+  readonly reasonDetail: string | null;
+  readonly slot: string | null;
+  /** The fencing number of its service and its slot; 0 before STARTING. */
+  readonly leaseSeq: number;
+  readonly createdAtMs: number;
+  readonly updatedAtMs: number;
+  /** The newest entry that touched it. */
+  readonly seq: number;
+}
+
+/** A session that has its leases, or one that came too late for them and has FAILED. */
+export interface StartedSession {
+  readonly session: SessionView;
+  /** Null when it has FAILED. */
+  readonly lease: { readonly expiresAtMs: number; readonly remainingMs: number } | null;
+  readonly seq: number;
+  readonly duplicate: boolean;
+}
+
+export interface ChangedSession {
+  readonly session: SessionView;
+  readonly seq: number;
+}
+
+export interface RenewedSessions {
+  readonly renewed: readonly {
+    readonly sessionId: string;
+    readonly state: SessionState;
+    readonly expiresAtMs: number;
+    readonly remainingMs: number;
+  }[];
+  /** Those that hold no leases: they have ended, or nobody knows them (state null). */
+  readonly lost: readonly {
+    readonly sessionId: string;
+    readonly state: SessionState | null;
+    readonly reason: SessionReason | null;
+  }[];
+  readonly seq: number;
+}
+
 export interface QueueSwitched {
   readonly queue: string;
   readonly paused: boolean;
@@ -313,6 +432,12 @@ export interface Answers {
   WipeNames: Wiped;
   WriteObject: Written;
   DeleteObject: Written;
+  AcceptIntent: AcceptedIntent;
+  StopSession: ChangedSession;
+  HeartbeatSession: ChangedSession;
+  StartSession: StartedSession;
+  ChangeSession: ChangedSession;
+  RenewSessions: RenewedSessions;
   PauseQueue: QueueSwitched;
   ResumeQueue: QueueSwitched;
 }

@@ -17,7 +17,8 @@ import type {
   Wiped,
   WipeNames,
 } from './commands.ts';
-import { append, type Decision, refuse, unchanged } from './decision.ts';
+import { append, type Decision, isRefusal, refuse, unchanged } from './decision.ts';
+import type { Entry } from './entries.ts';
 import type { Refusal } from './refusals.ts';
 import { ORCHESTRATOR_GUARD, type State } from './state.ts';
 
@@ -43,12 +44,31 @@ export function acquireNames(state: State, command: AcquireNames, nowMs: number)
     }
   }
   if (repeated === command.names.length) return unchanged(sameGrant(state, command, nowMs));
+  if (command.supersedes !== undefined) return supersede(state, command, command.supersedes, nowMs);
   if (inTheWay !== 0) return { entries: [], answer: held(state, inTheWay, nowMs) };
   return grant(state, command, nowMs);
 }
 
-function grant(state: State, command: AcquireNames, nowMs: number): Decision<GrantedNames> {
-  const seq = state.lastSeq + 1;
+/** Takes a name from one certain grant, whose holder is known to be dead, and from no other: all or nothing. */
+function supersede(
+  state: State,
+  command: AcquireNames,
+  leaseSeq: number,
+  nowMs: number,
+): Decision<GrantedNames> {
+  const broken: Entry[] = [];
+  for (const name of command.names) {
+    const decision = breakName(state, { type: 'BreakName', name, reason: 'superseded', leaseSeq });
+    if (isRefusal(decision.answer)) return decision as Decision<never>;
+    broken.push(...decision.entries);
+  }
+  const { entries, answer } = grant(state, command, nowMs, broken.length);
+  return { entries: [...broken, ...entries], answer };
+}
+
+/** `after` so many entries of the same decision. */
+function grant(state: State, command: AcquireNames, nowMs: number, after = 0): Decision<GrantedNames> {
+  const seq = state.lastSeq + 1 + after;
   const { holder, tokenHash, metadata, ttlMs } = command;
   const expiresAtMs = nowMs + ttlMs;
   const leases = command.names.map((name) => ({
@@ -146,7 +166,8 @@ export function wipeNames(state: State, command: WipeNames): Decision<Wiped> {
   );
 }
 
-function holdsGuard(state: State, guard: Guard): boolean {
+/** Whether this is the live grant of the orchestrator's guard. */
+export function holdsGuard(state: State, guard: Guard): boolean {
   if (guard.name !== ORCHESTRATOR_GUARD) return false;
   const row = state.names.find(guard.name);
   return row !== 0 && state.names.isLive(row) && isNewestGrant(state, row, guard);

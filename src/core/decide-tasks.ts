@@ -2,19 +2,23 @@
 import type { CreateTask, GrantedTask, LeaseTasks, QueueSwitched, TaskCreation } from './commands.ts';
 import { append, type Decision, refuse, unchanged } from './decision.ts';
 import type { LeaseGranted } from './entries.ts';
-import { seqOfTaskId, taskIdOfSeq } from './ids.ts';
-import type { State } from './state.ts';
+import { seqOfSessionId, seqOfTaskId, taskIdOfSeq } from './ids.ts';
+import { START_QUEUE, type State } from './state.ts';
 
 export function createTask(state: State, command: CreateTask, nowMs: number): Decision<TaskCreation> {
   const { tasks } = state;
   const { taskId, queue, dedupKey } = command;
+  if (queue === START_QUEUE) {
+    return refuse('FORBIDDEN', { detail: `Only an intent puts tasks into ${START_QUEUE}.` });
+  }
   if (taskId !== null) {
     const row = tasks.find(taskId);
     if (row !== 0) {
       return samePayload(state, row, command) ? unchanged(existing(state, row)) : refuse('TASK_ID_CONFLICT');
     }
+    if (state.sessions.find(taskId) !== undefined) return refuse('TASK_ID_CONFLICT');
     // An id of our own shape from the future could one day be given out a second time.
-    if (seqOfTaskId(taskId) > state.lastSeq) {
+    if (Math.max(seqOfTaskId(taskId), seqOfSessionId(taskId)) > state.lastSeq) {
       return refuse('INVALID_ARGUMENT', {
         detail: `The task_id ${taskId} has the form of ids made by the server.`,
       });

@@ -181,11 +181,58 @@ export interface EpochStarted {
   readonly restored: boolean;
 }
 
+/** What somebody wants to see run: a service as it is sent, or a recording from some point on. */
+export interface Intent {
+  readonly type: 'live' | 'vod';
+  /** The serviceRef of a live intent, the recordingID of a vod one. */
+  readonly target: string;
+  readonly profileId: string;
+  readonly startMs: number;
+}
+
+/** Intent, session, idempotency key and start task in one. The session is known by the `seq` of this entry. */
+export interface IntentAccepted {
+  readonly type: 'IntentAccepted';
+  readonly intent: Intent;
+  /** The HMAC in hexadecimal; it finds the session while that is NEW, STARTING or READY. */
+  readonly key: string;
+  /** The payload of the start task, whose id is that of the session. */
+  readonly payload: Opaque;
+}
+
+export type SessionState = 'NEW' | 'STARTING' | 'READY' | 'STOPPING' | 'STOPPED' | 'FAILED' | 'CANCELLED';
+
+export type SessionReason =
+  | 'R_LEASE_BUSY'
+  | 'R_NO_TUNER'
+  | 'R_CLIENT_STOP'
+  | 'R_CANCELLED'
+  | 'R_LEASE_EXPIRED'
+  | 'R_PIPELINE_START_FAILED'
+  | 'R_PROCESS_ENDED'
+  | 'R_SHUTDOWN'
+  | 'R_IDLE_TIMEOUT';
+
+/** Where a session stands from now on. The one that makes it terminal also ends its leases. */
+export interface SessionChanged {
+  readonly type: 'SessionChanged';
+  /** The `seq` of its IntentAccepted. */
+  readonly session: number;
+  readonly state: SessionState;
+  /** The first reason to end that was given; null before. */
+  readonly reason: SessionReason | null;
+  readonly reasonDetail: string | null;
+  /** The slot it runs on, and the fencing number that its service and its slot share; null and 0 before STARTING. */
+  readonly slot: string | null;
+  readonly leaseSeq: number;
+}
+
 /** Retention as a fact, so that compaction can change no answer. */
 export interface Forgotten {
   readonly type: 'Forgotten';
   readonly tasks: readonly TaskKey[];
   readonly names: readonly string[];
+  readonly sessions: readonly number[];
 }
 
 export type Entry =
@@ -206,6 +253,8 @@ export type Entry =
   | NamesWiped
   | ObjectWritten
   | ObjectDeleted
+  | IntentAccepted
+  | SessionChanged
   | QueuePaused
   | QueueResumed
   | EpochStarted

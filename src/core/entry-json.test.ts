@@ -132,7 +132,45 @@ const PROMISED: { readonly [T in EntryType]: readonly [entry: Entry & { type: T 
     { type: 'EpochStarted', epoch: 2, format: 'leasehold', version: 1, restored: true },
     { epoch: 2, format: 'leasehold', version: 1, restored: true },
   ],
-  Forgotten: [{ type: 'Forgotten', tasks: [33, 'task'], names: [] }, { task_ids: ['t00000000011', 'task'] }],
+  IntentAccepted: [
+    {
+      type: 'IntentAccepted',
+      intent: { type: 'vod', target: 'recording', profileId: 'low', startMs: 1_500 },
+      key: 'abc',
+      payload: value,
+    },
+    {
+      session_id: 's00000000011',
+      task_id: 's00000000011',
+      intent: { type: 'vod', recordingID: 'recording', profileID: 'low', start_ms: 1_500 },
+      idempotency_key: 'abc',
+      queue: 'system:session-starts',
+      payload: '5 bytes',
+    },
+  ],
+  SessionChanged: [
+    {
+      type: 'SessionChanged',
+      session: 32,
+      state: 'STARTING',
+      reason: null,
+      reasonDetail: null,
+      slot: '2',
+      leaseSeq: 7,
+    },
+    {
+      session_id: 's00000000010',
+      state: 'STARTING',
+      reason: null,
+      reason_detail: null,
+      slot: '2',
+      lease_seq: 7,
+    },
+  ],
+  Forgotten: [
+    { type: 'Forgotten', tasks: [33, 'task'], names: ['n'], sessions: [32] },
+    { task_ids: ['t00000000011', 'task'], names: ['n'], session_ids: ['s00000000010'] },
+  ],
 };
 
 describe('an entry as JSON', () => {
@@ -158,5 +196,22 @@ describe('an entry as JSON', () => {
     });
     expect(json({ ...PROMISED.TaskDead[0], leaseSeq: 0 })).not.toHaveProperty('lease_id');
     expect(json({ ...PROMISED.NameLeased[0], names: ['a', 'b'] })).not.toHaveProperty('name');
+    expect(json({ ...PROMISED.SessionChanged[0], slot: null, leaseSeq: 0 })).toEqual({
+      type: 'SessionChanged',
+      session_id: 's00000000010',
+      state: 'STARTING',
+      reason: null,
+      reason_detail: null,
+    });
+    expect(json({ type: 'Forgotten', tasks: [], names: [], sessions: [] })).toEqual({ type: 'Forgotten' });
+  });
+
+  it('calls the target of a live intent serviceRef, and shows no start for it', () => {
+    const intent = { type: 'live', target: '1:0:19', profileId: 'low', startMs: 0 } as const;
+    expect(json({ ...PROMISED.IntentAccepted[0], intent }).intent).toEqual({
+      type: 'live',
+      serviceRef: '1:0:19',
+      profileID: 'low',
+    });
   });
 });

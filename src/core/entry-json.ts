@@ -2,9 +2,10 @@
  * Entries as people read them: the seeds' field names, instants as ISO 8601, ids as on the wire. Opaque
  * bytes are shown by their length, unless `open` gives their text.
  */
-import type { Entry, FencedWrite, TaskKey } from './entries.ts';
-import { leaseIdOfSeq, taskIdOfSeq } from './ids.ts';
+import type { Entry, FencedWrite, Intent, TaskKey } from './entries.ts';
+import { leaseIdOfSeq, sessionIdOfSeq, taskIdOfSeq } from './ids.ts';
 import type { Opaque } from './opaque.ts';
+import { START_QUEUE } from './state.ts';
 
 export type EntryJson = Record<string, unknown> & { type: Entry['type'] };
 
@@ -115,6 +116,26 @@ export function entryToJson(
       return { type, ...written(entry, open) };
     case 'ObjectDeleted':
       return { type, object_id: entry.objectId, lease_seq: entry.leaseSeq, version: entry.version };
+    case 'IntentAccepted':
+      return {
+        type,
+        session_id: sessionIdOfSeq(seq),
+        task_id: sessionIdOfSeq(seq),
+        intent: intentToJson(entry.intent),
+        idempotency_key: entry.key,
+        queue: START_QUEUE,
+        payload: open(entry.payload),
+      };
+    case 'SessionChanged':
+      return {
+        type,
+        session_id: sessionIdOfSeq(entry.session),
+        state: entry.state,
+        reason: entry.reason,
+        reason_detail: entry.reasonDetail,
+        ...(entry.slot === null ? {} : { slot: entry.slot }),
+        ...(entry.leaseSeq === 0 ? {} : { lease_seq: entry.leaseSeq }),
+      };
     case 'QueuePaused':
     case 'QueueResumed':
       return { type, queue: entry.queue };
@@ -131,8 +152,16 @@ export function entryToJson(
         type,
         ...(entry.tasks.length === 0 ? {} : { task_ids: entry.tasks.map(taskIdOfKey) }),
         ...(entry.names.length === 0 ? {} : { names: entry.names }),
+        ...(entry.sessions.length === 0 ? {} : { session_ids: entry.sessions.map(sessionIdOfSeq) }),
       };
   }
+}
+
+/** The target is called after what it is, as in the request that brought it. */
+export function intentToJson({ type, target, profileId, startMs }: Intent) {
+  return type === 'live'
+    ? { type, serviceRef: target, profileID: profileId }
+    : { type, recordingID: target, profileID: profileId, start_ms: startMs };
 }
 
 function lease(entry: { task: TaskKey; leaseSeq: number }) {

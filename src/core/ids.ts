@@ -1,6 +1,7 @@
 /**
  * Ids that we make are log positions: the id of a task is made from the `seq` of its creation, the id of
- * a lease from the `seq` of its grant. So they need no table, never repeat, and sort by age.
+ * a lease from the `seq` of its grant, the id of a session, which is also that of its start task, from the
+ * `seq` of its intent. So they need no table, never repeat, and sort by age.
  */
 const DIGITS = 11; // 32^11 > 2^53
 
@@ -10,6 +11,10 @@ export function taskIdOfSeq(seq: number): string {
 
 export function leaseIdOfSeq(seq: number): string {
   return `l${digitsOf(seq)}`;
+}
+
+export function sessionIdOfSeq(seq: number): string {
+  return `s${digitsOf(seq)}`;
 }
 
 /** Every two digits in base 32, so that the hot path only has to put pieces together. */
@@ -35,6 +40,10 @@ export function seqOfTaskId(id: string): number {
 
 export function seqOfLeaseId(id: string): number {
   return seqAfter('l', id);
+}
+
+export function seqOfSessionId(id: string): number {
+  return seqAfter('s', id);
 }
 
 function seqAfter(letter: string, id: string): number {

@@ -1,5 +1,6 @@
-/** A state written out as image records, and read back. The order is fixed: head, queues, tasks, names, free rows. */
-import type { ImageRecord, NameImage, TaskImage } from './image.ts';
+/** A state written out as image records, and read back. The order is fixed: head, queues, tasks, names, sessions, free rows. */
+import type { ImageRecord, NameImage, SessionImage, TaskImage } from './image.ts';
+import type { Session } from './session-table.ts';
 import type { State } from './state.ts';
 import type { Rows } from './tables/rows.ts';
 import { isTerminal } from './task-table.ts';
@@ -7,7 +8,7 @@ import { isTerminal } from './task-table.ts';
 const FREE_ROWS_A_RECORD = 4096;
 
 export function* imageOf(state: State): Generator<ImageRecord> {
-  const { tasks, names } = state;
+  const { tasks, names, sessions } = state;
   yield {
     kind: 'head',
     lastSeq: state.lastSeq,
@@ -29,6 +30,8 @@ export function* imageOf(state: State): Generator<ImageRecord> {
     if (names.inUse(row) && !names.isIdle(row)) yield nameImage(state, row);
   }
   for (let row = names.idle.first; row !== 0; row = names.idle.next(row)) yield nameImage(state, row);
+  for (const session of sessions.open.values()) yield sessionImage(session);
+  for (const session of sessions.ended.values()) yield sessionImage(session);
   yield* freeRows('tasks', tasks.rows);
   yield* freeRows('names', names.rows);
 }
@@ -54,6 +57,11 @@ export function restoreImage(state: State, record: ImageRecord): void {
       return restoreTask(state, record);
     case 'name':
       return restoreName(state, record);
+    case 'session': {
+      const { kind: _, ...session } = record;
+      state.sessions.enter(session);
+      return;
+    }
   }
 }
 
@@ -118,6 +126,27 @@ export function nameImage({ names }: State, row: number): NameImage {
           },
     lastSeq: names.lastSeq.get(row),
     pastTokens: names.tokens.pastOf(row),
+  };
+}
+
+/** In the order of the image, which the state hash depends on. */
+function sessionImage(session: Session): SessionImage {
+  const { seq, intent, key, state, reason, reasonDetail, slot, leaseSeq, createdAtMs, updatedAtMs, lastSeq } =
+    session;
+  const { type, target, profileId, startMs } = intent;
+  return {
+    kind: 'session',
+    seq,
+    intent: { type, target, profileId, startMs },
+    key,
+    state,
+    reason,
+    reasonDetail,
+    slot,
+    leaseSeq,
+    createdAtMs,
+    updatedAtMs,
+    lastSeq,
   };
 }
 

@@ -3,7 +3,7 @@
  * Reading the records of a state back into an empty one gives a state that answers every question
  * alike. Row numbers are part of it, because the cursors of lists are row numbers.
  */
-import type { TaskKey } from './entries.ts';
+import type { Intent, SessionReason, SessionState, TaskKey } from './entries.ts';
 import type { Opaque } from './opaque.ts';
 
 export type TaskState = 'WAITING' | 'LEASED' | 'COMPLETED' | 'FAILED' | 'DEAD';
@@ -117,4 +117,22 @@ export interface NameImage {
   readonly pastTokens: readonly string[];
 }
 
-export type ImageRecord = HeadImage | QueueImage | FreeRowsImage | TaskImage | NameImage;
+/** Those that have not ended first, in the order in which they came; then the others in the order of their end. */
+export interface SessionImage {
+  readonly kind: 'session';
+  /** The `seq` of its IntentAccepted. */
+  readonly seq: number;
+  readonly intent: Intent;
+  readonly key: string;
+  readonly state: SessionState;
+  readonly reason: SessionReason | null;
+  readonly reasonDetail: string | null;
+  readonly slot: string | null;
+  readonly leaseSeq: number;
+  readonly createdAtMs: number;
+  readonly updatedAtMs: number;
+  /** The `seq` of the newest entry that changed it; that of its end once it has ended. */
+  readonly lastSeq: number;
+}
+
+export type ImageRecord = HeadImage | QueueImage | FreeRowsImage | TaskImage | NameImage | SessionImage;

@@ -2,20 +2,27 @@
 import { describe, expect, it } from 'vitest';
 import { later, Scenario, START_MS, type Step } from '../../test/support/scenario.ts';
 import {
+  acceptIntent,
+  acquireGuard,
   acquireNames,
   completeTask,
   createTask,
   failTask,
   killTask,
+  leaseStarts,
   leaseTasks,
   releaseName,
   releaseTask,
+  startSession,
+  stopSession,
   TTL_MS,
   tokenHashOf,
   writeObject,
 } from '../../test/support/wishes.ts';
 import { apply } from './apply.ts';
+import { sessionIdOfSeq } from './ids.ts';
 import { checkInvariants, checkStep, INVARIANTS, type InvariantId } from './invariants.ts';
+import type { Session } from './session-table.ts';
 import { createState, type State } from './state.ts';
 import { type StateSummary, summaryOf } from './step-invariants.ts';
 
@@ -24,6 +31,26 @@ type Damage = readonly [steps: readonly Step[], damage: (state: State) => void];
 
 const TASK: readonly Step[] = [createTask({ dedupKey: 'key' }), leaseTasks({ requestId: 'r' })];
 const NAME: readonly Step[] = [acquireNames(), writeObject()];
+
+const NEW: readonly Step[] = [acquireGuard(), acceptIntent(), leaseStarts()];
+/** A fact of another moment, so that what came before it is no longer news. */
+const LATER: readonly Step[] = [later(1), createTask()];
+const RUNNING: readonly Step[] = [...NEW, startSession(), ...LATER];
+/** The position of the intent in these. */
+const SESSION = 3;
+
+function inSession(seq: number, change: Partial<Session>): (state: State) => void {
+  return ({ sessions }) => void Object.assign(sessions.at(seq)!, change);
+}
+
+function endStartTask({ tasks }: State): void {
+  const row = tasks.find(sessionIdOfSeq(SESSION));
+  tasks.leave(row);
+  tasks.leases.end(tasks.lease.get(row), 'killed', SESSION + 1, 0);
+  tasks.endedSeq.set(row, SESSION + 1);
+  tasks.endedAtMs.set(row, START_MS);
+  tasks.enter(row, 'DEAD', START_MS);
+}
 
 const OF_A_STATE: Record<Exclude<InvariantId, keyof typeof OF_A_STEP | 'INV-APPLY'>, readonly Damage[]> = {
   'INV-TASK-ONE-LEASE': [
@@ -152,6 +179,31 @@ const OF_A_STATE: Record<Exclude<InvariantId, keyof typeof OF_A_STEP | 'INV-APPL
     [NAME, ({ names }) => names.valueSeq.set(1, 2)],
     [[...NAME, acquireNames({ token: 'new' })], ({ names }) => names.valueSeq.set(1, 4)],
   ],
+  'INV-SESSION-HOLDS': [
+    [RUNNING, inSession(SESSION, { slot: null })],
+    [RUNNING, inSession(SESSION, { slot: '7' })],
+    [
+      [acquireNames({ names: ['lease:tuner:1'], holder: 'other', token: 'other' }), ...RUNNING],
+      inSession(SESSION + 1, { slot: '1' }),
+    ],
+    [
+      [...NEW, startSession(), acceptIntent({ target: 'other' }), leaseStarts(), startSession(), ...LATER],
+      inSession(SESSION + 5, { slot: '0' }),
+    ],
+  ],
+  'INV-SESSION-START-TASK': [
+    [[...NEW, ...LATER], endStartTask],
+    [[...NEW, ...LATER], inSession(SESSION, { state: 'STOPPING', slot: '0' })],
+  ],
+  'INV-SESSION-FOUND': [
+    [NEW, ({ sessions }) => sessions.leave(sessions.at(SESSION)!)],
+    [[...RUNNING, stopSession()], ({ sessions }) => sessions.leave(sessions.at(SESSION)!)],
+    [[acceptIntent(), stopSession()], inSession(2, { reason: null })],
+    [[acceptIntent(), stopSession()], inSession(2, { state: 'NEW' })],
+    [[acceptIntent(), stopSession(), acceptIntent(), stopSession()], inSession(2, { lastSeq: 7 })],
+    [NEW, ({ sessions }) => void sessions.open.set(1, sessions.at(SESSION)!)],
+    [NEW, ({ sessions }) => sessions.enter({ ...sessions.at(SESSION)!, key: 'another' })],
+  ],
 };
 
 function swapQueues({ tasks }: State): void {
@@ -173,6 +225,11 @@ const OF_A_STEP = {
   'INV-TERMINAL-FOR-EVER': [
     [[createTask(), killTask()], ({ tasks }) => tasks.enter(1, 'WAITING', START_MS)],
     [[createTask(), killTask()], ({ tasks }) => tasks.endedSeq.set(1, 2)],
+  ],
+  'INV-SESSION-FOR-EVER': [
+    [[acceptIntent(), stopSession()], inSession(2, { lastSeq: 2 })],
+    [[acceptIntent(), stopSession()], inSession(2, { reason: 'R_SHUTDOWN' })],
+    [NEW, ({ sessions }) => void sessions.open.delete(SESSION)],
   ],
   'INV-ATTEMPT-MONOTONIC': [
     [TASK, ({ tasks }) => tasks.attempt.set(1, 0)],

@@ -6,6 +6,7 @@
  * To add one: an id and its sentence in `INVARIANTS`, its check in `CHECKS` or `STEPS` (the compiler asks for
  * one of them), a row in `docs/invariants.md`, and a broken state for it in `invariants.test.ts`.
  */
+import * as sessions from './session-invariants.ts';
 import type { State } from './state.ts';
 import * as states from './state-invariants.ts';
 import type { StateSummary } from './step-invariants.ts';
@@ -33,8 +34,14 @@ export const INVARIANTS = {
   'INV-FENCE-LINKED': 'Each lease is linked to exactly one object; names taken together share one grant.',
   'INV-FENCE-REJECT-UNFENCED': 'No object was ever written without a lease of its own name.',
   'INV-FENCE-REJECT-STALE': 'No object was written by a lease older than the fence of that moment.',
+  'INV-SESSION-HOLDS': 'A session that runs holds its service and its slot, and shares neither.',
+  'INV-SESSION-START-TASK': 'A session is NEW exactly while its start task waits or is leased.',
+  'INV-SESSION-FOUND':
+    'A session is found by its key while it can be shared, and by its lease while it runs.',
   'INV-FENCE-MONOTONIC': 'Lease numbers grow strictly, over all subjects; a fence never goes down.',
   'INV-TERMINAL-FOR-EVER': 'COMPLETED, FAILED and DEAD tasks never transition again.',
+  'INV-SESSION-FOR-EVER':
+    'STOPPED, FAILED and CANCELLED sessions never change again; the first reason stays.',
   'INV-ATTEMPT-MONOTONIC': 'The attempt of a task never goes down and grows only by a grant.',
   'INV-NEVER-SHORTENED': 'A renewal or extension never shortens a lease.',
   'INV-NEVER-RESURRECTED': 'A lease that is over never comes back.',
@@ -73,12 +80,16 @@ const CHECKS = {
   'INV-FENCE-LINKED': states.checkLinked,
   'INV-FENCE-REJECT-UNFENCED': states.checkFenced,
   'INV-FENCE-REJECT-STALE': states.checkNotStale,
+  'INV-SESSION-HOLDS': sessions.checkSessionLeases,
+  'INV-SESSION-START-TASK': sessions.checkStartTasks,
+  'INV-SESSION-FOUND': sessions.checkSessionIndexes,
 } as const satisfies { [Id in InvariantId]?: (state: State, fail: Fail) => void };
 
 /** About a state and the one before it. */
 const STEPS = {
   'INV-FENCE-MONOTONIC': steps.checkFencesGrow,
   'INV-TERMINAL-FOR-EVER': steps.checkTerminalStays,
+  'INV-SESSION-FOR-EVER': steps.checkSessionsStay,
   'INV-ATTEMPT-MONOTONIC': steps.checkAttemptsGrow,
   'INV-NEVER-SHORTENED': steps.checkNotShortened,
   'INV-NEVER-RESURRECTED': steps.checkNotResurrected,

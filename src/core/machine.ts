@@ -26,7 +26,11 @@ import type { LeaseEnd } from './image.ts';
 import { Lines, type Ticket, type Waiter } from './lines.ts';
 import type { Refusal } from './refusals.ts';
 import { forgetDue, nextForgettingMs, type Retention } from './retention.ts';
-import type { State } from './state.ts';
+import { consequencesOf } from './session-consequences.ts';
+import { SessionDesk } from './session-desk.ts';
+import { namesOf, wipesSessions } from './session-names.ts';
+import { hasEnded } from './session-table.ts';
+import { START_QUEUE, type State } from './state.ts';
 import { findLease, judge } from './verdicts.ts';
 
 /** Bounds on the work that time itself brings, for one batch. */
@@ -51,6 +55,7 @@ export class Machine {
   readonly state: State;
   readonly nameLines = new Lines<AcquireNames>();
   readonly taskLines = new Lines<LeaseTasks>();
+  readonly sessions = new SessionDesk(this);
   private readonly record: Commit;
   private readonly retention: Retention;
   private nowMs = 0;
@@ -127,6 +132,7 @@ export class Machine {
     this.record(entry, dueMs);
     apply(this.state, entry, this.state.lastSeq + 1, this.nowMs);
     this.note(entry);
+    for (const consequence of consequencesOf(this.state, entry)) this.commit(consequence);
   };
 
   private decide(command: Command, ticket: Ticket): Answer | Refusal | null {
@@ -160,6 +166,7 @@ export class Machine {
         return this.enact(breakName(state, command));
       case 'WipeNames':
         this.expireName(command.guard.name);
+        if (wipesSessions(command.prefix)) this.sessions.expireStartTasks();
         return this.enact(wipeNames(state, command));
       case 'WriteObject':
         this.expireName(command.objectId);
@@ -167,6 +174,13 @@ export class Machine {
       case 'DeleteObject':
         this.expireName(command.objectId);
         return this.enact(deleteObject(state, command));
+      case 'AcceptIntent':
+      case 'StopSession':
+      case 'HeartbeatSession':
+      case 'StartSession':
+      case 'ChangeSession':
+      case 'RenewSessions':
+        return this.sessions.run(command);
       case 'PauseQueue':
         return this.enact(switchQueue(state, command.queue, true));
       case 'ResumeQueue':
@@ -174,7 +188,7 @@ export class Machine {
     }
   }
 
-  private enact<A>({ entries, answer }: Decision<A>): A | Refusal {
+  enact<A>({ entries, answer }: Decision<A>): A | Refusal {
     for (const entry of entries) this.commit(entry);
     return answer;
   }
@@ -198,8 +212,9 @@ export class Machine {
     this.serve();
   }
 
-  private lease(command: LeaseTasks, ticket: Ticket): GrantedTasks | null {
+  private lease(command: LeaseTasks, ticket: Ticket): GrantedTasks | Refusal | null {
     this.serve();
+    if (!this.mayLease(command)) return { refused: 'GUARD_NOT_HELD' };
     const repeated = this.repeatedLeases(command);
     if (repeated.length > 0) return this.grantedTasks(repeated, true);
     // Looking for them may have ended some; who waits for those tasks comes first.
@@ -214,6 +229,11 @@ export class Machine {
     if (leases.length > 0 || command.waitMs === 0) return this.grantedTasks(leases, false);
     this.taskLines.join(command, ticket, [...new Set(command.queues)], this.nowMs + command.waitMs);
     return null;
+  }
+
+  /** Start tasks are for the live guard alone, and whoever shows a guard must hold it. */
+  private mayLease({ guard, queues }: LeaseTasks): boolean {
+    return guard === undefined ? !queues.includes(START_QUEUE) : this.sessions.holds(guard);
   }
 
   private grantedTasks(leases: readonly GrantedTask[], duplicate: boolean): GrantedTasks {
@@ -311,6 +331,15 @@ export class Machine {
         for (const name of this.nameLines.keys())
           if (name.startsWith(entry.prefix)) this.freedNames.push(name);
         return;
+      case 'SessionChanged': {
+        const session = this.state.sessions.at(entry.session)!;
+        if (hasEnded(session))
+          for (const name of namesOf(session)) if (this.nameLines.has(name)) this.freedNames.push(name);
+        return;
+      }
+      case 'IntentAccepted':
+        if (this.taskLines.has(START_QUEUE)) this.fedQueues.push(START_QUEUE);
+        return;
       case 'TaskCreated':
       case 'QueueResumed':
         if (this.taskLines.has(entry.queue)) this.fedQueues.push(entry.queue);
@@ -368,6 +397,11 @@ export class Machine {
       if (waiter === null) return;
       if (!waiter.ticket.open || waiter.deadlineMs <= this.nowMs) {
         this.giveUpTasks(waiter);
+        continue;
+      }
+      if (!this.mayLease(waiter.command)) {
+        this.taskLines.leave(waiter);
+        waiter.ticket.settle({ refused: 'GUARD_NOT_HELD' });
         continue;
       }
       const repeated = this.repeatedLeases(waiter.command);

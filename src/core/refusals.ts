@@ -4,6 +4,8 @@
  * 'never' (the call itself is wrong or the chance is gone), 'later' (somebody else is in the way), 'soon'
  * (the authority is).
  */
+import type { SessionReason, SessionState } from './entries.ts';
+
 export interface RefusalKind {
   readonly status: number;
   readonly retry: 'never' | 'later' | 'soon';
@@ -18,6 +20,7 @@ export const REFUSALS = {
   TASK_NOT_FOUND: { status: 404, retry: 'never', says: 'There is no such task.' },
   LEASE_NOT_FOUND: { status: 404, retry: 'never', says: 'Nobody holds this lease.' },
   OBJECT_NOT_FOUND: { status: 404, retry: 'never', says: 'There is no such object.' },
+  SESSION_NOT_FOUND: { status: 404, retry: 'never', says: 'There is no such session.' },
   ROUTE_NOT_FOUND: { status: 404, retry: 'never', says: 'There is nothing at this path.' },
   METHOD_NOT_ALLOWED: { status: 405, retry: 'never', says: 'The path does not take this method.' },
   REQUEST_TIMEOUT: { status: 408, retry: 'soon', says: 'The request did not arrive in time.' },
@@ -32,6 +35,8 @@ export const REFUSALS = {
   },
   LEASE_NOT_HELD: { status: 409, retry: 'never', says: 'The caller does not hold this lease.' },
   LEASE_EXPIRED: { status: 409, retry: 'never', says: 'The lease is over.' },
+  SESSION_STATE_CONFLICT: { status: 409, retry: 'never', says: 'The session is past that.' },
+  SESSION_TERMINAL: { status: 410, retry: 'never', says: 'The session has ended and never changes again.' },
   LOG_COMPACTED: { status: 410, retry: 'never', says: 'The log no longer reaches back that far.' },
   LEASE_OBJECT_MISMATCH: { status: 412, retry: 'never', says: 'The lease is for another object.' },
   WRITE_STALE_FENCE: {
@@ -72,4 +77,9 @@ export interface Refusal {
   readonly firstSeq?: number;
   /** Where the leader says it is. */
   readonly leaderUrl?: string;
+  /** The session that has ended, or that is in the way. */
+  readonly sessionId?: string;
+  readonly state?: SessionState;
+  readonly reason?: SessionReason | null;
+  readonly reasonDetail?: string | null;
 }

@@ -1,5 +1,5 @@
 /**
- * Forgetting, as facts. Tasks that ended long enough ago and names that have been idle long enough leave
+ * Forgetting, as facts. Tasks and sessions that ended long enough ago and names that have been idle long enough leave
  * the state, oldest first; so do those beyond a number, so that memory has a bound. A forgotten name
  * loses nothing: its next grant is above every earlier one anyway.
  */
@@ -12,6 +12,8 @@ export interface Retention {
   readonly endedTasksMax: number;
   readonly idleNamesMs: number;
   readonly idleNamesMax: number;
+  readonly endedSessionsMs: number;
+  readonly endedSessionsMax: number;
 }
 
 export const DEFAULT_RETENTION: Retention = {
@@ -19,6 +21,8 @@ export const DEFAULT_RETENTION: Retention = {
   endedTasksMax: 1_000_000,
   idleNamesMs: 600_000,
   idleNamesMax: 65_536,
+  endedSessionsMs: 24 * 3_600_000,
+  endedSessionsMax: 100_000,
 };
 
 const FORGOTTEN_AN_ENTRY = 1_000;
@@ -37,18 +41,23 @@ export function forgetDue(
   const entriesMax = 1 + Math.ceil(callsBefore / FORGOTTEN_AN_ENTRY);
   for (let entry = 0; entry < entriesMax; entry++) {
     const tasks = tasksToForget(state, nowMs, retention);
-    if (tasks.length > 0) commit({ type: 'Forgotten', tasks, names: [] });
+    if (tasks.length > 0) commit({ type: 'Forgotten', tasks, names: [], sessions: [] });
     const names = namesToForget(state, nowMs, retention);
-    if (names.length > 0) commit({ type: 'Forgotten', tasks: [], names });
-    if (tasks.length < FORGOTTEN_AN_ENTRY && names.length < FORGOTTEN_AN_ENTRY) return;
+    if (names.length > 0) commit({ type: 'Forgotten', tasks: [], names, sessions: [] });
+    const sessions = sessionsToForget(state, nowMs, retention);
+    if (sessions.length > 0) commit({ type: 'Forgotten', tasks: [], names: [], sessions });
+    if (Math.max(tasks.length, names.length, sessions.length) < FORGOTTEN_AN_ENTRY) return;
   }
 }
 
-export function nextForgettingMs({ tasks, names }: State, retention: Retention): number {
+export function nextForgettingMs({ tasks, names, sessions }: State, retention: Retention): number {
   const task = tasks.ended.first;
   const name = names.idle.first;
   if (tasks.ended.size > retention.endedTasksMax || names.idle.size > retention.idleNamesMax) return 0;
+  if (sessions.ended.size > retention.endedSessionsMax) return 0;
+  const session = sessions.firstEnded;
   return Math.min(
+    session === undefined ? Number.POSITIVE_INFINITY : session.updatedAtMs + retention.endedSessionsMs,
     task === 0 ? Number.POSITIVE_INFINITY : tasks.endedAtMs.get(task) + retention.endedTasksMs,
     name === 0 ? Number.POSITIVE_INFINITY : names.endedAtMs.get(name) + retention.idleNamesMs,
   );
@@ -79,6 +88,18 @@ function namesToForget({ names }: State, nowMs: number, retention: Retention): s
   ) {
     if (surplus <= 0 && names.endedAtMs.get(row) + retention.idleNamesMs > nowMs) break;
     forgotten.push(names.nameOf(row));
+    surplus -= 1;
+  }
+  return forgotten;
+}
+
+function sessionsToForget({ sessions }: State, nowMs: number, retention: Retention): number[] {
+  const forgotten: number[] = [];
+  let surplus = sessions.ended.size - retention.endedSessionsMax;
+  for (const { seq, updatedAtMs } of sessions.ended.values()) {
+    if (forgotten.length === FORGOTTEN_AN_ENTRY) break;
+    if (surplus <= 0 && updatedAtMs + retention.endedSessionsMs > nowMs) break;
+    forgotten.push(seq);
     surplus -= 1;
   }
   return forgotten;

@@ -1,14 +1,16 @@
 /**
- * What is true: tasks, names and how far the log has come. Derived from the log and from nothing else;
+ * What is true: tasks, names, sessions and how far the log has come. Derived from the log and from nothing else;
  * `apply` is the only function that changes it.
  */
 import { NameTable } from './name-table.ts';
+import { SessionTable } from './session-table.ts';
 import { StringSlab } from './tables/string-slab.ts';
 import { TaskTable } from './task-table.ts';
 
 export interface State {
   readonly tasks: TaskTable;
   readonly names: NameTable;
+  readonly sessions: SessionTable;
   /** The newest entry applied; 0 before the first. */
   lastSeq: number;
   lastAtMs: number;
@@ -23,6 +25,7 @@ export function createState(seed = 0): State {
   return {
     tasks: new TaskTable(strings, seed),
     names: new NameTable(strings, seed),
+    sessions: new SessionTable(),
     lastSeq: 0,
     lastAtMs: 0,
     epoch: 0,
@@ -36,6 +39,12 @@ export const GUARD_PREFIX = 'system:';
 /** The one guard whose holder may wipe. */
 export const ORCHESTRATOR_GUARD = 'system:orchestrator:guard_lock';
 
-/** What every epoch says about the log it writes; a log of a newer version is refused by name. */
+/** Where start tasks wait; only the holder of that guard is given any. */
+export const START_QUEUE = 'system:session-starts';
+
+/**
+ * What every epoch says about the log it writes; a log of a newer version is refused by name. Raised with the first
+ * entries that an older version does not know: 2 came with sessions.
+ */
 export const LOG_FORMAT = 'leasehold';
-export const LOG_VERSION = 1;
+export const LOG_VERSION = 2;

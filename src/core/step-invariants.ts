@@ -2,8 +2,10 @@
  * The invariants of two neighbouring states: what an observer has once seen is never taken back. The
  * observer keeps a summary, because the state itself changes in place.
  */
+import type { SessionReason, SessionState } from './entries.ts';
 import type { LeaseEnd, NameEnd, TaskState } from './image.ts';
 import type { Fail } from './invariants.ts';
+import { hasEnded } from './session-table.ts';
 import type { State } from './state.ts';
 import { isTerminal } from './task-table.ts';
 
@@ -28,12 +30,20 @@ interface NameSummary extends LeaseSummary {
   readonly valueLeaseSeq: number;
 }
 
+interface SessionSummary {
+  readonly state: SessionState;
+  readonly hasEnded: boolean;
+  readonly reason: SessionReason | null;
+  readonly lastSeq: number;
+}
+
 export interface StateSummary {
   readonly lastSeq: number;
   readonly lastAtMs: number;
   readonly epoch: number;
   readonly tasks: ReadonlyMap<string, TaskSummary>;
   readonly names: ReadonlyMap<string, NameSummary>;
+  readonly sessions: ReadonlyMap<number, SessionSummary>;
 }
 
 export function summaryOf(state: State): StateSummary {
@@ -46,7 +56,19 @@ export function summaryOf(state: State): StateSummary {
   for (let row = 1; row <= state.names.rows.used; row++) {
     if (state.names.inUse(row)) names.set(state.names.nameOf(row), nameSummary(state, row));
   }
-  return { lastSeq, lastAtMs, epoch, tasks, names };
+  const sessions = new Map<number, SessionSummary>();
+  for (const kept of [state.sessions.open, state.sessions.ended]) {
+    for (const session of kept.values()) {
+      const { seq, reason } = session;
+      sessions.set(seq, {
+        state: session.state,
+        hasEnded: hasEnded(session),
+        reason,
+        lastSeq: session.lastSeq,
+      });
+    }
+  }
+  return { lastSeq, lastAtMs, epoch, tasks, names, sessions };
 }
 
 function taskSummary({ tasks }: State, row: number): TaskSummary {
@@ -94,6 +116,20 @@ export function checkTerminalStays(before: StateSummary, after: StateSummary, fa
     if (now.state !== task.state || now.attempt !== task.attempt || now.endedSeq !== task.endedSeq) {
       fail(`${id} went from ${task.state} to ${now.state}`);
     }
+  }
+}
+
+export function checkSessionsStay(before: StateSummary, after: StateSummary, fail: Fail): void {
+  for (const [seq, then] of before.sessions) {
+    const now = after.sessions.get(seq);
+    if (now === undefined) {
+      if (!then.hasEnded) fail(`the session of ${seq} is gone`);
+      continue;
+    }
+    const isSame = now.state === then.state && now.lastSeq === then.lastSeq;
+    if (then.hasEnded && !isSame) fail(`the session of ${seq} went from ${then.state} to ${now.state}`);
+    if (then.reason !== null && now.reason !== then.reason)
+      fail(`the session of ${seq} ended for ${then.reason} and now for ${now.reason}`);
   }
 }
 

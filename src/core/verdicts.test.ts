@@ -12,14 +12,17 @@ import {
   times,
 } from '../../test/support/scenario.ts';
 import {
+  acceptIntent,
   acquireNames,
   breakName,
+  changeSession,
   completeTask,
   createTask,
   deleteObject,
   extendLease,
   failTask,
   heartbeat,
+  heartbeatSession,
   killTask,
   leaseTasks,
   newestLease,
@@ -27,7 +30,10 @@ import {
   releaseName,
   releaseTask,
   renewName,
+  renewSessions,
   resumeQueue,
+  startSession,
+  stopSession,
   TTL_MS,
   type Wish,
   wipeNames,
@@ -65,6 +71,12 @@ const WISHES: Record<CommandType, Wish> = {
   WipeNames: wipeNames(),
   WriteObject: writeObject(),
   DeleteObject: deleteObject(),
+  AcceptIntent: acceptIntent(),
+  StopSession: stopSession(),
+  HeartbeatSession: heartbeatSession(),
+  StartSession: startSession(),
+  ChangeSession: changeSession(),
+  RenewSessions: renewSessions(),
   PauseQueue: pauseQueue('another'),
   ResumeQueue: resumeQueue('another'),
 };
@@ -91,6 +103,12 @@ function elsewhere(state: TaskState): Record<Exclude<CommandType, TaskCommandTyp
     WipeNames: cell,
     WriteObject: cell,
     DeleteObject: cell,
+    AcceptIntent: cell,
+    StopSession: cell,
+    HeartbeatSession: cell,
+    StartSession: cell,
+    ChangeSession: cell,
+    RenewSessions: cell,
     PauseQueue: cell,
     ResumeQueue: cell,
   };
@@ -161,7 +179,7 @@ function heard(command: CommandType, { answer }: Scenario): string {
   if (isRefusal(answer)) return [answer.refused, ...(answer.outcome ? [answer.outcome] : [])].join(', ');
   const repeated = 'duplicate' in answer && answer.duplicate ? ['duplicate'] : [];
   if ('outcome' in answer) return [answer.outcome, ...repeated].join(', ');
-  if ('lost' in answer) {
+  if ('extended' in answer && 'lost' in answer) {
     return answer.lost.length > 0 ? `lost: ${answer.lost[0]!.cause}` : `${answer.extended.length} extended`;
   }
   if ('leases' in answer) return `${answer.leases.length} leased`;

@@ -12,7 +12,7 @@ import { problem, type Reply } from '../protocol/problem.ts';
 import type { Body } from '../protocol/replies.ts';
 import type { Requests } from '../protocol/requests.ts';
 import type { BatchOperation, Operation } from '../protocol/routes.ts';
-import { CHANGES, type ChangeOperation } from './changes.ts';
+import type { Change, ChangeOperation, Changes } from './changes.ts';
 import { allReads, type ReadOperation, type Reads, standbyReads } from './reads.ts';
 
 /** One operation of the table as a call. */
@@ -29,10 +29,15 @@ export type CheckedCall = (request: unknown, options?: CallOptions) => Promise<R
 /** The same operations for those who check requests themselves, as the server does. */
 export type CheckedCalls = Readonly<Record<Operation, CheckedCall>>;
 
-export function checkedCalls(authority: Authority, timers: Timers, newToken: () => string): CheckedCalls {
+export function checkedCalls(
+  authority: Authority,
+  changes: Changes,
+  timers: Timers,
+  newToken: () => string,
+): CheckedCalls {
   const calls: Partial<Record<Operation, CheckedCall>> = {};
-  for (const operation of Object.keys(CHANGES) as ChangeOperation[]) {
-    calls[operation] = change(authority, operation, newToken);
+  for (const operation of Object.keys(changes) as ChangeOperation[]) {
+    calls[operation] = change(authority, changes[operation], newToken);
   }
   return { ...calls, ...readCalls(allReads(authority, timers)) } as CheckedCalls;
 }
@@ -55,10 +60,10 @@ export type Send = (sink: Sink, place: number, request: unknown, options: CallOp
 
 export type Sends = Readonly<Record<BatchOperation, Send>>;
 
-export function batchSends(authority: Authority, newToken: () => string): Sends {
+export function batchSends(authority: Authority, changes: Changes, newToken: () => string): Sends {
   const sends: Partial<Record<Operation, Send>> = {};
-  for (const operation of Object.keys(CHANGES) as ChangeOperation[]) {
-    const { command: commandOf, present, needsToken } = CHANGES[operation];
+  for (const operation of Object.keys(changes) as ChangeOperation[]) {
+    const { command: commandOf, present, needsToken } = changes[operation];
     sends[operation] = (sink, place, request, options) => {
       const token = tokenOf(request, needsToken, newToken);
       const command = commandOf(request, token);
@@ -90,13 +95,17 @@ function tokenOf(request: unknown, isNeeded: true | undefined, newToken: () => s
   return (request as { token?: string }).token ?? (isNeeded ? newToken() : '');
 }
 
-function change(authority: Authority, operation: ChangeOperation, newToken: () => string): CheckedCall {
-  const { command: commandOf, present, needsToken } = CHANGES[operation];
+function change(
+  authority: Authority,
+  { command: commandOf, present, needsToken, showsRequestId }: Change,
+  newToken: () => string,
+): CheckedCall {
   return (request, options) => {
     const token = tokenOf(request, needsToken, newToken);
     const command = commandOf(request, token);
     if (isRefusal(command)) return Promise.resolve(problem(command));
-    return authority.submit(command, present, token, options) as Promise<Reply<object>>;
+    const shown = showsRequestId ? (options?.requestId ?? newToken()) : token;
+    return authority.submit(command, present, shown, options) as Promise<Reply<object>>;
   };
 }
 

@@ -3,7 +3,7 @@
  * in process, single HTTP requests and batches all go through this table.
  */
 import type { Present } from '../authority/request.ts';
-import type { Answers, Command } from '../core/commands.ts';
+import type { AcceptIntent, Answers, ChangedSession, Command } from '../core/commands.ts';
 import { isRefusal } from '../core/decision.ts';
 import type { Refusal } from '../core/refusals.ts';
 import { problem } from '../protocol/problem.ts';
@@ -12,17 +12,29 @@ import type { Requests } from '../protocol/requests.ts';
 import type { Operation } from '../protocol/routes.ts';
 import * as bodies from './bodies.ts';
 import * as commands from './commands.ts';
+import * as sessionBodies from './session-bodies.ts';
+import * as sessionCommands from './session-commands.ts';
+
+/** What the rules know besides request and answer. */
+export interface ChangeContext {
+  readonly intents: sessionCommands.IntentPolicy;
+  /** How sessions are watched now. */
+  readonly watch: () => sessionBodies.SessionWatch;
+}
 
 interface Rule<R, C extends Command, B> {
   /** Whether a token is made when the request brings none. */
   readonly needsToken?: true;
-  readonly command: (request: R, token: string) => C | Refusal;
-  readonly body: (answer: Answers[C['type']], token: string) => B;
+  /** Whether the body shows what the request is called instead of its token. */
+  readonly showsRequestId?: true;
+  readonly command: (request: R, token: string, context: ChangeContext) => C | Refusal;
+  readonly body: (answer: Answers[C['type']], shown: string, context: ChangeContext) => B;
 }
 
 /** A rule without the types that tie its cells together. */
 export interface Change {
   readonly needsToken?: true;
+  readonly showsRequestId?: true;
   readonly command: (request: unknown, token: string) => Command | Refusal;
   readonly present: Present;
 }
@@ -54,21 +66,56 @@ const RULES = {
   'object.delete': rule({ command: commands.deleteObject, body: bodies.writtenObject }),
   'queue.pause': rule({ command: commands.pauseQueue, body: bodies.switchedQueue }),
   'queue.resume': rule({ command: commands.resumeQueue, body: bodies.switchedQueue }),
+  'intent.accept': rule({
+    needsToken: true,
+    showsRequestId: true,
+    command: acceptIntent,
+    body: sessionBodies.acceptedIntent,
+  }),
+  'session.stop': rule({ command: sessionCommands.stopSession, body: sessionBody }),
+  'session.heartbeat': rule({ command: sessionCommands.heartbeatSession, body: sessionBody }),
+  'session.start': rule({
+    needsToken: true,
+    command: sessionCommands.startSession,
+    body: sessionBodies.startedSession,
+  }),
+  'session.change': rule({ command: sessionCommands.changeSession, body: sessionBody }),
+  'session.renew': rule({ command: sessionCommands.renewSessions, body: sessionBodies.renewedSessions }),
 } as const satisfies {
   [Op in Operation]?: {
-    command: (request: Requests[Op], token: string) => Command | Refusal;
-    body: (answer: never, token: string) => Body<Op>;
+    command: (request: Requests[Op], token: string, context: ChangeContext) => Command | Refusal;
+    body: (answer: never, shown: string, context: ChangeContext) => Body<Op>;
   };
 };
 
+function acceptIntent(
+  request: Requests['intent.accept'],
+  token: string,
+  { intents }: ChangeContext,
+): AcceptIntent | Refusal {
+  return sessionCommands.acceptIntent(request, token, intents);
+}
+
+function sessionBody(answer: ChangedSession, _: string, { watch }: ChangeContext): Body<'session.change'> {
+  return sessionBodies.changedSession(answer, watch());
+}
+
 export type ChangeOperation = keyof typeof RULES;
 
-export const CHANGES = Object.fromEntries(
-  Object.entries(RULES as unknown as Record<string, Rule<unknown, Command, unknown>>).map(
-    ([operation, { body, ...rest }]) => {
-      const present: Present = (answer, token) =>
-        isRefusal(answer) ? problem(answer) : body(answer as never, token);
-      return [operation, { ...rest, present }];
-    },
-  ),
-) as unknown as Record<ChangeOperation, Change>;
+export type Changes = Readonly<Record<ChangeOperation, Change>>;
+
+export function changesWith(context: ChangeContext): Changes {
+  const changes: Partial<Record<string, Change>> = {};
+  for (const [operation, rule] of Object.entries(RULES) as unknown as [string, AnyRule][]) {
+    const { body, command, ...rest } = rule;
+    changes[operation] = {
+      ...rest,
+      command: (request, token) => command(request, token, context),
+      present: (answer, shown) =>
+        isRefusal(answer) ? problem(answer) : body(answer as never, shown, context),
+    };
+  }
+  return changes as Changes;
+}
+
+type AnyRule = Rule<unknown, Command, unknown>;

@@ -29,12 +29,11 @@ import type { Refusal } from '../core/refusals.ts';
 import { Json } from '../protocol/json.ts';
 import { LIMITS } from '../protocol/limits.ts';
 import type { Requests } from '../protocol/requests.ts';
-import { TokenHashes } from './token-hashes.ts';
+import { guardOf } from './session-commands.ts';
+import { tokenHash } from './token-hashes.ts';
 
 const DEFAULT_TTL_MS = 30_000;
 const DIGEST_CHARACTERS = 8;
-
-const tokens = new TokenHashes();
 
 /** Opaque bytes within their limit, or the refusal. */
 function wrap(field: string, value: unknown): Opaque | Refusal {
@@ -92,6 +91,7 @@ export function leaseTasks(request: Requests['task.lease']): LeaseTasks {
     ttlMs: request.ttl_ms ?? DEFAULT_TTL_MS,
     waitMs: request.wait_ms ?? 0,
     requestId: request.request_id ?? null,
+    ...(request.guard === undefined ? {} : { guard: guardOf(request.guard) }),
   };
 }
 
@@ -162,10 +162,13 @@ export function acquireNames(
     type: 'AcquireNames',
     names,
     holder: request.holder,
-    tokenHash: tokens.of(token),
+    tokenHash: tokenHash(token),
     ttlMs: request.ttl_ms,
     waitMs: request.wait_ms ?? 0,
     metadata,
+    ...('supersedes' in request && request.supersedes !== undefined
+      ? { supersedes: request.supersedes }
+      : {}),
   };
 }
 
@@ -214,11 +217,11 @@ export function killTask(request: Requests['task.kill']): KillTask {
 }
 
 export function renewName({ name, holder, token, ttl_ms }: Requests['lease.renew']): RenewName {
-  return { type: 'RenewName', name, holder, tokenHash: tokens.of(token), ttlMs: ttl_ms };
+  return { type: 'RenewName', name, holder, tokenHash: tokenHash(token), ttlMs: ttl_ms };
 }
 
 export function releaseName({ name, holder, token }: Requests['lease.release']): ReleaseName {
-  return { type: 'ReleaseName', name, holder, tokenHash: tokens.of(token) };
+  return { type: 'ReleaseName', name, holder, tokenHash: tokenHash(token) };
 }
 
 export function breakName({ name, reason, lease_seq }: Requests['lease.break']): BreakName {
@@ -226,8 +229,7 @@ export function breakName({ name, reason, lease_seq }: Requests['lease.break']):
 }
 
 export function wipeNames({ prefix, guard }: Requests['lease.wipe']): WipeNames {
-  const { name, holder, token } = guard;
-  return { type: 'WipeNames', prefix, guard: { name, holder, tokenHash: tokens.of(token) } };
+  return { type: 'WipeNames', prefix, guard: guardOf(guard) };
 }
 
 export function pauseQueue({ queue }: Requests['queue.pause']): PauseQueue {

@@ -23,6 +23,7 @@ export async function entryBody(
 function references(entry: Entry): (Opaque | null)[] {
   switch (entry.type) {
     case 'TaskCreated':
+    case 'IntentAccepted':
       return [entry.payload];
     case 'TaskCompleted':
       return [entry.result, ...entry.writes.map((write) => write.value)];

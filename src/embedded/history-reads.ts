@@ -11,7 +11,12 @@ export function historyReads(authority: Authority): Pick<Reads, 'task.history' |
     async 'task.history'({ task_id: taskId }) {
       const image = await authority.read((machine) => readTask(machine, taskId));
       if (image === null) return { refused: 'TASK_NOT_FOUND' };
-      const found = await history(log, image.createdSeq, image.lastSeq, touchesTask(image.task));
+      const found = await history(
+        log,
+        image.createdSeq,
+        image.lastSeq,
+        touchesTask(image.task, image.createdSeq),
+      );
       return { ok: true, entries: await entryBodies(log, found) };
     },
 

@@ -1,12 +1,15 @@
 /** The way to an authority in the same process: no wire, the same operations, checks and answers. */
 import { type Authority, UnavailableError } from '../authority/authority.ts';
 import { LeaseholdError } from '../client/error.ts';
-import type { Transport } from '../client/transport.ts';
-import { LOG_CHECK } from '../protocol/checks.ts';
+import type { FollowOnly, Transport } from '../client/transport.ts';
+import { seqOfSessionId } from '../core/ids.ts';
+import type { LoggedEntry } from '../engines/log.ts';
+import { LOG_CHECK, SESSION_EVENTS_CHECK } from '../protocol/checks.ts';
 import { problem } from '../protocol/problem.ts';
 import type { EntryRecord } from '../protocol/replies.ts';
 import type { Calls } from './calls.ts';
 import { entryBody } from './entry-bodies.ts';
+import { sessionBegin } from './session-reads.ts';
 
 export function localTransport(authority: Authority, calls: Calls): Transport {
   const { log, feed } = authority;
@@ -21,14 +24,19 @@ export function localTransport(authority: Authority, calls: Calls): Transport {
         return problem({ refused: 'INVALID_ARGUMENT', detail: LOG_CHECK.explain(request) });
       }
       const { firstSeq } = log.position;
-      const { from = firstSeq, limit = 100 } = request;
+      const { from = firstSeq, limit = 100, types } = request;
       if (compacted(from)) return problem({ refused: 'LOG_COMPACTED', firstSeq });
+      const isWanted = wanted(types === undefined ? {} : { types });
       const entries: EntryRecord[] = [];
-      for await (const logged of log.entries(from, limit)) entries.push(await entryBody(log, logged));
+      for await (const logged of log.entries(from, types === undefined ? limit : Number.POSITIVE_INFINITY)) {
+        if (isWanted(logged)) entries.push(await entryBody(log, logged));
+        if (entries.length === limit) break;
+      }
       return { ok: true, entries };
     },
 
-    follow(fromSeq, signal) {
+    follow(fromSeq, signal, only = {}) {
+      const isWanted = wanted(only);
       let nextSeq = fromSeq ?? log.position.lastSeq + 1;
       let wake = (): void => undefined;
       const stop = [
@@ -38,6 +46,7 @@ export function localTransport(authority: Authority, calls: Calls): Transport {
       ];
       async function* entries(): AsyncGenerator<EntryRecord, void, undefined> {
         try {
+          if (only.sessionId !== undefined) nextSeq = await beginOf(authority, only.sessionId, fromSeq ?? 0);
           while (!signal.aborted) {
             if (compacted(nextSeq)) {
               throw LeaseholdError.of(problem({ refused: 'LOG_COMPACTED', firstSeq: log.position.firstSeq }));
@@ -46,7 +55,7 @@ export function localTransport(authority: Authority, calls: Calls): Transport {
               wake = resolve;
             });
             for await (const logged of log.entries(nextSeq, Number.POSITIVE_INFINITY)) {
-              yield (await entryBody(log, logged)) as EntryRecord;
+              if (isWanted(logged)) yield (await entryBody(log, logged)) as EntryRecord;
               nextSeq = logged.seq + 1;
               if (signal.aborted) return;
             }
@@ -62,6 +71,30 @@ export function localTransport(authority: Authority, calls: Calls): Transport {
 
     close: () => authority.close(),
   };
+}
+
+/** Where the life of a session is followed from; what a server would refuse is thrown. */
+async function beginOf(authority: Authority, sessionId: string, fromSeq: number): Promise<number> {
+  const request = { session_id: sessionId, from: fromSeq };
+  if (!SESSION_EVENTS_CHECK.accepts(request)) {
+    const detail = SESSION_EVENTS_CHECK.explain(request);
+    throw LeaseholdError.of(problem({ refused: 'INVALID_ARGUMENT', detail }));
+  }
+  const begin = await authority.read((machine) => sessionBegin(machine, authority.log, sessionId, fromSeq));
+  if (typeof begin === 'number') return begin;
+  throw LeaseholdError.of(problem(begin));
+}
+
+/** Whether somebody follows this entry. */
+function wanted({ types, sessionId }: FollowOnly): (logged: LoggedEntry) => boolean {
+  if (sessionId !== undefined) {
+    const session = seqOfSessionId(sessionId);
+    return ({ seq, entry }) =>
+      seq === session || (entry.type === 'SessionChanged' && entry.session === session);
+  }
+  if (types === undefined) return () => true;
+  const known = new Set<string>(types);
+  return ({ entry }) => known.has(entry.type);
 }
 
 function abortCall(signal: AbortSignal, call: () => void): () => void {

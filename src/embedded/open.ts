@@ -13,7 +13,9 @@ import { systemClock, systemTimers } from '../world/system-clock.ts';
 import { systemIds } from '../world/system-ids.ts';
 import { thisProcess } from '../world/this-process.ts';
 import { batchSends, type CheckedCalls, checkedCalls, openCalls, type Sends } from './calls.ts';
+import { changesWith } from './changes.ts';
 import { localTransport } from './local-transport.ts';
+import type { IntentPolicy } from './session-commands.ts';
 
 export interface OpenOptions {
   /** What is forgotten, and when. */
@@ -22,6 +24,17 @@ export interface OpenOptions {
   readonly onDeath?: (fault: Error) => void;
   /** Opens a directory on a network file system all the same, where the lock may lie. */
   readonly allowNetworkFileSystem?: boolean;
+  /** How intents are known again, and who takes their leases. */
+  readonly intents?: IntentOptions;
+}
+
+export interface IntentOptions {
+  /** Makes the idempotency keys. Without one a random secret is made, and no intent is known again after a restart. */
+  readonly secret?: string;
+  /** The secret before this one: sessions it made are still found. */
+  readonly previousSecret?: string;
+  /** Lets each intent take the lease of its service itself: who comes second is refused instead of queued. */
+  readonly takeLeases?: boolean;
 }
 
 /** The world a handle lives in; tests bring their own. */
@@ -65,18 +78,41 @@ export async function openCore(engine: Engine, world: World, options: OpenOption
     retention: retentionOf(options),
     onDeath: options.onDeath ?? (() => undefined),
   });
-  return coreOf(authority, world);
+  return coreOf(authority, world, options);
 }
 
 /** The operations of an authority that is open. */
 export function coreOf(
   authority: Authority,
   { timers, newToken }: Pick<World, 'timers' | 'newToken'>,
+  options: Pick<OpenOptions, 'intents'>,
 ): OpenCore {
+  const changes = changesWith({
+    intents: intentPolicy(options, newToken),
+    watch: () => ({
+      beats: authority.soft.sessions,
+      nowMs: authority.clock.nowMs(),
+      startedAtMs: authority.state.epochStartedAtMs,
+    }),
+  });
   return {
     authority,
-    calls: checkedCalls(authority, timers, newToken),
-    sends: batchSends(authority, newToken),
+    calls: checkedCalls(authority, changes, timers, newToken),
+    sends: batchSends(authority, changes, newToken),
+  };
+}
+
+function intentPolicy({ intents = {} }: OpenOptions, newToken: () => string): IntentPolicy {
+  let { secret } = intents;
+  const { previousSecret = null, takeLeases: takesLease = false } = intents;
+  return {
+    // Made up when the first intent comes; most who embed this never see one.
+    get secret() {
+      secret ??= newToken();
+      return secret;
+    },
+    previousSecret,
+    takesLease,
   };
 }
 
@@ -86,5 +122,7 @@ export function retentionOf({ retention = {} }: Pick<OpenOptions, 'retention'>):
     endedTasksMax: retention.endedTasksMax ?? DEFAULT_RETENTION.endedTasksMax,
     idleNamesMs: retention.idleNamesMs ?? DEFAULT_RETENTION.idleNamesMs,
     idleNamesMax: retention.idleNamesMax ?? DEFAULT_RETENTION.idleNamesMax,
+    endedSessionsMs: retention.endedSessionsMs ?? DEFAULT_RETENTION.endedSessionsMs,
+    endedSessionsMax: retention.endedSessionsMax ?? DEFAULT_RETENTION.endedSessionsMax,
   };
 }

@@ -6,6 +6,7 @@ import type { Authority } from '../authority/authority.ts';
 import type { Feed } from '../authority/feed.ts';
 import { countAll, guardHolder, leasesByWorker, listQueues, type ReadView } from '../authority/reads.ts';
 import type { Timers } from '../authority/seams.ts';
+import type { SessionBeats } from '../authority/session-beats.ts';
 import type { Standby } from '../authority/standby.ts';
 import type { Refusal } from '../core/refusals.ts';
 import type { Log } from '../engines/log.ts';
@@ -17,6 +18,7 @@ import type { ChangeOperation } from './changes.ts';
 import { historyReads } from './history-reads.ts';
 import { leaseReads } from './lease-reads.ts';
 import { queueRecord, receiptRecord, workerRecord } from './records.ts';
+import { sessionReads } from './session-reads.ts';
 import { taskReads } from './task-reads.ts';
 
 export type ReadOperation = Exclude<Operation, ChangeOperation>;
@@ -37,10 +39,11 @@ type LogReads = 'task.history' | 'lease.history';
 type SoftReads = 'worker.list' | 'receipt.list';
 type StateReads = Omit<Reads, LogReads | SoftReads | 'status.get'>;
 
-function stateReads(source: StateSource, timers: Timers): StateReads {
+function stateReads(source: StateSource, timers: Timers, beats?: SessionBeats): StateReads {
   return {
     ...taskReads(source, timers),
     ...leaseReads(source),
+    ...sessionReads(source, beats),
 
     async 'queue.list'() {
       return { ok: true, queues: (await source.read(listQueues)).map(queueRecord) };
@@ -51,7 +54,7 @@ function stateReads(source: StateSource, timers: Timers): StateReads {
 export function allReads(authority: Authority, timers: Timers): Reads {
   const { log } = authority;
   return {
-    ...stateReads(authority, timers),
+    ...stateReads(authority, timers, authority.soft.sessions),
     ...historyReads(authority),
 
     /** Who was heard of lately; soft state that starts empty. */

@@ -6,7 +6,7 @@ import { hash } from 'node:crypto';
 
 const PLACES = 8192;
 
-export class TokenHashes {
+class TokenHashes {
   private readonly tokens = new Array<string>(PLACES).fill('');
   private readonly hashes = new Array<string>(PLACES).fill('');
 
@@ -27,4 +27,10 @@ function placeOf(token: string): number {
     place = (Math.imul(place, 31) + token.charCodeAt(index)) | 0;
   }
   return place & (PLACES - 1);
+}
+
+const tokens = new TokenHashes();
+
+export function tokenHash(token: string): string {
+  return tokens.of(token);
 }

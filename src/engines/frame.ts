@@ -20,8 +20,9 @@ import type { ImageRecord } from '../core/image.ts';
 import type { Opaque } from '../core/opaque.ts';
 import { ByteWriter } from './byte-writer.ts';
 import { encodeImage } from './image-codec.ts';
-import type { OpaqueArea } from './record-codec.ts';
-import { encodeEntry, NOWHERE } from './record-codec.ts';
+import { encodeEntry } from './record-codec.ts';
+import type { OpaqueArea } from './record-parts.ts';
+import { NOWHERE } from './record-parts.ts';
 
 export const FORMAT_VERSION = 1;
 export const FRAME_HEAD_BYTES = 56;

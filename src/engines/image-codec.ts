@@ -19,18 +19,20 @@ import type {
 import type { ByteReader } from './byte-reader.ts';
 import type { ByteWriter } from './byte-writer.ts';
 import { LogTooNewError } from './log.ts';
+import type { EntryDecoder } from './record-codec.ts';
 import {
   decodeKey,
-  type EntryDecoder,
   encodeKey,
   encodeOpaque,
+  KEY_IS_STRING,
   known,
   type OpaqueArea,
   USUAL_BACKOFF_MS,
   USUAL_MAX_ATTEMPTS,
   USUAL_MAX_BACKOFF_MS,
   USUAL_MAX_FAILURES,
-} from './record-codec.ts';
+} from './record-parts.ts';
+import { decodeSessionImage, encodeSessionImage } from './session-codec.ts';
 
 const HEAD = 1;
 const QUEUE = 2;
@@ -38,6 +40,7 @@ const FREE_TASKS = 3;
 const FREE_NAMES = 4;
 const TASK = 5;
 const NAME = 6;
+const SESSION = 7;
 
 const TASK_STATES: readonly TaskState[] = ['WAITING', 'LEASED', 'COMPLETED', 'FAILED', 'DEAD'];
 const LEASE_ENDS: readonly LeaseEnd[] = [
@@ -51,8 +54,7 @@ const LEASE_ENDS: readonly LeaseEnd[] = [
 ];
 const NAME_ENDS: readonly NameEnd[] = ['none', 'live', 'released', 'expired', 'broken', 'wiped', 'restored'];
 
-/** Flags of a task. The first is the one `decodeKey` looks at. */
-const KEY_IS_STRING = 1;
+/** Flags of a task, beside KEY_IS_STRING. */
 const HAS_DEDUP_KEY = 2;
 const HAS_DIGEST = 4;
 const USUAL_POLICY = 8;
@@ -97,6 +99,10 @@ export function encodeImage(out: ByteWriter, area: OpaqueArea, record: ImageReco
       out.u32(record.rows.length);
       out.reserve(record.rows.length * 8);
       for (const row of record.rows) out.f64(row);
+      return;
+    case 'session':
+      out.u8(SESSION);
+      encodeSessionImage(out, record);
       return;
     default:
       record satisfies never;
@@ -240,6 +246,8 @@ export function decodeImage(source: ByteReader, opaques: EntryDecoder): ImageRec
       return decodeFree(source, 'tasks');
     case FREE_NAMES:
       return decodeFree(source, 'names');
+    case SESSION:
+      return decodeSessionImage(source);
     default:
       throw new LogTooNewError(
         `The checkpoint holds records of kind ${kind}, which this version does not know.`,

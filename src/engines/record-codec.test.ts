@@ -101,6 +101,25 @@ describe('the record codec', () => {
     expect(found).toMatchObject([{ workerId: 'worker-1' }, { workerId: 'worker-1' }]);
   });
 
+  it('writes Forgotten as it always did while no session is forgotten, so that older versions can read it', () => {
+    const typeOf = (entry: Entry) => {
+      const { frame } = throughFrame([entry], []);
+      return frame[readHead(frame, 0)!.recordsAt];
+    };
+    const forgotten = { type: 'Forgotten', tasks: [1], names: ['n'] } as const;
+    expect(typeOf({ ...forgotten, sessions: [] })).toBe(21);
+    expect(typeOf({ ...forgotten, sessions: [2] })).toBe(24);
+  });
+
+  it('refuses a word it does not know, by its number', () => {
+    const decoder = new EntryDecoder(new ByteReader());
+    const changed = Buffer.alloc(40);
+    changed[0] = 23;
+    changed[10] = 99;
+    decoder.open(changed, 0, 0);
+    expect(() => decoder.next()).toThrow(/session state of number 99/);
+  });
+
   it('refuses a type it does not know, by its number', () => {
     const decoder = new EntryDecoder(new ByteReader());
     decoder.open(Buffer.from([200, 0, 0]), 0, 0);

@@ -7,19 +7,40 @@
  * the next free type byte; an old entry with a new field takes a new type byte as well, and the old
  * one stays readable. An older leasehold refuses a type it does not know, and says its number.
  */
-import type { Entry, FencedWrite, TaskCompleted, TaskCreated, TaskKey, Verb } from '../core/entries.ts';
+import type {
+  Entry,
+  FencedWrite,
+  Forgotten,
+  TaskCompleted,
+  TaskCreated,
+  TaskKey,
+  Verb,
+} from '../core/entries.ts';
 import type { Opaque } from '../core/opaque.ts';
 import type { ByteReader } from './byte-reader.ts';
 import type { ByteWriter } from './byte-writer.ts';
 import { LogTooNewError } from './log.ts';
-
-/** The position of no bytes: an empty opaque lies in no file, so it shares its place with nobody. */
-export const NOWHERE = 0;
-
-/** Where the bytes of opaques go while records are written: answers their offset in the opaque area. */
-export interface OpaqueArea {
-  take(opaque: Opaque): number;
-}
+import {
+  decodeKey,
+  decodeStrings,
+  encodeKey,
+  encodeOpaque,
+  FIXED_MAX,
+  KEY_IS_STRING,
+  known,
+  NOWHERE,
+  type OpaqueArea,
+  USUAL_BACKOFF_MS,
+  USUAL_MAX_ATTEMPTS,
+  USUAL_MAX_BACKOFF_MS,
+  USUAL_MAX_FAILURES,
+} from './record-parts.ts';
+import {
+  decodeIntentAccepted,
+  decodeSessionChanged,
+  encodeIntentAccepted,
+  encodeSessionChanged,
+} from './session-codec.ts';
 
 const TASK_CREATED = 1;
 const LEASE_GRANTED = 2;
@@ -42,9 +63,11 @@ const QUEUE_PAUSED = 18;
 const QUEUE_RESUMED = 19;
 const EPOCH_STARTED = 20;
 const FORGOTTEN = 21;
+const INTENT_ACCEPTED = 22;
+const SESSION_CHANGED = 23;
+const FORGOTTEN_WITH_SESSIONS = 24;
 
-/** Flags. The first is the same in every record with a task; the others belong to their record. */
-const KEY_IS_STRING = 1;
+/** Flags. Those with a task have KEY_IS_STRING as well; the others belong to their record. */
 const HAS_RESULT = 2;
 const HAS_WRITES = 4;
 const HAS_REQUEST_ID = 2;
@@ -57,15 +80,7 @@ const HAS_DIGEST = 4;
 /** The retry policy is the usual one, and its four numbers are left out. */
 const USUAL_POLICY = 8;
 
-export const USUAL_MAX_FAILURES = 5;
-export const USUAL_BACKOFF_MS = 1_000;
-export const USUAL_MAX_BACKOFF_MS = 300_000;
-export const USUAL_MAX_ATTEMPTS = 100;
-
 const VERBS: readonly Verb[] = ['complete', 'fail', 'release'];
-
-/** Room for the fixed-width fields of any record; strings make room for themselves and for 32 bytes after them. */
-const FIXED_MAX = 80;
 
 export function encodeEntry(out: ByteWriter, area: OpaqueArea, entry: Entry): void {
   out.reserve(FIXED_MAX);
@@ -177,15 +192,15 @@ export function encodeEntry(out: ByteWriter, area: OpaqueArea, entry: Entry): vo
       out.string(entry.format);
       return;
     case 'Forgotten':
-      out.u8(FORGOTTEN);
-      out.u32(entry.tasks.length);
-      out.u32(entry.names.length);
-      for (const task of entry.tasks) {
-        out.reserve(FIXED_MAX);
-        out.u8(typeof task === 'string' ? KEY_IS_STRING : 0);
-        encodeKey(out, task);
-      }
-      for (const name of entry.names) out.string(name);
+      encodeForgotten(out, entry);
+      return;
+    case 'IntentAccepted':
+      out.u8(INTENT_ACCEPTED);
+      encodeIntentAccepted(out, area, entry);
+      return;
+    case 'SessionChanged':
+      out.u8(SESSION_CHANGED);
+      encodeSessionChanged(out, entry);
       return;
     default:
       entry satisfies never;
@@ -244,20 +259,19 @@ function head(out: ByteWriter, type: number, task: TaskKey, flags: number): void
   encodeKey(out, task);
 }
 
-export function encodeKey(out: ByteWriter, task: TaskKey): void {
-  if (typeof task === 'number') {
-    out.f64(task);
-  } else {
-    out.string(task);
+function encodeForgotten(out: ByteWriter, { tasks, names, sessions }: Forgotten): void {
+  out.u8(sessions.length === 0 ? FORGOTTEN : FORGOTTEN_WITH_SESSIONS);
+  out.u32(tasks.length);
+  out.u32(names.length);
+  if (sessions.length !== 0) out.u32(sessions.length);
+  for (const task of tasks) {
     out.reserve(FIXED_MAX);
+    out.u8(typeof task === 'string' ? KEY_IS_STRING : 0);
+    encodeKey(out, task);
   }
-}
-
-export function encodeOpaque(out: ByteWriter, area: OpaqueArea, opaque: Opaque): void {
-  const offset = area.take(opaque);
-  out.u32(opaque.length);
-  out.u32(opaque.crc);
-  out.u32(offset);
+  for (const name of names) out.string(name);
+  out.reserve(sessions.length * 8);
+  for (const session of sessions) out.f64(session);
 }
 
 /** Reads records; `areaAt` is the position of the opaque area of their frame. */
@@ -346,7 +360,7 @@ export class EntryDecoder {
         const flags = source.u8();
         const expiresAtMs = source.f64();
         const metadata = flags & HAS_METADATA ? this.opaque() : null;
-        const names = strings(source, source.u32());
+        const names = decodeStrings(source, source.u32());
         const holder = source.cachedString();
         return { type: 'NameLeased', names, holder, tokenHash: source.binary(), expiresAtMs, metadata };
       }
@@ -388,13 +402,14 @@ export class EntryDecoder {
         const version = source.f64();
         return { type: 'EpochStarted', epoch, format: source.string(), version, restored };
       }
-      case FORGOTTEN: {
-        const tasksCount = source.u32();
-        const namesCount = source.u32();
-        const tasks: TaskKey[] = [];
-        for (let i = 0; i < tasksCount; i++) tasks.push(decodeKey(source, source.u8()));
-        return { type: 'Forgotten', tasks, names: strings(source, namesCount) };
-      }
+      case FORGOTTEN:
+        return this.#forgotten(source.u32(), source.u32(), 0);
+      case FORGOTTEN_WITH_SESSIONS:
+        return this.#forgotten(source.u32(), source.u32(), source.u32());
+      case INTENT_ACCEPTED:
+        return decodeIntentAccepted(source, this.opaque());
+      case SESSION_CHANGED:
+        return decodeSessionChanged(source);
       default:
         throw new LogTooNewError(`The log holds entries of type ${type}, which this version does not know.`);
     }
@@ -441,6 +456,16 @@ export class EntryDecoder {
     };
   }
 
+  #forgotten(tasksCount: number, namesCount: number, sessionsCount: number): Forgotten {
+    const source = this.#in;
+    const tasks: TaskKey[] = [];
+    for (let i = 0; i < tasksCount; i++) tasks.push(decodeKey(source, source.u8()));
+    const names = decodeStrings(source, namesCount);
+    const sessions: number[] = [];
+    for (let i = 0; i < sessionsCount; i++) sessions.push(source.f64());
+    return { type: 'Forgotten', tasks, names, sessions };
+  }
+
   #write(): FencedWrite {
     const source = this.#in;
     const leaseSeq = source.f64();
@@ -458,20 +483,3 @@ export class EntryDecoder {
 }
 
 const NO_WRITES: readonly FencedWrite[] = [];
-
-export function decodeKey(source: ByteReader, flags: number): TaskKey {
-  return flags & KEY_IS_STRING ? source.string() : source.f64();
-}
-
-function strings(source: ByteReader, count: number): string[] {
-  const list: string[] = [];
-  for (let i = 0; i < count; i++) list.push(source.string());
-  return list;
-}
-
-/** The value a stored number stands for; lists like these only ever grow at the end. */
-export function known<T>(list: readonly T[], index: number, what: string): T {
-  const value = list[index];
-  if (value !== undefined) return value;
-  throw new LogTooNewError(`The log holds a ${what} of number ${index}, which this version does not know.`);
-}

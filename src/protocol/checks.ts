@@ -2,7 +2,7 @@
 import { type TObject, type TSchema, Type } from '@sinclair/typebox';
 import { TypeCompiler, type ValueError, ValueErrorType } from '@sinclair/typebox/compiler';
 import { LIMITS } from './limits.ts';
-import { LOG_REQUEST, REQUESTS } from './requests.ts';
+import { LOG_REQUEST, REQUESTS, SESSION_EVENTS_REQUEST } from './requests.ts';
 import type { Operation } from './routes.ts';
 
 export interface RequestCheck {
@@ -16,6 +16,8 @@ const FORMATS: Record<string, string> = {
   id: `must be 1 to ${LIMITS.nameBytes} bytes of printable text in NFC without a slash`,
   reason: `must be 1 to ${LIMITS.reasonBytes} bytes of text`,
   token: `must be ${LIMITS.tokenBytesMin} to ${LIMITS.nameBytes} visible ASCII characters`,
+  profile: `must be 1 to ${LIMITS.nameBytes} bytes of printable text in NFC without a bar`,
+  session: 'must be the id of a session, which looks like s0000000001a',
 };
 
 export function compileCheck(schema: TSchema): RequestCheck {
@@ -59,6 +61,7 @@ export const BATCH_CHECKS = compileAll((schema, operation) =>
 );
 
 export const LOG_CHECK = compileCheck(LOG_REQUEST);
+export const SESSION_EVENTS_CHECK = compileCheck(SESSION_EVENTS_REQUEST);
 
 function compileAll(
   shape: (schema: TObject, operation: Operation) => TObject,

@@ -2,7 +2,14 @@
 import { FormatRegistry, TypeRegistry } from '@sinclair/typebox';
 import { describe, expect, it } from 'vitest';
 import { BATCH_CHECKS, CHECKS, compileCheck, LOG_CHECK, type RequestCheck } from './checks.ts';
-import { BATCH_EXAMPLE, EVENTS_EXAMPLE, EXAMPLES, LOG_EXAMPLE, LOG_REQUEST_EXAMPLE } from './examples.ts';
+import {
+  BATCH_EXAMPLE,
+  EVENTS_EXAMPLE,
+  EXAMPLES,
+  LOG_EXAMPLE,
+  LOG_REQUEST_EXAMPLE,
+  SESSION_EVENTS_EXAMPLE,
+} from './examples.ts';
 import { REPLIES } from './replies.ts';
 import { type Operation, ROUTES } from './routes.ts';
 
@@ -55,15 +62,18 @@ describe('the examples', () => {
     for (const entry of entries) expectAccepted(entryCheck, entry);
   });
 
-  it('show events whose id and name are those of their entry', () => {
-    const events = EVENTS_EXAMPLE.split('\n\n');
-    expect(events.pop()).toBe('');
-    expect(events).toHaveLength(2);
-    for (const event of events) {
-      const [id, name, data] = event.split('\n').map((line) => line.slice(line.indexOf(': ') + 2));
-      const entry = JSON.parse(data!) as { seq: number; type: string };
-      expectAccepted(entryCheck, entry);
-      expect([id, name]).toEqual([String(entry.seq), entry.type]);
-    }
-  });
+  it.each([EVENTS_EXAMPLE, SESSION_EVENTS_EXAMPLE])(
+    'show events whose id and name are those of their entry',
+    (text) => {
+      const events = text.split('\n\n');
+      expect(events.pop()).toBe('');
+      expect(events).toHaveLength(2);
+      for (const event of events) {
+        const [id, name, data] = event.split('\n').map((line) => line.slice(line.indexOf(': ') + 2));
+        const entry = JSON.parse(data!) as { seq: number; type: string };
+        expectAccepted(entryCheck, entry);
+        expect([id, name]).toEqual([String(entry.seq), entry.type]);
+      }
+    },
+  );
 });

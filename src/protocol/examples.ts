@@ -1,6 +1,6 @@
 /**
- * One example of every operation, told as one story: a mail is sent by a worker, and a report is written under a
- * lease. `openapi.ts` shows them, and a test holds them against the schemas, so they can be copied as they are.
+ * One example of every operation, told as one story: a mail is sent by a worker, a report is written under a lease,
+ * and a session is asked for and run. `openapi.ts` shows them, and a test holds them against the schemas, so they can be copied as they are.
  */
 import type { Json } from './json.ts';
 import type { Replies } from './replies.ts';
@@ -132,6 +132,35 @@ const LEASE: Plain<Replies['lease.get']> = {
 };
 
 const WRITE_LEASE = { lease_seq: 46, holder_id: REPORT.holder };
+
+const SESSION_ID = 's0000000001n';
+const SESSION_LEASE = { lease_seq: 58, slot: '0' };
+const ORCHESTRATOR = { name: GUARD, holder: 'orchestrator-1', token: TOKEN };
+const SESSION: Plain<Replies['session.get']> = {
+  session_id: SESSION_ID,
+  state: 'READY',
+  reason: null,
+  reason_detail: null,
+  type: 'live',
+  serviceRef: '1:0:19:283D:3FB:1:C00000:0:0:0:',
+  profileID: 'high',
+  ...SESSION_LEASE,
+  created_at: '2026-01-05T08:02:00.000Z',
+  updated_at: '2026-01-05T08:02:01.500Z',
+  last_heartbeat_at: '2026-01-05T08:02:30.000Z',
+  idle_ms: 4_200,
+  seq: 61,
+};
+const { last_heartbeat_at: _heartbeat, idle_ms: _idle, ...SETTLED } = SESSION;
+const ENDED: Plain<Replies['session.get']> = {
+  ...SETTLED,
+  session_id: 's0000000000c',
+  state: 'FAILED',
+  reason: 'R_PROCESS_ENDED',
+  reason_detail: 'exit code 1',
+  lease_seq: 14,
+  seq: 19,
+};
 
 export const EXAMPLES: { readonly [Op in Operation]: Example<Op> } = {
   'task.create': {
@@ -274,7 +303,7 @@ export const EXAMPLES: { readonly [Op in Operation]: Example<Op> } = {
     reply: { ...REPORT, lease_seq: 46, seq: 53 },
   },
   'lease.wipe': {
-    request: { prefix: 'lease:', guard: { name: GUARD, holder: 'orchestrator-1', token: TOKEN } },
+    request: { prefix: 'lease:', guard: ORCHESTRATOR },
     reply: { wiped: 4, seq: 54 },
   },
   'lease.get': { request: { name: REPORT.name }, reply: LEASE },
@@ -324,7 +353,62 @@ export const EXAMPLES: { readonly [Op in Operation]: Example<Op> } = {
         leases: 1,
         names: 2,
         waiters: 0,
+        sessions: { NEW: 0, STARTING: 0, READY: 1, STOPPING: 0, STOPPED: 12, FAILED: 1, CANCELLED: 0 },
       },
+    },
+  },
+  'intent.accept': {
+    request: { type: 'live', serviceRef: SESSION.serviceRef!, profileID: 'high' },
+    reply: { session_id: SESSION_ID, status: 'accepted', requestId: 'f3b0c1d2-1k', seq: 55 },
+  },
+  'session.get': { request: { session_id: SESSION_ID }, reply: SESSION },
+  'session.list': {
+    request: { limit: 2 },
+    reply: { sessions: [SESSION, ENDED], next_cursor: 'e19' },
+  },
+  'session.heartbeat': { request: { session_id: SESSION_ID }, reply: { ...SESSION, idle_ms: 0 } },
+  'session.stop': {
+    request: { session_id: SESSION_ID },
+    reply: { ...SESSION, state: 'STOPPING', reason: 'R_CLIENT_STOP', seq: 62 },
+  },
+  'session.start': {
+    request: {
+      session_id: SESSION_ID,
+      guard: ORCHESTRATOR,
+      lease_id: 'l0000000001p',
+      slots: ['0', '1'],
+      ttl_ms: 15_000,
+      token: TOKEN,
+      patient: true,
+    },
+    reply: {
+      session_id: SESSION_ID,
+      state: 'STARTING',
+      reason: null,
+      reason_detail: null,
+      ...SESSION_LEASE,
+      expires_at: '2026-01-05T08:02:15.250Z',
+      remaining_ms: 15_000,
+      seq: 60,
+    },
+  },
+  'session.change': {
+    request: { session_id: SESSION_ID, guard: ORCHESTRATOR, event: 'process_ended', detail: 'exit code 1' },
+    reply: { ...SETTLED, state: 'FAILED', reason: 'R_PROCESS_ENDED', reason_detail: 'exit code 1', seq: 63 },
+  },
+  'session.renew': {
+    request: { guard: ORCHESTRATOR, session_ids: [SESSION_ID, ENDED.session_id], ttl_ms: 15_000 },
+    reply: {
+      renewed: [
+        {
+          session_id: SESSION_ID,
+          state: 'READY',
+          expires_at: '2026-01-05T08:02:20.250Z',
+          remaining_ms: 15_000,
+        },
+      ],
+      lost: [{ session_id: ENDED.session_id, state: 'FAILED', reason: 'R_PROCESS_ENDED' }],
+      seq: 65,
     },
   },
 };
@@ -356,14 +440,51 @@ export const BATCH_EXAMPLE: BatchExample = {
   },
 };
 
-export const LOG_REQUEST_EXAMPLE = { from: 42, limit: 2, follow: 1 } as const;
+export const LOG_REQUEST_EXAMPLE = {
+  from: 42,
+  limit: 2,
+  follow: 1,
+  types: ['TaskCreated', 'LeaseGranted'],
+} as const;
 
 const ENTRIES = [CREATED_ENTRY, GRANTED_ENTRY];
 
 /** What `/v1/log` sends. */
 export const LOG_EXAMPLE = ENTRIES.map((entry) => `${JSON.stringify(entry)}\n`).join('');
 
+interface EntryExample {
+  readonly seq: number;
+  readonly type: string;
+}
+
+const eventText = (entry: EntryExample): string =>
+  `id: ${entry.seq}\nevent: ${entry.type}\ndata: ${JSON.stringify(entry)}\n\n`;
+
 /** What `/v1/events` sends. */
-export const EVENTS_EXAMPLE = ENTRIES.map(
-  (entry) => `id: ${entry.seq}\nevent: ${entry.type}\ndata: ${JSON.stringify(entry)}\n\n`,
-).join('');
+export const EVENTS_EXAMPLE = ENTRIES.map(eventText).join('');
+
+/** What the events of a session look like. */
+export const SESSION_EVENTS_EXAMPLE = [
+  {
+    seq: 59,
+    at: '2026-01-05T08:02:00.250Z',
+    type: 'SessionChanged',
+    session_id: SESSION_ID,
+    state: 'STARTING',
+    reason: null,
+    reason_detail: null,
+    ...SESSION_LEASE,
+  },
+  {
+    seq: 63,
+    at: '2026-01-05T08:03:10.000Z',
+    type: 'SessionChanged',
+    session_id: SESSION_ID,
+    state: 'FAILED',
+    reason: 'R_PROCESS_ENDED',
+    reason_detail: 'exit code 1',
+    ...SESSION_LEASE,
+  },
+]
+  .map(eventText)
+  .join('');

@@ -30,7 +30,8 @@ export const EXPLANATIONS = {
   FORBIDDEN: {
     when:
       'The token is known but lacks the scope that the operation needs. A task is created or leased in a queue that ' +
-      'begins with `system:` without the scope `*`. The address of the caller lies outside the networks of ' +
+      'begins with `system:` without the scope `*`, or created where only intents put tasks. `lease.acquire` with ' +
+      '`supersedes` without the scope `v1:admin`. The address of the caller lies outside the networks of ' +
       '`--allow-net`. Or the server runs without tokens, for its own machine only, and the `Host` or `Origin` of the ' +
       'request is a foreign one, as when a page in a browser tries to reach it. `detail` says which.',
     todo:
@@ -39,8 +40,9 @@ export const EXPLANATIONS = {
   },
   GUARD_NOT_HELD: {
     when:
-      '`lease.wipe` names a guard other than `system:orchestrator:guard_lock`, or not its live grant: the holder or ' +
-      'the token is another one, or the lease is over. Nothing was touched.',
+      '`lease.wipe`, `session.start`, `session.change`, `session.renew` or `task.lease` on the queue of start tasks ' +
+      'names a guard other than `system:orchestrator:guard_lock`, or none, or not its live grant: the holder or the ' +
+      'token is another one, or the lease is over. Nothing was touched.',
     todo:
       'Stop. Another process is the only one of its kind now, or nobody is; acquire the guard again before anything ' +
       'else.',
@@ -62,6 +64,12 @@ export const EXPLANATIONS = {
       '`object.get` on an object that was never written or was deleted; `object.delete` when its lease is in order ' +
       'and there is nothing to delete.',
     todo: 'Treat it as absent.',
+  },
+  SESSION_NOT_FOUND: {
+    when:
+      'No session has this id, or it ended long ago and was forgotten. An id that could not be one of a session is ' +
+      '`INVALID_ARGUMENT`.',
+    todo: 'Check the id; `session.list` shows those that are known.',
   },
   ROUTE_NOT_FOUND: {
     when:
@@ -102,14 +110,17 @@ export const EXPLANATIONS = {
     when:
       'The lease on the task has ended in another way than by time: its own holder ended it with another verb (then ' +
       'the verdicts say `outcome: "REJECTED"`), or it is to be extended after its task was completed, failed, ' +
-      'released, killed or restored. Also `lease.break` with a `lease_seq` that is not the live grant.',
+      'released, killed or restored. Also `lease.break` with a `lease_seq`, or `lease.acquire` with a `supersedes`, that ' +
+      'is not the live grant; and `session.start` with a lease on the start task that was handed back.',
     todo: 'Drop the work: the task has gone on without this lease.',
   },
   LEASE_HELD: {
     when:
       '`lease.acquire` or `lease.acquire_all` finds a name that somebody else holds, at once or until its wait has ' +
       'run out. `holder` and `remaining_ms` tell about the lease in the way. `remaining_ms: 0` means that the name ' +
-      'itself is free, and `holder` stands in line before you.',
+      'itself is free, and `holder` stands in line before you. `intent.accept` answers it only where intents take ' +
+      'their service themselves (`XG2G_V3_API_LEASES`), and a patient `session.start` while the session before it ' +
+      'is STOPPING: then `session_id` is the session in the way, and `Retry-After` says when to come back.',
     todo: 'Try later, or wait in line with `wait_ms`.',
   },
   LEASE_NOT_HELD: {
@@ -126,6 +137,18 @@ export const EXPLANATIONS = {
     todo:
       'Stop what the lease protected. To go on, acquire or lease anew. If it happens often, renew earlier or ask for ' +
       'a longer `ttl_ms`.',
+  },
+  SESSION_STATE_CONFLICT: {
+    when:
+      '`session.change` with an event that cannot happen in the state of the session, or `session.start` on one that ' +
+      'was started already, by another token. `state` says where it stands.',
+    todo: 'Read the session and go on from there.',
+  },
+  SESSION_TERMINAL: {
+    when:
+      'The session is STOPPED, FAILED or CANCELLED. `state`, `reason` and `reason_detail` say how it ended. Reading ' +
+      'it, its heartbeat, stopping and changing it are all answered so until it is forgotten.',
+    todo: 'Tell whoever watches it why it ended. The same intent again starts a new session.',
   },
   LOG_COMPACTED: {
     when:
@@ -226,8 +249,9 @@ export const EXPLANATIONS = {
   DISK_FULL: {
     when:
       'The space for the next segment of the log could not be had, and the call would make something new: ' +
-      '`task.create`, `task.lease`, `lease.acquire`, `lease.acquire_all`, `object.write`. Renewals, completions, ' +
-      'failures, releases and expiries go on as long as the reserve lasts; after that they are refused too.',
+      '`task.create`, `task.lease`, `lease.acquire`, `lease.acquire_all`, `object.write`, `intent.accept`, ' +
+      '`session.start`. Renewals, completions, failures, releases, ends of sessions and expiries go on as long as ' +
+      'the reserve lasts; after that they are refused too.',
     todo: 'Make room on the disk and try again.',
   },
 } as const satisfies Record<RefusalCode, Explanation>;

@@ -32,6 +32,7 @@ export const FIELD_NOTES: Readonly<Record<string, string>> = {
   writes: 'Fenced writes in the same entry, all or nothing, judged only when the outcome would be COMMITTED.',
   reason: 'Why, for whoever looks later.',
   state: 'Only tasks in this state.',
+  'session.list state': 'Only sessions in this state.',
   limit: 'How many at most; 100 by default.',
   cursor: 'The next_cursor of the page before.',
   leases: 'The leases to extend.',
@@ -47,6 +48,29 @@ export const FIELD_NOTES: Readonly<Record<string, string>> = {
   lease_seq: 'End only this very grant.',
   prefix: 'Only names that begin with it; empty: all names.',
   guard: 'The live grant of system:orchestrator:guard_lock.',
+  'task.lease guard':
+    'The live grant of system:orchestrator:guard_lock, without which no start task is given out.',
+  supersedes:
+    'The lease_seq of the grant to take the place of, whose holder is known to be dead: that one is ended and the ' +
+    'new one made, in one step, or nothing happens. Needs the scope v1:admin.',
+  type: 'live: a service as it is sent. vod: a recording.',
+  serviceRef: 'What to show; needed for live, and only there.',
+  recordingID: 'What to show; needed for vod, and only there.',
+  profileID: 'How to show it: the name of a profile of the orchestrator.',
+  start_ms:
+    'Where in the recording to begin; 0 by default. Only for vod; the same whole second is the same intent.',
+  session_id: 'The id of the session, which is also that of its start task.',
+  session_ids: 'The sessions whose leases to renew.',
+  slots: 'Every slot there is, in the order in which they are tried.',
+  patient:
+    'True: while the service is held by a session that is STOPPING, LEASE_HELD is answered instead of a failure. ' +
+    'False by default.',
+  event: 'What has happened to the pipeline of the session.',
+  detail: 'More about it: an exit code, a signal, a sentence.',
+  'session.start lease_id': 'The id of the lease on the start task.',
+  'session.start ttl_ms': 'How long the leases on the service and the slot last unless renewed.',
+  'session.start token':
+    'The secret of the new grant, made here by default. Choose one to be able to repeat a call whose reply was lost.',
   'guard name': 'The name of the guard.',
   object_id: 'The name of the object, which is the name of its lease too.',
   value: 'What to write.',
@@ -57,6 +81,8 @@ export const FIELD_NOTES: Readonly<Record<string, string>> = {
   if_version: 'Only if the object has this version; 0: only if there is none.',
   code: 'Only refusals with this code.',
   from: 'The first position to read; by default the first that is kept, and from now on when following.',
+  'session_events from': 'The first position to read; by default that of the intent.',
+  types: 'Only entries of these types, separated by commas.',
   stale:
     'ok: a standby answers from what it has read along, and says in Leasehold-Stale how far that is. The leader ' +
     'answers as always.',

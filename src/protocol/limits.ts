@@ -1,6 +1,6 @@
-/** The limits of the contract, in one place. Those that a browser needs stand alone, so that it carries no others. */
+/** The limits of the contract, in one place. Browsers load two of them, which therefore have names of their own. */
 export const BODY_BYTES_MAX = 1024 * 1024;
-export const WAIT_MS_MAX = 600_000;
+export const WAIT_MAX_MS = 600_000;
 
 export const LIMITS = {
   bodyBytes: BODY_BYTES_MAX,
@@ -9,12 +9,14 @@ export const LIMITS = {
   reasonBytes: 4096,
   ttlMinMs: 10,
   ttlMaxMs: 30 * 86_400_000,
-  waitMaxMs: WAIT_MS_MAX,
+  waitMaxMs: WAIT_MAX_MS,
   delayMaxMs: 366 * 86_400_000,
   leasesMax: 1_000,
   batchOps: 5_000,
   namesMax: 1_000,
   writesMax: 1_000,
   listMax: 1_000,
+  slotsMax: 1_000,
+  sessionsMax: 5_000,
   tokenBytesMin: 16,
 } as const;

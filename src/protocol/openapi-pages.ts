@@ -1,9 +1,15 @@
 /** What the OpenAPI text says about streams, files and pages, which have no schemas of their own in the table. */
 import { REFUSALS } from '../core/refusals.ts';
-import { BATCH_EXAMPLE, EVENTS_EXAMPLE, LOG_EXAMPLE, LOG_REQUEST_EXAMPLE } from './examples.ts';
+import {
+  BATCH_EXAMPLE,
+  EVENTS_EXAMPLE,
+  LOG_EXAMPLE,
+  LOG_REQUEST_EXAMPLE,
+  SESSION_EVENTS_EXAMPLE,
+} from './examples.ts';
 import { BATCH_REPLY, BATCH_REQUEST, type Field, fieldsOf, type Schema } from './openapi-schemas.ts';
 import type { PageName } from './refusals-of.ts';
-import { LOG_REQUEST } from './requests.ts';
+import { LOG_REQUEST, SESSION_EVENTS_REQUEST } from './requests.ts';
 
 interface Parameter {
   readonly place: 'path' | 'query' | 'header';
@@ -35,12 +41,22 @@ const LOG_PARAMETERS = fieldsOf(LOG_REQUEST, 'log').map(
   }),
 );
 
+const SESSION_EVENTS_PARAMETERS = fieldsOf(SESSION_EVENTS_REQUEST, 'session_events')
+  .filter(({ name }) => name !== 'follow')
+  .map(
+    (field): Parameter =>
+      field.name === 'session_id'
+        ? { place: 'path', field, example: 's0000000001n' }
+        : { place: 'query', field, example: 59 },
+  );
+
 export const PAGE_PARAMETERS: Readonly<Partial<Record<PageName, readonly Parameter[]>>> = {
   log: LOG_PARAMETERS,
   events: [
-    ...LOG_PARAMETERS.filter(({ field }) => field.name === 'from'),
+    ...LOG_PARAMETERS.filter(({ field }) => field.name === 'from' || field.name === 'types'),
     { place: 'header', field: LAST_EVENT_ID, example: '41' },
   ],
+  session_events: [...SESSION_EVENTS_PARAMETERS, { place: 'header', field: LAST_EVENT_ID, example: '58' }],
   error: [{ place: 'path', field: CODE, example: 'LEASE_HELD' }],
 };
 
@@ -72,6 +88,15 @@ export const PAGE_CONTENTS: Readonly<Record<PageName, Schema>> = {
         'Server-sent events: `id` is the seq, `event` the type and `data` the JSON of an Entry. A comment every 15 s.',
     },
     example: EVENTS_EXAMPLE,
+  },
+  session_events: {
+    schema: {
+      type: 'string',
+      description:
+        'Server-sent events as in `/v1/events`, of this session only; the reply ends with the one that ends the ' +
+        'session.',
+    },
+    example: SESSION_EVENTS_EXAMPLE,
   },
   backup: { schema: { description: 'A tar archive.' } },
   metrics: {

@@ -18,7 +18,18 @@ const EXTRAS: Readonly<Partial<Record<RefusalCode, object>>> = {
   WRITE_UNKNOWN_FENCE: FENCE,
   LEASE_HOLDER_MISMATCH: FENCE,
   WRITE_UNFENCED: FENCE,
+  SESSION_STATE_CONFLICT: { session_id: 's0000000001n', state: 'NEW' },
+  SESSION_TERMINAL: {
+    session_id: 's0000000001n',
+    state: 'FAILED',
+    reason: 'R_PROCESS_ENDED',
+    reason_detail: 'exit code 1',
+  },
 };
+
+/** A session may be in the way of these, and then there is a time to come back. */
+const BEHIND_SESSIONS: ReadonlySet<string> = new Set<Operation>(['intent.accept', 'session.start']);
+const SESSION_IN_THE_WAY = { holder: 's0000000000c', session_id: 's0000000000c' };
 
 /** On a verdict these say that nothing was recorded. */
 const REJECTING: ReadonlySet<RefusalCode> = new Set(['TASK_NOT_FOUND', 'LEASE_UNKNOWN', 'LEASE_NOT_CURRENT']);
@@ -40,6 +51,7 @@ function problemExample(code: RefusalCode, status: number, { name, path }: Place
     code,
     requestId: 'f3b0c1d2-1k',
     ...EXTRAS[code],
+    ...(code === 'LEASE_HELD' && BEHIND_SESSIONS.has(name) ? SESSION_IN_THE_WAY : {}),
     ...(code === 'LEASE_EXPIRED' && status === 412 ? FENCE : {}),
     ...(VERDICTS.has(name) && REJECTING.has(code) ? REJECTED : {}),
   };
@@ -50,7 +62,7 @@ function problemResponse(status: number, codes: readonly RefusalCode[], place: P
   const headers = [
     'X-Request-Id',
     ...(isVerdict ? ['Leasehold-Outcome'] : []),
-    ...(status === 503 ? ['Retry-After'] : []),
+    ...(status === 503 || (status === 409 && BEHIND_SESSIONS.has(place.name)) ? ['Retry-After'] : []),
     ...(codes.includes('NOT_LEADER') ? ['Leasehold-Leader'] : []),
     ...(status === 401 ? ['WWW-Authenticate'] : []),
   ];
@@ -94,7 +106,7 @@ function examplePath(name: Operation | PageName): string {
   const { path } = isOperation(name) ? ROUTES[name] : PAGES[name];
   const fields: Readonly<Record<string, unknown>> = isOperation(name)
     ? EXAMPLES[name].request
-    : { code: 'NO_SUCH_CODE' };
+    : { code: 'NO_SUCH_CODE', session_id: 's0000000001n' };
   return path.replaceAll(/\{(\w+)\}/g, (_, field: string) => encodeURIComponent(String(fields[field])));
 }
 

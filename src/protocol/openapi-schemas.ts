@@ -36,6 +36,18 @@ const FORMATS: Readonly<Record<string, Schema>> = {
     pattern: '^[!-~]+$',
     description: `${LIMITS.tokenBytesMin} to ${LIMITS.nameBytes} visible ASCII characters, of at least 128 random bits.`,
   },
+  profile: {
+    minLength: 1,
+    maxLength: LIMITS.nameBytes,
+    pattern: '^[^|]+$',
+    description: `1 to ${LIMITS.nameBytes} bytes of printable UTF-8 in NFC, without a bar.`,
+  },
+  session: {
+    minLength: 12,
+    maxLength: 12,
+    pattern: '^s[0-9a-v]{11}$',
+    description: 'Made by the server.',
+  },
 };
 
 const OPAQUE: Schema = {
@@ -60,6 +72,7 @@ const NAMED: ReadonlyMap<TSchema, string> = new Map<TSchema, string>([
   [REPLIES['object.write'], 'WrittenObject'],
   [REPLIES['receipt.list'].properties.receipts.items, 'Receipt'],
   [REPLIES['status.get'], 'Status'],
+  [REPLIES['session.get'], 'Session'],
 ]);
 
 export const schemaRef = (name: string): Schema => ({ $ref: `#/components/schemas/${name}` });
@@ -134,6 +147,7 @@ export function strictObject(fields: readonly Field[]): Schema {
 }
 
 const TEXT: Schema = { type: 'string' };
+const TEXT_OR_NULL: Schema = { anyOf: [{ type: 'string' }, { type: 'null' }] };
 const POSITION: Schema = { type: 'integer', minimum: 0 };
 
 const PROBLEM: Schema = {
@@ -155,6 +169,13 @@ const PROBLEM: Schema = {
     first_seq: { ...POSITION, description: 'The first entry that is kept.' },
     leader_url: { ...TEXT, description: 'Where the leader is, as far as a standby knows.' },
     current_fence: { ...POSITION, description: 'The fence that a refused write met.' },
+    session_id: {
+      ...TEXT,
+      description: 'The session that has ended or is past that, or the one in the way.',
+    },
+    state: { ...TEXT, description: 'The state of that session.' },
+    reason: { ...TEXT_OR_NULL, description: 'Why that session has ended.' },
+    reason_detail: { ...TEXT_OR_NULL, description: 'More about the reason: an exit code, a cause.' },
   },
 };
 

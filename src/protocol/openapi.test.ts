@@ -45,6 +45,7 @@ interface Document {
   readonly components: Record<string, Record<string, unknown>>;
 }
 
+const OUR_FORMATS = ['id', 'name', 'profile', 'reason', 'session', 'token'];
 const made = openApiDocument('1.2.3');
 const document = JSON.parse(JSON.stringify(made)) as Document;
 const table: Record<string, Route | Page> = { ...ROUTES, ...PAGES };
@@ -147,11 +148,11 @@ describe('the OpenAPI text', () => {
   it('describes our own formats for those who do not know them', () => {
     const seen = new Set<string>();
     everyNode((node, path) => {
-      if (!['name', 'id', 'reason', 'token'].includes(String(node.format)) || node.type !== 'string') return;
+      if (!OUR_FORMATS.includes(String(node.format)) || node.type !== 'string') return;
       seen.add(String(node.format));
       expect(node, path).toMatchObject({ minLength: expect.any(Number), maxLength: expect.any(Number) });
     });
-    expect([...seen].sort()).toEqual(['id', 'name', 'reason', 'token']);
+    expect([...seen].sort()).toEqual(OUR_FORMATS);
   });
 });
 
@@ -318,7 +319,24 @@ describe('in the OpenAPI text', () => {
     const events = itemOf('events')
       .parameters.map(open)
       .map((each) => each.name);
-    expect(events).toEqual(expect.arrayContaining(['from', 'Last-Event-ID']));
+    expect(events).toEqual(expect.arrayContaining(['from', 'types', 'Last-Event-ID']));
+    const session = itemOf('session_events')
+      .parameters.map(open)
+      .map((each) => each.name);
+    expect(session).toEqual(expect.arrayContaining(['session_id', 'from', 'Last-Event-ID']));
+  });
+
+  it('what is only taken for later answers 202 and nothing else', () => {
+    for (const operation of ['intent.accept', 'session.stop']) {
+      const statuses = Object.keys(itemOf(operation).responses).filter((status) => status < '300');
+      expect(statuses).toEqual(['202']);
+    }
+  });
+
+  it('an intent that finds a session in the way says which, and when to come back', () => {
+    const { headers, content } = open(itemOf('intent.accept').responses[409]!);
+    expect(Object.keys(headers!)).toContain('Retry-After');
+    expect(content['application/problem+json']!.examples!.LEASE_HELD!.value).toHaveProperty('session_id');
   });
 
   it.each(Object.keys(REFUSALS) as RefusalCode[])(

@@ -37,6 +37,8 @@ const TAGS: Readonly<Record<string, string>> = {
   object: 'Values that only the holder of the live lease of the same name may write.',
   receipt: 'Writes that were refused.',
   status: 'The state of the server.',
+  intent: 'What somebody wants to see run.',
+  session: 'One run of one intent on one slot.',
   page: 'Streams, files and pages.',
 };
 
@@ -66,8 +68,9 @@ export function openApiDocument(version: string): object {
           scheme: 'bearer',
           description:
             'A token of the server. Scopes: `v1:read` to look, `v1:write` to change, `v1:admin` to override others; ' +
-            'admin implies write, write implies read, and `*` is all of them. A server without tokens asks for none ' +
-            'and serves its own machine only.',
+            '`v3:read`, `v3:write` and `v3:admin` are the same for intents and sessions; admin implies write, write ' +
+            'implies read, and `*` is all of them. A server without tokens asks for none and serves its own machine ' +
+            'only.',
         },
       },
     },
@@ -152,6 +155,9 @@ function headOf(name: string, { does, scope }: Route | Page): Schema {
   };
 }
 
+/** A list in a query is one text. */
+const COMMAS = { style: 'form', explode: false };
+
 function parameterOf(place: 'path' | 'query' | 'header', field: Field, example: unknown): Schema {
   const { description = '', ...schema } = field.schema;
   return {
@@ -160,6 +166,7 @@ function parameterOf(place: 'path' | 'query' | 'header', field: Field, example: 
     required: place === 'path' || field.required,
     description,
     schema,
+    ...(place === 'query' && schema.type === 'array' ? COMMAS : {}),
     ...(example === undefined ? {} : { example }),
   };
 }
@@ -190,6 +197,7 @@ function successes(operation: Operation, { status, method }: Route): Record<stri
     content: { 'application/json': { schema, example } },
   });
   if (status === 200) return { 200: answer('The answer.', reply) };
+  if (status === 202) return { 202: answer('It was taken; what comes of it shows the session.', reply) };
   return {
     [status]: answer('It was made.', reply),
     200: answer('It was there already; nothing was made.', { ...reply, duplicate: true }),

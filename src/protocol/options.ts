@@ -4,6 +4,8 @@ import { compileCheck, type RequestCheck } from './checks.ts';
 
 const Bound = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 
+const Secret = Type.String({ minLength: 1 });
+
 export const OPEN_OPTIONS: RequestCheck = compileCheck(
   Type.Object(
     {
@@ -14,12 +16,24 @@ export const OPEN_OPTIONS: RequestCheck = compileCheck(
             endedTasksMax: Type.Optional(Bound),
             idleNamesMs: Type.Optional(Bound),
             idleNamesMax: Type.Optional(Bound),
+            endedSessionsMs: Type.Optional(Bound),
+            endedSessionsMax: Type.Optional(Bound),
           },
           { additionalProperties: false },
         ),
       ),
       onDeath: Type.Optional(Type.Function([Type.Unknown()], Type.Unknown())),
       allowNetworkFileSystem: Type.Optional(Type.Boolean()),
+      intents: Type.Optional(
+        Type.Object(
+          {
+            secret: Type.Optional(Secret),
+            previousSecret: Type.Optional(Secret),
+            takeLeases: Type.Optional(Type.Boolean()),
+          },
+          { additionalProperties: false },
+        ),
+      ),
     },
     { additionalProperties: false },
   ),

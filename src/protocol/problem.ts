@@ -1,4 +1,5 @@
 /** A refusal as the caller sees it: what RFC 9457 calls a problem. */
+import type { SessionReason, SessionState } from '../core/entries.ts';
 import { REFUSALS, type Refusal, type RefusalCode } from '../core/refusals.ts';
 
 export interface Problem {
@@ -16,6 +17,12 @@ export interface Problem {
   readonly leader_url?: string;
   /** The fence a rejected write met. */
   readonly current_fence?: number;
+  /** The session that has ended or is past what was asked, or the one in the way. */
+  readonly session_id?: string;
+  readonly state?: SessionState;
+  /** Why a session has ended; null only for one that has not. */
+  readonly reason?: SessionReason | null;
+  readonly reason_detail?: string | null;
   /** Over the wire: what the server's log calls this request. */
   readonly requestId?: string;
 }
@@ -27,8 +34,11 @@ export type Reply<T> = T | Problem;
 const WRITE_STATUS: Partial<Record<RefusalCode, number>> = { LEASE_EXPIRED: 412 };
 
 /** What is in the way, in numbers and names, where the refusal knows them. */
-function detailOf({ refused, holder, remainingMs, fence, leaderUrl }: Refusal): string | null {
+function detailOf(refusal: Refusal): string | null {
+  const { refused, holder, remainingMs, fence, state, reason, leaderUrl } = refusal;
   if (leaderUrl !== undefined) return `${leaderUrl} leads.`;
+  if (refused === 'SESSION_TERMINAL') return `The session is ${state} (${reason}) and never changes again.`;
+  if (refused === 'SESSION_STATE_CONFLICT') return `The session is ${state}, where that cannot happen.`;
   if (refused === 'LEASE_HELD' && holder !== undefined) {
     if (!remainingMs) return `${holder} is first in line for it.`;
     return `${holder} holds it for another ${remainingMs} ms.`;
@@ -53,6 +63,16 @@ export function problem(refusal: Refusal): Problem {
     ...(refusal.firstSeq === undefined ? {} : { first_seq: refusal.firstSeq }),
     ...(refusal.leaderUrl === undefined ? {} : { leader_url: refusal.leaderUrl }),
     ...(refusal.fence === undefined ? {} : { current_fence: refusal.fence }),
+    ...(refusal.sessionId === undefined ? {} : sessionFields(refusal)),
+  };
+}
+
+function sessionFields({ sessionId, state, reason, reasonDetail }: Refusal): Partial<Problem> {
+  return {
+    session_id: sessionId!,
+    ...(state === undefined ? {} : { state }),
+    ...(reason === undefined ? {} : { reason }),
+    ...(reasonDetail === undefined ? {} : { reason_detail: reasonDetail }),
   };
 }
 

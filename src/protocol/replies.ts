@@ -151,6 +151,52 @@ const Queue = Type.Object({
 
 const Worker = Type.Object({ worker_id: Text, last_heartbeat: Instant, active_leases: Whole });
 
+const SESSION_STATES = ['NEW', 'STARTING', 'READY', 'STOPPING', 'STOPPED', 'FAILED', 'CANCELLED'] as const;
+const SessionState = Type.Union(SESSION_STATES.map((state) => Type.Literal(state)));
+const SessionReason = Type.Union(
+  (
+    [
+      'R_LEASE_BUSY',
+      'R_NO_TUNER',
+      'R_CLIENT_STOP',
+      'R_CANCELLED',
+      'R_LEASE_EXPIRED',
+      'R_PIPELINE_START_FAILED',
+      'R_PROCESS_ENDED',
+      'R_SHUTDOWN',
+      'R_IDLE_TIMEOUT',
+    ] as const
+  ).map((reason) => Type.Literal(reason)),
+);
+const REASON = {
+  reason: Type.Union([SessionReason, Type.Null()], { description: 'the first reason to end that was given' }),
+  reason_detail: Type.Union([Text, Type.Null()]),
+};
+
+const Session = Type.Object({
+  session_id: Text,
+  state: SessionState,
+  ...REASON,
+  type: Type.Union([Type.Literal('live'), Type.Literal('vod')]),
+  serviceRef: Type.Optional(Text),
+  recordingID: Type.Optional(Text),
+  start_ms: Type.Optional(Whole),
+  profileID: Text,
+  slot: Type.Optional(Text),
+  lease_seq: Type.Optional(Seq),
+  created_at: Instant,
+  updated_at: Instant,
+  last_heartbeat_at: Type.Optional(Instant),
+  idle_ms: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      description:
+        'since its last heartbeat, its creation or the start of this server; not once it has ended',
+    }),
+  ),
+  seq: Seq,
+});
+
 export const REPLIES = {
   'task.create': Type.Object({
     task_id: Text,
@@ -211,7 +257,51 @@ export const REPLIES = {
       leases: Whole,
       names: Whole,
       waiters: Whole,
+      sessions: Type.Object({
+        NEW: Whole,
+        STARTING: Whole,
+        READY: Whole,
+        STOPPING: Whole,
+        STOPPED: Whole,
+        FAILED: Whole,
+        CANCELLED: Whole,
+      }),
     }),
+  }),
+  'intent.accept': Type.Object({
+    session_id: Text,
+    status: Type.Union([Type.Literal('accepted'), Type.Literal('idempotent_replay')]),
+    requestId: Text,
+    seq: Seq,
+  }),
+  'session.get': Session,
+  'session.list': Type.Object({ sessions: Type.Array(Session), next_cursor: Cursor }),
+  'session.heartbeat': Session,
+  'session.stop': Session,
+  'session.start': Type.Object({
+    session_id: Text,
+    state: SessionState,
+    ...REASON,
+    slot: Type.Optional(Text),
+    lease_seq: Type.Optional(Seq),
+    expires_at: Type.Optional(Instant),
+    remaining_ms: Type.Optional(RemainingMs),
+    seq: Seq,
+    duplicate: Duplicate,
+  }),
+  'session.change': Session,
+  'session.renew': Type.Object({
+    renewed: Type.Array(
+      Type.Object({ session_id: Text, state: SessionState, expires_at: Instant, remaining_ms: RemainingMs }),
+    ),
+    lost: Type.Array(
+      Type.Object({
+        session_id: Text,
+        state: Type.Union([SessionState, Type.Null()], { description: 'null when nobody knows it' }),
+        reason: REASON.reason,
+      }),
+    ),
+    seq: Seq,
   }),
 } as const satisfies Record<Operation, TObject>;
 
@@ -230,6 +320,7 @@ export type QueueRecord = Static<typeof Queue>;
 export type WorkerRecord = Static<typeof Worker>;
 export type ReceiptRecord = Static<typeof Receipt>;
 export type LeaseRecord = Replies['lease.get'];
+export type SessionRecord = Replies['session.get'];
 export type ObjectRecord = Replies['object.get'];
 /** One entry of the log; the other fields depend on its type. */
 export type EntryRecord = { readonly seq: number; readonly at: string; readonly type: string } & Record<

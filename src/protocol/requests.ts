@@ -3,20 +3,24 @@
  * same requests are checked by the same compiled code. Unknown fields are refused, nothing is coerced.
  */
 import { FormatRegistry, type Static, type TObject, Type } from '@sinclair/typebox';
+import { ENTRY_TYPES } from './entry-types.ts';
 import { LIMITS } from './limits.ts';
 import type { Operation } from './routes.ts';
-import { isIdText, isNameText, isReasonText, isTokenText } from './texts.ts';
+import { isIdText, isNameText, isProfileText, isReasonText, isSessionIdText, isTokenText } from './texts.ts';
 
 FormatRegistry.Set('name', isNameText);
 FormatRegistry.Set('id', isIdText);
 FormatRegistry.Set('reason', isReasonText);
 FormatRegistry.Set('token', isTokenText);
+FormatRegistry.Set('profile', isProfileText);
+FormatRegistry.Set('session', isSessionIdText);
 
 const strict = { additionalProperties: false };
 const Name = Type.String({ format: 'name' });
 const Id = Type.String({ format: 'id' });
 const Reason = Type.String({ format: 'reason' });
 const Token = Type.String({ format: 'token' });
+const SessionId = Type.String({ format: 'session' });
 const LeaseId = Type.String({ minLength: 1, maxLength: LIMITS.nameBytes });
 const TtlMs = Type.Integer({ minimum: LIMITS.ttlMinMs, maximum: LIMITS.ttlMaxMs });
 const WaitMs = Type.Integer({ minimum: 0, maximum: LIMITS.waitMaxMs });
@@ -46,6 +50,16 @@ const TaskStates = Type.Union(
 /** What every look at the state takes: a standby then answers from what it has read along. */
 const stale = Type.Optional(Type.Literal('ok'));
 const Nothing = Type.Object({ stale }, strict);
+const SessionStates = Type.Union(
+  (['NEW', 'STARTING', 'READY', 'STOPPING', 'STOPPED', 'FAILED', 'CANCELLED'] as const).map((state) =>
+    Type.Literal(state),
+  ),
+);
+const SessionEvents = Type.Union(
+  (['ready', 'start_failed', 'process_ended', 'shutdown', 'idle', 'stopped'] as const).map((event) =>
+    Type.Literal(event),
+  ),
+);
 
 export const REQUESTS = {
   'task.create': Type.Object(
@@ -78,6 +92,7 @@ export const REQUESTS = {
       ttl_ms: Type.Optional(TtlMs),
       wait_ms: Type.Optional(WaitMs),
       request_id: Type.Optional(Name),
+      guard: Type.Optional(Guard),
     },
     strict,
   ),
@@ -128,6 +143,7 @@ export const REQUESTS = {
       token: Type.Optional(Token),
       wait_ms: Type.Optional(WaitMs),
       metadata: Type.Optional(Opaque),
+      supersedes: Type.Optional(Seq),
     },
     strict,
   ),
@@ -161,6 +177,39 @@ export const REQUESTS = {
   ),
   'queue.pause': Type.Object({ queue: Queue }, strict),
   'queue.resume': Type.Object({ queue: Queue }, strict),
+  // Which of the fields belong together is said in `embedded/session-commands.ts`: it takes a sentence.
+  'intent.accept': Type.Object(
+    {
+      type: Type.Union([Type.Literal('live'), Type.Literal('vod')]),
+      serviceRef: Type.Optional(Name),
+      recordingID: Type.Optional(Name),
+      profileID: Type.String({ format: 'profile' }),
+      start_ms: Type.Optional(Seq),
+    },
+    strict,
+  ),
+  'session.heartbeat': Type.Object({ session_id: SessionId }, strict),
+  'session.stop': Type.Object({ session_id: SessionId }, strict),
+  'session.start': Type.Object(
+    {
+      session_id: SessionId,
+      guard: Guard,
+      lease_id: LeaseId,
+      slots: Type.Array(Name, { maxItems: LIMITS.slotsMax }),
+      ttl_ms: TtlMs,
+      token: Type.Optional(Token),
+      patient: Type.Optional(Type.Boolean()),
+    },
+    strict,
+  ),
+  'session.change': Type.Object(
+    { session_id: SessionId, guard: Guard, event: SessionEvents, detail: Type.Optional(Reason) },
+    strict,
+  ),
+  'session.renew': Type.Object(
+    { guard: Guard, session_ids: Type.Array(SessionId, { maxItems: LIMITS.sessionsMax }), ttl_ms: TtlMs },
+    strict,
+  ),
 
   // What may be looked at.
   'task.get': Type.Object({ task_id: Id, wait_ms: Type.Optional(WaitMs), stale }, strict),
@@ -197,6 +246,17 @@ export const REQUESTS = {
     },
     strict,
   ),
+  'session.get': Type.Object({ session_id: SessionId, stale }, strict),
+  'session.list': Type.Object(
+    {
+      state: Type.Optional(SessionStates),
+      limit: Type.Optional(Limit),
+      // Among those that have not ended, or those that have: behind which one.
+      cursor: Type.Optional(Type.String({ pattern: '^[oe][0-9]{1,16}$' })),
+      stale,
+    },
+    strict,
+  ),
   'worker.list': Nothing,
   'queue.list': Nothing,
   'status.get': Nothing,
@@ -204,9 +264,26 @@ export const REQUESTS = {
 
 export type Requests = { [Op in Operation]: Static<(typeof REQUESTS)[Op]> };
 
-/** `/v1/log` and, with `follow` always on, `/v1/events`. */
+/** `/v1/log` and, with `follow` always on, `/v1/events`. In a query the types stand in one text, with commas. */
 export const LOG_REQUEST = Type.Object(
-  { from: Type.Optional(Seq), limit: Type.Optional(Limit), follow: Type.Optional(Type.Literal(1)) },
+  {
+    from: Type.Optional(Seq),
+    limit: Type.Optional(Limit),
+    follow: Type.Optional(Type.Literal(1)),
+    types: Type.Optional(
+      Type.Array(Type.Union(ENTRY_TYPES.map((type) => Type.Literal(type))), {
+        minItems: 1,
+        maxItems: ENTRY_TYPES.length,
+      }),
+    ),
+  },
   strict,
 );
 export type LogRequest = Static<typeof LOG_REQUEST>;
+
+/** `/api/v3/sessions/{session_id}/events`, with `follow` always on. */
+export const SESSION_EVENTS_REQUEST = Type.Object(
+  { session_id: SessionId, from: Type.Optional(Seq), follow: Type.Optional(Type.Literal(1)) },
+  strict,
+);
+export type SessionEventsRequest = Static<typeof SESSION_EVENTS_REQUEST>;

@@ -8,7 +8,7 @@
  */
 import type { RefusalCode } from '../core/refusals.ts';
 
-export type Scope = 'v1:read' | 'v1:write' | 'v1:admin';
+export type Scope = `${'v1' | 'v3'}:${'read' | 'write' | 'admin'}`;
 
 export interface Route {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
@@ -16,7 +16,7 @@ export interface Route {
   readonly path: string;
   readonly scope: Scope;
   /** The status of a reply that is not a problem. */
-  readonly status: 200 | 201;
+  readonly status: 200 | 201 | 202;
   /** May stand in a `/v1/batch`. */
   readonly batch?: true;
   /** What it can be refused for, besides what every operation can. */
@@ -50,7 +50,7 @@ export const ROUTES = {
     scope: 'v1:write',
     status: 200,
     batch: true,
-    refusals: ['FORBIDDEN', 'DISK_FULL'],
+    refusals: ['FORBIDDEN', 'GUARD_NOT_HELD', 'DISK_FULL'],
     does: 'Lease up to max tasks, highest priority first, then first come; wait for the first if asked to.',
   },
   'task.extend': {
@@ -176,7 +176,14 @@ export const ROUTES = {
     scope: 'v1:write',
     status: 200,
     batch: true,
-    refusals: ['LEASE_HELD', 'LEASE_NOT_HELD', 'DISK_FULL'],
+    refusals: [
+      'FORBIDDEN',
+      'LEASE_NOT_FOUND',
+      'LEASE_NOT_CURRENT',
+      'LEASE_HELD',
+      'LEASE_NOT_HELD',
+      'DISK_FULL',
+    ],
     does: 'Take a named lease; wait in line for it if asked to.',
   },
   'lease.acquire_all': {
@@ -286,6 +293,81 @@ export const ROUTES = {
     refusals: [],
     does: 'Role, position, epoch, guard holder, counts and the last commit.',
   },
+  'intent.accept': {
+    method: 'POST',
+    path: '/api/v3/intents',
+    scope: 'v3:write',
+    status: 202,
+    refusals: ['LEASE_HELD', 'DISK_FULL'],
+    does: 'Ask for a session. The same intent again is given the session that is there, while that can be shared.',
+  },
+  'session.get': {
+    method: 'GET',
+    path: '/api/v3/sessions/{session_id}',
+    scope: 'v3:read',
+    status: 200,
+    refusals: ['SESSION_NOT_FOUND', 'SESSION_TERMINAL'],
+    does: 'Show a session that has not ended.',
+  },
+  'session.list': {
+    method: 'GET',
+    path: '/api/v3/sessions',
+    scope: 'v3:admin',
+    status: 200,
+    refusals: [],
+    does: 'List sessions, page by page: first those that have not ended, then those that have.',
+  },
+  'session.heartbeat': {
+    method: 'POST',
+    path: '/api/v3/sessions/{session_id}/heartbeat',
+    scope: 'v3:read',
+    status: 200,
+    refusals: ['SESSION_NOT_FOUND', 'SESSION_TERMINAL'],
+    does: 'Say that somebody still watches a session. Soft state.',
+  },
+  'session.stop': {
+    method: 'DELETE',
+    path: '/api/v3/sessions/{session_id}',
+    scope: 'v3:write',
+    status: 202,
+    refusals: ['SESSION_NOT_FOUND', 'SESSION_TERMINAL'],
+    does: 'Ask for the end of a session.',
+  },
+  'session.start': {
+    method: 'POST',
+    path: '/api/v3/sessions/{session_id}/start',
+    scope: 'v3:admin',
+    status: 200,
+    refusals: [
+      'GUARD_NOT_HELD',
+      'SESSION_NOT_FOUND',
+      'LEASE_UNKNOWN',
+      'LEASE_NOT_CURRENT',
+      'LEASE_HELD',
+      'LEASE_NOT_HELD',
+      'LEASE_EXPIRED',
+      'SESSION_STATE_CONFLICT',
+      'SESSION_TERMINAL',
+      'DISK_FULL',
+    ],
+    does: 'Take the service and the first free slot for a session, or fail it. Only for the holder of the guard.',
+  },
+  'session.change': {
+    method: 'POST',
+    path: '/api/v3/sessions/{session_id}/change',
+    scope: 'v3:admin',
+    status: 200,
+    refusals: ['GUARD_NOT_HELD', 'SESSION_NOT_FOUND', 'SESSION_STATE_CONFLICT', 'SESSION_TERMINAL'],
+    does: 'Say what has become of the pipeline of a session. Only for the holder of the guard.',
+  },
+  'session.renew': {
+    method: 'POST',
+    path: '/api/v3/sessions/renew',
+    scope: 'v3:admin',
+    status: 200,
+    refusals: ['GUARD_NOT_HELD'],
+    does: 'Renew both leases of every listed session and say which are lost. Only for the holder of the guard.',
+  },
 } as const satisfies Record<string, Route>;
 
 export type Operation = keyof typeof ROUTES;
@@ -328,6 +410,14 @@ export const PAGES = {
     type: 'text/event-stream',
     refusals: ['LOG_COMPACTED', 'NOT_LEADER'],
     does: 'Durable entries as server-sent events; resumes by Last-Event-ID.',
+  },
+  session_events: {
+    path: '/api/v3/sessions/{session_id}/events',
+    method: 'GET',
+    scope: 'v3:read',
+    type: 'text/event-stream',
+    refusals: ['SESSION_NOT_FOUND', 'SESSION_TERMINAL'],
+    does: 'The life of one session as server-sent events, from its intent to its end; resumes by Last-Event-ID.',
   },
   backup: {
     path: '/v1/backup',

@@ -1,5 +1,5 @@
 /**
- * What an id, a name, a reason and a token may look like. Names are 1–256 bytes of printable UTF-8 in NFC:
+ * What an id, a name, a reason, a token, a profile and the id of a session may look like. Names are 1–256 bytes of printable UTF-8 in NFC:
  * two names that look alike to a person must not be two leases. Ids stand in paths, so they have no slash.
  */
 import { LIMITS } from './limits.ts';
@@ -7,6 +7,7 @@ import { LIMITS } from './limits.ts';
 /** Control characters, surrogates without a partner, line and paragraph separators. */
 const UNPRINTABLE = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u;
 const LONE_SURROGATE = /\p{Cs}/u;
+const SESSION_ID = /^s[0-9a-v]{11}$/;
 const BASE = /^[\x21-\x7e]+$/;
 
 export function isNameText(text: string): boolean {
@@ -25,6 +26,16 @@ export function isReasonText(text: string): boolean {
 /** At least 128 bits, however they are spelt. */
 export function isTokenText(text: string): boolean {
   return text.length >= LIMITS.tokenBytesMin && text.length <= LIMITS.nameBytes && BASE.test(text);
+}
+
+/** A bar separates the parts that an idempotency key is made of. */
+export function isProfileText(text: string): boolean {
+  return isNameText(text) && !text.includes('|');
+}
+
+/** Ids of sessions are all ours; anything else cannot be one. */
+export function isSessionIdText(text: string): boolean {
+  return SESSION_ID.test(text);
 }
 
 /** The common case without a regular expression: short and ASCII. */

@@ -13,7 +13,7 @@ import { type BatchOperation, ROUTES, type Route } from '../protocol/routes.ts';
 import type { Exchange } from './exchange.ts';
 import {
   type Arrival,
-  forbiddenQueue,
+  forbiddenTo,
   type Handle,
   isProblem,
   isUnavailable,
@@ -110,7 +110,7 @@ class Batch implements Sink {
   private refusalOf(op: Fields, { operation, check }: Kind): Refusal | null {
     if (op.wait_ms !== undefined) return invalid('No operation may wait inside a batch.');
     if (!check.accepts(op)) return invalid(check.explain(op));
-    return forbiddenQueue(operation, op, this.exchange.caller);
+    return forbiddenTo(this.exchange.caller, operation, op);
   }
 
   /** Called from inside the authority, which must not stumble over a text that is longer than any string. */

@@ -10,7 +10,7 @@
  */
 import type { Authority } from '../authority/authority.ts';
 import type { Timer, Timers } from '../authority/seams.ts';
-import { type FollowFormat, LogSlices, type ReadableLog, Slice } from './follow-slices.ts';
+import { type FollowFormat, type LineFilter, LogSlices, type ReadableLog, Slice } from './follow-slices.ts';
 import type { StreamResponse } from './write-log.ts';
 
 /** A second has room for 20 writes to each follower. */
@@ -40,12 +40,15 @@ const BEATS: Readonly<Record<FollowFormat, Buffer>> = {
 export interface FollowOptions {
   readonly format: FollowFormat;
   readonly fromSeq: number;
+  /** Only some entries, and perhaps an end. */
+  readonly filter?: LineFilter | null;
 }
 
 interface Follower {
   readonly response: StreamResponse;
   readonly format: FollowFormat;
-  /** The next entry to be sent. */
+  readonly filter: LineFilter | null;
+  /** The next entry to be sent, or looked at. */
   nextSeq: number;
   isReady: boolean;
   isGone: boolean;
@@ -101,13 +104,14 @@ export class FollowHub {
   }
 
   /** Sends every entry from `fromSeq` on, as it becomes durable; gives the call that stops it. */
-  attach(response: StreamResponse, { format, fromSeq }: FollowOptions): () => void {
+  attach(response: StreamResponse, { format, fromSeq, filter = null }: FollowOptions): () => void {
     if (this.isClosed) response.end();
     if (this.isClosed || response.destroyed) return () => undefined;
     if (this.followers.size === 0) this.begin();
     const follower: Follower = {
       response,
       format,
+      filter,
       nextSeq: Math.max(1, fromSeq),
       isReady: true,
       isGone: false,
@@ -190,17 +194,17 @@ export class FollowHub {
 
   /** Brings a follower to the tip, from wherever it is. */
   private async catchUp(follower: Follower): Promise<void> {
-    const { response, format } = follower;
+    const { format, filter } = follower;
     while (!follower.isGone && follower.nextSeq < this.tipSeq) {
-      const slice = await this.slices.readInTurn(follower.nextSeq);
+      const slice = await this.slices.readInTurn(follower.nextSeq, filter);
       if (follower.isGone) return;
       if (slice === null) {
         // What comes next was compacted away while it was on its way there.
         this.finish([follower]);
         return;
       }
-      follower.nextSeq = slice.nextSeq;
-      follower.isReady = response.write(slice.bytes(format));
+      this.give(follower, slice, slice.bytes(format, 0, filter));
+      if (follower.isGone) return;
       if (!follower.isReady) await ready(follower);
       await this.turn();
     }
@@ -296,25 +300,32 @@ export class FollowHub {
 
   /** Gives a follower what it has not got; how many bytes that was. */
   private send(follower: Follower, isBeat: boolean): number {
-    const { response, format, nextSeq } = follower;
+    const { response, format, filter, nextSeq } = follower;
     let first = this.backlog.length;
     while (first > 0 && this.backlog[first - 1]!.nextSeq > nextSeq) first -= 1;
     let sent = 0;
     for (const slice of this.backlog.slice(first, first + PIECES_A_WRITE)) {
-      const bytes = slice.bytes(format, follower.nextSeq);
-      follower.isReady = response.write(bytes);
-      follower.nextSeq = slice.nextSeq;
+      const bytes = slice.bytes(format, follower.nextSeq, filter);
+      this.give(follower, slice, bytes);
       sent += bytes.length;
+      if (follower.isGone) return sent;
     }
     if (isBeat) follower.isReady = response.write(BEATS[format]);
     const left = this.backlog.slice(first + PIECES_A_WRITE);
-    follower.owedBytes = left.reduce((sum, slice) => sum + slice.bytes(format).length, 0);
+    follower.owedBytes = left.reduce((sum, slice) => sum + slice.bytes(format, 0, filter).length, 0);
     if (left.length > 0) this.hasMore = true;
     return sent;
   }
 
+  /** Writes what a slice has for a follower, if anything, and ends the stream with what ends it. */
+  private give(follower: Follower, slice: Slice, bytes: Buffer): void {
+    if (bytes.length > 0) follower.isReady = follower.response.write(bytes);
+    follower.nextSeq = slice.nextSeq;
+    if (slice.ends(follower.filter)) this.finish([follower]);
+  }
+
   private owe(follower: Follower, news: Slice): void {
-    follower.owedBytes += news.bytes(follower.format).length;
+    follower.owedBytes += news.bytes(follower.format, 0, follower.filter).length;
     if (follower.owedBytes + follower.response.writableLength >= UNSENT_BYTES_MAX) this.cut(follower);
   }
 

@@ -1,11 +1,13 @@
 /**
  * The log in slices, ready to be sent: bounded numbers of durable entries as text, each rendered once for
- * everybody who asks for it and encoded once for each format. Slices are read from the log itself, so what
- * is in one is durable, in order and without gaps.
+ * everybody who asks for it and encoded once for each format and filter. Slices are read from the log itself, so
+ * what is in one is durable, in order and, but for what a filter leaves out, without gaps.
  *
  *   ndjson   {"seq":7,…}⏎
  *   sse      id: 7⏎ event: NameLeased⏎ data: {"seq":7,…}⏎ ⏎
  */
+import type { Entry } from '../core/entries.ts';
+import { hasEnded } from '../core/session-table.ts';
 import { entryBody } from '../embedded/entry-bodies.ts';
 import { type Log, LogCompactedError } from '../engines/log.ts';
 import { jsonText } from '../protocol/json.ts';
@@ -17,6 +19,8 @@ export type ReadableLog = Pick<Log, 'entries' | 'position' | 'read'>;
 
 /** Enough to make a read worth its cost, little enough that rendering keeps nobody else waiting. */
 export const SLICE_ENTRIES_MAX = 512;
+/** What a filter leaves out is not rendered, so more can be looked at. */
+const FILTERED_ENTRIES_MAX = 4_096;
 const SLICE_CHARACTERS_MAX = 256 * 1024;
 const SLICES_KEPT = 8;
 /** How many may read at a time for those who are behind. */
@@ -26,6 +30,33 @@ export interface Line {
   readonly seq: number;
   readonly type: string;
   readonly text: string;
+  /** The position of the intent of the session it is about; 0 for all other entries. */
+  readonly session: number;
+  /** Whether that session ends with it. */
+  readonly isEnd: boolean;
+}
+
+/** Some entries only. Followers with the same key get the same bytes. */
+export interface LineFilter {
+  readonly key: string;
+  takes(line: Pick<Line, 'type' | 'session'>): boolean;
+  /** Nothing more will come after the line that ends it. */
+  readonly stopsAtEnd: boolean;
+}
+
+export function onlyTypes(types: readonly string[]): LineFilter {
+  const wanted = new Set(types);
+  return { key: [...wanted].sort().join(), takes: ({ type }) => wanted.has(type), stopsAtEnd: false };
+}
+
+/** The life of one session, by the position of its intent. */
+export function onlySession(seq: number): LineFilter {
+  return { key: `session ${seq}`, takes: ({ session }) => session === seq, stopsAtEnd: true };
+}
+
+function sessionOf(entry: Entry, seq: number): number {
+  if (entry.type === 'IntentAccepted') return seq;
+  return entry.type === 'SessionChanged' ? entry.session : 0;
 }
 
 const ENCODE: Readonly<Record<FollowFormat, (line: Line) => string>> = {
@@ -36,60 +67,86 @@ const ENCODE: Readonly<Record<FollowFormat, (line: Line) => string>> = {
 export class Slice {
   readonly lines: readonly Line[];
   readonly characters: number;
-  private readonly encoded: Partial<Record<FollowFormat, Buffer>> = {};
+  /** Where reading goes on after it. */
+  readonly nextSeq: number;
+  private readonly encoded = new Map<string, Buffer>();
 
-  constructor(lines: readonly Line[]) {
+  constructor(lines: readonly Line[], nextSeq: number) {
     this.lines = lines;
+    this.nextSeq = nextSeq;
     this.characters = lines.reduce((sum, { text }) => sum + text.length, 0);
   }
 
   /** Several as one, in their order. */
   static of(slices: readonly Slice[]): Slice {
-    return slices.length === 1 ? slices[0]! : new Slice(slices.flatMap(({ lines }) => lines));
+    if (slices.length === 1) return slices[0]!;
+    return new Slice(
+      slices.flatMap(({ lines }) => lines),
+      slices.at(-1)!.nextSeq,
+    );
   }
 
-  /** Where reading goes on after it. */
-  get nextSeq(): number {
-    return this.lines.at(-1)!.seq + 1;
+  /** Everything from `fromSeq` on that the filter takes. Who wants the whole gets the same bytes as everybody else. */
+  bytes(format: FollowFormat, fromSeq = 0, filter: LineFilter | null = null): Buffer {
+    const lines = filter === null ? this.lines : this.lines.filter((line) => filter.takes(line));
+    const [first] = lines;
+    if (first === undefined) return NOTHING;
+    if (fromSeq > first.seq) {
+      return encode(
+        format,
+        lines.filter(({ seq }) => seq >= fromSeq),
+      );
+    }
+    const key = filter === null ? format : `${format} ${filter.key}`;
+    const known = this.encoded.get(key);
+    if (known !== undefined) return known;
+    const bytes = encode(format, lines);
+    this.encoded.set(key, bytes);
+    return bytes;
   }
 
-  /** Everything from `fromSeq` on. Who wants the whole gets the same bytes as everybody else. */
-  bytes(format: FollowFormat, fromSeq = 0): Buffer {
-    if (fromSeq > this.lines[0]!.seq) return encode(format, this.linesFrom(fromSeq));
-    this.encoded[format] ??= encode(format, this.lines);
-    return this.encoded[format];
-  }
-
-  private linesFrom(fromSeq: number): readonly Line[] {
-    return this.lines.filter(({ seq }) => seq >= fromSeq);
+  /** Whether nothing more can come for this filter after it. */
+  ends(filter: LineFilter | null): boolean {
+    return filter?.stopsAtEnd === true && this.lines.some((line) => line.isEnd && filter.takes(line));
   }
 }
+
+const NOTHING = Buffer.alloc(0);
 
 function encode(format: FollowFormat, lines: readonly Line[]): Buffer {
   return Buffer.from(lines.map(ENCODE[format]).join(''));
 }
 
-/** Reads at most so many entries; null when the log no longer reaches back that far, or ends before. */
+/**
+ * Reads at most so many entries that the filter takes; null when the log no longer reaches back that far, or ends
+ * before. With a filter there may be none, and reading goes on all the same.
+ */
 export async function readSlice(
   log: ReadableLog,
   fromSeq: number,
-  entriesMax = SLICE_ENTRIES_MAX,
+  linesMax = SLICE_ENTRIES_MAX,
+  filter: LineFilter | null = null,
 ): Promise<Slice | null> {
   if (fromSeq < log.position.firstSeq) return null;
   const lines: Line[] = [];
+  let nextSeq = fromSeq;
   let characters = 0;
   try {
-    for await (const logged of log.entries(fromSeq, entriesMax)) {
+    for await (const logged of log.entries(fromSeq, filter === null ? linesMax : FILTERED_ENTRIES_MAX)) {
+      const { seq, entry } = logged;
+      const line = { seq, type: entry.type, session: sessionOf(entry, seq) };
+      nextSeq = seq + 1;
+      if (filter !== null && !filter.takes(line)) continue;
       const text = onOneLine(jsonText(await entryBody(log, logged)));
-      lines.push({ seq: logged.seq, type: logged.entry.type, text });
+      lines.push({ ...line, text, isEnd: entry.type === 'SessionChanged' && hasEnded(entry) });
       characters += text.length;
-      if (characters >= SLICE_CHARACTERS_MAX) break;
+      if (characters >= SLICE_CHARACTERS_MAX || lines.length === linesMax) break;
     }
   } catch (fault) {
     if (!(fault instanceof LogCompactedError)) throw fault;
     return null;
   }
-  return lines.length === 0 ? null : new Slice(lines);
+  return nextSeq === fromSeq ? null : new Slice(lines, nextSeq);
 }
 
 /** A line break in JSON can only be space between its tokens, never part of a value; here it would end the line. */
@@ -111,11 +168,12 @@ export class LogSlices {
     this.log = log;
   }
 
-  /** For the many who are behind: a few read at a time, the others wait their turn. */
-  async readInTurn(fromSeq: number): Promise<Slice | null> {
+  /** For the many who are behind: a few read at a time, the others wait their turn. Who wants some only reads alone. */
+  async readInTurn(fromSeq: number, filter: LineFilter | null = null): Promise<Slice | null> {
     if (this.reading < READERS_MAX) this.reading += 1;
     else await new Promise<void>((go) => this.queue.push(go));
     try {
+      if (filter !== null) return await readSlice(this.log, fromSeq, SLICE_ENTRIES_MAX, filter);
       return await this.read(fromSeq);
     } finally {
       const next = this.queue.shift();

@@ -62,8 +62,7 @@ function stateHtml({
   leader_url,
   counts,
 }: Status): string {
-  const { tasks } = counts;
-  const taskCounts = Object.entries(tasks).map(([state, count]) => `${count} ${state.toLowerCase()}`);
+  const { tasks, sessions } = counts;
   return tableHtml([
     ['Role', escapeHtml(role)],
     ...(role === 'leader' ? [] : [['Leader', leader_url ? escapeHtml(leader_url) : 'unknown'] as const]),
@@ -72,7 +71,14 @@ function stateHtml({
     ['Size of the log', `${log_bytes} bytes`],
     ['Disk', disk_full ? '<strong>full: nothing new is taken</strong>' : 'has room'],
     ['Guard', guard_holder === null ? 'held by nobody' : `held by ${escapeHtml(guard_holder)}`],
-    ['Tasks', taskCounts.join(', ')],
+    ['Tasks', countsText(tasks)],
     ['Named leases', `${counts.leases} live, ${counts.names} names known, ${counts.waiters} callers in line`],
+    ['Sessions', countsText(sessions)],
   ]);
+}
+
+function countsText(counts: Readonly<Record<string, number>>): string {
+  return Object.entries(counts)
+    .map(([state, count]) => `${count} ${state.toLowerCase()}`)
+    .join(', ');
 }

@@ -10,9 +10,9 @@ import type { Service, ServiceParts } from './service.ts';
 
 export function leaderService(core: OpenCore, parts: ServiceParts): Service {
   const { authority, calls, sends } = core;
-  const { timers, waits, counts, trouble, loopLag, onStreamFault } = parts;
+  const { timers, waits, counts, trouble, warn, loopLag, onStreamFault } = parts;
   const hub = new FollowHub(authority, timers, onStreamFault);
-  const shown = { hub, waits, timers, ...(loopLag === undefined ? {} : { loopLag }) };
+  const shown = { hub, waits, timers, warn, ...(loopLag === undefined ? {} : { loopLag }) };
   const metrics = new Metrics(authority, counts, shown);
   const operations = Object.fromEntries(
     (Object.keys(ROUTES) as Operation[]).map((operation) => [
@@ -24,7 +24,7 @@ export function leaderService(core: OpenCore, parts: ServiceParts): Service {
     handlers: {
       ...operations,
       batch: batchHandler(sends, trouble),
-      ...pageHandlers({ ...core, clock: parts.clock, hub, metrics, trouble }),
+      ...pageHandlers({ ...core, clock: parts.clock, timers, hub, metrics, trouble }),
     },
     close: () => hub.close(),
   };

@@ -14,6 +14,7 @@ import type { CommandType } from '../core/commands.ts';
 import type { LogPosition } from '../engines/log.ts';
 import type { HttpCounts } from './http-counts.ts';
 import { processMetrics } from './process-metrics.ts';
+import { exposeSessions, SessionClaims, type SessionFigures } from './session-metrics.ts';
 
 /** How late the event loop was since the last look; the real one is in `src/world`. */
 export interface LoopLag {
@@ -28,6 +29,8 @@ export interface MetricsParts {
   readonly loopLag?: LoopLag;
   /** With it, a log that hangs costs a look at the state and not the whole answer. */
   readonly timers?: Timers;
+  /** Told of what must never be. */
+  readonly warn?: (fields: object, says: string) => void;
 }
 
 export interface Sample {
@@ -37,10 +40,11 @@ export interface Sample {
   readonly metricName?: string;
 }
 
-type Look = () => readonly Sample[];
+export type Look = () => readonly Sample[];
 
 interface StateCounts {
   readonly all: Counts;
+  readonly sessions: SessionFigures;
   readonly queues: readonly QueueCounts[];
 }
 
@@ -63,6 +67,12 @@ const OPERATIONS: Readonly<Record<CommandType, string>> = {
   DeleteObject: 'object.delete',
   PauseQueue: 'queue.pause',
   ResumeQueue: 'queue.resume',
+  AcceptIntent: 'intent.accept',
+  StopSession: 'session.stop',
+  HeartbeatSession: 'session.heartbeat',
+  StartSession: 'session.start',
+  ChangeSession: 'session.change',
+  RenewSessions: 'session.renew',
 };
 
 /** Queues are named by users; beyond so many, the busiest keep their own lines and the rest share one. */
@@ -75,6 +85,7 @@ export class Metrics {
   private readonly registry = new Registry();
   private readonly authority: Authority | null;
   private readonly timers: Timers | null;
+  private readonly claims: SessionClaims;
   /** The newest look at the state; null while it cannot be had. */
   private state: StateCounts | null = null;
 
@@ -82,10 +93,15 @@ export class Metrics {
   constructor(subject: Authority | Standby, http: HttpCounts, parts: MetricsParts = {}) {
     this.authority = subject instanceof Authority ? subject : null;
     this.timers = parts.timers ?? null;
+    this.claims = new SessionClaims(parts.warn ?? (() => undefined));
     this.exposePosition(subject);
     if (this.authority !== null) {
       this.exposeWork(this.authority);
       this.exposeState();
+      exposeSessions(this, this.authority.stats.sessions, this.claims, () => {
+        const { state } = this;
+        return state === null ? null : { ...state.sessions, counts: state.all.sessions };
+      });
       this.exposeLog(this.authority);
     }
     this.exposeHttp(http, parts);
@@ -255,14 +271,18 @@ export class Metrics {
     });
   }
 
-  private exposeBuckets(name: string, help: string, buckets: Buckets, unit: number): void {
+  exposeBuckets(name: string, help: string, buckets: Buckets, unit: number): void {
     this.expose(name, 'histogram', help, () => bucketSamples(name, buckets, unit));
   }
 
   /** In line with the changes, like every read: what is not durable does not show here either. */
   private async lookAtState(): Promise<StateCounts | null> {
     if (this.authority === null) return null;
-    const read = this.authority.read((machine) => ({ all: countAll(machine), queues: listQueues(machine) }));
+    const read = this.authority.read((machine) => ({
+      all: countAll(machine),
+      queues: listQueues(machine),
+      sessions: this.claims.look(machine),
+    }));
     try {
       return await this.inTime(read);
     } catch (fault) {

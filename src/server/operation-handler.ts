@@ -33,6 +33,11 @@ const GRANTS: ReadonlySet<Operation> = new Set<Operation>([
 ]);
 
 const OURS = 'system:';
+const NOT_OURS: Refusal = {
+  refused: 'FORBIDDEN',
+  detail: `Queues that begin with ${OURS} need the scope *.`,
+};
+const NO_ADMIN: Refusal = { refused: 'FORBIDDEN', detail: 'The field supersedes needs the scope v1:admin.' };
 
 export type Handle = (exchange: Exchange, arrival: Arrival) => void;
 
@@ -61,7 +66,7 @@ export function operationHandler(
     if (!check.accepts(request)) {
       return exchange.refuse({ refused: 'INVALID_ARGUMENT', detail: check.explain(request) });
     }
-    const forbidden = forbiddenQueue(operation, request as Fields, exchange.caller);
+    const forbidden = forbiddenTo(exchange.caller, operation, request as Fields);
     if (forbidden !== null) return exchange.refuse(forbidden);
     if (((request as Fields).wait_ms ?? 0) === 0) {
       const options: CallOptions = GRANTS.has(operation)
@@ -128,13 +133,18 @@ function outcomeOf(body: object): string | undefined {
   return (body as { outcome?: string }).outcome;
 }
 
-/** Queues that begin with `system:` are ours. */
-export function forbiddenQueue(operation: Operation, request: Fields, caller: Caller): Refusal | null {
-  let isOurs = false;
-  if (operation === 'task.create') isOurs = isSystem(request.queue);
-  else if (operation === 'task.lease') isOurs = ((request.queues ?? []) as unknown[]).some(isSystem);
-  if (!isOurs || may(caller, '*')) return null;
-  return { refused: 'FORBIDDEN', detail: `Queues that begin with ${OURS} need the scope *.` };
+/** What needs more than the scope of its operation: queues that are ours, and taking the place of somebody else. */
+export function forbiddenTo(caller: Caller, operation: Operation, request: Fields): Refusal | null {
+  switch (operation) {
+    case 'task.create':
+      return isSystem(request.queue) && !may(caller, '*') ? NOT_OURS : null;
+    case 'task.lease':
+      return ((request.queues ?? []) as unknown[]).some(isSystem) && !may(caller, '*') ? NOT_OURS : null;
+    case 'lease.acquire':
+      return request.supersedes !== undefined && !may(caller, 'v1:admin') ? NO_ADMIN : null;
+    default:
+      return null;
+  }
 }
 
 function isSystem(queue: unknown): boolean {

@@ -1,24 +1,28 @@
 /** What a leader answers with a stream, a page or a file: the log, events, backup, metrics, and the first page. */
-import type { Clock } from '../authority/seams.ts';
+import type { Clock, Timers } from '../authority/seams.ts';
 import { isRefusal } from '../core/decision.ts';
+import { seqOfSessionId } from '../core/ids.ts';
 import type { Refusal } from '../core/refusals.ts';
 import type { OpenCore } from '../embedded/open.ts';
-import { LOG_CHECK } from '../protocol/checks.ts';
+import { sessionBegin } from '../embedded/session-reads.ts';
+import { LOG_CHECK, SESSION_EVENTS_CHECK } from '../protocol/checks.ts';
 import type { Body } from '../protocol/replies.ts';
-import type { LogRequest } from '../protocol/requests.ts';
+import type { LogRequest, SessionEventsRequest } from '../protocol/requests.ts';
 import type { PAGES } from '../protocol/routes.ts';
 import { backupStream } from './backup.ts';
 import type { Exchange } from './exchange.ts';
 import { type FixedPage, HTML, PAGE_HEADERS } from './fixed-pages.ts';
-import type { FollowHub } from './follow-hub.ts';
+import type { FollowHub, FollowOptions } from './follow-hub.ts';
+import { type LineFilter, onlySession, onlyTypes } from './follow-slices.ts';
 import { homePage } from './home-page.ts';
 import type { Metrics } from './metrics.ts';
 import { type Arrival, type Handle, isProblem, refuseFault, type Trouble } from './operation-handler.ts';
-import { readQuery } from './request-bytes.ts';
+import { readQuery, withPathFields } from './request-bytes.ts';
 import { drained, writeLog } from './write-log.ts';
 
 export interface PageParts extends OpenCore {
   readonly clock: Clock;
+  readonly timers: Timers;
   readonly hub: FollowHub;
   readonly metrics: Metrics;
   readonly trouble: Trouble;
@@ -30,7 +34,7 @@ const NUMBERS: ReadonlySet<string> = new Set(['from', 'limit', 'follow']);
 export function pageHandlers(
   parts: PageParts,
 ): Record<Exclude<keyof typeof PAGES, 'batch' | FixedPage>, Handle> {
-  const { authority, calls, clock, hub, metrics, trouble } = parts;
+  const { authority, calls, clock, timers, hub, metrics, trouble } = parts;
 
   /** For what does not ask the authority by a call, which would find it out by itself. */
   const ifMayAnswer =
@@ -54,10 +58,12 @@ export function pageHandlers(
     response.flushHeaders();
   };
 
-  const follow = (exchange: Exchange, format: 'ndjson' | 'sse', type: string, fromSeq: number): void => {
-    begin(exchange, type);
-    hub.attach(exchange.response, { format, fromSeq });
+  const follow = (exchange: Exchange, options: FollowOptions): void => {
+    begin(exchange, options.format === 'sse' ? 'text/event-stream' : 'application/x-ndjson');
+    hub.attach(exchange.response, options);
   };
+
+  const turn = (): Promise<void> => new Promise((resolve) => timers.soon(resolve));
 
   return {
     log: ifMayAnswer((exchange, arrival) => {
@@ -66,24 +72,39 @@ export function pageHandlers(
       const { firstSeq, lastSeq } = authority.log.position;
       const { from = request.follow === 1 ? lastSeq + 1 : firstSeq, limit = 100 } = request;
       if (Math.max(1, from) < firstSeq) return exchange.refuse({ refused: 'LOG_COMPACTED', firstSeq });
-      if (request.follow === 1) return follow(exchange, 'ndjson', 'application/x-ndjson', from);
+      const filter = filterOf(request);
+      if (request.follow === 1) return follow(exchange, { format: 'ndjson', fromSeq: from, filter });
       begin(exchange, 'application/x-ndjson');
       exchange.cutIfStalled();
-      stream(writeLog(exchange.response, authority, { from, limit }), exchange);
+      stream(writeLog(exchange.response, authority, { from, limit, filter, turn }), exchange);
     }),
 
     events: ifMayAnswer((exchange, arrival) => {
       const request = logRequest(arrival);
       if (isRefusal(request)) return exchange.refuse(request);
       const { firstSeq, lastSeq } = authority.log.position;
-      const lastId = exchange.request.headers['last-event-id'];
-      const resumed = lastId === undefined || lastId === '' ? undefined : Number(lastId) + 1;
-      if (resumed !== undefined && !SEQ.test(String(lastId))) {
-        return exchange.refuse({ refused: 'INVALID_ARGUMENT', detail: 'Last-Event-ID must be a seq.' });
-      }
-      const from = resumed ?? request.from ?? lastSeq + 1;
+      const resumed = resumedFrom(exchange);
+      if (isRefusal(resumed)) return exchange.refuse(resumed);
+      const from = resumed.fromSeq ?? request.from ?? lastSeq + 1;
       if (Math.max(1, from) < firstSeq) return exchange.refuse({ refused: 'LOG_COMPACTED', firstSeq });
-      follow(exchange, 'sse', 'text/event-stream', from);
+      follow(exchange, { format: 'sse', fromSeq: from, filter: filterOf(request) });
+    }),
+
+    session_events: ifMayAnswer((exchange, arrival) => {
+      const request = sessionEventsRequest(arrival);
+      if (isRefusal(request)) return exchange.refuse(request);
+      const resumed = resumedFrom(exchange);
+      if (isRefusal(resumed)) return exchange.refuse(resumed);
+      const { session_id: sessionId, from = 0 } = request as SessionEventsRequest;
+      const asked = resumed.fromSeq ?? from;
+      const look = authority.read((machine) => sessionBegin(machine, authority.log, sessionId, asked));
+      const attach = look.then((fromSeq) => {
+        if (typeof fromSeq !== 'number') exchange.refuse(fromSeq);
+        else if (!exchange.isGone()) {
+          follow(exchange, { format: 'sse', fromSeq, filter: onlySession(seqOfSessionId(sessionId)) });
+        }
+      });
+      stream(attach, exchange);
     }),
 
     backup: ifMayAnswer((exchange) => {
@@ -115,9 +136,32 @@ export function pageHandlers(
 }
 
 function logRequest({ query }: Arrival): LogRequest | Refusal {
-  const request = readQuery(query, NUMBERS);
+  const fields = readQuery(query, NUMBERS);
+  const { types } = fields;
+  // One that stands twice is no list, as it is none anywhere else.
+  const list = typeof types === 'string' ? types.split(',') : null;
+  const request = types === undefined ? fields : { ...fields, types: list };
   if (LOG_CHECK.accepts(request)) return request as LogRequest;
   return { refused: 'INVALID_ARGUMENT', detail: LOG_CHECK.explain(request) };
+}
+
+function filterOf({ types }: LogRequest): LineFilter | null {
+  return types === undefined ? null : onlyTypes(types);
+}
+
+function sessionEventsRequest({ params, query }: Arrival): SessionEventsRequest | Refusal {
+  const request = withPathFields(readQuery(query, NUMBERS), params);
+  if (isRefusal(request)) return request;
+  if (SESSION_EVENTS_CHECK.accepts(request)) return request as SessionEventsRequest;
+  return { refused: 'INVALID_ARGUMENT', detail: SESSION_EVENTS_CHECK.explain(request) };
+}
+
+/** Where somebody goes on who was cut off; nowhere in particular when it says nothing. */
+function resumedFrom({ request }: Exchange): { readonly fromSeq: number | null } | Refusal {
+  const lastId = request.headers['last-event-id'];
+  if (lastId === undefined || lastId === '') return { fromSeq: null };
+  if (SEQ.test(String(lastId))) return { fromSeq: Number(lastId) + 1 };
+  return { refused: 'INVALID_ARGUMENT', detail: 'Last-Event-ID must be a seq.' };
 }
 
 /** The first piece is asked for before anything is said: a log that cannot be copied is a problem and not half an archive. */

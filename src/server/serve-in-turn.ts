@@ -7,7 +7,14 @@ import { Standby } from '../authority/standby.ts';
 import { coreOf, retentionOf } from '../embedded/open.ts';
 import type { Engine } from '../engines/log.ts';
 import { leaderService } from './leader-service.ts';
-import { assertMayServe, listen, type Served, type ServeOptions, type ServeWorld } from './serve.ts';
+import {
+  assertMayServe,
+  listen,
+  type Served,
+  type ServeOptions,
+  type ServeWorld,
+  warnOfNoSecret,
+} from './serve.ts';
 import { Server } from './server.ts';
 import { standbyService } from './standby-service.ts';
 
@@ -27,6 +34,7 @@ export async function serveInTurn(
   await assertMayServe(options, () => undefined);
   const server = new Server(world, options, (parts) => standbyService(new Standby(hashSeed), parts));
   const url = await listen(server, options);
+  warnOfNoSecret(options, logger);
   let role: Served['role'] = 'standby';
   let seqNow = (): number => 0;
   const leadership = new Leadership(engineAt(options.advertise ?? url), {
@@ -45,7 +53,7 @@ export async function serveInTurn(
     onLead(authority) {
       role = 'leader';
       seqNow = () => authority.log.position.lastSeq;
-      server.offer(leaderService(coreOf(authority, world), server.parts));
+      server.offer(leaderService(coreOf(authority, world, options), server.parts));
       logger.info({ url, seq: seqNow(), epoch: authority.log.epoch }, 'leading');
     },
 

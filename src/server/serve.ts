@@ -13,6 +13,8 @@ export interface ServeOptions extends ServerOptions {
   readonly host: string;
   readonly port: number;
   readonly retention?: NonNullable<OpenOptions['retention']>;
+  /** How intents are known again; without a secret one is made up, and the log says so. */
+  readonly intents?: NonNullable<OpenOptions['intents']>;
   /** Told once when the log cannot be written any more: everybody has been answered 503, and it is time to end. */
   readonly onDeath?: (fault: Error) => void;
 }
@@ -34,18 +36,23 @@ export interface ServedAlone extends Served {
 
 export type ServeWorld = World & { readonly logger: Logger } & Pick<ServerWorld, 'loopLag'>;
 
+const NO_SECRET =
+  'XG2G_IDEM_SECRET IS NOT SET: a random one was made up, so no intent sent before a restart is known again after it';
+
 /** Serves a log that nobody else can have while this process lives. */
 export async function serve(engine: Engine, world: ServeWorld, options: ServeOptions): Promise<ServedAlone> {
-  const { retention, onDeath } = options;
+  const { retention, intents = {}, onDeath } = options;
   const { logger } = world;
   await assertMayServe(options, () => engine.assertFree?.());
   const core = await openCore(engine, world, {
     ...(retention === undefined ? {} : { retention }),
+    intents,
     onDeath(fault) {
       logger.error({ err: fault }, 'the log cannot be written any more');
       onDeath?.(fault);
     },
   });
+  warnOfNoSecret(options, logger);
   const { authority } = core;
   try {
     const server = new Server(world, options, (parts) => leaderService(core, parts));
@@ -69,6 +76,11 @@ export async function serve(engine: Engine, world: ServeWorld, options: ServeOpt
     await authority.close();
     throw fault;
   }
+}
+
+/** Intents work without a secret of their own, until the next restart. */
+export function warnOfNoSecret({ intents = {} }: ServeOptions, logger: Logger): void {
+  if (intents.secret === undefined) logger.warn({}, NO_SECRET);
 }
 
 /** Whatever is wrong with the door is found out before the log is touched: each opening starts an epoch. */

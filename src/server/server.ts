@@ -114,6 +114,7 @@ export class Server implements House {
       counts,
       waits,
       trouble,
+      warn: (fields, says) => logger.warn(fields, says),
       onStreamFault: (fault) => logger.error({ err: fault }, 'the log could not be read for a follower'),
     };
   }

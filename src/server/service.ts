@@ -26,6 +26,7 @@ export interface ServiceParts {
   readonly counts: HttpCounts;
   readonly waits: Waits;
   readonly trouble: Trouble;
+  readonly warn: (fields: object, says: string) => void;
   /** Told when the log cannot be read for somebody who follows it. */
   readonly onStreamFault: (fault: unknown) => void;
 }

@@ -51,6 +51,7 @@ export function standbyService(standby: Standby, parts: ServiceParts): Service {
       batch: refuse,
       log: refuse,
       events: refuse,
+      session_events: refuse,
       backup: refuse,
       // Without a token, so without a word about where anybody is.
       ready: (exchange) => exchange.refuse({ refused: 'NOT_LEADER' }),

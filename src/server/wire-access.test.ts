@@ -6,7 +6,7 @@ import { expectProblem } from '../../test/support/wire-contract.ts';
 import { fileEngine } from '../engines/file/file-engine.ts';
 import { PAGES, type Page, ROUTES, type Route, type Scope } from '../protocol/routes.ts';
 
-const TOKENS = ['v1:read', 'v1:write', 'v1:admin', 'v3:admin', '*'].map((scope) => ({
+const TOKENS = ['v1:read', 'v1:write', 'v1:admin', 'v3:read', 'v3:write', 'v3:admin', '*'].map((scope) => ({
   token: `token-with-the-scope-${scope}`,
   scopes: [scope],
   name: `the ${scope} one`,
@@ -17,6 +17,9 @@ const ENOUGH: Record<Scope, readonly string[]> = {
   'v1:read': ['v1:read', 'v1:write', 'v1:admin', '*'],
   'v1:write': ['v1:write', 'v1:admin', '*'],
   'v1:admin': ['v1:admin', '*'],
+  'v3:read': ['v3:read', 'v3:write', 'v3:admin', '*'],
+  'v3:write': ['v3:write', 'v3:admin', '*'],
+  'v3:admin': ['v3:admin', '*'],
 };
 
 let guarded: Served;

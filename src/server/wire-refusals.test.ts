@@ -9,7 +9,7 @@ import {
   stopAllServed,
 } from '../../test/support/served.ts';
 import { diskError, TestDisk } from '../../test/support/test-disk.ts';
-import { expectProblem, observed } from '../../test/support/wire-contract.ts';
+import { expectProblem, observed, type SessionOperation } from '../../test/support/wire-contract.ts';
 import type { RefusalCode } from '../core/refusals.ts';
 import { fileEngine } from '../engines/file/file-engine.ts';
 import { MemoryDisk } from '../engines/memory/memory-disk.ts';
@@ -18,6 +18,7 @@ import { LIMITS } from '../protocol/limits.ts';
 import { type Operation, ROUTES, type Route } from '../protocol/routes.ts';
 
 const TOKENS = [
+  { token: 'token-of-a-writer', scopes: ['v1:write'] },
   { token: 'token-of-an-admin', scopes: ['v1:admin'] },
   { token: 'token-of-everybody', scopes: ['*'] },
 ];
@@ -56,6 +57,8 @@ async function acquired(fields: object = {}): Promise<Body> {
   });
 }
 
+const NO_SESSION = { session_id: 's0000000000v' };
+const NO_GUARD = { name: 'n', holder: 'h', token: SECRET };
 const NO_TASK = { task_id: 'no-such-task', lease_id: 'l00000000001' };
 
 /** Writes that fail, each for its own reason, as the fields of an object and its lease. */
@@ -108,7 +111,10 @@ const forbidden = (operation: Operation, fields: object) => () =>
   guarded.call(operation, fields, { token: 'token-of-an-admin' });
 
 const CASES: {
-  readonly [Op in Operation]: Record<(typeof ROUTES)[Op]['refusals'][number], () => Promise<CallAnswer>>;
+  readonly [Op in Exclude<Operation, SessionOperation>]: Record<
+    (typeof ROUTES)[Op]['refusals'][number],
+    () => Promise<CallAnswer>
+  >;
 } = {
   'task.create': {
     TASK_ID_CONFLICT: async () => {
@@ -121,6 +127,7 @@ const CASES: {
   },
   'task.lease': {
     FORBIDDEN: forbidden('task.lease', { worker_id: 'w', queues: ['system:q'] }),
+    GUARD_NOT_HELD: () => served.call('task.lease', { worker_id: 'w', queues: ['system:session-starts'] }),
     DISK_FULL: () => full.call('task.lease', { worker_id: 'w' }),
   },
   'task.extend': {
@@ -182,6 +189,18 @@ const CASES: {
   'queue.pause': {},
   'queue.resume': {},
   'lease.acquire': {
+    FORBIDDEN: () =>
+      guarded.call(
+        'lease.acquire',
+        { name: 'n', holder: 'h', ttl_ms: 1_000, supersedes: 1 },
+        { token: 'token-of-a-writer' },
+      ),
+    LEASE_NOT_FOUND: () =>
+      served.call('lease.acquire', { name: fresh(), holder: 'h', ttl_ms: 1_000, supersedes: 1 }),
+    LEASE_NOT_CURRENT: async () => {
+      const { name, lease_seq } = await acquired();
+      return served.call('lease.acquire', { name, holder: 'o', ttl_ms: 1_000, supersedes: lease_seq - 1 });
+    },
     LEASE_HELD: async () => {
       const { name } = await acquired();
       const answer = await served.call('lease.acquire', { name, holder: 'other', ttl_ms: 1_000 });
@@ -274,7 +293,7 @@ const CASES: {
 };
 
 type Case = readonly [operation: Operation, code: RefusalCode, run: () => Promise<CallAnswer>];
-const ALL: readonly Case[] = (Object.keys(CASES) as Operation[]).flatMap((operation) =>
+const ALL: readonly Case[] = (Object.keys(CASES) as (keyof typeof CASES)[]).flatMap((operation) =>
   (Object.entries(CASES[operation]) as [RefusalCode, () => Promise<CallAnswer>][]).map(
     ([code, run]) => [operation, code, run] as const,
   ),
@@ -326,7 +345,7 @@ describe('what every operation can be refused for', () => {
 });
 
 /** Fields that stand in paths; whatever is asked for by them is not there. */
-const PLACES = { task_id: 'x', name: 'x', object_id: 'x', worker_id: 'x', queue: 'x' };
+const PLACES = { task_id: 'x', name: 'x', object_id: 'x', worker_id: 'x', queue: 'x', session_id: 'x' };
 
 /** A request of each operation that gets past the checks. */
 const REQUESTS: Record<Operation, object> = {
@@ -351,7 +370,7 @@ const REQUESTS: Record<Operation, object> = {
   'lease.renew': { name: 'n', holder: 'h', token: SECRET, ttl_ms: 1_000 },
   'lease.release': { name: 'n', holder: 'h', token: SECRET },
   'lease.break': { name: 'n', reason: 'stuck' },
-  'lease.wipe': { prefix: '', guard: { name: 'n', holder: 'h', token: SECRET } },
+  'lease.wipe': { prefix: '', guard: NO_GUARD },
   'lease.get': { name: 'n' },
   'lease.list': {},
   'lease.history': { name: 'n' },
@@ -360,6 +379,14 @@ const REQUESTS: Record<Operation, object> = {
   'object.delete': { object_id: 'o' },
   'receipt.list': {},
   'status.get': {},
+  'intent.accept': { type: 'live', serviceRef: 'x', profileID: 'low' },
+  'session.get': NO_SESSION,
+  'session.list': {},
+  'session.heartbeat': NO_SESSION,
+  'session.stop': NO_SESSION,
+  'session.start': { ...NO_SESSION, guard: NO_GUARD, lease_id: 'x', slots: ['0'], ttl_ms: 1_000 },
+  'session.change': { ...NO_SESSION, guard: NO_GUARD, event: 'ready' },
+  'session.renew': { guard: NO_GUARD, session_ids: [], ttl_ms: 1_000 },
 };
 
 describe('a server whose disk fails', () => {
@@ -466,12 +493,16 @@ const URGENT: readonly Operation[] = [
   'task.release',
   'task.complete',
   'task.fail',
+  'session.stop',
+  'session.heartbeat',
+  'session.change',
+  'session.renew',
 ];
 
 describe('all in all', () => {
   it('every refusal that the table lists has been answered', () => {
-    const listed = OPERATIONS.flatMap(([operation, { refusals }]) =>
-      refusals.map((code) => `${operation} ${code}`),
+    const listed = Object.entries(CASES).flatMap(([operation, cases]) =>
+      Object.keys(cases).map((code) => `${operation} ${code}`),
     );
     expect(listed.filter((each) => !observed.has(each))).toEqual([]);
   });

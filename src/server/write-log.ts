@@ -1,5 +1,5 @@
 /** A part of the log as NDJSON, from one place to another, as fast as its reader takes it. */
-import { type ReadableLog, readSlice, SLICE_ENTRIES_MAX } from './follow-slices.ts';
+import { type LineFilter, type ReadableLog, readSlice, SLICE_ENTRIES_MAX } from './follow-slices.ts';
 
 /** What a stream is written to: the part of a ServerResponse that is needed for it. */
 export interface StreamResponse {
@@ -14,6 +14,14 @@ export interface StreamResponse {
   off(event: 'drain' | 'close', call: () => void): unknown;
 }
 
+export interface LogPart {
+  readonly from: number;
+  readonly limit: number;
+  readonly filter?: LineFilter | null;
+  /** Lets others have their turn: a filter may find nothing in a whole log, and then nothing else would. */
+  readonly turn?: () => Promise<void>;
+}
+
 /**
  * A part of the log, and the end: at most `limit` entries of those that are durable now. When compaction takes
  * away what is still to come, the connection is cut, so that nobody takes a part for the whole.
@@ -21,13 +29,13 @@ export interface StreamResponse {
 export async function writeLog(
   response: StreamResponse,
   { log }: { readonly log: ReadableLog },
-  { from, limit }: { readonly from: number; readonly limit: number },
+  { from, limit, filter = null, turn }: LogPart,
 ): Promise<void> {
   const { lastSeq } = log.position;
   let nextSeq = Math.max(1, from);
   let left = limit;
   while (left > 0 && nextSeq <= lastSeq && !response.destroyed) {
-    const slice = await readSlice(log, nextSeq, Math.min(left, SLICE_ENTRIES_MAX));
+    const slice = await readSlice(log, nextSeq, Math.min(left, SLICE_ENTRIES_MAX), filter);
     if (response.destroyed) return;
     if (slice === null) {
       response.destroy();
@@ -35,7 +43,9 @@ export async function writeLog(
     }
     left -= slice.lines.length;
     nextSeq = slice.nextSeq;
-    if (!response.write(slice.bytes('ndjson'))) await drained(response);
+    const bytes = slice.bytes('ndjson');
+    if (bytes.length > 0 && !response.write(bytes)) await drained(response);
+    else if (filter !== null) await turn?.();
   }
   if (!response.destroyed) response.end();
 }

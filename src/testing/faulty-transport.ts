@@ -32,7 +32,7 @@ export class FaultyTransport implements Transport {
     this.inner = inner;
     this.newToken = newToken;
     this.log = (request) => inner.log(request);
-    this.follow = (fromSeq, signal) => inner.follow(fromSeq, signal);
+    this.follow = (fromSeq, signal, only) => inner.follow(fromSeq, signal, only);
     this.close = () => inner.close();
   }
 

@@ -5,7 +5,7 @@ import { access, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
 import { fileURLToPath } from 'node:url';
-import type { Ended, Pipes, Processes, SignalName } from '../cli/processes.ts';
+import type { Ended, Pipes, Processes, SignalName } from '../orchestrator/processes.ts';
 import { openChannel } from './node-channel.ts';
 
 /** Built, this file and the other one end in .js; run from source, on a Node that can, both end in .ts. */
@@ -60,9 +60,12 @@ export const nodeProcesses: Processes = {
   startKeeper({ sharesInput, heard, gone }) {
     const own = sharesInput ? 'inherit' : 'ignore';
     const child = spawn(process.execPath, [KEEPER], { detached: true, stdio: [own, own, 'inherit', 'pipe'] });
-    const channel = openChannel(child.stdio[3] as Duplex, heard, () => undefined);
     child.once('exit', gone);
     child.once('error', gone);
+    // A machine that is out of descriptors gives none of these; the error says so in a moment.
+    const stream = (child.stdio as typeof child.stdio | undefined)?.[3];
+    if (!stream) return { send: () => undefined, close: () => undefined };
+    const channel = openChannel(stream as Duplex, heard, () => undefined);
     return {
       send: channel.send,
       close() {

@@ -47,6 +47,30 @@ describe.each([
     handles.add(lh);
   });
 
+  it('follows only the entries it asks for, and the life of a session', async () => {
+    const asked = await served.done('intent.accept', {
+      type: 'live',
+      serviceRef: 'data: {x',
+      profileID: 'p',
+    });
+    const { session_id } = asked;
+    const some = lh.follow({ from: 1, types: ['SessionChanged'] })[Symbol.asyncIterator]();
+    const life = lh.follow({ sessionId: session_id })[Symbol.asyncIterator]();
+    expect((await life.next()).value).toMatchObject({
+      type: 'IntentAccepted',
+      session_id,
+      intent: { serviceRef: 'data: {x' },
+    });
+    await done(lh.task.create({ payload: 1 }));
+    await served.done('session.stop', { session_id });
+    expect((await life.next()).value).toMatchObject({ type: 'SessionChanged', state: 'CANCELLED' });
+    await expect(life.next()).rejects.toMatchObject({ code: 'SESSION_TERMINAL' });
+    expect((await some.next()).value).toMatchObject({ session_id, state: 'CANCELLED' });
+    await some.return?.();
+    const page = await done(lh.log({ from: 1, types: ['TaskCreated', 'IntentAccepted'] }));
+    expect(page.entries.map(({ type }) => type)).toEqual(['IntentAccepted', 'TaskCreated']);
+  });
+
   it('takes a task from its creation to its completion, with fenced writes, byte for byte', async () => {
     const text = '{ "n": 1.0, "big": 123456789012345678901234567890, "ü": "😀" }';
     const { task_id } = await done(lh.task.create({ payload: new Json(text) }));

@@ -51,6 +51,13 @@ describe('a server that cannot listen', () => {
     expect(existsSync(join(bench.dir, 'never'))).toBe(false);
   });
 
+  it('with a phase flag that is neither on nor off leaves with 2 and makes no data directory', async () => {
+    const flags = ['--data', join(bench.dir, 'never'), '--listen', '127.0.0.1:0'];
+    const run = await bench.run(['serve', ...flags], { env: { XG2G_V3_API_LEASES: 'yes' } });
+    expect(run).toMatchObject({ status: 2, stderr: expect.stringMatching(/XG2G_V3_API_LEASES is "yes"/) });
+    expect(existsSync(join(bench.dir, 'never'))).toBe(false);
+  });
+
   it('with a certificate that is none leaves with 2 and makes no data directory', async () => {
     const pem = join(bench.dir, 'none.pem');
     writeFileSync(pem, 'no certificate at all\n');
@@ -71,5 +78,38 @@ describe('a server with tokens', () => {
     expect(server.stdout).not.toContain('all-of-it');
     server.kill('SIGTERM');
     expect(await server.ended).toMatchObject({ status: 0 });
+  });
+});
+
+describe('the secret of intents', () => {
+  const LIVE = { type: 'live', serviceRef: '1:0:1', profileID: 'demo' };
+
+  async function ask(env: Record<string, string>): Promise<{ session_id: string; stderr: string }> {
+    const server = bench.start(['serve', '--data', join(bench.dir, 'intents'), '--listen', '127.0.0.1:0'], {
+      env,
+    });
+    const [url] = await server.says(/http:\/\/127\.0\.0\.1:\d+/);
+    const reply = await fetch(`${url}/api/v3/intents`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(LIVE),
+    });
+    expect(reply.status).toBe(202);
+    const { session_id } = (await reply.json()) as { session_id: string };
+    server.kill('SIGTERM');
+    const { stderr } = await server.ended;
+    return { session_id, stderr };
+  }
+
+  it('makes an intent known again after a restart, and while it is being replaced; a missing one is warned of once', async () => {
+    const first = await ask({ XG2G_IDEM_SECRET: 'one' });
+    expect(first.stderr).not.toContain('XG2G_IDEM_SECRET');
+    const second = await ask({ XG2G_IDEM_SECRET: 'two', XG2G_IDEM_SECRET_PREVIOUS: 'one' });
+    expect(second.session_id).toBe(first.session_id);
+    const without = await ask({});
+    expect(without.session_id).not.toBe(first.session_id);
+    const warnings = without.stderr.split('\n').filter((line) => line.includes('XG2G_IDEM_SECRET'));
+    expect(warnings).toHaveLength(1);
+    expect(JSON.parse(warnings[0]!)).toMatchObject({ level: 40 });
   });
 });

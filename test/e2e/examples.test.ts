@@ -2,12 +2,13 @@
 // its exit code.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { filled, readConfig } from '../../src/orchestrator/config.ts';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
 const examples = join(root, 'examples');
@@ -49,7 +50,7 @@ function start(name: string, args: readonly string[] = [], env: NodeJS.ProcessEn
     child.on('error', reject);
     child.on('close', (code) => resolve({ code, complaint, lines: output.trimEnd().split('\n') }));
   });
-  return { spoke, ended };
+  return { child, spoke, ended };
 }
 
 /** Runs an example to its end, which must be a good one. */
@@ -67,8 +68,14 @@ describe('the examples', () => {
       'single-runner.mjs',
       'sketch.mjs',
       'tour.mjs',
+      'tuner-farm',
       'with-lease.mjs',
       'worker.mjs',
+    ]);
+    expect(readdirSync(join(examples, 'tuner-farm')).sort()).toEqual([
+      'README.md',
+      'farm.mjs',
+      'tuners.json',
     ]);
   });
 
@@ -195,12 +202,74 @@ describe('tour.mjs', () => {
   it('says in one sentence that the directory is in use', async () => {
     const one = start('tour.mjs');
     await one.spoke;
+    // It keeps the directory for as long as the other one needs to find that out, on a machine that is busy too.
+    one.child.kill('SIGSTOP');
     const other = await start('tour.mjs').ended;
+    one.child.kill('SIGCONT');
     expect(other.code).toBe(1);
     expect(other.complaint).toMatch(
       /^The data directory .* is in use by process \d+ on .*; stop that process first\.\n$/,
     );
     expect((await one.ended).code).toBe(0);
+  });
+});
+
+describe('tuner-farm/farm.mjs', () => {
+  /** Where there is no ffmpeg: only what the farm needs is on the path. */
+  function pathWithoutFfmpeg(): string {
+    const bin = join(scratch, 'bin');
+    mkdirSync(bin);
+    const { stdout } = spawnSync('sh', ['-c', 'command -v flock'], { encoding: 'utf8' });
+    if (stdout.trim() !== '') symlinkSync(stdout.trim(), join(bin, 'flock'));
+    return bin;
+  }
+
+  it('shares four tuners, says what is busy and what cannot be had, and leaves nothing behind', async () => {
+    const lines = await linesOf('tuner-farm/farm.mjs', [join(scratch, 'farm')], {
+      PATH: pathWithoutFfmpeg(),
+    });
+    const told = lines.map((line) => line.replace(/number \d+$/, 'number N').replace(/ {2,}/, ': '));
+    const tuners = told.slice(1, 5).flatMap((line) => /tuner (\d)/.exec(line)?.[1] ?? []);
+    expect(tuners.toSorted()).toEqual(['0', '1', '2', '3']);
+    expect(told.map((line) => line.replace(/tuner \d/, 'tuner T'))).toEqual([
+      'the farm runs: there is no ffmpeg, so the profile demo',
+      'ard: READY on tuner T, number N',
+      'zdf: READY on tuner T, number N',
+      'arte: READY on tuner T, number N',
+      'film-7 from 0 s: READY on tuner T, number N',
+      'ard once more: idempotent_replay, the same session',
+      'film-7 from 60 s: FAILED R_LEASE_BUSY, REJECTED_BUSY',
+      'orf: FAILED R_NO_TUNER, REJECTED_NO_TUNER',
+      'tuners in use: 4',
+      'zdf is stopped: STOPPED, R_CLIENT_STOP',
+      'orf: READY on tuner T, number N',
+      'all are stopped: 0 leases are held, tuners in use: 0',
+      'the farm is closed exit code 0',
+    ]);
+    expect(tuners[1]).toBe(/tuner (\d)/.exec(told[10]!)?.[1]);
+    expect(readdirSync(scratch).sort()).toEqual(['bin', 'farm']);
+  });
+
+  it('says what went wrong when the farm does not come up', async () => {
+    const broken = { PATH: pathWithoutFfmpeg(), XG2G_V3_API_LEASES: 'perhaps' };
+    const { code, complaint } = await start('tuner-farm/farm.mjs', [join(scratch, 'farm')], broken).ended;
+    expect(code).toBe(1);
+    expect(complaint).toMatch(/^leasehold up has ended with 2:\nleasehold: XG2G_V3_API_LEASES is "perhaps"/);
+  });
+
+  it('has a configuration whose pipelines the orchestrator takes', async () => {
+    const config = readConfig(readFileSync(join(examples, 'tuner-farm', 'tuners.json'), 'utf8'));
+    expect(config.tuners).toHaveLength(4);
+    const filling = { serviceRef: 'ard', recordingID: '', start_ms: '0', slot: '2', session_id: 's1' };
+    for (const { command, ready } of Object.values(config.profiles)) {
+      expect(filled(command, filling)).toEqual(
+        expect.arrayContaining(['service_name=ard', expect.stringMatching(/name:s1$/)]),
+      );
+      // As ffmpeg reports its progress: not before there is a first segment.
+      const isReady = (line: string) => new RegExp(ready!.stdout).test(line);
+      const times = ['40000', '1999999', '2040000', '12040000'].map((us) => isReady(`out_time_us=${us}`));
+      expect(times).toEqual([false, false, true, true]);
+    }
   });
 });
 

@@ -136,7 +136,7 @@ describe(`requests made from the seed ${SEED}`, () => {
     );
     expect(endBytes - warmBytes).toBeLessThan(GROWTH_BYTES_MAX);
     // A generator of nothing but refusals, or of nothing but trifles, would prove little.
-    for (const status of [200, 201, 400, 403, 404, 405, 409, 412, 413, 415, 428, 431])
+    for (const status of [200, 201, 202, 400, 403, 404, 405, 409, 410, 412, 413, 415, 428, 431])
       expect(statuses.get(status) ?? 0).toBeGreaterThan(0);
 
     expect((await fetch(`${bench.url}/readyz`)).status).toBe(200);

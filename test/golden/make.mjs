@@ -1,5 +1,6 @@
 // Makes the golden log of the present format, once: `npm run build && node test/golden/make.mjs NAME`. Golden logs replay for
-// ever, so an existing one is never made again; when the format changes, a new one is put beside the old ones.
+// ever, so an existing one is never made again; when the format changes, new ones are put beside the old ones. With
+// `--compacted` its beginning is in a checkpoint.
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -10,8 +11,10 @@ import { openWith } from '../../dist/embedded/open.js';
 import { fileEngine } from '../../dist/engines/file/file-engine.js';
 import { jsonText } from '../../dist/protocol/json.js';
 import { nodeFiles } from '../../dist/world/node-files.js';
+import { nodeThreads } from '../../dist/world/node-threads.js';
 
 const name = process.argv[2];
+const isCompacted = process.argv[3] === '--compacted';
 const target = join(dirname(fileURLToPath(import.meta.url)), `${name}.json`);
 if (name === undefined || existsSync(target)) {
   console.error(name === undefined ? 'It needs a name.' : `${target} is there already, and stays as it is.`);
@@ -30,11 +33,15 @@ const world = {
   newToken: () => `golden-token-${String(++tokens).padStart(8, '0')}`,
   hashSeed: 1,
 };
-const retention = { endedTasksMs: 10_000, idleNamesMs: 10_000 };
+const options = {
+  retention: { endedTasksMs: 10_000, idleNamesMs: 10_000, endedSessionsMs: 10_000 },
+  intents: { secret: 'golden' },
+};
 
 const dir = mkdtempSync(join(tmpdir(), 'leasehold-golden-'));
-const engine = () => fileEngine({ dir, files: nodeFiles, segmentBytes: 64 * 1024 });
-let lh = await openWith(engine(), world, { retention });
+const compaction = isCompacted ? { threads: nodeThreads, compactionBytesMin: 1 } : {};
+const engine = () => fileEngine({ dir, files: nodeFiles, segmentBytes: 64 * 1024, ...compaction });
+let lh = await openWith(engine(), world, options);
 
 const lease = async (queue, ttl = 30_000) => {
   const reply = await lh.task.lease({
@@ -97,6 +104,36 @@ const guard = await lh.lease.acquire({
 });
 const proof = { name: guard.name, holder: 'o', token: guard.token };
 await lh.lease.wipe({ prefix: 'lease:', guard: proof });
+
+// Sessions: one that runs and stays, and one for every way to end that needs no waiting.
+const request = (serviceRef) => lh.session.request({ type: 'live', serviceRef, profileID: 'low' });
+const start = async (slots) => {
+  const starts = { worker_id: 'o', queues: ['system:session-starts'], guard: proof };
+  const { task_id, lease_id } = (await lh.task.lease(starts)).leases[0];
+  const ttl = { ttl_ms: 600_000 };
+  return lh.session.start({ session_id: task_id, guard: proof, lease_id, slots, ...ttl });
+};
+const change = (session_id, event, told = {}) =>
+  lh.session.change({ session_id, guard: proof, event, ...told });
+const { session_id: running } = await request('ard');
+await start(['0', '1']);
+await change(running, 'ready');
+await lh.session.renew({ guard: proof, session_ids: [running], ttl_ms: 900_000 });
+const { session_id: stopped } = await request('zdf');
+await start(['0', '1']);
+await lh.session.stop({ session_id: stopped });
+await change(stopped, 'stopped');
+await lh.session.request({ type: 'vod', recordingID: 'größer', profileID: 'high', start_ms: 61_500 });
+await start(['0']);
+const { session_id: failed } = await request('arte');
+await start(['0', '1']);
+await change(failed, 'process_ended', { detail: 'exit code 3' });
+await request('orf');
+await start(['1']);
+await lh.lease.break({ name: 'lease:tuner:1', reason: 'by hand' });
+const { session_id: cancelled } = await request('3sat');
+await lh.session.stop({ session_id: cancelled });
+
 const doomed = await lh.lease.acquire({ name: 'doomed', holder: 'd', ttl_ms: 600_000 });
 await lh.object.write({ object_id: 'doomed', value: null, lease: { lease_seq: doomed.lease_seq } });
 await lh.object.delete({ object_id: 'doomed', lease: { lease_seq: doomed.lease_seq } });
@@ -107,9 +144,23 @@ nowMs += 1_000;
 await lh.lease.get({ name: 'expiring' });
 await lh.close();
 nowMs += 20_000;
-lh = await openWith(engine(), world, { retention });
+lh = await openWith(engine(), world, options);
 await lh.status();
 await lh.task.create({ payload: 'after the restart', queue: 'waiting' });
+await request('after the restart');
+await lh.session.stop({ session_id: running });
+const { session_id: again } = await request('3sat');
+await lh.session.stop({ session_id: again });
+// Something that leaves nothing behind, until the segment is full and its checkpoint has replaced it.
+for (let round = 0; isCompacted && (await lh.status()).first_seq === 1; round++) {
+  if (round === 5_000) throw new Error('It is not compacted.');
+  await lh.pause({ queue: 'filling' });
+  await lh.resume({ queue: 'filling' });
+  await new Promise((resolve) => setTimeout(resolve, 5));
+}
+// An empty queue that is not paused is in no checkpoint; what is asked below is asked of what the files give.
+await lh.close();
+lh = await openWith(engine(), world, options);
 
 const entries = await lh.log({ limit: 1_000 });
 const records = {
@@ -118,11 +169,12 @@ const records = {
   leases: await lh.lease.list({ limit: 1_000 }),
   object: await lh.object.get({ object_id: 'object' }),
   queues: await lh.queues(),
+  sessions: await lh.session.list({ limit: 1_000 }),
 };
 await lh.close();
 const files = Object.fromEntries(
   readdirSync(dir)
-    .filter((file) => file.endsWith('.seg'))
+    .filter((file) => /\.(seg|ckpt)$/.test(file))
     .map((file) => [file, gzipSync(readFileSync(join(dir, file))).toString('base64')]),
 );
 rmSync(dir, { recursive: true });

@@ -13,7 +13,14 @@ import { type HistoryStep, histories, play, SEED } from '../support/random-histo
 import { type LoggedFact, opaquesOf, restoredFrom, Scenario, TestTicket } from '../support/scenario.ts';
 
 /** So short that forgetting is part of most histories. */
-const RETENTION = { endedTasksMs: 60, endedTasksMax: 3, idleNamesMs: 40, idleNamesMax: 2 };
+const RETENTION = {
+  endedTasksMs: 60,
+  endedTasksMax: 3,
+  idleNamesMs: 40,
+  idleNamesMax: 2,
+  endedSessionsMs: 50,
+  endedSessionsMax: 3,
+};
 
 function played(history: readonly HistoryStep[], watch: 'every apply' | 'end' = 'every apply'): Scenario {
   const story = new Scenario({ retention: RETENTION, watch });

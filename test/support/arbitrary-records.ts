@@ -1,6 +1,14 @@
 // Arbitraries for fast-check: every kind of entry and of image record, with the strings and numbers that break codecs.
 import fc from 'fast-check';
-import type { Entry, EntryType, FencedWrite, TaskKey } from '../../src/core/entries.ts';
+import type {
+  Entry,
+  EntryType,
+  FencedWrite,
+  Intent,
+  SessionReason,
+  SessionState,
+  TaskKey,
+} from '../../src/core/entries.ts';
 import type { ImageRecord, LeaseEnd, LeaseImage, NameEnd, ObjectImage } from '../../src/core/image.ts';
 import type { Opaque } from '../../src/core/opaque.ts';
 import { opaque } from '../../src/core/opaque.ts';
@@ -54,6 +62,43 @@ const policy = fc.oneof(
   fc.constant({ maxFailures: 5, backoffMs: 1_000, maxBackoffMs: 300_000, maxAttempts: 100 }),
   fc.record({ maxFailures: whole, backoffMs: whole, maxBackoffMs: whole, maxAttempts: whole }),
 );
+
+const SESSION_STATES: readonly SessionState[] = [
+  'NEW',
+  'STARTING',
+  'READY',
+  'STOPPING',
+  'STOPPED',
+  'FAILED',
+  'CANCELLED',
+];
+const SESSION_REASONS: readonly SessionReason[] = [
+  'R_LEASE_BUSY',
+  'R_NO_TUNER',
+  'R_CLIENT_STOP',
+  'R_CANCELLED',
+  'R_LEASE_EXPIRED',
+  'R_PIPELINE_START_FAILED',
+  'R_PROCESS_ENDED',
+  'R_SHUTDOWN',
+  'R_IDLE_TIMEOUT',
+];
+
+const intent: fc.Arbitrary<Intent> = fc.record({
+  type: fc.constantFrom('live', 'vod'),
+  target: text,
+  profileId: text,
+  startMs: whole,
+});
+
+/** Where a session stands, in its entry and in its record of an image. */
+const standing = {
+  state: fc.constantFrom(...SESSION_STATES),
+  reason: orNull(fc.constantFrom(...SESSION_REASONS)),
+  reasonDetail: orNull(text),
+  slot: orNull(text),
+  leaseSeq: whole,
+};
 
 const ENTRIES: { readonly [T in EntryType]: fc.Arbitrary<Omit<Extract<Entry, { type: T }>, 'type'>> } = {
   TaskCreated: fc
@@ -114,6 +159,8 @@ const ENTRIES: { readonly [T in EntryType]: fc.Arbitrary<Omit<Extract<Entry, { t
   NamesWiped: fc.record({ prefix: text, count: whole }),
   ObjectWritten: fencedWrite,
   ObjectDeleted: fc.record({ objectId: text, leaseSeq: whole, version: whole }),
+  IntentAccepted: fc.record({ intent, key: text, payload: bytes }),
+  SessionChanged: fc.record({ session: whole, ...standing }),
   QueuePaused: fc.record({ queue: text }),
   QueueResumed: fc.record({ queue: text }),
   EpochStarted: fc.record({
@@ -125,6 +172,7 @@ const ENTRIES: { readonly [T in EntryType]: fc.Arbitrary<Omit<Extract<Entry, { t
   Forgotten: fc.record({
     tasks: fc.array(key, { maxLength: 40 }),
     names: fc.array(text, { maxLength: 10 }),
+    sessions: fc.array(whole, { maxLength: 40 }),
   }),
 };
 
@@ -219,6 +267,15 @@ const IMAGES: { readonly [K in ImageKind]: ArbitraryOf<Omit<Extract<ImageRecord,
     object: orNull(object),
     lastSeq: whole,
     pastTokens: fc.array(binary(8), { maxLength: 16 }),
+  },
+  session: {
+    seq: whole,
+    intent,
+    key: text,
+    ...standing,
+    createdAtMs: whole,
+    updatedAtMs: whole,
+    lastSeq: whole,
   },
 };
 

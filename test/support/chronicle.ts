@@ -1,7 +1,8 @@
 // A log with a state beside it, as the authority has them, and a life that touches every kind of opaque: payloads,
-// results, late results, values and metadata, things forgotten included. For tests of engines, without any rules.
+// results, late results, values and metadata, of things forgotten and of start tasks included. For tests of engines, without any rules.
 import { apply } from '../../src/core/apply.ts';
 import type { Entry, LeaseGranted } from '../../src/core/entries.ts';
+import { sessionIdOfSeq } from '../../src/core/ids.ts';
 import { imageOf, restoreImage } from '../../src/core/image-io.ts';
 import type { Opaque } from '../../src/core/opaque.ts';
 import { opaque } from '../../src/core/opaque.ts';
@@ -71,7 +72,14 @@ export class Chronicle {
         version: this.#versionOf(name) + 1,
         value: text('value'),
       },
-      ...(round % 3 === 0 ? [{ type: 'Forgotten', tasks: [seq], names: [] } as const] : []),
+      {
+        type: 'IntentAccepted',
+        intent: { type: 'live', target: `service-${round}`, profileId: 'low', startMs: 0 },
+        key: `key-${round}`,
+        payload: text('intent'),
+      },
+      ...(round % 2 === 0 ? cancelled(seq + 9) : []),
+      ...(round % 3 === 0 ? [{ type: 'Forgotten', tasks: [seq], names: [], sessions: [] } as const] : []),
     ]);
   }
 
@@ -152,6 +160,20 @@ const granted = (task: number, seq: number): LeaseGranted => ({
   expiresAtMs: START_MS * 2,
   requestId: null,
 });
+
+/** A session that ends before it has begun, and its start task with it. */
+const cancelled = (session: number): Entry[] => [
+  { type: 'TaskDead', task: sessionIdOfSeq(session), leaseSeq: 0, reason: 'R_CANCELLED' },
+  {
+    type: 'SessionChanged',
+    session,
+    state: 'CANCELLED',
+    reason: 'R_CANCELLED',
+    reasonDetail: null,
+    slot: null,
+    leaseSeq: 0,
+  },
+];
 
 function* opaquesIn(value: unknown): Generator<Opaque> {
   if (typeof value !== 'object' || value === null) return;

@@ -11,6 +11,8 @@ const PATIENCE_MS = 60_000;
 export interface RunOptions {
   readonly env?: Record<string, string>;
   readonly input?: string | Uint8Array;
+  /** A program and its arguments that run it, such as `unshare`. */
+  readonly under?: readonly string[];
 }
 
 /** Any JSON of the wire, as a test reads it. */
@@ -32,8 +34,9 @@ export class Process {
   readonly ended: Promise<Result>;
   private readonly child: ChildProcessWithoutNullStreams;
 
-  constructor(args: readonly string[], { env = {}, input }: RunOptions) {
-    this.child = spawn(process.execPath, [MAIN, ...args], { env: { ...process.env, ...env } });
+  constructor(args: readonly string[], { env = {}, input, under = [] }: RunOptions) {
+    const [program = '', ...words] = [...under, process.execPath, MAIN, ...args];
+    this.child = spawn(program, words, { env: { ...process.env, ...env } });
     this.child.stdout.on('data', (bytes: Buffer) => {
       this.bytes.push(bytes);
       this.stdout += bytes.toString('utf8');

@@ -64,6 +64,16 @@ type Fields = Map<string, Text>;
 // A small world, so that requests meet what others have made and the state of the server stays small.
 const NAMES = ['a', 'b', 'lease:1', 'lease:2', 'a/b', 'ü', '%', 'system:orchestrator:guard_lock', 'x y', '"'];
 const IDS = ['t1', 't2', 't3', 't4', 'ö', 'worker-1', 'worker 2', 't00000000001', 't00000000009'];
+/** Positions that intents are likely to get, and some that they are not. */
+const SESSION_IDS = [
+  's00000000003',
+  's00000000005',
+  's0000000000a',
+  's0000000000k',
+  's00000000020',
+  's0vvvvvvvvvv',
+];
+const SERVICES = ['1:0:1', '1:0:2', 'a/b', '|', 'ü'];
 const TOKENS = ['token-number-one-of-two', 'token-number-two-of-two'];
 const LEASE_IDS = ['l00000000002', 'l00000000003', 'l00000000020', 'l00000000100', 'nothing', 'l-1', 'l1e3'];
 const WAITS = [0, 0, 1, 5, 10];
@@ -179,7 +189,15 @@ export class FuzzRequests {
       const isNeeded = required.includes(name) || (operation === 'task.create' && name === 'task_id');
       if (isNeeded || this.dice.once(2)) fields.set(name, this.valueOf(schema, name));
     }
+    if (operation === 'intent.accept' && !this.dice.once(4)) this.makeWhole(fields);
     return fields;
+  }
+
+  /** Each kind of intent has a target of its own, and only one of them may say where to begin. */
+  private makeWhole(intent: Fields): void {
+    const isLive = intent.get('type') === '"live"';
+    for (const field of isLive ? ['recordingID', 'start_ms'] : ['serviceRef']) intent.delete(field);
+    intent.set(isLive ? 'serviceRef' : 'recordingID', JSON.stringify(this.dice.pick(SERVICES)));
   }
 
   private valueOf(schema: Schema, name: string): Text {
@@ -193,6 +211,9 @@ export class FuzzRequests {
     switch (type) {
       case 'string':
         if (format === 'token') return JSON.stringify(dice.pick(TOKENS));
+        if (format === 'session') return JSON.stringify(dice.pick(SESSION_IDS));
+        if (format === 'profile') return JSON.stringify(dice.pick(['demo', 'low']));
+        if (name === 'cursor') return JSON.stringify(dice.pick(['0', '7', 'o0', 'o5', 'e0', 'e99']));
         if (format === 'id') return JSON.stringify(dice.once(2) ? dice.pick(IDS) : `r${dice.below(300)}`);
         return JSON.stringify(dice.pick(format === 'reason' ? ['no', 'tail\nof stderr'] : NAMES));
       case 'integer': {
@@ -350,10 +371,9 @@ export class FuzzRequests {
     const page = dice.pick(
       Object.values(PAGES).filter(({ path }) => path !== '/v1/backup' && path !== '/v1/batch'),
     );
-    const path = page.path.replace(
-      '{code}',
-      dice.pick(['LEASE_HELD', 'NOTHING', '%3Cscript%3E', '__proto__', '']),
-    );
+    const path = page.path
+      .replace('{code}', dice.pick(['LEASE_HELD', 'NOTHING', '%3Cscript%3E', '__proto__', '']))
+      .replace('{session_id}', dice.pick([...SESSION_IDS, 'nothing', '%ff']));
     const query = dice.pick([
       '',
       '',
@@ -361,6 +381,9 @@ export class FuzzRequests {
       '?from=1&limit=5',
       '?from=-1',
       '?from=1&follow=1',
+      '?from=1&types=TaskCreated,SessionChanged',
+      '?from=1&follow=1&types=TaskDead',
+      '?types=Nothing',
       '?limit=%zz',
       '?from=999999999',
     ]);

@@ -101,7 +101,7 @@ export class TestWire implements Transport {
   }
 
   log: Transport['log'] = (request) => this.#transport.log(request);
-  follow: Transport['follow'] = (fromSeq, signal) => this.#transport.follow(fromSeq, signal);
+  follow: Transport['follow'] = (fromSeq, signal, only) => this.#transport.follow(fromSeq, signal, only);
   close: Transport['close'] = () => this.#transport.close();
 }
 

@@ -1,7 +1,8 @@
 // Who owns what, said once more in the simplest possible way: a few maps and the rules of ownership, nothing else. It reads
 // the log as an observer would and complains about any fact that a fair authority could not have written.
 import { expect } from 'vitest';
-import type { Entry, FencedWrite, TaskKey } from '../../src/core/entries.ts';
+import type { Entry, FencedWrite, IntentAccepted, SessionChanged, TaskKey } from '../../src/core/entries.ts';
+import { sessionIdOfSeq } from '../../src/core/ids.ts';
 
 interface Lease {
   readonly seq: number;
@@ -15,9 +16,18 @@ interface Task {
   lease: Lease | null;
 }
 
+interface Session {
+  readonly id: string;
+  readonly service: string;
+  slot: string | null;
+  state: 'WAITING' | 'RUNNING' | 'ENDED';
+}
+
 export class OwnershipModel {
   readonly tasks = new Map<TaskKey, Task>();
   readonly names = new Map<string, Lease | null>();
+  /** By the position of their intent. */
+  readonly sessions = new Map<number, Session>();
   /** The highest number granted for anything. */
   newest = 0;
   private lastSeq = 0;
@@ -126,10 +136,53 @@ export class OwnershipModel {
           expect(this.names.get(name) ?? null, 'only what nobody holds is forgotten').toBeNull();
           this.names.delete(name);
         }
+        for (const session of entry.sessions) {
+          expect(this.sessions.get(session)?.state, 'only what has ended is forgotten').toBe('ENDED');
+          this.sessions.delete(session);
+        }
+        return;
+      case 'IntentAccepted':
+        this.accept(seq, entry);
+        return;
+      case 'SessionChanged':
+        this.change(entry);
         return;
       case 'QueuePaused':
       case 'QueueResumed':
         return;
+    }
+  }
+
+  private accept(seq: number, { intent }: IntentAccepted): void {
+    const id = sessionIdOfSeq(seq);
+    expect(this.tasks.has(id), 'an id belongs to one task').toBe(false);
+    this.tasks.set(id, { state: 'WAITING', attempt: 0, lease: null });
+    this.sessions.set(seq, { id, service: `lease:service:${intent.target}`, slot: null, state: 'WAITING' });
+  }
+
+  private change(entry: SessionChanged): void {
+    const session = this.sessions.get(entry.session);
+    expect(session, `session ${entry.session}`).toBeDefined();
+    expect(session!.state, 'terminal is for ever').not.toBe('ENDED');
+    if (entry.state === 'STOPPED' || entry.state === 'FAILED' || entry.state === 'CANCELLED') {
+      this.endSession(session!);
+      return;
+    }
+    session!.slot = `lease:tuner:${entry.slot}`;
+    session!.state = 'RUNNING';
+    for (const name of [session!.service, session!.slot]) {
+      expect(this.heldName(name, entry.leaseSeq).holder, `${name} is the session's own`).toBe(session!.id);
+    }
+    const sharing = [...this.sessions.values()].filter(
+      ({ slot, state }) => state === 'RUNNING' && slot === session!.slot,
+    );
+    expect(sharing, 'a slot carries one session').toEqual([session]);
+  }
+
+  private endSession(session: Session): void {
+    session.state = 'ENDED';
+    for (const name of [session.service, session.slot]) {
+      if (name !== null && this.names.get(name)?.holder === session.id) this.names.set(name, null);
     }
   }
 
@@ -178,5 +231,8 @@ export class OwnershipModel {
   private endAll(): void {
     for (const task of this.tasks.values()) if (task.lease !== null) this.end(task, 'WAITING');
     for (const name of this.names.keys()) this.names.set(name, null);
+    for (const session of this.sessions.values()) {
+      if (session.state === 'RUNNING') this.endSession(session);
+    }
   }
 }

@@ -1,12 +1,17 @@
 // Random histories: few subjects and many collisions, times that tie, creep and jump, restarts and restores in between.
 // A history is data, so that fast-check can make it smaller; what it does is decided when it is played.
 import fc from 'fast-check';
-import type { ReleaseName, RenewName } from '../../src/core/commands.ts';
+import type { Guard, ReleaseName, RenewName } from '../../src/core/commands.ts';
+import { sessionIdOfSeq } from '../../src/core/ids.ts';
+import { isRunning, type Session } from '../../src/core/session-table.ts';
+import { ORCHESTRATOR_GUARD, type State } from '../../src/core/state.ts';
 import type { Scenario } from './scenario.ts';
 import {
+  acceptIntent,
   acquireGuard,
   acquireNames,
   breakName,
+  changeSession,
   completeTask,
   createTask,
   deleteObject,
@@ -14,13 +19,18 @@ import {
   failTask,
   heartbeat,
   killTask,
+  leaseStarts,
   leaseTasks,
   newestLease,
   pauseQueue,
   releaseName,
   releaseTask,
   renewName,
+  renewSessions,
   resumeQueue,
+  startSession,
+  stopSession,
+  tokenHashOf,
   type Wish,
   wipeNames,
   writeObject,
@@ -82,6 +92,33 @@ function asHolder<C extends RenewName | ReleaseName>(isHolder: boolean, wish: Wi
     if (!isHolder || row === 0) return command;
     return { ...command, holder: state.names.holderOf(row), tokenHash: state.names.tokens.hashOf(row) };
   };
+}
+
+/** The same wish with the proof of whoever holds the guard; without that, whoever it names. */
+function asGuard<C extends { readonly guard?: Guard }>(
+  isHolder: boolean,
+  wish: (state: State) => C,
+): (state: State) => C {
+  return (state) => {
+    const command = wish(state);
+    const row = state.names.find(ORCHESTRATOR_GUARD);
+    if (!isHolder || row === 0) return command;
+    const holder = state.names.holderOf(row);
+    const guard = { name: ORCHESTRATOR_GUARD, holder, tokenHash: state.names.tokens.hashOf(row) };
+    return { ...command, guard };
+  };
+}
+
+/** One of the sessions in this state if there is one, else any, which may refuse the wish. */
+function sessionAt({ sessions }: State, pick: number, isWanted = (_: Session): boolean => true): string {
+  const known = [...sessions.open.values(), ...sessions.ended.values()];
+  const wanted = known.filter(isWanted);
+  const from = pick > 0 && wanted.length > 0 ? wanted : known;
+  return sessionIdOfSeq(from[pick % Math.max(1, from.length)]?.seq ?? 1);
+}
+
+function isLeased({ tasks }: State): (session: Session) => boolean {
+  return ({ seq, state }) => state === 'NEW' && tasks.stateOf(tasks.find(sessionIdOfSeq(seq))) === 'LEASED';
 }
 
 function wishes(waitMs: fc.Arbitrary<number>): fc.Arbitrary<{ says: string; wish: Wish }> {
@@ -190,7 +227,7 @@ function wishes(waitMs: fc.Arbitrary<number>): fc.Arbitrary<{ says: string; wish
         acquireNames,
       ),
     ],
-    [1, say('guard', { holder: holders, token: fc.constantFrom('g1', 'g2') }, acquireGuard)],
+    [3, say('guard', { holder: holders, token: fc.constantFrom('g1', 'g2') }, acquireGuard)],
     [
       3,
       say(
@@ -228,6 +265,83 @@ function wishes(waitMs: fc.Arbitrary<number>): fc.Arbitrary<{ says: string; wish
       2,
       say('delete', { objectId: names, lease: fence }, (g) =>
         deleteObject({ objectId: g.objectId, ...presenting(g) }),
+      ),
+    ],
+    [
+      6,
+      say(
+        'intent',
+        {
+          target: fc.constantFrom('s1', 's2'),
+          profileId: fc.constantFrom('p1', 'p2'),
+          serviceLease: fc.constantFrom(null, null, { tokenHash: tokenHashOf('api'), ttlMs: 20 }),
+        },
+        acceptIntent,
+      ),
+    ],
+    [
+      8,
+      say('take a start', { isHolder, ttlMs: fc.constantFrom(20, 1_000), waitMs }, ({ isHolder, ...given }) =>
+        asGuard(isHolder, leaseStarts(given)),
+      ),
+    ],
+    [
+      10,
+      say(
+        'start',
+        { isHolder, pick: fc.nat(3), ttlMs: ttls, isPatient: fc.boolean(), startToken: tokens },
+        ({ isHolder, pick, ...given }) =>
+          asGuard(isHolder, (state) =>
+            startSession({ sessionId: sessionAt(state, pick, isLeased(state)), slots: ['0', '1'], ...given })(
+              state,
+            ),
+          ),
+      ),
+    ],
+    [
+      4,
+      say(
+        'happen to a session',
+        {
+          isHolder,
+          pick: fc.nat(3),
+          event: fc.constantFrom(
+            'ready' as const,
+            'start_failed' as const,
+            'process_ended' as const,
+            'shutdown' as const,
+            'idle' as const,
+            'stopped' as const,
+          ),
+        },
+        ({ isHolder, pick, event }) =>
+          asGuard(isHolder, (state) =>
+            changeSession({ sessionId: sessionAt(state, pick, isRunning), event, detail: 'said so' })(state),
+          ),
+      ),
+    ],
+    [
+      2,
+      say(
+        'stop',
+        { pick: fc.nat(3) },
+        ({ pick }) =>
+          (state) =>
+            stopSession(sessionAt(state, pick, isRunning))(state),
+      ),
+    ],
+    [
+      2,
+      say('renew a session', { isHolder, pick: fc.nat(3), ttlMs: ttls }, ({ isHolder, pick, ttlMs }) =>
+        asGuard(isHolder, (state) =>
+          renewSessions({ sessionIds: [sessionAt(state, pick, isRunning)], ttlMs })(state),
+        ),
+      ),
+    ],
+    [
+      1,
+      say('break a session', { name: fc.constantFrom('lease:service:s1', 'lease:tuner:0') }, (given) =>
+        breakName(given),
       ),
     ],
     [1, say('pause', { queue: queues }, (g) => pauseQueue(g.queue))],

@@ -4,7 +4,7 @@
 // equal to what was live at that moment, and the image of the end must read back as the same state.
 import { expect, onTestFinished } from 'vitest';
 import { apply } from '../../src/core/apply.ts';
-import type { Answer, Command } from '../../src/core/commands.ts';
+import type { Answer, Command, SessionView } from '../../src/core/commands.ts';
 import { isRefusal } from '../../src/core/decision.ts';
 import type { Entry, EntryType } from '../../src/core/entries.ts';
 import type { NameImage, TaskImage } from '../../src/core/image.ts';
@@ -15,10 +15,11 @@ import { Machine } from '../../src/core/machine.ts';
 import type { Opaque } from '../../src/core/opaque.ts';
 import type { Refusal, RefusalCode } from '../../src/core/refusals.ts';
 import type { Retention } from '../../src/core/retention.ts';
+import { sessionView } from '../../src/core/session-table.ts';
 import { createState, type State } from '../../src/core/state.ts';
 import { stateHash } from '../../src/core/state-hash.ts';
 import { type StateSummary, summaryOf } from '../../src/core/step-invariants.ts';
-import { checksumOf, type Wish } from './wishes.ts';
+import { checksumOf, newestSession, type Wish } from './wishes.ts';
 
 /** When every story begins. */
 export const START_MS = 10_000;
@@ -29,6 +30,8 @@ const KEEP_ALL: Retention = {
   endedTasksMax: 1e9,
   idleNamesMs: 1e12,
   idleNamesMax: 1e9,
+  endedSessionsMs: 1e12,
+  endedSessionsMax: 1e9,
 };
 
 export interface ScenarioOptions {
@@ -163,6 +166,12 @@ export class Scenario {
     return this;
   }
 
+  /** The newest session unless another one is named. */
+  thenSession(expected: Partial<SessionView>, sessionId = newestSession(this.state)): this {
+    expect(this.session(sessionId)).toMatchObject(expected);
+    return this;
+  }
+
   thenWaits(): this {
     expect(this.answer).toBeNull();
     return this;
@@ -196,6 +205,12 @@ export class Scenario {
     const row = this.state.names.find(name);
     expect(row, `name ${name}`).toBeGreaterThan(0);
     return nameImage(this.state, row);
+  }
+
+  session(sessionId = newestSession(this.state)): SessionView {
+    const session = this.state.sessions.find(sessionId);
+    expect(session, `session ${sessionId}`).toBeDefined();
+    return sessionView(session!);
   }
 
   ticket(who: string): TestTicket {
@@ -397,6 +412,7 @@ export function leasedTasks(answer: Answer | Refusal | null): string[] {
 export function opaquesOf(entry: Entry): Opaque[] {
   switch (entry.type) {
     case 'TaskCreated':
+    case 'IntentAccepted':
       return [entry.payload];
     case 'TaskCompleted':
       return [entry.result, ...entry.writes.map(({ value }) => value)].filter((value) => value !== null);

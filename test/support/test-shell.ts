@@ -2,7 +2,6 @@
 // memory whose time the test moves. Every connection reaches the same authority.
 
 import { endingOf } from '../../src/cli/ending.ts';
-import type { Processes, SignalName } from '../../src/cli/processes.ts';
 import { makeProgram, wantedWords } from '../../src/cli/program.ts';
 import type { Screen, Server, Shell } from '../../src/cli/shell.ts';
 import { Leasehold } from '../../src/client/leasehold.ts';
@@ -11,6 +10,7 @@ import { localTransport } from '../../src/embedded/local-transport.ts';
 import { openCore } from '../../src/embedded/open.ts';
 import { MemoryDisk } from '../../src/engines/memory/memory-disk.ts';
 import { memoryEngine } from '../../src/engines/memory/memory-engine.ts';
+import type { Processes, SignalName } from '../../src/orchestrator/processes.ts';
 import { ManualWorld } from './manual-world.ts';
 
 class TestScreen implements Screen {

@@ -10,6 +10,9 @@ import type { Answer, Body } from './served.ts';
 
 const INSTANT = '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z$';
 
+/** What is about intents and sessions has tests of its own. */
+export type SessionOperation = Extract<Operation, 'intent.accept' | `session.${string}`>;
+
 /** Every (operation, code) that was answered in this process. */
 export const observed = new Set<string>();
 

@@ -2,8 +2,10 @@
 // 'worker', a name called 'name', a holder called 'holder' with the token 'token'. What a worker presents is the newest
 // lease of the task, and what a writer presents is the newest lease of the name, unless the test says otherwise.
 import type {
+  AcceptIntent,
   AcquireNames,
   BreakName,
+  ChangeSession,
   Command,
   CompleteTask,
   CreateTask,
@@ -11,6 +13,7 @@ import type {
   ExtendLease,
   FailTask,
   Heartbeat,
+  HeartbeatSession,
   KillTask,
   LeaseTasks,
   PauseQueue,
@@ -18,13 +21,17 @@ import type {
   ReleaseName,
   ReleaseTask,
   RenewName,
+  RenewSessions,
   ResumeQueue,
+  StartSession,
+  StopSession,
   WipeNames,
   WriteObject,
 } from '../../src/core/commands.ts';
-import { leaseIdOfSeq } from '../../src/core/ids.ts';
+import type { Intent } from '../../src/core/entries.ts';
+import { leaseIdOfSeq, sessionIdOfSeq } from '../../src/core/ids.ts';
 import { type Opaque, opaque } from '../../src/core/opaque.ts';
-import { ORCHESTRATOR_GUARD, type State } from '../../src/core/state.ts';
+import { ORCHESTRATOR_GUARD, START_QUEUE, type State } from '../../src/core/state.ts';
 
 /** A command that may depend on what is true when it is made. */
 export type Wish<C extends Command = Command> = (state: State) => C;
@@ -254,6 +261,89 @@ export function deleteObject(
 ): Wish<DeleteObject> {
   const { objectId = 'name', ifVersion = null, lease } = given;
   return (state) => ({ type: 'DeleteObject', objectId, lease: presented(state, objectId, lease), ifVersion });
+}
+
+// Sessions: unless the test says otherwise, the newest one, by whoever holds the guard as 'holder' with 'token'.
+
+export function newestSession({ sessions }: State): string {
+  return sessionIdOfSeq(Math.max(0, ...sessions.open.keys(), ...sessions.ended.keys()));
+}
+
+export function acceptIntent(
+  given: Partial<Intent> & Partial<Pick<AcceptIntent, 'key' | 'previousKey' | 'serviceLease'>> = {},
+): Wish<AcceptIntent> {
+  const { key, previousKey = null, serviceLease = null, ...rest } = given;
+  const intent: Intent = { type: 'live', target: 'service', profileId: 'profile', startMs: 0, ...rest };
+  return () => ({
+    type: 'AcceptIntent',
+    intent,
+    key: key ?? `key of ${Object.values(intent).join('|')}`,
+    previousKey,
+    payload: opaqueOf(JSON.stringify(intent)),
+    serviceLease,
+  });
+}
+
+type Guarded<T> = Partial<Omit<T, 'type' | 'guard' | 'tokenHash'>> & Proof & { startToken?: string };
+
+function guardOf(given: Proof): { name: string; holder: string; tokenHash: string } {
+  return { name: ORCHESTRATOR_GUARD, ...proof(given) };
+}
+
+export function leaseStarts(
+  given: Partial<Omit<LeaseTasks, 'type' | 'guard'>> & Proof = {},
+): Wish<LeaseTasks> {
+  const { holder: _holder, token: _token, ...rest } = given;
+  return leaseTasks({ queues: [START_QUEUE], guard: guardOf(given), ...rest });
+}
+
+export function startSession(given: Guarded<StartSession> = {}): Wish<StartSession> {
+  const { holder: _holder, token: _token, startToken, ...rest } = given;
+  return (state) => {
+    const sessionId = given.sessionId ?? newestSession(state);
+    return {
+      type: 'StartSession',
+      sessionId,
+      guard: guardOf(given),
+      taskLeaseSeq: newestLease(state, sessionId),
+      slots: ['0', '1'],
+      tokenHash: tokenHashOf(startToken ?? `token of ${sessionId}`),
+      ttlMs: TTL_MS,
+      isPatient: false,
+      ...rest,
+    };
+  };
+}
+
+export function changeSession(given: Guarded<ChangeSession> = {}): Wish<ChangeSession> {
+  const { holder: _holder, token: _token, ...rest } = given;
+  return (state) => ({
+    type: 'ChangeSession',
+    sessionId: newestSession(state),
+    guard: guardOf(given),
+    event: 'ready',
+    detail: null,
+    ...rest,
+  });
+}
+
+export function renewSessions(given: Guarded<RenewSessions> = {}): Wish<RenewSessions> {
+  const { holder: _holder, token: _token, ...rest } = given;
+  return (state) => ({
+    type: 'RenewSessions',
+    guard: guardOf(given),
+    sessionIds: [newestSession(state)],
+    ttlMs: TTL_MS,
+    ...rest,
+  });
+}
+
+export function stopSession(sessionId?: string): Wish<StopSession> {
+  return (state) => ({ type: 'StopSession', sessionId: sessionId ?? newestSession(state) });
+}
+
+export function heartbeatSession(sessionId?: string): Wish<HeartbeatSession> {
+  return (state) => ({ type: 'HeartbeatSession', sessionId: sessionId ?? newestSession(state) });
 }
 
 export function pauseQueue(queue = 'default'): Wish<PauseQueue> {

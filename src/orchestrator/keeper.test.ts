@@ -2,8 +2,8 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { ManualWorld } from '../../test/support/manual-world.ts';
 import { momentOf } from '../client/lease-deadline.ts';
-import { type FromKeeper, Keeper, type Limits } from './keeper.ts';
-import type { Ended, SignalName } from './processes.ts';
+import { type FromKeeper, Keeper, type KeptOutput, type Limits } from './keeper.ts';
+import type { Ended, Pipes, SignalName, StartOptions } from './processes.ts';
 
 /** Groups that live until a signal they heed, or the test, ends them. */
 class Groups {
@@ -12,10 +12,13 @@ class Groups {
   /** Programs that ignore everything that can be ignored. */
   isStubborn = false;
   isMissing = false;
+  /** Of the program that was started last. */
+  pipes: Pipes | null = null;
   private next = 100;
 
   readonly processes = {
-    start: async () => {
+    start: async (_command: readonly string[], { pipes }: StartOptions) => {
+      this.pipes = pipes;
       if (this.isMissing) throw Object.assign(new Error('no such program'), { code: 'ENOENT' });
       const pid = this.next++;
       const ended = new Promise<Ended>((resolve) => this.alive.set(pid, resolve));
@@ -42,6 +45,7 @@ let groups: Groups;
 let said: FromKeeper[];
 let keeper: Keeper;
 let removed: string[];
+let written: Map<string, string>;
 
 beforeEach(() => {
   world = new ManualWorld();
@@ -49,9 +53,17 @@ beforeEach(() => {
   said = [];
   const { clock, timers } = world;
   removed = [];
+  written = new Map();
   const files = {
     remove: async (path: string) => {
       removed.push(path);
+    },
+    append: async (path: string, bytes: Uint8Array) => {
+      written.set(path, (written.get(path) ?? '') + Buffer.from(bytes).toString());
+    },
+    rename: async (from: string, to: string) => {
+      written.set(to, written.get(from)!);
+      written.delete(from);
     },
   };
   keeper = new Keeper({ clock, timers, processes: groups.processes, files }, (message) => said.push(message));
@@ -64,8 +76,16 @@ function limits(terminateMs: number, killMs: number, graceMs = 500): Limits {
   return { terminateBy: later(terminateMs), killBy: later(killMs), graceMs };
 }
 
-const start = (within: Limits): void =>
-  keeper.hear({ do: 'start', id: 'it', command: ['program'], env: {}, limits: within, scratch: '/secret' });
+const start = (within: Limits, output: KeptOutput | null = null): void =>
+  keeper.hear({
+    do: 'start',
+    id: 'it',
+    command: ['program'],
+    env: {},
+    limits: within,
+    scratch: '/secret',
+    output,
+  });
 
 describe('a program the keeper started', () => {
   it('is left alone while its limits are moved on in time', async () => {
@@ -177,6 +197,46 @@ describe('a program the keeper started', () => {
     keeper.abandon();
     await world.settle();
     expect(groups.sent).toEqual([[100, 'SIGTERM']]);
+  });
+});
+
+describe('the output of a program', () => {
+  const OUTPUT = { file: '/logs/it.log', bytesMax: 100, ready: '^on air' };
+  const bytes = (text: string): Uint8Array => Buffer.from(text);
+
+  it('goes to its file, and a line that fits is told once', async () => {
+    start(limits(1_000, 2_000), OUTPUT);
+    await world.settle();
+    groups.pipes!.output(bytes('tuning\non a'));
+    expect(said).toHaveLength(1);
+    groups.pipes!.errors(bytes('on air?\n'));
+    groups.pipes!.output(bytes('ir\non air\n'));
+    expect(said.slice(1)).toEqual([{ is: 'ready', id: 'it' }]);
+    groups.end(100, { code: 0, signal: null });
+    await world.settle();
+    expect(written.get('/logs/it.log')).toBe('tuning\non aon air?\nir\non air\n');
+  });
+
+  it('is that of the keeper itself where nobody names a file', async () => {
+    start(limits(1_000, 2_000));
+    await world.settle();
+    expect(groups.pipes).toBeNull();
+  });
+});
+
+describe('a stop', () => {
+  it('may bring a grace of its own, and a second one can only shorten it', async () => {
+    groups.isStubborn = true;
+    start(limits(10_000, 20_000, 500));
+    await world.settle();
+    keeper.hear({ do: 'stop', id: 'it', graceMs: 3_000 });
+    await world.advance(1_000);
+    keeper.hear({ do: 'stop', id: 'it', graceMs: 200 });
+    keeper.hear({ do: 'stop', id: 'it', graceMs: 9_000 });
+    await world.advance(199);
+    expect(groups.sent).toEqual([[100, 'SIGTERM']]);
+    await world.advance(1);
+    expect(groups.sent.at(-1)).toEqual([100, 'SIGKILL']);
   });
 });
 

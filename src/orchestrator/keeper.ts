@@ -1,6 +1,6 @@
 /**
- * The keeper: a small process beside `run` and `work` that sees to it that no program outlives its lease, even
- * when the process that holds the lease is killed or paused. It is told deadlines in moments that every process of
+ * The keeper: a small process beside `run`, `work` and `orchestrate` that sees to it that no program outlives its
+ * lease, even when the process that holds the lease is killed or paused. It is told deadlines in moments that every process of
  * the machine reads alike, and it needs nobody to act on them:
  *
  *   terminateBy reached    SIGTERM to the whole group
@@ -12,14 +12,25 @@
  */
 import type { Clock, Timer, Timers } from '../authority/seams.ts';
 import type { Moment } from '../client/lease-deadline.ts';
-import type { Ended, Processes, SignalName } from './processes.ts';
-import type { TextFiles } from './text-files.ts';
+import { BoundedLog, type LogFiles } from './bounded-log.ts';
+import { LineWatch } from './line-watch.ts';
+import type { Ended, Pipes, Processes, SignalName } from './processes.ts';
+import { atMost } from './waiting.ts';
 
 export interface Limits {
   readonly terminateBy: Moment;
   readonly killBy: Moment;
   /** Between SIGTERM and SIGKILL, when it is stopped before its time. */
   readonly graceMs: number;
+}
+
+/** Where the output of a program goes that has no terminal to write to. */
+export interface KeptOutput {
+  readonly file: string;
+  /** Of the file and its predecessor together. */
+  readonly bytesMax: number;
+  /** A regular expression; the first line of the standard output that fits it is told as `ready`. */
+  readonly ready: string | null;
 }
 
 export type ToKeeper =
@@ -31,15 +42,21 @@ export type ToKeeper =
       readonly limits: Limits;
       /** What is to be removed should whoever starts it be gone by its end: it holds a secret. */
       readonly scratch: string | null;
+      /** Null: the program shares the input and output of the keeper, which are those of whoever started it. */
+      readonly output: KeptOutput | null;
     }
   | { readonly do: 'watch'; readonly id: string; readonly pid: number; readonly limits: Limits }
   | { readonly do: 'limit'; readonly id: string; readonly limits: Limits }
   | { readonly do: 'signal'; readonly id: string; readonly signal: SignalName }
-  | { readonly do: 'stop'; readonly id: string }
+  /** Its own grace unless given; a second one can only make the end come sooner. */
+  | { readonly do: 'stop'; readonly id: string; readonly graceMs?: number }
   | { readonly do: 'forget'; readonly id: string };
 
 export type FromKeeper =
   | { readonly is: 'started'; readonly id: string; readonly pid: number }
+  | { readonly is: 'ready'; readonly id: string }
+  /** Its output can no longer be written down; it runs on. */
+  | { readonly is: 'unlogged'; readonly id: string; readonly message: string }
   | { readonly is: 'not-started'; readonly id: string; readonly code: string; readonly message: string }
   /** `isStopped`: the keeper ended it, by itself or because it was told to. */
   | { readonly is: 'ended'; readonly id: string; readonly end: Ended; readonly isStopped: boolean };
@@ -49,12 +66,13 @@ export interface KeeperWorld {
   readonly clock: Clock;
   readonly timers: Timers;
   readonly processes: Pick<Processes, 'start' | 'signalGroup'>;
-  readonly files: Pick<TextFiles, 'remove'>;
+  readonly files: LogFiles & { remove(path: string): Promise<void> };
 }
 
 /** A wall clock may jump, and a monotonic one stands still while the machine sleeps: neither timer would notice. */
 const LOOK_EVERY_MS = 100;
 const KILLS_MAX = 50;
+const LOG_CLOSE_MS = 1_000;
 
 interface Ward {
   /** 0 until it runs. */
@@ -102,7 +120,7 @@ export class Keeper {
       // What has been told to end ends, even if a renewal got through after all.
       if (!ward.isStopped) ward.limits = message.limits;
     } else if (message.do === 'signal') this.signal(ward, message.signal);
-    else if (message.do === 'stop') this.stop(ward);
+    else if (message.do === 'stop') this.stop(ward, message.graceMs);
     else this.remove(message.id);
     this.look();
   }
@@ -114,7 +132,8 @@ export class Keeper {
     this.look();
   }
 
-  private async start({ id, command, env, limits, scratch }: ToKeeper & { do: 'start' }): Promise<void> {
+  private async start(message: ToKeeper & { do: 'start' }): Promise<void> {
+    const { id, command, env, limits, scratch, output } = message;
     const ward: Ward = { pid: 0, limits, isStopped: false, kills: 0, isWatched: false };
     this.add(id, ward);
     // Too late already: what would be ended at once is not even begun.
@@ -123,14 +142,18 @@ export class Keeper {
       this.remove(id);
       return;
     }
+    const log = output === null ? null : this.openLog(id, output);
     try {
-      const { pid, ended } = await this.world.processes.start(command, { env, pipes: null });
+      const pipes = output === null || log === null ? null : this.pipesInto(id, output, log);
+      const { pid, ended } = await this.world.processes.start(command, { env, pipes });
       ward.pid = pid;
       this.say({ is: 'started', id, pid });
       // It may have been told to stop while it was starting.
       if (ward.isStopped) this.signal(ward, 'SIGTERM');
       this.look();
       const end = await ended;
+      // A disk that hangs must not keep a slot.
+      if (log !== null) await atMost(this.world.timers, LOG_CLOSE_MS, log.close());
       this.say({ is: 'ended', id, end, isStopped: ward.isStopped });
     } catch (fault) {
       if (!(fault instanceof Error && 'code' in fault)) throw fault;
@@ -157,18 +180,34 @@ export class Keeper {
     this.hold = null;
   }
 
-  private stop(ward: Ward): void {
-    if (ward.isStopped) return;
-    ward.isStopped = true;
-    const { limits } = ward;
-    const { graceMs } = limits;
+  private openLog(id: string, { file, bytesMax }: KeptOutput): BoundedLog {
+    const { files } = this.world;
+    return new BoundedLog(files, file, bytesMax, ({ message }) => this.say({ is: 'unlogged', id, message }));
+  }
+
+  private pipesInto(id: string, { ready }: KeptOutput, log: BoundedLog): Pipes {
+    const watch =
+      ready === null ? null : new LineWatch(new RegExp(ready), () => this.say({ is: 'ready', id }));
+    return {
+      input: new Uint8Array(),
+      output: (bytes) => {
+        watch?.read(bytes);
+        log.write(bytes);
+      },
+      errors: (bytes) => log.write(bytes),
+    };
+  }
+
+  private stop(ward: Ward, graceMs: number = ward.limits.graceMs): void {
+    const { limits, isStopped } = ward;
     const { clock } = this.world;
+    ward.isStopped = true;
     const killBy = {
       monotonicMs: Math.min(limits.killBy.monotonicMs, clock.monotonicMs() + graceMs),
       wallMs: Math.min(limits.killBy.wallMs, clock.wallMs() + graceMs),
     };
     ward.limits = { ...limits, killBy };
-    this.signal(ward, 'SIGTERM');
+    if (!isStopped) this.signal(ward, 'SIGTERM');
   }
 
   private signal({ pid }: Ward, signal: SignalName): boolean {

@@ -1,0 +1,109 @@
+/** `leasehold orchestrate`: the one process that runs the pipelines of sessions. Where it must end, it ends at once. */
+import { constants } from 'node:os';
+import type { Command } from 'commander';
+import { KeptPipelines } from '../orchestrator/kept-pipelines.ts';
+import { Orchestrator } from '../orchestrator/orchestrator.ts';
+import { exitCodeOf } from '../orchestrator/processes.ts';
+import { atMost } from '../orchestrator/waiting.ts';
+import type { OrchestratorWorld } from '../orchestrator/world.ts';
+import { instant } from '../protocol/instant.ts';
+import { nodeLogFiles } from '../world/node-log-files.ts';
+import { nodeProcessTable } from '../world/node-process-table.ts';
+import { examples, type ServerOptions, serverCommand, serverOf } from './connection.ts';
+import { onEndingSignals } from './ending-signals.ts';
+import { EXIT, Failure } from './failure.ts';
+import { type OrchestratorFlags, planOf, withOrchestratorOptions } from './orchestrator-options.ts';
+import type { Shell } from './shell.ts';
+
+const DEFAULT_LOG_DIR = './leasehold-sessions';
+const CLOSE_MS = 1_000;
+
+type OrchestrateOptions = ServerOptions & OrchestratorFlags;
+
+export function orchestrateCommand(shell: Shell): Command {
+  return withOrchestratorOptions(
+    serverCommand('orchestrate').description('Run the pipelines of sessions: the only process that does.'),
+    DEFAULT_LOG_DIR,
+  )
+    .addHelpText(
+      'after',
+      `${examples(
+        'leasehold orchestrate',
+        'leasehold orchestrate --config tuners.json --log-dir /var/log/leasehold',
+      )}
+
+The configuration:
+  {"tuners": ["0", "1"], "profiles": {"low": {"command": ["ffmpeg", "-i", "{serviceRef}", …],
+   "ready": {"stdout": "regular expression"}}}, "session_idle_ms": 60000}
+
+Placeholders in arguments: {serviceRef} {recordingID} {start_ms} {slot} {session_id}. A pipeline finds in its
+environment LEASEHOLD_SESSION_ID, LEASEHOLD_SLOT and LEASEHOLD_LEASE_SEQ.
+
+Exit codes: 0 it was asked to end and has; 2 wrong usage, nothing was touched; 3 the guard was not to be had or
+something failed on the way, nothing was started; 4 the guard was lost and every pipeline stopped.`,
+    )
+    .action((options: OrchestrateOptions) => run(shell, options));
+}
+
+async function run(shell: Shell, options: OrchestrateOptions): Promise<void> {
+  const plan = await planOf(shell, options);
+  const server = serverOf(shell, options);
+  const logDir = options.logDir ?? DEFAULT_LOG_DIR;
+  await makeLogDirectory(logDir);
+  // Whoever may go on only while it is answered must hear of the first failure.
+  const client = await shell.connect(server, { tries: 1 });
+  const { timers, newToken, processes, env } = shell;
+  const orchestrator = new Orchestrator(
+    {
+      clock: shell.machineClock,
+      timers,
+      newToken,
+      client,
+      processTable: nodeProcessTable,
+      pipelines: new KeptPipelines({ timers, processes, files: nodeLogFiles, env }, logDir),
+      say: sayer(shell, options.json ?? false),
+    },
+    plan,
+  );
+  const unhear = onEndingSignals(shell, {
+    asked: () => orchestrator.shutdown(),
+    hurried: (signal) =>
+      leave(shell, exitCodeOf({ code: null, signal }, constants.signals), 'Ended at once.'),
+  });
+  const { code, says } = await orchestrator.run();
+  if (code !== EXIT.done) leave(shell, code, says ?? '');
+  unhear();
+  await atMost(timers, CLOSE_MS, client.close());
+}
+
+/** At once, whatever is still open: keepers end what they keep when we are gone. */
+function leave({ ending }: Shell, code: number, says: string): void {
+  ending?.endProcess(code, `leasehold: ${says}`);
+  throw new Failure(says, code);
+}
+
+async function makeLogDirectory(dir: string): Promise<void> {
+  try {
+    await nodeLogFiles.makeDirectory(dir);
+  } catch (fault) {
+    if (!(fault instanceof Error && 'code' in fault)) throw fault;
+    throw new Failure(`The output of pipelines cannot be written to ${dir} (${fault.message}).`);
+  }
+}
+
+/** One line an event on stderr, for people or for programs. */
+function sayer({ err, clock }: Shell, isJson: boolean): OrchestratorWorld['say'] {
+  return (level, event, fields = {}) => {
+    const at = instant(Math.floor(clock.wallMs()));
+    if (isJson) {
+      err.write(`${JSON.stringify({ at, level, event, ...fields })}\n`);
+      return;
+    }
+    const words = Object.entries(fields).map(([key, value]) => `${key}=${textOf(value)}`);
+    err.write(`${[at, level.toUpperCase().padEnd(5), event, ...words].join(' ')}\n`);
+  };
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' && /^[\x21-\x7e]+$/.test(value) ? value : JSON.stringify(value);
+}

@@ -1,0 +1,86 @@
+/** What `orchestrate` and `up` are told about the orchestrator: their common options, and the plan they make. */
+import { fileURLToPath } from 'node:url';
+import type { Command } from 'commander';
+import { ConfigError, literal, type OrchestratorConfig, readConfig } from '../orchestrator/config.ts';
+import { type Timing, wrongTiming } from '../orchestrator/timing.ts';
+import { defaulted, durationMs } from './arguments.ts';
+import { wrongUsage } from './failure.ts';
+import type { Shell } from './shell.ts';
+
+export interface OrchestratorFlags {
+  readonly config?: string;
+  readonly guardTtl: number;
+  readonly heartbeat: number;
+  readonly leaseTtl?: number;
+  readonly grace: number;
+  readonly logDir?: string;
+}
+
+const LEASE_TTL_MS = 30_000;
+
+/** Built, this file and the other one end in .js; run from source, on a Node that can, both end in .ts. */
+const DEMO = fileURLToPath(
+  new URL(import.meta.url.endsWith('.ts') ? './demo-pipeline.ts' : './demo-pipeline.js', import.meta.url),
+);
+
+export function withOrchestratorOptions(command: Command, logDir: string): Command {
+  return command
+    .option('--config <file>', 'tuners and profiles (JSON; without it tuners 0 to 3 and the profile demo)')
+    .addOption(
+      defaulted(
+        '--guard-ttl <duration>',
+        'how long the guard lasts without renewal',
+        durationMs,
+        15_000,
+        '15s',
+      ),
+    )
+    .addOption(defaulted('--heartbeat <duration>', 'how often all is renewed', durationMs, 5_000, '5s'))
+    .option(
+      '--lease-ttl <duration>',
+      'how long the leases of a session last without renewal (default 30s, or three heartbeats)',
+      durationMs,
+    )
+    .addOption(
+      defaulted('--grace <duration>', 'between SIGTERM and SIGKILL for a pipeline', durationMs, 5_000, '5s'),
+    )
+    .option('--log-dir <dir>', `where the output of pipelines goes (default ${logDir})`);
+}
+
+export interface OrchestratorPlan {
+  readonly config: OrchestratorConfig;
+  readonly timing: Timing;
+}
+
+/** Whatever is wrong with it is wrong usage, and nothing has been touched. */
+export async function planOf(shell: Shell, flags: OrchestratorFlags): Promise<OrchestratorPlan> {
+  const timing = {
+    guardTtlMs: flags.guardTtl,
+    heartbeatMs: flags.heartbeat,
+    leaseTtlMs: flags.leaseTtl ?? Math.max(LEASE_TTL_MS, 3 * flags.heartbeat),
+    graceMs: flags.grace,
+  };
+  const wrong = wrongTiming(timing);
+  if (wrong !== null) throw wrongUsage(wrong);
+  return { config: flags.config === undefined ? demoConfig() : await readFile(shell, flags.config), timing };
+}
+
+async function readFile({ files }: Shell, path: string): Promise<OrchestratorConfig> {
+  let text: string;
+  try {
+    text = await files.read(path);
+  } catch (fault) {
+    throw wrongUsage(`${path} cannot be read: ${(fault as Error).message}`);
+  }
+  try {
+    return readConfig(text);
+  } catch (fault) {
+    if (!(fault instanceof ConfigError)) throw fault;
+    throw wrongUsage(`${path}: ${fault.message}`);
+  }
+}
+
+function demoConfig(): OrchestratorConfig {
+  const command = [process.execPath, literal(DEMO), '{serviceRef}{recordingID}'];
+  return { tuners: ['0', '1', '2', '3'], profiles: { demo: { command, ready: { stdout: '^ready' } } } };
+}

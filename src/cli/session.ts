@@ -1,0 +1,270 @@
+/**
+ * `leasehold session`: ask for sessions, look at them, end them. The server only takes note of what is asked for; it is
+ * an orchestrator (`leasehold up`, `leasehold orchestrate`) that finds a slot and runs the pipeline. So `start` and
+ * `stop` leave as soon as the wish is durable, unless they are told to wait for what becomes of it.
+ */
+import { Argument, Command, InvalidArgumentError } from 'commander';
+import type { Leasehold } from '../client/leasehold.ts';
+import type { Reply } from '../protocol/problem.ts';
+import type { SessionRecord } from '../protocol/replies.ts';
+import type { Requests } from '../protocol/requests.ts';
+import { durationMs, limitOption, wholeNumber } from './arguments.ts';
+import { examples, type ServerOptions, serverCommand, withServer } from './connection.ts';
+import { answered, Failure, wrongUsage } from './failure.ts';
+import { ago, duration, fieldLines, type Paint, shortened, visible } from './format.ts';
+import { type Columns, pagesOf, paintOf, sayJson, sayLines, show, showList } from './output.ts';
+import { pause } from './pause.ts';
+import type { Shell } from './shell.ts';
+
+const STATES = ['NEW', 'STARTING', 'READY', 'STOPPING', 'STOPPED', 'FAILED', 'CANCELLED'] as const;
+type State = (typeof STATES)[number];
+
+const TYPES = ['live', 'vod'] as const;
+
+export function sessionCommand(shell: Shell): Command {
+  return new Command('session')
+    .description('Ask for sessions, look at them, end them.')
+    .addCommand(listCommand(shell))
+    .addCommand(showCommand(shell))
+    .addCommand(startCommand(shell))
+    .addCommand(stopCommand(shell));
+}
+
+/** What is known of a session: all of it, or of one that has ended how it did. */
+type Seen = Pick<SessionRecord, 'session_id' | 'state' | 'reason' | 'reason_detail'> & Partial<SessionRecord>;
+
+/** One that has ended is refused by the server, together with how it ended; to whoever looks it was found all the same. */
+function seen(reply: Reply<SessionRecord & { readonly ok: true }>): Seen {
+  if (reply.ok || reply.code !== 'SESSION_TERMINAL') return answered(reply);
+  const { session_id, state, reason = null, reason_detail = null } = reply;
+  return { session_id: session_id!, state: state!, reason, reason_detail };
+}
+
+function hasEnded({ state }: Seen): boolean {
+  return state === 'STOPPED' || state === 'FAILED' || state === 'CANCELLED';
+}
+
+interface ListOptions extends ServerOptions {
+  readonly state?: State;
+  readonly limit: number;
+}
+
+function listCommand(shell: Shell): Command {
+  return serverCommand('ls')
+    .description('List sessions: first those that have not ended, then those that have.')
+    .option('--state <state>', `only in this state: ${STATES.join(', ')}`, stateOf)
+    .addOption(limitOption())
+    .addHelpText(
+      'after',
+      examples('leasehold session ls', 'leasehold session ls --state READY --json | jq -r .slot'),
+    )
+    .action((options: ListOptions) =>
+      withServer(shell, options, async (lh) => {
+        const { state } = options;
+        const filter = state === undefined ? {} : { state };
+        const pages = pagesOf(options.limit, async (page) => {
+          const { sessions, next_cursor } = answered(await lh.session.list({ ...filter, ...page }));
+          return { items: sessions, next: next_cursor };
+        });
+        await showList(shell, options, pages, sessionColumns(shell));
+      }),
+    );
+}
+
+/** Nobody wants to type capitals; commander's own check would insist. */
+function stateOf(text: string): string {
+  const state = text.toUpperCase();
+  if ((STATES as readonly string[]).includes(state)) return state;
+  throw new InvalidArgumentError(`It must be one of ${STATES.join(', ')}.`);
+}
+
+function sessionColumns({ clock }: Shell): Columns<SessionRecord> {
+  return {
+    head: ['SESSION', 'STATE', 'SLOT', 'TYPE', 'TARGET', 'PROFILE', 'CHANGED', 'REASON'],
+    cells: (session, paint) => [
+      session.session_id,
+      stateText(session.state, paint),
+      visible(session.slot ?? ''),
+      session.type,
+      shortened(visible(targetOf(session)), 40),
+      shortened(visible(session.profileID), 20),
+      ago(session.updated_at, clock.wallMs()),
+      shortened(visible(reasonOf(session)), 60),
+    ],
+    none: 'There are no such sessions.',
+  };
+}
+
+function targetOf({ serviceRef, recordingID }: Partial<SessionRecord>): string {
+  return serviceRef ?? recordingID ?? '';
+}
+
+/** `R_LEASE_BUSY (REJECTED_BUSY)`; empty for a session that has no reason to end. */
+function reasonOf({ reason, reason_detail }: Seen): string {
+  if (reason === null) return '';
+  // What was said may be a sentence, and stands inside another one here.
+  return reason_detail === null ? reason : `${reason} (${reason_detail.replace(/\.$/, '')})`;
+}
+
+function stateText(state: State, paint: Paint): string {
+  if (state === 'READY') return paint.green(state);
+  if (state === 'STARTING' || state === 'STOPPING') return paint.cyan(state);
+  return state === 'FAILED' ? paint.red(state) : state;
+}
+
+function showCommand(shell: Shell): Command {
+  return serverCommand('show')
+    .description('Show one session: where it stands, on which slot, or how it has ended.')
+    .argument('<id>', 'the session')
+    .addHelpText('after', examples('leasehold session show s00000000012'))
+    .action((id: string, options: ServerOptions) =>
+      withServer(shell, options, async (lh) => {
+        const session = seen(await lh.session.get({ session_id: id }));
+        show(shell, options, session, (paint) => sessionLines(session, shell.clock.wallMs(), paint));
+      }),
+    );
+}
+
+function sessionLines(session: Seen, nowMs: number, paint: Paint): string[] {
+  const when = (instant: string): string => `${instant} (${ago(instant, nowMs)})`;
+  const fields: [string, string][] = [
+    ['session', paint.bold(session.session_id)],
+    ['state', stateText(session.state, paint)],
+  ];
+  if (session.reason !== null) fields.push(['reason', visible(reasonOf(session))]);
+  if (session.type !== undefined) fields.push([session.type, visible(targetOf(session))]);
+  if (session.start_ms !== undefined) fields.push(['from', duration(session.start_ms)]);
+  if (session.profileID !== undefined) fields.push(['profile', visible(session.profileID)]);
+  if (session.slot !== undefined) fields.push(['slot', visible(session.slot)]);
+  if (session.lease_seq !== undefined) fields.push(['lease_seq', String(session.lease_seq)]);
+  if (session.created_at !== undefined) fields.push(['asked for', when(session.created_at)]);
+  if (session.updated_at !== undefined) fields.push(['changed', when(session.updated_at)]);
+  if (session.idle_ms !== undefined) fields.push(['unwatched for', duration(session.idle_ms)]);
+  return fieldLines(fields, paint);
+}
+
+interface WaitOptions extends ServerOptions {
+  readonly wait?: boolean;
+  readonly timeout?: number;
+}
+
+/** A command that may wait for what becomes of its wish. */
+function waitingCommand(name: string, until: string): Command {
+  return serverCommand(name)
+    .option('--wait', `wait until it ${until}`)
+    .option('--timeout <duration>', 'give up waiting after so long; the session goes on', durationMs);
+}
+
+function checkWait({ wait = false, timeout }: WaitOptions): void {
+  if (timeout !== undefined && !wait)
+    throw wrongUsage('--timeout says how long to --wait, which is not asked for.');
+}
+
+interface StartOptions extends WaitOptions {
+  readonly profile: string;
+  readonly startMs?: number;
+}
+
+function startCommand(shell: Shell): Command {
+  return waitingCommand('start', 'is READY or has ended')
+    .description('Ask for a session. The same wish again is given the session that is there.')
+    .addArgument(new Argument('<type>', 'live for a service, vod for a recording').choices(TYPES))
+    .argument('<target>', 'the service reference, or the id of the recording')
+    .requiredOption('--profile <profile>', 'how it is to be made: a profile of the orchestrator')
+    .option('--start-ms <n>', 'where in the recording to begin, in milliseconds (vod)', wholeNumber)
+    .addHelpText(
+      'after',
+      `${examples(
+        'leasehold session start live 1:0:19:283D:3FB:1:C00000:0:0:0: --profile demo --wait',
+        'leasehold session start vod film-7 --profile demo --start-ms 60000',
+      )}\n\nWith --wait it leaves with 1 and says why when the session ends instead of becoming READY.`,
+    )
+    .action((type: (typeof TYPES)[number], target: string, options: StartOptions) => {
+      checkWait(options);
+      const request = intentOf(type, target, options);
+      return withServer(shell, options, (lh) => startSession(shell, lh, request, options));
+    });
+}
+
+function intentOf(
+  type: (typeof TYPES)[number],
+  target: string,
+  { profile: profileID, startMs }: StartOptions,
+): Requests['intent.accept'] {
+  if (type === 'live') {
+    if (startMs !== undefined)
+      throw wrongUsage('--start-ms belongs to vod: a live service has no beginning.');
+    return { type, serviceRef: target, profileID };
+  }
+  return { type, recordingID: target, profileID, ...(startMs === undefined ? {} : { start_ms: startMs }) };
+}
+
+async function startSession(
+  shell: Shell,
+  lh: Leasehold,
+  request: Requests['intent.accept'],
+  options: StartOptions,
+): Promise<void> {
+  const accepted = answered(await lh.session.request(request));
+  const { session_id, status } = accepted;
+  const isThere = status === 'idempotent_replay';
+  const says = `${session_id} ${isThere ? 'is there already' : 'is accepted'}, durable at seq ${accepted.seq}.`;
+  if (!options.wait) {
+    show(shell, options, accepted, () => [says]);
+    return;
+  }
+  // Whoever loses patience should know by then which session it is.
+  if (!options.json) sayLines(shell, [says]);
+  const session = await awaited(
+    shell,
+    lh,
+    session_id,
+    options,
+    (now) => now.state === 'READY' || hasEnded(now),
+  );
+  if (options.json) sayJson(shell, session);
+  if (session.state !== 'READY')
+    throw new Failure(`${session_id} is ${session.state}: ${reasonOf(session)}.`);
+  const paint = paintOf(shell);
+  if (!options.json)
+    sayLines(shell, [`${stateText('READY', paint)} on slot ${visible(session.slot ?? '')}.`]);
+}
+
+function stopCommand(shell: Shell): Command {
+  return waitingCommand('stop', 'has ended, and its slot is free')
+    .description('End a session. One that nobody has begun with is CANCELLED at once.')
+    .argument('<id>', 'the session')
+    .addHelpText('after', examples('leasehold session stop s00000000012 --wait'))
+    .action((id: string, options: WaitOptions) => {
+      checkWait(options);
+      return withServer(shell, options, async (lh) => {
+        const stopping = answered(await lh.session.stop({ session_id: id }));
+        const session = options.wait ? await awaited(shell, lh, id, options, hasEnded) : stopping;
+        show(shell, options, session, (paint) => [
+          `${session.session_id} is ${stateText(session.state, paint)}: ${visible(reasonOf(session))}.`,
+        ]);
+      });
+    });
+}
+
+const LOOK_FIRST_MS = 50;
+const LOOK_MAX_MS = 1_000;
+
+/** Looks again and again, ever more rarely, until it is so. Looking needs no more than the right to read a session. */
+async function awaited(
+  shell: Shell,
+  lh: Leasehold,
+  sessionId: string,
+  { timeout = Number.POSITIVE_INFINITY }: WaitOptions,
+  isSo: (session: Seen) => boolean,
+): Promise<Seen> {
+  const untilMs = shell.clock.monotonicMs() + timeout;
+  for (let pauseMs = LOOK_FIRST_MS; ; pauseMs = Math.min(pauseMs * 1.5, LOOK_MAX_MS)) {
+    const session = seen(await lh.session.get({ session_id: sessionId }));
+    if (isSo(session)) return session;
+    const leftMs = untilMs - shell.clock.monotonicMs();
+    if (leftMs <= 0)
+      throw new Failure(`${sessionId} is still ${session.state} after ${duration(timeout)}; it goes on.`);
+    await pause(shell.timers, Math.min(pauseMs, leftMs));
+  }
+}

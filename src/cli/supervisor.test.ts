@@ -1,0 +1,104 @@
+// What keeps the orchestrator of `up` running, with programs that are only numbers.
+import { beforeEach, describe, expect, it } from 'vitest';
+import { ManualWorld } from '../../test/support/manual-world.ts';
+import type { Ended } from '../orchestrator/processes.ts';
+import { Supervisor } from './supervisor.ts';
+
+let world: ManualWorld;
+let starts: number[];
+let signals: string[];
+let end: (end: Ended) => void;
+let isStubborn: boolean;
+let said: string[];
+let supervisor: Supervisor;
+
+beforeEach(async () => {
+  world = new ManualWorld();
+  starts = [];
+  signals = [];
+  said = [];
+  isStubborn = false;
+  supervisor = new Supervisor(
+    {
+      clock: world.clock,
+      timers: world.timers,
+      processes: {
+        async start() {
+          starts.push(world.monotonicMs);
+          const ended = new Promise<Ended>((resolve) => {
+            end = resolve;
+          });
+          return { pid: starts.length, ended };
+        },
+        signalGroup(pid, signal) {
+          signals.push(`${signal} ${pid}`);
+          if (signal === 'SIGKILL' || !isStubborn) end({ code: null, signal: signal as 'SIGTERM' });
+          return true;
+        },
+      },
+      say: (line) => said.push(line),
+    },
+    { name: 'orchestrator', command: ['it'], env: {}, endsWithinMs: 15_000 },
+  );
+  await world.settle();
+});
+
+async function leaves(code: number): Promise<void> {
+  end({ code, signal: null });
+  await world.settle();
+}
+
+describe('a supervised program', () => {
+  it('is started again after a pause that doubles up to half a minute', async () => {
+    for (let time = 0; time < 8; time++) {
+      await leaves(4);
+      await world.advance(30_000);
+    }
+    const pauses = said.map((line) => /in (\d+) ms/.exec(line)![1]);
+    expect(pauses).toEqual(['500', '1000', '2000', '4000', '8000', '16000', '30000', '30000']);
+    expect(starts).toHaveLength(9);
+    expect(said[0]).toBe('The orchestrator has ended (exit code 4); it is started again in 500 ms.');
+  });
+
+  it('that ran well for a while is started again as if for the first time', async () => {
+    for (const code of [3, 1, 4]) {
+      await leaves(code);
+      await world.advance(5_000);
+    }
+    await world.advance(60_000);
+    await leaves(4);
+    expect(said.at(-1)).toContain('in 500 ms');
+  });
+
+  it('that was called wrongly is not started again', async () => {
+    await leaves(2);
+    await world.advance(60_000);
+    expect(starts).toHaveLength(1);
+    expect(await supervisor.gaveUp).toBe(2);
+  });
+
+  it('is asked to end, and not started again', async () => {
+    await world.finish(supervisor.stop());
+    await world.advance(60_000);
+    expect(signals).toEqual(['SIGTERM 1']);
+    expect(starts).toHaveLength(1);
+    expect(world.holds).toBe(0);
+  });
+
+  it('is killed when it does not end in time', async () => {
+    isStubborn = true;
+    const stopped = supervisor.stop();
+    await world.advance(14_999);
+    expect(signals).toEqual(['SIGTERM 1']);
+    await world.advance(1);
+    expect(signals).toEqual(['SIGTERM 1', 'SIGKILL 1']);
+    await world.finish(stopped);
+  });
+
+  it('that is just being waited for is not started any more once it is to stop', async () => {
+    await leaves(4);
+    await world.finish(supervisor.stop());
+    expect(starts).toHaveLength(1);
+    expect(signals).toEqual([]);
+  });
+});

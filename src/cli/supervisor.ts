@@ -1,0 +1,110 @@
+/**
+ * Keeps one program running: when it ends without having been asked to, it is started again, after a pause that doubles
+ * with every end in quick succession. A program that says it was called wrongly would say so for ever, so then it
+ * gives up. It runs in a group of its own: a Ctrl-C in the terminal reaches us alone, and we decide who ends first.
+ */
+import type { Timers } from '../authority/seams.ts';
+import type { Child, Ended, Processes } from '../orchestrator/processes.ts';
+import { atMost } from '../orchestrator/waiting.ts';
+import { EXIT } from './failure.ts';
+
+export interface SupervisorWorld {
+  readonly clock: { monotonicMs(): number };
+  readonly timers: Timers;
+  readonly processes: Pick<Processes, 'start' | 'signalGroup'>;
+  say(line: string): void;
+}
+
+export interface SupervisedProgram {
+  readonly name: string;
+  readonly command: readonly string[];
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** How long it may take to end when it is asked to. */
+  readonly endsWithinMs: number;
+}
+
+const FIRST_PAUSE_MS = 500;
+const PAUSE_MAX_MS = 30_000;
+/** Whoever ran this long had started well; its end is the first of a new series. */
+const GOOD_MS = 60_000;
+/** The last look at a killed program. */
+const KILLED_MS = 2_000;
+
+export class Supervisor {
+  private readonly world: SupervisorWorld;
+  private readonly program: SupervisedProgram;
+  private child: Child | null = null;
+  private isStopping = false;
+  private wake: () => void = () => undefined;
+  private readonly running: Promise<number | null>;
+
+  constructor(world: SupervisorWorld, program: SupervisedProgram) {
+    this.world = world;
+    this.program = program;
+    this.running = this.run();
+  }
+
+  /** Settles with the exit code to leave with when it gives up; never otherwise before `stop`. */
+  get gaveUp(): Promise<number> {
+    return this.running.then((code) => code ?? new Promise<number>(() => undefined));
+  }
+
+  /** Asks it to end, waits for it, and kills it when that takes too long. */
+  async stop(): Promise<void> {
+    this.isStopping = true;
+    this.wake();
+    this.signal('SIGTERM');
+    const { timers } = this.world;
+    const ended = await atMost(timers, this.program.endsWithinMs, this.done());
+    if (ended === true) return;
+    this.signal('SIGKILL');
+    await atMost(timers, KILLED_MS, this.done());
+  }
+
+  /** At once. */
+  kill(): void {
+    this.isStopping = true;
+    this.signal('SIGKILL');
+  }
+
+  private async done(): Promise<true> {
+    await this.running;
+    return true;
+  }
+
+  private signal(signal: 'SIGTERM' | 'SIGKILL'): void {
+    if (this.child !== null) this.world.processes.signalGroup(this.child.pid, signal);
+  }
+
+  private async run(): Promise<number | null> {
+    const { clock, say } = this.world;
+    const { name } = this.program;
+    for (let pauseMs = FIRST_PAUSE_MS; !this.isStopping; pauseMs = Math.min(2 * pauseMs, PAUSE_MAX_MS)) {
+      const fromMs = clock.monotonicMs();
+      const { code, signal } = await this.runOnce();
+      if (this.isStopping) return null;
+      if (code === EXIT.usage) return code;
+      if (clock.monotonicMs() - fromMs >= GOOD_MS) pauseMs = FIRST_PAUSE_MS;
+      say(`The ${name} has ended (${signal ?? `exit code ${code}`}); it is started again in ${pauseMs} ms.`);
+      await this.pause(pauseMs);
+    }
+    return null;
+  }
+
+  private async runOnce(): Promise<Ended> {
+    const { command, env } = this.program;
+    this.child = await this.world.processes.start(command, { env, pipes: null });
+    // It may have been told to stop while it was starting.
+    if (this.isStopping) this.signal('SIGTERM');
+    const end = await this.child.ended;
+    this.child = null;
+    return end;
+  }
+
+  private async pause(ms: number): Promise<void> {
+    const woken = new Promise<void>((resolve) => {
+      this.wake = resolve;
+    });
+    await atMost(this.world.timers, ms, woken);
+  }
+}

@@ -1,0 +1,171 @@
+/**
+ * `leasehold up`: a server and an orchestrator together. The orchestrator is a process of its own, so that each can die
+ * alone: it is started again when it ends, and when the server cannot go on, both end. One Ctrl-C stops the
+ * orchestrator and then the server; a second one stops everything at once.
+ */
+import { isIP } from 'node:net';
+import { constants } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Command } from 'commander';
+import { exitCodeOf } from '../orchestrator/processes.ts';
+import { LanGuard } from '../server/network.ts';
+import { examples } from './connection.ts';
+import { onEndingSignals } from './ending-signals.ts';
+import { Failure, wrongUsage } from './failure.ts';
+import { type OrchestratorFlags, planOf, withOrchestratorOptions } from './orchestrator-options.ts';
+import { placeText, type ServeFlags, type Serving, startServing, withServeOptions } from './serve.ts';
+import { databaseOf } from './serve-database.ts';
+import type { Shell } from './shell.ts';
+import { Supervisor } from './supervisor.ts';
+import { VERSION } from './version.ts';
+
+/** Built, this file and the other one end in .js; run from source, on a Node that can, both end in .ts. */
+const MAIN = fileURLToPath(
+  new URL(import.meta.url.endsWith('.ts') ? './main.ts' : './main.js', import.meta.url),
+);
+/** On top of the grace of its pipelines. */
+const ORCHESTRATOR_ENDS_MS = 10_000;
+const LOG_DIR = 'leasehold-sessions';
+
+/** Who answers on every address answers on this one. */
+const ANY: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '[::]': '[::1]' };
+
+type UpFlags = ServeFlags & OrchestratorFlags & { readonly server?: string };
+
+export function upCommand(shell: Shell): Command {
+  const command = new Command('up').description('Start a server and an orchestrator together.');
+  return withOrchestratorOptions(withServeOptions(command), `${LOG_DIR} in the data directory`)
+    .option(
+      '--server <url>',
+      'how the orchestrator reaches the server, where its certificate names another host',
+    )
+    .addHelpText(
+      'after',
+      examples(
+        'leasehold up',
+        'leasehold up --data /var/lib/leasehold --config tuners.json',
+        'leasehold session start live news --profile demo',
+      ),
+    )
+    .action((flags: UpFlags) => run(shell, flags));
+}
+
+async function run(shell: Shell, flags: UpFlags): Promise<void> {
+  await planOf(shell, flags);
+  assertReachable(shell, flags);
+  const asked = new Promise<void>((resolve) => {
+    onEndingSignals(shell, {
+      asked: resolve,
+      hurried: (signal) => {
+        supervisor?.kill();
+        shell.ending?.endProcess(
+          exitCodeOf({ code: null, signal }, constants.signals),
+          'leasehold: Ended at once.',
+        );
+      },
+    });
+  });
+  let supervisor: Supervisor | null = null;
+  // Known to nobody but the two of them, and gone with them.
+  const token = shell.newToken();
+  const serving = await startServing(shell, serverFlags(shell, flags), [
+    { token, scopes: ['*'], name: 'orchestrator' },
+  ]);
+  supervisor = new Supervisor(
+    { ...shell, say: (line) => shell.err.write(`leasehold: ${line}\n`) },
+    {
+      name: 'orchestrator',
+      command: [process.execPath, MAIN, 'orchestrate', ...orchestrateArgs(flags, serving)],
+      env: orchestrateEnv(shell, flags, serving, token),
+      endsWithinMs: flags.grace + ORCHESTRATOR_ENDS_MS,
+    },
+  );
+  welcome(shell, flags, serving);
+  const end = await Promise.race([asked, serving.death, supervisor.gaveUp]);
+  await supervisor.stop();
+  await serving.served.stop();
+  if (end instanceof Error) throw new Failure(end.message);
+  if (typeof end === 'number') shell.exitWith(end);
+}
+
+/** The orchestrator is a client like any other, and must be let in like any other. */
+function assertReachable({ env }: Shell, { allowNet = [], trustedProxy = [], listen }: UpFlags): void {
+  const host = /^(.*):\d+$/.exec(listen ?? env.LEASEHOLD_LISTEN ?? '')?.[1] ?? '';
+  const peer = isIP(host) === 0 || host === '0.0.0.0' ? '127.0.0.1' : host;
+  let isAdmitted: boolean;
+  try {
+    isAdmitted = new LanGuard(allowNet, trustedProxy).admits(peer, undefined);
+  } catch (fault) {
+    throw wrongUsage((fault as Error).message);
+  }
+  if (isAdmitted) return;
+  throw wrongUsage(
+    `--allow-net shuts out the orchestrator that \`up\` starts; allow ${peer} as well, or use \`serve\` and \`orchestrate\`.`,
+  );
+}
+
+/** One pair of times for both guards; without a database the server has none. */
+function serverFlags(shell: Shell, { guardTtl, heartbeat, ...flags }: UpFlags): ServeFlags {
+  return databaseOf(shell, flags) === null ? flags : { ...flags, guardTtl, heartbeat };
+}
+
+function orchestrateArgs(flags: UpFlags, { place }: Serving): string[] {
+  const dir = 'data' in place ? place.data : '.';
+  const { config, guardTtl, heartbeat, leaseTtl, grace, logDir = join(dir, LOG_DIR), json } = flags;
+  return [
+    ...(config === undefined ? [] : ['--config', config]),
+    ...['--guard-ttl', `${guardTtl}ms`, '--heartbeat', `${heartbeat}ms`],
+    ...(leaseTtl === undefined ? [] : ['--lease-ttl', `${leaseTtl}ms`]),
+    ...['--grace', `${grace}ms`, '--log-dir', logDir],
+    ...(json ? ['--json'] : []),
+  ];
+}
+
+/** What only the server needs to know stays with it; the token is seen by nobody who looks at command lines. */
+function orchestrateEnv(
+  { env }: Shell,
+  { server, tlsCert }: UpFlags,
+  { served, hasTokens }: Serving,
+  token: string,
+): Record<string, string | undefined> {
+  const {
+    LEASEHOLD_TOKENS: _tokens,
+    XG2G_IDEM_SECRET: _secret,
+    XG2G_IDEM_SECRET_PREVIOUS: _previous,
+    LEASEHOLD_TOKEN: _token,
+    ...rest
+  } = env;
+  return {
+    ...rest,
+    LEASEHOLD_URL: server ?? urlFromHere(served.url),
+    ...(hasTokens ? { LEASEHOLD_TOKEN: token } : {}),
+    ...(tlsCert === undefined ? {} : { NODE_EXTRA_CA_CERTS: tlsCert }),
+  };
+}
+
+function urlFromHere(url: string): string {
+  const { protocol, hostname, port } = new URL(url);
+  return `${protocol}//${ANY[hostname] ?? hostname}:${port}`;
+}
+
+/** What to do next, for people; one line for programs. */
+function welcome({ out }: Shell, { json }: UpFlags, { served, place, hasTokens }: Serving): void {
+  const url = urlFromHere(served.url);
+  if (json) {
+    const { role, seq } = served;
+    out.write(`${JSON.stringify({ url, ...place, role, seq, pid: process.pid })}\n`);
+    return;
+  }
+  const server = `--server ${url}${hasTokens ? ' --token TOKEN' : ''}`;
+  const bearer = hasTokens ? " -H 'authorization: Bearer TOKEN'" : '';
+  out.write(`leasehold ${VERSION} is up at ${url}, with its data in ${placeText(place)}
+
+  Try in another terminal${hasTokens ? ', with a token of yours' : ''}:
+    npx leasehold session start live news --profile demo ${server}
+    npx leasehold top ${server}
+    curl -s ${url}/v1/status${bearer}
+
+  ${url}/ shows its state, ${url}/openapi.json the whole API. Ctrl-C stops everything.
+`);
+}

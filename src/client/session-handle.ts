@@ -1,0 +1,37 @@
+/** Sessions as a process sees them: the operations of the wire, and the life of one session as it happens. */
+import type { EntryRecord } from '../protocol/replies.ts';
+import { type SessionOperations, sessionOperations } from './operations.ts';
+import type { FollowOnly, Transport } from './transport.ts';
+
+export interface SessionFollowOptions {
+  /** The first position; without one, that of its intent. */
+  readonly from?: number;
+  readonly signal?: AbortSignal;
+}
+
+export interface SessionHandle extends SessionOperations {
+  /**
+   * What happens to a session, from its intent on as far back as the log reaches; ends with the entry that ends it.
+   * Throws SESSION_NOT_FOUND, and SESSION_TERMINAL when there is nothing left to hear.
+   */
+  follow(sessionId: string, options?: SessionFollowOptions): AsyncIterable<EntryRecord>;
+}
+
+/** How the handle follows the log: with an end of its own. */
+type Follow = (options: FollowOnly & SessionFollowOptions) => AsyncIterable<EntryRecord>;
+
+const TERMINAL: ReadonlySet<unknown> = new Set(['STOPPED', 'FAILED', 'CANCELLED']);
+
+export function sessionHandle(transport: Transport, follow: Follow): SessionHandle {
+  return {
+    ...sessionOperations(transport),
+    follow: (sessionId, options = {}) => untilEnd(follow({ ...options, sessionId })),
+  };
+}
+
+async function* untilEnd(entries: AsyncIterable<EntryRecord>): AsyncGenerator<EntryRecord, void, undefined> {
+  for await (const entry of entries) {
+    yield entry;
+    if (TERMINAL.has(entry.state)) return;
+  }
+}

@@ -1,0 +1,140 @@
+// Pipelines under their keepers, as far as the orchestrator's side of the channel goes.
+import { beforeEach, describe, expect, it } from 'vitest';
+import { ManualWorld } from '../../test/support/manual-world.ts';
+import { KeptPipelines } from './kept-pipelines.ts';
+import type { PipelinePlan } from './pipelines.ts';
+import type { KeeperOptions, SignalName } from './processes.ts';
+
+const NEVER = { monotonicMs: 1e12, wallMs: 1e15 };
+const PLAN: PipelinePlan = {
+  sessionId: 's00000000001',
+  command: ['play'],
+  env: { LEASEHOLD_SLOT: '0' },
+  ready: null,
+  limits: { terminateBy: NEVER, killBy: NEVER, graceMs: 500 },
+};
+
+let world: ManualWorld;
+let keeper: KeeperOptions;
+let sent: object[];
+let signals: [number, SignalName | 0][];
+let happened: unknown[];
+let names: string[];
+let pipelines: KeptPipelines;
+/** How often the group of the pipeline is still there when it is looked for. */
+let lives: number;
+
+beforeEach(() => {
+  world = new ManualWorld();
+  sent = [];
+  signals = [];
+  happened = [];
+  names = [];
+  lives = 0;
+  pipelines = new KeptPipelines(
+    {
+      timers: world.timers,
+      processes: {
+        startKeeper(options) {
+          keeper = options;
+          return { send: (message) => sent.push(message), close: () => happened.push('closed') };
+        },
+        signalGroup(pid, signal) {
+          signals.push([pid, signal]);
+          lives -= 1;
+          return lives >= 0;
+        },
+      },
+      files: {
+        list: async () => names,
+        remove: async (path) => {
+          names = names.filter((name) => path !== `/logs/${name}`);
+        },
+      },
+      env: { PATH: '/bin', LEASEHOLD_TOKEN: 'secret', LEASEHOLD_TOKENS: '[]', XG2G_IDEM_SECRET: 'secret' },
+    },
+    '/logs',
+  );
+});
+
+function start(plan: Partial<PipelinePlan> = {}) {
+  return pipelines.start(
+    { ...PLAN, ...plan },
+    {
+      running: (pid) => happened.push(['running', pid]),
+      ready: () => happened.push('ready'),
+      ended: (end) => happened.push(end),
+      warned: (says) => happened.push(says),
+    },
+  );
+}
+
+describe('a pipeline', () => {
+  it('is started by a keeper of its own, with its log, and without the secrets of the orchestrator', () => {
+    start({ ready: 'go' });
+    expect(sent).toEqual([
+      expect.objectContaining({
+        do: 'start',
+        command: ['play'],
+        env: { PATH: '/bin', LEASEHOLD_SLOT: '0' },
+        output: { file: '/logs/s00000000001.log', bytesMax: 1024 * 1024, ready: 'go' },
+      }),
+    ]);
+  });
+
+  it('is ready once it runs, unless it has a word for it', () => {
+    start();
+    keeper.heard({ is: 'started', id: 'pipeline', pid: 7 });
+    expect(happened).toEqual([['running', 7], 'ready']);
+    happened = [];
+    start({ ready: 'go' });
+    keeper.heard({ is: 'started', id: 'pipeline', pid: 8 });
+    expect(happened).toEqual([['running', 8]]);
+    keeper.heard({ is: 'ready', id: 'pipeline' });
+    expect(happened.at(-1)).toBe('ready');
+  });
+
+  it('is told new limits, and to stop', () => {
+    const pipeline = start();
+    pipeline.limit(PLAN.limits);
+    pipeline.stop(300);
+    expect(sent.slice(1)).toEqual([
+      { do: 'limit', id: 'pipeline', limits: PLAN.limits },
+      { do: 'stop', id: 'pipeline', graceMs: 300 },
+    ]);
+  });
+
+  it('has ended once, and its keeper is let go', () => {
+    start();
+    keeper.heard({ is: 'started', id: 'pipeline', pid: 7 });
+    keeper.heard({ is: 'ended', id: 'pipeline', end: { code: 1, signal: null }, isStopped: false });
+    keeper.gone();
+    expect(happened.slice(2)).toEqual([{ is: 'ended', code: 1, signal: null }, 'closed']);
+    expect(signals).toEqual([]);
+  });
+
+  it('whose keeper dies is killed, and has ended when nothing of it is left', async () => {
+    start();
+    keeper.heard({ is: 'started', id: 'pipeline', pid: 7 });
+    lives = 2;
+    keeper.gone();
+    expect(happened.at(-1)).toMatch(/keeper/);
+    await world.advance(40);
+    expect(signals).toEqual(Array.from({ length: 3 }, () => [7, 'SIGKILL']));
+    expect(happened.slice(-2)).toEqual([{ is: 'ended', code: null, signal: 'SIGKILL' }, 'closed']);
+  });
+});
+
+describe('the logs of old sessions', () => {
+  it('go when there are too many, the oldest first, and never one that is being written', async () => {
+    const log = (index: number): string => `s${String(index).padStart(11, '0')}.log`;
+    names = [...Array.from({ length: 250 }, (_, index) => log(index + 1)), `${log(2)}.1`, 'notes.txt'];
+    start();
+    await world.settle();
+    expect(names).toContain(log(1));
+    expect(names).not.toContain(log(2));
+    expect(names).not.toContain(`${log(2)}.1`);
+    expect(names).toContain('notes.txt');
+    expect(names.filter((name) => name.endsWith('.log'))).toHaveLength(201);
+  });
+});

@@ -1,0 +1,490 @@
+// The orchestrator as a specification: an authority in memory, pipelines without processes, time moved by hand. The
+// same stories with real processes are in test/e2e.
+import { beforeEach, describe, expect, it } from 'vitest';
+import {
+  type Actor,
+  type Fate,
+  GUARD,
+  OrchestratorStage,
+  TIMING,
+} from '../../test/support/orchestrator-stage.ts';
+
+let stage: OrchestratorStage;
+
+beforeEach(async () => {
+  stage = await OrchestratorStage.open();
+});
+
+/** What a session of somebody who is gone leaves behind: its leases, in the way of everybody. */
+async function leftBehind(): Promise<void> {
+  for (const name of ['lease:tuner:0', 'lease:service:news']) {
+    await stage.world.finish(stage.lh.lease.acquire({ name, holder: 's-old', ttl_ms: 600_000 }));
+  }
+}
+
+/** An orchestrator that vanished without a word, and whose process is gone. */
+async function deadTwin(): Promise<Actor> {
+  const twin = await stage.orchestrate();
+  stage.machine.processes.delete(twin.table.pid);
+  for (const operation of ['lease.renew', 'session.renew', 'task.lease']) {
+    twin.line.fates.set(operation, 'hangs');
+  }
+  return twin;
+}
+
+describe('start-up', () => {
+  it('takes the guard, then wipes, then takes intents', async () => {
+    await leftBehind();
+    const { line, outcome } = await stage.orchestrate();
+    await stage.advance(2_000);
+    expect(outcome).toBeNull();
+    expect(line.sent.slice(0, 3)).toEqual(['lease.acquire', 'lease.wipe', 'task.lease']);
+    expect(await stage.leases()).toEqual([]);
+    expect(await stage.guardHolder()).toMatch(/^host:101:/);
+  });
+
+  const FATES: readonly Fate[] = ['is unreachable', 'fails with 500', 'hangs', 'dies'];
+
+  it.each(['lease.acquire', 'lease.wipe'].flatMap((step) => FATES.map((fate) => [step, fate] as const)))(
+    'is fatal when %s %s: nothing is started',
+    async (step, fate) => {
+      await leftBehind();
+      const id = await stage.intent('sport');
+      const actor = await stage.orchestrate({ fates: { [step]: fate } });
+      await stage.advance(13_000);
+      expect(actor.outcome).toMatchObject({ code: 3, says: expect.stringMatching(/^FATAL: .+\.$/) });
+      expect(actor.pipelines.started).toEqual([]);
+      expect(actor.line.sent).not.toContain('task.lease');
+      expect(await stage.stateOf(id)).toBe('NEW');
+      // What died on its way back was carried out; everything else was not.
+      const isWiped = step === 'lease.wipe' && fate === 'dies';
+      expect(await stage.leases()).toHaveLength(isWiped ? 0 : 2);
+    },
+  );
+
+  it.each(FATES)('is fatal when it cannot be found out who holds the guard: it %s', async (fate) => {
+    await leftBehind();
+    await stage.world.finish(stage.lh.lease.acquire({ name: GUARD, holder: 'anna', ttl_ms: 60_000 }));
+    const actor = await stage.orchestrate({ fates: { 'lease.get': fate } });
+    await stage.advance(13_000);
+    expect(actor.outcome?.code).toBe(3);
+    expect(await stage.leases()).toHaveLength(2);
+    expect(await stage.guardHolder()).toBe('anna');
+  });
+
+  it('is fatal when somebody holds the guard, and names who', async () => {
+    await stage.orchestrate();
+    await leftBehind();
+    const before = await stage.seq();
+    const second = await stage.orchestrate();
+    expect(second.outcome).toMatchObject({ code: 3, says: expect.stringContaining('process 101 on host') });
+    expect(second.outcome?.says).toContain(await stage.guardHolder());
+    expect(await stage.seq()).toBe(before);
+    expect(await stage.leases()).toHaveLength(2);
+  });
+
+  it('gives a guard back that it has won in vain', async () => {
+    const actor = await stage.orchestrate({ fates: { 'lease.wipe': 'fails with 500' } });
+    expect(actor.outcome?.code).toBe(3);
+    expect(await stage.guardHolder()).toBeNull();
+  });
+
+  it('that is asked to end before it is done begins nothing, and gives the guard back', async () => {
+    const actor = await stage.orchestrate({ fates: { 'lease.wipe': 'hangs' } });
+    actor.orchestrator.shutdown();
+    await stage.world.settle();
+    expect(actor.outcome).toEqual({ code: 0, says: null });
+    expect(actor.line.sent).not.toContain('task.lease');
+    expect(await stage.guardHolder()).toBeNull();
+  });
+
+  it('waits after a wipe that ended leases, until the pipelines of whoever had them are gone', async () => {
+    await leftBehind();
+    await stage.intent('sport');
+    const { pipelines } = await stage.orchestrate();
+    await stage.advance(900);
+    expect(pipelines.started).toEqual([]);
+    await stage.advance(200);
+    expect(pipelines.alive).toHaveLength(1);
+  });
+});
+
+describe('a guard left by a dead process', () => {
+  it('is taken over at once, superseding that very grant', async () => {
+    await deadTwin();
+    const heir = await stage.orchestrate();
+    expect(heir.outcome).toBeNull();
+    expect(await stage.guardHolder()).toMatch(/^host:102:/);
+    const log = await stage.world.finish(stage.lh.log({ types: ['NameBroken'] }));
+    expect(log).toMatchObject({ entries: [{ name: GUARD, reason: 'superseded' }] });
+  });
+
+  it('goes to one of two who try', async () => {
+    await deadTwin();
+    const heirs = await Promise.all([stage.orchestrate(), stage.orchestrate()]);
+    const codes = heirs.map(({ outcome }) => outcome?.code ?? null);
+    expect(codes.filter((code) => code === null)).toHaveLength(1);
+    expect(codes.filter((code) => code === 3)).toHaveLength(1);
+  });
+
+  it.each<[string, () => void]>([
+    ['the machine was started again', () => (stage.machine.bootId = 'boot-2')],
+    ['it lived in another PID namespace', () => (stage.machine.pidNs = 'pid:[2]')],
+    ['there is a process of that number and start', () => stage.machine.processes.set(101, '1000')],
+  ])('is left alone when %s', async (_why, change) => {
+    await deadTwin();
+    change();
+    const heir = await stage.orchestrate();
+    expect(heir.outcome?.code).toBe(3);
+  });
+
+  it('is taken over when its number is somebody else by now', async () => {
+    await deadTwin();
+    stage.machine.processes.set(101, '77777');
+    expect((await stage.orchestrate()).outcome).toBeNull();
+  });
+
+  it('is left alone when nothing is said about who left it', async () => {
+    await stage.world.finish(stage.lh.lease.acquire({ name: GUARD, holder: 'anna', ttl_ms: 60_000 }));
+    const actor = await stage.orchestrate();
+    expect(actor.outcome).toMatchObject({ code: 3, says: expect.stringContaining('anna') });
+  });
+});
+
+describe('a session', () => {
+  it('gets a slot, its pipeline, and is READY once that runs', async () => {
+    const { pipelines } = await stage.orchestrate();
+    const id = await stage.intent('news');
+    expect(await stage.stateOf(id)).toBe('READY');
+    expect(pipelines.of(id).plan).toMatchObject({
+      command: ['play', 'news'],
+      env: { LEASEHOLD_SESSION_ID: id, LEASEHOLD_SLOT: '0' },
+    });
+    expect((await stage.leases()).sort()).toEqual(['lease:service:news', 'lease:tuner:0']);
+  });
+
+  it('is READY only when its pipeline says so, where it has a word for it', async () => {
+    const { pipelines } = await stage.orchestrate();
+    const id = await stage.intent('news', 'slow');
+    expect(await stage.stateOf(id)).toBe('STARTING');
+    pipelines.of(id).sayReady();
+    await stage.world.settle();
+    expect(await stage.stateOf(id)).toBe('READY');
+  });
+
+  it('goes on for as long as it is renewed', async () => {
+    const { pipelines, outcome } = await stage.orchestrate();
+    const id = await stage.intent('news');
+    await stage.advance(10 * 60_000);
+    expect(outcome).toBeNull();
+    expect(await stage.stateOf(id)).toBe('READY');
+    expect(pipelines.of(id).signals).toEqual([]);
+  });
+
+  it.each([
+    ['an unknown profile', 'nope', 'FAILED R_PIPELINE_START_FAILED There is no profile nope.'],
+    [
+      'a name that every object has',
+      'toString',
+      'FAILED R_PIPELINE_START_FAILED There is no profile toString.',
+    ],
+  ])('of %s fails', async (_what, profile, state) => {
+    await stage.orchestrate();
+    const id = await stage.intent('news', profile);
+    expect(await stage.stateOf(id)).toBe(state);
+    expect(await stage.leases()).toEqual([]);
+  });
+
+  it('fails when another runs the service, and when no slot is free', async () => {
+    const { pipelines } = await stage.orchestrate();
+    await stage.intent('news');
+    expect(await stage.stateOf(await stage.intent('news', 'slow'))).toBe('FAILED R_LEASE_BUSY REJECTED_BUSY');
+    await stage.intent('sport');
+    expect(await stage.stateOf(await stage.intent('films'))).toBe('FAILED R_NO_TUNER REJECTED_NO_TUNER');
+    expect(pipelines.started.map(({ slot }) => slot)).toEqual(['0', '1']);
+  });
+
+  it('fails when its program cannot be started', async () => {
+    const { pipelines } = await stage.orchestrate();
+    pipelines.areMissing = true;
+    const id = await stage.intent('news');
+    expect(await stage.stateOf(id)).toBe('FAILED R_PIPELINE_START_FAILED no such program');
+    expect(await stage.leases()).toEqual([]);
+  });
+
+  it('fails when its pipeline ends by itself: before it was ready it would not start', async () => {
+    const { pipelines } = await stage.orchestrate();
+    const ready = await stage.intent('news');
+    const starting = await stage.intent('sport', 'slow');
+    pipelines.of(ready).leave(7);
+    pipelines.of(starting).leave(3);
+    await stage.world.settle();
+    expect(await stage.stateOf(ready)).toBe('FAILED R_PROCESS_ENDED exit code 7');
+    expect(await stage.stateOf(starting)).toBe('FAILED R_PIPELINE_START_FAILED exit code 3');
+    expect(await stage.leases()).toEqual([]);
+  });
+
+  it('whose end cannot be told at once is told later', async () => {
+    const { pipelines, line } = await stage.orchestrate();
+    const id = await stage.intent('news');
+    line.fates.set('session.change', 'fails with 500');
+    pipelines.of(id).leave(7);
+    await stage.advance(600);
+    line.fates.clear();
+    await stage.advance(300);
+    expect(await stage.stateOf(id)).toBe('FAILED R_PROCESS_ENDED exit code 7');
+  });
+
+  it('whose start was carried out but not answered is started once', async () => {
+    const { pipelines, line } = await stage.orchestrate();
+    line.fates.set('session.start', 'fails with 500');
+    const id = await stage.intent('news');
+    await stage.advance(600);
+    line.fates.clear();
+    await stage.advance(300);
+    expect(await stage.stateOf(id)).toBe('READY');
+    expect(pipelines.started).toHaveLength(1);
+  });
+
+  it('that was accepted while nobody was there starts once somebody is', async () => {
+    const id = await stage.intent('news');
+    await stage.advance(60_000);
+    await stage.orchestrate();
+    expect(await stage.stateOf(id)).toBe('READY');
+  });
+});
+
+describe('a stop', () => {
+  it('ends the pipeline, and only then the session', async () => {
+    const { pipelines } = await stage.orchestrate();
+    pipelines.areStubborn = true;
+    const id = await stage.intent('news');
+    await stage.stop(id);
+    expect(pipelines.of(id).signals).toEqual(['SIGTERM']);
+    await stage.advance(TIMING.graceMs - 1);
+    expect(await stage.stateOf(id)).toBe('STOPPING R_CLIENT_STOP');
+    expect(await stage.leases()).toHaveLength(2);
+    await stage.advance(1);
+    expect(pipelines.of(id).signals).toEqual(['SIGTERM', 'SIGKILL']);
+    expect(await stage.stateOf(id)).toBe('STOPPED R_CLIENT_STOP');
+    expect(await stage.leases()).toEqual([]);
+  });
+
+  it('of a session that nobody has started cancels it', async () => {
+    const id = await stage.intent('news');
+    await stage.stop(id);
+    const { pipelines } = await stage.orchestrate();
+    expect(await stage.stateOf(id)).toBe('CANCELLED R_CANCELLED');
+    expect(pipelines.started).toEqual([]);
+  });
+
+  it.each(['session.start', 'session.change'])(
+    'that comes while the answer of %s is lost leaves no slot behind',
+    async (operation) => {
+      const { line, pipelines } = await stage.orchestrate();
+      line.fates.set(operation, 'dies');
+      const id = await stage.intent('news');
+      await stage.stop(id);
+      await stage.advance(2 * TIMING.leaseTtlMs);
+      expect(await stage.stateOf(id)).toMatch(/^STOPPED R_CLIENT_STOP/);
+      expect(await stage.leases()).toEqual([]);
+      expect(pipelines.alive).toEqual([]);
+    },
+  );
+
+  it('is heard with the next renewal when the log is silent', async () => {
+    const { pipelines } = await stage.orchestrate({ fates: { follow: 'hangs' } });
+    const id = await stage.intent('news');
+    await stage.stop(id);
+    expect(pipelines.of(id).isAlive).toBe(true);
+    await stage.advance(TIMING.heartbeatMs);
+    expect(await stage.stateOf(id)).toBe('STOPPED R_CLIENT_STOP');
+  });
+
+  it('makes the next start of the same service wait for it instead of failing', async () => {
+    const { pipelines } = await stage.orchestrate();
+    pipelines.areStubborn = true;
+    const first = await stage.intent('news');
+    await stage.stop(first);
+    const second = await stage.intent('news');
+    expect(await stage.stateOf(second)).toBe('NEW');
+    await stage.advance(TIMING.graceMs + 200);
+    expect(await stage.stateOf(second)).toBe('READY');
+    expect(pipelines.violations).toEqual([]);
+  });
+});
+
+describe('a lease that is lost', () => {
+  it('stops its pipeline at once, and its slot is given to nobody before that is gone', async () => {
+    const { pipelines } = await stage.orchestrate();
+    pipelines.areStubborn = true;
+    const id = await stage.intent('news');
+    await stage.world.finish(stage.lh.lease.break({ name: 'lease:tuner:0', reason: 'test' }));
+    await stage.world.settle();
+    expect(await stage.stateOf(id)).toBe('FAILED R_LEASE_EXPIRED broken');
+    expect(pipelines.of(id).signals).toEqual(['SIGTERM']);
+    const next = await stage.intent('sport');
+    expect(await stage.stateOf(next)).toBe('NEW');
+    await stage.advance(600);
+    expect(pipelines.of(id).isAlive).toBe(false);
+    expect(await stage.stateOf(next)).toBe('READY');
+    expect(pipelines.violations).toEqual([]);
+  });
+
+  it('because no renewal got through ends the pipeline before the lease ends', async () => {
+    const { pipelines, line } = await stage.orchestrate();
+    pipelines.areStubborn = true;
+    const fromMs = stage.world.monotonicMs;
+    const id = await stage.intent('news');
+    line.fates.set('session.renew', 'fails with 500');
+    await stage.advance(TIMING.leaseTtlMs);
+    expect(pipelines.of(id).endedAtMs).toBeLessThan(fromMs + TIMING.leaseTtlMs);
+    expect(pipelines.of(id).endedAtMs).toBeGreaterThan(fromMs + TIMING.leaseTtlMs / 2);
+  });
+});
+
+describe('the guard', () => {
+  async function running(options = {}): Promise<Actor> {
+    const actor = await stage.orchestrate(options);
+    actor.pipelines.areStubborn = true;
+    await stage.intent('news');
+    await stage.intent('sport');
+    return actor;
+  }
+
+  it.each<Fate>(['is unreachable', 'fails with 500'])(
+    'whose renewal %s ends everything at once, without another write',
+    async (fate) => {
+      const actor = await running();
+      await stage.advance(4_000);
+      actor.line.fates.set('lease.renew', fate);
+      await stage.advance(TIMING.heartbeatMs + 2_000);
+      expect(actor.outcome?.code).toBe(4);
+      expect(actor.pipelines.alive).toEqual([]);
+      await stage.advance(60_000);
+      expect(actor.line.sent.at(-1)).toBe('lease.renew');
+    },
+  );
+
+  it('whose renewal hangs is lost when the next is due, and every pipeline is dead a second before its end', async () => {
+    const actor = await running();
+    actor.line.fates.set('lease.renew', 'hangs');
+    const renewedMs = stage.world.monotonicMs;
+    await stage.advance(2 * TIMING.heartbeatMs - 1);
+    expect(actor.pipelines.alive).toHaveLength(2);
+    await stage.advance(2_001);
+    expect(actor.outcome?.code).toBe(4);
+    for (const { endedAtMs } of actor.pipelines.started) {
+      expect(endedAtMs).toBeLessThanOrEqual(renewedMs + TIMING.guardTtlMs - 1_000);
+    }
+  });
+
+  it('that somebody breaks is missed at once, not only with the next renewal', async () => {
+    const actor = await running();
+    await stage.world.finish(stage.lh.lease.break({ name: GUARD, reason: 'test' }));
+    await stage.advance(600);
+    expect(actor.outcome).toMatchObject({ code: 4, says: expect.stringContaining('somebody ended it') });
+    expect(actor.pipelines.alive).toEqual([]);
+  });
+
+  it('ends pipelines through their limits when nobody is there to stop them', async () => {
+    const actor = await running();
+    // As if the process were paused: nothing it decides reaches anybody.
+    for (const each of actor.pipelines.alive) each.limit = () => undefined;
+    const fromMs = stage.world.monotonicMs;
+    await stage.advance(TIMING.guardTtlMs);
+    for (const { endedAtMs } of actor.pipelines.started) {
+      expect(endedAtMs).toBeGreaterThan(0);
+      expect(endedAtMs).toBeLessThanOrEqual(fromMs + TIMING.guardTtlMs - 1_000);
+    }
+  });
+
+  it('is over when the wall clock says so, though the monotonic one stood still', async () => {
+    const actor = await running();
+    stage.world.setWall(stage.world.wallMs + 60_000);
+    await stage.advance(2_000);
+    expect(actor.outcome?.code).toBe(4);
+    expect(actor.pipelines.alive).toEqual([]);
+  });
+
+  it('that proves not to be ours any more, in the answer to a change, is lost then and there', async () => {
+    const actor = await stage.orchestrate();
+    const holder = (await stage.guardHolder())!;
+    const id = await stage.intent('news', 'slow');
+    // A newer grant to the same holder: nothing is broken, and ours is stale from here on.
+    await stage.world.finish(stage.lh.lease.acquire({ name: GUARD, holder, ttl_ms: 60_000 }));
+    expect(actor.outcome).toBeNull();
+    actor.pipelines.of(id).sayReady();
+    await stage.world.settle();
+    expect(actor.outcome).toMatchObject({ code: 4, says: expect.stringContaining('GUARD_NOT_HELD') });
+    expect(await stage.stateOf(id)).toBe('STARTING');
+    expect(actor.pipelines.alive).toEqual([]);
+  });
+});
+
+describe('asked to end', () => {
+  it('it ends its sessions, gives the guard back and is done', async () => {
+    const actor = await stage.orchestrate();
+    const id = await stage.intent('news');
+    actor.orchestrator.shutdown();
+    await stage.world.settle();
+    expect(actor.outcome).toEqual({ code: 0, says: null });
+    expect(await stage.stateOf(id)).toMatch(/^STOPPED R_SHUTDOWN/);
+    expect(await stage.leases()).toEqual([]);
+    expect(await stage.guardHolder()).toBeNull();
+    expect(stage.world.holds).toBe(0);
+  });
+
+  it('it waits one grace for a pipeline that does not heed it, and no longer', async () => {
+    const actor = await stage.orchestrate();
+    actor.pipelines.areStubborn = true;
+    const id = await stage.intent('news');
+    actor.orchestrator.shutdown();
+    await stage.advance(TIMING.graceMs);
+    expect(actor.outcome?.code).toBe(0);
+    expect(await stage.stateOf(id)).toBe('STOPPED R_SHUTDOWN');
+  });
+
+  it('it ends although nobody answers any more', async () => {
+    const actor = await stage.orchestrate();
+    await stage.intent('news');
+    for (const operation of ['session.change', 'lease.release']) actor.line.fates.set(operation, 'hangs');
+    actor.orchestrator.shutdown();
+    await stage.advance(TIMING.graceMs + 7_000);
+    expect(actor.outcome?.code).toBe(0);
+    expect(actor.pipelines.alive).toEqual([]);
+  });
+});
+
+describe('a client that fell silent', () => {
+  const config = JSON.stringify({
+    tuners: ['0'],
+    profiles: { plain: { command: ['play'] } },
+    session_idle_ms: 60_000,
+  });
+
+  it('loses its session, where that is asked for', async () => {
+    await stage.orchestrate({ config });
+    const id = await stage.intent('news');
+    await stage.advance(50_000);
+    await stage.world.finish(stage.lh.session.heartbeat({ session_id: id }));
+    await stage.advance(50_000);
+    expect(await stage.stateOf(id)).toBe('READY');
+    await stage.advance(16_000);
+    expect(await stage.stateOf(id)).toMatch(/^STOPPED R_IDLE_TIMEOUT/);
+    expect(await stage.leases()).toEqual([]);
+  });
+});
+
+describe('many intents at once', () => {
+  it('get what there is, and the others are told', async () => {
+    const { pipelines } = await stage.orchestrate();
+    const ids: string[] = [];
+    for (let index = 0; index < 200; index++) ids.push(await stage.intent(`channel-${index}`));
+    await stage.advance(1_000);
+    const states = await Promise.all(ids.map((id) => stage.stateOf(id)));
+    expect(states.filter((state) => state === 'READY')).toHaveLength(2);
+    expect(states.filter((state) => state === 'FAILED R_NO_TUNER REJECTED_NO_TUNER')).toHaveLength(198);
+    expect(pipelines.violations).toEqual([]);
+  });
+});

@@ -1,0 +1,49 @@
+/**
+ * What the authority writes down about sessions, as it becomes durable: this is how a stop reaches the orchestrator
+ * without anybody having to ask. A feed that breaks goes on behind the last entry it gave; what it might miss when the
+ * log no longer reaches back comes with the next renewal.
+ */
+import { LeaseholdError } from '../client/error.ts';
+import type { EntryRecord } from '../protocol/replies.ts';
+import type { SessionState } from './session-run.ts';
+import { pause } from './waiting.ts';
+import type { OrchestratorWorld } from './world.ts';
+
+export interface FeedEvents {
+  changed(sessionId: string, state: SessionState): void;
+  /** Somebody ended a named lease before its time. */
+  broken(name: string): void;
+}
+
+const AGAIN_MS = 500;
+
+/** Until the signal aborts. */
+export async function followSessions(
+  { client, timers, say }: OrchestratorWorld,
+  fromSeq: number,
+  signal: AbortSignal,
+  events: FeedEvents,
+): Promise<void> {
+  let from: number | undefined = fromSeq;
+  while (!signal.aborted) {
+    try {
+      const types = ['SessionChanged', 'NameBroken'] as const;
+      for await (const entry of client.follow({ types, signal, ...(from === undefined ? {} : { from }) })) {
+        from = entry.seq + 1;
+        tell(entry, events);
+      }
+    } catch (fault) {
+      if (signal.aborted) return;
+      if (!(fault instanceof LeaseholdError)) throw fault;
+      say('warn', 'the log cannot be followed', { code: fault.code, message: fault.message });
+      if (fault.code === 'LOG_COMPACTED') from = undefined;
+    }
+    if (!signal.aborted) await pause(timers, AGAIN_MS);
+  }
+}
+
+function tell(entry: EntryRecord, { changed, broken }: FeedEvents): void {
+  const { type, session_id, state, name } = entry as EntryRecord & Readonly<Record<string, unknown>>;
+  if (type === 'SessionChanged') changed(String(session_id), state as SessionState);
+  else if (type === 'NameBroken') broken(String(name));
+}

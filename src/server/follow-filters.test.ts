@@ -1,0 +1,143 @@
+// Followers and readers who want some entries only: they get those, share their bytes, and cost the others nothing.
+import { beforeEach, describe, expect, it } from 'vitest';
+import { ManualWorld } from '../../test/support/manual-world.ts';
+import { TestResponse } from '../../test/support/test-response.ts';
+import type { Authority } from '../authority/authority.ts';
+import { seqOfSessionId } from '../core/ids.ts';
+import type { CheckedCalls } from '../embedded/calls.ts';
+import { openCore } from '../embedded/open.ts';
+import { memoryEngine } from '../engines/memory/memory-engine.ts';
+import { FollowHub } from './follow-hub.ts';
+import { type LineFilter, onlySession, onlyTypes } from './follow-slices.ts';
+import { writeLog } from './write-log.ts';
+
+let world: ManualWorld;
+let authority: Authority;
+let calls: CheckedCalls;
+let hub: FollowHub;
+
+beforeEach(async () => {
+  world = new ManualWorld();
+  ({ authority, calls } = await world.finish(openCore(memoryEngine(), world)));
+  hub = new FollowHub(authority, world.timers);
+});
+
+const run = (operation: keyof CheckedCalls, request: object) => world.finish(calls[operation](request));
+const tip = (): number => authority.log.position.lastSeq + 1;
+
+async function created(count: number): Promise<void> {
+  await world.finish(Promise.all(Array.from({ length: count }, () => calls['task.create']({ payload: 1 }))));
+}
+
+function follow(filter: LineFilter | null, fromSeq = tip()): TestResponse {
+  const response = new TestResponse(() => world.monotonicMs);
+  hub.attach(response, { format: 'ndjson', fromSeq, filter });
+  return response;
+}
+
+const pauses = onlyTypes(['QueuePaused']);
+
+describe('a follower that wants some types', () => {
+  it('is written nothing for all the others, and is at the tip nevertheless', async () => {
+    const response = follow(pauses);
+    await created(100);
+    await world.advance(1_000);
+    expect(response.writes).toEqual([]);
+    await run('queue.pause', { queue: 'q' });
+    await world.advance(50);
+    expect(response.seqs).toEqual([tip() - 1]);
+  });
+
+  it('is sent the same bytes as all who want the same, and the others theirs', async () => {
+    const [first, second, all] = [follow(pauses), follow(onlyTypes(['QueuePaused'])), follow(null)];
+    const other = follow(null);
+    await world.finish(
+      Promise.all([calls['queue.pause']({ queue: 'q' }), calls['task.create']({ payload: 1 })]),
+    );
+    await world.advance(50);
+    expect(first.writes[0]!.bytes).toBe(second.writes[0]!.bytes);
+    expect(all.writes[0]!.bytes).toBe(other.writes[0]!.bytes);
+    expect(all.seqs).toHaveLength(2);
+  });
+
+  it('catches up through what it does not want', async () => {
+    await run('queue.pause', { queue: 'a' });
+    await created(10_000);
+    await run('queue.pause', { queue: 'b' });
+    const response = follow(pauses, 1);
+    await world.advance(50);
+    expect(response.seqs).toEqual([2, tip() - 1]);
+    await run('queue.pause', { queue: 'c' });
+    await world.advance(50);
+    expect(response.seqs).toEqual([2, tip() - 2, tip() - 1]);
+  });
+
+  it('hears signs of life while nothing comes', async () => {
+    const response = follow(pauses);
+    await world.advance(15_000);
+    expect(response.text).toBe(' ');
+  });
+});
+
+describe('a follower of a session', () => {
+  const accept = async (serviceRef: string): Promise<string> => {
+    const body = await run('intent.accept', { type: 'live', serviceRef, profileID: 'p' });
+    return (body as { session_id: string }).session_id;
+  };
+  const life = (id: string) => onlySession(seqOfSessionId(id));
+
+  it('hears of no other, and its stream ends with the end', async () => {
+    const id = await accept('a');
+    const response = follow(life(id), 1);
+    const other = await accept('b');
+    await run('session.stop', { session_id: other });
+    await world.advance(50);
+    expect([response.seqs, response.ended]).toEqual([[2], false]);
+    await run('session.stop', { session_id: id });
+    await world.advance(50);
+    expect(response.ended).toBe(true);
+    expect(response.seqs).toHaveLength(2);
+    expect(hub.size).toBe(0);
+  });
+
+  it('that comes late is told everything and sent home, and the others go on', async () => {
+    const id = await accept('a');
+    await run('session.stop', { session_id: id });
+    const all = follow(null);
+    const response = follow(life(id), 1);
+    await world.advance(50);
+    expect([response.seqs.length, response.ended, hub.size]).toEqual([2, true, 1]);
+    await created(1);
+    await world.advance(50);
+    expect([all.seqs, all.ended]).toEqual([[tip() - 1], false]);
+  });
+});
+
+describe('a part of the log with some types', () => {
+  it('is found however far apart its entries are, and its limit counts them alone', async () => {
+    for (const queue of ['a', 'b', 'c']) {
+      await created(5_000);
+      await run('queue.pause', { queue });
+    }
+    const read = async (from: number, limit: number): Promise<TestResponse> => {
+      const response = new TestResponse();
+      await world.finish(writeLog(response, authority, { from, limit, filter: pauses }));
+      expect(response.ended).toBe(true);
+      return response;
+    };
+    expect((await read(1, 2)).seqs).toEqual([5_002, 10_003]);
+    expect((await read(5_003, 100)).seqs).toEqual([10_003, 15_004]);
+    expect((await read(15_005, 1)).text).toBe('');
+  });
+
+  it('lets others have their turn while it finds nothing', async () => {
+    await created(10_000);
+    let turns = 0;
+    const turn = async (): Promise<void> => {
+      turns += 1;
+    };
+    const response = new TestResponse();
+    await world.finish(writeLog(response, authority, { from: 1, limit: 1, filter: pauses, turn }));
+    expect(turns).toBeGreaterThan(1);
+  });
+});

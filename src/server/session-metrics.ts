@@ -1,0 +1,117 @@
+/**
+ * Sessions, slots and the guard as figures. How many slots are in use is told from the state whenever somebody asks, and
+ * never counted up and down; a claim that does not hold up is a broken invariant, counted once for each session and
+ * grant, and said aloud in the server's log.
+ */
+import { liveGuard } from '../authority/reads.ts';
+import type { SessionStats } from '../authority/session-stats.ts';
+import type { SessionState } from '../core/entries.ts';
+import { seqOfSessionId } from '../core/ids.ts';
+import type { Machine } from '../core/machine.ts';
+import type { BrokenClaim, ClaimRule } from '../core/slot-claims.ts';
+import type { Metrics, Sample } from './metrics.ts';
+
+const MS = 1_000;
+
+/** What one look at the state gives. */
+export interface SessionFigures {
+  readonly tunersInUse: number;
+  /** How long the guard still lasts; null when nobody holds it. */
+  readonly guardRemainingMs: number | null;
+}
+
+interface NewestFigures extends SessionFigures {
+  readonly counts: Readonly<Record<SessionState, number>>;
+}
+
+/** Claims that broke a rule, so that each is counted once however often it is looked at. */
+export class SessionClaims {
+  readonly counts: Record<ClaimRule, number> = { duplicate_slot_claim: 0, lease_mismatch: 0 };
+  private readonly warn: (fields: object, says: string) => void;
+  /** Those that were counted, by the position of the intent of their session. */
+  private readonly seen = new Map<number, Set<string>>();
+
+  constructor(warn: (fields: object, says: string) => void) {
+    this.warn = warn;
+  }
+
+  look(machine: Machine): SessionFigures {
+    const { state, batchAtMs } = machine;
+    const guard = liveGuard(machine);
+    const { inUse, violations } = machine.sessions.slotClaims();
+    for (const violation of violations) this.note(violation);
+    for (const seq of this.seen.keys()) if (!state.sessions.open.has(seq)) this.seen.delete(seq);
+    return {
+      tunersInUse: inUse,
+      guardRemainingMs: guard === null ? null : guard.expiresAtMs - batchAtMs,
+    };
+  }
+
+  private note({ rule, sessionId, slot, leaseSeq }: BrokenClaim): void {
+    const seq = seqOfSessionId(sessionId);
+    const seen = this.seen.get(seq) ?? new Set();
+    this.seen.set(seq, seen);
+    const claim = `${rule} ${leaseSeq}`;
+    if (seen.has(claim)) return;
+    seen.add(claim);
+    this.counts[rule] += 1;
+    const fields = { rule, session_id: sessionId, slot, lease_seq: leaseSeq };
+    this.warn(fields, 'a session claims a slot that it does not hold alone');
+  }
+}
+
+export function exposeSessions(
+  metrics: Metrics,
+  stats: SessionStats,
+  claims: SessionClaims,
+  newest: () => NewestFigures | null,
+): void {
+  /** Left out while the state cannot be had. */
+  const figure = (pick: (figures: SessionFigures) => number) => (): Sample[] => {
+    const figures = newest();
+    return figures === null ? [] : [{ value: pick(figures) }];
+  };
+  metrics.expose(
+    'xg2g_tuners_in_use',
+    'gauge',
+    'Slots that a session claims and holds.',
+    figure(({ tunersInUse }) => tunersInUse),
+  );
+  metrics.expose(
+    'xg2g_invariant_violation_total',
+    'counter',
+    'Claims on a slot that broke a rule, once for each session and grant.',
+    () => Object.entries(claims.counts).map(([rule, value]) => ({ value, labels: { rule } })),
+  );
+  metrics.expose('leasehold_sessions', 'gauge', 'Sessions by state.', () => {
+    const figures = newest();
+    return Object.entries(figures?.counts ?? {}).map(([state, value]) => ({ value, labels: { state } }));
+  });
+  metrics.expose(
+    'leasehold_session_starts_total',
+    'counter',
+    'Sessions that got their service and a slot.',
+    () => [{ value: stats.starts }],
+  );
+  metrics.expose('leasehold_session_ends_total', 'counter', 'Sessions that ended, by reason.', () =>
+    [...stats.ends()].map(({ reason, count }) => ({ value: count, labels: { reason } })),
+  );
+  metrics.exposeBuckets(
+    'leasehold_session_start_seconds',
+    'Time from an intent until its session was READY.',
+    stats.startMs,
+    MS,
+  );
+  metrics.expose(
+    'leasehold_guard_held',
+    'gauge',
+    'Whether an orchestrator holds the guard.',
+    figure(({ guardRemainingMs }) => Number(guardRemainingMs !== null)),
+  );
+  metrics.expose(
+    'leasehold_guard_remaining_seconds',
+    'gauge',
+    'How long the guard lasts unless renewed; 0 when nobody holds it.',
+    figure(({ guardRemainingMs }) => (guardRemainingMs ?? 0) / MS),
+  );
+}

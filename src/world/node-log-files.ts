@@ -1,0 +1,16 @@
+/** Log files of pipelines: bounded by whoever writes them, readable for their owner only. */
+import fs from 'node:fs/promises';
+import type { LogFiles } from '../orchestrator/bounded-log.ts';
+import type { LogDirectory } from '../orchestrator/kept-pipelines.ts';
+
+export const nodeLogFiles: LogFiles & LogDirectory & { makeDirectory(dir: string): Promise<void> } = {
+  append: (path, bytes) => fs.appendFile(path, bytes, { mode: 0o600 }),
+  rename: (from, to) => fs.rename(from, to),
+  list: (dir) => fs.readdir(dir),
+  remove: (path) => fs.rm(path, { recursive: true, force: true }),
+
+  async makeDirectory(dir) {
+    await fs.mkdir(dir, { recursive: true, mode: 0o700 });
+    await fs.access(dir, fs.constants.W_OK);
+  },
+};

@@ -1,0 +1,83 @@
+// `leasehold orchestrate` with real processes: what a session sees of it from the intent to the end, and how it leaves.
+// What faults of every kind do to it is in `sessions-*.test.ts`.
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it } from 'vitest';
+import { until } from '../support/cli-processes.ts';
+import { SessionBench } from '../support/session-bench.ts';
+
+let bench: SessionBench;
+
+afterEach(() => bench.close());
+
+describe('an orchestrator', () => {
+  it('runs a session, writes down what it says, stops it when it is asked to, and leaves with 0 on SIGINT', async () => {
+    bench = await SessionBench.open();
+    const orchestrator = await bench.orchestrate();
+    const { sessionId, slot, leaseSeq } = await bench.ready('news', 'slow');
+    expect((await bench.session(sessionId)).body).toMatchObject({
+      state: 'READY',
+      slot,
+      lease_seq: leaseSeq,
+    });
+    const log = join(bench.dir, 'output', `${sessionId}.log`);
+    await until('the output of the pipeline', () => existsSync(log));
+    expect(readFileSync(log, 'utf8')).toBe('ready\n');
+
+    expect((await bench.stop(sessionId)).status).toBe(202);
+    await bench.reaches(sessionId, 'STOPPED');
+    expect(await bench.statesOf(sessionId)).toEqual(['STARTING', 'READY', 'STOPPING', 'STOPPED']);
+
+    const second = await bench.ready('sport');
+    orchestrator.kill('SIGINT');
+    expect(await orchestrator.ended).toMatchObject({ status: 0 });
+    expect(await bench.reaches(second.sessionId, 'STOPPED')).toMatchObject({ reason: 'R_SHUTDOWN' });
+    await bench.finish();
+  });
+
+  it('leaves at once on a second signal, and its pipelines end all the same', async () => {
+    bench = await SessionBench.open();
+    const orchestrator = await bench.orchestrate({ times: { grace: '20s', 'lease-ttl': '90s' } });
+    await bench.ready('news', 'stubborn');
+    orchestrator.kill('SIGTERM');
+    await orchestrator.says(/stopping/);
+    orchestrator.kill('SIGTERM');
+    expect((await orchestrator.ended).status).toBe(143);
+    await until('the end of the pipeline', () => bench.alive.length === 0);
+  });
+
+  it('tells programs what it does, one JSON object a line', async () => {
+    bench = await SessionBench.open();
+    const orchestrator = bench.start(['orchestrate', '--json', '--log-dir', join(bench.dir, 'logs')]);
+    await orchestrator.says(/taking intents/);
+    orchestrator.kill('SIGTERM');
+    const { status, stderr } = await orchestrator.ended;
+    expect(status).toBe(0);
+    const events = stderr
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(events).toContainEqual(expect.objectContaining({ level: 'info', event: 'the guard is held' }));
+  });
+});
+
+describe('wrong usage', () => {
+  it('leaves with 2 and touches nothing', async () => {
+    bench = await SessionBench.open();
+    const file = join(bench.dir, 'bad.json');
+    const wrong: [string[], RegExp][] = [
+      [['--guard-ttl', '14s'], /three heartbeats/],
+      [['--lease-ttl', '14s'], /three heartbeats/],
+      [['--heartbeat', 'often'], /duration/],
+      [['--config', join(bench.dir, 'nowhere.json')], /nowhere\.json cannot be read/],
+      [['--config', file], /bad\.json: .*color is unknown/],
+    ];
+    writeFileSync(file, JSON.stringify({ tuners: ['0'], profiles: {}, color: 'red' }));
+    const seq = await bench.seq();
+    for (const [flags, says] of wrong) {
+      const run = await bench.run(['orchestrate', ...flags]);
+      expect(run).toMatchObject({ status: 2, stderr: expect.stringMatching(says) });
+    }
+    expect(await bench.seq()).toBe(seq);
+  });
+});

@@ -1,0 +1,197 @@
+// An orchestrator on a stage: an authority in memory whose time the test moves, pipelines without processes, and a way
+// between the two that can be cut, held up or made to fail, one operation at a time.
+import { LeaseholdError } from '../../src/client/error.ts';
+import { Leasehold } from '../../src/client/leasehold.ts';
+import type { Transport } from '../../src/client/transport.ts';
+import { openCalls } from '../../src/embedded/calls.ts';
+import { localTransport } from '../../src/embedded/local-transport.ts';
+import { openCore } from '../../src/embedded/open.ts';
+import { MemoryDisk } from '../../src/engines/memory/memory-disk.ts';
+import { memoryEngine } from '../../src/engines/memory/memory-engine.ts';
+import { type OrchestratorConfig, readConfig } from '../../src/orchestrator/config.ts';
+import { Orchestrator, type Outcome } from '../../src/orchestrator/orchestrator.ts';
+import type { ProcessIdentity, ProcessTable } from '../../src/orchestrator/process-identity.ts';
+import type { Timing } from '../../src/orchestrator/timing.ts';
+import { ManualWorld } from './manual-world.ts';
+import { SimulatedPipelines } from './simulated-pipelines.ts';
+
+export const TIMING: Timing = { guardTtlMs: 15_000, heartbeatMs: 5_000, leaseTtlMs: 30_000, graceMs: 5_000 };
+export const GUARD = 'system:orchestrator:guard_lock';
+
+const CONFIG = JSON.stringify({
+  tuners: ['0', '1'],
+  profiles: {
+    plain: { command: ['play', '{serviceRef}'] },
+    slow: { command: ['play'], ready: { stdout: 'go' } },
+  },
+});
+
+/** What becomes of a call. `dies`: it is carried out, and its answer never comes. */
+export type Fate = 'passes' | 'is unreachable' | 'fails with 500' | 'hangs' | 'dies';
+
+/** The way to the authority. */
+class Line {
+  /** By operation, and `follow`; what is not named passes. */
+  readonly fates = new Map<string, Fate>();
+  readonly sent: string[] = [];
+  private readonly inner: Transport;
+
+  constructor(inner: Transport) {
+    this.inner = inner;
+  }
+
+  get transport(): Transport {
+    const { inner } = this;
+    return {
+      log: (request) => inner.log(request),
+      follow: (from, signal, only) =>
+        this.fates.get('follow') === 'hangs' ? silence(signal) : inner.follow(from, signal, only),
+      close: async () => undefined,
+      call: (operation, request, options) => {
+        const fate = this.fates.get(operation) ?? 'passes';
+        this.sent.push(operation);
+        if (fate === 'hangs') return new Promise(() => undefined);
+        if (fate === 'is unreachable') {
+          const says = 'nobody answers';
+          return Promise.reject(new LeaseholdError('UNREACHABLE', says, { retryable: true }));
+        }
+        if (fate === 'fails with 500') {
+          return Promise.reject(new LeaseholdError('INTERNAL', 'a fault', { effect: 'unknown' }));
+        }
+        const reply = inner.call(operation, request, options);
+        return fate === 'dies' ? reply.then(() => new Promise<never>(() => undefined)) : reply;
+      },
+    };
+  }
+}
+
+/** A log from which nothing is ever heard. */
+async function* silence(signal: AbortSignal): AsyncGenerator<never> {
+  await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()));
+}
+
+/** The processes of one machine, as far as orchestrators look at them. */
+class Machine {
+  readonly processes = new Map<number, string>();
+  bootId = 'boot-1';
+  pidNs = 'pid:[1]';
+
+  table(pid: number, startTime: string): ProcessTable {
+    this.processes.set(pid, startTime);
+    const { bootId: boot_id, pidNs: pid_ns } = this;
+    const self: ProcessIdentity = { boot_id, pid_ns, pid, start_time: startTime, hostname: 'host' };
+    return {
+      pid,
+      hostname: 'host',
+      self: async () => self,
+      startTimeOf: async (other) => this.processes.get(other) ?? 'none',
+    };
+  }
+}
+
+/** One orchestrator and everything of its own. */
+export interface Actor {
+  readonly orchestrator: Orchestrator;
+  readonly line: Line;
+  readonly pipelines: SimulatedPipelines;
+  readonly said: string[];
+  readonly table: ProcessTable;
+  outcome: Outcome | null;
+}
+
+export interface ActorOptions {
+  readonly config?: string;
+  readonly timing?: Partial<Timing>;
+  readonly pid?: number;
+  readonly fates?: Readonly<Record<string, Fate>>;
+}
+
+export class OrchestratorStage {
+  readonly world: ManualWorld;
+  readonly machine = new Machine();
+  /** The test's own handle; nothing goes wrong with it. */
+  readonly lh: Leasehold;
+  private readonly transport: Transport;
+  private pids = 100;
+
+  private constructor(world: ManualWorld, transport: Transport) {
+    this.world = world;
+    this.transport = transport;
+    this.lh = new Leasehold(transport, world);
+  }
+
+  static async open(): Promise<OrchestratorStage> {
+    const world = new ManualWorld();
+    const core = await world.finish(openCore(memoryEngine(new MemoryDisk()), world));
+    return new OrchestratorStage(world, localTransport(core.authority, openCalls(core.calls)));
+  }
+
+  /** Starts an orchestrator, and lets run what can while time stands still. */
+  async orchestrate(options: ActorOptions = {}): Promise<Actor> {
+    const { config = CONFIG, timing = {}, fates = {} } = options;
+    const { world } = this;
+    this.pids += 1;
+    const line = new Line(this.transport);
+    for (const [operation, fate] of Object.entries(fates)) line.fates.set(operation, fate);
+    const said: string[] = [];
+    const pipelines = new SimulatedPipelines(world);
+    const table = this.machine.table(options.pid ?? this.pids, `${world.monotonicMs}`);
+    const orchestrator = new Orchestrator(
+      {
+        clock: world.clock,
+        timers: world.timers,
+        newToken: world.newToken,
+        client: new Leasehold(line.transport, world),
+        processTable: table,
+        pipelines,
+        say: (level, event, fields) => said.push(`${level} ${event} ${JSON.stringify(fields ?? {})}`),
+      },
+      { config: readConfig(config) as OrchestratorConfig, timing: { ...TIMING, ...timing } },
+    );
+    const actor: Actor = { orchestrator, line, pipelines, said, table, outcome: null };
+    void orchestrator.run().then((outcome) => {
+      actor.outcome = outcome;
+    });
+    await world.settle();
+    return actor;
+  }
+
+  async intent(serviceRef: string, profileID = 'plain'): Promise<string> {
+    const reply = await this.world.finish(this.lh.session.request({ type: 'live', serviceRef, profileID }));
+    if (!reply.ok) throw new Error(reply.detail);
+    await this.world.settle();
+    return reply.session_id;
+  }
+
+  async stop(session_id: string): Promise<void> {
+    await this.world.finish(this.lh.session.stop({ session_id }));
+    await this.world.settle();
+  }
+
+  /** `READY`, or `FAILED R_NO_TUNER REJECTED_NO_TUNER`. */
+  async stateOf(session_id: string): Promise<string> {
+    const reply = await this.world.finish(this.lh.session.get({ session_id }));
+    const { state, reason, reason_detail } = reply;
+    return [state, reason, reason_detail].filter(Boolean).join(' ');
+  }
+
+  /** The names that are held, guards left out. */
+  async leases(): Promise<string[]> {
+    const reply = await this.world.finish(this.lh.lease.list({ prefix: 'lease:' }));
+    if (!reply.ok) throw new Error(reply.detail);
+    return reply.leases.map(({ name }) => name);
+  }
+
+  async guardHolder(): Promise<string | null> {
+    const reply = await this.world.finish(this.lh.lease.get({ name: GUARD }));
+    return reply.ok ? reply.holder : null;
+  }
+
+  async seq(): Promise<number> {
+    return (await this.world.finish(this.lh.status())).seq;
+  }
+
+  advance(ms: number): Promise<void> {
+    return this.world.advance(ms);
+  }
+}
