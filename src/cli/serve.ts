@@ -50,6 +50,7 @@ export function serveCommand(shell: Shell): Command {
       examples(
         'leasehold serve',
         'leasehold serve --data /var/lib/leasehold --listen 0.0.0.0:7420 --tokens tokens.json',
+        'leasehold serve --engine postgres://leasehold@db.example.org/leasehold',
         'curl http://127.0.0.1:7420/v1/status',
       ),
     )

@@ -74,7 +74,7 @@ export class CallDesk {
     const { code, detail } = refusal;
     if (status >= 500 && code !== DISK_FULL) {
       call.reject(new LeaseholdError(code, detail, { effect: effectOf(call, 'unknown'), problem: refusal }));
-    } else if (call.isUncertain && RETRIES[operation].looks) {
+    } else if (call.isUncertain && RETRIES[operation]?.looks) {
       const look = secondLook(this.#world.ask, operation, request, refusal);
       look.then(
         (reply: Reply<object>) => call.resolve(reply),

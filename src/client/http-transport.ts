@@ -102,7 +102,7 @@ export class HttpTransport implements Transport {
       else if (signal?.aborted) call.reject(signal.reason);
       else {
         if (signal !== undefined) call.endsWith(signal, this.#aborts);
-        const { fills } = RETRIES[operation];
+        const fills = RETRIES[operation]?.fills;
         const isMissing = fills !== undefined && (request as Fields)[fills] === undefined;
         this.#start(call, isMissing ? this.#newId() : '');
       }
@@ -229,7 +229,7 @@ export class HttpTransport implements Transport {
 
   /** Without a position: from the first entry that is not durable yet when `follow` is called. */
   follow(fromSeq: number | null, signal: AbortSignal, only: FollowOnly = {}): AsyncIterable<EntryRecord> {
-    const from = Promise.resolve(fromSeq ?? (only.sessionId ? 1 : this.#nextSeq()));
+    const from = Promise.resolve(fromSeq ?? (only.session ? 1 : this.#nextSeq()));
     // Whoever pulls the first entry is told; if nobody does, nobody needs to know.
     from.catch(() => undefined);
     return this.#log.follow(from, signal, only);
@@ -295,7 +295,7 @@ function laneOf(operation: Operation, request: Fields, { isRenewal = false }: Ca
  * change its request before it is sent again, looked after or given back.
  */
 function keepsText(operation: Operation, lane: Lane): boolean {
-  const { looks = false, fills } = RETRIES[operation];
+  const { looks = false, fills } = RETRIES[operation] ?? {};
   return TARGETS[operation].mayJoinBatch && lane !== 'waits' && !looks && fills !== 'token';
 }
 
@@ -303,7 +303,7 @@ function keepsText(operation: Operation, lane: Lane): boolean {
 function fieldsOf(call: PendingCall, nowMs: number): { waitMs: number; fields: Fields } {
   const { request, madeId, startedMs } = call;
   const fields: Record<string, unknown> = { ...request };
-  if (madeId !== '') fields[RETRIES[call.operation].fills!] = madeId;
+  if (madeId !== '') fields[RETRIES[call.operation]!.fills!] = madeId;
   let waitMs = 0;
   if (typeof request.wait_ms === 'number') {
     waitMs = Math.max(0, request.wait_ms - Math.floor(nowMs - (startedMs ?? nowMs)));

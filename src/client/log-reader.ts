@@ -23,7 +23,7 @@ const SILENCE_MS = 60_000;
 const GOOD_MS = 1_000;
 
 /** What is no part of an entry in server-sent events, which is how a session is followed. */
-const NO_ENTRY = /^(data: |(id|event)?:.*)/;
+const NO_ENTRY = /^(data: |\w*:.*)/;
 
 /** Why a try came to nothing, as the caller is told after the last one. */
 interface Setback {
@@ -85,7 +85,7 @@ export class LogReader {
   async *follow(
     from: Promise<number>,
     signal: AbortSignal,
-    { types, sessionId }: FollowOnly,
+    { types, session }: FollowOnly,
   ): AsyncGenerator<EntryRecord, void, undefined> {
     let nextSeq = await from;
     const tries: Tries = { failures: 0, sinceMs: 0 };
@@ -94,8 +94,7 @@ export class LogReader {
       const connection = new Connection(signal, this.#timers, this.#wire.server);
       let setback: Setback;
       try {
-        const place = sessionId ? `/api/v3/sessions/${encodeURIComponent(sessionId)}/events` : LOG_PATH;
-        const path = place + queryText({ from: nextSeq, follow: 1, types });
+        const path = (session?.path ?? LOG_PATH) + queryText({ from: nextSeq, follow: 1, types });
         const ask = { lane: 'waits', method: 'GET', path, body: null, signal: connection.signal } as const;
         const stream = await this.#wire.stream(ask);
         if (stream.status >= 400) setback = await this.#refused(stream);
@@ -109,7 +108,7 @@ export class LogReader {
             yield entry;
             if (signal.aborted) return;
           }
-          setback = unreachable(httpFault(`${this.#wire.server} ended the stream of entries.`, 'none'));
+          setback = unreachable(httpFault(`${this.#wire.server} ended the stream.`, 'none'));
         }
       } catch (fault) {
         if (signal.aborted) return;

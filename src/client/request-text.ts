@@ -31,7 +31,7 @@ export function opText(operation: Operation, request: Fields, madeId: string): s
   if (typeof text !== 'string') return text;
   return madeId === ''
     ? `${opening}${text}}`
-    : `${opening},"${RETRIES[operation].fills}":"${madeId}"${text}}`;
+    : `${opening},"${RETRIES[operation]!.fills}":"${madeId}"${text}}`;
 }
 
 /** The fields with a comma before each, or why they cannot be written. */

@@ -7,7 +7,6 @@
  * that a refusal of the second try may come from the first: then one looks what is there before it is believed.
  */
 import type { Operation } from '../protocol/routes.ts';
-import { TARGETS } from './targets.ts';
 
 export interface Retry {
   readonly needs?: 'lease_seq' | 'if_version';
@@ -61,12 +60,11 @@ const OTHERS: Readonly<Record<Exclude<Operation, SafeAsTheyAre>, Retry>> = {
   'session.start': { fills: 'token' },
 };
 
-export const RETRIES = Object.fromEntries(
-  Object.keys(TARGETS).map((operation) => [operation, OTHERS[operation as keyof typeof OTHERS] ?? {}]),
-) as Readonly<Record<Operation, Retry>>;
+/** Undefined for those that are safe as they are. */
+export const RETRIES: Readonly<Partial<Record<Operation, Retry>>> = OTHERS;
 
 /** Whether the call may be sent again although its first try may have been carried out. */
 export function isSafeAgain(operation: Operation, request: object): boolean {
-  const { needs } = RETRIES[operation];
+  const needs = RETRIES[operation]?.needs;
   return needs === undefined || (request as Record<string, unknown>)[needs] !== undefined;
 }

@@ -25,7 +25,11 @@ const TERMINAL: ReadonlySet<unknown> = new Set(['STOPPED', 'FAILED', 'CANCELLED'
 export function sessionHandle(transport: Transport, follow: Follow): SessionHandle {
   return {
     ...sessionOperations(transport),
-    follow: (sessionId, options = {}) => untilEnd(follow({ ...options, sessionId })),
+    follow(id, options = {}) {
+      // Where that is over HTTP is said here, because a browser loads what the transport knows.
+      const path = `/api/v3/sessions/${encodeURIComponent(id)}/events`;
+      return untilEnd(follow({ ...options, session: { id, path } }));
+    },
   };
 }
 

@@ -27,7 +27,7 @@ export interface EntryListing {
 export interface FollowOnly {
   readonly types?: readonly EntryType[];
   /** The life of one session; without a position it is followed from its intent on. Needs the scope v3:read only. */
-  readonly sessionId?: string;
+  readonly session?: { readonly id: string; readonly path: string };
 }
 
 export interface Transport {

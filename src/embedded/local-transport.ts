@@ -46,7 +46,7 @@ export function localTransport(authority: Authority, calls: Calls): Transport {
       ];
       async function* entries(): AsyncGenerator<EntryRecord, void, undefined> {
         try {
-          if (only.sessionId !== undefined) nextSeq = await beginOf(authority, only.sessionId, fromSeq ?? 0);
+          if (only.session !== undefined) nextSeq = await beginOf(authority, only.session.id, fromSeq ?? 0);
           while (!signal.aborted) {
             if (compacted(nextSeq)) {
               throw LeaseholdError.of(problem({ refused: 'LOG_COMPACTED', firstSeq: log.position.firstSeq }));
@@ -86,9 +86,9 @@ async function beginOf(authority: Authority, sessionId: string, fromSeq: number)
 }
 
 /** Whether somebody follows this entry. */
-function wanted({ types, sessionId }: FollowOnly): (logged: LoggedEntry) => boolean {
-  if (sessionId !== undefined) {
-    const session = seqOfSessionId(sessionId);
+function wanted({ types, session: only }: FollowOnly): (logged: LoggedEntry) => boolean {
+  if (only !== undefined) {
+    const session = seqOfSessionId(only.id);
     return ({ seq, entry }) =>
       seq === session || (entry.type === 'SessionChanged' && entry.session === session);
   }

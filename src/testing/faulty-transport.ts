@@ -76,7 +76,7 @@ export class FaultyTransport implements Transport {
     options: CallOptions | undefined,
     fault: LeaseholdError,
   ): Promise<Reply<Body<Op>>> {
-    const { fills, looks = false } = RETRIES[operation];
+    const { fills, looks = false } = RETRIES[operation] ?? {};
     const isMissing = fills !== undefined && !(fills in request);
     const known: Requests[Op] = isMissing ? { ...request, [fills]: this.newToken() } : request;
     await this.inner.call(operation, known, options);

@@ -55,7 +55,9 @@ describe.each([
     });
     const { session_id } = asked;
     const some = lh.follow({ from: 1, types: ['SessionChanged'] })[Symbol.asyncIterator]();
-    const life = lh.follow({ sessionId: session_id })[Symbol.asyncIterator]();
+    const life = lh
+      .follow({ session: { id: session_id, path: `/api/v3/sessions/${session_id}/events` } })
+      [Symbol.asyncIterator]();
     expect((await life.next()).value).toMatchObject({
       type: 'IntentAccepted',
       session_id,
