@@ -331,6 +331,21 @@ describe('a lease that is lost', () => {
     expect(pipelines.violations).toEqual([]);
   });
 
+  it('and given to the next session before that was heard: it starts when the pipeline is gone', async () => {
+    const { pipelines } = await stage.orchestrate({ fates: { follow: 'hangs' } });
+    pipelines.areStubborn = true;
+    const id = await stage.intent('news');
+    await stage.world.finish(stage.lh.lease.break({ name: 'lease:tuner:0', reason: 'test' }));
+    const next = await stage.intent('sport');
+    expect(await stage.stateOf(next)).toBe('STARTING');
+    expect(pipelines.of(id).signals).toEqual(['SIGTERM']);
+    expect(pipelines.started).toHaveLength(1);
+    await stage.advance(600);
+    expect(pipelines.of(next).isAlive).toBe(true);
+    expect(await stage.stateOf(next)).toBe('READY');
+    expect(pipelines.violations).toEqual([]);
+  });
+
   it('because no renewal got through ends the pipeline before the lease ends', async () => {
     const { pipelines, line } = await stage.orchestrate();
     pipelines.areStubborn = true;

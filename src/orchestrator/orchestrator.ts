@@ -228,14 +228,29 @@ export class Orchestrator implements RunDesk {
 
   async freeSlots(): Promise<readonly string[]> {
     const isDying = (run: SessionRun): boolean => run.isDying;
-    // They were told to end and are killed soon; what cannot be killed is not waited for.
-    const { clock } = this.world;
-    const untilMs = clock.monotonicMs() + HANDOVER_MS;
-    while (count(this.runs, isDying) > 0 && clock.monotonicMs() < untilMs) {
-      await atMost(this.world.timers, untilMs - clock.monotonicMs(), this.whenChanged());
-    }
+    await this.whenNone(isDying);
     const taken = new Set([...this.runs.values()].filter(isDying).map(({ slot }) => slot));
     return this.config.tuners.filter((tuner) => !taken.has(tuner));
+  }
+
+  /**
+   * A slot may be given to the next session before we have heard that the one on it has ended. The authority gives it
+   * to one at a time, so of two that claim it the earlier one is over.
+   */
+  clearSlot(newest: SessionRun): Promise<boolean> {
+    const others = [...this.runs.values()].filter((run) => run !== newest && run.slot === newest.slot);
+    for (const other of others) (other.leaseSeq < newest.leaseSeq ? other : newest).hear('FAILED');
+    return this.whenNone((run) => run.hasProcess && others.includes(run));
+  }
+
+  /** They were told to end and are killed soon; what cannot be killed is not waited for. */
+  private async whenNone(isSo: (run: SessionRun) => boolean): Promise<boolean> {
+    const { clock, timers } = this.world;
+    const untilMs = clock.monotonicMs() + HANDOVER_MS;
+    while (count(this.runs, isSo) > 0 && clock.monotonicMs() < untilMs) {
+      await atMost(timers, untilMs - clock.monotonicMs(), this.whenChanged());
+    }
+    return count(this.runs, isSo) === 0;
   }
 
   private whenChanged(): Promise<void> {

@@ -38,6 +38,8 @@ export interface RunDesk {
   ): Promise<Reply<T> | null>;
   /** Slots that no process of ours is left on, once those are gone whose sessions have ended. */
   freeSlots(): Promise<readonly string[]>;
+  /** Ends what still runs on the slot of this run, and waits for it; false when that did not end. */
+  clearSlot(run: SessionRun): Promise<boolean>;
   /** Something about a run is no longer as it was. */
   changed(): void;
 }
@@ -68,6 +70,8 @@ export class SessionRun {
   readonly id: string;
   /** Where it runs, from the claim to the very end of the pipeline. */
   slot: string | null = null;
+  /** Of the claim; whoever has the higher one has the slot. */
+  leaseSeq = 0;
   /** Until it is decided whether it gets a slot. */
   isClaiming = true;
   private readonly desk: RunDesk;
@@ -89,9 +93,13 @@ export class SessionRun {
     return this.span !== null && this.wanted !== 'GONE';
   }
 
+  get hasProcess(): boolean {
+    return this.pipeline !== null;
+  }
+
   /** Its session has ended, and its process has not. */
   get isDying(): boolean {
-    return this.wanted === 'GONE' && this.pipeline !== null;
+    return this.wanted === 'GONE' && this.hasProcess;
   }
 
   /** Whether it has leases that it could be asked to give up. */
@@ -117,9 +125,10 @@ export class SessionRun {
     this.isClaiming = false;
     this.desk.changed();
     if (claim === null) return;
+    const isClear = await this.desk.clearSlot(this);
     if (this.desk.isEnding) await this.end('shutdown');
-    const end = this.wanted === 'RUN' ? await this.runPipeline(intent, profile, claim) : null;
-    await this.tellEnd(end);
+    if (this.wanted !== 'RUN') return this.tellEnd(null);
+    await this.tellEnd(isClear ? await this.runPipeline(intent, profile, claim) : notClear(claim));
   }
 
   /** The authority says where it stands. */
@@ -207,6 +216,7 @@ export class SessionRun {
       return null;
     }
     this.slot = slot;
+    this.leaseSeq = lease_seq;
     this.span = leaseSpan(sent, remaining_ms ?? 0, timing);
     return { slot, leaseSeq: lease_seq };
   }
@@ -341,6 +351,10 @@ export class SessionRun {
 function eventOf(wanted: 'RUN' | 'STOP', end: PipelineEnd | null): SessionEvent {
   if (wanted === 'STOP' || end === null) return 'stopped';
   return end.is === 'not-started' ? 'start_failed' : 'process_ended';
+}
+
+function notClear({ slot }: Claim): PipelineEnd {
+  return { is: 'not-started', says: `What ran on slot ${slot} before has not ended.` };
 }
 
 function shortened(text: string): string {
