@@ -12,11 +12,12 @@ import { nodeProcessTable } from '../world/node-process-table.ts';
 import { examples, type ServerOptions, serverCommand, serverOf } from './connection.ts';
 import { onEndingSignals } from './ending-signals.ts';
 import { EXIT, Failure } from './failure.ts';
-import { type OrchestratorFlags, planOf, withOrchestratorOptions } from './orchestrator-options.ts';
+import { type OrchestratorFlags, PARENT, planOf, withOrchestratorOptions } from './orchestrator-options.ts';
 import type { Shell } from './shell.ts';
 
 const DEFAULT_LOG_DIR = './leasehold-sessions';
 const CLOSE_MS = 1_000;
+const PARENT_LOOK_MS = 250;
 
 type OrchestrateOptions = ServerOptions & OrchestratorFlags;
 
@@ -70,10 +71,24 @@ async function run(shell: Shell, options: OrchestrateOptions): Promise<void> {
     hurried: (signal) =>
       leave(shell, exitCodeOf({ code: null, signal }, constants.signals), 'Ended at once.'),
   });
+  const unwatch = watchParent(shell, () => orchestrator.shutdown());
   const { code, says } = await orchestrator.run();
+  unwatch();
   if (code !== EXIT.done) leave(shell, code, says ?? '');
   unhear();
   await atMost(timers, CLOSE_MS, client.close());
+}
+
+/** Whoever was started as part of `up` ends with it: left behind, it would keep the guard from the next one. */
+function watchParent({ env, timers }: Shell, gone: () => void): () => void {
+  const parent = Number(env[PARENT] ?? 0);
+  if (parent === 0) return () => undefined;
+  const look = (): void => {
+    if (process.ppid === parent) timer = timers.after(PARENT_LOOK_MS, look);
+    else gone();
+  };
+  let timer = timers.after(PARENT_LOOK_MS, look);
+  return () => timer.cancel();
 }
 
 /** At once, whatever is still open: keepers end what they keep when we are gone. */

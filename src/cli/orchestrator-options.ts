@@ -18,6 +18,9 @@ export interface OrchestratorFlags {
 
 const LEASE_TTL_MS = 30_000;
 
+/** In the environment of an orchestrator that belongs to another process: the pid of that one. */
+export const PARENT = 'LEASEHOLD_PARENT';
+
 /** Built, this file and the other one end in .js; run from source, on a Node that can, both end in .ts. */
 const DEMO = fileURLToPath(
   new URL(import.meta.url.endsWith('.ts') ? './demo-pipeline.ts' : './demo-pipeline.js', import.meta.url),

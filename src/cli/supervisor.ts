@@ -24,7 +24,7 @@ export interface SupervisedProgram {
 }
 
 const FIRST_PAUSE_MS = 500;
-const PAUSE_MAX_MS = 30_000;
+const PAUSE_MAX_MS = 5_000;
 /** Whoever ran this long had started well; its end is the first of a new series. */
 const GOOD_MS = 60_000;
 /** The last look at a killed program. */

@@ -1,7 +1,7 @@
 /**
  * `leasehold up`: a server and an orchestrator together. The orchestrator is a process of its own, so that each can die
  * alone: it is started again when it ends, and when the server cannot go on, both end. One Ctrl-C stops the
- * orchestrator and then the server; a second one stops everything at once.
+ * orchestrator and then the server; another one, two seconds later, stops everything at once.
  */
 import { isIP } from 'node:net';
 import { constants } from 'node:os';
@@ -13,7 +13,7 @@ import { LanGuard } from '../server/network.ts';
 import { examples } from './connection.ts';
 import { onEndingSignals } from './ending-signals.ts';
 import { Failure, wrongUsage } from './failure.ts';
-import { type OrchestratorFlags, planOf, withOrchestratorOptions } from './orchestrator-options.ts';
+import { type OrchestratorFlags, PARENT, planOf, withOrchestratorOptions } from './orchestrator-options.ts';
 import { placeText, type ServeFlags, type Serving, startServing, withServeOptions } from './serve.ts';
 import { databaseOf } from './serve-database.ts';
 import type { Shell } from './shell.ts';
@@ -52,7 +52,7 @@ export function upCommand(shell: Shell): Command {
 }
 
 async function run(shell: Shell, flags: UpFlags): Promise<void> {
-  await planOf(shell, flags);
+  const { config } = await planOf(shell, flags);
   assertReachable(shell, flags);
   const asked = new Promise<void>((resolve) => {
     onEndingSignals(shell, {
@@ -81,7 +81,7 @@ async function run(shell: Shell, flags: UpFlags): Promise<void> {
       endsWithinMs: flags.grace + ORCHESTRATOR_ENDS_MS,
     },
   );
-  welcome(shell, flags, serving);
+  welcome(shell, flags, serving, Object.keys(config.profiles)[0] ?? 'demo');
   const end = await Promise.race([asked, serving.death, supervisor.gaveUp]);
   await supervisor.stop();
   await serving.served.stop();
@@ -131,6 +131,7 @@ function orchestrateEnv(
 ): Record<string, string | undefined> {
   const {
     LEASEHOLD_TOKENS: _tokens,
+    LEASEHOLD_ENGINE: _engine,
     XG2G_IDEM_SECRET: _secret,
     XG2G_IDEM_SECRET_PREVIOUS: _previous,
     LEASEHOLD_TOKEN: _token,
@@ -139,6 +140,7 @@ function orchestrateEnv(
   return {
     ...rest,
     LEASEHOLD_URL: server ?? urlFromHere(served.url),
+    [PARENT]: String(process.pid),
     ...(hasTokens ? { LEASEHOLD_TOKEN: token } : {}),
     ...(tlsCert === undefined ? {} : { NODE_EXTRA_CA_CERTS: tlsCert }),
   };
@@ -150,7 +152,12 @@ function urlFromHere(url: string): string {
 }
 
 /** What to do next, for people; one line for programs. */
-function welcome({ out }: Shell, { json }: UpFlags, { served, place, hasTokens }: Serving): void {
+function welcome(
+  { out }: Shell,
+  { json }: UpFlags,
+  { served, place, hasTokens }: Serving,
+  profile: string,
+): void {
   const url = urlFromHere(served.url);
   if (json) {
     const { role, seq } = served;
@@ -162,7 +169,7 @@ function welcome({ out }: Shell, { json }: UpFlags, { served, place, hasTokens }
   out.write(`leasehold ${VERSION} is up at ${url}, with its data in ${placeText(place)}
 
   Try in another terminal${hasTokens ? ', with a token of yours' : ''}:
-    npx leasehold session start live news --profile demo ${server}
+    npx leasehold session start live news --profile ${profile} ${server}
     npx leasehold top ${server}
     curl -s ${url}/v1/status${bearer}
 

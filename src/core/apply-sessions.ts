@@ -83,13 +83,15 @@ function move(state: State, session: Session, entry: SessionChanged, seq: number
   sessions.enter(session);
 }
 
+/** Not what somebody took anew under the session's name: that is a grant of its own, and was answered as one. */
 function giveBack(state: State, session: Session, seq: number, atMs: number): void {
   const { names } = state;
   const holder = sessionIdOfSeq(session.seq);
   for (const name of namesOf(session)) {
     const row = names.find(name);
-    if (row !== 0 && names.isLive(row) && names.heldBy(row, holder))
-      endName(state, row, seq, atMs, 'released');
+    if (row === 0 || !names.isLive(row) || !names.heldBy(row, holder)) continue;
+    const isItsOwn = session.leaseSeq === 0 || names.leaseSeq.get(row) === session.leaseSeq;
+    if (isItsOwn) endName(state, row, seq, atMs, 'released');
   }
 }
 

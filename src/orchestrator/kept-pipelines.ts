@@ -31,6 +31,7 @@ const GONE_LOOK_MS = 20;
 const SECRETS: ReadonlySet<string> = new Set([
   'LEASEHOLD_TOKEN',
   'LEASEHOLD_TOKENS',
+  'LEASEHOLD_ENGINE',
   'XG2G_IDEM_SECRET',
   'XG2G_IDEM_SECRET_PREVIOUS',
 ]);

@@ -99,6 +99,18 @@ describe('a follower at the tip', () => {
     expect(response.text.trimEnd().split('\n')).toHaveLength(format === 'sse' ? 3 : 1);
   });
 
+  it('is sent what is durable before a server that stops ends its stream', async () => {
+    const response = follow();
+    await created(1);
+    await world.settle();
+    // In the pause after the first flush, which would hold it back.
+    await created(1);
+    await world.finish(hub.settle());
+    hub.close();
+    expect(response.text.match(/"seq":\d+/g)).toEqual(['"seq":2', '"seq":3']);
+    expect(response.ended).toBe(true);
+  });
+
   it('hears of nothing before it is durable', async () => {
     const response = follow();
     engine.holding = true;

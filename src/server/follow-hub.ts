@@ -82,6 +82,7 @@ export class FollowHub {
   private beat: Timer | null = null;
   private stopHearing: (() => void) | null = null;
   private isClosed = false;
+  private flushing: Promise<void> = Promise.resolve();
   private readonly stopWatching: () => void;
 
   /** `onFault` is told when the log cannot be read; those who were reading are cut. */
@@ -126,6 +127,13 @@ export class FollowHub {
     response.on('close', follower.left);
     this.catchUp(follower).catch((fault: unknown) => this.fail([follower], fault));
     return follower.left;
+  }
+
+  /** Sends those at the tip what is durable by now, pause or no pause: whoever ends us may have just written it. */
+  async settle(): Promise<void> {
+    await this.flushing;
+    if (this.isClosed || this.log.position.lastSeq < this.tipSeq) return;
+    await this.flushOnce().catch((fault: unknown) => this.fail([...this.atTip], fault));
   }
 
   /** Ends every stream; who comes later finds it ended at once. */
@@ -234,7 +242,7 @@ export class FollowHub {
   private readonly flush = (): void => {
     const fromMs = this.authority.clock.nowMs();
     this.hasMore = false;
-    this.flushOnce()
+    this.flushing = this.flushOnce()
       .catch((fault: unknown) => this.fail([...this.atTip], fault))
       .finally(() => {
         this.phase = 'pausing';

@@ -26,6 +26,7 @@ export function leaderService(core: OpenCore, parts: ServiceParts): Service {
       batch: batchHandler(sends, trouble),
       ...pageHandlers({ ...core, clock: parts.clock, timers, hub, metrics, trouble }),
     },
+    settle: () => hub.settle(),
     close: () => hub.close(),
   };
 }

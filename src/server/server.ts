@@ -143,6 +143,7 @@ export class Server implements House {
     const { timers } = this.world;
     this.isStopping = true;
     this.waits.stop();
+    await this.service.settle?.();
     this.service.close();
     const server = this.app.server as HttpServer;
     const closed = this.app.close();

@@ -14,6 +14,8 @@ export type RouteName = Operation | keyof typeof PAGES;
 
 export interface Service {
   readonly handlers: Readonly<Record<Exclude<RouteName, FixedPage>, Handle>>;
+  /** Hands over what is durable to those who follow, before it is closed. */
+  settle?(): Promise<void>;
   /** Ends what goes on by itself, such as streams. */
   close(): void;
 }

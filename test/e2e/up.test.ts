@@ -74,7 +74,8 @@ describe('up', () => {
   });
 
   it('ends its orchestrator and pipelines when it is killed itself', async () => {
-    const both = await up('--heartbeat', '1s', '--guard-ttl', '10s');
+    // So long that no renewal tells it in time that its server is gone.
+    const both = await up('--heartbeat', '60s', '--guard-ttl', '300s', '--grace', '1s');
     await demo();
     const orchestrator = await guardPid();
     both.kill('SIGKILL');
