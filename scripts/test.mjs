@@ -13,6 +13,7 @@ const STAGES = [
   { name: 'unit', ...vitest('unit'), says: 'rules, engine contract, properties, old logs, house rules' },
   { name: 'processes', ...vitest('processes'), says: 'real processes, crashes, kill -9' },
   { name: 'postgres', ...vitest('postgres'), says: 'leases and fences in a real Postgres' },
+  { name: 'simulation', ...vitest('simulation'), says: 'every fault we can name, from a seed' },
 ];
 
 const HELP = `Usage: npm test -- [--only NAME]... [--without NAME]...

@@ -15,7 +15,13 @@ export async function openAuthority(
   const log = await engine.open(replayInto(state));
   const authority = new Authority(state, log, options);
   authority.stats.replayMs = options.clock.monotonicMs() - fromMs;
-  await authority.start();
+  try {
+    await authority.start();
+  } catch (fault) {
+    // Whoever could not begin must not keep the log from the next attempt.
+    await log.close();
+    throw fault;
+  }
   return authority;
 }
 

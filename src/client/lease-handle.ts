@@ -80,7 +80,8 @@ abstract class Handle implements AsyncDisposable {
       return null;
     }
     const finished = this.#keeper.finish(this.#grant);
-    this.#released = finished.then(() => null);
+    // Whoever asked is told when it fails; a later release has only to wait for it.
+    this.#released = finished.catch(() => null);
     return finished;
   }
 

@@ -52,6 +52,20 @@ describe('withLease', () => {
     expect(await world.finish(working)).toBe('done');
   });
 
+  it('throws, and leaves no rejection that nobody handles, when nobody can be asked how the lease ended', async () => {
+    const unhandled: unknown[] = [];
+    const note = (reason: unknown): void => void unhandled.push(reason);
+    process.on('unhandledRejection', note);
+    wire.let('lease.history', 'fails');
+    const broken = lh.withLease('n', {}, async () => {
+      await other.lease.break({ name: 'n', reason: 'stuck' });
+    });
+    await expect(world.finish(broken)).rejects.toMatchObject({ code: 'UNREACHABLE' });
+    await world.settle();
+    process.off('unhandledRejection', note);
+    expect(unhandled).toEqual([]);
+  });
+
   it('runs the function while it holds the lease, returns its value and gives the lease back', async () => {
     const value = await world.finish(
       lh.withLease('n', {}, async (lease) => {
@@ -71,6 +85,15 @@ describe('withLease', () => {
     });
     await expect(world.finish(failing)).rejects.toThrow('my own');
     expect(await holderOf('n')).toBeNull();
+  });
+
+  it('lets the error of the function pass when nobody can be asked how the lease ended', async () => {
+    wire.let('lease.history', 'fails');
+    const failing = lh.withLease('n', {}, async () => {
+      await other.lease.break({ name: 'n', reason: 'stuck' });
+      throw new Error('my own');
+    });
+    await expect(world.finish(failing)).rejects.toThrow('my own');
   });
 
   it('throws LEASE_HELD, naming the holder, when the lease is not to be had', async () => {

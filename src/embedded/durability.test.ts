@@ -177,3 +177,25 @@ describe('a payload that was damaged on the disk', () => {
     expect(await world.finish(lh.task.get({ task_id: 'one' }))).toMatchObject({ state: 'LEASED' });
   });
 });
+
+describe('an opening that fails', () => {
+  it('at any write, that of its own first entry included, leaves the directory free for the next one', async () => {
+    let failures = 0;
+    for (let failAt = 1; ; failAt++) {
+      disk = new TestDisk();
+      await world.finish((await openOn(disk)).close());
+      let left = failAt;
+      disk.gate = ({ name }) => {
+        if (name === 'write') left -= 1;
+        if (name === 'write' && left === 0) throw diskError('EIO');
+      };
+      const opened = await openOn(disk).catch((fault: unknown) => fault as Error);
+      disk.gate = () => undefined;
+      if (!(opened instanceof Error)) break;
+      failures += 1;
+      const lh = await openOn(disk);
+      expect(await world.finish(lh.task.create({ payload: 1 }))).toMatchObject({ ok: true });
+    }
+    expect(failures).toBeGreaterThan(0);
+  });
+});

@@ -1,0 +1,208 @@
+// The checkers that judge what clients did and heard, on histories written by hand: lines, deadlines, losses, two programs
+// at once, replays, and whether everybody was served in the end.
+import { describe, expect, it } from 'vitest';
+import { aborts } from './aborts.ts';
+import { exclusive } from './exclusive.ts';
+import { lineOrder } from './line-order.ts';
+import { liveness } from './liveness.ts';
+import { lostGuards } from './lost-guards.ts';
+import { noBugs } from './no-bugs.ts';
+import { replays } from './replays.ts';
+import { complaints, Story } from './story.ts';
+
+describe('the order of a line', () => {
+  const asks = (story: Story, holder: string, waitMs = 5_000, names?: string[]) =>
+    story.call(
+      names === undefined ? 'lease.acquire' : 'lease.acquire_all',
+      {
+        ...(names ? { names } : { name: 'a' }),
+        holder,
+        token: `token of ${holder}`,
+        ttl_ms: 100,
+        wait_ms: waitMs,
+      },
+      holder,
+    );
+  const grants = (story: Story, id: number, holder: string, names: string | string[] = 'a') => {
+    story.leased(names, holder, 100);
+    return story.answer(id, story.grantBody('a', holder, story.lastSeq, story.nowMs, 100));
+  };
+
+  it('is that of arrival', () => {
+    const story = new Story();
+    const [first, second] = [asks(story, 'x'), asks(story, 'y')];
+    expect(complaints(lineOrder, grants(grants(story, first, 'x'), second, 'y'))).toEqual([]);
+  });
+
+  it('is broken when one who came later is served first', () => {
+    const story = new Story();
+    const [first, second] = [asks(story, 'x'), asks(story, 'y')];
+    expect(complaints(lineOrder, grants(grants(story, second, 'y'), first, 'x'))).toEqual([
+      expect.stringContaining('x asked for a before y'),
+    ]);
+  });
+
+  it('is broken by one who does not even wait', () => {
+    const story = new Story();
+    const [first, second] = [asks(story, 'x'), asks(story, 'y', 0)];
+    expect(complaints(lineOrder, grants(grants(story, second, 'y'), first, 'x'))).toHaveLength(1);
+  });
+
+  it('holds for each of several names', () => {
+    const story = new Story();
+    const first = asks(story, 'x', 5_000, ['b', 'a']);
+    const second = asks(story, 'y');
+    expect(complaints(lineOrder, grants(grants(story, second, 'y'), first, 'x', ['b', 'a']))).toHaveLength(1);
+  });
+
+  it('is not broken by who takes again what it holds', () => {
+    const story = new Story().leased('a', 'y', 100);
+    const [first, second] = [asks(story, 'x'), asks(story, 'y')];
+    grants(story, second, 'y').ended('NameReleased', 'a', 2);
+    expect(complaints(lineOrder, grants(story, first, 'x'))).toEqual([]);
+  });
+
+  it('ends with the wait: nobody is granted anything later', () => {
+    const waits = (lateMs: number) => {
+      const story = new Story();
+      const id = asks(story, 'x', 100);
+      story.acquire('b', 'z').later(lateMs);
+      return grants(story, id, 'x');
+    };
+    expect(complaints(lineOrder, waits(50))).toEqual([]);
+    expect(complaints(lineOrder, waits(100))).toEqual([expect.stringContaining('waited 100 ms')]);
+  });
+});
+
+describe('aborts', () => {
+  const held = () => new Story().acquire('a', 'x', 100).held(1, 1, ['a']);
+
+  it('come before or at the deadline', () => {
+    expect(complaints(aborts, held().used(1).later(40).lost(1).later(500))).toEqual([]);
+  });
+
+  it('are missed when they come late, or never', () => {
+    expect(complaints(aborts, held().later(150).lost(1))).toEqual([expect.stringContaining('is told at')]);
+    expect(complaints(aborts, held().later(150).boot())).toEqual([expect.stringContaining('no time')]);
+  });
+
+  it('are not expected of who gave the lease back, died, or stood still', () => {
+    const back = held().note({ kind: 'released', client: 'c1', handle: 1 }).later(500).boot();
+    expect(complaints(aborts, back)).toEqual([]);
+    const death = { kind: 'death', node: 'c1', cause: 'kill', why: '', lastSeq: 0 } as const;
+    expect(complaints(aborts, held().note(death).later(500).boot())).toEqual([]);
+    expect(complaints(aborts, held().fault('process.pause', 'c1').later(500).lost(1))).toEqual([]);
+    expect(
+      complaints(aborts, held().note({ kind: 'blocked', client: 'c1', forMs: 400 }).later(500).lost(1)),
+    ).toEqual([]);
+  });
+
+  it('do not excuse the use of a lease that can no longer be relied on, even of who stood still', () => {
+    const story = held().fault('process.pause', 'c1').later(500).used(1).lost(1);
+    expect(complaints(aborts, story)).toEqual([expect.stringContaining('could rely on until')]);
+  });
+
+  it('count from before the question, not from its answer', () => {
+    const story = new Story();
+    const id = story.call('lease.acquire', { name: 'a', holder: 'x', token: 'token of x', ttl_ms: 100 });
+    story
+      .leased('a', 'x', 100)
+      .later(80)
+      .answer(id, story.grantBody('a', 'x', 1, 2, 100));
+    story.held(1, 1, ['a']).later(40).used(1).lost(1);
+    expect(complaints(aborts, story)).toContainEqual(expect.stringContaining('could rely on until 100'));
+  });
+});
+
+describe('lost guards', () => {
+  const lost = () => new Story().held(1, 1, ['system:orchestrator:guard_lock'], 'c1', true).used(1).lost(1);
+
+  it('are never used again', () => {
+    expect(complaints(lostGuards, lost())).toEqual([]);
+    expect(complaints(lostGuards, lost().used(1))).toEqual([expect.stringContaining('after it was lost')]);
+  });
+
+  it('wipe nothing', () => {
+    const story = lost();
+    story.call('lease.wipe', { prefix: '', guard: { name: 'g', holder: 'x', token: 't' } });
+    expect(complaints(lostGuards, story)).toEqual([expect.stringContaining('wipes after')]);
+  });
+});
+
+describe('two programs', () => {
+  const passedOn = (end: 'NameExpired' | 'NameBroken') =>
+    new Story()
+      .leased('a', 'x', 10)
+      .held(1, 1, ['a'])
+      .used(1)
+      .later(20)
+      .ended(end, 'a', 1)
+      .leased('a', 'y', 10)
+      .held(2, 3, ['a'], 'c2');
+
+  it('work one after the other', () => {
+    expect(complaints(exclusive, passedOn('NameExpired').used(2, 'c2'))).toEqual([]);
+  });
+
+  it('never work at once after a lease has run out', () => {
+    expect(complaints(exclusive, passedOn('NameExpired').used(1))).toEqual([
+      expect.stringContaining('c1 works on a under 1 while c2 holds 3'),
+    ]);
+  });
+
+  it('may, for a moment, when somebody broke the lease of the first or set the clock', () => {
+    expect(complaints(exclusive, passedOn('NameBroken').used(1))).toEqual([]);
+    expect(complaints(exclusive, passedOn('NameExpired').fault('clock.jump', 'authority').used(1))).toEqual(
+      [],
+    );
+  });
+});
+
+describe('replays', () => {
+  const looked = (hash: string, replaySeq: number) =>
+    new Story().note({ kind: 'state', node: 'n', lastSeq: 3, hash: 'h', replayHash: hash, replaySeq });
+
+  it('give the live state', () => {
+    expect(complaints(replays, looked('h', 3))).toEqual([]);
+    expect(complaints(replays, looked('other', 3))).toHaveLength(1);
+    expect(complaints(replays, looked('h', 2))).toHaveLength(1);
+  });
+});
+
+describe('liveness', () => {
+  const quiet = () => new Story().note({ kind: 'quiet' });
+
+  it('finds who is stuck at the end', () => {
+    const stuck = { kind: 'stuck', client: 'c1', what: 'a wait', sinceMs: 0 } as const;
+    expect(complaints(liveness, quiet())).toEqual([]);
+    expect(complaints(liveness, quiet().note(stuck))).toEqual([expect.stringContaining('c1 still waits')]);
+  });
+
+  it('bounds every answer after the faults, beyond the wait that was asked for', () => {
+    const answered = (waitMs: number, tookMs: number) => {
+      const story = quiet();
+      const id = story.call('lease.acquire', { name: 'a', wait_ms: waitMs });
+      return story.later(tookMs).refuse(id, 'LEASE_HELD');
+    };
+    expect(complaints(liveness, answered(600_000, 610_000))).toEqual([]);
+    expect(complaints(liveness, answered(0, 70_000))).toHaveLength(1);
+  });
+});
+
+describe('bugs', () => {
+  it('are deaths by assertion and broken promises', () => {
+    const death = { kind: 'death', node: 'n', why: 'INV', lastSeq: 0 } as const;
+    expect(complaints(noBugs, new Story().note({ ...death, cause: 'fault' }))).toEqual([]);
+    expect(complaints(noBugs, new Story().note({ ...death, cause: 'bug' }))).toHaveLength(1);
+    expect(complaints(noBugs, new Story().note({ kind: 'broken', who: 'w', says: 's' }))).toHaveLength(1);
+  });
+
+  it('are starts refused although nothing was damaged', () => {
+    const refused = (error: string) => ({ kind: 'refused-boot', node: 'n', error, message: 'm' }) as const;
+    const damaged = () => new Story().fault('disk.truncate', 'authority', { may: 'refuse' });
+    expect(complaints(noBugs, new Story().note(refused('LogHeldError')))).toEqual([]);
+    expect(complaints(noBugs, new Story().note(refused('LogDamagedError')))).toHaveLength(1);
+    expect(complaints(noBugs, damaged().note(refused('LogDamagedError')))).toEqual([]);
+    expect(complaints(noBugs, damaged().note(refused('TypeError')))).toHaveLength(1);
+  });
+});

@@ -1,0 +1,113 @@
+// Which operations have yet to be put in order, and which of them may come next: those that were called before the
+// first answer of any that is still to come. Two linked lists, one by call and one by answer: taking an operation out
+// leaves its own links as they were, so whoever was taken last can be put back at once.
+import type { Operation } from './linearise.ts';
+
+export class Pending {
+  private readonly operations: readonly Operation<unknown>[];
+  private readonly byCall: Chain;
+  private readonly byAnswer: Chain;
+  private high = 0;
+  private low = 0;
+
+  /** `operations` are in the order of their calls. */
+  constructor(operations: readonly Operation<unknown>[]) {
+    const indexes = operations.map((_, index) => index);
+    const answered = indexes.filter((index) => isAnswered(operations[index]!));
+    answered.sort((a, b) => operations[a]!.answeredAt - operations[b]!.answeredAt);
+    this.operations = operations;
+    this.byCall = new Chain(indexes);
+    this.byAnswer = new Chain(answered);
+  }
+
+  take(index: number): void {
+    this.byCall.remove(index);
+    if (isAnswered(this.operations[index]!)) this.byAnswer.remove(index);
+    this.mix(index);
+  }
+
+  /** Only the one that was taken last. */
+  putBack(index: number): void {
+    this.byCall.restore(index);
+    if (isAnswered(this.operations[index]!)) this.byAnswer.restore(index);
+    this.mix(index);
+  }
+
+  /** Indexes of those that may come next, the likeliest first. */
+  candidates(): number[] {
+    const { operations } = this;
+    const firstAnswered = this.byAnswer.first;
+    const before = firstAnswered === NONE ? Number.POSITIVE_INFINITY : operations[firstAnswered]!.answeredAt;
+    const found: number[] = [];
+    for (let index = this.byCall.first; index !== NONE; index = this.byCall.after(index)) {
+      if (operations[index]!.calledAt > before) break;
+      found.push(index);
+    }
+    return found.sort((a, b) => operations[a]!.hint - operations[b]!.hint);
+  }
+
+  /** Whether everything that has an answer has been taken. */
+  get isAnsweredEmpty(): boolean {
+    return this.byAnswer.first === NONE;
+  }
+
+  /** Differs for two different sets, but for one chance in 2^64. */
+  get key(): string {
+    return `${this.high.toString(36)}.${this.low.toString(36)}`;
+  }
+
+  /** Every operation turns its own bits, so the order in which they were taken leaves no trace. */
+  private mix(index: number): void {
+    this.high = (this.high ^ scramble(2 * index + 1)) >>> 0;
+    this.low = (this.low ^ scramble(2 * index + 0x5bd1_e995)) >>> 0;
+  }
+}
+
+function isAnswered({ answeredAt }: Operation<unknown>): boolean {
+  return answeredAt !== Number.POSITIVE_INFINITY;
+}
+
+function scramble(word: number): number {
+  let mixed = Math.imul(word ^ (word >>> 16), 0x85eb_ca6b);
+  mixed = Math.imul(mixed ^ (mixed >>> 13), 0xc2b2_ae35);
+  mixed = Math.imul((mixed ^ (mixed >>> 16)) + 0x9e37_79b9, 0x27d4_eb2f);
+  return (mixed ^ (mixed >>> 15)) >>> 0;
+}
+
+const NONE = -1;
+
+/** Indexes in a given order, of which any can leave and come back. */
+class Chain {
+  private readonly next = new Map<number, number>();
+  private readonly previous = new Map<number, number>();
+
+  constructor(indexes: readonly number[]) {
+    const ends = [NONE, ...indexes, NONE];
+    for (const [place, index] of indexes.entries()) {
+      this.previous.set(index, ends[place]!);
+      this.next.set(index, ends[place + 2]!);
+    }
+    this.next.set(NONE, ends[1]!);
+    this.previous.set(NONE, ends.at(-2)!);
+  }
+
+  get first(): number {
+    return this.next.get(NONE)!;
+  }
+
+  after(index: number): number {
+    return this.next.get(index)!;
+  }
+
+  remove(index: number): void {
+    const { next, previous } = this;
+    next.set(previous.get(index)!, next.get(index)!);
+    previous.set(next.get(index)!, previous.get(index)!);
+  }
+
+  restore(index: number): void {
+    const { next, previous } = this;
+    next.set(previous.get(index)!, index);
+    previous.set(next.get(index)!, index);
+  }
+}

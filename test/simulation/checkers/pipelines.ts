@@ -1,0 +1,158 @@
+// Pipelines in the one true time of the world: never two on one slot, one at most for a session, none for a session that
+// was said to have ended by itself, and none behind the end of the guard it was started under. A guard that somebody broke
+// is known to its holder only later, at the latest when its time is up; and a machine that sleeps cannot end anything, but
+// its pipelines sleep too.
+import type { PipelineEvent } from '../history.ts';
+import { type Complain, checker } from './checker.ts';
+import { troublesOf } from './handles.ts';
+import { follow, GUARD, isRunning } from './ownership.ts';
+import type { Fact, Reading } from './reading.ts';
+import { namesOf, text, whole } from './reading.ts';
+
+/** A keeper that is left alone gives its pipeline so long, and a little more for what is on its way. */
+const ALONE_MS = 1_000;
+/** How soon after its machine woke up a keeper has looked at the clock and acted on it. */
+const AWAKE_MS = 250;
+/** Clocks may be so much apart, as a share of what they measure. */
+const DRIFT = 0.03;
+
+interface Run {
+  readonly begun: PipelineEvent;
+  readonly ended: PipelineEvent | undefined;
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+export const pipelines = checker(
+  'pipelines',
+  'Never two pipelines on one slot or for one session, and none behind the end of its guard.',
+  (reading, complain) => {
+    const runs = runsOf(reading);
+    // What a lying disk ended, or began again, nobody could know of.
+    if (reading.eras.length > 1) return;
+    complainOfSecondStarts(runs, complain);
+    const ends = guardEndsOf(reading);
+    // A clock of the authority that was set forward, or stood still, is put right by its next start: leases end early then.
+    const isExcused = (run: Run, atMs: number): boolean =>
+      troublesOf(reading, 'authority', 0, atMs).some(
+        (what) => what === 'clock.jump' || what === 'clock.suspend',
+      ) || isAsleep(reading, run, atMs);
+    complainOfSharedSlots(runs, ends, isExcused, complain);
+    for (const run of runs) {
+      const end = ends.get(run.begun.guardSeq);
+      if (end === undefined || run.toMs <= end.dueMs || isExcused(run, end.dueMs)) continue;
+      complain(
+        `${run.begun.session} runs until ${run.toMs}, but its guard ${run.begun.guardSeq} ended at ${end.fact.event.simMs} by ${end.fact.entry.type}`,
+        run.begun,
+        end.fact.event,
+        run.ended,
+      );
+    }
+    complainOfOutlived(reading, runs, complain);
+  },
+);
+
+function runsOf({ events }: Reading): Run[] {
+  const ends = new Map<string, PipelineEvent>();
+  const key = ({ node, pid }: PipelineEvent): string => `${node} ${pid}`;
+  const begun: PipelineEvent[] = [];
+  for (const event of events) {
+    if (event.kind !== 'pipeline') continue;
+    if (event.is === 'begun') begun.push(event);
+    else ends.set(key(event), event);
+  }
+  return begun.map((event) => {
+    const ended = ends.get(key(event));
+    return { begun: event, ended, fromMs: event.simMs, toMs: ended?.simMs ?? Number.POSITIVE_INFINITY };
+  });
+}
+
+function complainOfSecondStarts(runs: readonly Run[], complain: Complain): void {
+  const first = new Map<string, Run>();
+  for (const run of runs) {
+    const { session } = run.begun;
+    const known = first.get(session);
+    if (known !== undefined) complain(`${session} is started twice`, known.begun, run.begun);
+    else first.set(session, run);
+  }
+}
+
+interface GuardEnd {
+  readonly fact: Fact;
+  /** Since when nothing may run under it any more. */
+  readonly dueMs: number;
+  readonly isBroken: boolean;
+}
+
+function guardEndsOf({ eras }: Reading): ReadonlyMap<number, GuardEnd> {
+  const ends = new Map<number, GuardEnd>();
+  for (const era of eras) {
+    follow(era, (fact, before) => {
+      const { entry, event, atMs } = fact;
+      const lease = before.names.get(GUARD)?.lease;
+      const isGuard = entry.name === GUARD || (entry.type === 'NameLeased' && namesOf(entry).includes(GUARD));
+      if (!isGuard || entry.type === 'NameRenewed' || lease === null || lease === undefined) return;
+      const isBroken = entry.type === 'NameBroken' && entry.reason !== 'superseded';
+      const leftMs = Math.max(0, lease.expiresAtMs - atMs);
+      // A break is known to the holder when its time is up; of one who is dead the keepers learn soon.
+      const laterMs = isBroken ? leftMs * (1 + DRIFT) : entry.type === 'NameBroken' ? ALONE_MS : 0;
+      ends.set(lease.seq, { fact, dueMs: event.simMs + laterMs, isBroken });
+    });
+  }
+  return ends;
+}
+
+function complainOfSharedSlots(
+  runs: readonly Run[],
+  ends: ReadonlyMap<number, GuardEnd>,
+  isExcused: (run: Run, atMs: number) => boolean,
+  complain: Complain,
+): void {
+  const inOrder = [...runs].sort((a, b) => a.fromMs - b.fromMs);
+  for (const [index, next] of inOrder.entries()) {
+    for (const run of inOrder.slice(0, index)) {
+      if (run.begun.slot !== next.begun.slot || run.toMs <= next.fromMs) continue;
+      const end = ends.get(run.begun.guardSeq);
+      const isOther = run.begun.guardSeq !== next.begun.guardSeq;
+      if (isOther && end?.isBroken && next.fromMs < end.dueMs) continue;
+      if (isExcused(run, next.fromMs)) continue;
+      complain(
+        `${next.begun.session} begins on slot ${next.begun.slot} while ${run.begun.session} runs there until ${run.toMs}`,
+        run.begun,
+        next.begun,
+        run.ended,
+      );
+    }
+  }
+}
+
+/** Its machine sleeps at this time, or has just woken up. */
+function isAsleep({ events }: Reading, { begun }: Run, atMs: number): boolean {
+  return events.some((event) => {
+    if (event.kind !== 'fault' || event.fault !== 'clock.suspend' || event.target !== begun.node)
+      return false;
+    return event.simMs <= atMs && atMs <= event.simMs + whole(event.detail.forMs) + AWAKE_MS;
+  });
+}
+
+/** Its end is told once nothing is left of it, so at that position of the log it is gone. */
+function complainOfOutlived({ eras }: Reading, runs: readonly Run[], complain: Complain): void {
+  const bySession = new Map(runs.map((run) => [run.begun.session, run]));
+  for (const era of eras) {
+    follow(era, (fact, before) => {
+      const { entry, event } = fact;
+      const session = before.sessions.get(text(entry.session_id));
+      if (entry.type !== 'SessionChanged' || session === undefined) return;
+      // When its leases ended first, the end of the session is no news of its pipeline.
+      if (isRunning(text(entry.state) as typeof session.state) || !before.isServed(session)) return;
+      const run = bySession.get(text(entry.session_id));
+      if (run === undefined || run.toMs <= event.simMs || run.fromMs > event.simMs) return;
+      complain(
+        `${run.begun.session} is ${text(entry.state)} at seq ${fact.seq}, but its pipeline runs until ${run.toMs}`,
+        run.begun,
+        event,
+        run.ended,
+      );
+    });
+  }
+}

@@ -1,0 +1,70 @@
+// What a task promises beyond its lease: it ends once and for ever, it is not handed out before it is due nor more often
+// than its limits allow, and a deduplication key stands for a task only until that has ended.
+import { checker } from './checker.ts';
+import { follow, type Ownership, type Task } from './ownership.ts';
+import type { Call, Fact } from './reading.ts';
+import { record, text, whole } from './reading.ts';
+
+export const taskRules = checker(
+  'task-rules',
+  'Tasks end once, keep to their limits and times, and free their deduplication keys.',
+  (reading, complain) => {
+    for (const era of reading.eras) {
+      follow(era, (fact, before) => {
+        const task = before.tasks.get(text(fact.entry.task_id));
+        const says = wrong(fact, task, before);
+        if (says !== null)
+          complain(`seq ${fact.seq}: ${says}`, task?.created.event, task?.changed.event, fact.event);
+      });
+    }
+    for (const call of reading.calls) {
+      if (isStaleDuplicate(call)) {
+        complain(
+          `${call.call.client} is told of a task that has ended as a duplicate`,
+          call.call,
+          call.answer,
+        );
+      }
+    }
+  },
+);
+
+function wrong({ entry, atMs }: Fact, task: Task | undefined, before: Ownership): string | null {
+  const id = text(entry.task_id);
+  if (entry.type === 'TaskCreated') {
+    if (task !== undefined) return `${id} is created twice`;
+    const twin = entry.dedup_key === undefined ? undefined : liveTwin(entry, before);
+    return twin === undefined ? null : `${id} is created beside ${twin}, with the same deduplication key`;
+  }
+  if (task === undefined || entry.task_id === undefined) return null;
+  const isEnded = task.state !== 'WAITING' && task.state !== 'LEASED';
+  if (isEnded && entry.type !== 'TaskCancelled') return `${entry.type} of ${id}, which is ${task.state}`;
+  const { max_attempts: attemptsMax, retry } = task.created.entry;
+  if (entry.type === 'LeaseGranted') {
+    if (task.dueAtMs > atMs) return `${id} is leased at ${atMs} and due at ${task.dueAtMs}`;
+    if (task.counted >= whole(attemptsMax))
+      return `${id} is leased for attempt ${task.counted + 1} of ${attemptsMax}`;
+    if (entry.attempt !== task.attempt + 1)
+      return `attempt ${entry.attempt} of ${id} follows ${task.attempt}`;
+  }
+  const isLastFailure = task.failures + 1 >= whole(record(retry).max_failures);
+  if (entry.type === 'TaskFailed' && isLastFailure && entry.next_state !== 'FAILED') {
+    return `${id} waits again after failure ${task.failures + 1}`;
+  }
+  return null;
+}
+
+function liveTwin(entry: Fact['entry'], before: Ownership): string | undefined {
+  for (const [id, { created, state }] of before.tasks) {
+    if (created.entry.dedup_key !== entry.dedup_key || created.entry.queue !== entry.queue) continue;
+    if (state === 'WAITING' || state === 'LEASED') return id;
+  }
+  return undefined;
+}
+
+/** Its key stands for a task that has ended; a task asked for by its own id may well have. */
+function isStaleDuplicate({ call, answer }: Call): boolean {
+  if (call.op !== 'task.create' || answer?.body.duplicate !== true) return false;
+  const isById = call.request.task_id === answer.body.task_id;
+  return !isById && answer.body.state !== 'WAITING' && answer.body.state !== 'LEASED';
+}

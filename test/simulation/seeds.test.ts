@@ -1,0 +1,34 @@
+// Whole worlds: the seeds that once found something, a few of every kind, and fresh ones for as long as there is time. Each
+// is run twice and judged by every checker. A fresh seed that fails prints itself, and the line that brings it back.
+import { afterAll, describe, expect, it } from 'vitest';
+import { planFrom } from './plan-from.ts';
+import { Crew } from './runner/crew.ts';
+import { reportOf } from './runner/report.ts';
+
+/** Those that have found a bug are in docs/testing.md; the others are mild and cruel ones of every kind. */
+const FIXED_SEEDS = [2, 4, 7, 9, 17, 18, 25, 46, 61, 67, 144, 211, 1308, 1489, 2158, 10018, 20091];
+const FRESH_MS = 30_000;
+/** `LEASEHOLD_SIMULATION_SEED` chooses where the fresh ones begin. */
+const freshSeed = Number(process.env.LEASEHOLD_SIMULATION_SEED ?? Math.floor(Math.random() * 1_000_000_000));
+
+const crew = new Crew({ size: 1 });
+afterAll(() => crew.close());
+
+async function failureOf(seed: number): Promise<string | null> {
+  const outcome = await crew.run({ plan: seed, isRepeated: true });
+  if (outcome.findings.length === 0) return null;
+  return reportOf(outcome, planFrom(seed), `npm run sim -- --seed ${seed}`);
+}
+
+describe('a seed', () => {
+  it.each(FIXED_SEEDS)('%i finds nothing', async (seed) => {
+    expect(await failureOf(seed)).toBeNull();
+  });
+
+  it('that nobody has tried before finds nothing', async () => {
+    const untilMs = performance.now() + FRESH_MS;
+    let seed = freshSeed;
+    for (; performance.now() < untilMs; seed++) expect(await failureOf(seed)).toBeNull();
+    console.log(`fresh seeds: ${freshSeed} to ${seed - 1}`);
+  });
+});

@@ -1,0 +1,162 @@
+// Deliberate bugs in sessions and in the orchestrator; see `mutants.ts`, which lists them with the others.
+import type { Mutant } from './mutants.ts';
+
+const DESK = 'src/core/session-desk.ts';
+
+export const SESSION_MUTANTS: readonly Mutant[] = [
+  {
+    name: 'change-without-guard',
+    does: 'Whoever names the guard may change sessions, also one who has lost it.',
+    seed: 10_007,
+    checker: 'asked-for',
+    edits: [
+      {
+        file: DESK,
+        from: `        return this.holds(command.guard)
+          ? this.happen(command.sessionId, command.event, command.detail)`,
+        to: `        return this.holds(command.guard) || command.guard.name !== ''
+          ? this.happen(command.sessionId, command.event, command.detail)`,
+      },
+    ],
+  },
+  {
+    name: 'renewal-without-guard',
+    does: 'Whoever names the guard may renew the leases of sessions.',
+    seed: 10_007,
+    checker: 'asked-for',
+    edits: [
+      {
+        file: DESK,
+        from: 'return this.holds(command.guard) ? this.renew(command) : NOT_HELD;',
+        to: "return this.holds(command.guard) || command.guard.name !== '' ? this.renew(command) : NOT_HELD;",
+      },
+    ],
+  },
+  {
+    name: 'session-outlives-lease',
+    does: 'A session goes on when a lease of it was broken.',
+    seed: 10_000,
+    checker: 'sessions',
+    edits: [
+      {
+        file: 'src/core/session-consequences.ts',
+        from: "return lost(state, sessions.findByLease(entry.leaseSeq), 'broken');",
+        to: 'return NOTHING;',
+      },
+    ],
+  },
+  {
+    name: 'slot-kept',
+    does: 'A session that ends gives its service back, and its slot only when the lease runs out.',
+    seed: 10_000,
+    checker: 'one-holder',
+    edits: [
+      {
+        file: 'src/core/apply-sessions.ts',
+        from: `  for (const name of namesOf(session)) {
+    const row = names.find(name);
+    if (row === 0 ||`,
+        to: `  for (const name of namesOf(session).slice(0, 1)) {
+    const row = names.find(name);
+    if (row === 0 ||`,
+      },
+    ],
+  },
+  {
+    name: 'key-kept',
+    does: 'The key of a session that has ended still stands for it.',
+    seed: 10_007,
+    checker: 'sessions',
+    edits: [
+      {
+        file: 'src/core/session-table.ts',
+        from: 'if (this.byKey.get(session.key) === session) this.byKey.delete(session.key);',
+        to: 'void session.key;',
+      },
+    ],
+  },
+  {
+    name: 'wipe-skipped',
+    does: 'An orchestrator leaves the leases of its predecessor alone.',
+    seed: 10_008,
+    checker: 'sessions',
+    edits: [
+      {
+        file: 'src/orchestrator/orchestrator.ts',
+        from: 'world.client.lease.wipe({ prefix: LEASES, guard: guard.claim }),',
+        to: "world.client.lease.wipe({ prefix: 'nothing:', guard: guard.claim }),",
+      },
+    ],
+  },
+  {
+    name: 'no-handover',
+    does: 'An orchestrator does not wait until the pipelines of its predecessor are gone.',
+    seed: 10_109,
+    checker: 'pipelines',
+    edits: [
+      {
+        file: 'src/orchestrator/orchestrator.ts',
+        from: 'if (isHandover) await pause(timers, HANDOVER_MS);',
+        to: 'if (isHandover) await pause(timers, 0);',
+      },
+    ],
+  },
+  {
+    name: 'keeper-stays-alone',
+    does: 'A keeper goes on with its pipeline when the orchestrator is dead, until the time is up.',
+    seed: 10_009,
+    checker: 'pipelines',
+    edits: [
+      {
+        file: 'src/orchestrator/keeper.ts',
+        from: `    this.isAlone = true;
+    for (const ward of this.wards.values()) this.stop(ward);`,
+        to: '    this.isAlone = true;',
+      },
+    ],
+  },
+  {
+    name: 'writes-after-loss',
+    does: 'An orchestrator that has lost its guard still asks for what it was about to ask for.',
+    seed: 10_115,
+    checker: 'deposed',
+    edits: [
+      {
+        file: 'src/orchestrator/orchestrator.ts',
+        from: '    if (!guard.isHeld) return null;\n    const reply',
+        to: '    void guard.isHeld;\n    const reply',
+      },
+    ],
+  },
+  {
+    name: 'limits-without-guard',
+    does: 'A pipeline may run for as long as its own leases last, whatever becomes of the guard.',
+    seed: 10_053,
+    checker: 'pipelines',
+    edits: [
+      {
+        file: 'src/orchestrator/timing.ts',
+        from: 'killBy: sooner(guard.killBy, lease.killBy),',
+        to: 'killBy: lease.killBy,',
+      },
+      {
+        file: 'src/orchestrator/timing.ts',
+        from: 'terminateBy: sooner(guard.terminateBy, lease.terminateBy),',
+        to: 'terminateBy: lease.terminateBy ?? guard.terminateBy,',
+      },
+    ],
+  },
+  {
+    name: 'end-before-process',
+    does: 'The end of a stopped session is told while its pipeline is still leaving.',
+    seed: 10_007,
+    checker: 'pipelines',
+    edits: [
+      {
+        file: 'src/orchestrator/session-run.ts',
+        from: "this.pipeline?.stop(wanted === 'GONE' ? LOST_GRACE_MS : this.desk.timing.graceMs);",
+        to: "this.pipeline?.stop(wanted === 'GONE' ? LOST_GRACE_MS : this.desk.timing.graceMs);\n    if (wanted === 'STOP') void this.tell('stopped', null);",
+      },
+    ],
+  },
+];

@@ -1,0 +1,82 @@
+/**
+ * Tasks by hand: made with and without ids, keys, delays and priorities, leased one or several at a time, and ended by
+ * every verdict there is, in time and too late, once and twice.
+ */
+import type { TaskLeaseRecord } from '../../../src/protocol/replies.ts';
+import type { ClientProgram } from '../world/client-program.ts';
+import { NAMES, QUEUE, ttlMs } from './shared-names.ts';
+
+export async function tasks(program: ClientProgram): Promise<void> {
+  await program.rounds(async () => {
+    if (program.random.chance(0.45)) await create(program);
+    else await work(program);
+    await program.sleep(5, 400);
+  });
+}
+
+async function create(program: ClientProgram): Promise<void> {
+  const { leasehold, random, client } = program;
+  program.doing('making a task');
+  const isKnown = random.chance(0.3);
+  await leasehold.task.create({
+    queue: random.chance(0.8) ? QUEUE : 'errands',
+    payload: { by: client, text: 'x'.repeat(random.below(200)) },
+    ...(isKnown ? { task_id: `task-${random.below(30)}` } : {}),
+    ...(random.chance(0.2) ? { dedup_key: `key-${random.below(4)}` } : {}),
+    ...(random.chance(0.2) ? { delay_ms: random.between(1, 2_000) } : {}),
+    ...(random.chance(0.3) ? { priority: random.between(-3, 3) } : {}),
+    ...(random.chance(0.3) ? { max_attempts: random.between(1, 4) } : {}),
+    retry: { max_failures: random.between(1, 3), backoff_ms: random.between(0, 500) },
+  });
+}
+
+async function work(program: ClientProgram): Promise<void> {
+  const { leasehold, random, client } = program;
+  const lasts = ttlMs(random);
+  program.doing('leasing tasks');
+  const reply = await leasehold.task.lease({
+    worker_id: client,
+    queues: random.chance(0.5) ? [QUEUE] : [QUEUE, 'errands'],
+    max: random.between(1, 4),
+    ttl_ms: lasts,
+    ...(random.chance(0.6) ? { wait_ms: random.between(1, 3_000) } : {}),
+  });
+  if (!reply.ok) return;
+  program.doing('ending tasks');
+  if (random.chance(0.3)) await program.sleep(1, lasts * 1.5);
+  for (const lease of reply.leases) await end(program, lease, lasts);
+}
+
+async function end(program: ClientProgram, lease: TaskLeaseRecord, lasts: number): Promise<void> {
+  const { leasehold, random, client } = program;
+  const { task_id, lease_id } = lease;
+  if (random.chance(0.2))
+    await leasehold.task.extend({ task_id, lease_id, ttl_ms: random.between(10, lasts) });
+  if (random.chance(0.2)) {
+    const leases = [{ task_id, lease_id }];
+    await leasehold.heartbeat({ worker_id: client, leases, ttl_ms: lasts });
+  }
+  const times = random.chance(0.15) ? 2 : 1;
+  const verb = random.below(20);
+  for (let time = 0; time < times; time++) {
+    if (verb < 9) {
+      const object_id = random.pick(NAMES);
+      const held = random.chance(0.2) ? await leasehold.lease.get({ name: object_id }) : null;
+      // Somebody else's number, and still a fenced write: whoever knows it may use it while it is live.
+      const writes = held?.ok
+        ? [{ object_id, value: { task_id }, lease: { lease_seq: held.lease_seq } }]
+        : undefined;
+      await leasehold.task.complete({
+        task_id,
+        lease_id,
+        result: { by: client },
+        ...(writes === undefined ? {} : { writes }),
+      });
+    } else if (verb < 13) {
+      await leasehold.task.fail({ task_id, lease_id, reason: 'on purpose', retry: random.chance(0.8) });
+    } else if (verb < 16) await leasehold.task.release({ task_id, lease_id });
+    else if (verb < 17) await leasehold.task.kill({ task_id, reason: 'on purpose' });
+    else if (verb < 18) await leasehold.task.get({ task_id });
+    // The rest is left to run out.
+  }
+}

@@ -1,0 +1,71 @@
+/** One request on the wire as the operations in it: noted when it leaves, and again when it is answered or lost. */
+import type { HttpReply, HttpRequest } from '../../../src/client/http.ts';
+import { type Operation, PAGES } from '../../../src/protocol/routes.ts';
+import type { Json } from '../plan.ts';
+import type { Recorder } from './recorder.ts';
+import { routeOf } from './wire-routes.ts';
+
+type Fields = Record<string, Json>;
+
+export class WireCalls {
+  readonly #recorder: Recorder;
+  readonly #client: string;
+  readonly #calls: readonly { readonly op: Operation; readonly request: Fields }[];
+  readonly #isBatch: boolean;
+  readonly #ids: readonly number[];
+
+  constructor(recorder: Recorder, client: string, request: HttpRequest) {
+    this.#recorder = recorder;
+    this.#client = client;
+    this.#isBatch = request.path === PAGES.batch.path;
+    this.#calls = this.#isBatch ? batchOf(request) : [singleOf(request)];
+    this.#ids = this.#note(false);
+  }
+
+  /** The network delivers it once more. */
+  echo(): void {
+    for (const id of this.#note(true)) this.#recorder.unanswered(id, 'unknown', 'Nobody asked for this one.');
+  }
+
+  /** It is handed to the authority. */
+  arrived(): void {
+    for (const id of this.#ids) this.#recorder.note({ kind: 'arrive', id });
+  }
+
+  answered({ status, text }: HttpReply): void {
+    const body = JSON.parse(text) as Fields;
+    const results = this.#isBatch && status === 200 ? (body.results as unknown as Result[]) : null;
+    for (const [index, id] of this.#ids.entries()) {
+      const result = results === null ? { status, body } : results[index]!;
+      this.#recorder.answer(id, result.status, result.body);
+    }
+  }
+
+  unanswered(effect: 'none' | 'unknown', why: string): void {
+    for (const id of this.#ids) this.#recorder.unanswered(id, effect, why);
+  }
+
+  #note(isEcho: boolean): number[] {
+    const batch = this.#recorder.newBatch();
+    return this.#calls.map(({ op, request }) =>
+      this.#recorder.call('wire', this.#client, op, request, batch, isEcho),
+    );
+  }
+}
+
+interface Result {
+  readonly status: number;
+  readonly body: Fields;
+}
+
+function batchOf({ body }: HttpRequest): { op: Operation; request: Fields }[] {
+  const { ops } = JSON.parse(body ?? '') as { ops: (Fields & { op: Operation })[] };
+  return ops.map(({ op, ...request }) => ({ op, request: request as Fields }));
+}
+
+function singleOf({ method, path, body }: HttpRequest): { op: Operation; request: Fields } {
+  const routed = routeOf(method, path);
+  if (routed === null) throw new Error(`The client asked for ${method} ${path}, which is no operation.`);
+  const { operation, params, query } = routed;
+  return { op: operation, request: { ...query, ...params, ...(body === null ? {} : JSON.parse(body)) } };
+}

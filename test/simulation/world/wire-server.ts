@@ -1,0 +1,149 @@
+/**
+ * The server without its sockets: the product's own handlers, fed with the bytes of a request, answering into a response
+ * that belongs to the simulated network. What Fastify and Node do around them is the router beside this file and the
+ * few members of a response that the handlers use.
+ */
+import { EventEmitter } from 'node:events';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Authority } from '../../../src/authority/authority.ts';
+import type { Timers } from '../../../src/authority/seams.ts';
+import type { OpenCore } from '../../../src/embedded/open.ts';
+import { type Operation, PAGES, ROUTES } from '../../../src/protocol/routes.ts';
+import { batchHandler } from '../../../src/server/batch.ts';
+import { Exchange } from '../../../src/server/exchange.ts';
+import { FollowHub } from '../../../src/server/follow-hub.ts';
+import { onlyTypes } from '../../../src/server/follow-slices.ts';
+import {
+  type Handle,
+  operationHandler,
+  refuseFault,
+  type Trouble,
+} from '../../../src/server/operation-handler.ts';
+import { ANYBODY } from '../../../src/server/scopes.ts';
+import { Waits } from '../../../src/server/waits.ts';
+import type { StreamResponse } from '../../../src/server/write-log.ts';
+import { routeOf } from './wire-routes.ts';
+
+export interface WireRequest {
+  readonly method: string;
+  readonly url: string;
+  readonly requestId: string;
+  readonly body: string | null;
+}
+
+/** Who hears what a response says. */
+export interface ResponseSink {
+  head(status: number, headers: Readonly<Record<string, string>>): void;
+  chunk(text: string): void;
+  end(): void;
+  /** The server has cut the connection. */
+  cut(): void;
+}
+
+/** The server's end of one exchange. It takes everything at once: whoever reads slowly is the network's business. */
+export class SimResponse extends EventEmitter implements StreamResponse {
+  destroyed = false;
+  headersSent = false;
+  readonly writableLength = 0;
+  readonly socket = { writable: true };
+  readonly #sink: ResponseSink;
+
+  constructor(sink: ResponseSink) {
+    super();
+    this.#sink = sink;
+  }
+
+  writeHead(status: number, headers: Record<string, string | number>): void {
+    this.headersSent = true;
+    this.#sink.head(
+      status,
+      Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)])),
+    );
+  }
+
+  flushHeaders(): void {}
+
+  setTimeout(): void {}
+
+  write(content: string | Uint8Array): boolean {
+    this.#sink.chunk(typeof content === 'string' ? content : Buffer.from(content).toString());
+    return true;
+  }
+
+  end(content?: string | Uint8Array): void {
+    if (content !== undefined) this.write(content);
+    this.#sink.end();
+  }
+
+  /** The other side has closed the connection. */
+  close(): void {
+    if (this.destroyed) return;
+    this.destroyed = true;
+    this.socket.writable = false;
+    this.emit('close');
+  }
+
+  destroy(): void {
+    if (this.destroyed) return;
+    this.close();
+    this.#sink.cut();
+  }
+}
+
+export class WireServer {
+  readonly #waits = new Waits();
+  readonly #handles = new Map<string, Handle>();
+  readonly #trouble: Trouble;
+  readonly #authority: Authority;
+  readonly #hub: FollowHub;
+  readonly #house = { isStopping: false, counts: { refused: () => undefined }, stallMs: 60_000 };
+
+  constructor({ authority, calls, sends }: OpenCore, timers: Timers, onBug: (fault: unknown) => void) {
+    this.#trouble = (fault) => onBug(fault);
+    this.#authority = authority;
+    this.#hub = new FollowHub(authority, timers, onBug);
+    for (const operation of Object.keys(ROUTES) as Operation[]) {
+      this.#handles.set(operation, operationHandler(operation, calls[operation], this.#waits, this.#trouble));
+    }
+    this.#handles.set('batch', batchHandler(sends, this.#trouble));
+  }
+
+  handle({ method, url, requestId, body }: WireRequest, response: SimResponse): void {
+    const incoming = { url, socket: response.socket } as unknown as IncomingMessage;
+    const outgoing = response as unknown as ServerResponse;
+    const exchange = new Exchange(incoming, outgoing, requestId, ANYBODY, this.#house);
+    if (url.startsWith(`${PAGES.log.path}?`)) return this.#follow(exchange, response, url);
+    const isBatch = url === PAGES.batch.path;
+    const routed = isBatch ? null : routeOf(method, url);
+    const handle = this.#handles.get(isBatch ? 'batch' : (routed?.operation ?? ''));
+    if (handle === undefined) return exchange.refuse({ refused: 'ROUTE_NOT_FOUND' });
+    try {
+      handle(exchange, {
+        params: routed?.params ?? {},
+        query: routed?.query ?? {},
+        body: body === null ? undefined : Buffer.from(body),
+      });
+    } catch (fault) {
+      refuseFault(fault, exchange, this.#trouble);
+    }
+  }
+
+  /** As `pages.ts` does it for `GET /v1/log?follow=1`; the other pages are of no use here. */
+  #follow(exchange: Exchange, response: SimResponse, url: string): void {
+    const { firstSeq, lastSeq } = this.#authority.log.position;
+    const query = new URLSearchParams(url.split('?')[1]);
+    const fromSeq = Number(query.get('from') ?? lastSeq + 1);
+    const types = query.get('types')?.split(',');
+    const filter = types === undefined ? null : onlyTypes(types as Parameters<typeof onlyTypes>[0]);
+    if (Math.max(1, fromSeq) < firstSeq) return exchange.refuse({ refused: 'LOG_COMPACTED', firstSeq });
+    response.writeHead(200, { 'content-type': 'application/x-ndjson' });
+    this.#hub.attach(response, { format: 'ndjson', fromSeq, filter });
+  }
+
+  /** Nobody waits any more. */
+  stop(): void {
+    this.#house.isStopping = true;
+    this.#waits.stop();
+    this.#hub.close();
+  }
+}
