@@ -110,7 +110,12 @@ export class NamedLeases {
     try {
       value = await work(lease);
     } catch (error) {
-      throw lostError(grant, await lossOf(lease), error) ?? error;
+      const loss = await lease.finish().catch((fault: unknown) => {
+        // When nobody can say how the lease ended, what the work failed with is all there is to tell.
+        if (fault instanceof LeaseholdError) return null;
+        throw fault;
+      });
+      throw lostError(grant, loss, error) ?? error;
     }
     const loss = await lease.finish();
     if (loss !== null) throw loss;
@@ -239,16 +244,6 @@ function checkOptions(options: LeaseOptions): void {
   }
   if (options.signal !== undefined && !(options.signal instanceof AbortSignal)) {
     throw new TypeError('The option signal must be an AbortSignal.');
-  }
-}
-
-/** After work that failed: when nobody can say how the lease ended, what the work failed with is all there is to tell. */
-async function lossOf(lease: Lease): Promise<LeaseLostError | null> {
-  try {
-    return await lease.finish();
-  } catch (fault) {
-    if (!(fault instanceof LeaseholdError)) throw fault;
-    return null;
   }
 }
 

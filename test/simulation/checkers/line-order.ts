@@ -7,6 +7,17 @@ import { follow, type Ownership } from './ownership.ts';
 import type { Call, Era, Fact, Reading } from './reading.ts';
 import { namesOf, text, whole } from './reading.ts';
 
+/** Entries made by calls that are decided in the order of their arrival; what keeps or ends a lease may overtake them. */
+const IN_TURN: ReadonlySet<string> = new Set([
+  'NameLeased',
+  'NameBroken',
+  'NamesWiped',
+  'ObjectWritten',
+  'ObjectDeleted',
+  'TaskCreated',
+  'LeaseGranted',
+]);
+
 interface Grant {
   readonly call: Call;
   readonly fact: Fact;
@@ -62,7 +73,7 @@ class Times {
 
   constructor({ placeOf }: Reading, { facts }: Era, makers: ReadonlyMap<Fact, Call>) {
     const made = facts.flatMap((fact) => {
-      const arrival = makers.get(fact)?.arrival;
+      const arrival = IN_TURN.has(fact.entry.type) ? makers.get(fact)?.arrival : undefined;
       return arrival === undefined ? [] : [{ place: placeOf(arrival), atMs: fact.atMs }];
     });
     made.sort((a, b) => b.place - a.place);

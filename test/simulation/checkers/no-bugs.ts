@@ -25,7 +25,9 @@ export const noBugs = checker(
       }
       if (event.kind === 'refused-boot') {
         const { node, error, message } = event;
-        const isHeld = error === 'LogHeldError';
+        // A restore that failed half-way and is yet to be repeated is no log that may be opened.
+        const isHeld =
+          error === 'LogHeldError' || message.includes('a restore into this directory was cut short');
         const isDamaged = error === 'LogDamagedError' && mayBeDamaged;
         const isFailing = /^(EIO|ENOSPC)\b/.test(message) && mayFail;
         if (!isHeld && !isDamaged && !isFailing)
