@@ -65,7 +65,8 @@ type Fields = Map<string, Text>;
 const NAMES = ['a', 'b', 'lease:1', 'lease:2', 'a/b', 'ü', '%', 'system:orchestrator:guard_lock', 'x y', '"'];
 const IDS = ['t1', 't2', 't3', 't4', 'ö', 'worker-1', 'worker 2', 't00000000001', 't00000000009'];
 /** Positions that intents are likely to get, and some that they are not. */
-const SESSION_IDS = [
+export const SESSION_IDS = [
+  's00000000002',
   's00000000003',
   's00000000005',
   's0000000000a',
