@@ -17,7 +17,7 @@ const MAY_IMPORT: Record<string, Permission> = {
   protocol: {
     folders: [],
     types: ['core'],
-    files: ['src/core/refusals.ts'],
+    files: ['src/core/refusals.ts', 'src/core/reserved-names.ts'],
     packages: ['@sinclair/typebox'],
     node: false,
   },
@@ -29,7 +29,12 @@ const MAY_IMPORT: Record<string, Permission> = {
   authority: { folders: ['core', 'engines'], node: true },
   core: { folders: [], node: false },
   engines: { folders: ['core'], node: true },
-  orchestrator: { folders: ['client', 'protocol'], types: ['authority'], node: true },
+  orchestrator: {
+    folders: ['client', 'protocol'],
+    types: ['authority'],
+    files: ['src/core/reserved-names.ts'],
+    node: true,
+  },
   postgres: { folders: [], node: true },
   cli: { folders: 'any', packages: ['commander', 'pg'], node: true },
   embedded: { folders: ['client', 'authority', 'engines', 'core', 'protocol', 'world'], node: true },

@@ -7,8 +7,8 @@ import type { SessionState } from '../core/entries.ts';
 import type { NameImage, TaskImage, TaskState } from '../core/image.ts';
 import { nameImage, taskImage } from '../core/image-io.ts';
 import type { Machine } from '../core/machine.ts';
+import { ORCHESTRATOR_GUARD } from '../core/reserved-names.ts';
 import type { SessionDesk } from '../core/session-desk.ts';
-import { ORCHESTRATOR_GUARD } from '../core/state.ts';
 import { type Why, whyNotRunning } from '../core/why.ts';
 import { countSessions } from './session-reads.ts';
 

@@ -14,7 +14,8 @@ import type {
   TaskCompleted,
 } from './entries.ts';
 import type { NameEnd } from './image.ts';
-import { GUARD_PREFIX, type State } from './state.ts';
+import { GUARD_PREFIX } from './reserved-names.ts';
+import type { State } from './state.ts';
 
 export type NameEntry =
   | NameLeased

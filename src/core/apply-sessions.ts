@@ -4,10 +4,11 @@ import { createTaskRow } from './apply-tasks.ts';
 import { check } from './check.ts';
 import type { Forgotten, IntentAccepted, SessionChanged } from './entries.ts';
 import { sessionIdOfSeq } from './ids.ts';
+import { START_QUEUE } from './reserved-names.ts';
 import { namesOf } from './session-names.ts';
 import { changed, mayBecome, stepOf } from './session-rules.ts';
 import { hasEnded, isRunning, type Session } from './session-table.ts';
-import { START_QUEUE, type State } from './state.ts';
+import type { State } from './state.ts';
 
 /** The start task is an ordinary task with the usual policy; whoever leases it needs the guard. */
 const START_POLICY = {

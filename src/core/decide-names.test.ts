@@ -13,7 +13,7 @@ import {
   writeObject,
 } from '../../test/support/wishes.ts';
 import type { NameEnd } from './image.ts';
-import { ORCHESTRATOR_GUARD } from './state.ts';
+import { ORCHESTRATOR_GUARD } from './reserved-names.ts';
 
 const END_MS = START_MS + TTL_MS;
 const other = { holder: 'other', token: 'other token' };

@@ -20,7 +20,8 @@ import type {
 import { append, type Decision, isRefusal, refuse, unchanged } from './decision.ts';
 import type { Entry } from './entries.ts';
 import type { Refusal } from './refusals.ts';
-import { ORCHESTRATOR_GUARD, type State } from './state.ts';
+import { ORCHESTRATOR_GUARD } from './reserved-names.ts';
+import type { State } from './state.ts';
 
 /** All of the names or none, in one entry. `LEASE_HELD` is the one refusal that waiting can cure. */
 export function acquireNames(state: State, command: AcquireNames, nowMs: number): Decision<GrantedNames> {

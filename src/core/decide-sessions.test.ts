@@ -36,8 +36,8 @@ import {
   wipeNames,
 } from '../../test/support/wishes.ts';
 import { sessionIdOfSeq } from './ids.ts';
+import { START_QUEUE } from './reserved-names.ts';
 import { slotClaims } from './slot-claims.ts';
-import { START_QUEUE } from './state.ts';
 
 const SERVICE = 'lease:service:service';
 const SLOT = 'lease:tuner:0';

@@ -3,7 +3,8 @@ import type { CreateTask, GrantedTask, LeaseTasks, QueueSwitched, TaskCreation }
 import { append, type Decision, refuse, unchanged } from './decision.ts';
 import type { LeaseGranted } from './entries.ts';
 import { seqOfSessionId, seqOfTaskId, taskIdOfSeq } from './ids.ts';
-import { START_QUEUE, type State } from './state.ts';
+import { START_QUEUE } from './reserved-names.ts';
+import type { State } from './state.ts';
 
 export function createTask(state: State, command: CreateTask, nowMs: number): Decision<TaskCreation> {
   const { tasks } = state;

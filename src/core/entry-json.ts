@@ -5,7 +5,7 @@
 import type { Entry, FencedWrite, Intent, TaskKey } from './entries.ts';
 import { leaseIdOfSeq, sessionIdOfSeq, taskIdOfSeq } from './ids.ts';
 import type { Opaque } from './opaque.ts';
-import { START_QUEUE } from './state.ts';
+import { START_QUEUE } from './reserved-names.ts';
 
 export type EntryJson = Record<string, unknown> & { type: Entry['type'] };
 

@@ -25,12 +25,13 @@ import { deleteObject, writeObject } from './fences.ts';
 import type { LeaseEnd } from './image.ts';
 import { Lines, type Ticket, type Waiter } from './lines.ts';
 import type { Refusal } from './refusals.ts';
+import { START_QUEUE } from './reserved-names.ts';
 import { forgetDue, nextForgettingMs, type Retention } from './retention.ts';
 import { consequencesOf } from './session-consequences.ts';
 import { SessionDesk } from './session-desk.ts';
 import { namesOf, wipesSessions } from './session-names.ts';
 import { hasEnded } from './session-table.ts';
-import { START_QUEUE, type State } from './state.ts';
+import type { State } from './state.ts';
 import { findLease, judge } from './verdicts.ts';
 
 /** Bounds on the work that time itself brings, for one batch. */

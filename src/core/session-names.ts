@@ -1,7 +1,6 @@
 /** The names a session holds while it runs: its service, so that nobody runs it twice, and one of the scarce slots. */
+import { SESSION_LEASES } from './reserved-names.ts';
 import type { Session } from './session-table.ts';
-
-const SESSION_LEASES = 'lease:';
 
 export function serviceName(target: string): string {
   return `${SESSION_LEASES}service:${target}`;

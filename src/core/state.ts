@@ -33,15 +33,6 @@ export function createState(seed = 0): State {
   };
 }
 
-/** Names that begin so are guards: they outlive a wipe. */
-export const GUARD_PREFIX = 'system:';
-
-/** The one guard whose holder may wipe. */
-export const ORCHESTRATOR_GUARD = 'system:orchestrator:guard_lock';
-
-/** Where start tasks wait; only the holder of that guard is given any. */
-export const START_QUEUE = 'system:session-starts';
-
 /**
  * What every epoch says about the log it writes; a log of a newer version is refused by name. Raised with the first
  * entries that an older version does not know: 2 came with sessions.

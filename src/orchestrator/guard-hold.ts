@@ -6,7 +6,8 @@
 import type { Timer } from '../authority/seams.ts';
 import { LeaseholdError } from '../client/error.ts';
 import { Deadline, momentOf } from '../client/lease-deadline.ts';
-import { GUARD, type GuardTerms } from './take-guard.ts';
+import { ORCHESTRATOR_GUARD as GUARD } from '../core/reserved-names.ts';
+import type { GuardTerms } from './take-guard.ts';
 import { guardSpan, type Span, type Timing } from './timing.ts';
 import { atMost } from './waiting.ts';
 import type { OrchestratorWorld } from './world.ts';

@@ -9,6 +9,7 @@
  */
 import { LeaseholdError } from '../client/error.ts';
 import { momentOf } from '../client/lease-deadline.ts';
+import { ORCHESTRATOR_GUARD as GUARD, SESSION_LEASES, START_QUEUE } from '../core/reserved-names.ts';
 import type { Reply } from '../protocol/problem.ts';
 import type { Body } from '../protocol/replies.ts';
 import type { Requests } from '../protocol/requests.ts';
@@ -16,7 +17,7 @@ import type { OrchestratorConfig } from './config.ts';
 import { GuardHold } from './guard-hold.ts';
 import { followSessions } from './session-feed.ts';
 import { type RunDesk, SessionRun } from './session-run.ts';
-import { fatalRefusal, GUARD, StartUp, takeGuard } from './take-guard.ts';
+import { fatalRefusal, StartUp, takeGuard } from './take-guard.ts';
 import { LOST_GRACE_MS, type Span, type Timing } from './timing.ts';
 import { atMost, pause } from './waiting.ts';
 import { FatalError, type OrchestratorWorld } from './world.ts';
@@ -35,9 +36,6 @@ export interface Outcome {
 }
 
 const START_MS = 10_000;
-const START_QUEUE = 'system:session-starts';
-/** Every lease that a session can have. */
-const LEASES = 'lease:';
 const TAKEN_AT_ONCE = 16;
 const INTAKE_WAIT_MS = 20_000;
 const AGAIN_MS = 500;
@@ -137,7 +135,7 @@ export class Orchestrator implements RunDesk {
     guard.keep();
     world.say('info', 'the guard is held', { holder: terms.holder, lease_seq: terms.leaseSeq });
     const wiped = await startUp.step('Wiping the leases of earlier sessions', () =>
-      world.client.lease.wipe({ prefix: LEASES, guard: guard.claim }),
+      world.client.lease.wipe({ prefix: SESSION_LEASES, guard: guard.claim }),
     );
     if (!wiped.ok) throw fatalRefusal(wiped);
     world.say('info', 'leases of earlier sessions are wiped', { wiped: wiped.wiped, seq: wiped.seq });

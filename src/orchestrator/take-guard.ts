@@ -10,14 +10,13 @@
  */
 import { LeaseholdError } from '../client/error.ts';
 import { type Moment, momentOf } from '../client/lease-deadline.ts';
+import { ORCHESTRATOR_GUARD as GUARD } from '../core/reserved-names.ts';
 import { Json } from '../protocol/json.ts';
 import type { Problem, Reply } from '../protocol/problem.ts';
 import type { Body } from '../protocol/replies.ts';
 import { isProvablyDead, type ProcessIdentity } from './process-identity.ts';
 import { atMost } from './waiting.ts';
 import { FatalError, type OrchestratorWorld } from './world.ts';
-
-export const GUARD = 'system:orchestrator:guard_lock';
 
 /** How often a guard that was free again when we looked is asked for before somebody else is believed to have it. */
 const ROUNDS = 3;

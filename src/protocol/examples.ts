@@ -2,6 +2,7 @@
  * One example of every operation, told as one story: a mail is sent by a worker, a report is written under a lease,
  * and a session is asked for and run. `openapi.ts` shows them, and a test holds them against the schemas, so they can be copied as they are.
  */
+import { ORCHESTRATOR_GUARD, SESSION_LEASES } from '../core/reserved-names.ts';
 import type { Json } from './json.ts';
 import type { Replies } from './replies.ts';
 import type { Requests } from './requests.ts';
@@ -36,7 +37,6 @@ const REPORT_TIMES = {
   expires_at: '2026-01-05T08:01:15.000Z',
   remaining_ms: 15_000,
 };
-const GUARD = 'system:orchestrator:guard_lock';
 const RETRY = { max_failures: 5, backoff_ms: 1000, max_backoff_ms: 300_000 };
 
 const CREATED_ENTRY = {
@@ -135,7 +135,7 @@ const WRITE_LEASE = { lease_seq: 46, holder_id: REPORT.holder };
 
 const SESSION_ID = 's0000000001n';
 const SESSION_LEASE = { lease_seq: 58, slot: '0' };
-const ORCHESTRATOR = { name: GUARD, holder: 'orchestrator-1', token: TOKEN };
+const ORCHESTRATOR = { name: ORCHESTRATOR_GUARD, holder: 'orchestrator-1', token: TOKEN };
 const SESSION: Plain<Replies['session.get']> = {
   session_id: SESSION_ID,
   state: 'READY',
@@ -303,7 +303,7 @@ export const EXAMPLES: { readonly [Op in Operation]: Example<Op> } = {
     reply: { ...REPORT, lease_seq: 46, seq: 53 },
   },
   'lease.wipe': {
-    request: { prefix: 'lease:', guard: ORCHESTRATOR },
+    request: { prefix: SESSION_LEASES, guard: ORCHESTRATOR },
     reply: { wiped: 4, seq: 54 },
   },
   'lease.get': { request: { name: REPORT.name }, reply: LEASE },

@@ -31,7 +31,8 @@ import type {
 import type { Intent } from '../../src/core/entries.ts';
 import { leaseIdOfSeq, sessionIdOfSeq } from '../../src/core/ids.ts';
 import { type Opaque, opaque } from '../../src/core/opaque.ts';
-import { ORCHESTRATOR_GUARD, START_QUEUE, type State } from '../../src/core/state.ts';
+import { ORCHESTRATOR_GUARD, START_QUEUE } from '../../src/core/reserved-names.ts';
+import type { State } from '../../src/core/state.ts';
 
 /** A command that may depend on what is true when it is made. */
 export type Wish<C extends Command = Command> = (state: State) => C;
