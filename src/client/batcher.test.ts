@@ -78,9 +78,9 @@ describe('a batcher', () => {
 
   it('lets a full batch leave although two are on their way: it would not get any fuller', async () => {
     const { sent, add, opsOf } = stage();
-    add(...numbers(0, 3 * 1_024 + 5));
+    add(...numbers(0, 3 * 512 + 5));
     await turn();
-    expect(sent.map((_, index) => opsOf(index).length)).toEqual([1_024, 1_024, 1_024]);
+    expect(sent.map((_, index) => opsOf(index).length)).toEqual([512, 512, 512]);
     sent[0]!.reply('');
     sent[1]!.reply('');
     await turn();
@@ -103,12 +103,30 @@ describe('a batcher', () => {
       },
       lost: () => undefined,
     });
-    for (const text of numbers(0, 100)) batcher.add(callOf(text));
+    for (const text of numbers(0, 30)) batcher.add(callOf(text));
     await turn();
     waiting[0]!();
     await turn();
     expect(sent).toHaveLength(2);
-    expect(JSON.parse(sent[1]!).ops).toHaveLength(100);
+    expect(JSON.parse(sent[1]!).ops).toHaveLength(30);
+  });
+
+  it('cuts many calls that come together into halves, so that one half is worked on while the other travels', async () => {
+    const { sent, add, opsOf } = stage();
+    add(...numbers(0, 100));
+    await turn();
+    expect(sent.map((_, index) => opsOf(index).length)).toEqual([50, 50]);
+    sent[0]!.reply('');
+    add(...numbers(100, 150));
+    await turn();
+    expect(opsOf(2)).toHaveLength(50);
+  });
+
+  it('does not cut a few', async () => {
+    const { sent, add, opsOf } = stage();
+    add(...numbers(0, 32));
+    await turn();
+    expect(sent.map((_, index) => opsOf(index).length)).toEqual([32]);
   });
 
   it('gives every batch its own answer, with its calls in order', async () => {

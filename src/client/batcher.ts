@@ -25,8 +25,12 @@ export interface BatchDesk<T, R> {
 const IN_FLIGHT_MAX = 2;
 const FULL_IN_FLIGHT_MAX = 8;
 
-/** Smaller than the wire allows, because a batch answered in one piece keeps one side idle while the other works. */
-const OPS_MAX = 1_024;
+/**
+ * A batch takes at most half of what is to be done, or callers that all wait for the same answer would go on together
+ * for ever, and one side would always be idle while the other works. Few calls are not worth a second request.
+ */
+const OPS_MAX = 512;
+const FEW_OPS = 32;
 
 const OPENING = '{"ops":[';
 const CLOSING = ']}';
@@ -40,6 +44,7 @@ export class Batcher<T extends Batchable, R> {
   #queue: T[] = [];
   #head = 0;
   #inFlight = 0;
+  #opsInFlight = 0;
   #isDue = false;
 
   constructor(desk: BatchDesk<T, R>) {
@@ -66,7 +71,7 @@ export class Batcher<T extends Batchable, R> {
     this.#isDue = false;
     while (this.#mayLeave()) {
       const from = this.#head;
-      let calls = this.#take(OPS_MAX);
+      let calls = this.#take(this.#share());
       if (calls.length === 0) break;
       let body = bodyOf(calls);
       while (calls.length > 1 && !fitsBody(body)) {
@@ -79,20 +84,31 @@ export class Batcher<T extends Batchable, R> {
     this.#tidy();
   };
 
+  #share(): number {
+    const ops = this.#queue.length - this.#head + this.#opsInFlight;
+    return Math.min(OPS_MAX, Math.max(FEW_OPS, Math.ceil(ops / 2)));
+  }
+
   #send(calls: readonly T[], body: string): void {
     this.#inFlight += 1;
+    this.#opsInFlight += calls.length;
     this.#desk.send(body).then(
       (reply) => {
-        this.#inFlight -= 1;
+        this.#returned(calls);
         this.#desk.answered(calls, reply);
         this.#schedule();
       },
       (fault: unknown) => {
-        this.#inFlight -= 1;
+        this.#returned(calls);
         this.#desk.lost(calls, fault);
         this.#schedule();
       },
     );
+  }
+
+  #returned(calls: readonly T[]): void {
+    this.#inFlight -= 1;
+    this.#opsInFlight -= calls.length;
   }
 
   /** The next calls, as many as fit into one body. */

@@ -10,35 +10,40 @@ const OK = '{"ok":true,';
 
 type Writer<Op extends Operation> = (body: Body<Op>) => string;
 
-/**
- * How the reply of an operation is written where the built-in way will not do: because it can hold opaque
- * values, or because it is on the hot path and a template is three times as fast.
- */
-const WRITERS: { readonly [Op in Operation]?: Writer<Op> } = {
+/** On the hot path, where a template is three times as fast as the built-in way. */
+const TEMPLATES: { readonly [Op in Operation]?: Writer<Op> } = {
   'task.create': createdText,
   'task.lease': taskLeasesText,
   'task.complete': verdictText,
   'lease.acquire': acquiredText,
   'lease.renew': acquiredText,
   'lease.release': ({ released, seq }) => `{"released":${released},"seq":${seq}}`,
-  'task.get': jsonText,
-  'task.list': jsonText,
-  'task.history': jsonText,
-  'lease.get': jsonText,
-  'lease.list': jsonText,
-  'lease.history': jsonText,
-  'object.get': jsonText,
 };
+
+/** Their replies can hold opaque values. */
+const OPAQUE: ReadonlySet<Operation> = new Set([
+  'task.get',
+  'task.list',
+  'task.history',
+  'lease.get',
+  'lease.list',
+  'lease.history',
+  'object.get',
+]);
 
 /** Looked up once for a route, and not with every reply. */
 export function bodyWriter(operation: Operation): (body: object) => string {
-  const write = ((WRITERS[operation] as Writer<never> | undefined) ?? JSON.stringify) as (
-    body: object,
-  ) => string;
-  return (body) => {
-    const text = write(body);
-    return text.startsWith(OK) ? `{${text.slice(OK.length)}` : text;
-  };
+  const template = TEMPLATES[operation] as ((body: object) => string) | undefined;
+  if (template !== undefined) return template;
+  return OPAQUE.has(operation) ? (body) => withoutOk(jsonText(body)) : plainText;
+}
+
+function plainText(body: object): string {
+  return withoutOk(JSON.stringify(body));
+}
+
+function withoutOk(text: string): string {
+  return text.startsWith(OK) ? `{${text.slice(OK.length)}` : text;
 }
 
 const AGAIN = ',"duplicate":true';
@@ -58,7 +63,7 @@ function taskLeaseText(lease: TaskLeaseRecord): string {
 }
 
 function verdictText(body: Body<'task.complete'>): string {
-  if (body.due_at !== undefined || body.cause !== undefined) return JSON.stringify(body);
+  if (body.due_at !== undefined || body.cause !== undefined) return plainText(body);
   const { outcome, task_id, state, seq, duplicate } = body;
   return `{"outcome":"${outcome}","task_id":${quoted(task_id)},"state":"${state}","seq":${seq}${duplicate ? AGAIN : ''}}`;
 }

@@ -13,6 +13,8 @@ const SLOT_MASK = (1 << CLASS_SHIFT) - 1;
 /** Slots of one class are allocated 64 KiB at a time. */
 const CHUNK_BYTES_SHIFT = 16;
 const LENGTH_BYTES = 2;
+/** As many letters are handed over as arguments of one call. */
+const SHORT = 256;
 const LONGEST = 1 << (SMALLEST + CLASSES - 1);
 
 const utf8 = new TextEncoder();
@@ -110,13 +112,15 @@ export class StringSlab {
     const offset = slots.offsetOf(handle & SLOT_MASK);
     const start = offset + LENGTH_BYTES;
     const length = lengthAt(bytes, offset);
-    let text = '';
-    for (let i = start; i < start + length; i++) {
-      const byte = bytes[i]!;
-      if (byte >= 0x80) return fromUtf8.decode(bytes.slice(start, start + length));
-      text += String.fromCharCode(byte);
+    if (length > SHORT) return decode(bytes, start, length);
+    // In one go: a text put together letter by letter is a tree that somebody has to walk later.
+    const codes = new Array<number>(length);
+    for (let i = 0; i < length; i++) {
+      const byte = bytes[start + i]!;
+      if (byte >= 0x80) return decode(bytes, start, length);
+      codes[i] = byte;
     }
-    return text;
+    return String.fromCharCode.apply(null, codes);
   }
 
   equals(handle: number, text: string): boolean {
@@ -152,6 +156,11 @@ function encode(text: string): Uint8Array {
     }
   }
   return scratch.subarray(0, length);
+}
+
+/** The decoder does not take shared memory. */
+function decode(bytes: Uint8Array, start: number, length: number): string {
+  return fromUtf8.decode(bytes.slice(start, start + length));
 }
 
 function classFor(length: number): number {
