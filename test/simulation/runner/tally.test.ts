@@ -25,14 +25,17 @@ describe('the tally', () => {
     expect(summary).toContain('faults: net.loss 4');
   });
 
-  it('writes over its own line on a terminal, and says failures at once elsewhere', () => {
+  it('writes over its own line on a terminal', () => {
     const written: string[] = [];
-    const write = (text: string) => written.push(text);
-    const terminal = new Tally({ isTTY: true, write });
-    terminal.add(outcome(1));
+    const tally = new Tally({ isTTY: true, write: (text: string) => written.push(text) });
+    tally.add(outcome(1));
     expect(written).toEqual([expect.stringMatching(/^\r.*last seed 1$/)]);
-    const failing = outcome(7, { findings: [{ checker: 'c', says: 's', proof: [] }] });
-    new Tally({ write }).add(failing);
-    expect(written.at(-1)).toContain('1 FAILED');
+  });
+
+  it.each([true, false])('says at once which seed fails, and why; on a terminal: %s', (isTTY) => {
+    const written: string[] = [];
+    const tally = new Tally({ isTTY, write: (text: string) => written.push(text) });
+    tally.add(outcome(7, { findings: [{ checker: 'durable', says: 'entries are gone', proof: [] }] }));
+    expect(written[0]).toContain('seed 7 FAILED: durable: entries are gone\n');
   });
 });

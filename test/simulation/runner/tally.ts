@@ -32,8 +32,12 @@ export class Tally {
     this.faults += counts.faults;
     for (const [fault, times] of Object.entries(seen))
       this.seen.set(fault, (this.seen.get(fault) ?? 0) + times);
-    if (this.output.isTTY === true) this.output.write(`\r\u001b[K${this.line(seed)}`);
-    else if (performance.now() - this.lineMs > LINE_EVERY_MS || findings.length > 0) {
+    const start = this.output.isTTY === true ? '\r\u001b[K' : '';
+    // Whoever lets it run for an hour wants to look into a failure at once.
+    for (const { checker, says } of findings.slice(0, 1))
+      this.output.write(`${start}seed ${seed} FAILED: ${checker}: ${says}\n`);
+    if (this.output.isTTY === true) this.output.write(start + this.line(seed));
+    else if (performance.now() - this.lineMs > LINE_EVERY_MS) {
       this.lineMs = performance.now();
       this.output.write(`${this.line(seed)}\n`);
     }
