@@ -32,6 +32,14 @@ describe('a child process', () => {
     expect(twice.findings[0]?.says).toContain('not once');
   });
 
+  it('is replaced after so many plans, and nothing is lost', async () => {
+    const crew = new Crew({ size: 1, plansMax: 1 });
+    const outcomes = await Promise.all([SEED, SEED].map((plan) => crew.run({ plan, isRepeated: false })));
+    crew.close();
+    expect(outcomes.map(({ findings }) => findings)).toEqual([[], []]);
+    expect(outcomes[0]!.hash).toBe(outcomes[1]!.hash);
+  });
+
   it('that does not end in time fails its plan', async () => {
     const { findings } = await outcomeOf({ limitMs: 1 });
     expect(findings.map(({ checker }) => checker)).toEqual(['endless']);

@@ -18,6 +18,8 @@ export interface CrewOptions {
   readonly edits?: readonly Edit[];
   /** After so long a plan has failed. */
   readonly limitMs?: number;
+  /** How many plans one child runs. */
+  readonly plansMax?: number;
 }
 
 interface Waiting {
@@ -27,6 +29,8 @@ interface Waiting {
 
 const CHILD = fileURLToPath(new URL('./child.mjs', import.meta.url));
 const LIMIT_MS = 120_000;
+/** The tables of a world lie in memory that the collector is in no hurry to give back; a process that ends gives it back. */
+const PLANS_MAX = 50;
 /** What is kept of what a child says before it dies. */
 const WORDS_MAX = 4_000;
 
@@ -77,10 +81,12 @@ class Member {
   isAlive = true;
   private readonly child: ChildProcess;
   private readonly limitMs: number;
+  private plansLeft: number;
   private words = '';
 
-  constructor({ edits = [], limitMs = LIMIT_MS }: CrewOptions) {
+  constructor({ edits = [], limitMs = LIMIT_MS, plansMax = PLANS_MAX }: CrewOptions) {
     this.limitMs = limitMs;
+    this.plansLeft = plansMax;
     this.child = fork(CHILD, {
       execArgv: ['--enable-source-maps'],
       env: { ...process.env, LEASEHOLD_SIMULATION_EDITS: JSON.stringify(edits) },
@@ -101,6 +107,8 @@ class Member {
         clearTimeout(timer);
         child.off('message', hear);
         child.off('close', fail);
+        this.plansLeft -= 1;
+        if (this.plansLeft === 0) this.stop();
         this.isIdle = this.isAlive;
         resolve(outcome);
       };
