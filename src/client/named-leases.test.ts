@@ -251,7 +251,7 @@ describe('acquire', () => {
     const slow = later(lh.acquire('n', { ttl: '1s' }));
     await world.advance(2_000);
     wire.letGo();
-    await expect(world.finish(slow)).rejects.toMatchObject({ code: 'LEASE_LOST', cause: 'expired' });
+    await expect(world.finish(slow)).rejects.toMatchObject({ code: 'LEASE_EXPIRED' });
     const held = await world.finish(other.acquire('n', { ttl: '1h' }));
     const waiting = later(lh.acquire('n', { wait: '1m', ttl: '1s' }));
     await world.settle();
@@ -268,6 +268,15 @@ describe('acquire', () => {
     await world.advance(4_000);
     wire.letGo();
     expect((await world.finish(slow)).remaining()).toBe(10_250);
+  });
+
+  it('confirms a grant that comes so late that half of it would be over: it may be younger than the call', async () => {
+    wire.let('lease.acquire', 'lingers');
+    const slow = lh.acquire('n');
+    await world.advance(30_000);
+    wire.letGo();
+    expect((await world.finish(slow)).remaining()).toBe(14_250);
+    expect(wire.count('lease.renew')).toBe(1);
   });
 
   it('takes up the same grant again for whoever knows its holder and token', async () => {

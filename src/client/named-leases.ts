@@ -145,7 +145,8 @@ export class NamedLeases {
       const sent = momentOf(this.world.clock);
       const won = await this.askInLine(wish);
       if (!won.ok) return won;
-      const grant = won.isOld ? await this.confirm(wish, won.leaseSeq) : this.keep(wish, won, sent);
+      const isFresh = !won.isOld && !this.isHalfOver(won, sent);
+      const grant = isFresh ? this.keep(wish, won, sent) : await this.confirm(wish, won.leaseSeq);
       // A reply that came too late brings a lease that nobody should rely on any more.
       if (grant instanceof Grant) this.keeper.assertHeld(grant);
       return grant;
@@ -202,6 +203,11 @@ export class NamedLeases {
     if (!reply.ok) return reply;
     const remainingMs = Math.min(...reply.leases.map((lease) => lease.remaining_ms));
     return { ok: true, leaseSeq: reply.leases[0]!.lease_seq, remainingMs, isOld: isOld(reply) };
+  }
+
+  /** By our own count; a server that said nothing may have been asked before the one that granted it. */
+  private isHalfOver({ remainingMs }: Won, sent: Moment): boolean {
+    return 2 * new Deadline(sent, remainingMs).remainingMs(this.world.clock) < remainingMs;
   }
 
   /** One renewal tells whether the grant is still ours, and gives a moment to count from. */
