@@ -59,6 +59,11 @@ const DENIED: ReadonlySet<number> = new Set([401, 403]);
 
 /** How long a stopping server waits for what is in flight. */
 const STOP_MS = 10_000;
+/**
+ * How long it reads for those who follow the log. What they are owed was written a moment ago, so that takes no time
+ * unless the disk hangs; and what they miss they ask the next server for.
+ */
+const SETTLE_MS = 2_000;
 
 export class Server implements House {
   private readonly waits = new Waits();
@@ -143,18 +148,17 @@ export class Server implements House {
     const { timers } = this.world;
     this.isStopping = true;
     this.waits.stop();
-    await this.service.settle?.();
+    // Our own timers keep no process alive, and perhaps nothing else does any more.
+    const hold = timers.hold();
+    await this.atMost(SETTLE_MS, this.service.settle?.());
     this.service.close();
     const server = this.app.server as HttpServer;
     const closed = this.app.close();
-    // Our own timers keep no process alive, and perhaps nothing else does any more.
-    const hold = timers.hold();
     const quiet = new Promise<void>((resolve) => {
       this.whenQuiet = resolve;
-      timers.after(STOP_MS, resolve);
       if (this.inFlight === 0) resolve();
     });
-    await quiet;
+    await this.atMost(STOP_MS, quiet);
     // Answers have been handed to the sockets; one turn lets them reach the kernel before idle ones are closed.
     await new Promise<void>((resolve) => timers.soon(resolve));
     if (this.inFlight === 0) this.letGo();
@@ -163,6 +167,16 @@ export class Server implements House {
     await closed;
     patience.cancel();
     hold.cancel();
+  }
+
+  private async atMost(ms: number, work: Promise<void> | undefined): Promise<void> {
+    let isOver = (): void => undefined;
+    const over = new Promise<void>((resolve) => {
+      isOver = resolve;
+    });
+    const timer = this.world.timers.after(ms, isOver);
+    await Promise.race([work, over]);
+    timer.cancel();
   }
 
   private letGo(): void {

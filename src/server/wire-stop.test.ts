@@ -1,10 +1,13 @@
 // Stopping a server over real sockets: what is in flight is finished, what waits is told to come back, nobody is left
 // hanging, and the stop itself ends.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { isSettled, ManualWorld } from '../../test/support/manual-world.ts';
 import { type RawConnection, type Served, startServed, stopAllServed } from '../../test/support/served.ts';
 import { expectProblem } from '../../test/support/wire-contract.ts';
+import type { Engine, Log, Replay } from '../engines/log.ts';
 import { MemoryDisk } from '../engines/memory/memory-disk.ts';
 import { memoryEngine } from '../engines/memory/memory-engine.ts';
+import { systemTimers } from '../world/system-clock.ts';
 
 let served: Served;
 let disk: MemoryDisk;
@@ -33,6 +36,33 @@ async function holdAppends(): Promise<() => void> {
   await served.until(() => isHeld);
   first.catch(() => undefined);
   return go;
+}
+
+/** A log that can be written, but reading it never ends once it is stuck. */
+class StuckEngine implements Engine {
+  isStuck = false;
+  /** How many reads hang. */
+  reads = 0;
+  private readonly engine: Engine;
+
+  constructor(engine: Engine) {
+    this.engine = engine;
+  }
+
+  async open(replay: Replay): Promise<Log> {
+    const log = await this.engine.open(replay);
+    const entries = log.entries.bind(log);
+    const isHanging = (): boolean => this.isStuck;
+    const hang = async (): Promise<void> => {
+      this.reads += 1;
+      await new Promise<void>(() => undefined);
+    };
+    log.entries = async function* (...range) {
+      if (isHanging()) await hang();
+      yield* entries(...range);
+    };
+    return log;
+  }
 }
 
 async function tookMs(work: Promise<unknown>): Promise<number> {
@@ -87,6 +117,23 @@ describe('a server that stops', () => {
     await served.stop();
     expect(await lines.line()).toBeNull();
     expect(await events.event()).toBeNull();
+  });
+
+  it('does not wait for ever for a log that cannot be read for those who follow it', async () => {
+    const time = new ManualWorld();
+    const engine = new StuckEngine(memoryEngine());
+    const stuck = await startServed({ engine, timers: { ...systemTimers, after: time.timers.after } });
+    const lines = await stuck.stream('/v1/log?from=1&follow=1');
+    expect((await lines.line()).type).toBe('EpochStarted');
+    engine.isStuck = true;
+    await stuck.done('queue.pause', { queue: 'q' });
+    await stuck.until(() => engine.reads > 0);
+    const stopped = stuck.stop();
+    await time.advance(1_999);
+    expect(await isSettled(stopped)).toBe(false);
+    await time.advance(1);
+    await stopped;
+    expect(await lines.line()).toBeNull();
   });
 
   it('refuses what comes meanwhile on connections that are open, and takes no new ones', async () => {

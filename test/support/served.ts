@@ -3,6 +3,7 @@
 import { Agent, request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import type { Authority } from '../../src/authority/authority.ts';
+import type { Timers } from '../../src/authority/seams.ts';
 import type { Engine } from '../../src/engines/log.ts';
 import { memoryEngine } from '../../src/engines/memory/memory-engine.ts';
 import { jsonText } from '../../src/protocol/json.ts';
@@ -34,7 +35,11 @@ export interface Sent {
   readonly signal?: AbortSignal;
 }
 
-export type ServedOptions = Partial<ServeOptions> & { readonly engine?: Engine };
+export type ServedOptions = Partial<ServeOptions> & {
+  readonly engine?: Engine;
+  /** Where a test does not want to wait as long as the server does. */
+  readonly timers?: Timers;
+};
 
 export interface Said {
   readonly level: 'debug' | 'info' | 'warn' | 'error';
@@ -47,6 +52,7 @@ const running = new Set<Served>();
 
 export async function startServed({
   engine = memoryEngine(),
+  timers = systemTimers,
   ...options
 }: ServedOptions = {}): Promise<Served> {
   const clock = new MovableClock();
@@ -62,7 +68,7 @@ export async function startServed({
   };
   const world = {
     clock,
-    timers: systemTimers,
+    timers,
     newToken: systemIds.token,
     hashSeed: systemIds.seed(),
     logger,
