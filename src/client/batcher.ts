@@ -13,7 +13,7 @@ export interface Batchable {
 
 /** Where batches go and what becomes of them. None of these may throw. */
 export interface BatchDesk<T, R> {
-  send(body: string): Promise<R>;
+  send(body: string, calls: readonly T[]): Promise<R>;
   answered(calls: readonly T[], reply: R): void;
   lost(calls: readonly T[], fault: unknown): void;
 }
@@ -92,7 +92,7 @@ export class Batcher<T extends Batchable, R> {
   #send(calls: readonly T[], body: string): void {
     this.#inFlight += 1;
     this.#opsInFlight += calls.length;
-    this.#desk.send(body).then(
+    this.#desk.send(body, calls).then(
       (reply) => {
         this.#returned(calls);
         this.#desk.answered(calls, reply);

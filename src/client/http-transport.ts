@@ -30,7 +30,7 @@ import {
   type WireBody,
 } from './reply-text.ts';
 import { type Fields, invalid, opText, routed } from './request-text.ts';
-import { RETRIES } from './retries.ts';
+import { isSafeAgain, RETRIES } from './retries.ts';
 import { BATCH_PATH, TARGETS } from './targets.ts';
 import type { CallOptions, EntryListing, FollowOnly, Transport } from './transport.ts';
 import { type ServerAddress, Wire } from './wire.ts';
@@ -44,6 +44,11 @@ export interface HttpTransportOptions {
 
 /** How long an answer may take, besides the time a call itself wants to wait. A renewal that late is of no use. */
 const TIMEOUT_MS: Readonly<Record<Lane, number>> = { calls: 30_000, waits: 30_000, renewals: 10_000 };
+/**
+ * The same where another server can be asked: one that is paused takes connections and says nothing. No less, because
+ * the others lead only once its guard has run out, and what is merely slow would be sent again and again.
+ */
+const SEVERAL_TIMEOUT_MS = 10_000;
 
 /** How long a client that is being closed waits for answers that are on their way. */
 const CLOSE_MS = 5_000;
@@ -56,6 +61,7 @@ const RENEWALS = /renew$|heartbeat$/;
 export class HttpTransport implements Transport {
   readonly #http: Http;
   readonly #world: ClientWorld;
+  readonly #hasSeveral: boolean;
   readonly #wire: Wire;
   readonly #desk: CallDesk;
   readonly #log: LogReader;
@@ -71,6 +77,7 @@ export class HttpTransport implements Transport {
     const patience = new Patience(clock, servers.length, retry);
     this.#http = http;
     this.#world = world;
+    this.#hasSeveral = servers.length > 1;
     this.#wire = new Wire(http, timers, servers, token);
     this.#desk = new CallDesk({
       timers,
@@ -142,7 +149,8 @@ export class HttpTransport implements Transport {
 
   #batcher(lane: 'calls' | 'renewals'): Batcher<PendingCall, HttpReply> {
     return new Batcher<PendingCall, HttpReply>({
-      send: (body) => this.#wire.send({ lane, method: 'POST', path: BATCH_PATH, body }, TIMEOUT_MS[lane]),
+      send: (body, calls) =>
+        this.#wire.send({ lane, method: 'POST', path: BATCH_PATH, body }, this.#timeoutMs(lane, calls)),
       answered: (calls, reply) => this.#batchAnswered(calls, reply),
       lost: (calls, fault) => this.#failed(calls, fault),
     });
@@ -200,7 +208,7 @@ export class HttpTransport implements Transport {
         signal: ending.signal,
         ...(requestId === undefined ? {} : { requestId }),
       };
-      const reply = await this.#wire.send(ask, TIMEOUT_MS[lane] + waitMs);
+      const reply = await this.#wire.send(ask, this.#timeoutMs(lane, [call]) + waitMs);
       const body = readReply(reply, this.#wire.server, effectOf(call, 'unknown'));
       this.#desk.answered(call, reply.status, body, retryAfterMs(reply));
     } catch (fault) {
@@ -208,6 +216,13 @@ export class HttpTransport implements Transport {
     } finally {
       this.#alone.delete(call);
     }
+  }
+
+  /** Whoever cannot be sent again is told of a fault when its time is up, so it gets all of it. */
+  #timeoutMs(lane: Lane, calls: readonly PendingCall[]): number {
+    const isShort =
+      this.#hasSeveral && calls.every(({ operation, request }) => isSafeAgain(operation, request));
+    return isShort ? SEVERAL_TIMEOUT_MS : TIMEOUT_MS[lane];
   }
 
   /** A request was lost, ended by its caller, answered with nonsense, or there is a bug. */

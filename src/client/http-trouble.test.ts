@@ -319,6 +319,47 @@ describe('several servers', () => {
     expect(originsOf()).toEqual(['0', '1', '2', '2']);
   });
 
+  it.each([
+    ['a change', () => create(), 10_000],
+    ['a look', () => later(transport.call('status.get', {})), 10_000],
+    ['a renewal', () => later(transport.call('worker.heartbeat', { worker_id: 'w' })), 10_000],
+    [
+      'a wait',
+      () => later(transport.call('task.lease', { worker_id: 'w', queues: ['none'], wait_ms: 5_000 })),
+      15_000,
+    ],
+  ] as const)('do not wait long for one that is paused: %s', async (_, make, limitMs) => {
+    await open({ servers: 2 });
+    http.isHolding = true;
+    const call = make();
+    await world.advance(limitMs - 1);
+    expect(http.sent[0]!.request.signal.aborted).toBe(false);
+    await world.advance(1);
+    expect(http.sent[0]!.request.signal.aborted).toBe(true);
+    http.isHolding = false;
+    http.letGo();
+    expect(await world.finish<unknown>(call)).toMatchObject({ ok: true });
+    expect(originsOf()).toEqual(['0', '1']);
+  });
+
+  it('wait as long as for a single one for the answer to what cannot be sent again', async () => {
+    await open({ servers: 2 });
+    http.isHolding = true;
+    const unsafe = { object_id: 'o', lease_id: 'name:n', lease_seq: 1, value: 1 };
+    const write = later(transport.call('object.write', unsafe));
+    // It leaves in the same batch, and waits for the same answer.
+    const beside = create();
+    await world.advance(29_999);
+    expect(http.sent[0]!.request.signal.aborted).toBe(false);
+    await world.advance(1);
+    expect(http.sent[0]!.request.signal.aborted).toBe(true);
+    http.isHolding = false;
+    http.letGo();
+    await expect(world.finish(write)).rejects.toMatchObject({ code: 'UNREACHABLE', effect: 'unknown' });
+    expect(await world.finish(beside)).toMatchObject({ ok: true });
+    expect(originsOf()).toEqual(['0', '1']);
+  });
+
   it('are all tried before anybody waits, and then all again', async () => {
     await open({ servers: 2 });
     http.fate = () => 'refused';
