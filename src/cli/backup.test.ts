@@ -9,7 +9,7 @@ import type { SignalName } from '../orchestrator/processes.ts';
 import { backupStream } from '../server/backup.ts';
 import { undiciDownload } from '../world/download.ts';
 import { backupCommand } from './backup.ts';
-import { Failure } from './failure.ts';
+import { type Failure, refused } from './failure.ts';
 import { realShell } from './real-shell.ts';
 import type { Shell } from './shell.ts';
 
@@ -149,7 +149,7 @@ describe('leasehold backup', () => {
       response.end('{"code":"FORBIDDEN","detail":"This needs the scope v1:admin.","status":403}');
     };
     const { disk, run } = await backup([DIR, '--server', url]);
-    expect(await run).toEqual(new Failure('FORBIDDEN: This needs the scope v1:admin.'));
+    expect(await run).toEqual(refused('FORBIDDEN', 'This needs the scope v1:admin.'));
     expect(await disk.list('/backups')).toBe(null);
   });
 

@@ -7,6 +7,7 @@ import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { LeaseholdError } from '../client/error.ts';
 import type { Files } from '../engines/file/files.ts';
+import { exitCodeOf } from '../orchestrator/processes.ts';
 import { PAGES } from '../protocol/routes.ts';
 import { type Download, type Downloaded, undiciDownload } from '../world/download.ts';
 import { nodeFiles } from '../world/node-files.ts';
@@ -18,7 +19,8 @@ import {
   serverOf,
   urlsIn,
 } from './connection.ts';
-import { Failure } from './failure.ts';
+import { onEndingSignals } from './ending-signals.ts';
+import { Failure, refused } from './failure.ts';
 import { size } from './format.ts';
 import { show } from './output.ts';
 import { type Received, receiveBackup } from './receive-backup.ts';
@@ -62,11 +64,11 @@ async function receive(
 ): Promise<Received> {
   const server = serverOf(shell, options);
   const interruption = new AbortController();
-  const stopListening = shell.processes.onSignals(['SIGINT', 'SIGTERM'], (signal) => {
-    // Whoever is in a greater hurry may say so again, and is not asked twice.
-    stopListening();
-    const exitCode = 128 + constants.signals[signal];
-    interruption.abort(new Failure('The backup was interrupted; nothing is left of it.', exitCode));
+  onEndingSignals(shell, options, {
+    asked(signal) {
+      const exitCode = exitCodeOf({ code: null, signal }, constants.signals);
+      interruption.abort(new Failure('The backup was interrupted; nothing is left of it.', exitCode));
+    },
   });
   try {
     const { signal } = interruption;
@@ -76,7 +78,6 @@ async function receive(
   } catch (fault) {
     throw connectionFailure(fault, server);
   } finally {
-    stopListening();
     // Whatever has not been read by now will not be, and must not keep the process waiting.
     interruption.abort();
     if (shell.err.isTerminal) shell.err.write(CLEAR_LINE);
@@ -128,10 +129,10 @@ async function refusalIn({ status, type, body }: Downloaded, url: string): Promi
     pieces.push(piece);
   }
   const told = type === 'application/problem+json' ? problemIn(Buffer.concat(pieces).toString('utf8')) : null;
-  return new Failure(told ?? `${url} answered ${status} and is no leasehold server that makes backups.`);
+  return told ?? new Failure(`${url} answered ${status} and is no leasehold server that makes backups.`);
 }
 
-function problemIn(text: string): string | null {
+function problemIn(text: string): Failure | null {
   let problem: unknown;
   try {
     problem = JSON.parse(text);
@@ -140,7 +141,7 @@ function problemIn(text: string): string | null {
     throw fault;
   }
   const { code, detail } = Object(problem) as { code?: unknown; detail?: unknown };
-  return typeof code === 'string' && typeof detail === 'string' ? `${code}: ${detail}` : null;
+  return typeof code === 'string' && typeof detail === 'string' ? refused(code, detail) : null;
 }
 
 /** Shows on a terminal how much has arrived. */

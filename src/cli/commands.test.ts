@@ -17,6 +17,36 @@ async function held(name: string, holder = 'anna'): Promise<number> {
   return grant.lease_seq;
 }
 
+describe('a command that fails', () => {
+  it('says why in one sentence, or with --json in one object', async () => {
+    expect(await test.run('task', 'show', 'none')).toEqual({
+      code: 1,
+      out: '',
+      err: 'leasehold: TASK_NOT_FOUND: There is no such task.\n',
+    });
+    const { code, out, err } = await test.run('task', 'show', 'none', '--json');
+    expect([code, out]).toEqual([1, '']);
+    expect(JSON.parse(err)).toEqual({
+      code: 'TASK_NOT_FOUND',
+      message: 'There is no such task.',
+      exit_code: 1,
+    });
+  });
+
+  it('says with --json in one object what is wrong about the command line, too', async () => {
+    for (const args of [['--no-such-option'], ['--limit', 'many'], ['--server', 'ftp://x']]) {
+      const { code, out, err } = await test.run('--json', 'task', 'ls', ...args);
+      expect([code, out]).toEqual([2, '']);
+      expect(JSON.parse(err)).toMatchObject({ code: 'WRONG_USAGE', exit_code: 2 });
+    }
+  });
+
+  it('does not take the --json of somebody else for its own', async () => {
+    const { err } = await test.run('work', 'q', '--server', 'ftp://x', '--', 'program', '--json');
+    expect(err).toMatch(/^leasehold: ftp:/);
+  });
+});
+
 describe('task add', () => {
   it('makes a task and says where it waits', async () => {
     const run = await test.run('task', 'add', '{"a":1}', '--queue', 'mail', '--id', 'mine');
@@ -60,7 +90,7 @@ describe('task add', () => {
 
   it('leaves with 1 and the code of the refusal when it is refused', async () => {
     await test.run('task', 'add', '1', '--id', 'mine');
-    const run = await test.run('task', 'add', '2', '--id', 'mine', '--json');
+    const run = await test.run('task', 'add', '2', '--id', 'mine');
     expect(run).toEqual({
       code: 1,
       out: '',
@@ -386,13 +416,43 @@ describe('explain', () => {
     });
   });
 
-  it('lists them all, and knows which was meant', async () => {
-    expect(ndjson(await test.run('explain', '--json')).length).toBeGreaterThan(20);
-    expect(await test.run('explain', 'STALE_FENCE')).toMatchObject({
-      code: 1,
-      err: expect.stringContaining('Did you mean WRITE_STALE_FENCE?'),
+  it('explains why a session ended', async () => {
+    const { code, out } = await test.run('explain', 'r-no-tuner');
+    expect(code).toBe(0);
+    expect(out).toMatch(/^R_NO_TUNER \(a session ended FAILED\)\nNo slot was free\.\n/);
+    expect(out).toContain('What to do');
+    expect(ndjson(await test.run('explain', 'R_SHUTDOWN', '--json'))[0]).toMatchObject({
+      code: 'R_SHUTDOWN',
+      state: 'STOPPED',
+      when: expect.any(String),
+      todo: expect.any(String),
     });
-    expect(await test.run('explain', 'NONSENSE')).toMatchObject({ code: 1, out: '' });
+  });
+
+  it('lists them all', async () => {
+    const listed = ndjson(await test.run('explain', '--json'));
+    expect(listed).toContainEqual(
+      expect.objectContaining({ code: 'LEASE_HELD', status: 409, retry: 'later' }),
+    );
+    expect(listed).toContainEqual({ code: 'UNREACHABLE', says: 'No server answered.' });
+    expect(listed).toContainEqual({ code: 'R_NO_TUNER', state: 'FAILED', says: 'No slot was free.' });
+    expect((await test.run('explain')).out).toMatch(/^R_NO_TUNER +- +- +No slot was free\.$/m);
+  });
+
+  it.each([
+    ['STALE_FENCE', 'Did you mean WRITE_STALE_FENCE?'],
+    ['LEASE_HELT', 'Did you mean LEASE_HELD?'],
+    ['R_NO_TUNNER', 'Did you mean R_NO_TUNER?'],
+    ['IDLE_TIMEOUT', 'Did you mean R_IDLE_TIMEOUT?'],
+    ['lease-losst', 'Did you mean LEASE_LOST?'],
+    ['NONSENSE', '`leasehold explain` lists them all.'],
+    ['', '`leasehold explain` lists them all.'],
+  ])('asks of %j which was meant', async (word, says) => {
+    expect(await test.run('explain', word)).toMatchObject({
+      code: 1,
+      out: '',
+      err: expect.stringContaining(says),
+    });
   });
 });
 
@@ -427,7 +487,7 @@ describe('the server of a command', () => {
         throw new LeaseholdError('UNREACHABLE', 'connect ECONNREFUSED');
       },
     });
-    expect(await test.run('status', '--json')).toEqual({
+    expect(await test.run('status')).toEqual({
       code: 1,
       out: '',
       err: 'leasehold: No leasehold server answers at http://127.0.0.1:7420; start one with `leasehold serve`.\n',

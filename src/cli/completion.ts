@@ -3,8 +3,8 @@
  * the program knows. Each of them finds out which command the line has come to and offers what may follow.
  */
 import { Argument, Command } from 'commander';
-import { REFUSALS } from '../core/refusals.ts';
 import { examples } from './connection.ts';
+import { CODES } from './explain.ts';
 import { sayJson } from './output.ts';
 import type { Shell } from './shell.ts';
 
@@ -55,7 +55,7 @@ export function placesOf(command: Command, path = ''): Place[] {
 /** Words that an argument may be. */
 function valuesOf(command: Command): Place['words'] {
   if (command.name() === 'explain') {
-    return Object.entries(REFUSALS).map(([word, { says }]) => ({ word, says }));
+    return CODES.map(({ code, says }) => ({ word: code, says }));
   }
   const choices = command.registeredArguments.flatMap((argument) => argument.argChoices ?? []);
   return choices.map((word) => ({ word, says: '' }));

@@ -2,7 +2,7 @@
 import { Command } from 'commander';
 import { LeaseholdError } from '../client/error.ts';
 import type { Leasehold } from '../client/leasehold.ts';
-import { Failure, wrongUsage } from './failure.ts';
+import { EXIT, Failure, refused, wrongUsage } from './failure.ts';
 import type { Server, Shell } from './shell.ts';
 
 export const DEFAULT_URL = 'http://127.0.0.1:7420';
@@ -71,9 +71,17 @@ export function connectionFailure(fault: unknown, { url }: Server): unknown {
   if (fault.code === 'UNREACHABLE') {
     const reason = (fault.cause as { readonly code?: string } | undefined)?.code;
     if (reason !== undefined && !AWAY.has(reason)) {
-      return new Failure(`The server at ${url} cannot be reached: ${fault.message} (${reason})`);
+      return new Failure(
+        `The server at ${url} cannot be reached: ${fault.message} (${reason})`,
+        EXIT.failed,
+        fault.code,
+      );
     }
-    return new Failure(`No leasehold server answers at ${url}; start one with \`leasehold serve\`.`);
+    return new Failure(
+      `No leasehold server answers at ${url}; start one with \`leasehold serve\`.`,
+      EXIT.failed,
+      fault.code,
+    );
   }
-  return new Failure(`${fault.code}: ${fault.message}`);
+  return refused(fault.code, fault.message);
 }

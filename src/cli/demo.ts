@@ -15,6 +15,7 @@ import { nodeThreads } from '../world/node-threads.ts';
 import { systemIds } from '../world/system-ids.ts';
 import { examples } from './connection.ts';
 import type { HolderWord } from './demo-holder.ts';
+import { onEndingSignals } from './ending-signals.ts';
 import { answered, Failure } from './failure.ts';
 import type { Paint } from './format.ts';
 import { paintOf, sayJson } from './output.ts';
@@ -92,11 +93,10 @@ class Demo {
   }
 
   async play(): Promise<void> {
-    const unhear = this.shell.processes.onSignals(['SIGINT', 'SIGTERM'], () => this.end());
+    onEndingSignals(this.shell, { json: this.isSilent }, { asked: () => this.end() });
     try {
       await this.scenes();
     } finally {
-      unhear();
       this.end();
       await Promise.all(this.holders.map(({ child }) => child.ended));
     }

@@ -55,7 +55,7 @@ async function check(...args: string[]): Promise<Checked> {
   try {
     await test.world.finish(command.parseAsync(['--data', DIR, ...args, '--json'], { from: 'user' }));
   } catch (fault) {
-    code = endingOf(fault).code;
+    code = endingOf(fault).exitCode;
   }
   const out = test.out.take();
   const { findings } = JSON.parse(out) as { findings: { check: string; level: string }[] };

@@ -1,30 +1,31 @@
 // One Ctrl-C and two of them, as programs hear them that were started by npm.
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { SignalName } from '../orchestrator/processes.ts';
-import { onEndingSignals } from './ending-signals.ts';
+import { onEndingSignals, onRepeatedSignals, type SignalledWorld } from './ending-signals.ts';
 
 let nowMs: number;
 let heard: string[];
+let world: SignalledWorld;
 let send: (signal: SignalName) => void;
-let isListening: boolean;
-let unhear: () => void;
 
 beforeEach(() => {
   nowMs = 0;
   heard = [];
-  isListening = true;
   const processes = {
     onSignals: (_: readonly SignalName[], call: (signal: SignalName) => void) => {
       send = call;
-      return () => {
-        isListening = false;
-      };
+      return () => undefined;
     },
   };
-  unhear = onEndingSignals(
-    { clock: { monotonicMs: () => nowMs }, processes },
-    { asked: () => heard.push('asked'), hurried: (signal) => heard.push(`hurried by ${signal}`) },
-  );
+  world = {
+    clock: { monotonicMs: () => nowMs },
+    processes,
+    ending: { endProcess: (code, says) => heard.push(`${code}, saying ${says}`) },
+  };
+  onRepeatedSignals(world, {
+    asked: () => heard.push('asked'),
+    hurried: (signal) => heard.push(`hurried by ${signal}`),
+  });
 });
 
 describe('a signal to end', () => {
@@ -55,8 +56,16 @@ describe('a signal to end', () => {
     expect(heard).toEqual(['asked', `hurried by ${second}`]);
   });
 
-  it('is heard until nobody wants to hear it any more', () => {
-    unhear();
-    expect(isListening).toBe(false);
+  it.each([
+    [{}, 'leasehold: Ended at once.'],
+    [{ json: true }, '{"code":"INTERRUPTED","message":"Ended at once.","exit_code":143}'],
+  ])('ends the process at once when it is repeated, with %j', (options, says) => {
+    onEndingSignals(world, options, {
+      asked: () => heard.push('asked'),
+      hurried: () => heard.push('hurried'),
+    });
+    send('SIGTERM');
+    send('SIGTERM');
+    expect(heard).toEqual(['asked', 'hurried', `143, saying ${says}`]);
   });
 });

@@ -1,30 +1,78 @@
-/** What went wrong, as the code to leave with and the sentence to say. */
+/**
+ * What went wrong, as the code to leave with and the last line to say: a sentence, or with `--json` one object like
+ * every other line, {"code", "message", "exit_code"}.
+ */
 import { CommanderError } from 'commander';
 import { LeaseholdError } from '../client/error.ts';
 import { EXIT, Failure } from './failure.ts';
 
 export interface Ending {
-  readonly code: number;
-  /** Null when it has been said already. */
-  readonly sentence: string | null;
+  readonly exitCode: number;
+  /** What programs know it by; null when the exit code says it all. */
+  readonly code: string | null;
+  /** It may begin with the code. */
+  readonly sentence: string;
 }
 
-export function endingOf(fault: unknown): Ending {
-  if (fault instanceof CommanderError) {
-    return { code: fault.exitCode === 0 ? EXIT.done : EXIT.usage, sentence: null };
+interface Silence {
+  readonly exitCode: number;
+  readonly sentence: null;
+}
+
+/** What stands for an exit code where nothing says it better. */
+const NAMES: Readonly<Record<number, string>> = {
+  [EXIT.usage]: 'WRONG_USAGE',
+  [EXIT.inUse]: 'IN_USE',
+  [EXIT.guardLost]: 'GUARD_LOST',
+  [EXIT.damaged]: 'LOG_DAMAGED',
+  [EXIT.notExecutable]: 'NOT_EXECUTABLE',
+  [EXIT.commandNotFound]: 'COMMAND_NOT_FOUND',
+};
+/** From here on exit codes stand for signals. */
+const SIGNALLED = 128;
+
+/** Without a sentence where all has been said: help was asked for, or no command named. */
+export function endingOf(fault: unknown): Ending | Silence {
+  if (fault instanceof CommanderError) return usageEnding(fault);
+  if (fault instanceof LeaseholdError) {
+    const { code, message } = fault;
+    return { exitCode: EXIT.failed, code, sentence: `${code}: ${message}` };
   }
-  return { code: codeOf(fault), sentence: sentenceOf(fault) };
+  const code = fault instanceof Failure ? fault.code : null;
+  return {
+    exitCode: exitCodeOf(fault),
+    code,
+    sentence: fault instanceof Error ? fault.message : String(fault),
+  };
+}
+
+function usageEnding({ exitCode, code, message }: CommanderError): Ending | Silence {
+  if (exitCode === 0) return { exitCode: EXIT.done, sentence: null };
+  if (code === 'commander.help') return { exitCode: EXIT.usage, sentence: null };
+  return { exitCode: EXIT.usage, code: null, sentence: message.replace(/^error: /, '') };
 }
 
 /** Errors of the engine are told by their names, so that a command that opens no log need not load one. */
-function codeOf(fault: unknown): number {
+function exitCodeOf(fault: unknown): number {
   if (fault instanceof Failure) return fault.exitCode;
   const name = fault instanceof Error ? fault.name : '';
   if (name === 'LogHeldError') return EXIT.inUse;
   return name === 'LogDamagedError' ? EXIT.damaged : EXIT.failed;
 }
 
-function sentenceOf(fault: unknown): string {
-  if (fault instanceof LeaseholdError) return `${fault.code}: ${fault.message}`;
-  return fault instanceof Error ? fault.message : String(fault);
+/** The last line of a command, without its line break. */
+export function lastLine(
+  { json }: { readonly json?: boolean | undefined },
+  { exitCode, code, sentence }: Ending,
+): string {
+  if (!json) return `leasehold: ${sentence}`;
+  const message = sentence.startsWith(`${code}: `) ? sentence.slice(`${code}: `.length) : sentence;
+  const name = code ?? NAMES[exitCode] ?? (exitCode > SIGNALLED ? 'INTERRUPTED' : 'FAILED');
+  return JSON.stringify({ code: name, message, exit_code: exitCode });
+}
+
+/** Whether a command line asks for JSON; what stands behind -- is for somebody else. */
+export function asksForJson(args: readonly string[]): boolean {
+  const end = args.indexOf('--');
+  return (end < 0 ? args : args.slice(0, end)).includes('--json');
 }

@@ -1,14 +1,15 @@
-/** `leasehold explain CODE`: what a refusal means and what to do about it, without a server. */
+/** `leasehold explain CODE`: what a refusal or the end of a session means and what to do about it, without a server. */
 import { Command } from 'commander';
-import { REFUSALS, type RefusalCode } from '../core/refusals.ts';
+import { REFUSALS } from '../core/refusals.ts';
 import { EXPLANATIONS } from '../protocol/explanations.ts';
 import { CLIENT_CODES } from './client-codes.ts';
 import { examples } from './connection.ts';
 import { Failure } from './failure.ts';
+import { nearWords } from './near-words.ts';
 import { show, showList } from './output.ts';
+import { SESSION_REASONS } from './session-reasons.ts';
 import type { Shell } from './shell.ts';
 
-const CODES = Object.keys(REFUSALS) as RefusalCode[];
 const RETRY = {
   never: 'The same call never succeeds.',
   later: 'The same call can succeed later, when whoever is in the way is gone.',
@@ -18,49 +19,78 @@ const WIDTH_MAX = 100;
 
 export function explainCommand(shell: Shell): Command {
   return new Command('explain')
-    .description('Explain an error code: when it comes, and what to do.')
+    .description('Explain an error code or why a session ended: when it comes, and what to do.')
     .argument('[code]', 'the code; without one all of them are listed')
     .option('--json', 'print JSON: one object, or one a line for lists')
-    .addHelpText('after', examples('leasehold explain WRITE_STALE_FENCE', 'leasehold explain'))
+    .addHelpText(
+      'after',
+      examples('leasehold explain WRITE_STALE_FENCE', 'leasehold explain R_NO_TUNER', 'leasehold explain'),
+    )
     .action(async (word: string | undefined, options: { readonly json?: boolean }) => {
       if (word === undefined) await list(shell, options);
-      else if (isClientCode(word)) {
-        const body = { code: word, ...CLIENT_CODES[word] };
-        explainBody(shell, options, body, 'said by the client', 'No server answers with it.');
-      } else explain(shell, options, codeOf(word));
+      else explain(shell, options, word);
     });
 }
 
-function isClientCode(word: string): word is keyof typeof CLIENT_CODES {
-  return Object.hasOwn(CLIENT_CODES, word);
-}
+/** What is known of a code besides its explanation, each kind with fields of its own. */
+type Listed = { readonly code: string; readonly says: string } & (
+  | { readonly status: number; readonly retry: string }
+  | { readonly state: string }
+  | object
+);
 
-function codeOf(word: string): RefusalCode {
-  const code = word.toUpperCase().replaceAll('-', '_');
-  const found = CODES.find((known) => known === code);
-  if (found !== undefined) return found;
-  const near = CODES.filter((known) => code !== '' && (known.includes(code) || code.includes(known)));
-  const hint = near.length > 0 ? `Did you mean ${near.join(' or ')}?` : '`leasehold explain` lists them all.';
-  throw new Failure(`There is no code ${word}. ${hint}`);
-}
-
-function bodyOf(code: RefusalCode): { code: RefusalCode; status: number; says: string; retry: string } {
-  const { status, says, retry } = REFUSALS[code];
-  return { code, status, says, retry };
-}
+/** Every code there is, in the order of the documents. */
+export const CODES: readonly Listed[] = [
+  ...Object.entries(REFUSALS).map(([code, { status, says, retry }]) => ({ code, status, says, retry })),
+  ...Object.entries(CLIENT_CODES).map(([code, { says }]) => ({ code, says })),
+  ...Object.entries(SESSION_REASONS).map(([code, { state, says }]) => ({ code, state, says })),
+];
 
 async function list(shell: Shell, options: { readonly json?: boolean }): Promise<void> {
-  await showList(shell, options, [CODES.map(bodyOf)], {
+  await showList(shell, options, [CODES], {
     head: ['CODE', 'STATUS', 'RETRY', 'MEANS'],
-    cells: ({ code, status, says, retry }, paint) => [paint.bold(code), String(status), retry, says],
+    cells: (listed, paint) => [
+      paint.bold(listed.code),
+      'status' in listed ? String(listed.status) : '-',
+      'retry' in listed ? listed.retry : '-',
+      listed.says,
+    ],
     none: '',
   });
 }
 
-function explain(shell: Shell, options: { readonly json?: boolean }, code: RefusalCode): void {
-  const { status, retry } = REFUSALS[code];
-  const body = { ...bodyOf(code), ...EXPLANATIONS[code] };
-  explainBody(shell, options, body, `status ${status}`, RETRY[retry]);
+function explain(shell: Shell, options: { readonly json?: boolean }, word: string): void {
+  const code = word.toUpperCase().replaceAll('-', '_');
+  if (isIn(REFUSALS, code)) {
+    const { status, says, retry } = REFUSALS[code];
+    const body = { code, status, says, retry, ...EXPLANATIONS[code] };
+    explainBody(shell, options, body, `status ${status}`, RETRY[retry]);
+  } else if (isIn(CLIENT_CODES, code)) {
+    const body = { code, ...CLIENT_CODES[code] };
+    explainBody(shell, options, body, 'said by the client', 'No server answers with it.');
+  } else if (isIn(SESSION_REASONS, code)) {
+    const body = { code, ...SESSION_REASONS[code] };
+    explainBody(
+      shell,
+      options,
+      body,
+      `a session ended ${body.state}`,
+      'The reason of a session, not a refusal.',
+    );
+  } else throw unknownCode(word, code);
+}
+
+function isIn<T extends object>(table: T, code: string): code is keyof T & string {
+  return Object.hasOwn(table, code);
+}
+
+function unknownCode(word: string, code: string): Failure {
+  const near = nearWords(
+    code,
+    CODES.map((known) => known.code),
+  );
+  const hint = near.length > 0 ? `Did you mean ${near.join(' or ')}?` : '`leasehold explain` lists them all.';
+  return new Failure(`There is no code ${word}. ${hint}`);
 }
 
 interface Explanation {

@@ -20,11 +20,19 @@ export const EXIT = {
 export class Failure extends Error {
   override readonly name = 'Failure';
   readonly exitCode: number;
+  /** What programs know it by; null when the exit code says it all. */
+  readonly code: string | null;
 
-  constructor(sentence: string, exitCode: number = EXIT.failed) {
+  constructor(sentence: string, exitCode: number = EXIT.failed, code: string | null = null) {
     super(sentence);
     this.exitCode = exitCode;
+    this.code = code;
   }
+}
+
+/** What has a code that `leasehold explain` knows; the sentence begins with it. */
+export function refused(code: string, says: string, exitCode?: number): Failure {
+  return new Failure(`${code}: ${says}`, exitCode, code);
 }
 
 /** The command line itself is wrong. */
@@ -32,10 +40,10 @@ export function wrongUsage(sentence: string): Failure {
   return new Failure(sentence, EXIT.usage);
 }
 
-/** The body, or the refusal as a sentence that begins with its code. */
+/** The body, or the refusal, whose sentence begins with its code. */
 export function answered<T extends { readonly ok: true }>(reply: T | Problem, exitCode?: number): T {
   if (reply.ok) return reply;
-  throw new Failure(`${reply.code}: ${reply.detail}`, exitCode);
+  throw refused(reply.code, reply.detail, exitCode);
 }
 
 /** Why a program could not be started, from the fault of the system; anything else is thrown again. */

@@ -5,6 +5,7 @@ import { ENTRY_TYPES, type EntryType } from '../protocol/entry-types.ts';
 import type { EntryRecord } from '../protocol/replies.ts';
 import { positiveNumber, wholeNumber } from './arguments.ts';
 import { examples, type ServerOptions, serverCommand, withServer } from './connection.ts';
+import { onEndingSignals } from './ending-signals.ts';
 import { ENTRY_COLUMNS, entryLine } from './entries.ts';
 import { answered } from './failure.ts';
 import type { Paint } from './format.ts';
@@ -104,7 +105,7 @@ async function follow(shell: Shell, lh: Leasehold, from: number, options: TailOp
   const { type: types } = options;
   const paint = paintOf(shell);
   const ends = new AbortController();
-  const unhear = shell.processes.onSignals(['SIGINT', 'SIGTERM'], () => ends.abort());
+  onEndingSignals(shell, options, { asked: () => ends.abort() });
   // Nothing else may keep us alive between two entries.
   const hold = shell.timers.hold();
   try {
@@ -115,7 +116,6 @@ async function follow(shell: Shell, lh: Leasehold, from: number, options: TailOp
     if (!ends.signal.aborted) throw fault;
   } finally {
     hold.cancel();
-    unhear();
   }
 }
 

@@ -1,23 +1,24 @@
 #!/usr/bin/env node
 /**
  * The command line. It puts the commands together, runs the one that was asked for, and turns what went wrong
- * into one sentence and an exit code: 2 wrong usage, 3 somebody else has it, 5 a damaged log, 1 anything else.
+ * into one line and an exit code: 2 wrong usage, 3 somebody else has it, 5 a damaged log, 1 anything else.
  */
-import { endingOf } from './ending.ts';
+import { asksForJson, endingOf, lastLine } from './ending.ts';
 import { makeProgram, wantedWords } from './program.ts';
 import { realShell } from './real-shell.ts';
 
+const ARGS = process.argv.slice(2);
+
 async function main(): Promise<void> {
-  const args = process.argv.slice(2);
-  const program = await makeProgram(realShell(), wantedWords(args));
-  await program.parseAsync(args, { from: 'user' });
+  const program = await makeProgram(realShell(), wantedWords(ARGS));
+  await program.parseAsync(ARGS, { from: 'user' });
 }
 
 function fail(fault: unknown): void {
-  const { code, sentence } = endingOf(fault);
-  process.exitCode = code;
+  const ending = endingOf(fault);
+  process.exitCode = ending.exitCode;
   if ((process.env.LEASEHOLD_DEBUG ?? '') !== '') console.error(fault);
-  if (sentence !== null) console.error(`leasehold: ${sentence}`);
+  if (ending.sentence !== null) console.error(lastLine({ json: asksForJson(ARGS) }, ending));
 }
 
 // Whoever reads our output may stop reading, as `head` does; that is no failure.

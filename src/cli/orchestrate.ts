@@ -1,15 +1,14 @@
 /** `leasehold orchestrate`: the one process that runs the pipelines of sessions. Where it must end, it ends at once. */
-import { constants } from 'node:os';
 import type { Command } from 'commander';
 import { KeptPipelines } from '../orchestrator/kept-pipelines.ts';
 import { Orchestrator } from '../orchestrator/orchestrator.ts';
-import { exitCodeOf } from '../orchestrator/processes.ts';
 import { atMost } from '../orchestrator/waiting.ts';
 import type { OrchestratorWorld } from '../orchestrator/world.ts';
 import { instant } from '../protocol/instant.ts';
 import { nodeLogFiles } from '../world/node-log-files.ts';
 import { nodeProcessTable } from '../world/node-process-table.ts';
 import { examples, type ServerOptions, serverCommand, serverOf } from './connection.ts';
+import { lastLine } from './ending.ts';
 import { onEndingSignals } from './ending-signals.ts';
 import { EXIT, Failure } from './failure.ts';
 import { type OrchestratorFlags, PARENT, planOf, withOrchestratorOptions } from './orchestrator-options.ts';
@@ -66,16 +65,11 @@ async function run(shell: Shell, options: OrchestrateOptions): Promise<void> {
     },
     plan,
   );
-  const unhear = onEndingSignals(shell, {
-    asked: () => orchestrator.shutdown(),
-    hurried: (signal) =>
-      leave(shell, exitCodeOf({ code: null, signal }, constants.signals), 'Ended at once.'),
-  });
+  onEndingSignals(shell, options, { asked: () => orchestrator.shutdown() });
   const unwatch = watchParent(shell, () => orchestrator.shutdown());
   const { code, says } = await orchestrator.run();
   unwatch();
-  if (code !== EXIT.done) leave(shell, code, says ?? '');
-  unhear();
+  if (code !== EXIT.done) leave(shell, options, code, says ?? '');
   await atMost(timers, CLOSE_MS, client.close());
 }
 
@@ -92,9 +86,10 @@ function watchParent({ env, timers }: Shell, gone: () => void): () => void {
 }
 
 /** At once, whatever is still open: keepers end what they keep when we are gone. */
-function leave({ ending }: Shell, code: number, says: string): void {
-  ending?.endProcess(code, `leasehold: ${says}`);
-  throw new Failure(says, code);
+function leave({ ending }: Shell, options: OrchestrateOptions, exitCode: number, sentence: string): void {
+  const code = exitCode === EXIT.guardLost ? 'GUARD_LOST' : 'NOT_STARTED';
+  ending?.endProcess(exitCode, lastLine(options, { exitCode, code, sentence }));
+  throw new Failure(sentence, exitCode, code);
 }
 
 async function makeLogDirectory(dir: string): Promise<void> {

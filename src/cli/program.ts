@@ -87,7 +87,7 @@ const GROUPS: Readonly<Record<string, readonly Row[]>> = {
     },
     {
       name: 'top',
-      does: 'Watch queues, leases and workers on a live screen.',
+      does: 'Watch queues, leases, sessions and workers on a live screen.',
       load: async (shell) => (await import('./top.ts')).topCommand(shell),
     },
     {
@@ -124,7 +124,7 @@ const GROUPS: Readonly<Record<string, readonly Row[]>> = {
     },
     {
       name: 'explain',
-      does: 'Explain an error code: when it comes, and what to do.',
+      does: 'Explain an error code or why a session ended: when it comes, and what to do.',
       load: async (shell) => (await import('./explain.ts')).explainCommand(shell),
     },
     {
@@ -176,7 +176,8 @@ export async function makeProgram(shell: Shell, words: readonly string[] | null)
       writeErr: (text) => shell.err.write(text),
       getOutHelpWidth: () => shell.out.columns,
       getErrHelpWidth: () => shell.err.columns,
-      outputError: (text, write) => write(text.replace(/^error: /, 'leasehold: ')),
+      // Said by whoever runs the program, like everything else that went wrong.
+      outputError: () => undefined,
     })
     .addHelpText('after', EXIT_CODES)
     .hook('preAction', (_program, action) => handDown(action));

@@ -15,7 +15,7 @@ import { atMost } from '../orchestrator/waiting.ts';
 import type { Problem } from '../protocol/problem.ts';
 import { defaulted, durationMs } from './arguments.ts';
 import { examples, type ServerOptions, serverCommand, withServer } from './connection.ts';
-import { EXIT, Failure, startFailure } from './failure.ts';
+import { EXIT, Failure, refused, startFailure } from './failure.ts';
 import { duration } from './format.ts';
 import type { Server, Shell } from './shell.ts';
 
@@ -85,6 +85,9 @@ interface Wish extends RunOptions {
 }
 
 async function run(shell: Shell, lh: Leasehold, server: Server, wish: Wish): Promise<void> {
+  // Whoever listens below listens as well; but a signal that comes before or after them, such as a Ctrl-C that npm passes
+  // on, must not end us while the lease is being given back.
+  shell.processes.onSignals(ENDING, () => undefined);
   // It takes a moment to start, so it starts while we ask for the lease.
   const kept = new KeptProgram(shell);
   try {
@@ -101,7 +104,7 @@ async function run(shell: Shell, lh: Leasehold, server: Server, wish: Wish): Pro
     }
     const loss = await atMost(shell.timers, RELEASE_MS, lease.finish());
     // Lost after the last renewal: the program has run to its end, but not all of that time under the lease.
-    if (loss) throw new Failure(`${loss.code}: ${loss.message}`, EXIT.leaseLost);
+    if (loss) throw refused(loss.code, loss.message, EXIT.leaseLost);
     shell.exitWith(exitCode);
   } finally {
     kept.close();
@@ -140,7 +143,7 @@ function notAcquired(name: string, problem: Problem): Failure {
     code === 'LEASE_HELD' && holder !== undefined
       ? `${name} is held by ${holder} for another ${duration(remainingMs ?? 0)} unless it is renewed.`
       : detail;
-  return new Failure(`${code}: ${who}`, isContention ? EXIT.notAcquired : EXIT.failed);
+  return refused(code, who, isContention ? EXIT.notAcquired : EXIT.failed);
 }
 
 interface Setting {
@@ -168,7 +171,7 @@ async function runUnder(shell: Shell, lease: Lease, kept: KeptProgram, setting: 
     const end = await kept.run({ command: wish.command, env, scratch }, lease, wish.ttl);
     if (end.is === 'not-started') throw startFailure(wish.command[0]!, end);
     if (!end.isStopped) return exitCodeOf(end.end, constants.signals);
-    throw new Failure(`LEASE_LOST: ${lossOf(lease)} The program was ended.`, EXIT.leaseLost);
+    throw refused('LEASE_LOST', `${lossOf(lease)} The program was ended.`, EXIT.leaseLost);
   } finally {
     await shell.files.remove(scratch);
   }

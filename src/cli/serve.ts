@@ -10,6 +10,7 @@ import { nodeThreads } from '../world/node-threads.ts';
 import { systemIds } from '../world/system-ids.ts';
 import { durationMs } from './arguments.ts';
 import { examples } from './connection.ts';
+import { onEndingSignals } from './ending-signals.ts';
 import { EXIT, Failure, wrongUsage } from './failure.ts';
 import { type Database, type DatabaseFlags, databaseOf, serveDatabase } from './serve-database.ts';
 import type { Shell } from './shell.ts';
@@ -83,13 +84,20 @@ export function withServeOptions(command: Command): Command {
 }
 
 async function run(shell: Shell, flags: ServeFlags): Promise<void> {
-  const ended = untilSignal();
+  const ended = new Promise<null>((resolve) => {
+    onEndingSignals(shell, flags, { asked: () => resolve(null) });
+  });
   const serving = await startServing(shell, flags);
   const { served, death } = serving;
   welcome(shell, flags, serving);
-  const fault = await Promise.race([ended.then(() => null), death]);
+  const fault = await Promise.race([ended, death]);
   await served.stop();
-  if (fault !== null) throw fault.name === 'LogDamagedError' ? fault : new Failure(fault.message);
+  if (fault !== null) throw deathFailure(fault);
+}
+
+/** What it means for a command that the log of its server cannot be written any more. */
+export function deathFailure(fault: Error): Error {
+  return fault.name === 'LogDamagedError' ? fault : new Failure(fault.message, EXIT.failed, 'LOG_LOST');
 }
 
 /** A server that runs, until its log fails or somebody stops it. */
@@ -175,13 +183,6 @@ function welcome({ out }: Shell, { json }: ServeFlags, { served, place, hasToken
 
   ${url}/ shows its state, ${url}/openapi.json the whole API. Ctrl-C stops it.
 `);
-}
-
-function untilSignal(): Promise<void> {
-  return new Promise((resolve) => {
-    process.once('SIGTERM', () => resolve());
-    process.once('SIGINT', () => resolve());
-  });
 }
 
 export function listenAddress(text: string): { readonly host: string; readonly port: number } {

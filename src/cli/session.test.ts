@@ -6,6 +6,14 @@ import type { SessionRecord } from '../protocol/replies.ts';
 
 const GUARD = { name: 'system:orchestrator:guard_lock', holder: 'o', token: 'x'.repeat(22) };
 
+const FORBIDDEN = {
+  ok: false,
+  code: 'FORBIDDEN',
+  status: 403,
+  title: 'Forbidden.',
+  detail: 'This needs the scope v3:admin.',
+} as const;
+
 let test: TestShell;
 
 beforeEach(async () => {
@@ -40,6 +48,67 @@ async function happens(session_id: string, event: 'ready' | 'process_ended' | 's
   const reply = await test.world.finish(test.lh.session.change({ session_id, guard: GUARD, event, ...told }));
   if (!reply.ok) throw new Error(reply.detail);
 }
+
+describe('top', () => {
+  it('shows nothing of sessions where there are none that run', async () => {
+    expect((await test.run('top')).out).not.toMatch(/session/i);
+    expect(ndjson(await test.run('top', '--json'))[0]).toMatchObject({ sessions: [] });
+    const id = await accepted('gone');
+    await test.run('session', 'stop', id);
+    expect((await test.run('top')).out).not.toMatch(/^Sessions/m);
+  });
+
+  it('shows those that run: where they stand, on which slot, how old they are and how long they are ready', async () => {
+    const first = await accepted('1:0:19');
+    await begin('0', '1');
+    await test.world.advance(20_000);
+    await happens(first, 'ready');
+    await test.world.advance(10_000);
+    const second = await accepted('1:0:20');
+    const { out } = await test.run('top');
+    expect(out).toMatch(/^Sessions\nSESSION +STATE +TARGET +SLOT +AGE +READY FOR$/m);
+    expect(out).toMatch(new RegExp(`^${first} +READY +1:0:19 +0 +30\\.0s +10\\.0s$`, 'm'));
+    expect(out).toMatch(new RegExp(`^${second} +NEW +1:0:20 +0ms *$`, 'm'));
+    expect(ndjson(await test.run('top', '--json'))[0]).toMatchObject({
+      sessions: [{ session_id: first }, { session_id: second }],
+    });
+  });
+
+  it('gives sessions their part of a small screen', async () => {
+    for (let service = 0; service < 9; service++) await accepted(`service-${service}`);
+    test.out.isTerminal = true;
+    test.out.rows = 28;
+    const top = test.start('top');
+    await test.world.settle();
+    const lines = test.out.take().split('\n');
+    expect(lines.length).toBeLessThanOrEqual(28);
+    expect(lines.join('\n')).toMatch(/Sessions.*\(3 of 9\)/);
+    expect(lines.join('\n')).toContain('Workers');
+    test.press('q');
+    await test.world.finish(top);
+  });
+
+  it('goes without them where the token may not see them', async () => {
+    await accepted('1:0:19');
+    const { shell } = test;
+    test.shell = () => {
+      const real = shell.call(test);
+      return {
+        ...real,
+        async connect(server) {
+          const lh = await real.connect(server);
+          Object.assign(lh.session, { list: async () => FORBIDDEN });
+          return lh;
+        },
+      };
+    };
+    const run = await test.run('top');
+    expect(run).toMatchObject({ code: 0, err: '' });
+    expect(run.out).toContain('Workers');
+    expect(run.out).not.toMatch(/^Sessions/m);
+    expect(ndjson(await test.run('top', '--json'))[0]).not.toHaveProperty('sessions');
+  });
+});
 
 describe('session start', () => {
   it('leaves once the wish is durable, and gives the session that is there for the same wish', async () => {

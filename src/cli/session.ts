@@ -11,7 +11,7 @@ import type { Requests } from '../protocol/requests.ts';
 import { durationMs, limitOption, wholeNumber } from './arguments.ts';
 import { examples, type ServerOptions, serverCommand, withServer } from './connection.ts';
 import { answered, Failure, wrongUsage } from './failure.ts';
-import { ago, duration, fieldLines, type Paint, shortened, visible } from './format.ts';
+import { ago, duration, epochMs, fieldLines, type Paint, shortened, visible } from './format.ts';
 import { type Columns, pagesOf, paintOf, sayJson, sayLines, show, showList } from './output.ts';
 import { pause } from './pause.ts';
 import type { Shell } from './shell.ts';
@@ -40,7 +40,7 @@ function seen(reply: Reply<SessionRecord & { readonly ok: true }>): Seen {
   return { session_id: session_id!, state: state!, reason, reason_detail };
 }
 
-function hasEnded({ state }: Seen): boolean {
+export function hasEnded({ state }: Pick<Seen, 'state'>): boolean {
   return state === 'STOPPED' || state === 'FAILED' || state === 'CANCELLED';
 }
 
@@ -92,6 +92,24 @@ function sessionColumns({ clock }: Shell): Columns<SessionRecord> {
       shortened(visible(reasonOf(session)), 60),
     ],
     none: 'There are no such sessions.',
+  };
+}
+
+/** Those that have not ended, as they are watched. */
+export function runningSessionColumns({ clock }: Shell): Columns<SessionRecord> {
+  const since = (instant: string): string => duration(Math.max(0, clock.wallMs() - epochMs(instant)));
+  return {
+    head: ['SESSION', 'STATE', 'TARGET', 'SLOT', 'AGE', 'READY FOR'],
+    cells: (session, paint) => [
+      session.session_id,
+      stateText(session.state, paint),
+      shortened(visible(targetOf(session)), 40),
+      visible(session.slot ?? ''),
+      since(session.created_at),
+      // Nothing changes in a session that is ready until it ends.
+      session.state === 'READY' ? since(session.updated_at) : '',
+    ],
+    none: 'There are no sessions.',
   };
 }
 

@@ -1,19 +1,23 @@
-/** `leasehold top`: queues, leases and workers on a screen that is drawn anew every second. */
+/** `leasehold top`: queues, leases, sessions and workers on a screen that is drawn anew every second. */
 import type { Command } from 'commander';
 import { LeaseholdError } from '../client/error.ts';
 import type { Leasehold } from '../client/leasehold.ts';
-import type { Body, LeaseRecord, QueueRecord, WorkerRecord } from '../protocol/replies.ts';
+import type { Body, LeaseRecord, QueueRecord, SessionRecord, WorkerRecord } from '../protocol/replies.ts';
 import { examples, type ServerOptions, serverCommand, withServer } from './connection.ts';
 import { answered } from './failure.ts';
 import { ago, type Paint, shortened, size, tableLines } from './format.ts';
 import { LEASE_COLUMNS } from './lease.ts';
 import { type Columns, paintOf, sayJson, sayLines } from './output.ts';
 import { QUEUE_COLUMNS } from './queue.ts';
+import { hasEnded, runningSessionColumns } from './session.ts';
 import type { Shell } from './shell.ts';
 import { workerColumns } from './status.ts';
 
 const EVERY_MS = 1_000;
 const LEASES_MAX = 200;
+const SESSIONS_MAX = 200;
+/** What a part of the screen takes besides its rows: a line between it and the last one, its title, its head. */
+const PART_ROWS = 3;
 const ENTER_SCREEN = '\u001b[?1049h\u001b[?25l';
 const LEAVE_SCREEN = '\u001b[?25h\u001b[?1049l';
 const HOME = '\u001b[H';
@@ -27,6 +31,8 @@ interface Sample {
   readonly queues: readonly QueueRecord[];
   readonly leases: readonly LeaseRecord[];
   readonly workers: readonly WorkerRecord[];
+  /** Those that have not ended; null when we may not see them. */
+  readonly sessions: readonly SessionRecord[] | null;
 }
 
 interface TopOptions extends ServerOptions {
@@ -35,15 +41,16 @@ interface TopOptions extends ServerOptions {
 
 export function topCommand(shell: Shell): Command {
   return serverCommand('top')
-    .description('Watch queues, leases and workers on a live screen.')
+    .description('Watch queues, leases, sessions and workers on a live screen.')
     .option('--once', 'print one screen and leave, as without a terminal')
     .addHelpText('after', `${examples('leasehold top', 'leasehold top --once')}\n\nq leaves.`)
     .action((options: TopOptions) =>
       withServer(shell, options, async (lh, { url }) => {
         if (options.json) {
-          const { status, queues, leases, workers } = await sampleOf(shell, lh);
+          const { status, queues, leases, workers, sessions } = await sampleOf(shell, lh);
           const { ok: _ok, ...body } = status;
-          sayJson(shell, { status: body, queues, leases, workers });
+          const shown = sessions === null ? {} : { sessions };
+          sayJson(shell, { status: body, queues, leases, ...shown, workers });
         } else if (options.once || !shell.out.isTerminal) {
           const sample = await sampleOf(shell, lh);
           sayLines(shell, screenLines(shell, url, sample, null, Number.POSITIVE_INFINITY));
@@ -53,13 +60,21 @@ export function topCommand(shell: Shell): Command {
 }
 
 async function sampleOf({ clock }: Shell, lh: Leasehold): Promise<Sample> {
-  const [status, { queues }, listed, { workers }] = await Promise.all([
+  const [status, { queues }, listed, { workers }, sessions] = await Promise.all([
     lh.status(),
     lh.queues(),
     lh.lease.list({ limit: LEASES_MAX }),
     lh.workers(),
+    sessionsOf(lh),
   ]);
-  return { atMs: clock.monotonicMs(), status, queues, leases: answered(listed).leases, workers };
+  return { atMs: clock.monotonicMs(), status, queues, leases: answered(listed).leases, workers, sessions };
+}
+
+/** The list begins with those that have not ended. Whoever may see all the rest need not have the right to see them. */
+async function sessionsOf(lh: Leasehold): Promise<readonly SessionRecord[] | null> {
+  const listed = await lh.session.list({ limit: SESSIONS_MAX });
+  if (!listed.ok && listed.code === 'FORBIDDEN') return null;
+  return answered(listed).sessions.filter((session) => !hasEnded(session));
 }
 
 /** Draws until somebody presses q, or a signal comes. */
@@ -122,6 +137,7 @@ export function screenLines(
 ): string[] {
   const paint = paintOf(shell);
   const { status, queues, leases, workers } = sample;
+  const sessions = sample.sessions ?? [];
   const { tasks, waiters } = status.counts;
   const head = [
     `${paint.bold('leasehold')} ${url}  ${status.role}, epoch ${status.epoch}, seq ${status.seq}${rate(status.seq, before?.status.seq, sample, before, ' entries/s')}`,
@@ -129,14 +145,18 @@ export function screenLines(
     `tasks ${tasks.WAITING} waiting, ${tasks.LEASED} leased, ${tasks.COMPLETED} completed${rate(tasks.COMPLETED, before?.status.counts.tasks.COMPLETED, sample, before, '/s')}, ${tasks.FAILED} failed, ${tasks.DEAD} dead`,
     `leases ${status.counts.leases} held, ${waiters} waiting in line`,
   ];
-  // What is left of the screen goes to the three lists in equal parts.
-  const part = Math.max(1, Math.floor((rows - head.length - 9) / 3));
+  // What is left of the screen goes to the lists in equal parts.
+  const parts = sessions.length === 0 ? 3 : 4;
+  const part = Math.max(1, Math.floor((rows - head.length - PART_ROWS * parts) / parts));
   const soonest = leases.toSorted((a, b) => a.remaining_ms - b.remaining_ms);
   const busiest = queues.toSorted((a, b) => b.waiting + b.leased - a.waiting - a.leased);
   return [
     ...head,
     ...section(paint, 'Queues', busiest, QUEUE_COLUMNS, part),
     ...section(paint, 'Leases, the first to end on top', soonest, LEASE_COLUMNS, part),
+    ...(sessions.length === 0
+      ? []
+      : section(paint, 'Sessions', sessions, runningSessionColumns(shell), part)),
     ...section(paint, 'Workers', workers, workerColumns(shell), part),
   ].map((line) => (Number.isFinite(rows) ? fitted(line, shell.out.columns) : line));
 }

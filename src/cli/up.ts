@@ -4,17 +4,23 @@
  * orchestrator and then the server; another one, two seconds later, stops everything at once.
  */
 import { isIP } from 'node:net';
-import { constants } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Command } from 'commander';
-import { exitCodeOf } from '../orchestrator/processes.ts';
+import { instant } from '../protocol/instant.ts';
 import { LanGuard } from '../server/network.ts';
 import { examples } from './connection.ts';
 import { onEndingSignals } from './ending-signals.ts';
-import { Failure, wrongUsage } from './failure.ts';
+import { wrongUsage } from './failure.ts';
 import { type OrchestratorFlags, PARENT, planOf, withOrchestratorOptions } from './orchestrator-options.ts';
-import { placeText, type ServeFlags, type Serving, startServing, withServeOptions } from './serve.ts';
+import {
+  deathFailure,
+  placeText,
+  type ServeFlags,
+  type Serving,
+  startServing,
+  withServeOptions,
+} from './serve.ts';
 import { databaseOf } from './serve-database.ts';
 import type { Shell } from './shell.ts';
 import { Supervisor } from './supervisor.ts';
@@ -55,16 +61,7 @@ async function run(shell: Shell, flags: UpFlags): Promise<void> {
   const { config } = await planOf(shell, flags);
   assertReachable(shell, flags);
   const asked = new Promise<void>((resolve) => {
-    onEndingSignals(shell, {
-      asked: resolve,
-      hurried: (signal) => {
-        supervisor?.kill();
-        shell.ending?.endProcess(
-          exitCodeOf({ code: null, signal }, constants.signals),
-          'leasehold: Ended at once.',
-        );
-      },
-    });
+    onEndingSignals(shell, flags, { asked: () => resolve(), hurried: () => supervisor?.kill() });
   });
   let supervisor: Supervisor | null = null;
   // Known to nobody but the two of them, and gone with them.
@@ -73,7 +70,7 @@ async function run(shell: Shell, flags: UpFlags): Promise<void> {
     { token, scopes: ['*'], name: 'orchestrator' },
   ]);
   supervisor = new Supervisor(
-    { ...shell, say: (line) => shell.err.write(`leasehold: ${line}\n`) },
+    { ...shell, say: (line) => warn(shell, flags, line) },
     {
       name: 'orchestrator',
       command: [process.execPath, MAIN, 'orchestrate', ...orchestrateArgs(flags, serving)],
@@ -85,8 +82,13 @@ async function run(shell: Shell, flags: UpFlags): Promise<void> {
   const end = await Promise.race([asked, serving.death, supervisor.gaveUp]);
   await supervisor.stop();
   await serving.served.stop();
-  if (end instanceof Error) throw new Failure(end.message);
+  if (end instanceof Error) throw deathFailure(end);
   if (typeof end === 'number') shell.exitWith(end);
+}
+
+function warn({ err, clock }: Shell, { json }: UpFlags, line: string): void {
+  const at = instant(Math.floor(clock.wallMs()));
+  err.write(json ? `${JSON.stringify({ at, level: 'warn', event: line })}\n` : `leasehold: ${line}\n`);
 }
 
 /** The orchestrator is a client like any other, and must be let in like any other. */

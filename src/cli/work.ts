@@ -13,6 +13,7 @@ import type { Ended } from '../orchestrator/processes.ts';
 import type { Json } from '../protocol/json.ts';
 import { defaulted, durationMs, positiveNumber } from './arguments.ts';
 import { examples, type ServerOptions, serverCommand, withServer } from './connection.ts';
+import { onRepeatedSignals } from './ending-signals.ts';
 import { EXIT, type Failure, startFailure } from './failure.ts';
 import { type Paint, paintFor, visible } from './format.ts';
 import { KeptChildren, type KeptEnd } from './kept-children.ts';
@@ -70,7 +71,8 @@ LEASEHOLD_ATTEMPT, LEASEHOLD_LEASE_SEQ, LEASEHOLD_QUEUE and LEASEHOLD_URL.
 A program that is not there is told before any task is taken: exit 127, or 126 when it may not be run.
 
 When a lease is lost the program and its whole process group are ended. SIGTERM and SIGINT drain: no new tasks, running
-programs may finish within --grace, what is left is ended and handed back. A second signal does so at once.`,
+programs may finish within --grace, what is left is ended and handed back. A second signal does so at once; a second
+Ctrl-C within two seconds is taken for the first one, which npm passes on.`,
     )
     .action((queue: string, command: string[], options: WorkOptions) =>
       withServer(shell, options, async (lh, server) => {
@@ -111,9 +113,9 @@ class ProgramWorker {
 
   async run(lh: Leasehold): Promise<void> {
     const { concurrency, ttl, grace } = this.options;
-    const unhear = this.shell.processes.onSignals(['SIGTERM', 'SIGINT'], () => {
-      if (this.drain.signal.aborted) this.hurry.abort(new HandBack('The worker was told twice to stop.'));
-      else this.drain.abort();
+    onRepeatedSignals(this.shell, {
+      asked: () => this.drain.abort(),
+      hurried: () => this.hurry.abort(new HandBack('The worker was told twice to stop.')),
     });
     const workerId =
       this.options.worker ?? `${hostname()}:${process.pid}:${this.shell.newToken().slice(0, 8)}`;
@@ -135,7 +137,6 @@ class ProgramWorker {
       await worker.done;
       if (this.fault !== null) throw this.fault;
     } finally {
-      unhear();
       this.children.close();
     }
   }

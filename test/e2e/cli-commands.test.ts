@@ -23,13 +23,13 @@ const ADMIN = { env: { LEASEHOLD_TOKEN: 'all-of-it-0123456789' } };
 
 describe('a server', () => {
   it('that is not there is told of in one sentence', async () => {
-    const run = await bench.run(['status', '--server', 'http://127.0.0.1:1', '--json']);
-    expect(run).toMatchObject({
-      status: 1,
-      stdout: '',
-      stderr:
-        'leasehold: No leasehold server answers at http://127.0.0.1:1; start one with `leasehold serve`.\n',
-    });
+    const message = 'No leasehold server answers at http://127.0.0.1:1; start one with `leasehold serve`.';
+    const status = ['status', '--server', 'http://127.0.0.1:1'];
+    const run = await bench.run(status);
+    expect(run).toMatchObject({ status: 1, stdout: '', stderr: `leasehold: ${message}\n` });
+    const asJson = await bench.run([...status, '--json']);
+    expect(asJson).toMatchObject({ status: 1, stdout: '' });
+    expect(JSON.parse(asJson.stderr)).toEqual({ code: 'UNREACHABLE', message, exit_code: 1 });
   });
 
   it('that wants a token says so, and takes it from the option or the environment', async () => {

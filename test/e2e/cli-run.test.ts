@@ -187,6 +187,22 @@ describe('the lease', () => {
     expect(await run.ended).toMatchObject({ status: 130, stdout: '' });
   });
 
+  it('is given back after one Ctrl-C under npm, whose second SIGINT comes when the program has ended', async () => {
+    const run = bench.start(['run', door, '--', 'sh', '-c', 'echo "$LEASEHOLD_TOKEN_FILE"; exec sleep 600']);
+    const [file] = await run.says(/.+(?=\n)/);
+    // Whoever does not answer keeps the lease from being given back meanwhile.
+    bench.signalServer('SIGSTOP');
+    try {
+      run.kill('SIGINT');
+      await until('the end of the program', () => !existsSync(file));
+      run.kill('SIGINT');
+    } finally {
+      bench.signalServer('SIGCONT');
+    }
+    expect(await run.ended).toMatchObject({ status: 130, signal: null });
+    expect(await isFree()).toBe(true);
+  });
+
   it('is renewed while the program runs longer than it lasts', async () => {
     const run = await bench.run(['run', door, '--ttl', '1500ms', '--', 'sleep', '4']);
     expect(run).toMatchObject({ status: 0, stderr: '' });

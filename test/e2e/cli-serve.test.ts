@@ -1,8 +1,10 @@
 // `leasehold serve` that cannot serve: what it leaves with, what it says, and that it has touched no data.
+import { randomUUID } from 'node:crypto';
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { CliBench } from '../support/cli-processes.ts';
+import { CliBench, type Process } from '../support/cli-processes.ts';
+import { RawConnection } from '../support/served.ts';
 
 let bench: CliBench;
 let taken: string;
@@ -22,6 +24,16 @@ describe('a second server on the same data directory', () => {
   it('leaves with 3 and says who has it', async () => {
     const run = await serve('data');
     expect(run).toMatchObject({ status: 3, stderr: expect.stringMatching(/in use by process \d+ on /) });
+  });
+
+  it('says so as one JSON object with --json', async () => {
+    const { status, stdout, stderr } = await serve('data', '--json');
+    expect([status, stdout]).toEqual([3, '']);
+    expect(JSON.parse(stderr)).toEqual({
+      code: 'IN_USE',
+      message: expect.stringMatching(/in use by process \d+ on /),
+      exit_code: 3,
+    });
   });
 
   it('leaves with 3 as well when it is told to listen where the first one does', async () => {
@@ -64,6 +76,44 @@ describe('a server that cannot listen', () => {
     const run = await serve('never', '--tls-cert', pem, '--tls-key', pem);
     expect(run).toMatchObject({ status: 2, stderr: expect.stringMatching(/certificate and key/) });
     expect(existsSync(join(bench.dir, 'never'))).toBe(false);
+  });
+});
+
+describe('a server that is asked to end', () => {
+  async function withHalfARequest(): Promise<{ server: Process; connection: RawConnection; rest: string }> {
+    const data = join(bench.dir, `asked-${randomUUID()}`);
+    const server = bench.start(['serve', '--data', data, '--listen', '127.0.0.1:0', '--json']);
+    const [, port] = await server.says(/"url":"http:\/\/127\.0\.0\.1:(\d+)"/);
+    const connection = await RawConnection.to(Number(port));
+    const body = '{"payload":1}';
+    const head = `POST /v1/tasks HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\nExpect: 100-continue\r\n\r\n`;
+    connection.write(head);
+    // It has begun with the request.
+    expect((await connection.head()).status).toBe(100);
+    connection.write(body.slice(0, 5));
+    return { server, connection, rest: body.slice(5) };
+  }
+
+  it('by one Ctrl-C under npm finishes what is in flight, although SIGINT comes twice', async () => {
+    const { server, connection, rest } = await withHalfARequest();
+    server.kill('SIGINT');
+    await server.says(/"says":"stopping"/);
+    server.kill('SIGINT');
+    connection.write(rest);
+    expect((await connection.answer()).status).toBe(201);
+    expect(await server.ended).toMatchObject({ status: 0, signal: null });
+  });
+
+  it('by SIGTERM twice ends at once, and with --json says so as an object', async () => {
+    const { server } = await withHalfARequest();
+    server.kill('SIGTERM');
+    await server.says(/"says":"stopping"/);
+    server.kill('SIGTERM');
+    const { status, stderr } = await server.ended;
+    expect(status).toBe(143);
+    expect(stderr.trim().split('\n').at(-1)).toBe(
+      '{"code":"INTERRUPTED","message":"Ended at once.","exit_code":143}',
+    );
   });
 });
 

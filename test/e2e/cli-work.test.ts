@@ -249,6 +249,23 @@ describe('SIGTERM', () => {
   });
 });
 
+describe('one Ctrl-C under npm', () => {
+  it('drains, although SIGINT comes twice', async () => {
+    const id = await add(1);
+    const worker = work('touch "$1"; until [ -e "$1.go" ]; do sleep 0.02; done; echo done', '--json');
+    await until('the program', () => existsSync(mark));
+    await worker.interruptAsNpmDoes();
+    writeFileSync(`${mark}.go`, '');
+    expect(await worker.ended).toMatchObject({ status: 0, signal: null });
+    expect(JSON.parse(worker.stdout)).toMatchObject({ task_id: id, verb: 'complete', outcome: 'COMMITTED' });
+    expect(await bench.get(`/v1/tasks/${id}`)).toMatchObject({
+      state: 'COMPLETED',
+      result: 'done',
+      attempt: 1,
+    });
+  });
+});
+
 describe('the server', () => {
   it('may go and come back while a worker waits', async () => {
     const worker = work('echo back');

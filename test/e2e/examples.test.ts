@@ -254,7 +254,8 @@ describe('tuner-farm/farm.mjs', () => {
     const broken = { PATH: pathWithoutFfmpeg(), XG2G_V3_API_LEASES: 'perhaps' };
     const { code, complaint } = await start('tuner-farm/farm.mjs', [join(scratch, 'farm')], broken).ended;
     expect(code).toBe(1);
-    expect(complaint).toMatch(/^leasehold up has ended with 2:\nleasehold: XG2G_V3_API_LEASES is "perhaps"/);
+    const [, why = ''] = /^leasehold up has ended with 2:\n(.+)\n/.exec(complaint) ?? [];
+    expect(JSON.parse(why).message).toMatch(/^XG2G_V3_API_LEASES is "perhaps"/);
   });
 
   it('has a configuration whose pipelines the orchestrator takes', async () => {

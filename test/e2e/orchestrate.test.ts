@@ -61,6 +61,29 @@ describe('an orchestrator', () => {
   });
 });
 
+describe('an orchestrator that must end', () => {
+  it('says so in one JSON object with --json, like everything before it', async () => {
+    bench = await SessionBench.open();
+    await bench.orchestrate();
+    const { status, stderr } = await bench.run([
+      'orchestrate',
+      '--json',
+      '--log-dir',
+      join(bench.dir, 'logs'),
+    ]);
+    expect(status).toBe(3);
+    const said = stderr
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(said.at(-1)).toEqual({
+      code: 'NOT_STARTED',
+      message: expect.stringMatching(/^FATAL: .*; nothing was started\.$/),
+      exit_code: 3,
+    });
+  });
+});
+
 describe('wrong usage', () => {
   it('leaves with 2 and touches nothing', async () => {
     bench = await SessionBench.open();

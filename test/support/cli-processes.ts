@@ -1,7 +1,7 @@
 // The built command line as processes that go on while the test does something else: servers, holders, workers.
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { constants, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -61,6 +61,14 @@ export class Process {
     this.child.kill(signal);
   }
 
+  /** One Ctrl-C under npm: it passes on what the terminal has sent to everybody already. */
+  async interruptAsNpmDoes(): Promise<void> {
+    this.kill('SIGINT');
+    // Two of a kind that wait to be delivered would be one.
+    await until('the first SIGINT to be delivered', () => !hasPending(this.pid, 'SIGINT'));
+    if (!this.child.kill('SIGINT')) throw new Error('It had ended before the second SIGINT came.');
+  }
+
   /** Waits until it has printed something that fits, and gives the match. */
   async says(pattern: RegExp): Promise<RegExpExecArray> {
     let found: RegExpExecArray | null = null;
@@ -105,6 +113,10 @@ export class CliBench {
     return this.server!.ended;
   }
 
+  signalServer(signal: NodeJS.Signals): void {
+    this.server!.kill(signal);
+  }
+
   start(args: readonly string[], { env = {}, ...rest }: RunOptions = {}): Process {
     const started = new Process(args, { ...rest, env: { LEASEHOLD_URL: this.url, ...env } });
     this.processes.push(started);
@@ -144,6 +156,12 @@ export async function until(what: string, isSo: () => boolean | Promise<boolean>
     if (performance.now() - from > PATIENCE_MS) throw new Error(`Waited in vain for ${what}.`);
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
+}
+
+/** Whether a signal was sent to it that it has not seen yet. */
+function hasPending(pid: number, signal: NodeJS.Signals): boolean {
+  const [, mask = ''] = /^ShdPnd:\s+([0-9a-f]+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
+  return ((BigInt(`0x${mask}`) >> BigInt(constants.signals[signal] - 1)) & 1n) === 1n;
 }
 
 /** Whether it still runs; what is dead and only waits to be collected does not. */

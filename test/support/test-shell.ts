@@ -1,7 +1,7 @@
 // A shell for commands without a process: screens to read, files in a map, signals sent by hand, and an authority in
 // memory whose time the test moves. Every connection reaches the same authority.
 
-import { endingOf } from '../../src/cli/ending.ts';
+import { asksForJson, endingOf, lastLine } from '../../src/cli/ending.ts';
 import { makeProgram, wantedWords } from '../../src/cli/program.ts';
 import type { Screen, Server, Shell } from '../../src/cli/shell.ts';
 import { Leasehold } from '../../src/client/leasehold.ts';
@@ -86,9 +86,9 @@ export class TestShell {
       const program = await makeProgram(this.shell(), wantedWords(args));
       await program.parseAsync(args, { from: 'user' });
     } catch (fault) {
-      const { code, sentence } = endingOf(fault);
-      this.code = code;
-      if (sentence !== null) this.err.write(`leasehold: ${sentence}\n`);
+      const ending = endingOf(fault);
+      this.code = ending.exitCode;
+      if (ending.sentence !== null) this.err.write(`${lastLine({ json: asksForJson(args) }, ending)}\n`);
     }
     return { code: this.code, out: this.out.take(), err: this.err.take() };
   }
