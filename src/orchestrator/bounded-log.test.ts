@@ -42,15 +42,48 @@ describe('the log of a pipeline', () => {
     expect(text).toMatch(/line 197\nline 198\nline 199\n$/);
   });
 
+  it('leaves nothing out while the disk keeps up, however much it comes to', async () => {
+    const disk = new Disk();
+    const { log } = open(disk, 4_000_000);
+    for (let piece = 0; piece < 10; piece++) {
+      log.write(Buffer.alloc(100_000, 'x'));
+      await log.close();
+    }
+    expect(disk.bytes).toBe(1_000_000);
+  });
+
   it('leaves out what comes faster than the disk takes it, and says how much', async () => {
     const disk = new Disk();
     const { log } = open(disk, 4_000_000);
     for (let piece = 0; piece < 10; piece++) log.write(Buffer.alloc(100_000, 'x'));
     await log.close();
-    log.write(Buffer.from('the end'));
-    await log.close();
+    for (const text of ['the ', 'end']) {
+      log.write(Buffer.from(text));
+      await log.close();
+    }
     expect(disk.bytes).toBeLessThan(300_000);
-    expect(disk.files.get('it.log')).toMatch(/x\n\[800000 bytes left out\]\nthe end$/);
+    expect(disk.files.get('it.log')!.slice(-40)).toMatch(/x\n\[800000 bytes left out\]\nthe end$/);
+  });
+
+  it('says so at its end, when nothing more was written after what was left out', async () => {
+    const disk = new Disk();
+    const { log } = open(disk, 4_000_000);
+    for (let piece = 0; piece < 10; piece++) log.write(Buffer.alloc(100_000, 'x'));
+    await log.close();
+    expect(disk.files.get('it.log')!.slice(-30)).toMatch(/x\n\[800000 bytes left out\]\n$/);
+  });
+
+  it('has what was written when it was written, whatever becomes of the memory it came in', async () => {
+    const disk = new Disk();
+    const { log } = open(disk, 100);
+    const memory = Buffer.alloc(4);
+    for (const text of ['one\n', 'two\n']) {
+      memory.write(text);
+      log.write(memory);
+    }
+    memory.fill('x');
+    await log.close();
+    expect(disk.files.get('it.log')).toBe('one\ntwo\n');
   });
 
   it('says once that the disk failed, and lets the program run on', async () => {

@@ -37,15 +37,23 @@ export class BoundedLog {
       this.leftOut += bytes.length;
       return;
     }
-    if (this.leftOut > 0) this.add(new TextEncoder().encode(`\n[${this.leftOut} bytes left out]\n`));
-    this.leftOut = 0;
+    this.sayLeftOut();
     this.add(bytes);
     this.draining ??= this.drain();
   }
 
-  /** Once everything that was taken is written. */
+  /** Once everything that was taken is written, and how much was not. */
   async close(): Promise<void> {
     await this.draining;
+    if (this.isBroken || this.leftOut === 0) return;
+    this.sayLeftOut();
+    this.draining ??= this.drain();
+    await this.draining;
+  }
+
+  private sayLeftOut(): void {
+    if (this.leftOut > 0) this.add(new TextEncoder().encode(`\n[${this.leftOut} bytes left out]\n`));
+    this.leftOut = 0;
   }
 
   private add(bytes: Uint8Array): void {
