@@ -1,6 +1,7 @@
 // The life of one process of several that can reach a log, step by step: who is asked when, what it says it is, and
 // what is left behind. The log is a script that the test writes as it goes.
 import { beforeEach, describe, expect, it } from 'vitest';
+import { HeldEngine } from '../../test/support/held-engine.ts';
 import { ManualWorld } from '../../test/support/manual-world.ts';
 import { RevocableEngine } from '../../test/support/revocable-engine.ts';
 import { DEFAULT_RETENTION } from '../core/retention.ts';
@@ -12,6 +13,7 @@ import {
   LogCompactedError,
   type Replay,
 } from '../engines/log.ts';
+import { memoryEngine } from '../engines/memory/memory-engine.ts';
 import { Leadership } from './leadership.ts';
 import type { Standby } from './standby.ts';
 
@@ -31,8 +33,13 @@ class ScriptedEngine implements Engine {
   closes = 0;
   logCloses = 0;
   log = new RevocableEngine();
-  /** What the next look finds in the log. */
-  news: (replay: Replay) => void = () => undefined;
+  /** What the next look finds in the log, in its own time. */
+  news: (replay: Replay) => void | Promise<void> = () => undefined;
+  /** What it finds when it begins, and what it finds at last when it takes the guard. */
+  past: (replay: Replay) => void | Promise<void> = () => undefined;
+  lastNews: (replay: Replay) => void = () => undefined;
+  /** What taking the guard fails with. */
+  leadFault: Error | null = null;
 
   open(): Promise<Log> {
     throw new Error('Nobody opens a log that is led in turn.');
@@ -41,20 +48,26 @@ class ScriptedEngine implements Engine {
   async follow(replay: Replay): Promise<FollowedLog> {
     await this.answer();
     this.follows += 1;
+    await this.past(replay);
     return {
       position: { firstSeq: 1, lastSeq: 0, lastAtMs: 0 },
       size: { bytes: 0, files: 0 },
       catchUp: async () => {
         this.looks += 1;
         await this.answer();
-        this.news(replay);
+        const { news } = this;
         this.news = () => undefined;
+        await news(replay);
         return true;
       },
       leader: async () => this.leader,
       lead: async () => {
         await this.answer();
+        this.lastNews(replay);
         if (this.leader !== null) return null;
+        const { leadFault } = this;
+        this.leadFault = null;
+        if (leadFault !== null) throw leadFault;
         if (this.isLeadSlow) {
           await new Promise<void>((resolve) => {
             this.letLead = resolve;
@@ -89,12 +102,18 @@ let engine: ScriptedEngine;
 let leadership: Leadership;
 let told: string[];
 let standbys: Standby[];
+/** What whoever follows a standby was told of. */
+let heard: number[];
+/** Those that were told to be over. */
+let ends: Standby[];
 
 beforeEach(() => {
   world = new ManualWorld();
   engine = new ScriptedEngine();
   told = [];
   standbys = [];
+  heard = [];
+  ends = [];
   leadership = new Leadership(engine, {
     clock: world.clock,
     timers: world.timers,
@@ -102,6 +121,8 @@ beforeEach(() => {
     retention: DEFAULT_RETENTION,
     onStandby(standby, fault) {
       standbys.push(standby);
+      standby.feed.follow((batch) => heard.push(...batch.map(({ seq }) => seq)));
+      standby.whenEnded(() => ends.push(standby));
       told.push(fault === null ? 'standby' : 'deposed');
     },
     onLead: () => told.push('leader'),
@@ -111,6 +132,18 @@ beforeEach(() => {
 });
 
 const start = (): Promise<void> => world.finish(leadership.start());
+
+const epoch = (number: number) =>
+  ({ type: 'EpochStarted', epoch: number, format: 'leasehold', version: 1, restored: false }) as const;
+
+/** Something that takes until the test lets it go. */
+function held(): { until: Promise<void>; letGo: () => void } {
+  let letGo = (): void => undefined;
+  const until = new Promise<void>((resolve) => {
+    letGo = resolve;
+  });
+  return { until, letGo };
+}
 
 describe('a process among several', () => {
   it('leads at once when nobody else does', async () => {
@@ -170,6 +203,100 @@ describe('a process among several', () => {
     engine.leader = null;
     await world.advance(10_000);
     expect(told).toEqual(['standby']);
+  });
+});
+
+describe('whoever follows a standby', () => {
+  it('hears of every entry once, when it is read along and not when it was there before', async () => {
+    engine.past = (replay) => replay.entry(epoch(1), 1, world.wallMs);
+    await start();
+    expect(heard).toEqual([]);
+    engine.news = (replay) => replay.entry(epoch(2), 2, world.wallMs);
+    await world.advance(200);
+    expect(heard).toEqual([2]);
+  });
+
+  it('hears of what is read at last, before the guard is taken', async () => {
+    await start();
+    engine.leader = null;
+    engine.lastNews = (replay) => {
+      replay.entry(epoch(1), 1, world.wallMs);
+      // Somebody else was quicker.
+      engine.leader = OTHER;
+      engine.lastNews = () => undefined;
+    };
+    await world.advance(199);
+    expect(heard).toEqual([]);
+    await world.advance(1);
+    expect(heard).toEqual([1]);
+  });
+
+  it('is told when it is over, be it for the better', async () => {
+    await start();
+    expect(ends).toEqual([]);
+    engine.leader = null;
+    await world.advance(200);
+    expect(ends).toEqual(standbys);
+  });
+});
+
+describe('a process that is stopped', () => {
+  it('while it takes the guard gives it back once it has it', async () => {
+    await start();
+    engine.leader = null;
+    engine.isLeadSlow = true;
+    await world.advance(200);
+    const stopped = leadership.stop();
+    await world.settle();
+    engine.letLead();
+    await world.finish(stopped);
+    expect(engine.logCloses).toBe(1);
+  });
+
+  it('while it reads along ends with that, and waits for nothing else', async () => {
+    await start();
+    const { until, letGo } = held();
+    engine.news = () => until;
+    await world.advance(200);
+    const stopped = leadership.stop();
+    await world.settle();
+    letGo();
+    await world.finish(stopped);
+    expect(engine.closes).toBe(1);
+  });
+});
+
+describe('a process that has the guard and cannot use it', () => {
+  let disk: HeldEngine;
+
+  beforeEach(async () => {
+    await start();
+    disk = new HeldEngine(memoryEngine());
+    disk.holding = true;
+    engine.log = new RevocableEngine(disk);
+    engine.leader = null;
+    await world.advance(200);
+    expect([disk.waiting, told]).toEqual([1, ['standby']]);
+  });
+
+  it('because its first entry cannot be written gives it back, stands by at once, and tries again', async () => {
+    disk.fail(new Error('no room'));
+    await world.settle();
+    expect(told.slice(1)).toEqual(['standby', 'trouble 1: no room']);
+    expect(engine.logCloses).toBe(1);
+    engine.log = new RevocableEngine();
+    await world.advance(250);
+    expect(told.at(-1)).toBe('leader');
+  });
+
+  it('because it lost it while that was being written does not lead', async () => {
+    engine.leader = OTHER;
+    engine.log.lose(new Error('the guard ran out'));
+    await world.settle();
+    disk.letGo();
+    await world.settle();
+    expect(told.slice(1)).toEqual(['deposed']);
+    expect(engine.logCloses).toBe(1);
   });
 });
 
@@ -234,6 +361,46 @@ describe('a standby whose log is out of reach', () => {
     expect([engine.follows, engine.closes]).toEqual([2, 1]);
   });
 
+  it('is patient while something is heard, however long it takes', async () => {
+    await start();
+    engine.news = async (replay) => {
+      for (let number = 1; number <= 3; number++) {
+        replay.entry(epoch(number), number, world.wallMs);
+        await new Promise<void>((resolve) => {
+          world.timers.after(9_000, resolve);
+        });
+      }
+    };
+    await world.advance(30_000);
+    expect(told).toEqual(['standby']);
+    expect(await standbys[0]!.read(({ state }) => state.lastSeq)).toBe(3);
+  });
+
+  it('begins anew when taking the guard failed: nobody knows how far the replay has come', async () => {
+    await start();
+    engine.leader = null;
+    engine.leadFault = new Error('cut');
+    await world.advance(200);
+    expect(told.slice(1)).toEqual(['standby', 'trouble 1: cut']);
+    expect(engine.closes).toBe(1);
+    await world.advance(250);
+    expect([engine.follows, told.at(-1)]).toEqual([2, 'leader']);
+  });
+
+  it('lets a connection go that comes when nobody waits for it any more', async () => {
+    await start();
+    const { until, letGo } = held();
+    engine.past = () => until;
+    engine.fault = new LogCompactedError('gone');
+    await world.advance(11_000);
+    expect(told.at(-1)).toMatch(/^trouble 1: The database has been silent/);
+    const { closes } = engine;
+    engine.past = () => undefined;
+    letGo();
+    await world.settle();
+    expect(engine.closes).toBe(closes + 1);
+  });
+
   it('gives back a guard that comes when nobody waits for it any more', async () => {
     await start();
     engine.leader = null;
@@ -249,16 +416,7 @@ describe('a standby whose log is out of reach', () => {
 
   it('ends when an entry cannot be applied: the next try would go wrong in the same way', async () => {
     await start();
-    engine.news = (replay) => {
-      const entry = {
-        type: 'EpochStarted',
-        epoch: 2,
-        format: 'leasehold',
-        version: 99,
-        restored: false,
-      } as const;
-      replay.entry(entry, 1, world.wallMs);
-    };
+    engine.news = (replay) => replay.entry({ ...epoch(2), version: 99 }, 1, world.wallMs);
     await world.advance(200);
     expect(told.at(-1)).toMatch(/^end: The log was written as leasehold version 99/);
     const { looks } = engine;

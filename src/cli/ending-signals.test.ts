@@ -12,8 +12,9 @@ beforeEach(() => {
   nowMs = 0;
   heard = [];
   const processes = {
-    onSignals: (_: readonly SignalName[], call: (signal: SignalName) => void) => {
-      send = call;
+    onSignals: (signals: readonly SignalName[], call: (signal: SignalName) => void) => {
+      // What nobody listens to never arrives.
+      send = (signal) => (signals.includes(signal) ? call(signal) : undefined);
       return () => undefined;
     },
   };

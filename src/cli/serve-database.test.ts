@@ -37,7 +37,7 @@ describe('the database of a server', () => {
   it('advertises the URL of a server, without a slash at its end', () => {
     const advertise = 'https://leasehold-1.example.org:7420/';
     expect(read({ engine: ADDRESS, advertise })?.advertise).toBe('https://leasehold-1.example.org:7420');
-    for (const wrong of ['leasehold-1', 'ftp://x', 'https://user:pw@x', 'https://x?y']) {
+    for (const wrong of ['leasehold-1', 'ftp://x', 'https://user@x', 'https://:pw@x', 'https://x?y']) {
       expect(() => read({ engine: ADDRESS, advertise: wrong })).toThrow('must be the URL');
     }
   });

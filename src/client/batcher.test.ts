@@ -122,6 +122,18 @@ describe('a batcher', () => {
     expect(opsOf(2)).toHaveLength(50);
   });
 
+  it('forgets what has been answered or lost when it cuts what comes next', async () => {
+    const { sent, add, opsOf } = stage();
+    add(...numbers(0, 100));
+    await turn();
+    sent[0]!.reply('');
+    sent[1]!.fail(new Error('gone'));
+    await turn();
+    add(...numbers(0, 100));
+    await turn();
+    expect([opsOf(2).length, opsOf(3).length]).toEqual([50, 50]);
+  });
+
   it('does not cut a few', async () => {
     const { sent, add, opsOf } = stage();
     add(...numbers(0, 32));
@@ -156,6 +168,18 @@ describe('a batcher', () => {
     add('3');
     await turn();
     expect(opsOf(1)).toEqual([3]);
+  });
+
+  it('sends what waited for a batch that was lost, without being called again', async () => {
+    const { sent, add, opsOf } = stage();
+    for (const text of ['1', '2', '3']) {
+      add(text);
+      await turn();
+    }
+    expect(sent).toHaveLength(2);
+    sent[0]!.fail(new Error('gone'));
+    await turn();
+    expect(opsOf(2)).toEqual([3]);
   });
 
   it('leaves out calls that nobody wants any more', async () => {

@@ -334,6 +334,22 @@ describe('a call whose signal aborts', () => {
     });
   });
 
+  it('gives back what it may have been granted when the answer is lost on top of that', async () => {
+    http.isHolding = true;
+    http.fate = () => (http.sent.length === 1 ? 'reply lost' : 'answered');
+    const abort = new AbortController();
+    const request = { name: 'n', holder: 'h', ttl_ms: 60_000 };
+    begin(transport.call('lease.acquire', request, { signal: abort.signal }));
+    await world.settle();
+    abort.abort('why');
+    http.isHolding = false;
+    http.letGo();
+    await world.settle();
+    expect(await world.finish(http.authority.call('lease.get', { name: 'n' }))).toMatchObject({
+      code: 'LEASE_NOT_FOUND',
+    });
+  });
+
   it('does not give back what its caller chose the token of, who may be asking again by now', async () => {
     http.isHolding = true;
     const abort = new AbortController();
@@ -482,6 +498,21 @@ describe('closing', () => {
     await world.finish(closed);
     expect(http.isClosed).toBe(true);
     await world.finish(transport.close());
+  });
+
+  it('tries nothing again that is lost from then on, and says at once that it may have been done', async () => {
+    http.isHolding = true;
+    http.fate = () => 'reply lost';
+    const call = later(transport.call('task.create', { payload: 1 }));
+    await world.settle();
+    const closed = transport.close();
+    http.isHolding = false;
+    http.letGo();
+    await world.finish(closed);
+    await expect(call).rejects.toMatchObject({ code: 'UNREACHABLE', effect: 'unknown' });
+    await world.advance(10_000);
+    expect(http.sent).toHaveLength(1);
+    expect(world.holds).toBe(0);
   });
 
   it('does not wait for ever for an answer that does not come', async () => {

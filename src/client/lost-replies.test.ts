@@ -378,6 +378,20 @@ describe('a write whose reply was lost', () => {
     expect(reply).toMatchObject({ ok: false, code: 'VERSION_MISMATCH' });
   });
 
+  it('is not mistaken for the same value under the lease of the next holder', async () => {
+    const { authority } = loopback.http;
+    const { leaseSeq } = await makeAll(authority);
+    const theirs = async (): Promise<void> => {
+      await world.finish(authority.call('lease.release', { name: 'held', holder: 'h', token: TOKEN }));
+      const grant = await world.finish(
+        authority.call('lease.acquire', { name: 'held', holder: 'next', ttl_ms: 60_000 }),
+      );
+      await world.finish(authority.call('object.write', write(grant.ok ? grant.lease_seq : 0, 'same')));
+    };
+    const reply = await interrupted(write(leaseSeq, 'same'), theirs, 'request lost');
+    expect(reply).toMatchObject({ ok: false, code: 'WRITE_STALE_FENCE' });
+  });
+
   it('is told as unknown when others have written since', async () => {
     const { leaseSeq } = await makeAll(loopback.http.authority);
     const { authority } = loopback.http;
@@ -387,6 +401,20 @@ describe('a write whose reply was lost', () => {
       code: 'VERSION_MISMATCH',
       effect: 'unknown',
     });
+  });
+
+  it('is told as unknown then even if what stands there is the same', async () => {
+    const { leaseSeq } = await makeAll(loopback.http.authority);
+    const { authority } = loopback.http;
+    const theirs = async (): Promise<void> => {
+      for (const [if_version, value] of [
+        [2, 'theirs'],
+        [3, 'ours'],
+      ] as const) {
+        await world.finish(authority.call('object.write', { ...write(leaseSeq, value), if_version }));
+      }
+    };
+    await expect(interrupted(write(leaseSeq, 'ours'), theirs)).rejects.toMatchObject({ effect: 'unknown' });
   });
 
   it('is refused as ever when the object is older than its lease', async () => {
@@ -407,6 +435,15 @@ describe('a write whose reply was lost', () => {
     const reply = await interrupted({ ...write(leaseSeq, 1), if_version: 7 }, async () => undefined);
     expect(reply).toMatchObject({ ok: false, code: 'VERSION_MISMATCH' });
   });
+
+  it('is refused as ever when its lease ended before it got there, and the object is as it was', async () => {
+    const { authority } = loopback.http;
+    const { leaseSeq } = await makeAll(authority);
+    const release = { name: 'held', holder: 'h', token: TOKEN };
+    const released = () => world.finish(authority.call('lease.release', release));
+    const reply = await interrupted(write(leaseSeq, 'ours'), released, 'request lost');
+    expect(reply).toMatchObject({ ok: false, code: 'LEASE_EXPIRED' });
+  });
 });
 
 describe('a kill whose reply was lost', () => {
@@ -418,6 +455,57 @@ describe('a kill whose reply was lost', () => {
     const call = transport.call('task.kill', { task_id: taskId, reason: 'ours' });
     await world.advance(100);
     expect(await world.finish(call)).toMatchObject({ ok: false, code: 'TASK_TERMINAL' });
+  });
+});
+
+describe('a call that was lost on its way, while somebody else did the same', () => {
+  const lease = (lease_seq: number) => ({ object_id: 'held', lease: { lease_seq } });
+
+  /** Loses the first request and lets somebody else act before the second try. */
+  async function overtaken<Op extends Operation>(
+    operation: Op,
+    request: Requests[Op],
+    theirs: () => Promise<unknown>,
+  ): Promise<unknown> {
+    const { http, transport } = loopback;
+    http.fate = () => (http.sent.length === 1 ? 'request lost' : 'answered');
+    const call = transport.call(operation, request);
+    await world.settle();
+    await world.finish(theirs());
+    await world.advance(100);
+    return world.finish<unknown>(call);
+  }
+
+  it('is no delete of ours when it was under the lease of the next holder', async () => {
+    const { authority } = loopback.http;
+    const { leaseSeq } = await makeAll(authority);
+    const reply = await overtaken('object.delete', { ...lease(leaseSeq), if_version: 1 }, async () => {
+      await authority.call('lease.release', { name: 'held', holder: 'h', token: TOKEN });
+      const next = await authority.call('lease.acquire', { name: 'held', holder: 'next', ttl_ms: 60_000 });
+      await authority.call('object.delete', lease(next.ok ? next.lease_seq : 0));
+    });
+    expect(reply).toMatchObject({ ok: false, code: 'WRITE_STALE_FENCE' });
+  });
+
+  it('is no delete of ours when it was of an earlier version', async () => {
+    const { authority } = loopback.http;
+    const { leaseSeq } = await makeAll(authority);
+    await world.finish(authority.call('object.delete', lease(leaseSeq)));
+    await world.finish(authority.call('object.write', { ...lease(leaseSeq), value: 3 }));
+    const reply = await overtaken('object.delete', { ...lease(leaseSeq), if_version: 3 }, () =>
+      authority.call('object.write', { ...lease(leaseSeq), value: 4 }),
+    );
+    expect(reply).toMatchObject({ ok: false, code: 'VERSION_MISMATCH' });
+  });
+
+  it('is no break of ours when it was for another reason', async () => {
+    const { authority } = loopback.http;
+    const { leaseSeq } = await makeAll(authority);
+    const request = { name: 'held', reason: 'ours', lease_seq: leaseSeq };
+    const reply = await overtaken('lease.break', request, () =>
+      authority.call('lease.break', { ...request, reason: 'theirs' }),
+    );
+    expect(reply).toMatchObject({ ok: false, code: 'LEASE_NOT_FOUND' });
   });
 });
 
@@ -434,6 +522,19 @@ describe('a grant whose reply was lost and which the server took back', () => {
     expect(reply).toMatchObject({ ok: true, name: 'n' });
     expect(reply.ok && reply.token).not.toBe(token);
     expect(http.sent).toHaveLength(3);
+  });
+
+  it('has had no effect, even if it cannot be asked for again', async () => {
+    const { http, transport } = loopback;
+    http.fate = () => (['reply lost', 'answered'] as const)[http.sent.length - 1] ?? 'refused';
+    const call = transport.call('lease.acquire', { name: 'n', holder: 'h', ttl_ms: 60_000 });
+    call.catch(() => undefined);
+    await world.settle();
+    const { token } = JSON.parse(http.sent[0]!.request.body!).ops[0];
+    await world.finish(http.authority.call('lease.release', { name: 'n', holder: 'h', token }));
+    await world.advance(20_000);
+    expect(http.sent.length).toBeGreaterThan(2);
+    await expect(world.finish(call)).rejects.toMatchObject({ code: 'UNREACHABLE', effect: 'none' });
   });
 
   it('stays refused under a token that the caller chose', async () => {

@@ -45,6 +45,8 @@ const GUARD = 'system:orchestrator:guard_lock';
 const ACCEPTED: readonly Step[] = [acquireGuard(), acceptIntent(), leaseStarts()];
 const RUNNING: readonly Step[] = [...ACCEPTED, startSession()];
 const READY: readonly Step[] = [...RUNNING, changeSession({ event: 'ready' })];
+/** The id of the session in these. */
+const FIRST = sessionIdOfSeq(3);
 
 /** A second session of the same service, as another profile asks for it. */
 const SECOND: readonly Step[] = [acceptIntent({ profileId: 'other' }), leaseStarts()];
@@ -82,6 +84,15 @@ describe('accepting an intent', () => {
       .when(acceptIntent())
       .thenAnswers({ status: 'accepted' })
       .thenSession({ state: 'NEW' });
+  });
+
+  it('goes on to give that new session when the one before has stopped at last', () => {
+    const story = given(...RUNNING, stopSession(), acceptIntent());
+    const sessionId = newestSession(story.state);
+    story
+      .given(changeSession({ sessionId: FIRST, event: 'stopped' }))
+      .when(acceptIntent())
+      .thenAnswers({ sessionId, status: 'idempotent_replay' });
   });
 
   it('finds a session under the secret before this one, and never writes with it', () => {
@@ -196,6 +207,18 @@ describe('the start task', () => {
       .thenSession({ state: 'FAILED', reason: 'R_PIPELINE_START_FAILED', reasonDetail });
   });
 
+  it('is retried when it fails, as any task is: its session ends with the fifth failure and not before', () => {
+    const taskId = sessionIdOfSeq(3);
+    const story = given(...ACCEPTED);
+    for (let failure = 1; failure <= 4; failure++) {
+      story.when(failTask({ taskId, delayMs: 0 })).thenSession({ state: 'NEW', reason: null });
+      story.when(leaseStarts()).thenLeases(taskId);
+    }
+    story
+      .when(failTask({ taskId, reason: 'broken' }))
+      .thenSession({ state: 'FAILED', reason: 'R_PIPELINE_START_FAILED', reasonDetail: 'broken' });
+  });
+
   it('dies with a session that is given up before it began', () => {
     given(acceptIntent())
       .when(stopSession())
@@ -273,6 +296,11 @@ describe('starting a session', () => {
     given(acquireGuard(), acceptIntent(), leaseStarts({ ttlMs: 10 }), later(10))
       .when(startSession())
       .thenRefuses('LEASE_EXPIRED');
+    const handedOutAgain = given(...ACCEPTED, wipeNames({ prefix: 'lease:' }), leaseStarts());
+    handedOutAgain
+      .when(startSession({ taskLeaseSeq: 4 }))
+      .thenRefuses('LEASE_NOT_CURRENT')
+      .thenSession({ state: 'NEW' });
   });
 
   it('knows only sessions that there are', () => {
@@ -334,6 +362,7 @@ describe('changes to a session', () => {
 describe('a session that loses a lease', () => {
   it.each([
     ['expired', [renewName({ name: GUARD, ttlMs: 9 * TTL_MS })], at(START_MS + TTL_MS)],
+    ['released', [], releaseName({ name: SLOT, holder: FIRST, token: `token of ${FIRST}` })],
     ['broken', [], breakName({ name: SLOT })],
     ['wiped', [], wipeNames({ prefix: 'lease:' })],
     ['wiped', [], wipeNames({ prefix: SLOT })],
@@ -410,6 +439,20 @@ describe('the end of a session', () => {
     given(acceptIntent({ serviceLease })).when(stopSession()).thenName(SERVICE, { end: 'released' });
   });
 
+  it.each([
+    ['a client stops it', [], stopSession(), 'CANCELLED'],
+    ['the service is busy', [leaseStarts()], startSession(), 'FAILED'],
+  ] as const)(
+    'takes nothing from others that it never had, when %s before it began',
+    (_, before, wish, state) => {
+      given(...READY, acceptIntent({ profileId: 'other' }), ...before)
+        .when(wish)
+        .thenSession({ state })
+        .thenSession({ state: 'READY' }, sessionIdOfSeq(3))
+        .thenName(SERVICE, { holder: sessionIdOfSeq(3), end: 'live' });
+    },
+  );
+
   it('leaves the slot to the next one', () => {
     given(...READY, stopSession(), changeSession({ event: 'stopped' }), ...SECOND)
       .when(startSession({ slots: ['0'] }))
@@ -433,14 +476,17 @@ describe('the end of a session', () => {
 });
 
 describe('wiping', () => {
-  it('hands every start task back at once, as no attempt of anybody', () => {
-    given(...ACCEPTED)
-      .when(wipeNames({ prefix: 'lease:' }))
-      .thenRecords('NamesWiped', 'TaskReleased')
-      .thenTask(sessionIdOfSeq(3), { state: 'WAITING', countedAttempts: 0 })
-      .when(leaseStarts())
-      .thenLeases(sessionIdOfSeq(3));
-  });
+  it.each(['lease:', 'l', ''])(
+    'hands every start task back at once, as no attempt of anybody, by the prefix "%s"',
+    (prefix) => {
+      given(...ACCEPTED)
+        .when(wipeNames({ prefix }))
+        .thenRecords('NamesWiped', 'TaskReleased')
+        .thenTask(FIRST, { state: 'WAITING', countedAttempts: 0 })
+        .when(leaseStarts())
+        .thenLeases(FIRST);
+    },
+  );
 
   it('leaves start tasks alone when it is about other names', () => {
     given(...ACCEPTED)
@@ -448,10 +494,11 @@ describe('wiping', () => {
       .thenRecords('NamesWiped');
   });
 
-  it('copes with a start task whose lease has run out unnoticed', () => {
-    const story = given(acquireGuard(), acceptIntent(), leaseStarts({ ttlMs: 10 }));
-    story.when(wipeNames({ prefix: '' }), { atMs: START_MS + 10 });
-    story.thenTask(sessionIdOfSeq(3), { state: 'WAITING' });
+  it('finds a start task back already whose lease has run out, noticed or not', () => {
+    given(acquireGuard(), acceptIntent(), leaseStarts({ ttlMs: 10 }))
+      .when(wipeNames({ prefix: '' }), { atMs: START_MS + 10 })
+      .thenRecords('LeaseExpired', 'NamesWiped')
+      .thenTask(FIRST, { state: 'WAITING', countedAttempts: 1 });
   });
 });
 
@@ -473,6 +520,14 @@ describe('renewing sessions', () => {
       .when(changeSession({ event: 'stopped' }))
       .when(renewSessions())
       .thenAnswers({ renewed: [], lost: [{ sessionId, state: 'STOPPED', reason: 'R_CLIENT_STOP' }] });
+  });
+
+  it('tells how long the one of the two lasts that ends first', () => {
+    const token = `token of ${FIRST}`;
+    given(...RUNNING, renewName({ name: SERVICE, holder: FIRST, token, ttlMs: 9 * TTL_MS }))
+      .when(renewSessions({ ttlMs: 2 * TTL_MS }))
+      .thenRecordsEntry({ type: 'NameRenewed', name: SLOT })
+      .thenAnswers({ renewed: [{ remainingMs: 2 * TTL_MS }] });
   });
 
   it('never shortens, and writes nothing then', () => {

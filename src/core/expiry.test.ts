@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { at, given, later, restart, START_MS, type Step, scenario } from '../../test/support/scenario.ts';
 import {
+  acceptIntent,
   acquireGuard,
   acquireNames,
   breakName,
@@ -11,16 +12,22 @@ import {
   extendLease,
   failTask,
   heartbeat,
+  heartbeatSession,
+  leaseStarts,
   leaseTasks,
+  newestSession,
   releaseName,
   releaseTask,
   renewName,
+  startSession,
   TTL_MS,
+  tokenHashOf,
   type Wish,
   wipeNames,
   writeObject,
 } from '../../test/support/wishes.ts';
 import { expireDue } from './expiry.ts';
+import { ORCHESTRATOR_GUARD } from './reserved-names.ts';
 
 const END_MS = START_MS + TTL_MS;
 
@@ -165,5 +172,69 @@ describe('while more leases run out at once than one batch writes', () => {
     story.given(acquireNames(), acquireGuard()).when(wish, { atMs: END_MS });
     expect(story.answer).toMatchObject(hears);
     expect(story.entries.filter(({ type }) => type === 'NameExpired').length).toBeGreaterThanOrEqual(1_000);
+  });
+
+  const LONG = { ttlMs: 9 * TTL_MS };
+  const SLOT = 'lease:tuner:0';
+  const lasting = acquireNames({ names: [ORCHESTRATOR_GUARD], ...LONG });
+  const inTheWay = (name: string): Step => acquireNames({ names: [name], holder: 'x', token: 'x' });
+  const serviceLease = { tokenHash: tokenHashOf('api'), ttlMs: TTL_MS };
+
+  /** The same of what sessions need: what was there before, and what is heard when some of it is over. */
+  const SESSIONS: readonly (readonly [
+    what: string,
+    before: readonly Step[],
+    wish: Wish,
+    hears: Record<string, unknown>,
+  ])[] = [
+    [
+      'to start a session without the guard',
+      [acquireGuard(), acceptIntent(), leaseStarts(LONG)],
+      startSession(),
+      { refused: 'GUARD_NOT_HELD' },
+    ],
+    [
+      'to start it without its start task',
+      [lasting, acceptIntent(), leaseStarts()],
+      startSession(),
+      { refused: 'LEASE_EXPIRED' },
+    ],
+    [
+      'to start it on the slot of somebody',
+      [lasting, acceptIntent(), leaseStarts(LONG), inTheWay(SLOT)],
+      startSession({ slots: ['0'] }),
+      { session: { state: 'STARTING', slot: '0' } },
+    ],
+    [
+      'to ask for one whose service somebody has',
+      [inTheWay('lease:service:service')],
+      acceptIntent({ serviceLease }),
+      { status: 'accepted' },
+    ],
+    [
+      'to watch it',
+      [lasting, acceptIntent(), leaseStarts(LONG), startSession()],
+      heartbeatSession(),
+      { refused: 'SESSION_TERMINAL', reason: 'R_LEASE_EXPIRED' },
+    ],
+  ];
+
+  it.each(SESSIONS)('a wish %s is judged by the time as well', (_, before, wish, hears) => {
+    const story = scenario({ watch: 'end' }).given(crowd('a'), crowd('b'), ...before);
+    expect(story.when(wish, { atMs: END_MS }).answer).toMatchObject(hears);
+  });
+
+  it('a wipe finds start tasks back already whose lease is over', () => {
+    const story = scenario({ watch: 'end' }).given(crowd('a'), crowd('b'));
+    story
+      .given(lasting, acceptIntent(), leaseStarts())
+      .when(wipeNames({ prefix: 'lease:' }), { atMs: END_MS })
+      .thenTask(newestSession(story.state), { state: 'WAITING', countedAttempts: 1 });
+  });
+
+  it('a slot is in use no longer, and nobody is accused of it', () => {
+    const story = scenario({ watch: 'end' }).given(crowd('a'), crowd('b'), lasting);
+    story.given(acceptIntent(), leaseStarts(LONG), startSession(), at(END_MS));
+    expect(story.machine.sessions.slotClaims()).toEqual({ inUse: 0, violations: [] });
   });
 });

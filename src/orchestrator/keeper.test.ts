@@ -46,6 +46,7 @@ let said: FromKeeper[];
 let keeper: Keeper;
 let removed: string[];
 let written: Map<string, string>;
+let isDiskHanging: boolean;
 
 beforeEach(() => {
   world = new ManualWorld();
@@ -54,11 +55,13 @@ beforeEach(() => {
   const { clock, timers } = world;
   removed = [];
   written = new Map();
+  isDiskHanging = false;
   const files = {
     remove: async (path: string) => {
       removed.push(path);
     },
     append: async (path: string, bytes: Uint8Array) => {
+      if (isDiskHanging) await new Promise(() => undefined);
       written.set(path, (written.get(path) ?? '') + Buffer.from(bytes).toString());
     },
     rename: async (from: string, to: string) => {
@@ -146,13 +149,21 @@ describe('a program the keeper started', () => {
     expect(removed).toEqual(['/secret']);
   });
 
-  it('never gets a grace that lasts longer than the lease', async () => {
+  it.each([
+    ['', 0],
+    [', though the wall clock was set back', -60_000],
+    [', though the wall clock was set forward', 50],
+  ])('never gets a grace that lasts longer than the lease%s', async (_, byMs) => {
     groups.isStubborn = true;
     start(limits(10_000, 10_100, 5_000));
-    await world.advance(9_950);
+    await world.advance(9_900);
+    world.setWall(world.wallMs + byMs);
     keeper.hear({ do: 'stop', id: 'it' });
-    await world.advance(150);
-    expect(groups.sent.at(-1)).toEqual([100, 'SIGKILL']);
+    await world.advance(200);
+    expect(groups.sent).toEqual([
+      [100, 'SIGTERM'],
+      [100, 'SIGKILL'],
+    ]);
   });
 
   it('stays stopped, whatever limits come later', async () => {
@@ -198,6 +209,15 @@ describe('a program the keeper started', () => {
     await world.settle();
     expect(groups.sent).toEqual([[100, 'SIGTERM']]);
   });
+
+  it('is not begun for a holder that is gone already', async () => {
+    keeper.abandon();
+    start(limits(10_000, 20_000));
+    await world.settle();
+    expect(groups.alive.size).toBe(0);
+    expect(said).toMatchObject([{ is: 'ended', isStopped: true }]);
+    expect(world.holds).toBe(0);
+  });
 });
 
 describe('the output of a program', () => {
@@ -215,6 +235,19 @@ describe('the output of a program', () => {
     groups.end(100, { code: 0, signal: null });
     await world.settle();
     expect(written.get('/logs/it.log')).toBe('tuning\non aon air?\nir\non air\n');
+  });
+
+  it('keeps nobody waiting when the disk hangs: its end is told a second later', async () => {
+    isDiskHanging = true;
+    start(limits(60_000, 60_000), OUTPUT);
+    await world.settle();
+    groups.pipes!.output(bytes('tuning\n'));
+    groups.end(100, { code: 0, signal: null });
+    await world.advance(999);
+    expect(said).toHaveLength(1);
+    await world.advance(1);
+    expect(said.at(-1)).toMatchObject({ is: 'ended', end: { code: 0 } });
+    expect(world.holds).toBe(0);
   });
 
   it('is that of the keeper itself where nobody names a file', async () => {

@@ -51,7 +51,14 @@ beforeEach(() => {
           names = names.filter((name) => path !== `/logs/${name}`);
         },
       },
-      env: { PATH: '/bin', LEASEHOLD_TOKEN: 'secret', LEASEHOLD_TOKENS: '[]', XG2G_IDEM_SECRET: 'secret' },
+      env: {
+        PATH: '/bin',
+        LEASEHOLD_TOKEN: 'secret',
+        LEASEHOLD_TOKENS: '[]',
+        LEASEHOLD_ENGINE: 'postgres://leasehold:secret@localhost/leasehold',
+        XG2G_IDEM_SECRET: 'secret',
+        XG2G_IDEM_SECRET_PREVIOUS: 'older secret',
+      },
     },
     '/logs',
   );
@@ -122,6 +129,16 @@ describe('a pipeline', () => {
     await world.advance(40);
     expect(signals).toEqual(Array.from({ length: 3 }, () => [7, 'SIGKILL']));
     expect(happened.slice(-2)).toEqual([{ is: 'ended', code: null, signal: 'SIGKILL' }, 'closed']);
+  });
+
+  it('has ended once, even if its keeper said so with its last breath', async () => {
+    start();
+    keeper.heard({ is: 'started', id: 'pipeline', pid: 7 });
+    lives = 2;
+    keeper.gone();
+    keeper.heard({ is: 'ended', id: 'pipeline', end: { code: 1, signal: null }, isStopped: false });
+    await world.advance(2_000);
+    expect(happened.slice(3)).toEqual([{ is: 'ended', code: 1, signal: null }, 'closed']);
   });
 });
 

@@ -5,6 +5,7 @@ import {
   type Actor,
   type Fate,
   GUARD,
+  LATE_MS,
   OrchestratorStage,
   TIMING,
 } from '../../test/support/orchestrator-stage.ts';
@@ -83,6 +84,25 @@ describe('start-up', () => {
     expect(await stage.leases()).toHaveLength(2);
   });
 
+  it('takes a guard that was given back when it looked who holds it', async () => {
+    const held = { name: GUARD, holder: 'anna', token: 'x'.repeat(22) };
+    await stage.world.finish(stage.lh.lease.acquire({ ...held, ttl_ms: 60_000 }));
+    expect(await stage.guardHolder()).toBe('anna');
+    const actor = await stage.orchestrate({ meanwhile: { 'lease.get': () => stage.lh.lease.release(held) } });
+    expect(actor.outcome).toBeNull();
+    expect(await stage.guardHolder()).toMatch(/^host:101:/);
+  });
+
+  it('counts its guard from before it asked, however late the answer', async () => {
+    const endsMs = stage.world.monotonicMs + TIMING.guardTtlMs;
+    const { pipelines } = await stage.orchestrate({ fates: { 'lease.acquire': 'is late' } });
+    await stage.advance(LATE_MS);
+    const id = await stage.intent('news');
+    const { killBy } = pipelines.of(id).plan.limits;
+    expect(killBy.monotonicMs).toBeLessThanOrEqual(endsMs - 1_000);
+    expect(killBy.monotonicMs).toBeGreaterThan(endsMs - LATE_MS);
+  });
+
   it('gives a guard back that it has won in vain', async () => {
     const actor = await stage.orchestrate({ fates: { 'lease.wipe': 'fails with 500' } });
     expect(actor.outcome?.code).toBe(3);
@@ -97,6 +117,16 @@ describe('start-up', () => {
     expect(actor.line.sent).not.toContain('task.lease');
     expect(await stage.guardHolder()).toBeNull();
   });
+
+  it.each(['the guard is held', 'leases of earlier sessions are wiped'])(
+    'that is asked to end right when %s does the same',
+    async (endsWhenItSays) => {
+      const actor = await stage.orchestrate({ endsWhenItSays });
+      expect(actor.outcome).toEqual({ code: 0, says: null });
+      expect(actor.line.sent).not.toContain('task.lease');
+      expect(await stage.guardHolder()).toBeNull();
+    },
+  );
 
   it('waits after a wipe that ended leases, until the pipelines of whoever had them are gone', async () => {
     await leftBehind();
@@ -117,6 +147,20 @@ describe('a guard left by a dead process', () => {
     expect(await stage.guardHolder()).toMatch(/^host:102:/);
     const log = await stage.world.finish(stage.lh.log({ types: ['NameBroken'] }));
     expect(log).toMatchObject({ entries: [{ name: GUARD, reason: 'superseded' }] });
+  });
+
+  it('is taken as anybody would when it is over in that very moment', async () => {
+    await deadTwin();
+    let acquires = 0;
+    const over = async (): Promise<void> => {
+      acquires += 1;
+      // Neither when it is asked for first, nor when it is asked for again.
+      if (acquires === 2) await stage.lh.lease.break({ name: GUARD, reason: 'test' });
+    };
+    const heir = await stage.orchestrate({ meanwhile: { 'lease.acquire': over } });
+    expect(heir.outcome).toBeNull();
+    expect(acquires).toBe(3);
+    expect(await stage.guardHolder()).toMatch(/^host:102:/);
   });
 
   it('goes to one of two who try', async () => {
@@ -235,6 +279,42 @@ describe('a session', () => {
     expect(await stage.stateOf(id)).toBe('FAILED R_PROCESS_ENDED exit code 7');
   });
 
+  it('whose end cannot be told at all ends with its leases, which nobody renews for it', async () => {
+    const { pipelines, line } = await stage.orchestrate();
+    const id = await stage.intent('news');
+    line.fates.set('session.change', 'fails with 500');
+    pipelines.of(id).leave(7);
+    await stage.advance(TIMING.leaseTtlMs);
+    expect(await stage.stateOf(id)).toBe('FAILED R_LEASE_EXPIRED expired');
+    expect(await stage.leases()).toEqual([]);
+    // From then on there is nothing to be told any more.
+    const told = line.sent.filter((operation) => operation === 'session.change').length;
+    await stage.advance(60_000);
+    expect(line.sent.filter((operation) => operation === 'session.change')).toHaveLength(told);
+  });
+
+  it('whose readiness finds no answer ends without waiting for one', async () => {
+    const { pipelines, line } = await stage.orchestrate();
+    line.fates.set('session.change', 'hangs');
+    const id = await stage.intent('news');
+    pipelines.of(id).leave(7);
+    line.fates.clear();
+    await stage.advance(TIMING.heartbeatMs);
+    expect(await stage.stateOf(id)).toBe('FAILED R_PIPELINE_START_FAILED exit code 7');
+  });
+
+  it('is told to be over only once it is known that it was ready', async () => {
+    const { pipelines, line } = await stage.orchestrate();
+    line.fates.set('session.change', 'is late');
+    const id = await stage.intent('news');
+    pipelines.of(id).leave(7);
+    const told = (): number => line.sent.filter((operation) => operation === 'session.change').length;
+    await stage.advance(LATE_MS - 1);
+    expect([told(), await stage.stateOf(id)]).toEqual([1, 'READY']);
+    await stage.advance(1);
+    expect([told(), await stage.stateOf(id)]).toEqual([2, 'FAILED R_PROCESS_ENDED exit code 7']);
+  });
+
   it('whose start was carried out but not answered is started once', async () => {
     const { pipelines, line } = await stage.orchestrate();
     line.fates.set('session.start', 'fails with 500');
@@ -312,6 +392,30 @@ describe('a stop', () => {
     expect(await stage.stateOf(second)).toBe('READY');
     expect(pipelines.violations).toEqual([]);
   });
+
+  it('makes it wait only briefly: one grace and a little more', async () => {
+    const { pipelines } = await stage.orchestrate();
+    const first = await stage.intent('news');
+    pipelines.of(first).stop = () => undefined;
+    await stage.stop(first);
+    const second = await stage.intent('news');
+    await stage.advance(TIMING.graceMs);
+    expect(await stage.stateOf(second)).toBe('NEW');
+    await stage.advance(3_200);
+    expect(await stage.stateOf(second)).toBe('FAILED R_LEASE_BUSY REJECTED_BUSY');
+  });
+
+  it('is heard with the answer to a start that had to be asked for twice: nothing is begun', async () => {
+    const { line, pipelines } = await stage.orchestrate({
+      fates: { follow: 'hangs', 'session.start': 'dies' },
+    });
+    const id = await stage.intent('news');
+    await stage.stop(id);
+    line.fates.delete('session.start');
+    await stage.advance(TIMING.heartbeatMs + 300);
+    expect(pipelines.started).toEqual([]);
+    expect(await stage.stateOf(id)).toBe('STOPPED R_CLIENT_STOP');
+  });
 });
 
 describe('a lease that is lost', () => {
@@ -344,6 +448,41 @@ describe('a lease that is lost', () => {
     expect(pipelines.of(next).isAlive).toBe(true);
     expect(await stage.stateOf(next)).toBe('READY');
     expect(pipelines.violations).toEqual([]);
+  });
+
+  it('gives its slot to nobody whose predecessor cannot be ended', async () => {
+    const { pipelines } = await stage.orchestrate({ fates: { follow: 'hangs' } });
+    const id = await stage.intent('news');
+    pipelines.of(id).stop = () => undefined;
+    await stage.world.finish(stage.lh.lease.break({ name: 'lease:tuner:0', reason: 'test' }));
+    const next = await stage.intent('sport');
+    await stage.advance(1_000);
+    expect(await stage.stateOf(next)).toBe(
+      'FAILED R_PIPELINE_START_FAILED What ran on slot 0 before has not ended.',
+    );
+    expect(pipelines.started).toHaveLength(1);
+  });
+
+  it('is missed with the next renewal at the latest, when the log is silent', async () => {
+    const { pipelines } = await stage.orchestrate({ fates: { follow: 'hangs' } });
+    const id = await stage.intent('news');
+    await stage.world.finish(stage.lh.lease.break({ name: 'lease:tuner:0', reason: 'test' }));
+    await stage.advance(TIMING.heartbeatMs - 1);
+    expect(pipelines.of(id).isAlive).toBe(true);
+    await stage.advance(1);
+    expect(pipelines.of(id).isAlive).toBe(false);
+  });
+
+  it('is counted from before it was asked for, however late the answer', async () => {
+    const { pipelines } = await stage.orchestrate({
+      timing: { guardTtlMs: 90_000 },
+      fates: { 'session.start': 'is late' },
+    });
+    const endsMs = stage.world.monotonicMs + TIMING.leaseTtlMs;
+    const id = await stage.intent('news');
+    await stage.advance(LATE_MS);
+    expect(pipelines.of(id).plan.limits.killBy.monotonicMs).toBeLessThan(endsMs);
+    expect(pipelines.of(id).plan.limits.killBy.monotonicMs).toBeGreaterThan(endsMs - LATE_MS);
   });
 
   it('because no renewal got through ends the pipeline before the lease ends', async () => {
@@ -394,6 +533,42 @@ describe('the guard', () => {
     }
   });
 
+  it('that is lost ends the process in time, even if a pipeline cannot be ended', async () => {
+    const actor = await running();
+    const [first] = actor.pipelines.alive;
+    first!.stop = () => undefined;
+    actor.line.fates.set('lease.renew', 'is unreachable');
+    await stage.advance(TIMING.heartbeatMs + 2_000);
+    expect(actor.pipelines.alive).toEqual([first]);
+    expect(actor.outcome).toMatchObject({ code: 4, says: expect.stringContaining('by their keepers') });
+  });
+
+  it('whose renewal is refused is lost with that answer', async () => {
+    const actor = await stage.orchestrate();
+    const holder = (await stage.guardHolder())!;
+    // A newer grant to the same holder: nothing is broken, and ours is stale from here on.
+    await stage.world.finish(stage.lh.lease.acquire({ name: GUARD, holder, ttl_ms: 60_000 }));
+    await stage.advance(TIMING.heartbeatMs);
+    expect(actor.outcome).toMatchObject({ code: 4, says: expect.stringContaining('a renewal was refused') });
+    expect(actor.line.sent.at(-1)).toBe('lease.renew');
+  });
+
+  it('lasts no longer for an answer that comes late: it counts from before the renewal was sent', async () => {
+    const actor = await running();
+    actor.line.fates.set('lease.renew', 'is late');
+    await stage.advance(TIMING.heartbeatMs);
+    const endsMs = stage.world.monotonicMs + TIMING.guardTtlMs;
+    await stage.advance(LATE_MS);
+    for (const { limits } of actor.pipelines.alive) {
+      expect(limits.killBy.monotonicMs).toBeLessThanOrEqual(endsMs - 1_000);
+      expect(limits.killBy.monotonicMs).toBeGreaterThan(endsMs - LATE_MS);
+    }
+    // The machine sleeps past its end, though not past that of a guard from when the answer came.
+    stage.world.setWall(stage.world.wallMs + TIMING.guardTtlMs - LATE_MS + 1_000);
+    await stage.advance(1_000);
+    expect(actor.outcome).toMatchObject({ code: 4, says: expect.stringContaining('time has run out') });
+  });
+
   it('that somebody breaks is missed at once, not only with the next renewal', async () => {
     const actor = await running();
     await stage.world.finish(stage.lh.lease.break({ name: GUARD, reason: 'test' }));
@@ -420,6 +595,18 @@ describe('the guard', () => {
     await stage.advance(2_000);
     expect(actor.outcome?.code).toBe(4);
     expect(actor.pipelines.alive).toEqual([]);
+  });
+
+  it('that ran out while the machine slept is known to be over before anything is told', async () => {
+    const actor = await running();
+    const [first] = actor.pipelines.alive;
+    stage.world.setWall(stage.world.wallMs + 60_000);
+    const sent = [...actor.line.sent];
+    first!.leave(7);
+    await stage.world.settle();
+    expect(actor.line.sent).toEqual(sent);
+    await stage.advance(2_000);
+    expect(actor.outcome?.code).toBe(4);
   });
 
   it('that proves not to be ours any more, in the answer to a change, is lost then and there', async () => {
@@ -458,6 +645,17 @@ describe('asked to end', () => {
     await stage.advance(TIMING.graceMs);
     expect(actor.outcome?.code).toBe(0);
     expect(await stage.stateOf(id)).toBe('STOPPED R_SHUTDOWN');
+  });
+
+  it('it begins no pipeline for a start that is answered only then', async () => {
+    const actor = await stage.orchestrate({ fates: { 'session.start': 'is late' } });
+    const id = await stage.intent('news');
+    actor.orchestrator.shutdown();
+    await stage.advance(LATE_MS);
+    expect(actor.outcome?.code).toBe(0);
+    expect(actor.pipelines.started).toEqual([]);
+    expect(await stage.stateOf(id)).toBe('STOPPED R_SHUTDOWN');
+    expect(await stage.leases()).toEqual([]);
   });
 
   it('it ends although nobody answers any more', async () => {
@@ -501,5 +699,11 @@ describe('many intents at once', () => {
     expect(states.filter((state) => state === 'READY')).toHaveLength(2);
     expect(states.filter((state) => state === 'FAILED R_NO_TUNER REJECTED_NO_TUNER')).toHaveLength(198);
     expect(pipelines.violations).toEqual([]);
+  });
+
+  it('of which none is answered take so many connections and no more: others need some too', async () => {
+    for (let index = 0; index < 40; index++) await stage.intent(`channel-${index}`);
+    const { line } = await stage.orchestrate({ fates: { 'session.start': 'hangs' } });
+    expect(line.sent.filter((operation) => operation === 'session.start')).toHaveLength(24);
   });
 });

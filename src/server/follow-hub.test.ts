@@ -111,6 +111,21 @@ describe('a follower at the tip', () => {
     expect(response.ended).toBe(true);
   });
 
+  it('is sent it as well when the server begins to stop in the middle of telling everybody', async () => {
+    const responses = Array.from({ length: 200 }, () => follow());
+    const [first] = responses;
+    const write = first!.write.bind(first);
+    let stopped: Promise<void> | null = null;
+    first!.write = (bytes) => {
+      stopped ??= hub.settle().then(() => hub.close());
+      return write(bytes);
+    };
+    await created(1);
+    await world.settle();
+    await world.finish(stopped!);
+    for (const { seqs, ended } of responses) expect([seqs, ended]).toEqual([[2], true]);
+  });
+
   it('hears of nothing before it is durable', async () => {
     const response = follow();
     engine.holding = true;
@@ -285,6 +300,27 @@ describe('a follower that starts behind', () => {
     expect(hub.size).toBe(0);
     // Who asked for a part of the log must not take what it got for all of it.
     expect([log.ended, log.destroyed]).toEqual([false, true]);
+  });
+});
+
+describe('a follower at the tip whose next entries were compacted away in the pause after a flush', () => {
+  it('finds its stream ended, and misses nothing without knowing', async () => {
+    const disk = new TestDisk();
+    const small = { dir: '/data', files: disk, threads: inlineThreads(disk), segmentBytes: 64 * KIB };
+    await openOn(fileEngine({ ...small, compactionBytesMin: 64 * KIB }));
+    const response = follow();
+    await created(1);
+    await world.settle();
+    const sent = response.seqs;
+    expect(sent).toEqual([2]);
+    await created(1_000, 'x'.repeat(300));
+    await world.finish(until(() => authority.stats.compactions > 0));
+    expect(authority.log.position.firstSeq).toBeGreaterThan(3);
+    expect(response.seqs).toEqual(sent);
+    await world.advance(50);
+    expect(response.ended).toBe(true);
+    expect(response.seqs).toEqual(sent);
+    expect([hub.size, faults]).toEqual([0, []]);
   });
 });
 

@@ -1,5 +1,6 @@
 // An orchestrator on a stage: an authority in memory whose time the test moves, pipelines without processes, and a way
 // between the two that can be cut, held up or made to fail, one operation at a time.
+import type { Timers } from '../../src/authority/seams.ts';
 import { LeaseholdError } from '../../src/client/error.ts';
 import { Leasehold } from '../../src/client/leasehold.ts';
 import type { Transport } from '../../src/client/transport.ts';
@@ -26,18 +27,23 @@ const CONFIG = JSON.stringify({
   },
 });
 
-/** What becomes of a call. `dies`: it is carried out, and its answer never comes. */
-export type Fate = 'passes' | 'is unreachable' | 'fails with 500' | 'hangs' | 'dies';
+/** What becomes of a call. `dies`: it is carried out, and its answer never comes; `is late`: it comes after `LATE_MS`. */
+export type Fate = 'passes' | 'is unreachable' | 'fails with 500' | 'hangs' | 'dies' | 'is late';
+export const LATE_MS = 4_000;
 
 /** The way to the authority. */
 class Line {
   /** By operation, and `follow`; what is not named passes. */
   readonly fates = new Map<string, Fate>();
   readonly sent: string[] = [];
+  /** By operation: what happens on the other side right before it gets there. */
+  readonly meanwhile = new Map<string, () => Promise<unknown>>();
   private readonly inner: Transport;
+  private readonly timers: Timers;
 
-  constructor(inner: Transport) {
+  constructor(inner: Transport, timers: Timers) {
     this.inner = inner;
+    this.timers = timers;
   }
 
   get transport(): Transport {
@@ -58,10 +64,18 @@ class Line {
         if (fate === 'fails with 500') {
           return Promise.reject(new LeaseholdError('INTERNAL', 'a fault', { effect: 'unknown' }));
         }
-        const reply = inner.call(operation, request, options);
+        const before = this.meanwhile.get(operation) ?? (async () => undefined);
+        const reply = before().then(() => inner.call(operation, request, options));
+        if (fate === 'is late') return reply.then((body) => this.later(body));
         return fate === 'dies' ? reply.then(() => new Promise<never>(() => undefined)) : reply;
       },
     };
+  }
+
+  private later<T>(body: T): Promise<T> {
+    return new Promise((resolve) => {
+      this.timers.after(LATE_MS, () => resolve(body));
+    });
   }
 }
 
@@ -104,6 +118,9 @@ export interface ActorOptions {
   readonly timing?: Partial<Timing>;
   readonly pid?: number;
   readonly fates?: Readonly<Record<string, Fate>>;
+  readonly meanwhile?: Readonly<Record<string, () => Promise<unknown>>>;
+  /** It is asked to end in the very moment in which it says this. */
+  readonly endsWhenItSays?: string;
 }
 
 export class OrchestratorStage {
@@ -128,15 +145,16 @@ export class OrchestratorStage {
 
   /** Starts an orchestrator, and lets run what can while time stands still. */
   async orchestrate(options: ActorOptions = {}): Promise<Actor> {
-    const { config = CONFIG, timing = {}, fates = {} } = options;
+    const { config = CONFIG, timing = {}, fates = {}, meanwhile = {} } = options;
     const { world } = this;
     this.pids += 1;
-    const line = new Line(this.transport);
+    const line = new Line(this.transport, world.timers);
     for (const [operation, fate] of Object.entries(fates)) line.fates.set(operation, fate);
+    for (const [operation, happens] of Object.entries(meanwhile)) line.meanwhile.set(operation, happens);
     const said: string[] = [];
     const pipelines = new SimulatedPipelines(world);
     const table = this.machine.table(options.pid ?? this.pids, `${world.monotonicMs}`);
-    const orchestrator = new Orchestrator(
+    const orchestrator: Orchestrator = new Orchestrator(
       {
         clock: world.clock,
         timers: world.timers,
@@ -144,7 +162,10 @@ export class OrchestratorStage {
         client: new Leasehold(line.transport, world),
         processTable: table,
         pipelines,
-        say: (level, event, fields) => said.push(`${level} ${event} ${JSON.stringify(fields ?? {})}`),
+        say: (level, event, fields) => {
+          said.push(`${level} ${event} ${JSON.stringify(fields ?? {})}`);
+          if (event === options.endsWhenItSays) orchestrator.shutdown();
+        },
       },
       { config: readConfig(config) as OrchestratorConfig, timing: { ...TIMING, ...timing } },
     );
