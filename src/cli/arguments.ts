@@ -55,6 +55,12 @@ export function limitOption(value: number = Number.POSITIVE_INFINITY): Option {
   return defaulted('--limit <n>', 'at most so many', positiveNumber, value, shown);
 }
 
+/** For what restores a log: what neither a backup nor the clock knows. */
+export function aboveOption(): Option {
+  const says = 'a number that is known to have been given out, for example the newest in a log that is lost';
+  return new Option('--above <seq>', says).argParser(wholeNumber);
+}
+
 /** A JSON text as it stands, or from standard input for `-`. Only the space around it is left out. */
 export async function jsonArgument(shell: Shell, word: string, what: string): Promise<Json> {
   const text = word === '-' ? await shell.input() : word;

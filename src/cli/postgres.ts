@@ -9,6 +9,7 @@ import { markRestored, type RestoredRows } from '../engines/postgres/restore.ts'
 import { MIGRATION_019, migrate, rollback } from '../postgres/migration.ts';
 import { type ProbeReport, probe } from '../postgres/probe.ts';
 import { loadPg, PgMissingError, pgConnections } from '../world/pg-connections.ts';
+import { aboveOption } from './arguments.ts';
 import { examples } from './connection.ts';
 import { EXIT, Failure, wrongUsage } from './failure.ts';
 import { show } from './output.ts';
@@ -20,6 +21,7 @@ interface PostgresOptions {
 }
 
 interface RestoredOptions extends PostgresOptions {
+  readonly above?: number;
   readonly allowFsyncOff?: boolean;
 }
 
@@ -58,6 +60,7 @@ export function postgresCommand(shell: Shell): Command {
     .description(
       'Go on with a log in a database that has lost its newest rows: every lease ends, and no number is given out twice.',
     )
+    .addOption(aboveOption())
     .option('--allow-fsync-off', 'write to a database that runs with fsync=off and may lose everything')
     .action(async (options: RestoredOptions) => {
       const { lastSeq, seq, epoch } = await restored(shell, options);
@@ -69,7 +72,7 @@ export function postgresCommand(shell: Shell): Command {
 }
 
 async function restored(shell: Shell, options: RestoredOptions): Promise<RestoredRows> {
-  const { url, allowFsyncOff = false } = options;
+  const { url, above, allowFsyncOff = false } = options;
   assertAddress(url);
   const engine = postgresEngine({
     connections: pgConnections(url),
@@ -79,7 +82,7 @@ async function restored(shell: Shell, options: RestoredOptions): Promise<Restore
     mayCreate: false,
   });
   try {
-    return await markRestored(engine);
+    return await markRestored(engine, above);
   } catch (fault) {
     if (fault instanceof LogHeldError) {
       const sentence = `The log is in use by ${fault.holder}: stop every server of this database first.`;

@@ -88,7 +88,7 @@ describe('receiving a backup', () => {
     // All of it is durable when it is told.
     const next = disk.afterPowerCut();
     const restored = await restoreLog({ files: next, backupDir: DIR, dir: '/new', ...EPOCH });
-    expect(restored.seq).toBe(lastSeq + 2 ** 40);
+    expect(restored.seq).toBeGreaterThanOrEqual(lastSeq + 2 ** 40);
     expect(await next.list('/new')).not.toContain('backup.json');
     await Chronicle.open(engineOn(next, '/new'));
     next.unlinkBehindTheBack(`${DIR}/backup.json`);

@@ -1,5 +1,5 @@
 /** `leasehold wal`: look at a log, check it, print it, restore it. Offline; only `restore` writes, and never into the original. */
-import { Command, InvalidArgumentError } from 'commander';
+import { Command } from 'commander';
 import { LOG_FORMAT, LOG_VERSION } from '../core/state.ts';
 import { entryBody } from '../embedded/entry-bodies.ts';
 import { inspectLog, type LogReport, statLog, verifyLog } from '../engines/file/inspect.ts';
@@ -8,6 +8,7 @@ import { LogDamagedError } from '../engines/log.ts';
 import { instant } from '../protocol/instant.ts';
 import { nodeFiles } from '../world/node-files.ts';
 import { systemClock } from '../world/system-clock.ts';
+import { aboveOption, wholeNumber } from './arguments.ts';
 import { print, printTable } from './output.ts';
 
 export function walCommand(): Command {
@@ -30,8 +31,8 @@ export function walCommand(): Command {
     .command('cat')
     .description('Print the entries of a log, one JSON object a line.')
     .argument('<dir>', 'the data directory')
-    .option('--from <seq>', 'the first position to print', position, 0)
-    .option('--limit <n>', 'print at most so many', position, Number.POSITIVE_INFINITY)
+    .option('--from <seq>', 'the first position to print', wholeNumber, 0)
+    .option('--limit <n>', 'print at most so many', wholeNumber, Number.POSITIVE_INFINITY)
     .option('--json', 'the output is JSON in any case; accepted like everywhere')
     .action(cat);
   wal
@@ -41,15 +42,10 @@ export function walCommand(): Command {
     )
     .argument('<backup>', 'a copy of a data directory')
     .argument('<dir>', 'an empty directory, or one to be made')
+    .addOption(aboveOption())
     .option('--json', 'print one JSON object')
     .action(restore);
   return wal;
-}
-
-function position(text: string): number {
-  const value = Number(text);
-  if (!Number.isSafeInteger(value) || value < 0) throw new InvalidArgumentError('It must be a whole number.');
-  return value;
 }
 
 interface Output {
@@ -98,10 +94,20 @@ async function cat(dir: string, { from, limit }: { from: number; limit: number }
   }
 }
 
-async function restore(backupDir: string, dir: string, { json }: Output): Promise<void> {
-  const nowMs = systemClock.wallMs();
-  const options = { files: nodeFiles, backupDir, dir, nowMs, format: LOG_FORMAT, version: LOG_VERSION };
-  const { backup, seq, epoch } = await restoreLog(options);
+interface RestoreOutput extends Output {
+  readonly above?: number;
+}
+
+async function restore(backupDir: string, dir: string, { above, json }: RestoreOutput): Promise<void> {
+  const { backup, seq, epoch } = await restoreLog({
+    files: nodeFiles,
+    backupDir,
+    dir,
+    nowMs: systemClock.wallMs(),
+    aboveSeq: above,
+    format: LOG_FORMAT,
+    version: LOG_VERSION,
+  });
   const { length: damaged } = backup.damagedOpaques;
   if (damaged > 0) {
     console.error(

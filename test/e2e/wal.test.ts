@@ -1,6 +1,6 @@
 // `leasehold wal` as a person uses it: on the directory of a program that has ended, was killed, or still runs.
 import { spawnSync } from 'node:child_process';
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -99,7 +99,8 @@ describe('wal restore', () => {
     cpSync(data, backup, { recursive: true });
     const restored = join(dir, 'restored');
     const [body] = lines(leasehold('wal', 'restore', backup, restored, '--json'));
-    expect(body).toMatchObject({ seq: 4 + 2 ** 40, epoch: 2 });
+    expect(body).toMatchObject({ epoch: 2 });
+    expect(body!.seq).toBeGreaterThanOrEqual(4 + 2 ** 40);
     const lh = await open(restored);
     expect(await lh.lease.get({ name: 'printer' })).toMatchObject({ code: 'LEASE_NOT_FOUND' });
     expect(await lh.task.get({ task_id: 'mine' })).toMatchObject({ ok: true, state: 'WAITING' });
@@ -110,6 +111,29 @@ describe('wal restore', () => {
     expect(late).toMatchObject({ code: 'WRITE_STALE_FENCE' });
     await lh.close();
     expect(leasehold('wal', 'verify', restored)).toMatchObject({ status: 0 });
+  });
+
+  it('gives out no number twice when one backup is restored again, or when the newest number is named', async () => {
+    const first = join(dir, 'first');
+    expect(leasehold('wal', 'restore', data, first)).toMatchObject({ status: 0, stderr: '' });
+    const lh = await open(first);
+    const grant = await lh.lease.acquire({ name: 'printer', holder: 'boris', ttl_ms: 60_000 });
+    const given = grant.ok ? grant.lease_seq : Number.NaN;
+    await lh.close();
+    const [again] = lines(leasehold('wal', 'restore', data, join(dir, 'second'), '--json'));
+    expect(again!.seq).toBeGreaterThan(given);
+    const above = given + 2 ** 41;
+    const named = leasehold('wal', 'restore', data, join(dir, 'third'), '--above', String(above), '--json');
+    expect(lines(named)[0]!.seq).toBeGreaterThanOrEqual(above + 2 ** 40);
+  });
+
+  it('refuses a number that leaves none to give out, or is none, and writes nothing', () => {
+    const restored = join(dir, 'restored');
+    const full = leasehold('wal', 'restore', data, restored, '--above', String(Number.MAX_SAFE_INTEGER));
+    expect(full.status).toBe(1);
+    expect(full.stderr).toMatch(/^leasehold: .*fewer than 2\^40 numbers.*\.\n$/);
+    expect(leasehold('wal', 'restore', data, restored, '--above', 'x').status).toBe(2);
+    expect(existsSync(restored)).toBe(false);
   });
 
   it('refuses a directory that already holds a log, and touches nothing', () => {

@@ -128,8 +128,16 @@ export type Allowance =
   | { readonly may: 'lose'; readonly fromSeq: number }
   /** One opaque value (payload, result, value) may be unreadable; its task may be DEAD with PAYLOAD_DAMAGED. */
   | { readonly may: 'unreadable' }
-  /** A backup was restored: what came after this seq is gone, every lease is ended, seq jumps by 2^40 or more. */
-  | { readonly may: 'restore'; readonly lastSeq: number };
+  /**
+   * A backup that was made at `madeAtMs` (of the world's time) and ends at `lastSeq` was restored: the log is what it was
+   * then, every lease is ended, and it goes on at `seq`, 2^40 higher or more and above all that was ever granted.
+   */
+  | {
+      readonly may: 'restore';
+      readonly madeAtMs: number;
+      readonly lastSeq: number;
+      readonly seq: number;
+    };
 
 export interface FaultEvent {
   readonly kind: 'fault';

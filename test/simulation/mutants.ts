@@ -38,6 +38,7 @@ const APPLY_TASKS = 'src/core/apply-tasks.ts';
 const EXPIRY = 'src/core/expiry.ts';
 const MACHINE = 'src/core/machine.ts';
 const VERDICTS = 'src/core/verdicts.ts';
+const RESTORED_SEQ = 'src/engines/restored-seq.ts';
 
 export const MUTANTS: readonly Mutant[] = [
   mutant(
@@ -87,11 +88,24 @@ export const MUTANTS: readonly Mutant[] = [
     "if (this.#disk.writer !== this.#writer) throw new LogClosedError('A newer writer has opened the log.');",
     '',
   ]),
-  mutant('restore-goes-on', 'A restored log goes on where its backup ended.', { seed: 17, by: 'durable' }, [
-    'src/engines/file/recovery.ts',
-    'export const RESTORE_JUMP = 2 ** 40;',
-    'export const RESTORE_JUMP = 1;',
-  ]),
+  mutant(
+    'restore-goes-on',
+    'A restored log goes on where its backup ended.',
+    { seed: 17, by: 'numbers-grow' },
+    [RESTORED_SEQ, 'if (seq <= SEQ_MAX) return seq;', 'return lastSeq + 1;'],
+  ),
+  mutant(
+    'restore-forgets-the-time',
+    'A restored log jumps ahead of its backup only, and not of what was restored before.',
+    { seed: 480, by: 'numbers-grow' },
+    [RESTORED_SEQ, 'aboveSeq + RESTORE_JUMP, byTime)', 'aboveSeq + RESTORE_JUMP)'],
+  ),
+  mutant(
+    'restore-does-not-listen',
+    'A restored log does not begin above the number that the operator names.',
+    { seed: 17, by: 'numbers-grow' },
+    [RESTORED_SEQ, 'aboveSeq + RESTORE_JUMP, byTime)', 'byTime)'],
+  ),
   mutant(
     'clock-goes-back',
     'After a restart time is what the wall clock says, also when the log is ahead of it.',

@@ -13,6 +13,7 @@ import { FRAME_HEAD_BYTES, FrameBuilder, KIND_BATCH, KIND_MARK } from '../frame.
 import { FrameReader } from '../frame-reader.ts';
 import type { Log, LoggedEntry, LogPosition, LogSize, LogSnapshot, Relocation } from '../log.ts';
 import { LogClosedError } from '../log.ts';
+import { RESTORE_JUMP } from '../restored-seq.ts';
 import type { CheckpointOnDisk } from './checkpoint.ts';
 import type { FileHead } from './file-head.ts';
 import { encodeFileHead, FILE_HEAD_BYTES } from './file-head.ts';
@@ -21,7 +22,6 @@ import type { Files, HeldLock } from './files.ts';
 import type { LogFile } from './log-file.ts';
 import { OpaqueStore } from './opaque-store.ts';
 import type { Chain } from './recovery.ts';
-import { RESTORE_JUMP } from './recovery.ts';
 import type { RunningCompaction } from './running-compaction.ts';
 import { startCompaction } from './running-compaction.ts';
 import { Segment } from './segment.ts';

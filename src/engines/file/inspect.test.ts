@@ -1,6 +1,7 @@
 // Looking into a log from outside, and restoring one from a backup.
 import { describe, expect, it } from 'vitest';
 import { Chronicle } from '../../../test/support/chronicle.ts';
+import { copySnapshot } from '../../../test/support/copy-snapshot.ts';
 import { inlineThreads } from '../../../test/support/inline-threads.ts';
 import { collect } from '../../../test/support/log-story.ts';
 import { PowerCutError, TestDisk } from '../../../test/support/test-disk.ts';
@@ -26,6 +27,15 @@ async function lived({ compact }: { readonly compact: boolean }) {
   if (compact) await chronicle.compact();
   for (let i = 0; i < 5; i++) await chronicle.live();
   return { disk, chronicle };
+}
+
+/** Goes on with a log for a while, and says the newest number that was given out then. */
+async function newestAfterUse(disk: TestDisk, dir: string): Promise<number> {
+  const chronicle = await Chronicle.open(engineOn(disk, dir));
+  await chronicle.start();
+  for (let i = 0; i < 10; i++) await chronicle.write(() => [{ type: 'QueuePaused', queue: `queue ${i}` }]);
+  await chronicle.log.close();
+  return chronicle.log.position.lastSeq;
 }
 
 const EPOCH = { format: 'leasehold', version: 1, nowMs: 1_800_000_000_000 };
@@ -109,16 +119,17 @@ describe('restore', () => {
       const { lastSeq } = chronicle.log.position;
       const texts = (await chronicle.texts()).sort();
       const restored = await restoreLog({ files: disk, backupDir: '/data', dir: '/restored/here', ...EPOCH });
-      expect(restored).toMatchObject({ seq: lastSeq + 2 ** 40, epoch: 2, backup: { lastSeq } });
+      expect(restored).toMatchObject({ epoch: 2, backup: { lastSeq } });
+      expect(restored.seq).toBeGreaterThanOrEqual(lastSeq + 2 ** 40);
       const next = disk.afterPowerCut();
       const again = await Chronicle.open(engineOn(next, '/restored/here'));
-      expect(again.state.lastSeq).toBe(lastSeq + 2 ** 40);
+      expect(again.state.lastSeq).toBe(restored.seq);
       expect(again.state.epoch).toBe(2);
       expect(again.log.epoch).toBe(3);
       // Every lease has ended, so the rows come in another order; the bytes are all there.
       expect((await again.texts()).sort()).toEqual(texts);
       await again.start();
-      expect(again.log.position.lastSeq).toBe(lastSeq + 2 ** 40 + 1);
+      expect(again.log.position.lastSeq).toBe(restored.seq + 1);
     }
   });
 
@@ -128,8 +139,66 @@ describe('restore', () => {
     disk.gate = ({ name }) => void (name === 'write' && disk.cutPower());
     await expect(chronicle.live(500)).rejects.toThrow();
     const torn = disk.copy({ sector: (_, sector) => sector % 2 === 0 });
-    await restoreLog({ files: torn, backupDir: '/data', dir: '/restored', ...EPOCH });
-    expect(await verifyLog(torn, '/restored')).toMatchObject({ torn: null, lastSeq: lastSeq + 2 ** 40 });
+    const options = { files: torn, backupDir: '/data', dir: '/restored', ...EPOCH };
+    const { backup, seq } = await restoreLog(options);
+    expect(backup.lastSeq).toBe(lastSeq);
+    expect(await verifyLog(torn, '/restored')).toMatchObject({ torn: null, lastSeq: seq });
+  });
+
+  it('of one backup gives out no number again that an earlier one of it has given out', async () => {
+    const { disk, chronicle } = await lived({ compact: false });
+    await chronicle.log.close();
+    const backup = { files: disk, backupDir: '/data', ...EPOCH };
+    await restoreLog({ ...backup, dir: '/first' });
+    const given = await newestAfterUse(disk, '/first');
+    const again = await restoreLog({ ...backup, dir: '/second', nowMs: EPOCH.nowMs + 1_000 });
+    expect(again.seq).toBeGreaterThan(given);
+  });
+
+  it('of an older backup gives out no number again that one of a newer backup has given out', async () => {
+    const { disk, chronicle } = await lived({ compact: false });
+    await copySnapshot((await chronicle.log.snapshot())!, disk, '/older');
+    for (let i = 0; i < 20; i++) await chronicle.live();
+    await chronicle.log.close();
+    await restoreLog({ files: disk, backupDir: '/data', dir: '/first', ...EPOCH });
+    const given = await newestAfterUse(disk, '/first');
+    const nowMs = EPOCH.nowMs + 1_000;
+    const older = await restoreLog({ files: disk, backupDir: '/older', dir: '/second', ...EPOCH, nowMs });
+    expect(older.backup.lastSeq).toBeLessThan(chronicle.log.position.lastSeq);
+    expect(older.seq).toBeGreaterThan(given);
+  });
+
+  it('begins above the number that the operator names, also with a clock that stands still or is wrong', async () => {
+    const { disk, chronicle } = await lived({ compact: false });
+    await chronicle.log.close();
+    const { lastSeq } = chronicle.log.position;
+    const backup = { files: disk, backupDir: '/data', ...EPOCH };
+    await restoreLog({ ...backup, dir: '/first' });
+    const given = await newestAfterUse(disk, '/first');
+    const named = await restoreLog({ ...backup, dir: '/second', aboveSeq: given });
+    expect(named.seq).toBeGreaterThanOrEqual(given + 2 ** 40);
+    expect((await Chronicle.open(engineOn(disk, '/second'))).state.lastSeq).toBe(named.seq);
+    // Before 2020 the clock is of no help, and does no harm.
+    const nowMs = 86_400_000;
+    const wrong = await restoreLog({ ...backup, dir: '/third', nowMs });
+    expect(wrong.seq).toBeGreaterThanOrEqual(lastSeq + 2 ** 40);
+    const both = await restoreLog({ ...backup, dir: '/fourth', nowMs, aboveSeq: named.seq });
+    expect(both.seq).toBeGreaterThanOrEqual(named.seq + 2 ** 40);
+  });
+
+  it('is refused when too few numbers are left, and writes nothing', async () => {
+    const { disk, chronicle } = await lived({ compact: true });
+    await chronicle.log.close();
+    const options = {
+      files: disk,
+      backupDir: '/data',
+      dir: '/new',
+      ...EPOCH,
+      aboveSeq: 2 ** 53 - 2 ** 41 + 1,
+    };
+    await expect(restoreLog(options)).rejects.toThrow(/leaves fewer than 2\^40 numbers below 2\^53/);
+    expect(await disk.list('/new')).toBe(null);
+    await restoreLog({ ...options, aboveSeq: 2 ** 53 - 2 ** 41 });
   });
 
   it('refuses a damaged backup and a directory that is not empty', async () => {
@@ -148,9 +217,8 @@ describe('restore', () => {
   it('that is cut short at any operation is no log anybody would open', async () => {
     const { disk, chronicle } = await lived({ compact: true });
     await chronicle.log.close();
-    const { lastSeq } = chronicle.log.position;
     const whole = disk.copy();
-    await restoreLog({ files: whole, backupDir: '/data', dir: '/new', ...EPOCH });
+    const { seq } = await restoreLog({ files: whole, backupDir: '/data', dir: '/new', ...EPOCH });
     const count = whole.operations.length;
     for (let last = 0; last < count; last++) {
       const copy = disk.copy();
@@ -160,7 +228,7 @@ describe('restore', () => {
       for (const survivors of [{}, { names: true, sector: () => true }]) {
         const next = copy.copy(survivors);
         const opened = await Chronicle.open(engineOn(next, '/new')).catch((error: unknown) => error);
-        if (opened instanceof Chronicle) expect([0, lastSeq + 2 ** 40]).toContain(opened.state.lastSeq);
+        if (opened instanceof Chronicle) expect([0, seq]).toContain(opened.state.lastSeq);
         else expect(opened).toBeInstanceOf(LogDamagedError);
       }
     }

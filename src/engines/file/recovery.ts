@@ -17,6 +17,7 @@ import { FILE_SPAN, KIND_BATCH, KIND_MARK } from '../frame.ts';
 import { FrameReader } from '../frame-reader.ts';
 import type { Replay } from '../log.ts';
 import { LogDamagedError } from '../log.ts';
+import { RESTORE_JUMP } from '../restored-seq.ts';
 import { findFrame, isBlank } from './blank.ts';
 import type { CheckpointOnDisk } from './checkpoint.ts';
 import { findCheckpoint, replayCheckpoint } from './checkpoint.ts';
@@ -27,9 +28,6 @@ import type { Files, OpenFile } from './files.ts';
 import { FrameScan, MORE, ScanMemory } from './frame-scan.ts';
 import type { LogFile } from './log-file.ts';
 import { Segment } from './segment.ts';
-
-/** A restored log jumps ahead by at least this much, so that no fence in the world goes back. */
-export const RESTORE_JUMP = 2 ** 40;
 
 /** Where the chain of frames has got to. */
 export interface Chain {

@@ -1,7 +1,7 @@
 /**
  * Restores a backup, a copy of a data directory, into an empty one. The restored log begins a new epoch 2^40 and
- * more above everything the backup knows: what happened after the backup was made is lost, but no fence
- * that was given out then can ever be given out again.
+ * more above everything the backup knows, and above whatever was restored before: what happened after the backup was
+ * made is lost, but no fence that was given out then can ever be given out again.
  *
  * The new epoch is written into the copy of the newest segment before that gets its name, and files get their
  * names from the newest to the oldest. So a restore that was cut short is a log without its beginning,
@@ -9,6 +9,7 @@
  */
 import { join } from 'node:path';
 import { FrameBuilder, KIND_BATCH } from '../frame.ts';
+import { restoredSeq } from '../restored-seq.ts';
 import { MANIFEST_NAME } from './backup-manifest.ts';
 import { makeDirs, takeLock } from './data-dir.ts';
 import type { FileHead } from './file-head.ts';
@@ -18,7 +19,7 @@ import type { Files, OpenFile } from './files.ts';
 import type { LogReport } from './inspect.ts';
 import { verifyLog } from './inspect.ts';
 import type { Chain, Recovered } from './recovery.ts';
-import { RESTORE_JUMP, recover } from './recovery.ts';
+import { recover } from './recovery.ts';
 
 const PIECE_BYTES = 1024 * 1024;
 
@@ -27,6 +28,8 @@ export interface RestoreOptions {
   readonly backupDir: string;
   readonly dir: string;
   readonly nowMs: number;
+  /** A number that is known to have been given out, and that the backup may not know of. */
+  readonly aboveSeq?: number | undefined;
   /** What `EpochStarted` says about the format. */
   readonly format: string;
   readonly version: number;
@@ -41,42 +44,43 @@ export interface Restored {
 }
 
 export async function restoreLog(options: RestoreOptions): Promise<Restored> {
-  const { files, backupDir, dir } = options;
+  const { files, backupDir, dir, nowMs, aboveSeq } = options;
   const backup = await verifyLog(files, backupDir);
-  await makeDirs(files, dir);
-  const lock = await takeLock(files, dir);
+  const replay = { image() {}, entry() {} };
+  const recovered = await recover({ files, dir: backupDir, replay, segmentBytes: 0 });
   try {
-    const names = (await files.list(dir)) ?? [];
-    if (numberedNames(names).length > 0 || names.includes(MANIFEST_NAME)) {
-      throw new Error(`${dir} already holds a log. Restore into an empty directory.`);
-    }
-    const replay = { image() {}, entry() {} };
-    const recovered = await recover({ files, dir: backupDir, replay, segmentBytes: 0 });
+    // Before anything is made: there may be no number left to go on with.
+    const seq = restoredSeq({ lastSeq: recovered.chain.lastSeq, nowMs, aboveSeq });
+    await makeDirs(files, dir);
+    const lock = await takeLock(files, dir);
     try {
-      return { backup, ...(await copyAll(options, recovered)) };
+      const names = (await files.list(dir)) ?? [];
+      if (numberedNames(names).length > 0 || names.includes(MANIFEST_NAME)) {
+        throw new Error(`${dir} already holds a log. Restore into an empty directory.`);
+      }
+      return { backup, seq, epoch: await copyAll(options, recovered, seq) };
     } finally {
-      const { segments, blank, checkpoint } = recovered;
-      for (const file of [...segments, ...blank, ...(checkpoint?.parts ?? [])]) await file.drop();
+      await lock.release();
     }
   } finally {
-    await lock.release();
+    const { segments, blank, checkpoint } = recovered;
+    for (const file of [...segments, ...blank, ...(checkpoint?.parts ?? [])]) await file.drop();
   }
 }
 
-async function copyAll(
-  options: RestoreOptions,
-  recovered: Recovered,
-): Promise<{ seq: number; epoch: number }> {
+/** Copies what was found, with a new epoch at its end, and says which. */
+async function copyAll(options: RestoreOptions, recovered: Recovered, seq: number): Promise<number> {
   const { files, dir } = options;
   const { chain, checkpoint, segments } = recovered;
   const newest = segments.at(-1);
   const number = newest?.number ?? Math.max(1, recovered.lastNumber);
   const end = newest?.end ?? 0;
-  const restored = restoredFrame(options, chain, number, end);
+  const epoch = chain.epoch + 1;
+  const frame = restoredFrame(options, chain, { number, end, seq, epoch });
   const target = await files.open(join(dir, fileName(number, 'seg.tmp')), { create: true });
   try {
     if (newest) await copyBytes(newest.file!, target, newest.end);
-    await writeAll(target, restored.frame, end);
+    await writeAll(target, frame, end);
     await target.sync();
   } finally {
     await target.close();
@@ -93,13 +97,22 @@ async function copyAll(
     }
     await name(files, dir, fileNamed);
   }
-  return { seq: restored.seq, epoch: restored.epoch };
+  return epoch;
 }
 
-function restoredFrame(options: RestoreOptions, chain: Chain, number: number, end: number) {
-  const { format, version, nowMs } = options;
-  const epoch = chain.epoch + 1;
-  const seq = chain.lastSeq + RESTORE_JUMP;
+interface RestoredEpoch {
+  /** The segment it is written to, and where its frames end. */
+  readonly number: number;
+  readonly end: number;
+  readonly seq: number;
+  readonly epoch: number;
+}
+
+function restoredFrame(
+  { format, version, nowMs }: RestoreOptions,
+  chain: Chain,
+  { number, end, seq, epoch }: RestoredEpoch,
+): Buffer {
   const head: FileHead = {
     number,
     seq: chain.lastSeq + 1,
@@ -113,8 +126,7 @@ function restoredFrame(options: RestoreOptions, chain: Chain, number: number, en
   const lead = end === 0 ? encodeFileHead('seg', head) : null;
   builder.begin(number, end === 0 ? FILE_HEAD_BYTES : end, lead);
   builder.add({ type: 'EpochStarted', epoch, format, version, restored: true });
-  const frame = builder.finish(KIND_BATCH, epoch, seq, Math.max(nowMs, chain.lastAtMs), chain.checksum);
-  return { frame, seq, epoch };
+  return builder.finish(KIND_BATCH, epoch, seq, Math.max(nowMs, chain.lastAtMs), chain.checksum);
 }
 
 async function copyBytes(from: OpenFile, to: OpenFile, bytes: number): Promise<void> {

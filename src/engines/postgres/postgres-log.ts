@@ -8,10 +8,10 @@
 import type { Entry } from '../../core/entries.ts';
 import type { Opaque } from '../../core/opaque.ts';
 import type { Chain } from '../file/recovery.ts';
-import { RESTORE_JUMP } from '../file/recovery.ts';
 import { FILE_SPAN, FrameBuilder, KIND_BATCH } from '../frame.ts';
 import type { Log, LoggedEntry, LogPosition, LogSize, Relocation } from '../log.ts';
 import { LogClosedError } from '../log.ts';
+import { RESTORE_JUMP } from '../restored-seq.ts';
 import type { Guard } from './guard.ts';
 import type { LogRows } from './log-rows.ts';
 import type { RowCompactionOptions } from './running-compaction.ts';

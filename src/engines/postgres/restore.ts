@@ -1,11 +1,11 @@
 /**
  * After a database came back without its newest rows (restored from a copy, or failed over to a replica that was
- * behind): begins a new epoch 2^40 and more above everything that is left. What is lost is lost, but every lease has
- * ended, and no number that was given out in the lost rows can ever be given out again.
+ * behind): begins a new epoch 2^40 and more above everything that is left, and above whatever was restored before. What is
+ * lost is lost, but every lease has ended, and no number that was given out in the lost rows can ever be given out again.
  */
 import { LOG_FORMAT, LOG_VERSION } from '../../core/state.ts';
-import { RESTORE_JUMP } from '../file/recovery.ts';
 import type { Engine } from '../log.ts';
+import { restoredSeq } from '../restored-seq.ts';
 
 export interface RestoredRows {
   /** The newest entry that was left. */
@@ -15,13 +15,17 @@ export interface RestoredRows {
   readonly epoch: number;
 }
 
-/** Reads and verifies all of the log first. Throws LogHeldError while anybody has the guard. */
-export async function markRestored(engine: Engine): Promise<RestoredRows> {
+/**
+ * Reads and verifies all of the log first. Throws LogHeldError while anybody has the guard. `aboveSeq` is a number that
+ * is known to have been given out.
+ */
+export async function markRestored(engine: Engine, aboveSeq?: number): Promise<RestoredRows> {
   const log = await engine.open({ image() {}, entry() {} });
   try {
     const { lastSeq, lastAtMs } = log.position;
-    const seq = lastSeq + RESTORE_JUMP;
-    log.begin(seq, Math.floor(Math.max(log.nowMs() ?? 0, lastAtMs)));
+    const nowMs = log.nowMs() ?? 0;
+    const seq = restoredSeq({ lastSeq, nowMs, aboveSeq });
+    log.begin(seq, Math.floor(Math.max(nowMs, lastAtMs)));
     log.add({
       type: 'EpochStarted',
       epoch: log.epoch,

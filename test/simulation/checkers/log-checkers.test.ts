@@ -1,7 +1,6 @@
 // The checkers that judge the log, on histories written by hand: each finds nothing in a good one, and in the same one with
 // a single thing wrong it finds just that.
 import { describe, expect, it } from 'vitest';
-import type { EntryEvent } from '../history.ts';
 import { askedFor } from './asked-for.ts';
 import { durable } from './durable.ts';
 import { fencedWrites } from './fenced-writes.ts';
@@ -127,19 +126,36 @@ describe('fenced writes', () => {
 describe('numbers that grow', () => {
   it('accepts a restart, and a restore that jumps ahead', () => {
     const story = new Story().boot().leased('a', 'x').boot(3, 2).leased('a', 'x');
-    story.fault('disk.restore', 'authority', { may: 'restore', lastSeq: 2 }).boot(JUMP + 3, 4);
-    expect(complaints(numbersGrow, story.leased('a', 'y'))).toEqual([]);
+    expect(complaints(numbersGrow, story.restored(2, 4).leased('a', 'y'))).toEqual([]);
   });
 
   it('accepts a backup that holds what the disk had lost since', () => {
     const story = new Story().boot().leased('a', 'x').leased('b', 'x');
+    const madeAtMs = story.nowMs;
     story.fault('disk.truncate', 'authority', { may: 'lose', fromSeq: 2 }).boot(2, 2).leased('c', 'y');
-    story.fault('disk.restore', 'authority', { may: 'restore', lastSeq: 3 }).boot(JUMP + 4, 4);
-    const [, first, second] = story.events as EntryEvent[];
-    story.note({ ...first!, source: 'replay' }).note({ ...second!, source: 'replay' });
+    story.restored(3, 4, { madeAtMs }).leased('a', 'y', 10);
+    for (const checker of [numbersGrow, oneHolder, durable]) expect(complaints(checker, story)).toEqual([]);
+  });
+
+  it('accepts a backup from before an earlier restore, and knows what is in it again', () => {
+    const story = new Story().boot().leased('a', 'x');
+    const madeAtMs = story.nowMs;
+    const first = story.ended('NameReleased', 'a', 2).restored(2, 3, { seq: 5_000 + JUMP });
+    const second = first.leased('b', 'x').restored(3, 3, { madeAtMs, seq: 6_000 + JUMP });
+    for (const checker of [numbersGrow, oneHolder, durable]) {
+      expect(complaints(checker, second.leased('a', 'y'))).toEqual([]);
+    }
+  });
+
+  it('accepts a backup that takes the place of a restored one before anybody starts from that', () => {
+    const story = new Story().boot().leased('a', 'x');
+    const madeAtMs = story.nowMs;
+    const unused = { may: 'restore', madeAtMs, lastSeq: 2, seq: 5_000 + JUMP } as const;
+    story.ended('NameReleased', 'a', 2).fault('disk.restore', 'authority', unused);
     story
-      .entry('EpochStarted', { epoch: 3, restored: true }, JUMP + 3, 'replay')
-      .leased('a', 'y', 10, JUMP + 5);
+      .restored(3, 3, { madeAtMs, seq: 6_000 + JUMP })
+      .leased('a', 'y')
+      .boot();
     for (const checker of [numbersGrow, oneHolder, durable]) expect(complaints(checker, story)).toEqual([]);
   });
 
@@ -156,11 +172,29 @@ describe('numbers that grow', () => {
   });
 
   it('complains of a restored log that grants what was granted before', () => {
-    const story = new Story().boot(10).leased('a', 'x');
-    story.fault('disk.restore', 'authority', { may: 'restore', lastSeq: 3 }).boot(5, 2);
+    const story = new Story().boot(10).leased('a', 'x').restored(3, 2, { seq: 4 });
     expect(complaints(numbersGrow, story.leased('a', 'y', 1_000, 6))).toEqual([
+      'a log restored from 3 goes on at 4 already',
+      'a log restored from 3 goes on at 4 after 11 was given out',
       expect.stringContaining('lease 6 is granted after 11'),
     ]);
+  });
+
+  it('complains of one backup that is restored twice and grants the same numbers again', () => {
+    const story = new Story().boot().leased('a', 'x');
+    const madeAtMs = story.nowMs;
+    story.restored(2, 3, { madeAtMs }).leased('a', 'y').restored(2, 3, { madeAtMs });
+    expect(complaints(numbersGrow, story.leased('a', 'z', 1_000, JUMP + 4))).toEqual([
+      `a log restored from 2 goes on at ${JUMP + 2} after ${JUMP + 4} was given out`,
+      `lease ${JUMP + 4} is granted after ${JUMP + 4}`,
+    ]);
+  });
+
+  it('takes a log that is older than the restored one for no restore', () => {
+    const story = new Story().boot().leased('a', 'x').leased('b', 'x');
+    const restore = { may: 'restore', madeAtMs: story.nowMs, lastSeq: 2, seq: JUMP + 2 } as const;
+    story.fault('disk.restore', 'authority', restore).boot(3, 2);
+    expect(complaints(durable, story)).toEqual([expect.stringContaining('1 durable entries are gone')]);
   });
 });
 

@@ -5,11 +5,16 @@ import { type Complain, checker } from './checker.ts';
 import type { Call, Fact, Reading } from './reading.ts';
 import { list, namesOf, text, whole } from './reading.ts';
 
+/** A restored log is ahead of its backup by this much at least. */
+const RESTORE_JUMP = 2 ** 40;
+
 export const numbersGrow = checker(
   'numbers-grow',
   'lease_seq grows strictly, for ever; positions, times and epochs never go back.',
   (reading, complain) => {
     let newest: Fact | undefined;
+    /** The highest position there has been, of whatever entry. */
+    let highest: Fact | undefined;
     for (const { facts, kept, end } of reading.eras) {
       let before = facts[kept - 1];
       let epoch = 0;
@@ -32,8 +37,16 @@ export const numbersGrow = checker(
         if (isGrant(fact)) newest = fact;
         before = fact;
       }
-      // A disk that lies about what is durable takes numbers back; no software can help that.
-      if (end?.allowedBy?.allows.some(({ may }) => may === 'lose')) newest = undefined;
+      if ((facts.at(-1)?.seq ?? 0) > (highest?.seq ?? 0)) highest = facts.at(-1);
+      for (const each of end?.allowedBy?.allows ?? []) {
+        // A disk that lies about what is durable takes numbers back; no software can help that.
+        if (each.may === 'lose') newest = highest = undefined;
+        if (each.may !== 'restore') continue;
+        const says = `a log restored from ${each.lastSeq} goes on at ${each.seq}`;
+        if (each.seq < each.lastSeq + RESTORE_JUMP) complain(`${says} already`, end?.allowedBy);
+        if (highest === undefined || each.seq > highest.seq) continue;
+        complain(`${says} after ${highest.seq} was given out`, highest.event, end?.allowedBy);
+      }
     }
     complainOfAnswers(reading, complain);
   },

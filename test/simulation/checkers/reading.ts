@@ -3,6 +3,7 @@
 // only grows, so every rule holds for each era as a whole.
 import { createHash } from 'node:crypto';
 import type {
+  Allowance,
   AnswerEvent,
   ArriveEvent,
   BootEvent,
@@ -123,23 +124,31 @@ class LogReader {
   boot(boot: BootEvent, replayed: readonly Fact[]): void {
     if (boot.epoch === 0) return;
     const restore = this.restoreBefore(boot);
+    if (restore !== undefined) return this.restored(boot, restore);
     const other = replayed.find((fact) => this.isOther(fact))?.seq ?? Number.POSITIVE_INFINITY;
-    const through = restore ?? Math.min(boot.lastSeq, other) - 1;
-    // A backup may hold what the disk had lost since it was made; what is in it is told anew.
-    const again = restore === undefined ? Number.POSITIVE_INFINITY : (replayed[0]?.seq ?? 0);
-    const gone = [...this.facts.values()].filter(({ seq }) => seq > through || seq >= again);
-    const lost = gone.filter(({ seq }) => seq > through);
-    if (restore === undefined && lost.length === 0) return;
+    const through = Math.min(boot.lastSeq, other) - 1;
+    const lost = [...this.facts.values()].filter(({ seq }) => seq > through);
+    if (lost.length === 0) return;
     const allowedBy = this.allowances.find(({ allows }) =>
-      allows.some(
-        (each) =>
-          (each.may === 'restore' && restore !== undefined) ||
-          (each.may === 'lose' && lost.every(({ seq }) => seq >= each.fromSeq)),
-      ),
+      allows.some((each) => each.may === 'lose' && lost.every(({ seq }) => seq >= each.fromSeq)),
     );
     this.endEra(lost, { boot, allowedBy });
-    for (const { seq } of gone) this.facts.delete(seq);
+    for (const { seq } of lost) this.facts.delete(seq);
     this.keptThrough = through;
+  }
+
+  /** The log is again what it was when the backup was made; what else is in that is told behind the boot. */
+  private restored(boot: BootEvent, { fault, madeAtMs, lastSeq }: Restore): void {
+    const era = this.eras.find(({ end }) => end!.boot.simMs > madeAtMs);
+    const then = era?.facts ?? [...this.facts.values()];
+    const facts = new Map(then.filter(({ seq }) => seq <= lastSeq).map((fact) => [fact.seq, fact]));
+    const lost = [...this.facts.values()].filter((fact) => {
+      const kept = facts.get(fact.seq);
+      return kept === undefined || !isSame(kept, fact);
+    });
+    this.endEra(lost, { boot, allowedBy: fault });
+    this.facts = facts;
+    this.keptThrough = lastSeq;
     this.allowances = this.allowances.filter(({ allows }) => !allows.some(({ may }) => may === 'restore'));
   }
 
@@ -161,19 +170,18 @@ class LogReader {
     this.eras.push({ facts, kept, lost, end });
   }
 
-  /** The newest position of a backup, if that is what this writer started from. */
-  private restoreBefore(boot: BootEvent): number | undefined {
-    let newest = 0;
-    for (const { seq } of this.facts.values()) newest = Math.max(newest, seq);
-    if (boot.lastSeq < RESTORE_JUMP || boot.lastSeq - newest < RESTORE_JUMP / 2) return undefined;
-    for (const { allows } of this.allowances) {
-      for (const each of allows) if (each.may === 'restore') return each.lastSeq;
+  /** The restore that this writer is the first to know of: the newest, if nobody had started from one before it. */
+  private restoreBefore({ lastSeq }: BootEvent): Restore | undefined {
+    for (const fault of this.allowances.toReversed()) {
+      for (const each of fault.allows) {
+        if (each.may === 'restore' && lastSeq > each.seq) return { ...each, fault };
+      }
     }
     return undefined;
   }
 }
 
-const RESTORE_JUMP = 2 ** 40;
+type Restore = Extract<Allowance, { may: 'restore' }> & { readonly fault: FaultEvent };
 
 function logOf(events: readonly HistoryEvent[]): Pick<Reading, 'eras' | 'conflicts' | 'log'> {
   const reader = new LogReader();

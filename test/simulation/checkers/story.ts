@@ -162,6 +162,17 @@ export class Story {
     return this.note({ kind: 'fault', fault, target, detail: {}, allows });
   }
 
+  /** A backup that ends at `lastSeq` is restored, and has been started from. */
+  restored(
+    lastSeq: number,
+    epoch: number,
+    { madeAtMs = this.nowMs, seq = lastSeq + 2 ** 40 }: { madeAtMs?: number; seq?: number } = {},
+  ): this {
+    return this.fault('disk.restore', 'authority', { may: 'restore', madeAtMs, lastSeq, seq })
+      .boot(seq + 1, epoch)
+      .entry('EpochStarted', { epoch: epoch - 1, restored: true }, seq, 'replay');
+  }
+
   note(event: Untimed<HistoryEvent>): this {
     this.events.push({ ...event, simMs: this.nowMs } as HistoryEvent);
     this.nowMs += 1;

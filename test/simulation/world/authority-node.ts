@@ -55,6 +55,10 @@ export class AuthorityNode {
   rivals = 0;
   /** How often a backup was restored. */
   restores = 0;
+  /** A backup of a log that had just been restored was restored in its turn, so that numbers are ahead of the clock. */
+  isAheadOfClock = false;
+  /** The highest position that anybody has seen. */
+  newestSeq = 0;
   /** How many there have been so far. */
   processes = 0;
   #isWaiting = false;
@@ -212,6 +216,7 @@ export class AuthorityNode {
 
   #show(source: 'feed' | 'replay', process: SimProcess, logged: LoggedEntry): void {
     const { seq, atMs, entry } = logged;
+    this.newestSeq = Math.max(this.newestSeq, seq);
     const content = `${atMs} ${entry.type}`;
     if (source === 'replay' && this.#shown.get(seq) === content) return;
     this.#shown.set(seq, content);

@@ -72,8 +72,7 @@ export const INJECTIONS: Readonly<Record<FaultKind, Injection>> = {
   'disk.restore': async (world, fault) => {
     const restored = await restoreBackup(world, fault.forMs);
     if (restored === null) return;
-    const { lastSeq, seq } = restored;
-    note(world, fault, { seq }, [{ may: 'restore', lastSeq }]);
+    note(world, fault, {}, [{ may: 'restore', ...restored }]);
   },
 
   'net.delay': (world, fault) => forAWhile(world, fault, 'delayMs', number(fault, 'byMs')),

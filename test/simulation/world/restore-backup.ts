@@ -1,27 +1,40 @@
 /**
  * An operator makes a backup of the running log, and later, when the machine has been lost, restores it: with the
  * product's own restore, into an emptied directory. Whatever happened in between is gone, and every fence since then
- * is below the restored log.
+ * is below the restored log, also when that was an older backup's turn to be restored.
+ *
+ * The operator's own clock is right. By the rule in docs/operating.md it is not enough once a backup of a restored log has
+ * been restored: then the operator says which number is the newest.
  */
 import { LOG_FORMAT, LOG_VERSION } from '../../../src/core/state.ts';
 import { verifyLog } from '../../../src/engines/file/inspect.ts';
 import { restoreLog } from '../../../src/engines/file/restore.ts';
 import { copySnapshot } from '../../support/copy-snapshot.ts';
+import { trueWallMs } from './sim-clock.ts';
 import { DATA_DIR } from './sim-disk.ts';
 import type { SimWorld } from './sim-world.ts';
 
 const TRIES = 100;
 const PAUSE_MS = 300;
 
+interface Restored {
+  /** When the backup was made, by the world's time, and the newest position in it. */
+  readonly madeAtMs: number;
+  readonly lastSeq: number;
+  /** Where the restored log goes on. */
+  readonly seq: number;
+}
+
 export async function restoreBackup(
   { authority, kernel }: SimWorld,
   laterMs: number,
-): Promise<{ lastSeq: number; seq: number } | null> {
-  const { running, disk, clock, restores } = authority;
+): Promise<Restored | null> {
+  const { running, disk, restores } = authority;
   if (running === null) return null;
   const operator = authority.newProcess('operator');
   const files = disk.filesFor(operator);
   const backupDir = `/backup-${authority.processes}`;
+  const madeAtMs = kernel.nowMs;
   try {
     const snapshot = await running.core.authority.log.snapshot();
     if (snapshot === null) return null;
@@ -34,8 +47,10 @@ export async function restoreBackup(
     return null;
   }
   await operator.sleep(laterMs);
-  // A backup from before an earlier restore knows nothing of the numbers that were given out since; see docs/testing.md.
-  if (authority.isBeingRestored || authority.restores !== restores) return null;
+  if (authority.isBeingRestored) return null;
+  const isOlder = authority.restores !== restores;
+  const aboveSeq = isOlder && authority.isAheadOfClock ? authority.newestSeq : undefined;
+  authority.isAheadOfClock ||= restores > 0;
   authority.restores += 1;
   authority.isBeingRestored = true;
   authority.kill('kill', Number.POSITIVE_INFINITY, 'restore');
@@ -44,13 +59,19 @@ export async function restoreBackup(
   for (let attempt = 1; ; attempt++) {
     disk.moveAside(DATA_DIR, `${backupDir}-lost-${attempt}`);
     try {
-      const nowMs = clock.wallMs();
-      const format = { format: LOG_FORMAT, version: LOG_VERSION };
-      const restored = await restoreLog({ files, backupDir, dir: DATA_DIR, nowMs, ...format });
+      const restored = await restoreLog({
+        files,
+        backupDir,
+        dir: DATA_DIR,
+        nowMs: trueWallMs(kernel),
+        aboveSeq,
+        format: LOG_FORMAT,
+        version: LOG_VERSION,
+      });
       authority.isBeingRestored = false;
       authority.downUntilMs = kernel.nowMs;
       authority.boot();
-      return { lastSeq: restored.backup.lastSeq, seq: restored.seq };
+      return { madeAtMs, lastSeq: restored.backup.lastSeq, seq: restored.seq };
     } catch (fault) {
       if (attempt >= TRIES) throw fault;
       await operator.sleep(PAUSE_MS);

@@ -8,6 +8,11 @@ import type { Kernel } from './kernel.ts';
 /** The beginning of 2026. */
 const START_MS = 1_767_225_600_000;
 
+/** What a wall clock says that nothing is wrong with. */
+export function trueWallMs({ nowMs }: Kernel): number {
+  return START_MS + Math.floor(nowMs);
+}
+
 export class SimClock implements Clock {
   readonly #kernel: Kernel;
   #simMs = 0;
