@@ -126,6 +126,8 @@ async function withDatabase<T>(
   try {
     await client.connect();
   } catch (fault) {
+    // A server that still waits for a password would keep the process alive.
+    client.end().catch(() => undefined);
     throw noConnection(url, fault);
   }
   try {

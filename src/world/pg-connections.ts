@@ -40,11 +40,12 @@ export function pgConnections(address: string): SqlConnections {
         connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
       });
       const connection = new PgConnection(client);
-      await client.connect();
       try {
+        await client.connect();
         await connection.query(KEEP_WHILE_IDLE);
       } catch (fault) {
-        await connection.close();
+        // A server that still waits for a password would keep the process alive; whether it says goodbye is its affair.
+        connection.close().catch(() => undefined);
         throw fault;
       }
       return connection;
