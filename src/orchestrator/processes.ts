@@ -45,7 +45,7 @@ export interface KeeperOptions {
   /** Whether programs it starts share our own input and output. */
   readonly sharesInput: boolean;
   readonly heard: (message: unknown) => void;
-  /** It has ended, asked or not. */
+  /** It has ended, asked or not, and everything it had to say has been heard. */
   readonly gone: () => void;
 }
 

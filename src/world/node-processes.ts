@@ -60,11 +60,21 @@ export const nodeProcesses: Processes = {
   startKeeper({ sharesInput, heard, gone }) {
     const own = sharesInput ? 'inherit' : 'ignore';
     const child = spawn(process.execPath, [KEEPER], { detached: true, stdio: [own, own, 'inherit', 'pipe'] });
-    child.once('exit', gone);
-    child.once('error', gone);
+    let isGone = false;
+    const end = (): void => {
+      if (!isGone) gone();
+      isGone = true;
+    };
+    child.once('error', end);
     // A machine that is out of descriptors gives none of these; the error says so in a moment.
     const stream = (child.stdio as typeof child.stdio | undefined)?.[3];
     if (!stream) return { send: () => undefined, close: () => undefined };
+    // Its end may be known before its last words are read, and one of them may be which program it has begun.
+    child.once('close', end);
+    child.once('exit', () => {
+      const timer = setTimeout(() => stream.destroy(), LAST_OUTPUT_MS);
+      child.once('close', () => clearTimeout(timer));
+    });
     const channel = openChannel(stream as Duplex, heard, () => undefined);
     return {
       send: channel.send,

@@ -29,7 +29,11 @@ function planOf(
     compactionBytes: 1_048_576,
     forgetMs: 3_600_000,
     skewMs: 0,
-    workloads: workloads.map((name) => ({ name, clients: 2, rounds: 25 })),
+    cutsStreams: false,
+    workloads: workloads.map((name) => {
+      const orchestrators = name === 'sessions' ? 1 : 0;
+      return { name, clients: 2, rounds: 25, orchestrators };
+    }),
     faults: [{ atMs, fault, ...args }],
   };
 }
@@ -246,6 +250,23 @@ const TRIALS: Readonly<Record<FaultKind, Trial>> = {
       expect(lives(history)).toEqual(['boot', 'boot', 'death fault']);
       const [older] = all(history, 'death');
       expect(older?.node).toBe('authority.1');
+    },
+  },
+  'process.keeper': {
+    workloads: ['sessions'],
+    fault: { target: 'c1', forMs: 0, args: { when: 'begin', afterMs: 300 } },
+    shows: (history) => {
+      const [death, ...others] = all(history, 'keeper-death');
+      expect(others).toEqual([]);
+      const ended = all(history, 'pipeline').find(({ is, pid }) => is === 'ended' && pid === death!.pid);
+      expect(ended!.simMs).toBeGreaterThan(death!.simMs);
+      expect(ended!.simMs).toBeLessThan(death!.simMs + 100);
+      // Its orchestrator lives on, and runs other pipelines.
+      const next = all(history, 'pipeline').find(({ is, simMs }) => is === 'begun' && simMs > ended!.simMs);
+      const meanwhile = all(history, 'death').filter(
+        ({ simMs }) => simMs > death!.simMs && simMs < next!.simMs,
+      );
+      expect(meanwhile).toEqual([]);
     },
   },
 };

@@ -207,6 +207,25 @@ export interface FollowedEvent {
   readonly simMs: number;
 }
 
+/** A client that follows one session was told of an entry, or is done: each time it begins anew, `stream` is another one. */
+export interface HeardEvent {
+  readonly kind: 'heard';
+  readonly client: string;
+  readonly stream: number;
+  readonly session: string;
+  /** From which position on it wanted to hear; 0 for all there is. */
+  readonly from: number;
+  /**
+   * `ended`: the stream came to an end with the session; `terminal`: it was told that there is nothing more to hear;
+   * `not-found`: or that there is no such session, or no longer; `left`: it went away by itself; `failed`: the server was away.
+   */
+  readonly is: 'entry' | 'ended' | 'terminal' | 'not-found' | 'left' | 'failed';
+  readonly seq: number;
+  readonly type: string;
+  readonly state: string;
+  readonly simMs: number;
+}
+
 /** A pipeline began or ended, in the one true time of the world: a program that an orchestrator runs for a session. */
 export interface PipelineEvent {
   readonly kind: 'pipeline';
@@ -219,6 +238,16 @@ export interface PipelineEvent {
   /** Of the service and slot, and of the guard on whose behalf it was started. */
   readonly leaseSeq: number;
   readonly guardSeq: number;
+  readonly simMs: number;
+}
+
+/** The keeper of a pipeline was killed, and nothing else was. */
+export interface KeeperDeathEvent {
+  readonly kind: 'keeper-death';
+  /** The client that is the orchestrator. */
+  readonly node: string;
+  /** Of the pipeline; 0 when it had not begun one. */
+  readonly pid: number;
   readonly simMs: number;
 }
 
@@ -282,7 +311,9 @@ export type HistoryEvent =
   | DeathEvent
   | EntryEvent
   | FollowedEvent
+  | HeardEvent
   | PipelineEvent
+  | KeeperDeathEvent
   | GuardEvent
   | StateEvent
   | QuietEvent

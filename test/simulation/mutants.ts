@@ -60,7 +60,7 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'read-before-durable',
     'A read that comes while a batch is being written sees what is in that batch.',
-    { seed: 717, by: 'durable' },
+    { seed: 713, by: 'replays' },
     [
       AUTHORITY,
       "const request = new Request(null, read, null, null, '', this.settled);",
@@ -157,7 +157,7 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'wipe-forgets-fence',
     'A wipe takes the fences of what it ends along.',
-    { seed: 7, by: 'linearisable' },
+    { seed: 44, by: 'linearisable' },
     [
       APPLY_NAMES,
       "for (const row of rows) endName(state, row, seq, atMs, 'wiped');",

@@ -21,10 +21,14 @@ const ROUNDS: Readonly<Record<WorkloadName, readonly [low: number, high: number]
   hostile: [10, 50],
   followers: [2, 8],
   sessions: [4, 25],
+  'session-followers': [3, 15],
 };
 
 /** Those that do much with one client. */
 const HEAVY: ReadonlySet<WorkloadName> = new Set(['crowd', 'mass-expiry']);
+
+/** Those that are drawn apart from the others. */
+const APART: ReadonlySet<WorkloadName> = new Set(['followers', 'sessions', 'session-followers']);
 
 type Draw = (random: Random, clients: readonly string[]) => Omit<PlannedFault, 'atMs' | 'fault'>;
 
@@ -44,7 +48,10 @@ const anyone = (random: Random, clients: readonly string[]): string =>
 
 const downMs = (random: Random): number => random.magnitude(20, 8_000);
 
-const DRAWS: Readonly<Record<FaultKind, Draw>> = {
+/** Keepers there are in some worlds only, so their fate is drawn apart; see `drawKeeperDeaths`. */
+type CommonFault = Exclude<FaultKind, 'process.keeper'>;
+
+const DRAWS: Readonly<Record<CommonFault, Draw>> = {
   'clock.jump': (random, clients) => {
     const target = anyone(random, clients);
     const sign = random.chance(0.5) ? 1 : -1;
@@ -142,15 +149,15 @@ const DRAWS: Readonly<Record<FaultKind, Draw>> = {
   'process.depose': (random) => authority(random.magnitude(50, 10_000)),
 };
 
-const KINDS = Object.keys(DRAWS) as FaultKind[];
-const NEEDS_FILES = (kind: FaultKind): boolean =>
+const KINDS = Object.keys(DRAWS) as CommonFault[];
+const NEEDS_FILES = (kind: CommonFault): boolean =>
   kind.startsWith('disk.') || kind === 'process.kill-at' || kind === 'process.rival';
 
 export function planFrom(seed: number): Plan {
   const random = new Random(seed, 'plan');
   const engine = random.chance(0.12) ? 'memory' : 'file';
   const durationMs = random.between(20_000, 90_000);
-  const workloads = drawSessions(seed, random) ?? drawWorkloads(random);
+  const workloads = drawSessions(seed, random) ?? drawWorkloads(seed, random);
   const count = workloads.reduce((sum, { clients }) => sum + clients, 0);
   const clients = Array.from({ length: count }, (_, index) => `c${index + 1}`);
   const isMild = random.chance(0.12);
@@ -162,6 +169,10 @@ export function planFrom(seed: number): Plan {
     const fault = random.pick(kinds);
     return { atMs: random.between(500, durationMs - 1_000), fault, ...DRAWS[fault](random, clients) };
   });
+  const followers = drawFollowers(seed);
+  const deaths = drawKeeperDeaths(seed, workloads, durationMs);
+  const before = followers.reduce((sum, { clients: more }) => sum + more, count);
+  const listeners = drawListeners(seed, workloads, before, durationMs);
   return {
     seed,
     engine,
@@ -171,22 +182,35 @@ export function planFrom(seed: number): Plan {
     compactionBytes: random.pick([1, 65_536, 1_048_576]),
     forgetMs: random.pick([2_000, 20_000, 3_600_000]),
     skewMs: random.pick([0, 1_000, 86_400_000]),
-    workloads: [...workloads, ...drawFollowers(seed)],
-    faults: possible(faults).sort((a, b) => a.atMs - b.atMs),
+    cutsStreams: seed >= WIDER_SEEDS_FROM,
+    workloads: [...workloads, ...followers, ...listeners.workloads],
+    faults: possible([...faults, ...deaths, ...listeners.faults]).sort((a, b) => a.atMs - b.atMs),
   };
 }
 
-function drawWorkloads(random: Random): PlannedWorkload[] {
-  const workers = WORKLOADS.filter((name) => name !== 'followers' && name !== 'sessions');
+function drawWorkloads(seed: number, random: Random): PlannedWorkload[] {
+  const workers = WORKLOADS.filter((name) => !APART.has(name));
   return random.some(workers, random.between(1, 5)).map((name) => {
     const [low, high] = ROUNDS[name];
     const clients = HEAVY.has(name) ? 1 : random.between(1, 4);
-    return { name, clients, rounds: random.between(low, high) };
+    const rounds = random.between(low, high);
+    return name === 'crowd'
+      ? { name, clients, rounds, waiters: drawWaiters(seed) }
+      : { name, clients, rounds };
   });
 }
 
 /** Smaller seeds stand in lists beside what they find, and keep the worlds that they stand for. */
 const SESSION_SEEDS_FROM = 10_000;
+const WIDER_SEEDS_FROM = 30_000;
+
+/** Several hundred, and sometimes thousands. */
+function drawWaiters(seed: number): number {
+  if (seed < WIDER_SEEDS_FROM) return 700;
+  const random = new Random(seed, 'crowd');
+  return random.chance(0.25) ? random.between(2_000, 3_000) : random.between(200, 900);
+}
+
 const BESIDE_SESSIONS = ['tasks', 'waiters', 'admin-breaks', 'hostile'] as const;
 
 /** Orchestrators and those who want sessions, and sometimes others beside them. */
@@ -200,12 +224,57 @@ function drawSessions(seed: number, random: Random): PlannedWorkload[] | null {
   return [sessions, ...beside.map((name) => ({ name, clients: 1, rounds: random.between(...ROUNDS[name]) }))];
 }
 
+/** Keepers that are killed alone, while they run or soon after they were started; their orchestrators live on. */
+function drawKeeperDeaths(
+  seed: number,
+  workloads: readonly PlannedWorkload[],
+  durationMs: number,
+): PlannedFault[] {
+  const orchestrators = workloads[0]?.orchestrators ?? 0;
+  const random = new Random(seed, 'keepers');
+  if (seed < WIDER_SEEDS_FROM || orchestrators === 0 || random.chance(0.4)) return [];
+  return Array.from({ length: random.magnitude(1, 15) }, () => ({
+    atMs: random.between(500, durationMs - 1_000),
+    fault: 'process.keeper',
+    target: `c${random.between(1, orchestrators)}`,
+    forMs: 0,
+    args: random.pick([
+      { when: 'now', chosen: random.unit() },
+      { when: 'start', afterMs: random.magnitude(1, 2_000) },
+      { when: 'begin', afterMs: random.span(0, 8) },
+    ]),
+  }));
+}
+
 /** Those who only watch come last and are nobody's target, so that a plan is otherwise the same with and without them. */
 function drawFollowers(seed: number): PlannedWorkload[] {
   const random = new Random(seed, 'followers');
   const [low, high] = ROUNDS.followers;
   if (random.chance(0.7)) return [];
   return [{ name: 'followers', clients: random.between(1, 2), rounds: random.between(low, high) }];
+}
+
+const NET_KINDS = KINDS.filter((kind) => kind.startsWith('net.'));
+
+/** Those who follow sessions, and what the network does to them. They come last of all, and are nobody's target but its. */
+function drawListeners(
+  seed: number,
+  workloads: readonly PlannedWorkload[],
+  clientsBefore: number,
+  durationMs: number,
+): { readonly workloads: PlannedWorkload[]; readonly faults: PlannedFault[] } {
+  const random = new Random(seed, 'listeners');
+  const isPossible = seed >= WIDER_SEEDS_FROM && workloads.some(({ name }) => name === 'sessions');
+  if (!isPossible || random.chance(0.4)) return { workloads: [], faults: [] };
+  const count = random.between(1, 3);
+  const rounds = random.between(...ROUNDS['session-followers']);
+  const names = Array.from({ length: count }, (_, index) => `c${clientsBefore + index + 1}`);
+  const faults = Array.from({ length: random.chance(0.3) ? 0 : random.magnitude(1, 15) }, () => {
+    const fault = random.pick(NET_KINDS);
+    const atMs = random.between(500, durationMs - 1_000);
+    return { atMs, fault, ...DRAWS[fault](random, names), target: random.pick(names) };
+  });
+  return { workloads: [{ name: 'session-followers', clients: count, rounds }], faults };
 }
 
 /**

@@ -36,6 +36,7 @@ export const FAULTS = [
   'process.crash-loop',
   'process.rival',
   'process.depose',
+  'process.keeper',
 ] as const;
 
 export type FaultKind = (typeof FAULTS)[number];
@@ -65,6 +66,7 @@ export const WORKLOADS = [
   'hostile',
   'followers',
   'sessions',
+  'session-followers',
 ] as const;
 
 export type WorkloadName = (typeof WORKLOADS)[number];
@@ -76,6 +78,8 @@ export interface PlannedWorkload {
   readonly rounds: number;
   /** How many of the clients, the first ones, are orchestrators. The first two share a machine when there are three. */
   readonly orchestrators?: number;
+  /** How many wait at once in a crowd. */
+  readonly waiters?: number;
 }
 
 export interface Plan {
@@ -92,6 +96,8 @@ export interface Plan {
   readonly forgetMs: number;
   /** The wall clocks of the nodes are apart by up to this much from the start. */
   readonly skewMs: number;
+  /** What comes on a stream comes in pieces that are cut anywhere. */
+  readonly cutsStreams: boolean;
   readonly workloads: readonly PlannedWorkload[];
   readonly faults: readonly PlannedFault[];
 }

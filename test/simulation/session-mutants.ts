@@ -83,7 +83,7 @@ export const SESSION_MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: 'src/orchestrator/orchestrator.ts',
-        from: 'world.client.lease.wipe({ prefix: LEASES, guard: guard.claim }),',
+        from: 'world.client.lease.wipe({ prefix: SESSION_LEASES, guard: guard.claim }),',
         to: "world.client.lease.wipe({ prefix: 'nothing:', guard: guard.claim }),",
       },
     ],
@@ -156,6 +156,84 @@ export const SESSION_MUTANTS: readonly Mutant[] = [
         file: 'src/orchestrator/session-run.ts',
         from: "this.pipeline?.stop(wanted === 'GONE' ? LOST_GRACE_MS : this.desk.timing.graceMs);",
         to: "this.pipeline?.stop(wanted === 'GONE' ? LOST_GRACE_MS : this.desk.timing.graceMs);\n    if (wanted === 'STOP') void this.tell('stopped', null);",
+      },
+    ],
+  },
+  {
+    name: 'orphan-runs-on',
+    does: 'A pipeline whose keeper is killed runs on, and nobody is told.',
+    seed: 30_007,
+    checker: 'pipelines',
+    edits: [
+      {
+        file: 'src/orchestrator/kept-pipelines.ts',
+        from: '    this.waitUntilGone(GONE_MS);\n',
+        to: '    void this.waitUntilGone;\n',
+      },
+    ],
+  },
+  {
+    name: 'orphan-not-awaited',
+    does: 'A pipeline whose keeper is killed is said to have ended before it has.',
+    seed: 30_007,
+    checker: 'pipelines',
+    edits: [
+      {
+        file: 'src/orchestrator/kept-pipelines.ts',
+        from: "this.world.processes.signalGroup(this.pid, 'SIGKILL');",
+        to: "this.world.processes.signalGroup(this.pid, 'SIGKILL') && leftMs < 0;",
+      },
+    ],
+  },
+  {
+    name: 'last-id-again',
+    does: 'Who goes on after an id is told of that one again.',
+    seed: 30_003,
+    checker: 'heard',
+    edits: [
+      {
+        file: 'src/server/pages.ts',
+        from: 'return { fromSeq: Number(lastId) + 1 };',
+        to: 'return { fromSeq: Number(lastId) };',
+      },
+    ],
+  },
+  {
+    name: 'end-unheard',
+    does: 'Who was cut off before the end of a session is told that there is nothing more to hear.',
+    seed: 30_003,
+    checker: 'heard',
+    edits: [
+      {
+        file: 'src/embedded/session-reads.ts',
+        from: 'return hasEnded(session) && session.seq < begin ? endedSession(session) : begin;',
+        to: 'return hasEnded(session) && begin > 0 ? endedSession(session) : begin;',
+      },
+    ],
+  },
+  {
+    name: 'others-heard',
+    does: 'Who follows a session is told of those that came after it as well.',
+    seed: 30_003,
+    checker: 'heard',
+    edits: [
+      {
+        file: 'src/server/follow-slices.ts',
+        from: 'takes: ({ session }) => session === seq, stopsAtEnd: true',
+        to: 'takes: ({ session }) => session >= seq, stopsAtEnd: true',
+      },
+    ],
+  },
+  {
+    name: 'begins-again',
+    does: 'A client that connects again to follow a session begins where it began first.',
+    seed: 30_020,
+    checker: 'heard',
+    edits: [
+      {
+        file: 'src/client/log-reader.ts',
+        from: 'nextSeq = entry.seq + 1;',
+        to: 'if (session === undefined) nextSeq = entry.seq + 1;',
       },
     ],
   },

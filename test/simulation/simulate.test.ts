@@ -25,10 +25,13 @@ describe('a plan', () => {
   });
 
   it('reaches every workload and both engines within a few hundred seeds', () => {
-    const plans = Array.from({ length: 300 }, (_, index) => planFrom(9_850 + index));
+    const plans = Array.from({ length: 300 }, (_, index) => planFrom(29_850 + index));
     const workloads = new Set(plans.flatMap((plan) => plan.workloads.map(({ name }) => name)));
     expect([...workloads].sort()).toEqual([...WORKLOADS].sort());
     expect(new Set(plans.map(({ engine }) => engine))).toEqual(new Set(['file', 'memory']));
+    const crowds = plans.flatMap(({ workloads: all }) => all.flatMap(({ waiters }) => waiters ?? []));
+    expect(Math.max(...crowds)).toBeGreaterThan(2_000);
+    expect(Math.min(...crowds)).toBeLessThan(500);
   });
 });
 

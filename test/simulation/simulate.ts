@@ -63,10 +63,11 @@ async function runWorld(world: SimWorld): Promise<History> {
 function makeWorld(plan: Plan): SimWorld {
   const kernel = new Kernel();
   const recorder = new Recorder(kernel);
-  const network = new SimNetwork(kernel, new Random(plan.seed, 'network'), recorder);
+  const cuts = plan.cutsStreams ? new Random(plan.seed, 'cuts') : null;
+  const network = new SimNetwork(kernel, new Random(plan.seed, 'network'), recorder, cuts);
   const authority = new AuthorityNode(plan, kernel, recorder, network);
   const clients = new Map<string, ClientNode>();
-  for (const { name, clients: count, rounds, orchestrators: serving = 0 } of plan.workloads) {
+  for (const { name, clients: count, rounds, orchestrators: serving = 0, waiters = 0 } of plan.workloads) {
     for (let index = 0; index < count; index++) {
       const client = `c${clients.size + 1}`;
       const isServing = index < serving;
@@ -74,6 +75,7 @@ function makeWorld(plan: Plan): SimWorld {
       const twin = isServing && serving > 2 && index === 1 ? clients.get(`c${clients.size}`)! : null;
       const node = new ClientNode(client, rounds, program, plan, kernel, recorder, network, twin);
       node.isServing = isServing;
+      node.waiters = waiters;
       node.isNeeded = () => [...clients.values()].some((other) => !other.isServing && !other.isDone);
       clients.set(client, node);
     }
@@ -95,6 +97,7 @@ function quieten({ kernel, recorder, network, authority, clients }: SimWorld): v
   }
   for (const client of clients.values()) {
     client.isQuiet = true;
+    client.machine.doom = null;
     client.clock.heal();
     client.process?.resume();
     client.boot();

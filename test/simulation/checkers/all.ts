@@ -8,6 +8,7 @@ import { durable } from './durable.ts';
 import { exclusive } from './exclusive.ts';
 import { fencedWrites } from './fenced-writes.ts';
 import { followed } from './followed.ts';
+import { heard } from './heard.ts';
 import { lineOrder } from './line-order.ts';
 import { linearisable } from './linearisable.ts';
 import { liveness } from './liveness.ts';
@@ -30,6 +31,7 @@ export const CHECKERS: readonly Checker[] = [
   durable,
   askedFor,
   followed,
+  heard,
   slots,
   replays,
   lineOrder,

@@ -72,6 +72,25 @@ describe('a name', () => {
     isBad(story.refuse(id, 'LEASE_HELD', { holder: 'x', remaining_ms: 100 }));
   });
 
+  it('is judged although thousands wait for it, of whom many give up in the end', () => {
+    // Trying every one who gives up after every grant would be more steps than the search takes before it gives up itself.
+    const story = new Story();
+    const ask = (holder: string) =>
+      story.call('lease.acquire', { name: 'a', holder, token: `token of ${holder}`, ttl_ms: 1_000 });
+    const served = Array.from({ length: 1_500 }, (_, index) => `served ${index}`);
+    const calls = served.map((holder) => [holder, ask(holder)] as const);
+    const tired = Array.from({ length: 1_500 }, (_, index) => ask(`tired ${index}`));
+    for (const [holder, id] of calls) {
+      const fromMs = story.nowMs;
+      story.leased('a', holder);
+      const leaseSeq = story.lastSeq;
+      story.answer(id, story.grantBody('a', holder, leaseSeq, fromMs, 1_000));
+      if (holder !== served.at(-1)) story.ended('NameReleased', 'a', leaseSeq);
+    }
+    for (const id of tired) story.refuse(id, 'LEASE_HELD', { holder: served.at(-1)!, remaining_ms: 900 });
+    isFine(story);
+  });
+
   it('may still be refused to who asked before that', () => {
     const story = held();
     const id = story.call('lease.acquire', { name: 'a', holder: 'y', token: 'token of y', ttl_ms: 10 });

@@ -2,7 +2,7 @@
 // The search is that of Wing and Gong with Lowe's memory: an operation may come next if no other one had been answered
 // before it was called; a set of operations done, together with the state it led to, is never tried twice. Operations
 // without an answer are open: each may take effect at any time after its call, or never. It knows nothing of leases.
-import { Pending } from './pending.ts';
+import { NONE, Pending } from './pending.ts';
 
 export interface Operation<Input> {
   readonly id: string;
@@ -38,12 +38,11 @@ const STEPS_MAX = 2_000_000;
 
 interface Frame<State> {
   readonly state: State;
-  readonly candidates: readonly number[];
-  /** Where among the candidates, and where among the states one of them leads to, the search goes on. */
+  /** Which candidate is being tried, and where among the states it leads to the search goes on. */
   candidate: number;
   branch: number;
   branches: readonly State[];
-  /** The operation whose linearisation led here; -1 for the first frame. */
+  /** The operation whose linearisation led here; NONE for the first frame. */
   readonly operation: number;
 }
 
@@ -60,47 +59,45 @@ export function linearise<State, Input>(
   let steps = 0;
 
   const push = (state: State, operation: number): void => {
-    const candidates = pending.candidates();
-    stack.push({ state, candidates, candidate: 0, branch: 0, branches: [], operation });
+    stack.push({ state, candidate: NONE, branch: 0, branches: [], operation });
   };
 
-  push(model.initial, -1);
+  push(model.initial, NONE);
   for (;;) {
     const frame = stack.at(-1);
     if (frame === undefined) break;
     // What is left has no answer, so it need not have happened.
     if (pending.isAnsweredEmpty) return { kind: 'linearisable' };
     if (frame.branch < frame.branches.length) {
-      const operation = frame.candidates[frame.candidate - 1]!;
       const next = frame.branches[frame.branch]!;
       frame.branch += 1;
-      pending.take(operation);
+      pending.take(frame.candidate);
       const key = `${pending.key}|${model.key(next)}`;
       if (seen.has(key)) {
-        pending.putBack(operation);
+        pending.putBack(frame.candidate);
         continue;
       }
       seen.add(key);
-      push(next, operation);
-      if (stack.length > longest.length + 1) longest = stack.slice(1).map((each) => each.operation);
+      push(next, frame.candidate);
       continue;
     }
-    if (frame.candidate < frame.candidates.length) {
+    const candidate = pending.candidate(frame.candidate);
+    if (candidate !== NONE) {
       steps += 1;
       if (steps > stepsMax) return { kind: 'unknown' };
-      frame.branches = model.step(frame.state, ordered[frame.candidates[frame.candidate]!]!.input);
+      frame.branches = model.step(frame.state, ordered[candidate]!.input);
       frame.branch = 0;
-      frame.candidate += 1;
+      frame.candidate = candidate;
       continue;
     }
+    if (stack.length > longest.length + 1) longest = stack.slice(1).map((each) => each.operation);
     stack.pop();
-    if (frame.operation !== -1) pending.putBack(frame.operation);
+    if (frame.operation !== NONE) pending.putBack(frame.operation);
   }
 
   for (const operation of longest) pending.take(operation);
-  return {
-    kind: 'impossible',
-    longest: longest.map((index) => ordered[index]!),
-    stuck: pending.candidates().map((index) => ordered[index]!),
-  };
+  const stuck: Operation<Input>[] = [];
+  for (let next = pending.candidate(); next !== NONE; next = pending.candidate(next))
+    stuck.push(ordered[next]!);
+  return { kind: 'impossible', longest: longest.map((index) => ordered[index]!), stuck };
 }

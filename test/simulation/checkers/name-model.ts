@@ -2,7 +2,7 @@
 // authority's own times decide about ends; a grant is over when an entry says so, and no entry may come too early.
 import { touchesName } from './claims.ts';
 import { GUARD, GUARD_PREFIX, writesIn } from './ownership.ts';
-import type { Call, Fact } from './reading.ts';
+import type { Call, Era, Fact } from './reading.ts';
 import { hashOf, list, millis, namesOf, record, text, whole } from './reading.ts';
 import type { SubjectModel } from './subjects.ts';
 
@@ -132,6 +132,18 @@ export const NAME_MODEL: SubjectModel<NameState> = {
     }
   },
 
+  needs(call, name, era) {
+    const { status, body } = call.answer!;
+    const { op } = call.call;
+    if (status < 300) {
+      const isLease = op === 'lease.acquire' || op === 'lease.acquire_all' || op === 'lease.get';
+      return isLease ? whole(leaseIn(body, name).lease_seq) || 0 : 0;
+    }
+    const isHeld = body.code === 'LEASE_HELD' && whole(body.remaining_ms) > 0;
+    if (!isHeld || namesOf(call.call.request).length > 1) return 0;
+    return firstGrantsOf(era).get(`${text(body.holder)} ${name}`) ?? 0;
+  },
+
   allows(state, call, name) {
     return call.answer!.status < 300 ? isShown(state, call, name) : isRefused(state, call);
   },
@@ -144,6 +156,24 @@ function grantIn({ entry, seq }: Fact): Grant {
     tokenHash: text(entry.token_sha256),
     expiresAtMs: millis(entry.expires_at),
   };
+}
+
+const firstGrants = new WeakMap<Era, ReadonlyMap<string, number>>();
+
+/** Since when each holder could have each name. */
+function firstGrantsOf(era: Era): ReadonlyMap<string, number> {
+  const found = firstGrants.get(era);
+  if (found !== undefined) return found;
+  const first = new Map<string, number>();
+  for (const { entry, seq } of era.facts) {
+    if (entry.type !== 'NameLeased') continue;
+    for (const name of namesOf(entry)) {
+      const key = `${text(entry.holder)} ${name}`;
+      if (!first.has(key)) first.set(key, seq);
+    }
+  }
+  firstGrants.set(era, first);
+  return first;
 }
 
 function isWiped(name: string, prefix: string): boolean {

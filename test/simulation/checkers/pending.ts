@@ -1,12 +1,18 @@
 // Which operations have yet to be put in order, and which of them may come next: those that were called before the
-// first answer of any that is still to come. Two linked lists, one by call and one by answer: taking an operation out
-// leaves its own links as they were, so whoever was taken last can be put back at once.
+// first answer of any that is still to come. Two linked lists, one by hint and one by answer: taking an operation out
+// leaves its own links as they were, so whoever was taken last can be put back at once. Whoever may come next is looked for
+// one at a time: in a crowd there are thousands, and the first is mostly the right one.
 import type { Operation } from './linearise.ts';
+
+/** No operation. */
+export const NONE = -1;
 
 export class Pending {
   private readonly operations: readonly Operation<unknown>[];
-  private readonly byCall: Chain;
+  private readonly byHint: Chain;
   private readonly byAnswer: Chain;
+  /** Of each one: when the first was called of it and of all that stand behind it by their hints. */
+  private readonly firstCallFrom: number[] = [];
   private high = 0;
   private low = 0;
 
@@ -16,34 +22,40 @@ export class Pending {
     const answered = indexes.filter((index) => isAnswered(operations[index]!));
     answered.sort((a, b) => operations[a]!.answeredAt - operations[b]!.answeredAt);
     this.operations = operations;
-    this.byCall = new Chain(indexes);
+    const hinted = indexes.sort((a, b) => operations[a]!.hint - operations[b]!.hint || a - b);
+    this.byHint = new Chain(hinted);
     this.byAnswer = new Chain(answered);
+    let firstCall = Number.POSITIVE_INFINITY;
+    for (const index of hinted.toReversed()) {
+      firstCall = Math.min(firstCall, operations[index]!.calledAt);
+      this.firstCallFrom[index] = firstCall;
+    }
   }
 
   take(index: number): void {
-    this.byCall.remove(index);
+    this.byHint.remove(index);
     if (isAnswered(this.operations[index]!)) this.byAnswer.remove(index);
     this.mix(index);
   }
 
   /** Only the one that was taken last. */
   putBack(index: number): void {
-    this.byCall.restore(index);
+    this.byHint.restore(index);
     if (isAnswered(this.operations[index]!)) this.byAnswer.restore(index);
     this.mix(index);
   }
 
-  /** Indexes of those that may come next, the likeliest first. */
-  candidates(): number[] {
-    const { operations } = this;
+  /** The likeliest that may come next, or the next likely one after `index`; NONE when there is no other. */
+  candidate(index: number = NONE): number {
+    const { operations, byHint, firstCallFrom } = this;
     const firstAnswered = this.byAnswer.first;
     const before = firstAnswered === NONE ? Number.POSITIVE_INFINITY : operations[firstAnswered]!.answeredAt;
-    const found: number[] = [];
-    for (let index = this.byCall.first; index !== NONE; index = this.byCall.after(index)) {
-      if (operations[index]!.calledAt > before) break;
-      found.push(index);
+    let next = byHint.after(index);
+    while (next !== NONE && firstCallFrom[next]! <= before) {
+      if (operations[next]!.calledAt <= before) return next;
+      next = byHint.after(next);
     }
-    return found.sort((a, b) => operations[a]!.hint - operations[b]!.hint);
+    return NONE;
   }
 
   /** Whether everything that has an answer has been taken. */
@@ -73,8 +85,6 @@ function scramble(word: number): number {
   mixed = Math.imul((mixed ^ (mixed >>> 16)) + 0x9e37_79b9, 0x27d4_eb2f);
   return (mixed ^ (mixed >>> 15)) >>> 0;
 }
-
-const NONE = -1;
 
 /** Indexes in a given order, of which any can leave and come back. */
 class Chain {

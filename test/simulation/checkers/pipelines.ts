@@ -1,8 +1,9 @@
 // Pipelines in the one true time of the world: never two on one slot, one at most for a session, none for a session that
-// was said to have ended by itself, and none behind the end of the guard it was started under. A guard that somebody broke
-// is known to its holder only later, at the latest when its time is up; and a machine that sleeps cannot end anything, but
-// its pipelines sleep too.
-import type { PipelineEvent } from '../history.ts';
+// was said to have ended by itself, and none behind the end of the guard it was started under or that of its keeper. A guard
+// that somebody broke is known to its holder only later, at the latest when its time is up; and a machine that sleeps cannot
+// end anything, but its pipelines sleep too. Who lost its keeper is in the hands of its orchestrator; when that dies or is
+// paused as well, nobody is left to end it.
+import type { KeeperDeathEvent, PipelineEvent } from '../history.ts';
 import { type Complain, checker } from './checker.ts';
 import { troublesOf } from './handles.ts';
 import { follow, GUARD, isRunning } from './ownership.ts';
@@ -13,6 +14,8 @@ import { namesOf, text, whole } from './reading.ts';
 const ALONE_MS = 1_000;
 /** How soon after its machine woke up a keeper has looked at the clock and acted on it. */
 const AWAKE_MS = 250;
+/** How soon an orchestrator that can act has killed a pipeline that lost its keeper. */
+const ORPHANED_MS = 100;
 /** Clocks may be so much apart, as a share of what they measure. */
 const DRIFT = 0.03;
 
@@ -31,12 +34,24 @@ export const pipelines = checker(
     // What a lying disk ended, or began again, nobody could know of.
     if (reading.eras.length > 1) return;
     complainOfSecondStarts(runs, complain);
+    const orphans = orphansOf(reading, runs);
+    for (const [run, { death, dueMs }] of orphans) {
+      if (run.toMs <= dueMs) continue;
+      complain(
+        `${run.begun.session} lost its keeper at ${death.simMs} and runs until ${run.toMs}`,
+        run.begun,
+        death,
+        run.ended,
+      );
+    }
     const ends = guardEndsOf(reading);
     // A clock of the authority that was set forward, or stood still, is put right by its next start: leases end early then.
     const isExcused = (run: Run, atMs: number): boolean =>
       troublesOf(reading, 'authority', 0, atMs).some(
         (what) => what === 'clock.jump' || what === 'clock.suspend',
-      ) || isAsleep(reading, run, atMs);
+      ) ||
+      isAsleep(reading, run, atMs) ||
+      isOrphan(orphans.get(run), atMs);
     complainOfSharedSlots(runs, ends, isExcused, complain);
     for (const run of runs) {
       const end = ends.get(run.begun.guardSeq);
@@ -124,6 +139,42 @@ function complainOfSharedSlots(
       );
     }
   }
+}
+
+interface Orphan {
+  readonly death: KeeperDeathEvent;
+  /** By when its orchestrator has ended it; never when that has died first. */
+  readonly dueMs: number;
+}
+
+function orphansOf({ events }: Reading, runs: readonly Run[]): ReadonlyMap<Run, Orphan> {
+  const orphans = new Map<Run, Orphan>();
+  for (const death of events) {
+    if (death.kind !== 'keeper-death') continue;
+    const run = runs.find(({ begun }) => begun.node === death.node && begun.pid === death.pid);
+    if (run !== undefined) orphans.set(run, { death, dueMs: orphanDueMs(events, death) });
+  }
+  return orphans;
+}
+
+function orphanDueMs(events: Reading['events'], { node, simMs }: KeeperDeathEvent): number {
+  let dueMs = simMs + ORPHANED_MS;
+  for (const event of events) {
+    if (event.simMs > dueMs) break;
+    if (event.kind === 'death' && event.node === node && event.simMs >= simMs)
+      return Number.POSITIVE_INFINITY;
+    if (event.kind !== 'fault' || event.target !== node || !STOPS.has(event.fault)) continue;
+    const againMs = event.simMs + whole(event.detail.forMs);
+    if (againMs >= simMs) dueMs = Math.max(dueMs, againMs + ORPHANED_MS);
+  }
+  return dueMs;
+}
+
+/** What keeps an orchestrator from doing anything for a while. */
+const STOPS: ReadonlySet<string> = new Set(['process.pause', 'process.block', 'clock.suspend']);
+
+function isOrphan(orphan: Orphan | undefined, atMs: number): boolean {
+  return orphan !== undefined && orphan.death.simMs <= atMs && atMs <= orphan.dueMs;
 }
 
 /** Its machine sleeps at this time, or has just woken up. */

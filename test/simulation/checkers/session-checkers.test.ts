@@ -305,4 +305,36 @@ describe('pipelines', () => {
     expect(underGuard(expires, 5, 'c1')).toEqual([]);
     expect(underGuard(expires, 5, 'c2')).toHaveLength(1);
   });
+
+  const orphaned = (forMs: number, meanwhile: (stage: Stage) => void = () => {}) => {
+    const stage = Stage.open().pipeline('begun', 'x', '0');
+    stage.note({ kind: 'keeper-death', node: 'c1', pid: 1 });
+    meanwhile(stage);
+    return complaints(pipelines, stage.later(forMs).pipeline('ended', 'x', '0'));
+  };
+
+  it('that lost their keeper are ended by their orchestrator at once', () => {
+    expect(orphaned(90)).toEqual([]);
+    expect(orphaned(110)).toEqual([expect.stringContaining('lost its keeper')]);
+  });
+
+  it('that lost their keeper are ended later by an orchestrator that stands still, and by a dead one never', () => {
+    const pauses = (target: string) => (stage: Stage) =>
+      void stage.note({ kind: 'fault', fault: 'process.pause', target, detail: { forMs: 500 }, allows: [] });
+    expect(orphaned(550, pauses('c1'))).toEqual([]);
+    expect(orphaned(650, pauses('c1'))).toHaveLength(1);
+    expect(orphaned(550, pauses('c2'))).toHaveLength(1);
+    const dies = (stage: Stage) =>
+      void stage.note({ kind: 'death', node: 'c1', cause: 'kill', why: 'kill', lastSeq: 0 });
+    expect(orphaned(5_000, dies)).toEqual([]);
+  });
+
+  it('that lost their keeper still have their slot for themselves while somebody could end them', () => {
+    const stage = Stage.open().pipeline('begun', 'x', '0').note({ kind: 'keeper-death', node: 'c1', pid: 1 });
+    stage.later(200).pipeline('begun', 'y', '0', 2).pipeline('ended', 'x', '0');
+    expect(complaints(pipelines, stage)).toEqual([
+      expect.stringContaining('lost its keeper'),
+      expect.stringContaining('while x runs there'),
+    ]);
+  });
 });

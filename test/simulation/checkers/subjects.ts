@@ -18,6 +18,8 @@ export interface SubjectModel<State> {
   apply(state: State, fact: Fact, subject: string): State | null;
   /** Whether the answer to a change fits the state before it and its entry. */
   justifies(state: State, call: Call, fact: Fact, subject: string): boolean;
+  /** An entry without which an answer that changes nothing could not have been given; 0 when there is none. */
+  needs(call: Call, subject: string, era: Era): number;
   /** Whether an answer that changes nothing could be given in this state. */
   allows(state: State, call: Call, subject: string): boolean;
 }
@@ -108,27 +110,34 @@ function operationsOf<State>({
     if (before === undefined) operations.set(subject, [operation]);
     else before.push(operation);
   };
+  /** Where in the history each entry was known at the latest, in the order of the log. */
+  const knownAt: number[] = [];
   let calledAt = -1;
   for (const [index, fact] of era.facts.entries()) {
     const call = makers.byFact.get(fact);
     // Whatever stands before it in the log was asked for before it happened.
     calledAt = Math.max(calledAt, call?.calledAt ?? -1);
+    const answeredAt = Math.min(call?.answeredAt ?? Number.POSITIVE_INFINITY, seenAt(reading, fact));
+    knownAt.push(Math.max(answeredAt, knownAt.at(-1) ?? -1));
     for (const subject of model.subjectsOfEntry(fact, known)) {
       if (index < era.kept) {
         const state = initial.get(subject) ?? model.initial;
         initial.set(subject, model.apply(state, fact, subject) ?? state);
       } else {
-        const answeredAt = Math.min(call?.answeredAt ?? Number.POSITIVE_INFINITY, seenAt(reading, fact));
         add(subject, changeOf(model, subject, fact, call, { calledAt, answeredAt }));
       }
     }
   }
+  let seen = 0;
   for (const call of reading.calls) {
+    while (seen < knownAt.length && knownAt[seen]! < call.calledAt) seen += 1;
+    const seenSeq = era.facts[seen - 1]?.seq ?? 0;
     const made = makers.byCall.get(call);
     if (call.answer === undefined || made === null || !isWithin(call)) continue;
     const changed = new Set(made?.flatMap((fact) => model.subjectsOfEntry(fact, known)));
     for (const subject of model.subjectsOfCall(call)) {
-      if (!changed.has(subject)) add(subject, quietOf(model, subject, call));
+      if (changed.has(subject)) continue;
+      add(subject, quietOf(model, subject, call, Math.max(seenSeq, model.needs(call, subject, era))));
     }
   }
   return { operations, initial };
@@ -146,17 +155,26 @@ function changeOf<State>(
     return model.apply(state, fact, subject);
   };
   const says = `${fact.entry.type} at ${fact.seq}`;
-  // A read that came first may have been answered first: those without an entry are tried as soon as they fit.
   return { id: `seq ${fact.seq}`, calledAt, answeredAt, hint: fact.seq, input: { says, fact, call, next } };
 }
 
-function quietOf<State>(model: SubjectModel<State>, subject: string, call: Call): Operation<Step<State>> {
+/**
+ * Those without an entry change nothing, so they are tried as soon as they could fit, which is never wrong: behind what was
+ * known before they were asked, and behind the entry that they need. Trying them sooner would take for ever in a crowd.
+ */
+function quietOf<State>(
+  model: SubjectModel<State>,
+  subject: string,
+  call: Call,
+  behindSeq: number,
+): Operation<Step<State>> {
   const next = (state: State): State | null => (model.allows(state, call, subject) ? state : null);
   const { op, id } = call.call;
   const outcome = call.answer!.body.code ?? call.answer!.status;
   const says = `${op} (call ${id}) answered with ${String(outcome)}`;
   const { calledAt, answeredAt } = call;
-  return { id: `call ${id}`, calledAt, answeredAt, hint: -1, input: { says, fact: undefined, call, next } };
+  const input = { says, fact: undefined, call, next };
+  return { id: `call ${id}`, calledAt, answeredAt, hint: behindSeq + 0.5, input };
 }
 
 /** From where on an entry is known to have happened. */

@@ -123,6 +123,8 @@ export const TASK_MODEL: SubjectModel<TaskModelState> = {
     }
   },
 
+  needs: () => 0,
+
   allows(state, call, id) {
     return call.answer!.status < 300 ? isShown(state, call, id) : isRefused(state, call);
   },

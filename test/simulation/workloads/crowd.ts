@@ -2,13 +2,12 @@
 import type { ClientProgram } from '../world/client-program.ts';
 
 const NAME = 'crowded';
-const WAITERS = 700;
 
 export async function crowd(program: ClientProgram): Promise<void> {
   const { leasehold, random, client } = program;
   await program.rounds(async (left) => {
     program.doing('waiting in a crowd');
-    const all = Array.from({ length: WAITERS }, async (_, index) => {
+    const all = Array.from({ length: program.waiters }, async (_, index) => {
       const holder = `${client}-${program.run}-${left}-${index}`;
       const token = random.token() + random.token();
       const wait_ms = random.between(1_000, 30_000);

@@ -1,6 +1,6 @@
 /**
- * The workloads by name. They share names and queues, so any of them can be combined. One for sessions on slots belongs
- * here as soon as there are sessions: a file of its own, and a line in this table and in `plan.ts`.
+ * The workloads by name. They share names and queues, so any of them can be combined. Each is a file of its own, and a line
+ * in this table and in `plan.ts`.
  */
 import type { WorkloadName } from '../plan.ts';
 import type { Program } from '../world/client-program.ts';
@@ -13,6 +13,7 @@ import { guardsAndWipes } from './guards-and-wipes.ts';
 import { hostile } from './hostile.ts';
 import { massExpiry } from './mass-expiry.ts';
 import { retries } from './retries.ts';
+import { sessionFollowers } from './session-followers.ts';
 import { sessions } from './sessions.ts';
 import { tasks } from './tasks.ts';
 import { waiters } from './waiters.ts';
@@ -32,4 +33,5 @@ export const PROGRAMS: Readonly<Record<WorkloadName, Program>> = {
   hostile,
   followers,
   sessions,
+  'session-followers': sessionFollowers,
 };

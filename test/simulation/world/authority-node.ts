@@ -254,7 +254,7 @@ export class AuthorityNode {
       return;
     }
     this.disk.forgetDamage(damages);
-    const server = new WireServer(core, process.timers, (fault) => {
+    const server = new WireServer(core, process, (fault) => {
       // Damage that was done while it runs is met by whoever reads that part of the log.
       const isDamage = fault instanceof LogDamagedError && this.disk.damages > 0;
       if (!isDamage && !isInjected(fault)) this.recorder.broken('server', String(fault));

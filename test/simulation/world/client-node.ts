@@ -3,6 +3,7 @@
  * killed it is started again after a while and goes on where the count of its rounds stands, knowing nothing else.
  */
 import { type ConnectOptions, connectWith } from '../../../src/client/connect.ts';
+import type { Http } from '../../../src/client/http.ts';
 import { Leasehold } from '../../../src/client/leasehold.ts';
 import type { Transport } from '../../../src/client/transport.ts';
 import type { ClientWorld, ProcessEnding } from '../../../src/client/world.ts';
@@ -29,6 +30,8 @@ export class ClientNode {
   doing = 'starting';
   doingSinceMs = 0;
   roundsLeft: number;
+  /** How many of it wait at once, in a crowd. */
+  waiters = 0;
   /** Set when no more faults come: programs finish what they have begun. */
   isQuiet = false;
   /** It serves the others, and its work is over when theirs is. */
@@ -114,6 +117,11 @@ export class ClientNode {
     this.isDone = true;
     this.process = null;
     await leasehold.close();
+  }
+
+  /** For whoever does without the client. */
+  http(process: SimProcess): Http {
+    return this.#network.httpFor(process);
   }
 
   /** A client of a process, which need not be the one that runs here now. */

@@ -5,6 +5,7 @@
 import { LeaseholdError } from '../../../src/client/error.ts';
 import { LeaseLostError } from '../../../src/client/lease-loss.ts';
 import type { Leasehold } from '../../../src/client/leasehold.ts';
+import type { HeardEvent } from '../history.ts';
 import type { ClientNode } from './client-node.ts';
 import type { Random } from './random.ts';
 import { instantOf, type Recorder } from './recorder.ts';
@@ -75,6 +76,10 @@ export class ClientProgram {
 
   get roundsLeft(): number {
     return this.#node.roundsLeft;
+  }
+
+  get waiters(): number {
+    return this.#node.waiters;
   }
 
   /** Round after round until all are done; what the world does to a round is the world's business. */
@@ -168,6 +173,10 @@ export class ClientProgram {
 
   followed(stream: number, seq: number, type: string): void {
     this.#recorder.note({ kind: 'followed', client: this.client, stream, seq, type });
+  }
+
+  heard(heard: Omit<HeardEvent, 'kind' | 'client' | 'simMs'>): void {
+    this.#recorder.note({ kind: 'heard', client: this.client, ...heard });
   }
 
   /** A promise of the product that this workload can judge by itself, as long as no acknowledged change can be gone. */

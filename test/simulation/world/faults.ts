@@ -154,6 +154,14 @@ export const INJECTIONS: Readonly<Record<FaultKind, Injection>> = {
     note(world, fault);
     world.authority.depose(fault.forMs);
   },
+  'process.keeper': (world, fault) => {
+    const machine = world.clients.get(fault.target)?.machine;
+    if (machine === undefined) return;
+    note(world, fault);
+    const { when } = fault.args;
+    if (when === 'now') machine.killKeeper(number(fault, 'chosen'));
+    else machine.doom = { from: when === 'start' ? 'start' : 'begin', afterMs: number(fault, 'afterMs') };
+  },
 };
 
 function note(

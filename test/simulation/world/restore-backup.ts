@@ -52,8 +52,9 @@ export async function restoreBackup(
   const aboveSeq = isOlder && authority.isAheadOfClock ? authority.newestSeq : undefined;
   authority.isAheadOfClock ||= restores > 0;
   authority.restores += 1;
-  authority.isBeingRestored = true;
+  // First of all nobody is started any more, neither now nor by whoever waits to do it.
   authority.kill('kill', Number.POSITIVE_INFINITY, 'restore');
+  authority.isBeingRestored = true;
   // Nobody else may be at the directory when it is taken away.
   while (authority.rivals > 0) await operator.sleep(PAUSE_MS);
   for (let attempt = 1; ; attempt++) {

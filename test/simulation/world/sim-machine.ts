@@ -8,13 +8,22 @@ import type { ClientNode } from './client-node.ts';
 import type { Kernel } from './kernel.ts';
 import type { Random } from './random.ts';
 import type { Recorder } from './recorder.ts';
-import type { SimClock } from './sim-clock.ts';
 import { SimProcess } from './sim-process.ts';
 import type { SimProgram } from './sim-programs.ts';
 
 /** The lowest number, and how many there are. */
 const FIRST_PID = 100;
 const PIDS = 7;
+
+/** A process beside an orchestrator, and what it keeps. */
+export interface SimKeeper {
+  readonly client: string;
+  readonly parent: SimProcess;
+  readonly process: SimProcess;
+  program: SimProgram | null;
+  /** Whoever started it has let it go. */
+  isLetGo: boolean;
+}
 
 export class SimMachine {
   readonly name: string;
@@ -25,7 +34,9 @@ export class SimMachine {
   readonly nodes: ClientNode[] = [];
   /** Of pipelines, by number. */
   readonly programs = new Map<number, SimProgram>();
-  #keepers: SimProcess[] = [];
+  #keepers: SimKeeper[] = [];
+  /** How long the next keeper lives, from its own beginning or that of its pipeline; null unless somebody is after it. */
+  doom: { readonly from: 'start' | 'begin'; readonly afterMs: number } | null = null;
   readonly #startTimes = new Map<number, string>();
   #boots = 1;
   #starts = 0;
@@ -67,11 +78,40 @@ export class SimMachine {
     return FIRST_PID + (this.#starts % PIDS);
   }
 
-  newKeeper(clock: SimClock): SimProcess {
-    this.#keepers = this.#keepers.filter(({ isDead }) => !isDead);
-    const keeper = new SimProcess(this.kernel, `${this.name}-keeper`, clock, this.random);
+  newKeeper(client: string, parent: SimProcess): SimKeeper {
+    this.#keepers = this.#keepers.filter(({ process }) => !process.isDead);
+    const process = new SimProcess(this.kernel, `${this.name}-keeper`, parent.clock, this.random);
+    const keeper: SimKeeper = { client, parent, process, program: null, isLetGo: false };
     this.#keepers.push(keeper);
+    this.#doomed(keeper, 'start');
     return keeper;
+  }
+
+  /** The keeper has begun its pipeline, and is about to say so. */
+  begun(keeper: SimKeeper, program: SimProgram): void {
+    keeper.program = program;
+    this.#doomed(keeper, 'begin');
+  }
+
+  #doomed(keeper: SimKeeper, from: 'start' | 'begin'): void {
+    const { doom } = this;
+    if (doom?.from !== from) return;
+    this.doom = null;
+    this.kernel.after(doom.afterMs, null, () => this.#kill(keeper));
+  }
+
+  /** One keeper dies, and nothing with it; which one, `chosen` says, from 0 to 1. */
+  killKeeper(chosen: number): void {
+    const living = this.#keepers.filter(isKeeping);
+    const keeper = living[Math.floor(chosen * living.length)];
+    if (keeper !== undefined) this.#kill(keeper);
+  }
+
+  #kill(keeper: SimKeeper): void {
+    if (!isKeeping(keeper) || this.nodes.some(({ isQuiet }) => isQuiet)) return;
+    const { client, process, program } = keeper;
+    this.recorder.note({ kind: 'keeper-death', node: client, pid: program?.pid ?? 0 });
+    process.die();
   }
 
   newProgramPid(): number {
@@ -82,7 +122,12 @@ export class SimMachine {
   /** Everything is gone at once, and after the next start it is another machine as far as anybody can tell. */
   cutPower(): void {
     this.#boots += 1;
-    for (const keeper of this.#keepers.splice(0)) keeper.die();
+    for (const { process } of this.#keepers.splice(0)) process.die();
     for (const program of [...this.programs.values()]) program.end(null, 'SIGKILL');
   }
+}
+
+/** Somebody listens to it: whoever kills a keeper that is alone kills two, and then nobody is left to act. */
+function isKeeping({ parent, process, isLetGo }: SimKeeper): boolean {
+  return !process.isDead && !parent.isDead && !isLetGo;
 }

@@ -53,6 +53,8 @@ export class SimNetwork {
   readonly #kernel: Kernel;
   readonly #random: Random;
   readonly #recorder: Recorder;
+  /** Where streams are cut into pieces; null when they are not. */
+  readonly #cuts: Random | null;
   readonly #links = new Map<string, Link>();
   readonly #flights = new Set<Flight>();
   #listener: Listener | null = null;
@@ -60,10 +62,11 @@ export class SimNetwork {
   isDark = false;
   #requests = 0;
 
-  constructor(kernel: Kernel, random: Random, recorder: Recorder) {
+  constructor(kernel: Kernel, random: Random, recorder: Recorder, cuts: Random | null = null) {
     this.#kernel = kernel;
     this.#random = random;
     this.#recorder = recorder;
+    this.#cuts = cuts;
   }
 
   link(client: string): Link {
@@ -225,7 +228,9 @@ export class SimNetwork {
       response: null,
       sink: {
         head: (status, headers) => deliver(() => stream.head(status, headers)),
-        chunk: (text) => deliver(() => stream.chunk(text)),
+        chunk: (text) => {
+          for (const piece of this.#piecesOf(text)) deliver(() => stream.chunk(piece));
+        },
         end: () => deliver(() => close(null)),
         cut: () => this.#reset(flight, 'The server cut the connection.'),
       },
@@ -236,6 +241,12 @@ export class SimNetwork {
     signal.addEventListener('abort', abandon, { once: true });
     this.#carry(flight, request, false);
     return stream.opened;
+  }
+
+  #piecesOf(text: string): readonly string[] {
+    if (this.#cuts === null || this.#cuts.chance(0.5)) return [text];
+    const cut = this.#cuts.below(text.length);
+    return [text.slice(0, cut), text.slice(cut)];
   }
 
   #carry(flight: Flight, request: HttpRequest, isEcho: boolean): void {
@@ -269,6 +280,7 @@ export class SimNetwork {
     const wireRequest = {
       method: request.method,
       url: request.path,
+      headers: request.headers,
       requestId: request.headers['x-request-id'] ?? `r${this.#requests}`,
       body: request.body,
     };

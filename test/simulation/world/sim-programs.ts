@@ -12,7 +12,7 @@ import type {
   Processes,
   StartOptions,
 } from '../../../src/orchestrator/processes.ts';
-import type { SimMachine } from './sim-machine.ts';
+import type { SimKeeper, SimMachine } from './sim-machine.ts';
 import type { SimProcess } from './sim-process.ts';
 
 /** On behalf of which guard an orchestrator starts pipelines; known once it has one. */
@@ -37,9 +37,9 @@ export function processesFor(
   return {
     signalGroup,
     startKeeper: (options) => {
-      const keeper = machine.newKeeper(parent.clock);
-      const start = starterOn(machine, client, keeper, commission);
-      return keptBy(machine, parent, keeper, options, { start, signalGroup });
+      const keeper = machine.newKeeper(client, parent);
+      const start = starterOn(machine, keeper, commission);
+      return keptBy(machine, keeper, options, { start, signalGroup });
     },
   };
 }
@@ -49,16 +49,16 @@ type KeeperProcesses = Pick<Processes, 'start' | 'signalGroup'>;
 /** A keeper and the channel to it, of which both ends read in order, and the end of the other side last. */
 function keptBy(
   machine: SimMachine,
-  parent: SimProcess,
-  process: SimProcess,
+  kept: SimKeeper,
   { heard, gone }: KeeperOptions,
   processes: KeeperProcesses,
 ): KeeperChannel {
   const { kernel, random } = machine;
-  const toParent = pipe(machine, parent, (message) => heard(message));
+  const { parent, process } = kept;
+  const toParent = pipe(machine, parent, heard);
   const keeper = new Keeper(
     { clock: process.clock, timers: process.timers, processes, files: NOTHING_IS_WRITTEN },
-    (message: FromKeeper) => toParent(message),
+    (message: FromKeeper) => toParent.write(message),
   );
   const toKeeper = pipe(machine, process, (message) => {
     if (message === END) keeper.abandon();
@@ -66,16 +66,17 @@ function keptBy(
   });
   let isOpen = true;
   const close = (): void => {
-    if (isOpen) toKeeper(END);
+    if (isOpen) toKeeper.write(END);
     isOpen = false;
+    kept.isLetGo = true;
   };
   // Until it has come up it hears nothing, and is still told everything.
   process.pause(random.span(5, 80));
   parent.whenDead(close);
-  process.whenDead(() => kernel.after(0, parent, gone));
+  process.whenDead(() => toParent.whenRead(() => kernel.after(0, parent, gone)));
   return {
     send: (message) => {
-      if (isOpen) toKeeper(message);
+      if (isOpen) toKeeper.write(message);
     },
     close,
   };
@@ -83,16 +84,28 @@ function keptBy(
 
 const END = Symbol('end');
 
+interface Pipe {
+  write(message: unknown): void;
+  /** Once everything has been read that was written up to now; at once if that is so already. */
+  whenRead(call: () => void): void;
+}
+
 /** One way: everything arrives, in order, after a little while. */
-function pipe(
-  { kernel, random }: SimMachine,
-  reader: SimProcess,
-  read: (message: unknown) => void,
-): (message: unknown) => void {
+function pipe({ kernel, random }: SimMachine, reader: SimProcess, read: (message: unknown) => void): Pipe {
   const waiting: unknown[] = [];
-  return (message) => {
-    waiting.push(typeof message === 'symbol' ? message : structuredClone(message));
-    kernel.after(random.span(0.05, 4), reader, () => read(waiting.shift()));
+  let empty = (): void => {};
+  return {
+    write(message) {
+      waiting.push(typeof message === 'symbol' ? message : structuredClone(message));
+      kernel.after(random.span(0.05, 4), reader, () => {
+        read(waiting.shift());
+        if (waiting.length === 0) empty();
+      });
+    },
+    whenRead(call) {
+      if (waiting.length === 0) call();
+      else empty = call;
+    },
   };
 }
 
@@ -105,20 +118,16 @@ function signalsOn({ programs }: SimMachine): Processes['signalGroup'] {
   };
 }
 
-function starterOn(
-  machine: SimMachine,
-  client: string,
-  keeper: SimProcess,
-  { guardSeq }: Commission,
-): Processes['start'] {
+function starterOn(machine: SimMachine, keeper: SimKeeper, { guardSeq }: Commission): Processes['start'] {
   const { kernel, random } = machine;
   return (_command, options) =>
     new Promise<Child>((resolve, reject) => {
       const isMissing = random.chance(0.04);
-      kernel.after(random.span(0.5, 40), keeper, () => {
+      kernel.after(random.span(0.5, 40), keeper.process, () => {
         if (isMissing) reject(Object.assign(new Error('no such program'), { code: 'ENOENT' }));
         else {
-          const program = new SimProgram(machine, client, keeper, options, guardSeq);
+          const program = new SimProgram(machine, keeper.client, keeper.process, options, guardSeq);
+          machine.begun(keeper, program);
           resolve({ pid: program.pid, ended: program.ended });
         }
       });

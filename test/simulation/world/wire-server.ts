@@ -5,20 +5,21 @@
  */
 import { EventEmitter } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Authority } from '../../../src/authority/authority.ts';
-import type { Timers } from '../../../src/authority/seams.ts';
+import type { Clock, Timers } from '../../../src/authority/seams.ts';
 import type { OpenCore } from '../../../src/embedded/open.ts';
 import { type Operation, PAGES, ROUTES } from '../../../src/protocol/routes.ts';
 import { batchHandler } from '../../../src/server/batch.ts';
 import { Exchange } from '../../../src/server/exchange.ts';
 import { FollowHub } from '../../../src/server/follow-hub.ts';
-import { onlyTypes } from '../../../src/server/follow-slices.ts';
+import type { Metrics } from '../../../src/server/metrics.ts';
 import {
+  type Arrival,
   type Handle,
   operationHandler,
   refuseFault,
   type Trouble,
 } from '../../../src/server/operation-handler.ts';
+import { pageHandlers } from '../../../src/server/pages.ts';
 import { ANYBODY } from '../../../src/server/scopes.ts';
 import { Waits } from '../../../src/server/waits.ts';
 import type { StreamResponse } from '../../../src/server/write-log.ts';
@@ -27,6 +28,8 @@ import { routeOf } from './wire-routes.ts';
 export interface WireRequest {
   readonly method: string;
   readonly url: string;
+  /** By their names in small letters. */
+  readonly headers: Readonly<Record<string, string>>;
   readonly requestId: string;
   readonly body: string | null;
 }
@@ -94,27 +97,34 @@ export class WireServer {
   readonly #waits = new Waits();
   readonly #handles = new Map<string, Handle>();
   readonly #trouble: Trouble;
-  readonly #authority: Authority;
   readonly #hub: FollowHub;
   readonly #house = { isStopping: false, counts: { refused: () => undefined }, stallMs: 60_000 };
 
-  constructor({ authority, calls, sends }: OpenCore, timers: Timers, onBug: (fault: unknown) => void) {
-    this.#trouble = (fault) => onBug(fault);
-    this.#authority = authority;
+  constructor(
+    core: OpenCore,
+    { clock, timers }: { readonly clock: Clock; readonly timers: Timers },
+    onBug: (fault: unknown) => void,
+  ) {
+    const { authority, calls, sends } = core;
+    const trouble: Trouble = (fault) => onBug(fault);
+    this.#trouble = trouble;
     this.#hub = new FollowHub(authority, timers, onBug);
     for (const operation of Object.keys(ROUTES) as Operation[]) {
-      this.#handles.set(operation, operationHandler(operation, calls[operation], this.#waits, this.#trouble));
+      this.#handles.set(operation, operationHandler(operation, calls[operation], this.#waits, trouble));
     }
-    this.#handles.set('batch', batchHandler(sends, this.#trouble));
+    this.#handles.set('batch', batchHandler(sends, trouble));
+    // Of the pages only the two streams are of use here, and neither counts anything.
+    const metrics = {} as Metrics;
+    const pages = pageHandlers({ ...core, clock, timers, hub: this.#hub, metrics, trouble });
+    for (const page of STREAMS) this.#handles.set(page, pages[page]);
   }
 
-  handle({ method, url, requestId, body }: WireRequest, response: SimResponse): void {
-    const incoming = { url, socket: response.socket } as unknown as IncomingMessage;
+  handle({ method, url, headers, requestId, body }: WireRequest, response: SimResponse): void {
+    const incoming = { url, headers, socket: response.socket } as unknown as IncomingMessage;
     const outgoing = response as unknown as ServerResponse;
     const exchange = new Exchange(incoming, outgoing, requestId, ANYBODY, this.#house);
-    if (url.startsWith(`${PAGES.log.path}?`)) return this.#follow(exchange, response, url);
     const isBatch = url === PAGES.batch.path;
-    const routed = isBatch ? null : routeOf(method, url);
+    const routed = isBatch ? null : (streamOf(url) ?? routeOf(method, url));
     const handle = this.#handles.get(isBatch ? 'batch' : (routed?.operation ?? ''));
     if (handle === undefined) return exchange.refuse({ refused: 'ROUTE_NOT_FOUND' });
     try {
@@ -128,22 +138,25 @@ export class WireServer {
     }
   }
 
-  /** As `pages.ts` does it for `GET /v1/log?follow=1`; the other pages are of no use here. */
-  #follow(exchange: Exchange, response: SimResponse, url: string): void {
-    const { firstSeq, lastSeq } = this.#authority.log.position;
-    const query = new URLSearchParams(url.split('?')[1]);
-    const fromSeq = Number(query.get('from') ?? lastSeq + 1);
-    const types = query.get('types')?.split(',');
-    const filter = types === undefined ? null : onlyTypes(types as Parameters<typeof onlyTypes>[0]);
-    if (Math.max(1, fromSeq) < firstSeq) return exchange.refuse({ refused: 'LOG_COMPACTED', firstSeq });
-    response.writeHead(200, { 'content-type': 'application/x-ndjson' });
-    this.#hub.attach(response, { format: 'ndjson', fromSeq, filter });
-  }
-
   /** Nobody waits any more. */
   stop(): void {
     this.#house.isStopping = true;
     this.#waits.stop();
     this.#hub.close();
   }
+}
+
+/** Answers that keep coming. */
+const STREAMS = ['log', 'session_events'] as const;
+const SESSION_EVENTS = new RegExp(`^${PAGES.session_events.path.replace('{session_id}', '([^/]+)')}$`);
+
+function streamOf(
+  url: string,
+): { operation: string; params: Arrival['params']; query: Arrival['query'] } | null {
+  const [path = '', search = ''] = url.split('?', 2);
+  const query = Object.fromEntries(new URLSearchParams(search));
+  if (path === PAGES.log.path) return { operation: 'log', params: {}, query };
+  const [, id] = SESSION_EVENTS.exec(path) ?? [];
+  if (id === undefined) return null;
+  return { operation: 'session_events', params: { session_id: decodeURIComponent(id) }, query };
 }
