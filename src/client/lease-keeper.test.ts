@@ -244,6 +244,15 @@ describe('losing a lease', () => {
     expect(lossOf(lease)).toMatchObject({ cause: 'superseded' });
   });
 
+  it('does not wait for the word beyond the deadline', async () => {
+    const lease = await world.finish(lh.acquire('n', { ttl: '300ms' }));
+    await world.finish(other.lease.break({ name: 'n', reason: 'stuck' }));
+    wire.let('lease.get', 'hangs');
+    // The renewal is refused when a third of the time is over, and the margin of so short a lease is 50 ms.
+    await world.advance(250);
+    expect(lossOf(lease)).toMatchObject({ cause: 'superseded' });
+  });
+
   it('is told to a hundred at once without a hundred questions', async () => {
     const guard = { name: 'system:orchestrator:guard_lock', holder: 'o', token: 'the-token-of-the-guard' };
     await world.finish(other.lease.acquire({ ...guard, ttl_ms: 60_000 }));

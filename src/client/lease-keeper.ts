@@ -28,7 +28,7 @@ const WATCH_MS = 1_000;
 const ASLEEP_MS = 250;
 /** The wall clock gaining this much on the monotonic one means that the machine slept or the clock was set. */
 const JUMP_MS = 50;
-/** How long a lost lease waits for the word that says why; and how many may ask at a time. */
+/** How long a lost lease waits for the word that says why, if its deadline leaves it time; and how many may ask at a time. */
 const INQUIRY_MS = 250;
 const INQUIRIES_MAX = 8;
 /** However long the lease lasts, nobody waits longer than this for a release that does not get through. */
@@ -263,7 +263,9 @@ export class LeaseKeeper {
     grant.refusal = problem;
     this.heap.remove(grant);
     this.inquiries += 1;
-    const timer = this.world.timers.after(INQUIRY_MS, () => this.lose(grant, 'superseded', { problem }));
+    const { timers, clock } = this.world;
+    const waitMs = Math.min(INQUIRY_MS, Math.max(0, Math.floor(grant.deadline.remainingMs(clock))));
+    const timer = timers.after(waitMs, () => this.lose(grant, 'superseded', { problem }));
     try {
       this.lose(grant, await this.causeOf(grant, name), { problem });
     } finally {
