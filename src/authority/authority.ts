@@ -25,11 +25,12 @@ import { Compactor } from './compactor.ts';
 import { Feed } from './feed.ts';
 import { Payloads } from './payloads.ts';
 import { RefusedReadError } from './refused-read.ts';
-import { type Present, Request, type Sink } from './request.ts';
+import { type CallOptions, type Present, Request, type Sink } from './request.ts';
 import { RequestQueue } from './request-queue.ts';
 import type { Clock, Timer, Timers } from './seams.ts';
 import { SoftState } from './soft-state.ts';
 import { Stats } from './stats.ts';
+import { UnavailableError } from './unavailable.ts';
 
 const CALLS_A_BATCH = 8_192;
 /** How long nothing must happen before the newest batch gets its commit mark. */
@@ -37,6 +38,8 @@ const IDLE_MS = 50;
 const LONE_CALLS_MAX = 4;
 const QUICK_APPEND_MS = 1;
 const QUICK_APPENDS_MIN = 16;
+/** How long what is due waits when nothing fits into the log. */
+const NO_ROOM_MS = 250;
 
 export interface AuthorityOptions {
   readonly clock: Clock;
@@ -44,20 +47,6 @@ export interface AuthorityOptions {
   readonly retention: Retention;
   /** Told once when this authority has died. */
   readonly onDeath: (fault: Error) => void;
-}
-
-export interface CallOptions {
-  /** Ends a wait; a grant that comes too late is given back. */
-  readonly signal?: AbortSignal;
-  readonly requestId?: string;
-  /** Asked as the answer is about to leave: a grant that nobody would hear of is given back. */
-  readonly isGone?: () => boolean;
-}
-
-/** The world failed under the authority; whether a call took effect is unknown. */
-export class UnavailableError extends Error {
-  override readonly name = 'UnavailableError';
-  readonly code = 'UNAVAILABLE';
 }
 
 export class Authority {
@@ -418,9 +407,15 @@ export class Authority {
       this.closing();
       return;
     } else if (this.batchStarted) this.awaitIdle();
-    this.alarm.setBy(this.machine.nextDueMs());
+    this.setAlarm();
     this.holdForWaiters();
     this.compactor.afterBatch();
+  }
+
+  /** What is due and cannot be written would otherwise ring again at once, for as long as the disk is full. */
+  private setAlarm(): void {
+    const soonestMs = this.log.batchBytesMax === 0 ? this.clock.nowMs() + NO_ROOM_MS : 0;
+    this.alarm.setBy(Math.max(this.machine.nextDueMs(), soonestMs));
   }
 
   private holdForWaiters(): void {
@@ -471,7 +466,7 @@ export class Authority {
     this.log.mark().then(() => {
       this.busy = false;
       if (this.queue.size > 0 || this.departed.length > 0 || this.closing !== null) this.schedule();
-      this.alarm.setBy(this.machine.nextDueMs());
+      this.setAlarm();
     }, this.appendFailed);
   };
 

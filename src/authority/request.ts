@@ -4,6 +4,14 @@ import type { Ticket, Waiter } from '../core/lines.ts';
 import type { Machine } from '../core/machine.ts';
 import type { Refusal } from '../core/refusals.ts';
 
+export interface CallOptions {
+  /** Ends a wait; a grant that comes too late is given back. */
+  readonly signal?: AbortSignal;
+  readonly requestId?: string;
+  /** Asked as the answer is about to leave: a grant that nobody would hear of is given back. */
+  readonly isGone?: () => boolean;
+}
+
 export type Read = (machine: Machine) => unknown;
 
 /** Makes of an answer what the caller gets to see; runs once, as the answer leaves. */

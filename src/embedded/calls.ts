@@ -1,7 +1,7 @@
 /** Every operation of the table as a call: check the request, ask the authority, give the body or the problem. */
-import type { Authority, CallOptions } from '../authority/authority.ts';
+import type { Authority } from '../authority/authority.ts';
 import { RefusedReadError } from '../authority/refused-read.ts';
-import type { Sink } from '../authority/request.ts';
+import type { CallOptions, Sink } from '../authority/request.ts';
 import type { Timers } from '../authority/seams.ts';
 import type { Standby } from '../authority/standby.ts';
 import { isRefusal } from '../core/decision.ts';

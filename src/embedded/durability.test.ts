@@ -154,6 +154,33 @@ describe('a full disk', () => {
   });
 });
 
+describe('a disk on which nothing fits any more', () => {
+  it('lets what falls due wait for room, without asking for it all the time', async () => {
+    const lh = await openOn(disk);
+    await world.finish(lh.lease.acquire({ name: 'due', holder: 'h', ttl_ms: 600_000 }));
+    const held = await world.finish(lh.lease.acquire({ name: 'n', holder: 'h', ttl_ms: 3_600_000 }));
+    if (!held.ok) throw new Error(held.detail);
+    disk.capacityBytes = segments().reduce((sum, path) => sum + disk.contentOf(path).length, 0);
+    const proof = { name: 'n', holder: 'h', token: held.token };
+    let refusal: unknown = null;
+    for (let tried = 0; tried < 5_000 && refusal === null; tried++) {
+      const reply = await world.finish(lh.lease.renew({ ...proof, ttl_ms: 3_600_000 + tried }));
+      if (!reply.ok) refusal = reply;
+    }
+    expect(refusal).toMatchObject({ code: 'DISK_FULL' });
+    let attempts = 0;
+    disk.gate = () => {
+      attempts += 1;
+    };
+    await world.advance(601_000);
+    expect(attempts).toBeLessThan(100);
+    disk.gate = () => undefined;
+    disk.capacityBytes = Number.POSITIVE_INFINITY;
+    await world.advance(1_000);
+    expect(await world.finish(lh.lease.get({ name: 'due' }))).toMatchObject({ code: 'LEASE_NOT_FOUND' });
+  });
+});
+
 describe('a payload that was damaged on the disk', () => {
   it('makes its task DEAD with PAYLOAD_DAMAGED, and nothing else', async () => {
     const first = await openOn(disk);

@@ -1,5 +1,6 @@
 /** The way to an authority in the same process: no wire, the same operations, checks and answers. */
-import { type Authority, UnavailableError } from '../authority/authority.ts';
+import type { Authority } from '../authority/authority.ts';
+import { UnavailableError } from '../authority/unavailable.ts';
 import { LeaseholdError } from '../client/error.ts';
 import type { FollowOnly, Transport } from '../client/transport.ts';
 import { seqOfSessionId } from '../core/ids.ts';

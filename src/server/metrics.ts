@@ -4,12 +4,13 @@
  * test holds that page to this list.
  */
 import { type Metric, Registry } from 'prom-client';
-import { Authority, UnavailableError } from '../authority/authority.ts';
+import { Authority } from '../authority/authority.ts';
 import type { Buckets } from '../authority/buckets.ts';
 import { type Counts, countAll, listQueues, type QueueCounts } from '../authority/reads.ts';
 import { RefusedReadError } from '../authority/refused-read.ts';
 import type { Timers } from '../authority/seams.ts';
 import type { Standby } from '../authority/standby.ts';
+import { UnavailableError } from '../authority/unavailable.ts';
 import type { CommandType } from '../core/commands.ts';
 import type { LogPosition } from '../engines/log.ts';
 import type { HttpCounts } from './http-counts.ts';

@@ -1,6 +1,6 @@
 /** One operation over HTTP: shape in, one call, outcome out. No rules live here. */
-import type { CallOptions } from '../authority/authority.ts';
-import { UnavailableError } from '../authority/authority.ts';
+import type { CallOptions } from '../authority/request.ts';
+import { UnavailableError } from '../authority/unavailable.ts';
 import { isRefusal } from '../core/decision.ts';
 import type { Refusal } from '../core/refusals.ts';
 import type { CheckedCall } from '../embedded/calls.ts';

@@ -3,7 +3,8 @@
  * own authority behind the product's own handlers. Beside it stand its keepers: a supervisor that starts it again
  * whenever it has ended, and an operator who puts right what a start was refused for.
  */
-import { type Authority, UnavailableError } from '../../../src/authority/authority.ts';
+import type { Authority } from '../../../src/authority/authority.ts';
+import { UnavailableError } from '../../../src/authority/unavailable.ts';
 import { entryToJson } from '../../../src/core/entry-json.ts';
 import { type OpenCore, openCore } from '../../../src/embedded/open.ts';
 import { run as runCompaction } from '../../../src/engines/file/compaction-thread.ts';
