@@ -18,9 +18,19 @@ export async function fencedWriters(program: ClientProgram): Promise<void> {
 }
 
 async function write(program: ClientProgram, lease: Lease, left: number): Promise<void> {
+  const handle = program.held(lease, { names: [lease.name], holder: lease.holder });
+  try {
+    await writeUnder(program, lease, handle, left);
+  } catch (fault) {
+    // Whatever else went wrong, `withLease` gives back what is still held.
+    if (lease.remaining() > 0) program.released(handle);
+    throw fault;
+  }
+}
+
+async function writeUnder(program: ClientProgram, lease: Lease, handle: number, left: number): Promise<void> {
   const { leasehold, random, client } = program;
   const { name, leaseSeq, holder } = lease;
-  const handle = program.held(lease, { names: [name], holder });
   const read = await leasehold.object.get({ object_id: name });
   const version = read.ok ? read.version : 0;
   if (!program.use(handle, lease)) return;
