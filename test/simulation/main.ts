@@ -15,7 +15,7 @@ import { Tally } from './runner/tally.ts';
 const HELP = `Usage: npm run sim -- [--seed N | --seeds COUNT [--from N] | --for TIME] [--mutate NAME] [--list]
 
   --seed N       one seed: its whole world, twice
-  --seeds COUNT  so many seeds, from a random one on, or from --from
+  --seeds COUNT  so many seeds, from a random one on, or from --from; 100 if nothing else is said
   --for TIME     fresh seeds for so long: 30s, 10m, 1h
   --mutate NAME  puts a deliberate bug in and shows which seed finds it; with --seed, --seeds or --for it looks there;
                  \`all\` looks for the first seed that finds each of them
@@ -93,7 +93,9 @@ async function show(failure: Outcome, crew: Crew, mutant: Mutant | null): Promis
     const { findings } = await crew.run({ plan, isRepeated: checker === 'deterministic' });
     return findings.some((finding) => finding.checker === checker);
   };
-  const { plan } = await shrink(planFrom(failure.seed), fails, SHRINKS_MAX);
+  // What does not end would have to be waited for at every step.
+  const tries = checker === 'endless' ? 0 : SHRINKS_MAX;
+  const { plan } = await shrink(planFrom(failure.seed), fails, tries);
   const command = `npm run sim -- --seed ${failure.seed}${mutant === null ? '' : ` --mutate ${mutant.name}`}`;
   console.log(`\n${reportOf(failure, plan, command)}\n`);
 }
@@ -127,6 +129,10 @@ function readCommandLine(args: readonly string[]): Wish | number | null {
       values.set(flag, value);
     } else wrong(`${flag} is not a flag of this command.`);
   }
+  for (const flag of ['--seeds', '--from', '--for'])
+    if (values.has('--seed') && values.has(flag))
+      wrong(`--seed is one seed; ${flag} makes no sense beside it.`);
+  if (Number(values.get('--seeds')) === 0) wrong('--seeds needs at least one.');
   if (values.get('--mutate') === 'all') return numberOf('--seeds', values.get('--seeds') ?? '300');
   const mutant = mutantNamed(values.get('--mutate'));
   const forMs = values.has('--for') ? durationMs(values.get('--for')!) : Number.POSITIVE_INFINITY;
