@@ -12,6 +12,8 @@ import type { StringSlab } from './tables/string-slab.ts';
 /** How many ended leases a task remembers. */
 const PAST_LEASES_MAX = 16;
 
+const NONE: readonly number[] = [];
+
 const ENDS: readonly LeaseEnd[] = ['live', 'complete', 'fail', 'release', 'expired', 'killed', 'restored'];
 
 export class LeaseTable {
@@ -32,6 +34,9 @@ export class LeaseTable {
   private readonly sibling = new Int32Column();
   private readonly siblingBefore = new Int32Column();
   readonly byRequest = new HashIndex();
+  private hashedWorker = '';
+  private hashedRequest = '';
+  private hash: number;
   readonly rows: Rows;
   private readonly strings: StringSlab;
   private readonly seed: number;
@@ -39,6 +44,7 @@ export class LeaseTable {
   constructor(strings: StringSlab, seed: number) {
     this.strings = strings;
     this.seed = seed;
+    this.hash = hashOfString(this.hashedRequest, hashOfString(this.hashedWorker, seed));
     this.rows = new Rows([
       this.seq,
       this.task,
@@ -83,7 +89,7 @@ export class LeaseTable {
   }
 
   private link(row: number, workerId: string, requestId: string): void {
-    const hash = hashOfString(requestId, hashOfString(workerId, this.seed));
+    const hash = this.hashOf(workerId, requestId);
     const first = this.firstOfRequest(hash, workerId, requestId);
     this.requestHash.set(row, hash);
     this.siblingBefore.set(row, first);
@@ -109,6 +115,16 @@ export class LeaseTable {
     const hash = this.requestHash.get(row);
     this.byRequest.remove(hash, row);
     if (next !== 0) this.byRequest.add(hash, next);
+  }
+
+  /** A request is looked for before its leases are granted, so the newest hash is kept. */
+  private hashOf(workerId: string, requestId: string): number {
+    if (requestId !== this.hashedRequest || workerId !== this.hashedWorker) {
+      this.hashedRequest = requestId;
+      this.hashedWorker = workerId;
+      this.hash = hashOfString(requestId, hashOfString(workerId, this.seed));
+    }
+    return this.hash;
   }
 
   /** 0 when no live lease is of this request. */
@@ -168,10 +184,10 @@ export class LeaseTable {
   }
 
   /** The live leases of one request of one worker, oldest grant first. */
-  findByRequest(workerId: string, requestId: string): number[] {
+  findByRequest(workerId: string, requestId: string): readonly number[] {
+    let row = this.firstOfRequest(this.hashOf(workerId, requestId), workerId, requestId);
+    if (row === 0) return NONE;
     const found: number[] = [];
-    const hash = hashOfString(requestId, hashOfString(workerId, this.seed));
-    let row = this.firstOfRequest(hash, workerId, requestId);
     for (; row !== 0; row = this.sibling.get(row)) found.push(row);
     return found.sort((a, b) => this.seq.get(a) - this.seq.get(b));
   }

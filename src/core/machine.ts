@@ -245,7 +245,9 @@ export class Machine {
   private repeatedLeases({ workerId, requestId }: LeaseTasks): GrantedTask[] {
     const { state, nowMs } = this;
     if (requestId === null) return [];
-    for (const lease of state.tasks.leases.findByRequest(workerId, requestId)) {
+    const found = state.tasks.leases.findByRequest(workerId, requestId);
+    if (found.length === 0) return [];
+    for (const lease of found) {
       expireTaskIfDue(state, state.tasks.leases.task.get(lease), nowMs, this.commit);
     }
     return leasesOfRequest(state, workerId, requestId, nowMs);

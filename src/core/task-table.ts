@@ -73,13 +73,19 @@ export class TaskTable {
   private readonly freeQueues: number[] = [];
   readonly byId = new HashIndex();
   readonly byDedup = new HashIndex();
+  // A rule and the entry it gives look for the same task one after the other, so the newest find of each kind is kept.
   private found = 0;
+  private foundChosen = 0;
+  private chosenId = '';
+  private hashedId = '';
+  private hash: number;
   readonly strings: StringSlab;
   private readonly seed: number;
 
   constructor(strings: StringSlab, seed: number) {
     this.strings = strings;
     this.seed = seed;
+    this.hash = hashOfString(this.hashedId, seed);
     this.leases = new LeaseTable(strings, seed);
     this.rows = new Rows([
       this.createdSeq,
@@ -127,13 +133,11 @@ export class TaskTable {
   }
 
   key(row: number): TaskKey {
-    const id = this.id.get(row);
-    return id === 0 ? this.createdSeq.get(row) : this.strings.get(id);
+    return this.id.get(row) === 0 ? this.createdSeq.get(row) : this.chosenIdOf(row);
   }
 
   idOf(row: number): string {
-    const id = this.id.get(row);
-    return id === 0 ? taskIdOfSeq(this.createdSeq.get(row)) : this.strings.get(id);
+    return this.id.get(row) === 0 ? taskIdOfSeq(this.createdSeq.get(row)) : this.chosenIdOf(row);
   }
 
   /** The task that has this dedup key; there is none once it is terminal. */
@@ -197,6 +201,7 @@ export class TaskTable {
     this.lease.set(row, 0);
     this.states.set(row, 0);
     this.byId.add(this.keyHash(key), row);
+    if (typeof key === 'string') this.keep(key, row);
     if (dedupKey !== null) this.byDedup.add(this.dedupHash(queue, dedupKey), row);
   }
 
@@ -263,6 +268,7 @@ export class TaskTable {
   forget(row: number): void {
     const queue = this.queueOf(row);
     this.byId.remove(this.keyHash(this.key(row)), row);
+    if (row === this.foundChosen) this.foundChosen = 0;
     this.leases.forgetFrom(this.lease.get(row));
     this.freeString(this.id, row);
     this.freeString(this.dedup, row);
@@ -296,7 +302,6 @@ export class TaskTable {
     this.delayed.remove(row);
   }
 
-  /** A rule and the entry it gives look for the same task one after the other, so the newest find is kept. */
   private findBySeq(seq: number): number {
     const found = this.found;
     if (this.createdSeq.get(found) === seq && this.id.get(found) === 0 && this.states.get(found) !== 0)
@@ -313,13 +318,35 @@ export class TaskTable {
   }
 
   private findByChosenId(id: string): number {
+    if (this.foundChosen !== 0 && this.chosenId === id) return this.foundChosen;
     const index = this.byId;
-    for (let node = index.first(hashOfString(id, this.seed)); node !== 0; node = index.after(node)) {
+    for (let node = index.first(this.hashOf(id)); node !== 0; node = index.after(node)) {
       const row = index.row(node);
       const handle = this.id.get(row);
-      if (handle !== 0 && this.strings.equals(handle, id)) return row;
+      if (handle !== 0 && this.strings.equals(handle, id)) {
+        this.keep(id, row);
+        return row;
+      }
     }
     return 0;
+  }
+
+  private chosenIdOf(row: number): string {
+    if (row !== this.foundChosen) this.keep(this.strings.get(this.id.get(row)), row);
+    return this.chosenId;
+  }
+
+  private keep(id: string, row: number): void {
+    this.chosenId = id;
+    this.foundChosen = row;
+  }
+
+  private hashOf(id: string): number {
+    if (id !== this.hashedId) {
+      this.hashedId = id;
+      this.hash = hashOfString(id, this.seed);
+    }
+    return this.hash;
   }
 
   private freeString(column: Int32Column, row: number): void {
@@ -333,7 +360,7 @@ export class TaskTable {
   }
 
   private keyHash(key: TaskKey): number {
-    return typeof key === 'number' ? hashOfSeq(key) : hashOfString(key, this.seed);
+    return typeof key === 'number' ? hashOfSeq(key) : this.hashOf(key);
   }
 
   private dedupHash(queue: string, dedupKey: string): number {
