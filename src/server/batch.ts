@@ -11,6 +11,7 @@ import { LIMITS } from '../protocol/limits.ts';
 import { problem } from '../protocol/problem.ts';
 import { type BatchOperation, ROUTES, type Route } from '../protocol/routes.ts';
 import type { Exchange } from './exchange.ts';
+import { JsonBytes } from './json-bytes.ts';
 import {
   type Arrival,
   forbiddenTo,
@@ -22,7 +23,7 @@ import {
   type Trouble,
 } from './operation-handler.ts';
 import { problemText } from './problem-text.ts';
-import { bodyWriter } from './reply-text.ts';
+import { type BodyWriter, bodyWriter } from './reply-text.ts';
 import { type Fields, readBody } from './request-bytes.ts';
 
 /** What is needed for an operation, found by one look at its name. */
@@ -31,8 +32,11 @@ interface Kind {
   readonly route: Route;
   readonly check: RequestCheck;
   readonly send: Send;
-  readonly write: (body: object) => string;
+  readonly write: BodyWriter;
 }
+
+/** Batches are written one after the other, each in one go, so one serves them all. */
+const out = new JsonBytes();
 
 export function batchHandler(sends: Sends, trouble: Trouble): Handle {
   const kinds = new Map<unknown, Kind>();
@@ -78,7 +82,7 @@ class Batch implements Sink {
   private readonly trouble: Trouble;
   /** Of those that were not refused at once. */
   private readonly kinds: (Kind | null)[];
-  private readonly texts: string[];
+  private readonly replies: (object | null)[];
   private missing: number;
 
   constructor(ops: readonly unknown[], exchange: Exchange, trouble: Trouble) {
@@ -86,7 +90,7 @@ class Batch implements Sink {
     this.exchange = exchange;
     this.trouble = trouble;
     this.kinds = new Array<Kind | null>(ops.length).fill(null);
-    this.texts = new Array<string>(ops.length).fill('');
+    this.replies = new Array<object | null>(ops.length).fill(null);
     this.missing = ops.length;
   }
 
@@ -113,24 +117,10 @@ class Batch implements Sink {
     return forbiddenTo(this.exchange.caller, operation, op);
   }
 
-  /** Called from inside the authority, which must not stumble over a text that is longer than any string. */
   settle(place: number, reply: unknown): void {
-    try {
-      this.texts[place] = this.textOf(place, reply as object);
-      this.missing -= 1;
-      if (this.missing === 0) this.finish();
-    } catch (fault) {
-      refuseFault(fault, this.exchange, this.trouble);
-    }
-  }
-
-  private textOf(place: number, reply: object): string {
-    if (isProblem(reply)) {
-      const text = problemText(reply, `/v1/batch#${place}`, this.exchange.requestId);
-      return `{"status":${reply.status},"body":${text}}`;
-    }
-    const { route, write } = this.kinds[place]!;
-    return `{"status":${statusOf(route, reply)},"body":${write(reply)}}`;
+    this.replies[place] = reply as object;
+    this.missing -= 1;
+    if (this.missing === 0) this.finish();
   }
 
   /** The authority died under the batch: whoever had an answer by then keeps it. */
@@ -142,7 +132,29 @@ class Batch implements Sink {
     refuseFault(fault, this.exchange, this.trouble);
   }
 
+  /** Called from inside the authority, which must not stumble over an answer that is longer than any buffer. */
   private finish(): void {
-    this.exchange.json(200, `{"results":[${this.texts.join(',')}]}`);
+    try {
+      out.ascii('{"results":[');
+      for (let place = 0; place < this.replies.length; place++) {
+        if (place > 0) out.ascii(',');
+        this.write(place, this.replies[place]!);
+      }
+      out.ascii(']}');
+      this.exchange.json(200, out.take());
+    } catch (fault) {
+      out.clear();
+      refuseFault(fault, this.exchange, this.trouble);
+    }
+  }
+
+  private write(place: number, reply: object): void {
+    const isRefused = isProblem(reply);
+    out.ascii('{"status":');
+    out.number(isRefused ? reply.status : statusOf(this.kinds[place]!.route, reply));
+    out.ascii(',"body":');
+    if (isRefused) out.json(problemText(reply, `/v1/batch#${place}`, this.exchange.requestId));
+    else this.kinds[place]!.write(out, reply);
+    out.ascii('}');
   }
 }

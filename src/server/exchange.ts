@@ -6,10 +6,10 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Refusal } from '../core/refusals.ts';
 import { type Problem, problem } from '../protocol/problem.ts';
 import type { HttpCounts } from './http-counts.ts';
+import { SHORT_BYTES } from './json-bytes.ts';
 import { PROBLEM_TYPE, problemHeaders, problemText } from './problem-text.ts';
 import type { Caller } from './scopes.ts';
 
-const LONG_TEXT = 16_384;
 const JSON_TYPE = 'application/json; charset=utf-8';
 
 /** What all exchanges of a server share. */
@@ -57,11 +57,11 @@ export class Exchange {
     this.response.setTimeout(this.house.stallMs);
   }
 
-  json(status: number, text: string, outcome?: string): void {
+  json(status: number, body: string | Uint8Array, outcome?: string): void {
     this.answer(
       status,
       JSON_TYPE,
-      text,
+      body,
       outcome === undefined ? undefined : { 'leasehold-outcome': outcome },
     );
   }
@@ -80,8 +80,8 @@ export class Exchange {
     const { response } = this;
     if (response.headersSent || response.destroyed) return;
     // A long text is turned into bytes once; a short one leaves together with its head as a single string.
-    const isLong = typeof body === 'string' && body.length > LONG_TEXT;
-    const content = isLong ? Buffer.from(body) : body;
+    const isLong = body.length > SHORT_BYTES;
+    const content = isLong && typeof body === 'string' ? Buffer.from(body) : body;
     const length = typeof content === 'string' ? Buffer.byteLength(content) : content.length;
     response.writeHead(status, {
       'content-type': type,

@@ -10,7 +10,8 @@ import type { Problem, Reply } from '../protocol/problem.ts';
 import { REQUESTS } from '../protocol/requests.ts';
 import { type Operation, ROUTES, type Route } from '../protocol/routes.ts';
 import type { Exchange } from './exchange.ts';
-import { bodyWriter } from './reply-text.ts';
+import { JsonBytes } from './json-bytes.ts';
+import { type BodyWriter, bodyWriter } from './reply-text.ts';
 import { type Fields, readBody, readQuery, withPathFields } from './request-bytes.ts';
 import { type Caller, may } from './scopes.ts';
 import { GoneError, StoppingError, type Waits } from './waits.ts';
@@ -81,9 +82,12 @@ export function operationHandler(
   };
 }
 
+/** Replies are written one after the other, each in one go, so one serves them all. */
+const out = new JsonBytes();
+
 function answerer(
   route: Route,
-  write: (body: object) => string,
+  write: BodyWriter,
   trouble: Trouble,
 ): (reply: Promise<Reply<object>>, exchange: Exchange) => void {
   return (reply, exchange) => {
@@ -91,9 +95,13 @@ function answerer(
       (body) => {
         try {
           if (isProblem(body)) exchange.problem(body);
-          else exchange.json(statusOf(route, body), write(body), outcomeOf(body));
+          else {
+            write(out, body);
+            exchange.json(statusOf(route, body), out.take(), outcomeOf(body));
+          }
         } catch (fault) {
-          // A thousand payloads can make a text that is longer than any string.
+          // A thousand payloads can make an answer that is longer than any buffer.
+          out.clear();
           refuseFault(fault, exchange, trouble);
         }
       },

@@ -5,6 +5,7 @@ import { Json } from '../protocol/json.ts';
 import type { Body } from '../protocol/replies.ts';
 import type { Operation } from '../protocol/routes.ts';
 import { isNameText } from '../protocol/texts.ts';
+import { JsonBytes } from './json-bytes.ts';
 import { bodyWriter } from './reply-text.ts';
 
 const name = fc
@@ -91,12 +92,18 @@ const WRITTEN: readonly (readonly [Operation, fc.Arbitrary<object>])[] = [
   ['lease.release', released],
 ];
 
+function textOf(operation: Operation, body: object): string {
+  const out = new JsonBytes();
+  bodyWriter(operation)(out, body);
+  return String(out.take());
+}
+
 describe('the text of a reply', () => {
   it.each(WRITTEN)('of %s is what JSON.stringify makes of it, without ok', (operation, bodies) => {
     fc.assert(
       fc.property(bodies, (body) => {
         const { ok: _, ...rest } = body as { ok: true };
-        expect(bodyWriter(operation)(body)).toBe(JSON.stringify(rest));
+        expect(textOf(operation, body)).toBe(JSON.stringify(rest));
       }),
     );
   });
@@ -115,37 +122,44 @@ describe('the text of a reply', () => {
   ])('holds an opaque value byte for byte: %s', (text) => {
     const opaque = new Json(text);
     const bytes = new Json(Buffer.from(text));
-    const lease = {
+    const expires_at = '2026-01-01T00:00:00.000Z';
+    const lease: Body<'task.lease'>['leases'][number] = {
       task_id: 't',
-      queue: 'q',
+      lease_id: 'l00000000001',
+      lease_seq: 1,
+      attempt: 1,
       payload: opaque,
-    } as unknown as Body<'task.lease'>['leases'][number];
+      queue: 'q',
+      expiry_timestamp: expires_at,
+      expires_at,
+      remaining_ms: 1,
+    };
     for (const kept of [opaque, bytes]) {
-      expect(bodyWriter('task.lease')({ ok: true, leases: [{ ...lease, payload: kept }], seq: 1 })).toContain(
+      expect(textOf('task.lease', { ok: true, leases: [{ ...lease, payload: kept }], seq: 1 })).toContain(
         `"payload":${text},`,
       );
-      expect(bodyWriter('task.get')({ ok: true, payload: kept, result: kept })).toBe(
+      expect(textOf('task.get', { ok: true, payload: kept, result: kept })).toBe(
         `{"payload":${text},"result":${text}}`,
       );
-      expect(bodyWriter('task.list')({ ok: true, tasks: [{ payload: kept }] })).toBe(
+      expect(textOf('task.list', { ok: true, tasks: [{ payload: kept }] })).toBe(
         `{"tasks":[{"payload":${text}}]}`,
       );
-      expect(bodyWriter('task.history')({ ok: true, entries: [{ payload: kept }] })).toBe(
+      expect(textOf('task.history', { ok: true, entries: [{ payload: kept }] })).toBe(
         `{"entries":[{"payload":${text}}]}`,
       );
-      expect(bodyWriter('lease.get')({ ok: true, metadata: kept })).toBe(`{"metadata":${text}}`);
-      expect(bodyWriter('lease.list')({ ok: true, leases: [{ metadata: kept }] })).toBe(
+      expect(textOf('lease.get', { ok: true, metadata: kept })).toBe(`{"metadata":${text}}`);
+      expect(textOf('lease.list', { ok: true, leases: [{ metadata: kept }] })).toBe(
         `{"leases":[{"metadata":${text}}]}`,
       );
-      expect(bodyWriter('lease.history')({ ok: true, entries: [{ metadata: kept }] })).toBe(
+      expect(textOf('lease.history', { ok: true, entries: [{ metadata: kept }] })).toBe(
         `{"entries":[{"metadata":${text}}]}`,
       );
-      expect(bodyWriter('object.get')({ ok: true, value: kept })).toBe(`{"value":${text}}`);
+      expect(textOf('object.get', { ok: true, value: kept })).toBe(`{"value":${text}}`);
     }
   });
 
   it('takes away no ok but its own', () => {
-    expect(bodyWriter('object.get')({ ok: true, value: new Json('{"ok":true,"a":1}') })).toBe(
+    expect(textOf('object.get', { ok: true, value: new Json('{"ok":true,"a":1}') })).toBe(
       '{"value":{"ok":true,"a":1}}',
     );
   });

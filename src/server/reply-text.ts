@@ -1,23 +1,27 @@
 /**
- * Bodies as text. The built-in JSON.stringify is the fastest way for everything but opaque values, which are
+ * Bodies as JSON. The built-in JSON.stringify is the fastest way for everything but opaque values, which are
  * put in as the text they came in as. `ok` is for callers in process and does not travel.
  */
-import { type Json, jsonText } from '../protocol/json.ts';
+import { jsonText } from '../protocol/json.ts';
 import type { Body, TaskLeaseRecord } from '../protocol/replies.ts';
 import type { Operation } from '../protocol/routes.ts';
+import type { JsonBytes } from './json-bytes.ts';
 
 const OK = '{"ok":true,';
 
-type Writer<Op extends Operation> = (body: Body<Op>) => string;
+type Writer<Op extends Operation> = (out: JsonBytes, body: Body<Op>) => void;
 
-/** On the hot path, where a template is three times as fast as the built-in way. */
-const TEMPLATES: { readonly [Op in Operation]?: Writer<Op> } = {
-  'task.create': createdText,
-  'task.lease': taskLeasesText,
-  'task.complete': verdictText,
-  'lease.acquire': acquiredText,
-  'lease.renew': acquiredText,
-  'lease.release': ({ released, seq }) => `{"released":${released},"seq":${seq}}`,
+/** Writes a body, without anything around it. */
+export type BodyWriter = (out: JsonBytes, body: object) => void;
+
+/** On the hot path, where writing field by field takes a third of the time of the built-in way. */
+const BY_FIELD: { readonly [Op in Operation]?: Writer<Op> } = {
+  'task.create': writeCreated,
+  'task.lease': writeTaskLeases,
+  'task.complete': writeVerdict,
+  'lease.acquire': writeAcquired,
+  'lease.renew': writeAcquired,
+  'lease.release': writeReleased,
 };
 
 /** Their replies can hold opaque values. */
@@ -32,55 +36,117 @@ const OPAQUE: ReadonlySet<Operation> = new Set([
 ]);
 
 /** Looked up once for a route, and not with every reply. */
-export function bodyWriter(operation: Operation): (body: object) => string {
-  const template = TEMPLATES[operation] as ((body: object) => string) | undefined;
-  if (template !== undefined) return template;
-  return OPAQUE.has(operation) ? (body) => withoutOk(jsonText(body)) : plainText;
+export function bodyWriter(operation: Operation): BodyWriter {
+  const byField = BY_FIELD[operation] as BodyWriter | undefined;
+  if (byField !== undefined) return byField;
+  return OPAQUE.has(operation) ? (out, body) => out.json(withoutOk(jsonText(body))) : writePlain;
 }
 
-function plainText(body: object): string {
-  return withoutOk(JSON.stringify(body));
+function writePlain(out: JsonBytes, body: object): void {
+  out.json(withoutOk(JSON.stringify(body)));
 }
 
 function withoutOk(text: string): string {
   return text.startsWith(OK) ? `{${text.slice(OK.length)}` : text;
 }
 
-const AGAIN = ',"duplicate":true';
-
-function createdText(body: Body<'task.create'>): string {
-  const { task_id, seq, state, attempt, queue, priority, created_at, due_at, duplicate } = body;
-  return `{"task_id":${quoted(task_id)},"seq":${seq},"state":"${state}","attempt":${attempt},"queue":${quoted(queue)},"priority":${priority},"created_at":"${created_at}","due_at":"${due_at}"${duplicate ? AGAIN : ''}}`;
+/** Ends a body whose last field is a number. */
+function end(out: JsonBytes, duplicate: true | undefined): void {
+  out.ascii(duplicate ? ',"duplicate":true}' : '}');
 }
 
-function taskLeasesText({ leases, seq, duplicate }: Body<'task.lease'>): string {
-  return `{"leases":[${leases.map(taskLeaseText).join(',')}],"seq":${seq}${duplicate ? AGAIN : ''}}`;
+function writeCreated(out: JsonBytes, body: Body<'task.create'>): void {
+  out.ascii('{"task_id":');
+  out.string(body.task_id);
+  out.ascii(',"seq":');
+  out.number(body.seq);
+  out.ascii(',"state":"');
+  out.ascii(body.state);
+  out.ascii('","attempt":');
+  out.number(body.attempt);
+  out.ascii(',"queue":');
+  out.string(body.queue);
+  out.ascii(',"priority":');
+  out.number(body.priority);
+  out.ascii(',"created_at":"');
+  out.ascii(body.created_at);
+  out.ascii('","due_at":"');
+  out.ascii(body.due_at);
+  out.ascii('"');
+  end(out, body.duplicate);
 }
 
-function taskLeaseText(lease: TaskLeaseRecord): string {
-  const { task_id, lease_id, lease_seq, attempt, payload, queue, expires_at, remaining_ms } = lease;
-  return `{"task_id":${quoted(task_id)},"lease_id":"${lease_id}","lease_seq":${lease_seq},"attempt":${attempt},"payload":${opaqueText(payload)},"queue":${quoted(queue)},"expiry_timestamp":"${expires_at}","expires_at":"${expires_at}","remaining_ms":${remaining_ms}}`;
+function writeTaskLeases(out: JsonBytes, { leases, seq, duplicate }: Body<'task.lease'>): void {
+  out.ascii('{"leases":[');
+  for (let index = 0; index < leases.length; index++) {
+    if (index > 0) out.ascii(',');
+    writeTaskLease(out, leases[index]!);
+  }
+  out.ascii('],"seq":');
+  out.number(seq);
+  end(out, duplicate);
 }
 
-function verdictText(body: Body<'task.complete'>): string {
-  if (body.due_at !== undefined || body.cause !== undefined) return plainText(body);
-  const { outcome, task_id, state, seq, duplicate } = body;
-  return `{"outcome":"${outcome}","task_id":${quoted(task_id)},"state":"${state}","seq":${seq}${duplicate ? AGAIN : ''}}`;
+function writeTaskLease(out: JsonBytes, lease: TaskLeaseRecord): void {
+  out.ascii('{"task_id":');
+  out.string(lease.task_id);
+  out.ascii(',"lease_id":"');
+  out.ascii(lease.lease_id);
+  out.ascii('","lease_seq":');
+  out.number(lease.lease_seq);
+  out.ascii(',"attempt":');
+  out.number(lease.attempt);
+  out.ascii(',"payload":');
+  out.opaque(lease.payload);
+  out.ascii(',"queue":');
+  out.string(lease.queue);
+  out.ascii(',"expiry_timestamp":"');
+  out.ascii(lease.expiry_timestamp);
+  out.ascii('","expires_at":"');
+  out.ascii(lease.expires_at);
+  out.ascii('","remaining_ms":');
+  out.number(lease.remaining_ms);
+  out.ascii('}');
 }
 
-function acquiredText(body: Body<'lease.acquire'>): string {
-  const { name, holder, token, lease_seq, acquired_at, expires_at, remaining_ms, seq, duplicate } = body;
-  return `{"name":${quoted(name)},"holder":${quoted(holder)},"token":${quoted(token)},"lease_seq":${lease_seq},"acquired_at":"${acquired_at}","expires_at":"${expires_at}","remaining_ms":${remaining_ms},"seq":${seq}${duplicate ? AGAIN : ''}}`;
+function writeVerdict(out: JsonBytes, body: Body<'task.complete'>): void {
+  if (body.due_at !== undefined || body.cause !== undefined) {
+    writePlain(out, body);
+    return;
+  }
+  out.ascii('{"outcome":"');
+  out.ascii(body.outcome);
+  out.ascii('","task_id":');
+  out.string(body.task_id);
+  out.ascii(',"state":"');
+  out.ascii(body.state);
+  out.ascii('","seq":');
+  out.number(body.seq);
+  end(out, body.duplicate);
 }
 
-/** The log gives bytes; a Buffer makes text of them in a third of the time a decoder takes. */
-function opaqueText(json: Json): string {
-  if (json.isText) return json.text();
-  const { bytes } = json;
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();
+function writeAcquired(out: JsonBytes, body: Body<'lease.acquire'>): void {
+  out.ascii('{"name":');
+  out.string(body.name);
+  out.ascii(',"holder":');
+  out.string(body.holder);
+  out.ascii(',"token":');
+  out.string(body.token);
+  out.ascii(',"lease_seq":');
+  out.number(body.lease_seq);
+  out.ascii(',"acquired_at":"');
+  out.ascii(body.acquired_at);
+  out.ascii('","expires_at":"');
+  out.ascii(body.expires_at);
+  out.ascii('","remaining_ms":');
+  out.number(body.remaining_ms);
+  out.ascii(',"seq":');
+  out.number(body.seq);
+  end(out, body.duplicate);
 }
 
-/** Names and ids are printable, so that only these two characters need an escape. */
-function quoted(text: string): string {
-  return text.includes('"') || text.includes('\\') ? JSON.stringify(text) : `"${text}"`;
+function writeReleased(out: JsonBytes, { released, seq }: Body<'lease.release'>): void {
+  out.ascii(released ? '{"released":true,"seq":' : '{"released":false,"seq":');
+  out.number(seq);
+  out.ascii('}');
 }

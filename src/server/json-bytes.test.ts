@@ -1,0 +1,74 @@
+// JSON as bytes: what is written piece by piece is what JSON.stringify makes of it, however long it gets.
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { Json } from '../protocol/json.ts';
+import { JsonBytes, SHORT_BYTES } from './json-bytes.ts';
+
+const written = (write: (out: JsonBytes) => void): string => {
+  const out = new JsonBytes();
+  write(out);
+  return String(out.take());
+};
+
+describe('JSON written as bytes', () => {
+  it('quotes any string as JSON.stringify does', () => {
+    const any = fc.oneof(fc.string(), fc.string({ unit: 'grapheme' }), fc.string({ unit: 'binary' }));
+    fc.assert(
+      fc.property(any, (text) => {
+        expect(written((out) => out.string(text))).toBe(JSON.stringify(text));
+      }),
+    );
+  });
+
+  it.each([0, 7, 10, 99, 100, 999_999_999, 1e9, 2 ** 31, 2 ** 53 - 1, -1, -128, 0.5, 1e21])(
+    'writes the number %d as JSON.stringify does',
+    (value) => {
+      expect(written((out) => out.number(value))).toBe(JSON.stringify(value));
+    },
+  );
+
+  it('writes every whole number as JSON.stringify does', () => {
+    fc.assert(
+      fc.property(fc.maxSafeInteger(), (value) => {
+        expect(written((out) => out.number(value))).toBe(JSON.stringify(value));
+      }),
+    );
+  });
+
+  it('holds what is longer than its first room, piece after piece', () => {
+    const pieces = Array.from({ length: 3_000 }, (_, index) => `é${'x'.repeat(index % 97)}`);
+    const text = written((out) => {
+      for (const [index, piece] of pieces.entries()) {
+        out.ascii(index === 0 ? '[' : ',');
+        out.string(piece);
+      }
+      out.ascii(']');
+    });
+    expect(JSON.parse(text)).toEqual(pieces);
+  });
+
+  it('takes opaque values as text and as bytes, of any length', () => {
+    const long = JSON.stringify('é'.repeat(5_000_000));
+    expect(written((out) => out.opaque(new Json(long)))).toBe(long);
+    expect(written((out) => out.opaque(new Json(Buffer.from(long))))).toBe(long);
+  });
+
+  it('is empty again once taken, and what was taken does not change', () => {
+    const out = new JsonBytes();
+    const long = 'x'.repeat(SHORT_BYTES + 1);
+    out.ascii(long);
+    const first = out.take();
+    out.ascii('y'.repeat(SHORT_BYTES + 1));
+    expect(String(first)).toBe(long);
+    expect(String(out.take())).toBe('y'.repeat(SHORT_BYTES + 1));
+    expect(out.take()).toBe('');
+  });
+
+  it('gives short ones as text and long ones as bytes', () => {
+    const out = new JsonBytes();
+    out.ascii('x'.repeat(SHORT_BYTES));
+    expect(typeof out.take()).toBe('string');
+    out.ascii('x'.repeat(SHORT_BYTES + 1));
+    expect(out.take()).toBeInstanceOf(Buffer);
+  });
+});

@@ -1,0 +1,112 @@
+/**
+ * JSON on its way out, written as bytes right away: a text would be put together from hundreds of pieces, walked to
+ * make it whole, and walked again to make bytes of it. One reply at a time; `take` ends it.
+ */
+import type { Json } from '../protocol/json.ts';
+
+/** Beyond it a head of its own costs less than turning the body into text and back. */
+export const SHORT_BYTES = 16_384;
+const FIRST_BYTES = 64 * 1024;
+/** What is larger is given back after the reply that needed it. */
+const KEPT_BYTES = 4 * 1024 * 1024;
+/** Numbers below it are written digit by digit. */
+const SMALL = 1e9;
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const ZERO = 0x30;
+
+export class JsonBytes {
+  #buffer = Buffer.allocUnsafeSlow(FIRST_BYTES);
+  #length = 0;
+
+  /** Text that is ASCII and stands as it is: keys, punctuation, states, instants. */
+  ascii(text: string): void {
+    const size = text.length;
+    this.#reserve(size);
+    const buffer = this.#buffer;
+    const start = this.#length;
+    for (let index = 0; index < size; index++) buffer[start + index] = text.charCodeAt(index);
+    this.#length = start + size;
+  }
+
+  /** A string in quotes; names and ids seldom need an escape. */
+  string(text: string): void {
+    const size = text.length;
+    this.#reserve(size + 2);
+    const buffer = this.#buffer;
+    const start = this.#length + 1;
+    for (let index = 0; index < size; index++) {
+      const code = text.charCodeAt(index);
+      if (code < 0x20 || code > 0x7e || code === QUOTE || code === BACKSLASH) {
+        this.json(JSON.stringify(text));
+        return;
+      }
+      buffer[start + index] = code;
+    }
+    buffer[start - 1] = QUOTE;
+    buffer[start + size] = QUOTE;
+    this.#length = start + size + 1;
+  }
+
+  number(value: number): void {
+    if (!(value >= 0 && value < SMALL && Number.isInteger(value))) {
+      this.ascii(String(value));
+      return;
+    }
+    let digits = 1;
+    for (let power = 10; power <= value; power *= 10) digits += 1;
+    this.#reserve(digits);
+    const buffer = this.#buffer;
+    const start = this.#length;
+    let rest = value;
+    for (let place = start + digits - 1; place >= start; place--) {
+      const tens = Math.floor(rest / 10);
+      buffer[place] = ZERO + rest - tens * 10;
+      rest = tens;
+    }
+    this.#length = start + digits;
+  }
+
+  /** Any JSON text. */
+  json(text: string): void {
+    // No character takes more bytes than three.
+    this.#reserve(3 * text.length);
+    this.#length += this.#buffer.write(text, this.#length);
+  }
+
+  /** A value of the user's, as it came in. */
+  opaque(value: Json): void {
+    if (value.isText) {
+      this.json(value.text());
+      return;
+    }
+    const { bytes } = value;
+    this.#reserve(bytes.length);
+    this.#buffer.set(bytes, this.#length);
+    this.#length += bytes.length;
+  }
+
+  /** What has been written, to keep; then all is empty again. Short ones as text, which leaves together with its head. */
+  take(): string | Buffer {
+    const isShort = this.#length <= SHORT_BYTES;
+    const written = isShort
+      ? this.#buffer.toString('utf8', 0, this.#length)
+      : Buffer.from(this.#buffer.subarray(0, this.#length));
+    this.clear();
+    return written;
+  }
+
+  clear(): void {
+    this.#length = 0;
+    if (this.#buffer.length > KEPT_BYTES) this.#buffer = Buffer.allocUnsafeSlow(FIRST_BYTES);
+  }
+
+  #reserve(bytes: number): void {
+    const needed = this.#length + bytes;
+    if (needed <= this.#buffer.length) return;
+    const larger = Buffer.allocUnsafeSlow(Math.max(needed, 2 * this.#buffer.length));
+    this.#buffer.copy(larger, 0, 0, this.#length);
+    this.#buffer = larger;
+  }
+}
