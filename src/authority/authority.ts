@@ -10,8 +10,7 @@
  * A failed append is final: everybody who waits is told UNAVAILABLE and this authority is dead. So is a log that was
  * lost, and a deadline that has passed: what needed no entry leaves only while no other writer can have the log.
  */
-import type { Answer, Answers, Command, GrantedTask, GrantedTasks } from '../core/commands.ts';
-import { isRefusal } from '../core/decision.ts';
+import type { Answer, Answers, Command, GrantedTasks } from '../core/commands.ts';
 import type { Entry, SessionChanged } from '../core/entries.ts';
 import { Machine } from '../core/machine.ts';
 import type { Refusal } from '../core/refusals.ts';
@@ -23,6 +22,7 @@ import { AuthorityClock } from './authority-clock.ts';
 import { makesNew } from './command-kinds.ts';
 import { Compactor } from './compactor.ts';
 import { Feed } from './feed.ts';
+import { returnsOf } from './give-back.ts';
 import { Payloads } from './payloads.ts';
 import { RefusedReadError } from './refused-read.ts';
 import { type CallOptions, type Present, Request, type Sink } from './request.ts';
@@ -56,6 +56,8 @@ export class Authority {
   readonly soft = new SoftState();
   readonly stats = new Stats();
   readonly clock: AuthorityClock;
+  /** Makes of a failing world what callers are told; here and not around every call, which would cost each a promise. */
+  tellFault: (fault: Error) => Error = (fault) => fault;
   private readonly machine: Machine;
   private readonly compactor: Compactor;
   private readonly payloads: Payloads;
@@ -217,7 +219,7 @@ export class Authority {
 
   private enqueue(request: Request, signal?: AbortSignal): void {
     if (this.fault !== null || this.closing !== null) {
-      request.reject(this.fault ?? new UnavailableError('The authority is being closed.'));
+      this.fail(request, this.fault ?? new UnavailableError('The authority is being closed.'));
       return;
     }
     const refusal = this.overloadOf(request);
@@ -329,7 +331,8 @@ export class Authority {
   private refuseAll(): void {
     this.log.seekSpace();
     for (let request = this.queue.take(); request !== undefined; request = this.queue.take()) {
-      if (request.command === null) request.reject(new UnavailableError('There is no room left in the log.'));
+      if (request.command === null)
+        this.fail(request, new UnavailableError('There is no room left in the log.'));
       else request.settle({ refused: 'DISK_FULL' });
     }
   }
@@ -396,7 +399,7 @@ export class Authority {
       return;
     }
     const command = request.command!;
-    this.giveBack(command, answer);
+    for (const back of returnsOf(command, answer)) this.forget(this.call(back));
     // Nobody has read the payloads of leases that nobody takes.
     if (request.open) request.leave(command.type === 'LeaseTasks' ? { ...answer, leases: [] } : answer);
   };
@@ -427,20 +430,6 @@ export class Authority {
   private stopHolding(): void {
     this.hold?.cancel();
     this.hold = null;
-  }
-
-  private giveBack(command: Command, answer: Answer | Refusal): void {
-    // What only repeats an earlier grant is not ours to take back: the first answer may have arrived.
-    if (isRefusal(answer) || !('leases' in answer) || answer.duplicate) return;
-    if (command.type === 'AcquireNames') {
-      const { holder, tokenHash } = command;
-      for (const name of command.names)
-        this.forget(this.call({ type: 'ReleaseName', name, holder, tokenHash }));
-    } else if (command.type === 'LeaseTasks') {
-      for (const { taskId, leaseSeq } of answer.leases as readonly GrantedTask[]) {
-        this.forget(this.call({ type: 'ReleaseTask', taskId, leaseSeq, delayMs: 0 }));
-      }
-    }
   }
 
   /** For calls of our own whose answer nobody needs; if the authority dies, everybody hears of it anyway. */
@@ -486,9 +475,13 @@ export class Authority {
   }
 
   private rejectAll(fault: Error): void {
-    for (const request of this.settled.splice(0)) request.reject(fault);
+    for (const request of this.settled.splice(0)) this.fail(request, fault);
     for (let request = this.queue.take(); request !== undefined; request = this.queue.take())
-      request.reject(fault);
-    for (const waiter of [...this.machine.waiters()]) (waiter.ticket as Request).reject(fault);
+      this.fail(request, fault);
+    for (const waiter of [...this.machine.waiters()]) this.fail(waiter.ticket as Request, fault);
+  }
+
+  private fail(request: Request, fault: Error): void {
+    request.reject(this.tellFault(fault));
   }
 }

@@ -82,7 +82,7 @@ export function createTask(request: Requests['task.create']): CreateTask | Refus
 const DEFAULT_QUEUES: readonly string[] = ['default'];
 
 export function leaseTasks(request: Requests['task.lease']): LeaseTasks {
-  return {
+  const command: LeaseTasks = {
     type: 'LeaseTasks',
     workerId: request.worker_id,
     // A copy: what has been checked must not change under us while the call waits.
@@ -91,8 +91,8 @@ export function leaseTasks(request: Requests['task.lease']): LeaseTasks {
     ttlMs: request.ttl_ms ?? DEFAULT_TTL_MS,
     waitMs: request.wait_ms ?? 0,
     requestId: request.request_id ?? null,
-    ...(request.guard === undefined ? {} : { guard: guardOf(request.guard) }),
   };
+  return request.guard === undefined ? command : { ...command, guard: guardOf(request.guard) };
 }
 
 const NO_WRITES: readonly WriteRequest[] = [];
@@ -153,12 +153,12 @@ export function acquireNames(
 ): AcquireNames | Refusal {
   const names = 'name' in request ? [request.name] : [...request.names];
   // Here and not in the schema, whose check for it takes a hundred milliseconds for a thousand long names.
-  if (new Set(names).size < names.length) {
+  if (names.length > 1 && new Set(names).size < names.length) {
     return { refused: 'INVALID_ARGUMENT', detail: 'The field names has a name twice.' };
   }
   const metadata = request.metadata === undefined ? null : wrap('metadata', request.metadata);
   if (metadata !== null && isRefusal(metadata)) return metadata;
-  return {
+  const command: AcquireNames = {
     type: 'AcquireNames',
     names,
     holder: request.holder,
@@ -166,10 +166,9 @@ export function acquireNames(
     ttlMs: request.ttl_ms,
     waitMs: request.wait_ms ?? 0,
     metadata,
-    ...('supersedes' in request && request.supersedes !== undefined
-      ? { supersedes: request.supersedes }
-      : {}),
   };
+  const supersedes = 'supersedes' in request ? request.supersedes : undefined;
+  return supersedes === undefined ? command : { ...command, supersedes };
 }
 
 function presented(lease: Requests['object.write']['lease']): PresentedLease | null {

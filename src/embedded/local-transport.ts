@@ -14,11 +14,12 @@ import { sessionBegin } from './session-reads.ts';
 
 export function localTransport(authority: Authority, calls: Calls): Transport {
   const { log, feed } = authority;
+  authority.tellFault = leaseholdError;
 
   const compacted = (fromSeq: number): boolean => Math.max(1, fromSeq) < log.position.firstSeq;
 
   return {
-    call: (operation, request, options) => calls[operation](request, options).catch(rethrow),
+    call: (operation, request, options) => calls[operation](request, options),
 
     async log(request) {
       if (!LOG_CHECK.accepts(request)) {
@@ -103,10 +104,9 @@ function abortCall(signal: AbortSignal, call: () => void): () => void {
   return () => signal.removeEventListener('abort', call);
 }
 
-function rethrow(fault: unknown): never {
-  if (!(fault instanceof UnavailableError)) throw fault;
-  const { message } = fault;
-  throw new LeaseholdError('UNAVAILABLE', message, {
+function leaseholdError(fault: Error): Error {
+  if (!(fault instanceof UnavailableError)) return fault;
+  return new LeaseholdError('UNAVAILABLE', fault.message, {
     retryable: true,
     effect: 'unknown',
     cause: fault.cause ?? fault,
