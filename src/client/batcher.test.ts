@@ -76,15 +76,29 @@ describe('a batcher', () => {
     expect(sent).toHaveLength(3);
   });
 
-  it('lets a full batch leave although two are on their way: it would not get any fuller', async () => {
+  it('lets a good batch leave although two are on their way: it is worth a request of its own', async () => {
     const { sent, add, opsOf } = stage();
-    add(...numbers(0, 3 * 512 + 5));
+    const sizes = (): number[] => sent.map((_, index) => opsOf(index).length);
+    add('1');
     await turn();
-    expect(sent.map((_, index) => opsOf(index).length)).toEqual([512, 512, 512]);
-    sent[0]!.reply('');
-    sent[1]!.reply('');
+    add('2');
     await turn();
-    expect(opsOf(3)).toHaveLength(5);
+    add(...numbers(0, 127));
+    await turn();
+    expect(sizes()).toEqual([1, 1]);
+    add('128');
+    await turn();
+    expect(sizes()).toEqual([1, 1, 65]);
+  });
+
+  it('has no more than eight on their way, however much waits', async () => {
+    const { sent, add, opsOf } = stage();
+    add(...numbers(0, 20_000));
+    await turn();
+    expect(sent.map((_, index) => opsOf(index).length)).toEqual(Array(8).fill(512));
+    sent[3]!.reply('');
+    await turn();
+    expect(sent).toHaveLength(9);
   });
 
   it('takes along what is called because of the answers that just came', async () => {
@@ -132,6 +146,17 @@ describe('a batcher', () => {
     add(...numbers(0, 100));
     await turn();
     expect([opsOf(2).length, opsOf(3).length]).toEqual([50, 50]);
+  });
+
+  it.each([
+    [1_024, [171, 171, 171, 171, 171]],
+    [600, [128, 128, 128, 128]],
+    [255, [128, 127]],
+  ])('cuts %d into sixths, into pieces that are worth a request, or into halves', async (count, sizes) => {
+    const { sent, add, opsOf } = stage();
+    add(...numbers(0, count));
+    await turn();
+    expect(sent.map((_, index) => opsOf(index).length).slice(0, sizes.length)).toEqual(sizes);
   });
 
   it('does not cut a few', async () => {

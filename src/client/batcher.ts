@@ -20,17 +20,20 @@ export interface BatchDesk<T, R> {
 
 /**
  * Two, so that the server works on one while the client reads the other. With more, batches get smaller and
- * everything dearer; only what fills a whole batch need not wait, because it would not get any fuller.
+ * everything dearer; only what makes a good batch by itself need not wait for company.
  */
 const IN_FLIGHT_MAX = 2;
-const FULL_IN_FLIGHT_MAX = 8;
+const GOOD_IN_FLIGHT_MAX = 8;
 
 /**
- * A batch takes at most half of what is to be done, or callers that all wait for the same answer would go on together
- * for ever, and one side would always be idle while the other works. Few calls are not worth a second request.
+ * A batch takes only a part of what is to be done, or callers that all wait for the same answer would go on together
+ * for ever, and each side would be idle while the other works: a sixth, but so many that the request is worth its
+ * price, and at most a half. Few calls are not worth a second request.
  */
-const OPS_MAX = 512;
+const PARTS = 6;
+const GOOD_OPS = 128;
 const FEW_OPS = 32;
+const OPS_MAX = 512;
 
 const OPENING = '{"ops":[';
 const CLOSING = ']}';
@@ -64,7 +67,7 @@ export class Batcher<T extends Batchable, R> {
 
   #mayLeave(): boolean {
     const waiting = this.#queue.length - this.#head;
-    return waiting > 0 && this.#inFlight < (waiting < OPS_MAX ? IN_FLIGHT_MAX : FULL_IN_FLIGHT_MAX);
+    return waiting > 0 && this.#inFlight < (waiting < GOOD_OPS ? IN_FLIGHT_MAX : GOOD_IN_FLIGHT_MAX);
   }
 
   readonly #flush = (): void => {
@@ -86,7 +89,8 @@ export class Batcher<T extends Batchable, R> {
 
   #share(): number {
     const ops = this.#queue.length - this.#head + this.#opsInFlight;
-    return Math.min(OPS_MAX, Math.max(FEW_OPS, Math.ceil(ops / 2)));
+    const part = Math.min(Math.ceil(ops / 2), Math.max(GOOD_OPS, Math.ceil(ops / PARTS)));
+    return Math.min(OPS_MAX, Math.max(FEW_OPS, part));
   }
 
   #send(calls: readonly T[], body: string): void {
