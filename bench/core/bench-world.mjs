@@ -1,7 +1,8 @@
 /** What the sections share: a directory, a handle on it, a clock, a payload of 256 bytes, and rows of figures. */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
 import process from 'node:process';
 import { openCore, openWith } from '../../dist/embedded/open.js';
 import { fileEngine } from '../../dist/engines/file/file-engine.js';
@@ -79,26 +80,28 @@ export async function creates(lh, more) {
   while (more()) await lh.task.create({ payload });
 }
 
-/** The longest time the event loop was away, sampled between its turns. */
+/**
+ * What this thread has had of a processor, in microseconds: unlike the clock it does not count the time in which other
+ * threads had the core. NaN where the system does not tell.
+ */
+export function threadCpuUs() {
+  try {
+    return Number(readFileSync('/proc/thread-self/schedstat', 'utf8').split(' ', 1)[0]) / 1_000;
+  } catch {
+    return Number.NaN;
+  }
+}
+
+/**
+ * The longest time the event loop was away, as a timer of one millisecond sees it. Looking between all its turns would
+ * keep one of the cores busy that the threads of the log need.
+ */
 export function watchLoop() {
-  let worst = 0;
-  let last = nowMs();
-  let stopped = false;
-  const look = () => {
-    const now = nowMs();
-    if (now - last > worst) worst = now - last;
-    last = now;
-    if (!stopped) setImmediate(look);
-  };
-  setImmediate(look);
+  const delays = monitorEventLoopDelay({ resolution: 1 });
+  delays.enable();
   return {
-    restart() {
-      worst = 0;
-      last = nowMs();
-    },
-    worst: () => worst,
-    stop() {
-      stopped = true;
-    },
+    restart: () => delays.reset(),
+    worst: () => Math.max(0, delays.max / 1e6 - 1),
+    stop: () => delays.disable(),
   };
 }
