@@ -19,6 +19,7 @@ import { LOG_FORMAT, LOG_VERSION, type State } from '../core/state.ts';
 import type { Log, LoggedEntry } from '../engines/log.ts';
 import { Alarm } from './alarm.ts';
 import { AuthorityClock } from './authority-clock.ts';
+import { BatchSize } from './batch-size.ts';
 import { makesNew } from './command-kinds.ts';
 import { Compactor } from './compactor.ts';
 import { Feed } from './feed.ts';
@@ -32,7 +33,6 @@ import { SoftState } from './soft-state.ts';
 import { Stats } from './stats.ts';
 import { UnavailableError } from './unavailable.ts';
 
-const CALLS_A_BATCH = 8_192;
 /** How long nothing must happen before the newest batch gets its commit mark. */
 const IDLE_MS = 50;
 const LONE_CALLS_MAX = 4;
@@ -71,6 +71,7 @@ export class Authority {
   private batch: LoggedEntry[] = [];
   private batchStarted = false;
   private callsInBatch = 0;
+  private readonly batchSize = new BatchSize();
   private appendFromMs = 0;
   /** How many appends in a row were quick. */
   private quickAppends = 0;
@@ -306,6 +307,8 @@ export class Authority {
 
   private decideBatch(): void {
     const { machine, queue, log } = this;
+    const { clock } = this.options;
+    const fromMs = clock.monotonicMs();
     this.batch = [];
     this.batchStarted = false;
     if (log.batchBytesMax === 0) {
@@ -317,14 +320,16 @@ export class Authority {
       if (request.waiter !== null) machine.leave(request.waiter);
     }
     const bytesMax = log.batchBytesMax;
+    const callsMax = this.batchSize.max;
     let taken = 0;
-    for (; taken < CALLS_A_BATCH && log.batchBytes < bytesMax; taken++) {
+    for (; taken < callsMax && log.batchBytes < bytesMax; taken++) {
       const request = queue.take();
       if (request === undefined) break;
       if (request.open) this.decide(request);
     }
     machine.end();
     this.callsInBatch = taken;
+    this.batchSize.note(taken, clock.monotonicMs() - fromMs);
   }
 
   /** Even the reserve is used up: not one more entry fits until there is space again. */

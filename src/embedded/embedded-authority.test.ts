@@ -39,6 +39,26 @@ async function leased(ttlMs = 30_000): Promise<{ task_id: string; lease_id: stri
   return { task_id, lease_id };
 }
 
+describe('a batch', () => {
+  it('takes few calls at first, and more once it is seen how quickly they are decided', async () => {
+    engine.holding = true;
+    let answered = 0;
+    const calls = Array.from({ length: 1_000 }, async () => {
+      await lh.task.create({ payload: 1 });
+      answered += 1;
+    });
+    const seen: number[] = [];
+    for (let batch = 0; batch < 3; batch++) {
+      await world.settle();
+      engine.letGo();
+      await world.settle();
+      seen.push(answered);
+    }
+    expect(seen).toEqual([256, 768, 1_000]);
+    await world.finish(Promise.all(calls));
+  });
+});
+
 describe('durable or invisible', () => {
   it('lets no reply leave before the append that covers it has resolved', async () => {
     engine.holding = true;

@@ -1,0 +1,18 @@
+/**
+ * How many calls a batch may take: as many as are decided in a moment, so that nobody waits long for the loop. Code
+ * that has just been started is twenty times as slow as the same code a second later, so it begins small.
+ */
+const FIRST = 256;
+const LEAST = 64;
+const MOST = 8_192;
+const LONG_MS = 20;
+
+export class BatchSize {
+  max = FIRST;
+
+  /** So many calls were decided in so much time. */
+  note(calls: number, tookMs: number): void {
+    if (tookMs > LONG_MS) this.max = Math.max(LEAST, this.max >> 1);
+    else if (calls === this.max) this.max = Math.min(MOST, this.max * 2);
+  }
+}
