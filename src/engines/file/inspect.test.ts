@@ -6,7 +6,9 @@ import { inlineThreads } from '../../../test/support/inline-threads.ts';
 import { collect } from '../../../test/support/log-story.ts';
 import { PowerCutError, TestDisk } from '../../../test/support/test-disk.ts';
 import { LogDamagedError } from '../log.ts';
+import { asOf } from './as-of.ts';
 import { fileEngine } from './file-engine.ts';
+import type { Files } from './files.ts';
 import { inspectLog, statLog, verifyLog } from './inspect.ts';
 import { restoreLog } from './restore.ts';
 
@@ -28,6 +30,94 @@ async function lived({ compact }: { readonly compact: boolean }) {
   for (let i = 0; i < 5; i++) await chronicle.live();
   return { disk, chronicle };
 }
+
+/** A disk on which a stretch of a file reads as zeros in the first so many scans, as it does before it is written. */
+function lateStretch(disk: TestDisk, name: string, from: number, end: number, scans: number): Files {
+  let opened = 0;
+  const files: Files = asOf(disk, name, Number.POSITIVE_INFINITY);
+  return {
+    ...files,
+    list: (dir) => disk.list(dir),
+    async open(path, mode) {
+      const file = await files.open(path, mode);
+      if (!path.endsWith(name)) return file;
+      opened += 1;
+      if (opened > scans) return file;
+      return {
+        ...file,
+        async read(into, at, length, position) {
+          const count = await file.read(into, at, length, position);
+          const start = Math.max(from, position);
+          const stop = Math.min(end, position + count);
+          if (start < stop) into.fill(0, at + start - position, at + stop - position);
+          return count;
+        },
+      };
+    },
+  };
+}
+
+interface End {
+  readonly bytes: number;
+  readonly lastSeq: number;
+}
+
+describe('a log that is written while it is read', () => {
+  /** Where in one segment a batch ends, and the next, and two more, with the newest number there was then. */
+  async function written() {
+    const { disk, chronicle } = await lived({ compact: false });
+    let name = '';
+    let ends: End[] = [];
+    while (ends.length < 4) {
+      const { lastSeq, files } = await statLog(disk, '/data');
+      const newest = files.find((file) => file.lastSeq === lastSeq)!;
+      if (newest.name !== name) ends = [];
+      name = newest.name;
+      ends.push({ bytes: newest.bytes, lastSeq });
+      await chronicle.live();
+    }
+    return { disk, name, ends: ends as [End, End, End, End] };
+  }
+
+  it('is not called damaged because an earlier frame was read before a later one was written', async () => {
+    const { disk, name, ends } = await written();
+    const report = await verifyLog(lateStretch(disk, name, ends[0].bytes, ends[1].bytes, 1), '/data');
+    expect(report.lastSeq).toBeGreaterThan(ends[3].lastSeq);
+  });
+
+  it('is read as it was at the first look when there is something new at every look', async () => {
+    const { disk, name, ends } = await written();
+    const [first, second, third] = ends;
+    const looks = [
+      lateStretch(disk, name, first.bytes, second.bytes, 99),
+      lateStretch(disk, name, second.bytes, third.bytes, 99),
+      disk,
+    ];
+    let opened = 0;
+    const moving: Files = {
+      ...asOf(disk, name, Number.POSITIVE_INFINITY),
+      list: (dir) => disk.list(dir),
+      open(path, mode) {
+        const look = looks[Math.min(opened, 2)]!;
+        if (path.endsWith(name)) opened += 1;
+        return look.open(path, mode);
+      },
+    };
+    const report = await verifyLog(moving, '/data');
+    expect(report).toMatchObject({ lastSeq: first.lastSeq, torn: null, damagedOpaques: [] });
+    expect(report.files.find((file) => file.name === name)!.bytes).toBe(first.bytes);
+  });
+
+  it('is called damaged when the same place is unreadable twice', async () => {
+    const { disk, name, ends } = await written();
+    const verified = verifyLog(lateStretch(disk, name, ends[0].bytes, ends[1].bytes, 99), '/data');
+    await expect(verified).rejects.toMatchObject({
+      name: 'LogDamagedError',
+      file: name,
+      offset: ends[0].bytes,
+    });
+  });
+});
 
 /** Goes on with a log for a while, and says the newest number that was given out then. */
 async function newestAfterUse(disk: TestDisk, dir: string): Promise<number> {

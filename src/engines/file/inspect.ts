@@ -9,7 +9,8 @@ import type { Opaque } from '../../core/opaque.ts';
 import type { FrameHead } from '../frame.ts';
 import { FILE_SPAN, KIND_BATCH, KIND_IMAGE } from '../frame.ts';
 import { FrameReader } from '../frame-reader.ts';
-import type { LoggedEntry } from '../log.ts';
+import { LogDamagedError, type LoggedEntry } from '../log.ts';
+import { asOf } from './as-of.ts';
 import { assertComplete, readManifest } from './backup-manifest.ts';
 import { LOCK_NAME, numberedNames } from './file-names.ts';
 import type { Files } from './files.ts';
@@ -100,7 +101,12 @@ export async function inspectLog(
     if (opaques) damagedOpaques.push(...damagedIn(reader, file, buffer, head, shift));
   };
   const replay = { image() {}, entry() {} };
-  const recovered = await recover({ files, dir, replay, segmentBytes: 0, frame });
+  const recovered = await readMoving(files, (view) => {
+    entries = 0;
+    imageRecords = 0;
+    damagedOpaques.length = 0;
+    return recover({ files: view, dir, replay, segmentBytes: 0, frame });
+  });
   const { chain, checkpoint, segments, torn, leftovers } = recovered;
   const all: readonly LogFile[] = [...segments, ...recovered.blank, ...(checkpoint?.parts ?? [])];
   const store = new OpaqueStore({
@@ -144,6 +150,25 @@ export async function inspectLog(
       for (const file of all) await file.drop();
     },
   };
+}
+
+/**
+ * Reads a log that may be written meanwhile. Then a frame can look damaged because it was read before it was written,
+ * and those behind it after that. Damage stays where it is: what is gone at a second look was the end of the log.
+ */
+async function readMoving(files: Files, read: (files: Files) => Promise<Recovered>): Promise<Recovered> {
+  try {
+    return await read(files);
+  } catch (first) {
+    if (!(first instanceof LogDamagedError)) throw first;
+    try {
+      return await read(files);
+    } catch (second) {
+      if (!(second instanceof LogDamagedError)) throw second;
+      if (second.file === first.file && second.offset === first.offset) throw second;
+    }
+    return await read(asOf(files, first.file, first.offset));
+  }
 }
 
 function damagedIn(
