@@ -306,9 +306,17 @@ describe('depth', () => {
   it('may be a thousand and no more, whether parsed or opaque', () => {
     expect(() => readJson(nested(1_000, '[', ']'))).not.toThrow();
     expect(() => readJson(nested(1_001, '[', ']'))).toThrow('It is nested more than 1000 deep.');
-    expect(() => readJson(`{"payload":${nested(999, '[', ']')}}`)).not.toThrow();
-    expect(() => readJson(`{"payload":${nested(1_000, '[', ']')}}`)).toThrow(JsonError);
+    expect(() => readJson(`{"payload":${nested(1_000, '[', ']')}}`)).not.toThrow();
+    expect(() => readJson(`{"payload":${nested(1_001, '[', ']')}}`)).toThrow(JsonError);
     expect(() => readJson(`{"payload":${nested(1_000_000, '[', ']')}}`)).toThrow(JsonError);
+  });
+
+  it('of an opaque value does not count what is around it: what one envelope took, every other one can hold', () => {
+    const value = nested(1_000, '[', ']');
+    const reply = `{"results":[{"status":200,"body":{"leases":[{"payload":${value},"attempt":1}]}}]}`;
+    expect(() => readJson(reply)).not.toThrow();
+    expect(() => readJson(`${'['.repeat(999)}{"payload":${value}}${']'.repeat(999)}`)).not.toThrow();
+    expect(() => readJson(`${'['.repeat(1_000)}{"payload":1}${']'.repeat(1_000)}`)).toThrow(JsonError);
   });
 
   it('counts containers that are open, not those that were', () => {

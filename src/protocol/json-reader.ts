@@ -288,9 +288,13 @@ function readNumber(): number {
   return Number(text.slice(from, at));
 }
 
+/** Its depth is its own, or what was taken in one envelope could not be read in another. */
 function readOpaque(): Json {
   const from = at;
+  const outside = depth;
+  depth = 0;
   skipValue();
+  depth = outside;
   return new Json(text.slice(from, at));
 }
 
