@@ -39,6 +39,15 @@ async function leased(ttlMs = 30_000): Promise<{ task_id: string; lease_id: stri
   return { task_id, lease_id };
 }
 
+describe('a handle that is closed', () => {
+  it('answers nothing more, not even from the log', async () => {
+    await world.finish(lh.close());
+    const error = { name: 'LeaseholdError', code: 'UNAVAILABLE' };
+    await expect(world.finish(lh.log())).rejects.toMatchObject(error);
+    await expect(world.finish(lh.task.create({ payload: 1 }))).rejects.toMatchObject(error);
+  });
+});
+
 describe('a batch', () => {
   it('takes few calls at first, and more once it is seen how quickly they are decided', async () => {
     engine.holding = true;

@@ -22,6 +22,7 @@ export function localTransport(authority: Authority, calls: Calls): Transport {
     call: (operation, request, options) => calls[operation](request, options),
 
     async log(request) {
+      if (authority.hasEnded) throw leaseholdError(new UnavailableError('The authority has been closed.'));
       if (!LOG_CHECK.accepts(request)) {
         return problem({ refused: 'INVALID_ARGUMENT', detail: LOG_CHECK.explain(request) });
       }
