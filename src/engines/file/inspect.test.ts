@@ -76,6 +76,10 @@ describe('a log that is written while it is read', () => {
       ends.push({ bytes: newest.bytes, lastSeq });
       await chronicle.live();
     }
+    // Later segments are not part of what was there at an earlier moment.
+    const isNewest = async () => (await statLog(disk, '/data')).files.at(-1)!.name === name;
+    while (await isNewest()) await chronicle.live();
+    for (let i = 0; i < 10; i++) await chronicle.live();
     return { disk, name, ends: ends as [End, End, End, End] };
   }
 
