@@ -26,7 +26,8 @@ export interface HttpReply {
   readonly status: number;
   /** By its name in small letters; null when the reply has none. */
   header(name: string): string | null;
-  readonly text: string;
+  /** UTF-8. */
+  readonly body: Uint8Array;
 }
 
 export interface HttpStream {

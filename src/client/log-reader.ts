@@ -68,7 +68,10 @@ export class LogReader {
   }
 
   #entries(reply: HttpReply): EntryRecord[] {
-    const lines = reply.text.split('\n').filter((line) => line !== '');
+    const lines = new TextDecoder()
+      .decode(reply.body)
+      .split('\n')
+      .filter((line) => line !== '');
     return lines.map((line) => this.#entry(line, reply));
   }
 
@@ -125,7 +128,11 @@ export class LogReader {
   async #refused(stream: HttpStream): Promise<Setback> {
     let text = '';
     for await (const chunk of stream.chunks) text += chunk;
-    const reply: HttpReply = { status: stream.status, header: (name) => stream.header(name), text };
+    const reply: HttpReply = {
+      status: stream.status,
+      header: (name) => stream.header(name),
+      body: new TextEncoder().encode(text),
+    };
     const body = readReply(reply, this.#wire.server, 'none');
     if (momentaryEffect(body) === null) throw LeaseholdError.of(asProblem(body));
     this.#wire.judge(reply);

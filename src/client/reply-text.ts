@@ -33,7 +33,7 @@ export function momentaryEffect(body: WireBody): Effect | null {
 export function readReply(reply: HttpReply, server: string, effect: Effect): WireBody {
   let body: unknown;
   try {
-    body = readJson(reply.text);
+    body = readJson(reply.body);
   } catch (fault) {
     if (fault instanceof JsonError) throw notOurs(reply, server, effect, fault);
     throw fault;

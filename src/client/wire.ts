@@ -30,6 +30,8 @@ const GATEWAY_STATUSES = [502, 503, 504];
 /** In a problem of a server that cannot decide anything now, as another one may. */
 const GOES_ELSEWHERE = /"(NOT_LEADER|UNAVAILABLE)"/;
 
+const decoder = new TextDecoder();
+
 export class Wire {
   readonly #http: Http;
   readonly #timers: Timers;
@@ -96,7 +98,8 @@ export class Wire {
     if (!reply.header('content-type')?.includes('json')) {
       throw httpFault(`A gateway before ${this.server} answered ${reply.status}.`, 'unknown');
     }
-    if (GOES_ELSEWHERE.test(reply.text)) this.#moveOn(index, reply.header('leasehold-leader'));
+    if (GOES_ELSEWHERE.test(decoder.decode(reply.body)))
+      this.#moveOn(index, reply.header('leasehold-leader'));
   }
 
   /** Only the first who finds a server failing goes on; the others follow. */

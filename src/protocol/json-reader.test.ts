@@ -1,5 +1,7 @@
 // The reader of requests and replies, held against the built-in parser: the same values, the same refusals, and
 // two differences, which are promises: opaque fields keep their text, and no object names a key twice.
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Json } from './json.ts';
@@ -127,7 +129,8 @@ describe('reading JSON', () => {
       fc.property(change, ({ value, where, put }) => {
         const whole = JSON.stringify(value);
         const place = where % (whole.length + 1);
-        const text = whole.slice(0, place) + put + whole.slice(place + 1);
+        // Half a character has no bytes, so no text that arrives has one.
+        const text = Buffer.from(whole.slice(0, place) + put + whole.slice(place + 1)).toString();
         const ours = outcome(readJson, text);
         if (ours !== 'stricter') expect(ours).toBe(outcome(JSON.parse, text));
       }),
@@ -181,10 +184,10 @@ describe('reading JSON', () => {
   });
 
   it('says where a text goes wrong, and when it ends too early', () => {
-    expect(() => readJson('{"op":x}')).toThrow('The JSON text goes wrong at character 6.');
-    expect(() => readJson('{"é":x}')).toThrow('The JSON text goes wrong at character 5.');
+    expect(() => readJson('{"op":x}')).toThrow('The JSON text goes wrong at byte 6.');
+    expect(() => readJson('{"é":x}')).toThrow('The JSON text goes wrong at byte 6.');
     expect(() => readJson('{"op":"abc')).toThrow('The JSON text ends too early.');
-    expect(() => readJson('{"op":1} 2')).toThrow('The JSON text goes wrong at character 9.');
+    expect(() => readJson('{"op":1} 2')).toThrow('The JSON text goes wrong at byte 9.');
   });
 
   it('is not led astray by what an earlier, longer text left behind', () => {
@@ -205,6 +208,49 @@ describe('reading JSON', () => {
   it('can be used again after a text it refused', () => {
     expect(() => readJson(`${'['.repeat(900)}x`)).toThrow(JsonError);
     expect(readJson(`${'['.repeat(900)}${']'.repeat(900)}`)).toHaveLength(1);
+  });
+});
+
+describe('what is remembered of a text', () => {
+  const PAD = 'x'.repeat(1_000_000);
+  const bytesOf = (index: number) =>
+    Buffer.from(
+      `{"worker_id":"worker-${index}-of-many-that-came","payload":{"n":${index},"of":"many"},"pad":"${PAD}"}`,
+    );
+
+  it.each([
+    ['a name', 'worker_id'],
+    ['an opaque value', 'payload'],
+  ])('does not keep the rest of it in memory: %s', (_, field) => {
+    setFlagsFromString('--expose-gc');
+    const collectGarbage = runInNewContext('gc') as () => void;
+    const used = (): number => {
+      collectGarbage();
+      const { heapUsed, external } = process.memoryUsage();
+      return heapUsed + external;
+    };
+    const kept: unknown[] = [(readJson(bytesOf(0)) as Record<string, unknown>)[field]];
+    const before = used();
+    for (let index = 1; index <= 50; index++) {
+      kept.push((readJson(bytesOf(index)) as Record<string, unknown>)[field]);
+    }
+    expect(used() - before).toBeLessThan(10_000_000);
+    expect(kept).toHaveLength(51);
+  });
+
+  it('is the same for who keeps the bytes of opaque values', () => {
+    const read = (text: string) => readJson(Buffer.from(text), (bytes) => new Json(Buffer.from(bytes)));
+    const first = read('{"payload":{"n": 1.0,"é":"😀"}}') as { payload: Json };
+    const second = read('{"payload":"another text that is longer"}') as { payload: Json };
+    expect(first.payload.isText).toBe(false);
+    expect(first.payload.text()).toBe('{"n": 1.0,"é":"😀"}');
+    expect(second.payload.text()).toBe('"another text that is longer"');
+  });
+});
+
+describe('a string that begins with a byte order mark', () => {
+  it('keeps it', () => {
+    expect(readJson('["\ufeffa","é\ufeff"]')).toEqual(['\ufeffa', 'é\ufeff']);
   });
 });
 

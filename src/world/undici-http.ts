@@ -3,7 +3,6 @@
  * is made, because programs that only open a data directory need none of it. Time limits are the caller's, by
  * its signal: a call may wait for ten minutes, so none of undici's own would fit.
  */
-import { isAscii } from 'node:buffer';
 import type { Dispatcher, Pool } from 'undici';
 import type { Http, HttpFault, HttpReply, HttpRequest, Lane } from '../client/http.ts';
 
@@ -114,8 +113,8 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseEnd(): void {
     this.#end();
-    const text = textOf(this.#chunks);
-    this.#resolve({ status: this.#status, header: headerOf(this.#headers), text });
+    const body = this.#chunks.length === 1 ? this.#chunks[0]! : Buffer.concat(this.#chunks);
+    this.#resolve({ status: this.#status, header: headerOf(this.#headers), body });
   }
 
   onResponseError(_: unknown, fault: Error): void {
@@ -139,12 +138,6 @@ async function* chunksOf(
   } catch (fault) {
     throw signal.aborted ? signal.reason : faultOf(origin, fault, true);
   }
-}
-
-/** Most replies are ASCII, and latin1 is the fastest way to a string of one byte a character. */
-function textOf(chunks: readonly Buffer[]): string {
-  const bytes = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
-  return bytes.toString(isAscii(bytes) ? 'latin1' : 'utf8');
 }
 
 function headerOf(headers: Headers): HttpReply['header'] {

@@ -8,8 +8,8 @@ import type { Http, HttpFault, HttpRequest } from '../client/http.ts';
 export const webHttp: Http = {
   async send(request) {
     const response = await open(request);
-    const text = await guarded(request, response.text());
-    return { status: response.status, header: (name) => response.headers.get(name), text };
+    const body = new Uint8Array(await guarded(request, response.arrayBuffer()));
+    return { status: response.status, header: (name) => response.headers.get(name), body };
   },
 
   async stream(request) {

@@ -128,7 +128,7 @@ export class LoopbackHttp implements Http {
 
   async stream(request: HttpRequest): Promise<HttpStream> {
     const fate = this.#note(request);
-    if (typeof fate === 'object') return { ...fate, chunks: inOnePiece(fate.text) };
+    if (typeof fate === 'object') return { ...fate, chunks: inOnePiece(Buffer.from(fate.body).toString()) };
     if (fate !== 'answered') throw lost(request);
     const from = Number(new URL(request.path, 'http://x').searchParams.get('from'));
     const { authority } = this;
@@ -185,7 +185,7 @@ export function replyOf(
     'content-type': status < 400 ? 'application/json' : 'application/problem+json',
     ...headers,
   };
-  return { status, text, header: (name) => all[name] ?? null };
+  return { status, body: Buffer.from(text), header: (name) => all[name] ?? null };
 }
 
 export function problemReply(

@@ -165,7 +165,7 @@ export class SimNetwork {
       const settle = (): void => {
         if (!finish()) return;
         const { status, headers, text } = answer;
-        const reply = { status, header: (name: string) => headers[name] ?? null, text };
+        const reply = { status, header: (name: string) => headers[name] ?? null, body: Buffer.from(text) };
         calls.answered(reply);
         resolve(reply);
       };

@@ -32,8 +32,8 @@ export class WireCalls {
     for (const id of this.#ids) this.#recorder.note({ kind: 'arrive', id });
   }
 
-  answered({ status, text }: HttpReply): void {
-    const body = JSON.parse(text) as Fields;
+  answered({ status, body: bytes }: HttpReply): void {
+    const body = JSON.parse(Buffer.from(bytes).toString()) as Fields;
     const results = this.#isBatch && status === 200 ? (body.results as unknown as Result[]) : null;
     for (const [index, id] of this.#ids.entries()) {
       const result = results === null ? { status, body } : results[index]!;
