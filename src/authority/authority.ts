@@ -31,7 +31,7 @@ import { RequestQueue } from './request-queue.ts';
 import type { Clock, Timer, Timers } from './seams.ts';
 import { SoftState } from './soft-state.ts';
 import { Stats } from './stats.ts';
-import { UnavailableError } from './unavailable.ts';
+import { ClosedError, UnavailableError } from './unavailable.ts';
 
 /** How long nothing must happen before the newest batch gets its commit mark. */
 const IDLE_MS = 50;
@@ -171,7 +171,7 @@ export class Authority {
         this.schedule();
       });
     }
-    this.end(new UnavailableError('The authority has been closed.'));
+    this.end(new ClosedError('The authority has been closed.'));
     const compacted = this.compactor.stop();
     // Closing ends a compaction wherever it is; the next one starts over.
     await this.log.close();
@@ -220,7 +220,7 @@ export class Authority {
 
   private enqueue(request: Request, signal?: AbortSignal): void {
     if (this.fault !== null || this.closing !== null) {
-      this.fail(request, this.fault ?? new UnavailableError('The authority is being closed.'));
+      this.fail(request, this.fault ?? new ClosedError('The authority is being closed.'));
       return;
     }
     const refusal = this.overloadOf(request);

@@ -4,6 +4,7 @@
  */
 import type { Timer, Timers } from '../authority/seams.ts';
 import type { Reply } from '../protocol/problem.ts';
+import { handleClosed } from './closed.ts';
 import { type Effect, LeaseholdError } from './error.ts';
 import { givingBack } from './give-back.ts';
 import type { HttpFault } from './http.ts';
@@ -189,8 +190,7 @@ function momentary(call: PendingCall, body: WireBody): LeaseholdError {
 }
 
 export function closed(call: PendingCall): LeaseholdError {
-  const effect = call.isUncertain ? 'unknown' : 'none';
-  return new LeaseholdError('UNAVAILABLE', 'The client has been closed.', { effect });
+  return handleClosed(call.isUncertain ? 'unknown' : 'none');
 }
 
 /** Looking changes nothing, but the call that it was about may have. */

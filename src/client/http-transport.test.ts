@@ -487,7 +487,7 @@ describe('closing', () => {
     const closed = transport.close();
     await expect(waiting).rejects.toMatchObject({
       code: 'UNAVAILABLE',
-      message: 'The client has been closed.',
+      message: 'The handle has been closed.',
     });
     await expect(acquire('m')).rejects.toMatchObject({ code: 'UNAVAILABLE', effect: 'none' });
     await world.settle();

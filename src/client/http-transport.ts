@@ -15,6 +15,8 @@ import type { Operation } from '../protocol/routes.ts';
 import { AbortWatch } from './abort-watch.ts';
 import { Batcher, fitsBatch, fitsBody } from './batcher.ts';
 import { CallDesk, closed, effectOf } from './call-desk.ts';
+import { settledByOptions } from './call-options.ts';
+import { closedEntries, handleClosed } from './closed.ts';
 import { LeaseholdError } from './error.ts';
 import { type Http, type HttpReply, isHttpFault, type Lane } from './http.ts';
 import { LogReader } from './log-reader.ts';
@@ -94,25 +96,22 @@ export class HttpTransport implements Transport {
   call<Op extends Operation>(
     operation: Op,
     request: Requests[Op],
-    options: CallOptions = {},
+    options?: CallOptions,
   ): Promise<Reply<Body<Op>>> {
-    const { signal, requestId } = options;
+    if (this.#closed !== null) return Promise.reject(handleClosed());
+    const settled = options === undefined ? null : settledByOptions(options);
+    if (settled !== null) return settled;
     const wrong = wrongRequest(request);
     if (wrong !== null) return Promise.resolve(wrong);
-    const fault = wrongOptions(options);
-    if (fault !== null) return Promise.reject(fault);
     return new Promise((resolve, reject) => {
-      const lane = laneOf(operation, request, options);
+      const lane = laneOf(operation, request, options?.isRenewal ?? false);
       const kept = keepsText(operation, lane) ? request : { ...request };
-      const call = new PendingCall(operation, kept, lane, requestId, this.#open, resolve, reject);
-      if (this.#closed !== null) call.reject(closed(call));
-      else if (signal?.aborted) call.reject(signal.reason);
-      else {
-        if (signal !== undefined) call.endsWith(signal, this.#aborts);
-        const fills = RETRIES[operation]?.fills;
-        const isMissing = fills !== undefined && (request as Fields)[fills] === undefined;
-        this.#start(call, isMissing ? this.#newId() : '');
-      }
+      const call = new PendingCall(operation, kept, lane, options?.requestId, this.#open, resolve, reject);
+      const signal = options?.signal;
+      if (signal !== undefined) call.endsWith(signal, this.#aborts);
+      const fills = RETRIES[operation]?.fills;
+      const isMissing = fills !== undefined && (request as Fields)[fills] === undefined;
+      this.#start(call, isMissing ? this.#newId() : '');
     });
   }
 
@@ -237,13 +236,21 @@ export class HttpTransport implements Transport {
     }
   }
 
-  log(request: Omit<LogRequest, 'follow'>): Promise<Reply<EntryListing>> {
+  async log(request: Omit<LogRequest, 'follow'>): Promise<Reply<EntryListing>> {
+    if (this.#closed !== null) throw handleClosed();
     const wrong = wrongRequest(request);
-    return wrong === null ? this.#log.read(request) : Promise.resolve(wrong);
+    if (wrong !== null) return wrong;
+    this.#open.began();
+    try {
+      return await this.#log.read(request);
+    } finally {
+      this.#open.ended();
+    }
   }
 
   /** Without a position: from the first entry that is not durable yet when `follow` is called. */
   follow(fromSeq: number | null, signal: AbortSignal, only: FollowOnly = {}): AsyncIterable<EntryRecord> {
+    if (this.#closed !== null) return closedEntries();
     const from = Promise.resolve(fromSeq ?? (only.session ? 1 : this.#nextSeq()));
     // Whoever pulls the first entry is told; if nobody does, nobody needs to know.
     from.catch(() => undefined);
@@ -268,6 +275,7 @@ export class HttpTransport implements Transport {
   async #close(): Promise<void> {
     const { timers } = this.#world;
     this.#desk.stop();
+    this.#log.stop();
     for (const call of this.#alone) {
       if (call.lane !== 'waits') continue;
       const fault = closed(call);
@@ -290,17 +298,7 @@ function wrongRequest(request: unknown): Problem | null {
   return isObject(request) ? null : invalid('The request must be an object.');
 }
 
-function wrongOptions({ signal, requestId }: CallOptions): TypeError | null {
-  if (signal !== undefined && !(signal instanceof AbortSignal)) {
-    return new TypeError('The option signal must be an AbortSignal.');
-  }
-  if (requestId !== undefined && !/^[\x21-\x7e]{1,128}$/.test(requestId)) {
-    return new TypeError('The option requestId must be 1 to 128 visible ASCII characters.');
-  }
-  return null;
-}
-
-function laneOf(operation: Operation, request: Fields, { isRenewal = false }: CallOptions): Lane {
+function laneOf(operation: Operation, request: Fields, isRenewal: boolean): Lane {
   if (request.wait_ms !== undefined && request.wait_ms !== 0) return 'waits';
   return isRenewal || RENEWALS.test(operation) ? 'renewals' : 'calls';
 }

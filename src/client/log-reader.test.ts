@@ -51,6 +51,35 @@ describe('a page of the log', () => {
     expect(await transport.log(null as never)).toMatchObject({ ok: false, code: 'INVALID_ARGUMENT' });
   });
 
+  it('that is on its way when the client is closed is let finish', async () => {
+    http.isHolding = true;
+    const page = transport.log({});
+    await world.settle();
+    const closed = transport.close();
+    await world.settle();
+    expect(http.isClosed).toBe(false);
+    http.isHolding = false;
+    http.letGo();
+    expect(await world.finish(page)).toMatchObject({ ok: true });
+    await world.finish(closed);
+  });
+
+  it('that waits for another try when the client is closed is given up at once', async () => {
+    http.fate = () => 'refused';
+    const page = transport.log({});
+    page.catch(() => undefined);
+    await world.advance(20);
+    expect(await isSettled(page)).toBe(false);
+    await world.finish(transport.close());
+    await expect(world.finish(page)).rejects.toMatchObject({
+      code: 'UNAVAILABLE',
+      message: 'The handle has been closed.',
+      retryable: false,
+      effect: 'none',
+    });
+    expect(world.holds).toBe(0);
+  });
+
   it('is asked for again when the server is away, and not for ever', async () => {
     http.fate = () => (http.sent.length < 3 ? 'refused' : 'answered');
     const page = transport.log({});

@@ -7,6 +7,7 @@ import { JsonError, readJson } from '../protocol/json-reader.ts';
 import type { Reply } from '../protocol/problem.ts';
 import type { EntryRecord } from '../protocol/replies.ts';
 import type { LogRequest } from '../protocol/requests.ts';
+import { handleClosed } from './closed.ts';
 import { LeaseholdError } from './error.ts';
 import { type HttpReply, type HttpStream, httpFault, isHttpFault } from './http.ts';
 import type { Patience, Tries } from './patience.ts';
@@ -36,12 +37,18 @@ export class LogReader {
   readonly #patience: Patience;
   readonly #clock: Clock;
   readonly #timers: Timers;
+  readonly #stopping = new AbortController();
 
   constructor(wire: Wire, patience: Patience, clock: Clock, timers: Timers) {
     this.#wire = wire;
     this.#patience = patience;
     this.#clock = clock;
     this.#timers = timers;
+  }
+
+  /** No more tries: whoever waits for one is told. */
+  stop(): void {
+    this.#stopping.abort();
   }
 
   async read(request: Omit<LogRequest, 'follow'>): Promise<Reply<EntryListing>> {
@@ -90,7 +97,13 @@ export class LogReader {
     signal: AbortSignal,
     { types, session }: FollowOnly,
   ): AsyncGenerator<EntryRecord, void, undefined> {
-    let nextSeq = await from;
+    let nextSeq: number;
+    try {
+      nextSeq = await from;
+    } catch (fault) {
+      if (signal.aborted) return;
+      throw fault;
+    }
     const tries: Tries = { failures: 0, sinceMs: 0 };
     while (!signal.aborted) {
       const openedMs = this.#clock.monotonicMs();
@@ -141,20 +154,28 @@ export class LogReader {
 
   /** Waits until the next try, or throws when there is none. */
   async #pause(tries: Tries, { fault, retryAfterMs }: Setback, signal?: AbortSignal): Promise<void> {
+    this.#assertOpen(signal);
     const delayMs = this.#patience.delayAfter(tries, this.#patience.pauseOf(fault.code, retryAfterMs));
     if (delayMs === null) throw fault;
     if (delayMs === 0) return;
     const hold = this.#timers.hold();
+    const enders = signal === undefined ? [this.#stopping.signal] : [this.#stopping.signal, signal];
     await new Promise<void>((resolve) => {
       const timer = this.#timers.after(delayMs, end);
-      signal?.addEventListener('abort', end);
+      for (const ender of enders) ender.addEventListener('abort', end);
       function end(): void {
         timer.cancel();
-        signal?.removeEventListener('abort', end);
+        for (const ender of enders) ender.removeEventListener('abort', end);
         resolve();
       }
     });
     hold.cancel();
+    this.#assertOpen(signal);
+  }
+
+  /** A follower that was ended as well needs no fault to know. */
+  #assertOpen(signal: AbortSignal | undefined): void {
+    if (this.#stopping.signal.aborted && !signal?.aborted) throw handleClosed();
   }
 }
 

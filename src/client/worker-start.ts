@@ -1,5 +1,5 @@
 /** Starts a worker and ties it to what may end it: the caller's signal, the closing of the handle, and SIGTERM. */
-import { LeaseholdError } from './error.ts';
+import { handleClosed } from './closed.ts';
 import type { Transport } from './transport.ts';
 import { RunningWorker, type TaskWorker } from './worker.ts';
 import { type Job, settingsOf, type WorkerOptions } from './worker-options.ts';
@@ -13,7 +13,7 @@ export function startWorker(
   jobs: readonly Job[],
 ): TaskWorker {
   const settings = settingsOf(options, jobs, world);
-  if (closing.aborted) throw new LeaseholdError('UNAVAILABLE', 'The handle has been closed.');
+  if (closing.aborted) throw handleClosed();
   const worker = new RunningWorker(transport, world, settings);
   // Whoever cares how it ends watches `done`; it is the same promise.
   const drain = (): void => void worker.drain();

@@ -80,9 +80,6 @@ export function openCalls(checked: CheckedCalls): Calls {
     const check = CHECKS[operation];
     const call = checked[operation];
     calls[operation] = (request, options) => {
-      if (options?.signal !== undefined && !(options.signal instanceof AbortSignal)) {
-        return Promise.reject(new TypeError('The option signal must be an AbortSignal.'));
-      }
       if (check.accepts(request)) return call(request, options);
       return Promise.resolve(problem({ refused: 'INVALID_ARGUMENT', detail: check.explain(request) }));
     };

@@ -27,6 +27,8 @@ import { seqOfLeaseId } from '../core/ids.ts';
 import { type Opaque, opaque } from '../core/opaque.ts';
 import type { Refusal } from '../core/refusals.ts';
 import { Json } from '../protocol/json.ts';
+import { isTooDeep } from '../protocol/json-depth.ts';
+import { DEPTH_MAX } from '../protocol/json-reader.ts';
 import { LIMITS } from '../protocol/limits.ts';
 import type { Requests } from '../protocol/requests.ts';
 import { guardOf } from './session-commands.ts';
@@ -42,6 +44,9 @@ function wrap(field: string, value: unknown): Opaque | Refusal {
     bytes = value instanceof Json ? bytesOf(value) : Buffer.from(Json.of(value).text());
   } catch {
     return { refused: 'INVALID_ARGUMENT', detail: `The ${field} has no JSON form.` };
+  }
+  if (!(value instanceof Json && value.isShallow) && isTooDeep(bytes)) {
+    return { refused: 'INVALID_ARGUMENT', detail: `The ${field} is nested more than ${DEPTH_MAX} deep.` };
   }
   if (bytes.length <= LIMITS.opaqueBytes) return opaque(bytes);
   const detail = `The ${field} has ${bytes.length} bytes; ${LIMITS.opaqueBytes} are allowed.`;

@@ -1,6 +1,8 @@
 /** The way to an authority in the same process: no wire, the same operations, checks and answers. */
 import type { Authority } from '../authority/authority.ts';
-import { UnavailableError } from '../authority/unavailable.ts';
+import { ClosedError, UnavailableError } from '../authority/unavailable.ts';
+import { settledByOptions } from '../client/call-options.ts';
+import { closedEntries, handleClosed } from '../client/closed.ts';
 import { LeaseholdError } from '../client/error.ts';
 import type { FollowOnly, Transport } from '../client/transport.ts';
 import { seqOfSessionId } from '../core/ids.ts';
@@ -15,14 +17,20 @@ import { sessionBegin } from './session-reads.ts';
 export function localTransport(authority: Authority, calls: Calls): Transport {
   const { log, feed } = authority;
   authority.tellFault = leaseholdError;
+  let closed: Promise<void> | null = null;
 
   const compacted = (fromSeq: number): boolean => Math.max(1, fromSeq) < log.position.firstSeq;
 
   return {
-    call: (operation, request, options) => calls[operation](request, options),
+    call(operation, request, options) {
+      if (closed !== null) return Promise.reject(handleClosed());
+      const settled = options === undefined ? null : settledByOptions(options);
+      return settled ?? calls[operation](request, options);
+    },
 
     async log(request) {
-      if (authority.hasEnded) throw leaseholdError(new UnavailableError('The authority has been closed.'));
+      if (closed !== null) throw handleClosed();
+      if (authority.hasEnded) throw leaseholdError(new UnavailableError('The authority has ended.'));
       if (!LOG_CHECK.accepts(request)) {
         return problem({ refused: 'INVALID_ARGUMENT', detail: LOG_CHECK.explain(request) });
       }
@@ -39,6 +47,7 @@ export function localTransport(authority: Authority, calls: Calls): Transport {
     },
 
     follow(fromSeq, signal, only = {}) {
+      if (closed !== null) return closedEntries();
       const isWanted = wanted(only);
       let nextSeq = fromSeq ?? log.position.lastSeq + 1;
       let wake = (): void => undefined;
@@ -49,7 +58,9 @@ export function localTransport(authority: Authority, calls: Calls): Transport {
       ];
       async function* entries(): AsyncGenerator<EntryRecord, void, undefined> {
         try {
-          if (only.session !== undefined) nextSeq = await beginOf(authority, only.session.id, fromSeq ?? 0);
+          if (only.session !== undefined && !signal.aborted) {
+            nextSeq = await beginOf(authority, only.session.id, fromSeq ?? 0);
+          }
           while (!signal.aborted) {
             if (compacted(nextSeq)) {
               throw LeaseholdError.of(problem({ refused: 'LOG_COMPACTED', firstSeq: log.position.firstSeq }));
@@ -62,6 +73,8 @@ export function localTransport(authority: Authority, calls: Calls): Transport {
               nextSeq = logged.seq + 1;
               if (signal.aborted) return;
             }
+            if (signal.aborted) return;
+            if (closed !== null) throw handleClosed();
             if (authority.hasEnded) throw new LeaseholdError('UNAVAILABLE', 'The authority has ended.');
             await more;
           }
@@ -72,7 +85,10 @@ export function localTransport(authority: Authority, calls: Calls): Transport {
       return entries();
     },
 
-    close: () => authority.close(),
+    close() {
+      closed ??= authority.close();
+      return closed;
+    },
   };
 }
 
@@ -106,6 +122,7 @@ function abortCall(signal: AbortSignal, call: () => void): () => void {
 }
 
 function leaseholdError(fault: Error): Error {
+  if (fault instanceof ClosedError) return handleClosed();
   if (!(fault instanceof UnavailableError)) return fault;
   return new LeaseholdError('UNAVAILABLE', fault.message, {
     retryable: true,

@@ -14,9 +14,9 @@ export const EXPLANATIONS = {
   INVALID_ARGUMENT: {
     when:
       'A field is missing, unknown, of the wrong type or out of its range; a body is not JSON in UTF-8, names a key ' +
-      'twice or is nested more than 1 000 deep; a payload, result, value or metadata has no JSON form; a `task_id` ' +
-      'has the form of ids that we make and lies ahead of the log; a cursor is none of ours. `detail` names the ' +
-      'first thing that is wrong.',
+      'twice or is nested more than 1 000 deep; a payload, result, value or metadata has no JSON form or is itself ' +
+      'nested more than 1 000 deep; a `task_id` has the form of ids that we make and lies ahead of the log; a cursor ' +
+      'is none of ours; an option of a call is unknown. `detail` names the first thing that is wrong.',
     todo: 'Correct the call. Nothing was done.',
   },
   UNAUTHENTICATED: {
@@ -230,9 +230,10 @@ export const EXPLANATIONS = {
   },
   UNAVAILABLE: {
     when:
-      'The log could not be written, or the authority has been closed. In process this is no answer but an ' +
+      'The log could not be written, or the authority is being stopped. In process this is no answer but an ' +
       'exception, a `LeaseholdError` with this code and the fault as its `cause`. Whether the call took effect is ' +
-      'unknown.',
+      'unknown. A handle that has been closed, of `open` or `connect`, throws it too: then nothing was done, and ' +
+      'trying again is no use.',
     todo:
       'Repeat the call with the same `task_id`, `request_id` or `token` once the server is back, or the directory ' +
       'has been opened anew.',

@@ -22,7 +22,7 @@ export const FIELD_NOTES: Readonly<Record<string, string>> = {
   dedup_key: 'While a task of this queue with this key has not ended, that task is the answer.',
   worker_id: 'Who works.',
   queues: 'Where to look; ["default"] by default.',
-  max: 'How many at most; 1 by default.',
+  max: 'How many at most; 1 by default. Once their payloads have 4 MiB together, no further one is given.',
   ttl_ms: 'How long the lease lasts from now on; 30 000 by default where it may be left out. Never shortens.',
   wait_ms: 'How long to wait when there is nothing to answer yet; 0 by default. May not stand in a batch.',
   request_id:

@@ -22,7 +22,7 @@ import {
 } from './wire-keys.ts';
 
 /** Deeper nesting is refused: readers in other languages give up at about this depth. */
-const DEPTH_MAX = 1_000;
+export const DEPTH_MAX = 1_000;
 
 /**
  * Which key came next the last time, by the key before it, or at the start of an object by the key it stands
@@ -291,7 +291,7 @@ function readOpaque(): Json {
   isWide = false;
   skipValue();
   depth = outside;
-  return keep === null ? new Json(textOf(from, at)) : keep(codes.subarray(from, at));
+  return keep === null ? Json.shallow(textOf(from, at)) : keep(codes.subarray(from, at));
 }
 
 /** What may come next while a value is skipped. */

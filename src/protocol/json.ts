@@ -9,6 +9,8 @@ const decoder = new TextDecoder();
 export class Json {
   /** What it was made from; the other form is made when somebody asks for it. */
   private readonly source: string | Uint8Array;
+  /** Known to be nested no deeper than we take, because a reader has counted. False says nothing. */
+  #isShallow = false;
 
   /** Takes text or bytes that are known to be JSON. Use `Json.of` for a value and `Json.text` for a text. */
   constructor(source: string | Uint8Array) {
@@ -28,6 +30,17 @@ export class Json {
   static text(text: string): Json {
     JSON.parse(text);
     return new Json(text);
+  }
+
+  /** For the reader, which has counted how deep it is: nobody needs to count again. */
+  static shallow(source: string | Uint8Array): Json {
+    const json = new Json(source);
+    json.#isShallow = true;
+    return json;
+  }
+
+  get isShallow(): boolean {
+    return this.#isShallow;
   }
 
   /** Whether it is kept as text; then `text` is cheaper than `bytes`. */

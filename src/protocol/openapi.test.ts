@@ -292,6 +292,12 @@ describe('in the OpenAPI text', () => {
     expect(statusesOf('task.complete')).toEqual(['412']);
   });
 
+  it('task.lease says that large payloads end an answer before its max', () => {
+    const { schema } = itemOf('task.lease').requestBody!.content['application/json']!;
+    const { max } = (schema as { properties: Record<string, Schema> }).properties;
+    expect(max!.description).toContain('4 MiB');
+  });
+
   it('a batch takes exactly the operations that may stand in one, without waits', () => {
     const { schema } = itemOf('batch').requestBody!.content['application/json']! as {
       schema: { properties: { ops: { items: { oneOf: Schema[]; discriminator: { mapping: object } } } } };

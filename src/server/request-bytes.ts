@@ -22,7 +22,7 @@ export function readBody(bytes: Buffer | undefined): Fields | Refusal {
 
 /** Short values come from a pool, and none of them keeps the body it came in alive. */
 function copied(bytes: Uint8Array): Json {
-  return new Json(Buffer.from(bytes));
+  return Json.shallow(Buffer.from(bytes));
 }
 
 /** Fields in the path stand nowhere else. */

@@ -26,7 +26,7 @@ export function undiciHttp(options: UndiciHttpOptions = {}): Http {
   let isClosed = false;
 
   const poolOf = ({ Pool }: Undici, { origin, lane }: HttpRequest): Pool => {
-    if (isClosed) throw faultOf(origin, new Error('The client has been closed.'), false);
+    if (isClosed) throw faultOf(origin, new Error('the client has been closed'), false);
     const key = `${lane} ${origin}`;
     let pool = pools.get(key);
     if (pool === undefined) {

@@ -1,0 +1,13 @@
+/** What a handle says that has been closed, whatever it is asked for and however it had reached its authority. */
+import type { EntryRecord } from '../protocol/replies.ts';
+import { type Effect, LeaseholdError } from './error.ts';
+
+/** `effect` is what may have become of a call that was under way; one that comes later does nothing. */
+export function handleClosed(effect: Effect = 'none'): LeaseholdError {
+  return new LeaseholdError('UNAVAILABLE', 'The handle has been closed.', { effect });
+}
+
+/** For whoever begins to follow: ending without a word would look like a log in which nothing happens. */
+export function closedEntries(): AsyncIterable<EntryRecord> {
+  return { [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(handleClosed()) }) };
+}
