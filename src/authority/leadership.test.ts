@@ -31,7 +31,10 @@ class ScriptedEngine implements Engine {
   follows = 0;
   looks = 0;
   closes = 0;
+  hangUps = 0;
   logCloses = 0;
+  /** Fails what waits for an answer. */
+  private cut: (fault: Error) => void = () => undefined;
   log = new RevocableEngine();
   /** What the next look finds in the log, in its own time. */
   news: (replay: Replay) => void | Promise<void> = () => undefined;
@@ -83,6 +86,10 @@ class ScriptedEngine implements Engine {
       },
       read: () => null,
       nowMs: () => null,
+      hangUp: () => {
+        this.hangUps += 1;
+        this.cut(new Error('given up'));
+      },
       close: async () => {
         this.closes += 1;
       },
@@ -90,7 +97,11 @@ class ScriptedEngine implements Engine {
   }
 
   private async answer(): Promise<void> {
-    if (this.isSilent) await new Promise<never>(() => undefined);
+    if (this.isSilent) {
+      await new Promise<never>((_, reject) => {
+        this.cut = reject;
+      });
+    }
     const { fault } = this;
     this.fault = null;
     if (fault !== null) throw fault;
@@ -351,14 +362,51 @@ describe('a standby whose log is out of reach', () => {
     expect([engine.follows, engine.closes]).toEqual([2, 1]);
   });
 
-  it('begins anew on another connection when nothing is heard any more', async () => {
+  it('keeps what it has when nothing is heard any more, and asks again on another connection', async () => {
     await start();
+    engine.news = (replay) => replay.entry(epoch(1), 1, world.wallMs);
+    await world.advance(200);
     engine.isSilent = true;
     await world.advance(10_200);
+    expect(told.slice(1)).toEqual(['trouble 1: The database has been silent for 10000 ms.']);
+    expect(await standbys[0]!.read(({ state }) => state.lastSeq)).toBe(1);
+    await world.advance(10_250);
+    expect(told.at(-1)).toBe('trouble 2: The database has been silent for 10000 ms.');
     engine.isSilent = false;
+    engine.news = (replay) => replay.entry(epoch(2), 2, world.wallMs);
     await world.advance(250);
-    expect(told.slice(1)).toEqual(['standby', 'trouble 1: The database has been silent for 10000 ms.']);
-    expect([engine.follows, engine.closes]).toEqual([2, 1]);
+    expect(heard).toEqual([1, 2]);
+    expect([standbys.length, engine.follows, engine.closes, engine.hangUps]).toEqual([1, 1, 0, 2]);
+  });
+
+  it('asks again only when the look it has given up has ended: two would take over the same', async () => {
+    await start();
+    const { until, letGo } = held();
+    engine.news = () => until;
+    await world.advance(10_200);
+    const { looks } = engine;
+    expect(engine.hangUps).toBe(1);
+    await world.advance(5_000);
+    expect(engine.looks).toBe(looks);
+    letGo();
+    await world.advance(250);
+    expect(engine.looks).toBeGreaterThan(looks);
+    expect(engine.follows).toBe(1);
+  });
+
+  it('begins anew when it was silent before all of the past was replayed', async () => {
+    engine.leader = null;
+    await start();
+    engine.leader = OTHER;
+    engine.isSilent = true;
+    engine.log.lose(new Error('the guard ran out'));
+    await world.advance(10_000);
+    expect(told.slice(2)).toEqual([
+      'deposed',
+      'standby',
+      'trouble 1: The database has been silent for 10000 ms.',
+    ]);
+    expect(engine.hangUps).toBe(0);
   });
 
   it('is patient while something is heard, however long it takes', async () => {

@@ -34,6 +34,8 @@ const SILENCE_MS = 10_000;
 
 export interface LeadershipOptions extends Omit<AuthorityOptions, 'onDeath'> {
   readonly hashSeed: number;
+  /** Where this process is reached: a guard that it left behind itself must not be shown as that of another. */
+  readonly ownUrls?: readonly string[];
   /** From now on this is all there is to be seen. The fault is why an authority has ended, if one has. */
   readonly onStandby: (standby: Standby, fault: Error | null) => void;
   readonly onLead: (authority: Authority) => void;
@@ -120,9 +122,10 @@ export class Leadership {
       if (!isWarm) await this.inTime(standby, standby.open(this.engine));
       return (await this.inTime(standby, standby.catchUp())) === null;
     } catch (fault) {
-      // A warm state outlives a connection that was cut; what was replayed in part is of no use.
+      // A warm state outlives a connection that was cut or is silent; what was replayed in part is of no use.
       const isCompacted = fault instanceof LogCompactedError;
-      if (!isWarm || isCompacted || fault instanceof SilenceError) await this.startOver(standby, fault);
+      if (!isWarm || isCompacted) await this.startOver(standby, fault);
+      else if (fault instanceof SilenceError) await standby.hangUp();
       if (isCompacted) return false;
       throw fault;
     }
@@ -165,8 +168,8 @@ export class Leadership {
   }
 
   private showCold(fault: Error | null): Standby {
-    const { hashSeed, onStandby } = this.options;
-    const standby = new Standby(hashSeed);
+    const { hashSeed, ownUrls, onStandby } = this.options;
+    const standby = new Standby(hashSeed, ownUrls);
     onStandby(standby, fault);
     return standby;
   }

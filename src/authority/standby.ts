@@ -41,9 +41,14 @@ export class Standby {
   private hasEnded = false;
   private batch: LoggedEntry[] = [];
   private readonly endCalls = new Set<() => void>();
+  private readonly ownUrls: readonly string[];
+  /** Settles, always well, with the newest look. */
+  private looking: Promise<unknown> = Promise.resolve();
 
-  constructor(hashSeed: number) {
+  /** `ownUrls` is where whoever stands by is reached itself. */
+  constructor(hashSeed: number, ownUrls: readonly string[] = []) {
     this.state = createState(hashSeed);
+    this.ownUrls = ownUrls;
   }
 
   /** Replays what there is; until that is done there is nothing to be seen here. */
@@ -71,18 +76,25 @@ export class Standby {
     return this.followed?.size ?? EMPTY;
   }
 
-  /** Where the leader says it is; null when nobody leads or it does not say. */
+  /** Where the leader says it is; null when nobody leads, it does not say, or that would lead back here. */
   get leaderUrl(): string | null {
-    return this.leader?.url || null;
+    const url = this.leader?.url || null;
+    // A guard that was left by an earlier life of this very server names where it is reached now.
+    return url === null || this.ownUrls.includes(url) ? null : url;
   }
 
   /** Takes over what was written since, and looks who leads. */
-  async catchUp(): Promise<Leader | null> {
-    const followed = this.followed!;
-    await followed.catchUp();
-    this.publish();
-    this.leader = await followed.leader();
-    return this.leader;
+  catchUp(): Promise<Leader | null> {
+    const look = this.look();
+    this.looking = look.catch(() => undefined);
+    return look;
+  }
+
+  /** Gives up a look that hears nothing any more; what it has taken over by then stays, and the next goes on there. */
+  async hangUp(): Promise<void> {
+    this.followed?.hangUp();
+    // Two looks at the same time would take over the same entries twice.
+    await this.looking;
   }
 
   /** Tries to become the writer; null while another is. What was read along goes on as the state of the writer. */
@@ -111,6 +123,14 @@ export class Standby {
     const { followed } = this;
     this.end();
     await followed?.close();
+  }
+
+  private async look(): Promise<Leader | null> {
+    const followed = this.followed!;
+    await followed.catchUp();
+    this.publish();
+    this.leader = await followed.leader();
+    return this.leader;
   }
 
   private end(): void {

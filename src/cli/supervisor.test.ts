@@ -10,6 +10,8 @@ let signals: string[];
 let end: (end: Ended) => void;
 let isStubborn: boolean;
 let said: string[];
+let isItsTurn: boolean;
+let turnComes: () => void;
 let supervisor: Supervisor;
 
 beforeEach(async () => {
@@ -18,7 +20,13 @@ beforeEach(async () => {
   signals = [];
   said = [];
   isStubborn = false;
-  supervisor = new Supervisor(
+  isItsTurn = true;
+  supervisor = supervise();
+  await world.settle();
+});
+
+function supervise(turn = false): Supervisor {
+  return new Supervisor(
     {
       clock: world.clock,
       timers: world.timers,
@@ -38,10 +46,24 @@ beforeEach(async () => {
       },
       say: (line) => said.push(line),
     },
-    { name: 'orchestrator', command: ['it'], env: {}, endsWithinMs: 15_000 },
+    {
+      name: 'orchestrator',
+      command: ['it'],
+      env: {},
+      endsWithinMs: 15_000,
+      ...(turn ? { turn: { isHere: () => isItsTurn, comes } } : {}),
+    },
   );
-  await world.settle();
-});
+}
+
+function comes(): Promise<void> {
+  return new Promise((resolve) => {
+    turnComes = () => {
+      isItsTurn = true;
+      resolve();
+    };
+  });
+}
 
 async function leaves(code: number): Promise<void> {
   end({ code, signal: null });
@@ -100,5 +122,59 @@ describe('a supervised program', () => {
     await world.finish(supervisor.stop());
     expect(starts).toHaveLength(1);
     expect(signals).toEqual([]);
+  });
+});
+
+describe('a supervised program that has to wait for its turn', () => {
+  beforeEach(async () => {
+    await world.finish(supervisor.stop());
+    starts.length = 0;
+    isItsTurn = false;
+    supervisor = supervise(true);
+    await world.settle();
+  });
+
+  it('is not started before, and nothing is said about it', async () => {
+    await world.advance(600_000);
+    expect([starts, said]).toEqual([[], []]);
+    turnComes();
+    await world.settle();
+    expect(starts).toHaveLength(1);
+  });
+
+  it('is not started again when its turn is over, but at once when it comes back', async () => {
+    turnComes();
+    await world.settle();
+    for (let time = 0; time < 3; time++) {
+      await leaves(1);
+      await world.advance(5_000);
+    }
+    isItsTurn = false;
+    await leaves(4);
+    await world.advance(600_000);
+    expect(said.at(-1)).toBe('The orchestrator has ended (exit code 4).');
+    expect(starts).toHaveLength(4);
+    turnComes();
+    await world.settle();
+    expect(starts).toHaveLength(5);
+    await leaves(1);
+    expect(said.at(-1)).toContain('in 500 ms');
+  });
+
+  it('waits when its turn ended during the pause before its next start', async () => {
+    turnComes();
+    await world.settle();
+    await leaves(1);
+    isItsTurn = false;
+    await world.advance(600_000);
+    expect(starts).toHaveLength(1);
+  });
+
+  it('is not started any more once it is to stop', async () => {
+    await world.finish(supervisor.stop());
+    turnComes();
+    await world.advance(60_000);
+    expect(starts).toEqual([]);
+    expect(world.holds).toBe(0);
   });
 });

@@ -1,7 +1,8 @@
 /**
  * Keeps one program running: when it ends without having been asked to, it is started again, after a pause that doubles
  * with every end in quick succession. A program that says it was called wrongly would say so for ever, so then it
- * gives up. It runs in a group of its own: a Ctrl-C in the terminal reaches us alone, and we decide who ends first.
+ * gives up. A program that has its turn only now and then is started when that comes. It runs in a group of its own:
+ * a Ctrl-C in the terminal reaches us alone, and we decide who ends first.
  */
 import type { Timers } from '../authority/seams.ts';
 import type { Child, Ended, Processes } from '../orchestrator/processes.ts';
@@ -21,6 +22,8 @@ export interface SupervisedProgram {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** How long it may take to end when it is asked to. */
   readonly endsWithinMs: number;
+  /** When there is any sense in starting it; without this, always. */
+  readonly turn?: { isHere(): boolean; comes(): Promise<void> };
 }
 
 const FIRST_PAUSE_MS = 500;
@@ -78,15 +81,28 @@ export class Supervisor {
 
   private async run(): Promise<number | null> {
     const { clock, say } = this.world;
-    const { name } = this.program;
-    for (let pauseMs = FIRST_PAUSE_MS; !this.isStopping; pauseMs = Math.min(2 * pauseMs, PAUSE_MAX_MS)) {
+    const { name, turn } = this.program;
+    let pauseMs = FIRST_PAUSE_MS;
+    while (!this.isStopping) {
+      if (turn?.isHere() === false) {
+        await Promise.race([turn.comes(), this.woken()]);
+        pauseMs = FIRST_PAUSE_MS;
+        // The turn may be over again by now.
+        continue;
+      }
       const fromMs = clock.monotonicMs();
       const { code, signal } = await this.runOnce();
       if (this.isStopping) return null;
       if (code === EXIT.usage) return code;
       if (clock.monotonicMs() - fromMs >= GOOD_MS) pauseMs = FIRST_PAUSE_MS;
-      say(`The ${name} has ended (${signal ?? `exit code ${code}`}); it is started again in ${pauseMs} ms.`);
+      const ended = `The ${name} has ended (${signal ?? `exit code ${code}`})`;
+      if (turn?.isHere() === false) {
+        say(`${ended}.`);
+        continue;
+      }
+      say(`${ended}; it is started again in ${pauseMs} ms.`);
       await this.pause(pauseMs);
+      pauseMs = Math.min(2 * pauseMs, PAUSE_MAX_MS);
     }
     return null;
   }
@@ -102,9 +118,12 @@ export class Supervisor {
   }
 
   private async pause(ms: number): Promise<void> {
-    const woken = new Promise<void>((resolve) => {
+    await atMost(this.world.timers, ms, this.woken());
+  }
+
+  private woken(): Promise<void> {
+    return new Promise((resolve) => {
       this.wake = resolve;
     });
-    await atMost(this.world.timers, ms, woken);
   }
 }

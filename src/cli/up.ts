@@ -1,7 +1,8 @@
 /**
  * `leasehold up`: a server and an orchestrator together. The orchestrator is a process of its own, so that each can die
- * alone: it is started again when it ends, and when the server cannot go on, both end. One Ctrl-C stops the
- * orchestrator and then the server; another one, two seconds later, stops everything at once.
+ * alone: it is started again when it ends, and when the server cannot go on, both end. While the server stands by
+ * there is nothing for an orchestrator to do, and none is started. One Ctrl-C stops the orchestrator and then the
+ * server; another one, two seconds later, stops everything at once.
  */
 import { isIP } from 'node:net';
 import { join } from 'node:path';
@@ -70,12 +71,16 @@ async function run(shell: Shell, flags: UpFlags): Promise<void> {
     { token, scopes: ['*'], name: 'orchestrator' },
   ]);
   supervisor = new Supervisor(
-    { ...shell, say: (line) => warn(shell, flags, line) },
+    { ...shell, say: (line) => say(shell, flags, 'warn', line) },
     {
       name: 'orchestrator',
       command: [process.execPath, MAIN, 'orchestrate', ...orchestrateArgs(flags, serving)],
       env: orchestrateEnv(shell, flags, serving, token),
       endsWithinMs: flags.grace + ORCHESTRATOR_ENDS_MS,
+      turn: {
+        isHere: () => serving.served.role === 'leader',
+        comes: () => untilLeading(shell, flags, serving),
+      },
     },
   );
   welcome(shell, flags, serving, Object.keys(config.profiles)[0] ?? 'demo');
@@ -86,9 +91,16 @@ async function run(shell: Shell, flags: UpFlags): Promise<void> {
   if (typeof end === 'number') shell.exitWith(end);
 }
 
-function warn({ err, clock }: Shell, { json }: UpFlags, line: string): void {
+function say({ err, clock }: Shell, { json }: UpFlags, level: 'info' | 'warn', line: string): void {
   const at = instant(Math.floor(clock.wallMs()));
-  err.write(json ? `${JSON.stringify({ at, level: 'warn', event: line })}\n` : `leasehold: ${line}\n`);
+  err.write(json ? `${JSON.stringify({ at, level, event: line })}\n` : `leasehold: ${line}\n`);
+}
+
+/** A standby may wait for months: it says so once, and nothing more until that is over. */
+async function untilLeading(shell: Shell, flags: UpFlags, { served }: Serving): Promise<void> {
+  say(shell, flags, 'info', 'This server stands by; its orchestrator is started when it leads.');
+  await served.whenLeading();
+  say(shell, flags, 'info', 'This server leads now.');
 }
 
 /** The orchestrator is a client like any other, and must be let in like any other. */
@@ -161,14 +173,17 @@ function welcome(
   profile: string,
 ): void {
   const url = urlFromHere(served.url);
+  const { role, seq } = served;
   if (json) {
-    const { role, seq } = served;
     out.write(`${JSON.stringify({ url, ...place, role, seq, pid: process.pid })}\n`);
     return;
   }
   const server = `--server ${url}${hasTokens ? ' --token TOKEN' : ''}`;
   const bearer = hasTokens ? " -H 'authorization: Bearer TOKEN'" : '';
-  out.write(`leasehold ${VERSION} is up at ${url}, with its data in ${placeText(place)}
+  const where = placeText(place);
+  const does =
+    role === 'leader' ? `is up at ${url}, with its data in ${where}` : `stands by for ${where} at ${url}`;
+  out.write(`leasehold ${VERSION} ${does}
 
   Try in another terminal${hasTokens ? ', with a token of yours' : ''}:
     npx leasehold session start live news --profile ${profile} ${server}

@@ -174,6 +174,11 @@ export interface FollowedLog {
   read(reference: Opaque): Uint8Array | null | Promise<Uint8Array | null>;
   /** The time by the clock of the log, as it was when it was last asked who leads; null before. */
   nowMs(): number | null;
+  /**
+   * Gives up a connection on which nothing comes any more. What is under way fails at once and tells nothing more; the
+   * next call asks on another connection, from where the last one has come.
+   */
+  hangUp(): void;
   close(): Promise<void>;
 }
 

@@ -241,8 +241,8 @@ export const EXPLANATIONS = {
   NOT_LEADER: {
     when:
       'The log is in a database, and this server is a standby: it reads along and takes over when the leader is ' +
-      'gone. `leader_url` says where the leader is, as far as it is known; without it nobody leads at the moment. ' +
-      'Nothing was done.',
+      'gone. `leader_url` says where the leader is, as far as it is known; without it nobody leads at the moment, or ' +
+      'this server waits for a guard that it has left behind itself. Nothing was done.',
     todo:
       'Ask the leader, or try again soon; over HTTP `Retry-After` says when. A client that was given all the URLs ' +
       'does so by itself. Reads that may lag behind take `stale=ok`.',

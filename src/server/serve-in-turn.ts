@@ -37,10 +37,13 @@ export async function serveInTurn(
   warnOfNoSecret(options, logger);
   let role: Served['role'] = 'standby';
   let seqNow = (): number => 0;
-  const leadership = new Leadership(engineAt(options.advertise ?? url), {
+  const leadingCalls: (() => void)[] = [];
+  const { advertise = url } = options;
+  const leadership = new Leadership(engineAt(advertise), {
     clock,
     timers,
     hashSeed,
+    ownUrls: [advertise, url],
     retention: retentionOf(options),
 
     onStandby(standby, fault) {
@@ -55,6 +58,7 @@ export async function serveInTurn(
       seqNow = () => authority.log.position.lastSeq;
       server.offer(leaderService(coreOf(authority, world, options), server.parts));
       logger.info({ url, seq: seqNow(), epoch: authority.log.epoch }, 'leading');
+      for (const call of leadingCalls.splice(0)) call();
     },
 
     onTrouble(fault, tries) {
@@ -79,6 +83,10 @@ export async function serveInTurn(
     url,
     get role() {
       return role;
+    },
+    whenLeading() {
+      if (role === 'leader') return Promise.resolve();
+      return new Promise((resolve) => leadingCalls.push(resolve));
     },
     get seq() {
       return seqNow();

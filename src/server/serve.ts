@@ -23,6 +23,8 @@ export interface Served {
   readonly url: string;
   /** What it does now; a file has one writer, who leads as long as it lives. */
   readonly role: 'leader' | 'standby';
+  /** Resolves when it leads: at once if it does already. */
+  whenLeading(): Promise<void>;
   /** The newest position it knows to be durable. */
   readonly seq: number;
   /** Finishes what is in flight, answers the rest with 503, and lets go of the log. */
@@ -61,6 +63,7 @@ export async function serve(engine: Engine, world: ServeWorld, options: ServeOpt
     return {
       url,
       role: 'leader',
+      whenLeading: () => Promise.resolve(),
       get seq() {
         return authority.log.position.lastSeq;
       },

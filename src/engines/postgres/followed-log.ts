@@ -59,6 +59,10 @@ export class FollowedRows implements FollowedLog {
     return this.#rows.read(reference);
   }
 
+  hangUp(): void {
+    this.#rows.reading.hangUp();
+  }
+
   async close(): Promise<void> {
     if (!this.#isHandedOver) await this.#rows.reading.close();
   }

@@ -16,7 +16,7 @@ import { LogRows } from './log-rows.ts';
 import { PostgresLog } from './postgres-log.ts';
 import { ReadingConnection } from './reading-connection.ts';
 import type { GuardWorld, SqlConnections } from './sql.ts';
-import { assertDurable, ensureTables, tablesIn } from './tables.ts';
+import { assertDurable, assertMayWrite, ensureTables, tablesIn } from './tables.ts';
 
 const MIB = 1024 * 1024;
 const TTL_MS = 15_000;
@@ -126,7 +126,10 @@ class Opening {
     const { recentBytesMax = 32 * MIB, cacheBytesMax = 16 * MIB } = this.#options;
     const reading = new ReadingConnection(connections);
     try {
-      await ensureTables(await reading.connected(), this.#schema, mayCreate);
+      const connection = await reading.connected();
+      await ensureTables(connection, this.#schema, mayCreate);
+      // A follower too: it would find out only when everybody waits for it to lead.
+      await assertMayWrite(connection, this.#schema);
     } catch (fault) {
       await reading.close();
       throw fault;

@@ -136,6 +136,41 @@ async function create(connection: SqlConnection, schema: string, tables: Tables)
   );
 }
 
+/** What a writer does to the tables; locking a row needs the same right as changing it. */
+const NEEDED_RIGHTS = {
+  log: ['SELECT', 'INSERT', 'DELETE'],
+  checkpoint: ['SELECT', 'INSERT', 'DELETE'],
+  guard: ['SELECT', 'UPDATE'],
+  epoch: ['SELECT', 'UPDATE'],
+} as const satisfies Record<keyof Tables, readonly string[]>;
+
+/** A database that cannot be asked for rights tells of one that is missing when it is needed. */
+const NOT_TO_BE_ASKED = ['42883', '0A000'];
+
+/** Refuses a role that could never write; a single right that is missing is enough for that. */
+export async function assertMayWrite(connection: SqlConnection, schema: string): Promise<void> {
+  const wanted = Object.entries(NEEDED_RIGHTS).flatMap(([table, rights]) =>
+    rights.map((right) => `('${right}', '${schema}.leasehold_${table}')`),
+  );
+  const missing = await connection
+    .query(
+      `SELECT current_user, wanted.privilege, wanted.name
+       FROM (VALUES ${wanted.join(', ')}) AS wanted (privilege, name)
+       WHERE NOT has_table_privilege(wanted.name, wanted.privilege)`,
+    )
+    .catch((fault: unknown) => {
+      if (NOT_TO_BE_ASKED.includes(sqlState(fault))) return [];
+      throw fault;
+    });
+  const [first] = missing;
+  if (first === undefined) return;
+  const rights = missing.map(([, right, table]) => `${right} on ${table}`);
+  throw new Error(
+    `The role ${first[0]} may not write to the log: it lacks ${rights.join(', ')}; ` +
+      'a standby needs that as well, because it has to take over.',
+  );
+}
+
 /** Refuses a database that says of itself that it loses what it has acknowledged. */
 export async function assertDurable(connection: SqlConnection): Promise<void> {
   const [row] = await connection.query(`SELECT setting FROM pg_catalog.pg_settings WHERE name = 'fsync'`);
