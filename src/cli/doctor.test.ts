@@ -129,6 +129,18 @@ describe('the doctor', () => {
     expect(await check()).toMatchObject({ code: 1, levels: { 'disk sync': 'wrong' } });
   });
 
+  it('says who has the data directory, or that who had it is no longer running', async () => {
+    expect((await check()).out).toContain('not in use');
+    const lock = await disk.lock(`${DIR}/LOCK`, 'somebody');
+    const file = await disk.open(`${DIR}/LOCK`, { create: true });
+    await file.write(Buffer.from('process 12 on here\n'), 0);
+    expect((await check()).out).toContain('in use by process 12 on here');
+    if ('release' in lock) await lock.release();
+    const { code, out } = await check();
+    expect(code).toBe(0);
+    expect(out).toContain('last opened by process 12 on here, which is no longer running on it');
+  });
+
   it('finds a data directory that is missing only when it was named', async () => {
     const missing = await check('--data', '/nowhere');
     expect(missing).toMatchObject({ code: 1, levels: { 'data directory': 'wrong' } });

@@ -247,8 +247,8 @@ async function attempt(check: string, advice: string, look: () => Promise<Findin
 async function checkLog({ files }: DoctorMeans, dir: string): Promise<Finding> {
   const check = 'data directory';
   try {
-    const { firstSeq, lastSeq, epoch, inUseBy, torn } = await statLog(files, dir);
-    const owner = inUseBy === null ? 'not in use' : `last opened by ${inUseBy}`;
+    const { firstSeq, lastSeq, epoch, inUseBy, isInUse, torn } = await statLog(files, dir);
+    const owner = inUseBy === null ? 'not in use' : ownerText(inUseBy, isInUse);
     const tail = torn === null ? '' : ', with an unfinished write at its end';
     return {
       check,
@@ -263,6 +263,11 @@ async function checkLog({ files }: DoctorMeans, dir: string): Promise<Finding> {
         : 'Check the path.';
     return { check, level: 'wrong', says: fault.message, advice };
   }
+}
+
+function ownerText(name: string, isInUse: boolean | null): string {
+  if (isInUse) return `in use by ${name}`;
+  return `last opened by ${name}${isInUse === null ? '' : ', which is no longer running on it'}`;
 }
 
 async function checkFileSystem({ files }: DoctorMeans, dir: string): Promise<Finding> {

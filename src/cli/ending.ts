@@ -57,6 +57,7 @@ function exitCodeOf(fault: unknown): number {
   if (fault instanceof Failure) return fault.exitCode;
   const name = fault instanceof Error ? fault.name : '';
   if (name === 'LogHeldError') return EXIT.inUse;
+  if (name === 'OverlappingDirsError') return EXIT.usage;
   return name === 'LogDamagedError' ? EXIT.damaged : EXIT.failed;
 }
 

@@ -16,7 +16,7 @@ import { show } from './output.ts';
 import type { Shell } from './shell.ts';
 
 interface PostgresOptions {
-  readonly url: string;
+  readonly url?: string;
   readonly json?: boolean;
 }
 
@@ -29,34 +29,37 @@ type Connection = import('pg').Client;
 
 const URL_EXAMPLE = 'postgres://me@127.0.0.1:5432/mine';
 
+/** The database of your own program, and the one that `serve --engine` keeps its log in: rarely the same. */
+type Variable = 'DATABASE_URL' | 'LEASEHOLD_ENGINE';
+
 export function postgresCommand(shell: Shell): Command {
   const postgres = new Command('postgres').description(
     'Keep leases in a Postgres of your own, or mend a log that lies in one.',
   );
-  databaseCommand(postgres, 'migrate')
+  databaseCommand(postgres, 'migrate', 'DATABASE_URL')
     .description(
       'Install migration 019: the table of leases, its sequence and three functions. May be repeated.',
     )
     .action(async (options: PostgresOptions) => {
-      await withDatabase(options, migrate);
+      await withDatabase(shell, options, migrate);
       const body = { migration: MIGRATION_019.name, installed: true };
       show(shell, options, body, () => [`Migration ${MIGRATION_019.name} is installed.`]);
     });
-  databaseCommand(postgres, 'rollback')
+  databaseCommand(postgres, 'rollback', 'DATABASE_URL')
     .description('Remove migration 019 again, with all leases, live ones included. May be repeated.')
     .action(async (options: PostgresOptions) => {
-      await withDatabase(options, rollback);
+      await withDatabase(shell, options, rollback);
       const body = { migration: MIGRATION_019.name, installed: false };
       show(shell, options, body, () => [`Migration ${MIGRATION_019.name} is rolled back.`]);
     });
-  databaseCommand(postgres, 'probe')
+  databaseCommand(postgres, 'probe', 'DATABASE_URL')
     .description(
       'Ask the installed functions T1 to T7 of the seed, inside a transaction that is rolled back.',
     )
     .action(async (options: PostgresOptions) => {
-      report(shell, options, await withDatabase(options, probe));
+      report(shell, options, await withDatabase(shell, options, probe));
     });
-  databaseCommand(postgres, 'restored')
+  databaseCommand(postgres, 'restored', 'LEASEHOLD_ENGINE')
     .description(
       'Go on with a log in a database that has lost its newest rows: every lease ends, and no number is given out twice.',
     )
@@ -72,8 +75,8 @@ export function postgresCommand(shell: Shell): Command {
 }
 
 async function restored(shell: Shell, options: RestoredOptions): Promise<RestoredRows> {
-  const { url, above, allowFsyncOff = false } = options;
-  assertAddress(url);
+  const { above, allowFsyncOff = false } = options;
+  const url = addressOf(shell, options, 'LEASEHOLD_ENGINE');
   const engine = postgresEngine({
     connections: pgConnections(url),
     world: shell,
@@ -92,10 +95,10 @@ async function restored(shell: Shell, options: RestoredOptions): Promise<Restore
   }
 }
 
-function databaseCommand(parent: Command, name: string): Command {
+function databaseCommand(parent: Command, name: string, variable: Variable): Command {
   return parent
     .command(name)
-    .requiredOption('--url <url>', `the database, for example ${URL_EXAMPLE}`)
+    .option('--url <url>', `the database, for example ${URL_EXAMPLE} (${variable})`)
     .option('--json', 'print one JSON object')
     .addHelpText('after', examples(`leasehold postgres ${name} --url ${URL_EXAMPLE}`));
 }
@@ -113,10 +116,11 @@ function report(shell: Shell, options: PostgresOptions, report: ProbeReport): vo
 }
 
 async function withDatabase<T>(
-  { url }: PostgresOptions,
+  shell: Shell,
+  options: PostgresOptions,
   work: (connection: Connection) => Promise<T>,
 ): Promise<T> {
-  assertAddress(url);
+  const url = addressOf(shell, options, 'DATABASE_URL');
   const { Client } = await loadPg().catch((fault: unknown) => {
     throw connectionFailure(url, fault) ?? fault;
   });
@@ -139,10 +143,13 @@ async function withDatabase<T>(
   }
 }
 
-function assertAddress(url: string): void {
+function addressOf({ env }: Shell, options: PostgresOptions, variable: Variable): string {
+  const url = options.url ?? (env[variable] || null);
+  if (url === null) throw wrongUsage(`No database is named; give --url ${URL_EXAMPLE} or set ${variable}.`);
   // What was given is not repeated: there may be a password in it.
-  if (/^postgres(ql)?:\/\//.test(url) && URL.canParse(url)) return;
-  throw wrongUsage(`--url is not the URL of a Postgres database; it looks like ${URL_EXAMPLE}.`);
+  if (/^postgres(ql)?:\/\//.test(url) && URL.canParse(url)) return url;
+  const source = options.url === undefined ? variable : '--url';
+  throw wrongUsage(`${source} is not the URL of a Postgres database; it looks like ${URL_EXAMPLE}.`);
 }
 
 /** What is no answer of a database, in one sentence; null for anything else. */

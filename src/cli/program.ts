@@ -141,7 +141,8 @@ Exit codes:
   0    done
   1    failed, or refused: the sentence on stderr begins with the code of the refusal
   2    wrong usage
-  3    somebody else has it: the data directory (up, serve), or the guard (orchestrate)
+  3    somebody else has it: the data directory (up, serve, wal restore), the log in a database
+       (postgres restored), or the guard (orchestrate)
   4    the guard was lost, and every pipeline was stopped (orchestrate)
   5    the log is damaged
   73   the lease was not acquired: somebody else holds it (lease acquire, run)
@@ -152,7 +153,9 @@ Environment:
   LEASEHOLD_URL     the server (default ${DEFAULT_URL}); several that stand in for each other, with commas
   LEASEHOLD_TOKEN   the bearer token to show it
   LEASEHOLD_DATA    the data directory of \`up\`, \`serve\` and \`doctor\` (default ./leasehold-data)
-  LEASEHOLD_ENGINE  the database of \`up\` and \`serve\`, postgres://…, instead of a data directory
+  LEASEHOLD_ENGINE  the database of \`up\` and \`serve\`, postgres://…, instead of a data directory;
+                    also of \`postgres restored\`
+  DATABASE_URL      the database of \`postgres migrate\`, \`rollback\` and \`probe\`
   LEASEHOLD_LISTEN  where \`up\` and \`serve\` listen
   NO_COLOR          no colours, even on a terminal
 

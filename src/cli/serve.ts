@@ -14,16 +14,15 @@ import { onEndingSignals } from './ending-signals.ts';
 import { EXIT, Failure, wrongUsage } from './failure.ts';
 import { type Database, type DatabaseFlags, databaseOf, serveDatabase } from './serve-database.ts';
 import type { Shell } from './shell.ts';
+import { readTls, type TlsFlags, tlsFailure } from './tls-files.ts';
 import { VERSION } from './version.ts';
 
 const DEFAULT_DATA = './leasehold-data';
 const DEFAULT_LISTEN = '127.0.0.1:7420';
 
-export interface ServeFlags extends DatabaseFlags {
+export interface ServeFlags extends DatabaseFlags, TlsFlags {
   readonly listen?: string;
   readonly tokens?: string;
-  readonly tlsCert?: string;
-  readonly tlsKey?: string;
   readonly allowNet?: string[];
   readonly trustedProxy?: string[];
   readonly keepEnded?: number;
@@ -125,7 +124,8 @@ export async function startServing(
   const database = databaseOf(shell, flags);
   const { host, port } = listenAddress(flags.listen ?? (env.LEASEHOLD_LISTEN || DEFAULT_LISTEN));
   const tokens = await readTokens(shell, flags);
-  const tls = await readTls(shell, flags);
+  const address = addressText(host, port);
+  const tls = await readTls(shell, flags, address);
   const intents = readIntents(shell);
   const logger = makeLogger(flags.logLevel);
   let died = (_: Error): void => undefined;
@@ -148,7 +148,7 @@ export async function startServing(
     onDeath: (fault) => died(fault),
   };
   const served = await begin(database, dir, world, options).catch((fault: unknown) => {
-    throw listenFailure(fault, host, port);
+    throw listenFailure(tlsFailure(fault, flags, address), host, port);
   });
   const place = database === null ? { data: dir } : { engine: database.shown };
   return { served, place, death, hasTokens: tokens !== null };
@@ -222,15 +222,8 @@ function readIntents({ env }: Shell): NonNullable<ServeOptions['intents']> {
   };
 }
 
-async function readTls(
-  { files }: Shell,
-  { tlsCert, tlsKey }: ServeFlags,
-): Promise<{ cert: string; key: string } | null> {
-  if (tlsCert === undefined && tlsKey === undefined) return null;
-  if (tlsCert === undefined || tlsKey === undefined)
-    throw wrongUsage('TLS needs both --tls-cert and --tls-key.');
-  return { cert: await files.read(tlsCert), key: await files.read(tlsKey) };
-}
+const addressText = (host: string, port: number): string =>
+  `${host.includes(':') ? `[${host}]` : host}:${port}`;
 
 function listenFailure(fault: unknown, host: string, port: number): unknown {
   if (fault instanceof TypeError) return wrongUsage(fault.message);
@@ -242,7 +235,7 @@ function listenFailure(fault: unknown, host: string, port: number): unknown {
     );
   }
   if (code === 'EADDRNOTAVAIL' || code === 'EACCES' || code === 'ENOTFOUND') {
-    return new Failure(`The server cannot listen on ${host}:${port} (${code}).`, EXIT.failed);
+    return new Failure(`The server cannot listen on ${addressText(host, port)} (${code}).`, EXIT.failed);
   }
   return fault;
 }

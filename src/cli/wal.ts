@@ -40,8 +40,8 @@ export function walCommand(): Command {
     .description(
       'Copy a backup into an empty directory and start a new epoch there, above every number ever given out.',
     )
-    .argument('<backup>', 'a copy of a data directory')
-    .argument('<dir>', 'an empty directory, or one to be made')
+    .argument('<backup>', 'a backup, or a copy of a data directory that nobody writes to')
+    .argument('<dir>', 'an empty directory, or one to be made, apart from the backup')
     .addOption(aboveOption())
     .option('--json', 'print one JSON object')
     .action(restore);
@@ -70,7 +70,7 @@ async function stat(dir: string, { json }: Output): Promise<void> {
     return;
   }
   console.log(summary(report));
-  if (report.inUseBy !== null) console.log(`The lock file names ${report.inUseBy}.`);
+  if (report.inUseBy !== null) console.log(ownerText(report.inUseBy, report.isInUse));
   printTable(
     ['file', 'kind', 'used', 'allocated', 'first seq', 'last seq'],
     report.files.map(({ name, kind, bytes, allocatedBytes, firstSeq, lastSeq }) => [
@@ -82,6 +82,14 @@ async function stat(dir: string, { json }: Output): Promise<void> {
       lastSeq === 0 ? '-' : String(lastSeq),
     ]),
   );
+}
+
+/** A copy of a directory names the process that had the original, which may well be alive: it is not on this one. */
+function ownerText(name: string, isInUse: boolean | null): string {
+  if (isInUse) return `In use by ${name}.`;
+  return isInUse === null
+    ? `The lock file names ${name}; whether that is still running cannot be told.`
+    : `The lock file names ${name}, which is no longer running on this directory.`;
 }
 
 async function cat(dir: string, { from, limit }: { from: number; limit: number }): Promise<void> {
@@ -146,6 +154,7 @@ function reportBody(report: LogReport): object {
     checkpoint_seq: report.checkpointSeq,
     entries: report.entries,
     in_use_by: report.inUseBy,
+    in_use: report.isInUse,
     torn: report.torn,
     damaged_payloads: report.damagedOpaques,
     files: report.files.map(({ name, kind, bytes, allocatedBytes, firstSeq, lastSeq }) => ({

@@ -195,8 +195,8 @@ export interface Engine {
 export class LogHeldError extends Error {
   override readonly name = 'LogHeldError';
   readonly holder: string;
-  constructor(holder: string) {
-    super(`The log is in use by ${holder}.`);
+  constructor(holder: string, says = `The log is in use by ${holder}.`) {
+    super(says);
     this.holder = holder;
   }
 }

@@ -1,6 +1,5 @@
 /** An authority with a server in front of it, opened and closed as one. */
 import { createServer } from 'node:net';
-import { createSecureContext } from 'node:tls';
 import type { Authority } from '../authority/authority.ts';
 import { type OpenOptions, openCore, type World } from '../embedded/open.ts';
 import type { Engine } from '../engines/log.ts';
@@ -8,6 +7,7 @@ import { Door } from './door.ts';
 import { leaderService } from './leader-service.ts';
 import type { Logger } from './logger.ts';
 import { Server, type ServerOptions, type ServerWorld } from './server.ts';
+import { assertUsableTls } from './usable-tls.ts';
 
 export interface ServeOptions extends ServerOptions {
   readonly host: string;
@@ -93,7 +93,7 @@ export async function assertMayServe(
 ): Promise<void> {
   const { host, port, tls } = options;
   new Door(options).assertMayListenOn(host);
-  if (tls !== undefined) assertUsable(tls);
+  if (tls !== undefined) assertUsableTls(tls);
   try {
     await assertFree(host, port);
   } catch (fault) {
@@ -108,20 +108,6 @@ export async function listen(server: Server, { host, port, tls }: ServeOptions):
   const address = await server.listen(host, port);
   const name = address.family === 'IPv6' ? `[${address.address}]` : address.address;
   return `${tls === undefined ? 'http' : 'https'}://${name}:${address.port}`;
-}
-
-/** A certificate or key that is none is a mistake in the command line. */
-function assertUsable(tls: NonNullable<ServeOptions['tls']>): void {
-  try {
-    createSecureContext(tls);
-  } catch (cause) {
-    throw new TypeError(
-      'The certificate and key of TLS cannot be used; both must be PEM and belong together.',
-      {
-        cause,
-      },
-    );
-  }
 }
 
 /** Rejects as listening would; another process may still be faster, and then listening says so. */

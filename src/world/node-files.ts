@@ -23,7 +23,18 @@ const NETWORK_KINDS: ReadonlyMap<number, string> = new Map([
 ]);
 
 const FLOCK_TAKEN = 1;
-const LOCK_EXCLUSIVE_NOW = 2 | 4;
+const LOCK_NOW = 4;
+/** How flock(1) and flock(2) call them. */
+const EXCLUSIVE = { flag: '-x', operation: 2 } as const;
+const SHARED = { flag: '-s', operation: 1 } as const;
+type LockKind = typeof EXCLUSIVE | typeof SHARED;
+/** Much longer than it takes to look whether the lock is held. */
+const LOOK_MS = 100;
+
+/** There is no way to lock a file here, so nothing can be said about locks either. */
+class NoLockError extends Error {
+  override readonly name = 'NoLockError';
+}
 
 export const nodeFiles: Files = {
   async list(dir) {
@@ -66,7 +77,7 @@ export const nodeFiles: Files = {
   async lock(path, owner) {
     const descriptor = await openDescriptor(path, fs.constants.O_RDWR | fs.constants.O_CREAT);
     try {
-      if (!(await takeLock(descriptor))) {
+      if (!(await takeLockFromLookers(descriptor))) {
         const heldBy = fs.readFileSync(path, 'utf8').trim();
         fs.closeSync(descriptor);
         return { heldBy };
@@ -79,6 +90,29 @@ export const nodeFiles: Files = {
       throw error;
     }
   },
+
+  async isLocked(path) {
+    let descriptor: number;
+    try {
+      descriptor = await openDescriptor(path, fs.constants.O_RDONLY);
+    } catch (error) {
+      if (hasCode(error, 'ENOENT')) return false;
+      throw error;
+    }
+    try {
+      // A holder has its name in the file; where none is, nobody need be disturbed.
+      if (fs.fstatSync(descriptor).size === 0) return false;
+      // The kernel tells only those who try. Shared, so that two who look do not see each other.
+      return !(await takeLock(descriptor, SHARED));
+    } catch (error) {
+      if (error instanceof NoLockError) return null;
+      throw error;
+    } finally {
+      fs.closeSync(descriptor);
+    }
+  },
+
+  realPath: (dir) => fs.promises.realpath(dir),
 
   async networkKind(dir) {
     const { type } = await fs.promises.statfs(dir);
@@ -175,31 +209,42 @@ function heldLock(descriptor: number): HeldLock {
   };
 }
 
-async function takeLock(descriptor: number): Promise<boolean> {
-  const flock = spawnSync('flock', ['-n', '-x', '3'], {
+/** Somebody who only looks at the lock has it for a moment; a holder still has it after that. */
+async function takeLockFromLookers(descriptor: number): Promise<boolean> {
+  if (await takeLock(descriptor, EXCLUSIVE)) return true;
+  await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+  return takeLock(descriptor, EXCLUSIVE);
+}
+
+async function takeLock(descriptor: number, kind: LockKind): Promise<boolean> {
+  const flock = spawnSync('flock', ['-n', kind.flag, '3'], {
     stdio: ['ignore', 'ignore', 'ignore', descriptor],
   });
   if (flock.status === 0) return true;
   if (flock.status === FLOCK_TAKEN) return false;
-  return lockByCall(descriptor, flock.error);
+  return lockByCall(descriptor, kind, flock.error);
 }
 
-async function lockByCall(descriptor: number, cause: Error | undefined): Promise<boolean> {
+async function lockByCall(
+  descriptor: number,
+  { operation }: LockKind,
+  cause: Error | undefined,
+): Promise<boolean> {
   const koffi = await import('koffi').then(
     (loaded) => loaded.default,
     () => null,
   );
   if (koffi === null) {
-    throw new Error('The data directory cannot be locked: there is neither flock(1) nor koffi here.', {
+    throw new NoLockError('The data directory cannot be locked: there is neither flock(1) nor koffi here.', {
       cause,
     });
   }
   const library = koffi.load(process.platform === 'darwin' ? 'libSystem.dylib' : 'libc.so.6');
   const call = library.func('int flock(int, int)') as (descriptor: number, operation: number) => number;
-  if (call(descriptor, LOCK_EXCLUSIVE_NOW) === 0) return true;
+  if (call(descriptor, operation | LOCK_NOW) === 0) return true;
   const errno = koffi.errno();
   if (errno === koffi.os.errno.EWOULDBLOCK) return false;
-  throw new Error(`The data directory cannot be locked: flock(2) failed with errno ${errno}.`);
+  throw new NoLockError(`The data directory cannot be locked: flock(2) failed with errno ${errno}.`);
 }
 
 function hasCode(error: unknown, code: string): boolean {

@@ -1,10 +1,11 @@
 // `leasehold serve` that cannot serve: what it leaves with, what it says, and that it has touched no data.
-import { randomUUID } from 'node:crypto';
-import { existsSync, writeFileSync } from 'node:fs';
+import { generateKeyPairSync, randomUUID } from 'node:crypto';
+import { existsSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CliBench, type Process } from '../support/cli-processes.ts';
 import { RawConnection } from '../support/served.ts';
+import { TEST_CERTIFICATE, TEST_KEY } from '../support/test-certificate.ts';
 
 let bench: CliBench;
 let taken: string;
@@ -70,11 +71,34 @@ describe('a server that cannot listen', () => {
     expect(existsSync(join(bench.dir, 'never'))).toBe(false);
   });
 
-  it('with a certificate that is none leaves with 2 and makes no data directory', async () => {
-    const pem = join(bench.dir, 'none.pem');
-    writeFileSync(pem, 'no certificate at all\n');
-    const run = await serve('never', '--tls-cert', pem, '--tls-key', pem);
-    expect(run).toMatchObject({ status: 2, stderr: expect.stringMatching(/certificate and key/) });
+  const { privateKey: OTHER_KEY } = generateKeyPairSync('ec', {
+    namedCurve: 'P-256',
+    publicKeyEncoding: { type: 'spki', format: 'pem' },
+    privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+  });
+  const RUBBISH = 'no certificate at all\n';
+
+  it.each<[string, string | null, string | null, RegExp]>([
+    ['a certificate file that is not there', null, TEST_KEY, /there is no file \S+cert\.pem \(--tls-cert\)/],
+    ['a key file that is not there', TEST_CERTIFICATE, null, /there is no file \S+key\.pem \(--tls-key\)/],
+    ['a certificate that is none', RUBBISH, TEST_KEY, /cert\.pem \(--tls-cert\) holds no certificate in PEM/],
+    ['a key that is none', TEST_CERTIFICATE, RUBBISH, /key\.pem \(--tls-key\) holds no private key in PEM/],
+    [
+      'the key of another certificate',
+      TEST_CERTIFICATE,
+      OTHER_KEY,
+      /key in \S+key\.pem \(--tls-key\) does not belong to .*certificate in \S+cert\.pem \(--tls-cert\)/,
+    ],
+  ])('with %s leaves with 2, names file, option and address, and makes no data directory', async (...row) => {
+    const [, certificate, key, says] = row;
+    const dir = mkdtempSync(join(bench.dir, 'tls-'));
+    const paths = { cert: join(dir, 'cert.pem'), key: join(dir, 'key.pem') };
+    if (certificate !== null) writeFileSync(paths.cert, certificate);
+    if (key !== null) writeFileSync(paths.key, key);
+    const { status, stderr } = await serve('never', '--tls-cert', paths.cert, '--tls-key', paths.key);
+    expect(stderr).toMatch(/^leasehold: The server cannot serve HTTPS on 127\.0\.0\.1:0: .*\.\n$/);
+    expect(stderr).toMatch(says);
+    expect(status).toBe(2);
     expect(existsSync(join(bench.dir, 'never'))).toBe(false);
   });
 });

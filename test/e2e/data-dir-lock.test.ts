@@ -1,10 +1,19 @@
 // The lock on a data directory, between real processes: it names its holder, and goes when the holder dies.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { fileEngine } from '../../src/engines/file/file-engine.ts';
 import { verifyLog } from '../../src/engines/file/inspect.ts';
 import { LogHeldError } from '../../src/engines/log.ts';
@@ -52,13 +61,55 @@ describe('the lock on a data directory', () => {
     const refusal = await open().catch((error: unknown) => error);
     expect(refusal).toBeInstanceOf(LogHeldError);
     expect((refusal as LogHeldError).message).toContain(`process ${pid} `);
-    expect((await verifyLog(nodeFiles, dir)).inUseBy).toContain(`process ${pid} `);
+    const inUseBy = expect.stringContaining(`process ${pid} `);
+    expect(await verifyLog(nodeFiles, dir)).toMatchObject({ inUseBy, isInUse: true });
     kill('SIGKILL');
     await ended;
+    expect(await verifyLog(nodeFiles, dir)).toMatchObject({ inUseBy, isInUse: false });
     const { log } = await open();
     await appendBatch(log, 1);
     await log.close();
-    expect((await verifyLog(nodeFiles, dir)).inUseBy).toBe(null);
+    expect(await verifyLog(nodeFiles, dir)).toMatchObject({ inUseBy: null, isInUse: false });
+  });
+
+  it('is looked at without being taken: the file stays as it is, and none is made', async () => {
+    const path = join(dir, 'LOCK');
+    mkdirSync(dir);
+    expect(await nodeFiles.isLocked(path)).toBe(false);
+    expect(existsSync(path)).toBe(false);
+    writeFileSync(path, 'a process that died\n', { mode: 0o400 });
+    expect(await nodeFiles.isLocked(path)).toBe(false);
+    expect(readFileSync(path, 'utf8')).toBe('a process that died\n');
+    chmodSync(path, 0o600);
+    const { log } = await open();
+    expect(await nodeFiles.isLocked(path)).toBe(true);
+    await log.close();
+    expect(await nodeFiles.isLocked(path)).toBe(false);
+  });
+
+  it('is not refused to a process because somebody looks at it at that moment', async () => {
+    mkdirSync(dir);
+    const path = join(dir, 'LOCK');
+    writeFileSync(path, 'a process that died\n');
+    // The same lock as that of one who looks, for as long as its input is open.
+    const looker = spawn('flock', ['-s', '-n', path, 'sh', '-c', 'echo looks; cat'], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    });
+    const gone = once(looker, 'close');
+    await once(looker.stdout, 'data');
+    vi.useFakeTimers({ toFake: ['setTimeout'] });
+    try {
+      const locking = nodeFiles.lock(path, 'mine');
+      await vi.waitUntil(() => vi.getTimerCount() === 1, { timeout: 60_000 });
+      looker.stdin.end();
+      await gone;
+      vi.runAllTimers();
+      const lock = await locking;
+      expect(lock).not.toHaveProperty('heldBy');
+      if ('release' in lock) await lock.release();
+    } finally {
+      vi.useRealTimers();
+    }
   });
 
   it('holds while its process is paused', async () => {

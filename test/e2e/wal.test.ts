@@ -1,6 +1,18 @@
 // `leasehold wal` as a person uses it: on the directory of a program that has ended, was killed, or still runs.
 import { spawnSync } from 'node:child_process';
-import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -35,6 +47,31 @@ function damage(text: string): void {
   writeFileSync(file, bytes);
 }
 
+/** Every file below a directory, by name, with its bytes. */
+function contentOf(root: string): Record<string, string> {
+  const found = readdirSync(root, { recursive: true, withFileTypes: true });
+  return Object.fromEntries(
+    found.map((entry) => {
+      const path = join(entry.parentPath, entry.name);
+      const bytes = entry.isFile() ? readFileSync(path) : Buffer.alloc(0);
+      return [path, createHash('sha256').update(bytes).digest('hex')];
+    }),
+  );
+}
+
+/** A process of its own opens the data directory and is killed there; its number. */
+function killedWriter(): number {
+  const index = new URL('../../dist/index.js', import.meta.url).href;
+  const script = `
+    import { open } from ${JSON.stringify(index)};
+    await open(${JSON.stringify(data)});
+    process.kill(process.pid, 'SIGKILL');
+  `;
+  const { pid, signal } = spawnSync(process.execPath, ['--input-type=module', '-e', script]);
+  expect(signal).toBe('SIGKILL');
+  return pid;
+}
+
 describe('wal verify', () => {
   it('says that a log is whole, and up to where', () => {
     const run = leasehold('wal', 'verify', data);
@@ -63,7 +100,37 @@ describe('wal stat', () => {
   it('shows positions and files, and as JSON one object', () => {
     expect(leasehold('wal', 'stat', data).stdout).toContain('seq 1 to 4, epoch 1');
     const [body] = lines(leasehold('wal', 'stat', data, '--json'));
-    expect(body).toMatchObject({ first_seq: 1, last_seq: 4, epoch: 1, entries: 4, in_use_by: null });
+    expect(body).toMatchObject({
+      first_seq: 1,
+      last_seq: 4,
+      epoch: 1,
+      entries: 4,
+      in_use_by: null,
+      in_use: false,
+    });
+  });
+
+  it('names the process that has the directory, and says that it is in use', async () => {
+    const lh = await open(data);
+    const run = leasehold('wal', 'stat', data);
+    const [body] = lines(leasehold('wal', 'stat', data, '--json'));
+    await lh.close();
+    expect(run).toMatchObject({ status: 0, stderr: '' });
+    expect(run.stdout).toMatch(new RegExp(`^In use by process ${process.pid} on .*\\.$`, 'm'));
+    expect(body).toMatchObject({
+      in_use_by: expect.stringContaining(`process ${process.pid} `),
+      in_use: true,
+    });
+  });
+
+  it('names a process that was killed, and says that it is no longer running', () => {
+    const pid = killedWriter();
+    const { stdout } = leasehold('wal', 'stat', data);
+    expect(stdout).toMatch(new RegExp(`process ${pid} on .*, which is no longer running`));
+    const [body] = lines(leasehold('wal', 'stat', data, '--json'));
+    expect(body).toMatchObject({ in_use_by: expect.stringContaining(`process ${pid} `), in_use: false });
+    // Looking has changed nothing.
+    expect(readFileSync(join(data, 'LOCK'), 'utf8')).toContain(`process ${pid} `);
   });
 });
 
@@ -136,12 +203,72 @@ describe('wal restore', () => {
     expect(existsSync(restored)).toBe(false);
   });
 
-  it('refuses a directory that already holds a log, and touches nothing', () => {
-    const before = readdirSync(data);
-    const run = leasehold('wal', 'restore', data, data);
-    expect(run.status).not.toBe(0);
-    expect(run.stderr).toMatch(/^leasehold: .*\.\n$/);
-    expect(readdirSync(data)).toEqual(before);
+  it('refuses a directory that already holds a log, and touches nothing', async () => {
+    const other = join(dir, 'other');
+    await (await open(other)).close();
+    const before = contentOf(other);
+    const run = leasehold('wal', 'restore', data, other);
+    expect(run.status).toBe(1);
+    expect(run.stderr).toMatch(/^leasehold: .* already holds a log\. .*\.\n$/);
+    expect(contentOf(other)).toEqual(before);
+  });
+
+  it('refuses a data directory that a living process has, says what to do instead, and writes nothing', async () => {
+    const restored = join(dir, 'restored');
+    const lh = await open(data);
+    const run = leasehold('wal', 'restore', data, restored);
+    const told = leasehold('wal', 'restore', data, restored, '--json');
+    await lh.close();
+    expect(run).toMatchObject({ status: 3, stdout: '' });
+    expect(run.stderr).toMatch(
+      new RegExp(`^leasehold: .*data is in use by process ${process.pid} on .*leasehold backup.*\\.\\n$`),
+    );
+    expect(JSON.parse(told.stderr)).toMatchObject({ code: 'IN_USE', exit_code: 3 });
+    expect(existsSync(restored)).toBe(false);
+    expect(leasehold('wal', 'restore', data, restored)).toMatchObject({ status: 0, stderr: '' });
+  });
+
+  it('takes the data directory of a process that was killed, and a copy that still names a living one', async () => {
+    killedWriter();
+    expect(leasehold('wal', 'restore', data, join(dir, 'first'))).toMatchObject({ status: 0, stderr: '' });
+    const lh = await open(data);
+    const copy = join(dir, 'copy');
+    cpSync(data, copy, { recursive: true });
+    expect(leasehold('wal', 'restore', copy, join(dir, 'second'))).toMatchObject({ status: 0, stderr: '' });
+    await lh.close();
+  });
+
+  describe('into', () => {
+    const INSIDE: Record<string, (backup: string) => string> = {
+      'the backup itself': (backup) => backup,
+      'the backup itself, spelt another way': (backup) => join(backup, '..', 'data', ''),
+      'a directory in the backup': (backup) => join(backup, 'deep', 'restored'),
+      'a directory that the backup lies in': (backup) => join(backup, '..'),
+      'a directory in the backup by a link': (backup) => {
+        symlinkSync(backup, join(dir, 'link'));
+        return join(dir, 'link', 'restored');
+      },
+    };
+
+    it.each(Object.entries(INSIDE))('%s is refused, with nothing written', (_, targetOf) => {
+      // Nothing but the backup is in the directory around it, which is no log by itself.
+      const around = join(dir, 'around');
+      mkdirSync(around);
+      const backup = join(around, 'data');
+      renameSync(data, backup);
+      const target = targetOf(backup);
+      const before = contentOf(around);
+      const run = leasehold('wal', 'restore', backup, target);
+      expect(run).toMatchObject({ status: 2, stdout: '' });
+      expect(run.stderr).toMatch(
+        /^leasehold: .* (is|lies in) the backup.*\.\n$|^leasehold: The backup .* lies in .*\.\n$/,
+      );
+      expect(contentOf(around)).toEqual(before);
+    });
+
+    it('a directory beside the backup whose name begins like it is no such thing', () => {
+      expect(leasehold('wal', 'restore', data, `${data}-restored`)).toMatchObject({ status: 0, stderr: '' });
+    });
   });
 });
 

@@ -15,6 +15,7 @@ export type OperationName =
   | 'rename'
   | 'remove'
   | 'lock'
+  | 'isLocked'
   | 'read'
   | 'write'
   | 'sync';
@@ -221,6 +222,17 @@ export class TestDisk implements Files {
     if (heldBy !== undefined) return { heldBy };
     this.#locks.set(path, owner);
     return { release: async () => void this.#locks.delete(path) };
+  }
+
+  async isLocked(path: string): Promise<boolean> {
+    await this.#pass('isLocked', path);
+    return this.#locks.has(path);
+  }
+
+  /** There are no links on this disk. */
+  async realPath(dir: string): Promise<string> {
+    if (!this.#dirs.has(dir)) throw diskError('ENOENT');
+    return dir;
   }
 
   async networkKind(): Promise<string | null> {

@@ -22,6 +22,8 @@ export function asOf(files: Files, name: string, offset: number): Files {
     rename: (from, to) => files.rename(from, to),
     remove: (path) => files.remove(path),
     lock: (path, owner) => files.lock(path, owner),
+    isLocked: (path) => files.isLocked(path),
+    realPath: (dir) => files.realPath(dir),
     networkKind: (dir) => files.networkKind(dir),
   };
 }

@@ -1,4 +1,4 @@
-/** The data directory itself: made so that no power cut can take it back, local, and locked. */
+/** The data directory itself: made so that no power cut can take it back, local, and locked; and who has it. */
 import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
 import { LogHeldError } from '../log.ts';
@@ -43,8 +43,37 @@ export async function assertLocal(files: Files, dir: string): Promise<void> {
   );
 }
 
+const NAMELESS = 'a process that has not said its name yet';
+
 export async function takeLock(files: Files, dir: string): Promise<HeldLock> {
   const lock = await files.lock(join(dir, LOCK_NAME), `process ${process.pid} on ${hostname()}`);
-  if ('heldBy' in lock) throw new LogHeldError(lock.heldBy || 'a process that has not said its name yet');
+  if ('heldBy' in lock) throw new LogHeldError(lock.heldBy || NAMELESS);
   return lock;
+}
+
+/** The process that has a directory open, or had when it died. */
+export interface Owner {
+  readonly name: string;
+  /** Whether it still has the directory: the kernel says so, not its number, which others have too. Null: unknown. */
+  readonly isRunning: boolean | null;
+}
+
+/** Null when the last writer has closed the log. Nobody is kept out and nothing is changed. */
+export async function ownerOf(files: Files, dir: string): Promise<Owner | null> {
+  const path = join(dir, LOCK_NAME);
+  const isRunning = await files.isLocked(path);
+  const name = (await files.list(dir))?.includes(LOCK_NAME) ? await textOf(files, path) : '';
+  if (name === '' && isRunning !== true) return null;
+  return { name: name || NAMELESS, isRunning };
+}
+
+async function textOf(files: Files, path: string): Promise<string> {
+  const file = await files.open(path, { readOnly: true });
+  try {
+    const bytes = Buffer.alloc(256);
+    const count = await file.read(bytes, 0, bytes.length, 0);
+    return bytes.toString('utf8', 0, count).trim();
+  } finally {
+    await file.close();
+  }
 }

@@ -49,6 +49,13 @@ export interface Files {
    * into the file; when somebody else holds the lock, what they wrote is the answer.
    */
   lock(path: string, owner: string): Promise<HeldLock | { readonly heldBy: string }>;
+  /**
+   * Whether somebody holds that lock now; null when nobody can say. Nothing is written or made, and whoever wants
+   * the lock meanwhile gets it.
+   */
+  isLocked(path: string): Promise<boolean | null>;
+  /** A directory that is there, by the path that leads to it without symbolic links. */
+  realPath(dir: string): Promise<string>;
   /** The kind of a network file system `dir` lies on ("nfs"), where a lock may lie; null for a local one. */
   networkKind(dir: string): Promise<string | null>;
 }

@@ -1,11 +1,12 @@
 // Looking into a log from outside, and restoring one from a backup.
+import { dirname } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { Chronicle } from '../../../test/support/chronicle.ts';
 import { copySnapshot } from '../../../test/support/copy-snapshot.ts';
 import { inlineThreads } from '../../../test/support/inline-threads.ts';
 import { collect } from '../../../test/support/log-story.ts';
 import { PowerCutError, TestDisk } from '../../../test/support/test-disk.ts';
-import { LogDamagedError } from '../log.ts';
+import { LogDamagedError, LogHeldError } from '../log.ts';
 import { asOf } from './as-of.ts';
 import { fileEngine } from './file-engine.ts';
 import type { Files } from './files.ts';
@@ -181,7 +182,8 @@ describe('verify', () => {
     expect(report.torn).toMatchObject({ file: expect.stringMatching(/\.seg$/) });
     expect(report.lastSeq).toBe(chronicle.log.position.lastSeq);
     const names = torn.operations.slice(before).map(({ name }) => name);
-    expect(names.filter((name) => name !== 'list' && name !== 'open' && name !== 'read')).toEqual([]);
+    const looks: readonly string[] = ['list', 'open', 'read', 'isLocked'];
+    expect(names.filter((name) => !looks.includes(name))).toEqual([]);
   });
 
   it('says that there is no log where there is none', async () => {
@@ -212,6 +214,7 @@ describe('restore', () => {
       const { disk, chronicle } = await lived({ compact });
       const { lastSeq } = chronicle.log.position;
       const texts = (await chronicle.texts()).sort();
+      await chronicle.log.close();
       const restored = await restoreLog({ files: disk, backupDir: '/data', dir: '/restored/here', ...EPOCH });
       expect(restored).toMatchObject({ epoch: 2, backup: { lastSeq } });
       expect(restored.seq).toBeGreaterThanOrEqual(lastSeq + 2 ** 40);
@@ -298,7 +301,8 @@ describe('restore', () => {
   it('refuses a damaged backup and a directory that is not empty', async () => {
     const { disk, chronicle } = await lived({ compact: false });
     await chronicle.log.close();
-    await expect(restoreLog({ files: disk, backupDir: '/data', dir: '/data', ...EPOCH })).rejects.toThrow(
+    await restoreLog({ files: disk, backupDir: '/data', dir: '/full', ...EPOCH });
+    await expect(restoreLog({ files: disk, backupDir: '/data', dir: '/full', ...EPOCH })).rejects.toThrow(
       'already holds a log',
     );
     disk.tamper(disk.paths()[0]!, (bytes) => bytes.fill(0xee, 80, 84));
@@ -306,6 +310,56 @@ describe('restore', () => {
       LogDamagedError,
     );
     expect(await disk.list('/new')).toBe(null);
+  });
+
+  it('refuses a directory that somebody writes to, names them, and says what to do instead', async () => {
+    const { disk, chronicle } = await lived({ compact: false });
+    const options = { files: disk, backupDir: '/data', dir: '/new', ...EPOCH };
+    const refusal = await restoreLog(options).catch((error: unknown) => error);
+    expect(refusal).toBeInstanceOf(LogHeldError);
+    expect(String(refusal)).toMatch(/\/data is in use by .*: make a backup of it with "leasehold backup"/);
+    expect(await disk.list('/new')).toBe(null);
+    // What was taken of it meanwhile as a backup can be restored.
+    await copySnapshot((await chronicle.log.snapshot())!, disk, '/copy');
+    await restoreLog({ ...options, backupDir: '/copy' });
+    await chronicle.log.close();
+    await restoreLog({ ...options, dir: '/other' });
+  });
+
+  it('refuses a directory that somebody begins to write to while it is read, and writes nothing', async () => {
+    const { disk, chronicle } = await lived({ compact: false });
+    await chronicle.log.close();
+    const before = disk.paths();
+    let hasCome = false;
+    disk.gate = ({ name, path }) => {
+      if (name !== 'read' || hasCome) return;
+      hasCome = true;
+      void disk.lock(`${dirname(path)}/LOCK`, 'somebody');
+    };
+    const options = { files: disk, backupDir: '/data', dir: '/new', ...EPOCH };
+    await expect(restoreLog(options)).rejects.toThrow(LogHeldError);
+    expect(disk.paths()).toEqual(before);
+    expect(await disk.list('/new')).toBe(null);
+  });
+
+  it('refuses a directory in its backup, around it, or the backup itself, and writes nothing', async () => {
+    const { disk, chronicle } = await lived({ compact: false });
+    await disk.makeDir('/backups');
+    await copySnapshot((await chronicle.log.snapshot())!, disk, '/backups/monday');
+    await chronicle.log.close();
+    const before = disk.paths();
+    for (const [dir, says] of [
+      ['/backups/monday', '/backups/monday is the backup itself. '],
+      ['/backups/monday/', '/backups/monday/ is the backup itself. '],
+      ['/backups/monday/new/one', '/backups/monday/new/one lies in the backup /backups/monday. '],
+      ['/backups', 'The backup /backups/monday lies in /backups. '],
+      ['/', 'The backup /backups/monday lies in /. '],
+    ] as const) {
+      const restoring = restoreLog({ files: disk, backupDir: '/backups/monday', dir, ...EPOCH });
+      await expect(restoring).rejects.toThrow(says);
+    }
+    expect(disk.paths()).toEqual(before);
+    expect(await disk.list('/backups/monday/new')).toBe(null);
   });
 
   it('that is cut short at any operation is no log anybody would open', async () => {

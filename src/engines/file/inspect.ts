@@ -1,9 +1,8 @@
 /**
- * Looks into a data directory without owning it: verify, stat and cat of the command line. Nothing is locked and
- * nothing is changed. The directory of a running writer may be looked at as well; then a torn end is
+ * Looks into a data directory without owning it: verify, stat and cat of the command line. Nobody is
+ * kept from it and nothing is changed. The directory of a running writer may be looked at as well; then a torn end is
  * most likely the batch it is just writing, and the report says who has it.
  */
-import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import type { Opaque } from '../../core/opaque.ts';
 import type { FrameHead } from '../frame.ts';
@@ -12,7 +11,8 @@ import { FrameReader } from '../frame-reader.ts';
 import { LogDamagedError, type LoggedEntry } from '../log.ts';
 import { asOf } from './as-of.ts';
 import { assertComplete, readManifest } from './backup-manifest.ts';
-import { LOCK_NAME, numberedNames } from './file-names.ts';
+import { ownerOf } from './data-dir.ts';
+import { numberedNames } from './file-names.ts';
 import type { Files } from './files.ts';
 import type { LogFile } from './log-file.ts';
 import { OpaqueStore } from './opaque-store.ts';
@@ -41,6 +41,8 @@ export interface LogReport {
   readonly dir: string;
   /** What the lock file says; null when the last writer has closed the log. After a crash it names a dead process. */
   readonly inUseBy: string | null;
+  /** Whether that process still has the directory; null when nobody can say. */
+  readonly isInUse: boolean | null;
   readonly epoch: number;
   readonly firstSeq: number;
   readonly lastSeq: number;
@@ -114,9 +116,11 @@ export async function inspectLog(
     cacheBytesMax: 4 * 1024 * 1024,
     sourceOf: (number) => all.find((file) => file.number === number) ?? null,
   });
+  const owner = await ownerOf(files, dir);
   const report: LogReport = {
     dir,
-    inUseBy: await ownerOf(files, dir),
+    inUseBy: owner?.name ?? null,
+    isInUse: owner === null ? false : owner.isRunning,
     epoch: chain.epoch,
     firstSeq: segments[0]?.firstSeq ?? chain.lastSeq + 1,
     lastSeq: chain.lastSeq,
@@ -211,16 +215,4 @@ function filesOf({ checkpoint, segments, blank }: Recovered): FileReport[] {
     }),
   );
   return [...parts, ...used];
-}
-
-async function ownerOf(files: Files, dir: string): Promise<string | null> {
-  if (!(await files.list(dir))?.includes(LOCK_NAME)) return null;
-  const file = await files.open(join(dir, LOCK_NAME), { readOnly: true });
-  try {
-    const bytes = Buffer.alloc(256);
-    const count = await file.read(bytes, 0, bytes.length, 0);
-    return bytes.toString('utf8', 0, count).trim() || null;
-  } finally {
-    await file.close();
-  }
 }

@@ -6,12 +6,16 @@
  * The new epoch is written into the copy of the newest segment before that gets its name, and files get their
  * names from the newest to the oldest. So a restore that was cut short is a log without its beginning,
  * which nobody will open, and never an old log that looks whole.
+ *
+ * A directory that somebody writes to is no backup: what is read of it at different moments need not fit together.
  */
 import { join } from 'node:path';
 import { FrameBuilder, KIND_BATCH } from '../frame.ts';
+import { LogHeldError } from '../log.ts';
 import { restoredSeq } from '../restored-seq.ts';
+import { assertApart } from './apart.ts';
 import { MANIFEST_NAME } from './backup-manifest.ts';
-import { makeDirs, takeLock } from './data-dir.ts';
+import { makeDirs, ownerOf, takeLock } from './data-dir.ts';
 import type { FileHead } from './file-head.ts';
 import { encodeFileHead, FILE_HEAD_BYTES } from './file-head.ts';
 import { fileName, numberedNames } from './file-names.ts';
@@ -45,10 +49,14 @@ export interface Restored {
 
 export async function restoreLog(options: RestoreOptions): Promise<Restored> {
   const { files, backupDir, dir, nowMs, aboveSeq } = options;
+  await assertApart(files, backupDir, dir);
+  await assertUnused(files, backupDir);
   const backup = await verifyLog(files, backupDir);
   const replay = { image() {}, entry() {} };
   const recovered = await recover({ files, dir: backupDir, replay, segmentBytes: 0 });
   try {
+    // Somebody may have begun to write while it was read.
+    await assertUnused(files, backupDir);
     // Before anything is made: there may be no number left to go on with.
     const seq = restoredSeq({ lastSeq: recovered.chain.lastSeq, nowMs, aboveSeq });
     await makeDirs(files, dir);
@@ -66,6 +74,15 @@ export async function restoreLog(options: RestoreOptions): Promise<Restored> {
     const { segments, blank, checkpoint } = recovered;
     for (const file of [...segments, ...blank, ...(checkpoint?.parts ?? [])]) await file.drop();
   }
+}
+
+async function assertUnused(files: Files, backupDir: string): Promise<void> {
+  const owner = await ownerOf(files, backupDir);
+  if (owner?.isRunning !== true) return;
+  throw new LogHeldError(
+    owner.name,
+    `${backupDir} is in use by ${owner.name}: make a backup of it with "leasehold backup" and restore that, or stop this process first.`,
+  );
 }
 
 /** Copies what was found, with a new epoch at its end, and says which. */

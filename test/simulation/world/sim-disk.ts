@@ -155,6 +155,8 @@ export class SimDisk {
       rename: (from, to) => this.#step(process, 'rename', to, () => this.#rename(from, to)),
       remove: (path) => this.#step(process, 'remove', path, () => this.#remove(path)),
       lock: (path) => this.#step(process, 'lock', path, () => this.#lock(process, path)),
+      isLocked: async (path) => this.#locks.has(path),
+      realPath: async (dir) => dir,
       networkKind: async () => null,
     };
   }
@@ -172,6 +174,8 @@ export class SimDisk {
       rename: refuse,
       remove: refuse,
       lock: refuse,
+      isLocked: async () => false,
+      realPath: async (dir) => dir,
       networkKind: async () => null,
       open: async (path) => {
         const inode = this.durableNames.get(path);
