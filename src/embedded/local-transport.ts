@@ -12,6 +12,7 @@ import { problem } from '../protocol/problem.ts';
 import type { EntryRecord } from '../protocol/replies.ts';
 import type { Calls } from './calls.ts';
 import { entryBody } from './entry-bodies.ts';
+import { relayed } from './relayed-signals.ts';
 import { sessionBegin } from './session-reads.ts';
 
 export function localTransport(authority: Authority, calls: Calls): Transport {
@@ -24,8 +25,13 @@ export function localTransport(authority: Authority, calls: Calls): Transport {
   return {
     call(operation, request, options) {
       if (closed !== null) return Promise.reject(handleClosed());
-      const settled = options === undefined ? null : settledByOptions(options);
-      return settled ?? calls[operation](request, options);
+      if (options === undefined) return calls[operation](request);
+      const settled = settledByOptions(options);
+      if (settled !== null) return settled;
+      const { signal, requestId } = options;
+      if (signal === undefined) return calls[operation](request, options);
+      const relay = { signal: relayed(signal) };
+      return calls[operation](request, requestId === undefined ? relay : { ...relay, requestId });
     },
 
     async log(request) {

@@ -36,12 +36,14 @@ export function taskReads(source: StateSource, timers: Timers): Pick<Reads, Task
       const timer = timers.after(waitMs, resolve);
       const hold = timers.hold();
       const unended = source.whenEnded(resolve);
-      signal?.addEventListener('abort', () => resolve(), { once: true });
+      const aborted = (): void => resolve();
+      signal?.addEventListener('abort', aborted, { once: true });
       stop = () => {
         unwatch();
         timer.cancel();
         hold.cancel();
         unended();
+        signal?.removeEventListener('abort', aborted);
       };
     });
     try {

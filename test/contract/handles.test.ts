@@ -1,5 +1,6 @@
 // `open` and `connect` give the same handle: whatever a program can see of it without asking who answers is the same
 // over a wire and in process. Every test here runs against each of them.
+import { getEventListeners } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Client } from '../../src/client/client.ts';
 import { connect as connectByFetch } from '../../src/client.ts';
@@ -231,6 +232,26 @@ describe.each(WAYS)('task.lease, with a handle of %s', (_, make) => {
     await Promise.all(Array.from({ length: 18 }, () => lh.task.create({ payload })));
     const lease = async () => (await done(lh.task.lease({ worker_id: 'w', max: 18 }))).leases.length;
     expect([await lease(), await lease(), await lease()]).toEqual([16, 2, 0]);
+    await lh.close();
+  });
+});
+
+describe.each(WAYS)('many calls of a handle of %s that hang on one signal', (_, make) => {
+  it('put one listener on it, and all end with it', async () => {
+    lh = await make();
+    const { task_id } = await done(lh.task.create({ payload: 1 }));
+    await done(lh.lease.acquire({ name: 'n', holder: 'first', ttl_ms: 60_000 }));
+    const ending = new AbortController();
+    const { signal } = ending;
+    for (let turn = 0; turn < 20; turn++) await done(lh.task.get({ task_id, wait_ms: 1 }, { signal }));
+    const waits = Array.from({ length: 20 }, (_each, index) =>
+      lh.lease.acquire({ name: 'n', holder: `h${index}`, ttl_ms: 60_000, wait_ms: 60_000 }, { signal }),
+    );
+    const ended = Promise.allSettled(waits);
+    while ((await lh.status()).counts.waiters < 20);
+    expect(getEventListeners(signal, 'abort')).toHaveLength(1);
+    ending.abort(new Error('enough'));
+    for (const each of await ended) expect(each).toMatchObject({ reason: { message: 'enough' } });
     await lh.close();
   });
 });
