@@ -318,6 +318,7 @@ export class Authority {
     machine.begin(this.clock.nowMs(), this.callsInBatch);
     for (const request of this.departed.splice(0)) {
       if (request.waiter !== null) machine.leave(request.waiter);
+      queue.letGo(request);
     }
     const bytesMax = log.batchBytesMax;
     const callsMax = this.batchSize.max;
@@ -343,7 +344,7 @@ export class Authority {
   }
 
   private decide(request: Request): void {
-    const { machine } = this;
+    const { machine, queue } = this;
     const { command, read } = request;
     if (command === null) {
       request.settle(read!(machine) as Answer);
@@ -351,6 +352,7 @@ export class Authority {
     }
     const answer = machine.run(command, request);
     if (answer !== null) request.settle(answer);
+    else queue.keep(request);
     this.soft.note(command, answer, request.requestId, machine.batchAtMs);
   }
 
@@ -384,6 +386,7 @@ export class Authority {
     if (this.batchStarted) this.feed.publish(this.batch);
     for (const request of settled) {
       const { command, answer } = request;
+      this.queue.letGo(request);
       if (command === null) {
         this.stats.reads += 1;
         request.resolve(answer);

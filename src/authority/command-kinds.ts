@@ -17,6 +17,13 @@ export function commandBytes(command: Command): number {
   }
 }
 
+/** What a call takes up while it waits in a line; null for one that does not wait. */
+export function waitingBytes(command: Command | null): number | null {
+  if (command === null || !('waitMs' in command) || command.waitMs === 0) return null;
+  const names = command.type === 'AcquireNames' ? command.names : command.queues;
+  return names.reduce((sum, name) => sum + name.length, commandBytes(command));
+}
+
 /** What may not happen while the disk is full; renewals, completions, releases and ends still do. */
 export function makesNew(command: Command | null): boolean {
   switch (command?.type) {

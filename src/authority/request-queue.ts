@@ -1,19 +1,22 @@
 /**
  * What waits to be decided, in two lines: what keeps or ends ownership goes before what creates it, so
  * that a flood of new work can never cost anybody the lease it holds. Both are bounded; a full one
- * refuses at once instead of growing.
+ * refuses at once instead of growing. So is what those take up who have been decided to wait for others.
  */
-import { commandBytes, isUrgent } from './command-kinds.ts';
+import { commandBytes, isUrgent, waitingBytes } from './command-kinds.ts';
 import type { Request } from './request.ts';
 
 const ORDINARY_MAX = 100_000;
 const URGENT_MAX = 400_000;
 const BYTES_MAX = 256 * 1024 * 1024;
+/** A bound of its own: who only waits must not keep others from being decided. */
+const KEPT_BYTES_MAX = 256 * 1024 * 1024;
 
 export class RequestQueue {
   private readonly urgent = new Fifo();
   private readonly ordinary = new Fifo();
   private bytes = 0;
+  private keptBytes = 0;
 
   get size(): number {
     return this.urgent.size + this.ordinary.size;
@@ -25,6 +28,8 @@ export class RequestQueue {
     const max = line === this.urgent ? URGENT_MAX : ORDINARY_MAX;
     const bytes = bytesOf(request);
     if (line.size >= max || this.bytes + bytes > BYTES_MAX) return false;
+    const waiting = waitingBytes(request.command);
+    if (waiting !== null && this.keptBytes + waiting > KEPT_BYTES_MAX) return false;
     this.bytes += bytes;
     line.push(request);
     return true;
@@ -34,6 +39,18 @@ export class RequestQueue {
     const request = this.urgent.shift() ?? this.ordinary.shift();
     if (request !== undefined) this.bytes -= bytesOf(request);
     return request;
+  }
+
+  /** Its turn has come, and it has to wait. */
+  keep(request: Request): void {
+    request.keptBytes = waitingBytes(request.command) ?? 0;
+    this.keptBytes += request.keptBytes;
+  }
+
+  /** It waits no longer, if it did. */
+  letGo(request: Request): void {
+    this.keptBytes -= request.keptBytes;
+    request.keptBytes = 0;
   }
 }
 

@@ -44,6 +44,8 @@ export class Request implements Ticket {
   isGone: (() => boolean) | null = null;
   waiter: Waiter<AcquireNames> | Waiter<LeaseTasks> | null = null;
   answer: unknown = null;
+  /** What it takes up in a line; 0 for who has not had to wait. */
+  keptBytes = 0;
   /** Called once when the answer leaves, whatever it is. */
   whenLeft: (() => void) | null = null;
   private readonly present: Present | null;

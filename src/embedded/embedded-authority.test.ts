@@ -6,6 +6,7 @@ import { isSettled, ManualWorld } from '../../test/support/manual-world.ts';
 import type { Leasehold } from '../client/leasehold.ts';
 import { MemoryDisk } from '../engines/memory/memory-disk.ts';
 import { memoryEngine } from '../engines/memory/memory-engine.ts';
+import { Json } from '../protocol/json.ts';
 import { type OpenOptions, openWith } from './open.ts';
 
 let world: ManualWorld;
@@ -378,6 +379,34 @@ describe('back-pressure', () => {
     expect(await world.finish(renewed)).toMatchObject({ ok: true });
     const replies = await world.finish(Promise.all(creates));
     expect(replies.filter((reply) => !reply.ok)).toHaveLength(1);
+  });
+
+  it('lets calls that wait take up 256 MiB and no more, while those that do not wait are decided', async () => {
+    await world.finish(lh.lease.acquire({ name: 'n', holder: 'a', ttl_ms: 60_000 }));
+    // All of them show the same bytes, so that the test itself takes up little.
+    const metadata = new Json(Buffer.from(JSON.stringify('m'.repeat(256 * 1024 - 2))));
+    const leaving = new AbortController();
+    const wait = (index: number) =>
+      lh.lease.acquire(
+        { name: 'n', holder: `h${index}`, ttl_ms: 60_000, wait_ms: 600_000, metadata },
+        { signal: leaving.signal },
+      );
+    const waits = Array.from({ length: 1_023 }, (_, index) => wait(index));
+    for (const each of waits) each.catch(() => undefined);
+    await world.settle();
+    expect(await world.finish(wait(2_000))).toMatchObject({ code: 'OVERLOADED' });
+    expect(await world.finish(lh.task.create({ payload: 1 }))).toMatchObject({ ok: true });
+    expect(
+      await world.finish(lh.lease.acquire({ name: 'o', holder: 'b', ttl_ms: 60_000, metadata })),
+    ).toMatchObject({ ok: true });
+    leaving.abort(new Error('gone'));
+    await world.settle();
+    const again = later(
+      lh.lease.acquire({ name: 'n', holder: 'c', ttl_ms: 60_000, wait_ms: 600_000, metadata }),
+    );
+    await world.settle();
+    await world.finish(lh.lease.break({ name: 'n', reason: 'stuck' }));
+    expect(await world.finish(again)).toMatchObject({ ok: true, holder: 'c' });
   });
 });
 

@@ -223,7 +223,8 @@ export const EXPLANATIONS = {
   OVERLOADED: {
     when:
       'More calls wait to be decided than the queue may hold: 100 000 ordinary ones, 400 000 that keep or end ' +
-      'ownership, 256 MiB of opaque bytes in all. Nothing was done.',
+      'ownership, 256 MiB of opaque bytes in all; or this one would have to wait in a line, and those in lines keep 256 MiB ' +
+      'of names and metadata already. Nothing was done.',
     todo:
       'Slow down and try again soon; over HTTP `Retry-After` says when. What keeps or ends ownership is decided ' +
       'before everything else, so leases are not lost.',

@@ -1,9 +1,8 @@
 // The reader of requests and replies, held against the built-in parser: the same values, the same refusals, and
 // two differences, which are promises: opaque fields keep their text, and no object names a key twice.
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { bytesInUse } from '../../test/support/collect-garbage.ts';
 import { Json } from './json.ts';
 import { JsonError, readJson } from './json-reader.ts';
 
@@ -222,19 +221,12 @@ describe('what is remembered of a text', () => {
     ['a name', 'worker_id'],
     ['an opaque value', 'payload'],
   ])('does not keep the rest of it in memory: %s', (_, field) => {
-    setFlagsFromString('--expose-gc');
-    const collectGarbage = runInNewContext('gc') as () => void;
-    const used = (): number => {
-      collectGarbage();
-      const { heapUsed, external } = process.memoryUsage();
-      return heapUsed + external;
-    };
     const kept: unknown[] = [(readJson(bytesOf(0)) as Record<string, unknown>)[field]];
-    const before = used();
+    const before = bytesInUse();
     for (let index = 1; index <= 50; index++) {
       kept.push((readJson(bytesOf(index)) as Record<string, unknown>)[field]);
     }
-    expect(used() - before).toBeLessThan(10_000_000);
+    expect(bytesInUse() - before).toBeLessThan(10_000_000);
     expect(kept).toHaveLength(51);
   });
 

@@ -193,6 +193,8 @@ export class Server implements House {
       } catch (fault) {
         refuseFault(fault, exchange, this.trouble);
       }
+      // It has been read; a call that waits for ten minutes would keep it as long.
+      request.body = undefined;
     };
     const config = { scope, name };
     this.app.route({ method, url: path.replaceAll(/\{(\w+)\}/g, ':$1'), handler, config });

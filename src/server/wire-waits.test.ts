@@ -1,6 +1,7 @@
 // Long polls over real sockets: answered when something comes, first come, first served; a connection that has gone
 // never costs anybody a grant.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { bytesInUse } from '../../test/support/collect-garbage.ts';
 import {
   type RawConnection,
   requestOf,
@@ -54,6 +55,23 @@ const held = (name: string) =>
 const letGo = (name: string) => served.done('lease.release', { name, holder: 'first', token: TOKEN });
 
 describe('a call that waits', () => {
+  it('does not keep its body in memory, however long that was', async () => {
+    const space = ' '.repeat(1_000_000);
+    const body = `{"worker_id":"w","wait_ms":60000${space}}`;
+    const head = `Host: localhost\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n`;
+    const poll = async (): Promise<void> => {
+      (await served.connect()).write(`POST /v1/tasks/lease HTTP/1.1\r\n${head}\r\n${body}`);
+    };
+    await poll();
+    await untilWaiting(1);
+    const before = bytesInUse();
+    for (let count = 2; count <= 50; count++) {
+      await poll();
+      await untilWaiting(count);
+    }
+    expect(bytesInUse() - before).toBeLessThan(15_000_000);
+  });
+
   it('for a task is answered as soon as there is one', async () => {
     const poll = served.call('task.lease', { worker_id: 'w', queues: ['a', 'b'], ...WAIT });
     await untilWaiting(1);
