@@ -11,7 +11,7 @@ import { LIMITS } from '../protocol/limits.ts';
 import { problem } from '../protocol/problem.ts';
 import { type BatchOperation, ROUTES, type Route } from '../protocol/routes.ts';
 import type { Exchange } from './exchange.ts';
-import { JsonBytes } from './json-bytes.ts';
+import { JsonBytes, Piece } from './json-bytes.ts';
 import {
   type Arrival,
   forbiddenTo,
@@ -34,6 +34,13 @@ interface Kind {
   readonly send: Send;
   readonly write: BodyWriter;
 }
+
+const RESULTS = new Piece('{"results":[');
+const RESULTS_END = new Piece(']}');
+const STATUS = new Piece('{"status":');
+const BODY = new Piece(',"body":');
+const END = new Piece('}');
+const COMMA = new Piece(',');
 
 /** Batches are written one after the other, each in one go, so one serves them all. */
 const out = new JsonBytes();
@@ -135,12 +142,12 @@ class Batch implements Sink {
   /** Called from inside the authority, which must not stumble over an answer that is longer than any buffer. */
   private finish(): void {
     try {
-      out.ascii('{"results":[');
+      out.piece(RESULTS);
       for (let place = 0; place < this.replies.length; place++) {
-        if (place > 0) out.ascii(',');
+        if (place > 0) out.piece(COMMA);
         this.write(place, this.replies[place]!);
       }
-      out.ascii(']}');
+      out.piece(RESULTS_END);
       this.exchange.json(200, out.take());
     } catch (fault) {
       out.clear();
@@ -150,11 +157,11 @@ class Batch implements Sink {
 
   private write(place: number, reply: object): void {
     const isRefused = isProblem(reply);
-    out.ascii('{"status":');
+    out.piece(STATUS);
     out.number(isRefused ? reply.status : statusOf(this.kinds[place]!.route, reply));
-    out.ascii(',"body":');
+    out.piece(BODY);
     if (isRefused) out.json(problemText(reply, `/v1/batch#${place}`, this.exchange.requestId));
     else this.kinds[place]!.write(out, reply);
-    out.ascii('}');
+    out.piece(END);
   }
 }

@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Json } from '../protocol/json.ts';
-import { JsonBytes, SHORT_BYTES } from './json-bytes.ts';
+import { JsonBytes, Piece, SHORT_BYTES } from './json-bytes.ts';
 
 const written = (write: (out: JsonBytes) => void): string => {
   const out = new JsonBytes();
@@ -35,14 +35,38 @@ describe('JSON written as bytes', () => {
     );
   });
 
+  it('writes pieces and words of any length one behind the other', () => {
+    const ascii = fc.stringMatching(/^[ !#-[\]-~]*$/);
+    fc.assert(
+      fc.property(fc.array(ascii, { maxLength: 40 }), (texts) => {
+        const text = written((out) => {
+          for (const each of texts) {
+            out.piece(new Piece(each));
+            out.word(each);
+          }
+        });
+        expect(text).toBe(texts.map((each) => `${each}"${each}"`).join(''));
+      }),
+    );
+  });
+
+  it('writes a piece that ends where its room does, and goes on beyond', () => {
+    const piece = new Piece('abcde');
+    const count = Math.ceil(70_000 / 5);
+    const text = written((out) => {
+      for (let index = 0; index < count; index++) out.piece(piece);
+    });
+    expect(text).toBe('abcde'.repeat(count));
+  });
+
   it('holds what is longer than its first room, piece after piece', () => {
     const pieces = Array.from({ length: 3_000 }, (_, index) => `é${'x'.repeat(index % 97)}`);
     const text = written((out) => {
       for (const [index, piece] of pieces.entries()) {
-        out.ascii(index === 0 ? '[' : ',');
+        out.json(index === 0 ? '[' : ',');
         out.string(piece);
       }
-      out.ascii(']');
+      out.json(']');
     });
     expect(JSON.parse(text)).toEqual(pieces);
   });
@@ -56,9 +80,9 @@ describe('JSON written as bytes', () => {
   it('is empty again once taken, and what was taken does not change', () => {
     const out = new JsonBytes();
     const long = 'x'.repeat(SHORT_BYTES + 1);
-    out.ascii(long);
+    out.json(long);
     const first = out.take();
-    out.ascii('y'.repeat(SHORT_BYTES + 1));
+    out.json('y'.repeat(SHORT_BYTES + 1));
     expect(String(first)).toBe(long);
     expect(String(out.take())).toBe('y'.repeat(SHORT_BYTES + 1));
     expect(out.take()).toBe('');
@@ -66,9 +90,9 @@ describe('JSON written as bytes', () => {
 
   it('gives short ones as text and long ones as bytes', () => {
     const out = new JsonBytes();
-    out.ascii('x'.repeat(SHORT_BYTES));
+    out.json('x'.repeat(SHORT_BYTES));
     expect(typeof out.take()).toBe('string');
-    out.ascii('x'.repeat(SHORT_BYTES + 1));
+    out.json('x'.repeat(SHORT_BYTES + 1));
     expect(out.take()).toBeInstanceOf(Buffer);
   });
 });

@@ -15,19 +15,49 @@ const SMALL = 1e9;
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const ZERO = 0x30;
+const WORD_BYTES = 4;
+
+/** A text that is written again and again: ASCII, kept as words of four bytes, which is a third of the work. */
+export class Piece {
+  readonly length: number;
+  readonly words: Uint32Array;
+
+  constructor(text: string) {
+    const count = Math.ceil(text.length / WORD_BYTES);
+    const bytes = Buffer.alloc(count * WORD_BYTES);
+    bytes.write(text, 'latin1');
+    this.length = text.length;
+    this.words = Uint32Array.from({ length: count }, (_, index) => bytes.readUInt32LE(index * WORD_BYTES));
+  }
+}
 
 export class JsonBytes {
-  #buffer = Buffer.allocUnsafeSlow(FIRST_BYTES);
+  #buffer: Buffer = Buffer.allocUnsafeSlow(FIRST_BYTES);
+  #view = viewOf(this.#buffer);
   #length = 0;
 
-  /** Text that is ASCII and stands as it is: keys, punctuation, states, instants. */
-  ascii(text: string): void {
+  piece({ words, length }: Piece): void {
+    // The last word may reach beyond the piece; what is written next goes over it.
+    this.#reserve(words.length * WORD_BYTES);
+    const view = this.#view;
+    let place = this.#length;
+    for (let index = 0; index < words.length; index++) {
+      view.setUint32(place, words[index]!, true);
+      place += WORD_BYTES;
+    }
+    this.#length += length;
+  }
+
+  /** A string of our own making in quotes, which needs no escape: states, instants, ids. */
+  word(text: string): void {
     const size = text.length;
-    this.#reserve(size);
+    this.#reserve(size + 2);
     const buffer = this.#buffer;
-    const start = this.#length;
+    const start = this.#length + 1;
+    buffer[start - 1] = QUOTE;
     for (let index = 0; index < size; index++) buffer[start + index] = text.charCodeAt(index);
-    this.#length = start + size;
+    buffer[start + size] = QUOTE;
+    this.#length = start + size + 1;
   }
 
   /** A string in quotes; names and ids seldom need an escape. */
@@ -51,7 +81,7 @@ export class JsonBytes {
 
   number(value: number): void {
     if (!(value >= 0 && value < SMALL && Number.isInteger(value))) {
-      this.ascii(String(value));
+      this.json(String(value));
       return;
     }
     let digits = 1;
@@ -99,7 +129,7 @@ export class JsonBytes {
 
   clear(): void {
     this.#length = 0;
-    if (this.#buffer.length > KEPT_BYTES) this.#buffer = Buffer.allocUnsafeSlow(FIRST_BYTES);
+    if (this.#buffer.length > KEPT_BYTES) this.#useBuffer(Buffer.allocUnsafeSlow(FIRST_BYTES));
   }
 
   #reserve(bytes: number): void {
@@ -107,6 +137,15 @@ export class JsonBytes {
     if (needed <= this.#buffer.length) return;
     const larger = Buffer.allocUnsafeSlow(Math.max(needed, 2 * this.#buffer.length));
     this.#buffer.copy(larger, 0, 0, this.#length);
-    this.#buffer = larger;
+    this.#useBuffer(larger);
   }
+
+  #useBuffer(buffer: Buffer): void {
+    this.#buffer = buffer;
+    this.#view = viewOf(buffer);
+  }
+}
+
+function viewOf({ buffer, byteOffset, byteLength }: Buffer): DataView {
+  return new DataView(buffer, byteOffset, byteLength);
 }

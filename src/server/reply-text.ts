@@ -5,7 +5,7 @@
 import { jsonText } from '../protocol/json.ts';
 import type { Body, TaskLeaseRecord } from '../protocol/replies.ts';
 import type { Operation } from '../protocol/routes.ts';
-import type { JsonBytes } from './json-bytes.ts';
+import { type JsonBytes, Piece } from './json-bytes.ts';
 
 const OK = '{"ok":true,';
 
@@ -50,63 +50,89 @@ function withoutOk(text: string): string {
   return text.startsWith(OK) ? `{${text.slice(OK.length)}` : text;
 }
 
-/** Ends a body whose last field is a number. */
+/** The key of the first field of an object, and that of any other. */
+const first = (key: string): Piece => new Piece(`{"${key}":`);
+const next = (key: string): Piece => new Piece(`,"${key}":`);
+
+const END = new Piece('}');
+const END_DUPLICATE = new Piece(',"duplicate":true}');
+const COMMA = new Piece(',');
+const [TASK_ID, SEQ, STATE, ATTEMPT] = [next('task_id'), next('seq'), next('state'), next('attempt')];
+const [QUEUE, PRIORITY, PAYLOAD] = [next('queue'), next('priority'), next('payload')];
+const [CREATED_AT, DUE_AT, ACQUIRED_AT] = [next('created_at'), next('due_at'), next('acquired_at')];
+const [EXPIRY, EXPIRES_AT, REMAINING_MS] = [
+  next('expiry_timestamp'),
+  next('expires_at'),
+  next('remaining_ms'),
+];
+const [LEASE_ID, LEASE_SEQ, HOLDER, TOKEN] = [
+  next('lease_id'),
+  next('lease_seq'),
+  next('holder'),
+  next('token'),
+];
+const [FIRST_TASK_ID, FIRST_NAME, FIRST_OUTCOME] = [first('task_id'), first('name'), first('outcome')];
+const LEASES = new Piece('{"leases":[');
+const LEASES_END = new Piece('],"seq":');
+const RELEASED = new Piece('{"released":true,"seq":');
+const NOT_RELEASED = new Piece('{"released":false,"seq":');
+
+/** Ends a body. */
 function end(out: JsonBytes, duplicate: true | undefined): void {
-  out.ascii(duplicate ? ',"duplicate":true}' : '}');
+  out.piece(duplicate ? END_DUPLICATE : END);
 }
 
 function writeCreated(out: JsonBytes, body: Body<'task.create'>): void {
-  out.ascii('{"task_id":');
+  out.piece(FIRST_TASK_ID);
   out.string(body.task_id);
-  out.ascii(',"seq":');
+  out.piece(SEQ);
   out.number(body.seq);
-  out.ascii(',"state":"');
-  out.ascii(body.state);
-  out.ascii('","attempt":');
+  out.piece(STATE);
+  out.word(body.state);
+  out.piece(ATTEMPT);
   out.number(body.attempt);
-  out.ascii(',"queue":');
+  out.piece(QUEUE);
   out.string(body.queue);
-  out.ascii(',"priority":');
+  out.piece(PRIORITY);
   out.number(body.priority);
-  out.ascii(',"created_at":"');
-  out.ascii(body.created_at);
-  out.ascii('","due_at":"');
-  out.ascii(body.due_at);
-  out.ascii('"');
+  out.piece(CREATED_AT);
+  out.word(body.created_at);
+  out.piece(DUE_AT);
+  out.word(body.due_at);
   end(out, body.duplicate);
 }
 
 function writeTaskLeases(out: JsonBytes, { leases, seq, duplicate }: Body<'task.lease'>): void {
-  out.ascii('{"leases":[');
+  out.piece(LEASES);
   for (let index = 0; index < leases.length; index++) {
-    if (index > 0) out.ascii(',');
+    if (index > 0) out.piece(COMMA);
     writeTaskLease(out, leases[index]!);
   }
-  out.ascii('],"seq":');
+  out.piece(LEASES_END);
   out.number(seq);
   end(out, duplicate);
 }
 
 function writeTaskLease(out: JsonBytes, lease: TaskLeaseRecord): void {
-  out.ascii('{"task_id":');
+  out.piece(FIRST_TASK_ID);
   out.string(lease.task_id);
-  out.ascii(',"lease_id":"');
-  out.ascii(lease.lease_id);
-  out.ascii('","lease_seq":');
+  out.piece(LEASE_ID);
+  out.word(lease.lease_id);
+  out.piece(LEASE_SEQ);
   out.number(lease.lease_seq);
-  out.ascii(',"attempt":');
+  out.piece(ATTEMPT);
   out.number(lease.attempt);
-  out.ascii(',"payload":');
+  out.piece(PAYLOAD);
   out.opaque(lease.payload);
-  out.ascii(',"queue":');
+  out.piece(QUEUE);
   out.string(lease.queue);
-  out.ascii(',"expiry_timestamp":"');
-  out.ascii(lease.expiry_timestamp);
-  out.ascii('","expires_at":"');
-  out.ascii(lease.expires_at);
-  out.ascii('","remaining_ms":');
+  out.piece(EXPIRY);
+  out.word(lease.expiry_timestamp);
+  out.piece(EXPIRES_AT);
+  out.word(lease.expires_at);
+  out.piece(REMAINING_MS);
   out.number(lease.remaining_ms);
-  out.ascii('}');
+  out.piece(END);
 }
 
 function writeVerdict(out: JsonBytes, body: Body<'task.complete'>): void {
@@ -114,39 +140,39 @@ function writeVerdict(out: JsonBytes, body: Body<'task.complete'>): void {
     writePlain(out, body);
     return;
   }
-  out.ascii('{"outcome":"');
-  out.ascii(body.outcome);
-  out.ascii('","task_id":');
+  out.piece(FIRST_OUTCOME);
+  out.word(body.outcome);
+  out.piece(TASK_ID);
   out.string(body.task_id);
-  out.ascii(',"state":"');
-  out.ascii(body.state);
-  out.ascii('","seq":');
+  out.piece(STATE);
+  out.word(body.state);
+  out.piece(SEQ);
   out.number(body.seq);
   end(out, body.duplicate);
 }
 
 function writeAcquired(out: JsonBytes, body: Body<'lease.acquire'>): void {
-  out.ascii('{"name":');
+  out.piece(FIRST_NAME);
   out.string(body.name);
-  out.ascii(',"holder":');
+  out.piece(HOLDER);
   out.string(body.holder);
-  out.ascii(',"token":');
+  out.piece(TOKEN);
   out.string(body.token);
-  out.ascii(',"lease_seq":');
+  out.piece(LEASE_SEQ);
   out.number(body.lease_seq);
-  out.ascii(',"acquired_at":"');
-  out.ascii(body.acquired_at);
-  out.ascii('","expires_at":"');
-  out.ascii(body.expires_at);
-  out.ascii('","remaining_ms":');
+  out.piece(ACQUIRED_AT);
+  out.word(body.acquired_at);
+  out.piece(EXPIRES_AT);
+  out.word(body.expires_at);
+  out.piece(REMAINING_MS);
   out.number(body.remaining_ms);
-  out.ascii(',"seq":');
+  out.piece(SEQ);
   out.number(body.seq);
   end(out, body.duplicate);
 }
 
 function writeReleased(out: JsonBytes, { released, seq }: Body<'lease.release'>): void {
-  out.ascii(released ? '{"released":true,"seq":' : '{"released":false,"seq":');
+  out.piece(released ? RELEASED : NOT_RELEASED);
   out.number(seq);
-  out.ascii('}');
+  out.piece(END);
 }
