@@ -23,7 +23,7 @@ import {
   type Trouble,
 } from './operation-handler.ts';
 import { problemText } from './problem-text.ts';
-import { type BodyWriter, bodyWriter } from './reply-text.ts';
+import { type BodyWriter, bodyWriter } from './reply-bytes.ts';
 import { type Fields, readBody } from './request-bytes.ts';
 
 /** What is needed for an operation, found by one look at its name. */

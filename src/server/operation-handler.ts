@@ -11,7 +11,7 @@ import { REQUESTS } from '../protocol/requests.ts';
 import { type Operation, ROUTES, type Route } from '../protocol/routes.ts';
 import type { Exchange } from './exchange.ts';
 import { JsonBytes } from './json-bytes.ts';
-import { type BodyWriter, bodyWriter } from './reply-text.ts';
+import { type BodyWriter, bodyWriter } from './reply-bytes.ts';
 import { type Fields, readBody, readQuery, withPathFields } from './request-bytes.ts';
 import { type Caller, may } from './scopes.ts';
 import { GoneError, StoppingError, type Waits } from './waits.ts';

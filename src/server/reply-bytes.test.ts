@@ -6,7 +6,7 @@ import type { Body } from '../protocol/replies.ts';
 import type { Operation } from '../protocol/routes.ts';
 import { isNameText } from '../protocol/texts.ts';
 import { JsonBytes } from './json-bytes.ts';
-import { bodyWriter } from './reply-text.ts';
+import { bodyWriter } from './reply-bytes.ts';
 
 const name = fc
   .oneof(

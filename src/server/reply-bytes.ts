@@ -1,6 +1,6 @@
 /**
  * Bodies as JSON. The built-in JSON.stringify is the fastest way for everything but opaque values, which are
- * put in as the text they came in as. `ok` is for callers in process and does not travel.
+ * put in as they came in, and the few bodies that every caller gets. `ok` is for callers in process and does not travel.
  */
 import { jsonText } from '../protocol/json.ts';
 import type { Body, TaskLeaseRecord } from '../protocol/replies.ts';
