@@ -115,7 +115,7 @@ class ProgramWorker {
     const { concurrency, ttl, grace } = this.options;
     onRepeatedSignals(this.shell, {
       asked: () => this.drain.abort(),
-      hurried: () => this.hurry.abort(new HandBack('The worker was told twice to stop.')),
+      hurried: () => this.hurry.abort(new HandBack('The worker was told twice to stop.', { delay: 0 })),
     });
     const workerId =
       this.options.worker ?? `${hostname()}:${process.pid}:${this.shell.newToken().slice(0, 8)}`;
@@ -148,7 +148,8 @@ class ProgramWorker {
     const ends = AbortSignal.any([task.signal, this.hurry.signal]);
     const end = await this.runProgram(task, ends, result, errors);
     ends.throwIfAborted();
-    if (end.isStopped) throw new HandBack('The program was ended, because its lease could not be kept.');
+    if (end.isStopped)
+      throw new HandBack('The program was ended, because its lease could not be kept.', { delay: 0 });
     if (end.code === 0) return result.json();
     if (end.code === EXIT.leaseLost) throw new HandBack('The program handed the task back.');
     throw new Error(errors.text() || howItEnded(end));
@@ -178,7 +179,7 @@ class ProgramWorker {
       // No task is to blame for it, and every other one would meet the same.
       this.fault ??= failure;
       this.drain.abort();
-      throw new HandBack(failure.message);
+      throw new HandBack(failure.message, { delay: 0 });
     }
   }
 

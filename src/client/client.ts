@@ -18,6 +18,7 @@ import {
   type TaskOperations,
   taskOperations,
 } from './operations.ts';
+import { refuseUnknown } from './task-options.ts';
 import type { EntryListing, FollowOnly, Transport } from './transport.ts';
 import type { ClientWorld } from './world.ts';
 
@@ -26,6 +27,8 @@ export interface FollowOptions extends FollowOnly {
   readonly from?: number;
   readonly signal?: AbortSignal;
 }
+
+const FOLLOW_OPTIONS = ['from', 'types', 'session', 'signal'];
 
 export class Client implements AsyncDisposable {
   readonly task: TaskOperations;
@@ -96,6 +99,7 @@ export class Client implements AsyncDisposable {
 
   /** Entries as they become durable, from a position on; without one, from now on. Ends with the signal or the handle. */
   follow(options: FollowOptions = {}): AsyncIterable<EntryRecord> {
+    refuseUnknown(options, FOLLOW_OPTIONS, 'follow');
     const { signal } = this.closing;
     const ends = options.signal === undefined ? signal : AbortSignal.any([signal, options.signal]);
     return this.transport.follow(options.from ?? null, ends, options);

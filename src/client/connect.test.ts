@@ -59,6 +59,7 @@ describe('connect', () => {
     [{ tokn: 'x' }, 'The option tokn is unknown; known are token, retry.'],
     [{ token: 'two words' }, 'The option token must be visible ASCII characters without spaces.'],
     [{ token: '' }, 'The option token must be visible ASCII characters without spaces.'],
+    [{ retry: { try: 1 } }, 'The option try of retry is not known.'],
     [{ retry: { tries: 0 } }, 'The option retry.tries must be a whole number above 0.'],
     [{ retry: { maxMs: -1 } }, 'The option retry.maxMs must be a number from 0 on.'],
   ])('refuses the options %j', (options, says) => {

@@ -2,6 +2,7 @@
 import type { Http } from './http.ts';
 import { HttpTransport } from './http-transport.ts';
 import type { RetryOptions } from './patience.ts';
+import { refuseUnknown } from './task-options.ts';
 import type { Transport } from './transport.ts';
 import type { ServerAddress } from './wire.ts';
 import type { ClientWorld } from './world.ts';
@@ -16,6 +17,7 @@ export interface ConnectOptions {
 export const DEFAULT_URL = 'http://127.0.0.1:7420';
 
 const OPTIONS = ['token', 'retry'];
+const RETRY_OPTIONS = ['tries', 'maxMs'];
 
 /** Nothing is sent yet: a server that is not there is found out by the first call. */
 export function connectWith<Handle>(
@@ -55,6 +57,7 @@ function checkOptions(options: ConnectOptions): void {
   if (token !== undefined && !/^[\x21-\x7e]+$/.test(token)) {
     throw new TypeError('The option token must be visible ASCII characters without spaces.');
   }
+  refuseUnknown(retry, RETRY_OPTIONS, 'retry');
   const { tries = 1, maxMs = 0 } = retry;
   if (!Number.isInteger(tries) || tries < 1)
     throw new TypeError('The option retry.tries must be a whole number above 0.');

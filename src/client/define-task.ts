@@ -55,7 +55,14 @@ type WithBoth<I extends StandardSchema, O extends StandardSchema> = TaskPolicy &
 type WithNeither = TaskPolicy & { readonly input?: undefined; readonly output?: undefined };
 
 const OPTIONS = ['input', 'output', 'ttl', 'retry', 'maxAttempts', 'priority'];
-const RETRY_OPTIONS = ['maxFailures', 'backoff', 'maxBackoff'];
+export const RETRY_OPTIONS = ['maxFailures', 'backoff', 'maxBackoff'];
+
+/** A name alone would be taken for a definition without one, and its tasks would go where nobody looks for them. */
+export function assertDefinition(definition: unknown): void {
+  if (typeof definition === 'object' && typeof (definition as { name?: unknown } | null)?.name === 'string')
+    return;
+  throw new TypeError('A task is named by what defineTask gives, not by a text or anything else.');
+}
 
 /** With schemas, types come from them. */
 export function defineTask<I extends StandardSchema, O extends StandardSchema>(

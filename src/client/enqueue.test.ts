@@ -135,6 +135,22 @@ describe('enqueue', () => {
     expect(wire.sent).toEqual([]);
   });
 
+  it.each(['mail', { nme: 'mail' }, null, () => 1])(
+    'refuses %j in the place of a definition',
+    async (given) => {
+      await expect(lh.enqueue(given as never, 1)).rejects.toThrow(TypeError);
+      expect(() => lh.work(given as never, {}, () => 1)).toThrow('A task is named by what defineTask gives');
+      expect(wire.sent).toEqual([]);
+    },
+  );
+
+  it('refuses options of a retry that nobody knows', async () => {
+    const misspelt = { retry: { maxFailure: 3 } } as object;
+    await expect(lh.enqueue(mail, 1, misspelt)).rejects.toThrow(
+      'The option maxFailure of enqueue is not known.',
+    );
+  });
+
   it('refuses options nobody knows', async () => {
     const call = lh.enqueue(mail, 1, { delayMs: 5 } as object);
     await expect(world.finish(call)).rejects.toThrow(/option delayMs of enqueue/);

@@ -5,7 +5,7 @@
  */
 import { Json } from '../protocol/json.ts';
 import type { Requests } from '../protocol/requests.ts';
-import type { RetryPolicy, TaskDefinition } from './define-task.ts';
+import { assertDefinition, RETRY_OPTIONS, type RetryPolicy, type TaskDefinition } from './define-task.ts';
 import { type Duration, durationMs } from './durations.ts';
 import { LeaseholdError } from './error.ts';
 import { Receipt, type TaskReceipt } from './receipt.ts';
@@ -59,7 +59,11 @@ export async function enqueue<Input, Output>(
   input: Input,
   options: EnqueueOptions = NO_OPTIONS,
 ): Promise<EnqueueReceipt<Output>> {
-  if (options !== NO_OPTIONS) refuseUnknown(options, OPTIONS, 'enqueue');
+  assertDefinition(definition);
+  if (options !== NO_OPTIONS) {
+    refuseUnknown(options, OPTIONS, 'enqueue');
+    refuseUnknown(options.retry ?? {}, RETRY_OPTIONS, 'enqueue');
+  }
   const payload = payloadOf(definition, input);
   if (definition.input !== undefined) {
     await parseBy(definition.input, payload.parse(), `The input of task ${definition.name}`);

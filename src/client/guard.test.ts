@@ -104,6 +104,14 @@ describe('a guard', () => {
     expect(world).toMatchObject({ watchdogs: 0, ends: [] });
   });
 
+  it.each([
+    [{ name: GUARD, endProcess: false }, 'The option endProcess of guard is not known.'],
+    [GUARD, 'The options of guard must be an object.'],
+  ])('refuses %j before anything is asked for', async (options, says) => {
+    await expect(lh.guard(options as never, () => 1)).rejects.toThrow(says);
+    expect([world.watchdogs, wire.sent]).toEqual([0, []]);
+  });
+
   it('refuses to start when nobody can be reached', async () => {
     wire.let(null, 'fails');
     const refused = lh.guard({ name: GUARD }, () => expect.unreachable());

@@ -8,7 +8,8 @@ import { type Duration, durationMs } from './durations.ts';
 import type { Grant } from './lease-grant.ts';
 import { Lease } from './lease-handle.ts';
 import type { LeaseLostError } from './lease-loss.ts';
-import type { LeaseOptions, NamedLeases } from './named-leases.ts';
+import { LEASE_OPTIONS, type LeaseOptions, type NamedLeases } from './named-leases.ts';
+import { refuseUnknown } from './task-options.ts';
 import type { Transport } from './transport.ts';
 import type { ClientWorld, ProcessEnding } from './world.ts';
 
@@ -21,6 +22,8 @@ export interface GuardOptions extends LeaseOptions {
   /** Unless false, losing the guard ends the process. If false, `main` is awaited, then `guard` throws; no thread watches. */
   readonly endsProcess?: boolean;
 }
+
+const OPTIONS = ['name', 'grace', 'endsProcess', ...LEASE_OPTIONS];
 
 /** What `main` is given: the lease, without the means to give it back. */
 export type Guarded = Pick<
@@ -40,8 +43,9 @@ export class Guard {
   }
 
   async run<T>(options: GuardOptions, main: (guarded: Guarded) => Promise<T> | T): Promise<T> {
-    const { name, grace = '2s', endsProcess = true, ...leaseOptions } = options;
     if (typeof main !== 'function') throw new TypeError('guard takes options and a function.');
+    refuseUnknown(options, OPTIONS, 'guard');
+    const { name, grace = '2s', endsProcess = true, ...leaseOptions } = options;
     const graceMs = durationMs(grace, 'grace');
     const ending = endsProcess ? this.ending() : null;
     // Before the lease: a thread that starts only then would not see a loop that is blocked right away.

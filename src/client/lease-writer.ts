@@ -8,6 +8,7 @@ import { Json } from '../protocol/json.ts';
 import type { Problem } from '../protocol/problem.ts';
 import type { ObjectRecord } from '../protocol/replies.ts';
 import { LeaseholdError } from './error.ts';
+import { refuseUnknown } from './task-options.ts';
 import type { Transport } from './transport.ts';
 
 export interface WriteOptions {
@@ -20,6 +21,8 @@ export interface Written {
   /** The position in the log at which the write is durable. */
   readonly seq: number;
 }
+
+const OPTIONS = ['ifVersion'];
 
 /** An object that is not there, or was deleted, counts as this. */
 const NO_VERSION = 0;
@@ -51,6 +54,7 @@ export class LeaseWriter {
   }
 
   async write(value: unknown, options: WriteOptions = {}): Promise<Written> {
+    refuseUnknown(options, OPTIONS, 'write');
     this.terms.assertHeld();
     // Made into text now: whoever changes the value while it waits its turn must not change what is written.
     const json = value instanceof Json ? value : Json.of(value);

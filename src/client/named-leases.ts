@@ -32,7 +32,7 @@ export interface LeaseOptions {
 
 export type Acquired = { readonly ok: true; readonly lease: Lease } | Problem;
 
-const OPTIONS: ReadonlySet<string> = new Set(['ttl', 'wait', 'holder', 'token', 'metadata', 'signal']);
+export const LEASE_OPTIONS: readonly string[] = ['ttl', 'wait', 'holder', 'token', 'metadata', 'signal'];
 
 /** How many requests more than its time is worth one wish may cost, so that it ends whatever is answered. */
 const TRIES_MORE = 4;
@@ -245,8 +245,8 @@ export class NamedLeases {
 function checkOptions(options: LeaseOptions): void {
   if (typeof options !== 'object' || options === null) throw new TypeError('The options must be an object.');
   for (const key of Object.keys(options)) {
-    if (!OPTIONS.has(key))
-      throw new TypeError(`There is no option ${key}; ${[...OPTIONS].join(', ')} exist.`);
+    if (!LEASE_OPTIONS.includes(key))
+      throw new TypeError(`There is no option ${key}; ${LEASE_OPTIONS.join(', ')} exist.`);
   }
   if (options.signal !== undefined && !(options.signal instanceof AbortSignal)) {
     throw new TypeError('The option signal must be an AbortSignal.');

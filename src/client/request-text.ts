@@ -43,11 +43,9 @@ function fieldsText(fields: Fields): string | Problem {
       if (value !== undefined) text += `,${quoted(field)}:${value}`;
     }
     return text;
-  } catch (fault) {
-    // A cycle, a BigInt, or a depth that nobody could read.
-    if (fault instanceof TypeError || fault instanceof RangeError)
-      return invalid('The request has no JSON form.');
-    throw fault;
+  } catch {
+    // A cycle, a BigInt, a depth that nobody could read, or whatever a `toJSON` of the caller's throws.
+    return invalid('The request has no JSON form.');
   }
 }
 

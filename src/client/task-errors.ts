@@ -28,14 +28,17 @@ export class NoRetry extends Error {
   }
 }
 
-/** Not now, not here: the task goes back to its queue, and that is neither a failure nor an attempt. */
+/**
+ * Not now, not here: the task goes back to its queue, and that is neither a failure nor an attempt. Nothing counts how
+ * often, so unless told otherwise it rests for a second: whoever cannot take it would be given it again at once.
+ */
 export class HandBack extends Error {
   override readonly name = 'HandBack';
   readonly delayMs: number;
 
   constructor(message = 'The task was handed back.', options: { readonly delay?: Duration } = {}) {
     super(message);
-    this.delayMs = durationMs(options.delay ?? 0, 'delay');
+    this.delayMs = durationMs(options.delay ?? '1s', 'delay');
   }
 }
 

@@ -1,6 +1,6 @@
 /** What a worker is told: its options as people write them, and as the worker uses them, checked before anything is leased. */
 import { LIMITS } from '../protocol/limits.ts';
-import type { AnyTask, TaskDefinition } from './define-task.ts';
+import { type AnyTask, assertDefinition, type TaskDefinition } from './define-task.ts';
 import { type Duration, durationMs } from './durations.ts';
 import type { TaskContext } from './task-context.ts';
 import { refuseUnknown } from './task-options.ts';
@@ -60,6 +60,7 @@ const OPTIONS = ['concurrency', 'workerId', 'ttl', 'grace', 'wait', 'signal', 'h
 
 export function settingsOf(options: WorkerOptions, jobs: readonly Job[], world: ClientWorld): WorkerSettings {
   refuseUnknown(options, OPTIONS, 'a worker');
+  for (const { definition } of jobs) assertDefinition(definition);
   const { concurrency = 1 } = options;
   if (!Number.isSafeInteger(concurrency) || concurrency < 1) {
     throw new TypeError(`The concurrency ${String(concurrency)} is no whole number above zero.`);

@@ -176,6 +176,19 @@ describe('a handler that throws', () => {
     expect(await taskOf(receipt)).toMatchObject({ state: 'COMPLETED', failures: 0 });
   });
 
+  it('rests for a second when it is handed back without a delay, because nothing counts how often', async () => {
+    await add(1);
+    const attempts: number[] = [];
+    await start(({ attempt }) => {
+      attempts.push(attempt);
+      throw new HandBack();
+    });
+    await world.advance(999);
+    expect(attempts).toEqual([1]);
+    await world.advance(1);
+    expect(attempts).toEqual([1, 2]);
+  });
+
   it.each([
     ['an empty message', new Error(''), 'Error'],
     ['text', 'just text', 'just text'],

@@ -41,6 +41,8 @@ const DIGEST_CHARACTERS = 8;
 function wrap(field: string, value: unknown): Opaque | Refusal {
   let bytes: Uint8Array;
   try {
+    // What is no JSON would be durable, and break every list that it stands in.
+    if (value instanceof Json && !value.isChecked) value.parse();
     bytes = value instanceof Json ? bytesOf(value) : Buffer.from(Json.of(value).text());
   } catch {
     return { refused: 'INVALID_ARGUMENT', detail: `The ${field} has no JSON form.` };

@@ -9,8 +9,8 @@ const decoder = new TextDecoder();
 export class Json {
   /** What it was made from; the other form is made when somebody asks for it. */
   private readonly source: string | Uint8Array;
-  /** Known to be nested no deeper than we take, because a reader has counted. False says nothing. */
-  #isShallow = false;
+  /** What is known of it: nothing, that it is JSON, or also that it is nested no deeper than we take. */
+  #known: 'nothing' | 'json' | 'shallow' = 'nothing';
 
   /** Takes text or bytes that are known to be JSON. Use `Json.of` for a value and `Json.text` for a text. */
   constructor(source: string | Uint8Array) {
@@ -23,24 +23,33 @@ export class Json {
   static of(value: unknown): Json {
     const text = JSON.stringify(value);
     if (text === undefined) throw new TypeError('The value has no JSON form.');
-    return new Json(text);
+    return Json.knownAs('json', text);
   }
 
   /** Checks that the text is JSON and keeps it as it is. */
   static text(text: string): Json {
     JSON.parse(text);
-    return new Json(text);
+    return Json.knownAs('json', text);
   }
 
   /** For the reader, which has counted how deep it is: nobody needs to count again. */
   static shallow(source: string | Uint8Array): Json {
+    return Json.knownAs('shallow', source);
+  }
+
+  private static knownAs(known: 'json' | 'shallow', source: string | Uint8Array): Json {
     const json = new Json(source);
-    json.#isShallow = true;
+    json.#known = known;
     return json;
   }
 
   get isShallow(): boolean {
-    return this.#isShallow;
+    return this.#known === 'shallow';
+  }
+
+  /** Whether somebody has looked that it is JSON; who uses the constructor only says so. */
+  get isChecked(): boolean {
+    return this.#known !== 'nothing';
   }
 
   /** Whether it is kept as text; then `text` is cheaper than `bytes`. */

@@ -255,3 +255,46 @@ describe.each(WAYS)('many calls of a handle of %s that hang on one signal', (_, 
     await lh.close();
   });
 });
+
+describe.each(WAYS)('what has no JSON form, with a handle of %s', (_, make) => {
+  it.each<[string, () => unknown]>([
+    [
+      'a value whose toJSON throws',
+      () => ({
+        toJSON: () => {
+          throw new Error('boo');
+        },
+      }),
+    ],
+    [
+      'a cycle',
+      () => {
+        const cycle: Record<string, unknown> = {};
+        cycle.self = cycle;
+        return cycle;
+      },
+    ],
+    ['a text that only claims to be JSON', () => new Json('{"bad')],
+  ])('is refused and holds up nothing: %s', async (_what, payload) => {
+    lh = await make();
+    expect(await lh.task.create({ payload: payload() })).toMatchObject({
+      ok: false,
+      code: 'INVALID_ARGUMENT',
+    });
+    expect(await done(lh.task.list())).toMatchObject({ tasks: [] });
+    await lh.close();
+  });
+});
+
+describe.each(WAYS)('an option that does not exist, with a handle of %s', (_, make) => {
+  it('is refused by write, which would else write whatever the version is, and by follow', async () => {
+    lh = await make();
+    const lease = await lh.acquire('n');
+    await expect(lease.write(1, { ifVerson: 7 } as Anything)).rejects.toThrow(
+      'The option ifVerson of write is not known.',
+    );
+    expect(await lh.object.get({ object_id: 'n' })).toMatchObject({ code: 'OBJECT_NOT_FOUND' });
+    expect(() => lh.follow({ form: 1 } as Anything)).toThrow('The option form of follow is not known.');
+    await lh.close();
+  });
+});
