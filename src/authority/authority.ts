@@ -40,6 +40,7 @@ const QUICK_APPEND_MS = 1;
 const QUICK_APPENDS_MIN = 16;
 /** How long what is due waits when nothing fits into the log. */
 const NO_ROOM_MS = 250;
+const OVERLOADED: Refusal = { refused: 'OVERLOADED' };
 
 export interface AuthorityOptions {
   readonly clock: Clock;
@@ -243,7 +244,7 @@ export class Authority {
       this.log.seekSpace();
       return { refused: 'DISK_FULL' };
     }
-    return this.queue.offer(request) ? null : { refused: 'OVERLOADED' };
+    return this.queue.offer(request) ? null : OVERLOADED;
   }
 
   private watch(request: Request, signal: AbortSignal): void {
@@ -350,7 +351,7 @@ export class Authority {
       request.settle(read!(machine) as Answer);
       return;
     }
-    const answer = machine.run(command, request);
+    const answer = request.hasRoom ? machine.run(command, request) : OVERLOADED;
     if (answer !== null) request.settle(answer);
     else queue.keep(request);
     this.soft.note(command, answer, request.requestId, machine.batchAtMs);

@@ -17,11 +17,14 @@ export function commandBytes(command: Command): number {
   }
 }
 
-/** What a call takes up while it waits in a line; null for one that does not wait. */
+/** What a place in a line takes up, and the line itself where nobody else stands in it. */
+const PLACE_BYTES = 256;
+
+/** What a call takes up while it waits in lines; null for one that does not wait. */
 export function waitingBytes(command: Command | null): number | null {
   if (command === null || !('waitMs' in command) || command.waitMs === 0) return null;
   const names = command.type === 'AcquireNames' ? command.names : command.queues;
-  return names.reduce((sum, name) => sum + name.length, commandBytes(command));
+  return names.reduce((sum, name) => sum + PLACE_BYTES + name.length, commandBytes(command));
 }
 
 /** What may not happen while the disk is full; renewals, completions, releases and ends still do. */

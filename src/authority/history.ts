@@ -2,21 +2,34 @@
 import type { Entry, TaskKey } from '../core/entries.ts';
 import { hasEnded } from '../core/session-table.ts';
 import type { Log, LoggedEntry } from '../engines/log.ts';
+import type { Timers } from './seams.ts';
 
 /** Whether an entry touched the subject; asked in the order of the log. */
 export type Touches = (entry: Entry, seq: number) => boolean;
+
+/** After so many entries others get their turn, and it is asked whether anybody still wants to know. */
+const ENTRIES_A_TURN = 2_048;
+
+export interface Looking {
+  readonly timers: Pick<Timers, 'soon'>;
+  readonly signal: AbortSignal | undefined;
+}
 
 export async function history(
   log: Log,
   fromSeq: number,
   toSeq: number,
   touches: Touches,
+  { timers, signal }: Looking,
 ): Promise<LoggedEntry[]> {
   const first = Math.max(fromSeq, log.position.firstSeq);
   const found: LoggedEntry[] = [];
   for await (const logged of log.entries(first, Number.POSITIVE_INFINITY)) {
     if (logged.seq > toSeq) break;
     if (touches(logged.entry, logged.seq)) found.push(logged);
+    if (logged.seq % ENTRIES_A_TURN !== 0) continue;
+    await new Promise<void>((resolve) => timers.soon(resolve));
+    signal?.throwIfAborted();
   }
   return found;
 }

@@ -1,5 +1,6 @@
 /** One call to the authority, from the moment it is made until its answer leaves. */
-import type { AcquireNames, Answer, Command, LeaseTasks } from '../core/commands.ts';
+import type { AcquireNames, Answer, Command, GrantedTasks, LeaseTasks } from '../core/commands.ts';
+import { isRefusal } from '../core/decision.ts';
 import type { Ticket, Waiter } from '../core/lines.ts';
 import type { Machine } from '../core/machine.ts';
 import type { Refusal } from '../core/refusals.ts';
@@ -30,9 +31,14 @@ const capture = (resolve: Resolve, reject: Reject): void => {
 
 /** Where answers go that nobody waits for with a promise of their own: to their place in a batch. */
 export interface Sink {
+  /** How many bytes of leased tasks its answer may still take: each is looked at and written in one go, all in memory. */
+  room: number;
   settle(place: number, answer: unknown): void;
   fail(place: number, fault: unknown): void;
 }
+
+/** What a lease takes in an answer besides its payload; rather too much than too little. */
+const LEASE_BYTES = 1024;
 
 export class Request implements Ticket {
   readonly command: Command | null;
@@ -96,6 +102,17 @@ export class Request implements Ticket {
     this.answer = answer;
     this.waiter = null;
     this.settled.push(this);
+    if (this.command?.type === 'LeaseTasks' && !isRefusal(answer)) this.takeRoom(answer as GrantedTasks);
+  }
+
+  /** Whether its answer may stand beside those before it in the same batch. */
+  get hasRoom(): boolean {
+    return this.command?.type !== 'LeaseTasks' || this.sink === null || this.sink.room > 0;
+  }
+
+  private takeRoom({ leases }: GrantedTasks): void {
+    if (this.sink === null) return;
+    for (const { payload } of leases) this.sink.room -= LEASE_BYTES + payload.length;
   }
 
   /** Whether somebody is still there to hear the answer. */

@@ -13,12 +13,14 @@ export interface SeenWorker {
 }
 
 export class Workers {
-  /** When each was last heard of. */
+  /** When each was last heard of, the newest at the end. */
   private readonly seen = new Map<string, number>();
 
+  /** Who was silent longest makes room: looking for those to forget at every call would cost more than the call. */
   heard(workerId: string, nowMs: number): void {
-    if (this.seen.size >= WORKERS_MAX && !this.seen.has(workerId)) this.prune(nowMs);
-    if (this.seen.size < WORKERS_MAX || this.seen.has(workerId)) this.seen.set(workerId, nowMs);
+    this.seen.delete(workerId);
+    this.seen.set(workerId, nowMs);
+    if (this.seen.size > WORKERS_MAX) this.seen.delete(this.seen.keys().next().value!);
   }
 
   list(nowMs: number, leases: ReadonlyMap<string, number>): SeenWorker[] {
@@ -32,7 +34,8 @@ export class Workers {
 
   private prune(nowMs: number): void {
     for (const [workerId, lastMs] of this.seen) {
-      if (lastMs + SILENT_MS <= nowMs) this.seen.delete(workerId);
+      if (lastMs + SILENT_MS > nowMs) return;
+      this.seen.delete(workerId);
     }
   }
 }

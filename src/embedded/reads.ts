@@ -55,7 +55,7 @@ export function allReads(authority: Authority, timers: Timers): Reads {
   const { log } = authority;
   return {
     ...stateReads(authority, timers, authority.soft.sessions),
-    ...historyReads(authority),
+    ...historyReads(authority, timers),
 
     /** Who was heard of lately; soft state that starts empty. */
     async 'worker.list'() {

@@ -42,6 +42,9 @@ const BODY = new Piece(',"body":');
 const END = new Piece('}');
 const COMMA = new Piece(',');
 
+/** How many bytes of leased tasks one answer gives out; what is beyond is refused, and can be asked for again. */
+const LEASED_BYTES_MAX = 16 * 1024 * 1024;
+
 /** Batches are written one after the other, each in one go, so one serves them all. */
 const out = new JsonBytes();
 
@@ -84,6 +87,7 @@ function unknownOperation(op: unknown): Refusal {
 }
 
 class Batch implements Sink {
+  room = LEASED_BYTES_MAX;
   private readonly ops: readonly unknown[];
   private readonly exchange: Exchange;
   private readonly trouble: Trouble;

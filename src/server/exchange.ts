@@ -7,6 +7,7 @@ import type { Refusal } from '../core/refusals.ts';
 import { type Problem, problem } from '../protocol/problem.ts';
 import type { HttpCounts } from './http-counts.ts';
 import { SHORT_BYTES } from './json-bytes.ts';
+import type { LongReads } from './long-reads.ts';
 import { PROBLEM_TYPE, problemHeaders, problemText } from './problem-text.ts';
 import type { Caller } from './scopes.ts';
 
@@ -19,6 +20,7 @@ export interface House {
   readonly counts: Pick<HttpCounts, 'refused'>;
   /** How long somebody may take nothing of a long answer. */
   readonly stallMs: number;
+  readonly longReads: Pick<LongReads, 'sending'>;
 }
 
 export class Exchange {
@@ -90,7 +92,10 @@ export class Exchange {
       ...(this.house.isStopping ? { connection: 'close' } : undefined),
       ...headers,
     });
-    if (isLong) this.cutIfStalled();
+    if (isLong) {
+      this.cutIfStalled();
+      this.house.longReads.sending(this, length);
+    }
     response.end(content);
   }
 }

@@ -14,7 +14,8 @@ export const PAGE_HEADERS = {
 };
 
 export function fixedPages(version: string): Record<FixedPage, Handle> {
-  const openapi = JSON.stringify(openApiDocument(version));
+  // As bytes, because it is long: a text would be copied for everybody who asks, and anybody may.
+  const openapi = Buffer.from(JSON.stringify(openApiDocument(version)));
   return {
     health: (exchange) => exchange.json(200, '{"status":"alive"}'),
 

@@ -1,5 +1,6 @@
 // Followers and readers who want some entries only: they get those, share their bytes, and cost the others nothing.
 import { beforeEach, describe, expect, it } from 'vitest';
+import { bytesInUse } from '../../test/support/collect-garbage.ts';
 import { ManualWorld } from '../../test/support/manual-world.ts';
 import { TestResponse } from '../../test/support/test-response.ts';
 import type { Authority } from '../authority/authority.ts';
@@ -25,8 +26,8 @@ beforeEach(async () => {
 const run = (operation: keyof CheckedCalls, request: object) => world.finish(calls[operation](request));
 const tip = (): number => authority.log.position.lastSeq + 1;
 
-async function created(count: number): Promise<void> {
-  await world.finish(Promise.all(Array.from({ length: count }, () => calls['task.create']({ payload: 1 }))));
+async function created(count: number, payload: unknown = 1): Promise<void> {
+  await world.finish(Promise.all(Array.from({ length: count }, () => calls['task.create']({ payload }))));
 }
 
 function follow(filter: LineFilter | null, fromSeq = tip()): TestResponse {
@@ -70,6 +71,47 @@ describe('a follower that wants some types', () => {
     await run('queue.pause', { queue: 'c' });
     await world.advance(50);
     expect(response.seqs).toEqual([2, tip() - 2, tip() - 1]);
+  });
+
+  it('that takes nothing keeps nothing of the others in memory, and is sent its own once it reads again', async () => {
+    const response = follow(pauses);
+    await world.settle();
+    response.stalled = true;
+    await run('queue.pause', { queue: 'a' });
+    await world.advance(50);
+    for (let batch = 0; batch < 5; batch++) {
+      await created(10, 'x'.repeat(200_000));
+      await world.advance(50);
+    }
+    await run('queue.pause', { queue: 'b' });
+    await world.advance(50);
+    expect(hub.backlogEntries).toBeLessThan(50);
+    expect([response.seqs, hub.cuts]).toEqual([[2], 0]);
+    response.stalled = false;
+    response.drain();
+    await world.advance(50);
+    expect(response.seqs).toEqual([2, 53]);
+    await run('queue.pause', { queue: 'c' });
+    await world.advance(50);
+    expect(response.seqs).toEqual([2, 53, 54]);
+    expect(hub.backlogEntries).toBe(0);
+  });
+
+  it('has no copy of its own of what it does not take, however many want different ones', async () => {
+    const others = ['TaskDead', 'TaskFailed', 'TaskCompleted', 'LeaseGranted', 'NameLeased'];
+    const filters = Array.from({ length: 2 ** others.length }, (_, bits) =>
+      onlyTypes(['TaskCreated', ...others.filter((_, place) => bits & (1 << place))]),
+    );
+    const responses = filters.map((filter) => follow(filter));
+    await world.settle();
+    for (const response of responses) response.stalled = true;
+    await created(1);
+    await world.advance(50);
+    const before = bytesInUse();
+    await created(20, 'x'.repeat(200_000));
+    await world.advance(50);
+    expect(bytesInUse() - before).toBeLessThan(30_000_000);
+    expect(hub.size).toBe(filters.length);
   });
 
   it('hears signs of life while nothing comes', async () => {

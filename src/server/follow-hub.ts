@@ -5,6 +5,7 @@
  *
  *   behind ── reads slices from the log, as fast as its connection takes them ──► at the tip
  *   at the tip ── does not take what it is sent ──► 8 MiB behind ──► cut; it resumes from its seq
+ *   at the tip ── does not take what it is sent, and wants little of what comes ──► behind
  *
  * Only what is in the log and durable is ever read, so nobody sees an entry early, twice or not at all.
  */
@@ -18,7 +19,7 @@ const PAUSE_MS = 50;
 const BEAT_MS = 15_000;
 /** Who takes nothing for so many beats is not there any more, whatever its connection says. */
 const STALLED_BEATS_MAX = 8;
-const UNSENT_BYTES_MAX = 8 * 1024 * 1024;
+const UNSENT_MAX = 8 * 1024 * 1024;
 /** How much a flush takes from the log, and how much it sends to all together; what is beyond follows with the next. */
 const FLUSH_CHARACTERS_MAX = 4 * 1024 * 1024;
 const FLUSH_CHARACTERS_FOR_ALL = 256 * 1024 * 1024;
@@ -52,8 +53,9 @@ interface Follower {
   nextSeq: number;
   isReady: boolean;
   isGone: boolean;
-  /** What it has not been given because it was not ready. */
-  owedBytes: number;
+  /** What it has not been given because it was not ready, and what is kept because of it. */
+  owedCharacters: number;
+  keptCharacters: number;
   stalledBeats: number;
   /** Called when it is ready again, or gone. */
   whenReady: (() => void) | null;
@@ -116,7 +118,8 @@ export class FollowHub {
       nextSeq: Math.max(1, fromSeq),
       isReady: true,
       isGone: false,
-      owedBytes: 0,
+      owedCharacters: 0,
+      keptCharacters: 0,
       stalledBeats: 0,
       whenReady: null,
       drained: () => this.drained(follower),
@@ -320,7 +323,8 @@ export class FollowHub {
     }
     if (isBeat) follower.isReady = response.write(BEATS[format]);
     const left = this.backlog.slice(first + PIECES_A_WRITE);
-    follower.owedBytes = left.reduce((sum, slice) => sum + slice.bytes(format, 0, filter).length, 0);
+    follower.owedCharacters = left.reduce((sum, slice) => sum + slice.charactersFor(filter), 0);
+    follower.keptCharacters = left.reduce((sum, { characters }) => sum + characters, 0);
     if (left.length > 0) this.hasMore = true;
     return sent;
   }
@@ -333,8 +337,20 @@ export class FollowHub {
   }
 
   private owe(follower: Follower, news: Slice): void {
-    follower.owedBytes += news.bytes(follower.format, 0, follower.filter).length;
-    if (follower.owedBytes + follower.response.writableLength >= UNSENT_BYTES_MAX) this.cut(follower);
+    follower.owedCharacters += news.charactersFor(follower.filter);
+    follower.keptCharacters += news.characters;
+    if (follower.owedCharacters + follower.response.writableLength >= UNSENT_MAX) this.cut(follower);
+    else if (follower.keptCharacters >= UNSENT_MAX) this.fallBehind(follower);
+  }
+
+  /** Once it is ready it reads from the log what it wants; until then nothing is kept for it. */
+  private fallBehind(follower: Follower): void {
+    this.atTip.delete(follower);
+    follower.owedCharacters = 0;
+    follower.keptCharacters = 0;
+    ready(follower)
+      .then(() => this.catchUp(follower))
+      .catch((fault: unknown) => this.fail([follower], fault));
   }
 
   /** Forgets what everybody has. */

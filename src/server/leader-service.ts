@@ -10,14 +10,14 @@ import type { Service, ServiceParts } from './service.ts';
 
 export function leaderService(core: OpenCore, parts: ServiceParts): Service {
   const { authority, calls, sends } = core;
-  const { timers, waits, counts, trouble, warn, loopLag, onStreamFault } = parts;
+  const { timers, waits, longReads, counts, trouble, warn, loopLag, onStreamFault } = parts;
   const hub = new FollowHub(authority, timers, onStreamFault);
   const shown = { hub, waits, timers, warn, ...(loopLag === undefined ? {} : { loopLag }) };
   const metrics = new Metrics(authority, counts, shown);
   const operations = Object.fromEntries(
     (Object.keys(ROUTES) as Operation[]).map((operation) => [
       operation,
-      operationHandler(operation, calls[operation], waits, trouble),
+      operationHandler(operation, calls[operation], waits, longReads, trouble),
     ]),
   ) as Record<Operation, Handle>;
   return {

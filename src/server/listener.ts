@@ -21,6 +21,7 @@ import type { Refusal } from '../core/refusals.ts';
 import { LIMITS } from '../protocol/limits.ts';
 import { problem } from '../protocol/problem.ts';
 import { PAGES, ROUTES } from '../protocol/routes.ts';
+import { BodyBytes } from './body-bytes.ts';
 import type { HttpCounts } from './http-counts.ts';
 import type { Logger } from './logger.ts';
 import type { OpenAnswers } from './open-answers.ts';
@@ -79,7 +80,6 @@ export function makeListener(
   const app = fastify({
     ...(tls === undefined ? { http } : { https: { ...http, ...tls } }),
     logger: false,
-    bodyLimit: LIMITS.bodyBytes,
     keepAliveTimeout: keepAliveMs,
     requestTimeout: requestMs,
     genReqId: (request: IncomingMessage) => keptId(request) ?? nextId(),
@@ -100,8 +100,8 @@ export function makeListener(
   } as Parameters<typeof fastify>[0]) as unknown as FastifyInstance;
 
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) =>
-    done(null, body),
+  app.addContentTypeParser('application/json', (_request: FastifyRequest, stream: IncomingMessage, done) =>
+    BodyBytes.take(stream, LIMITS.bodyBytes, done),
   );
   app.setErrorHandler((fault: FastifyError, request, reply) => {
     const refusal = refusalOf(fault);

@@ -11,6 +11,7 @@ import { REQUESTS } from '../protocol/requests.ts';
 import { type Operation, ROUTES, type Route } from '../protocol/routes.ts';
 import type { Exchange } from './exchange.ts';
 import { JsonBytes } from './json-bytes.ts';
+import { LongReads } from './long-reads.ts';
 import { type BodyWriter, bodyWriter } from './reply-bytes.ts';
 import { type Fields, readBody, readQuery, withPathFields } from './request-bytes.ts';
 import { type Caller, may } from './scopes.ts';
@@ -46,6 +47,7 @@ export function operationHandler(
   operation: Operation,
   call: CheckedCall,
   waits: Waits,
+  longReads: LongReads,
   trouble: Trouble,
 ): Handle {
   const route: Route = ROUTES[operation];
@@ -53,6 +55,15 @@ export function operationHandler(
   const numbers = numberFields(operation);
   const isGet = route.method === 'GET';
   const answer = answerer(route, bodyWriter(operation), trouble);
+  const isLong = LongReads.isLong(operation);
+  const endsWithConnection = LongReads.isHistory(operation);
+
+  /** A history goes through the log, which is of no use to anybody once its reader has gone. */
+  const look = (request: unknown, exchange: Exchange): Promise<void> => {
+    if (!endsWithConnection) return answer(call(request), exchange);
+    const { signal, end } = waits.begin(exchange.response);
+    return answer(call(request, { signal }).finally(end), exchange);
+  };
 
   return (exchange, { params, query, body }) => {
     const fields = isGet ? readQuery(query, numbers) : readBody(body);
@@ -69,16 +80,25 @@ export function operationHandler(
     }
     const forbidden = forbiddenTo(exchange.caller, operation, request as Fields);
     if (forbidden !== null) return exchange.refuse(forbidden);
+    if (longReads.refuses(operation)) return exchange.refuse({ refused: 'OVERLOADED' });
+    if (isLong) {
+      longReads
+        .inTurn(operation, exchange, () => look(request, exchange))
+        .catch((fault: unknown) => refuseFault(fault, exchange, trouble));
+      return;
+    }
     if (((request as Fields).wait_ms ?? 0) === 0) {
       const options: CallOptions = GRANTS.has(operation)
         ? { requestId: exchange.requestId, isGone: exchange.isGone }
         : { requestId: exchange.requestId };
-      answer(call(request, options), exchange);
+      void answer(call(request, options), exchange);
       return;
     }
-    const { signal, end } = waits.begin(exchange.response);
+    const { response, request: incoming } = exchange;
+    if (!waits.hasRoomOn(incoming.socket)) return exchange.refuse({ refused: 'OVERLOADED' });
+    const { signal, end } = waits.begin(response, incoming.socket);
     const options = { requestId: exchange.requestId, isGone: exchange.isGone, signal };
-    answer(call(request, options).finally(end), exchange);
+    void answer(call(request, options).finally(end), exchange);
   };
 }
 
@@ -89,8 +109,8 @@ function answerer(
   route: Route,
   write: BodyWriter,
   trouble: Trouble,
-): (reply: Promise<Reply<object>>, exchange: Exchange) => void {
-  return (reply, exchange) => {
+): (reply: Promise<Reply<object>>, exchange: Exchange) => Promise<void> {
+  return (reply, exchange) =>
     reply.then(
       (body) => {
         try {
@@ -107,7 +127,6 @@ function answerer(
       },
       (fault: unknown) => refuseFault(fault, exchange, trouble),
     );
-  };
 }
 
 export function isProblem(reply: Reply<object>): reply is Problem {

@@ -1,6 +1,7 @@
 // From bytes, path and query to the request they mean: strictly, with opaque fields as their own text.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { bytesInUse } from '../../test/support/collect-garbage.ts';
 import type { Json } from '../protocol/json.ts';
 import { readBody, readQuery, withPathFields } from './request-bytes.ts';
 
@@ -97,6 +98,24 @@ describe('a body', () => {
 });
 
 describe('a field in the path', () => {
+  it('does not keep the rest of the URL in memory', () => {
+    const fieldOf = (index: number): unknown => {
+      const url = Buffer.from(
+        `/v1/workers/worker-${index}-of-many/heartbeat?${'&'.repeat(1_000_000)}`,
+      ).toString();
+      const fields = withPathFields(
+        {},
+        { worker_id: url.slice('/v1/workers/'.length, url.indexOf('/heartbeat')) },
+      );
+      return (fields as { worker_id: string }).worker_id;
+    };
+    const kept = [fieldOf(0)];
+    const before = bytesInUse();
+    for (let index = 1; index <= 50; index++) kept.push(fieldOf(index));
+    expect(bytesInUse() - before).toBeLessThan(10_000_000);
+    expect(kept[50]).toBe('worker-50-of-many');
+  });
+
   it('joins those of the body', () => {
     expect(withPathFields({ holder: 'h' }, { name: 'n' })).toEqual({ holder: 'h', name: 'n' });
   });

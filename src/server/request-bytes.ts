@@ -30,9 +30,14 @@ export function withPathFields(body: Fields, params: Readonly<Record<string, str
   for (const field in params) {
     if (Object.hasOwn(body, field))
       return invalid(`The field ${field} is in the path and may not stand in the body.`);
-    body[field] = params[field];
+    body[field] = copyOf(params[field]!);
   }
   return body;
+}
+
+/** A field of the path is a slice of it, and whoever remembers a slice keeps the whole URL in memory. */
+function copyOf(text: string): string {
+  return Buffer.from(text).toString();
 }
 
 /** Whether the query of a path is percent-encoded UTF-8; what is not would be taken for something else. */

@@ -17,6 +17,7 @@ import { fixedPages } from './fixed-pages.ts';
 import { HttpCounts } from './http-counts.ts';
 import { makeListener, TIMEOUTS, type Timeouts } from './listener.ts';
 import type { Logger } from './logger.ts';
+import { LongReads } from './long-reads.ts';
 import type { LoopLag } from './metrics.ts';
 import { OpenAnswers } from './open-answers.ts';
 import { type Arrival, type Handle, refuseFault } from './operation-handler.ts';
@@ -72,6 +73,7 @@ export class Server implements House {
   private readonly door: Door;
   readonly counts = new HttpCounts();
   readonly stallMs: number;
+  readonly longReads: LongReads;
   isStopping = false;
   private readonly answers = new OpenAnswers();
   /** Every one, be it that Node does not count it yet because nothing has come on it, or no handshake. */
@@ -88,6 +90,7 @@ export class Server implements House {
   constructor(world: ServerWorld, options: ServerOptions, begin: (parts: ServiceParts) => Service) {
     this.world = world;
     this.stallMs = options.timeouts?.stallMs ?? TIMEOUTS.stallMs;
+    this.longReads = new LongReads(world.timers);
     this.isTalkative = world.logger.isLevelEnabled('debug');
     this.door = new Door(options);
     this.app = makeListener(options, world, this.counts, this.answers);
@@ -110,7 +113,7 @@ export class Server implements House {
 
   /** What services are made with. */
   get parts(): ServiceParts {
-    const { waits, counts, trouble } = this;
+    const { waits, longReads, counts, trouble } = this;
     const { clock, timers, loopLag, logger } = this.world;
     return {
       clock,
@@ -118,6 +121,7 @@ export class Server implements House {
       ...(loopLag === undefined ? {} : { loopLag }),
       counts,
       waits,
+      longReads,
       trouble,
       warn: (fields, says) => logger.warn(fields, says),
       onStreamFault: (fault) => logger.error({ err: fault }, 'the log could not be read for a follower'),

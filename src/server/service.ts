@@ -6,6 +6,7 @@ import type { Clock, Timers } from '../authority/seams.ts';
 import type { Operation, PAGES } from '../protocol/routes.ts';
 import type { FixedPage } from './fixed-pages.ts';
 import type { HttpCounts } from './http-counts.ts';
+import type { LongReads } from './long-reads.ts';
 import type { LoopLag } from './metrics.ts';
 import type { Handle, Trouble } from './operation-handler.ts';
 import type { Waits } from './waits.ts';
@@ -27,6 +28,7 @@ export interface ServiceParts {
   readonly loopLag?: LoopLag;
   readonly counts: HttpCounts;
   readonly waits: Waits;
+  readonly longReads: LongReads;
   readonly trouble: Trouble;
   readonly warn: (fields: object, says: string) => void;
   /** Told when the log cannot be read for somebody who follows it. */

@@ -17,7 +17,7 @@ import type { Service, ServiceParts } from './service.ts';
 const STALE = 'leasehold-stale';
 
 export function standbyService(standby: Standby, parts: ServiceParts): Service {
-  const { timers, waits, counts, trouble, loopLag } = parts;
+  const { timers, waits, longReads, counts, trouble, loopLag } = parts;
   const calls = standbyCalls(standby, timers);
   const shown = { waits, timers, ...(loopLag === undefined ? {} : { loopLag }) };
   const metrics = new Metrics(standby, counts, shown);
@@ -29,7 +29,7 @@ export function standbyService(standby: Standby, parts: ServiceParts): Service {
 
   /** A look that the caller allows to be stale. */
   const staleLook = (operation: Operation, call: CheckedCall): Handle => {
-    const look = operationHandler(operation, call, waits, trouble);
+    const look = operationHandler(operation, call, waits, longReads, trouble);
     return (exchange, arrival) => {
       if (arrival.query.stale !== 'ok' || !standby.isWarm) return refuse(exchange);
       exchange.response.setHeader(STALE, standby.state.lastSeq);
@@ -47,7 +47,7 @@ export function standbyService(standby: Standby, parts: ServiceParts): Service {
   return {
     handlers: {
       ...operations,
-      'status.get': operationHandler('status.get', calls['status.get']!, waits, trouble),
+      'status.get': operationHandler('status.get', calls['status.get']!, waits, longReads, trouble),
       batch: refuse,
       log: refuse,
       events: refuse,

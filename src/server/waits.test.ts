@@ -41,6 +41,17 @@ describe('a wait', () => {
     expect(new Waits().begin(gone.response).signal.reason).toBeInstanceOf(GoneError);
   });
 
+  it('has room on a connection beside 31 others, and again once one of them is over', () => {
+    const waits = new Waits();
+    const socket = {};
+    const [first] = Array.from({ length: 31 }, () => waits.begin(new Connection().response, socket));
+    expect(waits.hasRoomOn(socket)).toBe(true);
+    waits.begin(new Connection().response, socket);
+    expect([waits.hasRoomOn(socket), waits.hasRoomOn({})]).toEqual([false, true]);
+    first!.end();
+    expect(waits.hasRoomOn(socket)).toBe(true);
+  });
+
   it('is forgotten once it has been answered', () => {
     const waits = new Waits();
     const connection = new Connection();

@@ -103,6 +103,21 @@ describe('a batch', () => {
     expect(new Set(results.map(({ body }) => body.task_id)).size).toBe(LIMITS.batchOps);
   });
 
+  it('gives out 16 MiB of tasks and no more, also of leases that were given before, and goes on behind that', async () => {
+    const queue = fresh();
+    await served.done('task.create', { payload: 'x'.repeat(256 * 1024 - 2), queue });
+    const lease = { op: 'task.lease', worker_id: 'w', queues: [queue], request_id: fresh(), ttl_ms: 60_000 };
+    const results = await batch([
+      ...Array.from({ length: 100 }, () => lease),
+      { op: 'task.create', payload: 1, queue },
+    ]);
+    const given = statuses(results).filter((status) => status === 200);
+    expect(given).toHaveLength(64);
+    expect(statuses(results.slice(0, 64))).toEqual(given);
+    expect(results[64]!.body).toMatchObject({ code: 'OVERLOADED' });
+    expect(results[100]!.status).toBe(201);
+  });
+
   it('may not have one more, and then nothing of it happens', async () => {
     const { seq } = await served.done('status.get');
     const ops = Array.from({ length: LIMITS.batchOps + 1 }, () => ({ op: 'task.create', payload: 1 }));

@@ -389,3 +389,20 @@ describe('a line of a thousand waiters, a third of whom go', () => {
     expect(await waiters()).toBe(0);
   });
 });
+
+describe('a connection with many requests on it', () => {
+  it('has 32 calls that wait; those beyond are refused, and the others are answered in their order', async () => {
+    const connection = await served.connect();
+    const { path, body } = requestOf('task.lease', { worker_id: 'w', queues: ['q'], ...WAIT });
+    const head = `Host: localhost\r\nContent-Type: application/json\r\nContent-Length: ${body!.length}\r\n`;
+    connection.write(`POST ${path} HTTP/1.1\r\n${head}\r\n${body}`.repeat(40));
+    await untilWaiting(32);
+    for (let count = 0; count < 32; count++) await served.done('task.create', { payload: count, queue: 'q' });
+    const answers: string[] = [];
+    for (let count = 0; count < 40; count++) {
+      const { status, text } = await connection.answer();
+      answers.push(status === 200 ? JSON.parse(text).leases[0].payload : JSON.parse(text).code);
+    }
+    expect(answers).toEqual([...Array(32).keys(), ...Array(8).fill('OVERLOADED')]);
+  });
+});

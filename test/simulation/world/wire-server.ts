@@ -11,6 +11,7 @@ import { type Operation, PAGES, ROUTES } from '../../../src/protocol/routes.ts';
 import { batchHandler } from '../../../src/server/batch.ts';
 import { Exchange } from '../../../src/server/exchange.ts';
 import { FollowHub } from '../../../src/server/follow-hub.ts';
+import { LongReads } from '../../../src/server/long-reads.ts';
 import type { Metrics } from '../../../src/server/metrics.ts';
 import {
   type Arrival,
@@ -98,7 +99,13 @@ export class WireServer {
   readonly #handles = new Map<string, Handle>();
   readonly #trouble: Trouble;
   readonly #hub: FollowHub;
-  readonly #house = { isStopping: false, counts: { refused: () => undefined }, stallMs: 60_000 };
+  readonly #house = {
+    isStopping: false,
+    counts: { refused: () => undefined },
+    stallMs: 60_000,
+    // What is sent here is taken at once.
+    longReads: { sending: () => undefined },
+  };
 
   constructor(
     core: OpenCore,
@@ -109,8 +116,10 @@ export class WireServer {
     const trouble: Trouble = (fault) => onBug(fault);
     this.#trouble = trouble;
     this.#hub = new FollowHub(authority, timers, onBug);
+    const longReads = new LongReads(timers);
     for (const operation of Object.keys(ROUTES) as Operation[]) {
-      this.#handles.set(operation, operationHandler(operation, calls[operation], this.#waits, trouble));
+      const handle = operationHandler(operation, calls[operation], this.#waits, longReads, trouble);
+      this.#handles.set(operation, handle);
     }
     this.#handles.set('batch', batchHandler(sends, trouble));
     // Of the pages only the two streams are of use here, and neither counts anything.

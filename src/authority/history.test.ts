@@ -1,0 +1,45 @@
+// The past of a subject: a pass over the log that leaves room for others and ends with its reader.
+import { describe, expect, it } from 'vitest';
+import { ManualWorld } from '../../test/support/manual-world.ts';
+import type { Log, LoggedEntry } from '../engines/log.ts';
+import { history, touchesName } from './history.ts';
+
+const ENTRIES = 100_000;
+
+/** A log that counts how far it was read. */
+function longLog(): { readonly log: Log; readonly read: () => number } {
+  let seq = 0;
+  async function* entries(fromSeq: number): AsyncGenerator<LoggedEntry> {
+    for (seq = fromSeq; seq <= ENTRIES; seq++) {
+      yield { seq, atMs: 0, entry: { type: 'QueuePaused', queue: 'q' } };
+    }
+  }
+  return { log: { entries, position: { firstSeq: 1, lastSeq: ENTRIES } } as unknown as Log, read: () => seq };
+}
+
+describe('a history', () => {
+  it('is not looked for any further when nobody wants to know any more', async () => {
+    const world = new ManualWorld();
+    const { log, read } = longLog();
+    const leaving = new AbortController();
+    const found = history(log, 1, ENTRIES, touchesName('n'), {
+      timers: world.timers,
+      signal: leaving.signal,
+    });
+    leaving.abort(new Error('gone'));
+    await expect(world.finish(found)).rejects.toThrow('gone');
+    expect(read()).toBeLessThan(ENTRIES / 10);
+  });
+
+  it('lets others have their turn on its way', async () => {
+    const world = new ManualWorld();
+    const { log, read } = longLog();
+    let readBefore = -1;
+    const found = history(log, 1, ENTRIES, touchesName('n'), { timers: world.timers, signal: undefined });
+    world.timers.soon(() => {
+      readBefore = read();
+    });
+    expect(await world.finish(found)).toEqual([]);
+    expect(readBefore).toBeLessThan(ENTRIES / 10);
+  });
+});
