@@ -493,4 +493,21 @@ describe('the server of a command', () => {
       err: 'leasehold: No leasehold server answers at http://127.0.0.1:7420; start one with `leasehold serve`.\n',
     });
   });
+
+  it('is told from one whose certificate is not trusted', async () => {
+    const { shell } = test;
+    const tls = Object.assign(new Error('self-signed certificate'), { code: 'DEPTH_ZERO_SELF_SIGNED_CERT' });
+    const says = 'No connection to https://x could be made: self-signed certificate.';
+    test.shell = () => ({
+      ...shell.call(test),
+      connect: async () => {
+        throw new LeaseholdError('UNREACHABLE', says, { cause: new Error(says, { cause: tls }) });
+      },
+    });
+    const { code, err } = await test.run('status');
+    expect([code, err]).toEqual([
+      1,
+      `leasehold: The server at http://127.0.0.1:7420 cannot be reached: ${says} (DEPTH_ZERO_SELF_SIGNED_CERT)\n`,
+    ]);
+  });
 });

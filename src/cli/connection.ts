@@ -65,11 +65,17 @@ export async function withServer<T>(
 /** Codes that mean just that nobody is there. */
 const AWAY: ReadonlySet<string> = new Set(['ECONNREFUSED', 'ECONNRESET', 'UND_ERR_SOCKET']);
 
+/** What the system calls it, however many sentences were put around that. */
+function codeIn(fault: unknown): string | undefined {
+  const { code, cause } = Object(fault) as { readonly code?: string; readonly cause?: unknown };
+  return code ?? (cause === undefined ? undefined : codeIn(cause));
+}
+
 /** The fault as a sentence when it is one of the connection, otherwise the fault itself. */
 export function connectionFailure(fault: unknown, { url }: Server): unknown {
   if (!(fault instanceof LeaseholdError)) return fault;
   if (fault.code === 'UNREACHABLE') {
-    const reason = (fault.cause as { readonly code?: string } | undefined)?.code;
+    const reason = codeIn(fault.cause);
     if (reason !== undefined && !AWAY.has(reason)) {
       return new Failure(
         `The server at ${url} cannot be reached: ${fault.message} (${reason})`,

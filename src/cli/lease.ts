@@ -233,7 +233,7 @@ function breakCommand(shell: Shell): Command {
   return serverCommand('break')
     .description('End a lease at once, whoever holds it. Its holder hears of it, and its writes are refused.')
     .argument('<name>', 'the lease')
-    .requiredOption('--reason <reason>', 'why; kept in the log')
+    .requiredOption('--reason <reason>', 'why, which must be said; kept in the log')
     .option('--lease-seq <n>', 'only this grant, so that a newer one is not hit by mistake', wholeNumber)
     .addHelpText('after', examples('leasehold lease break nightly-report --reason "host-1 is gone"'))
     .action((name: string, options: BreakOptions) =>
