@@ -34,7 +34,8 @@ async function mounted(db: TestDatabase, table: string, bytes: number): Promise<
       await db.pool.query(`ALTER TABLE ${table} SET TABLESPACE pg_default`);
       await db.pool.query('CHECKPOINT');
       await db.pool.query('DROP TABLESPACE tiny');
-      execFileSync('umount', [folder]);
+      // A process of the database may still have a file of it open; then it goes when that is closed.
+      execFileSync('umount', ['--lazy', folder]);
       rmdirSync(folder);
     },
   };
