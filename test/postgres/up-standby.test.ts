@@ -37,7 +37,7 @@ describe('up on a database that another one leads', () => {
     const second = up('second');
     const [word] = await second.says(/orchestrator is started when it leads|FATAL/);
     expect(word).not.toBe('FATAL');
-    expect(second.stdout).toMatch(/stands by for postgres:\/\/127\.0\.0\.1:\d+\/\S+ at http:/);
+    await second.says(/stands by for postgres:\/\/127\.0\.0\.1:\d+\/\S+ at http:/);
     first.kill('SIGTERM');
     expect((await first.ended).status).toBe(0);
     await second.says(/taking intents/);
