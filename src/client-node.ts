@@ -1,6 +1,7 @@
 /** leasehold/client on Node: the same, over kept connections of its own, with defaults from the environment. */
-import { type ConnectOptions, connectWith, DEFAULT_URL } from './client/connect.ts';
+import { CONNECT_OPTIONS, type ConnectOptions, connectWith, DEFAULT_URL } from './client/connect.ts';
 import { Leasehold } from './client/leasehold.ts';
+import { refuseUnknown } from './client/unknown-options.ts';
 import { nodeWorld } from './world/node-world.ts';
 import { type UndiciHttpOptions, undiciHttp } from './world/undici-http.ts';
 
@@ -31,6 +32,7 @@ export interface NodeConnectOptions extends ConnectOptions, UndiciHttpOptions {}
  * which may name several with commas, else http://127.0.0.1:7420; without a token: LEASEHOLD_TOKEN. Nothing is sent before the first call.
  */
 export function connect(urls?: string | readonly string[], options: NodeConnectOptions = {}): Leasehold {
+  refuseUnknown(options, [...CONNECT_OPTIONS, 'ca'], 'connect');
   const { LEASEHOLD_URL, LEASEHOLD_TOKEN } = process.env;
   const { ca, ...rest } = options;
   const token = options.token ?? (LEASEHOLD_TOKEN || undefined);

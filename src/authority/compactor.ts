@@ -5,11 +5,12 @@
  */
 import { relocateRows, rowsToRelocate } from '../core/relocate.ts';
 import type { State } from '../core/state.ts';
+import { placeOf } from '../engines/ascending.ts';
+import { FILE_SPAN } from '../engines/frame.ts';
 import type { Log, Relocation } from '../engines/log.ts';
 import type { Timer, Timers } from './seams.ts';
 import type { Stats } from './stats.ts';
 
-const FILE_SPAN = 2 ** 32;
 const ROWS_A_SLICE = 20_000;
 const RETRY_MS = 60_000;
 
@@ -76,16 +77,4 @@ function mover({ oldAt, newAt, gone }: Relocation): (at: number) => number {
     next += 1;
     return newAt[next - 1]!;
   };
-}
-
-/** The first place in ascending numbers that is not below `at`. */
-function placeOf(at: number, ascending: Float64Array): number {
-  let low = 0;
-  let high = ascending.length - 1;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (ascending[middle]! < at) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }

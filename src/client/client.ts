@@ -18,8 +18,8 @@ import {
   type TaskOperations,
   taskOperations,
 } from './operations.ts';
-import { refuseUnknown } from './task-options.ts';
 import type { EntryListing, FollowOnly, Transport } from './transport.ts';
+import { refuseUnknown } from './unknown-options.ts';
 import type { ClientWorld } from './world.ts';
 
 export interface FollowOptions extends FollowOnly {

@@ -56,10 +56,10 @@ describe('connect', () => {
   });
 
   it.each([
-    [{ tokn: 'x' }, 'The option tokn is unknown; known are token, retry.'],
+    [{ tokn: 'x' }, 'The option tokn of connect is not known; known are token, retry.'],
     [{ token: 'two words' }, 'The option token must be visible ASCII characters without spaces.'],
     [{ token: '' }, 'The option token must be visible ASCII characters without spaces.'],
-    [{ retry: { try: 1 } }, 'The option try of retry is not known.'],
+    [{ retry: { try: 1 } }, 'The option try of connect.retry is not known; known are tries, maxMs.'],
     [{ retry: { tries: 0 } }, 'The option retry.tries must be a whole number above 0.'],
     [{ retry: { maxMs: -1 } }, 'The option retry.maxMs must be a number from 0 on.'],
   ])('refuses the options %j', (options, says) => {

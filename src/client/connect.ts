@@ -2,8 +2,8 @@
 import type { Http } from './http.ts';
 import { HttpTransport } from './http-transport.ts';
 import type { RetryOptions } from './patience.ts';
-import { refuseUnknown } from './task-options.ts';
 import type { Transport } from './transport.ts';
+import { refuseUnknown } from './unknown-options.ts';
 import type { ServerAddress } from './wire.ts';
 import type { ClientWorld } from './world.ts';
 
@@ -16,7 +16,7 @@ export interface ConnectOptions {
 
 export const DEFAULT_URL = 'http://127.0.0.1:7420';
 
-const OPTIONS = ['token', 'retry'];
+export const CONNECT_OPTIONS: readonly string[] = ['token', 'retry'];
 const RETRY_OPTIONS = ['tries', 'maxMs'];
 
 /** Nothing is sent yet: a server that is not there is found out by the first call. */
@@ -50,14 +50,12 @@ function addressOf(text: string): ServerAddress {
 }
 
 function checkOptions(options: ConnectOptions): void {
-  const unknown = Object.keys(options).find((option) => !OPTIONS.includes(option));
-  if (unknown !== undefined)
-    throw new TypeError(`The option ${unknown} is unknown; known are ${OPTIONS.join(', ')}.`);
+  refuseUnknown(options, CONNECT_OPTIONS, 'connect');
   const { token, retry = {} } = options;
   if (token !== undefined && !/^[\x21-\x7e]+$/.test(token)) {
     throw new TypeError('The option token must be visible ASCII characters without spaces.');
   }
-  refuseUnknown(retry, RETRY_OPTIONS, 'retry');
+  refuseUnknown(retry, RETRY_OPTIONS, 'connect.retry');
   const { tries = 1, maxMs = 0 } = retry;
   if (!Number.isInteger(tries) || tries < 1)
     throw new TypeError('The option retry.tries must be a whole number above 0.');

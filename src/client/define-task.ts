@@ -10,7 +10,7 @@ import {
   type SchemaOutput,
   type StandardSchema,
 } from './standard-schema.ts';
-import { refuseUnknown } from './task-options.ts';
+import { refuseUnknown } from './unknown-options.ts';
 
 /** What happens when a handler fails. */
 export interface RetryPolicy {

@@ -147,7 +147,7 @@ describe('enqueue', () => {
   it('refuses options of a retry that nobody knows', async () => {
     const misspelt = { retry: { maxFailure: 3 } } as object;
     await expect(lh.enqueue(mail, 1, misspelt)).rejects.toThrow(
-      'The option maxFailure of enqueue is not known.',
+      'The option maxFailure of enqueue is not known',
     );
   });
 

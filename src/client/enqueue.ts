@@ -10,8 +10,8 @@ import { type Duration, durationMs } from './durations.ts';
 import { LeaseholdError } from './error.ts';
 import { Receipt, type TaskReceipt } from './receipt.ts';
 import { parseBy } from './standard-schema.ts';
-import { refuseUnknown } from './task-options.ts';
 import type { Transport } from './transport.ts';
+import { refuseUnknown } from './unknown-options.ts';
 import type { ClientWorld } from './world.ts';
 
 export interface EnqueueOptions {

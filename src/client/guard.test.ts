@@ -105,7 +105,7 @@ describe('a guard', () => {
   });
 
   it.each([
-    [{ name: GUARD, endProcess: false }, 'The option endProcess of guard is not known.'],
+    [{ name: GUARD, endProcess: false }, 'The option endProcess of guard is not known'],
     [GUARD, 'The options of guard must be an object.'],
   ])('refuses %j before anything is asked for', async (options, says) => {
     await expect(lh.guard(options as never, () => 1)).rejects.toThrow(says);

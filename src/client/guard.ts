@@ -9,8 +9,8 @@ import type { Grant } from './lease-grant.ts';
 import { Lease } from './lease-handle.ts';
 import type { LeaseLostError } from './lease-loss.ts';
 import { LEASE_OPTIONS, type LeaseOptions, type NamedLeases } from './named-leases.ts';
-import { refuseUnknown } from './task-options.ts';
 import type { Transport } from './transport.ts';
+import { refuseUnknown } from './unknown-options.ts';
 import type { ClientWorld, ProcessEnding } from './world.ts';
 
 const EXIT_LOST = 4;

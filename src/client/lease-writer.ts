@@ -8,8 +8,8 @@ import { Json } from '../protocol/json.ts';
 import type { Problem } from '../protocol/problem.ts';
 import type { ObjectRecord } from '../protocol/replies.ts';
 import { LeaseholdError } from './error.ts';
-import { refuseUnknown } from './task-options.ts';
 import type { Transport } from './transport.ts';
+import { refuseUnknown } from './unknown-options.ts';
 
 export interface WriteOptions {
   /** Writes only if the object has this version; 0 means that there must be none. */

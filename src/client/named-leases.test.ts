@@ -209,7 +209,9 @@ describe('acquire', () => {
   });
 
   it('refuses options it does not know, durations it cannot read, and a signal that is none', async () => {
-    await expect(lh.acquire('n', { ttlMs: 5 } as never)).rejects.toThrow(/no option ttlMs/);
+    await expect(lh.acquire('n', { ttlMs: 5 } as never)).rejects.toThrow(
+      /The option ttlMs of a lease is not known; known are ttl, wait/,
+    );
     await expect(lh.acquire('n', { ttl: 'long' })).rejects.toThrow(/The ttl "long"/);
     await expect(lh.acquire('n', { signal: {} as never })).rejects.toThrow(/AbortSignal/);
     await expect(world.finish(lh.acquire('n', { ttl: 1 }))).rejects.toMatchObject({

@@ -13,6 +13,7 @@ import { Lease, LeaseSet } from './lease-handle.ts';
 import { LeaseKeeper } from './lease-keeper.ts';
 import { LeaseLostError } from './lease-loss.ts';
 import type { Transport } from './transport.ts';
+import { refuseUnknown } from './unknown-options.ts';
 import type { ClientWorld } from './world.ts';
 
 export interface LeaseOptions {
@@ -243,11 +244,7 @@ export class NamedLeases {
 }
 
 function checkOptions(options: LeaseOptions): void {
-  if (typeof options !== 'object' || options === null) throw new TypeError('The options must be an object.');
-  for (const key of Object.keys(options)) {
-    if (!LEASE_OPTIONS.includes(key))
-      throw new TypeError(`There is no option ${key}; ${LEASE_OPTIONS.join(', ')} exist.`);
-  }
+  refuseUnknown(options, LEASE_OPTIONS, 'a lease');
   if (options.signal !== undefined && !(options.signal instanceof AbortSignal)) {
     throw new TypeError('The option signal must be an AbortSignal.');
   }

@@ -7,9 +7,9 @@ import type { TaskDefinition } from './define-task.ts';
 import { type Duration, durationMs } from './durations.ts';
 import { LeaseholdError } from './error.ts';
 import { parseBy } from './standard-schema.ts';
-import { refuseUnknown } from './task-options.ts';
 import { GrowingDelay, isPassing, pause } from './task-patience.ts';
 import type { Transport } from './transport.ts';
+import { refuseUnknown } from './unknown-options.ts';
 import type { ClientWorld } from './world.ts';
 
 /** One poll; long waits are made of several, so that a dead connection is noticed. */

@@ -3,8 +3,8 @@ import { LIMITS } from '../protocol/limits.ts';
 import { type AnyTask, assertDefinition, type TaskDefinition } from './define-task.ts';
 import { type Duration, durationMs } from './durations.ts';
 import type { TaskContext } from './task-context.ts';
-import { refuseUnknown } from './task-options.ts';
 import type { TaskVerdict } from './task-verdict.ts';
+import { refuseUnknown } from './unknown-options.ts';
 import type { ClientWorld } from './world.ts';
 
 const DEFAULT_TTL = '30s';

@@ -1,4 +1,5 @@
 /** From a request that has been checked to the command it means: defaults filled in, tokens hashed, opaque bytes wrapped. */
+import { isUtf8 } from 'node:buffer';
 import { hash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import type {
@@ -39,20 +40,26 @@ const DIGEST_CHARACTERS = 8;
 
 /** Opaque bytes within their limit, or the refusal. */
 function wrap(field: string, value: unknown): Opaque | Refusal {
-  let bytes: Uint8Array;
+  let json: Json;
   try {
-    // What is no JSON would be durable, and break every list that it stands in.
-    if (value instanceof Json && !value.isChecked) value.parse();
-    bytes = value instanceof Json ? bytesOf(value) : Buffer.from(Json.of(value).text());
+    json = value instanceof Json ? value : Json.of(value);
+    if (!json.isChecked) assertJson(json);
   } catch {
     return { refused: 'INVALID_ARGUMENT', detail: `The ${field} has no JSON form.` };
   }
-  if (!(value instanceof Json && value.isShallow) && isTooDeep(bytes)) {
+  const bytes = bytesOf(json);
+  if (!json.isShallow && isTooDeep(bytes)) {
     return { refused: 'INVALID_ARGUMENT', detail: `The ${field} is nested more than ${DEPTH_MAX} deep.` };
   }
   if (bytes.length <= LIMITS.opaqueBytes) return opaque(bytes);
   const detail = `The ${field} has ${bytes.length} bytes; ${LIMITS.opaqueBytes} are allowed.`;
   return { refused: 'PAYLOAD_TOO_LARGE', detail };
+}
+
+/** What is no JSON, or is no UTF-8, would be durable and break every list that it stands in. */
+function assertJson(json: Json): void {
+  if (!json.isText && !isUtf8(json.bytes)) throw new TypeError('The bytes are not valid UTF-8.');
+  json.parse();
 }
 
 /** Buffer.from takes short texts from a pool, which an encoder does not. */

@@ -275,6 +275,7 @@ describe.each(WAYS)('what has no JSON form, with a handle of %s', (_, make) => {
       },
     ],
     ['a text that only claims to be JSON', () => new Json('{"bad')],
+    ['bytes that only claim to be JSON', () => new Json(Buffer.from('[1'))],
   ])('is refused and holds up nothing: %s', async (_what, payload) => {
     lh = await make();
     expect(await lh.task.create({ payload: payload() })).toMatchObject({
@@ -291,10 +292,21 @@ describe.each(WAYS)('an option that does not exist, with a handle of %s', (_, ma
     lh = await make();
     const lease = await lh.acquire('n');
     await expect(lease.write(1, { ifVerson: 7 } as Anything)).rejects.toThrow(
-      'The option ifVerson of write is not known.',
+      'The option ifVerson of write is not known',
     );
     expect(await lh.object.get({ object_id: 'n' })).toMatchObject({ code: 'OBJECT_NOT_FOUND' });
-    expect(() => lh.follow({ form: 1 } as Anything)).toThrow('The option form of follow is not known.');
+    expect(() => lh.follow({ form: 1 } as Anything)).toThrow('The option form of follow is not known');
     await lh.close();
+  });
+});
+
+describe('connect', () => {
+  it.each([
+    [connect, 'known are token, retry, ca.'],
+    [connectByFetch, 'known are token, retry.'],
+  ])('refuses an option it does not know, and names those it does', (make, known) => {
+    expect(() => make('http://127.0.0.1:1', { tokn: 'x' } as Anything)).toThrow(
+      `The option tokn of connect is not known; ${known}`,
+    );
   });
 });

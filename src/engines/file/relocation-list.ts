@@ -2,6 +2,8 @@
  * Old positions and their new ones, collected in any order and sorted once. In typed arrays, because there are as
  * many as there are payloads, and in pieces, because a list that doubles needs three times its size.
  */
+import { placeOf } from '../ascending.ts';
+
 const PIECE = 64 * 1024;
 
 export class RelocationList {
@@ -26,7 +28,7 @@ export class RelocationList {
     const newAt = new Float64Array(oldAt.length);
     for (let i = 0; i < this.#length; i++) {
       const piece = Math.floor(i / PIECE);
-      newAt[indexOf(oldAt, this.#oldAt[piece]![i % PIECE]!)] = this.#newAt[piece]![i % PIECE]!;
+      newAt[placeOf(this.#oldAt[piece]![i % PIECE]!, oldAt)] = this.#newAt[piece]![i % PIECE]!;
     }
     return { oldAt, newAt };
   }
@@ -45,15 +47,4 @@ function unique(sorted: Float64Array): Float64Array {
   let count = 0;
   for (const at of sorted) if (count === 0 || sorted[count - 1] !== at) sorted[count++] = at;
   return count === sorted.length ? sorted : sorted.slice(0, count);
-}
-
-function indexOf(sorted: Float64Array, value: number): number {
-  let low = 0;
-  let high = sorted.length - 1;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (sorted[middle]! < value) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }

@@ -4,6 +4,8 @@ export function refuseUnknown(options: object, known: readonly string[], what: s
     throw new TypeError(`The options of ${what} must be an object.`);
   }
   for (const name of Object.keys(options)) {
-    if (!known.includes(name)) throw new TypeError(`The option ${name} of ${what} is not known.`);
+    if (!known.includes(name)) {
+      throw new TypeError(`The option ${name} of ${what} is not known; known are ${known.join(', ')}.`);
+    }
   }
 }
