@@ -1,5 +1,6 @@
-/** Every entry that touched a subject, read back from the log. For people; it costs a pass over the range. */
+/** The entries that touched a subject, read back from the log. For people; it costs a pass over the range. */
 import type { Entry, TaskKey } from '../core/entries.ts';
+import type { Opaque } from '../core/opaque.ts';
 import { hasEnded } from '../core/session-table.ts';
 import type { Log, LoggedEntry } from '../engines/log.ts';
 import type { Timers } from './seams.ts';
@@ -10,28 +11,75 @@ export type Touches = (entry: Entry, seq: number) => boolean;
 /** After so many entries others get their turn, and it is asked whether anybody still wants to know. */
 const ENTRIES_A_TURN = 2_048;
 
+/** A page ends early once what it shows has this size: all of it is in memory at once. */
+const BYTES_A_PAGE = 4 * 1024 * 1024;
+
 export interface Looking {
   readonly timers: Pick<Timers, 'soon'>;
   readonly signal: AbortSignal | undefined;
 }
 
+export interface HistoryRange {
+  readonly fromSeq: number;
+  readonly toSeq: number;
+  /** How many entries at most. */
+  readonly limit: number;
+}
+
+export interface HistoryPage {
+  readonly entries: readonly LoggedEntry[];
+  /** The position to go on from; null at the end. */
+  readonly next: number | null;
+}
+
 export async function history(
   log: Log,
-  fromSeq: number,
-  toSeq: number,
+  { fromSeq, toSeq, limit }: HistoryRange,
   touches: Touches,
   { timers, signal }: Looking,
-): Promise<LoggedEntry[]> {
+): Promise<HistoryPage> {
   const first = Math.max(fromSeq, log.position.firstSeq);
-  const found: LoggedEntry[] = [];
+  const entries: LoggedEntry[] = [];
+  let bytes = 0;
   for await (const logged of log.entries(first, Number.POSITIVE_INFINITY)) {
     if (logged.seq > toSeq) break;
-    if (touches(logged.entry, logged.seq)) found.push(logged);
+    if (touches(logged.entry, logged.seq)) {
+      entries.push(logged);
+      bytes += bytesOf(logged.entry);
+      const isFull = entries.length === limit || bytes >= BYTES_A_PAGE;
+      if (isFull) return { entries, next: logged.seq < toSeq ? logged.seq + 1 : null };
+    }
     if (logged.seq % ENTRIES_A_TURN !== 0) continue;
     await new Promise<void>((resolve) => timers.soon(resolve));
     signal?.throwIfAborted();
   }
-  return found;
+  return { entries, next: null };
+}
+
+/** About how long it is when it is shown; what is the same for all entries is left out. */
+function bytesOf(entry: Entry): number {
+  const names = entry.type === 'NameLeased' ? entry.names : [];
+  const namesBytes = names.reduce((sum, name) => sum + name.length, 0);
+  return opaquesOf(entry).reduce((sum, opaque) => sum + (opaque?.length ?? 0), namesBytes);
+}
+
+/** What an entry refers to and the rules never look into. */
+export function opaquesOf(entry: Entry): (Opaque | null)[] {
+  switch (entry.type) {
+    case 'TaskCreated':
+    case 'IntentAccepted':
+      return [entry.payload];
+    case 'TaskCompleted':
+      return [entry.result, ...entry.writes.map((write) => write.value)];
+    case 'TaskCancelled':
+      return [entry.result];
+    case 'NameLeased':
+      return [entry.metadata];
+    case 'ObjectWritten':
+      return [entry.value];
+    default:
+      return [];
+  }
 }
 
 /** A start task has no entry of its own that makes it: that is the intent. */
@@ -39,9 +87,12 @@ export function touchesTask(task: TaskKey, createdSeq: number): Touches {
   return (entry, seq) => ('task' in entry ? entry.task === task : seq === createdSeq);
 }
 
-/** A name is touched by its leases, by sessions that end with them, and by writes to its object, wherever they stand. */
-export function touchesName(name: string): Touches {
-  let leaseSeq = 0;
+/**
+ * A name is touched by its leases, by sessions that end with them, and by writes to its object, wherever they stand.
+ * `grantedSeq` is its newest grant before the range, if there was one.
+ */
+export function touchesName(name: string, grantedSeq = 0): Touches {
+  let leaseSeq = grantedSeq;
   return (entry, seq) => {
     switch (entry.type) {
       case 'NameLeased':

@@ -256,8 +256,11 @@ function historyCommand(shell: Shell): Command {
     .addHelpText('after', examples('leasehold lease history nightly-report'))
     .action((name: string, options: ServerOptions) =>
       withServer(shell, options, async (lh) => {
-        const { entries } = answered(await lh.lease.history({ name }));
-        await showList(shell, options, [entries], ENTRY_COLUMNS);
+        const pages = pagesOf(Number.POSITIVE_INFINITY, async (page) => {
+          const { entries, next_cursor } = answered(await lh.lease.history({ name, ...page }));
+          return { items: entries, next: next_cursor };
+        });
+        await showList(shell, options, pages, ENTRY_COLUMNS);
       }),
     );
 }

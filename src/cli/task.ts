@@ -194,8 +194,11 @@ function historyCommand(shell: Shell): Command {
     .addHelpText('after', examples('leasehold task history t-42'))
     .action((id: string, options: ServerOptions) =>
       withServer(shell, options, async (lh) => {
-        const { entries } = answered(await lh.task.history({ task_id: id }));
-        await showList(shell, options, [entries], ENTRY_COLUMNS);
+        const pages = pagesOf(Number.POSITIVE_INFINITY, async (page) => {
+          const { entries, next_cursor } = answered(await lh.task.history({ task_id: id, ...page }));
+          return { items: entries, next: next_cursor };
+        });
+        await showList(shell, options, pages, ENTRY_COLUMNS);
       }),
     );
 }

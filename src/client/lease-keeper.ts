@@ -13,6 +13,7 @@
 import type { Timer } from '../authority/seams.ts';
 import type { Problem } from '../protocol/problem.ts';
 import { LeaseholdError } from './error.ts';
+import { historySince } from './history-since.ts';
 import { Deadline, type Moment, momentOf } from './lease-deadline.ts';
 import { type Grant, isVerdict, type RenewalAnswer } from './lease-grant.ts';
 import { LeaseHeap } from './lease-heap.ts';
@@ -33,6 +34,13 @@ const INQUIRY_MS = 250;
 const INQUIRIES_MAX = 8;
 /** However long the lease lasts, nobody waits longer than this for a release that does not get through. */
 const RELEASE_MS = 10_000;
+
+/** How an entry about a grant ends it. */
+const ENDS: Readonly<Record<string, LossCause>> = {
+  NameReleased: 'released',
+  NameExpired: 'expired',
+  NameBroken: 'broken',
+};
 
 export class LeaseKeeper {
   private readonly transport: Transport;
@@ -136,16 +144,22 @@ export class LeaseKeeper {
   /** How a lease ended that we found to be over; a release of ours whose answer was lost is no loss. */
   private async lossAtEnd({ names, leaseSeq }: Grant): Promise<LeaseLostError | null> {
     for (const name of names) {
-      const history = await this.transport.call('lease.history', { name });
-      if (!history.ok) return new LeaseLostError(names, 'expired');
-      const ends = history.entries.filter((entry) => entry.lease_seq === leaseSeq);
-      if (ends.some(({ type }) => type === 'NameReleased')) continue;
-      if (ends.some(({ type }) => type === 'NameExpired')) return new LeaseLostError(names, 'expired');
-      const isEnded = ends.some(({ type }) => type === 'NameBroken');
-      const isWiped = history.entries.some(({ type, seq }) => type === 'NamesWiped' && seq > leaseSeq);
-      return new LeaseLostError(names, isEnded || isWiped ? 'broken' : 'superseded');
+      const end = await this.endOf(name, leaseSeq);
+      if (end !== 'released') return new LeaseLostError(names, end);
     }
     return null;
+  }
+
+  /** The first entry after the grant that ends it; a name that is idle long enough to be forgotten was not renewed. */
+  private async endOf(name: string, leaseSeq: number): Promise<LossCause> {
+    const ask: Transport['call'] = (operation, request) => this.transport.call(operation, request);
+    for await (const { type, seq, lease_seq: of } of historySince(ask, name, leaseSeq)) {
+      if (type === 'NamesWiped') return 'broken';
+      if (type === 'NameLeased' && seq > leaseSeq) return 'superseded';
+      const end = of === leaseSeq ? ENDS[type] : undefined;
+      if (end !== undefined) return end;
+    }
+    return 'expired';
   }
 
   /** Nothing is renewed any more, and every holder hears of it. What is still held runs out by itself. */

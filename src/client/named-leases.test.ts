@@ -44,6 +44,24 @@ describe('withLease', () => {
     await expect(world.finish(superseded)).rejects.toMatchObject({ code: 'LEASE_LOST', cause: 'superseded' });
   });
 
+  it('says how the lease was lost however long its history is', async () => {
+    const broken = lh.withLease('n', {}, async (lease) => {
+      for (let value = 0; value < 1_100; value++) await lease.write(value);
+      await other.lease.break({ name: 'n', reason: 'stuck' });
+    });
+    await expect(world.finish(broken)).rejects.toMatchObject({ code: 'LEASE_LOST', cause: 'broken' });
+  });
+
+  it('says what ended the lease, not what came after', async () => {
+    const guard = { name: 'system:orchestrator:guard_lock', holder: 'o', token: 'the-token-of-the-guard' };
+    await world.finish(other.lease.acquire({ ...guard, ttl_ms: 600_000 }));
+    const superseded = lh.withLease('n', { holder: 'twin' }, async () => {
+      await other.lease.acquire({ name: 'n', holder: 'twin', ttl_ms: 60_000 });
+      await other.lease.wipe({ prefix: '', guard });
+    });
+    await expect(world.finish(superseded)).rejects.toMatchObject({ code: 'LEASE_LOST', cause: 'superseded' });
+  });
+
   it('does not take its own release for a loss when the answer to it was lost', async () => {
     wire.let('lease.release', 'loses', 1);
     const working = lh.withLease('n', {}, () => 'done');

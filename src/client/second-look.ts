@@ -6,10 +6,10 @@
 
 import { Json } from '../protocol/json.ts';
 import type { Problem, Reply } from '../protocol/problem.ts';
-import type { EntryRecord } from '../protocol/replies.ts';
 import type { Requests } from '../protocol/requests.ts';
 import type { Operation } from '../protocol/routes.ts';
 import { LeaseholdError } from './error.ts';
+import { historySince } from './history-since.ts';
 import type { Transport } from './transport.ts';
 
 /** Looks for what the first try would have left behind. */
@@ -69,12 +69,14 @@ async function lookForDelete(
   { object_id, lease, if_version: before = 0 }: Requests['object.delete'],
   refusal: Problem,
 ): Promise<Reply<object>> {
-  const lease_seq = lease?.lease_seq;
+  const lease_seq = lease?.lease_seq ?? 0;
   const version = before + 1;
-  const isOurs = (entry: EntryRecord): boolean =>
-    entry.type === 'ObjectDeleted' && entry.lease_seq === lease_seq && entry.version === version;
-  const entry = (await historyOf(ask, object_id)).find(isOurs);
-  return entry === undefined ? refusal : { ok: true, object_id, version, lease_seq, seq: entry.seq };
+  for await (const entry of historySince(ask, object_id, lease_seq)) {
+    if (entry.type !== 'ObjectDeleted' || entry.lease_seq !== lease_seq || entry.version !== version)
+      continue;
+    return { ok: true, object_id, version, lease_seq, seq: entry.seq };
+  }
+  return refusal;
 }
 
 async function lookForBreak(
@@ -82,16 +84,11 @@ async function lookForBreak(
   { name, reason, lease_seq }: Requests['lease.break'],
   refusal: Problem,
 ): Promise<Reply<object>> {
-  const entries = await historyOf(ask, name);
-  const broken = entries.find(
-    (entry) => entry.type === 'NameBroken' && entry.lease_seq === lease_seq && entry.reason === reason,
-  );
-  if (broken === undefined) return refusal;
-  const granted = entries.find(({ seq }) => seq === lease_seq);
-  return { ok: true, name, holder: granted?.holder ?? '', lease_seq, seq: broken.seq };
-}
-
-async function historyOf(ask: Transport['call'], name: string): Promise<readonly EntryRecord[]> {
-  const history = await ask('lease.history', { name });
-  return history.ok ? history.entries : [];
+  let holder: unknown = '';
+  for await (const entry of historySince(ask, name, lease_seq ?? 0)) {
+    if (entry.seq === lease_seq) holder = entry.holder;
+    if (entry.type !== 'NameBroken' || entry.lease_seq !== lease_seq || entry.reason !== reason) continue;
+    return { ok: true, name, holder, lease_seq, seq: entry.seq };
+  }
+  return refusal;
 }

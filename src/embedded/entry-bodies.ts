@@ -1,8 +1,7 @@
 /** Log entries as bodies: `{seq, at, type, …}` with their opaque bytes opened. */
 
-import type { Entry } from '../core/entries.ts';
+import { opaquesOf } from '../authority/history.ts';
 import { entryToJson } from '../core/entry-json.ts';
-import type { Opaque } from '../core/opaque.ts';
 import type { Log, LoggedEntry } from '../engines/log.ts';
 import { instant } from '../protocol/instant.ts';
 import type { EntryRecord } from '../protocol/replies.ts';
@@ -16,24 +15,6 @@ export async function entryBody(
   log: Pick<Log, 'read'>,
   { seq, atMs, entry }: LoggedEntry,
 ): Promise<EntryRecord> {
-  const open = await openAll(log, references(entry));
+  const open = await openAll(log, opaquesOf(entry));
   return { seq, at: instant(atMs), ...entryToJson(entry, seq, atMs, { instant, open }) };
-}
-
-function references(entry: Entry): (Opaque | null)[] {
-  switch (entry.type) {
-    case 'TaskCreated':
-    case 'IntentAccepted':
-      return [entry.payload];
-    case 'TaskCompleted':
-      return [entry.result, ...entry.writes.map((write) => write.value)];
-    case 'TaskCancelled':
-      return [entry.result];
-    case 'NameLeased':
-      return [entry.metadata];
-    case 'ObjectWritten':
-      return [entry.value];
-    default:
-      return [];
-  }
 }

@@ -1,4 +1,7 @@
-/** Looking at the past of a subject, as far back as the log reaches. */
+/**
+ * Looking at the past of a subject, as far back as the log reaches, page by page. A cursor is the position to go on
+ * from; that of a name has its newest grant before that position behind a dot, since some entries are told by it.
+ */
 import type { Authority } from '../authority/authority.ts';
 import { history, touchesName, touchesTask } from '../authority/history.ts';
 import { readName, readTask } from '../authority/reads.ts';
@@ -6,30 +9,34 @@ import type { Timers } from '../authority/seams.ts';
 import { entryBodies } from './entry-bodies.ts';
 import type { Reads } from './reads.ts';
 
+const ENTRIES_A_PAGE = 1_000;
+
 export function historyReads(
   authority: Authority,
   timers: Timers,
 ): Pick<Reads, 'task.history' | 'lease.history'> {
   const { log } = authority;
   return {
-    async 'task.history'({ task_id: taskId }, signal) {
+    async 'task.history'({ task_id: taskId, from = 1, limit = ENTRIES_A_PAGE, cursor }, signal) {
       const image = await authority.read((machine) => readTask(machine, taskId));
       if (image === null) return { refused: 'TASK_NOT_FOUND' };
-      const found = await history(
-        log,
-        image.createdSeq,
-        image.lastSeq,
-        touchesTask(image.task, image.createdSeq),
-        { timers, signal },
-      );
-      return { ok: true, entries: await entryBodies(log, found) };
+      const { task, createdSeq, lastSeq: toSeq } = image;
+      const fromSeq = Math.max(createdSeq, cursor === undefined ? from : Number(cursor));
+      const range = { fromSeq, toSeq, limit };
+      const page = await history(log, range, touchesTask(task, createdSeq), { timers, signal });
+      const next = page.next === null ? {} : { next_cursor: String(page.next) };
+      return { ok: true, entries: await entryBodies(log, page.entries), ...next };
     },
 
-    async 'lease.history'({ name }, signal) {
+    async 'lease.history'({ name, from = 1, limit = ENTRIES_A_PAGE, cursor = `${from}.0` }, signal) {
       const image = await authority.read((machine) => readName(machine, name));
       if (image === null) return { refused: 'LEASE_NOT_FOUND' };
-      const found = await history(log, 1, image.lastSeq, touchesName(name), { timers, signal });
-      return { ok: true, entries: await entryBodies(log, found) };
+      const [fromSeq, grantedBefore] = cursor.split('.').map(Number) as [number, number];
+      const range = { fromSeq, toSeq: image.lastSeq, limit };
+      const page = await history(log, range, touchesName(name, grantedBefore), { timers, signal });
+      const granted = page.entries.findLast(({ entry }) => entry.type === 'NameLeased')?.seq ?? grantedBefore;
+      const next = page.next === null ? {} : { next_cursor: `${page.next}.${granted}` };
+      return { ok: true, entries: await entryBodies(log, page.entries), ...next };
     },
   };
 }

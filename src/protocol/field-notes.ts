@@ -81,6 +81,11 @@ export const FIELD_NOTES: Readonly<Record<string, string>> = {
   if_version: 'Only if the object has this version; 0: only if there is none.',
   code: 'Only refusals with this code.',
   from: 'The first position to read; by default the first that is kept, and from now on when following.',
+  'task.history from': 'The first position to look at; by default the first that is kept.',
+  'lease.history from':
+    'The first position to look at; by default the first that is kept. From a grant on, nothing is left out that came of it.',
+  'task.history limit': 'How many at most; 1 000 by default. A page ends early once it has 4 MiB.',
+  'lease.history limit': 'How many at most; 1 000 by default. A page ends early once it has 4 MiB.',
   'session_events from': 'The first position to read; by default that of the intent.',
   types: 'Only entries of these types, separated by commas.',
   stale:

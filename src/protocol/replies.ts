@@ -127,7 +127,7 @@ const Entry = Type.Unsafe<EntryRecord>(
     { additionalProperties: true, description: 'one entry of the log; the other fields depend on its type' },
   ),
 );
-const Entries = Type.Object({ entries: Type.Array(Entry) });
+const Entries = Type.Object({ entries: Type.Array(Entry), next_cursor: Cursor });
 
 const Receipt = Type.Object({
   code: Text,

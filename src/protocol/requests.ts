@@ -44,6 +44,14 @@ const Guard = Type.Object({ name: Name, holder: Name, token: Token }, strict);
 
 const Limit = Type.Integer({ minimum: 1, maximum: LIMITS.listMax });
 const Cursor = Type.String({ pattern: '^[0-9]{1,10}$' });
+/** Which part of a history; the form of its cursor is its own. */
+function range(cursor: string) {
+  return {
+    from: Type.Optional(Seq),
+    limit: Type.Optional(Limit),
+    cursor: Type.Optional(Type.String({ pattern: cursor })),
+  };
+}
 const TaskStates = Type.Union(
   (['WAITING', 'LEASED', 'COMPLETED', 'FAILED', 'DEAD'] as const).map((state) => Type.Literal(state)),
 );
@@ -224,7 +232,7 @@ export const REQUESTS = {
     strict,
   ),
   'task.why': Type.Object({ task_id: Id, stale }, strict),
-  'task.history': Type.Object({ task_id: Id, stale }, strict),
+  'task.history': Type.Object({ task_id: Id, ...range('^[0-9]{1,16}$'), stale }, strict),
   'lease.get': Type.Object({ name: Name, stale }, strict),
   'lease.list': Type.Object(
     {
@@ -235,7 +243,7 @@ export const REQUESTS = {
     },
     strict,
   ),
-  'lease.history': Type.Object({ name: Name, stale }, strict),
+  'lease.history': Type.Object({ name: Name, ...range('^[0-9]{1,16}\\.[0-9]{1,16}$'), stale }, strict),
   'object.get': Type.Object({ object_id: Name, stale }, strict),
   'receipt.list': Type.Object(
     {

@@ -119,7 +119,7 @@ export const ROUTES = {
     scope: 'v1:read',
     status: 200,
     refusals: ['TASK_NOT_FOUND'],
-    does: 'Every entry that touched a task, as far back as the log reaches.',
+    does: 'Every entry that touched a task, as far back as the log reaches, page by page.',
   },
   'task.why': {
     method: 'GET',
@@ -250,7 +250,7 @@ export const ROUTES = {
     scope: 'v1:read',
     status: 200,
     refusals: ['LEASE_NOT_FOUND'],
-    does: 'Every entry that touched a name, as far back as the log reaches.',
+    does: 'Every entry that touched a name, as far back as the log reaches, page by page.',
   },
   'object.write': {
     method: 'PUT',

@@ -223,7 +223,7 @@ function routeOf({ method, path }: HttpRequest): { operation: Operation; inPath:
       continue;
     const query = [...searchParams].map(([field, value]) => [
       field,
-      /_ms$|limit/.test(field) ? Number(value) : value,
+      /_ms$|limit|from/.test(field) ? Number(value) : value,
     ]);
     const groups = Object.entries(match.groups ?? {});
     const fields = groups.map(([field, value]) => [field, decodeURIComponent(value)]);

@@ -1,0 +1,21 @@
+/** What became of a name since a lease on it was granted, in order; nothing once the name is forgotten. */
+import type { Reply } from '../protocol/problem.ts';
+import type { Body, EntryRecord } from '../protocol/replies.ts';
+import type { Transport } from './transport.ts';
+
+export async function* historySince(
+  ask: Transport['call'],
+  name: string,
+  leaseSeq: number,
+): AsyncGenerator<EntryRecord> {
+  let cursor: string | undefined;
+  do {
+    const page: Reply<Body<'lease.history'>> = await ask('lease.history', {
+      name,
+      ...(cursor === undefined ? { from: leaseSeq } : { cursor }),
+    });
+    if (!page.ok) return;
+    yield* page.entries;
+    cursor = page.next_cursor;
+  } while (cursor !== undefined);
+}
