@@ -1,12 +1,14 @@
 /** `leasehold serve`: the authority of a data directory or a database behind a port, until a signal ends it. */
 import { Command, Option } from 'commander';
 import { fileEngine } from '../engines/file/file-engine.ts';
+import { connectionLimit } from '../server/connection-limit.ts';
 import { LOG_LEVELS, type LogLevel, makeLogger } from '../server/make-logger.ts';
 import { parseTokens, type TokenGrant } from '../server/scopes.ts';
 import { type Served, type ServeOptions, type ServeWorld, serve } from '../server/serve.ts';
 import { nodeFiles } from '../world/node-files.ts';
 import { loopLag } from '../world/node-loop-lag.ts';
 import { nodeThreads } from '../world/node-threads.ts';
+import { openFilesMax } from '../world/open-files.ts';
 import { systemIds } from '../world/system-ids.ts';
 import { durationMs } from './arguments.ts';
 import { examples } from './connection.ts';
@@ -145,6 +147,7 @@ export async function startServing(
       ? {}
       : { retention: { endedTasksMs: flags.keepEnded, endedSessionsMs: flags.keepEnded } }),
     intents,
+    ...connectionLimit(openFilesMax()),
     onDeath: (fault) => died(fault),
   };
   const served = await begin(database, dir, world, options).catch((fault: unknown) => {
@@ -199,7 +202,10 @@ async function readTokens({ env, files }: Shell, { tokens }: ServeFlags): Promis
     if (tokens !== undefined) return parseTokens(await files.read(tokens), tokens);
     return env.LEASEHOLD_TOKENS ? parseTokens(env.LEASEHOLD_TOKENS, 'LEASEHOLD_TOKENS') : null;
   } catch (fault) {
-    throw wrongUsage((fault as Error).message);
+    const { code, message } = fault as NodeJS.ErrnoException;
+    if (code === undefined) throw wrongUsage(message);
+    const why = code === 'ENOENT' ? 'there is no such file' : `it cannot be read (${code})`;
+    throw wrongUsage(`The tokens in ${tokens} (--tokens) cannot be used: ${why}.`);
   }
 }
 

@@ -85,6 +85,8 @@ export class NamedLeases {
   }
 
   async acquireAll(names: readonly string[], options: LeaseOptions = {}): Promise<LeaseSet> {
+    // A text would be taken for a list of its letters.
+    if (!Array.isArray(names)) throw new TypeError('acquireAll takes a list of names.');
     const wish = this.wishOf([...names], options);
     const grant = await this.take(wish);
     if (grant instanceof Grant) return new LeaseSet(this.transport, this.keeper, grant);

@@ -24,4 +24,28 @@ describe('a follower', () => {
     engine.holding = false;
     await world.finish(lh.close());
   });
+
+  it('keeps the process while it waits, and no longer', async () => {
+    const world = new ManualWorld();
+    let holds = 0;
+    const hold = () => {
+      holds += 1;
+      const cancel = () => {
+        holds -= 1;
+      };
+      return { cancel };
+    };
+    const timers = { value: { ...world.timers, hold } };
+    const lh = await world.finish(openWith(memoryEngine(), Object.create(world, { timers }) as ManualWorld));
+    lh.follow();
+    const entries = lh.follow()[Symbol.asyncIterator]();
+    expect(holds).toBe(0);
+    const next = entries.next();
+    await world.settle();
+    expect(holds).toBe(1);
+    await world.finish(lh.task.create({ payload: 1 }));
+    expect(await world.finish(next)).toMatchObject({ value: { type: 'TaskCreated' } });
+    expect(holds).toBe(0);
+    await world.finish(lh.close());
+  });
 });

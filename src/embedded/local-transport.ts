@@ -1,5 +1,6 @@
 /** The way to an authority in the same process: no wire, the same operations, checks and answers. */
 import type { Authority } from '../authority/authority.ts';
+import type { Timers } from '../authority/seams.ts';
 import { ClosedError, UnavailableError } from '../authority/unavailable.ts';
 import { settledByOptions } from '../client/call-options.ts';
 import { closedEntries, handleClosed } from '../client/closed.ts';
@@ -15,7 +16,7 @@ import { entryBody } from './entry-bodies.ts';
 import { relayed } from './relayed-signals.ts';
 import { sessionBegin } from './session-reads.ts';
 
-export function localTransport(authority: Authority, calls: Calls): Transport {
+export function localTransport(authority: Authority, calls: Calls, timers: Pick<Timers, 'hold'>): Transport {
   const { log, feed } = authority;
   authority.tellFault = leaseholdError;
   let closed: Promise<void> | null = null;
@@ -56,17 +57,16 @@ export function localTransport(authority: Authority, calls: Calls): Transport {
       if (closed !== null) return closedEntries();
       const isWanted = wanted(only);
       let nextSeq = fromSeq ?? log.position.lastSeq + 1;
-      let wake = (): void => undefined;
-      const stop = [
-        feed.hear(() => wake()),
-        authority.whenEnded(() => wake()),
-        abortCall(signal, () => wake()),
-      ];
       async function* entries(): AsyncGenerator<EntryRecord, void, undefined> {
+        let wake = (): void => undefined;
+        const stop = [
+          feed.hear(() => wake()),
+          authority.whenEnded(() => wake()),
+          abortCall(signal, () => wake()),
+        ];
         try {
-          if (only.session !== undefined && !signal.aborted) {
-            nextSeq = await beginOf(authority, only.session.id, fromSeq ?? 0);
-          }
+          if (only.session === undefined) assertFollowable(fromSeq, only);
+          else if (!signal.aborted) nextSeq = await beginOf(authority, only.session.id, fromSeq ?? 0);
           while (!signal.aborted) {
             if (compacted(nextSeq)) {
               throw LeaseholdError.of(problem({ refused: 'LOG_COMPACTED', firstSeq: log.position.firstSeq }));
@@ -82,7 +82,9 @@ export function localTransport(authority: Authority, calls: Calls): Transport {
             if (signal.aborted) return;
             if (closed !== null) throw handleClosed();
             if (authority.hasEnded) throw new LeaseholdError('UNAVAILABLE', 'The authority has ended.');
-            await more;
+            // Like the connection to a server, it keeps the process: what is awaited may still come.
+            const hold = timers.hold();
+            await more.finally(() => hold.cancel());
           }
         } finally {
           for (const call of stop) call();
@@ -96,6 +98,13 @@ export function localTransport(authority: Authority, calls: Calls): Transport {
       return closed;
     },
   };
+}
+
+/** What a server would refuse is thrown. */
+function assertFollowable(from: number | null, { types }: FollowOnly): void {
+  const request = { ...(from === null ? {} : { from }), ...(types === undefined ? {} : { types }) };
+  if (LOG_CHECK.accepts(request)) return;
+  throw LeaseholdError.of(problem({ refused: 'INVALID_ARGUMENT', detail: LOG_CHECK.explain(request) }));
 }
 
 /** Where the life of a session is followed from; what a server would refuse is thrown. */

@@ -45,6 +45,11 @@ export interface World extends ClientWorld {
 /** Opens, or makes, a data directory. Only one handle at a time can have it. */
 export async function open(dir: string, options: OpenOptions = {}): Promise<Leasehold> {
   if (typeof dir !== 'string' || dir === '') throw new TypeError('The data directory must be named.');
+  if (/^[a-z]+:\/\//i.test(dir)) {
+    throw new TypeError(
+      `${dir.split('://', 1)[0]}://… is no data directory; \`connect\` takes the URL of a server.`,
+    );
+  }
   const { allowNetworkFileSystem = false } = options;
   const engine = fileEngine({ dir, files: nodeFiles, threads: nodeThreads, allowNetworkFileSystem });
   const world = {
@@ -59,7 +64,7 @@ export async function open(dir: string, options: OpenOptions = {}): Promise<Leas
 
 export async function openWith(engine: Engine, world: World, options: OpenOptions = {}): Promise<Leasehold> {
   const { authority, calls } = await openCore(engine, world, options);
-  return new Leasehold(localTransport(authority, openCalls(calls)), world);
+  return new Leasehold(localTransport(authority, openCalls(calls), world.timers), world);
 }
 
 /** The authority and its operations without the handle around them, for whoever serves them to others. */

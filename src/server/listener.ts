@@ -22,6 +22,7 @@ import { LIMITS } from '../protocol/limits.ts';
 import { problem } from '../protocol/problem.ts';
 import { PAGES, ROUTES } from '../protocol/routes.ts';
 import { BodyBytes } from './body-bytes.ts';
+import { limitConnections } from './connection-limit.ts';
 import type { HttpCounts } from './http-counts.ts';
 import type { Logger } from './logger.ts';
 import type { OpenAnswers } from './open-answers.ts';
@@ -56,10 +57,11 @@ export interface ListenerWorld {
 export interface ListenerOptions {
   readonly tls?: { readonly cert: string; readonly key: string };
   readonly timeouts?: Partial<Timeouts>;
+  readonly connectionsMax?: number;
 }
 
 export function makeListener(
-  { tls, timeouts }: ListenerOptions,
+  { tls, timeouts, connectionsMax }: ListenerOptions,
   { newToken, logger, timers }: ListenerWorld,
   counts: HttpCounts,
   answers: OpenAnswers,
@@ -132,6 +134,7 @@ export function makeListener(
     answerSocket(socket, refusal, keptId(request) ?? nextId(), `allow: ${METHODS.join(', ')}`);
   });
   if (tls !== undefined) limitHandshakes(app.server, timers, headersMs);
+  if (connectionsMax !== undefined) limitConnections(app.server, connectionsMax, { logger, timers }, counts);
   return app;
 }
 

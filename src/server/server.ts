@@ -32,6 +32,8 @@ export interface ServerOptions {
   readonly trustedProxies?: readonly string[];
   readonly tls?: { readonly cert: string; readonly key: string };
   readonly timeouts?: Partial<Timeouts>;
+  /** Further connections are closed at once; without it as many as the system lets us have. */
+  readonly connectionsMax?: number;
   readonly version: string;
 }
 

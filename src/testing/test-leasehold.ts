@@ -27,7 +27,10 @@ export interface FailOptions {
 export async function testLeasehold(options: TestOptions = {}): Promise<TestLeasehold> {
   const world = new TestWorld();
   const { authority, calls } = await openCore(memoryEngine(), world, options);
-  const transport = new FaultyTransport(localTransport(authority, openCalls(calls)), world.newToken);
+  const transport = new FaultyTransport(
+    localTransport(authority, openCalls(calls), world.timers),
+    world.newToken,
+  );
   return new TestLeasehold(world, transport);
 }
 

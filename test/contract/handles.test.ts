@@ -1,11 +1,12 @@
 // `open` and `connect` give the same handle: whatever a program can see of it without asking who answers is the same
 // over a wire and in process. Every test here runs against each of them.
 import { getEventListeners } from 'node:events';
+import { existsSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Client } from '../../src/client/client.ts';
 import { connect as connectByFetch } from '../../src/client.ts';
 import { connect } from '../../src/client-node.ts';
-import { openWith } from '../../src/embedded/open.ts';
+import { open, openWith } from '../../src/embedded/open.ts';
 import { memoryEngine } from '../../src/engines/memory/memory-engine.ts';
 import { Json } from '../../src/protocol/json.ts';
 import { nodeWorld } from '../../src/world/node-world.ts';
@@ -300,7 +301,39 @@ describe.each(WAYS)('an option that does not exist, with a handle of %s', (_, ma
   });
 });
 
+describe.each(WAYS)('what a handle of %s cannot make sense of', (_, make) => {
+  it('is refused by follow', async () => {
+    lh = await make();
+    for (const wrong of [{ types: ['Nothing'] }, { types: [] }, { from: -1 }, { from: 1.5 }]) {
+      await expect(pull(wrong)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT', retryable: false });
+    }
+    await lh.close();
+  });
+
+  it('is refused by acquireAll, which would else take every letter of a name', async () => {
+    lh = await make();
+    await expect(lh.acquireAll('abc' as Anything)).rejects.toThrow('acquireAll takes a list of names.');
+    expect(await done(lh.lease.list())).toMatchObject({ leases: [] });
+    await lh.close();
+  });
+});
+
+describe('open', () => {
+  it('takes a directory, not the URL of a server', async () => {
+    await expect(open('http://secret@127.0.0.1:7420')).rejects.toThrow(
+      'http://… is no data directory; `connect` takes the URL of a server.',
+    );
+    expect(existsSync('http:')).toBe(false);
+  });
+});
+
 describe('connect', () => {
+  it('refuses a certificate that is none', () => {
+    expect(() => connect('https://127.0.0.1:1', { ca: 'junk' })).toThrow(
+      'The option ca must hold certificates in PEM.',
+    );
+  });
+
   it.each([
     [connect, 'known are token, retry, ca.'],
     [connectByFetch, 'known are token, retry.'],

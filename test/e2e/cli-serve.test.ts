@@ -57,11 +57,21 @@ describe('a server that cannot listen', () => {
     ['everywhere without tokens', ['--listen', '0.0.0.0:0'], /without tokens/i],
     ['for a network that is none', ['--allow-net', '1.2.3'], /1\.2\.3 is not a network/],
     ['behind a proxy that is none', ['--trusted-proxy', 'x'], /x is not a network/],
+    ['with tokens that are not there', ['--tokens', 'nope.json'], /nope\.json \(--tokens\) .*no such file/],
     ['with half of TLS', ['--tls-cert', 'cert.pem'], /--tls-key/],
   ])('%s leaves with 2 and makes no data directory', async (_, flags, says) => {
     const run = await serve('never', ...flags);
     expect(run).toMatchObject({ status: 2, stderr: expect.stringMatching(says) });
     expect(existsSync(join(bench.dir, 'never'))).toBe(false);
+  });
+
+  it('because a file is where its data should be leaves with 1 and says so', async () => {
+    writeFileSync(join(bench.dir, 'a-file'), 'mine');
+    const run = await serve('a-file');
+    expect(run).toMatchObject({
+      status: 1,
+      stderr: expect.stringMatching(/a-file cannot be a data directory: a file is in its place\.\n$/),
+    });
   });
 
   it('with a phase flag that is neither on nor off leaves with 2 and makes no data directory', async () => {

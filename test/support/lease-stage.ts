@@ -121,7 +121,7 @@ export interface Stage {
 export async function openStage(world: ManualWorld): Promise<Stage> {
   const engine = new HeldEngine(memoryEngine(new MemoryDisk()));
   const { authority, calls } = await world.finish(openCore(engine, world));
-  const transport = localTransport(authority, openCalls(calls));
+  const transport = localTransport(authority, openCalls(calls), world.timers);
   return {
     engine,
     client(of = world) {

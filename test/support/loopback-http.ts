@@ -168,7 +168,7 @@ export async function openLoopback(
 ): Promise<Loopback> {
   const { authority, calls } = await world.finish(openCore(memoryEngine(), world));
   const opened = openCalls(calls);
-  const http = new LoopbackHttp(opened, localTransport(authority, opened));
+  const http = new LoopbackHttp(opened, localTransport(authority, opened, world.timers));
   const addresses = Array.from({ length: servers }, (_, index) => ({
     origin: `http://server-${index}`,
     prefix: '',

@@ -140,7 +140,7 @@ export class OrchestratorStage {
   static async open(): Promise<OrchestratorStage> {
     const world = new ManualWorld();
     const core = await world.finish(openCore(memoryEngine(new MemoryDisk()), world));
-    return new OrchestratorStage(world, localTransport(core.authority, openCalls(core.calls)));
+    return new OrchestratorStage(world, localTransport(core.authority, openCalls(core.calls), world.timers));
   }
 
   /** Starts an orchestrator, and lets run what can while time stands still. */

@@ -61,7 +61,7 @@ export class TestShell {
     };
     const shell = new TestShell(() => connect());
     const core = await shell.world.finish(openCore(memoryEngine(new MemoryDisk()), shell.world));
-    const transport = localTransport(core.authority, openCalls(core.calls));
+    const transport = localTransport(core.authority, openCalls(core.calls), shell.world.timers);
     // A command closes its connection; the authority outlives it.
     connect = () => new Leasehold({ ...transport, close: async () => undefined }, shell.world);
     return shell;

@@ -8,10 +8,19 @@ import type { Files, HeldLock } from './files.ts';
 /** The directories that would have to be made, the outermost first. */
 export async function missingDirs(files: Files, dir: string): Promise<string[]> {
   const missing: string[] = [];
-  for (let path = dir; (await files.list(path)) === null && path !== dirname(path); path = dirname(path)) {
+  for (let path = dir; (await isMissing(files, path)) && path !== dirname(path); path = dirname(path)) {
     missing.unshift(path);
   }
   return missing;
+}
+
+async function isMissing(files: Files, path: string): Promise<boolean> {
+  try {
+    return (await files.list(path)) === null;
+  } catch (fault) {
+    if (!(fault instanceof Error && 'code' in fault && fault.code === 'ENOTDIR')) throw fault;
+    throw new Error(`${path} cannot be a data directory: a file is in its place.`, { cause: fault });
+  }
 }
 
 /**
