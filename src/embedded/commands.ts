@@ -1,5 +1,4 @@
 /** From a request that has been checked to the command it means: defaults filled in, tokens hashed, opaque bytes wrapped. */
-import { isUtf8 } from 'node:buffer';
 import { hash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import type {
@@ -43,7 +42,8 @@ function wrap(field: string, value: unknown): Opaque | Refusal {
   let json: Json;
   try {
     json = value instanceof Json ? value : Json.of(value);
-    if (!json.isChecked) assertJson(json);
+    // What is no JSON, or is no UTF-8, would be durable and break every list that it stands in.
+    if (!json.isChecked) json.parse();
   } catch {
     return { refused: 'INVALID_ARGUMENT', detail: `The ${field} has no JSON form.` };
   }
@@ -54,12 +54,6 @@ function wrap(field: string, value: unknown): Opaque | Refusal {
   if (bytes.length <= LIMITS.opaqueBytes) return opaque(bytes);
   const detail = `The ${field} has ${bytes.length} bytes; ${LIMITS.opaqueBytes} are allowed.`;
   return { refused: 'PAYLOAD_TOO_LARGE', detail };
-}
-
-/** What is no JSON, or is no UTF-8, would be durable and break every list that it stands in. */
-function assertJson(json: Json): void {
-  if (!json.isText && !isUtf8(json.bytes)) throw new TypeError('The bytes are not valid UTF-8.');
-  json.parse();
 }
 
 /** Buffer.from takes short texts from a pool, which an encoder does not. */

@@ -408,6 +408,35 @@ describe('back-pressure', () => {
     await world.finish(lh.lease.break({ name: 'n', reason: 'stuck' }));
     expect(await world.finish(again)).toMatchObject({ ok: true, holder: 'c' });
   });
+
+  it('gives back the room of workers that wait when they leave, and when they are served', async () => {
+    const queues = Array.from({ length: 100 }, (_, index) => `${index}`.padStart(256, 'q'));
+    const leaving = new AbortController();
+    const wait = (index: number, signal?: AbortSignal) =>
+      later(
+        lh.task.lease(
+          { worker_id: `w${index}`, queues, max: 1, wait_ms: 600_000 },
+          signal === undefined ? {} : { signal },
+        ),
+      );
+    /** How many may wait; the next one is refused. */
+    const waitAll = async (signal?: AbortSignal): Promise<number> => {
+      for (let count = 0; ; count += 500) {
+        const last = Array.from({ length: 500 }, (_, index) => wait(count + index, signal)).at(-1)!;
+        await world.settle();
+        if (await isSettled(last)) return count;
+      }
+    };
+    const room = await waitAll(leaving.signal);
+    expect(room).toBeGreaterThan(5_000);
+    leaving.abort(new Error('gone'));
+    await world.settle();
+    expect(await waitAll()).toBe(room);
+    const tasks = Array.from({ length: 2 * room }, () => lh.task.create({ payload: 1, queue: queues[0]! }));
+    await world.finish(Promise.all(tasks));
+    await world.finish(lh.pause({ queue: queues[0]! }));
+    expect(await waitAll()).toBe(room);
+  });
 });
 
 describe('a worker that waits for many tasks', () => {

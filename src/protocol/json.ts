@@ -4,7 +4,8 @@
  * contains one shows the value.
  */
 const encoder = new TextEncoder();
-const decoder = new TextDecoder();
+/** Bytes that are no UTF-8 are no JSON, and must not quietly become another text. */
+const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 export class Json {
   /** What it was made from; the other form is made when somebody asks for it. */

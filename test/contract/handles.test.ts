@@ -277,6 +277,7 @@ describe.each(WAYS)('what has no JSON form, with a handle of %s', (_, make) => {
     ],
     ['a text that only claims to be JSON', () => new Json('{"bad')],
     ['bytes that only claim to be JSON', () => new Json(Buffer.from('[1'))],
+    ['bytes that are no UTF-8', () => new Json(Buffer.from([0x22, 0xff, 0x22]))],
   ])('is refused and holds up nothing: %s', async (_what, payload) => {
     lh = await make();
     expect(await lh.task.create({ payload: payload() })).toMatchObject({
