@@ -14,6 +14,7 @@ import type { Answer, Answers, Command, GrantedTasks } from '../core/commands.ts
 import type { Entry, SessionChanged } from '../core/entries.ts';
 import { Machine } from '../core/machine.ts';
 import type { Refusal } from '../core/refusals.ts';
+import { isRepeat } from '../core/repeats.ts';
 import type { Retention } from '../core/retention.ts';
 import { LOG_FORMAT, LOG_VERSION, type State } from '../core/state.ts';
 import type { Log, LoggedEntry } from '../engines/log.ts';
@@ -240,7 +241,8 @@ export class Authority {
   }
 
   private overloadOf(request: Request): Refusal | null {
-    if (this.log.full && makesNew(request.command)) {
+    const { command } = request;
+    if (this.log.full && makesNew(command) && !isRepeat(this.state, command)) {
       this.log.seekSpace();
       return { refused: 'DISK_FULL' };
     }

@@ -28,7 +28,7 @@ export function waitingBytes(command: Command | null): number | null {
 }
 
 /** What may not happen while the disk is full; renewals, completions, releases and ends still do. */
-export function makesNew(command: Command | null): boolean {
+export function makesNew(command: Command | null): command is Command {
   switch (command?.type) {
     case 'CreateTask':
     case 'LeaseTasks':

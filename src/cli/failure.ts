@@ -31,8 +31,13 @@ export class Failure extends Error {
 }
 
 /** What has a code that `leasehold explain` knows; the sentence begins with it. */
-export function refused(code: string, says: string, exitCode?: number): Failure {
+export function refused(code: string, says: string, exitCode = exitCodeOfCode(code)): Failure {
   return new Failure(`${code}: ${says}`, exitCode, code);
+}
+
+/** Only the command line can be at fault when what it said makes no sense to the server. */
+function exitCodeOfCode(code: string): number {
+  return code === 'INVALID_ARGUMENT' ? EXIT.usage : EXIT.failed;
 }
 
 /** The command line itself is wrong. */

@@ -4,15 +4,10 @@
  * into one line and an exit code: 2 wrong usage, 3 somebody else has it, 5 a damaged log, 1 anything else.
  */
 import { asksForJson, endingOf, lastLine } from './ending.ts';
-import { makeProgram, wantedWords } from './program.ts';
+import { runProgram } from './program.ts';
 import { realShell } from './real-shell.ts';
 
 const ARGS = process.argv.slice(2);
-
-async function main(): Promise<void> {
-  const program = await makeProgram(realShell(), wantedWords(ARGS));
-  await program.parseAsync(ARGS, { from: 'user' });
-}
 
 function fail(fault: unknown): void {
   const ending = endingOf(fault);
@@ -31,4 +26,4 @@ process.on('uncaughtException', (fault) => {
   process.exit();
 });
 
-main().catch(fail);
+runProgram(realShell(), ARGS).catch(fail);

@@ -56,6 +56,7 @@ describe('every command', () => {
       expect(run.err).toMatch(/^leasehold: /);
     }
     expect(await test.run('nonsense')).toMatchObject({ code: 2, out: '' });
+    expect(await test.run('nonsense', '--help')).toMatchObject({ code: 2, out: '' });
     expect(await test.run('task')).toMatchObject({ code: 2, out: '' });
     expect(await test.run()).toMatchObject({ code: 2, out: '' });
   });

@@ -140,7 +140,7 @@ const EXIT_CODES = `
 Exit codes:
   0    done
   1    failed, or refused: the sentence on stderr begins with the code of the refusal
-  2    wrong usage
+  2    wrong usage, or an argument that the server refuses as INVALID_ARGUMENT
   3    somebody else has it: the data directory (up, serve, wal restore), the log in a database
        (postgres restored), or the guard (orchestrate)
   4    the guard was lost, and every pipeline was stopped (orchestrate)
@@ -195,9 +195,23 @@ export async function makeProgram(shell: Shell, words: readonly string[] | null)
   return program;
 }
 
+/** Does what the words of a command line say. */
+export async function runProgram(shell: Shell, args: readonly string[]): Promise<void> {
+  const program = await makeProgram(shell, wantedWords(args));
+  await program.parseAsync(helpfulArgs(program, args), { from: 'user' });
+}
+
 /** The words that could name a command: the first, or the second after `help`. */
-export function wantedWords(args: readonly string[]): readonly string[] {
+function wantedWords(args: readonly string[]): readonly string[] {
   return args.filter((word) => !word.startsWith('-')).slice(0, 3);
+}
+
+/** Asked to help with a command that does not exist, commander would help with the whole program, as if all were well. */
+function helpfulArgs(program: Command, args: readonly string[]): readonly string[] {
+  const [name] = program.parseOptions([...args]).operands;
+  const isKnown =
+    name === undefined || name === 'help' || program.commands.some((each) => each.name() === name);
+  return isKnown ? args : [name];
 }
 
 /** Subcommands do not take over their parent's settings by themselves when they are made elsewhere. */

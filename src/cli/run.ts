@@ -143,7 +143,7 @@ function notAcquired(name: string, problem: Problem): Failure {
     code === 'LEASE_HELD' && holder !== undefined
       ? `${name} is held by ${holder} for another ${duration(remainingMs ?? 0)} unless it is renewed.`
       : detail;
-  return refused(code, who, isContention ? EXIT.notAcquired : EXIT.failed);
+  return refused(code, who, isContention ? EXIT.notAcquired : undefined);
 }
 
 interface Setting {

@@ -20,6 +20,8 @@ import { readTls, type TlsFlags, tlsFailure } from './tls-files.ts';
 import { VERSION } from './version.ts';
 
 const DEFAULT_DATA = './leasehold-data';
+/** Fewer characters than these have less than 128 bits, whatever they are. */
+const GUESSABLE = 16;
 const DEFAULT_LISTEN = '127.0.0.1:7420';
 
 export interface ServeFlags extends DatabaseFlags, TlsFlags {
@@ -130,6 +132,9 @@ export async function startServing(
   const tls = await readTls(shell, flags, address);
   const intents = readIntents(shell);
   const logger = makeLogger(flags.logLevel);
+  for (const { name, token } of tokens ?? []) {
+    if (token.length < GUESSABLE) logger.warn({ name }, 'a token is so short that it could be guessed');
+  }
   let died = (_: Error): void => undefined;
   const death = new Promise<Error>((resolve) => {
     died = resolve;
@@ -215,8 +220,9 @@ const OFF = ['', '0', 'false', 'off'];
 /** What is misspelt must not quietly mean the other thing. */
 function readIntents({ env }: Shell): NonNullable<ServeOptions['intents']> {
   const { XG2G_IDEM_SECRET, XG2G_IDEM_SECRET_PREVIOUS, XG2G_V3_API_LEASES = '' } = env;
-  const takeLeases = ON.includes(XG2G_V3_API_LEASES);
-  if (!takeLeases && !OFF.includes(XG2G_V3_API_LEASES)) {
+  const flag = XG2G_V3_API_LEASES.toLowerCase();
+  const takeLeases = ON.includes(flag);
+  if (!takeLeases && !OFF.includes(flag)) {
     throw wrongUsage(
       `XG2G_V3_API_LEASES is ${JSON.stringify(XG2G_V3_API_LEASES)}; it may be 1, true or on, or 0, false or off.`,
     );

@@ -148,9 +148,9 @@ describe('session start', () => {
     expect((await test.world.finish(test.lh.status())).seq).toBe(2);
   });
 
-  it('leaves with 1 and the code when the server refuses the wish', async () => {
+  it('leaves with 2 and the code when the wish makes no sense to the server', async () => {
     expect(await test.run('session', 'start', 'live', 'x', '--profile', 'a|b')).toMatchObject({
-      code: 1,
+      code: 2,
       out: '',
       err: expect.stringMatching(/^leasehold: INVALID_ARGUMENT: /),
     });
@@ -286,14 +286,14 @@ describe('session show', () => {
     ]);
   });
 
-  it('leaves with 1 for a session nobody knows, and for what is no id', async () => {
+  it('leaves with 1 for a session nobody knows, and with 2 for what is no id', async () => {
     expect(await test.run('session', 'show', 's00000000099')).toMatchObject({
       code: 1,
       out: '',
       err: expect.stringMatching(/^leasehold: SESSION_NOT_FOUND: /),
     });
-    expect(await test.run('session', 'show', 'nonsense')).toMatchObject({
-      code: 1,
+    expect(await test.run('session', 'show', 'no id')).toMatchObject({
+      code: 2,
       err: expect.stringMatching(/^leasehold: INVALID_ARGUMENT: /),
     });
   });

@@ -180,7 +180,7 @@ export function acquireNames(
 }
 
 function presented(lease: Requests['object.write']['lease']): PresentedLease | null {
-  if (lease === undefined) return null;
+  if (lease === undefined || lease === null) return null;
   return {
     leaseSeq: lease.lease_seq ?? null,
     objectId: lease.object_id ?? null,

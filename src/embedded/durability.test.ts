@@ -120,11 +120,15 @@ describe('a failing disk', () => {
 });
 
 describe('a full disk', () => {
-  it('is a state and not a crash: what is new is refused, what is held can be kept and ended', async () => {
+  const LIVE = { type: 'live', serviceRef: 'one', profileID: 'low' } as const;
+
+  it('is a state and not a crash: what is new is refused, what is held can be kept and ended, what is repeated is answered', async () => {
     const lh = await openOn(disk);
     const held = await world.finish(lh.lease.acquire({ name: 'n', holder: 'h', ttl_ms: 60_000 }));
-    await world.finish(lh.task.create({ payload: 1 }));
-    const leased = await world.finish(lh.task.lease({ worker_id: 'w' }));
+    const mine = { task_id: 'mine', payload: 1, dedup_key: 'once' };
+    await world.finish(lh.task.create(mine));
+    const leased = await world.finish(lh.task.lease({ worker_id: 'w', request_id: 'r' }));
+    await world.finish(lh.session.request(LIVE));
     if (!held.ok || !leased.ok) throw new Error('refused');
     disk.capacityBytes = segments().reduce((sum, path) => sum + disk.contentOf(path).length, 0);
     let refusal: unknown = null;
@@ -139,6 +143,20 @@ describe('a full disk', () => {
     ).toMatchObject({ code: 'DISK_FULL' });
     expect(await world.finish(lh.task.lease({ worker_id: 'w' }))).toMatchObject({ code: 'DISK_FULL' });
     const proof = { name: 'n', holder: 'h', token: held.token };
+    const { payload } = leased.leases[0]!;
+    const repeats: Promise<unknown>[] = [
+      lh.lease.acquire({ ...proof, ttl_ms: 60_000 }),
+      lh.task.create({ task_id: 'mine', payload }),
+      lh.task.create({ payload, dedup_key: 'once' }),
+      lh.task.lease({ worker_id: 'w', request_id: 'r' }),
+    ];
+    for (const repeat of repeats) {
+      expect(await world.finish(repeat)).toMatchObject({ ok: true, duplicate: true });
+    }
+    expect(await world.finish(lh.session.request(LIVE))).toMatchObject({ status: 'idempotent_replay' });
+    expect(await world.finish(lh.session.request({ ...LIVE, serviceRef: 'two' }))).toMatchObject({
+      code: 'DISK_FULL',
+    });
     expect(await world.finish(lh.lease.renew({ ...proof, ttl_ms: 90_000 }))).toMatchObject({ ok: true });
     expect(await world.finish(lh.lease.release(proof))).toMatchObject({ released: true });
     const { task_id, lease_id } = leased.leases[0]!;

@@ -95,6 +95,8 @@ export function renewSessions({ guard, session_ids, ttl_ms }: Requests['session.
   return { type: 'RenewSessions', guard: guardOf(guard), sessionIds: [...session_ids], ttlMs: ttl_ms };
 }
 
-export function guardOf({ name, holder, token }: Requests['lease.wipe']['guard']): Guard {
+/** Of whoever shows none, one that nobody can hold. */
+export function guardOf(shown: Partial<Requests['lease.wipe']['guard']> = {}): Guard {
+  const { name = '', holder = '', token = '' } = shown;
   return { name, holder, tokenHash: tokenHash(token) };
 }

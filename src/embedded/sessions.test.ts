@@ -104,7 +104,7 @@ describe('following a session in process', () => {
 
   it('throws what a server would refuse', async () => {
     const follow = (id: string, from = 0) => world.finish(heard(lh.session.follow(id, { from })));
-    await expect(follow('nonsense')).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+    await expect(follow('no id at all')).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
     await expect(follow('s0000000000v')).rejects.toMatchObject({ code: 'SESSION_NOT_FOUND' });
     const { session_id } = await done(lh.session.request(LIVE));
     const { seq } = await done(lh.session.stop({ session_id }));

@@ -16,6 +16,7 @@ const FORMATS: Record<string, string> = {
   id: `must be 1 to ${LIMITS.nameBytes} bytes of printable text in NFC without a slash`,
   reason: `must be 1 to ${LIMITS.reasonBytes} bytes of text`,
   token: `must be ${LIMITS.tokenBytesMin} to ${LIMITS.nameBytes} visible ASCII characters`,
+  shown: `must be 1 to ${LIMITS.nameBytes} visible ASCII characters`,
   profile: `must be 1 to ${LIMITS.nameBytes} bytes of printable text in NFC without a bar`,
   session: 'must be the id of a session, which looks like s0000000001a',
 };
@@ -25,13 +26,21 @@ export function compileCheck(schema: TSchema): RequestCheck {
   return {
     accepts: (request) => compiled.Check(request),
     explain(request) {
-      const error = compiled.Errors(request).First();
-      if (error === undefined) return 'The request is not well formed.';
+      const first = compiled.Errors(request).First();
+      if (first === undefined) return 'The request is not well formed.';
+      const error = innermost(first);
       const field =
         error.path === '' ? 'The request' : `The field ${error.path.slice(1).replaceAll('/', '.')}`;
       return `${field} ${complaint(error)}.`;
     },
   };
+}
+
+/** Where null would do as well: what is wrong with what is there instead. */
+function innermost(error: ValueError): ValueError {
+  const { anyOf = [] } = error.schema as { anyOf?: readonly { type?: string }[] };
+  const inner = anyOf[1]?.type === 'null' ? error.errors[0]?.First() : undefined;
+  return inner === undefined ? error : innermost(inner);
 }
 
 function complaint({ type, schema, message, value }: ValueError): string {

@@ -131,8 +131,8 @@ export const EXPLANATIONS = {
   },
   LEASE_EXPIRED: {
     when:
-      '`lease.renew` or `task.extend` at or after the end of the lease, whether or not anybody else has taken the ' +
-      'subject. For writes it is check 6 of the seven fence checks: the number is the newest one, but the lease is ' +
+      '`lease.renew` at or after the end of the lease, while nobody has been granted the name since; `task.extend` at ' +
+      'or after the end of the lease, whether or not anybody else has the task. For writes it is check 6 of the seven fence checks: the number is the newest one, but the lease is ' +
       'over, be it by time, release, break or wipe. There its status is 412.',
     todo:
       'Stop what the lease protected. To go on, acquire or lease anew. If it happens often, renew earlier or ask for ' +

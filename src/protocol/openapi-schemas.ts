@@ -16,8 +16,8 @@ export type Schema = Readonly<Record<string, unknown>>;
 const FORMATS: Readonly<Record<string, Schema>> = {
   name: {
     minLength: 1,
-    maxLength: LIMITS.nameBytes,
-    description: `1 to ${LIMITS.nameBytes} bytes of printable UTF-8 in NFC.`,
+    maxLength: LIMITS.nameBytes + 'lease:service:'.length,
+    description: `1 to ${LIMITS.nameBytes} bytes of printable UTF-8 in NFC, not counting what the leases of sessions begin with.`,
   },
   id: {
     minLength: 1,
@@ -36,6 +36,12 @@ const FORMATS: Readonly<Record<string, Schema>> = {
     pattern: '^[!-~]+$',
     description: `${LIMITS.tokenBytesMin} to ${LIMITS.nameBytes} visible ASCII characters, of at least 128 random bits.`,
   },
+  shown: {
+    minLength: 1,
+    maxLength: LIMITS.nameBytes,
+    pattern: '^[!-~]+$',
+    description: `1 to ${LIMITS.nameBytes} visible ASCII characters.`,
+  },
   profile: {
     minLength: 1,
     maxLength: LIMITS.nameBytes,
@@ -43,9 +49,9 @@ const FORMATS: Readonly<Record<string, Schema>> = {
     description: `1 to ${LIMITS.nameBytes} bytes of printable UTF-8 in NFC, without a bar.`,
   },
   session: {
-    minLength: 12,
-    maxLength: 12,
-    pattern: '^s[0-9a-v]{11}$',
+    minLength: 1,
+    maxLength: 128,
+    pattern: '^[0-9A-Za-z][0-9A-Za-z_.:-]*$',
     description: 'Made by the server.',
   },
 };

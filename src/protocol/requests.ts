@@ -2,16 +2,25 @@
  * What may be asked, as schemas: the one place where input is judged. Over the wire and in process the
  * same requests are checked by the same compiled code. Unknown fields are refused, nothing is coerced.
  */
-import { FormatRegistry, type Static, type TObject, Type } from '@sinclair/typebox';
+import { FormatRegistry, type Static, type TObject, type TUnsafe, Type } from '@sinclair/typebox';
 import { ENTRY_TYPES } from './entry-types.ts';
 import { LIMITS } from './limits.ts';
 import type { Operation } from './routes.ts';
-import { isIdText, isNameText, isProfileText, isReasonText, isSessionIdText, isTokenText } from './texts.ts';
+import {
+  isIdText,
+  isNameText,
+  isProfileText,
+  isReasonText,
+  isSessionIdText,
+  isShownText,
+  isTokenText,
+} from './texts.ts';
 
 FormatRegistry.Set('name', isNameText);
 FormatRegistry.Set('id', isIdText);
 FormatRegistry.Set('reason', isReasonText);
 FormatRegistry.Set('token', isTokenText);
+FormatRegistry.Set('shown', isShownText);
 FormatRegistry.Set('profile', isProfileText);
 FormatRegistry.Set('session', isSessionIdText);
 
@@ -20,6 +29,8 @@ const Name = Type.String({ format: 'name' });
 const Id = Type.String({ format: 'id' });
 const Reason = Type.String({ format: 'reason' });
 const Token = Type.String({ format: 'token' });
+/** A token of the past or of somebody else is no malformed request, it is just not the one. */
+const ShownToken = Type.String({ format: 'shown' });
 const SessionId = Type.String({ format: 'session' });
 const LeaseId = Type.String({ minLength: 1, maxLength: LIMITS.nameBytes });
 const TtlMs = Type.Integer({ minimum: LIMITS.ttlMinMs, maximum: LIMITS.ttlMaxMs });
@@ -31,16 +42,26 @@ const Queue = Name;
 /** Opaque: any JSON, kept byte for byte. */
 const Opaque = Type.Unknown();
 
-const FenceLease = Type.Object(
-  {
-    lease_seq: Type.Optional(Seq),
-    object_id: Type.Optional(Name),
-    holder_id: Type.Optional(Name),
-  },
-  strict,
-);
+/** Without a lease a write is well formed and unfenced, and so it is with null in its place. */
+const FenceLease = Type.Union([
+  Type.Object(
+    {
+      lease_seq: Type.Optional(Type.Union([Seq, Type.Null()])),
+      object_id: Type.Optional(Name),
+      holder_id: Type.Optional(Name),
+    },
+    strict,
+  ),
+  Type.Null(),
+]);
 
-const Guard = Type.Object({ name: Name, holder: Name, token: Token }, strict);
+/** Whoever shows none, or half of one, does not hold it: that is a refusal of its own. Programs need all of it. */
+const Guard = Type.Optional(
+  Type.Object(
+    { name: Type.Optional(Name), holder: Type.Optional(Name), token: Type.Optional(ShownToken) },
+    strict,
+  ),
+) as unknown as TUnsafe<{ name: string; holder: string; token: string }>;
 
 const Limit = Type.Integer({ minimum: 1, maximum: LIMITS.listMax });
 const Cursor = Type.String({ pattern: '^[0-9]{1,10}$' });
@@ -166,8 +187,8 @@ export const REQUESTS = {
     },
     strict,
   ),
-  'lease.renew': Type.Object({ name: Name, holder: Name, token: Token, ttl_ms: TtlMs }, strict),
-  'lease.release': Type.Object({ name: Name, holder: Name, token: Token }, strict),
+  'lease.renew': Type.Object({ name: Name, holder: Name, token: ShownToken, ttl_ms: TtlMs }, strict),
+  'lease.release': Type.Object({ name: Name, holder: Name, token: ShownToken }, strict),
   'lease.break': Type.Object({ name: Name, reason: Reason, lease_seq: Type.Optional(Seq) }, strict),
   'lease.wipe': Type.Object({ prefix: Type.Union([Type.Literal(''), Name]), guard: Guard }, strict),
   'object.write': Type.Object(

@@ -7,11 +7,15 @@ import { LIMITS } from './limits.ts';
 /** Control characters, surrogates without a partner, line and paragraph separators. */
 const UNPRINTABLE = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u;
 const LONE_SURROGATE = /\p{Cs}/u;
-const SESSION_ID = /^s[0-9a-v]{11}$/;
+const SESSION_ID = /^[0-9A-Za-z][0-9A-Za-z_.:-]{0,127}$/;
 const BASE = /^[\x21-\x7e]+$/;
 
+/** The leases of a session are named after what they are on, which may itself be as long as any name. */
+const SESSION_LEASE = /^lease:(service|tuner):/;
+
 export function isNameText(text: string): boolean {
-  return isPlain(text, LIMITS.nameBytes) || isPrintable(text, LIMITS.nameBytes);
+  if (isPlain(text, LIMITS.nameBytes) || isPrintable(text, LIMITS.nameBytes)) return true;
+  return SESSION_LEASE.test(text) && isPrintable(text.replace(SESSION_LEASE, ''), LIMITS.nameBytes);
 }
 
 export function isIdText(text: string): boolean {
@@ -28,12 +32,17 @@ export function isTokenText(text: string): boolean {
   return text.length >= LIMITS.tokenBytesMin && text.length <= LIMITS.nameBytes && BASE.test(text);
 }
 
+/** What is shown as a token may be wrong, and then that is the answer, however short it is. */
+export function isShownText(text: string): boolean {
+  return text.length <= LIMITS.nameBytes && BASE.test(text);
+}
+
 /** A bar separates the parts that an idempotency key is made of. */
 export function isProfileText(text: string): boolean {
   return isNameText(text) && !text.includes('|');
 }
 
-/** Ids of sessions are all ours; anything else cannot be one. */
+/** Ids of sessions are all ours. What might be an id of somebody else's is unknown, anything else is no id. */
 export function isSessionIdText(text: string): boolean {
   return SESSION_ID.test(text);
 }

@@ -22,19 +22,14 @@ export function problemText(problem: Problem, instance: string, requestId: strin
 
 /** The headers a problem needs besides its type. */
 export function problemHeaders(problem: Problem): Record<string, string> {
-  const { status, outcome, leader_url: leaderUrl } = problem;
+  const { code, status, outcome, leader_url: leaderUrl } = problem;
   return {
-    ...(isBehindSession(problem) ? { 'retry-after': secondsOf(problem.remaining_ms ?? 0) } : {}),
+    ...(code === 'LEASE_HELD' ? { 'retry-after': secondsOf(problem.remaining_ms ?? 0) } : {}),
     ...(status === 503 || status === 429 ? { 'retry-after': RETRY_AFTER_SECONDS } : {}),
     ...(status === 401 ? { 'www-authenticate': 'Bearer' } : {}),
     ...(leaderUrl === undefined ? {} : { 'leasehold-leader': leaderUrl }),
     ...(outcome === undefined ? {} : { 'leasehold-outcome': outcome }),
   };
-}
-
-/** A session is in the way, and it is known for how long at least. */
-function isBehindSession({ code, session_id }: Problem): boolean {
-  return code === 'LEASE_HELD' && session_id !== undefined;
 }
 
 function secondsOf(ms: number): string {

@@ -92,10 +92,10 @@ export function parseTokens(text: string, source: string): TokenGrant[] {
 function grantOf(each: unknown, which: string): TokenGrant {
   if (typeof each !== 'object' || each === null) throw new TypeError(`${which} is not an object.`);
   const { token, scopes, name, ...rest } = each as Record<string, unknown>;
-  if (typeof token !== 'string' || !/^[\x21-\x7e]{16,256}$/.test(token)) {
-    throw new TypeError(`${which} must have 16 to 256 visible ASCII characters.`);
+  if (typeof token !== 'string' || !/^[\x21-\x7e]{1,256}$/.test(token)) {
+    throw new TypeError(`${which} must have 1 to 256 visible ASCII characters.`);
   }
-  if (!Array.isArray(scopes) || scopes.length === 0) throw new TypeError(`${which} must have scopes.`);
+  if (!Array.isArray(scopes)) throw new TypeError(`${which} must have scopes.`);
   const strange = scopes.find((scope) => !KNOWN.includes(scope as string));
   if (strange !== undefined) {
     throw new TypeError(

@@ -59,7 +59,7 @@ const CASES: {
       await leasing.done('intent.accept', LIVE);
       return () => leasing.call('intent.accept', LIVE);
     },
-    DISK_FULL: async () => full.call('intent.accept', LIVE),
+    DISK_FULL: async () => full.call('intent.accept', { ...LIVE, ...fresh() }),
   },
   'session.get': {
     SESSION_NOT_FOUND: () => stage.call('session.get', { session_id: NOBODY }),

@@ -176,6 +176,15 @@ describe('3.1 API Layer: Intent Only', () => {
       expect((await read(session_id)).body).toMatchObject(fields);
     }
   });
+
+  it('and their leases can be looked at and broken like any other', async () => {
+    const name = `lease:service:${'x'.repeat(256)}`;
+    await stage.done('lease.acquire', { name, holder: 'h', ttl_ms: 60_000 });
+    expect(await stage.done('lease.get', { name })).toMatchObject({ name, holder: 'h' });
+    expect(await stage.done('lease.break', { name, reason: 'stuck' })).toMatchObject({ name });
+    const longer = await served.send('GET', `/v1/leases/${encodeURIComponent(`${name}x`)}`);
+    expect(expectProblem(longer).code).toBe('INVALID_ARGUMENT');
+  });
 });
 
 describe('3.3 Idempotency Key Design', () => {
@@ -344,20 +353,37 @@ describe('4. Terminal Session 410 Gone', () => {
 });
 
 describe('an id', () => {
-  it.each(['x', 's1', 't00000000001', 'S00000000001', 's0000000000z', `s${'0'.repeat(12)}`, '..%2F..'])(
-    'that cannot be one of a session is malformed: %s',
+  const CALLS = [
+    ['GET', ''],
+    ['DELETE', ''],
+    ['POST', '/heartbeat'],
+    ['GET', '/events'],
+  ];
+
+  it.each(['no%20id', '..%2F..', '%00', '-s', '!', 's'.repeat(129), 's%C3%BC'])(
+    'that is none is malformed: %s',
     async (id) => {
-      for (const [method, path] of [
-        ['GET', ''],
-        ['DELETE', ''],
-        ['POST', '/heartbeat'],
-        ['GET', '/events'],
-      ]) {
+      for (const [method, path] of CALLS) {
         const answer = await served.send(method!, `/api/v3/sessions/${id}${path}`);
         expect([answer.status, expectProblem(answer).code]).toEqual([400, 'INVALID_ARGUMENT']);
       }
     },
   );
+
+  it.each([
+    'x',
+    's1',
+    't00000000001',
+    'S00000000001',
+    's0000000000z',
+    's0000000000v',
+    '0b54ac3c-7a29-4b9e-8e5a-5a9a3f8f5c11',
+  ])('of nobody is unknown, whoever may have made it: %s', async (id) => {
+    for (const [method, path] of CALLS) {
+      const answer = await served.send(method!, `/api/v3/sessions/${id}${path}`);
+      expect([answer.status, expectProblem(answer).code]).toEqual([404, 'SESSION_NOT_FOUND']);
+    }
+  });
 });
 
 describe('the list', () => {

@@ -12,7 +12,17 @@ export function complaints(schema: Schema, value: unknown, resolve: (ref: string
 }
 
 const SILENT = ['description', 'format', 'discriminator', 'default'];
-const FORMATS = ['name', 'id', 'reason', 'token', 'profile', 'session', 'date-time', 'uri-reference'];
+const FORMATS = [
+  'name',
+  'id',
+  'reason',
+  'token',
+  'shown',
+  'profile',
+  'session',
+  'date-time',
+  'uri-reference',
+];
 
 function check(
   schema: Schema,

@@ -2,7 +2,7 @@
 // memory whose time the test moves. Every connection reaches the same authority.
 
 import { asksForJson, endingOf, lastLine } from '../../src/cli/ending.ts';
-import { makeProgram, wantedWords } from '../../src/cli/program.ts';
+import { runProgram } from '../../src/cli/program.ts';
 import type { Screen, Server, Shell } from '../../src/cli/shell.ts';
 import { Leasehold } from '../../src/client/leasehold.ts';
 import { openCalls } from '../../src/embedded/calls.ts';
@@ -83,8 +83,7 @@ export class TestShell {
     this.out.take();
     this.err.take();
     try {
-      const program = await makeProgram(this.shell(), wantedWords(args));
-      await program.parseAsync(args, { from: 'user' });
+      await runProgram(this.shell(), args);
     } catch (fault) {
       const ending = endingOf(fault);
       this.code = ending.exitCode;
