@@ -47,9 +47,11 @@ export function receiptsCommand(shell: Shell): Command {
             ...(code === undefined ? {} : { code }),
           }),
         );
-        if (out !== undefined) await shell.files.write(out, `${JSON.stringify({ receipts }, null, 2)}\n`);
+        // Shown first: where no file can be written the evidence is at least on the screen.
         if (options.json) sayJson(shell, { receipts });
-        else if (out !== undefined) sayLines(shell, [`${receipts.length} receipts are in ${visible(out)}.`]);
+        if (out !== undefined) await shell.files.write(out, `${JSON.stringify({ receipts }, null, 2)}\n`);
+        if (options.json) return;
+        if (out !== undefined) sayLines(shell, [`${receipts.length} receipts are in ${visible(out)}.`]);
         else await showList(shell, options, [receipts], receiptColumns(shell));
       }),
     );

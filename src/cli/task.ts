@@ -207,7 +207,7 @@ function killCommand(shell: Shell): Command {
   return serverCommand('kill')
     .description('End a task at once, as DEAD. Whoever works on it is too late.')
     .argument('<id>', 'the task')
-    .requiredOption('--reason <reason>', 'why; kept with the task')
+    .requiredOption('--reason <reason>', 'why, which must be said; kept with the task')
     .addHelpText('after', examples('leasehold task kill t-42 --reason "wrong address"'))
     .action((id: string, options: ServerOptions & { readonly reason: string }) =>
       withServer(shell, options, async (lh) => {

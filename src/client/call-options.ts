@@ -4,7 +4,12 @@ import { isObject } from './reply-text.ts';
 import { invalid } from './request-text.ts';
 import type { CallOptions } from './transport.ts';
 
-const KNOWN: readonly string[] = ['signal', 'requestId', 'isRenewal'] satisfies (keyof CallOptions)[];
+const KNOWN: readonly string[] = [
+  'signal',
+  'requestId',
+  'isRenewal',
+  'isTokenOwn',
+] satisfies (keyof CallOptions)[];
 
 /**
  * The answer to a call that its options keep from being made; null when it may be made. Like an unknown field, an

@@ -365,6 +365,22 @@ describe('a call whose signal aborts', () => {
     expect(http.operations.flat()).not.toContain('lease.release');
   });
 
+  it('gives back what comes too late under a token that was made up for the call alone', async () => {
+    http.isHolding = true;
+    const abort = new AbortController();
+    const request = { name: 'n', holder: 'h', ttl_ms: 60_000, token: 'x'.repeat(22) };
+    begin(transport.call('lease.acquire', request, { signal: abort.signal, isTokenOwn: true }));
+    await world.settle();
+    abort.abort('why');
+    http.isHolding = false;
+    http.letGo();
+    await world.settle();
+    expect(http.operations.flat()).toContain('lease.release');
+    expect(await world.finish(http.authority.call('lease.get', { name: 'n' }))).toMatchObject({
+      code: 'LEASE_NOT_FOUND',
+    });
+  });
+
   it('ends the connection of a call that waits', async () => {
     await world.finish(acquire('n'));
     const abort = new AbortController();

@@ -107,6 +107,7 @@ export class HttpTransport implements Transport {
       const lane = laneOf(operation, request, options?.isRenewal ?? false);
       const kept = keepsText(operation, lane) ? request : { ...request };
       const call = new PendingCall(operation, kept, lane, options?.requestId, this.#open, resolve, reject);
+      call.isTokenOwn = options?.isTokenOwn ?? false;
       const signal = options?.signal;
       if (signal !== undefined) call.endsWith(signal, this.#aborts);
       const fills = RETRIES[operation]?.fills;

@@ -8,7 +8,7 @@ import type { Problem } from '../protocol/problem.ts';
 import { type Duration, durationMs } from './durations.ts';
 import { LeaseholdError } from './error.ts';
 import { Deadline, type Moment, momentOf } from './lease-deadline.ts';
-import { Grant } from './lease-grant.ts';
+import { Grant, isVerdict } from './lease-grant.ts';
 import { Lease, LeaseSet } from './lease-handle.ts';
 import { LeaseKeeper } from './lease-keeper.ts';
 import { LeaseLostError } from './lease-loss.ts';
@@ -144,15 +144,24 @@ export class NamedLeases {
   /** The grant, kept alive from here on, or the refusal. */
   private async take(wish: Wish): Promise<Grant | Problem> {
     wish.signal?.throwIfAborted();
+    const { clock, newToken } = this.world;
+    const untilMs = clock.monotonicMs() + wish.waitMs;
     try {
-      const sent = momentOf(this.world.clock);
-      const won = await this.askInLine(wish);
-      if (!won.ok) return won;
-      const isFresh = !won.isOld && !this.isHalfOver(won, sent);
-      const grant = isFresh ? this.keep(wish, won, sent) : await this.confirm(wish, won.leaseSeq);
-      // A reply that came too late brings a lease that nobody should rely on any more.
-      if (grant instanceof Grant) this.keeper.assertHeld(grant);
-      return grant;
+      for (let more = TRIES_MORE; ; more--) {
+        const sent = momentOf(clock);
+        const won = await this.askInLine(wish, untilMs);
+        if (!won.ok) return won;
+        const isFresh = !won.isOld && !this.isHalfOver(won, sent);
+        const grant = isFresh ? this.keep(wish, won, sent) : await this.confirm(wish, won.leaseSeq);
+        // A reply that came too late brings a lease that nobody should rely on any more.
+        if (grant instanceof Grant) this.keeper.assertHeld(grant);
+        else if (isVerdict(grant) && wish.isTokenOurs && more > 0) {
+          // It was granted and over before we heard of it; who waits goes on waiting.
+          wish.token = newToken();
+          continue;
+        }
+        return grant;
+      }
     } catch (fault) {
       // A caller who chose the token can ask for the same grant again, unless it was the caller who gave up.
       if (wish.isTokenOurs || wish.signal?.aborted === true) this.giveBack(wish);
@@ -164,9 +173,8 @@ export class NamedLeases {
    * First without waiting, which costs the free name nothing and tells a grant that had to wait from one that had not;
    * then in line, in as many pieces as the longest wait of one request makes of it.
    */
-  private async askInLine(wish: Wish): Promise<Won | Problem> {
+  private async askInLine(wish: Wish, untilMs: number): Promise<Won | Problem> {
     const { clock, newToken } = this.world;
-    const untilMs = clock.monotonicMs() + wish.waitMs;
     let answer = await this.ask(wish, 0);
     let more = Math.ceil(wish.waitMs / WAIT_MAX_MS) + TRIES_MORE;
     for (; !answer.ok && more > 0; more--) {
@@ -181,7 +189,7 @@ export class NamedLeases {
   }
 
   private async ask(wish: Wish, waitMs: number): Promise<Won | Problem> {
-    const { names, holder, token, ttlMs, metadata, signal } = wish;
+    const { names, holder, token, isTokenOurs, ttlMs, metadata, signal } = wish;
     const request = {
       holder,
       token,
@@ -189,7 +197,7 @@ export class NamedLeases {
       ...(waitMs === 0 ? {} : { wait_ms: waitMs }),
       ...(metadata === undefined ? {} : { metadata }),
     };
-    const options = signal === undefined ? {} : { signal };
+    const options = signal === undefined ? {} : { signal, isTokenOwn: isTokenOurs };
     const [name] = names;
     const isOld = (reply: { readonly duplicate?: true }) => waitMs > 0 || reply.duplicate === true;
     if (names.length === 1) {

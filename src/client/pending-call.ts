@@ -33,6 +33,8 @@ export class PendingCall implements Tries {
   readonly requestId: string | undefined;
   /** The id the client made up so that a second try is recognised; empty when the caller gave one or none is needed. */
   madeId = '';
+  /** The token in the request was made up for this call, as an id would have been. */
+  isTokenOwn = false;
   /** As it stands in a batch; empty for one that travels alone. */
   text = '';
   failures = 0;

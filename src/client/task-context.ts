@@ -76,14 +76,15 @@ export class HandlerContext implements TaskContext<unknown> {
 
   get remaining(): () => number {
     const run = this.#run;
-    return () => (run.loss === null ? Math.max(0, run.deadline.remainingMs(this.#world.clock)) : 0);
+    return () => (run.over === null ? Math.max(0, run.deadline.remainingMs(this.#world.clock)) : 0);
   }
 
   get assertHeld(): () => void {
     const run = this.#run;
     return () => {
       if (run.isOver(this.#world.clock)) run.lose('expired');
-      if (run.loss !== null) throw run.loss;
+      const { over } = run;
+      if (over !== null) throw over;
     };
   }
 
@@ -95,6 +96,8 @@ export class HandlerContext implements TaskContext<unknown> {
     const run = this.#run;
     return (objectId, value, lease) => {
       if (run.isSettling) throw new TypeError('The task is done; nothing can be added to its completion.');
+      if (typeof lease !== 'object' || lease === null)
+        throw new TypeError('write takes the id of an object, its value, and the lease to write it under.');
       const leaseSeq = 'leaseSeq' in lease ? lease.leaseSeq : lease.lease_seq;
       const holder = lease.holder === undefined ? {} : { holder_id: lease.holder };
       const json = value instanceof Json ? value : Json.of(value);
@@ -110,6 +113,7 @@ async function extendLease(
   transport: Transport,
   { clock }: ClientWorld,
 ): Promise<void> {
+  if (run.over !== null) throw run.over;
   const { task_id, lease_id } = run.lease;
   const sent = momentOf(clock);
   const request = { task_id, lease_id, ttl_ms: ttlMs };

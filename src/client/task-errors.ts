@@ -2,10 +2,19 @@
  * What a handler throws to say more than "it failed". Anything else that is thrown fails the task with its
  * message, and the task's own policy says whether and when it is tried again.
  */
+import { LIMITS } from '../protocol/limits.ts';
 import { type Duration, durationMs } from './durations.ts';
 
 interface ErrorOptions {
   readonly cause?: unknown;
+}
+
+/** No task may rest longer: the verdict would be refused, and nothing come of it but another attempt. */
+function delayOf(name: string, delay: Duration | undefined): number {
+  if (delay === undefined) throw new TypeError(`${name} needs the option delay.`);
+  const delayMs = durationMs(delay, 'delay');
+  if (delayMs > LIMITS.delayMaxMs) throw new TypeError(`The delay of ${name} may be 366 days at most.`);
+  return delayMs;
 }
 
 /** A failure after which the next attempt waits this long, whatever the task's backoff says. */
@@ -14,8 +23,8 @@ export class RetryLater extends Error {
   readonly delayMs: number;
 
   constructor(message: string, options: ErrorOptions & { readonly delay: Duration }) {
-    super(message, options.cause === undefined ? undefined : { cause: options.cause });
-    this.delayMs = durationMs(options.delay, 'delay');
+    super(message, options?.cause === undefined ? undefined : { cause: options.cause });
+    this.delayMs = delayOf('RetryLater', options?.delay);
   }
 }
 
@@ -38,7 +47,7 @@ export class HandBack extends Error {
 
   constructor(message = 'The task was handed back.', options: { readonly delay?: Duration } = {}) {
     super(message);
-    this.delayMs = durationMs(options.delay ?? '1s', 'delay');
+    this.delayMs = delayOf('HandBack', options.delay ?? '1s');
   }
 }
 

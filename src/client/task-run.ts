@@ -21,6 +21,8 @@ const LOSSES: Readonly<Record<string, string>> = {
   unreachable: 'could not be renewed in time',
 };
 
+const PAST = { complete: 'completed', fail: 'failed', release: 'handed back' } as const;
+
 export class TaskRun {
   readonly lease: TaskLeaseRecord;
   readonly job: Job;
@@ -52,6 +54,13 @@ export class TaskRun {
   /** The handler is done: what becomes of the lease no longer concerns it. */
   get isSettling(): boolean {
     return this.end !== null;
+  }
+
+  /** Why nothing may rely on the lease any more: it was lost, or the task has had its end; null while it may. */
+  get over(): LeaseholdError | null {
+    if (this.loss !== null || this.end === null) return this.loss;
+    const says = `The lease on task ${this.lease.task_id} is over: the task was ${PAST[this.end.verb]}.`;
+    return new LeaseholdError('LEASE_LOST', says, { cause: 'ended' });
   }
 
   /** The first reason stays. */

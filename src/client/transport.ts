@@ -16,6 +16,8 @@ export interface CallOptions {
   readonly requestId?: string;
   /** Renewals must not stand behind a large batch, so they travel on a connection of their own. */
   readonly isRenewal?: boolean;
+  /** Nobody but this call knows its token: a grant that comes too late is given back by it. */
+  readonly isTokenOwn?: boolean;
 }
 
 export interface EntryListing {

@@ -1,4 +1,5 @@
 // How a worker stops: when it is drained, when it is asked to by a signal or by SIGTERM, and when the handle is closed.
+import { getEventListeners } from 'node:events';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { openStage, type Stage, type TestWire } from '../../test/support/lease-stage.ts';
 import { isSettled, ManualWorld } from '../../test/support/manual-world.ts';
@@ -129,6 +130,10 @@ describe('draining', () => {
     await world.advance(11_000);
     await world.finish(drained);
     expect(await stateOf(taskId!)).toBe('WAITING 1 0');
+    const { assertHeld, remaining, extend } = running[0]!.task;
+    expect(assertHeld).toThrow(expect.objectContaining({ code: 'LEASE_LOST', cause: 'ended' }));
+    expect(remaining()).toBe(0);
+    await expect(extend('1m')).rejects.toMatchObject({ code: 'LEASE_LOST' });
     running[0]!.finish('nobody listens');
     await world.settle();
     expect(wire.count('task.complete')).toBe(0);
@@ -182,6 +187,10 @@ describe('draining', () => {
     const drained = worker.drain();
     await world.advance(12_000);
     await world.finish(drained);
+    expect(worker.counts).toMatchObject({ unanswered: 1, running: 0 });
+    wire.mend();
+    await world.finish(lh.close());
+    expect(worker.counts).toMatchObject({ unanswered: 1 });
     expect(world.holds).toBe(0);
   });
 
@@ -198,6 +207,14 @@ describe('what drains a worker', () => {
     const worker = await start({ signal: stop.signal });
     stop.abort(new Error('enough'));
     await world.finish(worker.done);
+  });
+
+  it('is that signal for however many workers, with one listener for all of them', async () => {
+    const { signal } = new AbortController();
+    const workers = await Promise.all(Array.from({ length: 20 }, () => start({ signal })));
+    expect(getEventListeners(signal, 'abort')).toHaveLength(1);
+    await world.finish(Promise.all(workers.map((worker) => worker.drain())));
+    expect(getEventListeners(signal, 'abort')).toHaveLength(0);
   });
 
   it('is that signal too when it has aborted before: then nothing is leased', async () => {

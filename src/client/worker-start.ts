@@ -1,4 +1,5 @@
 /** Starts a worker and ties it to what may end it: the caller's signal, the closing of the handle, and SIGTERM. */
+import { AbortWatch } from './abort-watch.ts';
 import { handleClosed } from './closed.ts';
 import type { Transport } from './transport.ts';
 import { RunningWorker, type TaskWorker } from './worker.ts';
@@ -26,11 +27,10 @@ export function startWorker(
   return worker.start();
 }
 
+/** One listener a signal, however many workers hang on it. */
+const watch = new AbortWatch();
+
 function listen(worker: RunningWorker, signal: AbortSignal, call: () => void): void {
-  if (signal.aborted) {
-    call();
-    return;
-  }
-  signal.addEventListener('abort', call, { once: true });
-  worker.whenEnded(() => signal.removeEventListener('abort', call));
+  if (signal.aborted) call();
+  else worker.whenEnded(watch.watch(signal, call));
 }

@@ -55,9 +55,13 @@ describe('a handler', () => {
   it('is given the input, who and what it works for, and its fencing number', async () => {
     const { taskId } = await add({ to: 'ada' });
     const seen: TaskContext<unknown>[] = [];
-    await start((task) => void seen.push(task));
+    await start((task) => {
+      seen.push(task);
+      task.assertHeld();
+      expect(task.remaining()).toBeGreaterThan(20_000);
+    });
     expect(seen).toHaveLength(1);
-    const { input, attempt, queue, leaseSeq, signal, remaining } = seen[0]!;
+    const { input, attempt, queue, leaseSeq, signal, remaining, assertHeld } = seen[0]!;
     expect({ input, attempt, queue, taskId: seen[0]!.taskId }).toEqual({
       input: { to: 'ada' },
       attempt: 1,
@@ -66,7 +70,11 @@ describe('a handler', () => {
     });
     expect(leaseSeq).toBeGreaterThan(0);
     expect(signal.aborted).toBe(false);
-    expect(remaining()).toBeGreaterThan(20_000);
+    // What it has left behind must not take the lease of the next attempt for its own.
+    expect(remaining()).toBe(0);
+    expect(assertHeld).toThrow(
+      expect.objectContaining({ code: 'LEASE_LOST', message: expect.stringContaining('completed') }),
+    );
   });
 
   it('completes the task with what it returns, at once or later', async () => {
@@ -165,6 +173,21 @@ describe('a handler that throws', () => {
     expect(attempts).toEqual([1, 2]);
     expect(await taskOf(receipt)).toMatchObject({ state: 'COMPLETED', failures: 1 });
   });
+
+  it.each([RetryLater, HandBack])(
+    'fails with a sentence when %o is to rest for longer than a task may',
+    async (Later) => {
+      const receipt = await add(1);
+      await start(() => {
+        throw new Later('much later', { delay: '400d' });
+      });
+      expect(await taskOf(receipt)).toMatchObject({
+        state: 'WAITING',
+        failures: 1,
+        reason: `The delay of ${Later.name} may be 366 days at most.`,
+      });
+    },
+  );
 
   it('hands the task back with HandBack, and that counts as nothing', async () => {
     const receipt = await add(1);

@@ -205,9 +205,12 @@ export class RunningWorker implements TaskWorker {
   private async conclude(run: TaskRun): Promise<void> {
     try {
       const answer = await say(run, this.transport, this.world, this.lastWord.signal);
+      // An answer that comes after the end has been counted as none.
+      if (this.stage === 'ended') return;
       this.count(run.end!, answer);
       this.settings.onVerdict?.(verdictOf(run, answer));
     } catch (fault) {
+      if (this.stage === 'ended') return;
       if (this.lastWord.signal.aborted && isNoAnswer(fault)) this.counts.unanswered += 1;
       else this.fail(fault);
     }
@@ -262,6 +265,7 @@ export class RunningWorker implements TaskWorker {
   private readonly end = (): void => {
     if (this.stage === 'ended') return;
     this.stage = 'ended';
+    this.counts.unanswered += this.runs.size;
     this.timer?.cancel();
     this.renewal.stop();
     this.hold.cancel();
