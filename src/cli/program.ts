@@ -123,6 +123,11 @@ const GROUPS: Readonly<Record<string, readonly Row[]>> = {
       load: async (shell) => (await import('./demo.ts')).demoCommand(shell),
     },
     {
+      name: 'bench',
+      does: 'Measure what this machine does: tasks and leases a second, every answer durable.',
+      load: async (shell) => (await import('./bench.ts')).benchCommand(shell),
+    },
+    {
       name: 'explain',
       does: 'Explain an error code or why a session ended: when it comes, and what to do.',
       load: async (shell) => (await import('./explain.ts')).explainCommand(shell),

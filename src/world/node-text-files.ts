@@ -18,6 +18,6 @@ export const nodeTextFiles: TextFiles = {
     }
   },
 
-  makeTemporary: (prefix) => fs.mkdtemp(join(tmpdir(), prefix)),
+  makeTemporary: (prefix, within = tmpdir()) => fs.mkdtemp(join(within, prefix)),
   remove: (path) => fs.rm(path, { recursive: true, force: true }),
 };

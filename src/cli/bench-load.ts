@@ -1,0 +1,78 @@
+/** What `leasehold bench` does to a server, and how it counts: so many callers at once, each one thing after the other. */
+import type { Clock } from '../authority/seams.ts';
+import type { Leasehold } from '../client/leasehold.ts';
+import { Json } from '../protocol/json.ts';
+import { answered } from './failure.ts';
+
+/** One turn of one caller; throws when anything is refused. */
+type Turn = (lh: Leasehold, caller: string) => Promise<void>;
+
+export interface Measured {
+  readonly what: string;
+  readonly in_flight: number;
+  readonly per_second: number;
+  readonly p50_ms: number;
+  readonly p99_ms: number;
+}
+
+const PAYLOAD = Json.of({ data: 'x'.repeat(240) });
+const TTL_MS = 60_000;
+
+/** Each leaves nothing behind that waits, or is held: a server may be measured that others use. */
+export const LOADS: Readonly<Record<string, Turn>> = {
+  async 'a task: create, lease, complete'(lh, caller) {
+    const queue = `leasehold-bench:${caller}`;
+    answered(await lh.task.create({ payload: PAYLOAD, queue }));
+    const { leases } = answered(await lh.task.lease({ worker_id: caller, queues: [queue], ttl_ms: TTL_MS }));
+    for (const { task_id, lease_id } of leases) answered(await lh.task.complete({ task_id, lease_id }));
+  },
+
+  async 'a named lease: acquire, release'(lh, caller) {
+    const name = `leasehold-bench:${caller}`;
+    const { holder, token } = answered(await lh.lease.acquire({ name, holder: caller, ttl_ms: TTL_MS }));
+    answered(await lh.lease.release({ name, holder, token }));
+  },
+};
+
+export interface Measuring {
+  readonly clock: Pick<Clock, 'monotonicMs'>;
+  readonly forMs: number;
+  /** Ends it early; what has been counted by then is the result. */
+  readonly signal: AbortSignal;
+}
+
+export async function measure(
+  lh: Leasehold,
+  what: string,
+  inFlight: number,
+  { clock, forMs, signal }: Measuring,
+): Promise<Measured> {
+  const turn = LOADS[what]!;
+  const tookMs: number[] = [];
+  const fromMs = clock.monotonicMs();
+  const untilMs = fromMs + forMs;
+  const callers = Array.from({ length: inFlight }, async (_, caller) => {
+    for (let sinceMs = fromMs; sinceMs < untilMs && !signal.aborted; ) {
+      await turn(lh, String(caller));
+      const nowMs = clock.monotonicMs();
+      tookMs.push(nowMs - sinceMs);
+      sinceMs = nowMs;
+    }
+  });
+  await Promise.all(callers);
+  const seconds = (clock.monotonicMs() - fromMs) / 1_000;
+  const sorted = Float64Array.from(tookMs).sort();
+  return {
+    what,
+    in_flight: inFlight,
+    per_second: Math.round(sorted.length / seconds),
+    p50_ms: quantile(sorted, 0.5),
+    p99_ms: quantile(sorted, 0.99),
+  };
+}
+
+/** To the hundredth of a millisecond. */
+function quantile(sorted: Float64Array, share: number): number {
+  const ms = sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
+  return Math.round(ms * 100) / 100;
+}
