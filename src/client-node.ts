@@ -19,7 +19,7 @@ export type { ResultOptions, TaskReceipt, TaskResult } from './client/receipt.ts
 export type { SessionFollowOptions, SessionHandle } from './client/session-handle.ts';
 export type { StandardSchema } from './client/standard-schema.ts';
 export type { PresentedLease, TaskContext } from './client/task-context.ts';
-export { HandBack, NoRetry, RetryLater, WorkerStopping } from './client/task-errors.ts';
+export { HandBack, NoRetry, RetryLater, TaskTimeout, WorkerStopping } from './client/task-errors.ts';
 export type { TaskVerdict } from './client/task-verdict.ts';
 export type { TaskWorker, WorkerCounts } from './client/worker.ts';
 export type { TaskHandler, WorkerOptions } from './client/worker-options.ts';

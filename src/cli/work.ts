@@ -27,6 +27,7 @@ const KILL_AFTER_MS = 500;
 interface WorkOptions extends ServerOptions {
   readonly concurrency: number;
   readonly ttl: number;
+  readonly timeout?: number;
   readonly grace: number;
   readonly worker?: string;
   readonly quiet?: boolean;
@@ -41,6 +42,11 @@ export function workCommand(shell: Shell): Command {
     .option('--concurrency <n>', 'how many programs at a time', positiveNumber, 1)
     .addOption(
       defaulted('--ttl <duration>', 'how long a lease lasts without renewal', durationMs, 30_000, '30s'),
+    )
+    .option(
+      '--timeout <duration>',
+      'how long a program may take before it is ended and its task has failed',
+      durationMs,
     )
     .addOption(
       defaulted(
@@ -112,7 +118,7 @@ class ProgramWorker {
   }
 
   async run(lh: Leasehold): Promise<void> {
-    const { concurrency, ttl, grace } = this.options;
+    const { concurrency, ttl, timeout, grace } = this.options;
     onRepeatedSignals(this.shell, {
       asked: () => this.drain.abort(),
       hurried: () => this.hurry.abort(new HandBack('The worker was told twice to stop.', { delay: 0 })),
@@ -126,6 +132,7 @@ class ProgramWorker {
           workerId,
           concurrency,
           ttl,
+          ...(timeout === undefined ? {} : { timeout }),
           grace,
           signal: this.drain.signal,
           handleSignals: false,

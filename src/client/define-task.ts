@@ -25,6 +25,8 @@ export interface RetryPolicy {
 export interface TaskPolicy {
   /** How long a worker's lease lasts between renewals, unless the worker says otherwise. */
   readonly ttl?: Duration;
+  /** How long a handler may take before the task has failed, unless the worker says otherwise; as long as it likes unless told. */
+  readonly timeout?: Duration;
   readonly retry?: RetryPolicy;
   /** How often it may be started at all, so that a task that kills its workers comes to an end. */
   readonly maxAttempts?: number;
@@ -54,7 +56,7 @@ type WithBoth<I extends StandardSchema, O extends StandardSchema> = TaskPolicy &
 };
 type WithNeither = TaskPolicy & { readonly input?: undefined; readonly output?: undefined };
 
-const OPTIONS = ['input', 'output', 'ttl', 'retry', 'maxAttempts', 'priority'];
+const OPTIONS = ['input', 'output', 'ttl', 'timeout', 'retry', 'maxAttempts', 'priority'];
 export const RETRY_OPTIONS = ['maxFailures', 'backoff', 'maxBackoff'];
 
 /** A name alone would be taken for a definition without one, and its tasks would go where nobody looks for them. */
@@ -99,8 +101,8 @@ export function defineTask(
     }
   }
   // A duration that nobody can read is found where it was written, not where it is first used.
-  const { ttl, retry } = options;
-  for (const duration of [ttl, retry?.backoff, retry?.maxBackoff]) {
+  const { ttl, timeout, retry } = options;
+  for (const duration of [ttl, timeout, retry?.backoff, retry?.maxBackoff]) {
     if (duration !== undefined) durationMs(duration);
   }
   return Object.freeze({ ...options, name }) as TaskDefinition<never, never>;

@@ -51,6 +51,11 @@ export class HandBack extends Error {
   }
 }
 
+/** Why a handler's signal aborts when it takes longer than it may: if it does not heed that either, the task has failed. */
+export class TaskTimeout extends Error {
+  override readonly name = 'TaskTimeout';
+}
+
 /** Why a handler's signal aborts when its worker stops: what it has not finished is handed back. */
 export class WorkerStopping extends Error {
   override readonly name = 'WorkerStopping';

@@ -3,13 +3,13 @@
  * relied on, the writes collected for its completion, and the signal, which is made only when somebody asks
  * for it, because a signal costs as much as a short task.
  */
-import type { Clock } from '../authority/seams.ts';
+import type { Clock, Timer } from '../authority/seams.ts';
 import type { TaskLeaseRecord } from '../protocol/replies.ts';
 import type { Requests } from '../protocol/requests.ts';
 import { LeaseholdError } from './error.ts';
 import type { Deadline } from './lease-deadline.ts';
 import type { TaskEnd } from './task-handling.ts';
-import type { Job } from './worker-options.ts';
+import type { TimedJob } from './worker-options.ts';
 
 export type FencedWrite = NonNullable<Requests['task.complete']['writes']>[number];
 
@@ -25,7 +25,7 @@ const PAST = { complete: 'completed', fail: 'failed', release: 'handed back' } a
 
 export class TaskRun {
   readonly lease: TaskLeaseRecord;
-  readonly job: Job;
+  readonly job: TimedJob;
   deadline: Deadline;
   /** What the worker says about the task; null while the handler runs. */
   end: TaskEnd | null = null;
@@ -36,8 +36,10 @@ export class TaskRun {
   writes: FencedWrite[] | null = null;
   private controller: AbortController | null = null;
   abortReason: Error | null = null;
+  /** Rings when the handler has taken as long as it may. */
+  timer: Timer | null = null;
 
-  constructor(lease: TaskLeaseRecord, job: Job, deadline: Deadline) {
+  constructor(lease: TaskLeaseRecord, job: TimedJob, deadline: Deadline) {
     this.lease = lease;
     this.job = job;
     this.deadline = deadline;

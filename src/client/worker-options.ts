@@ -20,6 +20,8 @@ export interface WorkerOptions {
   readonly workerId?: string;
   /** How long a lease lasts without renewal: after a crash, that long until somebody else gets the task. 30 s unless told. */
   readonly ttl?: Duration;
+  /** How long a handler may take, whatever its definition says; then its signal aborts, and a second later the task has failed. */
+  readonly timeout?: Duration;
   /** How long running handlers may go on once the worker is to stop; 10 s unless told. */
   readonly grace?: Duration;
   /** How long one poll waits for a task; 30 s unless told. */
@@ -46,6 +48,12 @@ export interface Job {
   readonly handler: TaskHandler<unknown, unknown>;
 }
 
+/** The same as a worker has it. */
+export interface TimedJob extends Job {
+  /** How long the handler may take; null: as long as it likes. */
+  readonly timeoutMs: number | null;
+}
+
 export interface WorkerSettings {
   readonly workerId: string;
   readonly concurrency: number;
@@ -53,10 +61,22 @@ export interface WorkerSettings {
   readonly graceMs: number;
   readonly waitMs: number;
   readonly onVerdict: ((verdict: TaskVerdict) => void) | null;
-  readonly jobs: ReadonlyMap<string, Job>;
+  readonly jobs: ReadonlyMap<string, TimedJob>;
 }
 
-const OPTIONS = ['concurrency', 'workerId', 'ttl', 'grace', 'wait', 'signal', 'handleSignals', 'onVerdict'];
+const OPTIONS = [
+  'concurrency',
+  'workerId',
+  'ttl',
+  'timeout',
+  'grace',
+  'wait',
+  'signal',
+  'handleSignals',
+  'onVerdict',
+];
+/** Timers take no more than 2^31 milliseconds. */
+const TIMEOUT_MAX_MS = 24 * 86_400_000;
 
 export function settingsOf(options: WorkerOptions, jobs: readonly Job[], world: ClientWorld): WorkerSettings {
   refuseUnknown(options, OPTIONS, 'a worker');
@@ -72,17 +92,19 @@ export function settingsOf(options: WorkerOptions, jobs: readonly Job[], world: 
     graceMs: durationMs(options.grace ?? DEFAULT_GRACE, 'grace'),
     waitMs: bounded(options.wait ?? DEFAULT_WAIT, 'wait', 1, LIMITS.waitMaxMs),
     onVerdict: options.onVerdict ?? null,
-    jobs: byQueue(jobs),
+    jobs: byQueue(jobs, options.timeout),
   };
 }
 
-function byQueue(jobs: readonly Job[]): ReadonlyMap<string, Job> {
-  const found = new Map<string, Job>();
+function byQueue(jobs: readonly Job[], timeout: Duration | undefined): ReadonlyMap<string, TimedJob> {
+  const found = new Map<string, TimedJob>();
   for (const job of jobs) {
     const { name } = job.definition;
     if (typeof job.handler !== 'function') throw new TypeError(`Task ${name} has no function to handle it.`);
     if (found.has(name)) throw new TypeError(`Task ${name} has two handlers.`);
-    found.set(name, job);
+    const limit = timeout ?? job.definition.timeout;
+    const timeoutMs = limit === undefined ? null : bounded(limit, 'timeout', 1, TIMEOUT_MAX_MS);
+    found.set(name, { ...job, timeoutMs });
   }
   if (found.size === 0) throw new TypeError('A worker needs at least one task.');
   if (found.size > QUEUES_MAX)

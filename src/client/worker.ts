@@ -11,8 +11,8 @@ import type { Timer } from '../authority/seams.ts';
 import type { TaskLeaseRecord } from '../protocol/replies.ts';
 import { LeaseholdError } from './error.ts';
 import { Deadline, type Moment, momentOf } from './lease-deadline.ts';
-import { WorkerStopping } from './task-errors.ts';
-import { handle, type TaskEnd } from './task-handling.ts';
+import { TaskTimeout, WorkerStopping } from './task-errors.ts';
+import { failure, handle, type TaskEnd } from './task-handling.ts';
 import { TaskRun } from './task-run.ts';
 import type { Transport } from './transport.ts';
 import { WorkerIntake } from './worker-intake.ts';
@@ -178,14 +178,29 @@ export class RunningWorker implements TaskWorker {
   }
 
   private begin(run: TaskRun): void {
-    if (this.stage === 'working') void handle(run, this.transport, this.world, this.finish);
-    else this.finish(run, handedBack('The worker is stopping.'));
+    if (this.stage !== 'working') {
+      this.finish(run, handedBack('The worker is stopping.'));
+      return;
+    }
+    if (run.job.timeoutMs !== null) this.limit(run, run.job.timeoutMs);
+    void handle(run, this.transport, this.world, this.finish);
+  }
+
+  /** A handler that does not heed its signal goes on to the end of its days; its task and its place do not wait for that. */
+  private limit(run: TaskRun, timeoutMs: number): void {
+    const { timers } = this.world;
+    run.timer = timers.after(timeoutMs, () => {
+      const fault = new TaskTimeout(`The handler took longer than ${timeoutMs} ms.`);
+      run.abort(fault);
+      run.timer = timers.after(LAST_MS, () => this.finish(run, failure(fault)));
+    });
   }
 
   private readonly finish = (run: TaskRun, end: TaskEnd): void => {
     // What was handed back under a handler that would not stop has had its end.
     if (run.isSettling) return;
     run.end = end;
+    run.timer?.cancel();
     this.counts.running -= 1;
     this.finished.push(run);
     if (this.isFlushing) return;

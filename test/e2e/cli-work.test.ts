@@ -52,6 +52,16 @@ async function textOf(id: string): Promise<string> {
   return (await fetch(`${bench.url}/v1/tasks/${id}`)).text();
 }
 
+describe('a program that takes longer than --timeout', () => {
+  it('is ended with all it has started, and its task has failed', async () => {
+    const id = await add(1, { retry: { max_failures: 1 } });
+    const worker = work('echo $$ > "$1"; sleep 600', '--timeout', '2s');
+    expect(await reaches(id, 'FAILED')).toMatchObject({ reason: 'The handler took longer than 2000 ms.' });
+    expect(isAlive(Number(readFileSync(mark, 'utf8')))).toBe(false);
+    await drained(worker);
+  });
+});
+
 describe('the payload and the result', () => {
   it('pass through byte for byte', async () => {
     const payload = '{"b":1.0, "a":12345678901234567890,"__proto__":"\\u00fc"}';
