@@ -37,7 +37,8 @@ export function acquireNames(state: State, command: AcquireNames, nowMs: number)
     if (isLive && !isOwn && inTheWay === 0) inTheWay = row;
     if (names.tokens.matches(row, tokenHash)) {
       if (!isOwn) {
-        return refuse('LEASE_NOT_HELD', { detail: "The token belongs to a grant that is not the caller's." });
+        const whose = names.heldBy(row, holder) ? 'is over' : "is not the caller's";
+        return refuse('LEASE_NOT_HELD', { detail: `The token belongs to a grant that ${whose}.` });
       }
       repeated += 1;
     } else if (names.tokens.isPast(row, tokenHash)) {

@@ -116,6 +116,7 @@ describe('the history of a task', () => {
     }
     const whole = await done(lh.task.history({ task_id }));
     expect(whole.entries).toHaveLength(7);
+    expect(whole.first_seq).toBe(1);
     expect(whole.next_cursor).toBeUndefined();
     const first = await done(lh.task.history({ task_id, limit: 5 }));
     const rest = await done(lh.task.history({ task_id, limit: 5, cursor: first.next_cursor! }));

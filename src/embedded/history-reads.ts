@@ -25,7 +25,12 @@ export function historyReads(
       const range = { fromSeq, toSeq, limit };
       const page = await history(log, range, touchesTask(task, createdSeq), { timers, signal });
       const next = page.next === null ? {} : { next_cursor: String(page.next) };
-      return { ok: true, entries: await entryBodies(log, page.entries), ...next };
+      return {
+        ok: true,
+        entries: await entryBodies(log, page.entries),
+        first_seq: log.position.firstSeq,
+        ...next,
+      };
     },
 
     async 'lease.history'({ name, from = 1, limit = ENTRIES_A_PAGE, cursor = `${from}.0` }, signal) {
@@ -36,7 +41,12 @@ export function historyReads(
       const page = await history(log, range, touchesName(name, grantedBefore), { timers, signal });
       const granted = page.entries.findLast(({ entry }) => entry.type === 'NameLeased')?.seq ?? grantedBefore;
       const next = page.next === null ? {} : { next_cursor: `${page.next}.${granted}` };
-      return { ok: true, entries: await entryBodies(log, page.entries), ...next };
+      return {
+        ok: true,
+        entries: await entryBodies(log, page.entries),
+        first_seq: log.position.firstSeq,
+        ...next,
+      };
     },
   };
 }

@@ -246,7 +246,7 @@ export const EXAMPLES: { readonly [Op in Operation]: Example<Op> } = {
   },
   'task.history': {
     request: { task_id: TASK_ID },
-    reply: { entries: [CREATED_ENTRY, GRANTED_ENTRY, COMPLETED_ENTRY] },
+    reply: { entries: [CREATED_ENTRY, GRANTED_ENTRY, COMPLETED_ENTRY], first_seq: 1 },
   },
   'task.why': {
     request: { task_id: TASK_ID },
@@ -308,7 +308,7 @@ export const EXAMPLES: { readonly [Op in Operation]: Example<Op> } = {
   },
   'lease.get': { request: { name: REPORT.name }, reply: LEASE },
   'lease.list': { request: { prefix: 'nightly-', limit: 100 }, reply: { leases: [LEASE] } },
-  'lease.history': { request: { name: REPORT.name }, reply: { entries: [LEASED_NAME_ENTRY] } },
+  'lease.history': { request: { name: REPORT.name }, reply: { entries: [LEASED_NAME_ENTRY], first_seq: 1 } },
   'object.write': {
     request: { object_id: REPORT.name, value: { pages: 12 }, lease: WRITE_LEASE, if_version: 0 },
     reply: { object_id: REPORT.name, version: 1, lease_seq: 46, seq: 47 },

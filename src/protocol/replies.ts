@@ -127,7 +127,13 @@ const Entry = Type.Unsafe<EntryRecord>(
     { additionalProperties: true, description: 'one entry of the log; the other fields depend on its type' },
   ),
 );
-const Entries = Type.Object({ entries: Type.Array(Entry), next_cursor: Cursor });
+const Entries = Type.Object({
+  entries: Type.Array(Entry),
+  first_seq: Type.Integer({
+    description: 'the oldest position that is kept: what came before it is not among the entries',
+  }),
+  next_cursor: Cursor,
+});
 
 const Receipt = Type.Object({
   code: Text,

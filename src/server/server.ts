@@ -54,6 +54,9 @@ interface RouteConfig {
 const GARBLED: Refusal = { refused: 'INVALID_ARGUMENT', detail: 'The query is not well formed.' };
 const STOPPING: Refusal = { refused: 'UNAVAILABLE', detail: 'The server is stopping.' };
 
+/** What others ask without wanting to read the answer: many a load balancer sends HEAD. */
+const PROBED: ReadonlySet<string> = new Set(['/', '/healthz', '/readyz']);
+
 /** Who came with which request, between the door and the handler. */
 const callers = new WeakMap<IncomingMessage, Caller>();
 
@@ -203,7 +206,8 @@ export class Server implements House {
       request.body = undefined;
     };
     const config = { scope, name };
-    this.app.route({ method, url: path.replaceAll(/\{(\w+)\}/g, ':$1'), handler, config });
+    const url = path.replaceAll(/\{(\w+)\}/g, ':$1');
+    this.app.route({ method: PROBED.has(path) ? [method, 'HEAD'] : method, url, handler, config });
   }
 
   /** Before the body is read: who may not come in must not be able to send us a megabyte first. */

@@ -33,6 +33,13 @@ async function refusedCreate(head: string, body = '{"payload":1}'): Promise<stri
   return `${answer.status} ${code}`;
 }
 
+describe('a probe', () => {
+  it.each(['/', '/healthz', '/readyz'])('with HEAD is answered without a body: %s', async (path) => {
+    const answer = await tell(`HEAD ${path} HTTP/1.1\r\n${HOST}Connection: close\r\n\r\n`);
+    expect([answer.status, answer.text]).toEqual([200, '']);
+  });
+});
+
 describe('a path', () => {
   it.each([
     '/nothing',
