@@ -16,6 +16,8 @@ export interface Place {
   /** `task add`; empty for `leasehold` itself. */
   readonly path: string;
   readonly words: readonly { readonly word: string; readonly says: string }[];
+  /** Options that a value follows, and what it may be; nothing means that a file, a number or a name is expected. */
+  readonly valued: readonly { readonly option: string; readonly values: readonly string[] }[];
 }
 
 export function completionCommand(shell: Shell, program: () => Promise<Command>): Command {
@@ -48,6 +50,9 @@ export function placesOf(command: Command, path = ''): Place[] {
       ...options.map(({ long, short, description }) => ({ word: long ?? short ?? '', says: description })),
       ...valuesOf(command),
     ],
+    valued: options
+      .filter(({ required, optional }) => required || optional)
+      .map(({ long, short, argChoices = [] }) => ({ option: long ?? short ?? '', values: argChoices })),
   };
   return [place, ...below.flatMap((child) => placesOf(child, `${path} ${child.name()}`.trim()))];
 }
@@ -72,6 +77,9 @@ _leasehold() {
       ${alternatives(places)}) path="\${path:+$path }\${COMP_WORDS[i]}" ;;
     esac
   done
+  case "\${path:+$path }\${COMP_WORDS[COMP_CWORD - 1]}" in
+${valueCases(places, (values) => `COMPREPLY=($(compgen -W ${quoted(values.join(' '))} -- "$current")); return`, 'return')}
+  esac
   case "$path" in
 ${places.map(({ path, words }) => `    ${quoted(path)}) words=${quoted(words.map(({ word }) => word).join(' '))} ;;`).join('\n')}
   esac
@@ -95,6 +103,9 @@ _leasehold() {
       ${alternatives(places)}) place="\${place:+$place }$word" ;;
     esac
   done
+  case "\${place:+$place }\${words[CURRENT - 1]}" in
+${valueCases(places, (values) => `compadd -- ${values.map(quoted).join(' ')}; return`, '_files; return')}
+  esac
   case "$place" in
 ${places.map(({ path, words }) => `    ${quoted(path)}) offered=(${words.map(zshWord).join(' ')}) ;;`).join('\n')}
   esac
@@ -128,6 +139,21 @@ ${places.flatMap(fishLines).join('\n')}
 `,
 };
 
+/** Behind an option that wants a value: the values that it may be, or else a file. */
+function valueCases(
+  places: readonly Place[],
+  offer: (values: readonly string[]) => string,
+  otherwise: string,
+): string {
+  const cases = places.flatMap(({ path, valued }) =>
+    valued.map(({ option, values }) => {
+      const does = values.length > 0 ? offer(values) : otherwise;
+      return `    ${quoted(`${path} ${option}`.trim())}) ${does} ;;`;
+    }),
+  );
+  return cases.join('\n');
+}
+
 function inner(places: readonly Place[]): string[] {
   return places.map(({ path }) => path).filter((path) => path !== '');
 }
@@ -136,7 +162,7 @@ function alternatives(places: readonly Place[]): string {
   return inner(places).map(quoted).join(' | ');
 }
 
-function fishLines({ path, words }: Place): string[] {
+function fishLines({ path, words, valued }: Place): string[] {
   const at = `complete -c leasehold -n ${quoted(`test (__leasehold_place) = "${path}"`)}`;
   const isFork = words.some(({ word }) => !word.startsWith('-'));
   const lines = words.map(({ word, says }) => {
@@ -145,7 +171,10 @@ function fishLines({ path, words }: Place): string[] {
       : word.startsWith('-')
         ? `-s ${word.slice(1)}`
         : `-a ${word}`;
-    return `${at} ${what}${says === '' ? '' : ` -d ${quoted(says)}`}`;
+    const values = valued.find(({ option }) => option === word)?.values;
+    const value =
+      values === undefined ? '' : values.length > 0 ? ` -x -a ${quoted(values.join(' '))}` : ' -r';
+    return `${at} ${what}${value}${says === '' ? '' : ` -d ${quoted(says)}`}`;
   });
   // Where one of a few words is expected, no file is.
   return isFork ? [`${at} -f`, ...lines] : lines;

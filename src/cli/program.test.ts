@@ -94,6 +94,9 @@ COMP_WORDS=(leasehold "$@"); COMP_CWORD=$#; _leasehold; printf '%s\\n' "\${COMPR
     expect(offered(out, 'explain', 'WRITE_ST')).toEqual(['WRITE_STALE_FENCE']);
     expect(offered(out, 'completion', 'b')).toEqual(['bash']);
     expect(offered(out, 'run', 'door', '--', 'task', '')).toEqual([]);
+    expect(offered(out, 'task', 'ls', '--state', 'W')).toEqual(['WAITING']);
+    expect(offered(out, 'serve', '--log-level', '')).toEqual(['debug', 'info', 'warn', 'error', 'silent']);
+    expect(offered(out, 'serve', '--data', '')).toEqual([]);
   });
 
   it('knows every command and option in every shell', async () => {

@@ -3,7 +3,7 @@
  * an orchestrator (`leasehold up`, `leasehold orchestrate`) that finds a slot and runs the pipeline. So `start` and
  * `stop` leave as soon as the wish is durable, unless they are told to wait for what becomes of it.
  */
-import { Argument, Command, InvalidArgumentError } from 'commander';
+import { Argument, Command, InvalidArgumentError, Option } from 'commander';
 import type { Leasehold } from '../client/leasehold.ts';
 import type { Reply } from '../protocol/problem.ts';
 import type { SessionRecord } from '../protocol/replies.ts';
@@ -52,7 +52,7 @@ interface ListOptions extends ServerOptions {
 function listCommand(shell: Shell): Command {
   return serverCommand('ls')
     .description('List sessions: first those that have not ended, then those that have.')
-    .option('--state <state>', `only in this state: ${STATES.join(', ')}`, stateOf)
+    .addOption(new Option('--state <state>', 'only in this state').choices(STATES).argParser(stateOf))
     .addOption(limitOption())
     .addHelpText(
       'after',

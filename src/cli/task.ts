@@ -1,5 +1,5 @@
 /** `leasehold task`: make tasks, look at them, ask why one is not running, end one. */
-import { Command, InvalidArgumentError } from 'commander';
+import { Command, InvalidArgumentError, Option } from 'commander';
 import type { TaskRecord } from '../protocol/replies.ts';
 import type { Requests } from '../protocol/requests.ts';
 import { durationMs, jsonArgument, limitOption, priority } from './arguments.ts';
@@ -75,7 +75,7 @@ function listCommand(shell: Shell): Command {
   return serverCommand('ls')
     .description('List tasks, in the order they were made.')
     .option('--queue <queue>', 'only of this queue')
-    .option('--state <state>', `only in this state: ${STATES.join(', ')}`, stateOf)
+    .addOption(new Option('--state <state>', 'only in this state').choices(STATES).argParser(stateOf))
     .addOption(limitOption())
     .addHelpText(
       'after',
