@@ -14,14 +14,13 @@ import type { Answer, Answers, Command, GrantedTasks } from '../core/commands.ts
 import type { Entry, SessionChanged } from '../core/entries.ts';
 import { Machine } from '../core/machine.ts';
 import type { Refusal } from '../core/refusals.ts';
-import { isRepeat } from '../core/repeats.ts';
 import type { Retention } from '../core/retention.ts';
 import { LOG_FORMAT, LOG_VERSION, type State } from '../core/state.ts';
 import type { Log, LoggedEntry } from '../engines/log.ts';
 import { Alarm } from './alarm.ts';
 import { AuthorityClock } from './authority-clock.ts';
 import { BatchSize } from './batch-size.ts';
-import { makesNew } from './command-kinds.ts';
+import { isTooMuch } from './command-kinds.ts';
 import { Compactor } from './compactor.ts';
 import { Feed } from './feed.ts';
 import { returnsOf } from './give-back.ts';
@@ -42,6 +41,7 @@ const QUICK_APPENDS_MIN = 16;
 /** How long what is due waits when nothing fits into the log. */
 const NO_ROOM_MS = 250;
 const OVERLOADED: Refusal = { refused: 'OVERLOADED' };
+const DISK_FULL: Refusal = { refused: 'DISK_FULL' };
 
 export interface AuthorityOptions {
   readonly clock: Clock;
@@ -241,10 +241,9 @@ export class Authority {
   }
 
   private overloadOf(request: Request): Refusal | null {
-    const { command } = request;
-    if (this.log.full && makesNew(command) && !isRepeat(this.state, command)) {
+    if (this.log.full && isTooMuch(this.state, request.command, this.clock.nowMs())) {
       this.log.seekSpace();
-      return { refused: 'DISK_FULL' };
+      return DISK_FULL;
     }
     return this.queue.offer(request) ? null : OVERLOADED;
   }
@@ -353,7 +352,9 @@ export class Authority {
       request.settle(read!(machine) as Answer);
       return;
     }
-    const answer = request.hasRoom ? machine.run(command, request) : OVERLOADED;
+    // What was a repeat when it came may have become a new wish by now.
+    const isFull = this.log.full && isTooMuch(this.state, command, machine.batchAtMs);
+    const answer = isFull ? DISK_FULL : request.hasRoom ? machine.run(command, request) : OVERLOADED;
     if (answer !== null) request.settle(answer);
     else queue.keep(request);
     this.soft.note(command, answer, request.requestId, machine.batchAtMs);

@@ -1,5 +1,7 @@
 /** What the loop needs to know about a command without deciding it: how large it is, who goes first, what a full disk forbids. */
 import type { Command } from '../core/commands.ts';
+import { isRepeat } from '../core/repeats.ts';
+import type { State } from '../core/state.ts';
 
 export function commandBytes(command: Command): number {
   switch (command.type) {
@@ -28,8 +30,8 @@ export function waitingBytes(command: Command | null): number | null {
 }
 
 /** What may not happen while the disk is full; renewals, completions, releases and ends still do. */
-export function makesNew(command: Command | null): command is Command {
-  switch (command?.type) {
+function makesNew(command: Command): boolean {
+  switch (command.type) {
     case 'CreateTask':
     case 'LeaseTasks':
     case 'AcquireNames':
@@ -40,6 +42,11 @@ export function makesNew(command: Command | null): command is Command {
     default:
       return false;
   }
+}
+
+/** Whether it is refused while the disk is full. What only repeats an earlier call writes nothing, and is answered. */
+export function isTooMuch(state: State, command: Command | null, nowMs: number): boolean {
+  return command !== null && makesNew(command) && !isRepeat(state, command, nowMs);
 }
 
 /** What keeps or ends ownership goes before what creates it. */

@@ -3,6 +3,7 @@ import { InvalidArgumentError, Option } from 'commander';
 import { durationMs as writtenMs } from '../client/durations.ts';
 import { Json } from '../protocol/json.ts';
 import { wrongUsage } from './failure.ts';
+import { duration } from './format.ts';
 import type { Shell } from './shell.ts';
 
 export function wholeNumber(text: string): number {
@@ -36,6 +37,15 @@ export function durationMs(text: string): number {
     if (!(fault instanceof TypeError)) throw fault;
     throw new InvalidArgumentError('It must be a duration such as 500ms, 15s, 2m or 1h.');
   }
+}
+
+/** The same within bounds. */
+export function boundedMs(minMs: number, maxMs: number): (text: string) => number {
+  return (text) => {
+    const ms = durationMs(text);
+    if (ms >= minMs && ms <= maxMs) return ms;
+    throw new InvalidArgumentError(`It must be between ${duration(minMs)} and ${duration(maxMs)}.`);
+  };
 }
 
 /** An option that is not given is `value`, which the help shows as `shown`. */

@@ -2,7 +2,7 @@
 import type { Clock } from '../authority/seams.ts';
 import type { Leasehold } from '../client/leasehold.ts';
 import { Json } from '../protocol/json.ts';
-import { answered } from './failure.ts';
+import { answered, Failure } from './failure.ts';
 
 /** One turn of one caller; throws when anything is refused. */
 type Turn = (lh: Leasehold, caller: string) => Promise<void>;
@@ -23,7 +23,11 @@ export const LOADS: Readonly<Record<string, Turn>> = {
   async 'a task: create, lease, complete'(lh, caller) {
     const queue = `leasehold-bench:${caller}`;
     answered(await lh.task.create({ payload: PAYLOAD, queue }));
-    const { leases } = answered(await lh.task.lease({ worker_id: caller, queues: [queue], ttl_ms: TTL_MS }));
+    // As many as there are: a run that was killed may have left some.
+    const { leases } = answered(
+      await lh.task.lease({ worker_id: caller, queues: [queue], max: 100, ttl_ms: TTL_MS }),
+    );
+    if (leases.length === 0) throw new Failure(`The queue ${queue} gives out no task; is it paused?`);
     for (const { task_id, lease_id } of leases) answered(await lh.task.complete({ task_id, lease_id }));
   },
 
@@ -37,7 +41,7 @@ export const LOADS: Readonly<Record<string, Turn>> = {
 export interface Measuring {
   readonly clock: Pick<Clock, 'monotonicMs'>;
   readonly forMs: number;
-  /** Ends it early; what has been counted by then is the result. */
+  /** Ends it early. */
   readonly signal: AbortSignal;
 }
 

@@ -3,12 +3,13 @@
  * process of its own as in real life, on a directory that is removed afterwards. Somebody else's server is put
  * under load only when it is named on the command line, never because LEASEHOLD_URL happens to be set.
  */
+import { constants } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { Command } from 'commander';
-import type { Pipes } from '../orchestrator/processes.ts';
-import { defaulted, durationMs, positiveNumber } from './arguments.ts';
+import { exitCodeOf, type Pipes } from '../orchestrator/processes.ts';
+import { boundedMs, defaulted, positiveNumber } from './arguments.ts';
 import { LOADS, type Measured, type Measuring, measure } from './bench-load.ts';
-import { connectionFailure, examples } from './connection.ts';
+import { connectionFailure, examples, serverOf } from './connection.ts';
 import { onEndingSignals } from './ending-signals.ts';
 import { Failure, wrongUsage } from './failure.ts';
 import { KeptChildren } from './kept-children.ts';
@@ -21,6 +22,8 @@ const MAIN = fileURLToPath(
 );
 const IN_FLIGHT = [1, 64, 1_024];
 const FOR_MS = 3_000;
+/** How long each turn took is kept until its row is done. */
+const FOR_MAX_MS = 600_000;
 /** Before it is counted, so long: code that has just been started is many times slower than a second later. */
 const WARM_SHARE = 1 / 3;
 /** Should we be killed, the server of our own is ended within this time. */
@@ -42,7 +45,9 @@ export function benchCommand(shell: Shell): Command {
     .option('--server <url>', 'measure this server, and not one of our own (LEASEHOLD_URL does not count)')
     .option('--token <token>', 'the bearer token to show it')
     .option('--dir <dir>', 'a directory on the disk to measure; one is made in it, and removed', '.')
-    .addOption(defaulted('--for <duration>', 'how long each row is measured', durationMs, FOR_MS, '3s'))
+    .addOption(
+      defaulted('--for <duration>', 'how long each row is measured', boundedMs(1, FOR_MAX_MS), FOR_MS, '3s'),
+    )
     .option(
       '--in-flight <n...>',
       `how many call at once, a row for each (default ${IN_FLIGHT.join(' ')})`,
@@ -65,9 +70,15 @@ tasks that were completed, in queues that begin with leasehold-bench, until it f
 
 async function bench(shell: Shell, options: BenchOptions): Promise<void> {
   const ending = new AbortController();
-  onEndingSignals(shell, options, { asked: () => ending.abort() });
-  const { server: url, token = null } = options;
-  if (url !== undefined) return measureAll(shell, options, { url, token }, ending.signal);
+  onEndingSignals(shell, options, {
+    asked(signal) {
+      ending.abort();
+      shell.exitWith(exitCodeOf({ code: null, signal }, constants.signals));
+    },
+  });
+  if (options.server !== undefined) {
+    return measureAll(shell, options, serverOf({ env: {} }, options), ending.signal);
+  }
   const dir = await shell.files
     .makeTemporary('leasehold-bench-', options.dir)
     .catch(({ code }: NodeJS.ErrnoException) => {

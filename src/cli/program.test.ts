@@ -57,6 +57,7 @@ describe('every command', () => {
     }
     expect(await test.run('nonsense')).toMatchObject({ code: 2, out: '' });
     expect(await test.run('nonsense', '--help')).toMatchObject({ code: 2, out: '' });
+    expect(await test.run('task', 'nonsense', '--help')).toMatchObject({ code: 2, out: '' });
     expect(await test.run('task')).toMatchObject({ code: 2, out: '' });
     expect(await test.run()).toMatchObject({ code: 2, out: '' });
   });

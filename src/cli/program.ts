@@ -213,10 +213,19 @@ function wantedWords(args: readonly string[]): readonly string[] {
 
 /** Asked to help with a command that does not exist, commander would help with the whole program, as if all were well. */
 function helpfulArgs(program: Command, args: readonly string[]): readonly string[] {
-  const [name] = program.parseOptions([...args]).operands;
-  const isKnown =
-    name === undefined || name === 'help' || program.commands.some((each) => each.name() === name);
-  return isKnown ? args : [name];
+  const path: string[] = [];
+  let rest = args;
+  for (let command = program; command.commands.length > 0; ) {
+    const { operands, unknown } = command.parseOptions([...rest]);
+    const [name] = operands;
+    if (name === undefined || name === 'help') return args;
+    path.push(name);
+    const next = command.commands.find((each) => each.name() === name);
+    if (next === undefined) return path;
+    rest = [...operands.slice(1), ...unknown];
+    command = next;
+  }
+  return args;
 }
 
 /** Subcommands do not take over their parent's settings by themselves when they are made elsewhere. */

@@ -9,9 +9,10 @@ import type { Leasehold } from '../client/leasehold.ts';
 import type { TaskContext } from '../client/task-context.ts';
 import { HandBack } from '../client/task-errors.ts';
 import type { TaskVerdict } from '../client/task-verdict.ts';
+import { TIMEOUT_MAX_MS } from '../client/worker-options.ts';
 import type { Ended } from '../orchestrator/processes.ts';
 import type { Json } from '../protocol/json.ts';
-import { defaulted, durationMs, positiveNumber } from './arguments.ts';
+import { boundedMs, defaulted, durationMs, positiveNumber } from './arguments.ts';
 import { examples, type ServerOptions, serverCommand, withServer } from './connection.ts';
 import { onRepeatedSignals } from './ending-signals.ts';
 import { EXIT, type Failure, startFailure } from './failure.ts';
@@ -46,7 +47,7 @@ export function workCommand(shell: Shell): Command {
     .option(
       '--timeout <duration>',
       'how long a program may take before it is ended and its task has failed',
-      durationMs,
+      boundedMs(1, TIMEOUT_MAX_MS),
     )
     .addOption(
       defaulted(

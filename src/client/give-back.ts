@@ -20,7 +20,7 @@ export function givingBack(call: PendingCall, body: WireBody | null): GivingBack
       );
     case 'lease.acquire':
     case 'lease.acquire_all': {
-      const token = isTokenOwn ? request.token : madeId;
+      const token = isTokenOwn ? (request.token ?? madeId) : madeId;
       if (token === '') return [];
       const names = operation === 'lease.acquire' ? [request.name] : (request.names as readonly unknown[]);
       return names.map((name) => ['lease.release', { name, holder, token }]);

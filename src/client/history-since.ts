@@ -1,6 +1,7 @@
 /** What became of a name since a lease on it was granted, in order; nothing once the name is forgotten. */
 import type { Reply } from '../protocol/problem.ts';
 import type { Body, EntryRecord } from '../protocol/replies.ts';
+import { LeaseholdError } from './error.ts';
 import type { Transport } from './transport.ts';
 
 export async function* historySince(
@@ -14,7 +15,10 @@ export async function* historySince(
       name,
       ...(cursor === undefined ? { from: leaseSeq } : { cursor }),
     });
-    if (!page.ok) return;
+    if (!page.ok) {
+      if (page.code === 'LEASE_NOT_FOUND') return;
+      throw LeaseholdError.of(page);
+    }
     yield* page.entries;
     cursor = page.next_cursor;
   } while (cursor !== undefined);

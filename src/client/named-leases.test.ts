@@ -1,6 +1,6 @@
 // Taking named leases for programs: what is granted, what is refused, and what is given back.
 import { inspect } from 'node:util';
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { openStage, type Stage, type TestWire } from '../../test/support/lease-stage.ts';
 import { isSettled, ManualWorld } from '../../test/support/manual-world.ts';
 import type { Lease } from './lease-handle.ts';
@@ -267,6 +267,34 @@ describe('acquire', () => {
     lease.assertHeld();
     const granted = (await stage.entries()).filter((type) => type === 'NameLeased');
     expect(granted).toHaveLength(3);
+  });
+
+  it('does not take a lease back from another with the same holder, who was granted it meanwhile', async () => {
+    wire.hold('lease.acquire');
+    const slow = later(lh.acquire('n', { holder: 'twin', ttl: '10s' }));
+    await world.advance(6_000);
+    const next = await world.finish(other.acquire('n', { holder: 'twin' }));
+    wire.letGo();
+    await expect(world.finish(slow)).rejects.toMatchObject({ code: 'LEASE_NOT_HELD' });
+    await world.finish(next.renew());
+    next.assertHeld();
+  });
+
+  it('is over for who gave up while the grant was being confirmed', async () => {
+    const held = await world.finish(other.acquire('n'));
+    const giveUp = new AbortController();
+    const work = vi.fn();
+    const waiting = later(lh.withLease('n', { wait: '1m', signal: giveUp.signal }, work));
+    await world.settle();
+    wire.hold('lease.renew');
+    await world.finish(held.release());
+    await world.settle();
+    giveUp.abort(new Error('no longer needed'));
+    wire.letGo();
+    await expect(world.finish(waiting)).rejects.toThrow('no longer needed');
+    await world.settle();
+    expect(work).not.toHaveBeenCalled();
+    expect(await holderOf('n')).toBeNull();
   });
 
   it('asks again when the reply came after the end of the grant', async () => {

@@ -8,7 +8,7 @@ import type { Problem } from '../protocol/problem.ts';
 import { type Duration, durationMs } from './durations.ts';
 import { LeaseholdError } from './error.ts';
 import { Deadline, type Moment, momentOf } from './lease-deadline.ts';
-import { Grant, isVerdict } from './lease-grant.ts';
+import { Grant } from './lease-grant.ts';
 import { Lease, LeaseSet } from './lease-handle.ts';
 import { LeaseKeeper } from './lease-keeper.ts';
 import { LeaseLostError } from './lease-loss.ts';
@@ -48,6 +48,8 @@ interface Wish {
   token: string;
   /** Whether the token is known to nobody but this call. */
   readonly isTokenOurs: boolean;
+  /** Nobody else has this holder. */
+  readonly isHolderOurs: boolean;
   readonly isStrict: boolean;
   readonly metadata: unknown;
   readonly signal: AbortSignal | undefined;
@@ -135,6 +137,7 @@ export class NamedLeases {
       holder: holder ?? `${this.world.label ?? 'client'}:${this.world.newToken()}`,
       token: token ?? this.world.newToken(),
       isTokenOurs: token === undefined,
+      isHolderOurs: holder === undefined,
       isStrict,
       metadata,
       signal,
@@ -154,8 +157,11 @@ export class NamedLeases {
         const isFresh = !won.isOld && !this.isHalfOver(won, sent);
         const grant = isFresh ? this.keep(wish, won, sent) : await this.confirm(wish, won.leaseSeq);
         // A reply that came too late brings a lease that nobody should rely on any more.
-        if (grant instanceof Grant) this.keeper.assertHeld(grant);
-        else if (isVerdict(grant) && wish.isTokenOurs && more > 0) {
+        if (grant instanceof Grant) {
+          this.keeper.assertHeld(grant);
+          // Whoever gave up while it was being confirmed is not there to hold it.
+          wish.signal?.throwIfAborted();
+        } else if (wish.isTokenOurs && more > 0 && isOver(grant, wish)) {
           // It was granted and over before we heard of it; who waits goes on waiting.
           wish.token = newToken();
           continue;
@@ -179,7 +185,7 @@ export class NamedLeases {
     let more = Math.ceil(wish.waitMs / WAIT_MAX_MS) + TRIES_MORE;
     for (; !answer.ok && more > 0; more--) {
       const leftMs = Math.max(0, Math.floor(untilMs - clock.monotonicMs()));
-      if (answer.code === 'LEASE_NOT_HELD' && wish.isTokenOurs) {
+      if (answer.code === 'LEASE_NOT_HELD' && wish.isTokenOurs && wish.isHolderOurs) {
         // Nobody but us knew the token: we were granted the lease, the connection broke, and the server took it back.
         wish.token = newToken();
       } else if (answer.code !== 'LEASE_HELD' || leftMs === 0) break;
@@ -251,6 +257,14 @@ export class NamedLeases {
     const grant = this.grantOf(wish, 0, new Deadline(momentOf(this.world.clock), wish.ttlMs));
     void this.keeper.release(grant);
   }
+}
+
+/**
+ * Whether a grant was over when it was to be confirmed, and not superseded: that only another with the same holder can
+ * have done, from whom it must not be taken back.
+ */
+function isOver({ code }: Problem, { isHolderOurs }: Wish): boolean {
+  return code === 'LEASE_EXPIRED' || (code === 'LEASE_NOT_HELD' && isHolderOurs);
 }
 
 function checkOptions(options: LeaseOptions): void {

@@ -76,7 +76,8 @@ export class HandlerContext implements TaskContext<unknown> {
 
   get remaining(): () => number {
     const run = this.#run;
-    return () => (run.over === null ? Math.max(0, run.deadline.remainingMs(this.#world.clock)) : 0);
+    return () =>
+      run.loss === null && !run.isSettling ? Math.max(0, run.deadline.remainingMs(this.#world.clock)) : 0;
   }
 
   get assertHeld(): () => void {

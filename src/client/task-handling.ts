@@ -4,7 +4,7 @@ import { LIMITS } from '../protocol/limits.ts';
 import { LeaseholdError } from './error.ts';
 import { parseBy } from './standard-schema.ts';
 import { HandlerContext } from './task-context.ts';
-import { HandBack, NoRetry, RetryLater, WorkerStopping } from './task-errors.ts';
+import { HandBack, NoRetry, RetryLater, TaskTimeout, WorkerStopping } from './task-errors.ts';
 import type { TaskRun } from './task-run.ts';
 import type { Transport } from './transport.ts';
 import type { ClientWorld } from './world.ts';
@@ -66,7 +66,9 @@ function endBy(thrown: unknown, run: TaskRun): TaskEnd {
   if (thrown instanceof HandBack) return { verb: 'release', error: thrown, delayMs: thrown.delayMs };
   // A worker that stops tells its handlers to; what they throw then is no failure of the task.
   if (run.abortReason instanceof WorkerStopping) return { verb: 'release', error: thrown, delayMs: 0 };
-  return failure(thrown);
+  // What was aborted because time was up says only that it was aborted.
+  const isAborted = run.abortReason instanceof TaskTimeout && (thrown as Error | null)?.name === 'AbortError';
+  return failure(isAborted ? run.abortReason : thrown);
 }
 
 export function failure(error: unknown): TaskEnd {

@@ -21,8 +21,6 @@ const LOSSES: Readonly<Record<string, string>> = {
   unreachable: 'could not be renewed in time',
 };
 
-const PAST = { complete: 'completed', fail: 'failed', release: 'handed back' } as const;
-
 export class TaskRun {
   readonly lease: TaskLeaseRecord;
   readonly job: TimedJob;
@@ -61,7 +59,7 @@ export class TaskRun {
   /** Why nothing may rely on the lease any more: it was lost, or the task has had its end; null while it may. */
   get over(): LeaseholdError | null {
     if (this.loss !== null || this.end === null) return this.loss;
-    const says = `The lease on task ${this.lease.task_id} is over: the task was ${PAST[this.end.verb]}.`;
+    const says = `The lease on task ${this.lease.task_id} is no longer the handler's: the end of the task has been said.`;
     return new LeaseholdError('LEASE_LOST', says, { cause: 'ended' });
   }
 

@@ -76,7 +76,7 @@ const OPTIONS = [
   'onVerdict',
 ];
 /** Timers take no more than 2^31 milliseconds. */
-const TIMEOUT_MAX_MS = 24 * 86_400_000;
+export const TIMEOUT_MAX_MS = 24 * 86_400_000;
 
 export function settingsOf(options: WorkerOptions, jobs: readonly Job[], world: ClientWorld): WorkerSettings {
   refuseUnknown(options, OPTIONS, 'a worker');

@@ -73,7 +73,10 @@ describe('a handler', () => {
     // What it has left behind must not take the lease of the next attempt for its own.
     expect(remaining()).toBe(0);
     expect(assertHeld).toThrow(
-      expect.objectContaining({ code: 'LEASE_LOST', message: expect.stringContaining('completed') }),
+      expect.objectContaining({
+        code: 'LEASE_LOST',
+        message: expect.stringContaining('the end of the task has been said'),
+      }),
     );
   });
 

@@ -5,7 +5,7 @@
 import type { Command } from './commands.ts';
 import type { State } from './state.ts';
 
-export function isRepeat({ tasks, names, sessions }: State, command: Command): boolean {
+export function isRepeat({ tasks, names, sessions }: State, command: Command, nowMs: number): boolean {
   switch (command.type) {
     case 'CreateTask': {
       const { taskId, queue, dedupKey } = command;
@@ -14,15 +14,21 @@ export function isRepeat({ tasks, names, sessions }: State, command: Command): b
     }
     case 'LeaseTasks': {
       const { workerId, requestId } = command;
-      return requestId !== null && tasks.leases.findByRequest(workerId, requestId).length > 0;
+      if (requestId === null) return false;
+      const found = tasks.leases.findByRequest(workerId, requestId);
+      return found.some((lease) => tasks.leases.expiresAtMs.get(lease) > nowMs);
     }
     case 'AcquireNames':
       return command.names.every((name) => {
         const row = names.find(name);
-        return row !== 0 && names.isLive(row) && names.tokens.matches(row, command.tokenHash);
+        if (row === 0 || !names.isLive(row) || names.expiresAtMs.get(row) <= nowMs) return false;
+        return names.tokens.matches(row, command.tokenHash);
       });
-    case 'AcceptIntent':
-      return sessions.findByKey(command.key) !== undefined;
+    case 'AcceptIntent': {
+      const { key, previousKey } = command;
+      if (sessions.findByKey(key) !== undefined) return true;
+      return previousKey !== null && sessions.findByKey(previousKey) !== undefined;
+    }
     case 'StartSession':
       return (sessions.find(command.sessionId)?.state ?? 'NEW') !== 'NEW';
     default:

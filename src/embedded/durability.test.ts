@@ -172,6 +172,39 @@ describe('a full disk', () => {
   });
 });
 
+describe('what was a repeat when it came to a full disk', () => {
+  it('is refused when it has become a new wish by its turn', async () => {
+    const lh = await openOn(disk);
+    for (let payload = 0; payload < 10; payload++) await world.finish(lh.task.create({ payload }));
+    const asked = { worker_id: 'w', request_id: 'r', ttl_ms: 1_000, max: 5 };
+    await world.finish(lh.task.lease({ ...asked, max: 1 }));
+    const held = await world.finish(lh.lease.acquire({ name: 'n', holder: 'h', ttl_ms: 600_000 }));
+    if (!held.ok) throw new Error(held.detail);
+    disk.capacityBytes = segments().reduce((sum, path) => sum + disk.contentOf(path).length, 0);
+    for (let tried = 0; tried < 1_000; tried++) {
+      const reply = await world.finish(lh.task.create({ payload: 'x'.repeat(500), queue: 'fill' }));
+      if (!reply.ok) break;
+    }
+    await world.advance(999);
+    let letGo = (): void => undefined;
+    const writing = new Promise<void>((resolve) => {
+      letGo = resolve;
+    });
+    disk.slow = ({ name }) => (name === 'write' ? writing : null);
+    const proof = { name: 'n', holder: 'h', token: held.token };
+    // So many that they are not written at once.
+    const before = Promise.all(
+      Array.from({ length: 40 }, (_, more) => lh.lease.renew({ ...proof, ttl_ms: 900_000 + more })),
+    );
+    await world.settle();
+    const repeat = lh.task.lease(asked);
+    await world.advance(1);
+    letGo();
+    await world.finish(before);
+    expect(await world.finish(repeat)).toMatchObject({ code: 'DISK_FULL' });
+  });
+});
+
 describe('a disk on which nothing fits any more', () => {
   it('lets what falls due wait for room, without asking for it all the time', async () => {
     const lh = await openOn(disk);

@@ -13,6 +13,7 @@ export interface RequestCheck {
 
 const FORMATS: Record<string, string> = {
   name: `must be 1 to ${LIMITS.nameBytes} bytes of printable text in NFC`,
+  'lease-name': `must be 1 to ${LIMITS.nameBytes} bytes of printable text in NFC`,
   id: `must be 1 to ${LIMITS.nameBytes} bytes of printable text in NFC without a slash`,
   reason: `must be 1 to ${LIMITS.reasonBytes} bytes of text`,
   token: `must be ${LIMITS.tokenBytesMin} to ${LIMITS.nameBytes} visible ASCII characters`,

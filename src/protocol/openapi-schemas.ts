@@ -16,6 +16,11 @@ export type Schema = Readonly<Record<string, unknown>>;
 const FORMATS: Readonly<Record<string, Schema>> = {
   name: {
     minLength: 1,
+    maxLength: LIMITS.nameBytes,
+    description: `1 to ${LIMITS.nameBytes} bytes of printable UTF-8 in NFC.`,
+  },
+  'lease-name': {
+    minLength: 1,
     maxLength: LIMITS.nameBytes + 'lease:service:'.length,
     description: `1 to ${LIMITS.nameBytes} bytes of printable UTF-8 in NFC, not counting what the leases of sessions begin with.`,
   },

@@ -8,6 +8,7 @@ import { LIMITS } from './limits.ts';
 import type { Operation } from './routes.ts';
 import {
   isIdText,
+  isLeaseNameText,
   isNameText,
   isProfileText,
   isReasonText,
@@ -17,6 +18,7 @@ import {
 } from './texts.ts';
 
 FormatRegistry.Set('name', isNameText);
+FormatRegistry.Set('lease-name', isLeaseNameText);
 FormatRegistry.Set('id', isIdText);
 FormatRegistry.Set('reason', isReasonText);
 FormatRegistry.Set('token', isTokenText);
@@ -26,6 +28,7 @@ FormatRegistry.Set('session', isSessionIdText);
 
 const strict = { additionalProperties: false };
 const Name = Type.String({ format: 'name' });
+const LeaseName = Type.String({ format: 'lease-name' });
 const Id = Type.String({ format: 'id' });
 const Reason = Type.String({ format: 'reason' });
 const Token = Type.String({ format: 'token' });
@@ -166,7 +169,7 @@ export const REQUESTS = {
   ),
   'lease.acquire': Type.Object(
     {
-      name: Name,
+      name: LeaseName,
       holder: Name,
       ttl_ms: TtlMs,
       token: Type.Optional(Token),
@@ -187,9 +190,9 @@ export const REQUESTS = {
     },
     strict,
   ),
-  'lease.renew': Type.Object({ name: Name, holder: Name, token: ShownToken, ttl_ms: TtlMs }, strict),
-  'lease.release': Type.Object({ name: Name, holder: Name, token: ShownToken }, strict),
-  'lease.break': Type.Object({ name: Name, reason: Reason, lease_seq: Type.Optional(Seq) }, strict),
+  'lease.renew': Type.Object({ name: LeaseName, holder: Name, token: ShownToken, ttl_ms: TtlMs }, strict),
+  'lease.release': Type.Object({ name: LeaseName, holder: Name, token: ShownToken }, strict),
+  'lease.break': Type.Object({ name: LeaseName, reason: Reason, lease_seq: Type.Optional(Seq) }, strict),
   'lease.wipe': Type.Object({ prefix: Type.Union([Type.Literal(''), Name]), guard: Guard }, strict),
   'object.write': Type.Object(
     {
@@ -254,7 +257,7 @@ export const REQUESTS = {
   ),
   'task.why': Type.Object({ task_id: Id, stale }, strict),
   'task.history': Type.Object({ task_id: Id, ...range('^[0-9]{1,16}$'), stale }, strict),
-  'lease.get': Type.Object({ name: Name, stale }, strict),
+  'lease.get': Type.Object({ name: LeaseName, stale }, strict),
   'lease.list': Type.Object(
     {
       prefix: Type.Optional(Type.Union([Type.Literal(''), Name])),
@@ -264,7 +267,7 @@ export const REQUESTS = {
     },
     strict,
   ),
-  'lease.history': Type.Object({ name: Name, ...range('^[0-9]{1,16}\\.[0-9]{1,16}$'), stale }, strict),
+  'lease.history': Type.Object({ name: LeaseName, ...range('^[0-9]{1,16}\\.[0-9]{1,16}$'), stale }, strict),
   'object.get': Type.Object({ object_id: Name, stale }, strict),
   'receipt.list': Type.Object(
     {

@@ -10,12 +10,15 @@ const LONE_SURROGATE = /\p{Cs}/u;
 const SESSION_ID = /^[0-9A-Za-z][0-9A-Za-z_.:-]{0,127}$/;
 const BASE = /^[\x21-\x7e]+$/;
 
+export function isNameText(text: string): boolean {
+  return isPlain(text, LIMITS.nameBytes) || isPrintable(text, LIMITS.nameBytes);
+}
+
 /** The leases of a session are named after what they are on, which may itself be as long as any name. */
 const SESSION_LEASE = /^lease:(service|tuner):/;
 
-export function isNameText(text: string): boolean {
-  if (isPlain(text, LIMITS.nameBytes) || isPrintable(text, LIMITS.nameBytes)) return true;
-  return SESSION_LEASE.test(text) && isPrintable(text.replace(SESSION_LEASE, ''), LIMITS.nameBytes);
+export function isLeaseNameText(text: string): boolean {
+  return isNameText(text) || (SESSION_LEASE.test(text) && isNameText(text.replace(SESSION_LEASE, '')));
 }
 
 export function isIdText(text: string): boolean {

@@ -143,7 +143,8 @@ export class Server implements House {
   /** Resolves with the address it listens on. */
   async listen(host: string, port: number): Promise<AddressInfo> {
     this.door.assertMayListenOn(host);
-    await this.app.listen({ host, port });
+    // Fastify would listen on a second address beside it, of which neither the limits nor the stop would know.
+    await this.app.listen({ host: host === 'localhost' ? '127.0.0.1' : host, port });
     return this.app.server.address() as AddressInfo;
   }
 

@@ -184,6 +184,12 @@ describe('3.1 API Layer: Intent Only', () => {
     expect(await stage.done('lease.break', { name, reason: 'stuck' })).toMatchObject({ name });
     const longer = await served.send('GET', `/v1/leases/${encodeURIComponent(`${name}x`)}`);
     expect(expectProblem(longer).code).toBe('INVALID_ARGUMENT');
+    for (const fields of [
+      { ...LIVE, serviceRef: name },
+      { ...LIVE, profileID: name },
+    ]) {
+      expect((await stage.call('intent.accept', fields)).status).toBe(400);
+    }
   });
 });
 

@@ -56,12 +56,18 @@ describe('leasehold bench', () => {
     const running = bench.start(['bench', '--dir', dir, '--for', '200ms', '--in-flight', ...'1'.repeat(50)]);
     await running.says(/a task: .*\n/);
     running.kill('SIGINT');
-    expect(await running.ended).toMatchObject({ status: 0, stderr: '' });
+    expect(await running.ended).toMatchObject({ status: 130, stderr: '' });
     expect(readdirSync(dir)).toEqual([]);
   });
 
   it('says so when no directory can be made where it is told to', async () => {
     const run = await bench.run(['bench', '--dir', join(dir, 'nowhere')]);
     expect(run).toMatchObject({ status: 2, stderr: expect.stringMatching(/No directory can be made in /) });
+  });
+
+  it('counts nothing that was not done', async () => {
+    for (const caller of [0, 1]) await bench.run(['queue', 'pause', `leasehold-bench:${caller}`]);
+    const run = await bench.run(['bench', '--server', bench.url, '--in-flight', '2', '--for', '50ms']);
+    expect(run).toMatchObject({ status: 1, stdout: '', stderr: expect.stringMatching(/is it paused\?/) });
   });
 });

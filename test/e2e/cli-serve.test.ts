@@ -70,7 +70,7 @@ describe('a server that cannot listen', () => {
     const run = await serve('a-file');
     expect(run).toMatchObject({
       status: 1,
-      stderr: expect.stringMatching(/a-file cannot be a data directory: a file is in its place\.\n$/),
+      stderr: expect.stringMatching(/a-file cannot be a data directory: a file is in the way\.\n$/),
     });
   });
 

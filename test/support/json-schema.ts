@@ -14,6 +14,7 @@ export function complaints(schema: Schema, value: unknown, resolve: (ref: string
 const SILENT = ['description', 'format', 'discriminator', 'default'];
 const FORMATS = [
   'name',
+  'lease-name',
   'id',
   'reason',
   'token',

@@ -19,7 +19,7 @@ async function isMissing(files: Files, path: string): Promise<boolean> {
     return (await files.list(path)) === null;
   } catch (fault) {
     if (!(fault instanceof Error && 'code' in fault && fault.code === 'ENOTDIR')) throw fault;
-    throw new Error(`${path} cannot be a data directory: a file is in its place.`, { cause: fault });
+    throw new Error(`${path} cannot be a data directory: a file is in the way.`, { cause: fault });
   }
 }
 
