@@ -116,7 +116,7 @@ describe('a pipeline', () => {
     keeper.heard({ is: 'started', id: 'pipeline', pid: 7 });
     keeper.heard({ is: 'ended', id: 'pipeline', end: { code: 1, signal: null }, isStopped: false });
     keeper.gone();
-    expect(happened.slice(2)).toEqual([{ is: 'ended', code: 1, signal: null }, 'closed']);
+    expect(happened.slice(2)).toEqual([{ is: 'ended', code: 1, signal: null, isKept: false }, 'closed']);
     expect(signals).toEqual([]);
   });
 
@@ -128,7 +128,10 @@ describe('a pipeline', () => {
     expect(happened.at(-1)).toMatch(/keeper/);
     await world.advance(40);
     expect(signals).toEqual(Array.from({ length: 3 }, () => [7, 'SIGKILL']));
-    expect(happened.slice(-2)).toEqual([{ is: 'ended', code: null, signal: 'SIGKILL' }, 'closed']);
+    expect(happened.slice(-2)).toEqual([
+      { is: 'ended', code: null, signal: 'SIGKILL', isKept: false },
+      'closed',
+    ]);
   });
 
   it('has ended once, even if its keeper said so with its last breath', async () => {
@@ -138,7 +141,7 @@ describe('a pipeline', () => {
     keeper.gone();
     keeper.heard({ is: 'ended', id: 'pipeline', end: { code: 1, signal: null }, isStopped: false });
     await world.advance(2_000);
-    expect(happened.slice(3)).toEqual([{ is: 'ended', code: 1, signal: null }, 'closed']);
+    expect(happened.slice(3)).toEqual([{ is: 'ended', code: 1, signal: null, isKept: false }, 'closed']);
   });
 });
 

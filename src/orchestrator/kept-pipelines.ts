@@ -128,7 +128,7 @@ class KeptPipeline implements Pipeline {
       case 'not-started':
         return this.end({ is: 'not-started', says: message.message });
       case 'ended':
-        return this.end({ is: 'ended', ...message.end });
+        return this.end({ is: 'ended', ...message.end, isKept: message.isStopped });
     }
   }
 
@@ -144,7 +144,7 @@ class KeptPipeline implements Pipeline {
     if (isThere && leftMs > 0) {
       this.world.timers.after(GONE_LOOK_MS, () => this.waitUntilGone(leftMs - GONE_LOOK_MS));
     } else if (this.pid === 0) this.end({ is: 'not-started', says: 'The keeper of the pipeline has ended.' });
-    else this.end({ is: 'ended', code: null, signal: 'SIGKILL' });
+    else this.end({ is: 'ended', code: null, signal: 'SIGKILL', isKept: false });
   }
 
   private end(end: PipelineEnd): void {

@@ -495,6 +495,16 @@ describe('a lease that is lost', () => {
     expect(pipelines.of(id).endedAtMs).toBeLessThan(fromMs + TIMING.leaseTtlMs);
     expect(pipelines.of(id).endedAtMs).toBeGreaterThan(fromMs + TIMING.leaseTtlMs / 2);
   });
+
+  it('because no renewal got through is why the session failed: its pipeline did not end by itself', async () => {
+    const { line } = await stage.orchestrate();
+    const id = await stage.intent('news');
+    line.fates.set('session.renew', 'fails with 500');
+    await stage.advance(TIMING.leaseTtlMs);
+    expect(await stage.stateOf(id)).toBe('FAILED R_LEASE_EXPIRED expired');
+    // That it was ready, and nothing else.
+    expect(line.sent.filter((operation) => operation === 'session.change')).toHaveLength(1);
+  });
 });
 
 describe('the guard', () => {

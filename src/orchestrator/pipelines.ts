@@ -27,8 +27,13 @@ export interface PipelineEvents {
 
 export type PipelineEnd =
   | { readonly is: 'not-started'; readonly says: string }
-  /** By its own code or a signal, be it one of ours. */
-  | { readonly is: 'ended'; readonly code: number | null; readonly signal: string | null };
+  /** By its own code or a signal. `isKept`: its keeper ended it, because it was told to or its time was up. */
+  | {
+      readonly is: 'ended';
+      readonly code: number | null;
+      readonly signal: string | null;
+      readonly isKept: boolean;
+    };
 
 export interface Pipeline {
   limit(limits: Limits): void;

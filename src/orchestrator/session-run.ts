@@ -273,7 +273,13 @@ export class SessionRun {
     // Nothing needs its leases any more. Should nobody be there to be told, they run out and end the session.
     this.span = null;
     const wanted = this.wanted as 'RUN' | 'STOP' | 'GONE';
-    if (wanted !== 'GONE') {
+    if (wanted === 'RUN' && end?.is === 'ended' && end.isKept) {
+      // It did not end by itself, and who could not keep its leases in time does not know whether they last.
+      this.desk.world.say('warn', 'a pipeline was ended before its leases would have been over', {
+        session_id: this.id,
+        slot: this.slot,
+      });
+    } else if (wanted !== 'GONE') {
       const state = await this.tell(eventOf(wanted, end), end === null ? null : endText(end));
       this.desk.world.say('info', 'a session has ended', { session_id: this.id, slot: this.slot, state });
     }

@@ -201,7 +201,7 @@ function answer(request: FastifyRequest, reply: FastifyReply, refusal: Refusal):
     .code(told.status)
     .headers({ ...problemHeaders(told), 'x-request-id': request.id })
     .type(PROBLEM_TYPE)
-    .send(problemText(told, path, request.id));
+    .send(Buffer.from(problemText(told, path, request.id)));
 }
 
 function earlyRefusal({ code }: NodeJS.ErrnoException): Refusal | null {

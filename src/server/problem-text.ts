@@ -1,7 +1,7 @@
 /** Problems on the wire: RFC 9457, always with `code` and `requestId`. */
 import type { Problem } from '../protocol/problem.ts';
 
-export const PROBLEM_TYPE = 'application/problem+json; charset=utf-8';
+export const PROBLEM_TYPE = 'application/problem+json';
 
 /** How long to stay away, in seconds, for what is over soon. */
 const RETRY_AFTER_SECONDS = '1';

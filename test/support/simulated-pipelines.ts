@@ -90,7 +90,7 @@ export class SimulatedPipeline implements Pipeline {
 
   /** By itself. */
   leave(code: number): void {
-    this.end({ is: 'ended', code, signal: null });
+    this.end({ is: 'ended', code, signal: null, isKept: this.isStopped });
   }
 
   limit(limits: Limits): void {
@@ -110,7 +110,8 @@ export class SimulatedPipeline implements Pipeline {
     if (!this.isStopped) {
       this.isStopped = true;
       this.signals.push('SIGTERM');
-      if (!this.isStubborn) this.world.timers.soon(() => this.end({ is: 'ended', code: 0, signal: null }));
+      if (!this.isStubborn)
+        this.world.timers.soon(() => this.end({ is: 'ended', code: 0, signal: null, isKept: true }));
     }
     this.look();
   }
@@ -122,7 +123,7 @@ export class SimulatedPipeline implements Pipeline {
     const leftMs = this.leftMs(this.isStopped ? this.limits.killBy : this.limits.terminateBy);
     if (this.isStopped && leftMs <= 0) {
       this.signals.push('SIGKILL');
-      this.world.timers.soon(() => this.end({ is: 'ended', code: null, signal: 'SIGKILL' }));
+      this.world.timers.soon(() => this.end({ is: 'ended', code: null, signal: 'SIGKILL', isKept: true }));
     } else this.timer = this.world.timers.after(leftMs, () => this.look());
   }
 

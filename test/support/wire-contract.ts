@@ -44,7 +44,7 @@ export function expectReply(operation: Operation, status: number, body: Body): v
 
 /** What every 4xx and 5xx is, of whatever layer. */
 export function expectProblem({ status, headers, text }: Answer, instance?: string): Body {
-  expect(headers['content-type'], text).toBe('application/problem+json; charset=utf-8');
+  expect(headers['content-type'], text).toBe('application/problem+json');
   const body = JSON.parse(text);
   expectProblemBody(status, body, instance);
   expect(body.requestId).toBe(headers['x-request-id']);
