@@ -416,6 +416,12 @@ describe('explain', () => {
     });
   });
 
+  it('explains why a task ended, and the details of reasons', async () => {
+    const { code, out } = await test.run('explain', 'ATTEMPTS_EXHAUSTED');
+    expect([code, out]).toEqual([0, expect.stringMatching(/a task ended DEAD[\s\S]*max_attempts/)]);
+    expect((await test.run('explain', 'REJECTED_NO_TUNER')).out).toMatch(/^R_NO_TUNER \(/);
+  });
+
   it('explains why a session ended', async () => {
     const { code, out } = await test.run('explain', 'r-no-tuner');
     expect(code).toBe(0);

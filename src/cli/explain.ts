@@ -9,6 +9,7 @@ import { nearWords } from './near-words.ts';
 import { show, showList } from './output.ts';
 import { SESSION_REASONS } from './session-reasons.ts';
 import type { Shell } from './shell.ts';
+import { TASK_REASONS } from './task-reasons.ts';
 
 const RETRY = {
   never: 'The same call never succeeds.',
@@ -19,7 +20,7 @@ const WIDTH_MAX = 100;
 
 export function explainCommand(shell: Shell): Command {
   return new Command('explain')
-    .description('Explain an error code or why a session ended: when it comes, and what to do.')
+    .description('Explain an error code, or why a session or a task ended: when it comes, and what to do.')
     .argument('[code]', 'the code; without one all of them are listed')
     .option('--json', 'print JSON: one object, or one a line for lists')
     .addHelpText(
@@ -44,7 +45,14 @@ export const CODES: readonly Listed[] = [
   ...Object.entries(REFUSALS).map(([code, { status, says, retry }]) => ({ code, status, says, retry })),
   ...Object.entries(CLIENT_CODES).map(([code, { says }]) => ({ code, says })),
   ...Object.entries(SESSION_REASONS).map(([code, { state, says }]) => ({ code, state, says })),
+  ...Object.entries(TASK_REASONS).map(([code, { says }]) => ({ code, state: 'DEAD', says })),
 ];
+
+/** The details of two reasons are spelt like codes, and looked for like them. */
+const DETAILS: Readonly<Record<string, string>> = {
+  REJECTED_BUSY: 'R_LEASE_BUSY',
+  REJECTED_NO_TUNER: 'R_NO_TUNER',
+};
 
 async function list(shell: Shell, options: { readonly json?: boolean }): Promise<void> {
   await showList(shell, options, [CODES], {
@@ -60,7 +68,8 @@ async function list(shell: Shell, options: { readonly json?: boolean }): Promise
 }
 
 function explain(shell: Shell, options: { readonly json?: boolean }, word: string): void {
-  const code = word.toUpperCase().replaceAll('-', '_');
+  const written = word.toUpperCase().replaceAll('-', '_');
+  const code = DETAILS[written] ?? written;
   if (isIn(REFUSALS, code)) {
     const { status, says, retry } = REFUSALS[code];
     const body = { code, status, says, retry, ...EXPLANATIONS[code] };
@@ -77,6 +86,9 @@ function explain(shell: Shell, options: { readonly json?: boolean }, word: strin
       `a session ended ${body.state}`,
       'The reason of a session, not a refusal.',
     );
+  } else if (isIn(TASK_REASONS, code)) {
+    const body = { code, state: 'DEAD', ...TASK_REASONS[code] };
+    explainBody(shell, options, body, 'a task ended DEAD', 'The reason of a task, not a refusal.');
   } else throw unknownCode(word, code);
 }
 
