@@ -25,9 +25,6 @@ export type { TaskWorker, WorkerCounts } from './client/worker.ts';
 export type { TaskHandler, WorkerOptions } from './client/worker-options.ts';
 export * from './client.ts';
 
-/** With junk instead every connection would fail, and nobody would know why. */
-const CERTIFICATE = /-----BEGIN (X509 |TRUSTED )?CERTIFICATE-----/;
-
 export interface NodeConnectOptions extends ConnectOptions, UndiciHttpOptions {}
 
 /**
@@ -38,8 +35,6 @@ export function connect(urls?: string | readonly string[], options: NodeConnectO
   refuseUnknown(options, [...CONNECT_OPTIONS, 'ca'], 'connect');
   const { LEASEHOLD_URL, LEASEHOLD_TOKEN } = process.env;
   const { ca, ...rest } = options;
-  if (ca !== undefined && !CERTIFICATE.test(String(ca)))
-    throw new TypeError('The option ca must hold certificates in PEM.');
   const token = options.token ?? (LEASEHOLD_TOKEN || undefined);
   return connectWith(
     Leasehold,

@@ -1,8 +1,9 @@
 /** The entries that touched a subject, read back from the log. For people; it costs a pass over the range. */
 import type { Entry, TaskKey } from '../core/entries.ts';
-import type { Opaque } from '../core/opaque.ts';
+import { opaquesOf } from '../core/entry-opaques.ts';
 import { hasEnded } from '../core/session-table.ts';
 import type { Log, LoggedEntry } from '../engines/log.ts';
+import { BYTES_A_PAGE } from './reads.ts';
 import type { Timers } from './seams.ts';
 
 /** Whether an entry touched the subject; asked in the order of the log. */
@@ -10,9 +11,6 @@ export type Touches = (entry: Entry, seq: number) => boolean;
 
 /** After so many entries others get their turn, and it is asked whether anybody still wants to know. */
 const ENTRIES_A_TURN = 2_048;
-
-/** A page ends early once what it shows has this size: all of it is in memory at once. */
-const BYTES_A_PAGE = 4 * 1024 * 1024;
 
 export interface Looking {
   readonly timers: Pick<Timers, 'soon'>;
@@ -61,25 +59,6 @@ function bytesOf(entry: Entry): number {
   const names = entry.type === 'NameLeased' ? entry.names : [];
   const namesBytes = names.reduce((sum, name) => sum + name.length, 0);
   return opaquesOf(entry).reduce((sum, opaque) => sum + (opaque?.length ?? 0), namesBytes);
-}
-
-/** What an entry refers to and the rules never look into. */
-export function opaquesOf(entry: Entry): (Opaque | null)[] {
-  switch (entry.type) {
-    case 'TaskCreated':
-    case 'IntentAccepted':
-      return [entry.payload];
-    case 'TaskCompleted':
-      return [entry.result, ...entry.writes.map((write) => write.value)];
-    case 'TaskCancelled':
-      return [entry.result];
-    case 'NameLeased':
-      return [entry.metadata];
-    case 'ObjectWritten':
-      return [entry.value];
-    default:
-      return [];
-  }
 }
 
 /** A start task has no entry of its own that makes it: that is the intent. */

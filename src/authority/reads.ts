@@ -139,7 +139,7 @@ export function countAll(machine: ReadView): Counts {
 }
 
 /** A page ends early once what it shows has this size: all of it is in memory at once. */
-const BYTES_A_PAGE = 4 * 1024 * 1024;
+export const BYTES_A_PAGE = 4 * 1024 * 1024;
 
 function page<T>(
   used: number,

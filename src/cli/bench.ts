@@ -4,7 +4,6 @@
  * under load only when it is named on the command line, never because LEASEHOLD_URL happens to be set.
  */
 import { constants } from 'node:os';
-import { fileURLToPath } from 'node:url';
 import { Command } from 'commander';
 import { exitCodeOf, type Pipes } from '../orchestrator/processes.ts';
 import { boundedMs, defaulted, positiveNumber } from './arguments.ts';
@@ -13,13 +12,10 @@ import { connectionFailure, examples, serverOf } from './connection.ts';
 import { onEndingSignals } from './ending-signals.ts';
 import { Failure, wrongUsage } from './failure.ts';
 import { KeptChildren } from './kept-children.ts';
+import { MAIN } from './main-file.ts';
 import { paintOf, sayJson, sayLines } from './output.ts';
 import type { Server, Shell } from './shell.ts';
 
-/** Built, this file and the other one end in .js; run from source, on a Node that can, both end in .ts. */
-const MAIN = fileURLToPath(
-  new URL(import.meta.url.endsWith('.ts') ? './main.ts' : './main.js', import.meta.url),
-);
 const IN_FLIGHT = [1, 64, 1_024];
 const FOR_MS = 3_000;
 /** How long each turn took is kept until its row is done. */

@@ -1,6 +1,7 @@
 /** `leasehold serve`: the authority of a data directory or a database behind a port, until a signal ends it. */
 import { Command, Option } from 'commander';
 import { fileEngine } from '../engines/file/file-engine.ts';
+import { LIMITS } from '../protocol/limits.ts';
 import { connectionLimit } from '../server/connection-limit.ts';
 import { LOG_LEVELS, type LogLevel, makeLogger } from '../server/make-logger.ts';
 import { parseTokens, type TokenGrant } from '../server/scopes.ts';
@@ -20,8 +21,6 @@ import { readTls, type TlsFlags, tlsFailure } from './tls-files.ts';
 import { VERSION } from './version.ts';
 
 const DEFAULT_DATA = './leasehold-data';
-/** Fewer characters than these have less than 128 bits, whatever they are. */
-const GUESSABLE = 16;
 const DEFAULT_LISTEN = '127.0.0.1:7420';
 
 export interface ServeFlags extends DatabaseFlags, TlsFlags {
@@ -133,7 +132,8 @@ export async function startServing(
   const intents = readIntents(shell);
   const logger = makeLogger(flags.logLevel);
   for (const { name, token } of tokens ?? []) {
-    if (token.length < GUESSABLE) logger.warn({ name }, 'a token is so short that it could be guessed');
+    if (token.length < LIMITS.tokenBytesMin)
+      logger.warn({ name }, 'a token is so short that it could be guessed');
   }
   let died = (_: Error): void => undefined;
   const death = new Promise<Error>((resolve) => {

@@ -6,13 +6,13 @@
  */
 import { isIP } from 'node:net';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { Command } from 'commander';
 import { instant } from '../protocol/instant.ts';
 import { LanGuard } from '../server/network.ts';
 import { examples } from './connection.ts';
 import { onEndingSignals } from './ending-signals.ts';
 import { wrongUsage } from './failure.ts';
+import { MAIN } from './main-file.ts';
 import { type OrchestratorFlags, PARENT, planOf, withOrchestratorOptions } from './orchestrator-options.ts';
 import {
   deathFailure,
@@ -27,10 +27,6 @@ import type { Shell } from './shell.ts';
 import { Supervisor } from './supervisor.ts';
 import { VERSION } from './version.ts';
 
-/** Built, this file and the other one end in .js; run from source, on a Node that can, both end in .ts. */
-const MAIN = fileURLToPath(
-  new URL(import.meta.url.endsWith('.ts') ? './main.ts' : './main.js', import.meta.url),
-);
 /** On top of the grace of its pipelines. */
 const ORCHESTRATOR_ENDS_MS = 10_000;
 const LOG_DIR = 'leasehold-sessions';

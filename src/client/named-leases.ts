@@ -157,11 +157,8 @@ export class NamedLeases {
         const isFresh = !won.isOld && !this.isHalfOver(won, sent);
         const grant = isFresh ? this.keep(wish, won, sent) : await this.confirm(wish, won.leaseSeq);
         // A reply that came too late brings a lease that nobody should rely on any more.
-        if (grant instanceof Grant) {
-          this.keeper.assertHeld(grant);
-          // Whoever gave up while it was being confirmed is not there to hold it.
-          wish.signal?.throwIfAborted();
-        } else if (wish.isTokenOurs && more > 0 && isOver(grant, wish)) {
+        if (grant instanceof Grant) this.keeper.assertHeld(grant);
+        else if (wish.isTokenOurs && more > 0 && isOver(grant, wish)) {
           // It was granted and over before we heard of it; who waits goes on waiting.
           wish.token = newToken();
           continue;
@@ -232,6 +229,8 @@ export class NamedLeases {
     const sent = momentOf(this.world.clock);
     const grant = this.grantOf(wish, leaseSeq, new Deadline(sent, 0));
     const answer = await grant.askRenewal(wish.ttlMs);
+    // Before it is kept: whoever has given up meanwhile is not there to hold it, and nothing must renew it.
+    wish.signal?.throwIfAborted();
     if (!answer.ok) {
       if (wish.isTokenOurs) this.giveBack(wish);
       return answer.problem;

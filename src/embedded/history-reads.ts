@@ -3,7 +3,7 @@
  * from; that of a name has its newest grant before that position behind a dot, since some entries are told by it.
  */
 import type { Authority } from '../authority/authority.ts';
-import { history, touchesName, touchesTask } from '../authority/history.ts';
+import { type HistoryPage, history, touchesName, touchesTask } from '../authority/history.ts';
 import { readName, readTask } from '../authority/reads.ts';
 import type { Timers } from '../authority/seams.ts';
 import { entryBodies } from './entry-bodies.ts';
@@ -16,6 +16,12 @@ export function historyReads(
   timers: Timers,
 ): Pick<Reads, 'task.history' | 'lease.history'> {
   const { log } = authority;
+  const body = async ({ entries, next }: HistoryPage, cursor: string) => ({
+    ok: true as const,
+    entries: await entryBodies(log, entries),
+    first_seq: log.position.firstSeq,
+    ...(next === null ? {} : { next_cursor: cursor }),
+  });
   return {
     async 'task.history'({ task_id: taskId, from = 1, limit = ENTRIES_A_PAGE, cursor }, signal) {
       const image = await authority.read((machine) => readTask(machine, taskId));
@@ -24,13 +30,7 @@ export function historyReads(
       const fromSeq = Math.max(createdSeq, cursor === undefined ? from : Number(cursor));
       const range = { fromSeq, toSeq, limit };
       const page = await history(log, range, touchesTask(task, createdSeq), { timers, signal });
-      const next = page.next === null ? {} : { next_cursor: String(page.next) };
-      return {
-        ok: true,
-        entries: await entryBodies(log, page.entries),
-        first_seq: log.position.firstSeq,
-        ...next,
-      };
+      return body(page, String(page.next));
     },
 
     async 'lease.history'({ name, from = 1, limit = ENTRIES_A_PAGE, cursor = `${from}.0` }, signal) {
@@ -40,13 +40,7 @@ export function historyReads(
       const range = { fromSeq, toSeq: image.lastSeq, limit };
       const page = await history(log, range, touchesName(name, grantedBefore), { timers, signal });
       const granted = page.entries.findLast(({ entry }) => entry.type === 'NameLeased')?.seq ?? grantedBefore;
-      const next = page.next === null ? {} : { next_cursor: `${page.next}.${granted}` };
-      return {
-        ok: true,
-        entries: await entryBodies(log, page.entries),
-        first_seq: log.position.firstSeq,
-        ...next,
-      };
+      return body(page, `${page.next}.${granted}`);
     },
   };
 }

@@ -21,6 +21,9 @@ const USER_AGENT = 'leasehold';
 const CONNECTIONS: Readonly<Record<Lane, number | null>> = { calls: 32, waits: null, renewals: 4 };
 
 export function undiciHttp(options: UndiciHttpOptions = {}): Http {
+  // With junk instead every connection would fail, and nobody would know why.
+  if (options.ca !== undefined && !/-----BEGIN [A-Z0-9 ]*CERTIFICATE-----/.test(String(options.ca)))
+    throw new TypeError('The option ca must hold certificates in PEM.');
   const loading = import('undici');
   const pools = new Map<string, Pool>();
   let isClosed = false;
