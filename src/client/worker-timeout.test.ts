@@ -55,6 +55,15 @@ describe('a handler that takes longer than its timeout', () => {
     });
   });
 
+  it('and throws what Node throws when something is aborted has failed for want of time all the same', async () => {
+    const taskId = await work(async ({ signal }) => {
+      await new Promise((resolve) => signal.addEventListener('abort', resolve));
+      throw new DOMException('The operation was aborted', 'AbortError');
+    });
+    await world.advance(60_000);
+    expect(await taskOf(taskId)).toMatchObject({ reason: 'The handler took longer than 60000 ms.' });
+  });
+
   it('and does not heed that has failed a second later, and its place is free', async () => {
     const held: TaskContext<unknown>[] = [];
     const taskId = await work((task) => {

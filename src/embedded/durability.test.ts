@@ -4,7 +4,7 @@ import { isSettled, ManualWorld } from '../../test/support/manual-world.ts';
 import { diskError, TestDisk } from '../../test/support/test-disk.ts';
 import type { Leasehold } from '../client/leasehold.ts';
 import { fileEngine } from '../engines/file/file-engine.ts';
-import { openWith } from './open.ts';
+import { type IntentOptions, openWith } from './open.ts';
 
 const DIR = '/data';
 let world: ManualWorld;
@@ -15,9 +15,9 @@ beforeEach(() => {
   disk = new TestDisk();
 });
 
-function openOn(files: TestDisk): Promise<Leasehold> {
+function openOn(files: TestDisk, intents: IntentOptions = {}): Promise<Leasehold> {
   const engine = fileEngine({ dir: DIR, files, segmentBytes: 64 * 1024 });
-  return world.finish(openWith(engine, world));
+  return world.finish(openWith(engine, world, { intents }));
 }
 
 /** The last file that is written to. */
@@ -173,6 +173,21 @@ describe('a full disk', () => {
 });
 
 describe('what was a repeat when it came to a full disk', () => {
+  it('is answered also when the secret of intents has changed since', async () => {
+    const LIVE = { type: 'live', serviceRef: 'one', profileID: 'low' } as const;
+    const first = await openOn(disk, { secret: 'before' });
+    const { session_id } = (await world.finish(first.session.request(LIVE))) as { session_id?: string };
+    await world.finish(first.close());
+    const lh = await openOn(disk, { secret: 'after', previousSecret: 'before' });
+    disk.capacityBytes = segments().reduce((sum, path) => sum + disk.contentOf(path).length, 0);
+    for (let tried = 0; tried < 1_000; tried++) {
+      if (!(await world.finish(lh.task.create({ payload: 'x'.repeat(500) }))).ok) break;
+    }
+    expect(await world.finish(lh.status())).toMatchObject({ disk_full: true });
+    const again = await world.finish(lh.session.request(LIVE));
+    expect(again).toMatchObject({ session_id, status: 'idempotent_replay' });
+  });
+
   it('is refused when it has become a new wish by its turn', async () => {
     const lh = await openOn(disk);
     for (let payload = 0; payload < 10; payload++) await world.finish(lh.task.create({ payload }));

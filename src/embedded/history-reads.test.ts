@@ -86,7 +86,7 @@ describe('the history of a name', () => {
     expect(await pages({ name: 'door', from: from + 100 })).toEqual([[]]);
   });
 
-  it('tells the end of a session whose grant stands on the page before', async () => {
+  it('tells the end of a session whose grant stands on an earlier page', async () => {
     const guard = { ...HELD, name: 'system:orchestrator:guard_lock' };
     await done(lh.lease.acquire({ ...guard, ttl_ms: 600_000 }));
     const intent = { type: 'live', serviceRef: 'one', profileID: 'low' } as const;
@@ -95,9 +95,10 @@ describe('the history of a name', () => {
     const { leases } = await done(lh.task.lease({ worker_id: 'o', queues, guard }));
     const { lease_id } = leases[0]!;
     await done(lh.session.start({ session_id, guard, lease_id, slots: ['0'], ttl_ms: 60_000 }));
+    await done(lh.session.renew({ session_ids: [session_id], guard, ttl_ms: 90_000 }));
     await done(lh.session.change({ session_id, guard, event: 'start_failed' }));
     const parts = await pages({ name: 'lease:tuner:0', limit: 1 });
-    expect(parts.map(typesOf)).toEqual([['NameLeased'], ['SessionChanged']]);
+    expect(parts.map(typesOf)).toEqual([['NameLeased'], ['NameRenewed'], ['SessionChanged']]);
   });
 
   it.each(['', '1', 'x.1', '1.', '-1.0'])('refuses the cursor %j', async (cursor) => {

@@ -111,6 +111,13 @@ describe('a pipeline', () => {
     ]);
   });
 
+  it('tells whether it was its keeper that ended it', () => {
+    start();
+    keeper.heard({ is: 'started', id: 'pipeline', pid: 7 });
+    keeper.heard({ is: 'ended', id: 'pipeline', end: { code: null, signal: 'SIGTERM' }, isStopped: true });
+    expect(happened[2]).toEqual({ is: 'ended', code: null, signal: 'SIGTERM', isKept: true });
+  });
+
   it('has ended once, and its keeper is let go', () => {
     start();
     keeper.heard({ is: 'started', id: 'pipeline', pid: 7 });
