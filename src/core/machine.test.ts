@@ -186,6 +186,17 @@ describe('nobody passes a line', () => {
     story.when(releaseName({ token: 'new' })).thenServes('first', granted('first'));
   });
 
+  it('except to take the place of one who is dead', () => {
+    const story = given(acquireNames(), queueUp('first'));
+    story
+      .when(acquireNames({ holder: 'next', token: 'next', supersedes: story.name('name').leaseSeq }))
+      .thenRecords('NameBroken', 'NameLeased')
+      .thenAnswers({ leases: [{ holder: 'next' }] })
+      .thenStillWaits('first')
+      .when(releaseName({ holder: 'next', token: 'next' }))
+      .thenServes('first', granted('first'));
+  });
+
   it('not with a name of its own beside one that others wait for', () => {
     given(
       acquireNames({ names: ['a'] }),

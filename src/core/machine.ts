@@ -305,9 +305,10 @@ export class Machine {
     return this.enact(decision);
   }
 
-  /** Nobody passes a line, except to take again what it holds itself. */
+  /** Nobody passes a line, except to take again what it holds itself, or the place of one who is dead. */
   private lineAhead(command: AcquireNames): string | null {
     if (this.nameLines.size === 0) return null;
+    if (command.supersedes !== undefined) return null;
     const { names } = this.state;
     for (const name of command.names) {
       if (!this.nameLines.has(name)) continue;

@@ -109,6 +109,18 @@ describe('start-up', () => {
     expect(await stage.guardHolder()).toBeNull();
   });
 
+  it('is fatal when start tasks are not for it to take: it would keep the guard from who may', async () => {
+    const id = await stage.intent('sport');
+    const actor = await stage.orchestrate({ fates: { 'task.lease': 'is forbidden' } });
+    await stage.advance(1_000);
+    expect(actor.outcome).toMatchObject({
+      code: 3,
+      says: expect.stringMatching(/^FATAL: .*FORBIDDEN.*nothing runs any more\.$/),
+    });
+    expect(await stage.guardHolder()).toBeNull();
+    expect(await stage.stateOf(id)).toBe('NEW');
+  });
+
   it('that is asked to end before it is done begins nothing, and gives the guard back', async () => {
     const actor = await stage.orchestrate({ fates: { 'lease.wipe': 'hangs' } });
     actor.orchestrator.shutdown();

@@ -3,14 +3,15 @@
  *
  *   guard ─▶ wipe ─▶ work: start tasks are taken in, sessions renewed together, stops followed in the log
  *
- * Any trouble before work has begun is fatal, and nothing was begun (code 3). Losing the guard ends everything: every
- * pipeline is stopped and nothing more is written (code 4). Asked to end, it ends its sessions, gives the guard back
- * and is done (code 0). It reaches the world through its seams only, so a simulation can run it as it is.
+ * Any trouble before work has begun is fatal, and nothing was begun (code 3); so is a token that may not take start
+ * tasks. Losing the guard ends everything: every pipeline is stopped and nothing more is written (code 4). Asked to
+ * end, it ends its sessions, gives the guard back and is done (code 0). It reaches the world through its seams only, so
+ * a simulation can run it as it is.
  */
 import { LeaseholdError } from '../client/error.ts';
 import { momentOf } from '../client/lease-deadline.ts';
 import { ORCHESTRATOR_GUARD as GUARD, SESSION_LEASES, START_QUEUE } from '../core/reserved-names.ts';
-import type { Reply } from '../protocol/problem.ts';
+import type { Problem, Reply } from '../protocol/problem.ts';
 import type { Body } from '../protocol/replies.ts';
 import type { Requests } from '../protocol/requests.ts';
 import type { OrchestratorConfig } from './config.ts';
@@ -35,6 +36,8 @@ export interface Outcome {
   readonly says: string | null;
 }
 
+/** It was asked to end, and has. */
+const ASKED: Outcome = { code: 0, says: null };
 const START_MS = 10_000;
 const TAKEN_AT_ONCE = 16;
 const INTAKE_WAIT_MS = 20_000;
@@ -101,7 +104,7 @@ export class Orchestrator implements RunDesk {
       if (!(fault instanceof FatalError)) throw fault;
       // Nothing was begun, so there is nothing to stop; a guard that was won must not keep the next one out.
       await this.guard?.release();
-      if (this.isAsked) return { code: 0, says: null };
+      if (this.isAsked) return ASKED;
       return { code: 3, says: `FATAL: ${fault.message}; nothing was started.` };
     } finally {
       this.closing.abort();
@@ -166,12 +169,13 @@ export class Orchestrator implements RunDesk {
     return null;
   }
 
-  /** For loops that go on whatever fails once: the answer, or null after a pause. */
+  /** For loops that go on whatever fails once: after a refusal or a fault there is a pause. */
   private async tried<T extends { readonly ok: true }>(
     call: (guard: Requests['session.change']['guard']) => Promise<Reply<T>>,
   ): Promise<Reply<T> | null> {
+    let reply: Reply<T> | null = null;
     try {
-      const reply = await this.ask(call);
+      reply = await this.ask(call);
       if (reply === null || reply.ok) return reply;
       this.world.say('warn', 'the authority refused', { code: reply.code, detail: reply.detail });
     } catch (fault) {
@@ -180,7 +184,7 @@ export class Orchestrator implements RunDesk {
       this.world.say('warn', 'a call failed', { code: fault.code, message: fault.message });
     }
     await pause(this.world.timers, AGAIN_MS);
-    return null;
+    return reply;
   }
 
   // Intents.
@@ -209,6 +213,7 @@ export class Orchestrator implements RunDesk {
           { signal: closing.signal },
         ),
       );
+      if (reply?.ok === false && reply.code === 'FORBIDDEN') return this.useless(reply);
       if (!reply?.ok) continue;
       for (const task of reply.leases) void this.runSession(new SessionRun(this, task));
     }
@@ -314,20 +319,29 @@ export class Orchestrator implements RunDesk {
 
   // The end.
 
-  private async stopSessions(): Promise<void> {
+  private async stopSessions(outcome: Outcome = ASKED): Promise<void> {
     const { timers, clock } = this.world;
     const untilMs = clock.monotonicMs() + this.timing.graceMs + SHUTDOWN_MS;
     for (const run of this.runs.values()) void run.end('shutdown');
     while (this.runs.size > 0 && this.loss === null && clock.monotonicMs() < untilMs) {
       await atMost(timers, untilMs - clock.monotonicMs(), this.whenChanged());
     }
-    if (this.loss === null) await this.giveBack();
+    if (this.loss === null) await this.giveBack(outcome);
   }
 
-  private async giveBack(): Promise<void> {
+  private async giveBack(outcome: Outcome = ASKED): Promise<void> {
     await this.guard!.release();
     this.world.say('info', 'stopped');
-    this.finish({ code: 0, says: null });
+    this.finish(outcome);
+  }
+
+  /** Whoever may not take start tasks would only keep the guard from somebody who may. */
+  private async useless({ code, detail }: Problem): Promise<void> {
+    if (this.isEnding) return;
+    this.isAsked = true;
+    this.closing.abort();
+    const says = `FATAL: taking start tasks was refused (${code}: ${detail}); nothing runs any more.`;
+    await this.stopSessions({ code: 3, says });
   }
 
   /** The guard is lost. Not one more write: `ask` sees to that. */

@@ -13,6 +13,7 @@ import { type OrchestratorConfig, readConfig } from '../../src/orchestrator/conf
 import { Orchestrator, type Outcome } from '../../src/orchestrator/orchestrator.ts';
 import type { ProcessIdentity, ProcessTable } from '../../src/orchestrator/process-identity.ts';
 import type { Timing } from '../../src/orchestrator/timing.ts';
+import { problem } from '../../src/protocol/problem.ts';
 import { ManualWorld } from './manual-world.ts';
 import { SimulatedPipelines } from './simulated-pipelines.ts';
 
@@ -28,7 +29,14 @@ const CONFIG = JSON.stringify({
 });
 
 /** What becomes of a call. `dies`: it is carried out, and its answer never comes; `is late`: it comes after `LATE_MS`. */
-export type Fate = 'passes' | 'is unreachable' | 'fails with 500' | 'hangs' | 'dies' | 'is late';
+export type Fate =
+  | 'passes'
+  | 'is unreachable'
+  | 'fails with 500'
+  | 'is forbidden'
+  | 'hangs'
+  | 'dies'
+  | 'is late';
 export const LATE_MS = 4_000;
 
 /** The way to the authority. */
@@ -64,6 +72,7 @@ class Line {
         if (fate === 'fails with 500') {
           return Promise.reject(new LeaseholdError('INTERNAL', 'a fault', { effect: 'unknown' }));
         }
+        if (fate === 'is forbidden') return Promise.resolve(problem({ refused: 'FORBIDDEN' }));
         const before = this.meanwhile.get(operation) ?? (async () => undefined);
         const reply = before().then(() => inner.call(operation, request, options));
         if (fate === 'is late') return reply.then((body) => this.later(body));

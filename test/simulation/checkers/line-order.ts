@@ -39,7 +39,7 @@ export const lineOrder = checker(
         if (fact.entry.type !== 'NameLeased' || call?.arrival === undefined) return;
         const grant = { call, fact, arrivedAt: reading.placeOf(call.arrival) };
         times.complainOfLate(grant, complain);
-        if (isTakenAgain(fact, before)) return;
+        if (isTakenAgain(fact, before) || call.call.request.supersedes !== undefined) return;
         for (const name of namesOf(fact.entry)) {
           const passed = latest.get(name);
           if (passed === undefined || passed.arrivedAt < grant.arrivedAt) latest.set(name, grant);
