@@ -45,7 +45,10 @@ export function acquireNames(state: State, command: AcquireNames, nowMs: number)
       return refuse('LEASE_NOT_HELD', { detail: 'The token belongs to an earlier grant.' });
     }
   }
-  if (repeated === command.names.length) return unchanged(sameGrant(state, command, nowMs));
+  // The same holder with the same token again: a lost reply, answered once more.
+  if (repeated === command.names.length) {
+    return unchanged({ ...grantOf(state, command, nowMs), duplicate: true });
+  }
   if (command.supersedes !== undefined) return supersede(state, command, command.supersedes, nowMs);
   if (inTheWay !== 0) return { entries: [], answer: held(state, inTheWay, nowMs) };
   return grant(state, command, nowMs);
@@ -87,10 +90,10 @@ function grant(state: State, command: AcquireNames, nowMs: number, after = 0): D
   );
 }
 
-/** The same holder with the same token again: a lost reply, answered once more. */
-function sameGrant(state: State, command: AcquireNames, nowMs: number): GrantedNames {
+/** The grant that the names of a command are under. */
+export function grantOf(state: State, command: AcquireNames, nowMs: number): GrantedNames {
   const leases = command.names.map((name) => grantedName(state, state.names.find(name), nowMs));
-  return { leases, seq: leases[0]!.leaseSeq, duplicate: true };
+  return { leases, seq: leases[0]!.leaseSeq, duplicate: false };
 }
 
 function grantedName({ names }: State, row: number, nowMs: number): GrantedName {

@@ -166,6 +166,21 @@ describe('the start task', () => {
       .thenTask(sessionIdOfSeq(4), { state: 'WAITING', attempt: 0 });
   });
 
+  it('is handed out once, though others ran out of time while it was looked who may have it', () => {
+    const bounds = { expiries: 1, wakes: 1, fedQueues: 256, leasedBytes: 1_000_000 };
+    const story = scenario({ bounds }).given(
+      acquireGuard({ ttlMs: 9 * TTL_MS }),
+      ...['a', 'b', 'c', 'd'].map((name) => acquireNames({ names: [name], token: name })),
+      by('waiting', leaseStarts({ max: 1, waitMs: 9 * TTL_MS })),
+    );
+    story.moveTo(START_MS + TTL_MS);
+    story.runTogether([
+      [acceptIntent({ target: 'one' }), ''],
+      [acceptIntent({ target: 'two' }), ''],
+    ]);
+    story.thenServes('waiting', { leases: [{ attempt: 1 }] });
+  });
+
   it('cannot be made by hand, nor its id be taken', () => {
     given(acceptIntent())
       .when(createTask({ queue: START_QUEUE }))
@@ -553,6 +568,16 @@ describe('taking over from the dead', () => {
       .thenRecords('NameBroken', 'NameLeased')
       .thenAnswers({ seq: 4, leases: [{ holder: 'next', leaseSeq: 4 }] })
       .thenName(GUARD, { holder: 'next', leaseSeq: 4 });
+  });
+
+  it('gives the number that the grant has, though a session ends with the one before', () => {
+    const story = given(...RUNNING);
+    const { leaseSeq } = story.name('lease:tuner:0');
+    story
+      .when(acquireNames({ names: ['lease:tuner:0'], holder: 'x', token: 'x', supersedes: leaseSeq }))
+      .thenRecords('NameBroken', 'SessionChanged', 'NameLeased');
+    const { leaseSeq: now } = story.name('lease:tuner:0');
+    story.thenAnswers({ seq: now, leases: [{ holder: 'x', leaseSeq: now }] });
   });
 
   it('is won by one of two who race', () => {

@@ -16,7 +16,7 @@ import type {
   HeartbeatAnswer,
   LeaseTasks,
 } from './commands.ts';
-import { acquireNames, breakName, held, releaseName, renewName, wipeNames } from './decide-names.ts';
+import { acquireNames, breakName, grantOf, held, releaseName, renewName, wipeNames } from './decide-names.ts';
 import { createTask, leaseNext, leasesOfRequest, switchQueue } from './decide-tasks.ts';
 import { type Decision, isRefusal } from './decision.ts';
 import type { Entry } from './entries.ts';
@@ -34,13 +34,24 @@ import { hasEnded } from './session-table.ts';
 import type { State } from './state.ts';
 import { findLease, judge } from './verdicts.ts';
 
-/** Bounds on the work that time itself brings, for one batch. */
-const EXPIRIES_A_BATCH = 1_000;
-/** One answer gives out no further task once its payloads have this size: they are all in memory at once. */
-const LEASED_BYTES_MAX = 4 * 1024 * 1024;
-/** So many tasks may come in before those who wait for them are served, so that a batch does not grow without bound. */
-const FED_QUEUES_MAX = 256;
-const WAKES_A_BATCH = 10_000;
+/** How much is done in one go. An argument, because what happens at a bound is seen only where bounds are small. */
+export interface MachineBounds {
+  /** How many ends time itself brings to one batch. */
+  readonly expiries: number;
+  /** How many delayed tasks are brought into line at once. */
+  readonly wakes: number;
+  /** So many tasks may come in before those who wait for them are served, so that a batch does not grow without bound. */
+  readonly fedQueues: number;
+  /** One answer gives out no further task once its payloads have this size: they are all in memory at once. */
+  readonly leasedBytes: number;
+}
+
+const BOUNDS: MachineBounds = {
+  expiries: 1_000,
+  wakes: 10_000,
+  fedQueues: 256,
+  leasedBytes: 4 * 1024 * 1024,
+};
 
 /** How a worker is told that it lost a lease. */
 const LOSSES: Record<Exclude<LeaseEnd, 'live'>, string> = {
@@ -59,14 +70,16 @@ export class Machine {
   readonly sessions = new SessionDesk(this);
   private readonly record: Commit;
   private readonly retention: Retention;
+  private readonly bounds: MachineBounds;
   private nowMs = 0;
   /** Names and queues whose lines may have something to take. */
   private readonly freedNames: string[] = [];
   private readonly fedQueues: string[] = [];
 
-  constructor(state: State, retention: Retention, record: Commit) {
+  constructor(state: State, retention: Retention, record: Commit, bounds = BOUNDS) {
     this.state = state;
     this.retention = retention;
+    this.bounds = bounds;
     this.record = record;
   }
 
@@ -79,7 +92,7 @@ export class Machine {
   begin(nowMs: number, callsBefore = 0): void {
     this.enter(nowMs);
     this.endWaits();
-    expireDue(this.state, this.nowMs, EXPIRIES_A_BATCH, this.commit);
+    expireDue(this.state, this.nowMs, this.bounds.expiries, this.commit);
     if (this.state.tasks.delayed.topKey() <= this.nowMs) this.wakeDelayed();
     forgetDue(this.state, this.nowMs, this.retention, callsBefore, this.commit);
     this.serve();
@@ -104,7 +117,7 @@ export class Machine {
   run(command: Command, ticket: Ticket): Answer | Refusal | null {
     const answer = this.decide(command, ticket);
     this.serveNames();
-    if (this.fedQueues.length >= FED_QUEUES_MAX) this.serve();
+    if (this.fedQueues.length >= this.bounds.fedQueues) this.serve();
     return answer;
   }
 
@@ -204,6 +217,11 @@ export class Machine {
     this.serve();
   }
 
+  /** The same for a name, without serving who waits for it: for somebody who is being served right now. */
+  endNameIfDue(name: string): void {
+    expireNameIfDue(this.state, this.state.names.find(name), this.nowMs, this.commit);
+  }
+
   expireName(name: string): void {
     if (this.state.names.expiring.topKey() <= this.nowMs) this.expireNameRow(this.state.names.find(name));
   }
@@ -256,7 +274,7 @@ export class Machine {
   private leaseUpTo(command: LeaseTasks): GrantedTask[] {
     const leases: GrantedTask[] = [];
     let bytes = 0;
-    while (leases.length < command.max && bytes < LEASED_BYTES_MAX) {
+    while (leases.length < command.max && bytes < this.bounds.leasedBytes) {
       const next = leaseNext(this.state, command, this.nowMs);
       if (next === null) break;
       this.commit(next[0]);
@@ -302,7 +320,11 @@ export class Machine {
       this.nameLines.join(command, ticket, command.names, this.nowMs + command.waitMs);
       return null;
     }
-    return this.enact(decision);
+    const answer = this.enact(decision);
+    // What is superseded may take a session with it, so only now is it known where the grant stands in the log.
+    return command.supersedes === undefined || isRefusal(answer) || answer.duplicate
+      ? answer
+      : grantOf(this.state, command, this.nowMs);
   }
 
   /** Nobody passes a line, except to take again what it holds itself, or the place of one who is dead. */
@@ -364,15 +386,16 @@ export class Machine {
 
   /** After an entry that ends a lease its line is served before anything else. */
   private serveNames(): void {
-    while (this.freedNames.length > 0) this.serveName(this.freedNames.shift()!);
+    drain(this.freedNames, (name) => this.serveName(name));
   }
 
+  /** Not to be called by what serves. */
   private serve(): void {
     this.serveNames();
-    while (this.fedQueues.length > 0) {
-      this.serveQueue(this.fedQueues.shift()!);
+    drain(this.fedQueues, (queue) => {
+      this.serveQueue(queue);
       this.serveNames();
-    }
+    });
   }
 
   private serveName(name: string): void {
@@ -384,9 +407,7 @@ export class Machine {
         continue;
       }
       if (!this.nameLines.headsEveryLine(waiter)) return;
-      for (const each of waiter.command.names) {
-        expireNameIfDue(this.state, this.state.names.find(each), this.nowMs, this.commit);
-      }
+      for (const each of waiter.command.names) this.endNameIfDue(each);
       const decision = acquireNames(this.state, waiter.command, this.nowMs);
       if (isRefusal(decision.answer) && decision.answer.refused === 'LEASE_HELD') return;
       this.leaveNames(waiter);
@@ -455,9 +476,15 @@ export class Machine {
   }
 
   private wakeDelayed(): void {
-    const woken = this.state.tasks.wakeDelayed(this.nowMs, WAKES_A_BATCH);
+    const woken = this.state.tasks.wakeDelayed(this.nowMs, this.bounds.wakes);
     for (const queue of woken) if (this.taskLines.has(queue)) this.fedQueues.push(queue);
   }
+}
+
+/** Takes all of them, those too that are added meanwhile. */
+function drain(items: string[], take: (item: string) => void): void {
+  for (let index = 0; index < items.length; index++) take(items[index]!);
+  items.length = 0;
 }
 
 function isForNames(waiter: Waiter<AcquireNames> | Waiter<LeaseTasks>): waiter is Waiter<AcquireNames> {

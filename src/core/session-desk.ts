@@ -74,7 +74,7 @@ export class SessionDesk {
 
   /** Whether this is the live guard, now. */
   holds(guard: Guard): boolean {
-    this.machine.expireName(guard.name);
+    this.machine.endNameIfDue(guard.name);
     return holdsGuard(this.machine.state, guard);
   }
 

@@ -9,7 +9,7 @@ import { Machine } from '../../src/core/machine.ts';
 import { createState, type State } from '../../src/core/state.ts';
 import { stateHash } from '../../src/core/state-hash.ts';
 import { OwnershipModel } from '../support/ownership-model.ts';
-import { type HistoryStep, histories, play, SEED } from '../support/random-history.ts';
+import { type HistoryStep, histories, play, playTogether, SEED } from '../support/random-history.ts';
 import { type LoggedFact, opaquesOf, restoredFrom, Scenario, TestTicket } from '../support/scenario.ts';
 
 /** So short that forgetting is part of most histories. */
@@ -41,6 +41,23 @@ describe('any history', () => {
         played(history).end();
       }),
       { seed: SEED, numRuns: 80 },
+    );
+  });
+
+  it('does so too when several wishes come at once and a batch gets little done', () => {
+    const few = fc.integer({ min: 1, max: 3 });
+    const bounds = fc.record({ expiries: few, wakes: few, fedQueues: few, leasedBytes: few });
+    const shape = histories({ maxLength: 150, waits: true, restarts: false });
+    fc.assert(
+      fc.property(shape, bounds, fc.integer({ min: 2, max: 5 }), (history, bounds, together) => {
+        const story = new Scenario({ retention: RETENTION, bounds, watch: 'end' });
+        for (let from = 0; from < history.length; from += together) {
+          playTogether(story, history.slice(from, from + together), from);
+          checkInvariants(story.state);
+        }
+        story.end();
+      }),
+      { seed: SEED, numRuns: 400 },
     );
   });
 

@@ -60,6 +60,7 @@ const tokens = fc.oneof(
   fc.nat(999).map((number) => `fresh ${number}`),
 );
 const ttls = fc.constantFrom(10, 20, 50, 1_000, 5_000);
+const sessionNames = fc.constantFrom('lease:service:s1', 'lease:tuner:0');
 const reasons = fc.constantFrom('it broke', 'ä\u{1f512}');
 const maybeRequest = fc.constantFrom(null, null, 'r1', 'r2');
 
@@ -92,6 +93,15 @@ function asHolder<C extends RenewName | ReleaseName>(isHolder: boolean, wish: Wi
     const row = state.names.find(command.name);
     if (!isHolder || row === 0) return command;
     return { ...command, holder: state.names.holderOf(row), tokenHash: state.names.tokens.hashOf(row) };
+  };
+}
+
+/** The place of whoever holds the name, or held it last. */
+function supersede({ name, holder, token }: { name: string; holder: string; token: string }): Wish {
+  return (state) => {
+    const row = state.names.find(name);
+    const supersedes = row === 0 ? 1 : state.names.leaseSeq.get(row);
+    return acquireNames({ names: [name], holder, token, supersedes })(state);
   };
 }
 
@@ -228,6 +238,12 @@ function wishes(waitMs: fc.Arbitrary<number>): fc.Arbitrary<{ says: string; wish
         acquireNames,
       ),
     ],
+    [
+      2,
+      say('supersede', { name: fc.oneof(names, sessionNames), holder: holders, token: tokens }, (given) =>
+        supersede(given),
+      ),
+    ],
     [3, say('guard', { holder: holders, token: fc.constantFrom('g1', 'g2') }, acquireGuard)],
     [
       3,
@@ -339,12 +355,7 @@ function wishes(waitMs: fc.Arbitrary<number>): fc.Arbitrary<{ says: string; wish
         ),
       ),
     ],
-    [
-      1,
-      say('break a session', { name: fc.constantFrom('lease:service:s1', 'lease:tuner:0') }, (given) =>
-        breakName(given),
-      ),
-    ],
+    [1, say('break a session', { name: sessionNames }, (given) => breakName(given))],
     [1, say('pause', { queue: queues }, (g) => pauseQueue(g.queue))],
     [1, say('resume', { queue: queues }, (g) => resumeQueue(g.queue))],
   ];
@@ -405,4 +416,14 @@ export function play(story: Scenario, step: HistoryStep, number: number): void {
   else if (step.act === 'restore') story.restore(100);
   else if (who !== undefined && step.act === 'hang up') story.hangUp(who);
   else if (who !== undefined && story.waiting().includes(who)) story.leave(who);
+}
+
+/** Plays the wishes of a history several at a time. */
+export function playTogether(story: Scenario, steps: readonly HistoryStep[], number: number): void {
+  story.moveBy(Math.max(...steps.map(({ afterMs }) => afterMs)));
+  story.runTogether(
+    steps.flatMap(({ act }, place) =>
+      typeof act === 'function' ? [[act, `#${number}.${place}`] as const] : [],
+    ),
+  );
 }

@@ -4,14 +4,14 @@
 // equal to what was live at that moment, and the image of the end must read back as the same state.
 import { expect, onTestFinished } from 'vitest';
 import { apply } from '../../src/core/apply.ts';
-import type { Answer, Command, SessionView } from '../../src/core/commands.ts';
+import type { Answer, Command, GrantedNames, SessionView } from '../../src/core/commands.ts';
 import { isRefusal } from '../../src/core/decision.ts';
 import type { Entry, EntryType } from '../../src/core/entries.ts';
 import type { NameImage, TaskImage } from '../../src/core/image.ts';
 import { imageOf, nameImage, restoreImage, taskImage } from '../../src/core/image-io.ts';
 import { checkInvariants, checkStep } from '../../src/core/invariants.ts';
 import type { Ticket, Waiter } from '../../src/core/lines.ts';
-import { Machine } from '../../src/core/machine.ts';
+import { Machine, type MachineBounds } from '../../src/core/machine.ts';
 import type { Opaque } from '../../src/core/opaque.ts';
 import type { Refusal, RefusalCode } from '../../src/core/refusals.ts';
 import type { Retention } from '../../src/core/retention.ts';
@@ -36,6 +36,8 @@ const KEEP_ALL: Retention = {
 
 export interface ScenarioOptions {
   readonly retention?: Partial<Retention>;
+  /** How little a batch does at once; what happens at these bounds is seen only where they are small. */
+  readonly bounds?: MachineBounds;
   /** `end`: for stories with thousands of subjects, look only when they are over. */
   readonly watch?: 'every apply' | 'end';
 }
@@ -72,6 +74,7 @@ export class Scenario {
   /** The answer to the last wish; null when it waits. */
   answer: Answer | Refusal | null = null;
   private readonly retention: Retention;
+  private readonly bounds: MachineBounds | undefined;
   private readonly watch: NonNullable<ScenarioOptions['watch']>;
   private readonly tickets = new Map<string, TestTicket>();
   private readonly hashes = new Map<number, string>();
@@ -81,8 +84,9 @@ export class Scenario {
   private loggedBefore = 0;
   private hashBefore = '';
 
-  constructor({ retention = {}, watch = 'every apply' }: ScenarioOptions = {}) {
+  constructor({ retention = {}, bounds, watch = 'every apply' }: ScenarioOptions = {}) {
     this.retention = { ...KEEP_ALL, ...retention };
+    this.bounds = bounds;
     this.watch = watch;
     this.summary = summaryOf(this.state);
     this.machine = this.createMachine();
@@ -229,14 +233,30 @@ export class Scenario {
 
   /** One wish in a batch of its own. */
   run(command: Command, as = ''): Answer | Refusal | null {
-    const ticket = new TestTicket();
-    if (as !== '') this.tickets.set(as, ticket);
+    return this.runTogether([[() => command, as]]);
+  }
+
+  /** Wishes that arrive in one batch, each with the name of who has it. */
+  runTogether(wishes: readonly (readonly [Wish, string])[]): Answer | Refusal | null {
     this.machine.begin(this.nowMs);
-    this.answer = this.machine.run(command, ticket);
+    for (const [wish, as] of wishes) {
+      const ticket = new TestTicket();
+      if (as !== '') this.tickets.set(as, ticket);
+      this.answer = this.machine.run(wish(this.state), ticket);
+      this.checkNumbers();
+      if (this.answer !== null && as !== '') ticket.settle(this.answer);
+    }
     this.machine.end();
-    if (this.answer !== null && as !== '') ticket.settle(this.answer);
     this.observe();
     return this.answer;
+  }
+
+  /** A fencing number that is given out is the one that stands in the state. */
+  private checkNumbers(): void {
+    const { leases = [] } = (this.answer ?? {}) as Partial<GrantedNames>;
+    for (const { name, leaseSeq } of leases) {
+      if (name !== undefined) expect(leaseSeq, `the number of ${name}`).toBe(this.name(name).leaseSeq);
+    }
   }
 
   moveTo(nowMs: number): void {
@@ -320,11 +340,12 @@ export class Scenario {
   }
 
   private createMachine(): Machine {
-    return new Machine(this.state, this.retention, (entry) => {
+    const record = (entry: Entry): void => {
       this.observe();
       for (const opaque of opaquesOf(entry)) this.keep(opaque);
       this.log.push({ seq: this.state.lastSeq + 1, atMs: this.machine.batchAtMs, entry });
-    });
+    };
+    return new Machine(this.state, this.retention, record, this.bounds);
   }
 
   private startEpoch(): void {
