@@ -24,6 +24,7 @@ import { isTooMuch } from './command-kinds.ts';
 import { Compactor } from './compactor.ts';
 import { Feed } from './feed.ts';
 import { returnsOf } from './give-back.ts';
+import { IdleMark } from './idle-mark.ts';
 import { Payloads } from './payloads.ts';
 import { RefusedReadError } from './refused-read.ts';
 import { type CallOptions, type Present, Request, type Sink } from './request.ts';
@@ -33,8 +34,6 @@ import { SoftState } from './soft-state.ts';
 import { Stats } from './stats.ts';
 import { ClosedError, UnavailableError } from './unavailable.ts';
 
-/** How long nothing must happen before the newest batch gets its commit mark. */
-const IDLE_MS = 50;
 const LONE_CALLS_MAX = 4;
 const QUICK_APPEND_MS = 1;
 const QUICK_APPENDS_MIN = 16;
@@ -79,11 +78,10 @@ export class Authority {
   private quickAppends = 0;
   private busy = false;
   private scheduled = false;
-  private idleTimer: Timer | null = null;
-  private lastBatchMs = 0;
+  private readonly idle: IdleMark;
   /** There while anybody waits in a line. */
   private hold: Timer | null = null;
-  private fault: Error | null = null;
+  private fault: UnavailableError | null = null;
   private closing: (() => void) | null = null;
   private closed: Promise<void> | null = null;
 
@@ -95,6 +93,7 @@ export class Authority {
     this.machine = new Machine(state, options.retention, this.record);
     this.compactor = new Compactor(log, state, options.timers, this.stats);
     this.alarm = new Alarm(this.clock, options.timers, () => this.schedule());
+    this.idle = new IdleMark(options, () => this.markIfIdle());
     this.payloads = new Payloads(log, state, this.letLeave, (taskId) => {
       this.forget(this.call({ type: 'KillTask', taskId, reason: 'PAYLOAD_DAMAGED' }));
     });
@@ -189,10 +188,10 @@ export class Authority {
   }
 
   /** Nothing is accepted any more, and whoever still waits is told why. */
-  private end(fault: Error): void {
+  private end(fault: UnavailableError): void {
     this.fault ??= fault;
     this.alarm.cancel();
-    this.idleTimer?.cancel();
+    this.idle.cancel();
     this.rejectAll(this.fault);
     this.stopHolding();
     for (const call of this.endCalls) call();
@@ -222,7 +221,7 @@ export class Authority {
 
   private enqueue(request: Request, signal?: AbortSignal): void {
     if (this.fault !== null || this.closing !== null) {
-      this.fail(request, this.fault ?? new ClosedError('The authority is being closed.'));
+      this.fail(request, this.fault?.afterwards() ?? new ClosedError('The authority is being closed.'));
       return;
     }
     const refusal = this.overloadOf(request);
@@ -417,14 +416,19 @@ export class Authority {
   };
 
   private afterBatch(): void {
-    if (this.queue.size > 0 || this.departed.length > 0) this.schedule();
+    if (this.hasWork) this.schedule();
     else if (this.closing !== null) {
       this.closing();
       return;
-    } else if (this.batchStarted) this.awaitIdle();
+    } else if (this.batchStarted) this.idle.await();
     this.setAlarm();
     this.holdForWaiters();
     this.compactor.afterBatch();
+  }
+
+  /** Who has left a line may set others in motion, and for those there must be room in the log. */
+  private get hasWork(): boolean {
+    return this.queue.size > 0 || (this.departed.length > 0 && this.log.batchBytesMax > 0);
   }
 
   /** What is due and cannot be written would otherwise ring again at once, for as long as the disk is full. */
@@ -449,27 +453,17 @@ export class Authority {
     call.catch(() => undefined);
   }
 
-  /** Marks the newest batch once nothing has happened for a while; one timer serves however many batches. */
-  private awaitIdle(): void {
-    this.lastBatchMs = this.options.clock.monotonicMs();
-    this.idleTimer ??= this.options.timers.after(IDLE_MS, this.markIfIdle);
-  }
-
-  private readonly markIfIdle = (): void => {
-    this.idleTimer = null;
-    if (this.fault !== null) return;
-    const quietMs = this.options.clock.monotonicMs() - this.lastBatchMs;
-    if (this.busy || this.scheduled || quietMs < IDLE_MS) {
-      this.idleTimer = this.options.timers.after(Math.max(1, IDLE_MS - quietMs), this.markIfIdle);
-      return;
-    }
+  /** False while something is going on. */
+  private markIfIdle(): boolean {
+    if (this.busy || this.scheduled) return false;
     this.busy = true;
     this.log.mark().then(() => {
       this.busy = false;
-      if (this.queue.size > 0 || this.departed.length > 0 || this.closing !== null) this.schedule();
+      if (this.hasWork || this.closing !== null) this.schedule();
       this.setAlarm();
     }, this.appendFailed);
-  };
+    return true;
+  }
 
   private readonly appendFailed = (cause: unknown): void => {
     this.die(new UnavailableError('The log could not be written; nothing more is accepted.', { cause }));
@@ -479,7 +473,7 @@ export class Authority {
     this.die(new UnavailableError('The log was lost; nothing more is accepted.', { cause }));
   };
 
-  private die(fault: Error): void {
+  private die(fault: UnavailableError): void {
     if (this.fault !== null) return;
     this.end(fault);
     this.closing?.();

@@ -1,8 +1,27 @@
-/** The world failed under the authority; whether a call took effect is unknown. */
+/** The world failed under the authority. */
 export class UnavailableError extends Error {
-  override readonly name = 'UnavailableError';
+  override readonly name: string = 'UnavailableError';
   readonly code = 'UNAVAILABLE';
+  /** Whether the call took effect: nobody knows, unless it came when all was over. */
+  readonly effect: 'none' | 'unknown';
+
+  constructor(
+    message: string,
+    { cause, effect = 'unknown' }: ErrorOptions & { effect?: 'none' | 'unknown' } = {},
+  ) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.effect = effect;
+  }
+
+  /** What is said to whoever calls afterwards. */
+  afterwards(): UnavailableError {
+    return new UnavailableError(this.message, { cause: this.cause ?? this, effect: 'none' });
+  }
 }
 
 /** It was closed in order: whatever had been decided is durable and answered, and nothing else took effect. */
-export class ClosedError extends UnavailableError {}
+export class ClosedError extends UnavailableError {
+  override afterwards(): ClosedError {
+    return this;
+  }
+}

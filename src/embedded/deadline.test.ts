@@ -26,8 +26,8 @@ beforeEach(async () => {
   await world.finish(lh.task.create({ payload: 1, task_id: 't' }));
 });
 
-const refused = (call: Promise<unknown>): Promise<void> =>
-  expect(world.finish(call)).rejects.toMatchObject({ code: 'UNAVAILABLE', effect: 'unknown' });
+const refused = (call: Promise<unknown>, effect = 'unknown'): Promise<void> =>
+  expect(world.finish(call)).rejects.toMatchObject({ code: 'UNAVAILABLE', retryable: false, effect });
 
 describe('past the deadline', () => {
   const CALLS: Readonly<Record<string, (lh: Leasehold) => Promise<unknown>>> = {
@@ -51,7 +51,7 @@ describe('past the deadline', () => {
     expect(deaths).toHaveLength(1);
     // It is over for good, whatever the clock says later.
     engine.mayAnswer = true;
-    await refused(call(lh));
+    await refused(call(lh), 'none');
     expect(deaths).toHaveLength(1);
   });
 

@@ -221,9 +221,8 @@ describe('what was a repeat when it came to a full disk', () => {
 });
 
 describe('a disk on which nothing fits any more', () => {
-  it('lets what falls due wait for room, without asking for it all the time', async () => {
-    const lh = await openOn(disk);
-    await world.finish(lh.lease.acquire({ name: 'due', holder: 'h', ttl_ms: 600_000 }));
+  /** Renews until even the reserve is used up. */
+  async function fill(lh: Leasehold): Promise<void> {
     const held = await world.finish(lh.lease.acquire({ name: 'n', holder: 'h', ttl_ms: 3_600_000 }));
     if (!held.ok) throw new Error(held.detail);
     disk.capacityBytes = segments().reduce((sum, path) => sum + disk.contentOf(path).length, 0);
@@ -234,6 +233,24 @@ describe('a disk on which nothing fits any more', () => {
       if (!reply.ok) refusal = reply;
     }
     expect(refusal).toMatchObject({ code: 'DISK_FULL' });
+  }
+
+  it('lets who waits leave, and the handle be closed', async () => {
+    const lh = await openOn(disk);
+    const leaving = new AbortController();
+    const waiting = lh.task.lease({ worker_id: 'w', wait_ms: 600_000 }, { signal: leaving.signal });
+    waiting.catch(() => undefined);
+    await fill(lh);
+    leaving.abort(new Error('enough'));
+    await expect(world.finish(waiting)).rejects.toThrow('enough');
+    await world.settle();
+    await world.finish(lh.close());
+  });
+
+  it('lets what falls due wait for room, without asking for it all the time', async () => {
+    const lh = await openOn(disk);
+    await world.finish(lh.lease.acquire({ name: 'due', holder: 'h', ttl_ms: 600_000 }));
+    await fill(lh);
     let attempts = 0;
     disk.gate = () => {
       attempts += 1;

@@ -1,5 +1,6 @@
 /** The way to an authority in the same process: no wire, the same operations, checks and answers. */
 import type { Authority } from '../authority/authority.ts';
+import { RefusedReadError } from '../authority/refused-read.ts';
 import type { Timers } from '../authority/seams.ts';
 import { ClosedError, UnavailableError } from '../authority/unavailable.ts';
 import { settledByOptions } from '../client/call-options.ts';
@@ -114,7 +115,11 @@ async function beginOf(authority: Authority, sessionId: string, fromSeq: number)
     const detail = SESSION_EVENTS_CHECK.explain(request);
     throw LeaseholdError.of(problem({ refused: 'INVALID_ARGUMENT', detail }));
   }
-  const begin = await authority.read((machine) => sessionBegin(machine, authority.log, sessionId, fromSeq));
+  const begin = await authority
+    .read((machine) => sessionBegin(machine, authority.log, sessionId, fromSeq))
+    .catch((fault: Error) => {
+      throw leaseholdError(fault);
+    });
   if (typeof begin === 'number') return begin;
   throw LeaseholdError.of(problem(begin));
 }
@@ -136,12 +141,11 @@ function abortCall(signal: AbortSignal, call: () => void): () => void {
   return () => signal.removeEventListener('abort', call);
 }
 
+/** An authority that has died does not come back to its handle, so nothing is worth a second try. */
 function leaseholdError(fault: Error): Error {
   if (fault instanceof ClosedError) return handleClosed();
+  if (fault instanceof RefusedReadError) return LeaseholdError.of(problem(fault.refusal));
   if (!(fault instanceof UnavailableError)) return fault;
-  return new LeaseholdError('UNAVAILABLE', fault.message, {
-    retryable: true,
-    effect: 'unknown',
-    cause: fault.cause ?? fault,
-  });
+  const { message, effect, cause = fault } = fault;
+  return new LeaseholdError('UNAVAILABLE', message, { retryable: false, effect, cause });
 }

@@ -1,0 +1,37 @@
+/** Tells when nothing has happened for a while, so that the newest batch gets its commit mark; one timer serves them all. */
+import type { Clock, Timer, Timers } from './seams.ts';
+
+const IDLE_MS = 50;
+
+export class IdleMark {
+  private readonly clock: Clock;
+  private readonly timers: Timers;
+  private readonly mark: () => boolean;
+  private timer: Timer | null = null;
+  private lastBatchMs = 0;
+
+  /** `mark` says whether it could; if not it is asked again. */
+  constructor({ clock, timers }: { readonly clock: Clock; readonly timers: Timers }, mark: () => boolean) {
+    this.clock = clock;
+    this.timers = timers;
+    this.mark = mark;
+  }
+
+  /** A batch has been made durable. */
+  await(): void {
+    this.lastBatchMs = this.clock.monotonicMs();
+    this.timer ??= this.timers.after(IDLE_MS, this.look);
+  }
+
+  cancel(): void {
+    this.timer?.cancel();
+    this.timer = null;
+  }
+
+  private readonly look = (): void => {
+    this.timer = null;
+    const quietMs = this.clock.monotonicMs() - this.lastBatchMs;
+    if (quietMs >= IDLE_MS && this.mark()) return;
+    this.timer = this.timers.after(Math.max(1, IDLE_MS - quietMs), this.look);
+  };
+}
