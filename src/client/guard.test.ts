@@ -134,6 +134,32 @@ describe('a guard', () => {
     expect(wire.count('lease.renew')).toBe(12);
   });
 
+  it('gives a renewal until the next is due to be answered, though another lease is due before', async () => {
+    const running = later(lh.guard({ name: GUARD }, service));
+    await world.advance(4_000);
+    await world.finish(lh.acquire('another'));
+    wire.hold('lease.renew');
+    await world.advance(5_999);
+    expect(world.ends).toEqual([]);
+    wire.letGo();
+    await world.advance(60_000);
+    expect(await isSettled(running)).toBe(false);
+    expect(world.ends).toEqual([]);
+  });
+
+  it('gives a renewal that time though the wall clock is set forward meanwhile', async () => {
+    const running = later(lh.guard({ name: GUARD }, service));
+    await world.settle();
+    wire.hold('lease.renew');
+    await world.advance(5_000);
+    world.setWall(world.wallMs + 1_000);
+    await world.advance(4_999);
+    expect(world.ends).toEqual([]);
+    wire.letGo();
+    await world.advance(60_000);
+    expect(await isSettled(running)).toBe(false);
+  });
+
   it('is told in a sentence where there is no process to end', async () => {
     const { lh: browser } = stage.client({
       clock: world.clock,

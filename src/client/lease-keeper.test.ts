@@ -79,6 +79,32 @@ describe('renewing', () => {
     expect(wire.count('lease.renew')).toBe(20_000);
   });
 
+  it('takes one timer, however often a lease that is due sooner comes along', async () => {
+    let underWay = 0;
+    const timers = {
+      ...world.timers,
+      after: (ms: number, call: () => void) => {
+        underWay += 1;
+        const timer = world.timers.after(ms, () => {
+          underWay -= 1;
+          call();
+        });
+        return {
+          cancel: () => {
+            underWay -= 1;
+            timer.cancel();
+          },
+        };
+      },
+    };
+    const { clock, newToken } = world;
+    const { lh: counted } = stage.client({ clock, timers, newToken });
+    for (const ttl of ['1h', '2s', '1s', '300ms']) await world.finish(counted.acquire(ttl, { ttl }));
+    expect(underWay).toBe(1);
+    await world.advance(10_000);
+    expect(underWay).toBe(1);
+  });
+
   it('can be asked for, with a longer time from then on', async () => {
     const lease = await world.finish(lh.acquire('n'));
     await world.finish(lease.renew('1m'));
@@ -86,6 +112,18 @@ describe('renewing', () => {
     await world.advance(19_999);
     expect(wire.count('lease.renew')).toBe(1);
     await world.advance(1);
+    expect(wire.count('lease.renew')).toBe(2);
+    expect(lease.remaining()).toBe(57_000);
+  });
+
+  it('loses nothing by the answer to an earlier renewal that was overtaken', async () => {
+    const lease = await world.finish(lh.acquire('n'));
+    wire.let('lease.renew', 'lingers', 1);
+    await world.advance(5_000);
+    await world.advance(1_000);
+    await world.finish(lease.renew('1m'));
+    wire.letGo();
+    await world.settle();
     expect(wire.count('lease.renew')).toBe(2);
     expect(lease.remaining()).toBe(57_000);
   });
@@ -140,6 +178,15 @@ describe('a blocked event loop', () => {
     next.assertHeld();
   });
 
+  it('is not taken for an unreachable authority, though a renewal had failed before one got through', async () => {
+    const lease = await world.finish(lh.acquire('n'));
+    wire.let('lease.renew', 'fails', 1);
+    await world.advance(6_000);
+    expect(wire.count('lease.renew')).toBe(2);
+    block(20_000);
+    expect(() => lease.assertHeld()).toThrow(expect.objectContaining({ cause: 'expired' }));
+  });
+
   it('is not taken for an unreachable authority, though a renewal was under way', async () => {
     const lease = await world.finish(lh.acquire('n'));
     wire.let('lease.renew', 'hangs', 1);
@@ -157,6 +204,14 @@ describe('a suspended machine', () => {
     expect(lease.remaining()).toBe(0);
     await world.advance(1_000);
     expect(signal.reason).toMatchObject({ code: 'LEASE_LOST', cause: 'expired' });
+    expect(() => lease.assertHeld()).toThrow(expect.objectContaining({ cause: 'expired' }));
+  });
+
+  it('is not taken for an unreachable authority, though a renewal was under way', async () => {
+    const lease = await world.finish(lh.acquire('n'));
+    wire.let('lease.renew', 'hangs', 1);
+    await world.advance(5_000);
+    suspend(20_000);
     expect(() => lease.assertHeld()).toThrow(expect.objectContaining({ cause: 'expired' }));
   });
 
@@ -244,6 +299,19 @@ describe('losing a lease', () => {
     expect(lossOf(lease)).toMatchObject({ cause: 'superseded' });
   });
 
+  it('ends the renewals: none is sent while it is being found out why', async () => {
+    const lease = await world.finish(lh.acquire('n', { ttl: '300ms' }));
+    const { signal } = lease;
+    await world.finish(other.lease.break({ name: 'n', reason: 'stuck' }));
+    wire.hold('lease.get');
+    // The renewal is refused when a third of the time is over; the next would be due when two are.
+    await world.advance(240);
+    expect(wire.count('lease.renew')).toBe(1);
+    wire.letGo();
+    await world.settle();
+    expect(signal.reason).toMatchObject({ cause: 'broken' });
+  });
+
   it('does not wait for the word beyond the deadline', async () => {
     const lease = await world.finish(lh.acquire('n', { ttl: '300ms' }));
     await world.finish(other.lease.break({ name: 'n', reason: 'stuck' }));
@@ -262,6 +330,23 @@ describe('losing a lease', () => {
     await world.advance(5_000);
     expect(wire.count('lease.get')).toBeLessThan(10);
     for (const lease of leases) expect(lossOf(lease)).toMatchObject({ code: 'LEASE_LOST' });
+  });
+
+  it('is put into the right word for each of many that are lost one after the other', async () => {
+    for (let index = 0; index < 10; index++) {
+      const lease = await world.finish(lh.acquire('n'));
+      await world.finish(other.lease.break({ name: 'n', reason: 'stuck' }));
+      await world.advance(5_000);
+      expect(lossOf(lease)).toMatchObject({ cause: 'broken' });
+    }
+  });
+
+  it.each(['refuses', 'fails'] as const)('says superseded when the question %s', async (fate) => {
+    const lease = await world.finish(lh.acquire('n'));
+    await world.finish(other.lease.break({ name: 'n', reason: 'stuck' }));
+    wire.let('lease.get', fate);
+    await world.advance(5_000);
+    expect(lossOf(lease)).toMatchObject({ cause: 'superseded' });
   });
 
   it('is told by a refused write, too', async () => {
@@ -334,6 +419,17 @@ describe('an authority that cannot be reached', () => {
     expect(wire.count('lease.renew')).toBe(2);
     await world.advance(4_250);
     expect(lossOf(lease)).toMatchObject({ cause: 'unreachable' });
+  });
+
+  it('is not asked again about one lease because another is due', async () => {
+    await world.finish(lh.acquire('first'));
+    await world.advance(4_000);
+    await world.finish(lh.acquire('second'));
+    wire.let('lease.renew', 'hangs', 1);
+    // The renewal of the first hangs from 5 s on and is due again at 10 s; that of the second comes at 9 s.
+    await world.advance(5_000);
+    const renewed = wire.sent.filter(({ operation }) => operation === 'lease.renew');
+    expect(renewed.map(({ request }) => request.name)).toEqual(['first', 'second']);
   });
 
   it('cannot bring a lease back by an answer that comes after the deadline', async () => {

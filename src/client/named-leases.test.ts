@@ -62,6 +62,15 @@ describe('withLease', () => {
     await expect(world.finish(superseded)).rejects.toMatchObject({ code: 'LEASE_LOST', cause: 'superseded' });
   });
 
+  it('says broken when the orchestrator wiped the lease after its last renewal', async () => {
+    const guard = { name: 'system:orchestrator:guard_lock', holder: 'o', token: 'the-token-of-the-guard' };
+    await world.finish(other.lease.acquire({ ...guard, ttl_ms: 600_000 }));
+    const wiped = lh.withLease('n', {}, async () => {
+      await other.lease.wipe({ prefix: '', guard });
+    });
+    await expect(world.finish(wiped)).rejects.toMatchObject({ code: 'LEASE_LOST', cause: 'broken' });
+  });
+
   it('does not take its own release for a loss when the answer to it was lost', async () => {
     wire.let('lease.release', 'loses', 1);
     const working = lh.withLease('n', {}, () => 'done');
@@ -297,6 +306,44 @@ describe('acquire', () => {
     expect(await holderOf('n')).toBeNull();
   });
 
+  it('gives back what was won by who gave up while it was being confirmed, though the caller chose the token', async () => {
+    const held = await world.finish(other.acquire('n'));
+    const giveUp = new AbortController();
+    const { signal } = giveUp;
+    const waiting = later(lh.acquire('n', { wait: '1m', signal, token: 'a-token-of-my-own-choosing' }));
+    await world.settle();
+    wire.hold('lease.renew');
+    await world.finish(held.release());
+    giveUp.abort(new Error('no longer needed'));
+    wire.letGo();
+    await expect(world.finish(waiting)).rejects.toThrow('no longer needed');
+    await world.settle();
+    expect(await holderOf('n')).toBeNull();
+  });
+
+  it('gives a grant back that could not be confirmed', async () => {
+    const held = await world.finish(other.acquire('n'));
+    const waiting = later(lh.acquire('n', { wait: '1m' }));
+    await world.settle();
+    wire.let('lease.renew', 'refuses', 1);
+    await world.finish(held.release());
+    await expect(world.finish(waiting)).rejects.toMatchObject({ code: 'OVERLOADED' });
+    await world.settle();
+    expect(await holderOf('n')).toBeNull();
+  });
+
+  it('gives up when grant after grant is over before it is heard of', async () => {
+    wire.hold('lease.acquire');
+    const slow = later(lh.acquire('n', { ttl: '1s' }));
+    for (let round = 0; round < 10; round++) {
+      await world.advance(2_000);
+      wire.letGo();
+      wire.hold('lease.acquire');
+    }
+    expect(wire.count('lease.acquire')).toBe(5);
+    await expect(world.finish(slow)).rejects.toMatchObject({ code: 'LEASE_EXPIRED' });
+  });
+
   it('asks again when the reply came after the end of the grant', async () => {
     wire.hold();
     const slow = later(lh.acquire('n', { ttl: '1s' }));
@@ -493,6 +540,32 @@ describe('acquireAll', () => {
     expect(await holderOf('a')).toBe(both.holder);
     await world.finish(both.release());
     expect(await holderOf('a')).toBeNull();
+  });
+
+  it('says on release that it was over already when one of its names was', async () => {
+    const both = await world.finish(lh.acquireAll(['a', 'b']));
+    await world.finish(other.lease.break({ name: 'a', reason: 'stuck' }));
+    expect(await world.finish(both.release())).toBe(false);
+    expect(await holderOf('b')).toBeNull();
+  });
+
+  it('is lost at once when one name is lost, though the renewal of another was only put off', async () => {
+    const both = await world.finish(lh.acquireAll(['a', 'b']));
+    const { signal } = both;
+    await world.finish(other.lease.break({ name: 'b', reason: 'stuck' }));
+    wire.let('lease.renew', 'refuses', 1);
+    await world.advance(5_000);
+    expect(signal.reason).toMatchObject({ code: 'LEASE_LOST', cause: 'broken' });
+  });
+
+  it('lasts no longer than the name that ends first', async () => {
+    const both = await world.finish(lh.acquireAll(['a', 'b']));
+    wire.let('lease.renew', 'fails', 1);
+    await expect(world.finish(both.renew('1m'))).rejects.toMatchObject({ code: 'UNREACHABLE' });
+    // The longer time got through for b alone; a is renewed a second later, for as long as before.
+    await world.advance(1_000);
+    expect(wire.count('lease.renew')).toBe(4);
+    expect(both.remaining()).toBe(14_250);
   });
 
   it('confirms what had to wait', async () => {

@@ -194,6 +194,32 @@ describe('draining', () => {
     expect(world.holds).toBe(0);
   });
 
+  it('renews nothing any more once it is done: what nobody took back runs out', async () => {
+    const [taskId] = await add(1);
+    const worker = await start();
+    wire.let('task.release', 'hangs');
+    const drained = worker.drain();
+    await world.advance(12_000);
+    await world.finish(drained);
+    await world.advance(60_000);
+    expect(wire.count('worker.heartbeat')).toBe(1);
+    expect(await stateOf(taskId!)).toBe('WAITING 1 0');
+  });
+
+  it('renews nothing any more once it is done, though its last heartbeat fails only then', async () => {
+    await add(1);
+    const worker = await start();
+    wire.let('task.release', 'hangs');
+    wire.let('worker.heartbeat', 'lingers', 1);
+    const drained = worker.drain();
+    await world.advance(12_000);
+    await world.finish(drained);
+    await world.finish(other.close());
+    wire.letGo();
+    await world.advance(60_000);
+    expect(wire.count('worker.heartbeat')).toBe(1);
+  });
+
   it('happens at the end of an await using block', async () => {
     const worker = await start();
     await world.finish(worker[Symbol.asyncDispose]());

@@ -204,6 +204,15 @@ describe('a server that is away', () => {
 });
 
 describe('a refusal that will not pass', () => {
+  it('of what is done ends the worker as well', async () => {
+    await add(1);
+    wire.let('task.complete', 'garbles');
+    const worker = lh.work(mail, {}, () => 1);
+    await expect(world.finish(worker.done)).rejects.toMatchObject({ code: 'PROTOCOL' });
+    expect(worker.counts).toMatchObject({ running: 0, unanswered: 0 });
+    expect(world.holds).toBe(0);
+  });
+
   it('ends the worker, and done rejects with it', async () => {
     const worker = lh.work(mail, { workerId: 'with/slashes' }, () => 1);
     await expect(world.finish(worker.done)).rejects.toMatchObject({

@@ -99,6 +99,26 @@ describe('renewal', () => {
     expect(running[0]!.task.signal.aborted).toBe(false);
   });
 
+  it('gives each lease the time that the authority names for it', async () => {
+    await add(2);
+    await start({ concurrency: 2 });
+    await world.finish(running[0]!.task.extend('10m'));
+    await world.advance(10_000);
+    expect(wire.count('worker.heartbeat')).toBe(1);
+    expect(running[1]!.task.remaining()).toBe(28_500);
+  });
+
+  it('loses nothing by the answer to an earlier heartbeat that was overtaken', async () => {
+    await add(1);
+    await start();
+    wire.let('worker.heartbeat', 'lingers', 1);
+    await world.advance(20_000);
+    expect(wire.count('worker.heartbeat')).toBe(2);
+    wire.letGo();
+    await world.settle();
+    expect(running[0]!.task.remaining()).toBe(28_500);
+  });
+
   it('happens at once when the machine has slept', async () => {
     await add(1);
     await start();
@@ -143,6 +163,18 @@ describe('a grant that had to be waited for', () => {
     // The worker itself takes it again, and that is neither a failure nor an attempt that counts.
     expect(await stateOf(taskId!)).toBe('LEASED 2');
     expect(running).toHaveLength(1);
+  });
+
+  it('is begun by no handler when it is lost by then', async () => {
+    await start();
+    await world.advance(25_000);
+    wire.let('worker.heartbeat', 'lingers', 1);
+    const [taskId] = await add(1);
+    await world.finish(other.task.kill({ task_id: taskId!, reason: 'enough' }));
+    wire.letGo();
+    await world.settle();
+    expect(running).toEqual([]);
+    expect(verdicts).toMatchObject([{ outcome: 'CANCELLED', cause: 'killed', taskId }]);
   });
 });
 
@@ -197,6 +229,18 @@ describe('a lost lease', () => {
     world.setWall(world.wallMs + 3_600_000);
     await world.advance(1_000);
     expect(running[0]!.task.signal.reason).toMatchObject({ code: 'LEASE_LOST', cause: 'expired' });
+  });
+
+  it('no longer concerns a handler that is done', async () => {
+    const [taskId] = await add(1);
+    await start();
+    const { signal } = running[0]!.task;
+    wire.let('task.complete', 'hangs');
+    running[0]!.finish();
+    await world.finish(other.task.kill({ task_id: taskId!, reason: 'enough' }));
+    await world.advance(10_000);
+    expect(wire.count('worker.heartbeat')).toBe(1);
+    expect(signal.aborted).toBe(false);
   });
 
   it('gives a handler that asks for its signal only then one that has aborted', async () => {

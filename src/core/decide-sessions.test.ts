@@ -169,7 +169,8 @@ describe('the start task', () => {
   it('is handed out once, though others ran out of time while it was looked who may have it', () => {
     const bounds = { expiries: 1, wakes: 1, fedQueues: 256, leasedBytes: 1_000_000 };
     const story = scenario({ bounds }).given(
-      acquireGuard({ ttlMs: 9 * TTL_MS }),
+      acquireGuard(),
+      renewName({ name: GUARD, ttlMs: 9 * TTL_MS }),
       ...['a', 'b', 'c', 'd'].map((name) => acquireNames({ names: [name], token: name })),
       by('waiting', leaseStarts({ max: 1, waitMs: 9 * TTL_MS })),
     );

@@ -270,6 +270,16 @@ describe('waiting for several names', () => {
       .thenServes('second', granted('second', ['b', 'c']));
   });
 
+  it('ends with the lease that was in the way, and not with one that it holds itself', () => {
+    given(
+      acquireNames({ names: ['a'], holder: 'both' }),
+      acquireNames({ names: ['b'] }),
+      queueUp('both', ['a', 'b']),
+    )
+      .when(at(START_MS + WAIT_MS))
+      .thenServes('both', { refused: 'LEASE_HELD', holder: 'holder', remainingMs: TTL_MS - WAIT_MS });
+  });
+
   it('holds its place in each line while others come and go', () => {
     given(
       acquireNames({ names: ['a'] }),

@@ -4,6 +4,7 @@ import { heardBy } from '../../test/support/heard-by.ts';
 import { HeldEngine } from '../../test/support/held-engine.ts';
 import { isSettled, ManualWorld } from '../../test/support/manual-world.ts';
 import type { Leasehold } from '../client/leasehold.ts';
+import { LogCompactedError } from '../engines/log.ts';
 import { MemoryDisk } from '../engines/memory/memory-disk.ts';
 import { memoryEngine } from '../engines/memory/memory-engine.ts';
 import { Json } from '../protocol/json.ts';
@@ -205,6 +206,16 @@ describe('time', () => {
     expect(heard).toEqual(['LeaseExpired']);
   });
 
+  it('shows no lease in a list from its end on, however many end at the same time', async () => {
+    for (const kind of ['a', 'b']) {
+      const names = Array.from({ length: 600 }, (_, index) => `${kind}-${index}`);
+      await world.finish(lh.lease.acquireAll({ names, holder: 'h', ttl_ms: 1_000 }));
+    }
+    // The event loop is blocked until all of them are over, and the list comes before anything could be written.
+    world.monotonicMs += 1_000;
+    expect(await world.finish(lh.lease.list({ limit: 1_000 }))).toMatchObject({ leases: [] });
+  });
+
   it('does not follow a wall clock that is set forward', async () => {
     const lease = await leased(1_000);
     world.setWall(world.wallMs + 3_600_000);
@@ -305,6 +316,22 @@ describe('waiting', () => {
     expect(await world.finish(stays)).toMatchObject({ ok: true, holder: 'c' });
   });
 
+  it('keeps no place for a caller that goes while nothing happens but a commit mark', async () => {
+    const want = { name: 'n', ttl_ms: 60_000 };
+    await world.finish(lh.lease.acquire({ ...want, holder: 'a' }));
+    const going = new AbortController();
+    const { signal } = going;
+    const waiting = later(lh.lease.acquire({ ...want, holder: 'b', wait_ms: 60_000 }, { signal }));
+    engine.isHoldingMarks = true;
+    await world.advance(1_000);
+    expect([engine.waiting, world.holds]).toEqual([1, 1]);
+    going.abort(new Error('gone'));
+    await expect(world.finish(waiting)).rejects.toThrow('gone');
+    engine.letGo();
+    await world.settle();
+    expect(world.holds).toBe(0);
+  });
+
   it('gives a grant back at once whose caller went while it was being made durable', async () => {
     engine.holding = true;
     const gone = new AbortController();
@@ -319,6 +346,18 @@ describe('waiting', () => {
     const log = await world.finish(lh.log({ from: 2 }));
     if (!log.ok) throw new Error(log.detail);
     expect(log.entries.map((entry) => entry.type)).toEqual(['NameLeased', 'NameReleased']);
+  });
+
+  it('hands out a task whose payload was moved by a compaction while it was being read', async () => {
+    await world.finish(lh.task.create({ payload: 'here' }));
+    engine.isHoldingReads = true;
+    const leasing = lh.task.lease({ worker_id: 'w' });
+    await world.settle();
+    engine.isHoldingReads = false;
+    engine.fail(new LogCompactedError('The file has been compacted away.'));
+    const reply = await world.finish(leasing);
+    if (!reply.ok) throw new Error(reply.detail);
+    expect(reply.leases[0]!.payload.parse()).toBe('here');
   });
 
   it('does not give back what a caller holds already when only its repeated call was abandoned', async () => {

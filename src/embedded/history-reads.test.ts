@@ -126,4 +126,15 @@ describe('the history of a task', () => {
     const { seq: from } = whole.entries[4]!;
     expect((await done(lh.task.history({ task_id, from }))).entries).toEqual(whole.entries.slice(4));
   });
+
+  it('says nothing of a forgotten one that had the same id', async () => {
+    await world.finish(lh.close());
+    lh = await world.finish(openWith(memoryEngine(), world, { retention: { endedTasksMax: 0 } }));
+    const task_id = 'report';
+    await done(lh.task.create({ task_id, payload: 1 }));
+    await done(lh.task.kill({ task_id, reason: 'not needed' }));
+    await world.advance(1_000);
+    await done(lh.task.create({ task_id, payload: 2 }));
+    expect(typesOf((await done(lh.task.history({ task_id }))).entries)).toEqual(['TaskCreated']);
+  });
 });

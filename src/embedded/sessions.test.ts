@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ManualWorld } from '../../test/support/manual-world.ts';
 import type { Leasehold } from '../client/leasehold.ts';
+import { MemoryDisk } from '../engines/memory/memory-disk.ts';
 import { memoryEngine } from '../engines/memory/memory-engine.ts';
 import type { EntryRecord } from '../protocol/replies.ts';
 import { type OpenOptions, openWith } from './open.ts';
@@ -136,5 +137,19 @@ describe('the history of a name', () => {
     await done(lh.session.change({ session_id: id, guard: GUARD, event: 'process_ended' }));
     const { entries } = await done(lh.lease.history({ name: 'lease:tuner:0' }));
     expect(entries.map(({ type, state }) => state ?? type)).toEqual(['NameLeased', 'FAILED']);
+  });
+});
+
+describe('a session that nobody watches', () => {
+  it('is idle for no longer than the authority has been up', async () => {
+    const disk = new MemoryDisk();
+    lh = await world.finish(openWith(memoryEngine(disk), world));
+    const { session_id } = await done(lh.session.request(LIVE));
+    await world.advance(3_600_000);
+    expect(await done(lh.session.get({ session_id }))).toMatchObject({ idle_ms: 3_600_000 });
+    await world.finish(lh.close());
+    lh = await world.finish(openWith(memoryEngine(disk), world));
+    await world.advance(1_000);
+    expect(await done(lh.session.get({ session_id }))).toMatchObject({ idle_ms: 1_000 });
   });
 });

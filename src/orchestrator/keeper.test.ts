@@ -91,6 +91,19 @@ const start = (within: Limits, output: KeptOutput | null = null): void =>
   });
 
 describe('a program the keeper started', () => {
+  it('that was told to stop is killed after its grace, though the monotonic clock stood still in sleep', async () => {
+    groups.isStubborn = true;
+    start(limits(60_000, 120_000));
+    await world.settle();
+    keeper.hear({ do: 'stop', id: 'it' });
+    world.setWall(world.wallMs + 500);
+    await world.advance(100);
+    expect(groups.sent).toEqual([
+      [100, 'SIGTERM'],
+      [100, 'SIGKILL'],
+    ]);
+  });
+
   it('is left alone while its limits are moved on in time', async () => {
     start(limits(1_000, 2_000));
     for (let round = 0; round < 5; round++) {

@@ -153,8 +153,9 @@ describe('a pipeline', () => {
 });
 
 describe('the logs of old sessions', () => {
+  const log = (index: number): string => `s${String(index).padStart(11, '0')}.log`;
+
   it('go when there are too many, the oldest first, and never one that is being written', async () => {
-    const log = (index: number): string => `s${String(index).padStart(11, '0')}.log`;
     names = [...Array.from({ length: 250 }, (_, index) => log(index + 1)), `${log(2)}.1`, 'notes.txt'];
     start();
     await world.settle();
@@ -163,5 +164,15 @@ describe('the logs of old sessions', () => {
     expect(names).not.toContain(`${log(2)}.1`);
     expect(names).toContain('notes.txt');
     expect(names.filter((name) => name.endsWith('.log'))).toHaveLength(201);
+  });
+
+  it('go as well when the session ran here and has ended', async () => {
+    start();
+    keeper.heard({ is: 'ended', id: 'pipeline', end: { code: 0, signal: null }, isStopped: false });
+    names = Array.from({ length: 250 }, (_, index) => log(index + 1));
+    start({ sessionId: 's00000000250' });
+    await world.settle();
+    expect(names).toHaveLength(200);
+    expect(names).not.toContain(log(1));
   });
 });

@@ -315,6 +315,16 @@ describe('a session', () => {
     expect(await stage.stateOf(id)).toBe('FAILED R_PIPELINE_START_FAILED exit code 7');
   });
 
+  it('whose end finds no answer gives up each call that is late before it asks again', async () => {
+    const { pipelines, line } = await stage.orchestrate();
+    const id = await stage.intent('news');
+    line.fates.set('session.change', 'hangs');
+    pipelines.of(id).leave(7);
+    await stage.advance(3 * TIMING.heartbeatMs);
+    expect(line.sent.filter((operation) => operation === 'session.change').length).toBeGreaterThan(2);
+    expect(line.hanging).toBe(1);
+  });
+
   it('is told to be over only once it is known that it was ready', async () => {
     const { pipelines, line } = await stage.orchestrate();
     line.fates.set('session.change', 'is late');
@@ -482,6 +492,17 @@ describe('a lease that is lost', () => {
     await stage.advance(TIMING.heartbeatMs - 1);
     expect(pipelines.of(id).isAlive).toBe(true);
     await stage.advance(1);
+    expect(pipelines.of(id).isAlive).toBe(false);
+  });
+
+  it('with a session that is forgotten by then stops the pipeline with the next renewal as well', async () => {
+    stage = await OrchestratorStage.open({ retention: { endedSessionsMax: 0 } });
+    const { pipelines } = await stage.orchestrate({ fates: { follow: 'hangs' } });
+    const id = await stage.intent('news');
+    await stage.world.finish(stage.lh.lease.break({ name: 'lease:tuner:0', reason: 'test' }));
+    await stage.advance(TIMING.heartbeatMs);
+    expect(await stage.stateOf(id)).toBe('');
+    expect(pipelines.of(id).signals).toEqual(['SIGTERM']);
     expect(pipelines.of(id).isAlive).toBe(false);
   });
 

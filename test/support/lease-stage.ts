@@ -24,10 +24,11 @@ export interface Sent {
 
 /**
  * What becomes of a call: it passes, it arrives only when it is let go, it fails before it arrives, it is refused for
- * overload, it is never answered, its reply is lost, or its reply is lost and it is sent again, as a transport may do by itself. When the connection breaks
+ * overload, it is answered by what is no server of ours, it is never answered, its reply is lost, or its reply is lost
+ * and it is sent again, as a transport may do by itself. When the connection breaks
  * with it, the server gives back what it had granted before that.
  */
-type Fate = 'passes' | 'lingers' | 'fails' | 'refuses' | 'hangs' | 'loses' | 'repeats' | 'breaks';
+type Fate = 'passes' | 'lingers' | 'fails' | 'refuses' | 'garbles' | 'hangs' | 'loses' | 'repeats' | 'breaks';
 
 export class TestWire implements Transport {
   // Private fields of the language: what a test remembers must not show where it looks for leaks.
@@ -78,6 +79,7 @@ export class TestWire implements Transport {
     const fate = this.fateOf(operation);
     if (fate === 'fails') throw unreachable('none');
     if (fate === 'refuses') return problem({ refused: 'OVERLOADED' });
+    if (fate === 'garbles') throw new LeaseholdError('PROTOCOL', 'This is no leasehold server.');
     if (fate === 'hangs') return new Promise(() => undefined);
     if (fate === 'lingers') await new Promise<void>((resolve) => this.held.push(resolve));
     let reply = await this.#transport.call(operation, request, options);

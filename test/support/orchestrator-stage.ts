@@ -6,7 +6,7 @@ import { Leasehold } from '../../src/client/leasehold.ts';
 import type { Transport } from '../../src/client/transport.ts';
 import { openCalls } from '../../src/embedded/calls.ts';
 import { localTransport } from '../../src/embedded/local-transport.ts';
-import { openCore } from '../../src/embedded/open.ts';
+import { type OpenOptions, openCore } from '../../src/embedded/open.ts';
 import { MemoryDisk } from '../../src/engines/memory/memory-disk.ts';
 import { memoryEngine } from '../../src/engines/memory/memory-engine.ts';
 import { type OrchestratorConfig, readConfig } from '../../src/orchestrator/config.ts';
@@ -44,6 +44,8 @@ class Line {
   /** By operation, and `follow`; what is not named passes. */
   readonly fates = new Map<string, Fate>();
   readonly sent: string[] = [];
+  /** How many calls hang that nobody has given up. */
+  hanging = 0;
   /** By operation: what happens on the other side right before it gets there. */
   readonly meanwhile = new Map<string, () => Promise<unknown>>();
   private readonly inner: Transport;
@@ -64,7 +66,7 @@ class Line {
       call: (operation, request, options) => {
         const fate = this.fates.get(operation) ?? 'passes';
         this.sent.push(operation);
-        if (fate === 'hangs') return new Promise(() => undefined);
+        if (fate === 'hangs') return this.hang(options?.signal);
         if (fate === 'is unreachable') {
           const says = 'nobody answers';
           return Promise.reject(new LeaseholdError('UNREACHABLE', says, { retryable: true }));
@@ -79,6 +81,16 @@ class Line {
         return fate === 'dies' ? reply.then(() => new Promise<never>(() => undefined)) : reply;
       },
     };
+  }
+
+  private hang(signal: AbortSignal | undefined): Promise<never> {
+    this.hanging += 1;
+    return new Promise((_, reject) => {
+      signal?.addEventListener('abort', () => {
+        this.hanging -= 1;
+        reject(signal.reason);
+      });
+    });
   }
 
   private later<T>(body: T): Promise<T> {
@@ -146,9 +158,9 @@ export class OrchestratorStage {
     this.lh = new Leasehold(transport, world);
   }
 
-  static async open(): Promise<OrchestratorStage> {
+  static async open(options: OpenOptions = {}): Promise<OrchestratorStage> {
     const world = new ManualWorld();
-    const core = await world.finish(openCore(memoryEngine(new MemoryDisk()), world));
+    const core = await world.finish(openCore(memoryEngine(new MemoryDisk()), world, options));
     return new OrchestratorStage(world, localTransport(core.authority, openCalls(core.calls), world.timers));
   }
 

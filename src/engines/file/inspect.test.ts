@@ -230,6 +230,17 @@ describe('restore', () => {
     }
   });
 
+  it('lets no time go backwards, though the clock is behind that of the backup', async () => {
+    const { disk, chronicle } = await lived({ compact: false });
+    const { lastAtMs } = chronicle.log.position;
+    await chronicle.log.close();
+    const nowMs = lastAtMs - 60_000;
+    await restoreLog({ files: disk, backupDir: '/data', dir: '/restored', ...EPOCH, nowMs });
+    const again = await Chronicle.open(engineOn(disk, '/restored'));
+    expect(again.log.position.lastAtMs).toBe(lastAtMs);
+    await again.log.close();
+  });
+
   it('leaves out what was torn in the backup', async () => {
     const { disk, chronicle } = await lived({ compact: false });
     const { lastSeq } = chronicle.log.position;

@@ -78,6 +78,31 @@ describe('opaque bytes', () => {
     expect(await store.read(referenceTo(content, 600, 400))).toEqual(content.subarray(600));
   });
 
+  it('are not taken from a read that was under way before they were written', async () => {
+    const content = bytesOf(1_000);
+    let end = 500;
+    let answer = (): void => undefined;
+    const answered = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    const file = {
+      async read(into: Buffer, at: number, length: number, position: number): Promise<number> {
+        const count = content.copy(into, at, position, Math.min(end, position + length));
+        await answered;
+        return count;
+      },
+    };
+    const source = { file, durable: end, retain() {}, async release() {} };
+    const store = new OpaqueStore({ recentBytesMax: 0, cacheBytesMax: 1024 * 1024, sourceOf: () => source });
+    const early = store.read(referenceTo(content, 0, 400));
+    end = 1_000;
+    source.durable = end;
+    const late = store.read(referenceTo(content, 600, 400));
+    answer();
+    expect(await early).toEqual(content.subarray(0, 400));
+    expect(await late).toEqual(content.subarray(600));
+  });
+
   it('are null when they are damaged, or end before they should', async () => {
     const content = bytesOf(1_000);
     const { store } = await storeOn(content);
