@@ -2,6 +2,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { openStage, type Stage, type TestWire } from '../../test/support/lease-stage.ts';
 import { ManualWorld } from '../../test/support/manual-world.ts';
+import { LIMITS } from '../protocol/limits.ts';
 import { defineTask } from './define-task.ts';
 import type { Leasehold } from './leasehold.ts';
 import type { TaskContext } from './task-context.ts';
@@ -64,6 +65,18 @@ describe('renewal', () => {
     expect(options).toMatchObject({ isRenewal: true });
     await world.advance(20_000);
     expect(wire.count('worker.heartbeat')).toBe(3);
+  });
+
+  it('takes as many heartbeats as it needs for each to fit into a request, however long the ids are', async () => {
+    const ids = Array.from({ length: 3_200 }, (_, index) => `${'"'.repeat(250)}${index}`);
+    await world.finish(Promise.all(ids.map((taskId) => other.enqueue(mail, 1, { taskId }))));
+    await start({ concurrency: ids.length });
+    await world.advance(10_000);
+    const beats = wire.sent.filter(({ operation }) => operation === 'worker.heartbeat');
+    expect(beats.flatMap(({ request }) => request.leases)).toHaveLength(ids.length);
+    for (const { request } of beats) {
+      expect(JSON.stringify(request).length).toBeLessThan(LIMITS.bodyBytes);
+    }
   });
 
   it('keeps a handler at work for as long as it takes', async () => {

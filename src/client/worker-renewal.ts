@@ -4,7 +4,6 @@
  * timer serves them all. A heartbeat that fails is sent again soon, as long as there is something to renew.
  */
 import type { Timer } from '../authority/seams.ts';
-import { LIMITS } from '../protocol/limits.ts';
 import type { Body } from '../protocol/replies.ts';
 import { LeaseholdError } from './error.ts';
 import { Deadline, type Moment, momentOf } from './lease-deadline.ts';
@@ -13,6 +12,8 @@ import type { TaskRun } from './task-run.ts';
 import type { Transport } from './transport.ts';
 import type { ClientWorld } from './world.ts';
 
+/** So many fit into a request, however long the ids of the tasks are and whatever they have to escape. */
+const LEASES_A_BEAT = 1_500;
 /** The timer fires this often at least, so that a machine that slept notices soon. */
 const WATCH_MS = 1_000;
 /** The wall clock gaining this much on the monotonic one means that the machine slept. */
@@ -102,12 +103,12 @@ export class WorkerRenewal {
     this.arm();
   };
 
-  /** One heartbeat, unless there are more leases than one may name. */
+  /** One heartbeat, unless there are more leases than fit into one. */
   private beat(renewable: readonly TaskRun[]): void {
     this.beatAtMs = this.world.clock.monotonicMs() + this.ttlMs / 3;
-    for (let from = 0; from < renewable.length; from += LIMITS.batchOps) {
+    for (let from = 0; from < renewable.length; from += LEASES_A_BEAT) {
       // Only a bug rejects, and that must be heard of.
-      void this.renew(renewable.slice(from, from + LIMITS.batchOps)).then(this.answered);
+      void this.renew(renewable.slice(from, from + LEASES_A_BEAT)).then(this.answered);
     }
   }
 

@@ -204,6 +204,15 @@ describe('input that changes after it was checked', () => {
     queues[0] = 'other';
     expect(await world.finish(leased)).toMatchObject({ leases: [{ queue: 'kept' }] });
   });
+
+  it('is kept as it was, also when it came as bytes that are used again', async () => {
+    const bytes = Buffer.from('{"n":1}');
+    const call = lh.task.create({ payload: new Json(bytes), queue: 'bytes' });
+    bytes.fill('z');
+    await world.finish(call);
+    const leased = await world.finish(lh.task.lease({ worker_id: 'w', queues: ['bytes'] }));
+    expect(leased.ok && leased.leases.map(({ payload }) => payload.text())).toEqual(['{"n":1}']);
+  });
 });
 
 describe('what is no request', () => {

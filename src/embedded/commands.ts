@@ -41,7 +41,7 @@ const DIGEST_CHARACTERS = 8;
 function wrap(field: string, value: unknown): Opaque | Refusal {
   let json: Json;
   try {
-    json = value instanceof Json ? value : Json.of(value);
+    json = value instanceof Json ? owned(value) : Json.of(value);
     // What is no JSON, or is no UTF-8, would be durable and break every list that it stands in.
     if (!json.isChecked) json.parse();
   } catch {
@@ -54,6 +54,11 @@ function wrap(field: string, value: unknown): Opaque | Refusal {
   if (bytes.length <= LIMITS.opaqueBytes) return opaque(bytes);
   const detail = `The ${field} has ${bytes.length} bytes; ${LIMITS.opaqueBytes} are allowed.`;
   return { refused: 'PAYLOAD_TOO_LARGE', detail };
+}
+
+/** Bytes of the caller's may change before they are written; those that came over the wire are ours already. */
+function owned(json: Json): Json {
+  return json.isChecked || json.isText ? json : new Json(Buffer.from(json.bytes));
 }
 
 /** Buffer.from takes short texts from a pool, which an encoder does not. */
