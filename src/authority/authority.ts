@@ -48,6 +48,8 @@ export interface AuthorityOptions {
   readonly retention: Retention;
   /** Told once when this authority has died. */
   readonly onDeath: (fault: Error) => void;
+  /** Told each time the log could not be compacted; it goes on, only longer, and that is tried again after a while. */
+  readonly onCompactionFault: (fault: unknown) => void;
 }
 
 export class Authority {
@@ -91,7 +93,7 @@ export class Authority {
     this.options = options;
     this.clock = new AuthorityClock(options.clock, state.lastAtMs, log.nowMs());
     this.machine = new Machine(state, options.retention, this.record);
-    this.compactor = new Compactor(log, state, options.timers, this.stats);
+    this.compactor = new Compactor(log, state, options.timers, this.stats, options.onCompactionFault);
     this.alarm = new Alarm(this.clock, options.timers, () => this.schedule());
     this.idle = new IdleMark(options, () => this.markIfIdle());
     this.payloads = new Payloads(log, state, this.letLeave, (taskId) => {

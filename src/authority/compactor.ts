@@ -22,22 +22,24 @@ export class Compactor {
   private running: Promise<void> | null = null;
   private stopped = false;
   private pause: Timer | null = null;
-  /** The newest fault; compaction is tried again after a while. */
-  fault: unknown = null;
+  private readonly onFault: (fault: unknown) => void;
 
-  constructor(log: Log, state: State, timers: Timers, stats: Stats) {
+  constructor(log: Log, state: State, timers: Timers, stats: Stats, onFault: (fault: unknown) => void) {
     this.log = log;
     this.state = state;
     this.timers = timers;
     this.stats = stats;
+    this.onFault = onFault;
   }
 
   afterBatch(): void {
     if (this.running !== null || this.stopped || this.pause !== null || !this.log.wantsCompaction) return;
     this.running = this.compact()
       .catch((fault: unknown) => {
-        this.fault = fault;
-        if (!this.stopped) this.stats.compactionFaults += 1;
+        // One that was ended with the log has not failed.
+        if (this.stopped) return;
+        this.stats.compactionFaults += 1;
+        this.onFault(fault);
         // What failed now would fail again at once; the log goes on without it, only longer.
         this.pause = this.timers.after(RETRY_MS, () => {
           this.pause = null;

@@ -137,6 +137,7 @@ beforeEach(() => {
       told.push(fault === null ? 'standby' : 'deposed');
     },
     onLead: () => told.push('leader'),
+    onCompactionFault: (fault) => told.push(`not compacted: ${(fault as Error).message}`),
     onTrouble: (fault, tries) => told.push(`trouble ${tries}: ${(fault as Error).message}`),
     onEnd: (fault) => told.push(`end: ${(fault as Error).message}`),
   });

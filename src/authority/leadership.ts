@@ -132,13 +132,13 @@ export class Leadership {
   }
 
   private async lead({ state }: Standby, log: Log): Promise<Authority> {
-    const { clock, timers, retention, onLead } = this.options;
+    const { clock, timers, retention, onLead, onCompactionFault } = this.options;
     const fromMs = clock.monotonicMs();
     this.standby = null;
     const onDeath = (fault: Error): void => {
       this.standby = this.showCold(fault);
     };
-    const authority = new Authority(state, log, { clock, timers, retention, onDeath });
+    const authority = new Authority(state, log, { clock, timers, retention, onDeath, onCompactionFault });
     try {
       await authority.start();
     } catch (fault) {

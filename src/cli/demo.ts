@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { Command } from 'commander';
 import { fileEngine } from '../engines/file/file-engine.ts';
 import type { Child } from '../orchestrator/processes.ts';
+import { pause } from '../orchestrator/waiting.ts';
 import { makeLogger } from '../server/make-logger.ts';
 import { type Served, serve } from '../server/serve.ts';
 import { nodeFiles } from '../world/node-files.ts';
@@ -19,7 +20,6 @@ import { onEndingSignals } from './ending-signals.ts';
 import { answered, Failure } from './failure.ts';
 import type { Paint } from './format.ts';
 import { paintOf, sayJson } from './output.ts';
-import { pause } from './pause.ts';
 import type { Shell } from './shell.ts';
 import { VERSION } from './version.ts';
 

@@ -125,7 +125,7 @@ export async function startServing(
   const { env } = shell;
   const dir = flags.data ?? (env.LEASEHOLD_DATA || DEFAULT_DATA);
   const database = databaseOf(shell, flags);
-  const { host, port } = listenAddress(flags.listen ?? (env.LEASEHOLD_LISTEN || DEFAULT_LISTEN));
+  const { host, port } = listenAddress(shell, flags);
   const tokens = await readTokens(shell, flags);
   const address = addressText(host, port);
   const tls = await readTls(shell, flags, address);
@@ -193,7 +193,11 @@ function welcome({ out }: Shell, { json }: ServeFlags, { served, place, hasToken
 `);
 }
 
-export function listenAddress(text: string): { readonly host: string; readonly port: number } {
+export function listenAddress(
+  { env }: Shell,
+  { listen }: ServeFlags,
+): { readonly host: string; readonly port: number } {
+  const text = listen ?? (env.LEASEHOLD_LISTEN || DEFAULT_LISTEN);
   const match = /^(?:(\[[0-9a-fA-F:.]+\]|[^:[\]]+)?:)?(\d{1,5})$/.exec(text);
   const port = Number(match?.[2]);
   if (match === null || port > 65_535) {
@@ -234,7 +238,7 @@ function readIntents({ env }: Shell): NonNullable<ServeOptions['intents']> {
   };
 }
 
-const addressText = (host: string, port: number): string =>
+export const addressText = (host: string, port: number | string): string =>
   `${host.includes(':') ? `[${host}]` : host}:${port}`;
 
 function listenFailure(fault: unknown, host: string, port: number): unknown {

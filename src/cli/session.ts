@@ -5,6 +5,7 @@
  */
 import { Argument, Command, InvalidArgumentError, Option } from 'commander';
 import type { Leasehold } from '../client/leasehold.ts';
+import { pause } from '../orchestrator/waiting.ts';
 import type { Reply } from '../protocol/problem.ts';
 import type { SessionRecord } from '../protocol/replies.ts';
 import type { Requests } from '../protocol/requests.ts';
@@ -13,7 +14,6 @@ import { examples, type ServerOptions, serverCommand, withServer } from './conne
 import { answered, Failure, wrongUsage } from './failure.ts';
 import { ago, duration, epochMs, fieldLines, type Paint, shortened, visible } from './format.ts';
 import { type Columns, pagesOf, paintOf, sayJson, sayLines, show, showList } from './output.ts';
-import { pause } from './pause.ts';
 import type { Shell } from './shell.ts';
 
 const STATES = ['NEW', 'STARTING', 'READY', 'STOPPING', 'STOPPED', 'FAILED', 'CANCELLED'] as const;

@@ -73,7 +73,7 @@ interface ListOptions extends ServerOptions {
 
 function listCommand(shell: Shell): Command {
   return serverCommand('ls')
-    .description('List tasks, in the order they were made.')
+    .description('List tasks, in no promised order.')
     .option('--queue <queue>', 'only of this queue')
     .addOption(new Option('--state <state>', 'only in this state').choices(STATES).argParser(stateOf))
     .addOption(limitOption())

@@ -15,7 +15,9 @@ import { wrongUsage } from './failure.ts';
 import { MAIN } from './main-file.ts';
 import { type OrchestratorFlags, PARENT, planOf, withOrchestratorOptions } from './orchestrator-options.ts';
 import {
+  addressText,
   deathFailure,
+  listenAddress,
   placeText,
   type ServeFlags,
   type Serving,
@@ -30,9 +32,6 @@ import { VERSION } from './version.ts';
 /** On top of the grace of its pipelines. */
 const ORCHESTRATOR_ENDS_MS = 10_000;
 const LOG_DIR = 'leasehold-sessions';
-
-/** Who answers on every address answers on this one. */
-const ANY: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '[::]': '[::1]' };
 
 type UpFlags = ServeFlags & OrchestratorFlags & { readonly server?: string };
 
@@ -100,9 +99,10 @@ async function untilLeading(shell: Shell, flags: UpFlags, { served }: Serving): 
 }
 
 /** The orchestrator is a client like any other, and must be let in like any other. */
-function assertReachable({ env }: Shell, { allowNet = [], trustedProxy = [], listen }: UpFlags): void {
-  const host = /^(.*):\d+$/.exec(listen ?? env.LEASEHOLD_LISTEN ?? '')?.[1] ?? '';
-  const peer = isIP(host) === 0 || host === '0.0.0.0' ? '127.0.0.1' : host;
+function assertReachable(shell: Shell, flags: UpFlags): void {
+  const { allowNet = [], trustedProxy = [] } = flags;
+  const { host } = listenAddress(shell, flags);
+  const peer = isIP(host) === 0 ? '127.0.0.1' : addressFromHere(host);
   let isAdmitted: boolean;
   try {
     isAdmitted = new LanGuard(allowNet, trustedProxy).admits(peer, undefined);
@@ -158,7 +158,13 @@ function orchestrateEnv(
 
 function urlFromHere(url: string): string {
   const { protocol, hostname, port } = new URL(url);
-  return `${protocol}//${ANY[hostname] ?? hostname}:${port}`;
+  return `${protocol}//${addressText(addressFromHere(hostname.replace(/^\[(.*)\]$/, '$1')), port)}`;
+}
+
+/** Who answers on every address answers on the one that this machine calls itself. */
+function addressFromHere(address: string): string {
+  if (address === '0.0.0.0') return '127.0.0.1';
+  return /^[0:]+$/.test(address) ? '::1' : address;
 }
 
 /** What to do next, for people; one line for programs. */

@@ -210,7 +210,7 @@ export class LeaseKeeper {
       this.lose(grant, 'unreachable', { fault: new LeaseholdError('UNREACHABLE', NO_ANSWER) });
       return;
     }
-    // Settles in any case, as above.
+    // Rejects for a bug only, which ends the process.
     void this.send(grant, grant.ttlMs);
     this.plan(grant, nowMs + intervalMs(grant));
   }
@@ -224,7 +224,7 @@ export class LeaseKeeper {
     this.heap.put(grant);
   }
 
-  /** Null once it is renewed, else what went wrong; never rejects. */
+  /** Null once it is renewed, else what went wrong; rejects for a bug only. */
   private async send(grant: Grant, ttlMs: number): Promise<LeaseholdError | null> {
     const sent = momentOf(this.world.clock);
     grant.unanswered += 1;

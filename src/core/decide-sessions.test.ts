@@ -481,7 +481,7 @@ describe('the end of a session', () => {
     const sessionId = newestSession(story.state);
     story.when(heartbeatSession(sessionId)).thenRefuses('SESSION_TERMINAL');
     story.given(later(1_000)).when(heartbeatSession(sessionId)).thenRefuses('SESSION_NOT_FOUND');
-    expect(story.state.sessions.size).toBe(0);
+    expect(story.state.sessions.ended.size).toBe(0);
   });
 
   it('is forgotten earlier when there are too many', () => {

@@ -22,6 +22,11 @@ export function refuse(code: RefusalCode, more: Omit<Refusal, 'refused'> = {}): 
   return { entries: NONE, answer: { refused: code, ...more } as Refusal as never };
 }
 
+/** For what is no wish at all, and never comes before a rule. */
+export function invalid(detail: string): Refusal {
+  return { refused: 'INVALID_ARGUMENT', detail };
+}
+
 export function isRefusal(answer: object): answer is Refusal {
   return (answer as Partial<Refusal>).refused !== undefined;
 }

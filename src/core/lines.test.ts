@@ -39,7 +39,7 @@ describe('lines', () => {
           for (const name of ['a', 'b', 'c']) {
             const line = model.filter((waiter) => waiter.command.names.includes(name));
             expect(lines.first(name)).toBe(line[0] ?? null);
-            expect([lines.count(name), lines.has(name)]).toEqual([line.length, line.length > 0]);
+            expect(lines.has(name)).toBe(line.length > 0);
           }
           for (const waiter of model) {
             const headed = waiter.command.names.filter((name) => lines.first(name) === waiter);

@@ -60,13 +60,6 @@ export class Lines<C extends AcquireNames | LeaseTasks> {
     return this.lines.get(key)?.first?.waiter ?? null;
   }
 
-  /** How many stand in one line. */
-  count(key: string): number {
-    let count = 0;
-    for (let place = this.lines.get(key)?.first ?? null; place !== null; place = place.after) count += 1;
-    return count;
-  }
-
   headsEveryLine(waiter: Waiter<C>): boolean {
     return waiter.places.every((place) => place.before === null);
   }

@@ -44,10 +44,6 @@ export class SessionTable {
   private readonly byKey = new Map<string, Session>();
   private readonly byLease = new Map<number, Session>();
 
-  get size(): number {
-    return this.open.size + this.ended.size;
-  }
-
   at(seq: number): Session | undefined {
     return this.open.get(seq) ?? this.ended.get(seq);
   }

@@ -233,6 +233,7 @@ describe('what is no request', () => {
     ['a negative retention', { retention: { endedTasksMax: -1 } }],
     ['a retention that is not a number', { retention: { endedTasksMs: Number.NaN } }],
     ['an onDeath that is no function', { onDeath: 5 }],
+    ['an onCompactionFault that is no function', { onCompactionFault: 'x' }],
   ])('open with %s is refused in a sentence', async (_, options) => {
     await expect(openWith(memoryEngine(), world, options as never)).rejects.toThrow(/^The .+\.$/);
   });

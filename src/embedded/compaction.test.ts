@@ -89,4 +89,25 @@ describe('compaction', () => {
     expect(await look(world, lh)).toBe(before);
     await world.finish(lh.close());
   });
+
+  it('that fails changes nothing, says why each time, and is tried again', async () => {
+    const world = new ManualWorld();
+    const disk = new TestDisk();
+    const told: unknown[] = [];
+    const fault = new Error('EACCES: the checkpoint cannot be written');
+    const threads = { start: () => ({ result: Promise.reject(fault), stop: async () => undefined }) };
+    const sizes = { segmentBytes: 64 * KIB, compactionBytesMin: 1 };
+    const engine = fileEngine({ dir: '/data', files: disk, threads, ...sizes });
+    const options = { onCompactionFault: (why: unknown) => told.push(why) };
+    const lh = await world.finish(openWith(engine, world, options));
+    const create = () => world.finish(lh.task.create({ payload: 'x'.repeat(10_000) }));
+    for (let number = 0; number < 20; number++) await create();
+    expect(told).toEqual([fault]);
+    await world.advance(60_000);
+    await create();
+    await world.settle();
+    expect(told).toEqual([fault, fault]);
+    await world.finish(lh.close());
+    expect(told).toHaveLength(2);
+  });
 });

@@ -22,6 +22,8 @@ export interface OpenOptions {
   readonly retention?: Partial<Retention>;
   /** Told once when the log cannot be written any more; the handle is dead from then on. */
   readonly onDeath?: (fault: Error) => void;
+  /** Told each time the log could not be compacted; that is tried again, and until then the log only grows. */
+  readonly onCompactionFault?: (fault: unknown) => void;
   /** Opens a directory on a network file system all the same, where the lock may lie. */
   readonly allowNetworkFileSystem?: boolean;
   /** How intents are known again, and who takes their leases. */
@@ -82,6 +84,7 @@ export async function openCore(engine: Engine, world: World, options: OpenOption
     hashSeed: world.hashSeed,
     retention: retentionOf(options),
     onDeath: options.onDeath ?? (() => undefined),
+    onCompactionFault: options.onCompactionFault ?? (() => undefined),
   });
   return coreOf(authority, world, options);
 }

@@ -8,6 +8,7 @@ import type {
   StartSession,
   StopSession,
 } from '../core/commands.ts';
+import { invalid } from '../core/decision.ts';
 import type { Intent } from '../core/entries.ts';
 import { intentToJson } from '../core/entry-json.ts';
 import { seqOfLeaseId } from '../core/ids.ts';
@@ -54,10 +55,6 @@ function targetOf({ type, serviceRef, recordingID, start_ms }: Requests['intent.
   }
   if (serviceRef !== undefined) return invalid('The field serviceRef belongs to live.');
   return recordingID ?? invalid('The field recordingID is missing.');
-}
-
-function invalid(detail: string): Refusal {
-  return { refused: 'INVALID_ARGUMENT', detail };
 }
 
 export function stopSession({ session_id }: Requests['session.stop']): StopSession {

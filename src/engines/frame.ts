@@ -41,7 +41,6 @@ export interface FrameHead {
   readonly bytes: number;
   readonly checksum: number;
   readonly previous: number;
-  readonly opaqueBytes: number;
   readonly recordsAt: number;
   readonly recordsEnd: number;
   readonly count: number;
@@ -66,7 +65,6 @@ export function readHead(buffer: Buffer, offset: number): FrameHead | null {
     bytes: aligned(FRAME_HEAD_BYTES + opaqueBytes + recordsBytes),
     checksum: buffer.readUInt32LE(offset + 8),
     previous: buffer.readUInt32LE(offset + 12),
-    opaqueBytes,
     recordsAt,
     recordsEnd: recordsAt + recordsBytes,
     count: buffer.readUInt32LE(offset + 24),

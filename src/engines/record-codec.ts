@@ -290,11 +290,6 @@ export class EntryDecoder {
     this.#areaAt = areaAt;
   }
 
-  /** Where the next record begins. */
-  get at(): number {
-    return this.#in.at;
-  }
-
   next(): Entry {
     const source = this.#in;
     const type = source.u8();

@@ -93,7 +93,7 @@ export class GuardHold {
 
   private beat(): void {
     this.dueMs = this.world.clock.monotonicMs() + this.timing.heartbeatMs;
-    // Settles in any case.
+    // Rejects for a bug only, which ends the process.
     void this.renew();
     this.arm();
   }

@@ -9,6 +9,7 @@ import {
   OrchestratorStage,
   TIMING,
 } from '../../test/support/orchestrator-stage.ts';
+import { LIMITS } from '../protocol/limits.ts';
 
 let stage: OrchestratorStage;
 
@@ -686,6 +687,16 @@ describe('asked to end', () => {
     const id = await stage.intent('news');
     actor.orchestrator.shutdown();
     await stage.advance(TIMING.graceMs);
+    expect(actor.outcome?.code).toBe(0);
+    expect(await stage.stateOf(id)).toBe('STOPPED R_SHUTDOWN');
+  });
+
+  it('it does so with the longest grace there is, under which sessions start as with any other', async () => {
+    const actor = await stage.orchestrate({ timing: { graceMs: LIMITS.ttlMaxMs } });
+    const id = await stage.intent('news');
+    expect(await stage.stateOf(id)).toBe('READY');
+    actor.orchestrator.shutdown();
+    await stage.advance(1_000);
     expect(actor.outcome?.code).toBe(0);
     expect(await stage.stateOf(id)).toBe('STOPPED R_SHUTDOWN');
   });

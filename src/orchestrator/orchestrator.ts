@@ -11,6 +11,7 @@
 import { LeaseholdError } from '../client/error.ts';
 import { momentOf } from '../client/lease-deadline.ts';
 import { ORCHESTRATOR_GUARD as GUARD, SESSION_LEASES, START_QUEUE } from '../core/reserved-names.ts';
+import { LIMITS } from '../protocol/limits.ts';
 import type { Problem, Reply } from '../protocol/problem.ts';
 import type { Body } from '../protocol/replies.ts';
 import type { Requests } from '../protocol/requests.ts';
@@ -193,7 +194,7 @@ export class Orchestrator implements RunDesk {
     const { client, timers } = this.world;
     if (isHandover) await pause(timers, HANDOVER_MS);
     const { timing, closing } = this;
-    const ttl_ms = timing.leaseTtlMs + timing.graceMs;
+    const ttl_ms = Math.min(timing.leaseTtlMs + timing.graceMs, LIMITS.ttlMaxMs);
     while (!this.isEnding) {
       const places = CLAIMS_MAX - count(this.runs, ({ isClaiming }) => isClaiming);
       if (places <= 0) {

@@ -2,7 +2,7 @@
 import { type TObject, type TSchema, Type } from '@sinclair/typebox';
 import { TypeCompiler, type ValueError, ValueErrorType } from '@sinclair/typebox/compiler';
 import { LIMITS } from './limits.ts';
-import { LOG_REQUEST, REQUESTS, SESSION_EVENTS_REQUEST } from './requests.ts';
+import { EVENTS_REQUEST, LOG_REQUEST, REQUESTS, SESSION_EVENTS_REQUEST } from './requests.ts';
 import type { Operation } from './routes.ts';
 
 export interface RequestCheck {
@@ -71,6 +71,7 @@ export const BATCH_CHECKS = compileAll((schema, operation) =>
 );
 
 export const LOG_CHECK = compileCheck(LOG_REQUEST);
+export const EVENTS_CHECK = compileCheck(EVENTS_REQUEST);
 export const SESSION_EVENTS_CHECK = compileCheck(SESSION_EVENTS_REQUEST);
 
 function compileAll(

@@ -74,7 +74,8 @@ export const EXPLANATIONS = {
   ROUTE_NOT_FOUND: {
     when:
       'No operation and no page has this path. A name in a path is percent-encoded, so a slash in it is written ' +
-      '`%2F`; a bare slash makes it another path.',
+      '`%2F`; a bare slash makes it another path. `/v1/backup` is answered so where the log is not in files, because ' +
+      'it is in a database.',
     todo: 'Compare the address with `/openapi.json`, which lists every path of this server.',
   },
   METHOD_NOT_ALLOWED: {

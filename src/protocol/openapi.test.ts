@@ -4,7 +4,7 @@ import { complaints, type Schema } from '../../test/support/json-schema.ts';
 import { REFUSALS, type RefusalCode } from '../core/refusals.ts';
 import { openApiDocument } from './openapi.ts';
 import { refusalStatus, refusalsOf } from './refusals-of.ts';
-import { LOG_REQUEST, REQUESTS } from './requests.ts';
+import { EVENTS_REQUEST, LOG_REQUEST, REQUESTS } from './requests.ts';
 import { type Operation, PAGES, type Page, ROUTES, type Route } from './routes.ts';
 
 interface Content {
@@ -325,7 +325,11 @@ describe('in the OpenAPI text', () => {
     const events = itemOf('events')
       .parameters.map(open)
       .map((each) => each.name);
-    expect(events).toEqual(expect.arrayContaining(['from', 'types', 'Last-Event-ID']));
+    expect(events).toEqual([
+      ...Object.keys(EVENTS_REQUEST.properties).filter((field) => field !== 'follow'),
+      'Last-Event-ID',
+      'X-Request-Id',
+    ]);
     const session = itemOf('session_events')
       .parameters.map(open)
       .map((each) => each.name);

@@ -296,7 +296,7 @@ export const REQUESTS = {
 
 export type Requests = { [Op in Operation]: Static<(typeof REQUESTS)[Op]> };
 
-/** `/v1/log` and, with `follow` always on, `/v1/events`. In a query the types stand in one text, with commas. */
+/** `/v1/log`. In a query the types stand in one text, with commas. */
 export const LOG_REQUEST = Type.Object(
   {
     from: Type.Optional(Seq),
@@ -312,6 +312,9 @@ export const LOG_REQUEST = Type.Object(
   strict,
 );
 export type LogRequest = Static<typeof LOG_REQUEST>;
+
+/** `/v1/events`, with `follow` always on. */
+export const EVENTS_REQUEST = Type.Omit(LOG_REQUEST, ['limit'], strict);
 
 /** `/api/v3/sessions/{session_id}/events`, with `follow` always on. */
 export const SESSION_EVENTS_REQUEST = Type.Object(

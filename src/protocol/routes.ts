@@ -416,7 +416,7 @@ export const PAGES = {
     method: 'GET',
     scope: 'v3:read',
     type: 'text/event-stream',
-    refusals: ['SESSION_NOT_FOUND', 'SESSION_TERMINAL'],
+    refusals: ['SESSION_NOT_FOUND', 'SESSION_TERMINAL', 'OVERLOADED', 'NOT_LEADER'],
     does: 'The life of one session as server-sent events, from its intent to its end; resumes by Last-Event-ID.',
   },
   backup: {
@@ -424,7 +424,7 @@ export const PAGES = {
     method: 'GET',
     scope: 'v1:admin',
     type: 'application/x-tar',
-    refusals: ['NOT_LEADER'],
+    refusals: ['ROUTE_NOT_FOUND', 'NOT_LEADER'],
     does: 'A consistent copy of the log while it is being written, as a tar archive.',
   },
   metrics: {
@@ -472,7 +472,7 @@ export const PAGES = {
     method: 'GET',
     scope: null,
     type: 'text/html',
-    refusals: [],
+    refusals: ['OVERLOADED'],
     does: 'A page with the state of this server and where to go next.',
   },
 } as const satisfies Record<string, Page>;

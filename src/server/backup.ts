@@ -23,7 +23,8 @@ export async function* backupStream(
   clock: Pick<Clock, 'wallMs'>,
 ): AsyncGenerator<Uint8Array> {
   const snapshot = await log.snapshot();
-  if (snapshot === null) throw new NoBackupError('The log of this server is not in files.');
+  if (snapshot === null)
+    throw new NoBackupError('The log of this server is not in files, so there is no backup of it here.');
   try {
     const atMs = clock.wallMs();
     yield* tarArchive(membersOf(snapshot, atMs), atMs);

@@ -3,7 +3,7 @@
  * together once the last of them is durable.
  */
 import type { Sink } from '../authority/request.ts';
-import { isRefusal } from '../core/decision.ts';
+import { invalid, isRefusal } from '../core/decision.ts';
 import type { Refusal } from '../core/refusals.ts';
 import type { Send, Sends } from '../embedded/calls.ts';
 import { BATCH_CHECKS, type RequestCheck } from '../protocol/checks.ts';
@@ -71,10 +71,6 @@ function opsOf({ body, query }: Arrival): readonly unknown[] | Refusal {
   if (!Array.isArray(ops)) return invalid('The field ops must be a list of operations.');
   if (ops.length <= LIMITS.batchOps) return ops;
   return invalid(`The batch has ${ops.length} operations; ${LIMITS.batchOps} are allowed.`);
-}
-
-function invalid(detail: string): Refusal {
-  return { refused: 'INVALID_ARGUMENT', detail };
 }
 
 function unknownOperation(op: unknown): Refusal {

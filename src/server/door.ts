@@ -11,13 +11,13 @@ export interface DoorOptions {
   readonly trustedProxies?: readonly string[];
 }
 
-export interface Entry {
+export interface Admission {
   readonly caller: Caller;
   readonly refusal: Refusal | null;
 }
 
 const NOBODY: Caller = { name: 'nobody', scopes: new Set() };
-const WELCOME: Entry = { caller: ANYBODY, refusal: null };
+const WELCOME: Admission = { caller: ANYBODY, refusal: null };
 
 export class Door {
   private readonly tokens: Tokens | null;
@@ -36,7 +36,7 @@ export class Door {
     );
   }
 
-  enter({ headers, socket, httpVersionMinor }: IncomingMessage, scope: Scope | null): Entry {
+  enter({ headers, socket, httpVersionMinor }: IncomingMessage, scope: Scope | null): Admission {
     if (!this.lan.isOpen) {
       const forwardedFor = headers['x-forwarded-for'];
       const chain = Array.isArray(forwardedFor) ? forwardedFor.join(',') : forwardedFor;
@@ -62,6 +62,6 @@ export class Door {
   }
 }
 
-function refused(refusal: Refusal): Entry {
+function refused(refusal: Refusal): Admission {
   return { caller: NOBODY, refusal };
 }

@@ -54,9 +54,15 @@ export class Exchange {
     return (this.request.url ?? '/').split('?', 1)[0]!;
   }
 
-  /** From now on whoever takes nothing for a while is not there any more, whatever the connection says. */
+  /**
+   * From now on, and until this answer is sent, whoever takes nothing for a while is not there any more, whatever the
+   * connection says. The limit is that of the connection, so it is taken back before Node turns to what comes next on
+   * it: a long poll may be silent for longer, and the next long answer brings a limit of its own.
+   */
   cutIfStalled(): void {
-    this.response.setTimeout(this.house.stallMs);
+    const { response } = this;
+    response.setTimeout(this.house.stallMs);
+    response.prependOnceListener('finish', () => response.socket?.setTimeout(0));
   }
 
   json(status: number, body: string | Uint8Array, outcome?: string): void {

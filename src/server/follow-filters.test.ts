@@ -30,9 +30,9 @@ async function created(count: number, payload: unknown = 1): Promise<void> {
   await world.finish(Promise.all(Array.from({ length: count }, () => calls['task.create']({ payload }))));
 }
 
-function follow(filter: LineFilter | null, fromSeq = tip()): TestResponse {
+function follow(filter: LineFilter | null, fromSeq = tip(), more: { linesMax?: number } = {}): TestResponse {
   const response = new TestResponse(() => world.monotonicMs);
-  hub.attach(response, { format: 'ndjson', fromSeq, filter });
+  hub.attach(response, { format: 'ndjson', fromSeq, filter, ...more });
   return response;
 }
 
@@ -59,6 +59,18 @@ describe('a follower that wants some types', () => {
     expect(first.writes[0]!.bytes).toBe(second.writes[0]!.bytes);
     expect(all.writes[0]!.bytes).toBe(other.writes[0]!.bytes);
     expect(all.seqs).toHaveLength(2);
+  });
+
+  it('is given as many of them as it asked for, and the others do not count', async () => {
+    await run('queue.pause', { queue: 'a' });
+    const response = follow(pauses, 1, { linesMax: 3 });
+    for (const queue of ['b', 'c', 'd']) {
+      await created(3);
+      await run('queue.pause', { queue });
+    }
+    await world.advance(50);
+    expect(response.entries.map(({ queue }) => queue)).toEqual(['a', 'b', 'c']);
+    expect([response.ended, hub.size]).toEqual([true, 0]);
   });
 
   it('catches up through what it does not want', async () => {

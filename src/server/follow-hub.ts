@@ -11,7 +11,14 @@
  */
 import type { Authority } from '../authority/authority.ts';
 import type { Timer, Timers } from '../authority/seams.ts';
-import { type FollowFormat, type LineFilter, LogSlices, type ReadableLog, Slice } from './follow-slices.ts';
+import {
+  encode,
+  type FollowFormat,
+  type LineFilter,
+  LogSlices,
+  type ReadableLog,
+  Slice,
+} from './follow-slices.ts';
 import type { StreamResponse } from './write-log.ts';
 
 /** A second has room for 20 writes to each follower. */
@@ -43,6 +50,8 @@ export interface FollowOptions {
   readonly fromSeq: number;
   /** Only some entries, and perhaps an end. */
   readonly filter?: LineFilter | null;
+  /** The stream ends after so many. */
+  readonly linesMax?: number;
 }
 
 interface Follower {
@@ -51,6 +60,7 @@ interface Follower {
   readonly filter: LineFilter | null;
   /** The next entry to be sent, or looked at. */
   nextSeq: number;
+  linesLeft: number;
   isReady: boolean;
   isGone: boolean;
   /** What it has not been given because it was not ready, and what is kept because of it. */
@@ -107,7 +117,10 @@ export class FollowHub {
   }
 
   /** Sends every entry from `fromSeq` on, as it becomes durable; gives the call that stops it. */
-  attach(response: StreamResponse, { format, fromSeq, filter = null }: FollowOptions): () => void {
+  attach(
+    response: StreamResponse,
+    { format, fromSeq, filter = null, linesMax = Number.POSITIVE_INFINITY }: FollowOptions,
+  ): () => void {
     if (this.isClosed) response.end();
     if (this.isClosed || response.destroyed) return () => undefined;
     if (this.followers.size === 0) this.begin();
@@ -116,6 +129,7 @@ export class FollowHub {
       format,
       filter,
       nextSeq: Math.max(1, fromSeq),
+      linesLeft: linesMax,
       isReady: true,
       isGone: false,
       owedCharacters: 0,
@@ -205,7 +219,7 @@ export class FollowHub {
 
   /** Brings a follower to the tip, from wherever it is. */
   private async catchUp(follower: Follower): Promise<void> {
-    const { format, filter } = follower;
+    const { filter } = follower;
     while (!follower.isGone && follower.nextSeq < this.tipSeq) {
       const slice = await this.slices.readInTurn(follower.nextSeq, filter);
       if (follower.isGone) return;
@@ -214,7 +228,7 @@ export class FollowHub {
         this.finish([follower]);
         return;
       }
-      this.give(follower, slice, slice.bytes(format, 0, filter));
+      this.give(follower, slice);
       if (follower.isGone) return;
       if (!follower.isReady) await ready(follower);
       await this.turn();
@@ -316,9 +330,7 @@ export class FollowHub {
     while (first > 0 && this.backlog[first - 1]!.nextSeq > nextSeq) first -= 1;
     let sent = 0;
     for (const slice of this.backlog.slice(first, first + PIECES_A_WRITE)) {
-      const bytes = slice.bytes(format, follower.nextSeq, filter);
-      this.give(follower, slice, bytes);
-      sent += bytes.length;
+      sent += this.give(follower, slice);
       if (follower.isGone) return sent;
     }
     if (isBeat) follower.isReady = response.write(BEATS[format]);
@@ -329,11 +341,21 @@ export class FollowHub {
     return sent;
   }
 
-  /** Writes what a slice has for a follower, if anything, and ends the stream with what ends it. */
-  private give(follower: Follower, slice: Slice, bytes: Buffer): void {
+  /** Writes what a slice has for a follower, if anything, and ends the stream with what ends it; how many bytes it had. */
+  private give(follower: Follower, slice: Slice): number {
+    const bytes = this.bytesFor(follower, slice);
     if (bytes.length > 0) follower.isReady = follower.response.write(bytes);
     follower.nextSeq = slice.nextSeq;
-    if (slice.ends(follower.filter)) this.finish([follower]);
+    if (follower.linesLeft === 0 || slice.ends(follower.filter)) this.finish([follower]);
+    return bytes.length;
+  }
+
+  private bytesFor(follower: Follower, slice: Slice): Buffer {
+    const { format, filter, nextSeq, linesLeft } = follower;
+    if (linesLeft === Number.POSITIVE_INFINITY) return slice.bytes(format, nextSeq, filter);
+    const lines = slice.linesFrom(nextSeq, filter).slice(0, linesLeft);
+    follower.linesLeft -= lines.length;
+    return encode(format, lines);
   }
 
   private owe(follower: Follower, news: Slice): void {

@@ -91,18 +91,17 @@ export class Slice {
     const lines = filter === null ? this.lines : this.lines.filter((line) => filter.takes(line));
     const [first] = lines;
     if (first === undefined) return NOTHING;
-    if (fromSeq > first.seq) {
-      return encode(
-        format,
-        lines.filter(({ seq }) => seq >= fromSeq),
-      );
-    }
+    if (fromSeq > first.seq) return encode(format, this.linesFrom(fromSeq, filter));
     const key = filter === null ? format : `${format} ${filter.key}`;
     const known = this.encoded.get(key);
     if (known !== undefined) return known;
     const bytes = encode(format, lines);
     this.encoded.set(key, bytes);
     return bytes;
+  }
+
+  linesFrom(fromSeq: number, filter: LineFilter | null): Line[] {
+    return this.lines.filter((line) => line.seq >= fromSeq && filter?.takes(line) !== false);
   }
 
   /** How much it has for a filter; told without encoding it, which would keep a copy for every filter there is. */
@@ -119,7 +118,7 @@ export class Slice {
 
 const NOTHING = Buffer.alloc(0);
 
-function encode(format: FollowFormat, lines: readonly Line[]): Buffer {
+export function encode(format: FollowFormat, lines: readonly Line[]): Buffer {
   return Buffer.from(lines.map(ENCODE[format]).join(''));
 }
 

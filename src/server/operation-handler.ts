@@ -1,7 +1,8 @@
 /** One operation over HTTP: shape in, one call, outcome out. No rules live here. */
+import { RefusedReadError } from '../authority/refused-read.ts';
 import type { CallOptions } from '../authority/request.ts';
 import { UnavailableError } from '../authority/unavailable.ts';
-import { isRefusal } from '../core/decision.ts';
+import { invalid, isRefusal } from '../core/decision.ts';
 import type { Refusal } from '../core/refusals.ts';
 import type { CheckedCall } from '../embedded/calls.ts';
 import { LogClosedError, LogOutOfReachError } from '../engines/log.ts';
@@ -70,14 +71,9 @@ export function operationHandler(
     const request = isRefusal(fields) ? fields : withPathFields(fields as Fields, params);
     if (isRefusal(request)) return exchange.refuse(request);
     if (!isGet && hasFields(query)) {
-      return exchange.refuse({
-        refused: 'INVALID_ARGUMENT',
-        detail: 'The query of this path takes no fields.',
-      });
+      return exchange.refuse(invalid('The query of this path takes no fields.'));
     }
-    if (!check.accepts(request)) {
-      return exchange.refuse({ refused: 'INVALID_ARGUMENT', detail: check.explain(request) });
-    }
+    if (!check.accepts(request)) return exchange.refuse(invalid(check.explain(request)));
     const forbidden = forbiddenTo(exchange.caller, operation, request as Fields);
     if (forbidden !== null) return exchange.refuse(forbidden);
     if (longReads.refuses(operation)) return exchange.refuse({ refused: 'OVERLOADED' });
@@ -133,9 +129,13 @@ export function isProblem(reply: Reply<object>): reply is Problem {
   return (reply as Problem).ok === false;
 }
 
-/** What answers when a call was not decided: its caller has gone, the server goes, the authority is dead, or a bug. */
+/**
+ * What answers when a call was not decided: its caller has gone, too much waits, the server goes, the authority is
+ * dead, or a bug.
+ */
 export function refuseFault(fault: unknown, exchange: Exchange, trouble: Trouble): void {
   if (fault instanceof GoneError) return;
+  if (fault instanceof RefusedReadError) return exchange.refuse(fault.refusal);
   if (fault instanceof StoppingError || isUnavailable(fault)) {
     exchange.refuse({ refused: 'UNAVAILABLE', detail: fault.message });
     return;

@@ -1,22 +1,29 @@
 /** What a leader answers with a stream, a page or a file: the log, events, backup, metrics, and the first page. */
 import type { Clock, Timers } from '../authority/seams.ts';
-import { isRefusal } from '../core/decision.ts';
+import { invalid, isRefusal } from '../core/decision.ts';
 import { seqOfSessionId } from '../core/ids.ts';
 import type { Refusal } from '../core/refusals.ts';
 import type { OpenCore } from '../embedded/open.ts';
 import { sessionBegin } from '../embedded/session-reads.ts';
-import { LOG_CHECK, SESSION_EVENTS_CHECK } from '../protocol/checks.ts';
+import { EVENTS_CHECK, LOG_CHECK, SESSION_EVENTS_CHECK } from '../protocol/checks.ts';
 import type { Body } from '../protocol/replies.ts';
 import type { LogRequest, SessionEventsRequest } from '../protocol/requests.ts';
 import type { PAGES } from '../protocol/routes.ts';
-import { backupStream } from './backup.ts';
+import { backupStream, NoBackupError } from './backup.ts';
 import type { Exchange } from './exchange.ts';
 import { type FixedPage, HTML, PAGE_HEADERS } from './fixed-pages.ts';
 import type { FollowHub, FollowOptions } from './follow-hub.ts';
 import { type LineFilter, onlySession, onlyTypes } from './follow-slices.ts';
 import { homePage } from './home-page.ts';
 import type { Metrics } from './metrics.ts';
-import { type Arrival, type Handle, isProblem, refuseFault, type Trouble } from './operation-handler.ts';
+import {
+  type Arrival,
+  type Handle,
+  isProblem,
+  isUnavailable,
+  refuseFault,
+  type Trouble,
+} from './operation-handler.ts';
 import { readQuery, withPathFields } from './request-bytes.ts';
 import { drained, writeLog } from './write-log.ts';
 
@@ -70,17 +77,20 @@ export function pageHandlers(
       const request = logRequest(arrival);
       if (isRefusal(request)) return exchange.refuse(request);
       const { firstSeq, lastSeq } = authority.log.position;
-      const { from = request.follow === 1 ? lastSeq + 1 : firstSeq, limit = 100 } = request;
+      const { from = request.follow === 1 ? lastSeq + 1 : firstSeq, limit } = request;
       if (Math.max(1, from) < firstSeq) return exchange.refuse({ refused: 'LOG_COMPACTED', firstSeq });
       const filter = filterOf(request);
-      if (request.follow === 1) return follow(exchange, { format: 'ndjson', fromSeq: from, filter });
+      if (request.follow === 1) {
+        const end = limit === undefined ? {} : { linesMax: limit };
+        return follow(exchange, { format: 'ndjson', fromSeq: from, filter, ...end });
+      }
       begin(exchange, 'application/x-ndjson');
       exchange.cutIfStalled();
-      stream(writeLog(exchange.response, authority, { from, limit, filter, turn }), exchange);
+      stream(writeLog(exchange.response, authority, { from, limit: limit ?? 100, filter, turn }), exchange);
     }),
 
     events: ifMayAnswer((exchange, arrival) => {
-      const request = logRequest(arrival);
+      const request = logRequest(arrival, EVENTS_CHECK);
       if (isRefusal(request)) return exchange.refuse(request);
       const { firstSeq, lastSeq } = authority.log.position;
       const resumed = resumedFrom(exchange);
@@ -108,7 +118,7 @@ export function pageHandlers(
     }),
 
     backup: ifMayAnswer((exchange) => {
-      stream(writeBackup(exchange, begin, backupStream(authority, clock)), exchange);
+      stream(writeBackup(exchange, begin, backupStream(authority, clock), trouble), exchange);
     }),
 
     metrics(exchange) {
@@ -135,14 +145,14 @@ export function pageHandlers(
   };
 }
 
-function logRequest({ query }: Arrival): LogRequest | Refusal {
+function logRequest({ query }: Arrival, check = LOG_CHECK): LogRequest | Refusal {
   const fields = readQuery(query, NUMBERS);
   const { types } = fields;
   // One that stands twice is no list, as it is none anywhere else.
   const list = typeof types === 'string' ? types.split(',') : null;
   const request = types === undefined ? fields : { ...fields, types: list };
-  if (LOG_CHECK.accepts(request)) return request as LogRequest;
-  return { refused: 'INVALID_ARGUMENT', detail: LOG_CHECK.explain(request) };
+  if (check.accepts(request)) return request as LogRequest;
+  return invalid(check.explain(request));
 }
 
 function filterOf({ types }: LogRequest): LineFilter | null {
@@ -153,7 +163,7 @@ function sessionEventsRequest({ params, query }: Arrival): SessionEventsRequest 
   const request = withPathFields(readQuery(query, NUMBERS), params);
   if (isRefusal(request)) return request;
   if (SESSION_EVENTS_CHECK.accepts(request)) return request as SessionEventsRequest;
-  return { refused: 'INVALID_ARGUMENT', detail: SESSION_EVENTS_CHECK.explain(request) };
+  return invalid(SESSION_EVENTS_CHECK.explain(request));
 }
 
 /** Where somebody goes on who was cut off; nowhere in particular when it says nothing. */
@@ -161,7 +171,7 @@ function resumedFrom({ request }: Exchange): { readonly fromSeq: number | null }
   const lastId = request.headers['last-event-id'];
   if (lastId === undefined || lastId === '') return { fromSeq: null };
   if (SEQ.test(String(lastId))) return { fromSeq: Number(lastId) + 1 };
-  return { refused: 'INVALID_ARGUMENT', detail: 'Last-Event-ID must be a seq.' };
+  return invalid('Last-Event-ID must be a seq.');
 }
 
 /** The first piece is asked for before anything is said: a log that cannot be copied is a problem and not half an archive. */
@@ -169,17 +179,25 @@ async function writeBackup(
   exchange: Exchange,
   begin: (exchange: Exchange, type: string) => void,
   chunks: AsyncIterable<Uint8Array>,
+  trouble: Trouble,
 ): Promise<void> {
   const { response } = exchange;
   try {
     for await (const chunk of chunks) {
-      if (!response.headersSent) begin(exchange, 'application/x-tar');
-      exchange.cutIfStalled();
+      if (!response.headersSent) {
+        begin(exchange, 'application/x-tar');
+        exchange.cutIfStalled();
+      }
       if (exchange.isGone()) return;
       if (!response.write(chunk)) await drained(response);
     }
   } catch (fault) {
     if (response.headersSent) throw fault;
+    if (fault instanceof NoBackupError) {
+      exchange.refuse({ refused: 'ROUTE_NOT_FOUND', detail: fault.message });
+      return;
+    }
+    if (!isUnavailable(fault)) trouble(fault, exchange);
     const detail = fault instanceof Error ? fault.message : String(fault);
     exchange.refuse({ refused: 'UNAVAILABLE', detail });
     return;

@@ -1,5 +1,6 @@
 /** From what arrived to the request it means: bytes, path and query, taken apart strictly; nothing is guessed. */
 import { isUtf8 } from 'node:buffer';
+import { invalid } from '../core/decision.ts';
 import type { Refusal } from '../core/refusals.ts';
 import { Json } from '../protocol/json.ts';
 import { JsonError, readJson } from '../protocol/json-reader.ts';
@@ -66,8 +67,4 @@ export function readQuery(query: Readonly<Record<string, unknown>>, numbers: Rea
     });
   }
   return fields;
-}
-
-function invalid(detail: string): Refusal {
-  return { refused: 'INVALID_ARGUMENT', detail };
 }

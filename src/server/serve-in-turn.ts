@@ -9,6 +9,7 @@ import type { Engine } from '../engines/log.ts';
 import { leaderService } from './leader-service.ts';
 import {
   assertMayServe,
+  compactionWarning,
   listen,
   type Served,
   type ServeOptions,
@@ -45,6 +46,7 @@ export async function serveInTurn(
     hashSeed,
     ownUrls: [advertise, url],
     retention: retentionOf(options),
+    onCompactionFault: compactionWarning(logger),
 
     onStandby(standby, fault) {
       role = 'standby';

@@ -53,6 +53,7 @@ export async function serve(engine: Engine, world: ServeWorld, options: ServeOpt
       logger.error({ err: fault }, 'the log cannot be written any more');
       onDeath?.(fault);
     },
+    onCompactionFault: compactionWarning(logger),
   });
   warnOfNoSecret(options, logger);
   const { authority } = core;
@@ -84,6 +85,11 @@ export async function serve(engine: Engine, world: ServeWorld, options: ServeOpt
 /** Intents work without a secret of their own, until the next restart. */
 export function warnOfNoSecret({ intents = {} }: ServeOptions, logger: Logger): void {
   if (intents.secret === undefined) logger.warn({}, NO_SECRET);
+}
+
+/** Nothing stops for it, so it is no error; but a log that only grows is to be known of before the disk is full. */
+export function compactionWarning(logger: Logger): (fault: unknown) => void {
+  return (fault) => logger.warn({ err: fault }, 'the log could not be compacted; it is tried again');
 }
 
 /** Whatever is wrong with the door is found out before the log is touched: each opening starts an epoch. */

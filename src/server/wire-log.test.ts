@@ -110,6 +110,22 @@ describe('the log as it grows', () => {
     stream.destroy();
   });
 
+  it('ends after as many as it is asked for, some of them still to come', async () => {
+    await pause('a');
+    const whole = await served.stream('/v1/log?from=1&follow=1');
+    const stream = await served.stream('/v1/log?from=1&follow=1&limit=3');
+    expect(await take(stream, 2)).toEqual([1, 2]);
+    const ops = ['b', 'c', 'd'].map((payload) => ({ op: 'task.create', payload }));
+    await served.send('POST', '/v1/batch', { body: { ops } });
+    expect(await take(stream, 1)).toEqual([3]);
+    expect(await stream.line()).toBeNull();
+    expect(await take(whole, 5)).toEqual([1, 2, 3, 4, 5]);
+    whole.destroy();
+    const early = await served.stream('/v1/log?from=2&follow=1&limit=2');
+    expect(await take(early, 2)).toEqual([2, 3]);
+    expect(await early.line()).toBeNull();
+  });
+
   it('comes from now on when no place is named', async () => {
     await pause('a');
     const stream = await served.stream('/v1/log?follow=1');
@@ -187,6 +203,14 @@ describe('the events', () => {
     },
   );
 
+  it.each(['limit=2', 'seq=1'])('are refused with what they do not take: %s', async (query) => {
+    const answer = await served.send('GET', `/v1/events?${query}`);
+    expect(expectProblem(answer, '/v1/events')).toMatchObject({
+      code: 'INVALID_ARGUMENT',
+      detail: `The field ${query.split('=')[0]} is unknown.`,
+    });
+  });
+
   it('tell a holder at once that its lease was broken or superseded', async () => {
     const { lease_seq } = await served.done('lease.acquire', { name: 'n', holder: 'h', ttl_ms: 60_000 });
     const stream = await served.stream('/v1/events');
@@ -222,5 +246,28 @@ describe('below the first entry that is kept', () => {
     const stream = await served.stream(`/v1/log?from=${await firstSeq()}&follow=1`);
     expect((await stream.line()).seq).toBe(await firstSeq());
     stream.destroy();
+  });
+});
+
+describe('a log that cannot be compacted', () => {
+  it('goes on, and the log of the server says why', async () => {
+    const fault = new Error('EACCES: the checkpoint cannot be written');
+    const threads = { start: () => ({ result: Promise.reject(fault), stop: async () => undefined }) };
+    const sizes = { segmentBytes: 16 * 1024, compactionBytesMin: 1 };
+    served = await startServed({
+      engine: fileEngine({ dir: '/data', files: new TestDisk(), threads, ...sizes }),
+    });
+    const warnings = () => served.said.filter(({ level }) => level === 'warn');
+    await served.until(async () => {
+      await pause('x'.repeat(200));
+      await served.done('queue.resume', { queue: 'x'.repeat(200) });
+      return warnings().some(({ fields }) => 'err' in fields);
+    });
+    expect(warnings()).toContainEqual({
+      level: 'warn',
+      fields: { err: fault },
+      says: 'the log could not be compacted; it is tried again',
+    });
+    expect((await served.call('status.get')).status).toBe(200);
   });
 });

@@ -1,7 +1,7 @@
 // What is not an operation: health, pages for people, the description of the API, metrics and the backup.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Served, startServed, stopAllServed } from '../../test/support/served.ts';
-import { TestDisk } from '../../test/support/test-disk.ts';
+import { diskError, TestDisk } from '../../test/support/test-disk.ts';
 import { expectProblem } from '../../test/support/wire-contract.ts';
 import { REFUSALS } from '../core/refusals.ts';
 import { fileEngine } from '../engines/file/file-engine.ts';
@@ -102,7 +102,23 @@ describe('the backup', () => {
   });
 
   it('is refused where the log is not in files, before anything is said', async () => {
-    const { code, detail } = expectProblem(await served.send('GET', '/v1/backup'), '/v1/backup');
-    expect([code, detail]).toEqual(['UNAVAILABLE', 'The log of this server is not in files.']);
+    const answer = await served.send('GET', '/v1/backup');
+    expect(expectProblem(answer, '/v1/backup')).toMatchObject({
+      code: 'ROUTE_NOT_FOUND',
+      detail: 'The log of this server is not in files, so there is no backup of it here.',
+    });
+    // Nobody is to come back for what will never be there.
+    expect(answer.headers['retry-after']).toBeUndefined();
+    expect(served.troubles).toEqual([]);
+  });
+
+  it('is refused when the disk fails before anything is said, and the log of the server says why', async () => {
+    const disk = new TestDisk();
+    const engine = fileEngine({ dir: '/data', files: disk, segmentBytes: 64 * 1024 });
+    const onDisk = await startServed({ engine });
+    onDisk.authority.log.snapshot = () => Promise.reject(diskError('EIO'));
+    const { code, requestId } = expectProblem(await onDisk.send('GET', '/v1/backup'), '/v1/backup');
+    expect(code).toBe('UNAVAILABLE');
+    expect(onDisk.troubles).toMatchObject([{ fields: { err: { code: 'EIO' }, request_id: requestId } }]);
   });
 });

@@ -473,7 +473,9 @@ describe('a server that is overloaded', () => {
       const { status, body: problem } = await busy.call(operation, REQUESTS[operation]);
       expect([operation, status, problem.code]).toEqual([operation, 503, 'OVERLOADED']);
     }
-    expect(expectProblem(await busy.send('GET', '/')).code).toBe('OVERLOADED');
+    for (const path of ['/', '/api/v3/sessions/s0000000001n/events'])
+      expect(expectProblem(await busy.send('GET', path), path).code).toBe('OVERLOADED');
+    expect(busy.troubles).toEqual([]);
     const urgent = URGENT.map((operation) => busy.call(operation, REQUESTS[operation]));
     disk.sync = () => Promise.resolve();
     letGo();

@@ -4,9 +4,13 @@ export const systemClock = {
   monotonicMs: (): number => performance.now(),
 };
 
+/** A timer of Node that is set further ahead than this goes off at once. */
+const AHEAD_MAX_MS = 2 ** 31 - 1;
+
 export const systemTimers = {
   /** Unreferenced: a lease that could expire tomorrow must not keep a program from ending today. */
   after(ms: number, call: () => void): { cancel(): void } {
+    if (ms > AHEAD_MAX_MS) return afterLong(ms, call);
     const timer = setTimeout(call, ms);
     timer.unref();
     return { cancel: () => clearTimeout(timer) };
@@ -19,3 +23,11 @@ export const systemTimers = {
     return { cancel: () => clearInterval(timer) };
   },
 };
+
+/** However long it is, in steps that a timer can take. */
+function afterLong(ms: number, call: () => void): { cancel(): void } {
+  let timer = systemTimers.after(AHEAD_MAX_MS, () => {
+    timer = systemTimers.after(ms - AHEAD_MAX_MS, call);
+  });
+  return { cancel: () => timer.cancel() };
+}

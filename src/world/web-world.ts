@@ -10,7 +10,8 @@ export const webWorld: ClientWorld = {
   },
   timers: {
     after(ms, call) {
-      const timer = setTimeout(call, ms);
+      // Set further ahead it would go off at once, and no page lives so long.
+      const timer = setTimeout(call, Math.min(ms, 2 ** 31 - 1));
       return { cancel: () => clearTimeout(timer) };
     },
     soon(call) {

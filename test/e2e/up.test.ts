@@ -2,6 +2,7 @@
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
+import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Body, CliBench, isAlive, type Process, until } from '../support/cli-processes.ts';
@@ -14,8 +15,12 @@ beforeEach(() => {
 
 afterEach(() => bench.close());
 
+const HAS_IPV6 = Object.values(networkInterfaces()).some((found) =>
+  found?.some(({ address }) => address === '::1'),
+);
 const GUARD = encodeURIComponent('system:orchestrator:guard_lock');
 
+/** Of two addresses to listen on, the last one counts. */
 function start(...flags: string[]): Process {
   const data = join(bench.dir, 'data');
   return bench.start(['up', '--data', data, '--listen', '127.0.0.1:0', '--log-level', 'error', ...flags]);
@@ -108,9 +113,28 @@ describe('up', () => {
     ['wrong times', ['--guard-ttl', '1s'], 2],
     ['a configuration that is not there', ['--config', '/nowhere.json'], 2],
     ['a network that shuts out its own orchestrator', ['--allow-net', '10.0.0.0/8'], 2],
+    ['an address of another family than its network', ['--listen', '[::1]:0', '--allow-net', '127.0.0.1'], 2],
   ])('leaves with its own code for %s, and has not begun', async (_what, flags, code) => {
     expect((await start(...flags).ended).status).toBe(code);
     expect(existsSync(join(bench.dir, 'data'))).toBe(false);
+  });
+
+  it('names the address under which its orchestrator would come', async () => {
+    const shutOut = async (listen: string): Promise<string | undefined> => {
+      const { stderr } = await start('--listen', listen, '--allow-net', '10.0.0.0/8').ended;
+      return /; allow (\S+) as well/.exec(stderr)?.[1];
+    };
+    expect(await shutOut('[::1]:0')).toBe('::1');
+    expect(await shutOut('[::]:0')).toBe('::1');
+    expect(await shutOut('0.0.0.0:0')).toBe('127.0.0.1');
+    expect(await shutOut('192.168.1.7:0')).toBe('192.168.1.7');
+  });
+
+  // A machine without IPv6 has no such address.
+  it.skipIf(!HAS_IPV6)('lets its orchestrator in by the IPv6 address that it listens on', async () => {
+    await up('--listen', '[::1]:0', '--allow-net', '::1');
+    expect(bench.url).toMatch(/^http:\/\/\[::1\]:\d+$/);
+    await demo();
   });
 
   it('leaves with 1 when the port is taken, and with 3 when the data directory is', async () => {

@@ -67,6 +67,7 @@ beforeEach(async () => {
     retention: DEFAULT_RETENTION,
     onStandby: (standby) => standbys.push(standby),
     onLead: (authority) => leaders.push(authority),
+    onCompactionFault: (fault) => told.push((fault as Error).message),
     onTrouble: (fault) => told.push((fault as Error).message),
     onEnd: (fault) => told.push(`end: ${fault}`),
   });

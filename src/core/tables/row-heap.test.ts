@@ -29,7 +29,7 @@ function sorted(model: ReadonlyMap<number, number>): number[] {
 const keys = fc.integer({ min: 0, max: 20 });
 const changes = fc.array(
   fc.record({
-    what: fc.constantFrom('add', 'add', 'add', 'remove', 'postpone'),
+    what: fc.constantFrom('add', 'add', 'add', 'remove'),
     row: fc.integer({ min: 1, max: ROWS }),
     key: keys,
   }),
@@ -49,11 +49,6 @@ describe('a heap of rows', () => {
           } else if (what === 'remove' && model.has(row)) {
             model.delete(row);
             heap.remove(row);
-          } else if (what === 'postpone' && heap.size > 0) {
-            const top = heap.topRow();
-            const laterKey = model.get(top)! + key;
-            model.set(top, laterKey);
-            heap.postponeTop(laterKey);
           }
           expect(heap.size).toBe(model.size);
           if (model.size > 0) expect(heap.topRow()).toBe(sorted(model)[0]);

@@ -65,11 +65,6 @@ export class RowHeap {
     else this.sink(at, movedRow, movedKey);
   }
 
-  /** Gives the top row a later key. */
-  postponeTop(key: number): void {
-    this.sink(0, this.rows.get(0), key);
-  }
-
   /** In no particular order. */
   *all(): Generator<number> {
     for (let at = 0; at < this.size; at++) yield this.rows.get(at);
