@@ -104,8 +104,11 @@ describe('start-up', () => {
     expect(killBy.monotonicMs).toBeGreaterThan(endsMs - LATE_MS);
   });
 
-  it('gives a guard back that it has won in vain', async () => {
+  it('gives a guard back that it has won in vain, once nothing can run any more whose leases it may have wiped', async () => {
     const actor = await stage.orchestrate({ fates: { 'lease.wipe': 'fails with 500' } });
+    await stage.advance(999);
+    expect(actor.outcome).toBeNull();
+    await stage.advance(1);
     expect(actor.outcome?.code).toBe(3);
     expect(await stage.guardHolder()).toBeNull();
   });
@@ -160,6 +163,16 @@ describe('a guard left by a dead process', () => {
     expect(await stage.guardHolder()).toMatch(/^host:102:/);
     const log = await stage.world.finish(stage.lh.log({ types: ['NameBroken'] }));
     expect(log).toMatchObject({ entries: [{ name: GUARD, reason: 'superseded' }] });
+  });
+
+  it('leaves its pipelines the time to end, also when the wipe finds nothing: it may have reached the server twice', async () => {
+    await deadTwin();
+    const heir = await stage.orchestrate();
+    await stage.intent('sport');
+    await stage.advance(900);
+    expect(heir.pipelines.started).toEqual([]);
+    await stage.advance(200);
+    expect(heir.pipelines.alive).toHaveLength(1);
   });
 
   it('is taken as anybody would when it is over in that very moment', async () => {

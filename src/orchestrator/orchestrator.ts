@@ -13,7 +13,6 @@ import { momentOf } from '../client/lease-deadline.ts';
 import { ORCHESTRATOR_GUARD as GUARD, SESSION_LEASES, START_QUEUE } from '../core/reserved-names.ts';
 import { LIMITS } from '../protocol/limits.ts';
 import type { Problem, Reply } from '../protocol/problem.ts';
-import type { Body } from '../protocol/replies.ts';
 import type { Requests } from '../protocol/requests.ts';
 import type { OrchestratorConfig } from './config.ts';
 import { GuardHold } from './guard-hold.ts';
@@ -66,6 +65,9 @@ export class Orchestrator implements RunDesk {
   /** Ends what waits for news; nothing that was asked for is lost by it. */
   private readonly closing = new AbortController();
   private isWorking = false;
+  private mayHaveWiped = false;
+  /** Somebody else's pipelines may still be ending. */
+  private isHandover = false;
   /** Why nothing may be written any more. */
   private loss: string | null = null;
   private isAsked = false;
@@ -96,14 +98,16 @@ export class Orchestrator implements RunDesk {
   async run(): Promise<Outcome> {
     const hold = this.world.timers.hold();
     try {
-      const wiped = await this.begin();
+      const fromSeq = await this.begin();
       if (this.loss !== null) throw new FatalError(lossText(this.loss));
       if (this.isAsked) await this.giveBack();
-      else this.work(wiped);
+      else this.work(fromSeq);
       return await this.finished;
     } catch (fault) {
       if (!(fault instanceof FatalError)) throw fault;
-      // Nothing was begun, so there is nothing to stop; a guard that was won must not keep the next one out.
+      // Nothing was begun, so there is nothing to stop; a guard that was won must not keep the next one out for longer
+      // than pipelines may last whose leases our wipe has ended, heard of or not: the next wipe would find nothing.
+      if (this.mayHaveWiped && !this.isAsked) await pause(this.world.timers, HANDOVER_MS);
       await this.guard?.release();
       if (this.isAsked) return ASKED;
       return { code: 3, says: `FATAL: ${fault.message}; nothing was started.` };
@@ -123,7 +127,8 @@ export class Orchestrator implements RunDesk {
     else this.startUp?.fail(new FatalError('it was asked to end'));
   }
 
-  private async begin(): Promise<Body<'lease.wipe'>> {
+  /** The first position at which something may happen to sessions of ours. */
+  private async begin(): Promise<number> {
     const { world, timing } = this;
     const startUp = new StartUp(world, this.startMs);
     this.startUp = startUp;
@@ -138,21 +143,24 @@ export class Orchestrator implements RunDesk {
     if (!guard.isHeld) throw new FatalError(`the guard ${GUARD} was over before it could be used`);
     guard.keep();
     world.say('info', 'the guard is held', { holder: terms.holder, lease_seq: terms.leaseSeq });
+    this.mayHaveWiped = true;
     const wiped = await startUp.step('Wiping the leases of earlier sessions', () =>
       world.client.lease.wipe({ prefix: SESSION_LEASES, guard: guard.claim }),
     );
     if (!wiped.ok) throw fatalRefusal(wiped);
     world.say('info', 'leases of earlier sessions are wiped', { wiped: wiped.wiped, seq: wiped.seq });
-    return wiped;
+    // A wipe that reached the server twice has found nothing the second time.
+    this.isHandover = wiped.wiped > 0 || terms.isTakenOver;
+    return wiped.seq + 1;
   }
 
-  private work({ wiped, seq }: Body<'lease.wipe'>): void {
+  private work(fromSeq: number): void {
     this.isWorking = true;
     const { tuners, profiles } = this.config;
     this.world.say('info', 'taking intents', { tuners, profiles: Object.keys(profiles) });
     // Only a bug makes any of these reject. It ends the process, and that ends the pipelines.
-    void this.follow(seq + 1);
-    void this.takeIn(wiped > 0);
+    void this.follow(fromSeq);
+    void this.takeIn();
     this.beat();
   }
 
@@ -190,9 +198,9 @@ export class Orchestrator implements RunDesk {
 
   // Intents.
 
-  private async takeIn(isHandover: boolean): Promise<void> {
+  private async takeIn(): Promise<void> {
     const { client, timers } = this.world;
-    if (isHandover) await pause(timers, HANDOVER_MS);
+    if (this.isHandover) await pause(timers, HANDOVER_MS);
     const { timing, closing } = this;
     const ttl_ms = Math.min(timing.leaseTtlMs + timing.graceMs, LIMITS.ttlMaxMs);
     while (!this.isEnding) {

@@ -27,6 +27,8 @@ export interface GuardTerms {
   readonly holder: string;
   readonly token: string;
   readonly leaseSeq: number;
+  /** It was another's a moment ago. */
+  readonly isTakenOver: boolean;
   /** From before the request that won it was sent, and what was left of it when it was. */
   readonly sent: Moment;
   readonly lastsMs: number;
@@ -94,7 +96,8 @@ export async function takeGuard(
       }),
     );
     if (!reply.ok) return reply;
-    return { holder, token, leaseSeq: reply.lease_seq, sent, lastsMs: reply.remaining_ms };
+    const isTakenOver = supersedes !== undefined;
+    return { holder, token, leaseSeq: reply.lease_seq, isTakenOver, sent, lastsMs: reply.remaining_ms };
   };
   let refusal: Problem | null = null;
   for (let round = 0; round < ROUNDS; round++) {
