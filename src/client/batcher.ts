@@ -59,6 +59,11 @@ export class Batcher<T extends Batchable, R> {
     this.#schedule();
   }
 
+  /** At once, in a batch of its own. */
+  sendAlone(call: T): void {
+    this.#send([call], bodyOf([call]));
+  }
+
   #schedule(): void {
     if (this.#isDue || !this.#mayLeave()) return;
     this.#isDue = true;

@@ -176,13 +176,6 @@ describe('enqueue', () => {
       duplicate: true,
     });
   });
-
-  it('makes one task when the reply is lost and the call repeated, and does not call it a duplicate', async () => {
-    wire.let('task.create', 'repeats');
-    const receipt = await world.finish(lh.enqueue(mail, 1));
-    expect(receipt.duplicate).toBe(false);
-    expect((await stage.entries()).filter((type) => type === 'TaskCreated')).toHaveLength(1);
-  });
 });
 
 describe('a receipt', () => {

@@ -68,14 +68,10 @@ export async function enqueue<Input, Output>(
   if (definition.input !== undefined) {
     await parseBy(definition.input, payload.parse(), `The input of task ${definition.name}`);
   }
-  // The prefix keeps an id from looking like an option on a command line.
-  const taskId = options.taskId ?? `t-${world.newToken()}`;
-  const reply = await transport.call('task.create', requestOf(definition, payload, taskId, options));
+  const reply = await transport.call('task.create', requestOf(definition, payload, options));
   if (!reply.ok) throw LeaseholdError.of(reply);
-  // An id nobody else can know is only ever there already because our own first reply was lost.
-  const isOurOwn = options.taskId === undefined && reply.task_id === taskId;
-  const duplicate = reply.duplicate === true && !isOurOwn;
-  return new Enqueued(transport, world, definition, { taskId: reply.task_id, seq: reply.seq, duplicate });
+  const { task_id: taskId, seq, duplicate = false } = reply;
+  return new Enqueued(transport, world, definition, { taskId, seq, duplicate });
 }
 
 /** Made at once: what the caller does to its object afterwards is no longer part of the task. */
@@ -91,10 +87,10 @@ function payloadOf({ name }: TaskDefinition, input: unknown): Json {
 function requestOf(
   definition: TaskDefinition,
   payload: Json,
-  taskId: string,
   options: EnqueueOptions,
 ): Requests['task.create'] {
-  const request: Requests['task.create'] = { payload, task_id: taskId, queue: definition.name };
+  const request: Requests['task.create'] = { payload, queue: definition.name };
+  if (options.taskId !== undefined) request.task_id = options.taskId;
   const priority = options.priority ?? definition.priority;
   const maxAttempts = options.maxAttempts ?? definition.maxAttempts;
   if (priority !== undefined) request.priority = priority;

@@ -55,7 +55,7 @@ export class Guard {
         ending.endProcess(EXIT_LOST, `leasehold: nobody watches the guard "${name}": ${fault.message}`),
     );
     try {
-      const grant = await this.leases.acquireGuard(name, leaseOptions);
+      const grant = await this.leases.grant([name], leaseOptions, true);
       grant.onDeadline = (deadline) => watchdog?.moveTo(deadline);
       grant.onDeadline(grant.deadline);
       const outcome = await this.runUnder(grant, main, ending === null ? null : graceMs);

@@ -48,10 +48,21 @@ describe('calls that may stand in a batch', () => {
     ]);
   });
 
-  it('get ids that can stand on a command line: none begins like an option', async () => {
+  it('get ids that count up and can stand on a command line: none begins like an option', async () => {
     Object.assign(world, { newToken: () => '-0123456789012345678901' });
-    const reply = await world.finish(transport.call('task.create', { payload: 1 }));
-    expect(reply).toMatchObject({ ok: true, task_id: 't-0123456789012345678901' });
+    ({ transport } = await openLoopback(world));
+    for (const count of [0, 1]) {
+      const reply = await world.finish(transport.call('task.create', { payload: 1 }));
+      expect(reply).toMatchObject({ ok: true, task_id: `t-012345678901234-${count}` });
+    }
+  });
+
+  it('get tokens that are a new secret each time', async () => {
+    const made = ['a', 'b'].map((letter) => letter.repeat(24));
+    Object.assign(world, { newToken: () => made.shift()! });
+    for (const letter of ['a', 'b']) {
+      expect(await world.finish(acquire(letter))).toMatchObject({ ok: true, token: letter.repeat(24) });
+    }
   });
 
   it('leave at once when the client is idle, and together when it is not', async () => {
@@ -109,6 +120,22 @@ describe('calls that may stand in a batch', () => {
     ]);
     expect(http.sent[0]!.request.path).toBe('/v1/batch');
     expect(http.sent).toHaveLength(4);
+  });
+
+  it('say what they said when they were made, also when another one spoils the batch', async () => {
+    const request = { payload: 'a', task_id: 'a' };
+    const calls = [transport.call('task.create', request)];
+    Object.assign(request, { payload: 'b', task_id: 'b' });
+    calls.push(transport.call('task.create', request));
+    const deep = new Json(`${'['.repeat(2_000)}${']'.repeat(2_000)}`);
+    const spoilt = transport.call('task.create', { payload: deep });
+    Object.assign(request, { payload: 'c', task_id: 'c' });
+    const replies = await world.finish(Promise.all([...calls, spoilt]));
+    expect(replies).toMatchObject([{ task_id: 'a' }, { task_id: 'b' }, { code: 'INVALID_ARGUMENT' }]);
+    for (const task_id of ['a', 'b']) {
+      const task = await world.finish(transport.call('task.get', { task_id }));
+      expect((task as { payload: Json }).payload.parse()).toBe(task_id);
+    }
   });
 
   it('get the refusal of the whole batch when it is about none of them', async () => {

@@ -32,7 +32,7 @@ import {
   type WireBody,
 } from './reply-text.ts';
 import { type Fields, invalid, opText, routed } from './request-text.ts';
-import { isSafeAgain, RETRIES } from './retries.ts';
+import { isSafeAgain, RETRIES, type Retry } from './retries.ts';
 import { BATCH_PATH, TARGETS } from './targets.ts';
 import type { CallOptions, EntryListing, FollowOnly, Transport } from './transport.ts';
 import { type ServerAddress, Wire } from './wire.ts';
@@ -55,6 +55,9 @@ const SEVERAL_TIMEOUT_MS = 10_000;
 /** How long a client that is being closed waits for answers that are on their way. */
 const CLOSE_MS = 5_000;
 
+/** 96 random bits: no two clients have the same. */
+const SERIES_CHARACTERS = 16;
+
 /** Statuses that refuse a whole batch because of something in it. */
 const MALFORMED_STATUSES = [400, 413];
 
@@ -73,12 +76,16 @@ export class HttpTransport implements Transport {
   /** Those that travel alone and are on their way. */
   readonly #alone = new Set<PendingCall>();
   #closed: Promise<void> | null = null;
+  /** How all ids begin that this client makes up, and how many it has made. */
+  readonly #series: string;
+  #made = 0;
 
   constructor(http: Http, world: ClientWorld, { servers, token, retry }: HttpTransportOptions) {
     const { clock, timers } = world;
     const patience = new Patience(clock, servers.length, retry);
     this.#http = http;
     this.#world = world;
+    this.#series = `t${world.newToken().slice(0, SERIES_CHARACTERS)}-`;
     this.#hasSeveral = servers.length > 1;
     this.#wire = new Wire(http, timers, servers, token);
     this.#desk = new CallDesk({
@@ -87,7 +94,8 @@ export class HttpTransport implements Transport {
       nowMs: () => clock.monotonicMs(),
       ask: (operation, request) => this.call(operation, request),
       resend: (call) => this.#send(call),
-      restart: (call) => this.#start(call, this.#newId()),
+      // Only what was granted in vain begins anew, and for that a token was made up.
+      restart: (call) => this.#start(call, this.#newId('token')),
     });
     this.#log = new LogReader(this.#wire, patience, clock, timers);
     this.#batchers = { calls: this.#batcher('calls'), renewals: this.#batcher('renewals') };
@@ -105,20 +113,24 @@ export class HttpTransport implements Transport {
     if (wrong !== null) return Promise.resolve(wrong);
     return new Promise((resolve, reject) => {
       const lane = laneOf(operation, request, options?.isRenewal ?? false);
-      const kept = keepsText(operation, lane) ? request : { ...request };
+      // A copy, because the caller may change its request before it is sent again, looked after or given back.
+      const kept = { ...request };
       const call = new PendingCall(operation, kept, lane, options?.requestId, this.#open, resolve, reject);
       call.isTokenOwn = options?.isTokenOwn ?? false;
       const signal = options?.signal;
       if (signal !== undefined) call.endsWith(signal, this.#aborts);
       const fills = RETRIES[operation]?.fills;
       const isMissing = fills !== undefined && (request as Fields)[fills] === undefined;
-      this.#start(call, isMissing ? this.#newId() : '');
+      this.#start(call, isMissing ? this.#newId(fills) : '');
     });
   }
 
-  /** An id that stands in paths and on command lines, and so must not begin like an option. */
-  #newId(): string {
-    return `t${this.#world.newToken()}`;
+  /**
+   * Ids stand in paths and on command lines, and so must not begin like an option. They count up, because neighbours
+   * stand side by side in the tables of the authority, which then finds them in half the time. A token is a secret.
+   */
+  #newId(fills: Retry['fills']): string {
+    return fills === 'token' ? this.#world.newToken() : this.#series + this.#made++;
   }
 
   /** Chooses the way of a call, now that its id stands. */
@@ -144,7 +156,11 @@ export class HttpTransport implements Transport {
 
   #send(call: PendingCall): void {
     if (call.text === '') void this.#sendAlone(call);
-    else this.#batchers[call.lane === 'renewals' ? 'renewals' : 'calls'].add(call);
+    else this.#batcherOf(call).add(call);
+  }
+
+  #batcherOf({ lane }: PendingCall): Batcher<PendingCall, HttpReply> {
+    return this.#batchers[lane === 'renewals' ? 'renewals' : 'calls'];
   }
 
   #batcher(lane: 'calls' | 'renewals'): Batcher<PendingCall, HttpReply> {
@@ -180,10 +196,7 @@ export class HttpTransport implements Transport {
     const { status } = reply;
     if (calls.length > 1 && MALFORMED_STATUSES.includes(status)) {
       // One of them was no JSON that the server takes. Nobody else shall pay for it.
-      for (const call of calls) {
-        call.text = '';
-        void this.#sendAlone(call);
-      }
+      for (const call of calls) this.#batcherOf(call).sendAlone(call);
     } else if (momentaryEffect(body) !== null) this.#desk.postponed(calls, body, retryAfterMs(reply));
     else for (const call of calls) this.#desk.answered(call, status, { ...body }, 0);
   }
@@ -300,17 +313,8 @@ function wrongRequest(request: unknown): Problem | null {
 }
 
 function laneOf(operation: Operation, request: Fields, isRenewal: boolean): Lane {
-  if (request.wait_ms !== undefined && request.wait_ms !== 0) return 'waits';
+  if ((request.wait_ms ?? 0) !== 0) return 'waits';
   return isRenewal || RENEWALS.test(operation) ? 'renewals' : 'calls';
-}
-
-/**
- * Whether nothing but its text is needed of a call later on. Of the others a copy is kept, because the caller may
- * change its request before it is sent again, looked after or given back.
- */
-function keepsText(operation: Operation, lane: Lane): boolean {
-  const { looks = false, fills } = RETRIES[operation] ?? {};
-  return TARGETS[operation].mayJoinBatch && lane !== 'waits' && !looks && fills !== 'token';
 }
 
 /** The request with the id that was made up for it, and with what is left of its wait. */

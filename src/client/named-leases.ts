@@ -81,25 +81,20 @@ export class NamedLeases {
   }
 
   async acquire(name: string, options: LeaseOptions = {}): Promise<Lease> {
-    const acquired = await this.tryAcquire(name, options);
-    if (acquired.ok) return acquired.lease;
-    throw refusalError([name], acquired);
+    return new Lease(this.transport, this.keeper, await this.grant([name], options));
   }
 
   async acquireAll(names: readonly string[], options: LeaseOptions = {}): Promise<LeaseSet> {
     // A text would be taken for a list of its letters.
     if (!Array.isArray(names)) throw new TypeError('acquireAll takes a list of names.');
-    const wish = this.wishOf([...names], options);
-    const grant = await this.take(wish);
-    if (grant instanceof Grant) return new LeaseSet(this.transport, this.keeper, grant);
-    throw refusalError(wish.names, grant);
+    return new LeaseSet(this.transport, this.keeper, await this.grant([...names], options));
   }
 
-  /** A grant that does not outlive its first failed renewal. */
-  async acquireGuard(name: string, options: LeaseOptions): Promise<Grant> {
-    const grant = await this.take(this.wishOf([name], options, true));
+  /** A strict one does not outlive its first failed renewal. */
+  async grant(names: readonly string[], options: LeaseOptions, isStrict = false): Promise<Grant> {
+    const grant = await this.take(this.wishOf(names, options, isStrict));
     if (grant instanceof Grant) return grant;
-    throw refusalError([name], grant);
+    throw refusalError(names, grant);
   }
 
   async withLease<T>(
@@ -108,8 +103,7 @@ export class NamedLeases {
     work: (lease: Lease) => Promise<T> | T,
   ): Promise<T> {
     if (typeof work !== 'function') throw new TypeError('withLease takes a name, options and a function.');
-    const grant = await this.take(this.wishOf([name], options));
-    if (!(grant instanceof Grant)) throw refusalError([name], grant);
+    const grant = await this.grant([name], options);
     const lease = new Lease(this.transport, this.keeper, grant);
     let value: T;
     try {

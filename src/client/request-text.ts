@@ -29,9 +29,8 @@ export function opText(operation: Operation, request: Fields, madeId: string): s
   const fields = request.wait_ms === undefined ? request : { ...request, wait_ms: undefined };
   const text = fieldsText(fields);
   if (typeof text !== 'string') return text;
-  return madeId === ''
-    ? `${opening}${text}}`
-    : `${opening},"${RETRIES[operation]!.fills}":"${madeId}"${text}}`;
+  const id = madeId === '' ? '' : `,"${RETRIES[operation]!.fills}":"${madeId}"`;
+  return `${opening}${id}${text}}`;
 }
 
 /** The fields with a comma before each, or why they cannot be written. */

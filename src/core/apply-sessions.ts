@@ -10,7 +10,10 @@ import { changed, mayBecome, stepOf } from './session-rules.ts';
 import { hasEnded, isRunning, type Session } from './session-table.ts';
 import type { State } from './state.ts';
 
-/** The start task is an ordinary task with the usual policy; whoever leases it needs the guard. */
+/**
+ * The start task is an ordinary task with the usual policy; whoever leases it needs the guard. No entry names these
+ * numbers, so they belong to the format of the log: with others, old logs would come to mean something else.
+ */
 const START_POLICY = {
   queue: START_QUEUE,
   priority: 0,

@@ -87,6 +87,8 @@ export class FaultyTransport implements Transport {
       return (await secondLook(ask, operation, known, reply)) as Reply<Body<Op>>;
     }
     if (!isMissing || !reply.ok) return reply;
+    // A live dedup key may have given another task, which the caller shall hear of.
+    if (operation === 'task.create' && field(reply, 'task_id') !== field(known, 'task_id')) return reply;
     // What repeats our own lost answer is no duplicate in the eyes of the caller, who called once.
     const { duplicate: _, ...body } = reply as Body<Op> & { readonly duplicate?: true };
     return body as unknown as Body<Op>;
@@ -104,6 +106,10 @@ export class FaultyTransport implements Transport {
     if (operation !== 'worker.heartbeat' || leases === undefined) return request;
     return { ...request, leases: leases.filter((lease) => !this.unrenewed.has(lease.task_id)) };
   }
+}
+
+function field(of: object, name: string): unknown {
+  return (of as Readonly<Record<string, unknown>>)[name];
 }
 
 /** The first plan that is meant for this operation; it is used up by that. */

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { defineTask } from '../client/define-task.ts';
 import type { TaskContext } from '../client/task-context.ts';
 import type { TaskVerdict } from '../client/task-verdict.ts';
+import type { Body } from '../protocol/replies.ts';
 import { type TestLeasehold, testLeasehold } from './test-leasehold.ts';
 
 let t: TestLeasehold;
@@ -167,6 +168,15 @@ describe('dropReply', () => {
   it('is no duplicate for whoever called once', async () => {
     t.dropReply('task.create');
     expect(await t.lh.task.create({ payload: 1 })).not.toHaveProperty('duplicate');
+  });
+
+  it('is a duplicate where a dedup key gave the task of somebody else', async () => {
+    const { task_id } = (await t.lh.task.create({ payload: 1, dedup_key: 'k' })) as Body<'task.create'>;
+    t.dropReply('task.create');
+    expect(await t.lh.task.create({ payload: 2, dedup_key: 'k' })).toMatchObject({
+      task_id,
+      duplicate: true,
+    });
   });
 
   it('makes the client look what became of a write that it may have done', async () => {

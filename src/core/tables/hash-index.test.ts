@@ -69,6 +69,14 @@ describe('hashes', () => {
     expect(new Set(seqs.map(hashOfSeq)).size).toBe(seqs.length);
   });
 
+  it('keeps texts that count up side by side, and spreads all others', () => {
+    const hashes = Array.from({ length: 1_000 }, (_, count) => hashOfString(`id-${count + 1_000}`, 7));
+    expect(hashes.map((hash) => (hash - hashes[0]!) | 0)).toEqual(hashes.map((_, count) => count));
+    const spread = ['ida', 'idb', 'idc', 'id-1a', 'id-2a'].map((text) => hashOfString(text, 7) >>> 16);
+    expect(new Set(spread).size).toBe(spread.length);
+    expect(hashOfString('', 7)).toBe(hashOfString('0', 7));
+  });
+
   it('of strings depend on the seed', () => {
     expect(hashOfString('name', 1)).not.toBe(hashOfString('name', 2));
     expect(hashOfString('name', 1)).toBe(hashOfString('name', 1));

@@ -119,12 +119,26 @@ export function hashOfSeq(seq: number): number {
   return (seq | 0) ^ Math.imul((seq / 0x1_0000_0000) | 0, 0x9e37_79b1);
 }
 
-/** Seeded, so that nobody outside can choose names that all fall into one bucket. */
+/** So many digits at the end of a text are counted on. */
+const COUNTED_DIGITS = 3;
+
+/**
+ * Seeded, so that nobody outside can choose names that all fall into one bucket. A number at the end is added and not
+ * spread: texts that count up stay neighbours, as positions do.
+ */
 export function hashOfString(text: string, seed: number): number {
+  let end = text.length;
+  let count = 0;
+  for (let scale = 1, least = end - COUNTED_DIGITS; end > 0 && end > least; scale *= 10) {
+    const digit = text.charCodeAt(end - 1) - 0x30;
+    if (digit < 0 || digit > 9) break;
+    count += digit * scale;
+    end -= 1;
+  }
   let hash = seed ^ 0x811c_9dc5;
-  for (let index = 0; index < text.length; index++) {
+  for (let index = 0; index < end; index++) {
     hash = Math.imul(hash ^ text.charCodeAt(index), 0x0100_0193);
   }
   hash = Math.imul(hash ^ (hash >>> 16), 0x85eb_ca6b);
-  return hash ^ (hash >>> 13);
+  return ((hash ^ (hash >>> 13)) + count) | 0;
 }
