@@ -33,6 +33,8 @@ class ScriptedEngine implements Engine {
   closes = 0;
   hangUps = 0;
   logCloses = 0;
+  /** How many began to replay and are still at it. */
+  opening = 0;
   /** Fails what waits for an answer. */
   private cut: (fault: Error) => void = () => undefined;
   log = new RevocableEngine();
@@ -48,8 +50,12 @@ class ScriptedEngine implements Engine {
     throw new Error('Nobody opens a log that is led in turn.');
   }
 
-  async follow(replay: Replay): Promise<FollowedLog> {
-    await this.answer();
+  async follow(replay: Replay, signal?: AbortSignal): Promise<FollowedLog> {
+    this.opening += 1;
+    signal?.addEventListener('abort', () => this.cut(new Error('given up')));
+    await this.answer().finally(() => {
+      this.opening -= 1;
+    });
     this.follows += 1;
     await this.past(replay);
     return {
@@ -353,6 +359,22 @@ describe('a standby whose log is out of reach', () => {
     expect(told.slice(2)).toEqual(['deposed', 'standby', 'trouble 1: cut off']);
     expect(new Set(standbys).size).toBe(standbys.length);
     expect(engine.follows).toBe(2);
+  });
+
+  it('gives up a first replay in which nothing is heard any more, before it begins the next', async () => {
+    engine.leader = null;
+    await start();
+    engine.leader = OTHER;
+    engine.isSilent = true;
+    engine.log.lose(new Error('the guard ran out'));
+    await world.advance(10_000);
+    expect(told.at(-1)).toBe('trouble 1: The database has been silent for 10000 ms.');
+    expect(engine.opening).toBe(0);
+    await world.advance(60_000);
+    expect(engine.opening).toBe(1);
+    engine.isSilent = false;
+    await world.advance(10_250);
+    expect([engine.opening, standbys.at(-1)!.isWarm]).toEqual([0, true]);
   });
 
   it('begins anew when what comes next was compacted away', async () => {

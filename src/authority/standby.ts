@@ -38,6 +38,8 @@ export class Standby {
   /** How many images and entries were taken over; whoever waits can see by it that something comes. */
   heard = 0;
   private followed: FollowedLog | null = null;
+  /** Ends a replay that nobody waits for any more. */
+  private readonly opening = new AbortController();
   private hasEnded = false;
   private batch: LoggedEntry[] = [];
   private readonly endCalls = new Set<() => void>();
@@ -53,7 +55,7 @@ export class Standby {
 
   /** Replays what there is; until that is done there is nothing to be seen here. */
   async open(engine: Engine): Promise<void> {
-    const followed = await engine.follow!(this.replay());
+    const followed = await engine.follow!(this.replay(), this.opening.signal);
     this.batch = [];
     if (this.hasEnded) {
       // Whoever asked has not waited for it.
@@ -122,6 +124,7 @@ export class Standby {
   async close(): Promise<void> {
     const { followed } = this;
     this.end();
+    this.opening.abort();
     await followed?.close();
   }
 

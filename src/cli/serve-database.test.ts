@@ -1,6 +1,7 @@
 // What the command line of `serve` says about a database, and what of it is refused before anything is touched.
 import { describe, expect, it } from 'vitest';
-import { type DatabaseFlags, databaseOf } from './serve-database.ts';
+import { LogOutOfReachError, LogTooNewError } from '../engines/log.ts';
+import { type DatabaseFlags, databaseFailure, databaseOf } from './serve-database.ts';
 
 const ADDRESS = 'postgres://leasehold:secret@db.example.org:5433/leasehold?sslmode=require';
 
@@ -53,5 +54,48 @@ describe('the database of a server', () => {
   it('is what the other options are about', () => {
     expect(() => read({ guardTtl: 1_000 })).toThrow('--guard-ttl says something about servers of a database');
     expect(() => read({ advertise: 'http://x' })).toThrow('--advertise');
+  });
+});
+
+describe('a database that is away when a server starts', () => {
+  it.each<[why: string, fault: Error, says: string]>([
+    [
+      'refuses the connection',
+      Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED', syscall: 'connect' }),
+      'connect ECONNREFUSED',
+    ],
+    [
+      'resets it',
+      Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET', syscall: 'read' }),
+      'read ECONNRESET',
+    ],
+    [
+      'is not to be found under any address',
+      new AggregateError([new Error('connect ECONNREFUSED ::1')]),
+      'connect ECONNREFUSED ::1',
+    ],
+    [
+      'is being shut down',
+      Object.assign(new Error('the database system is shutting down'), { severity: 'FATAL' }),
+      'the database system is shutting down',
+    ],
+    ['hangs up', new Error('Connection terminated unexpectedly'), 'Connection terminated unexpectedly'],
+    ['does not greet', new Error('timeout expired'), 'timeout expired'],
+    [
+      'goes during the replay',
+      new LogOutOfReachError('The log cannot be read now: cut.'),
+      'The log cannot be read now: cut',
+    ],
+  ])('is named when it %s', (_, fault, says) => {
+    expect(databaseFailure(fault, ADDRESS)).toMatchObject({
+      message: `The log in postgres://db.example.org:5433/leasehold cannot be opened: ${says}.`,
+    });
+  });
+
+  it('is not named for what has a sentence of its own', () => {
+    const tooNew = new LogTooNewError('The tables are of version 2.');
+    expect(databaseFailure(tooNew, ADDRESS)).toBe(tooNew);
+    const taken = Object.assign(new Error('listen EADDRINUSE'), { code: 'EADDRINUSE', syscall: 'listen' });
+    expect(databaseFailure(taken, ADDRESS)).toBe(taken);
   });
 });

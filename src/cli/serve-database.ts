@@ -1,5 +1,5 @@
 /** `leasehold serve --engine postgres://…`: the log in a database, served by whoever has the guard. */
-import type { Engine } from '../engines/log.ts';
+import { type Engine, LogOutOfReachError } from '../engines/log.ts';
 import { postgresEngine } from '../engines/postgres/postgres-engine.ts';
 import type { Served, ServeOptions, ServeWorld } from '../server/serve.ts';
 import { serveInTurn } from '../server/serve-in-turn.ts';
@@ -108,16 +108,20 @@ export async function serveDatabase(
   }
 }
 
-/** Faults of `pg` and of the server have a code and no sentence that says what they are about. */
-function databaseFailure(fault: unknown, address: string): unknown {
-  const { code, severity, syscall } = Object(fault) as {
-    code?: unknown;
+/** What `pg` says, without a code, of a connection that did not come about or was cut. */
+const CUT = /^(Connection terminated|timeout expired|Client was closed|Client has encountered)/;
+
+/** Faults of `pg`, of the server and of the network do not say themselves what they are about. */
+export function databaseFailure(fault: unknown, address: string): unknown {
+  const { severity, syscall, message } = Object(fault) as {
     severity?: unknown;
     syscall?: unknown;
+    message?: unknown;
   };
-  const isSocket = typeof code === 'string' && syscall === 'connect';
+  const isSocket = ['connect', 'read', 'write'].includes(String(syscall)) || CUT.test(String(message));
+  const isAway = isSocket || fault instanceof AggregateError || fault instanceof LogOutOfReachError;
+  if (severity === undefined && !isAway) return fault;
   const [first = fault] = fault instanceof AggregateError ? fault.errors : [];
-  if (severity === undefined && !isSocket && !(fault instanceof AggregateError)) return fault;
   const says = (first instanceof Error ? first.message : String(first)).replace(/\.$/, '');
   return new Failure(`The log in ${withoutSecrets(address)} cannot be opened: ${says}.`);
 }

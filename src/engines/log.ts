@@ -187,8 +187,11 @@ export interface Engine {
   open(replay: Replay): Promise<Log>;
   /** Throws LogHeldError when another writer has the log, and changes nothing in it. */
   assertFree?(): Promise<void>;
-  /** Reads along without the right to append; only where several processes can reach the log. */
-  follow?(replay: Replay): Promise<FollowedLog>;
+  /**
+   * Reads along without the right to append; only where several processes can reach the log. The signal ends the replay
+   * that comes first, and what it reads over; afterwards it has no effect.
+   */
+  follow?(replay: Replay, signal?: AbortSignal): Promise<FollowedLog>;
 }
 
 /** Another process (or handle) has the log. */

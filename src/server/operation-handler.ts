@@ -5,7 +5,7 @@ import { UnavailableError } from '../authority/unavailable.ts';
 import { invalid, isRefusal } from '../core/decision.ts';
 import type { Refusal } from '../core/refusals.ts';
 import type { CheckedCall } from '../embedded/calls.ts';
-import { LogClosedError, LogOutOfReachError } from '../engines/log.ts';
+import { LogClosedError, LogCompactedError, LogOutOfReachError } from '../engines/log.ts';
 import { CHECKS } from '../protocol/checks.ts';
 import type { Problem, Reply } from '../protocol/problem.ts';
 import { REQUESTS } from '../protocol/requests.ts';
@@ -144,9 +144,12 @@ export function refuseFault(fault: unknown, exchange: Exchange, trouble: Trouble
   exchange.refuse({ refused: 'INTERNAL' });
 }
 
-const UNAVAILABLE = [UnavailableError, LogClosedError, LogOutOfReachError];
+const UNAVAILABLE = [UnavailableError, LogClosedError, LogCompactedError, LogOutOfReachError];
 
-/** The authority is dead, or bytes for an answer could not be read because its log was closed or is out of reach. */
+/**
+ * The authority is dead, or bytes for an answer could not be read because its log was closed, is out of reach, or has
+ * moved them more often than they were looked up again. Whoever asks once more finds them.
+ */
 export function isUnavailable(fault: unknown): fault is Error {
   return UNAVAILABLE.some((kind) => fault instanceof kind);
 }

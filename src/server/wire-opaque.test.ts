@@ -6,6 +6,8 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Served, startServed, stopAllServed } from '../../test/support/served.ts';
 import { fileEngine } from '../engines/file/file-engine.ts';
+import { type Engine, LogCompactedError } from '../engines/log.ts';
+import { memoryEngine } from '../engines/memory/memory-engine.ts';
 import { nodeFiles } from '../world/node-files.ts';
 import { nodeThreads } from '../world/node-threads.ts';
 
@@ -128,5 +130,28 @@ describe('an opaque value', () => {
     const events = [await stream.event(), await stream.event()];
     expect(events.at(-1)?.data.payload).toEqual({ a: 1 });
     stream.destroy();
+  });
+});
+
+describe('bytes that move faster than they can be looked up', () => {
+  it('are answered with UNAVAILABLE and not with INTERNAL: whoever asks again finds them', async () => {
+    const memory = memoryEngine();
+    let isMoving = false;
+    const moving: Engine = {
+      async open(replay) {
+        const log = await memory.open(replay);
+        const read = log.read.bind(log);
+        log.read = (reference) =>
+          isMoving ? Promise.reject(new LogCompactedError('The bytes have moved.')) : read(reference);
+        return log;
+      },
+    };
+    const other = await startServed({ engine: moving });
+    await other.done('task.create', { task_id: 't', payload: 1 });
+    isMoving = true;
+    const { status, body } = await other.call('task.get', { task_id: 't' });
+    expect([status, body.code]).toEqual([503, 'UNAVAILABLE']);
+    isMoving = false;
+    expect(await other.done('task.get', { task_id: 't' })).toMatchObject({ payload: 1 });
   });
 });

@@ -3,13 +3,22 @@
  * it is not installed with us. Statements with values are prepared once a connection. An address is whatever `pg`
  * takes as a connection string, TLS and all; what it leaves out comes from the PG… variables.
  */
-import type { BytesRow, SqlConnection, SqlConnections, SqlRow, SqlValue } from '../engines/postgres/sql.ts';
+import type {
+  BytesRow,
+  ConnectOptions,
+  SqlConnection,
+  SqlConnections,
+  SqlRow,
+  SqlValue,
+} from '../engines/postgres/sql.ts';
 import { CopyQuery } from './pg-copy.ts';
 
 type Pg = Pick<typeof import('pg'), 'Client'>;
 type Client = InstanceType<Pg['Client']>;
 
 const CONNECT_TIMEOUT_MS = 10_000;
+/** How long a database may take to answer a farewell; one that is silent never does. */
+const FAREWELL_MS = 1_000;
 
 /** The package `pg` is not there. */
 export class PgMissingError extends Error {
@@ -31,7 +40,7 @@ export async function loadPg(): Promise<Pg> {
 export function pgConnections(address: string): SqlConnections {
   return {
     address,
-    async connect() {
+    async connect({ statementMsMax }: ConnectOptions = {}) {
       const { Client } = await loadPg();
       const client = new Client({
         connectionString: address,
@@ -40,13 +49,19 @@ export function pgConnections(address: string): SqlConnections {
         connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
       });
       const connection = new PgConnection(client);
+      let limit: NodeJS.Timeout | undefined;
       try {
         await client.connect();
+        // The driver's own limit ends with the greeting.
+        limit = setTimeout(() => void connection.close(), CONNECT_TIMEOUT_MS);
         await connection.query(KEEP_WHILE_IDLE);
+        if (statementMsMax !== undefined) await connection.query(limitText(statementMsMax));
       } catch (fault) {
         // A server that still waits for a password would keep the process alive; whether it says goodbye is its affair.
         connection.close().catch(() => undefined);
         throw fault;
+      } finally {
+        clearTimeout(limit);
       }
       return connection;
     },
@@ -56,6 +71,9 @@ export function pgConnections(address: string): SqlConnections {
 /** A connection that waits for its turn is not an idle one; databases that know no such limit need not be told. */
 const KEEP_WHILE_IDLE = `SELECT set_config(name, '0', false) FROM pg_catalog.pg_settings
   WHERE name = 'idle_session_timeout'`;
+
+const limitText = (ms: number): string => `SELECT set_config(name, '${ms}', false) FROM pg_catalog.pg_settings
+  WHERE CASE WHEN name = 'statement_timeout' THEN setting::bigint NOT BETWEEN 1 AND ${ms} END`;
 
 /** What a database says that speaks like Postgres but has no COPY of this kind. */
 const NOT_KNOWN_HERE = ['0A000', '42601', '42704'];
@@ -104,7 +122,8 @@ class PgConnection implements SqlConnection {
   async close(): Promise<void> {
     if (this.#isClosing) return;
     this.#isClosing = true;
-    await this.#client.end();
+    const limit = setTimeout(() => this.#client.connection.stream.destroy(), FAREWELL_MS);
+    await this.#client.end().finally(() => clearTimeout(limit));
   }
 
   #inTurn<T>(statement: () => Promise<T>): Promise<T> {

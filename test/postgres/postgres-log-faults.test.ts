@@ -3,6 +3,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Log } from '../../src/engines/log.ts';
 import { LogClosedError, LogDamagedError, LogTooNewError } from '../../src/engines/log.ts';
+import { DATABASE_MS } from '../../src/engines/postgres/database-clock.ts';
+import type {
+  ConnectOptions,
+  SqlConnection,
+  SqlConnections,
+  SqlRow,
+} from '../../src/engines/postgres/sql.ts';
 import { pgConnections } from '../../src/world/pg-connections.ts';
 import { appendBatch, Heard, openHeard, payloadOf, readText, taskCreated } from '../support/log-story.ts';
 import { ManualWorld } from '../support/manual-world.ts';
@@ -32,11 +39,51 @@ async function reopened(): Promise<{ log: Log; seqs: number[] }> {
   return { log, seqs: heard.seqs };
 }
 
-/** Makes the next append wait inside the database, until it is let go. */
-async function holdAppends(): Promise<{ letGo(): Promise<void> }> {
+/** Connections whose appends are on their way for as long as the test says, and arrive though their sender has hung up. */
+class LateNetwork implements SqlConnections {
+  readonly address: string;
+  isSlow = false;
+  private readonly connections: SqlConnections;
+  private readonly under: (() => Promise<readonly SqlRow[]>)[] = [];
+
+  constructor(connections: SqlConnections) {
+    this.connections = connections;
+    this.address = connections.address;
+  }
+
+  async connect(options?: ConnectOptions): Promise<SqlConnection> {
+    const connection = await this.connections.connect(options);
+    const query: SqlConnection['query'] = (text, values) => {
+      if (!this.isSlow || !text.includes('INSERT INTO')) return connection.query(text, values);
+      this.under.push(() => connection.query(text, values));
+      return new Promise(() => undefined);
+    };
+    return {
+      query,
+      queryBytes: (select) => connection.queryBytes(select),
+      lost: connection.lost,
+      close: async () => (this.isSlow ? undefined : connection.close()),
+    };
+  }
+
+  /** Everything arrives; what the database says to it. */
+  arrive(): Promise<(readonly SqlRow[])[]> {
+    return Promise.all(this.under.map((statement) => statement()));
+  }
+}
+
+/** Makes the next append wait inside the database, until it is let go: before it has locked anything. */
+const holdAppends = () => holding('LOCK TABLE leasehold.leasehold_log IN SHARE MODE');
+
+/** The same, but behind its lock on the epoch: somebody else seems to take its place. */
+const holdLockedAppends = () =>
+  holding(`INSERT INTO leasehold.leasehold_log (at, bytes, last_seq, epoch, checksum, frame)
+    SELECT at + bytes, 0, NULL, 0, 0, '' FROM leasehold.leasehold_log ORDER BY at DESC LIMIT 1`);
+
+async function holding(statement: string): Promise<{ letGo(): Promise<void> }> {
   const holder = await db.pool.connect();
   await holder.query('BEGIN');
-  await holder.query('LOCK TABLE leasehold.leasehold_log IN SHARE MODE');
+  await holder.query(statement);
   return {
     async letGo() {
       await holder.query('ROLLBACK');
@@ -94,6 +141,28 @@ describe('connections that are cut', () => {
   });
 });
 
+describe('a guard whose taking is answered late', () => {
+  it('leaves the clock of its holder as right as it was, by a database whose clock runs like ours', async () => {
+    const OFFSET_MS = 1_000_000;
+    const world = new ManualWorld();
+    const real = pgConnections(db.url);
+    const connect = async (): Promise<SqlConnection> => {
+      const connection = await real.connect();
+      const { query } = connection;
+      connection.query = async (text, values) => {
+        if (text === `SELECT ${DATABASE_MS}`) return [[OFFSET_MS + world.monotonicMs]];
+        const rows = await query.call(connection, text, values);
+        if (text.includes('raised AS')) world.monotonicMs += 8_000;
+        return rows;
+      };
+      return connection;
+    };
+    const { log } = await openHeard(engineOn(db, { world, connections: { ...real, connect } }));
+    expect(log.nowMs()).toBe(OFFSET_MS + world.monotonicMs);
+    await log.close();
+  });
+});
+
 describe('a guard that cannot be renewed', () => {
   it('ends the log when a renewal is unanswered at the time of the next', async () => {
     const world = new ManualWorld();
@@ -102,11 +171,11 @@ describe('a guard that cannot be renewed', () => {
     await holder.query('BEGIN');
     await holder.query('SELECT 1 FROM leasehold.leasehold_guard FOR UPDATE');
     const held = await holdAppends();
-    const appending = expect(appendBatch(log, 1)).rejects.toThrow(/not answered in time/);
     await world.advance(5_000);
     await untilBlocked(db, 'UPDATE');
+    const appending = expect(appendBatch(log, 1)).rejects.toThrow(/renewal .* not answered in time/);
     await world.advance(5_000);
-    expect((await log.lost).message).toMatch(/not answered in time/);
+    expect((await log.lost).message).toMatch(/renewal .* not answered in time/);
     await appending;
     await holder.query('ROLLBACK');
     holder.release();
@@ -120,6 +189,48 @@ describe('a guard that cannot be renewed', () => {
     await world.advance(5_000);
     expect((await log.lost).message).toMatch(/could not be renewed/);
     await expect(log.append()).rejects.toThrow(LogClosedError);
+  });
+});
+
+describe('an append that is not answered in time', () => {
+  /** Two heartbeats of the guard. */
+  const APPEND_MS = 10_000;
+
+  it('is there for the next writer when the database carries it out late, because that one waits for it', async () => {
+    const world = new ManualWorld();
+    const { log } = await openHeard(engineOn(db, { world }));
+    await appendBatch(log, 2);
+    const held = await holdLockedAppends();
+    const appending = expect(appendBatch(log, 1)).rejects.toThrow(/append was not answered in time/);
+    await untilBlocked(db, 'INSERT INTO');
+    await world.advance(APPEND_MS);
+    await appending;
+    expect((await log.lost).message).toMatch(/append was not answered in time/);
+    const opening = reopened();
+    await untilBlocked(db, 'raised AS');
+    await held.letGo();
+    const next = await opening;
+    expect(next.seqs).toEqual([1, 2, 3]);
+    await appendBatch(next.log, 1);
+    await next.log.close();
+    await log.close();
+  });
+
+  it('does not get in when it reaches the database after the next writer has begun', async () => {
+    const world = new ManualWorld();
+    const network = new LateNetwork(pgConnections(db.url));
+    const { log } = await openHeard(engineOn(db, { world, connections: network }));
+    await appendBatch(log, 2);
+    network.isSlow = true;
+    const appending = expect(appendBatch(log, 1)).rejects.toThrow(/append was not answered in time/);
+    await world.advance(APPEND_MS);
+    await appending;
+    const next = await reopened();
+    expect(next.seqs).toEqual([1, 2]);
+    expect(await network.arrive()).toEqual([[]]);
+    await appendBatch(next.log, 1);
+    await next.log.close();
+    expect((await reopened()).seqs).toEqual([1, 2, 3]);
   });
 });
 

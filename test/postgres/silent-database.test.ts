@@ -8,10 +8,10 @@ import type { Timer } from '../../src/authority/seams.ts';
 import type { Standby } from '../../src/authority/standby.ts';
 import { DEFAULT_RETENTION } from '../../src/core/retention.ts';
 import type { Log, Replay } from '../../src/engines/log.ts';
-import { appendBatch, openHeard, queuePaused } from '../support/log-story.ts';
+import { appendBatch, Heard, openHeard, queuePaused } from '../support/log-story.ts';
 import { ManualWorld } from '../support/manual-world.ts';
 import { TestDatabase } from '../support/postgres.ts';
-import { cutConnections, engineOn, until } from '../support/postgres-log.ts';
+import { cutConnections, engineOn, until, untilBlocked } from '../support/postgres-log.ts';
 
 const SILENCE_MS = 10_000;
 const LOOK_MS = 250;
@@ -121,9 +121,37 @@ async function whileSilent(work: () => Promise<void> = async () => undefined): P
   }
 }
 
-/** Postgres does not notice that who waits for a lock has gone, so every try leaves one. */
+/** Postgres does not notice that who waits for a lock has gone, so every look leaves one. The writer may wait as well. */
 const WAITING = `SELECT count(*) FROM pg_stat_activity WHERE application_name = 'leasehold'
-  AND datname = current_database() AND wait_event_type = 'Lock'`;
+  AND datname = current_database() AND wait_event_type = 'Lock' AND query LIKE 'SELECT first_part%'`;
+
+describe('a first replay that is given up', () => {
+  it('ends at once, wherever the database keeps it waiting', async () => {
+    const giveUp = new AbortController();
+    const locker = await db.pool.connect();
+    try {
+      await locker.query('BEGIN');
+      await locker.query('LOCK TABLE leasehold.leasehold_log IN ACCESS EXCLUSIVE MODE');
+      const following = engineOn(db).follow(new Heard(), giveUp.signal);
+      const told = expect(following).rejects.toThrow(/cannot be read now/);
+      await untilBlocked(db, 'COPY');
+      giveUp.abort();
+      await told;
+    } finally {
+      await locker.query('ROLLBACK');
+      locker.release();
+    }
+  });
+
+  it('is not ended when that comes after it has succeeded', async () => {
+    const giveUp = new AbortController();
+    const followed = await engineOn(db).follow(new Heard(), giveUp.signal);
+    giveUp.abort();
+    await appendBatch(writer, 1, queuePaused);
+    expect(await followed.catchUp()).toBe(true);
+    await followed.close();
+  });
+});
 
 const lastSeq = (): number => standbys.at(-1)!.state.lastSeq;
 

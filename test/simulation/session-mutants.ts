@@ -7,7 +7,7 @@ export const SESSION_MUTANTS: readonly Mutant[] = [
   {
     name: 'change-without-guard',
     does: 'Whoever names the guard may change sessions, also one who has lost it.',
-    seed: 10_007,
+    seed: 10_032,
     checker: 'asked-for',
     edits: [
       {
@@ -22,7 +22,7 @@ export const SESSION_MUTANTS: readonly Mutant[] = [
   {
     name: 'renewal-without-guard',
     does: 'Whoever names the guard may renew the leases of sessions.',
-    seed: 10_007,
+    seed: 10_053,
     checker: 'asked-for',
     edits: [
       {
@@ -91,7 +91,7 @@ export const SESSION_MUTANTS: readonly Mutant[] = [
   {
     name: 'no-handover',
     does: 'An orchestrator does not wait until the pipelines of its predecessor are gone.',
-    seed: 10_109,
+    seed: 10_012,
     checker: 'pipelines',
     edits: [
       {
@@ -104,7 +104,7 @@ export const SESSION_MUTANTS: readonly Mutant[] = [
   {
     name: 'keeper-stays-alone',
     does: 'A keeper goes on with its pipeline when the orchestrator is dead, until the time is up.',
-    seed: 10_009,
+    seed: 30_003,
     checker: 'pipelines',
     edits: [
       {
@@ -118,7 +118,7 @@ export const SESSION_MUTANTS: readonly Mutant[] = [
   {
     name: 'writes-after-loss',
     does: 'An orchestrator that has lost its guard still asks for what it was about to ask for.',
-    seed: 10_115,
+    seed: 30_021,
     checker: 'deposed',
     edits: [
       {
@@ -131,7 +131,7 @@ export const SESSION_MUTANTS: readonly Mutant[] = [
   {
     name: 'limits-without-guard',
     does: 'A pipeline may run for as long as its own leases last, whatever becomes of the guard.',
-    seed: 10_053,
+    seed: 30_020,
     checker: 'pipelines',
     edits: [
       {
@@ -227,7 +227,7 @@ export const SESSION_MUTANTS: readonly Mutant[] = [
   {
     name: 'begins-again',
     does: 'A client that connects again to follow a session begins where it began first.',
-    seed: 30_020,
+    seed: 30_037,
     checker: 'heard',
     edits: [
       {

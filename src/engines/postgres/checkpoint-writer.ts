@@ -35,6 +35,8 @@ export type CheckpointHead = Pick<Checkpoint, 'sealedThrough' | 'seq' | 'atMs' |
 
 export class CheckpointWriter implements OpaqueArea {
   readonly relocations = new RelocationList();
+  /** How many bytes each part has so far. */
+  readonly partEnds: number[] = [0];
   readonly #options: CheckpointWriterOptions;
   readonly #builder = new FrameBuilder();
   #part: number;
@@ -76,6 +78,7 @@ export class CheckpointWriter implements OpaqueArea {
     if (this.#offset >= partBytesMax) {
       this.#part += 1;
       this.#offset = 0;
+      this.partEnds.push(0);
     }
     if (this.#part >= firstPart + partsMax) {
       throw new Error('The checkpoint needs more parts than it was given numbers for.');
@@ -99,6 +102,7 @@ export class CheckpointWriter implements OpaqueArea {
     );
     assertOurs(inserted);
     this.#offset += frame.length;
+    this.partEnds[this.partEnds.length - 1] = this.#offset;
     this.#bytes += frame.length;
     this.#begin();
   }

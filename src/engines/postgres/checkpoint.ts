@@ -44,13 +44,14 @@ export async function newestCheckpoint(reading: Reading, { checkpoint }: Tables)
   return { firstPart, lastPart, bytes, sealedThrough, seq, atMs, epoch, checksum };
 }
 
-/** Tells the whole image. */
+/** Tells the whole image, and where its frames lie. */
 export async function replayCheckpoint(
   reading: Reading,
   tables: Tables,
   checkpoint: Checkpoint,
   reader: FrameReader,
   replay: Pick<Replay, 'image'>,
+  onFrame: (at: number, bytes: number) => void = () => {},
 ): Promise<void> {
   const { firstPart, lastPart } = checkpoint;
   let previous = 0;
@@ -63,6 +64,7 @@ export async function replayCheckpoint(
         throw new LogDamagedError(tables.log, at, 'a frame of the checkpoint is not readable');
       }
       previous = head.checksum;
+      onFrame(at, frame.length);
       isEnded = head.kind === KIND_IMAGE_END;
       if (!isEnded) reader.image(frame, head, at % FILE_SPAN, (record) => replay.image(record));
     }

@@ -39,6 +39,8 @@ export interface CompactionInput {
 
 export interface CompactionOutput {
   readonly checkpoint: Checkpoint;
+  /** How many bytes each of its parts has. */
+  readonly partEnds: readonly number[];
   readonly oldAt: Float64Array;
   readonly newAt: Float64Array;
 }
@@ -54,7 +56,7 @@ export async function compact(
     const writer = new CheckpointWriter({ ...input, connection, tables, oldRows });
     // The state is in no variable, so that its memory can go before that of the relocations is needed.
     const checkpoint = await writer.write(imageOf(await replayed(connection, tables, input)), input.head);
-    return { checkpoint, ...writer.relocations.sorted() };
+    return { checkpoint, partEnds: writer.partEnds, ...writer.relocations.sorted() };
   } finally {
     await connection.close();
   }

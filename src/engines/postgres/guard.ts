@@ -10,6 +10,7 @@
 
 import type { Leader } from '../log.ts';
 import { LogClosedError } from '../log.ts';
+import { DATABASE_MS } from './database-clock.ts';
 import type { GuardWorld, Reading, SqlConnection } from './sql.ts';
 import type { Tables } from './tables.ts';
 
@@ -27,15 +28,13 @@ export interface GuardOptions {
 const MARGIN = 1 / 10;
 const MARGIN_MS_MAX = 1_000;
 
-const NOW_MS = 'extract(epoch FROM clock_timestamp()) * 1000';
-
 /** Whose guard is live, or null when nobody's is; and what time it is there. */
 export async function leaderOf(
   reading: Reading,
   { guard }: Tables,
 ): Promise<{ readonly leader: Leader | null; readonly databaseMs: number }> {
   const [row] = await reading.query(
-    `SELECT ${NOW_MS}, holder, url, extract(epoch FROM expires_at - clock_timestamp()) * 1000
+    `SELECT ${DATABASE_MS}, holder, url, extract(epoch FROM expires_at - clock_timestamp()) * 1000
      FROM (VALUES (1)) AS always (one)
      LEFT JOIN ${guard} ON id = 1 AND token IS NOT NULL AND expires_at > clock_timestamp()`,
   );
@@ -62,11 +61,11 @@ export async function takeGuard(connection: SqlConnection, options: GuardOptions
      )
      UPDATE ${tables.guard} SET holder = $1, url = $2, token = $3, epoch = raised.epoch,
        expires_at = clock_timestamp() + $4::double precision * interval '1 millisecond'
-     FROM raised WHERE id = 1 RETURNING raised.epoch, ${NOW_MS}`,
+     FROM raised WHERE id = 1 RETURNING raised.epoch`,
     [holder, url, token, ttlMs],
   );
   if (row === undefined) return null;
-  return new Guard(connection, options, { token, epoch: Number(row[0]), sent, databaseMs: Number(row[1]) });
+  return new Guard(connection, options, { token, epoch: Number(row[0]), sent });
 }
 
 interface Moment {
@@ -86,8 +85,6 @@ export class Guard {
   readonly #token: string;
   /** When the newest renewal that succeeded was sent. */
   #sent: Moment;
-  /** What must be added to the monotonic clock to get the database's. */
-  readonly #anchorMs: number;
   #isAsked = false;
   #timer: { cancel(): void } | null = null;
   #isOver = false;
@@ -98,14 +95,13 @@ export class Guard {
   constructor(
     connection: SqlConnection,
     options: GuardOptions,
-    taken: { token: string; epoch: number; sent: Moment; databaseMs: number },
+    taken: { token: string; epoch: number; sent: Moment },
   ) {
     this.#connection = connection;
     this.#options = options;
     this.#token = taken.token;
     this.epoch = taken.epoch;
     this.#sent = taken.sent;
-    this.#anchorMs = taken.databaseMs - options.world.clock.monotonicMs();
     let lose: (fault: Error) => void = () => {};
     this.lost = new Promise((resolve) => {
       lose = resolve;
@@ -122,10 +118,6 @@ export class Guard {
     const lastsMs = ttlMs - Math.min(MARGIN_MS_MAX, ttlMs * MARGIN);
     const { monotonicMs, wallMs } = this.#sent;
     return world.clock.monotonicMs() - monotonicMs < lastsMs && world.clock.wallMs() - wallMs < lastsMs;
-  }
-
-  nowMs(): number {
-    return this.#anchorMs + this.#options.world.clock.monotonicMs();
   }
 
   /** Stops renewing. */

@@ -48,7 +48,9 @@ export class LogRows {
   lastAt = 0;
   checkpoint: Checkpoint | null = null;
   /** A checkpoint that is complete while the state still refers to what it replaces. */
-  next: Checkpoint | null = null;
+  #next: Checkpoint | null = null;
+  /** How many bytes each part of those has. */
+  readonly #partEnds = new Map<number, number>();
   readonly reading: ReadingConnection;
   readonly tables: Tables;
   readonly #store: OpaqueStore;
@@ -79,7 +81,9 @@ export class LogRows {
     this.checkpoint = checkpoint;
     if (checkpoint !== null) {
       try {
-        await replayCheckpoint(this.reading, this.tables, checkpoint, this.#reader, replay);
+        await replayCheckpoint(this.reading, this.tables, checkpoint, this.#reader, replay, (at, bytes) =>
+          this.#partEnds.set(Math.floor(at / FILE_SPAN), (at % FILE_SPAN) + bytes),
+        );
       } catch (fault) {
         await this.assertSamePast();
         throw fault;
@@ -110,16 +114,19 @@ export class LogRows {
    * database that was restored from a copy may never have had it.
    */
   async assertSamePast(): Promise<void> {
-    const { reading, tables, lastAt, chain } = this;
+    const { reading, tables, lastAt } = this;
+    // All of it as it is now: whoever reads for a leader is overtaken by its appends and its compaction.
+    const { checksum } = this.chain;
+    const known = this.#knownCheckpoints;
     const newest = await newestCheckpoint(reading, tables);
-    const known = [this.checkpoint?.firstPart, this.next?.firstPart];
-    const isSame = newest === null ? this.checkpoint === null : known.includes(newest.firstPart);
+    // One that was found may have been taken for ours only meanwhile.
+    const isSame = [...known, ...this.#knownCheckpoints].includes(newest?.firstPart ?? null);
     if (!isSame)
       throw new LogCompactedError('The log was compacted meanwhile: read it anew, from its checkpoint.');
     if (lastAt === 0) return;
     const found = await reading.query(`SELECT 1 FROM ${tables.log} WHERE at = $1 AND checksum = $2`, [
       lastAt,
-      chain.checksum,
+      checksum,
     ]);
     if (found.length === 0)
       throw new LogCompactedError('The log is not the one that was read: read it anew.');
@@ -176,10 +183,17 @@ export class LogRows {
     }
   }
 
+  /** A checkpoint is complete: from now on what is in it can be found, and what it replaces as well. */
+  prepare(checkpoint: Checkpoint, partEnds: readonly number[]): void {
+    this.#next = checkpoint;
+    for (const [index, end] of partEnds.entries()) this.#partEnds.set(checkpoint.firstPart + index, end);
+  }
+
   /** Adopts the newest checkpoint: from now on nothing before it can be found. */
   adopt(checkpoint: Checkpoint, gone: ReadonlySet<number>): void {
     this.checkpoint = checkpoint;
-    this.next = null;
+    this.#next = null;
+    for (const number of gone) this.#partEnds.delete(number);
     const kept = this.segments.filter(({ number }) => !gone.has(number));
     this.segments.splice(0, this.segments.length, ...kept);
     this.#store.forget(gone);
@@ -208,7 +222,8 @@ export class LogRows {
       // Rows may go while they are being looked for; bytes that have moved are not damaged.
       if (this.#durableOf(number) === null)
         throw new LogCompactedError(`Segment ${number} was compacted away.`);
-      if (count < Math.min(length, durable - position)) await this.assertSamePast();
+      const end = this.#partEnds.get(number) ?? durable;
+      if (count < Math.min(length, end - position)) await this.assertSamePast();
       return count;
     };
     return { file: { read }, durable, retain() {}, async release() {} };
@@ -218,10 +233,17 @@ export class LogRows {
   #durableOf(number: number): number | null {
     const segment = this.segments.find((candidate) => candidate.number === number);
     if (segment !== undefined) return segment.end;
-    for (const checkpoint of [this.checkpoint, this.next]) {
+    for (const checkpoint of [this.checkpoint, this.#next]) {
       if (checkpoint === null || number < checkpoint.firstPart || number > checkpoint.lastPart) continue;
+      // Nothing in it changes, so all of it may be kept, what lies beyond its end too.
       return FILE_SPAN;
     }
     return null;
+  }
+
+  /** The first parts of the checkpoints that are ours; null for having none. */
+  get #knownCheckpoints(): readonly (number | null)[] {
+    const current = this.checkpoint?.firstPart ?? null;
+    return this.#next === null ? [current] : [current, this.#next.firstPart];
   }
 }

@@ -9,6 +9,7 @@ import type { Threads } from '../file/threads.ts';
 import { FILE_SPAN } from '../frame.ts';
 import type { Engine, FollowedLog, Log, Replay } from '../log.ts';
 import { LogHeldError } from '../log.ts';
+import { readDatabaseClock } from './database-clock.ts';
 import { FollowedRows } from './followed-log.ts';
 import type { GuardOptions } from './guard.ts';
 import { leaderOf, takeGuard } from './guard.ts';
@@ -21,6 +22,8 @@ import { assertDurable, assertMayWrite, ensureTables, tablesIn } from './tables.
 const MIB = 1024 * 1024;
 const TTL_MS = 15_000;
 const HEARTBEATS_A_TTL = 3;
+/** For so long a leader waits for an append; the guard of one that is gone is waited for longer. */
+const HEARTBEATS_AN_APPEND = 2;
 
 export interface PostgresEngineOptions {
   readonly connections: SqlConnections;
@@ -57,7 +60,7 @@ export interface PostgresEngineOptions {
 
 export interface PostgresEngine extends Engine {
   assertFree(): Promise<void>;
-  follow(replay: Replay): Promise<FollowedLog>;
+  follow(replay: Replay, signal?: AbortSignal): Promise<FollowedLog>;
 }
 
 export function postgresEngine(options: PostgresEngineOptions): PostgresEngine {
@@ -65,7 +68,7 @@ export function postgresEngine(options: PostgresEngineOptions): PostgresEngine {
   return {
     open: (replay) => opening.open(replay),
     assertFree: () => opening.assertFree(),
-    follow: (replay) => opening.follow(replay),
+    follow: (replay, signal) => opening.follow(replay, signal),
   };
 }
 
@@ -86,7 +89,7 @@ class Opening {
   }
 
   async open(replay: Replay): Promise<Log> {
-    const rows = await this.#rows();
+    const rows = await this.#rows(this.#reading());
     try {
       const log = await this.#lead(rows, () => rows.start(replay));
       if (log !== null) return log;
@@ -99,7 +102,7 @@ class Opening {
   }
 
   async assertFree(): Promise<void> {
-    const rows = await this.#rows();
+    const rows = await this.#rows(this.#reading());
     try {
       const { leader } = await leaderOf(rows.reading, rows.tables);
       if (leader !== null) throw new LogHeldError(leader.holder);
@@ -108,23 +111,32 @@ class Opening {
     }
   }
 
-  async follow(replay: Replay): Promise<FollowedLog> {
-    const rows = await this.#rows();
+  async follow(replay: Replay, signal?: AbortSignal): Promise<FollowedLog> {
+    const reading = this.#reading();
+    // Without its connection it fails wherever it is, and tells nothing more.
+    const giveUp = (): void => void reading.close().catch(() => undefined);
+    signal?.addEventListener('abort', giveUp);
     try {
+      const rows = await this.#rows(reading);
       await rows.start(replay);
+      return new FollowedRows(rows, replay, this.#options.world.clock.monotonicMs, () =>
+        this.#lead(rows, () => rows.catchUp(replay)),
+      );
     } catch (fault) {
-      await rows.reading.close();
+      await reading.close();
       throw fault;
+    } finally {
+      signal?.removeEventListener('abort', giveUp);
     }
-    return new FollowedRows(rows, replay, this.#options.world.clock.monotonicMs, () =>
-      this.#lead(rows, () => rows.catchUp(replay)),
-    );
   }
 
-  async #rows(): Promise<LogRows> {
-    const { connections, mayCreate = true } = this.#options;
-    const { recentBytesMax = 32 * MIB, cacheBytesMax = 16 * MIB } = this.#options;
-    const reading = new ReadingConnection(connections);
+  #reading(): ReadingConnection {
+    const { connections, world } = this.#options;
+    return new ReadingConnection(connections, world.timers);
+  }
+
+  async #rows(reading: ReadingConnection): Promise<LogRows> {
+    const { mayCreate = true, recentBytesMax = 32 * MIB, cacheBytesMax = 16 * MIB } = this.#options;
     try {
       const connection = await reading.connected();
       await ensureTables(connection, this.#schema, mayCreate);
@@ -139,11 +151,13 @@ class Opening {
 
   /** Takes the guard, then replays to the very end; null when another has it. */
   async #lead(rows: LogRows, replayRest: () => Promise<unknown>): Promise<Log | null> {
-    const { connections, allowFsyncOff = false } = this.#options;
+    const { connections, world, allowFsyncOff = false } = this.#options;
     const guarding = await connections.connect();
     let isKept = false;
     try {
       if (!allowFsyncOff) await assertDurable(guarding);
+      // Before the guard: who cannot read the clock well enough must not keep others from leading meanwhile.
+      const anchorMs = await readDatabaseClock(guarding, world);
       const guard = await takeGuard(guarding, this.#guard);
       if (guard === null) return null;
       try {
@@ -155,6 +169,7 @@ class Opening {
             guard,
             writing,
             guarding,
+            nowMs: () => anchorMs + world.clock.monotonicMs(),
             lastNumber: await lastNumberOf(rows),
           });
           isKept = true;
@@ -187,6 +202,7 @@ class Opening {
       segmentBytes,
       compactionBytesMin,
       partBytesMax: this.#options.partBytesMax ?? 1024 * MIB,
+      appendMs: this.#guard.heartbeatMs * HEARTBEATS_AN_APPEND,
       closeMs: this.#guard.heartbeatMs,
       timers: world.timers,
     };

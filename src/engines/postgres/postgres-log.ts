@@ -3,7 +3,10 @@
  * that it is still ours and that the row before is the one we know, and waits for the disk. When that statement fails
  * in any way the log is dead for ever: nobody can know what was committed.
  *
- * It dies as well, at once and without an append, when its guard is lost: another may be about to take over.
+ * It dies as well, at once and without an append, when its guard is lost: another may be about to take over. And it
+ * dies when an append is not answered in time, though the guard is renewed on a connection of its own: a leader that
+ * can write nothing must not keep others from leading, so it gives the guard back. Such an append may still be carried
+ * out, before another leads and never after, because it locks the epoch that the next one raises.
  */
 import type { Entry } from '../../core/entries.ts';
 import type { Opaque } from '../../core/opaque.ts';
@@ -22,6 +25,8 @@ export interface PostgresLogOptions extends RowCompactionOptions {
   readonly batchBytesMax: number;
   readonly segmentBytes: number;
   readonly compactionBytesMin: number;
+  /** How long an append may go unanswered. */
+  readonly appendMs: number;
   /** How long a farewell to the database may take. */
   readonly closeMs: number;
   readonly timers: { after(ms: number, call: () => void): { cancel(): void } };
@@ -34,6 +39,8 @@ export interface PostgresLogStart {
   readonly writing: SqlConnection;
   /** What the guard is kept by. */
   readonly guarding: SqlConnection;
+  /** The database's clock. */
+  readonly nowMs: () => number;
   /** No segment or part has a number above this. */
   readonly lastNumber: number;
 }
@@ -49,6 +56,7 @@ export class PostgresLog implements Log {
   readonly #guard: Guard;
   readonly #writing: SqlConnection;
   readonly #guarding: SqlConnection;
+  readonly #nowMs: () => number;
   readonly #appendText: string;
   readonly #builder = new FrameBuilder();
   readonly #compaction: RowCompaction;
@@ -64,6 +72,8 @@ export class PostgresLog implements Log {
   #abandon: ((fault: Error) => void) | null = null;
   #fault: Error | null = null;
   #isClosing = false;
+  /** Settles, always well, when a guard that is given back early has been. */
+  #released: Promise<void> = Promise.resolve();
   #lose: (fault: Error) => void = () => {};
 
   constructor(options: PostgresLogOptions, start: PostgresLogStart) {
@@ -73,6 +83,7 @@ export class PostgresLog implements Log {
     this.#guard = start.guard;
     this.#writing = start.writing;
     this.#guarding = start.guarding;
+    this.#nowMs = start.nowMs;
     this.#lastNumber = start.lastNumber;
     this.epoch = start.guard.epoch;
     this.lost = new Promise((resolve) => {
@@ -100,7 +111,7 @@ export class PostgresLog implements Log {
   }
 
   nowMs(): number {
-    return this.#guard.nowMs();
+    return this.#nowMs();
   }
 
   get batchBytes(): number {
@@ -183,6 +194,7 @@ export class PostgresLog implements Log {
     this.#fault ??= new LogClosedError('The log is closed.');
     this.#guard.stop();
     await this.#withinLimit(this.#compaction.stop());
+    this.#compaction.hangUp();
     if (isAlive) await this.#withinLimit(this.#guard.release());
     await this.#withinLimit(this.#disconnect());
   }
@@ -202,6 +214,7 @@ export class PostgresLog implements Log {
       lastAt,
       chain.checksum,
     ]);
+    const limit = this.#options.timers.after(this.#options.appendMs, () => this.#overdue());
     try {
       const inserted = await new Promise<readonly unknown[]>((resolve, reject) => {
         this.#abandon = reject;
@@ -212,10 +225,17 @@ export class PostgresLog implements Log {
     } catch (fault) {
       this.#die(fault as Error);
       throw this.#fault;
+    } finally {
+      limit.cancel();
     }
     const now: Chain = { checksum, lastSeq, lastAtMs: this.#atMs, epoch: this.epoch };
     if (this.#at === this.#nextSegment * FILE_SPAN) this.#nextSegment = 0;
     this.#rows.note(this.#at, frame, now, this.#firstSeq);
+  }
+
+  #overdue(): void {
+    if (this.#fault === null) this.#released = this.#withinLimit(this.#guard.release());
+    this.#die(new LogClosedError('The append was not answered in time; nothing more is written.'));
   }
 
   #die(fault: Error): void {
@@ -229,7 +249,8 @@ export class PostgresLog implements Log {
   }
 
   async #disconnect(): Promise<void> {
-    await Promise.all([this.#writing.close(), this.#guarding.close(), this.#rows.reading.close()]);
+    const guarding = this.#released.then(() => this.#guarding.close());
+    await Promise.all([this.#writing.close(), guarding, this.#rows.reading.close()]);
   }
 
   /** What fails or hangs in a farewell has no consequence but that the guard runs out by itself. */

@@ -1,19 +1,36 @@
 /**
- * A connection for reading what never changes. When it is cut or given up the statement fails, and the next one goes
- * over a new connection: a standby keeps its warm state through a restart of the database, and through its silence.
+ * A connection for reading what never changes. When it is cut, given up, or silent for too long, the statement fails, and
+ * the next one goes over a new connection: a standby keeps its warm state through a restart of the database, and a
+ * leader whose reads go nowhere can read again. The database has the same limit, so that it does not go on with what
+ * nobody waits for.
  */
 import { LogClosedError, LogOutOfReachError } from '../log.ts';
-import type { BytesRow, Reading, SqlConnection, SqlConnections, SqlRow, SqlValue } from './sql.ts';
+import type {
+  BytesRow,
+  GuardWorld,
+  Reading,
+  SqlConnection,
+  SqlConnections,
+  SqlRow,
+  SqlValue,
+} from './sql.ts';
+
+/** No statement takes long: what there is to read comes in pages. */
+const STATEMENT_MS_MAX = 10_000;
 
 export class ReadingConnection implements Reading {
   readonly #connections: SqlConnections;
+  readonly #timers: GuardWorld['timers'];
   #connection: Promise<SqlConnection> | null = null;
   #isClosed = false;
   /** What tells those who wait for an answer that none will come. */
   readonly #waiting = new Set<(fault: Error) => void>();
+  /** There while anybody waits. */
+  #limit: { cancel(): void } | null = null;
 
-  constructor(connections: SqlConnections) {
+  constructor(connections: SqlConnections, timers: GuardWorld['timers']) {
     this.#connections = connections;
+    this.#timers = timers;
   }
 
   query(text: string, values?: readonly SqlValue[]): Promise<readonly SqlRow[]> {
@@ -37,6 +54,8 @@ export class ReadingConnection implements Reading {
     // One that comes about later is wanted by nobody.
     silent?.then((connection) => connection.close()).catch(() => undefined);
     for (const fail of this.#waiting) fail(new Error('no answer came, and the connection was given up'));
+    this.#waiting.clear();
+    this.#listen();
   }
 
   async close(): Promise<void> {
@@ -48,13 +67,23 @@ export class ReadingConnection implements Reading {
   #ask<T>(statement: (connection: SqlConnection) => Promise<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       this.#waiting.add(reject);
-      const answer = this.connected().then(statement);
-      answer.finally(() => this.#waiting.delete(reject)).then(resolve, reject);
+      if (this.#limit === null) this.#listen();
+      const answered = (): void => {
+        // What was given up says nothing about the connection that is there now.
+        if (this.#waiting.delete(reject)) this.#listen();
+      };
+      this.connected().then(statement).finally(answered).then(resolve, reject);
     }).catch(outOfReach);
   }
 
+  /** Waits for the next answer, if there is one to come: statements run one after the other, so each has the whole limit. */
+  #listen(): void {
+    this.#limit?.cancel();
+    this.#limit = this.#waiting.size === 0 ? null : this.#timers.after(STATEMENT_MS_MAX, () => this.hangUp());
+  }
+
   #connect(): Promise<SqlConnection> {
-    const connecting = this.#connections.connect();
+    const connecting = this.#connections.connect({ statementMsMax: STATEMENT_MS_MAX });
     const forget = (): void => {
       if (this.#connection === connecting) this.#connection = null;
     };

@@ -42,6 +42,7 @@ export class RowCompaction {
   #sweeping: Promise<void> = Promise.resolve();
   #isRunning = false;
   #isStopped = false;
+  readonly #open = new Set<SqlConnection>();
 
   constructor(options: RowCompactionOptions, rows: LogRows, epoch: number, takeNumber: () => number) {
     this.#options = options;
@@ -74,7 +75,7 @@ export class RowCompaction {
       const gone = new Set(sealed.map(({ number }) => number));
       for (let part = checkpoint?.firstPart ?? 1; part <= (checkpoint?.lastPart ?? 0); part++) gone.add(part);
       this.#replaced = { checkpoint: output.checkpoint, gone };
-      this.#rows.next = output.checkpoint;
+      this.#rows.prepare(output.checkpoint, output.partEnds);
       return { oldAt: output.oldAt, newAt: output.newAt, gone };
     } catch (fault) {
       if (!this.#isStopped) this.sweepLeftovers();
@@ -106,6 +107,11 @@ export class RowCompaction {
     this.#isStopped = true;
     await this.#thread?.stop();
     await this.#sweeping;
+  }
+
+  /** Ends at once what `stop` has waited for in vain: it fails, and what it had to do is done by the next writer. */
+  hangUp(): void {
+    for (const connection of this.#open) connection.close().catch(() => undefined);
   }
 
   #plan(sealedThrough: number, before: LogRows['chain']): CompactionInput {
@@ -156,9 +162,11 @@ export class RowCompaction {
 
   async #connected(work: (connection: SqlConnection) => Promise<void>): Promise<void> {
     const connection = await this.#options.connections.connect();
+    this.#open.add(connection);
     try {
       await work(connection);
     } finally {
+      this.#open.delete(connection);
       await connection.close();
     }
   }

@@ -27,8 +27,13 @@ export interface SqlConnection {
   close(): Promise<void>;
 }
 
+export interface ConnectOptions {
+  /** After so long the database itself ends a statement; without it, or where it has a lower limit, its own counts. */
+  readonly statementMsMax?: number;
+}
+
 export interface SqlConnections {
-  connect(): Promise<SqlConnection>;
+  connect(options?: ConnectOptions): Promise<SqlConnection>;
   /** What another thread makes the same connections from. */
   readonly address: string;
 }

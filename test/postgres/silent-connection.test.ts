@@ -1,0 +1,87 @@
+// One connection to a database behind a network that swallows everything at some moment, or behind limits of its own:
+// whoever has it is never kept by it.
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { pgConnections } from '../../src/world/pg-connections.ts';
+import { TestDatabase } from '../support/postgres.ts';
+
+let db: TestDatabase;
+let network: Server;
+let address: string;
+let sockets: Socket[];
+
+beforeAll(async () => {
+  db = await TestDatabase.create();
+});
+
+afterAll(() => db.drop());
+
+beforeEach(async () => {
+  sockets = [];
+  const { port } = new URL(db.url);
+  // A peer that ends its side gets no answer to that either.
+  network = createServer({ allowHalfOpen: true }, (near) => {
+    const far = connect(Number(port), '127.0.0.1');
+    near.pipe(far).pipe(near);
+    for (const socket of [near, far]) socket.on('error', () => undefined);
+    sockets.push(near, far);
+  });
+  network.listen(0, '127.0.0.1');
+  await once(network, 'listening');
+  const through = new URL(db.url);
+  through.port = String((network.address() as AddressInfo).port);
+  address = through.href;
+});
+
+afterEach(() => {
+  for (const socket of sockets) socket.destroy();
+  network.close();
+});
+
+/** From now on nothing comes through, in either direction; nobody is told. */
+function fallSilent(): void {
+  for (const socket of sockets) socket.unpipe();
+}
+
+describe('a connection that has fallen silent', () => {
+  it('is ended by its owner all the same, though nobody answers the farewell', async () => {
+    const connection = await pgConnections(address).connect();
+    fallSilent();
+    await connection.close();
+  });
+
+  it('is ended while a statement runs on it, which fails', async () => {
+    const connection = await pgConnections(address).connect();
+    fallSilent();
+    const asked = expect(connection.query('SELECT 1')).rejects.toThrow('terminated');
+    // The driver has begun with it only in the next turn.
+    await new Promise((resolve) => setImmediate(resolve));
+    await connection.close();
+    await asked;
+  });
+});
+
+describe('a limit for statements', () => {
+  const SETTING = `SELECT setting FROM pg_settings WHERE name = 'statement_timeout'`;
+
+  it('is kept by the database', async () => {
+    const connection = await pgConnections(db.url).connect({ statementMsMax: 50 });
+    await expect(connection.query('SELECT pg_sleep(600)')).rejects.toMatchObject({ code: '57014' });
+    await connection.close();
+  });
+
+  it('is there only if it is asked for, and does not raise a lower one', async () => {
+    const name = new URL(db.url).pathname.slice(1);
+    const limited = async (statementMsMax?: number): Promise<unknown> => {
+      const options = statementMsMax === undefined ? {} : { statementMsMax };
+      const connection = await pgConnections(db.url).connect(options);
+      const [row] = await connection.query(SETTING);
+      await connection.close();
+      return row![0];
+    };
+    expect([await limited(), await limited(10_000)]).toEqual(['0', '10000']);
+    await db.pool.query(`ALTER DATABASE ${name} SET statement_timeout = '5s'`);
+    expect([await limited(), await limited(10_000), await limited(3_000)]).toEqual(['5000', '5000', '3000']);
+  });
+});
