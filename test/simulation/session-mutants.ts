@@ -22,7 +22,7 @@ export const SESSION_MUTANTS: readonly Mutant[] = [
   {
     name: 'renewal-without-guard',
     does: 'Whoever names the guard may renew the leases of sessions.',
-    seed: 10_053,
+    seed: 10_151,
     checker: 'asked-for',
     edits: [
       {
@@ -96,8 +96,8 @@ export const SESSION_MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: 'src/orchestrator/orchestrator.ts',
-        from: 'if (isHandover) await pause(timers, HANDOVER_MS);',
-        to: 'if (isHandover) await pause(timers, 0);',
+        from: 'if (this.isHandover) await pause(timers, HANDOVER_MS);',
+        to: 'if (this.isHandover) await pause(timers, 0);',
       },
     ],
   },
@@ -131,7 +131,7 @@ export const SESSION_MUTANTS: readonly Mutant[] = [
   {
     name: 'limits-without-guard',
     does: 'A pipeline may run for as long as its own leases last, whatever becomes of the guard.',
-    seed: 30_020,
+    seed: 30_052,
     checker: 'pipelines',
     edits: [
       {
