@@ -436,7 +436,8 @@ export class Authority {
   /** What is due and cannot be written would otherwise ring again at once, for as long as the disk is full. */
   private setAlarm(): void {
     const soonestMs = this.log.batchBytesMax === 0 ? this.clock.nowMs() + NO_ROOM_MS : 0;
-    this.alarm.setBy(Math.max(this.machine.nextDueMs(), soonestMs));
+    const dueMs = this.departed.length > 0 ? 0 : this.machine.nextDueMs();
+    this.alarm.setBy(Math.max(dueMs, soonestMs));
   }
 
   private holdForWaiters(): void {

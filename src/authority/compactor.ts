@@ -39,11 +39,11 @@ export class Compactor {
         // One that was ended with the log has not failed.
         if (this.stopped) return;
         this.stats.compactionFaults += 1;
-        this.onFault(fault);
         // What failed now would fail again at once; the log goes on without it, only longer.
         this.pause = this.timers.after(RETRY_MS, () => {
           this.pause = null;
         });
+        this.onFault(fault);
       })
       .finally(() => {
         this.running = null;

@@ -11,6 +11,7 @@ import {
   type Leader,
   type Log,
   LogCompactedError,
+  LogTooFarError,
   type Replay,
 } from '../engines/log.ts';
 import { memoryEngine } from '../engines/memory/memory-engine.ts';
@@ -359,6 +360,16 @@ describe('a standby whose log is out of reach', () => {
     expect(told.slice(2)).toEqual(['deposed', 'standby', 'trouble 1: cut off']);
     expect(new Set(standbys).size).toBe(standbys.length);
     expect(engine.follows).toBe(2);
+  });
+
+  it('keeps what it has read when it may not lead for now because the log is too far away', async () => {
+    await start();
+    engine.leader = null;
+    engine.leadFault = new LogTooFarError('too far');
+    await world.advance(5_000);
+    expect(told).toContain('trouble 1: too far');
+    expect(told.at(-1)).toBe('leader');
+    expect(engine.follows).toBe(1);
   });
 
   it('gives up a first replay in which nothing is heard any more, before it begins the next', async () => {

@@ -20,6 +20,7 @@ import {
   type Log,
   LogCompactedError,
   LogDamagedError,
+  LogTooFarError,
   LogTooNewError,
 } from '../engines/log.ts';
 import { Authority, type AuthorityOptions } from './authority.ts';
@@ -109,7 +110,7 @@ export class Leadership {
     } catch (fault) {
       // A guard that comes too late must not be kept by nobody. Nor is it known how far the replay has come.
       leading.then((late) => late?.close()).catch(() => undefined);
-      await this.startOver(standby, fault);
+      if (!(fault instanceof LogTooFarError)) await this.startOver(standby, fault);
       throw fault;
     }
     return log === null ? null : this.lead(standby, log);

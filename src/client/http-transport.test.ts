@@ -138,6 +138,25 @@ describe('calls that may stand in a batch', () => {
     }
   });
 
+  it('are not sent again from a batch that was refused when nobody waits for them any more', async () => {
+    const leaving = new AbortController();
+    http.fate = () => {
+      if (http.sent.length > 1) return 'answered';
+      leaving.abort(new Error('enough'));
+      return problemReply(400, 'INVALID_ARGUMENT');
+    };
+    const left = later(
+      transport.call('task.create', { payload: 1, task_id: 'a' }, { signal: leaving.signal }),
+    );
+    const stays = transport.call('task.create', { payload: 1, task_id: 'b' });
+    expect(await world.finish(stays)).toMatchObject({ ok: true });
+    await expect(left).rejects.toThrow('enough');
+    expect(http.sent).toHaveLength(2);
+    expect(await world.finish(http.authority.call('task.get', { task_id: 'a' }))).toMatchObject({
+      code: 'TASK_NOT_FOUND',
+    });
+  });
+
   it('get the refusal of the whole batch when it is about none of them', async () => {
     http.fate = () => problemReply(401, 'UNAUTHENTICATED');
     const replies = await world.finish(Promise.all([acquire('a'), acquire('b')]));

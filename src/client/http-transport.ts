@@ -196,7 +196,7 @@ export class HttpTransport implements Transport {
     const { status } = reply;
     if (calls.length > 1 && MALFORMED_STATUSES.includes(status)) {
       // One of them was no JSON that the server takes. Nobody else shall pay for it.
-      for (const call of calls) this.#batcherOf(call).sendAlone(call);
+      for (const call of calls) if (!call.isSettled) this.#batcherOf(call).sendAlone(call);
     } else if (momentaryEffect(body) !== null) this.#desk.postponed(calls, body, retryAfterMs(reply));
     else for (const call of calls) this.#desk.answered(call, status, { ...body }, 0);
   }

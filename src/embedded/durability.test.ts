@@ -247,6 +247,22 @@ describe('a disk on which nothing fits any more', () => {
     await world.finish(lh.close());
   });
 
+  it('serves who stands behind one that left, once there is room again', async () => {
+    const lh = await openOn(disk);
+    const leaving = new AbortController();
+    const ask = { ttl_ms: 600_000, wait_ms: 600_000 };
+    await world.finish(lh.lease.acquire({ name: 'y', holder: 'h', ttl_ms: 3_600_000 }));
+    const ahead = lh.lease.acquireAll({ ...ask, names: ['x', 'y'], holder: 'a' }, { signal: leaving.signal });
+    const behind = lh.lease.acquire({ ...ask, name: 'x', holder: 'b' });
+    ahead.catch(() => undefined);
+    await fill(lh);
+    leaving.abort(new Error('enough'));
+    await world.settle();
+    disk.capacityBytes = Number.POSITIVE_INFINITY;
+    await world.advance(1_000);
+    expect(await world.finish(behind)).toMatchObject({ ok: true, name: 'x', holder: 'b' });
+  });
+
   it('lets what falls due wait for room, without asking for it all the time', async () => {
     const lh = await openOn(disk);
     await world.finish(lh.lease.acquire({ name: 'due', holder: 'h', ttl_ms: 600_000 }));

@@ -194,6 +194,11 @@ export interface Engine {
   follow?(replay: Replay, signal?: AbortSignal): Promise<FollowedLog>;
 }
 
+/** The log cannot be led from here now; whoever has read along loses nothing by having asked. */
+export class LogTooFarError extends Error {
+  override readonly name = 'LogTooFarError';
+}
+
 /** Another process (or handle) has the log. */
 export class LogHeldError extends Error {
   override readonly name = 'LogHeldError';

@@ -8,6 +8,8 @@ import { simulate } from './simulate.ts';
 
 interface Trial {
   readonly fault: Omit<PlannedFault, 'fault' | 'atMs'>;
+  /** A world in which its client is at work before and after. */
+  readonly seed?: number;
   readonly atMs?: number;
   readonly workloads?: readonly WorkloadName[];
   readonly engine?: Plan['engine'];
@@ -18,10 +20,10 @@ const AT_MS = 4_000;
 
 function planOf(
   fault: FaultKind,
-  { fault: args, atMs = AT_MS, workloads = ['tasks', 'fenced-writers'], engine = 'file' }: Trial,
+  { fault: args, seed = 7, atMs = AT_MS, workloads = ['tasks', 'fenced-writers'], engine = 'file' }: Trial,
 ): Plan {
   return {
-    seed: 7,
+    seed,
     engine,
     durationMs: 12_000,
     graceMs: 200_000,
@@ -95,6 +97,7 @@ const isFound = (history: History): void => {
 
 const TRIALS: Readonly<Record<FaultKind, Trial>> = {
   'clock.jump': {
+    seed: 3,
     fault: { target: 'c3', forMs: 0, args: { byMs: 60_000 } },
     shows: (history) => {
       const leads = wallLeads(history);
@@ -114,6 +117,7 @@ const TRIALS: Readonly<Record<FaultKind, Trial>> = {
     },
   },
   'clock.suspend': {
+    seed: 3,
     fault: { target: 'c3', forMs: 3_000, args: {} },
     shows: (history) => {
       const leads = wallLeads(history);

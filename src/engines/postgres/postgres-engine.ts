@@ -25,6 +25,9 @@ const HEARTBEATS_A_TTL = 3;
 /** For so long a leader waits for an append; the guard of one that is gone is waited for longer. */
 const HEARTBEATS_AN_APPEND = 2;
 
+/** Less than anybody waits for a server to lead: what hangs on a lock must not go on hanging when its server asks anew. */
+const GUARD_STATEMENT_MS_MAX = 8_000;
+
 export interface PostgresEngineOptions {
   readonly connections: SqlConnections;
   readonly world: GuardWorld;
@@ -152,7 +155,7 @@ class Opening {
   /** Takes the guard, then replays to the very end; null when another has it. */
   async #lead(rows: LogRows, replayRest: () => Promise<unknown>): Promise<Log | null> {
     const { connections, world, allowFsyncOff = false } = this.#options;
-    const guarding = await connections.connect();
+    const guarding = await connections.connect({ statementMsMax: GUARD_STATEMENT_MS_MAX });
     let isKept = false;
     try {
       if (!allowFsyncOff) await assertDurable(guarding);
