@@ -108,7 +108,8 @@ export class Leadership {
     try {
       log = await this.inTime(standby, leading);
     } catch (fault) {
-      // A guard that comes too late must not be kept by nobody. Nor is it known how far the replay has come.
+      // A guard that comes too late must not be kept by nobody. Nor is it known how far the replay has come, unless it
+      // was found out before that the log is too far away.
       leading.then((late) => late?.close()).catch(() => undefined);
       if (!(fault instanceof LogTooFarError)) await this.startOver(standby, fault);
       throw fault;

@@ -127,7 +127,7 @@ export class HttpTransport implements Transport {
 
   /**
    * Ids stand in paths and on command lines, and so must not begin like an option. They count up, because neighbours
-   * stand side by side in the tables of the authority, which then finds them in half the time. A token is a secret.
+   * stand side by side in the tables of the authority, which is kind to its processor's cache. A token is a secret.
    */
   #newId(fills: Retry['fills']): string {
     return fills === 'token' ? this.#world.newToken() : this.#series + this.#made++;
