@@ -3,6 +3,7 @@
  * and says on standard output what came of it, one JSON object a line. It trusts its lease without looking at a
  * clock, as programs do that were never meant to be paused; that the server refuses it is the point.
  */
+import { pause } from '../client/pause.ts';
 import { systemTimers } from '../world/system-clock.ts';
 import { realShell } from './real-shell.ts';
 
@@ -27,23 +28,13 @@ async function main(url: string, name: string, holder: string, ttlMs: number): P
     }
     say({ is: 'wrote', leaseSeq: lease_seq, version: written.version, value });
     await lh.lease.renew({ name, holder, token, ttl_ms: ttlMs });
-    await pause(ttlMs / 4);
+    await pause(systemTimers, ttlMs / 4);
   }
   await lh.close();
 }
 
 function say(word: HolderWord): void {
   process.stdout.write(`${JSON.stringify(word)}\n`);
-}
-
-function pause(ms: number): Promise<void> {
-  const hold = systemTimers.hold();
-  return new Promise((resolve) => {
-    systemTimers.after(ms, () => {
-      hold.cancel();
-      resolve();
-    });
-  });
 }
 
 const [url = '', name = '', holder = '', ttlMs = ''] = process.argv.slice(2);

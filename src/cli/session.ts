@@ -5,7 +5,7 @@
  */
 import { Argument, Command, InvalidArgumentError, Option } from 'commander';
 import type { Leasehold } from '../client/leasehold.ts';
-import { pause } from '../orchestrator/waiting.ts';
+import { pause } from '../client/pause.ts';
 import type { Reply } from '../protocol/problem.ts';
 import type { SessionRecord } from '../protocol/replies.ts';
 import type { Requests } from '../protocol/requests.ts';

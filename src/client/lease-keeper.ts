@@ -18,6 +18,7 @@ import { Deadline, type Moment, momentOf } from './lease-deadline.ts';
 import { type Grant, isVerdict, type RenewalAnswer } from './lease-grant.ts';
 import { LeaseHeap } from './lease-heap.ts';
 import { LeaseLostError, type LossCause } from './lease-loss.ts';
+import { pause } from './pause.ts';
 import type { Transport } from './transport.ts';
 import type { ClientWorld } from './world.ts';
 
@@ -125,7 +126,7 @@ export class LeaseKeeper {
         const isWorthwhile = fault.retryable && !this.closed;
         if (!isWorthwhile || clock.monotonicMs() + retryMs(grant) >= untilMs) return null;
       }
-      await this.pause(retryMs(grant));
+      await pause(this.world.timers, retryMs(grant));
     }
   }
 
@@ -352,14 +353,6 @@ export class LeaseKeeper {
     }
     this.timerDueMs = dueMs;
     this.timer = this.world.timers.after(Math.max(1, Math.ceil(dueMs - nowMs)), this.tick);
-  }
-
-  private async pause(ms: number): Promise<void> {
-    const hold = this.world.timers.hold();
-    await new Promise<void>((resolve) => {
-      this.world.timers.after(ms, resolve);
-    });
-    hold.cancel();
   }
 }
 

@@ -11,6 +11,7 @@ import { handleClosed } from './closed.ts';
 import { LeaseholdError } from './error.ts';
 import { type HttpReply, type HttpStream, httpFault, isHttpFault } from './http.ts';
 import type { Patience, Tries } from './patience.ts';
+import { pause } from './pause.ts';
 import { asProblem, momentaryEffect, notOurs, readReply, retryAfterMs, type WireBody } from './reply-text.ts';
 import { queryText } from './request-text.ts';
 import { LOG_PATH } from './targets.ts';
@@ -158,18 +159,7 @@ export class LogReader {
     const delayMs = this.#patience.delayAfter(tries, this.#patience.pauseOf(fault.code, retryAfterMs));
     if (delayMs === null) throw fault;
     if (delayMs === 0) return;
-    const hold = this.#timers.hold();
-    const enders = signal === undefined ? [this.#stopping.signal] : [this.#stopping.signal, signal];
-    await new Promise<void>((resolve) => {
-      const timer = this.#timers.after(delayMs, end);
-      for (const ender of enders) ender.addEventListener('abort', end);
-      function end(): void {
-        timer.cancel();
-        for (const ender of enders) ender.removeEventListener('abort', end);
-        resolve();
-      }
-    });
-    hold.cancel();
+    await pause(this.#timers, delayMs, this.#stopping.signal, signal);
     this.#assertOpen(signal);
   }
 

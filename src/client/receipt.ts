@@ -6,8 +6,9 @@ import type { Body } from '../protocol/replies.ts';
 import type { TaskDefinition } from './define-task.ts';
 import { type Duration, durationMs } from './durations.ts';
 import { LeaseholdError } from './error.ts';
+import { pause } from './pause.ts';
 import { parseBy } from './standard-schema.ts';
-import { GrowingDelay, isPassing, pause } from './task-patience.ts';
+import { GrowingDelay, isPassing } from './task-patience.ts';
 import type { Transport } from './transport.ts';
 import { refuseUnknown } from './unknown-options.ts';
 import type { ClientWorld } from './world.ts';
@@ -68,6 +69,7 @@ export class Receipt<Output> implements TaskReceipt<Output> {
       } catch (fault) {
         if (leftMs === 0 || !isPassing(fault)) throw fault;
         await pause(this.#world.timers, Math.min(leftMs, delay.take()), signal);
+        signal?.throwIfAborted();
       }
     }
   }

@@ -6,6 +6,7 @@
 import type { Timers } from '../authority/seams.ts';
 import { isRetryable, type Reply } from '../protocol/problem.ts';
 import { LeaseholdError } from './error.ts';
+import { pause } from './pause.ts';
 
 const FIRST_DELAY_MS = 100;
 const DELAY_MAX_MS = 5_000;
@@ -35,26 +36,6 @@ export class GrowingDelay {
   }
 }
 
-/** Waits, and keeps the process alive meanwhile: somebody waits for what comes after. */
-export function pause(timers: Timers, ms: number, signal?: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    if (signal?.aborted) {
-      reject(signal.reason);
-      return;
-    }
-    const hold = timers.hold();
-    const over = (): void => {
-      timer.cancel();
-      hold.cancel();
-      signal?.removeEventListener('abort', over);
-      if (signal?.aborted) reject(signal.reason);
-      else resolve();
-    };
-    const timer = timers.after(ms, over);
-    signal?.addEventListener('abort', over, { once: true });
-  });
-}
-
 /** Calls until there is an answer that stands. Rejects with the reason of the signal, once it has aborted between two calls. */
 export async function persist<T extends { readonly ok: true }>(
   timers: Timers,
@@ -71,5 +52,6 @@ export async function persist<T extends { readonly ok: true }>(
     }
     delay ??= new GrowingDelay();
     await pause(timers, delay.take(), signal);
+    signal.throwIfAborted();
   }
 }

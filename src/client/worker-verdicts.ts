@@ -7,8 +7,9 @@ import { isRetryable, type Reply } from '../protocol/problem.ts';
 import type { Body } from '../protocol/replies.ts';
 import type { Requests } from '../protocol/requests.ts';
 import { LeaseholdError } from './error.ts';
+import { pause } from './pause.ts';
 import { failure, type TaskEnd } from './task-handling.ts';
-import { GrowingDelay, isPassing, pause } from './task-patience.ts';
+import { GrowingDelay, isPassing } from './task-patience.ts';
 import type { TaskRun } from './task-run.ts';
 import type { TaskVerdict } from './task-verdict.ts';
 import type { Transport } from './transport.ts';
@@ -42,6 +43,7 @@ export async function say(
     }
     delay ??= new GrowingDelay();
     await pause(timers, delay.take(), signal);
+    signal.throwIfAborted();
   }
 }
 

@@ -10,6 +10,7 @@
  */
 import { LeaseholdError } from '../client/error.ts';
 import { momentOf } from '../client/lease-deadline.ts';
+import { pause } from '../client/pause.ts';
 import { ORCHESTRATOR_GUARD as GUARD, SESSION_LEASES, START_QUEUE } from '../core/reserved-names.ts';
 import { LIMITS } from '../protocol/limits.ts';
 import type { Problem, Reply } from '../protocol/problem.ts';
@@ -20,7 +21,7 @@ import { followSessions } from './session-feed.ts';
 import { type RunDesk, SessionRun } from './session-run.ts';
 import { fatalRefusal, StartUp, takeGuard } from './take-guard.ts';
 import { LOST_GRACE_MS, type Span, type Timing } from './timing.ts';
-import { atMost, pause } from './waiting.ts';
+import { atMost } from './waiting.ts';
 import { FatalError, type OrchestratorWorld } from './world.ts';
 
 export interface OrchestratorOptions {

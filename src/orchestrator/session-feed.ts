@@ -4,9 +4,9 @@
  * log no longer reaches back comes with the next renewal.
  */
 import { LeaseholdError } from '../client/error.ts';
+import { pause } from '../client/pause.ts';
 import type { EntryRecord } from '../protocol/replies.ts';
 import type { SessionState } from './session-run.ts';
-import { pause } from './waiting.ts';
 import type { OrchestratorWorld } from './world.ts';
 
 export interface FeedEvents {

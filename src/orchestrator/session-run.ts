@@ -11,13 +11,14 @@
  */
 import { LeaseholdError } from '../client/error.ts';
 import { type Moment, momentOf } from '../client/lease-deadline.ts';
+import { pause } from '../client/pause.ts';
 import type { Problem, Reply } from '../protocol/problem.ts';
 import type { Body, SessionRecord } from '../protocol/replies.ts';
 import type { Requests } from '../protocol/requests.ts';
 import { filled, type OrchestratorConfig, type PipelineProfile } from './config.ts';
 import { endText, type Pipeline, type PipelineEnd } from './pipelines.ts';
 import { LOST_GRACE_MS, leaseSpan, limitsWithin, type Span, type Timing } from './timing.ts';
-import { atMost, pause } from './waiting.ts';
+import { atMost } from './waiting.ts';
 import type { OrchestratorWorld } from './world.ts';
 
 export type SessionState = SessionRecord['state'];

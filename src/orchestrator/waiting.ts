@@ -1,13 +1,5 @@
-/** Waiting that ends: for a while, or for something that may be left undone. Both keep the process alive meanwhile. */
+/** Waiting for something that may be left undone. It keeps the process alive meanwhile. */
 import type { Timer, Timers } from '../authority/seams.ts';
-
-export async function pause(timers: Timers, ms: number): Promise<void> {
-  const hold = timers.hold();
-  await new Promise<void>((resolve) => {
-    timers.after(ms, resolve);
-  });
-  hold.cancel();
-}
 
 /** What the work came to; undefined when it took longer than this. Nobody waits for it any more then. */
 export async function atMost<T>(timers: Timers, ms: number, work: Promise<T>): Promise<T | undefined> {
