@@ -128,7 +128,7 @@ describe('start-up', () => {
   it('that is asked to end before it is done begins nothing, and gives the guard back', async () => {
     const actor = await stage.orchestrate({ fates: { 'lease.wipe': 'hangs' } });
     actor.orchestrator.shutdown();
-    await stage.world.settle();
+    await stage.advance(1_000);
     expect(actor.outcome).toEqual({ code: 0, says: null });
     expect(actor.line.sent).not.toContain('task.lease');
     expect(await stage.guardHolder()).toBeNull();
@@ -140,6 +140,32 @@ describe('start-up', () => {
       const actor = await stage.orchestrate({ endsWhenItSays });
       expect(actor.outcome).toEqual({ code: 0, says: null });
       expect(actor.line.sent).not.toContain('task.lease');
+      expect(await stage.guardHolder()).toBeNull();
+    },
+  );
+
+  it('that is asked to end once it holds the guard wipes nothing any more', async () => {
+    await leftBehind();
+    const actor = await stage.orchestrate({ endsWhenItSays: 'the guard is held' });
+    expect(actor.outcome).toEqual({ code: 0, says: null });
+    expect(await stage.leases()).toHaveLength(2);
+  });
+
+  it.each<[string, { endsWhenItSays?: string }]>([
+    ['right after its wipe', { endsWhenItSays: 'leases of earlier sessions are wiped' }],
+    ['a moment later', {}],
+  ])(
+    'that is asked to end %s holds the guard until nothing runs whose leases it has wiped',
+    async (_, how) => {
+      await leftBehind();
+      const actor = await stage.orchestrate(how);
+      await stage.advance(300);
+      actor.orchestrator.shutdown();
+      await stage.advance(699);
+      expect(actor.outcome).toBeNull();
+      expect(await stage.guardHolder()).toMatch(/^host:101:/);
+      await stage.advance(1);
+      expect(actor.outcome).toEqual({ code: 0, says: null });
       expect(await stage.guardHolder()).toBeNull();
     },
   );

@@ -66,9 +66,9 @@ export class Orchestrator implements RunDesk {
   /** Ends what waits for news; nothing that was asked for is lost by it. */
   private readonly closing = new AbortController();
   private isWorking = false;
-  private mayHaveWiped = false;
-  /** Somebody else's pipelines may still be ending. */
+  /** Somebody else's pipelines may still be ending, because our wipe has ended their leases, heard of or not. */
   private isHandover = false;
+  private othersGone: Promise<void> | null = null;
   /** Why nothing may be written any more. */
   private loss: string | null = null;
   private isAsked = false;
@@ -106,9 +106,8 @@ export class Orchestrator implements RunDesk {
       return await this.finished;
     } catch (fault) {
       if (!(fault instanceof FatalError)) throw fault;
-      // Nothing was begun, so there is nothing to stop; a guard that was won must not keep the next one out for longer
-      // than pipelines may last whose leases our wipe has ended, heard of or not: the next wipe would find nothing.
-      if (this.mayHaveWiped && !this.isAsked) await pause(this.world.timers, HANDOVER_MS);
+      // Nothing was begun, so there is nothing to stop; a guard that was won must not keep the next one out.
+      await this.handedOver();
       await this.guard?.release();
       if (this.isAsked) return ASKED;
       return { code: 3, says: `FATAL: ${fault.message}; nothing was started.` };
@@ -144,15 +143,24 @@ export class Orchestrator implements RunDesk {
     if (!guard.isHeld) throw new FatalError(`the guard ${GUARD} was over before it could be used`);
     guard.keep();
     world.say('info', 'the guard is held', { holder: terms.holder, lease_seq: terms.leaseSeq });
-    this.mayHaveWiped = true;
-    const wiped = await startUp.step('Wiping the leases of earlier sessions', () =>
-      world.client.lease.wipe({ prefix: SESSION_LEASES, guard: guard.claim }),
-    );
+    const wiped = await startUp.step('Wiping the leases of earlier sessions', () => {
+      this.isHandover = true;
+      return world.client.lease.wipe({ prefix: SESSION_LEASES, guard: guard.claim });
+    });
     if (!wiped.ok) throw fatalRefusal(wiped);
     world.say('info', 'leases of earlier sessions are wiped', { wiped: wiped.wiped, seq: wiped.seq });
     // A wipe that reached the server twice has found nothing the second time.
     this.isHandover = wiped.wiped > 0 || terms.isTakenOver;
     return wiped.seq + 1;
+  }
+
+  /**
+   * Resolves once the pipelines of whoever was here before us are gone. Until then nothing is begun, and the guard is
+   * not given back either: the next one's wipe would find nothing, and so it would not wait for them.
+   */
+  private handedOver(): Promise<void> | null {
+    if (this.isHandover) this.othersGone ??= pause(this.world.timers, HANDOVER_MS);
+    return this.othersGone;
   }
 
   private work(fromSeq: number): void {
@@ -200,8 +208,8 @@ export class Orchestrator implements RunDesk {
   // Intents.
 
   private async takeIn(): Promise<void> {
-    const { client, timers } = this.world;
-    if (this.isHandover) await pause(timers, HANDOVER_MS);
+    const { client } = this.world;
+    await this.handedOver();
     const { timing, closing } = this;
     const ttl_ms = Math.min(timing.leaseTtlMs + timing.graceMs, LIMITS.ttlMaxMs);
     while (!this.isEnding) {
@@ -340,6 +348,7 @@ export class Orchestrator implements RunDesk {
   }
 
   private async giveBack(outcome: Outcome = ASKED): Promise<void> {
+    await this.handedOver();
     await this.guard!.release();
     this.world.say('info', 'stopped');
     this.finish(outcome);

@@ -41,12 +41,16 @@ export class StartUp {
   /** Ends whatever step is being waited for; the ones after it are never begun. */
   fail: (fault: FatalError) => void = () => undefined;
   private readonly failed: Promise<never>;
+  private hasFailed = false;
 
   constructor(world: OrchestratorWorld, startMs: number) {
     this.world = world;
     this.untilMs = world.clock.monotonicMs() + startMs;
     this.failed = new Promise((_, reject) => {
-      this.fail = reject;
+      this.fail = (fault) => {
+        this.hasFailed = true;
+        reject(fault);
+      };
     });
     // It may fail between two steps, when nobody waits.
     this.failed.catch(() => undefined);
@@ -58,6 +62,7 @@ export class StartUp {
     call: () => Promise<Reply<T>>,
   ): Promise<Reply<T>> {
     const { clock, timers } = this.world;
+    if (this.hasFailed) await this.failed;
     let reply: Reply<T> | undefined;
     try {
       const leftMs = Math.max(0, this.untilMs - clock.monotonicMs());

@@ -83,8 +83,8 @@ export const SESSION_MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: 'src/orchestrator/orchestrator.ts',
-        from: 'world.client.lease.wipe({ prefix: SESSION_LEASES, guard: guard.claim }),',
-        to: "world.client.lease.wipe({ prefix: 'nothing:', guard: guard.claim }),",
+        from: 'world.client.lease.wipe({ prefix: SESSION_LEASES, guard: guard.claim });',
+        to: "world.client.lease.wipe({ prefix: 'nothing:', guard: guard.claim });",
       },
     ],
   },
@@ -96,8 +96,8 @@ export const SESSION_MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: 'src/orchestrator/orchestrator.ts',
-        from: 'if (this.isHandover) await pause(timers, HANDOVER_MS);',
-        to: 'if (this.isHandover) await pause(timers, 0);',
+        from: 'this.othersGone ??= pause(this.world.timers, HANDOVER_MS);',
+        to: 'this.othersGone ??= pause(this.world.timers, 0);',
       },
     ],
   },
