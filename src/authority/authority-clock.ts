@@ -1,8 +1,7 @@
 /**
  * The authority's time: a monotonic clock anchored at the start to wall time, or to the clock that all writers of
  * the log share, and never behind the newest time in the log. A wall clock that is set back or forward while we run
- * changes nothing; one that was set back across a restart makes time stand still at the log's end until it has
- * caught up.
+ * changes nothing; one that was set back across a restart makes time go on from the end of the log.
  */
 import type { Clock } from './seams.ts';
 
