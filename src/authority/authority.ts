@@ -325,9 +325,10 @@ export class Authority {
     }
     const bytesMax = log.batchBytesMax;
     const callsMax = this.batchSize.max;
+    const urgentFirst = queue.size > callsMax;
     let taken = 0;
     for (; taken < callsMax && log.batchBytes < bytesMax; taken++) {
-      const request = queue.take();
+      const request = queue.take(urgentFirst);
       if (request === undefined) break;
       if (request.open) this.decide(request);
     }
@@ -339,7 +340,7 @@ export class Authority {
   /** Even the reserve is used up: not one more entry fits until there is space again. */
   private refuseAll(): void {
     this.log.seekSpace();
-    for (let request = this.queue.take(); request !== undefined; request = this.queue.take()) {
+    for (const request of this.queue.takeAll()) {
       if (request.command === null)
         this.fail(request, new UnavailableError('There is no room left in the log.'));
       else request.settle({ refused: 'DISK_FULL' });
@@ -485,8 +486,7 @@ export class Authority {
 
   private rejectAll(fault: Error): void {
     for (const request of this.settled.splice(0)) this.fail(request, fault);
-    for (let request = this.queue.take(); request !== undefined; request = this.queue.take())
-      this.fail(request, fault);
+    for (const request of this.queue.takeAll()) this.fail(request, fault);
     for (const waiter of [...this.machine.waiters()]) this.fail(waiter.ticket as Request, fault);
   }
 

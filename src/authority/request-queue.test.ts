@@ -1,7 +1,7 @@
-// What those take up who wait in lines.
+// In which order calls are decided, and what those take up who wait in lines.
 import { describe, expect, it } from 'vitest';
-import type { AcquireNames } from '../core/commands.ts';
-import { Request } from './request.ts';
+import type { AcquireNames, Command } from '../core/commands.ts';
+import { Request, type Sink } from './request.ts';
 import { RequestQueue } from './request-queue.ts';
 
 describe('calls that wait in lines', () => {
@@ -12,10 +12,51 @@ describe('calls that wait in lines', () => {
     let kept = 0;
     for (; kept < 5_000; kept++) {
       if (!queue.offer(new Request(command, null, null, null, '', []))) break;
-      queue.keep(queue.take()!);
+      queue.keep(queue.take(false)!);
     }
     // A place in a line takes some 250 bytes, so that these are a million places in 256 MiB.
     expect(kept).toBeLessThan(1_100);
     expect(kept).toBeGreaterThan(900);
+  });
+});
+
+describe('calls that wait to be decided', () => {
+  const sink = (): Sink => ({ room: 0, hasOrdinary: false, settle() {}, fail() {} });
+  const create = { type: 'CreateTask', payload: new Uint8Array() } as unknown as Command;
+  const renew = { type: 'RenewName' } as unknown as Command;
+
+  /** The names of the calls, in the order they are taken. */
+  function taken(
+    urgentFirst: boolean,
+    calls: Readonly<Record<string, readonly [Command, Sink | null]>>,
+  ): string {
+    const queue = new RequestQueue();
+    for (const [name, [command, to]] of Object.entries(calls)) {
+      queue.offer(new Request(command, null, name, null, '', [], to));
+    }
+    const names: (string | null)[] = [];
+    for (let next = queue.take(urgentFirst); next !== undefined; next = queue.take(urgentFirst)) {
+      names.push(next.requestId);
+    }
+    return names.join(' ');
+  }
+
+  it('come in the order in which they were made', () => {
+    const calls = { a: [create, null], b: [renew, null], c: [create, null], d: [renew, null] } as const;
+    expect(taken(false, calls)).toBe('a b c d');
+  });
+
+  it('come renewals first when there is too much, but none passes what stands before it in its batch', () => {
+    const [first, second] = [sink(), sink()];
+    const calls = {
+      a: [create, null],
+      b: [renew, first],
+      c: [create, first],
+      d: [renew, first],
+      e: [create, second],
+      f: [renew, second],
+      g: [renew, null],
+    } as const;
+    expect(taken(true, calls)).toBe('b g a c d e f');
   });
 });

@@ -1,7 +1,8 @@
 /**
- * What waits to be decided, in two lines: what keeps or ends ownership goes before what creates it, so
- * that a flood of new work can never cost anybody the lease it holds. Both are bounded; a full one
- * refuses at once instead of growing. So is what those take up who have been decided to wait for others.
+ * What waits to be decided, in the order it came. When more waits than one batch takes, what keeps or ends ownership
+ * goes before what creates it, so that a flood of new work can never cost anybody the lease it holds; hence two lines.
+ * Nothing goes before what stands ahead of it in the same request. Both lines are bounded; a full one refuses at once
+ * instead of growing. So is what those take up who have been decided to wait for others.
  */
 import { commandBytes, isUrgent, waitingBytes } from './command-kinds.ts';
 import type { Request } from './request.ts';
@@ -15,6 +16,7 @@ const KEPT_BYTES_MAX = 256 * 1024 * 1024;
 export class RequestQueue {
   private readonly urgent = new Fifo();
   private readonly ordinary = new Fifo();
+  private arrivals = 0;
   private bytes = 0;
   private keptBytes = 0;
 
@@ -24,21 +26,30 @@ export class RequestQueue {
 
   /** False when there is no room. */
   offer(request: Request): boolean {
-    const line = isUrgent(request.command) ? this.urgent : this.ordinary;
+    const { sink } = request;
+    const line = isUrgent(request.command) && !sink?.hasOrdinary ? this.urgent : this.ordinary;
     const max = line === this.urgent ? URGENT_MAX : ORDINARY_MAX;
     const bytes = bytesOf(request);
     if (line.size >= max || this.bytes + bytes > BYTES_MAX) return false;
     const waiting = waitingBytes(request.command);
     if (waiting !== null && this.keptBytes + waiting > KEPT_BYTES_MAX) return false;
     this.bytes += bytes;
+    request.arrival = this.arrivals++;
     line.push(request);
+    if (sink !== null && line === this.ordinary) sink.hasOrdinary = true;
     return true;
   }
 
-  take(): Request | undefined {
-    const request = this.urgent.shift() ?? this.ordinary.shift();
+  /** The next one; `urgentFirst` when not all of them can be taken now. */
+  take(urgentFirst: boolean): Request | undefined {
+    const isUrgentNext = urgentFirst ? this.urgent.size > 0 : this.urgent.first < this.ordinary.first;
+    const request = (isUrgentNext ? this.urgent : this.ordinary).shift();
     if (request !== undefined) this.bytes -= bytesOf(request);
     return request;
+  }
+
+  *takeAll(): Generator<Request, void, undefined> {
+    for (let request = this.take(false); request !== undefined; request = this.take(false)) yield request;
   }
 
   /** Its turn has come, and it has to wait. */
@@ -65,6 +76,11 @@ class Fifo {
 
   get size(): number {
     return this.items.length - this.start;
+  }
+
+  /** When its first one came; Infinity when there is none. */
+  get first(): number {
+    return this.items[this.start]?.arrival ?? Number.POSITIVE_INFINITY;
   }
 
   push(request: Request): void {

@@ -33,6 +33,8 @@ const capture = (resolve: Resolve, reject: Reject): void => {
 export interface Sink {
   /** How many bytes of leased tasks its answer may still take: each is looked at and written in one go, all in memory. */
   room: number;
+  /** Whether one of its calls stands in the ordinary line: those behind it stand there too, so that order is kept. */
+  hasOrdinary: boolean;
   settle(place: number, answer: unknown): void;
   fail(place: number, fault: unknown): void;
 }
@@ -50,6 +52,8 @@ export class Request implements Ticket {
   isGone: (() => boolean) | null = null;
   waiter: Waiter<AcquireNames> | Waiter<LeaseTasks> | null = null;
   answer: unknown = null;
+  /** Its place among all that came. */
+  arrival = 0;
   /** What it takes up in a line; 0 for who has not had to wait. */
   keptBytes = 0;
   /** Called once when the answer leaves, whatever it is. */
@@ -60,7 +64,7 @@ export class Request implements Ticket {
   private readonly settled: Request[];
   private readonly resolveDone: Resolve | null = null;
   private readonly rejectDone: Reject | null = null;
-  private readonly sink: Sink | null;
+  readonly sink: Sink | null;
   private readonly place: number;
 
   constructor(

@@ -179,20 +179,37 @@ describe('one batch at a time', () => {
     expect(reply).toMatchObject({ ok: true, leases: [{ attempt: 1 }] });
   });
 
-  it('decides renewals, completions and releases before creates that came earlier', async () => {
+  it('decides calls in the order they came', async () => {
+    const grant = { name: 'n', holder: 'h', token: 'a-token-of-16-bytes' };
+    const answers = await world.finish(
+      Promise.all([
+        lh.lease.acquire({ ...grant, ttl_ms: 1_000 }),
+        lh.lease.renew({ ...grant, ttl_ms: 2_000 }),
+        lh.lease.release(grant),
+        lh.lease.acquire({ ...grant, holder: 'other', token: 'b-token-of-16-bytes', ttl_ms: 1_000 }),
+      ]),
+    );
+    expect(answers).toMatchObject([{ ok: true }, { ok: true }, { released: true }, { ok: true }]);
+  });
+
+  it.each([
+    ['behind', 'them when all of it can be decided now', 100],
+    ['before', 'those that came earlier when more waits than can be decided now', 1_000],
+  ])('decides what keeps or ends ownership %s %s: creates', async (where, _, count) => {
     const lease = await leased();
     engine.holding = true;
     const blocker = lh.task.create({ payload: 'blocks the loop' });
     await world.settle();
-    const created = lh.task.create({ payload: 2 });
+    const creates = Array.from({ length: count }, () => lh.task.create({ payload: 2 }));
     const completed = lh.task.complete(lease);
     await world.settle();
     engine.holding = false;
     engine.letGo();
     await world.finish(blocker);
-    const [late, early] = await world.finish(Promise.all([created, completed]));
-    if (!late.ok || !early.ok) throw new Error('refused');
-    expect(early.seq).toBeLessThan(late.seq);
+    const [first, end] = await world.finish(Promise.all([creates[0]!, completed]));
+    if (!first.ok || !end.ok) throw new Error('refused');
+    expect(end.seq < first.seq ? 'before' : 'behind').toBe(where);
+    await world.finish(Promise.all(creates));
   });
 });
 

@@ -84,6 +84,7 @@ function unknownOperation(op: unknown): Refusal {
 
 class Batch implements Sink {
   room = LEASED_BYTES_MAX;
+  hasOrdinary = false;
   private readonly ops: readonly unknown[];
   private readonly exchange: Exchange;
   private readonly trouble: Trouble;

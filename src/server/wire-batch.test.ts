@@ -64,6 +64,26 @@ describe('a batch', () => {
     expect(seqs).toEqual([...seqs].sort((a, b) => a - b));
   });
 
+  it('keeps its order whatever stands in it, what goes first under load too', async () => {
+    const [name, task_id] = [fresh(), fresh()];
+    const grant = { name, holder: 'a', token: TOKEN };
+    const [acquired] = await batch([{ op: 'lease.acquire', ...grant, ttl_ms: 60_000 }]);
+    const lease = { lease_seq: acquired!.body.lease_seq as number };
+    const results = await batch([
+      { op: 'object.write', object_id: name, value: 1, lease },
+      { op: 'lease.renew', ...grant, ttl_ms: 120_000 },
+      { op: 'lease.release', ...grant },
+      { op: 'object.write', object_id: name, value: 2, lease },
+      { op: 'lease.acquire', ...grant, holder: 'b', token: `${TOKEN}-b`, ttl_ms: 60_000 },
+      { op: 'lease.release', ...grant, holder: 'b', token: `${TOKEN}-b` },
+      { op: 'task.create', payload: 1, task_id, queue: fresh() },
+      { op: 'task.complete', task_id, lease_id: 'lease:1' },
+    ]);
+    expect(statuses(results)).toEqual([200, 200, 200, 412, 200, 200, 201, 409]);
+    expect([results[2]!.body.released, results[5]!.body.released]).toEqual([true, true]);
+    expect(results[7]!.body.code).toBe('LEASE_UNKNOWN');
+  });
+
   it('goes on behind what is refused', async () => {
     const name = fresh();
     const acquire = { op: 'lease.acquire', name, holder: 'a', ttl_ms: 60_000 };
