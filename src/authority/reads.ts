@@ -95,12 +95,14 @@ export function listLeases(machine: ReadView, prefix: string, limit: number, aft
   return page(names.rows.used, after, limit, matches, (row) => nameImage(machine.state, row), bytesOf);
 }
 
+/** By name, because a replay meets them in another order than they came in. */
 export function listQueues(machine: ReadView): QueueCounts[] {
-  return [...machine.state.tasks.queues.values()].map(({ name, paused, counts }) => ({
+  const queues = [...machine.state.tasks.queues.values()].map(({ name, paused, counts }) => ({
     queue: name,
     paused,
     counts: { ...counts },
   }));
+  return queues.sort((a, b) => (a.queue < b.queue ? -1 : 1));
 }
 
 /** How many live leases each worker has. */

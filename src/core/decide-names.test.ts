@@ -254,19 +254,25 @@ describe('acquiring several names', () => {
       .thenAnswers({ leases: [{ leaseSeq: 3 }, { leaseSeq: 3 }] });
   });
 
-  it('that the holder has in part, even with the same token, are all granted anew', () => {
-    given(acquireNames({ names: ['a'] }))
-      .when(acquireNames({ names: ['a', 'b'] }))
-      .thenRecords('NameLeased')
-      .thenAnswers({
-        duplicate: false,
-        leases: [
-          { name: 'a', leaseSeq: 3 },
-          { name: 'b', leaseSeq: 3 },
-        ],
-      })
-      .when(acquireNames({ names: ['a', 'b'] }))
-      .thenAnswers({ duplicate: true, seq: 3 });
+  it.each<[string, Step[], string[]]>([
+    ['in part', [acquireNames({ names: ['a'] })], ['a', 'b']],
+    ['with others', [acquireNames({ names: ['a', 'b'] })], ['a', 'c']],
+    ['by two grants', [acquireNames({ names: ['a'] }), acquireNames({ names: ['b'] })], ['a', 'b']],
+  ])(
+    'that the holder has %s under the same token are refused: it is the secret of one grant',
+    (_, had, names) => {
+      given(...had)
+        .when(acquireNames({ names }))
+        .thenRefuses('LEASE_NOT_HELD', { detail: 'The token belongs to a grant of other names.' })
+        .thenRecordsNothing();
+    },
+  );
+
+  it('of a grant of more names gives that very grant', () => {
+    given(acquireNames({ names: ['a', 'b'] }))
+      .when(acquireNames({ names: ['b'] }))
+      .thenAnswers({ duplicate: true, seq: 2, leases: [{ name: 'b', leaseSeq: 2 }] })
+      .thenRecordsNothing();
   });
 
   it('can be given back one by one', () => {

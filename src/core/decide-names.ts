@@ -28,6 +28,7 @@ export function acquireNames(state: State, command: AcquireNames, nowMs: number)
   const { names } = state;
   const { holder, tokenHash } = command;
   let repeated = 0;
+  let leaseSeq = 0;
   let inTheWay = 0;
   for (const name of command.names) {
     const row = names.find(name);
@@ -40,6 +41,8 @@ export function acquireNames(state: State, command: AcquireNames, nowMs: number)
         const whose = names.heldBy(row, holder) ? 'is over' : "is not the caller's";
         return refuse('LEASE_NOT_HELD', { detail: `The token belongs to a grant that ${whose}.` });
       }
+      if (repeated > 0 && names.leaseSeq.get(row) !== leaseSeq) return tokenOfOthers();
+      leaseSeq = names.leaseSeq.get(row);
       repeated += 1;
     } else if (names.tokens.isPast(row, tokenHash)) {
       return refuse('LEASE_NOT_HELD', { detail: 'The token belongs to an earlier grant.' });
@@ -49,9 +52,15 @@ export function acquireNames(state: State, command: AcquireNames, nowMs: number)
   if (repeated === command.names.length) {
     return unchanged({ ...grantOf(state, command, nowMs), duplicate: true });
   }
+  // A token is the secret of one grant: a second one under it would be told apart from the first by nobody.
+  if (repeated > 0) return tokenOfOthers();
   if (command.supersedes !== undefined) return supersede(state, command, command.supersedes, nowMs);
   if (inTheWay !== 0) return { entries: [], answer: held(state, inTheWay, nowMs) };
   return grant(state, command, nowMs);
+}
+
+function tokenOfOthers(): Decision<never> {
+  return refuse('LEASE_NOT_HELD', { detail: 'The token belongs to a grant of other names.' });
 }
 
 /** Takes a name from one certain grant, whose holder is known to be dead, and from no other: all or nothing. */

@@ -20,7 +20,7 @@ import type {
 /** `open` gives the text behind opaque bytes that have been read already. */
 export type OpenedBytes = (reference: TaskImage['payload']) => Json | null;
 
-export function taskRecord(image: TaskImage, open: OpenedBytes): TaskRecord {
+export function taskRecord(image: TaskImage, nowMs: number, open: OpenedBytes): TaskRecord {
   const current = image.state === 'LEASED' ? image.leases[0]! : null;
   return {
     task_id: taskIdOfKey(image.task),
@@ -41,14 +41,27 @@ export function taskRecord(image: TaskImage, open: OpenedBytes): TaskRecord {
     created_at: instant(image.createdAtMs),
     due_at: instant(image.dueAtMs),
     ...(image.endedSeq === 0 ? {} : { ended_at: instant(image.endedAtMs) }),
-    ...(current === null
-      ? {}
-      : { worker_id: current.workerId, expiry_timestamp: instant(current.expiresAtMs) }),
+    ...(current === null ? {} : currentLease(current, nowMs)),
     ...(image.reason === null ? {} : { reason: image.reason }),
     ...(image.result === null ? {} : { result: open(image.result) }),
     leases: image.leases.map((lease) => pastLease(lease, open)),
     seq: image.lastSeq,
   };
+}
+
+function currentLease({ workerId, expiresAtMs }: LeaseImage, nowMs: number): Partial<TaskRecord> {
+  const expires = instant(expiresAtMs);
+  return {
+    worker_id: workerId,
+    expiry_timestamp: expires,
+    expires_at: expires,
+    remaining_ms: remainingMs(expiresAtMs, nowMs),
+  };
+}
+
+/** A standby may look at a lease that is over and not written off yet. */
+function remainingMs(expiresAtMs: number, nowMs: number): number {
+  return Math.max(0, expiresAtMs - nowMs);
 }
 
 function pastLease(lease: LeaseImage, open: OpenedBytes): PastLeaseRecord {
@@ -72,8 +85,7 @@ export function leaseRecord(image: NameImage, nowMs: number, open: OpenedBytes):
     lease_seq: image.leaseSeq,
     acquired_at: instant(image.acquiredAtMs),
     expires_at: instant(image.expiresAtMs),
-    // A standby may look at a lease that is over and not written off yet.
-    remaining_ms: Math.max(0, image.expiresAtMs - nowMs),
+    remaining_ms: remainingMs(image.expiresAtMs, nowMs),
     ...(image.metadata === null ? {} : { metadata: open(image.metadata) }),
     seq: image.lastSeq,
   };

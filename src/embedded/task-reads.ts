@@ -12,24 +12,33 @@ import { taskRecord } from './records.ts';
 
 type TaskReads = 'task.get' | 'task.list' | 'task.why';
 
+/** A task, and when it was looked at. */
+interface Look {
+  readonly image: TaskImage;
+  readonly nowMs: number;
+}
+
 const NOT_FOUND: Refusal = { refused: 'TASK_NOT_FOUND' };
 
 export function taskReads(source: StateSource, timers: Timers): Pick<Reads, TaskReads> {
   const ends = new EndWatch(source.feed);
 
-  const imageOf = (taskId: string): Promise<TaskImage | null> =>
-    source.read((machine) => readTask(machine, taskId));
+  const lookAt = (taskId: string): Promise<Look | null> =>
+    source.read((machine) => {
+      const image = readTask(machine, taskId);
+      return image === null ? null : { image, nowMs: machine.batchAtMs };
+    });
 
-  const record = async (image: TaskImage): Promise<TaskRecord> => {
+  const record = async ({ image, nowMs }: Look): Promise<TaskRecord> => {
     const late = image.leases.map((lease) => lease.lateResult);
-    return taskRecord(image, await openAll(source.log, [image.payload, image.result, ...late]));
+    return taskRecord(image, nowMs, await openAll(source.log, [image.payload, image.result, ...late]));
   };
 
-  const imageAtEnd = async (
+  const lookAtEnd = async (
     taskId: string,
     waitMs: number,
     signal: AbortSignal | undefined,
-  ): Promise<TaskImage | null> => {
+  ): Promise<Look | null> => {
     let stop = (): void => undefined;
     const over = new Promise<void>((resolve) => {
       const unwatch = ends.watch(taskId, resolve);
@@ -47,11 +56,11 @@ export function taskReads(source: StateSource, timers: Timers): Pick<Reads, Task
       };
     });
     try {
-      const image = await imageOf(taskId);
-      if (image === null || isTerminal(image.state)) return image;
+      const look = await lookAt(taskId);
+      if (look === null || isTerminal(look.image.state)) return look;
       await over;
       signal?.throwIfAborted();
-      return await imageOf(taskId);
+      return await lookAt(taskId);
     } finally {
       stop();
     }
@@ -60,15 +69,16 @@ export function taskReads(source: StateSource, timers: Timers): Pick<Reads, Task
   return {
     /** With `wait_ms` it answers once the task has ended or the wait is over. */
     async 'task.get'({ task_id: taskId, wait_ms: waitMs = 0 }, signal) {
-      const image = waitMs === 0 ? await imageOf(taskId) : await imageAtEnd(taskId, waitMs, signal);
-      return image === null ? NOT_FOUND : { ok: true, ...(await record(image)) };
+      const look = waitMs === 0 ? await lookAt(taskId) : await lookAtEnd(taskId, waitMs, signal);
+      return look === null ? NOT_FOUND : { ok: true, ...(await record(look)) };
     },
 
     async 'task.list'({ state = null, queue = null, limit = 100, cursor = '0' }) {
-      const { items, next } = await source.read((machine) =>
-        listTasks(machine, state, queue, limit, Number(cursor)),
-      );
-      const tasks = await Promise.all(items.map(record));
+      const { items, next, nowMs } = await source.read((machine) => ({
+        ...listTasks(machine, state, queue, limit, Number(cursor)),
+        nowMs: machine.batchAtMs,
+      }));
+      const tasks = await Promise.all(items.map((image) => record({ image, nowMs })));
       return { ok: true, tasks, ...(next === null ? {} : { next_cursor: String(next) }) };
     },
 

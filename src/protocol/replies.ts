@@ -89,6 +89,8 @@ const Task = Type.Object({
   ended_at: Type.Optional(Instant),
   worker_id: Type.Optional(Text),
   expiry_timestamp: Type.Optional(Instant),
+  expires_at: Type.Optional(Instant),
+  remaining_ms: Type.Optional(RemainingMs),
   reason: Type.Optional(Text),
   result: Type.Optional(Kept),
   leases: Type.Array(PastLease),

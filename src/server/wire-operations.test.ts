@@ -101,8 +101,9 @@ const OPERATIONS: Record<Exclude<Operation, SessionOperation>, () => Promise<voi
   },
   'task.get': async () => {
     const { task_id } = await create({ dedup_key: 'one' });
-    const { lease_id } = await lease();
-    expect(await served.done('task.get', { task_id })).toMatchObject({
+    const { lease_id, expires_at } = await lease({ ttl_ms: 60_000 });
+    const leased = await served.done('task.get', { task_id });
+    expect(leased).toMatchObject({
       task_id,
       payload: { n: 1 },
       state: 'LEASED',
@@ -110,7 +111,11 @@ const OPERATIONS: Record<Exclude<Operation, SessionOperation>, () => Promise<voi
       current_lease_id: lease_id,
       dedup_key: 'one',
       leases: [{ lease_id, worker_id: 'worker' }],
+      expiry_timestamp: expires_at,
+      expires_at,
     });
+    expect(leased.remaining_ms).toBeGreaterThan(50_000);
+    expect(leased.remaining_ms).toBeLessThanOrEqual(60_000);
     await served.done('task.complete', { task_id, lease_id, result: [1] });
     expect(await served.done('task.get', { task_id })).toMatchObject({ state: 'COMPLETED', result: [1] });
   },
@@ -150,9 +155,11 @@ const OPERATIONS: Record<Exclude<Operation, SessionOperation>, () => Promise<voi
     ]);
   },
   'queue.list': async () => {
-    await create({ queue: 'mail' });
+    for (const queue of ['mail', 'a', 'z', 'mail']) await create({ queue });
     expect((await served.done('queue.list')).queues).toMatchObject([
-      { queue: 'mail', paused: false, waiting: 1 },
+      { queue: 'a', waiting: 1 },
+      { queue: 'mail', paused: false, waiting: 2 },
+      { queue: 'z', waiting: 1 },
     ]);
   },
   'queue.pause': async () => {

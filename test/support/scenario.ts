@@ -251,11 +251,16 @@ export class Scenario {
     return this.answer;
   }
 
-  /** A fencing number that is given out is the one that stands in the state. */
+  /** A fencing number that is given out is where in the log the name was granted, and to whom. */
   private checkNumbers(): void {
     const { leases = [] } = (this.answer ?? {}) as Partial<GrantedNames>;
-    for (const { name, leaseSeq } of leases) {
-      if (name !== undefined) expect(leaseSeq, `the number of ${name}`).toBe(this.name(name).leaseSeq);
+    for (const { name, holder, leaseSeq } of leases) {
+      if (name === undefined) continue;
+      const granted = this.log.find(({ seq }) => seq === leaseSeq)?.entry;
+      expect(granted, `what ${leaseSeq} stands for`).toMatchObject({
+        names: expect.arrayContaining([name]),
+        holder,
+      });
     }
   }
 
