@@ -56,7 +56,7 @@ export class LogReader {
     const ask = {
       lane: 'calls',
       method: 'GET',
-      path: LOG_PATH + queryText(request),
+      path: LOG_PATH + queryText({ limit: 100, ...request }),
       body: null,
     } as const;
     const tries: Tries = { failures: 0, sinceMs: 0 };
@@ -76,11 +76,8 @@ export class LogReader {
   }
 
   #entries(reply: HttpReply): EntryRecord[] {
-    const lines = new TextDecoder()
-      .decode(reply.body)
-      .split('\n')
-      .filter((line) => line !== '');
-    return lines.map((line) => this.#entry(line, reply));
+    const lines = new TextDecoder().decode(reply.body).split('\n');
+    return lines.filter(Boolean).map((line) => this.#entry(line, reply));
   }
 
   #entry(line: string, reply: Pick<HttpReply, 'status' | 'header'>): EntryRecord {
@@ -206,7 +203,7 @@ class Connection {
       const lines = (rest + chunk).split('\n');
       rest = lines.pop()!;
       // An empty line only says that the server is still there. What follows the last line break is not whole.
-      for (const line of lines) if (line !== '') yield line;
+      for (const line of lines) if (line) yield line;
     }
   }
 

@@ -84,7 +84,7 @@ export const FIELD_NOTES: Readonly<Record<string, string>> = {
   'task.history from': 'The first position to look at; by default the first that is kept.',
   'lease.history from':
     'The first position to look at; by default the first that is kept. From a grant on, nothing is left out that came of it.',
-  'log limit': 'How many at most; 100 by default, and without end where the log is followed.',
+  'log limit': 'How many at most; by default all there are, and without end where the log is followed.',
   'task.history limit': 'How many at most; 1 000 by default. A page ends early once it has 4 MiB.',
   'lease.history limit': 'How many at most; 1 000 by default. A page ends early once it has 4 MiB.',
   'session_events from': 'The first position to read; by default that of the intent.',

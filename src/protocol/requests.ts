@@ -300,7 +300,8 @@ export type Requests = { [Op in Operation]: Static<(typeof REQUESTS)[Op]> };
 export const LOG_REQUEST = Type.Object(
   {
     from: Type.Optional(Seq),
-    limit: Type.Optional(Limit),
+    // A stream takes no memory however long it is, so it may be as long as the log.
+    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })),
     follow: Type.Optional(Type.Literal(1)),
     types: Type.Optional(
       Type.Array(Type.Union(ENTRY_TYPES.map((type) => Type.Literal(type))), {

@@ -77,16 +77,16 @@ export function pageHandlers(
       const request = logRequest(arrival);
       if (isRefusal(request)) return exchange.refuse(request);
       const { firstSeq, lastSeq } = authority.log.position;
-      const { from = request.follow === 1 ? lastSeq + 1 : firstSeq, limit } = request;
+      const { from = request.follow === 1 ? lastSeq + 1 : firstSeq, limit = Number.POSITIVE_INFINITY } =
+        request;
       if (Math.max(1, from) < firstSeq) return exchange.refuse({ refused: 'LOG_COMPACTED', firstSeq });
       const filter = filterOf(request);
       if (request.follow === 1) {
-        const end = limit === undefined ? {} : { linesMax: limit };
-        return follow(exchange, { format: 'ndjson', fromSeq: from, filter, ...end });
+        return follow(exchange, { format: 'ndjson', fromSeq: from, filter, linesMax: limit });
       }
       begin(exchange, 'application/x-ndjson');
       exchange.cutIfStalled();
-      stream(writeLog(exchange.response, authority, { from, limit: limit ?? 100, filter, turn }), exchange);
+      stream(writeLog(exchange.response, authority, { from, limit, filter, turn }), exchange);
     }),
 
     events: ifMayAnswer((exchange, arrival) => {
