@@ -84,6 +84,8 @@ export class TestDisk implements Files {
   capacityBytes = Number.POSITIVE_INFINITY;
   network: string | null = null;
   readonly operations: Operation[] = [];
+  /** The files that are open, each as often as it is. */
+  readonly openPaths: string[] = [];
   #names = new Map<string, Inode>();
   #durableNames = new Map<string, Inode>();
   #dirs = new Set(['/']);
@@ -242,6 +244,8 @@ export class TestDisk implements Files {
   #handle(path: string, inode: Inode, mode: OpenMode): OpenFile {
     const read = (into: Uint8Array, offset: number, length: number, position: number): number =>
       inode.content.copy(into, offset, position, position + length);
+    let isOpen = true;
+    this.openPaths.push(path);
     return {
       size: async () => inode.content.length,
       read: async (into, offset, length, position) => {
@@ -282,7 +286,10 @@ export class TestDisk implements Files {
         await this.#pass('sync', path);
         inode.sync();
       },
-      close: async () => {},
+      close: async () => {
+        if (isOpen) this.openPaths.splice(this.openPaths.indexOf(path), 1);
+        isOpen = false;
+      },
     };
   }
 

@@ -33,6 +33,8 @@ export class CheckpointWriter implements OpaqueArea {
   readonly relocations = new RelocationList();
   readonly #options: CheckpointWriterOptions;
   readonly #builder = new FrameBuilder();
+  /** What this frame has already, by where it was: names that were taken together share their metadata. */
+  readonly #taken = new Map<number, number>();
   readonly #parts: { readonly number: number; readonly file: OpenFile }[] = [];
   #offset = 0;
   #synced = 0;
@@ -67,8 +69,11 @@ export class CheckpointWriter implements OpaqueArea {
   /** Copies the bytes behind the reference from where they are, and notes that they moved. */
   take(opaque: Opaque): number {
     if (opaque.length === 0) return NOWHERE;
+    const taken = this.#taken.get(opaque.at);
+    if (taken !== undefined) return taken;
     const offset = this.#builder.copy(this.#options.oldBytes.read(opaque));
     this.relocations.add(opaque.at, this.#builder.positionOf(offset));
+    this.#taken.set(opaque.at, offset);
     return offset;
   }
 
@@ -90,6 +95,7 @@ export class CheckpointWriter implements OpaqueArea {
   }
 
   #beginFrame(): void {
+    this.#taken.clear();
     this.#builder.begin(this.#parts.at(-1)!.number, this.#offset, null);
   }
 

@@ -5,9 +5,11 @@ import { Chronicle } from '../../../test/support/chronicle.ts';
 import { inlineThreads } from '../../../test/support/inline-threads.ts';
 import { collect } from '../../../test/support/log-story.ts';
 import { diskError, PowerCutError, TestDisk } from '../../../test/support/test-disk.ts';
+import { opaque } from '../../core/opaque.ts';
 import { FILE_SPAN } from '../frame.ts';
 import { LogCompactedError, LogDamagedError } from '../log.ts';
 import { fileEngine } from './file-engine.ts';
+import type { Threads } from './threads.ts';
 
 const SMALL = {
   segmentBytes: 8 * 1024,
@@ -104,6 +106,32 @@ describe('compaction', () => {
     expect(await again.texts()).toEqual(after.texts);
   });
 
+  it('copies metadata once that a thousand names share, and so needs no more parts than it was given', async () => {
+    const disk = new TestDisk();
+    const sizes = { segmentBytes: 64 * 1024, operationBytesMax: 8 * 1024, compactionBytesMin: 64 * 1024 };
+    const parts = { ...sizes, partBytesMax: 4 * sizes.compactionBytesMin };
+    const chronicle = await lived(disk, 0, parts);
+    await chronicle.write(() => [
+      {
+        type: 'NameLeased',
+        names: Array.from({ length: 1_000 }, (_, index) => `name ${index}`),
+        holder: 'holder',
+        tokenHash: 'x'.repeat(32),
+        expiresAtMs: 9e12,
+        metadata: opaque(Buffer.from(JSON.stringify('m'.repeat(4_096)))),
+      },
+    ]);
+    while (!chronicle.log.wantsCompaction) await chronicle.live();
+    const { hash } = chronicle;
+    const texts = await chronicle.texts();
+    const { bytes } = chronicle.log.size;
+    await chronicle.compact();
+    expect(chronicle.log.size.bytes).toBeLessThan(2 * bytes);
+    const again = await Chronicle.open(engineOn(disk.afterPowerCut(), parts));
+    expect(again.hash).toBe(hash);
+    expect(await again.texts()).toEqual(texts);
+  });
+
   it('lets the log go on while it runs', async () => {
     const disk = new TestDisk();
     const chronicle = await lived(disk, 60);
@@ -121,6 +149,19 @@ describe('compaction', () => {
     const { hash } = chronicle;
     const again = await Chronicle.open(engineOn(disk.afterPowerCut()));
     expect(again.hash).toBe(hash);
+  });
+
+  it('is one at a time, until what it made superfluous is dropped', async () => {
+    const chronicle = await lived(new TestDisk(), 60);
+    const compacting = chronicle.log.compact();
+    expect(chronicle.log.wantsCompaction).toBe(false);
+    expect(await chronicle.log.compact()).toBe(null);
+    chronicle.adopt((await compacting)!);
+    expect(chronicle.log.wantsCompaction).toBe(false);
+    expect(await chronicle.log.compact()).toBe(null);
+    await chronicle.log.dropOld();
+    while (!chronicle.log.wantsCompaction) await chronicle.live();
+    expect(await chronicle.compact()).toBe(true);
   });
 
   it('keeps old positions good until they are dropped, and says so afterwards', async () => {
@@ -159,6 +200,47 @@ describe('compaction', () => {
     expect(last).toBe(lastSeq);
     const again = await Chronicle.open(engineOn(disk.afterPowerCut()));
     expect(again.log.position).toEqual(chronicle.log.position);
+  });
+
+  it('is refused when a segment is no longer the one that was written, however whole it is', async () => {
+    const [ours, others] = [new TestDisk(), new TestDisk()];
+    const chronicles: Chronicle[] = [];
+    // The same seqs and lengths; only the first name is different, and with it every checksum.
+    for (const [disk, queue] of [
+      [ours, 'one'],
+      [others, 'two'],
+    ] as const) {
+      const chronicle = await lived(disk, 0);
+      await chronicle.write(() => [{ type: 'QueuePaused', queue }]);
+      for (let i = 0; i < 60; i++) await chronicle.live();
+      chronicles.push(chronicle);
+    }
+    const [first] = pathsOf(ours, '.seg');
+    const content = Buffer.from(ours.contentOf(first!));
+    ours.tamper(first!, () => Buffer.from(others.contentOf(first!)));
+    await expect(chronicles[0]!.log.compact()).rejects.toThrow(LogDamagedError);
+    ours.tamper(first!, () => content);
+    expect(await chronicles[0]!.compact()).toBe(true);
+  });
+
+  it('takes along what is empty, which lies in no file', async () => {
+    const disk = new TestDisk();
+    const chronicle = await lived(disk, 0);
+    const lease = { type: 'NameLeased', holder: 'h', expiresAtMs: 4e12 } as const;
+    const tokenHash = 'x'.repeat(32);
+    await chronicle.write(() => [
+      { ...lease, names: ['empty'], tokenHash, metadata: opaque(Buffer.alloc(0)) },
+    ]);
+    for (let i = 0; i < 60; i++) await chronicle.live();
+    const { hash } = chronicle;
+    for (let i = 0; i < 2; i++) {
+      while (!chronicle.log.wantsCompaction) await chronicle.live();
+      expect(await chronicle.compact()).toBe(true);
+      expect((await chronicle.texts()).filter((text) => text === '')).toHaveLength(1);
+    }
+    expect(chronicle.hash).not.toBe(hash);
+    const again = await Chronicle.open(engineOn(disk.afterPowerCut()));
+    expect(again.hash).toBe(chronicle.hash);
   });
 
   it('carries damaged bytes along as damaged, and everything else whole', async () => {
@@ -240,6 +322,106 @@ describe('compaction that is cut short', () => {
     }
   }, 120_000);
 
+  it('when there was a checkpoint before leaves that one with its segments, or the new one', async () => {
+    const again = async (disk: TestDisk) => {
+      const { chronicle } = await compacted(disk);
+      await chronicle.compact();
+      while (!chronicle.log.wantsCompaction) await chronicle.live();
+      return chronicle;
+    };
+    const disk = new TestDisk();
+    const whole = await again(disk);
+    const before = disk.operations.length;
+    await whole.compact();
+    const count = disk.operations.length - before;
+    // Renamed and removed, so the old checkpoint is there without some of what it needs.
+    for (let last = 0; last < count; last++) {
+      const next = new TestDisk();
+      const chronicle = await again(next);
+      const { hash } = chronicle;
+      let left = last;
+      next.gate = () => void (left-- === 0 && next.cutPower());
+      await expect(chronicle.compact()).rejects.toThrow(PowerCutError);
+      const where = `operation ${last}: ${next.operations.at(-1)?.name} ${next.operations.at(-1)?.path}`;
+      for (const left of [next.copy(), next.copy({ names: true }), next.afterKill()]) {
+        expect((await Chronicle.open(engineOn(left, sizes))).hash, where).toBe(hash);
+      }
+    }
+  }, 120_000);
+
+  it('with the names of some of its parts on disk is one that was never finished', async () => {
+    const disk = new TestDisk();
+    const { chronicle, facts } = await compacted(disk);
+    await chronicle.log.compact();
+    const parts = pathsOf(disk, '.ckpt');
+    expect(parts.length).toBeGreaterThan(2);
+    for (const missing of parts) {
+      const copy = disk.copy();
+      copy.unlinkBehindTheBack(missing);
+      const again = await Chronicle.open(engineOn(copy, sizes));
+      expect(again.hash, missing).toBe(facts.hash);
+      expect(await again.texts(), missing).toEqual(facts.texts);
+      expect(pathsOf(copy, '.ckpt'), missing).toEqual([]);
+    }
+  });
+
+  it('by a failing disk gives back the space it took', async () => {
+    const counted = new TestDisk();
+    const { chronicle: whole } = await compacted(counted);
+    const before = counted.operations.length;
+    await whole.log.compact();
+    const count = counted.operations.length - before;
+    for (let failing = 0; failing < count; failing++) {
+      const disk = new TestDisk();
+      const { chronicle } = await compacted(disk);
+      let left = failing;
+      disk.gate = () => {
+        if (left-- === 0) throw diskError('ENOSPC');
+      };
+      await expect(chronicle.log.compact(), `operation ${failing}`).rejects.toMatchObject({ code: 'ENOSPC' });
+      expect(
+        disk.paths().filter((path) => path.includes('.ckpt')),
+        `operation ${failing}`,
+      ).toEqual([]);
+    }
+  });
+
+  it('by closing the log is ended before the lock is free', async () => {
+    const disk = new TestDisk();
+    const locks: boolean[] = [];
+    const threads: Threads = {
+      start() {
+        let end = (_: Error) => {};
+        const result = new Promise<never>((_, reject) => {
+          end = reject;
+        });
+        const stop = async () => {
+          locks.push(await disk.isLocked('/data/LOCK'));
+          end(new Error('The thread was ended.'));
+        };
+        return { result, stop };
+      },
+    };
+    const chronicle = await lived(disk, 24, { ...sizes, threads });
+    const compacting = chronicle.log.compact().catch((error: unknown) => error);
+    await chronicle.log.close();
+    expect(locks).toEqual([true]);
+    expect(await compacting).toMatchObject({ message: 'The thread was ended.' });
+  });
+
+  it('by closing the log leaves no file open, whatever was done with the checkpoint', async () => {
+    for (const last of ['checkpoint', 'adopted', 'dropped']) {
+      const disk = new TestDisk();
+      const { chronicle } = await compacted(disk);
+      for await (const { seq } of chronicle.log.entries(1, 10)) expect(seq).toBeLessThan(11);
+      const relocation = (await chronicle.log.compact())!;
+      if (last !== 'checkpoint') chronicle.adopt(relocation);
+      if (last === 'dropped') await chronicle.log.dropOld();
+      await chronicle.log.close();
+      expect(disk.openPaths, last).toEqual([]);
+    }
+  });
+
   it('by closing the log leaves nothing that matters', async () => {
     const disk = new TestDisk();
     const { chronicle, facts } = await compacted(disk);
@@ -275,16 +457,36 @@ describe('a checkpoint', () => {
     }
   }, 60_000);
 
+  it('with a part that belongs to another one is refused, however whole that part is', async () => {
+    const sizes = { partBytesMax: 6 * 1024 };
+    const [ours, others] = [new TestDisk(), new TestDisk()];
+    for (const [disk, length] of [
+      [ours, 40],
+      [others, 41],
+    ] as const) {
+      const chronicle = await lived(disk, 0, sizes);
+      for (let i = 0; i < 80; i++) await chronicle.live(length);
+      await chronicle.compact();
+      await chronicle.log.close();
+    }
+    const parts = pathsOf(ours, '.ckpt');
+    expect(parts.length).toBeGreaterThan(2);
+    expect(pathsOf(others, '.ckpt')).toEqual(parts);
+    ours.tamper(parts[1]!, () => Buffer.from(others.contentOf(parts[1]!)));
+    await expect(Chronicle.open(engineOn(ours, sizes))).rejects.toThrow(LogDamagedError);
+  });
+
   it('that is missing while the segments before it are gone is damage', async () => {
     const { disk, path } = await checkpointed();
     disk.unlinkBehindTheBack(path);
     await expect(Chronicle.open(engineOn(disk))).rejects.toThrow(LogDamagedError);
   });
 
-  it('without any segment behind it is damage', async () => {
+  it('without any segment behind it is damage, and is not left open', async () => {
     const { disk } = await checkpointed();
     for (const path of pathsOf(disk, '.seg')) disk.unlinkBehindTheBack(path);
     await expect(Chronicle.open(engineOn(disk))).rejects.toThrow(/no segment follows/);
+    expect(disk.openPaths).toEqual([]);
   });
 
   it('cleans up what it replaced, if the log died before it could', async () => {

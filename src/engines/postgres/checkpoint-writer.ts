@@ -39,6 +39,8 @@ export class CheckpointWriter implements OpaqueArea {
   readonly partEnds: number[] = [0];
   readonly #options: CheckpointWriterOptions;
   readonly #builder = new FrameBuilder();
+  /** What this frame has already, by where it was: names that were taken together share their metadata. */
+  readonly #taken = new Map<number, number>();
   #part: number;
   #offset = 0;
   #bytes = 0;
@@ -68,8 +70,11 @@ export class CheckpointWriter implements OpaqueArea {
   /** Copies the bytes behind the reference from where they are, and notes that they moved. */
   take(opaque: Opaque): number {
     if (opaque.length === 0) return NOWHERE;
+    const taken = this.#taken.get(opaque.at);
+    if (taken !== undefined) return taken;
     const offset = this.#builder.copy(this.#options.oldRows.read(opaque));
     this.relocations.add(opaque.at, this.#builder.positionOf(offset));
+    this.#taken.set(opaque.at, offset);
     return offset;
   }
 
@@ -83,6 +88,7 @@ export class CheckpointWriter implements OpaqueArea {
     if (this.#part >= firstPart + partsMax) {
       throw new Error('The checkpoint needs more parts than it was given numbers for.');
     }
+    this.#taken.clear();
     this.#builder.begin(this.#part, this.#offset, null);
   }
 
