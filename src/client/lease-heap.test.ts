@@ -45,6 +45,16 @@ describe('the heap of leases', () => {
     );
   });
 
+  it('lets the last one rise that takes the place of one from another branch', () => {
+    const heap = new LeaseHeap<Due>();
+    // They stay where they are put: the left branch is late, and the last of the right one is earlier than all of it.
+    const items = [1, 100, 2, 101, 102, 3, 50, 103, 104, 105, 106, 70, 80, 55, 60].map(due);
+    for (const item of items) heap.put(item);
+    expect(items.map(({ place }) => place)).toEqual([...items.keys()]);
+    heap.remove(items[3]!);
+    expect(drained(heap)).toEqual([1, 2, 3, 50, 55, 60, 70, 80, 100, 102, 103, 104, 105, 106]);
+  });
+
   it('does not mind removing what is not in it', () => {
     const heap = new LeaseHeap<Due>();
     const item = due(1);

@@ -1,4 +1,5 @@
 // The log over HTTP: pages, and followers that find their place again after every kind of interruption.
+import { getEventListeners } from 'node:events';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type Loopback, openLoopback, problemReply, replyOf } from '../../test/support/loopback-http.ts';
 import { isSettled, ManualWorld } from '../../test/support/manual-world.ts';
@@ -164,6 +165,22 @@ describe('a follower', () => {
     expect(streams().at(-1)!.path).toBe('/v1/log?from=22&follow=1');
   });
 
+  it('leaves nothing behind on its signal, however often it connects again', async () => {
+    await create(1);
+    const breaks = breakable();
+    const { signal } = new AbortController();
+    heardFrom(1, signal);
+    await world.settle();
+    const before = getEventListeners(signal, 'abort').length;
+    for (let round = 0; round < 20; round++) {
+      breaks.at(-1)!();
+      await create(round);
+      await world.advance(50);
+    }
+    expect(streams()).toHaveLength(21);
+    expect(getEventListeners(signal, 'abort')).toHaveLength(before);
+  });
+
   it('connects again after a minute of silence, and loses nothing', async () => {
     const { seqs } = heardFrom(2);
     for (let minute = 1; minute <= 5; minute++) await world.advance(60_050);
@@ -195,6 +212,7 @@ describe('a follower', () => {
       await world.settle();
     }
     expect(streams()).toHaveLength(1);
+    expect(streams()[0]!.signal.aborted).toBe(false);
     expect(seqs).toEqual([]);
   });
 

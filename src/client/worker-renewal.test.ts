@@ -244,6 +244,16 @@ describe('a lost lease', () => {
     expect(running[0]!.task.signal.reason).toMatchObject({ code: 'LEASE_LOST', cause: 'expired' });
   });
 
+  it('has run out, and was not out of reach, when renewals had got through until the machine slept', async () => {
+    await add(1);
+    await start({ ttl: '30s' });
+    await world.advance(20_000);
+    expect(wire.count('worker.heartbeat')).toBe(2);
+    world.setWall(world.wallMs + 3_600_000);
+    await world.advance(1_000);
+    expect(running[0]!.task.signal.reason).toMatchObject({ code: 'LEASE_LOST', cause: 'expired' });
+  });
+
   it('no longer concerns a handler that is done', async () => {
     const [taskId] = await add(1);
     await start();

@@ -287,6 +287,17 @@ describe('the same worker and request_id again', () => {
       .thenRecordsNothing();
   });
 
+  it('gets them in the order in which they were granted, after a restart too', () => {
+    const ids = ['one', 'two', 'three', 'four'];
+    const all = leaseTasks({ requestId: 'r1', max: 4 });
+    const story = given(...ids.map((taskId) => createTask({ taskId })), all);
+    story.when(all).thenLeases(...ids);
+    story
+      .given(completeTask({ taskId: 'one' }), restart())
+      .when(all)
+      .thenLeases('two', 'three', 'four');
+  });
+
   it('gets only those that are still live', () => {
     given(
       createTask({ taskId: 'one' }),

@@ -59,6 +59,19 @@ describe('relocation', () => {
     expect(stateHash(story.state)).toBe(hash);
   });
 
+  it.each([
+    ['names', [createTask()], ['a', 'b', 'c']],
+    ['tasks', [createTask({ taskId: 'x' }), createTask({ taskId: 'y' }), createTask({ taskId: 'z' })], ['a']],
+  ] as const)('reaches the last row, when there are more %s than others', (_, tasks, names) => {
+    const story = new Scenario().given(...tasks, acquireNames({ names: [...names], metadata: 'metadata' }));
+    let asked = 0;
+    relocateRows(story.state, 1, rowsToRelocate(story.state) + 1, (at) => {
+      asked += 1;
+      return at;
+    });
+    expect(asked).toBe(tasks.length + names.length);
+  });
+
   it('leaves free rows alone', () => {
     const story = new Scenario({ retention: { endedTasksMs: 1 } }).given(createTask(), killTask(), later(1));
     const asked: number[] = [];

@@ -12,6 +12,7 @@ import {
   TTL_MS,
   writeObject,
 } from '../../test/support/wishes.ts';
+import { taskIdOfSeq } from './ids.ts';
 import { DEFAULT_RETENTION } from './retention.ts';
 
 const KEPT_MS = 1_000;
@@ -41,6 +42,16 @@ describe('a task that has ended', () => {
     story
       .when(createTask({ payload: 'new' }))
       .thenAnswers({ duplicate: false, attempt: 0, state: 'WAITING' });
+  });
+
+  it('is unknown afterwards by the id it was given, too', () => {
+    const story = forgetful().given(createTask({ taskId: null }));
+    const taskId = taskIdOfSeq(2);
+    story
+      .given(killTask({ taskId }), later(KEPT_MS))
+      .when(killTask({ taskId }))
+      .thenRefuses('TASK_NOT_FOUND');
+    expect(story.state.tasks.find(taskId)).toBe(0);
   });
 
   it('is kept while it has not ended, however old it is', () => {

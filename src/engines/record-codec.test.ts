@@ -11,13 +11,15 @@ import {
   IMAGE_KINDS,
 } from '../../test/support/arbitrary-records.ts';
 import type { Entry } from '../core/entries.ts';
-import type { ImageRecord } from '../core/image.ts';
+import type { ImageRecord, TaskImage } from '../core/image.ts';
 import type { Opaque } from '../core/opaque.ts';
 import { ByteReader } from './byte-reader.ts';
+import { ByteWriter } from './byte-writer.ts';
 import { FILE_SPAN, FrameBuilder, isWhole, KIND_BATCH, KIND_IMAGE, readHead } from './frame.ts';
 import { FrameReader } from './frame-reader.ts';
+import { encodeImage } from './image-codec.ts';
 import { LogTooNewError } from './log.ts';
-import { EntryDecoder } from './record-codec.ts';
+import { EntryDecoder, encodeEntry } from './record-codec.ts';
 
 const FILE = 7;
 const OFFSET = 640;
@@ -86,6 +88,44 @@ describe('the record codec', () => {
         expect(found).toEqual(records.map((record) => expected(record, frame)));
       }),
     );
+  });
+
+  it('finds room for lists that are longer than the memory it begins with', () => {
+    const numbers = Array.from({ length: 20_000 }, (_, i) => i + 1);
+    const texts = numbers.map((number) => `a text that counts up to ${number}`);
+    const lists: Entry[] = [
+      { type: 'Forgotten', tasks: numbers, names: [], sessions: [] },
+      { type: 'Forgotten', tasks: texts, names: texts, sessions: [] },
+      { type: 'Forgotten', tasks: [], names: [], sessions: numbers },
+    ];
+    for (const entry of lists) expect(throughFrame([entry], []).found).toEqual([entry]);
+    const free: ImageRecord = { kind: 'free', table: 'names', rows: numbers };
+    expect(throughFrame([], [free]).found).toEqual([free]);
+  });
+
+  it('finds room for every field, however little memory is left', () => {
+    const area = { take: () => 0 };
+    const written = (bytes: number, encode: (out: ByteWriter) => void) => {
+      const out = new ByteWriter(bytes);
+      encode(out);
+      return out.buffer.subarray(0, out.length);
+    };
+    const entries = fc.sample(arbitraryEntry, { seed: 7, numRuns: 100 });
+    // With a long id of its own, and everything behind it that may be left out.
+    const [task] = fc.sample(arbitraryImageOf('task'), { seed: 7, numRuns: 1 }) as [TaskImage];
+    const longest = { ...task, task: 'k'.repeat(200), maxFailures: 3, result: task.payload, endedSeq: 9 };
+    const images = [longest, ...fc.sample(arbitraryImage, { seed: 7, numRuns: 100 })];
+    const encodings = [
+      ...entries.map((entry) => (out: ByteWriter) => encodeEntry(out, area, entry)),
+      ...images.map((record) => (out: ByteWriter) => encodeImage(out, area, record)),
+    ];
+    for (const [index, encode] of encodings.entries()) {
+      const whole = written(1024 * 1024, encode);
+      for (let bytes = 1; bytes < Math.min(whole.length + 200, 1_500); bytes++) {
+        const same = Buffer.compare(written(bytes, encode), whole) === 0;
+        if (!same) expect.unreachable(`record ${index} with ${bytes} bytes`);
+      }
+    }
   });
 
   it('hands out one string for a worker that comes again', () => {

@@ -184,6 +184,13 @@ describe('a part of the log with some types', () => {
     expect((await read(15_005, 1)).text).toBe('');
   });
 
+  it('has no more of them than asked for, if they lie close together', async () => {
+    for (const queue of ['a', 'b', 'c', 'd']) await run('queue.pause', { queue });
+    const response = new TestResponse();
+    await world.finish(writeLog(response, authority, { from: 1, limit: 3, filter: pauses }));
+    expect(response.entries.map(({ queue }) => queue)).toEqual(['a', 'b', 'c']);
+  });
+
   it('lets others have their turn while it finds nothing', async () => {
     await created(10_000);
     let turns = 0;

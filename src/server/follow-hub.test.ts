@@ -198,6 +198,18 @@ describe('a follower at the tip', () => {
     expect(response.seqs).toEqual(range(2, 32));
   });
 
+  it('is sent the rest of a flood that came in a pause without waiting for anything more to happen', async () => {
+    const response = follow();
+    await created(1);
+    await world.settle();
+    // All of it is there before the pause is over, and then nothing else wakes anybody.
+    await created(30, 'x'.repeat(200 * KIB));
+    await world.advance(50);
+    expect(response.seqs.length).toBeLessThan(31);
+    await world.advance(50);
+    expect(response.seqs).toEqual(range(2, 33));
+  });
+
   it('leaves others as much time as sending takes', async () => {
     const response = new TestResponse(() => {
       world.monotonicMs += 200;
@@ -381,6 +393,17 @@ describe('a follower that does not keep up', () => {
     expect([...slow.seqs, ...again.seqs]).toEqual(range(2, tip()));
   });
 
+  it('is not cut for being slow again and again, as long as it takes something in between', async () => {
+    const response = follow(tip(), 'ndjson', true);
+    for (let i = 0; i < 4; i++) {
+      await created(1);
+      await world.advance(5 * BEAT_MS);
+      response.drain();
+      await world.advance(50);
+    }
+    expect([response.destroyed, hub.cuts]).toEqual([false, 0]);
+  });
+
   it('is cut when it has taken nothing for two minutes', async () => {
     await created(600);
     const [behind, slow, quick] = [follow(1, 'ndjson', true), follow(), follow()];
@@ -405,6 +428,19 @@ describe('a quiet stream', () => {
     await world.finish(calls['queue.pause']({ queue: 'q' }));
     await world.advance(50);
     expect(JSON.parse(lines.text)).toMatchObject({ seq: 2, type: 'QueuePaused' });
+  });
+});
+
+describe('a quiet stream after many others', () => {
+  it('carries one beat at a time, however often everybody has left before', async () => {
+    for (let i = 0; i < 5; i++) {
+      const gone = follow();
+      await world.advance(1_000);
+      gone.destroy();
+    }
+    const response = follow();
+    await world.advance(2 * BEAT_MS);
+    expect(response.text).toBe('  ');
   });
 });
 

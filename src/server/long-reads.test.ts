@@ -46,6 +46,21 @@ describe('long reads', () => {
     expect(begun).toEqual(['a', 'b', 'c', 'd']);
   });
 
+  it('stay two at a time, however many have waited', async () => {
+    const names = ['a', 'b', 'c', 'd', 'e', 'f'];
+    const asked = names.map((name) => ask(name));
+    for (const [done, name] of names.entries()) {
+      await world.settle();
+      expect(begun.length - done).toBeLessThanOrEqual(2);
+      finish.get(name)!();
+    }
+    await world.finish(Promise.all(asked));
+    await world.settle();
+    for (const name of ['g', 'h', 'i']) void ask(name);
+    await world.settle();
+    expect(begun).toEqual([...names, 'g', 'h']);
+  });
+
   it('of lists do not wait for histories', async () => {
     const asked = ['a', 'b', 'c'].map((name) => ask(name, 'lease.history'));
     asked.push(ask('list'));

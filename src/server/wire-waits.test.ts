@@ -106,6 +106,32 @@ describe('a call that waits', () => {
     expect(await waiters()).toBe(0);
   });
 
+  it('is answered before the rubbish that came behind it, and all of that is answered once', async () => {
+    await held('n');
+    const connection = await begin('lease.acquire', { name: 'n', holder: 'next', ttl_ms: 60_000, ...WAIT });
+    await untilWaiting(1);
+    for (let piece = 0; piece < 3; piece++) {
+      connection.write('rubbish\r\n\r\n');
+      await served.until(async () => (await gauge('leasehold_http_early_refusals_total')) > 0);
+    }
+    expect(await gauge('leasehold_http_early_refusals_total')).toBe(1);
+    await letGo('n');
+    expect((await connection.answer()).status).toBe(200);
+    expect((await connection.answer()).status).toBe(400);
+    await connection.closed;
+  });
+
+  it('ends with its connection, although rubbish came behind it', async () => {
+    await held('n');
+    const connection = await begin('lease.acquire', { name: 'n', holder: 'next', ttl_ms: 60_000, ...WAIT });
+    await untilWaiting(1);
+    connection.write('rubbish\r\n\r\n');
+    await served.until(async () => (await gauge('leasehold_http_early_refusals_total')) > 0);
+    connection.socket.end();
+    await untilWaiting(0);
+    await connection.closed;
+  });
+
   it('for several names is granted when all of them are free', async () => {
     await held('a');
     await held('b');

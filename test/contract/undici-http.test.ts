@@ -138,7 +138,10 @@ describe('closing', () => {
     await came.done;
     await http.close();
     await expect(reply).rejects.toMatchObject({ name: 'HttpFault', effect: 'unknown' });
-    await expect(http.send(get(origin))).rejects.toMatchObject({ name: 'HttpFault', effect: 'none' });
+    // On lanes that were used before and on those that were not.
+    for (const lane of ['calls', 'waits', 'renewals'] as const) {
+      await expect(http.send(get(origin, lane))).rejects.toMatchObject({ name: 'HttpFault', effect: 'none' });
+    }
     await http.close();
   });
 });

@@ -175,10 +175,49 @@ describe('damage', () => {
     expect(await refusal(ours.disk)).toMatchObject({ file: basename(segmentPath(1)), offset: second });
   });
 
+  it('is a segment under the number of another', async () => {
+    const { disk, used } = await story(30, async () => {});
+    const number = [...used.values()].filter((bytes) => bytes > 0).length;
+    const content = Buffer.from(disk.contentOf(segmentPath(number)));
+    for (const path of [...used.keys()].slice(number - 1)) disk.unlinkBehindTheBack(path);
+    const file = await disk.open(segmentPath(number + 1), { create: true });
+    await file.write(content, 0);
+    expect(await refusal(disk)).toMatchObject({ file: basename(segmentPath(number + 1)), offset: 0 });
+  });
+
+  it('is a torn end while whole frames stand in the next segment, whose head is gone', async () => {
+    const { disk, used } = await story(30, async () => {});
+    const paths = [...used.keys()].filter((path) => used.get(path)! > 0);
+    const [before, last] = paths.slice(-2) as [string, string];
+    disk.tamper(last, (content) => content.fill(0, 0, 64));
+    disk.tamper(before, (content) => content.fill(0xaa, used.get(before)! - 20));
+    expect((await refusal(disk)).file).toBe(basename(before));
+  });
+
+  it('is what happens to the newest batch of a log that was closed: closing marks it as durable', async () => {
+    const { disk, used } = await story(3, (log) => log.close());
+    const { disk: unmarked, used: usedThen } = await story(3, async () => {});
+    const end = usedThen.get(segmentPath(1))!;
+    expect(used.get(segmentPath(1))!).toBeGreaterThan(end);
+    for (const each of [disk, unmarked])
+      each.tamper(segmentPath(1), (content) => content.fill(0xaa, end - 20, end));
+    expect((await refusal(disk)).file).toBe(basename(segmentPath(1)));
+    const { heard } = await openHeard(engineOn(unmarked));
+    expect(heard.logged).toHaveLength(3);
+  });
+
   it('names file, offset and the word in its message', async () => {
     const { disk } = await story(8, (log) => log.mark());
     disk.tamper(segmentPath(1), (content) => content.fill(0xaa, 70, 80));
     expect((await refusal(disk)).message).toMatch(/damaged: 0+1\.seg at offset 64/);
+  });
+
+  it('leaves no file open', async () => {
+    const { disk } = await story(30, (log) => log.mark());
+    disk.tamper(segmentPath(2), (content) => content.fill(0xaa, 70, 80));
+    await refusal(disk);
+    expect(disk.operations.filter(({ name }) => name === 'open').length).toBeGreaterThan(2);
+    expect(disk.openPaths).toEqual([]);
   });
 
   it('leaves the directory as it was, and the lock free', async () => {
@@ -188,6 +227,17 @@ describe('damage', () => {
     await refusal(disk);
     await refusal(disk);
     expect(disk.contentOf(segmentPath(1)).toString('latin1')).toBe(before);
+  });
+});
+
+describe('a batch that leaves a gap', () => {
+  it('is not even begun, because no log with one would open again', async () => {
+    const { log } = await openHeard(engineOn(new TestDisk()));
+    await appendBatch(log, 3);
+    for (const seq of [1, 3, 5, 100]) expect(() => log.begin(seq, 1), `seq ${seq}`).toThrow(/cannot begin/);
+    await appendBatch(log, 1);
+    expect(log.position.lastSeq).toBe(4);
+    await log.close();
   });
 });
 
@@ -205,6 +255,17 @@ describe('what is no damage', () => {
       const again = await openHeard(engineOn(copy.afterPowerCut()));
       expect(again.heard.logged).toHaveLength(logged.length + 60);
     }
+  });
+
+  it('is a payload that changed, in the last batch of a segment too: it concerns nobody else', async () => {
+    const { disk, logged, used } = await story(30, async () => {});
+    const [first] = [...used.keys()];
+    const at = disk.contentOf(first!).lastIndexOf('xxxx');
+    disk.tamper(first!, (content) => content.fill('y', at, at + 4));
+    const { log, heard } = await openHeard(engineOn(disk));
+    expect(heard.logged).toEqual(logged);
+    const texts = await Promise.all(logged.map(({ entry }) => readText(log, payloadOf(entry))));
+    expect(texts.filter((text) => text === null)).toHaveLength(1);
   });
 
   it('is a file that is not ours', async () => {

@@ -175,6 +175,30 @@ describe('an append that failed', () => {
 });
 
 describe('a full disk', () => {
+  it('may also say so by taking only a part of the zeros', async () => {
+    const disk = new TestDisk();
+    const opening = disk.open.bind(disk);
+    let isFull = false;
+    disk.open = async (path, mode) => {
+      const file = await opening(path, mode);
+      const write = (bytes: Uint8Array, at: number) =>
+        file.write(isFull ? bytes.subarray(0, 512) : bytes, at);
+      return mode.durable ? file : { ...file, write };
+    };
+    const { log } = await openHeard(engineOn(disk));
+    isFull = true;
+    while (isRoomy(log)) {
+      expect(disk.paths().filter((path) => path.endsWith('.seg')).length).toBeLessThan(4);
+      await appendBatch(log, 1, task);
+      await settle();
+    }
+    isFull = false;
+    log.seekSpace();
+    await settle();
+    expect(log.full).toBe(false);
+    await log.close();
+  });
+
   const isRoomy = (log: Log) => !log.full;
 
   /** Lets what runs in the background finish: nothing in the test disk takes longer than a few turns. */
@@ -204,6 +228,22 @@ describe('a full disk', () => {
     await log.close();
     const { heard } = await openHeard(engineOn(disk.afterPowerCut()));
     expect(heard.seqs).toEqual(Array.from({ length: lastSeq }, (_, i) => i + 1));
+  });
+
+  it('leaves as reserve what is allocated, if that is not the whole segment', async () => {
+    const disk = new TestDisk();
+    disk.capacityBytes = 200 * 1024;
+    const { log } = await openHeard(engineOn(disk, { segmentBytes: 1024 * 1024 }));
+    await settle();
+    expect(log.full).toBe(true);
+    let count = 0;
+    for (; log.batchBytesMax > 0; count++) await appendBatch(log, 1, task);
+    expect(count).toBeGreaterThan(100);
+    expect(log.size.bytes).toBeLessThan(128 * 1024);
+    await log.mark();
+    await log.close();
+    const { heard } = await openHeard(engineOn(disk.afterPowerCut(), { segmentBytes: 1024 * 1024 }));
+    expect(heard.logged).toHaveLength(count);
   });
 
   it('lets a log with some reserve left open, and says that it is full', async () => {
@@ -336,6 +376,82 @@ describe('space that is still being allocated', () => {
     const { lastSeq } = log.position;
     const { heard } = await openHeard(engineOn(disk.afterPowerCut(), sizes));
     expect(heard.logged).toHaveLength(lastSeq);
+  });
+});
+
+describe('a directory above that cannot be synced', () => {
+  it.each([
+    ['EIO', /EIO/],
+    ['ENOSPC', /ENOSPC/],
+  ] as const)(
+    'is a fault when the disk says %s: what was made there may be gone tomorrow',
+    async (code, says) => {
+      const disk = new TestDisk();
+      await (await openHeard(engineOn(disk))).log.close();
+      disk.gate = ({ name, path }) => {
+        if (name === 'syncDir' && path === '/var') throw diskError(code);
+      };
+      await expect(openHeard(engineOn(disk))).rejects.toThrow(says);
+    },
+  );
+
+  it('is none of ours when we may not even read it', async () => {
+    const disk = new TestDisk();
+    await (await openHeard(engineOn(disk))).log.close();
+    disk.gate = ({ name, path }) => {
+      if (name === 'syncDir' && path === '/var') throw Object.assign(new Error('no'), { code: 'EACCES' });
+    };
+    await (await openHeard(engineOn(disk))).log.close();
+  });
+});
+
+describe('a torn end', () => {
+  it('of which only a part can be overwritten with zeros is a fault, and the log does not open', async () => {
+    const disk = new TestDisk();
+    const { log } = await openHeard(engineOn(disk));
+    await appendBatch(log, 2);
+    await log.close();
+    const [path] = disk.paths();
+    const { bytes } = log.size;
+    disk.tamper(path!, (content) => content.fill(0xaa, bytes, bytes + 1_000));
+    const opening = disk.open.bind(disk);
+    disk.open = async (...parameters) => {
+      const file = await opening(...parameters);
+      return { ...file, write: (zeros, at) => file.write(zeros.subarray(0, 100), at) };
+    };
+    await expect(openHeard(engineOn(disk))).rejects.toThrow(/Only 100 of \d+ zeros/);
+    disk.open = opening;
+    const { heard } = await openHeard(engineOn(disk));
+    expect(heard.seqs).toEqual([1, 2]);
+  });
+});
+
+describe('closing', () => {
+  it('waits for zeros that are on their way, and none come after it: the next writer may be there', async () => {
+    const disk = new TestDisk();
+    let release = () => {};
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    let writes = 0;
+    disk.slow = () => {
+      writes += 1;
+      return writes === 2 ? held : null;
+    };
+    const sizes = { segmentBytes: 4 * 1024 * 1024 };
+    const { log } = await openHeard(engineOn(disk, sizes));
+    let isClosed = false;
+    const closing = log.close().then(() => {
+      isClosed = true;
+    });
+    for (let i = 0; i < 100; i++) await Promise.resolve();
+    expect(isClosed).toBe(false);
+    expect(await disk.isLocked('/var/data/LOCK')).toBe(true);
+    release();
+    await closing;
+    for (let i = 0; i < 100; i++) await Promise.resolve();
+    expect(writes).toBe(2);
+    expect(disk.openPaths).toEqual([]);
   });
 });
 

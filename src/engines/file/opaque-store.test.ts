@@ -120,11 +120,41 @@ describe('opaque bytes', () => {
     disk.gate = () => {};
     expect(await store.read(referenceTo(content, 0, 400))).toEqual(content.subarray(0, 400));
   });
+
+  it('may be tried again also where several would have shared the read', async () => {
+    const content = bytesOf(70_000);
+    const { store, disk } = await storeOn(content);
+    disk.gate = () => {
+      throw diskError('EIO');
+    };
+    const asked = [0, 500].map((offset) => store.read(referenceTo(content, offset, 400)));
+    for (const answer of await Promise.allSettled(asked)) expect(answer.status).toBe('rejected');
+    disk.gate = () => {};
+    expect(await store.read(referenceTo(content, 0, 400))).toEqual(content.subarray(0, 400));
+  });
+
+  it.each([
+    ['a few', 70_000],
+    ['many', 600_000],
+  ])('are read to their end from a file that is dropped meanwhile, %s of them', async (_, length) => {
+    const content = bytesOf(700_000);
+    const { store, disk, logFile } = await storeOn(content);
+    const reading = store.read(referenceTo(content, 60_000, length));
+    await logFile.drop();
+    expect(disk.openPaths).toEqual(['/file']);
+    expect(Buffer.compare((await reading)!, content.subarray(60_000, 60_000 + length))).toBe(0);
+    // The block after it may still be on its way.
+    for (let i = 0; i < 50; i++) await Promise.resolve();
+    expect(disk.openPaths).toEqual([]);
+  });
 });
 
 describe('the newest bytes', () => {
-  it('are in memory as long as they fit, whatever the sizes and files', () => {
-    const put = fc.record({ file: fc.integer({ min: 1, max: 3 }), length: fc.integer({ min: 1, max: 60 }) });
+  it.each([
+    ['and all of them do', 60],
+    ['but for some that are larger than all there is', 150],
+  ])('are in memory as long as they fit, whatever the sizes and files, %s', (_, max) => {
+    const put = fc.record({ file: fc.integer({ min: 1, max: 3 }), length: fc.integer({ min: 1, max }) });
     fc.assert(
       fc.property(fc.array(put, { maxLength: 60 }), (puts) => {
         const recent = new RecentBytes(100);
@@ -132,7 +162,7 @@ describe('the newest bytes', () => {
         const all: { file: number; offset: number; bytes: Buffer }[] = [];
         for (const [i, { file, length }] of puts.entries()) {
           const offset = ends.get(file) ?? 0;
-          const bytes = Buffer.alloc(length, i + 1);
+          const bytes = Buffer.from(Array.from({ length }, (_, at) => (i * 31 + at) % 251));
           recent.put(file, offset, bytes);
           ends.set(file, offset + length);
           all.push({ file, offset, bytes });
@@ -143,6 +173,8 @@ describe('the newest bytes', () => {
           const found = recent.get(file, offset, bytes.length);
           if (newer <= 100) expect(found).toEqual(bytes);
           else expect(found === null || found.equals(bytes)).toBe(true);
+          const last = recent.get(file, offset + bytes.length - 1, 1);
+          expect(last === null || last[0] === bytes.at(-1)).toBe(true);
         }
       }),
     );

@@ -151,6 +151,27 @@ describe('a snapshot', () => {
     await check(moment);
   });
 
+  it('that is released twice lets go once: somebody else may hold the same files', async () => {
+    const disk = new TestDisk();
+    const chronicle = await lived(disk, 40);
+    const [first, second] = [await momentOf(chronicle), await momentOf(chronicle)];
+    await first.snapshot.release();
+    await first.snapshot.release();
+    await chronicle.compact();
+    await check(second);
+    await second.snapshot.release();
+    await chronicle.log.close();
+    expect(disk.openPaths).toEqual([]);
+  });
+
+  it('is a fault, and not zeros, where a file has become shorter', async () => {
+    const disk = new TestDisk();
+    const { snapshot } = await momentOf(await lived(disk, 40));
+    const { name } = snapshot.files.at(-1)!;
+    disk.tamper(`/data/${name}`, (content) => content.subarray(0, 1_000));
+    await expect(copySnapshot(snapshot, new TestDisk(), '/copy')).rejects.toThrow(`${name} ends before`);
+  });
+
   it('can be restored from', async () => {
     const chronicle = await lived(new TestDisk(), 40);
     await chronicle.compact();
@@ -162,6 +183,17 @@ describe('a snapshot', () => {
     expect(restored.seq).toBeGreaterThanOrEqual(moment.seq + 2 ** 40);
     const again = await Chronicle.open(engineOn(disk, '/new'));
     expect((await again.texts()).sort()).toEqual(moment.texts);
+    await again.log.close();
+    expect(disk.openPaths.filter((path) => path.startsWith('/copy'))).toEqual([]);
+  });
+
+  it('of a log in which nothing has happened yet can be restored from as well', async () => {
+    const { log } = await openHeard(engineOn(new TestDisk()));
+    const disk = new TestDisk();
+    await copySnapshot((await log.snapshot())!, disk, '/copy');
+    const { seq } = await restoreLog({ files: disk, backupDir: '/copy', dir: '/new', ...EPOCH });
+    const { heard } = await openHeard(engineOn(disk, '/new'));
+    expect(heard.seqs).toEqual([seq]);
   });
 
   it('tells damage to its newest batch from a torn write, because it says that the batch was durable', async () => {
