@@ -13,7 +13,7 @@ import type { Engine } from '../engines/log.ts';
 import { memoryEngine } from '../engines/memory/memory-engine.ts';
 import { Json } from '../protocol/json.ts';
 import { FollowHub } from './follow-hub.ts';
-import type { FollowFormat } from './follow-slices.ts';
+import { type FollowFormat, onlyTypes } from './follow-slices.ts';
 import { writeLog } from './write-log.ts';
 
 const KIB = 1024;
@@ -428,6 +428,22 @@ describe('a quiet stream', () => {
     await world.finish(calls['queue.pause']({ queue: 'q' }));
     await world.advance(50);
     expect(JSON.parse(lines.text)).toMatchObject({ seq: 2, type: 'QueuePaused' });
+  });
+});
+
+describe('a stream that reads through much for little', () => {
+  it('carries them too, long before it has come to the tip', async () => {
+    await created(10);
+    const entries = authority.log.entries.bind(authority.log);
+    // A busy disk: a piece of the log takes its time.
+    authority.log.entries = async function* (fromSeq: number, limit: number) {
+      await new Promise<void>((resolve) => void world.timers.after(4 * BEAT_MS, resolve));
+      yield* entries(fromSeq, limit);
+    };
+    const response = new TestResponse(() => world.monotonicMs);
+    hub.attach(response, { format: 'ndjson', fromSeq: 1, filter: onlyTypes(['QueuePaused']) });
+    await world.advance(3 * BEAT_MS);
+    expect(response.text).toBe('   ');
   });
 });
 

@@ -239,7 +239,11 @@ export class FollowHub {
   private readonly onBeat = (): void => {
     this.beat = this.timers.after(BEAT_MS, this.onBeat);
     for (const follower of this.followers) {
-      if (follower.isReady) continue;
+      if (follower.isReady) {
+        // Who reads through much for little would take the silence for a dead server.
+        if (!this.atTip.has(follower)) follower.isReady = follower.response.write(BEATS[follower.format]);
+        continue;
+      }
       follower.stalledBeats += 1;
       if (follower.stalledBeats >= STALLED_BEATS_MAX) this.cut(follower);
     }
