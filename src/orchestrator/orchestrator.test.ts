@@ -672,6 +672,16 @@ describe('the guard', () => {
     }
   });
 
+  it('that was renewed after all tells of the pipelines that were ended for its sake: they keep no slot', async () => {
+    const actor = await running();
+    for (const each of actor.pipelines.alive) each.limit = () => undefined;
+    await stage.advance(TIMING.guardTtlMs);
+    expect(actor.outcome).toBeNull();
+    for (const { plan } of actor.pipelines.started)
+      expect(await stage.stateOf(plan.sessionId)).toBe('FAILED R_PROCESS_ENDED SIGKILL');
+    expect(await stage.leases()).toEqual([]);
+  });
+
   it('is over when the wall clock says so, though the monotonic one stood still', async () => {
     const actor = await running();
     stage.world.setWall(stage.world.wallMs + 60_000);

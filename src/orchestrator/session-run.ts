@@ -272,18 +272,19 @@ export class SessionRun {
   /** Nothing of the pipeline is left, or it was never begun. */
   private async tellEnd(end: PipelineEnd | null): Promise<void> {
     // Nothing needs its leases any more. Should nobody be there to be told, they run out and end the session.
+    const { span } = this;
     this.span = null;
     const wanted = this.wanted as 'RUN' | 'STOP' | 'GONE';
+    const about = { session_id: this.id, slot: this.slot };
+    if (wanted === 'GONE') return;
     if (wanted === 'RUN' && end?.is === 'ended' && end.isKept) {
-      // It did not end by itself, and who could not keep its leases in time does not know whether they last.
-      this.desk.world.say('warn', 'a pipeline was ended before its leases would have been over', {
-        session_id: this.id,
-        slot: this.slot,
-      });
-    } else if (wanted !== 'GONE') {
-      const state = await this.tell(eventOf(wanted, end), end === null ? null : endText(end));
-      this.desk.world.say('info', 'a session has ended', { session_id: this.id, slot: this.slot, state });
+      this.desk.world.say('warn', 'a pipeline was ended before its leases would have been over', about);
+      // It did not end by itself: of leases that could not be renewed in time the authority says so in a moment. Where
+      // only the guard was short, they would keep the slot of a session that is gone.
+      if (span !== null && isPast(span.terminateBy, momentOf(this.desk.world.clock))) return;
     }
+    const state = await this.tell(eventOf(wanted, end), end === null ? null : endText(end));
+    this.desk.world.say('info', 'a session has ended', { ...about, state });
   }
 
   /** Tells the authority, behind whatever is being told; gives where the session stands, null when nobody knows. */
@@ -353,6 +354,10 @@ export class SessionRun {
       await pause(timers, AGAIN_MS);
     }
   }
+}
+
+function isPast(moment: Moment, now: Moment): boolean {
+  return now.monotonicMs >= moment.monotonicMs || now.wallMs >= moment.wallMs;
 }
 
 function eventOf(wanted: 'RUN' | 'STOP', end: PipelineEnd | null): SessionEvent {
