@@ -198,7 +198,9 @@ export const EXPLANATIONS = {
     todo: 'Keep large things elsewhere and put a reference to them here. Split a batch that is too large.',
   },
   UNSUPPORTED_MEDIA_TYPE: {
-    when: 'The request has a body whose `Content-Type` is missing or is not `application/json`.',
+    when:
+      'The request has a body whose `Content-Type` is missing or is not `application/json`, or which has a ' +
+      '`Content-Encoding`.',
     todo:
       'Send JSON and say so. `curl -d` calls its body a form; `curl --json` sends the right header. Nothing was ' +
       'done.',

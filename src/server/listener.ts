@@ -102,9 +102,11 @@ export function makeListener(
   } as Parameters<typeof fastify>[0]) as unknown as FastifyInstance;
 
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser('application/json', (_request: FastifyRequest, stream: IncomingMessage, done) =>
-    BodyBytes.take(stream, LIMITS.bodyBytes, done),
-  );
+  app.addContentTypeParser('application/json', (_request: FastifyRequest, stream: IncomingMessage, done) => {
+    const { 'content-encoding': coding = 'identity' } = stream.headers;
+    if (coding === 'identity') BodyBytes.take(stream, LIMITS.bodyBytes, done);
+    else done(new CodedBodyError());
+  });
   app.setErrorHandler((fault: FastifyError, request, reply) => {
     const refusal = refusalOf(fault);
     if (refusal.refused === 'INTERNAL') {
@@ -136,6 +138,10 @@ export function makeListener(
   if (tls !== undefined) limitHandshakes(app.server, timers, headersMs);
   if (connectionsMax !== undefined) limitConnections(app.server, connectionsMax, { logger, timers }, counts);
   return app;
+}
+
+class CodedBodyError extends Error {
+  readonly code = 'CODED_BODY';
 }
 
 /** Node's own limit begins anew with every byte that comes. */
@@ -183,6 +189,11 @@ function refusalOf(fault: FastifyError): Refusal {
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
     case 'FST_ERR_CTP_EMPTY_TYPE':
       return { refused: 'UNSUPPORTED_MEDIA_TYPE', detail: 'The body must be sent as application/json.' };
+    case 'CODED_BODY':
+      return {
+        refused: 'UNSUPPORTED_MEDIA_TYPE',
+        detail: 'The body must be sent as it is, without a coding.',
+      };
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
       return { refused: 'INVALID_ARGUMENT', detail: 'The body is not as long as its Content-Length says.' };
     case 'FST_ERR_BAD_URL':

@@ -157,6 +157,11 @@ describe('a body', () => {
     expect(await refusedCreate(head)).toBe('415 UNSUPPORTED_MEDIA_TYPE');
   });
 
+  it.each(['gzip', 'br', 'deflate, gzip'])('that says it is coded is 415: %s', async (coding) => {
+    const head = `Content-Type: application/json\r\nContent-Encoding: ${coding}\r\nContent-Length: 13\r\n`;
+    expect(await refusedCreate(head)).toBe('415 UNSUPPORTED_MEDIA_TYPE');
+  });
+
   it('of no type is 415', async () => {
     expect(await refusedCreate('Content-Length: 13\r\n')).toBe('415 UNSUPPORTED_MEDIA_TYPE');
   });
