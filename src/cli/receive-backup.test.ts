@@ -232,6 +232,7 @@ describe('receiving a backup', () => {
     const whole = new TestDisk();
     await receive(whole, archive);
     let logs = 0;
+    let parts = 0;
     for (let last = 0; last < whole.operations.length; last++) {
       const disk = new TestDisk();
       let left = last;
@@ -246,9 +247,26 @@ describe('receiving a backup', () => {
           expect(found).toMatchObject({ lastSeq, torn: null });
           logs += 1;
         }
+        // Whatever is there of it, nobody goes on with it, or restores from it.
+        if (((await next.list(DIR)) ?? []).length === 0) continue;
+        const before = next.paths();
+        const opening = await Chronicle.open(engineOn(next, DIR)).catch((error: Error) => error);
+        if (before.some((path) => path.endsWith('.part'))) {
+          expect(opening).toBeInstanceOf(LogDamagedError);
+          expect(opening).toMatchObject({ file: expect.stringMatching(/\.part$/), offset: 0 });
+          expect(String(opening)).toContain('a backup into this directory was cut short');
+          expect(found).toMatchObject({ message: (opening as Error).message });
+          const restoring = restoreLog({ files: next, backupDir: DIR, dir: '/new', ...EPOCH });
+          await expect(restoring).rejects.toThrow('a backup into this directory was cut short');
+          parts += 1;
+        } else {
+          expect(String(opening)).toContain('is a backup');
+        }
+        expect(next.paths()).toEqual(before);
       }
     }
     expect(logs).toBeGreaterThan(0);
+    expect(parts).toBeGreaterThan(50);
   });
 });
 
@@ -272,6 +290,10 @@ describe('a backup in its directory', () => {
     await left.makeDir('/new');
     await left.rename(`${DIR}/backup.json`, '/new/backup.json');
     await receive(left, await archived(await lived()));
+    await expect(restoreLog({ files: left, backupDir: DIR, dir: '/new', ...EPOCH })).rejects.toThrow(
+      '/new already holds a log',
+    );
+    await left.rename('/new/backup.json', '/new/backup.json.part');
     await expect(restoreLog({ files: left, backupDir: DIR, dir: '/new', ...EPOCH })).rejects.toThrow(
       '/new already holds a log',
     );

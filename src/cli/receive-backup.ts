@@ -8,15 +8,13 @@ import { crc32 } from 'node:zlib';
 import type { BackupManifest, ManifestFile } from '../engines/file/backup-manifest.ts';
 import { decodeManifest, MANIFEST_NAME } from '../engines/file/backup-manifest.ts';
 import { makeDirs, missingDirs } from '../engines/file/data-dir.ts';
-import { numberedNames } from '../engines/file/file-names.ts';
+import { numberedNames, PART } from '../engines/file/file-names.ts';
 import type { Files } from '../engines/file/files.ts';
 import type { LogReport } from '../engines/file/inspect.ts';
 import { verifyLog } from '../engines/file/inspect.ts';
 import type { ArchiveMember } from './untar.ts';
 import { ArchiveError, untar } from './untar.ts';
 
-/** What a name looks like until the whole backup is there: nothing that a log is made of. */
-const UNFINISHED = '.part';
 const MANIFEST_BYTES_MAX = 16 * 1024 * 1024;
 
 export interface Received {
@@ -41,8 +39,8 @@ export async function receiveBackup(
     await makeDirs(files, dir);
     const manifest = await unpack(files, dir, archive, written);
     for (const name of [...manifest.files.map((file) => file.name), MANIFEST_NAME]) {
-      await files.rename(join(dir, name + UNFINISHED), join(dir, name));
-      written.splice(written.indexOf(name + UNFINISHED), 1, name);
+      await files.rename(join(dir, name + PART), join(dir, name));
+      written.splice(written.indexOf(name + PART), 1, name);
     }
     await files.syncDir(dir);
     return { manifest, report: await verifyLog(files, dir) };
@@ -71,7 +69,7 @@ async function unpack(
     if (manifest !== null || isThere || !isFitting) {
       throw new ArchiveError(`The archive holds ${member.name} where a backup has none.`);
     }
-    const name = member.name + UNFINISHED;
+    const name = member.name + PART;
     written.push(name);
     const kept: Uint8Array[] | null = member.name === MANIFEST_NAME ? [] : null;
     const crc = await store(files, join(dir, name), member, kept);

@@ -2,19 +2,21 @@
  * Opens the log of a data directory: makes the directory, takes the lock, recovers, and repairs what a crash left
  * behind before the first append: a torn tail is overwritten with zeros, so that bytes never acknowledged
  * cannot come back, and the newest frame is written once more unless something proves that it was durable,
- * because it may have been read from a cache that no disk has seen.
+ * because it may have been read from a cache that no disk has seen. A spare without a head gets one.
  */
 import { join, resolve } from 'node:path';
 import type { Engine, Log, Replay } from '../log.ts';
 import { MANIFEST_NAME } from './backup-manifest.ts';
 import { blankOut } from './blank.ts';
 import { assertLocal, makeDirs, takeLock } from './data-dir.ts';
+import { FILE_HEAD_BYTES } from './file-head.ts';
 import { FileLog } from './file-log.ts';
 import { fileName } from './file-names.ts';
 import type { Files } from './files.ts';
 import type { Recovered } from './recovery.ts';
 import { recover } from './recovery.ts';
 import { Segment } from './segment.ts';
+import { encodeSpareHead } from './spare-head.ts';
 import type { Threads } from './threads.ts';
 
 const MIB = 1024 * 1024;
@@ -103,22 +105,29 @@ async function openLog(options: FileEngineOptions, replay: Replay): Promise<Log>
 }
 
 async function repair(files: Files, dir: string, recovered: Recovered): Promise<void> {
-  const { segments, blank, unproven, leftovers } = recovered;
+  const { segments, blank, chain, unproven, leftovers } = recovered;
   // The process before may have made or renamed files and died before it could sync their names.
   await files.syncDir(dir);
   const current = segments.at(-1);
   for (const segment of current ? [current, ...blank] : blank) {
     await segment.file?.close();
     segment.file = await files.open(segment.path, { durable: true });
-    await blankOut(segment.file, segment.end, segment.allocated);
+    await blankOut(segment.file, segment.spareHead ? FILE_HEAD_BYTES : segment.end, segment.allocated);
   }
-  if (unproven) {
-    const { segment, offset, bytes } = unproven;
-    const written = await segment.file!.write(bytes, offset);
-    if (written !== bytes.length) throw new Error(`Only ${written} of ${bytes.length} bytes were written.`);
+  if (unproven) await write(unproven.segment, unproven.bytes, unproven.offset);
+  // Only now all of the log is durable for certain, and a spare may say so.
+  for (const spare of current ? blank : []) {
+    if (spare.spareHead || spare.allocated < FILE_HEAD_BYTES) continue;
+    const { number } = spare;
+    await write(spare, encodeSpareHead({ number, after: current!.number, seq: chain.lastSeq + 1 }), 0);
   }
   for (const name of leftovers) await files.remove(join(dir, name));
   if (leftovers.length > 0) await files.syncDir(dir);
+}
+
+async function write(segment: Segment, bytes: Buffer, offset: number): Promise<void> {
+  const written = await segment.file!.write(bytes, offset);
+  if (written !== bytes.length) throw new Error(`Only ${written} of ${bytes.length} bytes were written.`);
 }
 
 async function closeAll({ segments, blank, checkpoint }: Recovered): Promise<void> {

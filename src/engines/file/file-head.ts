@@ -1,17 +1,18 @@
 /**
  * The first 64 bytes of every file. Little-endian:
  *
- *    0  8 bytes  magic, one for segments and one for checkpoints
+ *    0  8 bytes  magic, one for segments, one for checkpoints and one for spare segments
  *    8  u32      CRC-32 of bytes 12…63         12  u32  version of the format
  *   16  f64      number of the file
- *   24  f64      segment: the `seq` that follows the frame before it. Checkpoint: the `seq` it stands for
- *   32  u32      checksum of the frame before: of the last frame a checkpoint stands for
- *   36  u32      epoch of that frame           40  f64  time of that frame
- *   48  f64      checkpoint: number of the newest segment it stands for; else 0
+ *   24  f64      segment: the `seq` that follows the frame before it. Checkpoint: the `seq` it stands for.
+ *                Spare: the `seq` that was to come next when it was made
+ *   32  u32      checksum of the frame before: of the last frame a checkpoint stands for; spare: 0
+ *   36  u32      epoch of that frame           40  f64  time of that frame; spare: 0
+ *   48  f64      checkpoint: number of the newest segment it stands for. Spare: of the segment in use. Else 0
  *   56  f64      checkpoint: number of its first part; else 0
  *
- * The head of a segment is written together with its first frame; until then the segment is zeros. To change
- * it, see `frame.ts`: the version is the same.
+ * The head of a segment is written together with its first frame; until then the segment is zeros, behind the head
+ * of a spare (`spare-head.ts`) unless it is the first of all. To change it, see `frame.ts`: the version is the same.
  */
 import { crc32 } from 'node:zlib';
 import { FORMAT_VERSION } from '../frame.ts';
@@ -21,6 +22,10 @@ export const FILE_HEAD_BYTES = 64;
 
 const SEGMENT_MAGIC = Buffer.from([0xff, 0x4c, 0x48, 0xfe, 0x73, 0x65, 0x67, 0xff]);
 const CHECKPOINT_MAGIC = Buffer.from([0xff, 0x4c, 0x48, 0xfe, 0x63, 0x6b, 0x70, 0xff]);
+const SPARE_MAGIC = Buffer.from([0xff, 0x4c, 0x48, 0xfe, 0x73, 0x70, 0x72, 0xff]);
+const MAGIC = { seg: SEGMENT_MAGIC, ckpt: CHECKPOINT_MAGIC, spare: SPARE_MAGIC };
+
+export type HeadKind = keyof typeof MAGIC;
 
 export interface FileHead {
   readonly number: number;
@@ -32,9 +37,9 @@ export interface FileHead {
   readonly firstPart: number;
 }
 
-export function encodeFileHead(kind: 'seg' | 'ckpt', head: FileHead): Buffer {
+export function encodeFileHead(kind: HeadKind, head: FileHead): Buffer {
   const bytes = Buffer.alloc(FILE_HEAD_BYTES);
-  (kind === 'seg' ? SEGMENT_MAGIC : CHECKPOINT_MAGIC).copy(bytes);
+  MAGIC[kind].copy(bytes);
   bytes.writeUInt32LE(FORMAT_VERSION, 12);
   bytes.writeDoubleLE(head.number, 16);
   bytes.writeDoubleLE(head.seq, 24);
@@ -48,10 +53,9 @@ export function encodeFileHead(kind: 'seg' | 'ckpt', head: FileHead): Buffer {
 }
 
 /** The head of a file, or null when these bytes are none. */
-export function decodeFileHead(kind: 'seg' | 'ckpt', name: string, bytes: Buffer): FileHead | null {
+export function decodeFileHead(kind: HeadKind, name: string, bytes: Buffer): FileHead | null {
   if (bytes.length < FILE_HEAD_BYTES) return null;
-  const magic = kind === 'seg' ? SEGMENT_MAGIC : CHECKPOINT_MAGIC;
-  if (magic.compare(bytes, 0, 8) !== 0) return null;
+  if (MAGIC[kind].compare(bytes, 0, 8) !== 0) return null;
   if (crc32(bytes.subarray(12, FILE_HEAD_BYTES)) !== bytes.readUInt32LE(8)) return null;
   const version = bytes.readUInt32LE(12);
   if (version > FORMAT_VERSION) {

@@ -28,6 +28,7 @@ import { Segment } from './segment.ts';
 import { entriesOf } from './segment-entries.ts';
 import { snapshotOf } from './snapshot.ts';
 import { Space } from './space.ts';
+import { encodeSpareHead } from './spare-head.ts';
 import type { Threads } from './threads.ts';
 
 export interface FileLogOptions {
@@ -96,7 +97,11 @@ export class FileLog implements Log {
     this.#lastNumber = start.lastNumber;
     this.#target = this.#current;
     this.epoch = start.chain.epoch + 1;
-    this.#space = new Space(options.files, () => this.#wantsSpace());
+    this.#space = new Space(
+      options.files,
+      () => this.#wantsSpace(),
+      (segment) => this.#leadOf(segment),
+    );
     this.#store = new OpaqueStore({ ...options, sourceOf: (number) => this.#sourceOf(number) });
     this.#space.seek();
   }
@@ -388,6 +393,12 @@ export class FileLog implements Log {
     if (current.end < current.capacity * AHEAD) return null;
     const next = this.#next();
     return next.allocated < next.capacity ? next : null;
+  }
+
+  /** What a segment says until it is written to. The first one of a log has nothing to say. */
+  #leadOf({ number }: Segment): Buffer | null {
+    const after = this.#current.number;
+    return number === after ? null : encodeSpareHead({ number, after, seq: this.#chain.lastSeq + 1 });
   }
 
   #headOf({ number }: Segment): FileHead {

@@ -4,6 +4,7 @@
  *   0000000000000007.seg        a segment of the log
  *   0000000000000009.ckpt       a part of a checkpoint
  *   0000000000000009.ckpt.tmp   one that is being written; of no value after a crash (.seg.tmp: by a restore)
+ *   0000000000000007.seg.part   one of a backup that is being received (also of .ckpt and backup.json)
  *   LOCK                        held by the writer, with its process id inside
  */
 export const LOCK_NAME = 'LOCK';
@@ -15,6 +16,9 @@ export interface NumberedName {
   readonly number: number;
   readonly kind: FileKind;
 }
+
+/** What a name ends in until the whole backup is there: nothing that a log is made of. */
+export const PART = '.part';
 
 const PATTERN = /^(\d{16})\.((?:seg|ckpt)(?:\.tmp)?)$/;
 

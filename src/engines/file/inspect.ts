@@ -19,6 +19,7 @@ import { OpaqueStore } from './opaque-store.ts';
 import type { Recovered } from './recovery.ts';
 import { recover } from './recovery.ts';
 import { entriesOf } from './segment-entries.ts';
+import { assertFinished } from './unfinished.ts';
 
 interface FileReport {
   readonly name: string;
@@ -91,8 +92,9 @@ export async function inspectLog(
   dir: string,
   { opaques }: { readonly opaques: boolean },
 ): Promise<LogInspection> {
-  const names = numberedNames((await files.list(dir)) ?? []);
-  if (names.length === 0) throw new Error(`There is no log in ${dir}.`);
+  const names = (await files.list(dir)) ?? [];
+  assertFinished(names);
+  if (numberedNames(names).length === 0) throw new Error(`There is no log in ${dir}.`);
   const reader = new FrameReader();
   const damagedOpaques: DamagedOpaque[] = [];
   let entries = 0;

@@ -4,7 +4,7 @@
  * A frame proves that the one before it was durable, because a writer has one batch under way at a time; so do
  * the head of the next segment and a commit mark. Hence, of the first place where no whole frame is:
  *
- *   zeros to the end, and nothing in later segments         the end of the log
+ *   zeros to the end, and nothing in later segments         the end of the log, if no segment is missing (`missing.ts`)
  *   a whole frame or head anywhere behind it                damage: what was durable is gone
  *   anything else                                           a torn tail, never acknowledged; to be cut
  *
@@ -27,7 +27,10 @@ import { numberedNames } from './file-names.ts';
 import type { Files, OpenFile } from './files.ts';
 import { FrameScan, MORE, ScanMemory } from './frame-scan.ts';
 import type { LogFile } from './log-file.ts';
+import { assertNoneMissing } from './missing.ts';
 import { Segment } from './segment.ts';
+import { decodeSpareHead } from './spare-head.ts';
+import { assertFinished } from './unfinished.ts';
 
 /** Where the chain of frames has got to. */
 export interface Chain {
@@ -73,15 +76,9 @@ export interface RecoveryOptions {
 
 export async function recover(options: RecoveryOptions): Promise<Recovered> {
   const { files, dir, replay } = options;
-  const names = numberedNames((await files.list(dir)) ?? []);
-  const unfinished = names.find(({ kind }) => kind === 'seg.tmp');
-  if (unfinished) {
-    throw new LogDamagedError(
-      unfinished.name,
-      0,
-      'a restore into this directory was cut short; empty it first',
-    );
-  }
+  const listed = (await files.list(dir)) ?? [];
+  assertFinished(listed);
+  const names = numberedNames(listed);
   const reader = new FrameReader();
   const checkpoint = await findCheckpoint(files, dir, names);
   const below = checkpoint?.head.sealedThrough ?? 0;
@@ -97,9 +94,6 @@ export async function recover(options: RecoveryOptions): Promise<Recovered> {
     const lastNumber = names.at(-1)?.number ?? 0;
     const chain = { checksum: 0, lastSeq: 0, lastAtMs: 0, epoch: 0 };
     if (checkpoint) {
-      if (found.length === 0) {
-        throw new LogDamagedError(dir, 0, `no segment follows checkpoint ${checkpoint.parts[0]!.name}`);
-      }
       await replayCheckpoint(checkpoint, reader, replay, options.frame);
       const { previous, seq, atMs, epoch } = checkpoint.head;
       Object.assign(chain, { checksum: previous, lastSeq: seq, lastAtMs: atMs, epoch });
@@ -107,6 +101,7 @@ export async function recover(options: RecoveryOptions): Promise<Recovered> {
     const walk = new Walk(options, reader, found, chain);
     await walk.run();
     const { segments, blank, unproven, torn } = walk;
+    assertNoneMissing({ checkpoint, segments, blank, chain, lastNumber });
     return { checkpoint, segments, blank, chain, unproven, torn, leftovers, lastNumber };
   } catch (error) {
     for (const { segment } of found) await segment.drop();
@@ -124,6 +119,7 @@ async function openSegment(options: RecoveryOptions, name: string, number: numbe
   const bytes = Buffer.alloc(Math.min(size, FILE_HEAD_BYTES));
   await file.read(bytes, 0, bytes.length, 0);
   const head = decodeFileHead('seg', name, bytes);
+  segment.spareHead = decodeSpareHead(number, name, bytes);
   return { segment, name, file, size, head };
 }
 
@@ -156,7 +152,8 @@ class Walk {
     const { segment, name, file, size, head } = this.#found[index]!;
     if (head === null) {
       if (await this.#anythingFrom(index, 0)) throw new LogDamagedError(name, 0, 'the head is not readable');
-      if (!this.torn && !(await isBlank(file, 0, size))) this.torn = { file: name, offset: 0 };
+      const from = segment.spareHead ? FILE_HEAD_BYTES : 0;
+      if (!this.torn && !(await isBlank(file, from, size))) this.torn = { file: name, offset: 0 };
       return false;
     }
     const { checksum, lastSeq } = this.#chain;

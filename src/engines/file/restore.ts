@@ -24,6 +24,7 @@ import type { LogReport } from './inspect.ts';
 import { verifyLog } from './inspect.ts';
 import type { Chain, Recovered } from './recovery.ts';
 import { recover } from './recovery.ts';
+import { isPart } from './unfinished.ts';
 
 const PIECE_BYTES = 1024 * 1024;
 
@@ -63,7 +64,7 @@ export async function restoreLog(options: RestoreOptions): Promise<Restored> {
     const lock = await takeLock(files, dir);
     try {
       const names = (await files.list(dir)) ?? [];
-      if (numberedNames(names).length > 0 || names.includes(MANIFEST_NAME)) {
+      if (numberedNames(names).length > 0 || names.includes(MANIFEST_NAME) || names.some(isPart)) {
         throw new Error(`${dir} already holds a log. Restore into an empty directory.`);
       }
       return { backup, seq, epoch: await copyAll(options, recovered, seq) };

@@ -2,6 +2,7 @@
 import type { FileHead } from './file-head.ts';
 import type { OpenFile } from './files.ts';
 import { LogFile } from './log-file.ts';
+import type { SpareHead } from './spare-head.ts';
 
 /** One frame in so many bytes is remembered, so that a reader never walks over more than that. */
 const INDEX_BYTES = 64 * 1024;
@@ -10,6 +11,8 @@ export class Segment extends LogFile {
   readonly capacity: number;
   /** What stands in its first bytes, once it is written to: where the chain was when it began. */
   head: FileHead | null = null;
+  /** What was found in its place, if it was never written to. */
+  spareHead: SpareHead | null = null;
   /** How many bytes are on disk for certain, written or zero. */
   allocated = 0;
   /** Where the next frame goes, durable or not; 0 while not even the head is written. */

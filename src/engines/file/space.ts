@@ -25,13 +25,16 @@ export class Space {
   readonly #files: Files;
   /** Answers the segment that needs space most, or null. */
   readonly #wanted: () => Segment | null;
+  /** Answers what a new file begins with, before its zeros; null for nothing. */
+  readonly #lead: (segment: Segment) => Buffer | null;
   #waiters: Waiter[] = [];
   #running: Promise<void> | null = null;
   #stopped = false;
 
-  constructor(files: Files, wanted: () => Segment | null) {
+  constructor(files: Files, wanted: () => Segment | null, lead: (segment: Segment) => Buffer | null) {
     this.#files = files;
     this.#wanted = wanted;
+    this.#lead = lead;
   }
 
   /** Goes to work if there is any and it has not begun yet. */
@@ -79,18 +82,25 @@ export class Space {
     const file = await this.#files.open(path, { create: true });
     try {
       while (segment.allocated < capacity && !this.#stopped) {
-        const bytesMax = segment.allocated === 0 ? FIRST_PIECE_BYTES : ZEROS.length;
-        const zeros = ZEROS.subarray(0, Math.min(bytesMax, capacity - segment.allocated));
-        const written = await file.write(zeros, segment.allocated);
-        if (written !== zeros.length) throw new Error(`Only ${written} of ${zeros.length} bytes fit.`);
+        const piece = this.#piece(segment);
+        const written = await file.write(piece, segment.allocated);
+        if (written !== piece.length) throw new Error(`Only ${written} of ${piece.length} bytes fit.`);
         await file.sync();
         if (segment.file === null) segment.file = await this.#name(path);
-        segment.allocated += zeros.length;
+        segment.allocated += piece.length;
         this.#wake();
       }
     } finally {
       await file.close();
     }
+  }
+
+  #piece(segment: Segment): Buffer {
+    const { allocated, capacity } = segment;
+    if (allocated > 0) return ZEROS.subarray(0, Math.min(ZEROS.length, capacity - allocated));
+    const first = Buffer.alloc(Math.min(FIRST_PIECE_BYTES, capacity));
+    this.#lead(segment)?.copy(first);
+    return first;
   }
 
   /** A new file exists for certain only when its directory is synced; before that nothing may be written to it. */
