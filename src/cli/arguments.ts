@@ -71,6 +71,17 @@ export function aboveOption(): Option {
   return new Option('--above <seq>', says).argParser(wholeNumber);
 }
 
+/** The text of a file that an option names. */
+export async function fileArgument({ files }: Shell, path: string, option: string): Promise<string> {
+  try {
+    return await files.read(path);
+  } catch (fault) {
+    const { code, message } = fault as NodeJS.ErrnoException;
+    const why = code === 'ENOENT' ? 'there is no such file' : `it cannot be read (${code ?? message})`;
+    throw wrongUsage(`${path} (${option}) cannot be used: ${why}.`);
+  }
+}
+
 /** A JSON text as it stands, or from standard input for `-`. Only the space around it is left out. */
 export async function jsonArgument(shell: Shell, word: string, what: string): Promise<Json> {
   const text = word === '-' ? await shell.input() : word;

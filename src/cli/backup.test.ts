@@ -102,7 +102,7 @@ describe('leasehold backup', () => {
 
   it('prints one JSON object when asked to, and takes the server from the environment', async () => {
     const { said, run, disk } = await backup([DIR, '--json'], {
-      env: { LEASEHOLD_URL: url, LEASEHOLD_TOKEN: 'from the environment' },
+      env: { LEASEHOLD_URL: url, LEASEHOLD_TOKEN: 'from-the-environment' },
     });
     expect(await run).toBe(null);
     const { lastSeq } = chronicle.log.position;
@@ -121,7 +121,7 @@ describe('leasehold backup', () => {
       files: 2,
       damaged_payloads: 0,
     });
-    expect(seen[0]!.headers.authorization).toBe('Bearer from the environment');
+    expect(seen[0]!.headers.authorization).toBe('Bearer from-the-environment');
   });
 
   it('shows on a terminal how much has arrived, and cleans that up', async () => {

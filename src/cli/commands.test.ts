@@ -3,6 +3,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { isSettled } from '../../test/support/manual-world.ts';
 import { ndjson, TestShell } from '../../test/support/test-shell.ts';
 import { LeaseholdError } from '../client/error.ts';
+import { Json } from '../protocol/json.ts';
 
 let test: TestShell;
 
@@ -108,6 +109,22 @@ describe('task ls', () => {
     expect(ndjson(await test.run('task', 'ls', '--json', '--limit', '201'))).toHaveLength(201);
   });
 
+  it('prints one object a line with --json, whatever line breaks a payload has between its tokens', async () => {
+    test.input = '{\r\n  "a": "x\\n"\n}';
+    await test.run('task', 'add', '-', '--id', 'one');
+    await test.run('task', 'add', '-', '--id', 'two');
+    const lists = [
+      ['task', 'ls'],
+      ['task', 'history', 'one'],
+      ['log', 'tail', '--from', '1'],
+    ];
+    for (const list of lists) {
+      const payloads = ndjson(await test.run(...list, '--json')).map(({ payload }) => payload);
+      expect(payloads, list.join(' ')).toContainEqual({ a: 'x\n' });
+    }
+    expect((await test.run('task', 'show', 'one', '--json')).out).toContain(`"payload":${test.input},`);
+  });
+
   it('shows a table, and takes states in small letters', async () => {
     await test.run('task', 'add', '{"a":1}', '--queue', 'mail', '--id', 'mine');
     await test.run('task', 'kill', 'mine', '--reason', 'wrong\u001b[31m address');
@@ -186,6 +203,20 @@ describe('lease', () => {
     test.input = token;
     const renew = ['lease', 'renew', 'door', '--holder', 'anna', '--ttl', '1m', '--token-file', '-'];
     expect((await test.run(...renew)).out).toBe('door is yours for another 1m 00s, lease_seq 2.\n');
+  });
+
+  it('leaves with 2 for a token file that is not there', async () => {
+    const { shell } = test;
+    const read = (path: string) =>
+      Promise.reject(Object.assign(new Error(`ENOENT: ${path}`), { code: 'ENOENT' }));
+    test.shell = () => ({ ...shell.call(test), files: { ...shell.call(test).files, read } });
+    for (const words of [['release'], ['renew', '--ttl', '1m']]) {
+      expect(await test.run('lease', ...words, 'door', '--holder', 'anna', '--token-file', '/nope')).toEqual({
+        code: 2,
+        out: '',
+        err: 'leasehold: /nope (--token-file) cannot be used: there is no such file.\n',
+      });
+    }
   });
 
   it('leaves with 73 when somebody else holds it, and touches no file', async () => {
@@ -288,6 +319,15 @@ describe('receipts', () => {
     expect(filtered.out.trimEnd().split('\n')).toHaveLength(2);
   });
 
+  it('go to standard output for -, as JSON and into no file', async () => {
+    await test.run('object', 'put', 'door', '1');
+    const shown = await test.run('receipts', '--out', '-');
+    expect(JSON.parse(shown.out)).toMatchObject({ receipts: [{ code: 'WRITE_UNFENCED' }] });
+    const [line, ...more] = ndjson(await test.run('receipts', '--out', '-', '--json'));
+    expect([line, more]).toEqual([JSON.parse(shown.out), []]);
+    expect([...test.files.keys()]).toEqual([]);
+  });
+
   it('are none before anything was refused', async () => {
     expect((await test.run('receipts')).out).toBe('No write has been refused.\n');
     expect((await test.run('receipts', '--json')).out).toBe('{"receipts":[]}\n');
@@ -355,7 +395,7 @@ describe('log tail', () => {
   it('follows until a signal comes, and then leaves with 0', async () => {
     const tail = test.start('log', 'tail', '-f', '--json', '--from', '1');
     await test.world.settle();
-    await test.world.finish(test.lh.task.create({ payload: 1, task_id: 'late' }));
+    await test.world.finish(test.lh.task.create({ payload: Json.text('[\n1]'), task_id: 'late' }));
     await test.world.settle();
     test.signal('SIGINT');
     const run = await test.world.finish(tail);
@@ -462,6 +502,18 @@ describe('explain', () => {
   });
 });
 
+describe('work', () => {
+  it.each([
+    ['a lease that is too short', ['q', '--ttl', '1ms'], /between 10ms and 30d 0h/],
+    ['a lease that is too long', ['q', '--ttl', '31d'], /between 10ms and 30d 0h/],
+    ['a queue without a name', [''], /The queue has no name/],
+  ])('leaves with 2 for %s, and asks nobody', async (_, words, says) => {
+    const run = await test.run('work', ...words, '--', 'true');
+    expect(run).toEqual({ code: 2, out: '', err: expect.stringMatching(says) });
+    expect(test.servers).toEqual([]);
+  });
+});
+
 describe('the server of a command', () => {
   it('is the one it is told, then the one of the environment, then the usual one', async () => {
     await test.run('status');
@@ -479,9 +531,18 @@ describe('the server of a command', () => {
     ]);
   });
 
-  it('is wrong usage when it is no URL', async () => {
-    for (const url of ['localhost:7420', 'ftp://x', 'http://', '']) {
+  it('is wrong usage when it is no URL, or has in it what does not belong there', async () => {
+    for (const url of ['localhost:7420', 'ftp://x', 'http://', '', 'http://x/?a', 'http://x/#a']) {
       expect(await test.run('status', '--server', url)).toMatchObject({ code: 2, out: '' });
+    }
+    const { code, err } = await test.run('status', '--server', 'http://me:secret@x');
+    expect([code, err]).toEqual([2, expect.not.stringContaining('secret')]);
+  });
+
+  it('is shown no token that is none: that is wrong usage too', async () => {
+    for (const token of ['a\nb', 'a b', 'ä', '']) {
+      const says = 'leasehold: The token must be visible ASCII characters without spaces.\n';
+      expect(await test.run('status', '--token', token)).toEqual({ code: 2, out: '', err: says });
     }
   });
 
@@ -498,6 +559,18 @@ describe('the server of a command', () => {
       out: '',
       err: 'leasehold: No leasehold server answers at http://127.0.0.1:7420; start one with `leasehold serve`.\n',
     });
+  });
+
+  it('keeps no command that is done, when it does not answer what is still under way', async () => {
+    const { shell } = test;
+    const lh = Object.assign(test.lh, { close: () => new Promise(() => undefined) });
+    test.shell = () => ({ ...shell.call(test), connect: async () => lh });
+    const status = test.start('status');
+    await test.world.advance(999);
+    expect(await isSettled(status)).toBe(false);
+    await test.world.advance(1);
+    expect(await test.world.finish(status)).toMatchObject({ code: 0 });
+    expect(test.endsWhenDone).toBe(true);
   });
 
   it('is told from one whose certificate is not trusted', async () => {

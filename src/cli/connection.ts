@@ -2,10 +2,14 @@
 import { Command } from 'commander';
 import { LeaseholdError } from '../client/error.ts';
 import type { Leasehold } from '../client/leasehold.ts';
+import { atMost } from '../orchestrator/waiting.ts';
 import { EXIT, Failure, refused, wrongUsage } from './failure.ts';
 import type { Server, Shell } from './shell.ts';
 
 export const DEFAULT_URL = 'http://127.0.0.1:7420';
+
+/** How long a command that is done waits for answers that are on their way; a paused server would give none. */
+const CLOSE_MS = 1_000;
 
 export interface ServerOptions {
   readonly server?: string;
@@ -31,11 +35,25 @@ export function examples(...lines: readonly string[]): string {
 export function serverOf({ env }: Pick<Shell, 'env'>, options: ServerOptions): Server {
   const url = options.server ?? (env.LEASEHOLD_URL || DEFAULT_URL);
   const token = options.token ?? (env.LEASEHOLD_TOKEN || null);
-  for (const each of urlsIn(url)) {
-    if (/^https?:\/\/[^/]/.test(each) && URL.canParse(each)) continue;
-    throw wrongUsage(`${each} is not the URL of a server; it looks like ${DEFAULT_URL}.`);
+  urlsIn(url).forEach(assertUrl);
+  if (token !== null && !/^[\x21-\x7e]+$/.test(token)) {
+    throw wrongUsage('The token must be visible ASCII characters without spaces.');
   }
   return { url, token };
+}
+
+function assertUrl(text: string): void {
+  if (!/^https?:\/\/[^/]/.test(text) || !URL.canParse(text)) {
+    throw wrongUsage(`${text} is not the URL of a server; it looks like ${DEFAULT_URL}.`);
+  }
+  const { host, username, password, search, hash } = new URL(text);
+  // The URL itself is not shown: it has a secret in it.
+  if (username !== '' || password !== '') {
+    throw wrongUsage(`The URL of ${host} must not carry a password; give a token with --token instead.`);
+  }
+  if (search !== '' || hash !== '') {
+    throw wrongUsage(`${text} must end with its path; a query or a fragment means nothing here.`);
+  }
 }
 
 /** One URL, or several with commas between them. */
@@ -55,7 +73,12 @@ export async function withServer<T>(
     try {
       return await work(lh, server);
     } finally {
-      await lh.close();
+      const isClosed = await atMost(
+        shell.timers,
+        CLOSE_MS,
+        lh.close().then(() => true),
+      );
+      if (!isClosed) shell.endWhenDone();
     }
   } catch (fault) {
     throw connectionFailure(fault, server);

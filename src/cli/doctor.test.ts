@@ -129,6 +129,25 @@ describe('the doctor', () => {
     expect(await check()).toMatchObject({ code: 1, levels: { 'disk sync': 'wrong' } });
   });
 
+  it('says of a log without an entry that it is empty', async () => {
+    await disk.makeDir('/empty');
+    // A first segment, made and never written to.
+    const segment = disk.paths().find((path) => path.endsWith('.seg'))!;
+    await disk.open(segment.replace(DIR, '/empty'), { create: true });
+    const { code, out } = await check('--data', '/empty');
+    expect(code).toBe(0);
+    expect(out).toContain('/empty holds an empty log, not in use');
+  });
+
+  it('says in one line why there is no TLS', async () => {
+    means.http = async () => {
+      throw Object.assign(new Error('80:error:0A:SSL routines::wrong version number:a.c:3:\n'), {
+        reason: 'wrong version number',
+      });
+    };
+    expect((await check()).out).toContain('(wrong version number)');
+  });
+
   it('says who has the data directory, or that who had it is no longer running', async () => {
     expect((await check()).out).toContain('not in use');
     const lock = await disk.lock(`${DIR}/LOCK`, 'somebody');

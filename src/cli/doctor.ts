@@ -250,11 +250,8 @@ async function checkLog({ files }: DoctorMeans, dir: string): Promise<Finding> {
     const { firstSeq, lastSeq, epoch, inUseBy, isInUse, torn } = await statLog(files, dir);
     const owner = inUseBy === null ? 'not in use' : ownerText(inUseBy, isInUse);
     const tail = torn === null ? '' : ', with an unfinished write at its end';
-    return {
-      check,
-      level: 'ok',
-      says: `${dir} holds seq ${firstSeq} to ${lastSeq}, epoch ${epoch}, ${owner}${tail}`,
-    };
+    const content = lastSeq === 0 ? 'an empty log' : `seq ${firstSeq} to ${lastSeq}, epoch ${epoch}`;
+    return { check, level: 'ok', says: `${dir} holds ${content}, ${owner}${tail}` };
   } catch (fault) {
     if (!(fault instanceof Error)) throw fault;
     const advice =
@@ -305,8 +302,9 @@ async function checkSync({ disk }: DoctorMeans, dir: string): Promise<Finding> {
 
 function reasonIn(fault: Error): string {
   const { cause } = fault;
-  // Several addresses that all failed come without a sentence of their own.
+  // Several addresses that all failed come without a sentence of their own, and OpenSSL's has line breaks in it.
   return (
+    (fault as { reason?: string }).reason ||
     fault.message ||
     (cause instanceof Error ? cause.message : '') ||
     String((fault as { code?: unknown }).code)

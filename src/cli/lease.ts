@@ -5,7 +5,7 @@
 import { Command } from 'commander';
 import type { Leasehold } from '../client/leasehold.ts';
 import type { Body, LeaseRecord } from '../protocol/replies.ts';
-import { defaulted, durationMs, limitOption, wholeNumber } from './arguments.ts';
+import { defaulted, durationMs, fileArgument, limitOption, wholeNumber } from './arguments.ts';
 import { examples, type ServerOptions, serverCommand, withServer } from './connection.ts';
 import { ENTRY_COLUMNS } from './entries.ts';
 import { answered, EXIT, Failure } from './failure.ts';
@@ -176,7 +176,8 @@ function ownerCommand(name: string): Command {
 }
 
 async function tokenOf(shell: Shell, { tokenFile }: TokenOptions): Promise<string> {
-  const token = (tokenFile === '-' ? await shell.input() : await shell.files.read(tokenFile)).trim();
+  const text = tokenFile === '-' ? shell.input() : fileArgument(shell, tokenFile, '--token-file');
+  const token = (await text).trim();
   if (token === '') throw new Failure(`There is no token in ${tokenFile}.`);
   return token;
 }

@@ -9,7 +9,7 @@ import { onEndingSignals } from './ending-signals.ts';
 import { ENTRY_COLUMNS, entryLine } from './entries.ts';
 import { answered } from './failure.ts';
 import type { Paint } from './format.ts';
-import { paintOf, sayJson, sayLines, showList } from './output.ts';
+import { paintOf, sayJsonLine, sayLines, showList } from './output.ts';
 import type { Shell } from './shell.ts';
 
 const PAGE_ENTRIES = 500;
@@ -120,6 +120,6 @@ async function follow(shell: Shell, lh: Leasehold, from: number, options: TailOp
 }
 
 function say(shell: Shell, entry: EntryRecord, paint: Paint, { json }: TailOptions): void {
-  if (json) sayJson(shell, entry);
+  if (json) sayJsonLine(shell, entry);
   else sayLines(shell, [entryLine(entry, paint)]);
 }

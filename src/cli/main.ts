@@ -26,4 +26,12 @@ process.on('uncaughtException', (fault) => {
   process.exit();
 });
 
-runProgram(realShell(), ARGS).catch(fail);
+let endsWhenDone = false;
+const shell = realShell(() => {
+  endsWhenDone = true;
+});
+runProgram(shell, ARGS)
+  .catch(fail)
+  .finally(() => {
+    if (endsWhenDone) process.exit();
+  });

@@ -2,7 +2,6 @@
 import type { Command } from 'commander';
 import { KeptPipelines } from '../orchestrator/kept-pipelines.ts';
 import { Orchestrator } from '../orchestrator/orchestrator.ts';
-import { atMost } from '../orchestrator/waiting.ts';
 import type { OrchestratorWorld } from '../orchestrator/world.ts';
 import { instant } from '../protocol/instant.ts';
 import { nodeLogFiles } from '../world/node-log-files.ts';
@@ -11,11 +10,16 @@ import { examples, type ServerOptions, serverCommand, serverOf } from './connect
 import { lastLine } from './ending.ts';
 import { onEndingSignals } from './ending-signals.ts';
 import { EXIT, Failure } from './failure.ts';
-import { type OrchestratorFlags, PARENT, planOf, withOrchestratorOptions } from './orchestrator-options.ts';
+import {
+  makeLogDirectory,
+  type OrchestratorFlags,
+  PARENT,
+  planOf,
+  withOrchestratorOptions,
+} from './orchestrator-options.ts';
 import type { Shell } from './shell.ts';
 
 const DEFAULT_LOG_DIR = './leasehold-sessions';
-const CLOSE_MS = 1_000;
 const PARENT_LOOK_MS = 250;
 
 type OrchestrateOptions = ServerOptions & OrchestratorFlags;
@@ -70,7 +74,8 @@ async function run(shell: Shell, options: OrchestrateOptions): Promise<void> {
   const { code, says } = await orchestrator.run();
   unwatch();
   if (code !== EXIT.done) leave(shell, options, code, says ?? '');
-  await atMost(timers, CLOSE_MS, client.close());
+  // All that was worth waiting for has had its time; a server that does not answer would keep a client from closing.
+  shell.endWhenDone();
 }
 
 /** Whoever was started as part of `up` ends with it: left behind, it would keep the guard from the next one. */
@@ -90,15 +95,6 @@ function leave({ ending }: Shell, options: OrchestrateOptions, exitCode: number,
   const code = exitCode === EXIT.guardLost ? 'GUARD_LOST' : 'NOT_STARTED';
   ending?.endProcess(exitCode, lastLine(options, { exitCode, code, sentence }));
   throw new Failure(sentence, exitCode, code);
-}
-
-async function makeLogDirectory(dir: string): Promise<void> {
-  try {
-    await nodeLogFiles.makeDirectory(dir);
-  } catch (fault) {
-    if (!(fault instanceof Error && 'code' in fault)) throw fault;
-    throw new Failure(`The output of pipelines cannot be written to ${dir} (${fault.message}).`);
-  }
 }
 
 /** One line an event on stderr, for people or for programs. */

@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
 import { ConfigError, literal, type OrchestratorConfig, readConfig } from '../orchestrator/config.ts';
 import { type Timing, wrongTiming } from '../orchestrator/timing.ts';
+import { nodeLogFiles } from '../world/node-log-files.ts';
 import { defaulted, durationMs } from './arguments.ts';
 import { wrongUsage } from './failure.ts';
 import type { Shell } from './shell.ts';
@@ -66,6 +67,18 @@ export async function planOf(shell: Shell, flags: OrchestratorFlags): Promise<Or
   const wrong = wrongTiming(timing);
   if (wrong !== null) throw wrongUsage(wrong);
   return { config: flags.config === undefined ? demoConfig() : await readFile(shell, flags.config), timing };
+}
+
+/** Found out here, before anything is started: an orchestrator that cannot write there would only end again. */
+export async function makeLogDirectory(dir: string): Promise<void> {
+  try {
+    await nodeLogFiles.makeDirectory(dir);
+  } catch (fault) {
+    const { code } = fault as NodeJS.ErrnoException;
+    if (code === undefined) throw fault;
+    const why = code === 'EEXIST' || code === 'ENOTDIR' ? 'a file is in the way' : code;
+    throw wrongUsage(`The output of pipelines cannot be written to ${dir} (--log-dir): ${why}.`);
+  }
 }
 
 async function readFile({ files }: Shell, path: string): Promise<OrchestratorConfig> {

@@ -1,10 +1,10 @@
 /** What commands print: one JSON value a line, or text and tables for a person. */
-import { jsonText } from '../protocol/json.ts';
+import { jsonText, onOneLine } from '../protocol/json.ts';
 import { type Paint, paintFor, tableLines } from './format.ts';
 import type { Shell } from './shell.ts';
 
 export function print(value: unknown): void {
-  process.stdout.write(`${jsonText(value)}\n`);
+  process.stdout.write(`${onOneLine(jsonText(value))}\n`);
 }
 
 export function printTable(head: readonly string[], rows: readonly (readonly string[])[]): void {
@@ -15,6 +15,11 @@ export function printTable(head: readonly string[], rows: readonly (readonly str
 export function sayJson({ out }: Shell, value: object): void {
   const { ok: _ok, ...body } = value as { readonly ok?: true };
   out.write(`${jsonText(body)}\n`);
+}
+
+/** One of many: whoever reads them takes each line for an object. */
+export function sayJsonLine({ out }: Shell, item: object): void {
+  out.write(`${onOneLine(jsonText(item))}\n`);
 }
 
 export function sayLines({ out }: Shell, lines: readonly string[]): void {
@@ -55,7 +60,7 @@ export async function showList<T extends object>(
   let isEmpty = true;
   for await (const items of pages) {
     if (items.length === 0) continue;
-    if (json) for (const item of items) sayJson(shell, item);
+    if (json) for (const item of items) sayJsonLine(shell, item);
     else {
       const rows = items.map((item) => columns.cells(item, paint));
       const head = columns.head.map(paint.dim);

@@ -58,6 +58,16 @@ describe('every command', () => {
     expect(await test.run('nonsense')).toMatchObject({ code: 2, out: '' });
     expect(await test.run('nonsense', '--help')).toMatchObject({ code: 2, out: '' });
     expect(await test.run('task', 'nonsense', '--help')).toMatchObject({ code: 2, out: '' });
+    for (const words of [
+      ['help', 'nonsense'],
+      ['help', 'task', 'nonsense'],
+      ['task', 'help', 'nonsense'],
+    ]) {
+      const err = "leasehold: unknown command 'nonsense'\n";
+      expect(await test.run(...words), words.join(' ')).toEqual({ code: 2, out: '', err });
+    }
+    expect(await test.run('help', 'task')).toMatchObject({ code: 0, err: '' });
+    expect(await test.run('help')).toMatchObject({ code: 0, err: '' });
     expect(await test.run('task')).toMatchObject({ code: 2, out: '' });
     expect(await test.run()).toMatchObject({ code: 2, out: '' });
   });

@@ -217,12 +217,13 @@ function helpfulArgs(program: Command, args: readonly string[]): readonly string
   let rest = args;
   for (let command = program; command.commands.length > 0; ) {
     const { operands, unknown } = command.parseOptions([...rest]);
-    const [name] = operands;
+    const words = operands[0] === 'help' ? operands.slice(1) : operands;
+    const [name] = words;
     if (name === undefined || name === 'help') return args;
     path.push(name);
     const next = command.commands.find((each) => each.name() === name);
     if (next === undefined) return path;
-    rest = [...operands.slice(1), ...unknown];
+    rest = [...words.slice(1), ...unknown];
     command = next;
   }
   return args;

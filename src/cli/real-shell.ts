@@ -12,7 +12,7 @@ import type { Screen, Shell } from './shell.ts';
 /** A person waits: a server that is not there is told of at once, and a lost reply is still asked for again. */
 const RETRY = { tries: 4, maxMs: 2_000 };
 
-export function realShell(): Shell {
+export function realShell(endWhenDone: () => void = () => undefined): Shell {
   return {
     env: process.env,
     out: screenOf(process.stdout),
@@ -30,6 +30,7 @@ export function realShell(): Shell {
     ending: thisProcess.ending,
     files: nodeTextFiles,
     processes: nodeProcesses,
+    endWhenDone,
     exitWith(code) {
       process.exitCode = code;
     },

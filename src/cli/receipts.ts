@@ -28,7 +28,10 @@ export function receiptsCommand(shell: Shell): Command {
     .option('--object <name>', 'only writes to this object')
     .option('--code <code>', 'only refused with this code, for example WRITE_STALE_FENCE')
     .addOption(limitOption(1_000))
-    .option('--out <file>', `write them there as JSON (with --json: ${EVIDENCE} unless given)`)
+    .option(
+      '--out <file>',
+      `write them there as JSON; - for standard output (with --json: ${EVIDENCE} unless given)`,
+    )
     .addHelpText(
       'after',
       examples(
@@ -48,7 +51,8 @@ export function receiptsCommand(shell: Shell): Command {
           }),
         );
         // Shown first: where no file can be written the evidence is at least on the screen.
-        if (options.json) sayJson(shell, { receipts });
+        if (options.json || out === '-') sayJson(shell, { receipts });
+        if (out === '-') return;
         if (out !== undefined) await shell.files.write(out, `${JSON.stringify({ receipts }, null, 2)}\n`);
         if (options.json) return;
         if (out !== undefined) sayLines(shell, [`${receipts.length} receipts are in ${visible(out)}.`]);

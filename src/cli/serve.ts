@@ -156,7 +156,7 @@ export async function startServing(
     onDeath: (fault) => died(fault),
   };
   const served = await begin(database, dir, world, options).catch((fault: unknown) => {
-    throw listenFailure(tlsFailure(fault, flags, address), host, port);
+    throw servingFailure(tlsFailure(fault, flags, address), { dir, host, port });
   });
   const place = database === null ? { data: dir } : { engine: database.shown };
   return { served, place, death, hasTokens: tokens !== null };
@@ -241,17 +241,28 @@ function readIntents({ env }: Shell): NonNullable<ServeOptions['intents']> {
 export const addressText = (host: string, port: number | string): string =>
   `${host.includes(':') ? `[${host}]` : host}:${port}`;
 
-function listenFailure(fault: unknown, host: string, port: number): unknown {
+/** Why it could not begin, in a sentence that names what is to blame: the address, or the data directory. */
+export function servingFailure(
+  fault: unknown,
+  { dir, host, port }: { readonly dir: string; readonly host: string; readonly port: number },
+): unknown {
   if (fault instanceof TypeError) return wrongUsage(fault.message);
-  const { code } = fault as NodeJS.ErrnoException;
+  const { code, syscall, path, hostname } = fault as NodeJS.ErrnoException & { readonly hostname?: string };
   if (code === 'EADDRINUSE') {
     return new Failure(
       `Port ${port} on ${host} is taken; stop what listens there or choose another with --listen.`,
       EXIT.failed,
     );
   }
-  if (code === 'EADDRNOTAVAIL' || code === 'EACCES' || code === 'ENOTFOUND') {
+  // A database has a host as well, and it is not the one to listen on.
+  if (syscall === 'listen' || (code === 'ENOTFOUND' && hostname === host)) {
     return new Failure(`The server cannot listen on ${addressText(host, port)} (${code}).`, EXIT.failed);
+  }
+  if ((code === 'EACCES' || code === 'EPERM') && path !== undefined) {
+    return new Failure(
+      `The data directory ${dir} cannot be used: ${path} may not be opened (${code}).`,
+      EXIT.failed,
+    );
   }
   return fault;
 }

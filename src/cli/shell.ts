@@ -36,6 +36,8 @@ export interface Shell extends ClientWorld {
   readonly machineClock: Clock;
   readonly files: TextFiles;
   readonly processes: Processes;
+  /** Calls that nobody waits for any more must not keep the process: it ends as soon as the command has. */
+  endWhenDone(): void;
   /** For commands that leave with somebody else's code; everything else fails with a `Failure`. */
   exitWith(code: number): void;
 }

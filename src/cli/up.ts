@@ -13,7 +13,13 @@ import { examples } from './connection.ts';
 import { onEndingSignals } from './ending-signals.ts';
 import { wrongUsage } from './failure.ts';
 import { MAIN } from './main-file.ts';
-import { type OrchestratorFlags, PARENT, planOf, withOrchestratorOptions } from './orchestrator-options.ts';
+import {
+  makeLogDirectory,
+  type OrchestratorFlags,
+  PARENT,
+  planOf,
+  withOrchestratorOptions,
+} from './orchestrator-options.ts';
 import {
   addressText,
   deathFailure,
@@ -56,6 +62,7 @@ export function upCommand(shell: Shell): Command {
 async function run(shell: Shell, flags: UpFlags): Promise<void> {
   const { config } = await planOf(shell, flags);
   assertReachable(shell, flags);
+  if (flags.logDir !== undefined) await makeLogDirectory(flags.logDir);
   const asked = new Promise<void>((resolve) => {
     onEndingSignals(shell, flags, { asked: () => resolve(), hurried: () => supervisor?.kill() });
   });

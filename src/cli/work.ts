@@ -12,10 +12,11 @@ import type { TaskVerdict } from '../client/task-verdict.ts';
 import { TIMEOUT_MAX_MS } from '../client/worker-options.ts';
 import type { Ended } from '../orchestrator/processes.ts';
 import type { Json } from '../protocol/json.ts';
+import { LIMITS } from '../protocol/limits.ts';
 import { boundedMs, defaulted, durationMs, positiveNumber } from './arguments.ts';
 import { examples, type ServerOptions, serverCommand, withServer } from './connection.ts';
 import { onRepeatedSignals } from './ending-signals.ts';
-import { EXIT, type Failure, startFailure } from './failure.ts';
+import { EXIT, type Failure, startFailure, wrongUsage } from './failure.ts';
 import { type Paint, paintFor, visible } from './format.ts';
 import { KeptChildren, type KeptEnd } from './kept-children.ts';
 import { sayJson } from './output.ts';
@@ -42,7 +43,13 @@ export function workCommand(shell: Shell): Command {
     .argument('<command...>', 'the program and its arguments, after --')
     .option('--concurrency <n>', 'how many programs at a time', positiveNumber, 1)
     .addOption(
-      defaulted('--ttl <duration>', 'how long a lease lasts without renewal', durationMs, 30_000, '30s'),
+      defaulted(
+        '--ttl <duration>',
+        'how long a lease lasts without renewal',
+        boundedMs(LIMITS.ttlMinMs, LIMITS.ttlMaxMs),
+        30_000,
+        '30s',
+      ),
     )
     .option(
       '--timeout <duration>',
@@ -81,16 +88,17 @@ When a lease is lost the program and its whole process group are ended. SIGTERM 
 programs may finish within --grace, what is left is ended and handed back. A second signal does so at once; a second
 Ctrl-C within two seconds is taken for the first one, which npm passes on.`,
     )
-    .action((queue: string, command: string[], options: WorkOptions) =>
-      withServer(shell, options, async (lh, server) => {
+    .action((queue: string, command: string[], options: WorkOptions) => {
+      if (queue === '') throw wrongUsage('The queue has no name.');
+      return withServer(shell, options, async (lh, server) => {
         // A worker is patient with a server that goes away, but one that was never there is a mistake to be told.
         await lh.status();
         const [program = ''] = command;
         const missing = await shell.processes.lookFor(program, shell.env.PATH ?? '');
         if (missing !== null) throw startFailure(program, { code: missing, message: missing });
         await new ProgramWorker(shell, server, queue, command, options).run(lh);
-      }),
-    );
+      });
+    });
 }
 
 class ProgramWorker {

@@ -29,8 +29,8 @@ export class TaskRun {
   end: TaskEnd | null = null;
   /** Why the lease was lost, as the signal says it. */
   loss: LeaseholdError | null = null;
-  /** The same in the authority's word. */
-  lossCause = '';
+  /** The same in the authority's word; what nobody has noticed has run out. */
+  lossCause = 'expired';
   writes: FencedWrite[] | null = null;
   private controller: AbortController | null = null;
   abortReason: Error | null = null;

@@ -180,6 +180,32 @@ describe('draining', () => {
     expect(world.holds).toBe(0);
   });
 
+  it('waits for no word about a lease that is over by our own clocks, for there is none left to say', async () => {
+    const [taskId] = await add(1);
+    const worker = await start({ ttl: '4s', grace: '30s' });
+    wire.let(null, 'fails');
+    running[0]!.fail(new Error('no'));
+    await world.advance(3_799);
+    expect(verdicts).toEqual([]);
+    // Found out when it would be repeated.
+    await world.advance(3_000);
+    expect(verdicts).toMatchObject([{ outcome: 'CANCELLED', verb: 'fail', cause: 'expired', taskId }]);
+    await world.finish(worker.drain());
+    expect(worker.counts).toMatchObject({ cancelled: 1, failed: 0, unanswered: 0 });
+    expect(world.holds).toBe(0);
+  });
+
+  it('repeats a result also when its lease is over: a late one is kept for inspection', async () => {
+    await add(1);
+    await start({ ttl: '4s' });
+    wire.let(null, 'fails');
+    running[0]!.finish('late');
+    await world.advance(5_000);
+    wire.mend();
+    await world.advance(5_000);
+    expect(verdicts).toMatchObject([{ outcome: 'CANCELLED', verb: 'complete', cause: 'expired' }]);
+  });
+
   it('ends although nothing is answered at all', async () => {
     await add(1);
     const worker = await start();

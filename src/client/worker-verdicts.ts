@@ -1,7 +1,7 @@
 /**
  * Says the end of a task to the authority and puts the answer into a verdict. The word is repeated while the
- * server is away: the authority remembers it and answers the same again. A completion whose result or writes
- * are not taken becomes a failure of the task, with the refusal as its reason.
+ * server is away: the authority remembers it and answers the same again. Once the lease is over only a result is.
+ * A completion whose result or writes are not taken becomes a failure of the task, with the refusal as its reason.
  */
 import { isRetryable, type Reply } from '../protocol/problem.ts';
 import type { Body } from '../protocol/replies.ts';
@@ -15,21 +15,21 @@ import type { TaskVerdict } from './task-verdict.ts';
 import type { Transport } from './transport.ts';
 import type { ClientWorld } from './world.ts';
 
-/** Null when nothing had to be asked, because the lease was known to be lost. */
+/** Null when nothing had to be asked, because the lease is over as far as we know. */
 export type Answer = Reply<Body<'task.complete'>> | null;
 
 /** Rejects when there was no answer by the time the signal aborted. What was said in the end stands in the run. */
 export async function say(
   run: TaskRun,
   transport: Transport,
-  { timers }: ClientWorld,
+  { clock, timers }: ClientWorld,
   signal: AbortSignal,
 ): Promise<Answer> {
-  // A late result is kept for inspection; that work failed which no longer counts interests nobody.
-  if (run.loss !== null && run.end!.verb !== 'complete') return null;
   // One loop of its own, and not `persist`: this is the path of every single task.
   let delay: GrowingDelay | null = null;
   for (;;) {
+    // A late result is kept for inspection; that work failed which no longer counts interests nobody.
+    if (run.end!.verb !== 'complete' && run.isOver(clock)) return null;
     try {
       const answer = await call(run, run.end!, transport);
       if (answer.ok || answer.outcome === 'REJECTED') return answer;

@@ -28,7 +28,12 @@ describe('the configuration', () => {
     ['has a profile without a command', config({ profiles: { low: {} } }), /command is missing/],
     ['has an empty command', config({ profiles: { low: { command: [] } } }), /command/],
     ['has a command without a program', config({ profiles: { low: { command: [''] } } }), /names no program/],
-    ['has a profile with a bar', config({ profiles: { 'a|b': PROFILE } }), /a\|b/],
+    [
+      'has a profile with a bar',
+      config({ profiles: { 'a|b': PROFILE } }),
+      /without a bar, which "a\|b" is not/,
+    ],
+    ['has a profile without a name', config({ profiles: { '': PROFILE } }), /without a bar, which "" is not/],
     [
       'has an unknown field in a profile',
       config({ profiles: { low: { ...PROFILE, shell: 1 } } }),

@@ -27,6 +27,7 @@ export function readConfig(text: string): OrchestratorConfig {
   }
   const known = config as OrchestratorConfig;
   for (const [name, { command, ready }] of Object.entries(known.profiles)) {
+    checkName(name);
     checkCommand(name, command);
     if (ready !== undefined) checkPattern(name, ready.stdout);
   }
@@ -54,6 +55,14 @@ function parse(text: string): unknown {
     if (!(fault instanceof SyntaxError)) throw fault;
     throw new ConfigError(`The configuration is not JSON (${fault.message}).`);
   }
+}
+
+/** The bar stands between the parts of an idempotency key. */
+function checkName(profile: string): void {
+  if (profile !== '' && !profile.includes('|')) return;
+  throw new ConfigError(
+    `The name of a profile must be some text without a bar, which ${JSON.stringify(profile)} is not.`,
+  );
 }
 
 function checkCommand(profile: string, [program = '', ...args]: readonly string[]): void {

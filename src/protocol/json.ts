@@ -85,6 +85,11 @@ export function jsonText(value: unknown): string {
   return `{${fields.map(([key, field]) => `${JSON.stringify(key)}:${jsonText(field)}`).join(',')}}`;
 }
 
+/** A line break in JSON can only be space between its tokens, never part of a value; in a list it would end the line. */
+export function onOneLine(text: string): string {
+  return text.includes('\n') || text.includes('\r') ? text.replaceAll(/[\r\n]/g, ' ') : text;
+}
+
 /** Whether a Json stands anywhere inside; without one the built-in way gives the same and is faster. */
 function holdsJson(value: object): boolean {
   for (const field of Object.values(value)) {

@@ -19,7 +19,8 @@ const Profile = Type.Object(
 const Config = Type.Object(
   {
     tuners: Type.Array(Tuner, { minItems: 1, maxItems: LIMITS.slotsMax, uniqueItems: true }),
-    profiles: Type.Record(Type.String({ pattern: '^[^|]+$' }), Profile, { additionalProperties: false }),
+    /** What is wrong with a name is said by whoever reads the file: here it would only be an unknown field. */
+    profiles: Type.Record(Type.String({ pattern: '^[^]*$' }), Profile, { additionalProperties: false }),
     session_idle_ms: Type.Optional(Type.Integer({ minimum: 1_000, maximum: LIMITS.ttlMaxMs })),
   },
   strict,

@@ -10,7 +10,7 @@ import type { Entry } from '../core/entries.ts';
 import { hasEnded } from '../core/session-table.ts';
 import { entryBody } from '../embedded/entry-bodies.ts';
 import { type Log, LogCompactedError } from '../engines/log.ts';
-import { jsonText } from '../protocol/json.ts';
+import { jsonText, onOneLine } from '../protocol/json.ts';
 
 export type FollowFormat = 'ndjson' | 'sse';
 
@@ -152,11 +152,6 @@ export async function readSlice(
     return null;
   }
   return nextSeq === fromSeq ? null : new Slice(lines, nextSeq);
-}
-
-/** A line break in JSON can only be space between its tokens, never part of a value; here it would end the line. */
-function onOneLine(text: string): string {
-  return text.includes('\n') || text.includes('\r') ? text.replaceAll(/[\r\n]/g, ' ') : text;
 }
 
 /**

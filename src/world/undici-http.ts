@@ -152,11 +152,12 @@ function headerOf(headers: Headers): HttpReply['header'] {
 
 /** `hasLeft`: the request was given to a connection, so it may have reached the server. */
 function faultOf(origin: string, cause: unknown, hasLeft: boolean): HttpFault {
-  const { code = '', message } = cause as Error & { code?: string };
+  // OpenSSL's own message has line breaks and places in its source; the reason is what it means.
+  const { code = '', message, reason } = cause as Error & { code?: string; reason?: string };
   const says = hasLeft
     ? `The connection to ${origin} broke before the answer came`
     : `No connection to ${origin} could be made`;
-  const why = REASONS[code] ?? (message || code);
+  const why = REASONS[code] ?? (reason || message || code);
   const fault = new Error(`${says}: ${why}.`, { cause });
   return Object.assign(fault, { name: 'HttpFault', effect: hasLeft ? 'unknown' : 'none' } as const);
 }
@@ -166,6 +167,7 @@ const REASONS: Readonly<Record<string, string>> = {
   ECONNRESET: 'it was reset',
   ENOTFOUND: 'the host is unknown',
   EAI_AGAIN: 'the host could not be looked up',
+  ERR_SSL_WRONG_VERSION_NUMBER: 'it does not speak TLS; its URL may begin with http:// instead',
   UND_ERR_CONNECT_TIMEOUT: 'the host does not answer',
   UND_ERR_SOCKET: 'the server closed it',
 };

@@ -86,6 +86,14 @@ describe('lanes', () => {
 });
 
 describe('TLS', () => {
+  it('says in one line that a server speaks no TLS', async () => {
+    const origin = await listening(createServer(), 'https');
+    await expect(opened(undiciHttp()).send(get(origin))).rejects.toMatchObject({
+      effect: 'none',
+      message: `No connection to ${origin} could be made: it does not speak TLS; its URL may begin with http:// instead.`,
+    });
+  });
+
   it('trusts the certificate that it is given, and no stranger', async () => {
     const server = createTlsServer({ cert: TEST_CERTIFICATE, key: TEST_KEY }, (_, response) =>
       response.end('{}'),

@@ -223,6 +223,20 @@ describe('the lease', () => {
   });
 });
 
+describe('a server that does not answer any more', () => {
+  it('keeps nobody waiting: the program is ended in time, and we leave with 75 soon after it', async () => {
+    const { run, pid } = await startStubborn('--ttl', '3s');
+    bench.signalServer('SIGSTOP');
+    await until('the end of the program', () => !isAlive(pid));
+    const from = performance.now();
+    const { status, stderr } = await run.ended;
+    const tookMs = performance.now() - from;
+    bench.signalServer('SIGCONT');
+    expect([status, stderr]).toEqual([75, expect.stringContaining('LEASE_LOST')]);
+    expect(tookMs).toBeLessThan(6_000);
+  });
+});
+
 describe('a program that does not heed signals', () => {
   it('is dead before the lease ends when we are stopped past it', async () => {
     const { run, pid } = await startStubborn('--ttl', '3s');

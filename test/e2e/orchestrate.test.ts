@@ -4,7 +4,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { until } from '../support/cli-processes.ts';
-import { SessionBench } from '../support/session-bench.ts';
+import { SessionBench, timed } from '../support/session-bench.ts';
 
 let bench: SessionBench;
 
@@ -44,6 +44,18 @@ describe('an orchestrator', () => {
     orchestrator.kill('SIGTERM');
     expect((await orchestrator.ended).status).toBe(143);
     await until('the end of the pipeline', () => bench.alive.length === 0);
+  });
+
+  it('leaves with 0 when the server does not answer, once the guard has had its two seconds to be given back', async () => {
+    bench = await SessionBench.open();
+    // No renewal is due meanwhile: one that is not answered would end it with 4.
+    const orchestrator = await bench.orchestrate({ times: { 'guard-ttl': '60s', heartbeat: '20s' } });
+    bench.signalServer('SIGSTOP');
+    orchestrator.kill('SIGTERM');
+    const { status, tookMs } = await timed(orchestrator);
+    bench.signalServer('SIGCONT');
+    expect(status).toBe(0);
+    expect(tookMs).toBeLessThan(6_000);
   });
 
   it('tells programs what it does, one JSON object a line', async () => {
@@ -93,6 +105,7 @@ describe('wrong usage', () => {
       [['--lease-ttl', '14s'], /three heartbeats/],
       [['--heartbeat', 'often'], /duration/],
       [['--config', join(bench.dir, 'nowhere.json')], /nowhere\.json cannot be read/],
+      [['--log-dir', file], /bad\.json \(--log-dir\)/],
       [['--config', file], /bad\.json: .*color is unknown/],
     ];
     writeFileSync(file, JSON.stringify({ tuners: ['0'], profiles: {}, color: 'red' }));

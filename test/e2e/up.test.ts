@@ -112,6 +112,7 @@ describe('up', () => {
   it.each([
     ['wrong times', ['--guard-ttl', '1s'], 2],
     ['a configuration that is not there', ['--config', '/nowhere.json'], 2],
+    ['a file where the output of pipelines should go', ['--log-dir', '/dev/null'], 2],
     ['a network that shuts out its own orchestrator', ['--allow-net', '10.0.0.0/8'], 2],
     ['an address of another family than its network', ['--listen', '[::1]:0', '--allow-net', '127.0.0.1'], 2],
   ])('leaves with its own code for %s, and has not begun', async (_what, flags, code) => {

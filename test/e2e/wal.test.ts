@@ -17,7 +17,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { open } from '../../dist/index.js';
+import { Json, open } from '../../dist/index.js';
 import { leasehold, lines } from '../support/cli.ts';
 
 let dir: string;
@@ -147,6 +147,14 @@ describe('wal cat', () => {
     expect(entries[1]).toMatchObject({ task_id: 'mine', payload: { a: 1.5 }, queue: 'default' });
     expect(entries[2]).toMatchObject({ name: 'printer', holder: 'anna', lease_seq: 3 });
     expect(entries[3]).toMatchObject({ object_id: 'printer', value: [1, 2], version: 1, lease_seq: 3 });
+  });
+
+  it('prints an entry on one line, whatever line breaks its payload has between its tokens', async () => {
+    const lh = await open(data);
+    await lh.task.create({ payload: Json.text('{\n  "b": 2\r\n}'), task_id: 'written' });
+    await lh.close();
+    const [entry] = lines(leasehold('wal', 'cat', data, '--from', '6'));
+    expect(entry).toMatchObject({ task_id: 'written', payload: { b: 2 } });
   });
 
   it('never shows a token, only its SHA-256', () => {

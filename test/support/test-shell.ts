@@ -46,6 +46,8 @@ export class TestShell {
   /** Where commands have connected to, newest last. */
   readonly servers: Server[] = [];
   input = '';
+  /** Whether a command has asked not to be kept by what it left open. */
+  endsWhenDone = false;
   press: (key: string) => void = () => undefined;
   signal: (signal: SignalName) => void = () => undefined;
   private readonly handles: () => Leasehold;
@@ -126,6 +128,9 @@ export class TestShell {
         },
       },
       processes: this.processes(),
+      endWhenDone: () => {
+        this.endsWhenDone = true;
+      },
       exitWith: (code) => {
         this.code = code;
       },
