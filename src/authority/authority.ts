@@ -91,7 +91,7 @@ export class Authority {
     this.state = state;
     this.log = log;
     this.options = options;
-    this.clock = new AuthorityClock(options.clock, state.lastAtMs, log.nowMs());
+    this.clock = new AuthorityClock(options.clock, state.lastAtMs, log);
     this.machine = new Machine(state, options.retention, this.record);
     this.compactor = new Compactor(log, state, options.timers, this.stats, options.onCompactionFault);
     this.alarm = new Alarm(this.clock, options.timers, () => this.schedule());

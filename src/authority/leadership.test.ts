@@ -11,6 +11,7 @@ import {
   type Leader,
   type Log,
   LogCompactedError,
+  LogOutOfReachError,
   LogTooFarError,
   type Replay,
 } from '../engines/log.ts';
@@ -386,6 +387,13 @@ describe('a standby whose log is out of reach', () => {
     engine.isSilent = false;
     await world.advance(10_250);
     expect([engine.opening, standbys.at(-1)!.isWarm]).toEqual([0, true]);
+  });
+
+  it('is told at its start that the log is out of reach when nothing is heard', async () => {
+    engine.isSilent = true;
+    const told = expect(leadership.start()).rejects.toThrow(LogOutOfReachError);
+    await world.advance(10_000);
+    await told;
   });
 
   it('begins anew when what comes next was compacted away', async () => {

@@ -20,6 +20,7 @@ import {
   type Log,
   LogCompactedError,
   LogDamagedError,
+  LogOutOfReachError,
   LogTooFarError,
   LogTooNewError,
 } from '../engines/log.ts';
@@ -212,7 +213,7 @@ function isFinal(fault: unknown, standby: Standby | null): boolean {
   return fault === standby?.replayFault;
 }
 
-class SilenceError extends Error {
+class SilenceError extends LogOutOfReachError {
   override readonly name = 'SilenceError';
 }
 

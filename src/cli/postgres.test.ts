@@ -1,5 +1,7 @@
 // Where the `postgres` commands look for their database. Nobody answers at these addresses; which one was asked is the answer.
-import { beforeEach, describe, expect, it } from 'vitest';
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { TestShell } from '../../test/support/test-shell.ts';
 
 const IN_ENVIRONMENT = 'postgres://me:secret@127.0.0.1:1/mine';
@@ -47,5 +49,44 @@ describe.each([
     expect(code).toBe(2);
     expect(err).toMatch(new RegExp(`^leasehold: ${variable} is not the URL of a Postgres database; .*\\n$`));
     expect(err).not.toContain('secret');
+  });
+});
+
+describe('a database that takes connections and says nothing', () => {
+  let silent: Server;
+  let sockets: Socket[];
+  let url: string;
+  let host: string;
+
+  beforeEach(async () => {
+    sockets = [];
+    silent = createServer((socket) => void sockets.push(socket.on('error', () => undefined)));
+    silent.listen(0, '127.0.0.1');
+    await once(silent, 'listening');
+    host = `127.0.0.1:${(silent.address() as AddressInfo).port}`;
+    url = `postgres://me:secret@${host}/mine`;
+  });
+
+  afterEach(() => {
+    vi.useRealTimers();
+    for (const socket of sockets) socket.destroy();
+    silent.close();
+  });
+
+  it.each(['migrate', 'rollback', 'probe'])('is named by %s, which then ends with 1', async (verb) => {
+    const running = test.start('postgres', verb, '--url', url);
+    await once(silent, 'connection');
+    await test.world.advance(30_000);
+    const { code, err } = await running;
+    expect([code, err]).toEqual([1, `leasehold: No connection to ${host}: no answer for 30 s.\n`]);
+  });
+
+  it('is named by restored as well', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    const running = test.start('postgres', 'restored', '--url', url);
+    await once(silent, 'connection');
+    vi.advanceTimersByTime(10_000);
+    const { code, err } = await running;
+    expect([code, err]).toEqual([1, `leasehold: No connection to ${host}: timeout expired.\n`]);
   });
 });

@@ -6,6 +6,7 @@ import { Command } from 'commander';
 import { LogHeldError } from '../engines/log.ts';
 import { postgresEngine } from '../engines/postgres/postgres-engine.ts';
 import { markRestored, type RestoredRows } from '../engines/postgres/restore.ts';
+import type { Queryable } from '../postgres/database.ts';
 import { MIGRATION_019, migrate, rollback } from '../postgres/migration.ts';
 import { type ProbeReport, probe } from '../postgres/probe.ts';
 import { loadPg, PgMissingError, pgConnections } from '../world/pg-connections.ts';
@@ -13,6 +14,7 @@ import { aboveOption } from './arguments.ts';
 import { examples } from './connection.ts';
 import { EXIT, Failure, wrongUsage } from './failure.ts';
 import { show } from './output.ts';
+import { isAway } from './serve-database.ts';
 import type { Shell } from './shell.ts';
 
 interface PostgresOptions {
@@ -26,6 +28,9 @@ interface RestoredOptions extends PostgresOptions {
 }
 
 type Connection = import('pg').Client;
+
+/** Nothing that is asked here takes long; a lock that keeps it waiting for so long is worth a look. */
+const SILENCE_SECONDS = 30;
 
 const URL_EXAMPLE = 'postgres://me@127.0.0.1:5432/mine';
 
@@ -118,7 +123,7 @@ function report(shell: Shell, options: PostgresOptions, report: ProbeReport): vo
 async function withDatabase<T>(
   shell: Shell,
   options: PostgresOptions,
-  work: (connection: Connection) => Promise<T>,
+  work: (connection: Queryable) => Promise<T>,
 ): Promise<T> {
   const url = addressOf(shell, options, 'DATABASE_URL');
   const { Client } = await loadPg().catch((fault: unknown) => {
@@ -127,19 +132,43 @@ async function withDatabase<T>(
   const client = new Client({ connectionString: url, application_name: 'leasehold' });
   // A connection that is cut fails the statement that runs, which says so.
   client.on('error', () => undefined);
+  const limit = new AnswerLimit(shell, client);
   try {
-    await client.connect();
+    await limit.with(client.connect());
   } catch (fault) {
     // A server that still waits for a password would keep the process alive.
     client.end().catch(() => undefined);
-    throw noConnection(url, fault);
+    throw noConnection(url, limit.fault ?? fault);
   }
   try {
-    return await work(client);
+    return await work({ query: (text, values) => limit.with(client.query(text, values)) });
   } catch (fault) {
-    throw statementFailure(fault);
+    if (limit.fault === null) throw connectionFailure(url, fault) ?? statementFailure(fault);
+    throw new Failure(
+      `No answer from ${named(url)} for ${SILENCE_SECONDS} s; what was asked of it may still be carried out.`,
+    );
   } finally {
     await client.end();
+  }
+}
+
+/** Cuts the connection to a database that says nothing, and remembers why everything on it has failed. */
+class AnswerLimit {
+  fault: Error | null = null;
+  private readonly shell: Shell;
+  private readonly client: Connection;
+
+  constructor(shell: Shell, client: Connection) {
+    this.shell = shell;
+    this.client = client;
+  }
+
+  async with<T>(answer: Promise<T>): Promise<T> {
+    const timer = this.shell.timers.after(SILENCE_SECONDS * 1_000, () => {
+      this.fault = new Error(`no answer for ${SILENCE_SECONDS} s`);
+      this.client.connection.stream.destroy(this.fault);
+    });
+    return answer.finally(() => timer.cancel());
   }
 }
 
@@ -156,11 +185,13 @@ function addressOf({ env }: Shell, options: PostgresOptions, variable: Variable)
 function connectionFailure(url: string, fault: unknown): Failure | null {
   if (fault instanceof PgMissingError) return new Failure(fault.message);
   const { syscall } = Object(fault) as { readonly syscall?: unknown };
-  return fault instanceof AggregateError || syscall !== undefined ? noConnection(url, fault) : null;
+  return isAway(fault) || syscall !== undefined ? noConnection(url, fault) : null;
 }
 
+const named = (url: string): string => new URL(url).host || 'the database';
+
 const noConnection = (url: string, fault: unknown): Failure =>
-  new Failure(`No connection to ${new URL(url).host || 'the database'}: ${reasonOf(fault)}.`);
+  new Failure(`No connection to ${named(url)}: ${reasonOf(fault)}.`);
 
 /** Several addresses may have been tried; then the fault itself says nothing, and what it is made of does. */
 function reasonOf(fault: unknown): string {

@@ -80,6 +80,11 @@ describe('a database that is away when a server starts', () => {
       'the database system is shutting down',
     ],
     ['hangs up', new Error('Connection terminated unexpectedly'), 'Connection terminated unexpectedly'],
+    [
+      'does not answer a statement',
+      new Error('The database has not answered for 12000 ms.'),
+      'The database has not answered for 12000 ms',
+    ],
     ['does not greet', new Error('timeout expired'), 'timeout expired'],
     [
       'goes during the replay',

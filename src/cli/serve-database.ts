@@ -108,19 +108,21 @@ export async function serveDatabase(
   }
 }
 
-/** What `pg` says, without a code, of a connection that did not come about or was cut. */
-const CUT = /^(Connection terminated|timeout expired|Client was closed|Client has encountered)/;
+/** What is said, without a code, of a connection that did not come about, was cut, or fell silent. */
+const CUT =
+  /^(Connection terminated|timeout expired|Client was closed|Client has encountered|The database has not answered)/;
+
+/** Whether it is the way to a database that failed, and not the database that said something. */
+export function isAway(fault: unknown): boolean {
+  const { syscall, message } = Object(fault) as { syscall?: unknown; message?: unknown };
+  if (fault instanceof AggregateError || fault instanceof LogOutOfReachError) return true;
+  return ['connect', 'read', 'write'].includes(String(syscall)) || CUT.test(String(message));
+}
 
 /** Faults of `pg`, of the server and of the network do not say themselves what they are about. */
 export function databaseFailure(fault: unknown, address: string): unknown {
-  const { severity, syscall, message } = Object(fault) as {
-    severity?: unknown;
-    syscall?: unknown;
-    message?: unknown;
-  };
-  const isSocket = ['connect', 'read', 'write'].includes(String(syscall)) || CUT.test(String(message));
-  const isAway = isSocket || fault instanceof AggregateError || fault instanceof LogOutOfReachError;
-  if (severity === undefined && !isAway) return fault;
+  const { severity } = Object(fault) as { severity?: unknown };
+  if (severity === undefined && !isAway(fault)) return fault;
   const [first = fault] = fault instanceof AggregateError ? fault.errors : [];
   const says = (first instanceof Error ? first.message : String(first)).replace(/\.$/, '');
   return new Failure(`The log in ${withoutSecrets(address)} cannot be opened: ${says}.`);

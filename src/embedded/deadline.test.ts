@@ -98,11 +98,15 @@ describe('a log that is lost', () => {
 });
 
 describe('the time of a log with a clock of its own', () => {
-  it('is that clock, whatever the machine says', async () => {
+  it('is that clock at every moment, whatever the machine says', async () => {
     engine = new RevocableEngine();
     engine.nowMs = world.wallMs + 86_400_000;
     const other = await world.finish(openWith(engine, world));
-    const { created_at } = (await world.finish(other.task.create({ payload: 1 }))) as { created_at: string };
-    expect(Date.parse(created_at)).toBe(world.wallMs + 86_400_000);
+    for (let time = 1; time <= 2; time++) {
+      const created = await world.finish(other.task.create({ payload: time }));
+      const { created_at } = created as { created_at: string };
+      expect(Date.parse(created_at)).toBe(engine.nowMs);
+      engine.nowMs += 5_000;
+    }
   });
 });

@@ -238,5 +238,10 @@ export class LogClosedError extends Error {
 
 /** The log could not be read now, because what it lies in did not answer. It may be there again at once. */
 export class LogOutOfReachError extends Error {
-  override readonly name = 'LogOutOfReachError';
+  override readonly name: string = 'LogOutOfReachError';
+}
+
+/** The log was there and is not any more. Nobody begins a new one in its place, whose numbers would be the old ones again. */
+export class LogGoneError extends LogOutOfReachError {
+  override readonly name = 'LogGoneError';
 }

@@ -54,3 +54,10 @@ export function isPassing(fault: unknown): boolean {
   const { code } = Object(fault) as { readonly code?: unknown };
   return !(typeof code === 'string' && LASTING.test(code));
 }
+
+/** What Postgres gives up because of others at the same time: nothing of it was done, and it may be sent again at once. */
+const LOST_RACE = ['40001', '40P01'];
+
+export function isLostRace(fault: unknown): boolean {
+  return LOST_RACE.includes(String((Object(fault) as { readonly code?: unknown }).code));
+}

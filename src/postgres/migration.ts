@@ -28,12 +28,15 @@ const TABLE = `
     expires_at   timestamptz NOT NULL
   );`;
 
-/** Begins at the time in milliseconds: after a rollback and a new migration, numbers still go on above all earlier ones. */
+/**
+ * Begins at the time in microseconds: after a rollback and a new migration, numbers still go on above all earlier ones,
+ * which no database gives out at a million a second. They stay below 2^53 until the year 2255.
+ */
 const SEQUENCE = `
   IF to_regclass('dot_iu_runtime_lease_seq') IS NULL THEN
     EXECUTE format(
       'CREATE SEQUENCE dot_iu_runtime_lease_seq AS bigint START WITH %s',
-      floor(extract(epoch FROM clock_timestamp()) * 1000)
+      floor(extract(epoch FROM clock_timestamp()) * 1000000)
     );
   END IF;`;
 

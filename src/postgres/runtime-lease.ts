@@ -10,7 +10,7 @@
  * It needs nothing of a session: every statement may have a connection of its own, or one from a pooler.
  */
 import type { Queryable } from './database.ts';
-import { isPassing, RuntimeLeaseError } from './error.ts';
+import { isLostRace, isPassing, RuntimeLeaseError } from './error.ts';
 import { Deadline, type LeaseWorld, type Moment, momentOf, pause, type Timer } from './lease-clock.ts';
 
 export interface RuntimeLeaseOptions {
@@ -23,8 +23,10 @@ export interface RuntimeLeaseOptions {
 
 const TTL_SECONDS_MIN = 0.01;
 const TTL_SECONDS_MAX = 2_592_000;
-/** However long the lease lasts, nobody waits longer than this for a release that does not get through. */
+/** However long the lease lasts, nobody waits longer than this for a release that fails or is not answered. */
 const RELEASE_MS = 10_000;
+/** How often an acquisition is sent that the database gave up because of others at the same time. */
+const TRIES_MAX = 5;
 /** The deadline is looked at this often at least: a wall clock that jumped is noticed within that time. */
 const WATCH_MS = 1_000;
 
@@ -84,11 +86,8 @@ export class RuntimeLease implements AsyncDisposable {
     world: LeaseWorld,
   ): Promise<RuntimeLease> {
     check(options);
-    const { name, holder, ttlSeconds } = options;
-    const sent = momentOf(world.clock);
-    const { rows } = await db.query(ACQUIRE, [name, holder, ttlSeconds]);
-    const grant = grantIn(rows, sent);
-    if (grant === null) throw await heldError(db, name);
+    const grant = await granted(db, options, world);
+    if (grant === null) throw await heldError(db, options.name);
     return new this(db, options, world, grant);
   }
 
@@ -124,6 +123,24 @@ export class RuntimeLease implements AsyncDisposable {
     if (this.isReleased) return false;
     this.isReleased = true;
     this.stopTimers();
+    const { timers } = this.world;
+    const hold = timers.hold();
+    let limit: Timer | undefined;
+    const unanswered = new Promise<boolean>((resolve) => {
+      limit = timers.after(RELEASE_MS, () => resolve(false));
+    });
+    return Promise.race([this.giveBack(), unanswered]).finally(() => {
+      limit?.cancel();
+      hold.cancel();
+    });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.release();
+  }
+
+  /** Asks until it is answered, or there is no sense in it any more. */
+  private async giveBack(): Promise<boolean> {
     const { clock } = this.world;
     const untilMs = clock.monotonicMs() + Math.min(this.ttlMs, RELEASE_MS);
     for (;;) {
@@ -136,10 +153,6 @@ export class RuntimeLease implements AsyncDisposable {
       }
       await pause(this.world, this.retryMs);
     }
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.release();
   }
 
   private get ttlMs(): number {
@@ -237,6 +250,23 @@ function check({ name, holder, ttlSeconds }: RuntimeLeaseOptions): void {
   if (typeof holder !== 'string' || holder.trim() === '') throw wrong('A lease needs a holder.');
   if (!(ttlSeconds >= TTL_SECONDS_MIN && ttlSeconds <= TTL_SECONDS_MAX)) {
     throw wrong(`ttlSeconds is ${TTL_SECONDS_MIN} to ${TTL_SECONDS_MAX}, and this is ${String(ttlSeconds)}.`);
+  }
+}
+
+/** Null when somebody else holds it. At a stricter level than READ COMMITTED the database may give up a statement for another. */
+async function granted(
+  db: Queryable,
+  options: RuntimeLeaseOptions,
+  world: LeaseWorld,
+): Promise<Grant | null> {
+  const { name, holder, ttlSeconds } = options;
+  for (let left = TRIES_MAX - 1; ; left--) {
+    const sent = momentOf(world.clock);
+    try {
+      return grantIn((await db.query(ACQUIRE, [name, holder, ttlSeconds])).rows, sent);
+    } catch (fault) {
+      if (left === 0 || !isLostRace(fault)) throw fault;
+    }
   }
 }
 

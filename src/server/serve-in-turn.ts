@@ -5,7 +5,7 @@
 import { Leadership } from '../authority/leadership.ts';
 import { Standby } from '../authority/standby.ts';
 import { coreOf, retentionOf } from '../embedded/open.ts';
-import type { Engine } from '../engines/log.ts';
+import { type Engine, LogGoneError } from '../engines/log.ts';
 import { leaderService } from './leader-service.ts';
 import {
   assertMayServe,
@@ -24,6 +24,10 @@ interface ServeInTurnOptions extends ServeOptions {
   readonly advertise?: string;
 }
 
+const GONE =
+  'the tables of the log are gone: standing by until they are back; a server that is started now would begin a new log, and ' +
+  'give out the same numbers again';
+
 /** `engineAt` gives the engine for a server that is reached at the URL. */
 export async function serveInTurn(
   engineAt: (url: string) => Engine,
@@ -38,6 +42,7 @@ export async function serveInTurn(
   warnOfNoSecret(options, logger);
   let role: Served['role'] = 'standby';
   let seqNow = (): number => 0;
+  let isGoneTold = false;
   const leadingCalls: (() => void)[] = [];
   const { advertise = url } = options;
   const leadership = new Leadership(engineAt(advertise), {
@@ -64,6 +69,13 @@ export async function serveInTurn(
     },
 
     onTrouble(fault, tries) {
+      if (tries === 1) isGoneTold = false;
+      if (fault instanceof LogGoneError && !isGoneTold) {
+        // Usually what came before was that the database is out of reach, which is no reason for alarm.
+        isGoneTold = true;
+        logger.error({ err: fault }, GONE);
+        return;
+      }
       const says = 'the log is out of reach; it is tried again';
       if (tries === 1) logger.warn({ err: fault }, says);
       else logger.debug({ err: fault, tries }, says);

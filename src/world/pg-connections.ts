@@ -19,6 +19,9 @@ type Client = InstanceType<Pg['Client']>;
 const CONNECT_TIMEOUT_MS = 10_000;
 /** How long a database may take to answer a farewell; one that is silent never does. */
 const FAREWELL_MS = 1_000;
+/** How much longer than a statement may take the database waits for the rest of it, and we for the answer. */
+const REST_MS = 1_000;
+const ANSWER_MS = 2_000;
 
 /** The package `pg` is not there. */
 export class PgMissingError extends Error {
@@ -48,14 +51,14 @@ export function pgConnections(address: string): SqlConnections {
         keepAlive: true,
         connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
       });
-      const connection = new PgConnection(client);
+      const connection = new PgConnection(client, statementMsMax);
       let limit: NodeJS.Timeout | undefined;
       try {
         await client.connect();
         // The driver's own limit ends with the greeting.
         limit = setTimeout(() => void connection.close(), CONNECT_TIMEOUT_MS);
-        await connection.query(KEEP_WHILE_IDLE);
-        if (statementMsMax !== undefined) await connection.query(limitText(statementMsMax));
+        await connection.query(SETTINGS);
+        if (statementMsMax !== undefined) await connection.query(limitsText(statementMsMax));
       } catch (fault) {
         // A server that still waits for a password would keep the process alive; whether it says goodbye is its affair.
         connection.close().catch(() => undefined);
@@ -68,12 +71,22 @@ export function pgConnections(address: string): SqlConnections {
   };
 }
 
-/** A connection that waits for its turn is not an idle one; databases that know no such limit need not be told. */
-const KEEP_WHILE_IDLE = `SELECT set_config(name, '0', false) FROM pg_catalog.pg_settings
-  WHERE name = 'idle_session_timeout'`;
+/**
+ * A connection that waits for its turn is not an idle one. One whose other end is gone is noticed in seconds: what it has
+ * locked keeps others from leading, and the usual limit is two hours. Databases that know no such setting need not be
+ * told.
+ */
+const SETTINGS = `SELECT set_config(name, value, false) FROM pg_catalog.pg_settings JOIN (VALUES
+    ('idle_session_timeout', '0'),
+    ('tcp_keepalives_idle', '5'), ('tcp_keepalives_interval', '2'), ('tcp_keepalives_count', '3')
+  ) AS wanted (setting_name, value) ON name = setting_name`;
 
-const limitText = (ms: number): string => `SELECT set_config(name, '${ms}', false) FROM pg_catalog.pg_settings
-  WHERE CASE WHEN name = 'statement_timeout' THEN setting::bigint NOT BETWEEN 1 AND ${ms} END`;
+/** Every statement is a transaction of its own, so that has a limit as well; Postgres knows it since version 17. */
+const limitsText = (ms: number): string => `SELECT set_config(name, most::text, false)
+  FROM pg_catalog.pg_settings JOIN (VALUES
+    ('statement_timeout', ${ms}), ('transaction_timeout', ${ms + REST_MS})
+  ) AS wanted (setting_name, most) ON name = setting_name
+  WHERE CASE WHEN name = setting_name THEN setting::bigint NOT BETWEEN 1 AND most END`;
 
 /** What a database says that speaks like Postgres but has no COPY of this kind. */
 const NOT_KNOWN_HERE = ['0A000', '42601', '42704'];
@@ -86,9 +99,11 @@ class PgConnection implements SqlConnection {
   #before: Promise<unknown> = Promise.resolve();
   #knowsCopy = true;
   #isClosing = false;
+  readonly #answerMsMax: number | null;
 
-  constructor(client: Client) {
+  constructor(client: Client, statementMsMax: number | undefined) {
     this.#client = client;
+    this.#answerMsMax = statementMsMax === undefined ? null : statementMsMax + ANSWER_MS;
     this.lost = new Promise((resolve) => {
       const lose = (fault: Error): void => {
         if (!this.#isClosing) resolve(fault);
@@ -127,10 +142,19 @@ class PgConnection implements SqlConnection {
   }
 
   #inTurn<T>(statement: () => Promise<T>): Promise<T> {
-    const turn = this.#before.then(statement);
+    const turn = this.#before.then(() => this.#inTime(statement));
     // Its failure is for who asked for it; the next one has its turn all the same.
     this.#before = turn.catch(() => {});
     return turn;
+  }
+
+  /** Cuts the connection when no answer comes: the statement fails, and what else is sent does as well. */
+  async #inTime<T>(statement: () => Promise<T>): Promise<T> {
+    const ms = this.#answerMsMax;
+    if (ms === null) return statement();
+    const silent = (): Error => new Error(`The database has not answered for ${ms} ms.`);
+    const limit = setTimeout(() => this.#client.connection.stream.destroy(silent()), ms);
+    return statement().finally(() => clearTimeout(limit));
   }
 
   #nameOf(text: string): string {

@@ -141,24 +141,52 @@ describe('connections that are cut', () => {
   });
 });
 
-describe('a guard whose taking is answered late', () => {
-  it('leaves the clock of its holder as right as it was, by a database whose clock runs like ours', async () => {
-    const OFFSET_MS = 1_000_000;
-    const world = new ManualWorld();
+describe('the clock of a leader', () => {
+  const OFFSET_MS = 1_000_000;
+  const RENEWAL = `RETURNING ${DATABASE_MS}`;
+
+  /** A log by a database whose clock runs like ours, but for what is done with an answer. */
+  async function ledBy(
+    world: ManualWorld,
+    answered: (text: string, rows: readonly SqlRow[]) => readonly SqlRow[],
+  ) {
     const real = pgConnections(db.url);
     const connect = async (): Promise<SqlConnection> => {
       const connection = await real.connect();
       const { query } = connection;
       connection.query = async (text, values) => {
         if (text === `SELECT ${DATABASE_MS}`) return [[OFFSET_MS + world.monotonicMs]];
-        const rows = await query.call(connection, text, values);
-        if (text.includes('raised AS')) world.monotonicMs += 8_000;
-        return rows;
+        return answered(text, await query.call(connection, text, values));
       };
       return connection;
     };
-    const { log } = await openHeard(engineOn(db, { world, connections: { ...real, connect } }));
+    return (await openHeard(engineOn(db, { world, connections: { ...real, connect } }))).log;
+  }
+
+  it('stays as right as it was when the taking of the guard is answered late', async () => {
+    const world = new ManualWorld();
+    const log = await ledBy(world, (text, rows) => {
+      if (text.includes('raised AS')) world.monotonicMs += 8_000;
+      return rows;
+    });
     expect(log.nowMs()).toBe(OFFSET_MS + world.monotonicMs);
+    await log.close();
+  });
+
+  it('follows the time that comes with the renewals of the guard', async () => {
+    const world = new ManualWorld();
+    let renewals = 0;
+    const log = await ledBy(world, (text, rows) => {
+      if (!text.includes(RENEWAL)) return rows;
+      renewals += 1;
+      expect(Number(rows[0]![0])).toBeGreaterThan(1_600_000_000_000);
+      return [[OFFSET_MS + world.monotonicMs + 10_000]];
+    });
+    await world.advance(5_000);
+    await until(async () => renewals === 1);
+    await world.settle();
+    world.monotonicMs += 1_000;
+    expect(log.nowMs()).toBeCloseTo(OFFSET_MS + world.monotonicMs + 10, 3);
     await log.close();
   });
 });
@@ -370,20 +398,31 @@ describe('the tables', () => {
     expect(() => engineOn(db, { schema: 'x"; DROP' })).toThrow(TypeError);
   });
 
-  it('are kept apart from what others do with synchronous_commit: every append waits for the disk', async () => {
-    await db.pool.query(`ALTER DATABASE ${new URL(db.url).pathname.slice(1)} SET synchronous_commit = 'off'`);
-    try {
-      await db.pool.query('CREATE TABLE IF NOT EXISTS noted (setting text)');
-      const { log } = await openHeard(engineOn(db));
-      await db.pool.query(`CREATE OR REPLACE FUNCTION note_setting() RETURNS trigger LANGUAGE plpgsql AS $$
+  it.each<[what: string, on: string, work: (log: Log, world: ManualWorld) => Promise<unknown>]>([
+    ['append', 'INSERT ON leasehold.leasehold_log', (log) => appendBatch(log, 1)],
+    ['renewal of the guard', 'UPDATE ON leasehold.leasehold_guard', (_, world) => world.advance(5_000)],
+  ])(
+    'are kept apart from what others do with synchronous_commit: every %s waits for the disk',
+    async (_, on, work) => {
+      await db.pool.query(
+        `ALTER DATABASE ${new URL(db.url).pathname.slice(1)} SET synchronous_commit = 'off'`,
+      );
+      try {
+        await db.pool.query('DROP TABLE IF EXISTS noted; CREATE TABLE noted (setting text)');
+        const world = new ManualWorld();
+        const { log } = await openHeard(engineOn(db, { world }));
+        await db.pool.query(`CREATE OR REPLACE FUNCTION note_setting() RETURNS trigger LANGUAGE plpgsql AS $$
         BEGIN INSERT INTO noted VALUES (current_setting('synchronous_commit')); RETURN NULL; END $$`);
-      await db.pool.query(`CREATE CONSTRAINT TRIGGER noting AFTER INSERT ON leasehold.leasehold_log
+        await db.pool.query(`CREATE CONSTRAINT TRIGGER noting AFTER ${on}
         DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION note_setting()`);
-      await appendBatch(log, 1);
-      expect(await db.value("SELECT string_agg(setting, ',') FROM noted")).toBe('on');
-      await log.close();
-    } finally {
-      await db.pool.query(`ALTER DATABASE ${new URL(db.url).pathname.slice(1)} RESET synchronous_commit`);
-    }
-  });
+        await work(log, world);
+        const noted = () => db.value("SELECT string_agg(setting, ',') FROM noted");
+        await until(async () => (await noted()) !== null);
+        expect(await noted()).toBe('on');
+        await log.close();
+      } finally {
+        await db.pool.query(`ALTER DATABASE ${new URL(db.url).pathname.slice(1)} RESET synchronous_commit`);
+      }
+    },
+  );
 });

@@ -1,5 +1,7 @@
 // The probe of seed 001, by the library and by the command line, and what the command line says when things go wrong.
 import { execFile } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import pg from 'pg';
@@ -7,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { migrate, probe, rollback } from '../../src/postgres.ts';
 import { TestDatabase } from '../support/postgres.ts';
 import { acquired } from '../support/postgres-lease.ts';
+import { untilBlocked } from '../support/postgres-log.ts';
 import { type CommandRun, TestShell } from '../support/test-shell.ts';
 
 let db: TestDatabase;
@@ -51,6 +54,26 @@ describe('probe', () => {
     expect(code).toBe(1);
     expect(out).toMatch(/^T2 {2}FAILED/m);
     await rollback(db.pool);
+  });
+});
+
+describe('a role that has not run the migration', () => {
+  const role = `role_${randomUUID().replaceAll('-', '')}`;
+
+  it('passes with the rights that docs/guides/postgres.md lists', async () => {
+    await migrate(db.pool);
+    await db.pool.query(`CREATE ROLE ${role} LOGIN`);
+    const guide = await readFile(new URL('../../docs/guides/postgres.md', import.meta.url), 'utf8');
+    const grants = guide.match(/^GRANT .*;$/gm)!;
+    for (const grant of grants) await db.pool.query(grant.replace('TO app', `TO ${role}`));
+    const url = new URL(db.url);
+    url.username = role;
+    try {
+      expect(await leasehold('probe', '--url', url.href)).toMatchObject({ code: 0 });
+    } finally {
+      await db.pool.query(`DROP OWNED BY ${role}; DROP ROLE ${role}`);
+      await rollback(db.pool);
+    }
   });
 });
 
@@ -99,6 +122,25 @@ describe('leasehold postgres', () => {
     expect(code).toBe(1);
     expect(err).toMatch(/^leasehold: .*127\.0\.0\.1:1.*\n$/);
     expect(err).not.toContain('secret');
+  });
+
+  it('says in one sentence that a statement is not answered, and does not wait for ever', async () => {
+    const holder = await db.pool.connect();
+    const lock = "(hashtextextended('leasehold:migration:019', 0))";
+    await holder.query(`SELECT pg_advisory_lock${lock}`);
+    try {
+      const running = shell.start('postgres', 'migrate', '--url', db.url);
+      await untilBlocked(db, 'dot_iu_runtime_lease');
+      await shell.world.advance(30_000);
+      const { code, err } = await running;
+      const host = `127\\.0\\.0\\.1:${new URL(db.url).port}`;
+      expect(code).toBe(1);
+      expect(err).toMatch(new RegExp(`^leasehold: No answer from ${host} for 30 s; .*\\n$`));
+    } finally {
+      await holder.query(`SELECT pg_advisory_unlock${lock}`);
+      holder.release();
+      await rollback(db.pool);
+    }
   });
 
   it.each([['migrate'], ['probe', '--url', 'http://127.0.0.1'], ['probe', '--url', 'nonsense']])(

@@ -45,12 +45,15 @@ export interface CompactionOutput {
   readonly newAt: Float64Array;
 }
 
+/** Far more than any piece of it takes: a compaction that hears nothing any more must fail, or there is never another. */
+export const COMPACTION_STATEMENT_MS_MAX = 60_000;
+
 export async function compact(
   connections: SqlConnections,
   input: CompactionInput,
 ): Promise<CompactionOutput> {
   const tables = tablesIn(input.schema);
-  const connection = await connections.connect();
+  const connection = await connections.connect({ statementMsMax: COMPACTION_STATEMENT_MS_MAX });
   try {
     const oldRows = new OldRows(connection, tables);
     const writer = new CheckpointWriter({ ...input, connection, tables, oldRows });

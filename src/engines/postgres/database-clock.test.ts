@@ -1,7 +1,7 @@
 // The database's clock as it is read over ways of any length. The clock there runs like the one here, but for an offset.
 import { beforeEach, describe, expect, it } from 'vitest';
 import { ManualWorld } from '../../../test/support/manual-world.ts';
-import { readDatabaseClock } from './database-clock.ts';
+import { DatabaseClock, readDatabaseClock } from './database-clock.ts';
 import type { SqlRow } from './sql.ts';
 
 type Way = readonly [thereMs: number, backMs: number];
@@ -52,5 +52,83 @@ describe('the clock of a database', () => {
     await expect(errorOver([130, 130], [0, 300])).rejects.toThrow(
       'too far away to lead by its clock: the quickest of 18 answers took 260 ms, and at most 250 ms will do',
     );
+  });
+});
+
+/** As long as a heartbeat. */
+const BEAT_MS = 5_000;
+
+describe('the time of a leader', () => {
+  let clock: DatabaseClock;
+  /** How far the clock there is ahead of what it would be if it ran like ours. */
+  let aheadMs: number;
+
+  beforeEach(() => {
+    clock = new DatabaseClock(world.clock, OFFSET_MS);
+    aheadMs = 0;
+  });
+
+  const errorMs = (): number => Math.round(clock.nowMs() - (OFFSET_MS + aheadMs + world.monotonicMs));
+
+  /** One renewal, with this way there and back. */
+  function renew([thereMs, backMs]: Way = [1, 1]): void {
+    const sentMs = world.monotonicMs;
+    world.monotonicMs += thereMs;
+    const databaseMs = OFFSET_MS + aheadMs + world.monotonicMs;
+    world.monotonicMs += backMs;
+    clock.note(sentMs, databaseMs);
+  }
+
+  it.each([1 / 1_000, -1 / 1_000])('stays with a database whose clock drifts by %d', (drift) => {
+    for (let beat = 0; beat < 10_000; beat++) {
+      world.monotonicMs += BEAT_MS;
+      aheadMs += BEAT_MS * drift;
+      renew();
+      expect(Math.abs(errorMs())).toBeLessThanOrEqual(BEAT_MS / 1_000 + 2);
+    }
+    expect(Math.abs(aheadMs)).toBeGreaterThan(40_000);
+  });
+
+  it.each([60_000, -60_000])(
+    'follows a clock that was set by %d ms, by a hundredth and no faster',
+    (byMs) => {
+      aheadMs = byMs;
+      renew([0, 0]);
+      expect(errorMs()).toBe(-byMs);
+      for (let beat = 0; beat < 10; beat++) {
+        const beforeMs = clock.nowMs();
+        world.monotonicMs += BEAT_MS;
+        expect(clock.nowMs() - beforeMs).toBeCloseTo(BEAT_MS * (1 + Math.sign(byMs) / 100), 2);
+        renew([0, 0]);
+      }
+      world.monotonicMs += 100 * Math.abs(byMs);
+      expect(errorMs()).toBe(0);
+    },
+  );
+
+  it('does not follow what may be the way and not the clock', () => {
+    for (const way of [
+      [0, 250],
+      [250, 0],
+      [3, 90],
+    ] as const) {
+      renew(way);
+      world.monotonicMs += BEAT_MS;
+      expect(errorMs()).toBe(0);
+    }
+  });
+
+  it('follows no further than an answer demands, whatever the way', () => {
+    aheadMs = 10;
+    renew([200, 0]);
+    world.monotonicMs += 100_000;
+    expect(errorMs()).toBe(0);
+  });
+
+  it('takes no notice of an answer that comes too late to say much', () => {
+    aheadMs = 60_000;
+    renew([125, 126]);
+    world.monotonicMs += BEAT_MS;
+    expect(errorMs()).toBe(-60_000);
   });
 });

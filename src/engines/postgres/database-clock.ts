@@ -4,6 +4,9 @@
  * answer; taken for the middle of the two it is wrong by at most half the round trip. So it is asked several times and
  * the quickest answer counts, and an answer that is not quick enough is none: a leader whose clock is behind writes
  * down ends that are too early, and the next leader would end those leases while their holders rely on them.
+ *
+ * No two clocks run quite alike, so the leader goes on listening (`DatabaseClock`): every renewal of its guard brings
+ * the time there, and its own time follows, slowly.
  */
 import { LogTooFarError } from '../log.ts';
 import type { GuardWorld, Reading } from './sql.ts';
@@ -15,6 +18,11 @@ const SAMPLES_MIN = 5;
 const SAMPLES_MAX = 20;
 /** Two leaders then differ by no more than a holder takes off the end of a lease of five seconds (`lease-deadline.ts`). */
 const ROUND_TRIP_MS_MAX = 250;
+/**
+ * How much faster or slower than the monotonic clock time may run while it follows: a fifth of the margin that a holder
+ * takes off for clocks of different speeds, and a hundred times what an ordinary clock drifts.
+ */
+const FOLLOW_SHARE = 1 / 100;
 /** For all answers together. */
 const SAMPLING_MS_MAX = 5_000;
 
@@ -42,4 +50,44 @@ export async function readDatabaseClock(
     `The database is too far away to lead by its clock: the quickest of ${samples} answers took ` +
       `${Math.round(quickestMs)} ms, and at most ${ROUND_TRIP_MS_MAX} ms will do.`,
   );
+}
+
+/** The database's time as the leader counts it. It never jumps and never goes back. */
+export class DatabaseClock {
+  readonly #clock: GuardWorld['clock'];
+  /** What had to be added to the monotonic clock then, and by how much that was wrong. */
+  #fromMs: number;
+  #offsetMs: number;
+  #errorMs = 0;
+
+  constructor(clock: GuardWorld['clock'], offsetMs: number) {
+    this.#clock = clock;
+    this.#fromMs = clock.monotonicMs();
+    this.#offsetMs = offsetMs;
+  }
+
+  nowMs(): number {
+    const monotonicMs = this.#clock.monotonicMs();
+    return monotonicMs + this.#offsetAt(monotonicMs);
+  }
+
+  /**
+   * What the database said to a question sent then. It was said at some moment up to now, so an error of half the round
+   * trip may be none; only what is beyond that is one, and to follow no further can never make the clock worse.
+   */
+  note(sentMs: number, databaseMs: number): void {
+    const monotonicMs = this.#clock.monotonicMs();
+    const doubtMs = (monotonicMs - sentMs) / 2;
+    if (2 * doubtMs > ROUND_TRIP_MS_MAX) return;
+    const offsetMs = this.#offsetAt(monotonicMs);
+    const seemsMs = databaseMs - (sentMs + doubtMs + offsetMs);
+    this.#fromMs = monotonicMs;
+    this.#offsetMs = offsetMs;
+    this.#errorMs = Math.sign(seemsMs) * Math.max(0, Math.abs(seemsMs) - doubtMs);
+  }
+
+  #offsetAt(monotonicMs: number): number {
+    const mostMs = (monotonicMs - this.#fromMs) * FOLLOW_SHARE;
+    return this.#offsetMs + Math.min(Math.max(this.#errorMs, -mostMs), mostMs);
+  }
 }

@@ -11,7 +11,9 @@ const HEARTBEAT_MS = 5_000;
 /** So much earlier than the database its holder takes it for over. */
 const MARGIN_MS = 1_000;
 const EPOCH = 7;
-const RENEWED: readonly SqlRow[] = [[1]];
+/** What a renewal answers is the time there. */
+const DATABASE_MS = 1_700_000_000_000;
+const RENEWED: readonly SqlRow[] = [[String(DATABASE_MS)]];
 
 interface Asked {
   readonly text: string;
@@ -24,11 +26,14 @@ let world: ManualWorld;
 let asked: Asked[];
 let cut: (fault: Error) => void;
 let fault: Error | null;
+/** What the clock was told. */
+let noted: number[][];
 
 beforeEach(() => {
   world = new ManualWorld();
   asked = [];
   fault = null;
+  noted = [];
 });
 
 /** A guard that was asked for now, and answered so much later. */
@@ -41,14 +46,12 @@ async function taken(answeredMs = 0): Promise<Guard> {
     }),
   };
   const tables = { guard: 'guard', epoch: 'epoch' } as Tables;
-  const taking = takeGuard(connection as SqlConnection, {
-    world,
-    tables,
-    holder: 'holder',
-    url: 'http://holder',
-    ttlMs: TTL_MS,
-    heartbeatMs: HEARTBEAT_MS,
-  });
+  const times = { ttlMs: TTL_MS, heartbeatMs: HEARTBEAT_MS };
+  const taking = takeGuard(
+    connection as SqlConnection,
+    { world, tables, holder: 'holder', url: 'http://holder', ...times },
+    { note: (sentMs, databaseMs) => void noted.push([sentMs, databaseMs]) },
+  );
   await world.advance(answeredMs);
   asked[0]!.answer([[String(EPOCH), 50_000]]);
   const guard = (await world.finish(taking))!;
@@ -79,6 +82,16 @@ describe('a guard', () => {
     asked[1]!.answer(RENEWED);
     await world.settle();
     expectOursFor(guard, TTL_MS - MARGIN_MS - 4_000);
+  });
+
+  it('tells the time that a renewal brings, with the moment the renewal was sent', async () => {
+    await taken();
+    await world.advance(HEARTBEAT_MS);
+    const sentMs = world.monotonicMs;
+    await world.advance(40);
+    asked[1]!.answer(RENEWED);
+    await world.settle();
+    expect(noted).toEqual([[sentMs, DATABASE_MS]]);
   });
 
   it('is over when the wall clock says so, though the monotonic one stood still', async () => {

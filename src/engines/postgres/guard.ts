@@ -10,7 +10,7 @@
 
 import type { Leader } from '../log.ts';
 import { LogClosedError } from '../log.ts';
-import { DATABASE_MS } from './database-clock.ts';
+import { DATABASE_MS, type DatabaseClock } from './database-clock.ts';
 import type { GuardWorld, Reading, SqlConnection } from './sql.ts';
 import type { Tables } from './tables.ts';
 
@@ -46,8 +46,15 @@ export async function leaderOf(
   return { leader, databaseMs: Number(databaseMs) };
 }
 
-/** Takes the guard and raises the epoch; null when another has it. Appends under way end before this does. */
-export async function takeGuard(connection: SqlConnection, options: GuardOptions): Promise<Guard | null> {
+/**
+ * Takes the guard and raises the epoch; null when another has it. Appends under way end before this does. The clock is
+ * told the time that comes with every renewal.
+ */
+export async function takeGuard(
+  connection: SqlConnection,
+  options: GuardOptions,
+  databaseClock: Pick<DatabaseClock, 'note'>,
+): Promise<Guard | null> {
   const { world, tables, holder, url, ttlMs } = options;
   const token = world.newToken();
   const sent = momentOf(world);
@@ -65,7 +72,14 @@ export async function takeGuard(connection: SqlConnection, options: GuardOptions
     [holder, url, token, ttlMs],
   );
   if (row === undefined) return null;
-  return new Guard(connection, options, { token, epoch: Number(row[0]), sent });
+  return new Guard(connection, options, { token, epoch: Number(row[0]), sent, databaseClock });
+}
+
+interface Taken {
+  readonly token: string;
+  readonly epoch: number;
+  readonly sent: Moment;
+  readonly databaseClock: Pick<DatabaseClock, 'note'>;
 }
 
 interface Moment {
@@ -83,6 +97,7 @@ export class Guard {
   readonly #connection: SqlConnection;
   readonly #options: GuardOptions;
   readonly #token: string;
+  readonly #databaseClock: Pick<DatabaseClock, 'note'>;
   /** When the newest renewal that succeeded was sent. */
   #sent: Moment;
   #isAsked = false;
@@ -92,14 +107,11 @@ export class Guard {
   /** Resolves when the guard is lost; never after `release`. */
   readonly lost: Promise<Error>;
 
-  constructor(
-    connection: SqlConnection,
-    options: GuardOptions,
-    taken: { token: string; epoch: number; sent: Moment },
-  ) {
+  constructor(connection: SqlConnection, options: GuardOptions, taken: Taken) {
     this.#connection = connection;
     this.#options = options;
     this.#token = taken.token;
+    this.#databaseClock = taken.databaseClock;
     this.epoch = taken.epoch;
     this.#sent = taken.sent;
     let lose: (fault: Error) => void = () => {};
@@ -126,7 +138,10 @@ export class Guard {
     this.#timer?.cancel();
   }
 
-  /** Gives the guard back, so that the next need not wait for it to run out. */
+  /**
+   * Gives the guard back, so that the next need not wait for it to run out. A database that forgets this in a crash
+   * makes others wait and nothing worse, so it need not be durable; whoever takes the guard makes it so.
+   */
   async release(): Promise<void> {
     this.stop();
     const { guard } = this.#options.tables;
@@ -148,16 +163,23 @@ export class Guard {
     const sent = momentOf(world);
     this.#connection
       .query(
+        // Durable: were it lost in a crash, another could lead while we still go by what we were told.
         `UPDATE ${tables.guard}
          SET expires_at = clock_timestamp() + $2::double precision * interval '1 millisecond'
-         WHERE id = 1 AND token = $1 AND expires_at > clock_timestamp() RETURNING 1`,
+         FROM (SELECT set_config('synchronous_commit', 'on', true) AS synchronous) AS durable
+         WHERE id = 1 AND token = $1 AND expires_at > clock_timestamp() AND synchronous = 'on'
+         RETURNING ${DATABASE_MS}`,
         [this.#token, ttlMs],
       )
       .then(
-        (rows) => {
+        ([row]) => {
           this.#isAsked = false;
-          if (rows.length === 1) this.#sent = sent;
-          else this.#over('The guard ran out, or another has taken it', null);
+          if (row === undefined) {
+            this.#over('The guard ran out, or another has taken it', null);
+            return;
+          }
+          this.#sent = sent;
+          this.#databaseClock.note(sent.monotonicMs, Number(row[0]));
         },
         (cause: unknown) => this.#over('The guard could not be renewed', cause),
       );

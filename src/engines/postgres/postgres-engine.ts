@@ -9,7 +9,7 @@ import type { Threads } from '../file/threads.ts';
 import { FILE_SPAN } from '../frame.ts';
 import type { Engine, FollowedLog, Log, Replay } from '../log.ts';
 import { LogHeldError } from '../log.ts';
-import { readDatabaseClock } from './database-clock.ts';
+import { DatabaseClock, readDatabaseClock } from './database-clock.ts';
 import { FollowedRows } from './followed-log.ts';
 import type { GuardOptions } from './guard.ts';
 import { leaderOf, takeGuard } from './guard.ts';
@@ -24,6 +24,8 @@ const TTL_MS = 15_000;
 const HEARTBEATS_A_TTL = 3;
 /** For so long a leader waits for an append; the guard of one that is gone is waited for longer. */
 const HEARTBEATS_AN_APPEND = 2;
+/** So much later the database gives an append up as well: what it has locked must not keep the next one from leading. */
+const LATE_MS = 1_000;
 
 /** Less than anybody waits for a server to lead: what hangs on a lock must not go on hanging when its server asks anew. */
 const GUARD_STATEMENT_MS_MAX = 8_000;
@@ -79,6 +81,8 @@ class Opening {
   readonly #options: PostgresEngineOptions;
   readonly #schema: string;
   readonly #guard: GuardOptions;
+  /** Whether the tables have been found or made: a log that vanishes later is a loss, and not a first start. */
+  #wereThere = false;
 
   constructor(options: PostgresEngineOptions) {
     const { world, holder, url = '', schema = 'leasehold', guardTtlMs = TTL_MS } = options;
@@ -133,6 +137,10 @@ class Opening {
     }
   }
 
+  get #appendMs(): number {
+    return Math.ceil(this.#guard.heartbeatMs * HEARTBEATS_AN_APPEND);
+  }
+
   #reading(): ReadingConnection {
     const { connections, world } = this.#options;
     return new ReadingConnection(connections, world.timers);
@@ -142,7 +150,8 @@ class Opening {
     const { mayCreate = true, recentBytesMax = 32 * MIB, cacheBytesMax = 16 * MIB } = this.#options;
     try {
       const connection = await reading.connected();
-      await ensureTables(connection, this.#schema, mayCreate);
+      await ensureTables(connection, this.#schema, { mayCreate, wereThere: this.#wereThere });
+      this.#wereThere = true;
       // A follower too: it would find out only when everybody waits for it to lead.
       await assertMayWrite(connection, this.#schema);
     } catch (fault) {
@@ -160,11 +169,11 @@ class Opening {
     try {
       if (!allowFsyncOff) await assertDurable(guarding);
       // Before the guard: who cannot read the clock well enough must not keep others from leading meanwhile.
-      const anchorMs = await readDatabaseClock(guarding, world);
-      const guard = await takeGuard(guarding, this.#guard);
+      const clock = new DatabaseClock(world.clock, await readDatabaseClock(guarding, world));
+      const guard = await takeGuard(guarding, this.#guard, clock);
       if (guard === null) return null;
       try {
-        const writing = await connections.connect();
+        const writing = await connections.connect({ statementMsMax: this.#appendMs + LATE_MS });
         try {
           await replayRest();
           const log = new PostgresLog(this.#logOptions(), {
@@ -172,7 +181,7 @@ class Opening {
             guard,
             writing,
             guarding,
-            nowMs: () => anchorMs + world.clock.monotonicMs(),
+            nowMs: () => clock.nowMs(),
             lastNumber: await lastNumberOf(rows),
           });
           isKept = true;
@@ -205,7 +214,7 @@ class Opening {
       segmentBytes,
       compactionBytesMin,
       partBytesMax: this.#options.partBytesMax ?? 1024 * MIB,
-      appendMs: this.#guard.heartbeatMs * HEARTBEATS_AN_APPEND,
+      appendMs: this.#appendMs,
       closeMs: this.#guard.heartbeatMs,
       timers: world.timers,
     };

@@ -4,7 +4,7 @@
  * leader whose reads go nowhere can read again. The database has the same limit, so that it does not go on with what
  * nobody waits for.
  */
-import { LogClosedError, LogOutOfReachError } from '../log.ts';
+import { LogClosedError, LogGoneError, LogOutOfReachError } from '../log.ts';
 import type {
   BytesRow,
   GuardWorld,
@@ -14,6 +14,7 @@ import type {
   SqlRow,
   SqlValue,
 } from './sql.ts';
+import { isNotThere } from './tables.ts';
 
 /** No statement takes long: what there is to read comes in pages. */
 const STATEMENT_MS_MAX = 10_000;
@@ -96,5 +97,7 @@ export class ReadingConnection implements Reading {
 function outOfReach(cause: unknown): never {
   if (cause instanceof LogClosedError) throw cause;
   const why = cause instanceof Error ? cause.message : String(cause);
+  // Nothing is read before the tables have been found.
+  if (isNotThere(cause)) throw new LogGoneError(`The tables of the log are gone: ${why}.`, { cause });
   throw new LogOutOfReachError(`The log cannot be read now: ${why}.`, { cause });
 }

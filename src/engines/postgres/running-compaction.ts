@@ -9,7 +9,7 @@ import { FILE_SPAN } from '../frame.ts';
 import type { Relocation } from '../log.ts';
 import { LogClosedError } from '../log.ts';
 import type { Checkpoint } from './checkpoint.ts';
-import type { CompactionInput, CompactionOutput } from './compaction.ts';
+import { COMPACTION_STATEMENT_MS_MAX, type CompactionInput, type CompactionOutput } from './compaction.ts';
 import type { LogRows } from './log-rows.ts';
 import type { SqlConnection, SqlConnections } from './sql.ts';
 
@@ -161,7 +161,9 @@ export class RowCompaction {
   }
 
   async #connected(work: (connection: SqlConnection) => Promise<void>): Promise<void> {
-    const connection = await this.#options.connections.connect();
+    const connection = await this.#options.connections.connect({
+      statementMsMax: COMPACTION_STATEMENT_MS_MAX,
+    });
     this.#open.add(connection);
     try {
       await work(connection);

@@ -28,7 +28,11 @@ export interface SqlConnection {
 }
 
 export interface ConnectOptions {
-  /** After so long the database itself ends a statement; without it, or where it has a lower limit, its own counts. */
+  /**
+   * After so long the database itself ends a statement; without it, or where it has a lower limit, its own counts. Soon
+   * after that the connection is cut by whoever still waits: by us for an answer, by the database, where it can, for
+   * the rest of what was sent. A statement of which only that is missing would keep its locks for ever.
+   */
   readonly statementMsMax?: number;
 }
 

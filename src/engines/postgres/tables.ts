@@ -14,7 +14,7 @@
  * To change it: raise TABLES_VERSION, keep reading what the version before wrote, and say in `ensureTables` how one
  * becomes the other.
  */
-import { LogTooNewError } from '../log.ts';
+import { LogGoneError, LogTooNewError } from '../log.ts';
 import type { SqlConnection } from './sql.ts';
 import { sqlState } from './sql.ts';
 
@@ -44,16 +44,22 @@ export function tablesIn(schema: string): Tables {
 }
 
 const NOT_THERE = ['42P01', '3F000'];
+
+export const isNotThere = (fault: unknown): boolean => NOT_THERE.includes(sqlState(fault));
+
 /** What one of two who make the same tables at the same time may be told. */
 const MADE_MEANWHILE = ['23505', '42P07', '42P06', '42710', '40001', '40P01', 'XX000'];
 /** A database that does not know how to leave bytes uncompressed works without being told to. */
 const NOT_KNOWN_HERE = ['0A000', '42601', '42P16', '42501'];
 
-/** Makes the tables where there are none, if it may, and refuses those of a newer version. May be repeated and raced. */
+/**
+ * Makes the tables where there are none, if it may, and refuses those of a newer version. May be repeated and raced.
+ * Whoever has found tables before makes none.
+ */
 export async function ensureTables(
   connection: SqlConnection,
   schema: string,
-  mayCreate: boolean,
+  { mayCreate, wereThere }: { readonly mayCreate: boolean; readonly wereThere: boolean },
 ): Promise<void> {
   const tables = tablesIn(schema);
   for (let left = TRIES_MAX; ; left--) {
@@ -64,6 +70,7 @@ export async function ensureTables(
         `The tables in schema ${schema} are of version ${version}; this program reads version ${TABLES_VERSION}.`,
       );
     }
+    if (wereThere) throw new LogGoneError(`The tables of the log are gone from the schema ${schema}.`);
     if (!mayCreate) throw new Error(`There is no log in this database, or not in its schema ${schema}.`);
     try {
       await create(connection, schema, tables);
@@ -78,7 +85,7 @@ async function versionOf(connection: SqlConnection, { epoch }: Tables): Promise<
     const [row] = await connection.query(`SELECT format FROM ${epoch} WHERE id = 1`);
     return row === undefined ? null : Number(row[0]);
   } catch (fault) {
-    if (NOT_THERE.includes(sqlState(fault))) return null;
+    if (isNotThere(fault)) return null;
     throw fault;
   }
 }

@@ -1,0 +1,83 @@
+// A lease in the hands of a program whose database answers as the test says, in time that is moved by hand. What the
+// functions do is tested with a real Postgres in test/postgres.
+import { beforeEach, describe, expect, it } from 'vitest';
+import { isSettled, ManualWorld } from '../../test/support/manual-world.ts';
+import { RuntimeLease, runUnder } from './runtime-lease.ts';
+
+const OPTIONS = { name: 'nightly', holder: 'a test', ttlSeconds: 600 };
+const GRANTED = { token: 'token', lease_seq: '7', remaining_ms: 600_000 };
+
+let world: ManualWorld;
+let asked: string[];
+/** What the acquisitions fail with, one after the other; then they succeed. */
+let faults: Error[];
+let isSilent: boolean;
+
+beforeEach(() => {
+  world = new ManualWorld();
+  asked = [];
+  faults = [];
+  isSilent = false;
+});
+
+const db = {
+  async query(text: string): Promise<{ rows: unknown[] }> {
+    asked.push(/_(acquire|renew|release)\(/.exec(text)![1]!);
+    if (isSilent) return new Promise(() => undefined);
+    if (text.includes('_release(')) return { rows: [{ released: true }] };
+    const fault = faults.shift();
+    if (fault !== undefined) throw fault;
+    return { rows: [GRANTED] };
+  },
+};
+
+const acquire = (): Promise<RuntimeLease> => RuntimeLease.acquire(db, OPTIONS, world);
+
+describe('the release of a lease', () => {
+  it('is not waited for longer than ten seconds when the database says nothing', async () => {
+    const lease = await acquire();
+    isSilent = true;
+    const releasing = lease.release();
+    await world.advance(9_999);
+    expect(await isSettled(releasing)).toBe(false);
+    await world.advance(1);
+    expect(await releasing).toBe(false);
+    await world.advance(600_000);
+    expect(asked).toEqual(['acquire', 'release']);
+  });
+
+  it('does not keep what was done under the lease from its caller either', async () => {
+    const running = runUnder(acquire(), async () => {
+      isSilent = true;
+      return 'done';
+    });
+    await world.advance(10_000);
+    expect(await running).toBe('done');
+  });
+
+  it('is answered at once by a database that answers', async () => {
+    const lease = await acquire();
+    expect([await lease.release(), await lease.release()]).toEqual([true, false]);
+  });
+});
+
+describe('an acquisition that the database gives up because of another', () => {
+  const lostRace = (): Error =>
+    Object.assign(new Error('could not serialize access due to concurrent update'), { code: '40001' });
+
+  it('is sent again', async () => {
+    faults = [lostRace(), lostRace()];
+    const lease = await acquire();
+    expect(asked).toEqual(['acquire', 'acquire', 'acquire']);
+    await lease.release();
+  });
+
+  it('is not sent again for ever, nor after any other failure', async () => {
+    faults = Array.from({ length: 9 }, lostRace);
+    await expect(acquire()).rejects.toMatchObject({ code: '40001' });
+    expect(asked).toHaveLength(5);
+    faults = [Object.assign(new Error('no'), { code: '42501' })];
+    await expect(acquire()).rejects.toMatchObject({ code: '42501' });
+    expect(asked).toHaveLength(6);
+  });
+});
