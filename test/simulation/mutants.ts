@@ -70,7 +70,7 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'write-without-sync',
     'Segments are opened without asking for durable writes.',
-    { seed: 3, by: 'replays' },
+    { seed: 47, by: 'replays' },
     [
       'src/engines/file/space.ts',
       'return this.#files.open(path, { durable: true });',
