@@ -74,6 +74,8 @@ export class Authority {
   private batch: LoggedEntry[] = [];
   private batchStarted = false;
   private callsInBatch = 0;
+  /** The last batch was full, by calls or by bytes, before everything was taken. */
+  private isBehind = false;
   private readonly batchSize = new BatchSize();
   private appendFromMs = 0;
   /** How many appends in a row were quick. */
@@ -325,7 +327,7 @@ export class Authority {
     }
     const bytesMax = log.batchBytesMax;
     const callsMax = this.batchSize.max;
-    const urgentFirst = queue.size > callsMax;
+    const urgentFirst = this.isBehind || queue.size > callsMax;
     let taken = 0;
     for (; taken < callsMax && log.batchBytes < bytesMax; taken++) {
       const request = queue.take(urgentFirst);
@@ -333,6 +335,7 @@ export class Authority {
       if (request.open) this.decide(request);
     }
     machine.end();
+    this.isBehind = queue.size > 0;
     this.callsInBatch = taken;
     this.batchSize.note(taken, clock.monotonicMs() - fromMs);
   }

@@ -33,5 +33,5 @@ const shell = realShell(() => {
 runProgram(shell, ARGS)
   .catch(fail)
   .finally(() => {
-    if (endsWhenDone) process.exit();
+    if (endsWhenDone) process.stdout.write('', () => process.exit());
   });

@@ -53,18 +53,17 @@ export class LogReader {
   }
 
   async read(request: Omit<LogRequest, 'follow'>): Promise<Reply<EntryListing>> {
-    const ask = {
-      lane: 'calls',
-      method: 'GET',
-      path: LOG_PATH + queryText({ limit: 100, ...request }),
-      body: null,
-    } as const;
+    const path = LOG_PATH + queryText({ ...request, limit: request.limit ?? 100 });
+    const ask = { lane: 'calls', method: 'GET', path, body: null } as const;
     const tries: Tries = { failures: 0, sinceMs: 0 };
     for (;;) {
       let setback: Setback;
       try {
         const reply = await this.#wire.send(ask, READ_TIMEOUT_MS);
-        if (reply.status < 400) return { ok: true, entries: this.#entries(reply) };
+        if (reply.status < 400) {
+          const lines = new TextDecoder().decode(reply.body).split('\n').filter(Boolean);
+          return { ok: true, entries: lines.map((line) => this.#entry(line, reply)) };
+        }
         const body = readReply(reply, this.#wire.server, 'none');
         if (momentaryEffect(body) === null) return asProblem(body);
         setback = momentary(body, reply);
@@ -73,11 +72,6 @@ export class LogReader {
       }
       await this.#pause(tries, setback);
     }
-  }
-
-  #entries(reply: HttpReply): EntryRecord[] {
-    const lines = new TextDecoder().decode(reply.body).split('\n');
-    return lines.filter(Boolean).map((line) => this.#entry(line, reply));
   }
 
   #entry(line: string, reply: Pick<HttpReply, 'status' | 'header'>): EntryRecord {
@@ -190,7 +184,7 @@ class Connection {
 
   #listen(): { cancel(): void } {
     const isSilent = (): void => {
-      this.#ending.abort(httpFault(`${this.#server} has been silent for ${SILENCE_MS} ms.`, 'none'));
+      this.#ending.abort(httpFault(`${this.#server} did not answer within ${SILENCE_MS} ms.`, 'none'));
     };
     return this.#timers.after(SILENCE_MS, isSilent);
   }

@@ -213,6 +213,26 @@ describe('one batch at a time', () => {
   });
 });
 
+describe('a batch that is full by bytes', () => {
+  it('lets what keeps or ends ownership go first in the next', async () => {
+    const lease = await leased();
+    engine.holding = true;
+    const blocker = lh.task.create({ payload: 'blocks the loop' });
+    await world.settle();
+    // Few calls, and more than one batch takes.
+    const payload = 'x'.repeat(250_000);
+    const creates = Array.from({ length: 60 }, () => lh.task.create({ payload }));
+    const completed = lh.task.complete(lease);
+    await world.settle();
+    engine.holding = false;
+    engine.letGo();
+    await world.finish(blocker);
+    const [last, end] = await world.finish(Promise.all([creates.at(-1)!, completed]));
+    if (!last.ok || !end.ok) throw new Error('refused');
+    expect(end.seq).toBeLessThan(last.seq - 20);
+  });
+});
+
 describe('time', () => {
   it('writes the end of a lease when it comes, with nobody asking', async () => {
     await leased(1_000);

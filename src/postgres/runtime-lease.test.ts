@@ -73,11 +73,16 @@ describe('an acquisition that the database gives up because of another', () => {
   });
 
   it('is not sent again for ever, nor after any other failure', async () => {
-    faults = Array.from({ length: 9 }, lostRace);
+    faults = Array.from({ length: 20 }, lostRace);
     await expect(acquire()).rejects.toMatchObject({ code: '40001' });
-    expect(asked).toHaveLength(5);
+    expect(asked).toHaveLength(20);
     faults = [Object.assign(new Error('no'), { code: '42501' })];
     await expect(acquire()).rejects.toMatchObject({ code: '42501' });
-    expect(asked).toHaveLength(6);
+    expect(asked).toHaveLength(21);
+  });
+
+  it('is told as what it was when the transaction it stood in takes nothing more', async () => {
+    faults = [lostRace(), Object.assign(new Error('current transaction is aborted'), { code: '25P02' })];
+    await expect(acquire()).rejects.toMatchObject({ code: '40001' });
   });
 });

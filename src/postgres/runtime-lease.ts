@@ -26,7 +26,9 @@ const TTL_SECONDS_MAX = 2_592_000;
 /** However long the lease lasts, nobody waits longer than this for a release that fails or is not answered. */
 const RELEASE_MS = 10_000;
 /** How often an acquisition is sent that the database gave up because of others at the same time. */
-const TRIES_MAX = 5;
+const TRIES_MAX = 20;
+/** The SQLSTATE of whatever is sent in a transaction that has failed. */
+const IN_FAILED_TRANSACTION = '25P02';
 /** The deadline is looked at this often at least: a wall clock that jumped is noticed within that time. */
 const WATCH_MS = 1_000;
 
@@ -260,12 +262,16 @@ async function granted(
   world: LeaseWorld,
 ): Promise<Grant | null> {
   const { name, holder, ttlSeconds } = options;
+  let lostRace: unknown = null;
   for (let left = TRIES_MAX - 1; ; left--) {
     const sent = momentOf(world.clock);
     try {
       return grantIn((await db.query(ACQUIRE, [name, holder, ttlSeconds])).rows, sent);
     } catch (fault) {
+      // In a transaction of the caller's nothing can be sent again, and why it failed is for the caller to hear.
+      if (lostRace !== null && (fault as { code?: string }).code === IN_FAILED_TRANSACTION) throw lostRace;
       if (left === 0 || !isLostRace(fault)) throw fault;
+      lostRace = fault;
     }
   }
 }

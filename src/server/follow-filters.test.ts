@@ -10,7 +10,7 @@ import { openCore } from '../embedded/open.ts';
 import { memoryEngine } from '../engines/memory/memory-engine.ts';
 import { FollowHub } from './follow-hub.ts';
 import { type LineFilter, onlySession, onlyTypes } from './follow-slices.ts';
-import { writeLog } from './write-log.ts';
+import { oneAtATime, writeLog } from './write-log.ts';
 
 let world: ManualWorld;
 let authority: Authority;
@@ -191,14 +191,24 @@ describe('a part of the log with some types', () => {
     expect(response.entries.map(({ queue }) => queue)).toEqual(['a', 'b', 'c']);
   });
 
-  it('lets others have their turn while it finds nothing', async () => {
+  it('lets others have their turn after every slice, also while it finds nothing, however many read', async () => {
     await created(10_000);
-    let turns = 0;
-    const turn = async (): Promise<void> => {
-      turns += 1;
-    };
-    const response = new TestResponse();
-    await world.finish(writeLog(response, authority, { from: 1, limit: 1, filter: pauses, turn }));
-    expect(turns).toBeGreaterThan(1);
+    const turns: (() => void)[] = [];
+    const inTurn = oneAtATime({ soon: (call) => void turns.push(call) });
+    const part = { from: 1, limit: Number.POSITIVE_INFINITY, inTurn };
+    const responses = [new TestResponse(), new TestResponse(), new TestResponse()];
+    const filters = [null, null, pauses];
+    const written = responses.map((response, index) =>
+      writeLog(response, authority, { ...part, filter: filters[index]! }),
+    );
+    let slices = 0;
+    for (; responses.some(({ ended }) => !ended) && slices < 100; slices++) {
+      await world.settle();
+      // One of them has read one slice, and nobody goes on before everybody else has had a turn.
+      expect(turns).toHaveLength(1);
+      turns.pop()!();
+    }
+    await world.finish(Promise.all(written));
+    expect(slices).toBeGreaterThan(2 * (10_000 / 512));
   });
 });

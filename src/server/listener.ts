@@ -103,8 +103,8 @@ export function makeListener(
 
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', (_request: FastifyRequest, stream: IncomingMessage, done) => {
-    const { 'content-encoding': coding = 'identity' } = stream.headers;
-    if (coding === 'identity') BodyBytes.take(stream, LIMITS.bodyBytes, done);
+    const { 'content-encoding': coding = '' } = stream.headers;
+    if (coding === '' || coding.toLowerCase() === 'identity') BodyBytes.take(stream, LIMITS.bodyBytes, done);
     else done(new CodedBodyError());
   });
   app.setErrorHandler((fault: FastifyError, request, reply) => {

@@ -25,7 +25,7 @@ import {
   type Trouble,
 } from './operation-handler.ts';
 import { readQuery, withPathFields } from './request-bytes.ts';
-import { drained, writeLog } from './write-log.ts';
+import { drained, oneAtATime, writeLog } from './write-log.ts';
 
 export interface PageParts extends OpenCore {
   readonly clock: Clock;
@@ -70,7 +70,7 @@ export function pageHandlers(
     hub.attach(exchange.response, options);
   };
 
-  const turn = (): Promise<void> => new Promise((resolve) => timers.soon(resolve));
+  const inTurn = oneAtATime(timers);
 
   return {
     log: ifMayAnswer((exchange, arrival) => {
@@ -86,7 +86,7 @@ export function pageHandlers(
       }
       begin(exchange, 'application/x-ndjson');
       exchange.cutIfStalled();
-      stream(writeLog(exchange.response, authority, { from, limit, filter, turn }), exchange);
+      stream(writeLog(exchange.response, authority, { from, limit, filter, inTurn }), exchange);
     }),
 
     events: ifMayAnswer((exchange, arrival) => {

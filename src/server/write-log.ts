@@ -1,4 +1,5 @@
 /** A part of the log as NDJSON, from one place to another, as fast as its reader takes it. */
+import type { Timers } from '../authority/seams.ts';
 import { type LineFilter, type ReadableLog, readSlice, SLICE_ENTRIES_MAX } from './follow-slices.ts';
 
 /** What a stream is written to: the part of a ServerResponse that is needed for it. */
@@ -18,9 +19,24 @@ export interface LogPart {
   readonly from: number;
   readonly limit: number;
   readonly filter?: LineFilter | null;
-  /** Lets others have their turn: a filter may find nothing in a whole log, and then nothing else would. */
-  readonly turn?: () => Promise<void>;
+  readonly inTurn?: InTurn;
 }
+
+/** Runs a job when its turn has come. */
+export type InTurn = <T>(job: () => Promise<T>) => Promise<T>;
+
+/** One job at a time, and a turn for everybody else after each: all readers of the log together take half of the time. */
+export function oneAtATime({ soon }: Pick<Timers, 'soon'>): InTurn {
+  let before: Promise<void> = Promise.resolve();
+  return (job) => {
+    const done = before.then(job);
+    const turn = (): Promise<void> => new Promise((resolve) => soon(resolve));
+    before = done.then(turn, turn);
+    return done;
+  };
+}
+
+const AT_ONCE: InTurn = (job) => job();
 
 /**
  * A part of the log, and the end: at most `limit` entries of those that are durable now. When compaction takes
@@ -29,13 +45,16 @@ export interface LogPart {
 export async function writeLog(
   response: StreamResponse,
   { log }: { readonly log: ReadableLog },
-  { from, limit, filter = null, turn }: LogPart,
+  { from, limit, filter = null, inTurn = AT_ONCE }: LogPart,
 ): Promise<void> {
   const { lastSeq } = log.position;
   let nextSeq = Math.max(1, from);
   let left = limit;
   while (left > 0 && nextSeq <= lastSeq && !response.destroyed) {
-    const slice = await readSlice(log, nextSeq, Math.min(left, SLICE_ENTRIES_MAX), filter);
+    const [fromSeq, linesMax] = [nextSeq, Math.min(left, SLICE_ENTRIES_MAX)];
+    const slice = await inTurn(async () =>
+      response.destroyed ? null : await readSlice(log, fromSeq, linesMax, filter),
+    );
     if (response.destroyed) return;
     if (slice === null) {
       response.destroy();
@@ -45,7 +64,6 @@ export async function writeLog(
     nextSeq = slice.nextSeq;
     const bytes = slice.bytes('ndjson');
     if (bytes.length > 0 && !response.write(bytes)) await drained(response);
-    else if (filter !== null) await turn?.();
   }
   if (!response.destroyed) response.end();
 }

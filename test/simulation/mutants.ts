@@ -110,11 +110,7 @@ export const MUTANTS: readonly Mutant[] = [
     'clock-goes-back',
     'After a restart time is what the wall clock says, also when the log is ahead of it.',
     { seed: 4, by: 'no-bugs' },
-    [
-      'src/authority/authority-clock.ts',
-      'Math.max(sharedMs ?? clock.wallMs(), newestInLogMs)',
-      'clock.wallMs()',
-    ],
+    ['src/authority/authority-clock.ts', 'Math.max(clock.wallMs(), newestInLogMs)', 'clock.wallMs()'],
     [MACHINE, 'Math.max(nowMs, this.nowMs, this.state.lastAtMs)', 'Math.max(nowMs, this.nowMs)'],
   ),
   mutant(
