@@ -26,11 +26,11 @@ export interface LogPart {
 export type InTurn = <T>(job: () => Promise<T>) => Promise<T>;
 
 /** One job at a time, and a turn for everybody else after each: all readers of the log together take half of the time. */
-export function oneAtATime({ soon }: Pick<Timers, 'soon'>): InTurn {
+export function oneAtATime(timers: Pick<Timers, 'soon'>): InTurn {
   let before: Promise<void> = Promise.resolve();
   return (job) => {
     const done = before.then(job);
-    const turn = (): Promise<void> => new Promise((resolve) => soon(resolve));
+    const turn = (): Promise<void> => new Promise((resolve) => timers.soon(resolve));
     before = done.then(turn, turn);
     return done;
   };

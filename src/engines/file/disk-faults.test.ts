@@ -335,21 +335,26 @@ describe('a batch behind a commit mark', () => {
   });
 });
 
+/** The first piece of zeros is there; the second one is on its way until it is released. */
+function holdSecondPiece(disk: TestDisk): { readonly release: () => void; readonly writes: () => number } {
+  let release = () => {};
+  const held = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  let writes = 0;
+  disk.slow = () => {
+    writes += 1;
+    return writes === 2 ? held : null;
+  };
+  return { release, writes: () => writes };
+}
+
 describe('space that is still being allocated', () => {
   const PIECE = 128 * 1024;
 
   it('is never written to: zeros may still come', async () => {
     const disk = new TestDisk();
-    let release = () => {};
-    const held = new Promise<void>((resolve) => {
-      release = resolve;
-    });
-    let writes = 0;
-    // The first piece of zeros is there; the second one is on its way for as long as we like.
-    disk.slow = () => {
-      writes += 1;
-      return writes === 2 ? held : null;
-    };
+    const { release } = holdSecondPiece(disk);
     const sizes = { segmentBytes: 1024 * 1024, batchBytesMax: 8 * 1024, operationBytesMax: 8 * 1024 };
     const { log } = await openHeard(engineOn(disk, sizes));
     const sizeOf = async (length: number) => {
@@ -429,15 +434,7 @@ describe('a torn end', () => {
 describe('closing', () => {
   it('waits for zeros that are on their way, and none come after it: the next writer may be there', async () => {
     const disk = new TestDisk();
-    let release = () => {};
-    const held = new Promise<void>((resolve) => {
-      release = resolve;
-    });
-    let writes = 0;
-    disk.slow = () => {
-      writes += 1;
-      return writes === 2 ? held : null;
-    };
+    const { release, writes } = holdSecondPiece(disk);
     const sizes = { segmentBytes: 4 * 1024 * 1024 };
     const { log } = await openHeard(engineOn(disk, sizes));
     let isClosed = false;
@@ -450,7 +447,7 @@ describe('closing', () => {
     release();
     await closing;
     for (let i = 0; i < 100; i++) await Promise.resolve();
-    expect(writes).toBe(2);
+    expect(writes()).toBe(2);
     expect(disk.openPaths).toEqual([]);
   });
 });
