@@ -1,4 +1,4 @@
-// The main ideas in ten lines of output, on a data directory that stays. The directory is the first argument, or
+// The main ideas in nine lines of output, on a data directory that stays. The directory is the first argument, or
 // ./leasehold-tour. Run it as often as you like: the log only grows.
 import process from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';

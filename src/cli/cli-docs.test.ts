@@ -38,13 +38,15 @@ describe('docs/cli.md', () => {
     expect(section.trim().split('\n')[0]).toBe(command.description());
     expect(/```sh\n([\s\S]*?)```/.exec(section)?.[1]).toContain(`leasehold ${path}`);
     const rows = [...section.matchAll(/^\| `(.+?)` \| (.+) \|$/gm)].map(([, word, says]) => [word, says]);
+    // With defaults and choices, as the help has them.
+    const help = command.createHelp();
     const words = command.registeredArguments.map((argument) => {
       const name = argument.variadic ? `${argument.name()}...` : argument.name();
-      return [argument.required ? `<${name}>` : `[${name}]`, argument.description];
+      return [argument.required ? `<${name}>` : `[${name}]`, help.argumentDescription(argument)];
     });
     const options = command.options
       .filter(({ flags }) => !EVERYWHERE.includes(flags))
-      .map(({ flags, description }) => [flags, description]);
+      .map((option) => [option.flags, help.optionDescription(option)]);
     expect(rows).toEqual([...words, ...options]);
   });
 

@@ -152,6 +152,8 @@ Exit codes:
   5    the log is damaged
   73   the lease was not acquired: somebody else holds it (lease acquire, run)
   75   the lease was lost while the program ran, and the program was ended (run)
+  126  the program could not be run (run, work)
+  127  the program was not found (run, work)
   \`run\` otherwise leaves with the code of the program, or 128 and the number of the signal that ended it.
 
 Environment:
@@ -162,7 +164,11 @@ Environment:
                     also of \`postgres restored\`
   DATABASE_URL      the database of \`postgres migrate\`, \`rollback\` and \`probe\`
   LEASEHOLD_LISTEN  where \`up\` and \`serve\` listen
+  LEASEHOLD_TOKENS  who may do what there, as JSON; \`--tokens FILE\` names a file instead
+  XG2G_IDEM_SECRET, XG2G_IDEM_SECRET_PREVIOUS, XG2G_V3_API_LEASES
+                    how \`up\` and \`serve\` take intents; see docs/operating.md
   NO_COLOR          no colours, even on a terminal
+  LEASEHOLD_DEBUG   1 adds details to a failure
 
 Start here:
   leasehold demo                                    see what it is about

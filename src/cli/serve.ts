@@ -45,7 +45,7 @@ export function serveCommand(shell: Shell): Command {
     )
     .option(
       '--heartbeat <duration>',
-      'with --engine: how often a leader says that it is there (default 5s)',
+      'with --engine: how often a leader says that it is there (default: a third of --guard-ttl)',
       durationMs,
     )
     .addHelpText(

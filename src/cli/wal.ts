@@ -8,7 +8,7 @@ import { LogDamagedError } from '../engines/log.ts';
 import { instant } from '../protocol/instant.ts';
 import { nodeFiles } from '../world/node-files.ts';
 import { systemClock } from '../world/system-clock.ts';
-import { aboveOption, wholeNumber } from './arguments.ts';
+import { aboveOption, defaulted, wholeNumber } from './arguments.ts';
 import { print, printTable } from './output.ts';
 
 export function walCommand(): Command {
@@ -31,8 +31,10 @@ export function walCommand(): Command {
     .command('cat')
     .description('Print the entries of a log, one JSON object a line.')
     .argument('<dir>', 'the data directory')
-    .option('--from <seq>', 'the first position to print', wholeNumber, 0)
-    .option('--limit <n>', 'print at most so many', wholeNumber, Number.POSITIVE_INFINITY)
+    .addOption(defaulted('--from <seq>', 'the first position to print', wholeNumber, 0, 'the first kept'))
+    .addOption(
+      defaulted('--limit <n>', 'print at most so many', wholeNumber, Number.POSITIVE_INFINITY, 'all'),
+    )
     .option('--json', 'the output is JSON in any case; accepted like everywhere')
     .action(cat);
   wal

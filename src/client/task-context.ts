@@ -25,7 +25,7 @@ export interface TaskContext<Input> {
   readonly attempt: number;
   /** The fencing number of this lease. */
   readonly leaseSeq: number;
-  /** Aborts when the lease is lost (LEASE_LOST, with the cause) or the worker stops (WorkerStopping). */
+  /** Aborts when the lease is lost (LEASE_LOST, with the cause), its time is up (TaskTimeout) or the worker stops (WorkerStopping). */
   readonly signal: AbortSignal;
   /** Milliseconds until the lease is over by our own clocks, if nothing renews it. */
   readonly remaining: () => number;

@@ -35,7 +35,7 @@ export interface IntentOptions {
   readonly secret?: string;
   /** The secret before this one: sessions it made are still found. */
   readonly previousSecret?: string;
-  /** Lets each intent take the lease of its service itself: who comes second is refused instead of queued. */
+  /** Lets each intent take the lease of its service itself: who comes second is refused with LEASE_HELD. */
   readonly takeLeases?: boolean;
 }
 

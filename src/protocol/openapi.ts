@@ -197,7 +197,7 @@ function successes(operation: Operation, { status, method }: Route): Record<stri
     content: { 'application/json': { schema, example } },
   });
   if (status === 200) return { 200: answer('The answer.', reply) };
-  if (status === 202) return { 202: answer('It was taken; what comes of it shows the session.', reply) };
+  if (status === 202) return { 202: answer('It was taken; the session shows what comes of it.', reply) };
   return {
     [status]: answer('It was made.', reply),
     200: answer('It was there already; nothing was made.', { ...reply, duplicate: true }),

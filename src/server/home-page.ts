@@ -16,7 +16,7 @@ const PLACES: readonly (readonly [path: string, says: string])[] = [
   ['/errors/LEASE_HELD', 'what a code means; there is a page for each'],
 ];
 
-const CURL = `export LEASEHOLD_URL=http://127.0.0.1:7420
+const CURL = `export LEASEHOLD_URL=http://127.0.0.1:7420   # or wherever you have found this page
 
 curl --json '{"payload":{"to":"ada@example.org"},"queue":"mail"}' $LEASEHOLD_URL/v1/tasks
 curl --json '{"worker_id":"worker-1","queues":["mail"]}' $LEASEHOLD_URL/v1/tasks/lease
