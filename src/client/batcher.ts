@@ -144,8 +144,12 @@ export class Batcher<T extends Batchable, R> {
   }
 }
 
+/** Joined in one go: whoever sends it needs it in one piece, and would put together again what is joined by halves. */
 function bodyOf(calls: readonly Batchable[]): string {
-  return OPENING + calls.map(({ text }) => text).join(',') + CLOSING;
+  const texts = calls.map(({ text }) => text);
+  texts[0] = OPENING + texts[0];
+  texts[texts.length - 1] += CLOSING;
+  return texts.join();
 }
 
 /** Whether an operation may stand in a batch at all. */

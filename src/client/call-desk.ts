@@ -146,7 +146,7 @@ export class CallDesk {
     for (const { calls, timer, hold } of this.#delayed) {
       timer.cancel();
       hold.cancel();
-      for (const call of calls) call.reject(closed(call));
+      for (const call of calls) call.reject(handleClosed(call.effect));
     }
     this.#delayed.clear();
   }
@@ -168,8 +168,7 @@ export class CallDesk {
 
 /** Whether the answer speaks of what this very call made; a live dedup key may have given another task. */
 function isOwn(call: PendingCall, body: WireBody): boolean {
-  if (call.madeId === '') return false;
-  return call.operation !== 'task.create' || body.task_id === call.madeId;
+  return call.madeId !== '' && (call.operation !== 'task.create' || body.task_id === call.madeId);
 }
 
 /** Looking changes nothing. */
@@ -177,20 +176,14 @@ export function effectOf({ operation }: PendingCall, effect: Effect): Effect {
   return TARGETS[operation].method === 'GET' ? 'none' : effect;
 }
 
-function unreachable(call: PendingCall, fault: HttpFault): LeaseholdError {
-  const effect = call.isUncertain ? 'unknown' : 'none';
-  const says = call.isUncertain ? `${fault.message} The call may have been carried out.` : fault.message;
-  return new LeaseholdError('UNREACHABLE', says, { retryable: true, effect, cause: fault });
+function unreachable({ effect }: PendingCall, fault: HttpFault): LeaseholdError {
+  const says = effect === 'none' ? '' : ' The call may have been carried out.';
+  return new LeaseholdError('UNREACHABLE', fault.message + says, { retryable: true, effect, cause: fault });
 }
 
-function momentary(call: PendingCall, body: WireBody): LeaseholdError {
+function momentary({ effect }: PendingCall, body: WireBody): LeaseholdError {
   const refusal = asProblem({ ...body });
-  const effect = call.isUncertain ? 'unknown' : 'none';
   return new LeaseholdError(refusal.code, refusal.detail, { retryable: true, effect, problem: refusal });
-}
-
-export function closed(call: PendingCall): LeaseholdError {
-  return handleClosed(call.isUncertain ? 'unknown' : 'none');
 }
 
 /** Looking changes nothing, but the call that it was about may have. */

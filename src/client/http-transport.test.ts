@@ -288,6 +288,16 @@ describe('opaque values', () => {
     }
     expect(http.sent).toEqual([]);
   });
+
+  it('that throw when they are looked at are no answer but a rejection, like any other fault', async () => {
+    const request = {
+      get payload(): never {
+        throw new RangeError('out of reach');
+      },
+    };
+    await expect(transport.call('task.create', request)).rejects.toThrow('out of reach');
+    expect(http.sent).toEqual([]);
+  });
 });
 
 describe('a request that is none', () => {

@@ -14,7 +14,7 @@ import type { LogRequest, Requests } from '../protocol/requests.ts';
 import type { Operation } from '../protocol/routes.ts';
 import { AbortWatch } from './abort-watch.ts';
 import { Batcher, fitsBatch, fitsBody } from './batcher.ts';
-import { CallDesk, closed, effectOf } from './call-desk.ts';
+import { CallDesk, effectOf } from './call-desk.ts';
 import { settledByOptions } from './call-options.ts';
 import { closedEntries, handleClosed } from './closed.ts';
 import { LeaseholdError } from './error.ts';
@@ -111,18 +111,22 @@ export class HttpTransport implements Transport {
     if (settled !== null) return settled;
     const wrong = wrongRequest(request);
     if (wrong !== null) return Promise.resolve(wrong);
-    return new Promise((resolve, reject) => {
-      const lane = laneOf(operation, request, options?.isRenewal ?? false);
-      // A copy, because the caller may change its request before it is sent again, looked after or given back.
-      const kept = { ...request };
-      const call = new PendingCall(operation, kept, lane, options?.requestId, this.#open, resolve, reject);
-      call.isTokenOwn = options?.isTokenOwn ?? false;
-      const signal = options?.signal;
-      if (signal !== undefined) call.endsWith(signal, this.#aborts);
-      const fills = RETRIES[operation]?.fills;
-      const isMissing = fills !== undefined && (request as Fields)[fills] === undefined;
-      this.#start(call, isMissing ? this.#newId(fills) : '');
-    });
+    // A copy, because the caller may change its request before it is sent again, looked after or given back.
+    let kept: Fields;
+    try {
+      kept = { ...request };
+    } catch (fault) {
+      return Promise.reject(fault);
+    }
+    const lane = laneOf(operation, kept, options?.isRenewal ?? false);
+    const call = new PendingCall(operation, kept, lane, options?.requestId, this.#open);
+    call.isTokenOwn = options?.isTokenOwn ?? false;
+    const signal = options?.signal;
+    if (signal !== undefined) call.endsWith(signal, this.#aborts);
+    const fills = RETRIES[operation]?.fills;
+    const isMissing = fills !== undefined && kept[fills] === undefined;
+    this.#start(call, isMissing ? this.#newId(fills) : '');
+    return call.answer;
   }
 
   /**
@@ -292,7 +296,7 @@ export class HttpTransport implements Transport {
     this.#log.stop();
     for (const call of this.#alone) {
       if (call.lane !== 'waits') continue;
-      const fault = closed(call);
+      const fault = handleClosed(call.effect);
       call.reject(fault);
       call.ending?.abort(fault);
     }

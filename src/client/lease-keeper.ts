@@ -44,38 +44,38 @@ const ENDS: Readonly<Record<string, LossCause>> = {
 };
 
 export class LeaseKeeper {
-  private readonly transport: Transport;
-  private readonly world: ClientWorld;
-  private readonly heap = new LeaseHeap<Grant>();
-  private timer: Timer | null = null;
-  private timerDueMs = Number.POSITIVE_INFINITY;
-  private isAsleep = false;
+  readonly #transport: Transport;
+  readonly #world: ClientWorld;
+  readonly #heap = new LeaseHeap<Grant>();
+  #timer: Timer | null = null;
+  #timerDueMs = Number.POSITIVE_INFINITY;
+  #isAsleep = false;
   /** A turn was so long that its rest has to wait for the next one. */
-  private isInTurn = false;
-  private wallAheadMs = Number.POSITIVE_INFINITY;
-  private inquiries = 0;
-  private closed = false;
+  #isInTurn = false;
+  #wallAheadMs = Number.POSITIVE_INFINITY;
+  #inquiries = 0;
+  #closed = false;
 
   constructor(transport: Transport, world: ClientWorld) {
-    this.transport = transport;
-    this.world = world;
+    this.#transport = transport;
+    this.#world = world;
   }
 
   keep(grant: Grant): void {
-    if (this.closed) {
-      this.lose(grant, 'unreachable', { fault: closedError() });
+    if (this.#closed) {
+      this.#lose(grant, 'unreachable', { fault: closedError() });
       return;
     }
-    if (this.heap.size === 0) this.wallAheadMs = this.wallLead();
-    this.plan(grant, grant.deadline.sentMs + intervalMs(grant));
-    this.arm();
+    if (this.#heap.size === 0) this.#wallAheadMs = this.#wallLead();
+    this.#plan(grant, grant.deadline.sentMs + intervalMs(grant));
+    this.#arm();
   }
 
   /** Whether it is still held, by the clocks and not by what timers had the time to find out. */
   isHeld(grant: Grant): boolean {
     if (grant.loss !== null) return false;
-    if (grant.refusal !== null) this.lose(grant, 'superseded', { problem: grant.refusal });
-    else if (grant.deadline.isOver(this.world.clock)) this.runOut(grant);
+    if (grant.refusal !== null) this.#lose(grant, 'superseded', { problem: grant.refusal });
+    else if (grant.deadline.isOver(this.#world.clock)) this.#runOut(grant);
     return grant.loss === null;
   }
 
@@ -85,27 +85,27 @@ export class LeaseKeeper {
 
   remainingMs(grant: Grant): number {
     if (grant.loss !== null || grant.refusal !== null) return 0;
-    return Math.max(0, Math.floor(grant.deadline.remainingMs(this.world.clock)));
+    return Math.max(0, Math.floor(grant.deadline.remainingMs(this.#world.clock)));
   }
 
   /** One renewal at once; throws when the lease is lost, or when this renewal failed. */
   async renew(grant: Grant, ttlMs: number): Promise<void> {
     this.assertHeld(grant);
-    const fault = await this.send(grant, ttlMs);
+    const fault = await this.#send(grant, ttlMs);
     this.assertHeld(grant);
     if (fault !== null) throw fault;
     grant.ttlMs = ttlMs;
-    this.plan(grant, grant.deadline.sentMs + intervalMs(grant));
-    this.arm();
+    this.#plan(grant, grant.deadline.sentMs + intervalMs(grant));
+    this.#arm();
   }
 
   /** A write was refused as only that of a lease which is over is refused: from this moment nobody may rely on it. */
   refute(grant: Grant, problem: Problem): void {
     if (grant.loss !== null) return;
     // Its deadline has not passed, so it cannot have run out: if there is no newer grant, somebody ended it.
-    const isRunOut = grant.deadline.isOver(this.world.clock);
-    if (problem.code === 'LEASE_EXPIRED') this.lose(grant, isRunOut ? 'expired' : 'broken', { problem });
-    else this.lose(grant, 'superseded', { problem });
+    const isRunOut = grant.deadline.isOver(this.#world.clock);
+    if (problem.code === 'LEASE_EXPIRED') this.#lose(grant, isRunOut ? 'expired' : 'broken', { problem });
+    else this.#lose(grant, 'superseded', { problem });
   }
 
   /**
@@ -114,8 +114,8 @@ export class LeaseKeeper {
    * it was over already, null when nobody could be asked.
    */
   async release(grant: Grant): Promise<boolean | null> {
-    const { clock } = this.world;
-    this.heap.remove(grant);
+    const { clock } = this.#world;
+    this.#heap.remove(grant);
     grant.loss ??= new LeaseLostError(grant.names, 'released');
     const untilMs = Math.min(clock.monotonicMs() + RELEASE_MS, grant.deadline.sentMs + grant.ttlMs);
     for (;;) {
@@ -123,10 +123,10 @@ export class LeaseKeeper {
         return await grant.askRelease();
       } catch (fault) {
         if (!(fault instanceof LeaseholdError)) throw fault;
-        const isWorthwhile = fault.retryable && !this.closed;
+        const isWorthwhile = fault.retryable && !this.#closed;
         if (!isWorthwhile || clock.monotonicMs() + retryMs(grant) >= untilMs) return null;
       }
-      await pause(this.world.timers, retryMs(grant));
+      await pause(this.#world.timers, retryMs(grant));
     }
   }
 
@@ -139,21 +139,21 @@ export class LeaseKeeper {
     const { loss } = grant;
     const isReleased = await this.release(grant);
     if (!wasHeld) return loss;
-    return isReleased === false ? this.lossAtEnd(grant) : null;
+    return isReleased === false ? this.#lossAtEnd(grant) : null;
   }
 
   /** How a lease ended that we found to be over; a release of ours whose answer was lost is no loss. */
-  private async lossAtEnd({ names, leaseSeq }: Grant): Promise<LeaseLostError | null> {
+  async #lossAtEnd({ names, leaseSeq }: Grant): Promise<LeaseLostError | null> {
     for (const name of names) {
-      const end = await this.endOf(name, leaseSeq);
+      const end = await this.#endOf(name, leaseSeq);
       if (end !== 'released') return new LeaseLostError(names, end);
     }
     return null;
   }
 
   /** The first entry after the grant that ends it; a name that is idle long enough to be forgotten was not renewed. */
-  private async endOf(name: string, leaseSeq: number): Promise<LossCause> {
-    const ask: Transport['call'] = (operation, request) => this.transport.call(operation, request);
+  async #endOf(name: string, leaseSeq: number): Promise<LossCause> {
+    const ask: Transport['call'] = (operation, request) => this.#transport.call(operation, request);
     for await (const { type, seq, lease_seq: of } of historySince(ask, name, leaseSeq)) {
       if (type === 'NamesWiped') return 'broken';
       if (type === 'NameLeased' && seq > leaseSeq) return 'superseded';
@@ -165,69 +165,69 @@ export class LeaseKeeper {
 
   /** Nothing is renewed any more, and every holder hears of it. What is still held runs out by itself. */
   close(): void {
-    this.closed = true;
-    this.timer?.cancel();
-    this.timer = null;
-    for (const grant of this.heap.all()) this.lose(grant, 'unreachable', { fault: closedError() });
+    this.#closed = true;
+    this.#timer?.cancel();
+    this.#timer = null;
+    for (const grant of this.#heap.all()) this.#lose(grant, 'unreachable', { fault: closedError() });
   }
 
-  private readonly tick = (): void => {
-    const nowMs = this.world.clock.monotonicMs();
-    this.isAsleep = nowMs - this.timerDueMs > ASLEEP_MS;
-    this.timer = null;
-    this.noticeJump(nowMs);
-    this.serveDue(nowMs);
-    this.isAsleep = false;
-    if (this.isInTurn) this.world.timers.soon(this.tickAgain);
-    else this.arm();
+  readonly #tick = (): void => {
+    const nowMs = this.#world.clock.monotonicMs();
+    this.#isAsleep = nowMs - this.#timerDueMs > ASLEEP_MS;
+    this.#timer = null;
+    this.#noticeJump(nowMs);
+    this.#serveDue(nowMs);
+    this.#isAsleep = false;
+    if (this.#isInTurn) this.#world.timers.soon(this.#tickAgain);
+    else this.#arm();
   };
 
   /** Only what is due makes a turn, but then whatever may goes along. */
-  private serveDue(nowMs: number): void {
+  #serveDue(nowMs: number): void {
     let left = RENEWALS_A_TURN;
-    const isDue = this.isInTurn || (this.heap.top?.dueMs ?? Number.POSITIVE_INFINITY) <= nowMs;
-    for (let grant = this.heap.top; isDue && grant !== undefined && left > 0; grant = this.heap.top) {
+    const isDue = this.#isInTurn || (this.#heap.top?.dueMs ?? Number.POSITIVE_INFINITY) <= nowMs;
+    for (let grant = this.#heap.top; isDue && grant !== undefined && left > 0; grant = this.#heap.top) {
       if (grant.opensMs > nowMs) break;
-      this.serve(grant, nowMs);
+      this.#serve(grant, nowMs);
       left -= 1;
     }
-    this.isInTurn = left === 0;
+    this.#isInTurn = left === 0;
   }
 
   /** The rest of a long turn. */
-  private readonly tickAgain = (): void => {
-    if (this.closed) return;
-    this.timer?.cancel();
-    this.timerDueMs = Number.POSITIVE_INFINITY;
-    this.tick();
+  readonly #tickAgain = (): void => {
+    if (this.#closed) return;
+    this.#timer?.cancel();
+    this.#timerDueMs = Number.POSITIVE_INFINITY;
+    this.#tick();
   };
 
-  private serve(grant: Grant, nowMs: number): void {
-    if (grant.deadline.isOver(this.world.clock)) {
-      this.runOut(grant);
+  #serve(grant: Grant, nowMs: number): void {
+    if (grant.deadline.isOver(this.#world.clock)) {
+      this.#runOut(grant);
       return;
     }
     if (grant.isStrict && grant.unanswered > 0) {
-      this.lose(grant, 'unreachable', { fault: new LeaseholdError('UNREACHABLE', NO_ANSWER) });
+      this.#lose(grant, 'unreachable', { fault: new LeaseholdError('UNREACHABLE', NO_ANSWER) });
       return;
     }
     // Rejects for a bug only, which ends the process.
-    void this.send(grant, grant.ttlMs);
-    this.plan(grant, nowMs + intervalMs(grant));
+    void this.#send(grant, grant.ttlMs);
+    this.#plan(grant, nowMs + intervalMs(grant));
   }
 
   /** A renewal that is under way has until then to be answered; the turn of others is not its turn. */
-  private plan(grant: Grant, renewAtMs: number): void {
+  #plan(grant: Grant, renewAtMs: number): void {
     const { deadline } = grant;
     grant.dueMs = Math.min(renewAtMs, deadline.monotonicMs);
     const mayGoAlong = grant.unanswered === 0 && renewAtMs < deadline.monotonicMs;
     grant.opensMs = mayGoAlong ? grant.dueMs - intervalMs(grant) / 4 : grant.dueMs;
-    this.heap.put(grant);
+    this.#heap.put(grant);
   }
 
   /** Null once it is renewed, else what went wrong; rejects for a bug only. */
-  private async send(grant: Grant, ttlMs: number): Promise<LeaseholdError | null> {
-    const sent = momentOf(this.world.clock);
+  async #send(grant: Grant, ttlMs: number): Promise<LeaseholdError | null> {
+    const sent = momentOf(this.#world.clock);
     grant.unanswered += 1;
     let answer: RenewalAnswer | LeaseholdError;
     try {
@@ -239,60 +239,60 @@ export class LeaseKeeper {
     const isHeld = this.isHeld(grant);
     grant.unanswered -= 1;
     if (!isHeld) return grant.loss;
-    if (answer instanceof LeaseholdError) return this.failed(grant, answer);
-    if (answer.ok) return this.renewed(grant, sent, answer.remainingMs);
-    if (!isVerdict(answer.problem)) return this.failed(grant, LeaseholdError.of(answer.problem));
-    await this.refused(grant, answer.name, answer.problem);
+    if (answer instanceof LeaseholdError) return this.#failed(grant, answer);
+    if (answer.ok) return this.#renewed(grant, sent, answer.remainingMs);
+    if (!isVerdict(answer.problem)) return this.#failed(grant, LeaseholdError.of(answer.problem));
+    await this.#refused(grant, answer.name, answer.problem);
     return grant.loss;
   }
 
-  private renewed(grant: Grant, sent: Moment, remainingMs: number): null {
+  #renewed(grant: Grant, sent: Moment, remainingMs: number): null {
     grant.fault = null;
     // Answers may overtake each other; the request sent last says most.
     if (sent.monotonicMs < grant.deadline.sentMs) return null;
     grant.deadline = new Deadline(sent, remainingMs);
     grant.onDeadline?.(grant.deadline);
-    this.plan(grant, sent.monotonicMs + intervalMs(grant));
-    this.arm();
+    this.#plan(grant, sent.monotonicMs + intervalMs(grant));
+    this.#arm();
     return null;
   }
 
-  private failed(grant: Grant, fault: LeaseholdError): LeaseholdError {
+  #failed(grant: Grant, fault: LeaseholdError): LeaseholdError {
     grant.fault = fault;
     if (grant.isStrict) {
-      this.lose(grant, 'unreachable', { fault });
+      this.#lose(grant, 'unreachable', { fault });
     } else {
-      this.plan(grant, this.world.clock.monotonicMs() + retryMs(grant));
+      this.#plan(grant, this.#world.clock.monotonicMs() + retryMs(grant));
       grant.opensMs = grant.dueMs - retryMs(grant) / 4;
-      this.arm();
+      this.#arm();
     }
     return fault;
   }
 
   /** The authority says it is over. Nobody may rely on it from here on, but the word for it may take a moment. */
-  private async refused(grant: Grant, name: string, problem: Problem): Promise<void> {
-    if (problem.code === 'LEASE_EXPIRED' || this.inquiries >= INQUIRIES_MAX) {
-      this.lose(grant, problem.code === 'LEASE_EXPIRED' ? 'expired' : 'superseded', { problem });
+  async #refused(grant: Grant, name: string, problem: Problem): Promise<void> {
+    if (problem.code === 'LEASE_EXPIRED' || this.#inquiries >= INQUIRIES_MAX) {
+      this.#lose(grant, problem.code === 'LEASE_EXPIRED' ? 'expired' : 'superseded', { problem });
       return;
     }
     grant.refusal = problem;
-    this.heap.remove(grant);
-    this.inquiries += 1;
-    const { timers, clock } = this.world;
+    this.#heap.remove(grant);
+    this.#inquiries += 1;
+    const { timers, clock } = this.#world;
     const waitMs = Math.min(INQUIRY_MS, Math.max(0, Math.floor(grant.deadline.remainingMs(clock))));
-    const timer = timers.after(waitMs, () => this.lose(grant, 'superseded', { problem }));
+    const timer = timers.after(waitMs, () => this.#lose(grant, 'superseded', { problem }));
     try {
-      this.lose(grant, await this.causeOf(grant, name), { problem });
+      this.#lose(grant, await this.#causeOf(grant, name), { problem });
     } finally {
       timer.cancel();
-      this.inquiries -= 1;
+      this.#inquiries -= 1;
     }
   }
 
   /** A lease cannot be superseded but by its own holder; without one that did, somebody ended it. */
-  private async causeOf({ holder }: Grant, name: string): Promise<LossCause> {
+  async #causeOf({ holder }: Grant, name: string): Promise<LossCause> {
     try {
-      const found = await this.transport.call('lease.get', { name });
+      const found = await this.#transport.call('lease.get', { name });
       if (found.ok) return found.holder === holder ? 'superseded' : 'broken';
       return found.code === 'LEASE_NOT_FOUND' ? 'broken' : 'superseded';
     } catch (fault) {
@@ -302,57 +302,57 @@ export class LeaseKeeper {
   }
 
   /** Its deadline has passed: nobody answered, or we were not there to ask. */
-  private runOut(grant: Grant): void {
+  #runOut(grant: Grant): void {
     const { fault } = grant;
-    const nowMs = this.world.clock.monotonicMs();
+    const nowMs = this.#world.clock.monotonicMs();
     const wasAway =
-      this.isAsleep || nowMs - this.timerDueMs > ASLEEP_MS || nowMs < grant.deadline.monotonicMs;
-    if (fault !== null) this.lose(grant, 'unreachable', { fault });
+      this.#isAsleep || nowMs - this.#timerDueMs > ASLEEP_MS || nowMs < grant.deadline.monotonicMs;
+    if (fault !== null) this.#lose(grant, 'unreachable', { fault });
     else if (grant.unanswered > 0 && !wasAway) {
-      this.lose(grant, 'unreachable', { fault: new LeaseholdError('UNREACHABLE', NO_ANSWER) });
-    } else this.lose(grant, 'expired');
+      this.#lose(grant, 'unreachable', { fault: new LeaseholdError('UNREACHABLE', NO_ANSWER) });
+    } else this.#lose(grant, 'expired');
   }
 
-  private lose(grant: Grant, cause: LossCause, more: { fault?: unknown; problem?: Problem } = {}): void {
-    this.heap.remove(grant);
+  #lose(grant: Grant, cause: LossCause, more: { fault?: unknown; problem?: Problem } = {}): void {
+    this.#heap.remove(grant);
     if (grant.loss !== null) return;
     grant.loss = new LeaseLostError(grant.names, cause, more);
     grant.tell(grant.loss);
   }
 
-  private wallLead(): number {
-    return this.world.clock.wallMs() - this.world.clock.monotonicMs();
+  #wallLead(): number {
+    return this.#world.clock.wallMs() - this.#world.clock.monotonicMs();
   }
 
   /** After a sleep what ran out is told at once, and what did not is renewed at once. */
-  private noticeJump(nowMs: number): void {
-    const lead = this.wallLead();
-    const gainedMs = lead - this.wallAheadMs;
+  #noticeJump(nowMs: number): void {
+    const lead = this.#wallLead();
+    const gainedMs = lead - this.#wallAheadMs;
     if (gainedMs > 0 && gainedMs <= JUMP_MS) return;
-    this.wallAheadMs = lead;
+    this.#wallAheadMs = lead;
     if (gainedMs <= 0) return;
-    for (const grant of this.heap.all()) {
-      if (grant.deadline.isOver(this.world.clock)) this.runOut(grant);
-      else if (grant.unanswered === 0) this.plan(grant, nowMs);
+    for (const grant of this.#heap.all()) {
+      if (grant.deadline.isOver(this.#world.clock)) this.#runOut(grant);
+      else if (grant.unanswered === 0) this.#plan(grant, nowMs);
     }
   }
 
-  private arm(): void {
-    const { top } = this.heap;
+  #arm(): void {
+    const { top } = this.#heap;
     if (top === undefined) {
-      this.timer?.cancel();
-      this.timer = null;
-      this.timerDueMs = Number.POSITIVE_INFINITY;
+      this.#timer?.cancel();
+      this.#timer = null;
+      this.#timerDueMs = Number.POSITIVE_INFINITY;
       return;
     }
-    const nowMs = this.world.clock.monotonicMs();
+    const nowMs = this.#world.clock.monotonicMs();
     const dueMs = Math.min(top.dueMs, nowMs + WATCH_MS);
-    if (this.timer !== null) {
-      if (this.timerDueMs <= dueMs) return;
-      this.timer.cancel();
+    if (this.#timer !== null) {
+      if (this.#timerDueMs <= dueMs) return;
+      this.#timer.cancel();
     }
-    this.timerDueMs = dueMs;
-    this.timer = this.world.timers.after(Math.max(1, Math.ceil(dueMs - nowMs)), this.tick);
+    this.#timerDueMs = dueMs;
+    this.#timer = this.#world.timers.after(Math.max(1, Math.ceil(dueMs - nowMs)), this.#tick);
   }
 }
 

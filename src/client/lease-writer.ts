@@ -40,40 +40,40 @@ export interface WriterTerms {
 }
 
 export class LeaseWriter {
-  private readonly transport: Transport;
-  private readonly terms: WriterTerms;
+  readonly #transport: Transport;
+  readonly #terms: WriterTerms;
   /** Of the last reply; null when it has to be asked for. */
-  private version: number | null = null;
+  #version: number | null = null;
   /** The newest version that a reply named: what we are told later and is not newer was not made by a later write. */
-  private toldVersion = -1;
-  private last: Promise<unknown> = Promise.resolve();
+  #toldVersion = -1;
+  #last: Promise<unknown> = Promise.resolve();
 
   constructor(transport: Transport, terms: WriterTerms) {
-    this.transport = transport;
-    this.terms = terms;
+    this.#transport = transport;
+    this.#terms = terms;
   }
 
   async write(value: unknown, options: WriteOptions = {}): Promise<Written> {
     refuseUnknown(options, OPTIONS, 'write');
-    this.terms.assertHeld();
+    this.#terms.assertHeld();
     // Made into text now: whoever changes the value while it waits its turn must not change what is written.
     const json = value instanceof Json ? value : Json.of(value);
-    const turn = this.last.then(() => this.writeNow(json, options.ifVersion ?? null));
+    const turn = this.#last.then(() => this.#writeNow(json, options.ifVersion ?? null));
     // The next in line goes on whatever became of this one; its own caller hears of the failure.
-    this.last = turn.catch(() => undefined);
+    this.#last = turn.catch(() => undefined);
     return turn;
   }
 
-  private async writeNow(value: Json, ifVersion: number | null): Promise<Written> {
+  async #writeNow(value: Json, ifVersion: number | null): Promise<Written> {
     for (let tries = 1; ; tries++) {
-      const base = ifVersion ?? this.version ?? (await this.askVersion());
-      const reply = await this.send(value, base);
-      if (reply.ok) return this.written(reply);
-      if (reply.code !== 'VERSION_MISMATCH') return this.refused(reply);
-      const found = await this.find();
-      this.version = found?.version ?? NO_VERSION;
-      if (found !== null && this.isOurs(found, value, base)) return this.written(found);
-      const hadNoEffect = this.hadNoEffect(found, base);
+      const base = ifVersion ?? this.#version ?? (await this.#askVersion());
+      const reply = await this.#send(value, base);
+      if (reply.ok) return this.#written(reply);
+      if (reply.code !== 'VERSION_MISMATCH') return this.#refused(reply);
+      const found = await this.#find();
+      this.#version = found?.version ?? NO_VERSION;
+      if (found !== null && this.#isOurs(found, value, base)) return this.#written(found);
+      const hadNoEffect = this.#hadNoEffect(found, base);
       if (ifVersion !== null || !hadNoEffect || tries === TRIES_MAX) {
         const effect = hadNoEffect ? 'none' : 'unknown';
         throw new LeaseholdError(reply.code, reply.detail, { problem: reply, effect });
@@ -81,38 +81,38 @@ export class LeaseWriter {
     }
   }
 
-  private async send(value: Json, base: number) {
-    const { objectId, leaseSeq, holder, assertHeld } = this.terms;
+  async #send(value: Json, base: number) {
+    const { objectId, leaseSeq, holder, assertHeld } = this.#terms;
     assertHeld();
     const lease = { lease_seq: leaseSeq, object_id: objectId, holder_id: holder };
     try {
       const request = { object_id: objectId, value, lease, if_version: base };
-      return await this.transport.call('object.write', request);
+      return await this.#transport.call('object.write', request);
     } catch (fault) {
       // Whether it was written is unknown, and so is the version.
-      this.version = null;
+      this.#version = null;
       throw fault;
     }
   }
 
-  private written({ version, seq }: Written): Written {
-    this.version = version;
-    this.toldVersion = version;
+  #written({ version, seq }: Written): Written {
+    this.#version = version;
+    this.#toldVersion = version;
     return { version, seq };
   }
 
-  private refused(problem: Problem): never {
-    if (OVER.has(problem.code)) this.terms.onRefusal(problem);
+  #refused(problem: Problem): never {
+    if (OVER.has(problem.code)) this.#terms.onRefusal(problem);
     throw LeaseholdError.of(problem);
   }
 
   /** Whether what is there was made by the very write that is refused now: its first reply was lost. */
-  private isOurs(found: ObjectRecord, value: Json, base: number): boolean {
+  #isOurs(found: ObjectRecord, value: Json, base: number): boolean {
     const isNext = found.version === base + 1 || base === NO_VERSION;
     return (
       isNext &&
-      found.version > this.toldVersion &&
-      found.lease_seq === this.terms.leaseSeq &&
+      found.version > this.#toldVersion &&
+      found.lease_seq === this.#terms.leaseSeq &&
       found.value?.text() === value.text()
     );
   }
@@ -121,21 +121,21 @@ export class LeaseWriter {
    * Whether a write that replaced `base` and is not what is there now can have had no effect: that version had been
    * replaced before or has never been, or nothing was ever written under this lease, or the one write that replaced it is another's.
    */
-  private hadNoEffect(found: ObjectRecord | null, base: number): boolean {
-    if (base < this.toldVersion) return true;
+  #hadNoEffect(found: ObjectRecord | null, base: number): boolean {
+    if (base < this.#toldVersion) return true;
     if (found === null) return false;
     if (found.version <= base) return true;
-    return found.lease_seq < this.terms.leaseSeq || (found.version === base + 1 && found.value !== null);
+    return found.lease_seq < this.#terms.leaseSeq || (found.version === base + 1 && found.value !== null);
   }
 
-  private async askVersion(): Promise<number> {
-    return (await this.find())?.version ?? NO_VERSION;
+  async #askVersion(): Promise<number> {
+    return (await this.#find())?.version ?? NO_VERSION;
   }
 
-  private async find(): Promise<ObjectRecord | null> {
-    const { objectId, assertHeld } = this.terms;
+  async #find(): Promise<ObjectRecord | null> {
+    const { objectId, assertHeld } = this.#terms;
     assertHeld();
-    const found = await this.transport.call('object.get', { object_id: objectId });
+    const found = await this.#transport.call('object.get', { object_id: objectId });
     if (found.ok) return found;
     if (found.code === 'OBJECT_NOT_FOUND') return null;
     throw LeaseholdError.of(found);

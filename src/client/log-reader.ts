@@ -16,7 +16,7 @@ import { asProblem, momentaryEffect, notOurs, readReply, retryAfterMs, type Wire
 import { queryText } from './request-text.ts';
 import { LOG_PATH } from './targets.ts';
 import type { EntryListing, FollowOnly } from './transport.ts';
-import type { Wire } from './wire.ts';
+import { link, type Wire } from './wire.ts';
 
 const READ_TIMEOUT_MS = 30_000;
 /** A follower that hears nothing for this long connects again; that costs little and finds dead connections. */
@@ -163,28 +163,25 @@ export class LogReader {
 /** One connection of a follower: it ends with the follower's signal, or when nothing is heard for too long. */
 class Connection {
   readonly #ending = new AbortController();
-  readonly #follower: AbortSignal;
+  readonly #unlink: () => void;
   readonly #timers: Timers;
   readonly #server: string;
   #silence: { cancel(): void };
 
   constructor(follower: AbortSignal, timers: Timers, server: string) {
-    this.#follower = follower;
+    this.#unlink = link(follower, this.#ending);
     this.#timers = timers;
     this.#server = server;
     this.#silence = this.#listen();
-    follower.addEventListener('abort', this.#abort, { once: true });
   }
 
   get signal(): AbortSignal {
     return this.#ending.signal;
   }
 
-  readonly #abort = (): void => this.#ending.abort(this.#follower.reason);
-
   #listen(): { cancel(): void } {
     const isSilent = (): void => {
-      this.#ending.abort(httpFault(`${this.#server} did not answer within ${SILENCE_MS} ms.`, 'none'));
+      this.#ending.abort(httpFault(`${this.#server} said nothing for ${SILENCE_MS} ms.`, 'none'));
     };
     return this.#timers.after(SILENCE_MS, isSilent);
   }
@@ -203,7 +200,7 @@ class Connection {
 
   end(): void {
     this.#silence.cancel();
-    this.#follower.removeEventListener('abort', this.#abort);
+    this.#unlink();
   }
 }
 

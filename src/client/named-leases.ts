@@ -64,35 +64,35 @@ interface Won {
 }
 
 export class NamedLeases {
-  private readonly transport: Transport;
-  private readonly world: ClientWorld;
+  readonly #transport: Transport;
+  readonly #world: ClientWorld;
   readonly keeper: LeaseKeeper;
 
   constructor(transport: Transport, world: ClientWorld) {
-    this.transport = transport;
-    this.world = world;
+    this.#transport = transport;
+    this.#world = world;
     this.keeper = new LeaseKeeper(transport, world);
   }
 
   async tryAcquire(name: string, options: LeaseOptions = {}): Promise<Acquired> {
-    const grant = await this.take(this.wishOf([name], options));
+    const grant = await this.#take(this.#wishOf([name], options));
     if (!(grant instanceof Grant)) return grant;
-    return { ok: true, lease: new Lease(this.transport, this.keeper, grant) };
+    return { ok: true, lease: new Lease(this.#transport, this.keeper, grant) };
   }
 
   async acquire(name: string, options: LeaseOptions = {}): Promise<Lease> {
-    return new Lease(this.transport, this.keeper, await this.grant([name], options));
+    return new Lease(this.#transport, this.keeper, await this.grant([name], options));
   }
 
   async acquireAll(names: readonly string[], options: LeaseOptions = {}): Promise<LeaseSet> {
     // A text would be taken for a list of its letters.
     if (!Array.isArray(names)) throw new TypeError('acquireAll takes a list of names.');
-    return new LeaseSet(this.transport, this.keeper, await this.grant([...names], options));
+    return new LeaseSet(this.#transport, this.keeper, await this.grant([...names], options));
   }
 
   /** A strict one does not outlive its first failed renewal. */
   async grant(names: readonly string[], options: LeaseOptions, isStrict = false): Promise<Grant> {
-    const grant = await this.take(this.wishOf(names, options, isStrict));
+    const grant = await this.#take(this.#wishOf(names, options, isStrict));
     if (grant instanceof Grant) return grant;
     throw refusalError(names, grant);
   }
@@ -104,7 +104,7 @@ export class NamedLeases {
   ): Promise<T> {
     if (typeof work !== 'function') throw new TypeError('withLease takes a name, options and a function.');
     const grant = await this.grant([name], options);
-    const lease = new Lease(this.transport, this.keeper, grant);
+    const lease = new Lease(this.#transport, this.keeper, grant);
     let value: T;
     try {
       value = await work(lease);
@@ -121,15 +121,15 @@ export class NamedLeases {
     return value;
   }
 
-  private wishOf(names: readonly string[], options: LeaseOptions, isStrict = false): Wish {
+  #wishOf(names: readonly string[], options: LeaseOptions, isStrict = false): Wish {
     checkOptions(options);
     const { holder, token, metadata, signal } = options;
     return {
       names,
       ttlMs: durationMs(options.ttl ?? '15s', 'ttl'),
       waitMs: durationMs(options.wait ?? 0, 'wait'),
-      holder: holder ?? `${this.world.label ?? 'client'}:${this.world.newToken()}`,
-      token: token ?? this.world.newToken(),
+      holder: holder ?? `${this.#world.label ?? 'client'}:${this.#world.newToken()}`,
+      token: token ?? this.#world.newToken(),
       isTokenOurs: token === undefined,
       isHolderOurs: holder === undefined,
       isStrict,
@@ -139,17 +139,17 @@ export class NamedLeases {
   }
 
   /** The grant, kept alive from here on, or the refusal. */
-  private async take(wish: Wish): Promise<Grant | Problem> {
+  async #take(wish: Wish): Promise<Grant | Problem> {
     wish.signal?.throwIfAborted();
-    const { clock, newToken } = this.world;
+    const { clock, newToken } = this.#world;
     const untilMs = clock.monotonicMs() + wish.waitMs;
     try {
       for (let more = TRIES_MORE; ; more--) {
         const sent = momentOf(clock);
-        const won = await this.askInLine(wish, untilMs);
+        const won = await this.#askInLine(wish, untilMs);
         if (!won.ok) return won;
-        const isFresh = !won.isOld && !this.isHalfOver(won, sent);
-        const grant = isFresh ? this.keep(wish, won, sent) : await this.confirm(wish, won.leaseSeq);
+        const isFresh = !won.isOld && !this.#isHalfOver(won, sent);
+        const grant = isFresh ? this.#keep(wish, won, sent) : await this.#confirm(wish, won.leaseSeq);
         // A reply that came too late brings a lease that nobody should rely on any more.
         if (grant instanceof Grant) this.keeper.assertHeld(grant);
         else if (wish.isTokenOurs && more > 0 && isOver(grant, wish)) {
@@ -161,7 +161,7 @@ export class NamedLeases {
       }
     } catch (fault) {
       // A caller who chose the token can ask for the same grant again, unless it was the caller who gave up.
-      if (wish.isTokenOurs || wish.signal?.aborted === true) this.giveBack(wish);
+      if (wish.isTokenOurs || wish.signal?.aborted === true) this.#giveBack(wish);
       throw fault;
     }
   }
@@ -170,9 +170,9 @@ export class NamedLeases {
    * First without waiting, which costs the free name nothing and tells a grant that had to wait from one that had not;
    * then in line, in as many pieces as the longest wait of one request makes of it.
    */
-  private async askInLine(wish: Wish, untilMs: number): Promise<Won | Problem> {
-    const { clock, newToken } = this.world;
-    let answer = await this.ask(wish, 0);
+  async #askInLine(wish: Wish, untilMs: number): Promise<Won | Problem> {
+    const { clock, newToken } = this.#world;
+    let answer = await this.#ask(wish, 0);
     let more = Math.ceil(wish.waitMs / WAIT_MAX_MS) + TRIES_MORE;
     for (; !answer.ok && more > 0; more--) {
       const leftMs = Math.max(0, Math.floor(untilMs - clock.monotonicMs()));
@@ -180,12 +180,12 @@ export class NamedLeases {
         // Nobody but us knew the token: we were granted the lease, the connection broke, and the server took it back.
         wish.token = newToken();
       } else if (answer.code !== 'LEASE_HELD' || leftMs === 0) break;
-      answer = await this.ask(wish, Math.min(leftMs, WAIT_MAX_MS));
+      answer = await this.#ask(wish, Math.min(leftMs, WAIT_MAX_MS));
     }
     return answer;
   }
 
-  private async ask(wish: Wish, waitMs: number): Promise<Won | Problem> {
+  async #ask(wish: Wish, waitMs: number): Promise<Won | Problem> {
     const { names, holder, token, isTokenOurs, ttlMs, metadata, signal } = wish;
     const request = {
       holder,
@@ -198,7 +198,7 @@ export class NamedLeases {
     const [name] = names;
     const isOld = (reply: { readonly duplicate?: true }) => waitMs > 0 || reply.duplicate === true;
     if (names.length === 1) {
-      const reply = await this.transport.call('lease.acquire', { name: name!, ...request }, options);
+      const reply = await this.#transport.call('lease.acquire', { name: name!, ...request }, options);
       if (!reply.ok) return reply;
       return {
         ok: true,
@@ -207,26 +207,26 @@ export class NamedLeases {
         isOld: isOld(reply),
       };
     }
-    const reply = await this.transport.call('lease.acquire_all', { names: [...names], ...request }, options);
+    const reply = await this.#transport.call('lease.acquire_all', { names: [...names], ...request }, options);
     if (!reply.ok) return reply;
     const remainingMs = Math.min(...reply.leases.map((lease) => lease.remaining_ms));
     return { ok: true, leaseSeq: reply.leases[0]!.lease_seq, remainingMs, isOld: isOld(reply) };
   }
 
   /** By our own count; a server that said nothing may have been asked before the one that granted it. */
-  private isHalfOver({ remainingMs }: Won, sent: Moment): boolean {
-    return 2 * new Deadline(sent, remainingMs).remainingMs(this.world.clock) < remainingMs;
+  #isHalfOver({ remainingMs }: Won, sent: Moment): boolean {
+    return 2 * new Deadline(sent, remainingMs).remainingMs(this.#world.clock) < remainingMs;
   }
 
   /** One renewal tells whether the grant is still ours, and gives a moment to count from. */
-  private async confirm(wish: Wish, leaseSeq: number): Promise<Grant | Problem> {
-    const sent = momentOf(this.world.clock);
-    const grant = this.grantOf(wish, leaseSeq, new Deadline(sent, 0));
+  async #confirm(wish: Wish, leaseSeq: number): Promise<Grant | Problem> {
+    const sent = momentOf(this.#world.clock);
+    const grant = this.#grantOf(wish, leaseSeq, new Deadline(sent, 0));
     const answer = await grant.askRenewal(wish.ttlMs);
     // Before it is kept: whoever has given up meanwhile is not there to hold it, and nothing must renew it.
     wish.signal?.throwIfAborted();
     if (!answer.ok) {
-      if (wish.isTokenOurs) this.giveBack(wish);
+      if (wish.isTokenOurs) this.#giveBack(wish);
       return answer.problem;
     }
     grant.deadline = new Deadline(sent, answer.remainingMs);
@@ -234,20 +234,20 @@ export class NamedLeases {
     return grant;
   }
 
-  private keep(wish: Wish, { leaseSeq, remainingMs }: Won, sent: Moment): Grant {
-    const grant = this.grantOf(wish, leaseSeq, new Deadline(sent, remainingMs));
+  #keep(wish: Wish, { leaseSeq, remainingMs }: Won, sent: Moment): Grant {
+    const grant = this.#grantOf(wish, leaseSeq, new Deadline(sent, remainingMs));
     this.keeper.keep(grant);
     return grant;
   }
 
-  private grantOf(wish: Wish, leaseSeq: number, deadline: Deadline): Grant {
+  #grantOf(wish: Wish, leaseSeq: number, deadline: Deadline): Grant {
     const { names, holder, token, ttlMs, isStrict } = wish;
-    return new Grant(this.transport, { names, holder, token, leaseSeq, ttlMs, deadline, isStrict });
+    return new Grant(this.#transport, { names, holder, token, leaseSeq, ttlMs, deadline, isStrict });
   }
 
   /** Nobody waits for this: when it does not get through, whatever was won runs out by itself. */
-  private giveBack(wish: Wish): void {
-    const grant = this.grantOf(wish, 0, new Deadline(momentOf(this.world.clock), wish.ttlMs));
+  #giveBack(wish: Wish): void {
+    const grant = this.#grantOf(wish, 0, new Deadline(momentOf(this.#world.clock), wish.ttlMs));
     void this.keeper.release(grant);
   }
 }

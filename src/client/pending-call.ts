@@ -1,6 +1,7 @@
 /** One call on its way: what it asks, what it has been through, and who waits for it. */
 import type { Operation } from '../protocol/routes.ts';
 import type { AbortWatch } from './abort-watch.ts';
+import type { Effect } from './error.ts';
 import type { Lane } from './http.ts';
 import type { Tries } from './patience.ts';
 import type { Fields } from './request-text.ts';
@@ -26,7 +27,18 @@ export class OpenCalls {
   }
 }
 
+let resolveNewest: (reply: never) => void;
+let rejectNewest: (fault: unknown) => void;
+
+/** One for all: a function for each call, with all that it can see, would live as long as the call. */
+const executor = (resolve: (reply: never) => void, reject: (fault: unknown) => void): void => {
+  resolveNewest = resolve;
+  rejectNewest = reject;
+};
+
 export class PendingCall implements Tries {
+  /** What the caller waits for. */
+  readonly answer = new Promise<never>(executor);
   readonly operation: Operation;
   readonly request: Fields;
   readonly lane: Lane;
@@ -50,8 +62,8 @@ export class PendingCall implements Tries {
   ending: AbortController | null = null;
   #unlisten: (() => void) | null = null;
   readonly #open: OpenCalls;
-  readonly #resolve: (reply: never) => void;
-  readonly #reject: (fault: unknown) => void;
+  readonly #resolve = resolveNewest;
+  readonly #reject = rejectNewest;
 
   constructor(
     operation: Operation,
@@ -59,17 +71,18 @@ export class PendingCall implements Tries {
     lane: Lane,
     requestId: string | undefined,
     open: OpenCalls,
-    resolve: (reply: never) => void,
-    reject: (fault: unknown) => void,
   ) {
     this.operation = operation;
     this.request = request;
     this.lane = lane;
     this.requestId = requestId;
     this.#open = open;
-    this.#resolve = resolve;
-    this.#reject = reject;
     open.began();
+  }
+
+  /** What may have become of it. */
+  get effect(): Effect {
+    return this.isUncertain ? 'unknown' : 'none';
   }
 
   /** Rejects with the signal's reason once it aborts, and ends the request if it is the call's own. */

@@ -110,7 +110,7 @@ export class Wire {
   }
 }
 
-function link(signal: AbortSignal | undefined, controller: AbortController): () => void {
+export function link(signal: AbortSignal | undefined, controller: AbortController): () => void {
   if (signal === undefined) return () => undefined;
   const abort = (): void => controller.abort(signal.reason);
   if (signal.aborted) abort();

@@ -229,23 +229,24 @@ function setOwn(object: object, key: string, value: unknown): void {
 }
 
 function readArray(under: number): unknown[] {
-  const items: unknown[] = [];
   enter();
   at += 1;
   skipSpace();
   if (codes[at] === CLOSE_ARRAY) {
     at += 1;
     depth -= 1;
-    return items;
+    return [];
   }
+  // Many have one item, and an empty array that is pushed to makes room for seventeen.
+  const items = [readValue(under)];
   for (;;) {
-    items.push(readValue(under));
     if (codes[at]! <= 0x20) skipSpace();
     const code = codes[at];
     if (code === CLOSE_ARRAY) break;
     if (code !== COMMA) unexpected();
     at += 1;
     if (codes[at]! <= 0x20) skipSpace();
+    items.push(readValue(under));
   }
   at += 1;
   depth -= 1;

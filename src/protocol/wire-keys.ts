@@ -22,6 +22,8 @@ export const UNKNOWN = -1;
 
 export const SLOTS = 512;
 export const KEY_CODES = KEYS.map((key) => Uint8Array.from(key, (character) => character.charCodeAt(0)));
+/** As they stand in an object, behind a comma: texts that are joined in advance are cheap to join. */
+export const KEY_TEXTS = new Map(KEYS.map((key) => [key, `,"${key}":`]));
 export const KEY_IDS = new Map(KEYS.map((key, id) => [key, id]));
 /** A hash table of the keys: 0 for nothing, otherwise the key's id + 1. */
 export const slots = new Uint8Array(SLOTS);

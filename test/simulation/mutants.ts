@@ -281,12 +281,12 @@ export const MUTANTS: readonly Mutant[] = [
     [
       'src/client/lease-keeper.ts',
       'grant.deadline = new Deadline(sent, remainingMs);',
-      'grant.deadline = new Deadline(momentOf(this.world.clock), remainingMs);',
+      'grant.deadline = new Deadline(momentOf(this.#world.clock), remainingMs);',
     ],
     [
       'src/client/named-leases.ts',
-      'const grant = this.grantOf(wish, leaseSeq, new Deadline(sent, remainingMs));',
-      'const grant = this.grantOf(wish, leaseSeq, new Deadline(momentOf(this.world.clock), remainingMs));',
+      'const grant = this.#grantOf(wish, leaseSeq, new Deadline(sent, remainingMs));',
+      'const grant = this.#grantOf(wish, leaseSeq, new Deadline(momentOf(this.#world.clock), remainingMs));',
     ],
   ),
   mutant(
