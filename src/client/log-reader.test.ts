@@ -236,6 +236,15 @@ describe('a follower', () => {
     await expect(end).rejects.toMatchObject({ code: 'UNREACHABLE', retryable: true, effect: 'none' });
   });
 
+  it.each([502, 503, 504])('connects again when a gateway before the server answers %s', async (status) => {
+    await create(1);
+    const page = replyOf(status, '<html>', { 'content-type': 'text/html' });
+    http.fate = () => (streams().length < 3 ? page : 'answered');
+    const { seqs } = heardFrom(1);
+    await world.advance(1_000);
+    expect(seqs).toEqual([1, 2]);
+  });
+
   it('leaves a server alone that ends every stream at once', async () => {
     http.stream = async (request) => {
       http.sent.push({ request, operations: [] });
@@ -269,6 +278,15 @@ describe('a follower of several servers', () => {
     await world.settle();
     expect(seqs).toEqual([1, 2]);
     expect(streams().map(({ origin }) => origin)).toEqual(['http://server-0', 'http://server-1']);
+  });
+
+  it('goes on to another when there is only a gateway where the first one was', async () => {
+    await create(1);
+    const page = replyOf(502, '<html>', { 'content-type': 'text/html' });
+    http.fate = ({ origin }) => (origin === 'http://server-1' ? 'answered' : page);
+    const { seqs } = heardFrom(1);
+    await world.settle();
+    expect(seqs).toEqual([1, 2]);
   });
 
   it('begins where the leader is, not where a standby has come to', async () => {

@@ -138,9 +138,9 @@ export class LogReader {
       header: (name) => stream.header(name),
       body: new TextEncoder().encode(text),
     };
+    this.#wire.judge(reply);
     const body = readReply(reply, this.#wire.server, 'none');
     if (momentaryEffect(body) === null) throw LeaseholdError.of(asProblem(body));
-    this.#wire.judge(reply);
     return momentary(body, reply);
   }
 

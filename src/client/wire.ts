@@ -96,6 +96,7 @@ export class Wire {
   judge(reply: HttpReply, index = this.#current): void {
     if (!GATEWAY_STATUSES.includes(reply.status)) return;
     if (!reply.header('content-type')?.includes('json')) {
+      this.#moveOn(index);
       throw httpFault(`A gateway before ${this.server} answered ${reply.status}.`, 'unknown');
     }
     if (GOES_ELSEWHERE.test(decoder.decode(reply.body)))
