@@ -203,13 +203,13 @@ const NOT_INSTALLED = ['42883', '42P01'];
 
 /** What the server says against a statement, in one sentence; anything else is a bug of ours. */
 function statementFailure(fault: unknown): unknown {
-  const { code, severity } = Object(fault) as { readonly code?: unknown; readonly severity?: unknown };
+  const { code, severity, hint } = Object(fault) as Readonly<Record<'code' | 'severity' | 'hint', unknown>>;
   if (NOT_INSTALLED.includes(String(code))) {
     return new Failure(
       `Migration ${MIGRATION_019.name} is not installed in this database; install it with \`leasehold postgres migrate\`.`,
     );
   }
-  return severity === undefined
-    ? fault
-    : new Failure(`Postgres refused: ${reasonOf(fault)} (${String(code)}).`);
+  if (severity === undefined) return fault;
+  const advice = hint === undefined ? '' : ` ${String(hint)}`;
+  return new Failure(`Postgres refused: ${reasonOf(fault)} (${String(code)}).${advice}`);
 }

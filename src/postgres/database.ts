@@ -26,6 +26,9 @@ export interface Transactional extends Queryable {
 
 export type TransactionalDatabase = ConnectionPool | Transactional;
 
+/** The SQLSTATE of whatever is sent in a transaction that has failed. */
+export const IN_FAILED_TRANSACTION = '25P02';
+
 /** Runs the work in one transaction at READ COMMITTED, whatever the database's default: a lock must see the newest row. */
 export async function inTransaction<T>(
   db: TransactionalDatabase,
@@ -38,8 +41,10 @@ export async function inTransaction<T>(
   try {
     await connection.query('BEGIN ISOLATION LEVEL READ COMMITTED');
     const result = await worked(connection, work);
-    await connection.query('COMMIT');
+    const { command } = (await connection.query('COMMIT')) as { readonly command?: unknown };
     isBroken = false;
+    // A statement failed and its error was caught: then there is nothing to commit, and COMMIT does not say so by failing.
+    if (command === 'ROLLBACK') throw rolledBack();
     return result;
   } catch (fault) {
     // What the work says against itself leaves the connection sound once the transaction has been rolled back.
@@ -52,6 +57,11 @@ export async function inTransaction<T>(
     connection.off?.('error', heardAtTheNextStatement);
     connection.release(isBroken);
   }
+}
+
+function rolledBack(): Error {
+  const says = 'A statement of the transaction had failed, so all of it was rolled back.';
+  return Object.assign(new Error(says), { code: IN_FAILED_TRANSACTION });
 }
 
 /** A cut connection fails every statement that is sent on it, so nothing has to be done about it earlier. */

@@ -8,8 +8,8 @@
  *   fence      the number that last wrote the row.
  *
  * DELETE and TRUNCATE have no columns to present: they take the number from `leasehold.lease_seq`, a setting of their
- * transaction (`presentLease`). The lease row stays locked FOR SHARE to the end of the writing transaction, so that
- * nobody can take the lease over between the check and the commit.
+ * transaction (`presentLease`). The lease row stays locked FOR KEY SHARE to the end of the writing transaction, so that
+ * nobody can take the lease over between the check and the commit, and its holder can renew it.
  *
  * Checks, in the order of docs/errors.md, each with an SQLSTATE of its own and its code as the name of the constraint:
  * WRITE_UNFENCED (LH001), LEASE_OBJECT_MISMATCH (LH002), WRITE_STALE_FENCE (LH003), WRITE_UNKNOWN_FENCE (LH004),
@@ -40,8 +40,7 @@ const raise = (code: FenceCode, says: string, ...values: readonly string[]): str
 
 /** Shared by all fenced tables; the name of the lease is the argument of the trigger. */
 const FUNCTION = `
-  CREATE OR REPLACE FUNCTION fn_leasehold_fence() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT
-  AS $function$
+  CREATE OR REPLACE FUNCTION fn_leasehold_fence() RETURNS trigger LANGUAGE plpgsql AS $function$
   DECLARE
     lease   text := TG_ARGV[0];
     shown   bigint;
@@ -61,7 +60,7 @@ const FUNCTION = `
       ${raise('WRITE_UNFENCED', 'The write carries no lease_seq of the lease "%".', 'lease')}
     END IF;
     -- Locked to the end of this transaction, and looked at only then.
-    SELECT * INTO held FROM dot_iu_runtime_lease WHERE lease_name = lease FOR SHARE;
+    SELECT * INTO held FROM dot_iu_runtime_lease WHERE lease_name = lease FOR KEY SHARE;
     IF held.lease_seq IS DISTINCT FROM shown THEN
       SELECT lease_name INTO other FROM dot_iu_runtime_lease
         WHERE lease_seq = shown AND expires_at > clock_timestamp();
@@ -96,29 +95,61 @@ export function fence(table: string, { lease }: FenceOptions): Migration {
   return { name: `fence ${table}`, up: up(quoted, lease), down: down(quoted) };
 }
 
+/**
+ * The table and those that inherit from it, its partitions among them. A partition has the trigger of its parent for
+ * rows, but not that for TRUNCATE; any other child has neither.
+ */
+const FAMILY = (table: string): string => `
+    WITH RECURSIVE family AS (
+      SELECT ${literal(table)}::regclass::oid AS member
+      UNION SELECT inhrelid FROM pg_inherits JOIN family ON inhparent = member
+    )
+    SELECT member::regclass AS named, relispartition AND member <> ${literal(table)}::regclass AS has_parents
+      FROM family JOIN pg_class ON pg_class.oid = member`;
+
 /** Columns of the same names that are somebody else's must not be taken over. */
 const up = (table: string, lease: string): string => `DO $fence$
+DECLARE
+  lease text := ${literal(lease)};
+  home text;
+  fenced record;
 BEGIN
   PERFORM pg_advisory_xact_lock(hashtextextended('leasehold:fence', 0));
+  SELECT relnamespace::regnamespace INTO home FROM pg_class WHERE oid = to_regclass('dot_iu_runtime_lease');
+  IF home IS NULL THEN
+    RAISE EXCEPTION 'There is no dot_iu_runtime_lease: migration 019 comes first.' USING ERRCODE = 'undefined_table';
+  END IF;
   ${FUNCTION}
+  -- It looks at these leases, and not at whatever a session has under the same name.
+  EXECUTE format('ALTER FUNCTION fn_leasehold_fence() SET search_path TO %s, pg_temp', home);
   IF NOT EXISTS (
     SELECT 1 FROM pg_trigger WHERE tgrelid = ${literal(table)}::regclass AND tgname = 'leasehold_fence'
   ) THEN
     ALTER TABLE ${table} ADD COLUMN fence bigint NOT NULL DEFAULT 0, ADD COLUMN lease_seq bigint;
   END IF;
-  CREATE OR REPLACE TRIGGER leasehold_fence BEFORE INSERT OR UPDATE OR DELETE ON ${table}
-    FOR EACH ROW EXECUTE FUNCTION fn_leasehold_fence(${literal(lease)});
-  CREATE OR REPLACE TRIGGER leasehold_fence_truncate BEFORE TRUNCATE ON ${table}
-    FOR EACH STATEMENT EXECUTE FUNCTION fn_leasehold_fence(${literal(lease)});
+  FOR fenced IN ${FAMILY(table)} LOOP
+    IF NOT fenced.has_parents THEN
+      EXECUTE format('CREATE OR REPLACE TRIGGER leasehold_fence BEFORE INSERT OR UPDATE OR DELETE ON %s
+        FOR EACH ROW EXECUTE FUNCTION fn_leasehold_fence(%L)', fenced.named, lease);
+    END IF;
+    EXECUTE format('CREATE OR REPLACE TRIGGER leasehold_fence_truncate BEFORE TRUNCATE ON %s
+      FOR EACH STATEMENT EXECUTE FUNCTION fn_leasehold_fence(%L)', fenced.named, lease);
+  END LOOP;
 END $fence$`;
 
 const down = (table: string): string => `DO $fence$
+DECLARE
+  fenced record;
 BEGIN
   IF EXISTS (
     SELECT 1 FROM pg_trigger WHERE tgrelid = ${literal(table)}::regclass AND tgname = 'leasehold_fence'
   ) THEN
-    DROP TRIGGER leasehold_fence ON ${table};
-    DROP TRIGGER leasehold_fence_truncate ON ${table};
+    FOR fenced IN ${FAMILY(table)} LOOP
+      IF NOT fenced.has_parents THEN
+        EXECUTE format('DROP TRIGGER IF EXISTS leasehold_fence ON %s', fenced.named);
+      END IF;
+      EXECUTE format('DROP TRIGGER IF EXISTS leasehold_fence_truncate ON %s', fenced.named);
+    END LOOP;
     ALTER TABLE ${table} DROP COLUMN fence, DROP COLUMN lease_seq;
   END IF;
 END $fence$`;

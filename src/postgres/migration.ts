@@ -6,6 +6,10 @@
  * number drawn earlier, by a slow loser, could land after a faster winner's higher one. Every check of the clock comes
  * after the wait for the row: one made before it would be as old as the wait. The clock is `clock_timestamp()`, for
  * `now()` stands still in a transaction. To change any of this, add a migration with the next number.
+ *
+ * Who writes under a lease locks its row FOR KEY SHARE to the end of the transaction. Granting and releasing wait for
+ * that, for they change a key of the row: `lease_seq` is one, by its unique index. Renewing changes no key and waits for
+ * nobody: behind FOR SHARE it would wait for every writer that comes, also for those that come later (decision 0046).
  */
 import type { Queryable } from './database.ts';
 
@@ -26,7 +30,8 @@ const TABLE = `
     lease_seq    bigint      NOT NULL,
     acquired_at  timestamptz NOT NULL,
     expires_at   timestamptz NOT NULL
-  );`;
+  );
+  CREATE UNIQUE INDEX IF NOT EXISTS dot_iu_runtime_lease_lease_seq_key ON dot_iu_runtime_lease (lease_seq);`;
 
 /**
  * Begins at the time in microseconds: after a rollback and a new migration, numbers still go on above all earlier ones,
@@ -59,7 +64,7 @@ const TTL_CHECKED = (fn: string): string => `
 const ACQUIRE = `
   CREATE OR REPLACE FUNCTION fn_dot_iu_runtime_lease_acquire(
     lease_name text, holder text, ttl_seconds double precision
-  ) RETURNS dot_iu_runtime_lease LANGUAGE plpgsql VOLATILE SET search_path FROM CURRENT AS $function$
+  ) RETURNS dot_iu_runtime_lease LANGUAGE plpgsql VOLATILE AS $function$
   #variable_conflict use_column
   DECLARE
     won dot_iu_runtime_lease;
@@ -75,13 +80,15 @@ const ACQUIRE = `
     IF FOUND THEN
       RETURN NULL;
     END IF;
-    -- Win the row. The values are only there to be replaced: nobody sees them, this is one transaction.
+    -- Win the row. The values are only there to be replaced: nobody sees them, this is one transaction. That a key is
+    -- among them makes it wait for those who write under the lease before it looks at the clock.
     INSERT INTO dot_iu_runtime_lease AS held (lease_name, lease_holder, token, lease_seq, acquired_at, expires_at)
       VALUES (
         fn_dot_iu_runtime_lease_acquire.lease_name, fn_dot_iu_runtime_lease_acquire.holder,
-        gen_random_uuid(), 0, clock_timestamp(), clock_timestamp()
+        gen_random_uuid(), floor(-9e15 * random()), clock_timestamp(), clock_timestamp()
       )
-      ON CONFLICT (lease_name) DO UPDATE SET lease_holder = EXCLUDED.lease_holder
+      ON CONFLICT (lease_name) DO UPDATE
+        SET lease_name = EXCLUDED.lease_name, lease_holder = EXCLUDED.lease_holder
         WHERE held.expires_at <= clock_timestamp() OR held.lease_holder = EXCLUDED.lease_holder;
     IF NOT FOUND THEN
       RETURN NULL;
@@ -100,7 +107,7 @@ const ACQUIRE = `
 const RENEW = `
   CREATE OR REPLACE FUNCTION fn_dot_iu_runtime_lease_renew(
     lease_name text, holder text, token uuid, ttl_seconds double precision
-  ) RETURNS dot_iu_runtime_lease LANGUAGE plpgsql VOLATILE SET search_path FROM CURRENT AS $function$
+  ) RETURNS dot_iu_runtime_lease LANGUAGE plpgsql VOLATILE AS $function$
   #variable_conflict use_column
   DECLARE
     own dot_iu_runtime_lease;
@@ -113,7 +120,7 @@ const RENEW = `
       WHERE held.lease_name = fn_dot_iu_runtime_lease_renew.lease_name
         AND held.lease_holder = fn_dot_iu_runtime_lease_renew.holder
         AND held.token = fn_dot_iu_runtime_lease_renew.token
-      FOR UPDATE;
+      FOR NO KEY UPDATE;
     IF NOT FOUND OR own.expires_at <= clock_timestamp() THEN
       RETURN NULL;
     END IF;
@@ -130,7 +137,7 @@ const RENEW = `
 const RELEASE = `
   CREATE OR REPLACE FUNCTION fn_dot_iu_runtime_lease_release(
     lease_name text, holder text, token uuid
-  ) RETURNS boolean LANGUAGE plpgsql VOLATILE SET search_path FROM CURRENT AS $function$
+  ) RETURNS boolean LANGUAGE plpgsql VOLATILE AS $function$
   #variable_conflict use_column
   DECLARE
     ended_at timestamptz;
@@ -145,22 +152,60 @@ const RELEASE = `
     RETURN coalesce(ended_at > clock_timestamp(), false);
   END $function$;`;
 
+/** The names and arguments of the functions, as Postgres tells them. */
+const FUNCTIONS = {
+  fn_dot_iu_runtime_lease_acquire: 'lease_name text, holder text, ttl_seconds double precision',
+  fn_dot_iu_runtime_lease_renew: 'lease_name text, holder text, token uuid, ttl_seconds double precision',
+  fn_dot_iu_runtime_lease_release: 'lease_name text, holder text, token uuid',
+} as const;
+const SIGNATURES = Object.entries(FUNCTIONS);
+
+/** What somebody else installed under these names would be called instead of ours, or half of it would stay. */
+const NOTHING_FOREIGN = `
+  IF EXISTS (
+    SELECT 1 FROM pg_class AS leases
+    WHERE leases.relname = 'dot_iu_runtime_lease' AND leases.relnamespace = quote_ident(current_schema())::regnamespace
+      AND NOT EXISTS (SELECT 1 FROM pg_attribute WHERE attrelid = leases.oid AND attname = 'lease_seq')
+  ) THEN
+    RAISE EXCEPTION 'There is a dot_iu_runtime_lease without lease_seq, which is not from this migration.'
+      USING ERRCODE = 'duplicate_table', HINT = 'Drop it first, with the functions that came with it.';
+  END IF;
+  SELECT func.oid::regprocedure::text INTO foreign_function FROM pg_proc AS func
+    WHERE func.pronamespace = quote_ident(current_schema())::regnamespace
+      AND func.proname IN (${SIGNATURES.map(([name]) => `'${name}'`).join(', ')})
+      AND (func.proname, pg_get_function_identity_arguments(func.oid)) NOT IN (
+        ${SIGNATURES.map((signature) => `(${signature.map((text) => `'${text}'`).join(', ')})`).join(', ')}
+      )
+    LIMIT 1;
+  IF FOUND THEN
+    RAISE EXCEPTION 'There is a function %, which is not from this migration.', foreign_function
+      USING ERRCODE = 'duplicate_function', HINT = 'Drop it first.';
+  END IF;`;
+
+/** Whoever calls them must not lead them to tables of the same name: a schema of their own, or a temporary one. */
+const AT_HOME = SIGNATURES.map(
+  ([name, arguments_]) => `
+  EXECUTE format('ALTER FUNCTION ${name}(${arguments_}) SET search_path TO %I, pg_temp', current_schema());`,
+).join('');
+
 const UP = `DO $migration$
+DECLARE
+  foreign_function text;
 BEGIN
   ${ONE_AT_A_TIME}
+  ${NOTHING_FOREIGN}
   ${TABLE}
   ${SEQUENCE}
   ${ACQUIRE}
   ${RENEW}
   ${RELEASE}
+  ${AT_HOME}
 END $migration$`;
 
 const DOWN = `DO $migration$
 BEGIN
   ${ONE_AT_A_TIME}
-  DROP FUNCTION IF EXISTS fn_dot_iu_runtime_lease_acquire(text, text, double precision);
-  DROP FUNCTION IF EXISTS fn_dot_iu_runtime_lease_renew(text, text, uuid, double precision);
-  DROP FUNCTION IF EXISTS fn_dot_iu_runtime_lease_release(text, text, uuid);
+  ${SIGNATURES.map(([name, arguments_]) => `DROP FUNCTION IF EXISTS ${name}(${arguments_});`).join('\n  ')}
   DROP TABLE IF EXISTS dot_iu_runtime_lease;
   DROP SEQUENCE IF EXISTS dot_iu_runtime_lease_seq;
 END $migration$`;

@@ -5,8 +5,8 @@
  *   check the commands → acquire → open the gates → apply, one by one → close the gates, in any case → release
  *
  * Holding a lease is not enough: a run that was paused past its end does not know it. So every write to a gate and every
- * command has a transaction of its own that first locks its own unexpired lease row FOR SHARE. No row: refused, nothing
- * is applied. While the lock is there nobody can take the lease over, so a late run can neither close the gates under
+ * command has a transaction of its own that first locks its own unexpired lease row FOR KEY SHARE. No row: refused, and
+ * nothing is applied. While the lock is there nobody can take the lease over, so a late run can neither close the gates under
  * its successor nor apply anything behind gates that its successor opened.
  */
 import { inTransaction, type Queryable, type TransactionalDatabase } from './database.ts';
@@ -38,11 +38,11 @@ export interface CommandCall {
 const GOVERNED = /^dot_iu_[a-z0-9]+(_[a-z0-9]+)*$/;
 const CLOSE_AGAIN_MS = 100;
 
-/** The clock is asked after the row is locked: in one level with FOR SHARE it would be asked before the wait. */
+/** The clock is asked after the row is locked: in one level with the lock it would be asked before the wait. */
 const LOCK_OWN_LEASE = `
   WITH own AS MATERIALIZED (
     SELECT expires_at FROM dot_iu_runtime_lease
-    WHERE lease_name = $1 AND lease_holder = $2 AND token = $3 FOR SHARE
+    WHERE lease_name = $1 AND lease_holder = $2 AND token = $3 FOR KEY SHARE
   )
   SELECT 1 FROM own WHERE expires_at > clock_timestamp()`;
 const SET_GATE = 'UPDATE dot_config SET value = $2 WHERE key = $1 RETURNING key';
@@ -53,6 +53,7 @@ export class OperatorRuntime {
   private readonly commands: ReadonlyMap<string, GovernedCommand>;
 
   constructor(options: OperatorRuntimeOptions, world: LeaseWorld) {
+    assertTransactional(options.db);
     for (const name of Object.keys(options.commands)) assertGoverned(name);
     this.options = options;
     this.world = world;
@@ -138,6 +139,12 @@ export class OperatorRuntime {
       return work(connection);
     });
   }
+}
+
+/** A Client of `pg` has a `connect` as well, but one connection only, which renewals and commands cannot share. */
+function assertTransactional(db: TransactionalDatabase): void {
+  if ('transaction' in db || ('connect' in db && !('processID' in db))) return;
+  throw new TypeError('The db of an OperatorRuntime must be a pool, or have transaction(work).');
 }
 
 function assertGoverned(name: string): void {

@@ -9,7 +9,7 @@
  *
  * It needs nothing of a session: every statement may have a connection of its own, or one from a pooler.
  */
-import type { Queryable } from './database.ts';
+import { IN_FAILED_TRANSACTION, type Queryable } from './database.ts';
 import { isLostRace, isPassing, RuntimeLeaseError } from './error.ts';
 import { Deadline, type LeaseWorld, type Moment, momentOf, pause, type Timer } from './lease-clock.ts';
 
@@ -27,8 +27,6 @@ const TTL_SECONDS_MAX = 2_592_000;
 const RELEASE_MS = 10_000;
 /** How often an acquisition is sent that the database gave up because of others at the same time. */
 const TRIES_MAX = 20;
-/** The SQLSTATE of whatever is sent in a transaction that has failed. */
-const IN_FAILED_TRANSACTION = '25P02';
 /** The deadline is looked at this often at least: a wall clock that jumped is noticed within that time. */
 const WATCH_MS = 1_000;
 

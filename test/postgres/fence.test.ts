@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Queryable } from '../../src/postgres/database.ts';
 import { FENCE_STATES, type FenceCode, fence, migrate, presentLease, rollback } from '../../src/postgres.ts';
 import { TestDatabase } from '../support/postgres.ts';
-import { acquired, expire, type LeaseRow, release } from '../support/postgres-lease.ts';
+import { acquire, acquired, expire, type LeaseRow, release, renew } from '../support/postgres-lease.ts';
 
 let db: TestDatabase;
 
@@ -168,20 +168,40 @@ describe('the columns of a fenced table', () => {
 });
 
 describe('a write that has passed the fence', () => {
-  it('keeps the lease from being taken over until it is committed', async () => {
-    const client = await db.pool.connect();
+  /** Something else, while a transaction has written and has not been committed. */
+  async function whileWriting(work: (hurried: Queryable) => Promise<void>): Promise<void> {
+    const [writer, hurried] = [await db.pool.connect(), await db.pool.connect()];
     try {
-      await client.query('BEGIN');
-      await client.query('UPDATE reports SET lease_seq = $1', [lease.lease_seq]);
-      const taken = db.pool.query(
-        "SET lock_timeout = '50ms'; UPDATE dot_iu_runtime_lease SET expires_at = clock_timestamp(); SET lock_timeout = 0",
-      );
-      await expect(taken).rejects.toMatchObject({ code: '55P03' });
-      await client.query('COMMIT');
+      await hurried.query("SET lock_timeout = '50ms'");
+      await writer.query('BEGIN');
+      await writer.query('UPDATE reports SET lease_seq = $1', [lease.lease_seq]);
+      await work(hurried);
+      await writer.query('COMMIT');
     } finally {
-      client.release();
+      await hurried.query('RESET lock_timeout');
+      writer.release();
+      hurried.release();
     }
-  });
+  }
+
+  const WAITS = { code: '55P03' };
+
+  it('keeps the lease from being taken over until it is committed', () =>
+    whileWriting(async (hurried) => {
+      await expire(db.pool, 'nightly');
+      await expect(acquire(hurried, 'nightly', 'B')).rejects.toMatchObject(WAITS);
+    }));
+
+  it('keeps its own holder from being granted the lease anew, and from releasing it', () =>
+    whileWriting(async (hurried) => {
+      await expect(acquire(hurried, 'nightly', 'A')).rejects.toMatchObject(WAITS);
+      await expect(release(hurried, lease)).rejects.toMatchObject(WAITS);
+    }));
+
+  it('does not keep the lease from being renewed, however many write and however long', () =>
+    whileWriting(async (hurried) => {
+      expect(await renew(hurried, lease)).toMatchObject({ lease_seq: lease.lease_seq });
+    }));
 
   it('is refused in a transaction whose snapshot is older than the take-over', async () => {
     const client = await db.pool.connect();
@@ -199,6 +219,93 @@ describe('a write that has passed the fence', () => {
       await db.pool.query('DELETE FROM dot_iu_runtime_lease');
     }
   });
+
+  it('is refused in a transaction whose snapshot is older than a new grant to the same holder', async () => {
+    const client = await db.pool.connect();
+    try {
+      await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
+      await client.query('SELECT count(*) FROM reports');
+      await acquired(db.pool, 'nightly', 'A');
+      await expect(
+        client.query("UPDATE reports SET body = 'late', lease_seq = $1", [lease.lease_seq]),
+      ).rejects.toMatchObject({ code: '40001' });
+    } finally {
+      await client.query('ROLLBACK');
+      client.release();
+    }
+  });
+
+  it('is done in a transaction whose snapshot is older than a renewal', () =>
+    inTransaction(async (client) => {
+      await client.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ');
+      await client.query('SELECT count(*) FROM reports');
+      await renew(db.pool, lease);
+      await client.query("UPDATE reports SET body = 'in time', lease_seq = $1", [lease.lease_seq]);
+    }));
+});
+
+describe('a fenced table with children', () => {
+  const truncated = (table: string): Promise<unknown> => db.pool.query(`TRUNCATE ${table}`);
+
+  it('has a fence around its partitions, TRUNCATE included', async () => {
+    await db.pool.query(`
+      CREATE TABLE parts (id int) PARTITION BY LIST (id);
+      CREATE TABLE part_1 PARTITION OF parts FOR VALUES IN (1);
+      CREATE TABLE part_2 PARTITION OF parts FOR VALUES IN (2) PARTITION BY LIST (id);
+      CREATE TABLE part_2_2 PARTITION OF part_2 FOR VALUES IN (2)`);
+    const { up, down } = fence('parts', { lease: 'nightly' });
+    await db.pool.query(up);
+    await db.pool.query(up);
+    await db.pool.query('INSERT INTO parts (id, lease_seq) VALUES (1, $1), (2, $1)', [lease.lease_seq]);
+    for (const table of ['parts', 'part_1', 'part_2', 'part_2_2']) {
+      await expect(truncated(table)).rejects.toMatchObject({ constraint: 'WRITE_UNFENCED' });
+      await expect(db.pool.query(`DELETE FROM ${table}`)).rejects.toMatchObject({ code: 'LH001' });
+    }
+    await inTransaction(async (client) => {
+      await presentLease(client, lease.lease_seq);
+      await client.query('TRUNCATE parts');
+    });
+    await db.pool.query(down);
+    for (const table of ['parts', 'part_1', 'part_2', 'part_2_2']) await truncated(table);
+  });
+
+  it('has a fence around those that inherit from it', async () => {
+    await db.pool.query('CREATE TABLE base (id int); CREATE TABLE heir () INHERITS (base)');
+    const { up, down } = fence('base', { lease: 'nightly' });
+    await db.pool.query(up);
+    await db.pool.query('INSERT INTO heir (id, lease_seq) VALUES (1, $1)', [lease.lease_seq]);
+    for (const write of ['INSERT INTO heir (id) VALUES (2)', 'UPDATE base SET id = 3', 'TRUNCATE heir']) {
+      await expect(db.pool.query(write)).rejects.toMatchObject({ code: 'LH001' });
+    }
+    await db.pool.query(down);
+    await db.pool.query('INSERT INTO heir (id) VALUES (2)');
+  });
+});
+
+describe('a session with a dot_iu_runtime_lease of its own', () => {
+  it.each(['CREATE TEMP TABLE', 'CREATE SCHEMA mine; SET LOCAL search_path = mine, public; CREATE TABLE'])(
+    'neither passes a fence by it nor is granted a lease that is held: %s',
+    async (create) => {
+      const client = await db.pool.connect();
+      try {
+        await client.query(`BEGIN; ${create} dot_iu_runtime_lease (LIKE public.dot_iu_runtime_lease)`);
+        await client.query(
+          "INSERT INTO dot_iu_runtime_lease VALUES ('nightly', 'B', gen_random_uuid(), $1, now(), 'infinity')",
+          [lease.lease_seq + 1n],
+        );
+        const { rows: granted } = await client.query(
+          "SELECT token FROM public.fn_dot_iu_runtime_lease_acquire('nightly', 'B', 30)",
+        );
+        expect(granted).toEqual([{ token: null }]);
+        await expect(
+          client.query('UPDATE public.reports SET lease_seq = $1', [lease.lease_seq + 1n]),
+        ).rejects.toMatchObject({ constraint: 'WRITE_UNKNOWN_FENCE' });
+      } finally {
+        await client.query('ROLLBACK');
+        client.release();
+      }
+    },
+  );
 });
 
 describe('putting up a fence', () => {
@@ -221,6 +328,18 @@ describe('putting up a fence', () => {
       "SELECT column_name FROM information_schema.columns WHERE table_name = 'it''s'",
     );
     expect(columns).toEqual([{ column_name: 'id' }]);
+  });
+
+  it('needs the migration', async () => {
+    await rollback(db.pool);
+    try {
+      await expect(db.pool.query(fence('reports', { lease: 'nightly' }).up)).rejects.toMatchObject({
+        code: '42P01',
+        message: 'There is no dot_iu_runtime_lease: migration 019 comes first.',
+      });
+    } finally {
+      await migrate(db.pool);
+    }
   });
 
   it('does not take over a column that was there before', async () => {

@@ -97,6 +97,40 @@ describe('migration 019', () => {
     },
   );
 
+  it.each([
+    [
+      'a table without lease_seq',
+      'CREATE TABLE dot_iu_runtime_lease (lease_name text PRIMARY KEY, lease_holder text, token uuid)',
+      { code: '42P07', message: expect.stringContaining('without lease_seq') },
+    ],
+    [
+      'a function with other arguments',
+      `CREATE FUNCTION fn_dot_iu_runtime_lease_acquire(lease_name text, holder text, ttl_seconds int)
+         RETURNS uuid LANGUAGE sql AS 'SELECT gen_random_uuid()'`,
+      {
+        code: '42723',
+        message: expect.stringContaining('fn_dot_iu_runtime_lease_acquire(text,text,integer)'),
+      },
+    ],
+    [
+      'a function whose arguments have other names',
+      `CREATE FUNCTION fn_dot_iu_runtime_lease_release(n text, h text, t uuid)
+         RETURNS boolean LANGUAGE sql AS 'SELECT true'`,
+      { code: '42723', hint: 'Drop it first.' },
+    ],
+  ])('is not mixed with what somebody else installed: %s', async (_what, create, refusal) => {
+    await rollback(db.pool);
+    const client = await db.pool.connect();
+    try {
+      await client.query(`BEGIN; ${create}`);
+      await expect(migrate(client)).rejects.toMatchObject(refusal);
+    } finally {
+      await client.query('ROLLBACK');
+      client.release();
+    }
+    expect(await installed()).toEqual([]);
+  });
+
   it('works from any search path once it is installed', async () => {
     await migrate(db.pool);
     const client = await db.pool.connect();

@@ -1,5 +1,6 @@
 // The operator runtime of seed 001 and its finding F-960x-1: two runs that race on the gates. First the finding, as it
 // happens without a lease; then the same race with it; then the runs that a lease alone would not stop.
+import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { ConnectionPool, Queryable } from '../../src/postgres/database.ts';
 import { migrate } from '../../src/postgres/migration.ts';
@@ -127,6 +128,42 @@ describe('an operator run', () => {
     expect(await gates()).toEqual(['false', 'false']);
     expect(await gateWrites()).toBe(4);
     expect(await test.leases()).toBe(0);
+  });
+
+  it('says that a command was rolled back whose failed statement went unheard', async () => {
+    const run = runtime('A', {
+      dot_iu_deaf: async (connection) => {
+        await governed(connection, 'A', 'dot_iu_deaf');
+        await connection.query('SELECT 1 / 0').catch(() => undefined);
+        return 'done';
+      },
+    });
+    await expect(run.run(calls('dot_iu_deaf'))).rejects.toMatchObject({
+      code: '25P02',
+      message: 'A statement of the transaction had failed, so all of it was rolled back.',
+    });
+    expect(await journal()).toEqual([]);
+    expect(await gates()).toEqual(['false', 'false']);
+    expect(await test.leases()).toBe(0);
+  });
+
+  it('renews its lease while a command runs, however long that takes', async () => {
+    const endOf = (): Promise<unknown> => test.value('SELECT expires_at::text FROM dot_iu_runtime_lease');
+    const run = runtime('A', {
+      dot_iu_slow: async (_connection, _input, lease) => {
+        const end = await endOf();
+        await world.advance(20_000);
+        while ((await endOf()) === end);
+        return lease.isHeld;
+      },
+    });
+    expect(await run.run(calls('dot_iu_slow'))).toEqual([true]);
+  });
+
+  it('needs more than one connection', () => {
+    const client = new pg.Client({ connectionString: test.url });
+    expect(() => runtime('A', {}, client as never)).toThrow('must be a pool');
+    expect(() => runtime('A', {}, test.oneConnectionAStatement as never)).toThrow('must be a pool');
   });
 
   it('gives a command its input and its lease', async () => {

@@ -117,6 +117,17 @@ describe('leasehold postgres', () => {
     );
   });
 
+  it('says what is in the way of the migration, and what to do about it', async () => {
+    await db.pool.query('CREATE TABLE dot_iu_runtime_lease (lease_name text PRIMARY KEY)');
+    const { code, err } = await leasehold('migrate', '--url', db.url);
+    await db.pool.query('DROP TABLE dot_iu_runtime_lease');
+    expect(code).toBe(1);
+    expect(err).toBe(
+      'leasehold: Postgres refused: There is a dot_iu_runtime_lease without lease_seq, which is not from this migration (42P07). ' +
+        'Drop it first, with the functions that came with it.\n',
+    );
+  });
+
   it('says in one sentence that nobody answers, without the password', async () => {
     const { code, err } = await leasehold('migrate', '--url', 'postgres://me:secret@127.0.0.1:1/nowhere');
     expect(code).toBe(1);
