@@ -23,8 +23,8 @@ import { BatchSize } from './batch-size.ts';
 import { isTooMuch } from './command-kinds.ts';
 import { Compactor } from './compactor.ts';
 import { Feed } from './feed.ts';
-import { returnsOf } from './give-back.ts';
 import { IdleMark } from './idle-mark.ts';
+import { Leaving } from './leaving.ts';
 import { Payloads } from './payloads.ts';
 import { RefusedReadError } from './refused-read.ts';
 import { type CallOptions, type Present, Request, type Sink } from './request.ts';
@@ -68,7 +68,7 @@ export class Authority {
   private readonly options: AuthorityOptions;
   private readonly queue = new RequestQueue();
   /** Calls whose answers leave when the present batch is durable. */
-  private readonly settled: Request[] = [];
+  private readonly leaving = new Leaving((command) => this.giveBack(command));
   private readonly departed: Request[] = [];
   private readonly endCalls = new Set<() => void>();
   private batch: LoggedEntry[] = [];
@@ -98,7 +98,7 @@ export class Authority {
     this.compactor = new Compactor(log, state, options.timers, this.stats, options.onCompactionFault);
     this.alarm = new Alarm(this.clock, options.timers, () => this.schedule());
     this.idle = new IdleMark(options, () => this.markIfIdle());
-    this.payloads = new Payloads(log, state, this.letLeave, (taskId) => {
+    this.payloads = new Payloads(log, state, this.leaving, (taskId) => {
       this.forget(this.call({ type: 'KillTask', taskId, reason: 'PAYLOAD_DAMAGED' }));
     });
   }
@@ -134,7 +134,7 @@ export class Authority {
     options?: CallOptions,
   ): Promise<unknown> {
     const requestId = options?.requestId ?? null;
-    const request = new Request(command, null, requestId, present, context, this.settled);
+    const request = new Request(command, null, requestId, present, context, this.leaving);
     request.isGone = options?.isGone ?? null;
     this.enqueue(request, options?.signal);
     return request.done!;
@@ -150,14 +150,14 @@ export class Authority {
     options: CallOptions,
   ): void {
     const requestId = options.requestId ?? null;
-    const request = new Request(command, null, requestId, present, context, this.settled, sink, place);
+    const request = new Request(command, null, requestId, present, context, this.leaving, sink, place);
     request.isGone = options.isGone ?? null;
     this.enqueue(request);
   }
 
   /** A read, in line with the changes: it sees what is durable when its answer leaves, and nothing else. */
   read<T>(read: (machine: Machine) => T): Promise<T> {
-    const request = new Request(null, read, null, null, '', this.settled);
+    const request = new Request(null, read, null, null, '', this.leaving);
     this.enqueue(request);
     return request.done! as Promise<T>;
   }
@@ -391,7 +391,7 @@ export class Authority {
 
   /** The batch is durable: now everybody may know. */
   private deliver(): void {
-    const settled = this.settled.splice(0);
+    const settled = this.leaving.take();
     if (this.batchStarted) this.feed.publish(this.batch);
     for (const request of settled) {
       const { command, answer } = request;
@@ -404,22 +404,18 @@ export class Authority {
       this.stats.answer(command, answer as Answer | Refusal);
       if (command.type === 'LeaseTasks' && request.isAwaited)
         this.payloads.deliver(request, answer as GrantedTasks | Refusal);
-      else this.letLeave(request, answer as Answer | Refusal);
+      else this.leaving.leave(request, answer as Answer | Refusal);
     }
     this.afterBatch();
   }
 
-  /** A grant whose caller has gone by the time its answer could leave is given back at once. */
-  private readonly letLeave = (request: Request, answer: Answer | Refusal): void => {
-    if (request.isAwaited) {
-      request.leave(answer);
-      return;
-    }
-    const command = request.command!;
-    for (const back of returnsOf(command, answer)) this.forget(this.call(back));
-    // Nobody has read the payloads of leases that nobody takes.
-    if (request.open) request.leave(command.type === 'LeaseTasks' ? { ...answer, leases: [] } : answer);
-  };
+  /** Ends what was granted to somebody who has gone. */
+  private giveBack(command: Command): Request {
+    const request = new Request(command, null, null, null, '', this.leaving);
+    this.forget(request.done!);
+    this.enqueue(request);
+    return request;
+  }
 
   private afterBatch(): void {
     if (this.hasWork) this.schedule();
@@ -488,7 +484,7 @@ export class Authority {
   }
 
   private rejectAll(fault: Error): void {
-    for (const request of this.settled.splice(0)) this.fail(request, fault);
+    for (const request of this.leaving.take()) this.fail(request, fault);
     for (const request of this.queue.takeAll()) this.fail(request, fault);
     for (const waiter of [...this.machine.waiters()]) this.fail(waiter.ticket as Request, fault);
   }

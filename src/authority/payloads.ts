@@ -7,30 +7,26 @@ import { isRefusal } from '../core/decision.ts';
 import type { Refusal } from '../core/refusals.ts';
 import type { State } from '../core/state.ts';
 import { type Log, LogCompactedError } from '../engines/log.ts';
+import type { Leaving } from './leaving.ts';
 import type { Request } from './request.ts';
 
 export class Payloads {
   private readonly log: Log;
   private readonly state: State;
-  private readonly leave: (request: Request, answer: GrantedTasks | Refusal) => void;
+  private readonly leaving: Leaving;
   private readonly onDamage: (taskId: string) => void;
 
-  /** `leave` lets an answer go once it is whole; reading may take a while, and callers may go meanwhile. */
-  constructor(
-    log: Log,
-    state: State,
-    leave: (request: Request, answer: GrantedTasks | Refusal) => void,
-    onDamage: (taskId: string) => void,
-  ) {
+  /** An answer leaves once it is whole; reading may take a while, and callers may go meanwhile. */
+  constructor(log: Log, state: State, leaving: Leaving, onDamage: (taskId: string) => void) {
     this.log = log;
     this.state = state;
-    this.leave = leave;
+    this.leaving = leaving;
     this.onDamage = onDamage;
   }
 
   deliver(request: Request, answer: GrantedTasks | Refusal): void {
     if (isRefusal(answer)) {
-      request.leave(answer);
+      this.leaving.leave(request, answer);
       return;
     }
     const { leases } = answer;
@@ -47,15 +43,16 @@ export class Payloads {
       }
     }
     if (reads === null && !damaged) {
-      request.leave(answer);
+      this.leaving.leave(request, answer);
       return;
     }
+    this.leaving.reads(request);
     const whole = (): GrantedTasks => ({
       ...answer,
       leases: leases.filter(({ payload }) => payload.bytes !== null),
     });
     Promise.all(reads ?? []).then(
-      () => this.leave(request, whole()),
+      () => this.leaving.leave(request, whole()),
       (fault: unknown) => request.reject(fault),
     );
   }

@@ -4,6 +4,7 @@ import { isRefusal } from '../core/decision.ts';
 import type { Ticket, Waiter } from '../core/lines.ts';
 import type { Machine } from '../core/machine.ts';
 import type { Refusal } from '../core/refusals.ts';
+import type { Hearing, Leaving } from './leaving.ts';
 
 export interface CallOptions {
   /** Ends a wait; a grant that comes too late is given back. */
@@ -52,6 +53,8 @@ export class Request implements Ticket {
   isGone: (() => boolean) | null = null;
   waiter: Waiter<AcquireNames> | Waiter<LeaseTasks> | null = null;
   answer: unknown = null;
+  /** Whom else the same grant is being told. */
+  hearing: Hearing | null = null;
   /** Its place among all that came. */
   arrival = 0;
   /** What it takes up in a line; 0 for who has not had to wait. */
@@ -61,7 +64,7 @@ export class Request implements Ticket {
   private readonly present: Present | null;
   /** Handed to `present`. */
   private readonly context: string;
-  private readonly settled: Request[];
+  private readonly leaving: Leaving;
   private readonly resolveDone: Resolve | null = null;
   private readonly rejectDone: Reject | null = null;
   readonly sink: Sink | null;
@@ -73,7 +76,7 @@ export class Request implements Ticket {
     requestId: string | null,
     present: Present | null,
     context: string,
-    settled: Request[],
+    leaving: Leaving,
     sink: Sink | null = null,
     place = 0,
   ) {
@@ -82,7 +85,7 @@ export class Request implements Ticket {
     this.requestId = requestId;
     this.present = present;
     this.context = context;
-    this.settled = settled;
+    this.leaving = leaving;
     this.sink = sink;
     this.place = place;
     if (sink !== null) return;
@@ -105,7 +108,7 @@ export class Request implements Ticket {
   settle(answer: Answer | Refusal): void {
     this.answer = answer;
     this.waiter = null;
-    this.settled.push(this);
+    this.leaving.add(this);
     if (this.command?.type === 'LeaseTasks' && !isRefusal(answer)) this.takeRoom(answer as GrantedTasks);
   }
 
