@@ -128,7 +128,11 @@ export function pageHandlers(
       );
     },
 
-    ready: ifMayAnswer((exchange) => exchange.json(200, '{"status":"ready"}')),
+    ready: ifMayAnswer((exchange) => {
+      // Not merely `full`: then nothing new is taken, but what is held can be renewed, and so must be let through.
+      if (authority.log.batchBytesMax > 0) exchange.json(200, '{"status":"ready"}');
+      else exchange.refuse({ refused: 'UNAVAILABLE' });
+    }),
 
     home(exchange) {
       // Whoever has not shown a token sees where to go, and nothing else.

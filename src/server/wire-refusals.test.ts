@@ -440,6 +440,7 @@ describe('a server whose disk is full', () => {
     expect((await full.call('task.complete', NO_TASK)).body.code).toBe('TASK_NOT_FOUND');
     expect((await full.done('status.get')).disk_full).toBe(true);
     expect((await full.done('worker.heartbeat', { worker_id: 'w' })).lost).toEqual([]);
+    expect((await full.send('GET', '/readyz')).status).toBe(200);
   });
 
   it('refuses every change with DISK_FULL once the reserve is used up as well', async () => {
@@ -450,6 +451,10 @@ describe('a server whose disk is full', () => {
       const { body } = await full.call(operation, REQUESTS[operation]);
       expect([operation, body.code]).toEqual([operation, method === 'GET' ? 'UNAVAILABLE' : 'DISK_FULL']);
     }
+    expect(expectProblem(await full.send('GET', '/readyz'))).toMatchObject({
+      status: 503,
+      code: 'UNAVAILABLE',
+    });
   });
 });
 

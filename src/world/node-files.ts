@@ -84,7 +84,7 @@ export const nodeFiles: Files = {
       }
       fs.ftruncateSync(descriptor);
       fs.writeSync(descriptor, `${owner}\n`, 0);
-      return heldLock(descriptor);
+      return heldLock(descriptor, path);
     } catch (error) {
       fs.closeSync(descriptor);
       throw error;
@@ -199,8 +199,18 @@ function openDescriptor(path: PathLike, flags: number): Promise<number> {
   });
 }
 
-function heldLock(descriptor: number): HeldLock {
+function heldLock(descriptor: number, path: string): HeldLock {
+  const { dev, ino } = fs.fstatSync(descriptor, { bigint: true });
   return {
+    isInPlace() {
+      try {
+        const found = fs.statSync(path, { bigint: true });
+        return found.dev === dev && found.ino === ino;
+      } catch (error) {
+        // Whatever else a disk says, it does not say that the file has gone.
+        return !hasCode(error, 'ENOENT') && !hasCode(error, 'ENOTDIR');
+      }
+    },
     async release() {
       // The name of a former holder would only mislead; the file itself stays, or two could lock two of them.
       fs.ftruncateSync(descriptor);

@@ -44,7 +44,7 @@ describeLog('file (of the usual size, on a real disk)', () => {
     async lock(path, owner) {
       const lock = await nodeFiles.lock(path, owner);
       if ('release' in lock) locks.push(lock);
-      return 'release' in lock ? { release: async () => releaseOnce(lock) } : lock;
+      return 'release' in lock ? { ...lock, release: async () => releaseOnce(lock) } : lock;
     },
   };
   const releaseOnce = async (lock: HeldLock) => {

@@ -6,7 +6,9 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   writeFileSync,
@@ -134,5 +136,42 @@ describe('the lock on a data directory', () => {
     expect(statSync(dir).mode & 0o777).toBe(0o700);
     expect(statSync(join(dir, '0000000000000001.seg')).mode & 0o777).toBe(0o600);
     await log.close();
+  });
+});
+
+describe('a data directory that is taken away from under its log', () => {
+  const open = () => openHeard(fileEngine({ dir, files: nodeFiles, segmentBytes: 64 * 1024 }));
+
+  const LOST = /^The data directory .* was removed or replaced; nothing more is written\.$/;
+
+  it('is noticed at the next commit mark', async () => {
+    const { log } = await open();
+    await appendBatch(log, 1);
+    rmSync(dir, { recursive: true });
+    await expect(log.mark()).rejects.toThrow(LOST);
+    expect((await log.lost).message).toMatch(LOST);
+    await expect(log.compact()).rejects.toThrow(LOST);
+    await log.close();
+  });
+
+  it('does the log at the same path no harm', async () => {
+    const { log: old } = await open();
+    await appendBatch(old, 1);
+    renameSync(dir, join(parent, 'aside'));
+    const { log } = await open();
+    await appendBatch(log, 1);
+    const before = readdirSync(dir).sort();
+    // Until it needs its next file.
+    for (let isWritten = true; isWritten; ) {
+      isWritten = await appendBatch(old, 8).then(
+        () => true,
+        () => false,
+      );
+    }
+    expect((await old.lost).message).toMatch(LOST);
+    expect(readdirSync(dir).sort()).toEqual(before);
+    await old.close();
+    await log.close();
+    expect(await verifyLog(nodeFiles, dir)).toMatchObject({ lastSeq: 1 });
   });
 });

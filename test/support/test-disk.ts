@@ -223,7 +223,7 @@ export class TestDisk implements Files {
     const heldBy = this.#locks.get(path);
     if (heldBy !== undefined) return { heldBy };
     this.#locks.set(path, owner);
-    return { release: async () => void this.#locks.delete(path) };
+    return { isInPlace: () => true, release: async () => void this.#locks.delete(path) };
   }
 
   async isLocked(path: string): Promise<boolean> {

@@ -63,7 +63,8 @@ const AHEAD = 1 / 4;
 export class FileLog implements Log {
   readonly epoch: number;
   readonly mayAnswer = true;
-  readonly lost = new Promise<Error>(() => {});
+  readonly lost: Promise<Error>;
+  #tellLost: (fault: Error) => void = () => undefined;
   readonly #options: FileLogOptions;
   readonly #lock: HeldLock;
   readonly #segments: Segment[];
@@ -97,6 +98,9 @@ export class FileLog implements Log {
     this.#lastNumber = start.lastNumber;
     this.#target = this.#current;
     this.epoch = start.chain.epoch + 1;
+    this.lost = new Promise((resolve) => {
+      this.#tellLost = resolve;
+    });
     this.#space = new Space(
       options.files,
       () => this.#wantsSpace(),
@@ -184,6 +188,7 @@ export class FileLog implements Log {
 
   mark(): Promise<void> {
     if (this.#fault) return Promise.reject(this.#fault);
+    if (!this.#isInPlace()) return Promise.reject(this.#fault);
     // A batch that is being built or written is itself the mark of the one before.
     if (this.#marked || this.#batchLimit !== null || this.#writing) return this.#writing ?? Promise.resolve();
     const segment = this.#current;
@@ -239,7 +244,7 @@ export class FileLog implements Log {
   }
 
   async compact(): Promise<Relocation | null> {
-    if (this.#fault) throw this.#fault;
+    if (this.#fault || !this.#isInPlace()) throw this.#fault;
     const { files, dir, threads, partBytesMax } = this.#options;
     const sealed = this.#segments.slice(0, -1);
     if (threads === null || sealed.length === 0) return null;
@@ -265,6 +270,7 @@ export class FileLog implements Log {
   async dropOld(): Promise<void> {
     const replaced = this.#replaced;
     if (replaced === null) return;
+    if (!this.#isInPlace()) throw this.#fault;
     this.#checkpoint = replaced.checkpoint;
     this.#replaced = null;
     const gone = new Set(replaced.files.map(({ number }) => number));
@@ -395,8 +401,21 @@ export class FileLog implements Log {
     return next.allocated < next.capacity ? next : null;
   }
 
+  /**
+   * Asked before anything is made, named or removed in the directory. Where it was taken away, and somebody else may
+   * have begun a new log at its path, this one has ended: whatever it made there would destroy the other.
+   */
+  #isInPlace(): boolean {
+    if (this.#lock.isInPlace()) return true;
+    const { dir } = this.#options;
+    this.#fault ??= new Error(`The data directory ${dir} was removed or replaced; nothing more is written.`);
+    this.#tellLost(this.#fault);
+    return false;
+  }
+
   /** What a segment says until it is written to. The first one of a log has nothing to say. */
   #leadOf({ number }: Segment): Buffer | null {
+    if (!this.#isInPlace()) throw this.#fault;
     const after = this.#current.number;
     return number === after ? null : encodeSpareHead({ number, after, seq: this.#chain.lastSeq + 1 });
   }

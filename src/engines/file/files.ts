@@ -30,6 +30,8 @@ export interface OpenMode {
 }
 
 export interface HeldLock {
+  /** Whether the file that is locked is still the one at its path; false when that was removed or replaced. */
+  isInPlace(): boolean;
   release(): Promise<void>;
 }
 

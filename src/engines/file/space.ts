@@ -25,7 +25,7 @@ export class Space {
   readonly #files: Files;
   /** Answers the segment that needs space most, or null. */
   readonly #wanted: () => Segment | null;
-  /** Answers what a new file begins with, before its zeros; null for nothing. */
+  /** Answers what a new file begins with, before its zeros; null for nothing. Throws when none may be made. */
   readonly #lead: (segment: Segment) => Buffer | null;
   #waiters: Waiter[] = [];
   #running: Promise<void> | null = null;
@@ -78,11 +78,12 @@ export class Space {
 
   async #allocate(segment: Segment): Promise<void> {
     const { path, capacity } = segment;
+    const lead = segment.allocated === 0 ? this.#lead(segment) : null;
     // Not opened durable: a sync every megabyte is enough for zeros, and much cheaper.
     const file = await this.#files.open(path, { create: true });
     try {
       while (segment.allocated < capacity && !this.#stopped) {
-        const piece = this.#piece(segment);
+        const piece = pieceOf(segment, lead);
         const written = await file.write(piece, segment.allocated);
         if (written !== piece.length) throw new Error(`Only ${written} of ${piece.length} bytes fit.`);
         await file.sync();
@@ -93,14 +94,6 @@ export class Space {
     } finally {
       await file.close();
     }
-  }
-
-  #piece(segment: Segment): Buffer {
-    const { allocated, capacity } = segment;
-    if (allocated > 0) return ZEROS.subarray(0, Math.min(ZEROS.length, capacity - allocated));
-    const first = Buffer.alloc(Math.min(FIRST_PIECE_BYTES, capacity));
-    this.#lead(segment)?.copy(first);
-    return first;
   }
 
   /** A new file exists for certain only when its directory is synced; before that nothing may be written to it. */
@@ -117,4 +110,11 @@ export class Space {
       else this.#waiters.push(waiter);
     }
   }
+}
+
+function pieceOf({ allocated, capacity }: Segment, lead: Buffer | null): Buffer {
+  if (allocated > 0) return ZEROS.subarray(0, Math.min(ZEROS.length, capacity - allocated));
+  const first = Buffer.alloc(Math.min(FIRST_PIECE_BYTES, capacity));
+  lead?.copy(first);
+  return first;
 }

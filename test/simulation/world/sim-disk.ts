@@ -294,7 +294,7 @@ export class SimDisk {
       if (this.#locks.get(path) === process) this.#locks.delete(path);
     };
     process.whenDead(release);
-    return { release: async () => release() };
+    return { isInPlace: () => true, release: async () => release() };
   }
 
   #open(process: SimProcess, path: string, mode: OpenMode): OpenFile {
