@@ -70,6 +70,11 @@ const STOP_MS = 10_000;
  * unless the disk hangs; and what they miss they ask the next server for.
  */
 const SETTLE_MS = 2_000;
+/**
+ * How long it then stays for those who were sending their next request on a connection they had: they are answered, and
+ * told to close it. A connection that is closed under a request looks as if that had been lost on the way.
+ */
+const LINGER_MS = 100;
 
 export class Server implements House {
   private readonly waits = new Waits();
@@ -86,6 +91,7 @@ export class Server implements House {
   private readonly isTalkative: boolean;
   private inFlight = 0;
   private whenQuiet: (() => void) | null = null;
+  private whenAlone: (() => void) | null = null;
   private stopped: Promise<void> | null = null;
   private service: Service;
   private handlers: Readonly<Record<RouteName, Handle>>;
@@ -106,6 +112,7 @@ export class Server implements House {
       socket.once('close', () => {
         this.counts.disconnected();
         this.sockets.delete(socket);
+        if (this.sockets.size === 0) this.whenAlone?.();
       });
     });
     this.fixed = fixedPages(options.version);
@@ -162,13 +169,18 @@ export class Server implements House {
     const hold = timers.hold();
     await this.atMost(SETTLE_MS, this.service.settle?.());
     this.service.close();
-    const server = this.app.server as HttpServer;
-    const closed = this.app.close();
     const quiet = new Promise<void>((resolve) => {
       this.whenQuiet = resolve;
       if (this.inFlight === 0) resolve();
     });
+    const alone = new Promise<void>((resolve) => {
+      this.whenAlone = resolve;
+      if (this.sockets.size === 0) resolve();
+    });
     await this.atMost(STOP_MS, quiet);
+    await this.atMost(LINGER_MS, alone);
+    const server = this.app.server as HttpServer;
+    const closed = this.app.close();
     // Answers have been handed to the sockets; one turn lets them reach the kernel before idle ones are closed.
     await new Promise<void>((resolve) => timers.soon(resolve));
     if (this.inFlight === 0) this.letGo();

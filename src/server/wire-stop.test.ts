@@ -132,28 +132,40 @@ describe('a server that stops', () => {
     await time.advance(1_999);
     expect(await isSettled(stopped)).toBe(false);
     await time.advance(1);
-    await stopped;
     expect(await lines.line()).toBeNull();
+    while (!(await isSettled(stopped))) await time.advance(100);
   });
 
-  it('refuses what comes meanwhile on connections that are open, and takes no new ones', async () => {
+  it('refuses what comes meanwhile, on connections that are open and on new ones', async () => {
     const go = await holdAppends();
     const inFlight = served.call('task.create', { payload: 1 });
     await served.until(() => served.authority.waiting === 1);
-    const open = await served.connect();
-    open.write('GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n');
-    expect((await open.answer()).status).toBe(200);
-    // Known to the server before it stops.
     const silent = await served.connect();
     await served.send('GET', '/healthz');
     const stopped = served.stop();
-    silent.write('GET /v1/status HTTP/1.1\r\nHost: localhost\r\n\r\n');
-    const answer = await silent.answer();
-    expect(expectProblem(answer).detail).toBe('The server is stopping.');
-    expect(answer.headers.connection).toBe('close');
-    await expect(served.connect()).rejects.toMatchObject({ code: 'ECONNREFUSED' });
+    for (const connection of [silent, await served.connect()]) {
+      connection.write('GET /v1/status HTTP/1.1\r\nHost: localhost\r\n\r\n');
+      const answer = await connection.answer();
+      expect(expectProblem(answer).detail).toBe('The server is stopping.');
+      expect(answer.headers.connection).toBe('close');
+    }
     go();
     expect((await inFlight).status).toBe(201);
+    await stopped;
+    await expect(served.connect()).rejects.toMatchObject({ code: 'ECONNREFUSED' });
+  });
+
+  it('stays a moment for who is sending the next request on a connection it has', async () => {
+    const time = new ManualWorld();
+    const late = await startServed({ timers: { ...systemTimers, after: time.timers.after } });
+    const open = await late.connect();
+    open.write('GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n');
+    expect((await open.answer()).status).toBe(200);
+    const stopped = late.stop();
+    await time.advance(99);
+    open.write('GET /v1/status HTTP/1.1\r\nHost: localhost\r\n\r\n');
+    expect(expectProblem(await open.answer()).detail).toBe('The server is stopping.');
+    // Nobody else is there to wait for.
     await stopped;
   });
 
