@@ -1,19 +1,30 @@
 /**
  * Answers, from their decision until they leave. A grant whose caller has gone by then is given back at once. But its
- * caller may have asked again on another connection, and be told of the same grant there: then the grant is kept while
- * any of these answers may still arrive, and given back by the last of them when all their callers have gone.
+ * caller may have asked again on another connection, and be told of the same grant there: then what any of these answers
+ * tells somebody is kept, and the last of them to leave gives back the rest.
  *
  *   decided ─► add ─► take ─┬─► leave            heard: the grant is somebody's
  *                           └─► reads ─► leave   not heard: a release is queued, which a repeat in time calls off
  */
-import type { Answer, Command, GrantedName, GrantedTask, GrantedTasks } from '../core/commands.ts';
+import type {
+  AcquireNames,
+  Answer,
+  Command,
+  GrantedName,
+  GrantedTask,
+  GrantedTasks,
+  LeaseTasks,
+} from '../core/commands.ts';
 import { isRefusal } from '../core/decision.ts';
 import type { Refusal } from '../core/refusals.ts';
 import type { Request } from './request.ts';
 
 /** The answers that tell of one grant. */
 export interface Hearing {
-  isHeard: boolean;
+  /** The one that tells of all of it. */
+  readonly first: Request;
+  /** The names and tasks that somebody was told of. */
+  readonly heard: Set<string>;
   /** How many of them have not left. */
   open: number;
 }
@@ -24,11 +35,11 @@ export class Leaving {
   private readonly settled: Request[] = [];
   /** Those whose payloads are being read. */
   private readonly reading = new Set<Request>();
-  /** First answers among the settled, by the number of each lease; looked for only when something is repeated. */
+  /** Settled answers that may have to give a grant back, by its number; sought only when something is repeated. */
   private readonly firsts = new Map<number, Request>();
   private sorted = 0;
-  /** Releases of what nobody has heard of that are not decided yet, by the number of the lease. */
-  private readonly returning = new Map<number, Request[]>();
+  /** Releases of what nobody has heard of that are not decided yet, by the name or task. */
+  private readonly returning = new Map<string, { readonly leaseSeq: number; readonly release: Request }>();
   private readonly giveBack: (command: Command) => Request;
 
   constructor(giveBack: (command: Command) => Request) {
@@ -52,60 +63,84 @@ export class Leaving {
   }
 
   readonly leave = (request: Request, answer: Answer | Refusal): void => {
-    const { hearing, isAwaited } = request;
-    if (this.reading.size > 0) this.reading.delete(request);
+    const { isAwaited } = request;
     if (isAwaited) request.leave(answer);
-    if (hearing !== null) {
-      hearing.isHeard ||= isAwaited;
-      hearing.open -= 1;
-      if (hearing.open === 0 && !hearing.isHeard) this.takeBack(request);
-    } else if (!isAwaited && !isRepeat(request)) this.takeBack(request);
+    this.left(request, isAwaited);
     if (isAwaited || !request.open) return;
     // Nobody has read the payloads of leases that nobody takes.
-    request.leave(
-      request.command!.type === 'LeaseTasks' ? { ...(answer as GrantedTasks), leases: [] } : answer,
-    );
+    const isLease = request.command!.type === 'LeaseTasks';
+    request.leave(isLease ? { ...(answer as GrantedTasks), leases: [] } : answer);
   };
 
+  /** What it tells could not be read. Its leases run out, unless it was the last that might have told of them. */
+  failed(request: Request, fault: unknown): void {
+    request.reject(fault);
+    if (request.hearing === null) this.reading.delete(request);
+    else this.left(request, false);
+  }
+
+  private left(request: Request, isHeard: boolean): void {
+    const { hearing } = request;
+    if (this.reading.size > 0) this.reading.delete(request);
+    if (hearing === null) {
+      if (!isHeard && !isRepeat(request)) this.takeBack(request, null);
+      return;
+    }
+    if (isHeard) for (const lease of leasesOf(request)) hearing.heard.add(subjectOf(lease));
+    hearing.open -= 1;
+    if (hearing.open === 0) this.takeBack(hearing.first, hearing.heard);
+  }
+
   private noteRepeat(repeat: Request): void {
-    for (const { leaseSeq } of leasesOf(repeat)) {
-      const releases = this.returning.get(leaseSeq);
-      if (releases !== undefined) {
-        for (const release of releases) release.open = false;
-        this.returning.delete(leaseSeq);
-        repeat.hearing ??= { isHeard: false, open: 1 };
-        continue;
-      }
-      const first = this.firstOf(leaseSeq);
-      if (first === undefined || repeat.hearing !== null) continue;
-      first.hearing ??= { isHeard: false, open: 1 };
-      first.hearing.open += 1;
+    const first = this.firstOf(repeat);
+    if (first !== undefined) {
+      first.hearing ??= newHearing(first);
       repeat.hearing = first.hearing;
+      repeat.hearing.open += 1;
+    }
+    if (this.returning.size === 0) return;
+    for (const lease of leasesOf(repeat)) {
+      const subject = subjectOf(lease);
+      const returning = this.returning.get(subject);
+      if (returning?.leaseSeq !== lease.leaseSeq) continue;
+      returning.release.open = false;
+      this.returning.delete(subject);
+      repeat.hearing ??= newHearing(repeat);
+      this.firsts.set(lease.leaseSeq, repeat);
     }
   }
 
-  private firstOf(leaseSeq: number): Request | undefined {
+  /** An answer that has not left, and without which nobody might have heard of what this one repeats. */
+  private firstOf(repeat: Request): Request | undefined {
     for (; this.sorted < this.settled.length; this.sorted++) {
       const request = this.settled[this.sorted]!;
-      if (!isRepeat(request)) for (const lease of leasesOf(request)) this.firsts.set(lease.leaseSeq, request);
+      if (isRepeat(request)) continue;
+      for (const { leaseSeq } of leasesOf(request)) this.firsts.set(leaseSeq, request);
     }
-    const isOfIt = (request: Request): boolean =>
-      leasesOf(request).some((lease) => lease.leaseSeq === leaseSeq);
-    return this.firsts.get(leaseSeq) ?? [...this.reading].find(isOfIt);
+    for (const { leaseSeq } of leasesOf(repeat)) {
+      const first = this.firsts.get(leaseSeq);
+      if (first !== undefined) return first;
+    }
+    for (const request of this.reading) if (isFirstOf(request, repeat)) return request;
+    return undefined;
   }
 
-  private takeBack(request: Request): void {
-    for (const [leaseSeq, command] of returnsOf(request)) {
-      const release = this.giveBack(command);
-      const releases = this.returning.get(leaseSeq);
-      if (releases === undefined) this.returning.set(leaseSeq, [release]);
-      else releases.push(release);
+  private takeBack(request: Request, heard: ReadonlySet<string> | null): void {
+    for (const lease of leasesOf(request)) {
+      const subject = subjectOf(lease);
+      if (heard?.has(subject)) continue;
+      const release = this.giveBack(releaseOf(request, lease));
+      this.returning.set(subject, { leaseSeq: lease.leaseSeq, release });
       const decided = (): void => {
-        this.returning.delete(leaseSeq);
+        if (this.returning.get(subject)?.release === release) this.returning.delete(subject);
       };
       release.done!.then(decided, decided);
     }
   }
+}
+
+function newHearing(first: Request): Hearing {
+  return { first, heard: new Set(), open: 1 };
 }
 
 const NONE: readonly Granted[] = [];
@@ -121,17 +156,22 @@ function isRepeat(request: Request): boolean {
   return leasesOf(request) !== NONE && (request.answer as { readonly duplicate: boolean }).duplicate;
 }
 
-/** What gives back a grant, by the number of each lease. */
-function returnsOf(request: Request): (readonly [leaseSeq: number, command: Command])[] {
-  const command = request.command!;
-  return leasesOf(request).map((lease) => {
-    const { leaseSeq } = lease;
-    if (command.type === 'AcquireNames') {
-      const { holder, tokenHash } = command;
-      const { name } = lease as GrantedName;
-      return [leaseSeq, { type: 'ReleaseName', name, holder, tokenHash }];
-    }
-    const { taskId } = lease as GrantedTask;
-    return [leaseSeq, { type: 'ReleaseTask', taskId, leaseSeq, delayMs: 0 }];
-  });
+/** Both are leases of tasks. A repeat of what was heard of long ago has nothing to give back. */
+function isFirstOf(request: Request, repeat: Request): boolean {
+  if (request.hearing === null && isRepeat(request)) return false;
+  const first = request.command as LeaseTasks;
+  const again = repeat.command as LeaseTasks;
+  return first.workerId === again.workerId && first.requestId === again.requestId;
+}
+
+function subjectOf(lease: Granted): string {
+  return 'name' in lease ? `n${lease.name}` : `t${lease.taskId}`;
+}
+
+function releaseOf({ command }: Request, lease: Granted): Command {
+  if (!('name' in lease)) {
+    return { type: 'ReleaseTask', taskId: lease.taskId, leaseSeq: lease.leaseSeq, delayMs: 0 };
+  }
+  const { holder, tokenHash } = command as AcquireNames;
+  return { type: 'ReleaseName', name: lease.name, holder, tokenHash };
 }

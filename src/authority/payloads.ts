@@ -53,7 +53,7 @@ export class Payloads {
     });
     Promise.all(reads ?? []).then(
       () => this.leaving.leave(request, whole()),
-      (fault: unknown) => request.reject(fault),
+      (fault: unknown) => this.leaving.failed(request, fault),
     );
   }
 

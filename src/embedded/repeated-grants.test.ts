@@ -149,6 +149,57 @@ describe.each(WAYS)('%s that is asked for again', (_what, way) => {
   });
 });
 
+describe.each(WAYS)('%s that is asked for three times', (_what, way) => {
+  it('is kept when only the third caller hears of it, whose answer is decided with the second', async () => {
+    const { ask, held } = way();
+    const [first, second] = [new AbortController(), new AbortController()];
+    engine.holding = true;
+    leaving(ask, first);
+    await world.settle();
+    leaving(ask, second);
+    const third = ask();
+    lh.task.create({ payload: 2, queue: 'other' }).catch(() => undefined);
+    first.abort(GONE);
+    engine.letGo();
+    await world.settle();
+    second.abort(GONE);
+    await goOn();
+    expect(await world.finish(third)).toMatchObject({ ok: true, duplicate: true });
+    expect(await held()).toBe(true);
+  });
+});
+
+describe('several names of which one is asked for again', () => {
+  const wish = { holder: 'a', ttl_ms: 60_000, token: 'chosen-by-the-caller' };
+
+  it('are all given back when all callers have gone', async () => {
+    const gone = new AbortController();
+    engine.holding = true;
+    leaving((signal) => lh.lease.acquireAll({ ...wish, names: ['n', 'm'] }, signal), gone);
+    leaving((signal) => lh.lease.acquire({ ...wish, name: 'n' }, signal), gone);
+    await world.settle();
+    gone.abort(GONE);
+    await goOn();
+    expect([await isHeld('n'), await isHeld('m')]).toEqual([false, false]);
+  });
+
+  it.each(['the same', 'the next'])(
+    'are given back but for the one that was told, in %s batch',
+    async (batch) => {
+      const gone = new AbortController();
+      engine.holding = true;
+      leaving((signal) => lh.lease.acquireAll({ ...wish, names: ['n', 'm'] }, signal), gone);
+      if (batch === 'the next') await world.settle();
+      const again = lh.lease.acquire({ ...wish, name: 'n' });
+      await world.settle();
+      gone.abort(GONE);
+      await goOn();
+      expect(await world.finish(again)).toMatchObject({ ok: true, duplicate: true });
+      expect([await isHeld('n'), await isHeld('m')]).toEqual([true, false]);
+    },
+  );
+});
+
 describe('two calls with one token in a line', () => {
   it('are told of the same grant, which is kept when the first of them has gone', async () => {
     const request = { name: 'n', ttl_ms: 60_000 };
@@ -183,5 +234,39 @@ describe('a task whose payload is being read', () => {
     engine.letGo();
     await world.settle();
     expect(await isLeased()).toBe(true);
+  });
+
+  it('is kept when it was told long ago and only repeats of that have gone', async () => {
+    const request = { worker_id: 'w', request_id: 'r' };
+    await world.finish(lh.task.lease(request));
+    const gone = new AbortController();
+    engine.isHoldingReads = true;
+    for (let repeat = 0; repeat < 2; repeat++) {
+      leaving((signal) => lh.task.lease(request, signal), gone);
+      await world.settle();
+    }
+    gone.abort(GONE);
+    engine.isHoldingReads = false;
+    engine.letGo();
+    await world.settle();
+    expect(await isLeased()).toBe(true);
+  });
+
+  it('is given back when it cannot be read for the last who asked, and the others have gone', async () => {
+    const request = { worker_id: 'w', request_id: 'r' };
+    const gone = new AbortController();
+    engine.holding = true;
+    leaving((signal) => lh.task.lease(request, signal), gone);
+    await world.settle();
+    const again = lh.task.lease(request);
+    again.catch(() => undefined);
+    gone.abort(GONE);
+    engine.isHoldingReads = true;
+    await goOn();
+    engine.isHoldingReads = false;
+    engine.fail(new Error('EIO'));
+    await expect(world.finish(again)).rejects.toThrow();
+    await world.settle();
+    expect(await isLeased()).toBe(false);
   });
 });
