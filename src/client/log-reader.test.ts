@@ -289,6 +289,18 @@ describe('a follower of several servers', () => {
     expect(seqs).toEqual([1, 2]);
   });
 
+  it.each([
+    ['there is only a gateway', replyOf(502, '<html>', { 'content-type': 'text/html' })],
+    ['one only stands by', problemReply(503, 'NOT_LEADER')],
+  ])('goes on once with all the others when %s', async (_what, answer) => {
+    await create(1);
+    http.fate = ({ origin }) => (origin === 'http://server-1' ? 'answered' : answer);
+    const followers = Array.from({ length: 4 }, () => heardFrom(1));
+    await world.settle();
+    expect(followers.map(({ seqs }) => seqs)).toEqual(followers.map(() => [1, 2]));
+    expect(streams().filter(({ origin }) => origin === 'http://server-0')).toHaveLength(4);
+  });
+
   it('begins where the leader is, not where a standby has come to', async () => {
     await create(1);
     const standby = replyOf(200, '{"role":"standby","seq":1}');

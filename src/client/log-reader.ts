@@ -99,13 +99,14 @@ export class LogReader {
     const tries: Tries = { failures: 0, sinceMs: 0 };
     while (!signal.aborted) {
       const openedMs = this.#clock.monotonicMs();
+      const server = this.#wire.current;
       const connection = new Connection(signal, this.#timers, this.#wire.server);
       let setback: Setback;
       try {
         const path = (session?.path ?? LOG_PATH) + queryText({ from: nextSeq, follow: 1, types });
         const ask = { lane: 'waits', method: 'GET', path, body: null, signal: connection.signal } as const;
         const stream = await this.#wire.stream(ask);
-        if (stream.status >= 400) setback = await this.#refused(stream);
+        if (stream.status >= 400) setback = await this.#refused(stream, server);
         else {
           for await (const line of connection.lines(stream)) {
             const text = line.replace(NO_ENTRY, '');
@@ -130,7 +131,7 @@ export class LogReader {
   }
 
   /** Why no stream was opened; thrown if that will not change. */
-  async #refused(stream: HttpStream): Promise<Setback> {
+  async #refused(stream: HttpStream, server: number): Promise<Setback> {
     let text = '';
     for await (const chunk of stream.chunks) text += chunk;
     const reply: HttpReply = {
@@ -138,7 +139,7 @@ export class LogReader {
       header: (name) => stream.header(name),
       body: new TextEncoder().encode(text),
     };
-    this.#wire.judge(reply);
+    this.#wire.judge(reply, server);
     const body = readReply(reply, this.#wire.server, 'none');
     if (momentaryEffect(body) === null) throw LeaseholdError.of(asProblem(body));
     return momentary(body, reply);

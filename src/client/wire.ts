@@ -48,7 +48,16 @@ export class Wire {
 
   /** Whom we are talking to, for people. */
   get server(): string {
-    const { origin, prefix } = this.#servers[this.#current]!;
+    return this.#nameOf(this.#current);
+  }
+
+  /** The same for `judge`. */
+  get current(): number {
+    return this.#current;
+  }
+
+  #nameOf(index: number): string {
+    const { origin, prefix } = this.#servers[index]!;
     return origin + prefix;
   }
 
@@ -93,11 +102,11 @@ export class Wire {
   }
 
   /** Goes on to another server if this reply says that there is no use in asking the one it came from. */
-  judge(reply: HttpReply, index = this.#current): void {
+  judge(reply: HttpReply, index: number): void {
     if (!GATEWAY_STATUSES.includes(reply.status)) return;
     if (!reply.header('content-type')?.includes('json')) {
       this.#moveOn(index);
-      throw httpFault(`A gateway before ${this.server} answered ${reply.status}.`, 'unknown');
+      throw httpFault(`A gateway before ${this.#nameOf(index)} answered ${reply.status}.`, 'unknown');
     }
     if (GOES_ELSEWHERE.test(decoder.decode(reply.body)))
       this.#moveOn(index, reply.header('leasehold-leader'));

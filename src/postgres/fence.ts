@@ -97,37 +97,53 @@ export function fence(table: string, { lease }: FenceOptions): Migration {
 
 /**
  * The table and those that inherit from it, its partitions among them. A partition has the trigger of its parent for
- * rows, but not that for TRUNCATE; any other child has neither.
+ * rows, but not that for TRUNCATE; any other child has neither. A child with a fence of its own keeps that: of those that
+ * have one only those are named whose lease is `leases`, as triggers have it.
  */
-const FAMILY = (table: string): string => `
+const FAMILY = (table: string, leases: string): string => `
     WITH RECURSIVE family AS (
       SELECT ${literal(table)}::regclass::oid AS member
       UNION SELECT inhrelid FROM pg_inherits JOIN family ON inhparent = member
     )
     SELECT member::regclass AS named, relispartition AND member <> ${literal(table)}::regclass AS has_parents
-      FROM family JOIN pg_class ON pg_class.oid = member`;
+      FROM family JOIN pg_class ON pg_class.oid = member
+      WHERE member = ${literal(table)}::regclass OR NOT EXISTS (
+        SELECT 1 FROM pg_trigger
+          WHERE tgrelid = member AND tgname = 'leasehold_fence' AND tgargs <> ALL (${leases})
+      )`;
+
+/** What is ours on a table; a partition that was detached has lost the trigger for rows. */
+const OWN_TRIGGERS = (table: string): string =>
+  `SELECT tgargs FROM pg_trigger WHERE tgrelid = ${literal(table)}::regclass AND tgname LIKE 'leasehold\\_fence%'`;
 
 /** Columns of the same names that are somebody else's must not be taken over. */
 const up = (table: string, lease: string): string => `DO $fence$
 DECLARE
   lease text := ${literal(lease)};
+  after bytea := convert_to(lease, getdatabaseencoding()) || '\\x00';
+  before bytea;
   home text;
   fenced record;
 BEGIN
   PERFORM pg_advisory_xact_lock(hashtextextended('leasehold:fence', 0));
-  SELECT relnamespace::regnamespace INTO home FROM pg_class WHERE oid = to_regclass('dot_iu_runtime_lease');
+  -- Not a temporary one, which is looked at before all others.
+  SELECT quote_ident(schema) INTO home FROM unnest(current_schemas(false)) WITH ORDINALITY AS path(schema, place)
+    WHERE to_regclass(quote_ident(schema) || '.dot_iu_runtime_lease') IS NOT NULL ORDER BY place LIMIT 1;
   IF home IS NULL THEN
     RAISE EXCEPTION 'There is no dot_iu_runtime_lease: migration 019 comes first.' USING ERRCODE = 'undefined_table';
+  END IF;
+  IF to_regclass(home || '.dot_iu_runtime_lease_lease_seq_key') IS NULL THEN
+    RAISE EXCEPTION 'Migration 019 is older than this fence, which it would not wait for: migrate again first.'
+      USING ERRCODE = 'undefined_object';
   END IF;
   ${FUNCTION}
   -- It looks at these leases, and not at whatever a session has under the same name.
   EXECUTE format('ALTER FUNCTION fn_leasehold_fence() SET search_path TO %s, pg_temp', home);
-  IF NOT EXISTS (
-    SELECT 1 FROM pg_trigger WHERE tgrelid = ${literal(table)}::regclass AND tgname = 'leasehold_fence'
-  ) THEN
+  ${OWN_TRIGGERS(table)} INTO before;
+  IF NOT FOUND THEN
     ALTER TABLE ${table} ADD COLUMN fence bigint NOT NULL DEFAULT 0, ADD COLUMN lease_seq bigint;
   END IF;
-  FOR fenced IN ${FAMILY(table)} LOOP
+  FOR fenced IN ${FAMILY(table, 'ARRAY[coalesce(before, after), after]')} LOOP
     IF NOT fenced.has_parents THEN
       EXECUTE format('CREATE OR REPLACE TRIGGER leasehold_fence BEFORE INSERT OR UPDATE OR DELETE ON %s
         FOR EACH ROW EXECUTE FUNCTION fn_leasehold_fence(%L)', fenced.named, lease);
@@ -139,12 +155,12 @@ END $fence$`;
 
 const down = (table: string): string => `DO $fence$
 DECLARE
+  before bytea;
   fenced record;
 BEGIN
-  IF EXISTS (
-    SELECT 1 FROM pg_trigger WHERE tgrelid = ${literal(table)}::regclass AND tgname = 'leasehold_fence'
-  ) THEN
-    FOR fenced IN ${FAMILY(table)} LOOP
+  ${OWN_TRIGGERS(table)} INTO before;
+  IF FOUND THEN
+    FOR fenced IN ${FAMILY(table, 'ARRAY[before]')} LOOP
       IF NOT fenced.has_parents THEN
         EXECUTE format('DROP TRIGGER IF EXISTS leasehold_fence ON %s', fenced.named);
       END IF;

@@ -7,7 +7,7 @@
  * after the wait for the row: one made before it would be as old as the wait. The clock is `clock_timestamp()`, for
  * `now()` stands still in a transaction. To change any of this, add a migration with the next number.
  *
- * Who writes under a lease locks its row FOR KEY SHARE to the end of the transaction. Granting and releasing wait for
+ * Who writes through a fence locks the row FOR KEY SHARE to the end of the transaction. Granting and releasing wait for
  * that, for they change a key of the row: `lease_seq` is one, by its unique index. Renewing changes no key and waits for
  * nobody: behind FOR SHARE it would wait for every writer that comes, also for those that come later (decision 0046).
  */
@@ -162,12 +162,11 @@ const SIGNATURES = Object.entries(FUNCTIONS);
 
 /** What somebody else installed under these names would be called instead of ours, or half of it would stay. */
 const NOTHING_FOREIGN = `
-  IF EXISTS (
-    SELECT 1 FROM pg_class AS leases
-    WHERE leases.relname = 'dot_iu_runtime_lease' AND leases.relnamespace = quote_ident(current_schema())::regnamespace
-      AND NOT EXISTS (SELECT 1 FROM pg_attribute WHERE attrelid = leases.oid AND attname = 'lease_seq')
-  ) THEN
-    RAISE EXCEPTION 'There is a dot_iu_runtime_lease without lease_seq, which is not from this migration.'
+  SELECT count(*) INTO known FROM pg_attribute
+    WHERE attrelid = to_regclass(quote_ident(current_schema()) || '.dot_iu_runtime_lease')
+      AND attname IN ('lease_name', 'lease_holder', 'token', 'lease_seq', 'acquired_at', 'expires_at');
+  IF to_regclass(quote_ident(current_schema()) || '.dot_iu_runtime_lease') IS NOT NULL AND known < 6 THEN
+    RAISE EXCEPTION 'There is a dot_iu_runtime_lease with other columns, which is not from this migration.'
       USING ERRCODE = 'duplicate_table', HINT = 'Drop it first, with the functions that came with it.';
   END IF;
   SELECT func.oid::regprocedure::text INTO foreign_function FROM pg_proc AS func
@@ -190,6 +189,7 @@ const AT_HOME = SIGNATURES.map(
 
 const UP = `DO $migration$
 DECLARE
+  known int;
   foreign_function text;
 BEGIN
   ${ONE_AT_A_TIME}

@@ -5,9 +5,10 @@
  *   check the commands → acquire → open the gates → apply, one by one → close the gates, in any case → release
  *
  * Holding a lease is not enough: a run that was paused past its end does not know it. So every write to a gate and every
- * command has a transaction of its own that first locks its own unexpired lease row FOR KEY SHARE. No row: refused, and
+ * command has a transaction of its own that first locks its own unexpired lease row FOR SHARE. No row: refused, and
  * nothing is applied. While the lock is there nobody can take the lease over, so a late run can neither close the gates under
- * its successor nor apply anything behind gates that its successor opened.
+ * its successor nor apply anything behind gates that its successor opened. The lock keeps renewals out as well, so the
+ * lease is renewed before each of these transactions.
  */
 import { inTransaction, type Queryable, type TransactionalDatabase } from './database.ts';
 import { isPassing, OperatorRuntimeError, RuntimeLeaseError } from './error.ts';
@@ -42,7 +43,7 @@ const CLOSE_AGAIN_MS = 100;
 const LOCK_OWN_LEASE = `
   WITH own AS MATERIALIZED (
     SELECT expires_at FROM dot_iu_runtime_lease
-    WHERE lease_name = $1 AND lease_holder = $2 AND token = $3 FOR KEY SHARE
+    WHERE lease_name = $1 AND lease_holder = $2 AND token = $3 FOR SHARE
   )
   SELECT 1 FROM own WHERE expires_at > clock_timestamp()`;
 const SET_GATE = 'UPDATE dot_config SET value = $2 WHERE key = $1 RETURNING key';
@@ -127,7 +128,8 @@ export class OperatorRuntime {
   }
 
   /** One transaction, under the lock of our own lease row. */
-  private governed<T>(lease: RuntimeLease, work: (connection: Queryable) => Promise<T>): Promise<T> {
+  private async governed<T>(lease: RuntimeLease, work: (connection: Queryable) => Promise<T>): Promise<T> {
+    await lease.freshen();
     return inTransaction(this.options.db, async (connection) => {
       const { rows } = await connection.query(LOCK_OWN_LEASE, [lease.name, lease.holder, lease.token]);
       if (rows.length === 0) {

@@ -63,6 +63,8 @@ export class RuntimeLease implements AsyncDisposable {
   private deadline: Deadline;
   private fault: unknown;
   private renewal: Timer | null = null;
+  /** The one that was sent last, until it is answered. */
+  private renewing: Promise<void> | null = null;
   private watch: Timer | null = null;
   private isReleased = false;
 
@@ -173,8 +175,29 @@ export class RuntimeLease implements AsyncDisposable {
     this.renewal = this.world.timers.after(ms, () => {
       // A renewal that is not answered must not be the last one: the next is planned before this one is sent.
       this.planRenewal(this.ttlMs / 3);
-      void this.renew();
+      void this.sendRenewal();
     });
+  }
+
+  private sendRenewal(): Promise<void> {
+    const renewing = this.renew().then(() => {
+      if (this.renewing === renewing) this.renewing = null;
+    });
+    this.renewing = renewing;
+    return renewing;
+  }
+
+  /**
+   * Before something that keeps renewals out, such as a lock on the row: waits for one that is on its way, or renews when
+   * a good part of the time is over. Never rejects; whether the lease is held is for the caller to see.
+   */
+  async freshen(): Promise<void> {
+    const isFresh = this.remainingMs > (this.ttlMs * 9) / 10;
+    if (this.isEnded || (this.renewing === null && isFresh)) return;
+    const lost = new Promise<void>((resolve) => {
+      this.signal.addEventListener('abort', () => resolve(), { once: true });
+    });
+    await Promise.race([this.renewing ?? this.sendRenewal(), lost]);
   }
 
   /** Never rejects: what fails is noted and tried again. */

@@ -280,6 +280,38 @@ describe('a fenced table with children', () => {
     await db.pool.query(down);
     await db.pool.query('INSERT INTO heir (id) VALUES (2)');
   });
+
+  it('leaves a child the fence that it has of its own, and takes those along that it shares', async () => {
+    await db.pool.query(`
+      CREATE TABLE trunk (id int);
+      CREATE TABLE branch () INHERITS (trunk);
+      CREATE TABLE graft () INHERITS (trunk)`);
+    await db.pool.query(fence('graft', { lease: 'grafted' }).up);
+    const other = await acquired(db.pool, 'grafted', 'A');
+    const insert = (table: string, { lease_seq }: LeaseRow): Promise<unknown> =>
+      db.pool.query(`INSERT INTO ${table} (id, lease_seq) VALUES (1, $1)`, [lease_seq]);
+    for (const name of ['hourly', 'nightly']) await db.pool.query(fence('trunk', { lease: name }).up);
+    await insert('branch', lease);
+    await insert('graft', other);
+    await expect(insert('graft', lease)).rejects.toMatchObject({ constraint: 'LEASE_OBJECT_MISMATCH' });
+    await db.pool.query(fence('trunk', { lease: 'nightly' }).down);
+    await db.pool.query('INSERT INTO branch (id) VALUES (2)');
+    await insert('graft', other);
+    await expect(db.pool.query('TRUNCATE graft')).rejects.toMatchObject({ code: 'LH001' });
+  });
+
+  it('lets a partition that was detached have its fence taken away, or put up again', async () => {
+    await db.pool.query(`
+      CREATE TABLE whole (id int) PARTITION BY LIST (id);
+      CREATE TABLE piece PARTITION OF whole FOR VALUES IN (1)`);
+    await db.pool.query(fence('whole', { lease: 'nightly' }).up);
+    await db.pool.query('ALTER TABLE whole DETACH PARTITION piece');
+    await db.pool.query(fence('piece', { lease: 'nightly' }).up);
+    await db.pool.query('INSERT INTO piece (id, lease_seq) VALUES (1, $1)', [lease.lease_seq]);
+    await expect(db.pool.query('INSERT INTO piece (id) VALUES (1)')).rejects.toMatchObject({ code: 'LH001' });
+    await db.pool.query(fence('piece', { lease: 'nightly' }).down);
+    await db.pool.query('TRUNCATE piece');
+  });
 });
 
 describe('a session with a dot_iu_runtime_lease of its own', () => {
@@ -340,6 +372,30 @@ describe('putting up a fence', () => {
     } finally {
       await migrate(db.pool);
     }
+  });
+
+  it('needs a migration whose grants wait for it', async () => {
+    await db.pool.query('DROP INDEX dot_iu_runtime_lease_lease_seq_key');
+    try {
+      await expect(db.pool.query(fence('reports', { lease: 'nightly' }).up)).rejects.toMatchObject({
+        message: expect.stringContaining('migrate again first'),
+      });
+    } finally {
+      await migrate(db.pool);
+    }
+    await db.pool.query(fence('reports', { lease: 'nightly' }).up);
+  });
+
+  it('looks at the leases of the schema, though the session has temporary ones', async () => {
+    const client = await db.pool.connect();
+    try {
+      await client.query('BEGIN; CREATE TEMP TABLE dot_iu_runtime_lease (LIKE public.dot_iu_runtime_lease)');
+      await client.query(fence('reports', { lease: 'nightly' }).up);
+      await client.query('COMMIT; DROP TABLE pg_temp.dot_iu_runtime_lease');
+    } finally {
+      client.release();
+    }
+    await update(lease.lease_seq);
   });
 
   it('does not take over a column that was there before', async () => {

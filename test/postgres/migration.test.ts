@@ -100,8 +100,8 @@ describe('migration 019', () => {
   it.each([
     [
       'a table without lease_seq',
-      'CREATE TABLE dot_iu_runtime_lease (lease_name text PRIMARY KEY, lease_holder text, token uuid)',
-      { code: '42P07', message: expect.stringContaining('without lease_seq') },
+      'CREATE TABLE dot_iu_runtime_lease (lease_name text PRIMARY KEY, lease_holder text, token uuid, expires_at timestamptz)',
+      { code: '42P07', message: expect.stringContaining('with other columns') },
     ],
     [
       'a function with other arguments',

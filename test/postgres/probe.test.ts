@@ -123,7 +123,7 @@ describe('leasehold postgres', () => {
     await db.pool.query('DROP TABLE dot_iu_runtime_lease');
     expect(code).toBe(1);
     expect(err).toBe(
-      'leasehold: Postgres refused: There is a dot_iu_runtime_lease without lease_seq, which is not from this migration (42P07). ' +
+      'leasehold: Postgres refused: There is a dot_iu_runtime_lease with other columns, which is not from this migration (42P07). ' +
         'Drop it first, with the functions that came with it.\n',
     );
   });
