@@ -216,6 +216,14 @@ describe('failNext', () => {
   });
 });
 
+describe('an operation that there is not', () => {
+  it('is neither dropped nor failed, but refused at once', () => {
+    expect(() => t.dropReply('task.creat' as never)).toThrow('There is no operation "task.creat"');
+    expect(() => t.failNext('toString' as never)).toThrow(TypeError);
+    expect(() => t.failNext('task.create', { retriable: false } as never)).toThrow('retriable');
+  });
+});
+
 describe('the process', () => {
   it('is asked to terminate, and its workers drain', async () => {
     const worker = t.lh.work(mail, {}, () => '');

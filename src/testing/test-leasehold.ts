@@ -5,11 +5,12 @@
 import { type Duration, durationMs } from '../client/durations.ts';
 import { type ErrorCode, LeaseholdError } from '../client/error.ts';
 import { Leasehold } from '../client/leasehold.ts';
+import { refuseUnknown } from '../client/unknown-options.ts';
 import { openCalls } from '../embedded/calls.ts';
 import { localTransport } from '../embedded/local-transport.ts';
 import { type OpenOptions, openCore } from '../embedded/open.ts';
 import { memoryEngine } from '../engines/memory/memory-engine.ts';
-import type { Operation } from '../protocol/routes.ts';
+import { type Operation, ROUTES } from '../protocol/routes.ts';
 import { FaultyTransport } from './faulty-transport.ts';
 import { type Loss, loseLease } from './lose-lease.ts';
 import { type Exit, TestWorld } from './test-world.ts';
@@ -22,6 +23,16 @@ export interface FailOptions {
   readonly message?: string;
   /** True unless told. */
   readonly retryable?: boolean;
+}
+
+const FAIL_OPTIONS = ['code', 'message', 'retryable'];
+
+/** What waits for an operation that never comes would make a test pass that tests nothing. */
+function assertKnown(operation: Operation | undefined): void {
+  if (operation === undefined || Object.hasOwn(ROUTES, operation)) return;
+  throw new TypeError(
+    `There is no operation ${JSON.stringify(operation)}; one is called task.create, for example.`,
+  );
 }
 
 export async function testLeasehold(options: TestOptions = {}): Promise<TestLeasehold> {
@@ -78,11 +89,14 @@ export class TestLeasehold implements AsyncDisposable {
 
   /** The next call of this operation, or of any, is carried out and its reply lost; the client does what it does then. */
   dropReply(operation?: Operation): void {
+    assertKnown(operation);
     this.#transport.dropReply(operation ?? null);
   }
 
   /** The next call of this operation, or of any, fails before anything happens. */
   failNext(operation?: Operation, options: FailOptions = {}): void {
+    assertKnown(operation);
+    refuseUnknown(options, FAIL_OPTIONS, 'failNext');
     const { code = 'UNREACHABLE', message = 'The call failed because a test wanted it to.' } = options;
     const fault = new LeaseholdError(code, message, { retryable: options.retryable ?? true });
     this.#transport.failNext(operation ?? null, fault);
