@@ -194,10 +194,15 @@ export class RuntimeLease implements AsyncDisposable {
   async freshen(): Promise<void> {
     const isFresh = this.remainingMs > (this.ttlMs * 9) / 10;
     if (this.isEnded || (this.renewing === null && isFresh)) return;
-    const lost = new Promise<void>((resolve) => {
-      this.signal.addEventListener('abort', () => resolve(), { once: true });
+    const { signal } = this;
+    await new Promise<void>((resolve) => {
+      const go = (): void => {
+        signal.removeEventListener('abort', go);
+        resolve();
+      };
+      signal.addEventListener('abort', go);
+      void (this.renewing ?? this.sendRenewal()).then(go);
     });
-    await Promise.race([this.renewing ?? this.sendRenewal(), lost]);
   }
 
   /** Never rejects: what fails is noted and tried again. */

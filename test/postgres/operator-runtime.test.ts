@@ -1,5 +1,6 @@
 // The operator runtime of seed 001 and its finding F-960x-1: two runs that race on the gates. First the finding, as it
 // happens without a lease; then the same race with it; then the runs that a lease alone would not stop.
+import { getEventListeners } from 'node:events';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { ConnectionPool, Queryable } from '../../src/postgres/database.ts';
@@ -8,6 +9,7 @@ import {
   type GovernedCommand,
   OperatorRuntime,
   OperatorRuntimeError,
+  type RuntimeLease,
   RuntimeLeaseError,
 } from '../../src/postgres.ts';
 import { ManualWorld } from '../support/manual-world.ts';
@@ -148,14 +150,17 @@ describe('an operator run', () => {
   });
 
   it('renews its lease between commands, however many there are', async () => {
+    let lease: RuntimeLease | undefined;
     const run = runtime('A', {
-      dot_iu_slow: async (_connection, _input, lease) => {
+      dot_iu_slow: async (_connection, _input, held) => {
+        lease = held;
         await world.advance(25_000);
-        return lease.isHeld;
+        return held.isHeld;
       },
     });
     const names = Array.from({ length: 8 }, () => 'dot_iu_slow');
     expect(await run.run(calls(...names))).toEqual(names.map(() => true));
+    expect(getEventListeners(lease!.signal, 'abort')).toEqual([]);
   });
 
   it('needs more than one connection', () => {
