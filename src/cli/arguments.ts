@@ -14,6 +14,12 @@ export function wholeNumber(text: string): number {
   return value;
 }
 
+/** A path that is empty would be the directory one happens to be in. */
+export function directory(text: string): string {
+  if (text === '') throw new InvalidArgumentError('It must name a directory.');
+  return text;
+}
+
 export function positiveNumber(text: string): number {
   const value = wholeNumber(text);
   if (value === 0) throw new InvalidArgumentError('It must be at least 1.');

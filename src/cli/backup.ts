@@ -11,6 +11,7 @@ import { exitCodeOf } from '../orchestrator/processes.ts';
 import { PAGES } from '../protocol/routes.ts';
 import { type Download, type Downloaded, undiciDownload } from '../world/download.ts';
 import { nodeFiles } from '../world/node-files.ts';
+import { directory } from './arguments.ts';
 import {
   connectionFailure,
   examples,
@@ -43,7 +44,7 @@ export function backupCommand(
 ): Command {
   return serverCommand('backup')
     .description('Copy the log of a running server into a new directory, and verify the copy.')
-    .argument('<dir>', 'an empty directory, or one to be made')
+    .argument('<dir>', 'an empty directory, or one to be made', directory)
     .addHelpText(
       'after',
       examples(

@@ -6,7 +6,7 @@
 import { constants } from 'node:os';
 import { Command } from 'commander';
 import { exitCodeOf, type Pipes } from '../orchestrator/processes.ts';
-import { boundedMs, defaulted, positiveNumber } from './arguments.ts';
+import { boundedMs, defaulted, directory, positiveNumber } from './arguments.ts';
 import { LOADS, type Measured, type Measuring, measure } from './bench-load.ts';
 import { connectionFailure, examples, serverOf } from './connection.ts';
 import { onEndingSignals } from './ending-signals.ts';
@@ -40,7 +40,12 @@ export function benchCommand(shell: Shell): Command {
     .description('Measure what this machine does: tasks and leases a second, every answer durable.')
     .option('--server <url>', 'measure this server, and not one of our own (LEASEHOLD_URL does not count)')
     .option('--token <token>', 'the bearer token to show it')
-    .option('--dir <dir>', 'a directory on the disk to measure; one is made in it, and removed', '.')
+    .option(
+      '--dir <dir>',
+      'a directory on the disk to measure; one is made in it, and removed',
+      directory,
+      '.',
+    )
     .addOption(
       defaulted('--for <duration>', 'how long each row is measured', boundedMs(1, FOR_MAX_MS), FOR_MS, '3s'),
     )

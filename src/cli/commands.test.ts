@@ -514,6 +514,22 @@ describe('work', () => {
   });
 });
 
+describe('a directory', () => {
+  it.each([
+    ['serve', '--data', ''],
+    ['up', '--log-dir', ''],
+    ['doctor', '--data', ''],
+    ['backup', ''],
+    ['wal', 'verify', ''],
+    ['wal', 'restore', '', 'there'],
+    ['bench', '--dir', ''],
+  ])('without a name is wrong usage, and not where one happens to be: %s %s', async (...words) => {
+    const run = await test.run(...words);
+    expect(run).toEqual({ code: 2, out: '', err: expect.stringContaining('It must name a directory.') });
+    expect(test.servers).toEqual([]);
+  });
+});
+
 describe('the server of a command', () => {
   it('is the one it is told, then the one of the environment, then the usual one', async () => {
     await test.run('status');

@@ -9,6 +9,7 @@ import { statLog } from '../engines/file/inspect.ts';
 import { undiciProbe } from '../world/http-probe.ts';
 import { nodeDiskProbe } from '../world/node-disk-probe.ts';
 import { nodeFiles } from '../world/node-files.ts';
+import { directory } from './arguments.ts';
 import { examples, type ServerOptions, serverCommand, serverOf, urlsIn } from './connection.ts';
 import { Failure } from './failure.ts';
 import { duration, type Paint, size, visible } from './format.ts';
@@ -81,6 +82,7 @@ export function doctorCommand(shell: Shell, means: DoctorMeans = REAL): Command 
     .option(
       '--data <dir>',
       `the data directory to look at (LEASEHOLD_DATA; default ${DEFAULT_DATA} if there is one)`,
+      directory,
     )
     .addHelpText(
       'after',

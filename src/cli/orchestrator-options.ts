@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 import { ConfigError, literal, type OrchestratorConfig, readConfig } from '../orchestrator/config.ts';
 import { type Timing, wrongTiming } from '../orchestrator/timing.ts';
 import { nodeLogFiles } from '../world/node-log-files.ts';
-import { defaulted, durationMs } from './arguments.ts';
+import { defaulted, directory, durationMs } from './arguments.ts';
 import { wrongUsage } from './failure.ts';
 import type { Shell } from './shell.ts';
 
@@ -48,7 +48,7 @@ export function withOrchestratorOptions(command: Command, logDir: string): Comma
     .addOption(
       defaulted('--grace <duration>', 'between SIGTERM and SIGKILL for a pipeline', durationMs, 5_000, '5s'),
     )
-    .option('--log-dir <dir>', `where the output of pipelines goes (default ${logDir})`);
+    .option('--log-dir <dir>', `where the output of pipelines goes (default ${logDir})`, directory);
 }
 
 export interface OrchestratorPlan {

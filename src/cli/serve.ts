@@ -11,7 +11,7 @@ import { loopLag } from '../world/node-loop-lag.ts';
 import { nodeThreads } from '../world/node-threads.ts';
 import { openFilesMax } from '../world/open-files.ts';
 import { systemIds } from '../world/system-ids.ts';
-import { durationMs } from './arguments.ts';
+import { directory, durationMs } from './arguments.ts';
 import { examples } from './connection.ts';
 import { onEndingSignals } from './ending-signals.ts';
 import { EXIT, Failure, wrongUsage } from './failure.ts';
@@ -62,7 +62,7 @@ export function serveCommand(shell: Shell): Command {
 
 export function withServeOptions(command: Command): Command {
   return command
-    .option('--data <dir>', `the data directory (LEASEHOLD_DATA; default ${DEFAULT_DATA})`)
+    .option('--data <dir>', `the data directory (LEASEHOLD_DATA; default ${DEFAULT_DATA})`, directory)
     .option(
       '--engine <url>',
       'keep the log in this Postgres instead, postgres://… (LEASEHOLD_ENGINE); further servers stand by',

@@ -8,7 +8,7 @@ import { LogDamagedError } from '../engines/log.ts';
 import { instant } from '../protocol/instant.ts';
 import { nodeFiles } from '../world/node-files.ts';
 import { systemClock } from '../world/system-clock.ts';
-import { aboveOption, defaulted, wholeNumber } from './arguments.ts';
+import { aboveOption, defaulted, directory, wholeNumber } from './arguments.ts';
 import { print, printTable } from './output.ts';
 
 export function walCommand(): Command {
@@ -18,19 +18,19 @@ export function walCommand(): Command {
   wal
     .command('verify')
     .description('Check every byte that was ever acknowledged: frames, chain and payloads.')
-    .argument('<dir>', 'the data directory')
+    .argument('<dir>', 'the data directory', directory)
     .option('--json', 'print one JSON object')
     .action(verify);
   wal
     .command('stat')
     .description('Show what is in a log: positions, files, sizes.')
-    .argument('<dir>', 'the data directory')
+    .argument('<dir>', 'the data directory', directory)
     .option('--json', 'print one JSON object')
     .action(stat);
   wal
     .command('cat')
     .description('Print the entries of a log, one JSON object a line.')
-    .argument('<dir>', 'the data directory')
+    .argument('<dir>', 'the data directory', directory)
     .addOption(defaulted('--from <seq>', 'the first position to print', wholeNumber, 0, 'the first kept'))
     .addOption(
       defaulted('--limit <n>', 'print at most so many', wholeNumber, Number.POSITIVE_INFINITY, 'all'),
@@ -42,8 +42,8 @@ export function walCommand(): Command {
     .description(
       'Copy a backup into an empty directory and start a new epoch there, above every number ever given out.',
     )
-    .argument('<backup>', 'a backup, or a copy of a data directory that nobody writes to')
-    .argument('<dir>', 'an empty directory, or one to be made, apart from the backup')
+    .argument('<backup>', 'a backup, or a copy of a data directory that nobody writes to', directory)
+    .argument('<dir>', 'an empty directory, or one to be made, apart from the backup', directory)
     .addOption(aboveOption())
     .option('--json', 'print one JSON object')
     .action(restore);

@@ -147,8 +147,12 @@ describe('without tokens, a request', () => {
     expect(foreignRequest(host, undefined)).toBeNull();
   });
 
+  it('without a Host is not', () => {
+    const says = 'The Host header is missing. Without tokens it must name this machine.';
+    expect(foreignRequest(undefined, undefined)).toBe(says);
+  });
+
   it.each([
-    undefined,
     '',
     ':7420',
     'example.org',

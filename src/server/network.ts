@@ -91,7 +91,8 @@ function isLoopbackHost(host: string): boolean {
 
 /** A sentence about why a browser may have been tricked into this request; null when it looks honest. */
 export function foreignRequest(host: string | undefined, origin: string | undefined): string | null {
-  if (host === undefined || !isLoopbackHost(host)) {
+  if (host === undefined) return 'The Host header is missing. Without tokens it must name this machine.';
+  if (!isLoopbackHost(host)) {
     return 'The Host header names another machine. Without tokens only this machine is served.';
   }
   if (origin === undefined) return null;
