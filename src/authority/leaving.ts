@@ -32,7 +32,7 @@ export interface Hearing {
 type Granted = GrantedTask | GrantedName;
 
 export class Leaving {
-  private readonly settled: Request[] = [];
+  private settled: Request[] = [];
   /** Those whose payloads are being read. */
   private readonly reading = new Set<Request>();
   /** Settled answers that may have to give a grant back, by its number; sought only when something is repeated. */
@@ -53,9 +53,11 @@ export class Leaving {
 
   /** All that has been decided, which is durable now. */
   take(): Request[] {
+    const { settled } = this;
+    this.settled = [];
     this.firsts.clear();
     this.sorted = 0;
-    return this.settled.splice(0);
+    return settled;
   }
 
   reads(request: Request): void {

@@ -17,6 +17,20 @@ describe('the worker registry', () => {
     expect(known).not.toContain('worker-1');
   });
 
+  it('knows when it heard of each, also of one that is heard of all the time', () => {
+    const workers = new Workers();
+    for (const atMs of [0, 1, 999, 1_000, 1_500]) workers.heard('busy', atMs);
+    workers.heard('other', 1_600);
+    for (const atMs of [1_700, 1_999]) workers.heard('busy', atMs);
+    expect(workers.list(2_000, NOBODY)).toMatchObject([
+      { workerId: 'busy', lastHeartbeatMs: 1_999 },
+      { workerId: 'other', lastHeartbeatMs: 1_600 },
+    ]);
+    // Heard of later than it took its place.
+    expect(workers.list(601_500, NOBODY)).toMatchObject([{ workerId: 'busy' }, { workerId: 'other' }]);
+    expect(workers.list(601_600, NOBODY)).toMatchObject([{ workerId: 'busy' }]);
+  });
+
   it('forgets who has been silent for ten minutes', () => {
     const workers = new Workers();
     workers.heard('first', 0);

@@ -12,30 +12,44 @@ export interface SeenWorker {
   readonly activeLeases: number;
 }
 
-export class Workers {
-  /** When each was last heard of, the newest at the end. */
-  private readonly seen = new Map<string, number>();
+interface Heard {
+  lastMs: number;
+  /** When it went to the end of the line. */
+  readonly placedMs: number;
+}
 
-  /** Who was silent longest makes room: looking for those to forget at every call would cost more than the call. */
+/** Who is heard of again within this time keeps its place: to move it at every call would cost more than the call. */
+const PLACE_MS = 1_000;
+
+export class Workers {
+  /** When each was last heard of; those who were silent longest stand first. */
+  private readonly seen = new Map<string, Heard>();
+
   heard(workerId: string, nowMs: number): void {
-    this.seen.delete(workerId);
-    this.seen.set(workerId, nowMs);
+    const heard = this.seen.get(workerId);
+    if (heard !== undefined && nowMs - heard.placedMs < PLACE_MS) {
+      heard.lastMs = nowMs;
+      return;
+    }
+    if (heard !== undefined) this.seen.delete(workerId);
+    this.seen.set(workerId, { lastMs: nowMs, placedMs: nowMs });
+    // Who was silent longest makes room; looking for all to forget would cost more than the call, too.
     if (this.seen.size > WORKERS_MAX) this.seen.delete(this.seen.keys().next().value!);
   }
 
   list(nowMs: number, leases: ReadonlyMap<string, number>): SeenWorker[] {
     this.prune(nowMs);
-    return [...this.seen].map(([workerId, lastHeartbeatMs]) => ({
+    return [...this.seen].map(([workerId, { lastMs }]) => ({
       workerId,
-      lastHeartbeatMs,
+      lastHeartbeatMs: lastMs,
       activeLeases: leases.get(workerId) ?? 0,
     }));
   }
 
   private prune(nowMs: number): void {
-    for (const [workerId, lastMs] of this.seen) {
-      if (lastMs + SILENT_MS > nowMs) return;
-      this.seen.delete(workerId);
+    for (const [workerId, { lastMs, placedMs }] of this.seen) {
+      if (placedMs + SILENT_MS > nowMs) return;
+      if (lastMs + SILENT_MS <= nowMs) this.seen.delete(workerId);
     }
   }
 }

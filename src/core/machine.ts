@@ -483,6 +483,8 @@ export class Machine {
 
 /** Takes all of them, those too that are added meanwhile. */
 function drain(items: string[], take: (item: string) => void): void {
+  // Mostly there are none, and to empty an array costs something even then.
+  if (items.length === 0) return;
   for (let index = 0; index < items.length; index++) take(items[index]!);
   items.length = 0;
 }

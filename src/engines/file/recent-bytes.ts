@@ -32,7 +32,7 @@ export class RecentBytes {
     const at = this.#total % size;
     const first = Math.min(bytes.length, size - at);
     bytes.copy(this.#ring, at, 0, first);
-    bytes.copy(this.#ring, 0, first);
+    if (first < bytes.length) bytes.copy(this.#ring, 0, first);
     this.#total += bytes.length;
   }
 
@@ -47,7 +47,7 @@ export class RecentBytes {
       const at = start % this.#bytesMax;
       const first = Math.min(length, this.#bytesMax - at);
       this.#ring.copy(copy, 0, at, at + first);
-      this.#ring.copy(copy, first, 0, length - first);
+      if (first < length) this.#ring.copy(copy, first, 0, length - first);
       return copy;
     }
     return null;
