@@ -21,8 +21,8 @@ import type { Request } from './request.ts';
 
 /** The answers that tell of one grant. */
 export interface Hearing {
-  /** The one that tells of all of it. */
-  readonly first: Request;
+  /** What has to be given back unless somebody is told of it: granted by one of these answers, or called off for one. */
+  readonly owed: Map<string, { readonly leaseSeq: number; readonly command: Command }>;
   /** The names and tasks that somebody was told of. */
   readonly heard: Set<string>;
   /** How many of them have not left. */
@@ -85,18 +85,18 @@ export class Leaving {
     const { hearing } = request;
     if (this.reading.size > 0) this.reading.delete(request);
     if (hearing === null) {
-      if (!isHeard && !isRepeat(request)) this.takeBack(request, null);
+      if (!isHeard && !isRepeat(request)) this.takeBack(firstHearing(request));
       return;
     }
     if (isHeard) for (const lease of leasesOf(request)) hearing.heard.add(subjectOf(lease));
     hearing.open -= 1;
-    if (hearing.open === 0) this.takeBack(hearing.first, hearing.heard);
+    if (hearing.open === 0) this.takeBack(hearing);
   }
 
   private noteRepeat(repeat: Request): void {
     const first = this.firstOf(repeat);
     if (first !== undefined) {
-      first.hearing ??= newHearing(first);
+      first.hearing ??= firstHearing(first);
       repeat.hearing = first.hearing;
       repeat.hearing.open += 1;
     }
@@ -107,7 +107,8 @@ export class Leaving {
       if (returning?.leaseSeq !== lease.leaseSeq) continue;
       returning.release.open = false;
       this.returning.delete(subject);
-      repeat.hearing ??= newHearing(repeat);
+      repeat.hearing ??= newHearing();
+      owe(repeat.hearing, repeat, lease);
       this.firsts.set(lease.leaseSeq, repeat);
     }
   }
@@ -127,12 +128,11 @@ export class Leaving {
     return undefined;
   }
 
-  private takeBack(request: Request, heard: ReadonlySet<string> | null): void {
-    for (const lease of leasesOf(request)) {
-      const subject = subjectOf(lease);
-      if (heard?.has(subject)) continue;
-      const release = this.giveBack(releaseOf(request, lease));
-      this.returning.set(subject, { leaseSeq: lease.leaseSeq, release });
+  private takeBack({ owed, heard }: Hearing): void {
+    for (const [subject, { leaseSeq, command }] of owed) {
+      if (heard.has(subject)) continue;
+      const release = this.giveBack(command);
+      this.returning.set(subject, { leaseSeq, release });
       const decided = (): void => {
         if (this.returning.get(subject)?.release === release) this.returning.delete(subject);
       };
@@ -141,8 +141,19 @@ export class Leaving {
   }
 }
 
-function newHearing(first: Request): Hearing {
-  return { first, heard: new Set(), open: 1 };
+function newHearing(): Hearing {
+  return { owed: new Map(), heard: new Set(), open: 1 };
+}
+
+/** Of the one that tells of a grant for the first time, which owes all of it. */
+function firstHearing(request: Request): Hearing {
+  const hearing = newHearing();
+  for (const lease of leasesOf(request)) owe(hearing, request, lease);
+  return hearing;
+}
+
+function owe({ owed }: Hearing, request: Request, lease: Granted): void {
+  owed.set(subjectOf(lease), { leaseSeq: lease.leaseSeq, command: releaseOf(request, lease) });
 }
 
 const NONE: readonly Granted[] = [];
@@ -163,7 +174,10 @@ function isFirstOf(request: Request, repeat: Request): boolean {
   if (request.hearing === null && isRepeat(request)) return false;
   const first = request.command as LeaseTasks;
   const again = repeat.command as LeaseTasks;
-  return first.workerId === again.workerId && first.requestId === again.requestId;
+  if (first.workerId !== again.workerId || first.requestId !== again.requestId) return false;
+  // The same wish may have been granted before, and that grant be over.
+  const repeated = new Set(leasesOf(repeat).map(({ leaseSeq }) => leaseSeq));
+  return leasesOf(request).some(({ leaseSeq }) => repeated.has(leaseSeq));
 }
 
 function subjectOf(lease: Granted): string {

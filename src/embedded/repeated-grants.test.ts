@@ -200,6 +200,45 @@ describe('several names of which one is asked for again', () => {
   );
 });
 
+describe('several names of which parts are asked for again', () => {
+  const wish = { holder: 'a', ttl_ms: 60_000, token: 'chosen-by-the-caller' };
+  const both = (gone: AbortController) =>
+    leaving((signal) => lh.lease.acquireAll({ ...wish, names: ['n', 'm'] }, signal), gone);
+
+  it('are kept as far as anybody was told, whoever asks and goes afterwards', async () => {
+    const [first, last] = [new AbortController(), new AbortController()];
+    engine.holding = true;
+    both(first);
+    const one = lh.lease.acquire({ ...wish, name: 'n' });
+    await world.settle();
+    both(last);
+    lh.task.create({ payload: 2, queue: 'other' }).catch(() => undefined);
+    first.abort(GONE);
+    engine.letGo();
+    await world.settle();
+    expect(await one).toMatchObject({ ok: true, duplicate: true });
+    last.abort(GONE);
+    await goOn();
+    expect([await isHeld('n'), await isHeld('m')]).toEqual([true, false]);
+  });
+
+  it('are all given back when nobody was told of any', async () => {
+    const [first, last] = [new AbortController(), new AbortController()];
+    engine.holding = true;
+    both(first);
+    await world.settle();
+    leaving((signal) => lh.lease.acquire({ ...wish, name: 'm' }, signal), last);
+    both(last);
+    lh.task.create({ payload: 2, queue: 'other' }).catch(() => undefined);
+    first.abort(GONE);
+    engine.letGo();
+    await world.settle();
+    last.abort(GONE);
+    await goOn();
+    expect([await isHeld('n'), await isHeld('m')]).toEqual([false, false]);
+  });
+});
+
 describe('two calls with one token in a line', () => {
   it('are told of the same grant, which is kept when the first of them has gone', async () => {
     const request = { name: 'n', ttl_ms: 60_000 };
@@ -268,5 +307,24 @@ describe('a task whose payload is being read', () => {
     await expect(world.finish(again)).rejects.toThrow();
     await world.settle();
     expect(await isLeased()).toBe(false);
+  });
+
+  it('is not mistaken for an earlier grant of the same wish that is over and still being read', async () => {
+    const request = { worker_id: 'w', request_id: 'r' };
+    const gone = new AbortController();
+    engine.isHoldingReads = true;
+    leaving((signal) => lh.task.lease({ ...request, ttl_ms: 100 }, signal), gone);
+    await world.settle();
+    await world.advance(200);
+    leaving((signal) => lh.task.lease({ ...request, ttl_ms: 60_000 }, signal), gone);
+    await world.settle();
+    const again = lh.task.lease(request);
+    await world.settle();
+    gone.abort(GONE);
+    engine.isHoldingReads = false;
+    engine.letGo();
+    expect(await world.finish(again)).toMatchObject({ ok: true, leases: [{ attempt: 2 }] });
+    await world.settle();
+    expect(await isLeased()).toBe(true);
   });
 });

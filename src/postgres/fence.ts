@@ -120,7 +120,7 @@ const OWN_TRIGGERS = (table: string): string =>
 const up = (table: string, lease: string): string => `DO $fence$
 DECLARE
   lease text := ${literal(lease)};
-  after bytea := convert_to(lease, getdatabaseencoding()) || '\\x00';
+  after bytea := convert_to(lease, getdatabaseencoding()) || decode('00', 'hex');
   before bytea;
   home text;
   fenced record;
@@ -153,20 +153,40 @@ BEGIN
   END LOOP;
 END $fence$`;
 
+/** A child would lose the columns of its own fence with those of its parent, where it has them from there. */
 const down = (table: string): string => `DO $fence$
 DECLARE
   before bytea;
+  heir text;
   fenced record;
 BEGIN
   ${OWN_TRIGGERS(table)} INTO before;
   IF FOUND THEN
+    WITH RECURSIVE family AS (
+      SELECT ${literal(table)}::regclass::oid AS member
+      UNION SELECT inhrelid FROM pg_inherits JOIN family ON inhparent = member
+    )
+    SELECT member::regclass INTO heir
+      FROM family JOIN pg_attribute ON attrelid = member AND attname = 'fence' AND NOT attislocal
+      WHERE member <> ${literal(table)}::regclass AND EXISTS (
+        SELECT 1 FROM pg_trigger WHERE tgrelid = member AND tgname = 'leasehold_fence' AND tgargs <> before
+      ) LIMIT 1;
+    IF FOUND THEN
+      RAISE EXCEPTION 'The table % has a fence of its own with columns from here: take that one away first.', heir
+        USING ERRCODE = 'dependent_objects_still_exist';
+    END IF;
     FOR fenced IN ${FAMILY(table, 'ARRAY[before]')} LOOP
       IF NOT fenced.has_parents THEN
         EXECUTE format('DROP TRIGGER IF EXISTS leasehold_fence ON %s', fenced.named);
       END IF;
       EXECUTE format('DROP TRIGGER IF EXISTS leasehold_fence_truncate ON %s', fenced.named);
     END LOOP;
-    ALTER TABLE ${table} DROP COLUMN fence, DROP COLUMN lease_seq;
+    IF EXISTS (
+      SELECT 1 FROM pg_attribute
+        WHERE attrelid = ${literal(table)}::regclass AND attname = 'fence' AND attinhcount = 0
+    ) THEN
+      ALTER TABLE ${table} DROP COLUMN fence, DROP COLUMN lease_seq;
+    END IF;
   END IF;
 END $fence$`;
 

@@ -33,6 +33,40 @@ const db = {
 
 const acquire = (): Promise<RuntimeLease> => RuntimeLease.acquire(db, OPTIONS, world);
 
+describe('a lease that is to be fresh', () => {
+  it('is renewed once a good part of its time is over, and not before', async () => {
+    const lease = await acquire();
+    await world.advance(20_000);
+    await lease.freshen();
+    expect(asked).toEqual(['acquire']);
+    await world.advance(60_000);
+    await lease.freshen();
+    expect(asked).toEqual(['acquire', 'renew']);
+    await lease.release();
+  });
+
+  it('does not wait for the one renewal that is never answered', async () => {
+    const lease = await acquire();
+    isSilent = true;
+    await world.advance(200_000);
+    isSilent = false;
+    await lease.freshen();
+    expect(asked).toEqual(['acquire', 'renew', 'renew']);
+    await lease.release();
+  });
+
+  it('is waited for no longer than it is held', async () => {
+    const lease = await acquire();
+    isSilent = true;
+    await world.advance(100_000);
+    const freshened = lease.freshen();
+    await world.advance(400_000);
+    expect([await isSettled(freshened), lease.isHeld]).toEqual([false, true]);
+    await world.advance(100_000);
+    expect([await isSettled(freshened), lease.isHeld]).toEqual([true, false]);
+  });
+});
+
 describe('the release of a lease', () => {
   it('is not waited for longer than ten seconds when the database says nothing', async () => {
     const lease = await acquire();

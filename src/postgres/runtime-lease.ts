@@ -63,8 +63,8 @@ export class RuntimeLease implements AsyncDisposable {
   private deadline: Deadline;
   private fault: unknown;
   private renewal: Timer | null = null;
-  /** The one that was sent last, until it is answered. */
-  private renewing: Promise<void> | null = null;
+  /** Who waits for the answer to any renewal. */
+  private readonly waiting = new Set<() => void>();
   private watch: Timer | null = null;
   private isReleased = false;
 
@@ -179,29 +179,29 @@ export class RuntimeLease implements AsyncDisposable {
     });
   }
 
-  private sendRenewal(): Promise<void> {
-    const renewing = this.renew().then(() => {
-      if (this.renewing === renewing) this.renewing = null;
-    });
-    this.renewing = renewing;
-    return renewing;
+  private async sendRenewal(): Promise<void> {
+    await this.renew();
+    for (const go of [...this.waiting]) go();
   }
 
   /**
-   * Before something that keeps renewals out, such as a lock on the row: waits for one that is on its way, or renews when
-   * a good part of the time is over. Never rejects; whether the lease is held is for the caller to see.
+   * Before something that keeps renewals out, such as a lock on the row: renews when a good part of the time is over, and
+   * waits for the answer, or for that to one that was sent before. Never rejects; whether the lease is held is for the
+   * caller to see.
    */
   async freshen(): Promise<void> {
     const isFresh = this.remainingMs > (this.ttlMs * 9) / 10;
-    if (this.isEnded || (this.renewing === null && isFresh)) return;
-    const { signal } = this;
+    if (this.isEnded || isFresh) return;
+    const { signal, waiting } = this;
     await new Promise<void>((resolve) => {
       const go = (): void => {
         signal.removeEventListener('abort', go);
+        waiting.delete(go);
         resolve();
       };
       signal.addEventListener('abort', go);
-      void (this.renewing ?? this.sendRenewal()).then(go);
+      waiting.add(go);
+      void this.sendRenewal();
     });
   }
 

@@ -130,8 +130,10 @@ export function pageHandlers(
 
     ready: ifMayAnswer((exchange) => {
       // Not merely `full`: then nothing new is taken, but what is held can be renewed, and so must be let through.
-      if (authority.log.batchBytesMax > 0) exchange.json(200, '{"status":"ready"}');
-      else exchange.refuse({ refused: 'UNAVAILABLE' });
+      if (authority.log.batchBytesMax > 0) return exchange.json(200, '{"status":"ready"}');
+      // Perhaps nobody else asks while this says no.
+      authority.log.seekSpace();
+      exchange.refuse({ refused: 'UNAVAILABLE' });
     }),
 
     home(exchange) {

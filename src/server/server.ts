@@ -6,7 +6,7 @@
  *   socket → door (network, Host, token, scope) → service: handler → authority → reply
  */
 import type { Server as HttpServer, IncomingMessage, ServerResponse } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import { type AddressInfo, Server as NetServer, type Socket } from 'node:net';
 import type { FastifyInstance, FastifyRequest, onRequestHookHandler, RouteHandlerMethod } from 'fastify';
 import type { Clock, Timers } from '../authority/seams.ts';
 import type { Refusal } from '../core/refusals.ts';
@@ -169,6 +169,9 @@ export class Server implements House {
     const hold = timers.hold();
     await this.atMost(SETTLE_MS, this.service.settle?.());
     this.service.close();
+    const server = this.app.server as HttpServer;
+    // Nobody new, but whoever is connected stays: closing the server of HTTP would cut those that are idle.
+    NetServer.prototype.close.call(server);
     const quiet = new Promise<void>((resolve) => {
       this.whenQuiet = resolve;
       if (this.inFlight === 0) resolve();
@@ -179,7 +182,6 @@ export class Server implements House {
     });
     await this.atMost(STOP_MS, quiet);
     await this.atMost(LINGER_MS, alone);
-    const server = this.app.server as HttpServer;
     const closed = this.app.close();
     // Answers have been handed to the sockets; one turn lets them reach the kernel before idle ones are closed.
     await new Promise<void>((resolve) => timers.soon(resolve));

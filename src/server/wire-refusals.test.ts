@@ -416,8 +416,11 @@ describe('a server whose disk fails', () => {
 });
 
 describe('a server whose disk is full', () => {
+  let fullDisk: TestDisk;
+
   beforeAll(async () => {
     const disk = new TestDisk();
+    fullDisk = disk;
     const sizes = { segmentBytes: 8 * KIB, batchBytesMax: 1 * KIB, operationBytesMax: 1 * KIB };
     full = await startServed({ engine: fileEngine({ dir: '/data', files: disk, ...sizes }) });
     await full.done('lease.acquire', { name: 'held', holder: 'h', ttl_ms: 600_000, token: SECRET });
@@ -455,6 +458,11 @@ describe('a server whose disk is full', () => {
       status: 503,
       code: 'UNAVAILABLE',
     });
+  });
+
+  it('is ready again once there is room, though nobody asks for anything else', async () => {
+    fullDisk.capacityBytes = Number.POSITIVE_INFINITY;
+    await full.until(async () => (await full.send('GET', '/readyz')).status === 200);
   });
 });
 

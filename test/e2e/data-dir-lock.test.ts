@@ -17,6 +17,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { fileEngine } from '../../src/engines/file/file-engine.ts';
+import type { Files } from '../../src/engines/file/files.ts';
 import { verifyLog } from '../../src/engines/file/inspect.ts';
 import { LogHeldError } from '../../src/engines/log.ts';
 import { nodeFiles } from '../../src/world/node-files.ts';
@@ -173,5 +174,33 @@ describe('a data directory that is taken away from under its log', () => {
     await old.close();
     await log.close();
     expect(await verifyLog(nodeFiles, dir)).toMatchObject({ lastSeq: 1 });
+  });
+
+  it('does it no harm either where its own file was only half made', async () => {
+    let isFull = true;
+    const files: Files = {
+      ...nodeFiles,
+      async open(path, mode) {
+        const file = await nodeFiles.open(path, mode);
+        const write = file.write.bind(file);
+        const full = Object.assign(new Error('There is no space.'), { code: 'ENOSPC' });
+        if (mode.create)
+          file.write = (bytes, at) => (isFull && at > 0 ? Promise.reject(full) : write(bytes, at));
+        return file;
+      },
+    };
+    const sizes = { segmentBytes: 1024 * 1024, operationBytesMax: 32 * 1024 };
+    const { log: old } = await openHeard(fileEngine({ dir, files, ...sizes }));
+    await appendBatch(old, 1);
+    expect(old.full).toBe(true);
+    renameSync(dir, join(parent, 'aside'));
+    const { log } = await openHeard(fileEngine({ dir, files: nodeFiles, ...sizes }));
+    for (let batch = 0; batch < 30; batch++) await appendBatch(log, 300);
+    isFull = false;
+    old.seekSpace();
+    expect((await old.lost).message).toMatch(LOST);
+    await old.close();
+    await log.close();
+    expect(await verifyLog(nodeFiles, dir)).toMatchObject({ lastSeq: 9_000 });
   });
 });

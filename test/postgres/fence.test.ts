@@ -300,6 +300,34 @@ describe('a fenced table with children', () => {
     await expect(db.pool.query('TRUNCATE graft')).rejects.toMatchObject({ code: 'LH001' });
   });
 
+  it('is not taken away from under a child that has a fence of its own with the same columns', async () => {
+    await db.pool.query('CREATE TABLE oak (id int); CREATE TABLE twig () INHERITS (oak)');
+    const [oak, twig] = [fence('oak', { lease: 'nightly' }), fence('twig', { lease: 'twigs' })];
+    await db.pool.query(oak.up);
+    await db.pool.query(twig.up);
+    await expect(db.pool.query(oak.down)).rejects.toMatchObject({
+      message: 'The table twig has a fence of its own with columns from here: take that one away first.',
+    });
+    const { lease_seq } = await acquired(db.pool, 'twigs', 'A');
+    await db.pool.query('INSERT INTO twig (id, lease_seq) VALUES (1, $1)', [lease_seq]);
+    await db.pool.query(twig.down);
+    await db.pool.query('INSERT INTO twig (id) VALUES (2)');
+    await db.pool.query(oak.down);
+    await db.pool.query('INSERT INTO oak (id) VALUES (3)');
+  });
+
+  it('may be put up however strings are written', async () => {
+    const client = await db.pool.connect();
+    try {
+      await client.query('SET standard_conforming_strings = off; SET escape_string_warning = off');
+      await client.query(fence('reports', { lease: 'nightly' }).up);
+    } finally {
+      await client.query('RESET ALL');
+      client.release();
+    }
+    await update(lease.lease_seq);
+  });
+
   it('lets a partition that was detached have its fence taken away, or put up again', async () => {
     await db.pool.query(`
       CREATE TABLE whole (id int) PARTITION BY LIST (id);

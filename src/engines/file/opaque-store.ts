@@ -1,6 +1,6 @@
 /**
  * Opaque bytes by position: from the newest bytes in memory, from a small cache of file blocks, or from disk.
- * Whatever was read from disk has its checksum verified. Readers that want the same block at the same time share one read.
+ * Every answer has its checksum verified. Readers that want the same block at the same time share one read.
  */
 import { crc32 } from 'node:zlib';
 import type { Opaque } from '../../core/opaque.ts';
@@ -53,8 +53,7 @@ export class OpaqueStore {
     const number = Math.floor(at / FILE_SPAN);
     const offset = at % FILE_SPAN;
     const recent = this.recent.get(number, offset, length);
-    // These never left the memory of this process, so there is nothing to verify.
-    if (recent) return recent;
+    if (recent) return verified(recent, reference);
     const source = this.#sourceOf(number);
     if (!source?.file)
       return Promise.reject(new LogCompactedError(`File ${number} has been compacted away.`));

@@ -25,7 +25,7 @@ export class Space {
   readonly #files: Files;
   /** Answers the segment that needs space most, or null. */
   readonly #wanted: () => Segment | null;
-  /** Answers what a new file begins with, before its zeros; null for nothing. Throws when none may be made. */
+  /** Answers what a new file begins with, before its zeros; null for nothing. Throws when nothing may be written there. */
   readonly #lead: (segment: Segment) => Buffer | null;
   #waiters: Waiter[] = [];
   #running: Promise<void> | null = null;
@@ -78,7 +78,7 @@ export class Space {
 
   async #allocate(segment: Segment): Promise<void> {
     const { path, capacity } = segment;
-    const lead = segment.allocated === 0 ? this.#lead(segment) : null;
+    const lead = this.#lead(segment);
     // Not opened durable: a sync every megabyte is enough for zeros, and much cheaper.
     const file = await this.#files.open(path, { create: true });
     try {
