@@ -64,7 +64,7 @@ export class Leaving {
     this.reading.add(request);
   }
 
-  readonly leave = (request: Request, answer: Answer | Refusal): void => {
+  leave(request: Request, answer: Answer | Refusal): void {
     const { isAwaited } = request;
     if (isAwaited) request.leave(answer);
     this.left(request, isAwaited);
@@ -72,7 +72,7 @@ export class Leaving {
     // Nobody has read the payloads of leases that nobody takes.
     const isLease = request.command!.type === 'LeaseTasks';
     request.leave(isLease ? { ...(answer as GrantedTasks), leases: [] } : answer);
-  };
+  }
 
   /** What it tells could not be read. Its leases run out, unless it was the last that might have told of them. */
   failed(request: Request, fault: unknown): void {

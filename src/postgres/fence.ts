@@ -95,16 +95,19 @@ export function fence(table: string, { lease }: FenceOptions): Migration {
   return { name: `fence ${table}`, up: up(quoted, lease), down: down(quoted) };
 }
 
-/**
- * The table and those that inherit from it, its partitions among them. A partition has the trigger of its parent for
- * rows, but not that for TRUNCATE; any other child has neither. A child with a fence of its own keeps that: of those that
- * have one only those are named whose lease is `leases`, as triggers have it.
- */
-const FAMILY = (table: string, leases: string): string => `
+/** The table and those that inherit from it, its partitions among them. */
+const MEMBERS = (table: string): string => `
     WITH RECURSIVE family AS (
       SELECT ${literal(table)}::regclass::oid AS member
       UNION SELECT inhrelid FROM pg_inherits JOIN family ON inhparent = member
-    )
+    )`;
+
+/**
+ * Those of them that one fence is around. A partition has the trigger of its parent for
+ * rows, but not that for TRUNCATE; any other child has neither. A child with a fence of its own keeps that: of those that
+ * have one only those are named whose lease is `leases`, as triggers have it.
+ */
+const FAMILY = (table: string, leases: string): string => `${MEMBERS(table)}
     SELECT member::regclass AS named, relispartition AND member <> ${literal(table)}::regclass AS has_parents
       FROM family JOIN pg_class ON pg_class.oid = member
       WHERE member = ${literal(table)}::regclass OR NOT EXISTS (
@@ -162,10 +165,7 @@ DECLARE
 BEGIN
   ${OWN_TRIGGERS(table)} INTO before;
   IF FOUND THEN
-    WITH RECURSIVE family AS (
-      SELECT ${literal(table)}::regclass::oid AS member
-      UNION SELECT inhrelid FROM pg_inherits JOIN family ON inhparent = member
-    )
+    ${MEMBERS(table)}
     SELECT member::regclass INTO heir
       FROM family JOIN pg_attribute ON attrelid = member AND attname = 'fence' AND NOT attislocal
       WHERE member <> ${literal(table)}::regclass AND EXISTS (

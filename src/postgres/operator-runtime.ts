@@ -5,8 +5,8 @@
  *   check the commands → acquire → open the gates → apply, one by one → close the gates, in any case → release
  *
  * Holding a lease is not enough: a run that was paused past its end does not know it. So every write to a gate and every
- * command has a transaction of its own that first locks its own unexpired lease row FOR SHARE. No row: refused, and
- * nothing is applied. While the lock is there nobody can take the lease over, so a late run can neither close the gates under
+ * command has a transaction of its own that first locks its own unexpired lease row FOR SHARE. No row: refused, nothing
+ * is applied. While the lock is there nobody can take the lease over, so a late run can neither close the gates under
  * its successor nor apply anything behind gates that its successor opened. The lock keeps renewals out as well, so the
  * lease is renewed before each of these transactions.
  */
