@@ -149,23 +149,26 @@ describe('the clock', () => {
     }
   });
 
-  it('starts the time of a lease when its row is won, not when the wait for it began', async () => {
-    const first = await acquired(db.pool, 'run', 'A', 0.2);
-    const client = await db.pool.connect();
-    try {
-      await client.query('BEGIN');
-      await client.query('SELECT 1 FROM dot_iu_runtime_lease FOR SHARE');
-      await client.query('SELECT pg_sleep_until($1::timestamptz)', [first.expires_at]);
-      const { rows } = await client.query("SELECT clock_timestamp() + interval '10 ms' AS at");
-      const waiting = acquired(db.pool, 'run', 'B', 5);
-      await client.query('SELECT pg_sleep_until($1::timestamptz)', [rows[0].at]);
-      await client.query('COMMIT');
-      const second = await waiting;
-      expect(second.acquired_at.getTime()).toBeGreaterThanOrEqual(rows[0].at.getTime());
-    } finally {
-      client.release();
-    }
-  });
+  it.each(['FOR SHARE', 'FOR KEY SHARE'])(
+    'starts the time of a lease when its row is won, not when the wait for it began: %s',
+    async (lock) => {
+      const first = await acquired(db.pool, 'run', 'A', 0.2);
+      const client = await db.pool.connect();
+      try {
+        await client.query('BEGIN');
+        await client.query(`SELECT 1 FROM dot_iu_runtime_lease ${lock}`);
+        await client.query('SELECT pg_sleep_until($1::timestamptz)', [first.expires_at]);
+        const { rows } = await client.query("SELECT clock_timestamp() + interval '10 ms' AS at");
+        const waiting = acquired(db.pool, 'run', 'B', 5);
+        await client.query('SELECT pg_sleep_until($1::timestamptz)', [rows[0].at]);
+        await client.query('COMMIT');
+        const second = await waiting;
+        expect(second.acquired_at.getTime()).toBeGreaterThanOrEqual(rows[0].at.getTime());
+      } finally {
+        client.release();
+      }
+    },
+  );
 });
 
 describe('many at once', () => {
