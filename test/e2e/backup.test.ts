@@ -134,16 +134,24 @@ async function proxyTo(url: string, bytesMax: number, then: (server: Socket) => 
   return `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
 }
 
-/** Resolves once there is something at the path. */
-function appearance(path: string): Promise<void> {
+/** Resolves once `isSo`, which is asked again whenever something changes in the directory. */
+function changed(path: string, isSo: () => boolean): Promise<void> {
   return new Promise((resolve) => {
-    const watcher = watch(dirname(path), () => {
-      if (!existsSync(path)) return;
+    const look = () => {
+      if (!isSo()) return;
       watcher.close();
       resolve();
-    });
+    };
+    const watcher = watch(path, look);
     ending.push(() => watcher.close());
+    look();
   });
+}
+
+/** Resolves once there is a file in the directory, which need not be there yet. */
+async function firstFile(path: string): Promise<void> {
+  await changed(dirname(path), () => existsSync(path));
+  await changed(path, () => readdirSync(path).length > 0);
 }
 
 const seqsIn = (data: string): unknown[] => lines(leasehold('wal', 'cat', data)).map(({ seq }) => seq);
@@ -252,17 +260,19 @@ describe('leasehold backup', () => {
     ] as const) {
       const target = join(dir, signal);
       const stalling = reached();
-      const there = appearance(target);
+      const there = firstFile(target);
       const { child, run } = start('backup', target, '--server', proxy);
       await stalling;
-      // Something has arrived and is being written before it is ended.
+      // It is ended while it writes its first file, not between making the directory and that.
       await there;
       child.kill(signal);
       expect((await run).status).toBe(code);
       if (signal === 'SIGKILL') {
         expect(readdirSync(target).every((name) => name.endsWith('.part'))).toBe(true);
-        expect(leasehold('wal', 'verify', target).stderr).toMatch(/^leasehold: There is no log in .*\.\n$/);
-        expect(leasehold('wal', 'restore', target, join(dir, 'restored')).status).toBe(1);
+        expect(leasehold('wal', 'verify', target).stderr).toMatch(
+          /^leasehold: The log is damaged: .*\.part at offset 0: a backup into this directory was cut short; .*\n$/,
+        );
+        expect(leasehold('wal', 'restore', target, join(dir, 'restored')).status).toBe(5);
       } else {
         expect(existsSync(target)).toBe(false);
       }
