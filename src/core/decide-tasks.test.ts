@@ -14,6 +14,7 @@ import {
 import {
   completeTask,
   createTask,
+  digestOf,
   failTask,
   killTask,
   leaseTasks,
@@ -111,7 +112,7 @@ describe('creating a task', () => {
       maxBackoffMs: 13,
       maxAttempts: 17,
       dedupKey: 'key',
-      digest: 'digest of payload',
+      digest: digestOf('payload'),
     });
   });
 });

@@ -13,6 +13,7 @@ import type { TaskState } from './image.ts';
 import { LeaseTable } from './lease-table.ts';
 import { Queue } from './queue.ts';
 import { Float64Column, Int32Column, Uint8Column, Uint32Column } from './tables/columns.ts';
+import { DigestColumn } from './tables/digest-column.ts';
 import { DueRows } from './tables/due-rows.ts';
 import { HashIndex, hashOfSeq, hashOfString } from './tables/hash-index.ts';
 import { OpaqueColumn } from './tables/opaque-column.ts';
@@ -52,7 +53,7 @@ export class TaskTable {
   private readonly queueIndex = new Uint32Column();
   private readonly id = new Int32Column();
   private readonly dedup = new Int32Column();
-  private readonly digest = new Int32Column();
+  private readonly digest = new DigestColumn();
   private readonly reason = new Int32Column();
   /** 1 while the task stands in `delayed`. */
   private readonly asleep = new Uint8Column();
@@ -171,7 +172,7 @@ export class TaskTable {
   }
 
   digestOf(row: number): string | null {
-    return this.stringAt(this.digest, row);
+    return this.digest.get(row);
   }
 
   reasonOf(row: number): string | null {
@@ -195,7 +196,7 @@ export class TaskTable {
     this.queueIndex.set(row, this.openQueue(queue).index);
     this.id.set(row, typeof key === 'number' ? 0 : this.strings.put(key));
     this.dedup.set(row, dedupKey === null ? 0 : this.strings.put(dedupKey));
-    this.digest.set(row, digest === null ? 0 : this.strings.put(digest));
+    this.digest.set(row, digest);
     this.reason.set(row, 0);
     this.result.set(row, null);
     this.lease.set(row, 0);
@@ -272,7 +273,6 @@ export class TaskTable {
     this.leases.forgetFrom(this.lease.get(row));
     this.freeString(this.id, row);
     this.freeString(this.dedup, row);
-    this.freeString(this.digest, row);
     this.freeString(this.reason, row);
     this.states.set(row, 0);
     this.rows.free(row);

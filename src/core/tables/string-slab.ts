@@ -15,10 +15,8 @@ const CHUNK_BYTES_SHIFT = 16;
 const LENGTH_BYTES = 2;
 /** As many letters are handed over as arguments of one call. */
 const SHORT = 256;
-const LONGEST = 1 << (SMALLEST + CLASSES - 1);
 
 const utf8 = new TextEncoder();
-const scratch = new Uint8Array(2 * LONGEST);
 /** A string that begins with a byte order mark keeps it, or it would no longer be found. */
 const fromUtf8 = new TextDecoder('utf-8', { ignoreBOM: true });
 
@@ -95,7 +93,7 @@ export class StringSlab {
       return (index << CLASS_SHIFT) | slot;
     }
     slots.free(slot);
-    const encoded = encode(text);
+    const encoded = utf8.encode(text);
     index = classFor(encoded.length);
     slots = this.classes[index]!;
     slot = slots.take();
@@ -141,21 +139,6 @@ export class StringSlab {
     this.size -= 1;
     this.classes[handle >>> CLASS_SHIFT]!.free(handle & SLOT_MASK);
   }
-}
-
-/** Two-byte characters by hand: digests are made of them, and the encoder costs ten times as much for a short text. */
-function encode(text: string): Uint8Array {
-  let length = 0;
-  for (let i = 0; i < text.length; i++) {
-    const code = text.charCodeAt(i);
-    if (code >= 0x800) return utf8.encode(text);
-    if (code < 0x80) scratch[length++] = code;
-    else {
-      scratch[length++] = 0xc0 | (code >>> 6);
-      scratch[length++] = 0x80 | (code & 0x3f);
-    }
-  }
-  return scratch.subarray(0, length);
 }
 
 /** The decoder does not take shared memory. */
