@@ -7,7 +7,8 @@ import type { ThreadModule } from '../engines/file/threads.ts';
 import { nodeFiles } from './node-files.ts';
 import { pgConnections } from './pg-connections.ts';
 
-const BEHIND = 10;
+/** The least there is: with a little more, what serves waits for a whole slice of it each time it wakes up. */
+const BEHIND = 19;
 
 /** On Linux a priority belongs to a thread. Elsewhere there is no such name, and the thread runs as any other. */
 function stepBack(): void {
