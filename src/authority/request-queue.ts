@@ -42,8 +42,9 @@ export class RequestQueue {
 
   /** The next one; `urgentFirst` when not all of them can be taken now. */
   take(urgentFirst: boolean): Request | undefined {
-    const isUrgentNext = urgentFirst ? this.urgent.size > 0 : this.urgent.first < this.ordinary.first;
-    const request = (isUrgentNext ? this.urgent : this.ordinary).shift();
+    const { urgent, ordinary } = this;
+    const isUrgentNext = urgent.size > 0 && (urgentFirst || urgent.first < ordinary.first);
+    const request = (isUrgentNext ? urgent : ordinary).shift();
     if (request !== undefined) this.bytes -= bytesOf(request);
     return request;
   }

@@ -63,6 +63,9 @@ const LOSSES: Record<Exclude<LeaseEnd, 'live'>, string> = {
   restored: 'restored',
 };
 
+/** Never changed. */
+const NO_LEASES: GrantedTask[] = [];
+
 export class Machine {
   readonly state: State;
   readonly nameLines = new Lines<AcquireNames>();
@@ -260,26 +263,29 @@ export class Machine {
   }
 
   /** What an earlier request with the same id was given and still has. */
-  private repeatedLeases({ workerId, requestId }: LeaseTasks): GrantedTask[] {
+  private repeatedLeases({ workerId, requestId }: LeaseTasks): readonly GrantedTask[] {
     const { state, nowMs } = this;
-    if (requestId === null) return [];
+    if (requestId === null) return NO_LEASES;
     const found = state.tasks.leases.findByRequest(workerId, requestId);
-    if (found.length === 0) return [];
+    if (found.length === 0) return NO_LEASES;
     for (const lease of found) {
       expireTaskIfDue(state, state.tasks.leases.task.get(lease), nowMs, this.commit);
     }
     return leasesOfRequest(state, workerId, requestId, nowMs);
   }
 
-  private leaseUpTo(command: LeaseTasks): GrantedTask[] {
-    const leases: GrantedTask[] = [];
+  private leaseUpTo(command: LeaseTasks): readonly GrantedTask[] {
+    let leases = NO_LEASES;
     let bytes = 0;
     while (leases.length < command.max && bytes < this.bounds.leasedBytes) {
       const next = leaseNext(this.state, command, this.nowMs);
       if (next === null) break;
-      this.commit(next[0]);
-      leases.push(next[1]);
-      bytes += next[1].payload.length;
+      const [entry, lease] = next;
+      this.commit(entry);
+      // Most calls want one, and an empty array that is pushed to makes room for seventeen.
+      if (leases === NO_LEASES) leases = [lease];
+      else leases.push(lease);
+      bytes += lease.payload.length;
     }
     return leases;
   }

@@ -2,7 +2,7 @@
  * `POST /v1/batch`: several operations in one request, in order, each judged on its own. The results leave
  * together once the last of them is durable.
  */
-import type { Sink } from '../authority/request.ts';
+import type { CallOptions, Sink } from '../authority/request.ts';
 import { invalid, isRefusal } from '../core/decision.ts';
 import type { Refusal } from '../core/refusals.ts';
 import type { Send, Sends } from '../embedded/calls.ts';
@@ -15,6 +15,7 @@ import { JsonBytes, Piece } from './json-bytes.ts';
 import {
   type Arrival,
   forbiddenTo,
+  GRANTS,
   type Handle,
   isProblem,
   isUnavailable,
@@ -30,6 +31,7 @@ import { type Fields, readBody } from './request-bytes.ts';
 interface Kind {
   readonly operation: BatchOperation;
   readonly route: Route;
+  readonly isGrant: boolean;
   readonly check: RequestCheck;
   readonly send: Send;
   readonly write: BodyWriter;
@@ -53,7 +55,8 @@ export function batchHandler(sends: Sends, trouble: Trouble): Handle {
   for (const operation of Object.keys(ROUTES) as BatchOperation[]) {
     const route: Route = ROUTES[operation];
     const [check, send] = [BATCH_CHECKS[operation], sends[operation]];
-    if (route.batch) kinds.set(operation, { operation, route, check, send, write: bodyWriter(operation) });
+    const [isGrant, write] = [GRANTS.has(operation), bodyWriter(operation)];
+    if (route.batch) kinds.set(operation, { operation, route, isGrant, check, send, write });
   }
   return (exchange, arrival) => {
     const ops = opsOf(arrival);
@@ -105,7 +108,9 @@ class Batch implements Sink {
   run(kinds: ReadonlyMap<unknown, Kind>): void {
     const { ops, exchange } = this;
     if (ops.length === 0) return this.finish();
-    const options = { requestId: exchange.requestId, isGone: exchange.isGone };
+    const { requestId, isGone } = exchange;
+    const options: CallOptions = { requestId };
+    const grantOptions: CallOptions = { requestId, isGone };
     for (let place = 0; place < ops.length; place++) {
       const op = ops[place];
       const kind = kinds.get((op as Fields | null)?.op);
@@ -115,7 +120,7 @@ class Batch implements Sink {
         continue;
       }
       this.kinds[place] = kind!;
-      kind!.send(this, place, op, options);
+      kind!.send(this, place, op, kind!.isGrant ? grantOptions : options);
     }
   }
 

@@ -88,6 +88,22 @@ describe('JSON written as bytes', () => {
     expect(out.take()).toBe('');
   });
 
+  it('takes long ones of any lengths, none of which changes or keeps much more in memory than it needs', () => {
+    const out = new JsonBytes();
+    const taken: [string, Buffer][] = [];
+    for (const size of [
+      70_000, 52_500, 66_000, 300_000, 299_000, 290_000, 100_000, 5_000_000, 70_000, 17_000,
+    ]) {
+      const text = String(taken.length).repeat(size);
+      for (let at = 0; at < size; at += 1_000) out.json(text.slice(at, at + 1_000));
+      taken.push([text, out.take() as Buffer]);
+    }
+    for (const [text, bytes] of taken) {
+      expect(bytes.equals(Buffer.from(text))).toBe(true);
+      expect(bytes.buffer.byteLength).toBeLessThanOrEqual(1.25 * text.length);
+    }
+  });
+
   it('gives short ones as text and long ones as bytes', () => {
     const out = new JsonBytes();
     out.json('x'.repeat(SHORT_BYTES));

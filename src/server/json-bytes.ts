@@ -9,6 +9,8 @@ export const SHORT_BYTES = 16_384;
 const FIRST_BYTES = 64 * 1024;
 /** What is larger is given back after the reply that needed it. */
 const KEPT_BYTES = 4 * 1024 * 1024;
+/** How full a buffer has to be for a reply to leave in it. */
+const FULL_PART = 0.8;
 /** Numbers below it are written digit by digit. */
 const SMALL = 1e9;
 
@@ -117,14 +119,22 @@ export class JsonBytes {
     this.#length += bytes.length;
   }
 
-  /** What has been written, to keep; then all is empty again. Short ones as text, which leaves together with its head. */
+  /**
+   * What has been written, to keep; then all is empty again. Short ones as text, which leaves together with its head. A
+   * long one leaves as it was written, unless it would keep much more in memory than it needs.
+   */
   take(): string | Buffer {
-    const isShort = this.#length <= SHORT_BYTES;
-    const written = isShort
-      ? this.#buffer.toString('utf8', 0, this.#length)
-      : Buffer.from(this.#buffer.subarray(0, this.#length));
-    this.clear();
-    return written;
+    const [buffer, length] = [this.#buffer, this.#length];
+    const isShort = length <= SHORT_BYTES;
+    if (isShort || length < FULL_PART * buffer.length) {
+      this.clear();
+      return isShort ? buffer.toString('utf8', 0, length) : Buffer.from(buffer.subarray(0, length));
+    }
+    this.#length = 0;
+    // The next one is probably as long, or a little longer.
+    const room = Math.ceil(length / FULL_PART);
+    this.#useBuffer(Buffer.allocUnsafeSlow(Math.max(FIRST_BYTES, Math.min(room, KEPT_BYTES))));
+    return buffer.subarray(0, length);
   }
 
   clear(): void {

@@ -29,7 +29,7 @@ export interface Arrival {
 export type Trouble = (fault: unknown, exchange: Exchange) => void;
 
 /** What a caller who has gone must not be left holding. */
-const GRANTS: ReadonlySet<Operation> = new Set<Operation>([
+export const GRANTS: ReadonlySet<Operation> = new Set<Operation>([
   'task.lease',
   'lease.acquire',
   'lease.acquire_all',
