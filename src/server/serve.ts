@@ -41,6 +41,9 @@ export type ServeWorld = World & { readonly logger: Logger } & Pick<ServerWorld,
 const NO_SECRET =
   'XG2G_IDEM_SECRET IS NOT SET: a random one was made up, so no intent sent before a restart is known again after it';
 
+/** Clocks that are set by NTP differ by less. */
+const CLOCK_AHEAD_MS = 1_000;
+
 /** Serves a log that nobody else can have while this process lives. */
 export async function serve(engine: Engine, world: ServeWorld, options: ServeOptions): Promise<ServedAlone> {
   const { retention, intents = {}, onDeath } = options;
@@ -57,6 +60,7 @@ export async function serve(engine: Engine, world: ServeWorld, options: ServeOpt
   });
   warnOfNoSecret(options, logger);
   const { authority } = core;
+  warnOfClock(authority.clock.nowMs() - world.clock.wallMs(), logger);
   try {
     const server = new Server(world, options, (parts) => leaderService(core, parts));
     const url = await listen(server, options);
@@ -85,6 +89,13 @@ export async function serve(engine: Engine, world: ServeWorld, options: ServeOpt
 /** Intents work without a secret of their own, until the next restart. */
 export function warnOfNoSecret({ intents = {} }: ServeOptions, logger: Logger): void {
   if (intents.secret === undefined) logger.warn({}, NO_SECRET);
+}
+
+/** Leases are none the worse for it, but whoever reads an instant is. */
+function warnOfClock(aheadMs: number, logger: Logger): void {
+  if (aheadMs < CLOCK_AHEAD_MS) return;
+  const says = 'the log is ahead of the clock of this machine; time goes on from the end of the log';
+  logger.warn({ ahead_ms: aheadMs }, says);
 }
 
 /** Nothing stops for it, so it is no error; but a log that only grows is to be known of before the disk is full. */

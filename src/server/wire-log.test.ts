@@ -272,3 +272,31 @@ describe('a log that cannot be compacted', () => {
     expect((await served.call('status.get')).status).toBe(200);
   });
 });
+
+describe('a log that is ahead of the clock of the machine', () => {
+  const AHEAD_MS = 3 * 24 * 3_600_000;
+  const warnings = () => served.said.filter(({ fields }) => 'ahead_ms' in fields);
+
+  it('goes on from its end, and the log of the server says by how much', async () => {
+    const engine = fileEngine({ dir: '/data', files: new TestDisk() });
+    served = await startServed({ engine });
+    served.advance(AHEAD_MS);
+    await pause('later');
+    await served.stop();
+    expect(warnings()).toEqual([]);
+    served = await startServed({ engine });
+    expect(warnings()).toEqual([
+      {
+        level: 'warn',
+        fields: { ahead_ms: expect.any(Number) },
+        says: 'the log is ahead of the clock of this machine; time goes on from the end of the log',
+      },
+    ]);
+    const { ahead_ms: aheadMs } = warnings()[0]!.fields as { ahead_ms: number };
+    // What has gone by since is not ahead any more.
+    expect(aheadMs).toBeGreaterThan(AHEAD_MS - 3_600_000);
+    expect(aheadMs).toBeLessThanOrEqual(AHEAD_MS);
+    const [newest] = await entries(`?from=${(await served.done('status.get')).seq}`);
+    expect(Date.parse(newest!.at)).toBeGreaterThan(Date.now() + AHEAD_MS - 3_600_000);
+  });
+});
