@@ -16,9 +16,11 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { type CompactionInput, compact } from '../../src/engines/file/compaction.ts';
 import { fileEngine } from '../../src/engines/file/file-engine.ts';
 import type { Files } from '../../src/engines/file/files.ts';
 import { verifyLog } from '../../src/engines/file/inspect.ts';
+import type { Threads } from '../../src/engines/file/threads.ts';
 import { LogHeldError } from '../../src/engines/log.ts';
 import { nodeFiles } from '../../src/world/node-files.ts';
 import { appendBatch, openHeard } from '../support/log-story.ts';
@@ -202,5 +204,47 @@ describe('a data directory that is taken away from under its log', () => {
     await old.close();
     await log.close();
     expect(await verifyLog(nodeFiles, dir)).toMatchObject({ lastSeq: 9_000 });
+  });
+
+  it('does it no harm either where a compaction of its own was on its way', async () => {
+    const { log: old } = await openHeard(engineWith(replacing(nodeFiles)));
+    while (!old.wantsCompaction) await appendBatch(old, 100);
+    await expect(old.compact()).rejects.toThrow(LOST);
+    await old.close();
+    expect(readdirSync(dir).filter((name) => name.endsWith('.ckpt'))).toEqual([]);
+    const { log } = await open();
+    await log.close();
+    expect(readdirSync(dir).filter((name) => name.includes('ckpt'))).toEqual([]);
+    expect(await verifyLog(nodeFiles, dir)).toMatchObject({ lastSeq: 1 });
+
+    function engineWith(files: Files) {
+      const start: Threads['start'] = (_, input) => ({
+        result: compact(files, input as CompactionInput),
+        stop: async () => {},
+      });
+      return fileEngine({
+        dir,
+        files: nodeFiles,
+        threads: { start },
+        segmentBytes: 64 * 1024,
+        compactionBytesMin: 128 * 1024,
+      });
+    }
+
+    /** Puts another log at the path when the first file of a checkpoint is about to be made. */
+    function replacing(files: Files): Files {
+      return {
+        ...files,
+        async open(path, mode) {
+          if (mode.create && path.endsWith('.ckpt.tmp') && !existsSync(join(parent, 'aside'))) {
+            renameSync(dir, join(parent, 'aside'));
+            const { log } = await open();
+            await appendBatch(log, 1);
+            await log.close();
+          }
+          return files.open(path, mode);
+        },
+      };
+    }
   });
 });

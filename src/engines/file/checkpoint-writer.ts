@@ -1,6 +1,6 @@
 /**
  * Writes a checkpoint (`checkpoint.ts` has the format): parts under a temporary name, synced as they grow so that
- * the log beside them is never kept waiting long, and named only when all of them are durable.
+ * the log beside them is never kept waiting long. They get their names when all of them are durable, from the log itself.
  */
 import { join } from 'node:path';
 import type { ImageRecord } from '../../core/image.ts';
@@ -44,7 +44,7 @@ export class CheckpointWriter implements OpaqueArea {
     this.#options = options;
   }
 
-  /** Answers the numbers of the parts. */
+  /** Answers the numbers of the parts, which are durable and have no names yet. */
   async write(records: Iterable<ImageRecord>): Promise<number[]> {
     const { partBytesMax } = this.#options;
     const frameBytes = Math.min(FRAME_BYTES, partBytesMax);
@@ -62,7 +62,6 @@ export class CheckpointWriter implements OpaqueArea {
     }
     if (this.#builder.count > 0) await this.#endFrame(KIND_IMAGE, 0);
     await this.#endPart(this.#parts.length);
-    await this.#name();
     return this.#parts.map(({ number }) => number);
   }
 
@@ -121,14 +120,13 @@ export class CheckpointWriter implements OpaqueArea {
     await file.sync();
     this.#synced = this.#offset;
   }
+}
 
-  async #name(): Promise<void> {
-    const { files, dir } = this.#options;
-    for (const { number } of this.#parts) {
-      await files.rename(join(dir, fileName(number, 'ckpt.tmp')), join(dir, fileName(number, 'ckpt')));
-    }
-    await files.syncDir(dir);
+export async function nameParts(files: Files, dir: string, numbers: readonly number[]): Promise<void> {
+  for (const number of numbers) {
+    await files.rename(join(dir, fileName(number, 'ckpt.tmp')), join(dir, fileName(number, 'ckpt')));
   }
+  await files.syncDir(dir);
 }
 
 /** How many parts a checkpoint of at most `bytes` can need. */

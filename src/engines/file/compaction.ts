@@ -3,8 +3,8 @@
  * that state is written out as the next checkpoint, with the opaque bytes it refers to. A plain function
  * of files; it runs on a thread of its own (`compaction-thread.ts`), beside the log that goes on.
  *
- * It deletes nothing. What it leaves behind when it fails or dies has a temporary name, or is a checkpoint
- * without its last part, and is removed when the log is opened again.
+ * It deletes nothing and names nothing: all that it makes has a temporary name until the log has seen that the directory
+ * is still its own. What is left behind when that fails or dies is removed when the log is opened again.
  */
 import { join } from 'node:path';
 import { apply } from '../../core/apply.ts';
@@ -38,7 +38,7 @@ export interface CompactionInput {
 }
 
 export interface CompactionOutput {
-  /** The numbers of its parts. */
+  /** The numbers of its parts, which are still to be named. */
   readonly parts: readonly number[];
   readonly oldAt: Float64Array;
   readonly newAt: Float64Array;

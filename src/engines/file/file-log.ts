@@ -244,7 +244,8 @@ export class FileLog implements Log {
   }
 
   async compact(): Promise<Relocation | null> {
-    if (this.#fault || !this.#isInPlace()) throw this.#fault;
+    if (this.#fault) throw this.#fault;
+    this.#assertInPlace();
     const { files, dir, threads, partBytesMax } = this.#options;
     const sealed = this.#segments.slice(0, -1);
     if (threads === null || sealed.length === 0) return null;
@@ -256,6 +257,7 @@ export class FileLog implements Log {
         sealed,
         next: this.#current.head!,
         takeNumber: () => ++this.#lastNumber,
+        assertInPlace: () => this.#assertInPlace(),
       },
     );
     try {
@@ -270,7 +272,7 @@ export class FileLog implements Log {
   async dropOld(): Promise<void> {
     const replaced = this.#replaced;
     if (replaced === null) return;
-    if (!this.#isInPlace()) throw this.#fault;
+    this.#assertInPlace();
     this.#checkpoint = replaced.checkpoint;
     this.#replaced = null;
     const gone = new Set(replaced.files.map(({ number }) => number));
@@ -413,9 +415,13 @@ export class FileLog implements Log {
     return false;
   }
 
+  #assertInPlace(): void {
+    if (!this.#isInPlace()) throw this.#fault;
+  }
+
   /** What a segment says until it is written to. The first one of a log has nothing to say. */
   #leadOf({ number }: Segment): Buffer | null {
-    if (!this.#isInPlace()) throw this.#fault;
+    this.#assertInPlace();
     const after = this.#current.number;
     return number === after ? null : encodeSpareHead({ number, after, seq: this.#chain.lastSeq + 1 });
   }

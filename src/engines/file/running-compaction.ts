@@ -4,7 +4,7 @@ import type { Relocation } from '../log.ts';
 import { LogClosedError } from '../log.ts';
 import type { CheckpointOnDisk } from './checkpoint.ts';
 import { openCheckpoint } from './checkpoint.ts';
-import { partsNeeded } from './checkpoint-writer.ts';
+import { nameParts, partsNeeded } from './checkpoint-writer.ts';
 import type { CompactionInput, CompactionOutput } from './compaction.ts';
 import type { FileHead } from './file-head.ts';
 import { fileName } from './file-names.ts';
@@ -30,6 +30,8 @@ export interface CompactionPlan {
   /** The head of the segment after them: it says where the chain was. */
   readonly next: FileHead;
   readonly takeNumber: () => number;
+  /** Throws when the directory is not that of the log any more. */
+  readonly assertInPlace: () => void;
 }
 
 interface CompactionOptions {
@@ -41,7 +43,7 @@ interface CompactionOptions {
 
 export function startCompaction(options: CompactionOptions, plan: CompactionPlan): RunningCompaction {
   const { files, dir, threads, partBytesMax } = options;
-  const { checkpoint, sealed, next, takeNumber } = plan;
+  const { checkpoint, sealed, next, takeNumber, assertInPlace } = plan;
   const old = [...sealed, ...(checkpoint?.parts ?? [])];
   const bytes = old.reduce((sum, { durable }) => sum + durable, 0);
   const numbers = Array.from({ length: partsNeeded(bytes, partBytesMax) }, takeNumber);
@@ -59,12 +61,25 @@ export function startCompaction(options: CompactionOptions, plan: CompactionPlan
     try {
       const { parts, oldAt, newAt } = (await thread.result) as CompactionOutput;
       if (isStopped) throw new LogClosedError('The log was closed while it was being compacted.');
+      assertInPlace();
+      await nameParts(files, dir, parts);
       const gone = new Set(old.map(({ number }) => number));
       return { checkpoint: await openCheckpoint(files, dir, parts), relocation: { oldAt, newAt, gone } };
     } catch (fault) {
       // What cannot be removed now is removed when the log is opened again.
-      if (!isStopped) await removeUnfinished(files, dir, numbers).catch(() => {});
+      if (!isStopped) await removeUnfinished().catch(() => {});
       throw fault;
+    }
+  };
+  /** Gives back the space of a checkpoint that came to nothing; whatever it became, it is not in use. */
+  const removeUnfinished = async () => {
+    assertInPlace();
+    const names = new Set((await files.list(dir)) ?? []);
+    for (const number of numbers) {
+      for (const kind of ['ckpt.tmp', 'ckpt'] as const) {
+        const name = fileName(number, kind);
+        if (names.has(name)) await files.remove(join(dir, name));
+      }
     }
   };
   const result = finish();
@@ -76,15 +91,4 @@ export function startCompaction(options: CompactionOptions, plan: CompactionPlan
       await result.catch(() => {});
     },
   };
-}
-
-/** Gives back the space of a checkpoint that came to nothing; whatever it became, it is not in use. */
-async function removeUnfinished(files: Files, dir: string, numbers: readonly number[]): Promise<void> {
-  const names = new Set((await files.list(dir)) ?? []);
-  for (const number of numbers) {
-    for (const kind of ['ckpt.tmp', 'ckpt'] as const) {
-      const name = fileName(number, kind);
-      if (names.has(name)) await files.remove(join(dir, name));
-    }
-  }
 }
