@@ -3,7 +3,7 @@ import { EventEmitter } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { describe, expect, it } from 'vitest';
 import { bytesInUse } from '../../test/support/collect-garbage.ts';
-import { BodyBytes } from './body-bytes.ts';
+import { Bodies } from './body-bytes.ts';
 
 interface Coming {
   readonly stream: EventEmitter;
@@ -13,7 +13,7 @@ interface Coming {
 function coming(bytesMax: number, headers: IncomingMessage['headers'] = {}): Coming {
   const stream = Object.assign(new EventEmitter(), { headers });
   const outcomes: unknown[] = [];
-  BodyBytes.take(stream as unknown as IncomingMessage, bytesMax, (fault, body) =>
+  new Bodies().take(stream as unknown as IncomingMessage, bytesMax, (fault, body) =>
     outcomes.push(fault === null ? body!.toString() : (fault as NodeJS.ErrnoException).code),
   );
   return { stream, outcomes };

@@ -12,7 +12,27 @@ const FIRST_PIECES = 32;
 const BLOCK_BYTES = 16 * 1024;
 const SMALL_BYTES = BLOCK_BYTES / 4;
 
-export class BodyBytes {
+/** Those that are on their way to one server. */
+export class Bodies {
+  private readonly coming = new Set<BodyBytes>();
+
+  /** Calls once, with the whole body or with why there is none. */
+  take(stream: IncomingMessage, bytesMax: number, taken: Taken): void {
+    const body = new BodyBytes(stream, bytesMax, (fault, bytes) => {
+      this.coming.delete(body);
+      taken(fault, bytes);
+    });
+    this.coming.add(body);
+    body.begin();
+  }
+
+  /** Waits no longer for any of them. */
+  refuse(fault: Error): void {
+    for (const body of this.coming) body.finish(fault);
+  }
+}
+
+class BodyBytes {
   private readonly stream: IncomingMessage;
   private readonly bytesMax: number;
   private readonly taken: Taken;
@@ -22,17 +42,15 @@ export class BodyBytes {
   private block: Buffer | null = null;
   private filled = 0;
 
-  private constructor(stream: IncomingMessage, bytesMax: number, taken: Taken) {
+  constructor(stream: IncomingMessage, bytesMax: number, taken: Taken) {
     this.stream = stream;
     this.bytesMax = bytesMax;
     this.taken = taken;
   }
 
-  /** Calls once, with the whole body or with why there is none. */
-  static take(stream: IncomingMessage, bytesMax: number, taken: Taken): void {
-    const body = new BodyBytes(stream, bytesMax, taken);
-    if (body.announced > bytesMax) taken(new errorCodes.FST_ERR_CTP_BODY_TOO_LARGE());
-    else stream.on('data', body.add).on('end', body.end).on('error', body.fail);
+  begin(): void {
+    if (this.announced > this.bytesMax) this.taken(new errorCodes.FST_ERR_CTP_BODY_TOO_LARGE());
+    else this.stream.on('data', this.add).on('end', this.end).on('error', this.fail);
   }
 
   /** Not a number when nothing was said about it. */
@@ -80,7 +98,7 @@ export class BodyBytes {
     this.finish(Object.assign(fault, { statusCode: 400 } satisfies Partial<FastifyError>));
   };
 
-  private finish(fault: Error | null): void {
+  finish(fault: Error | null): void {
     this.stream.off('data', this.add).off('end', this.end).off('error', this.fail);
     this.closeBlock();
     const { pieces } = this;

@@ -21,12 +21,13 @@ import type { Refusal } from '../core/refusals.ts';
 import { LIMITS } from '../protocol/limits.ts';
 import { problem } from '../protocol/problem.ts';
 import { PAGES, ROUTES } from '../protocol/routes.ts';
-import { BodyBytes } from './body-bytes.ts';
+import type { Bodies } from './body-bytes.ts';
 import { limitConnections } from './connection-limit.ts';
 import type { HttpCounts } from './http-counts.ts';
 import type { Logger } from './logger.ts';
 import type { OpenAnswers } from './open-answers.ts';
 import { PROBLEM_TYPE, problemHeaders, problemText } from './problem-text.ts';
+import { StoppingError } from './waits.ts';
 
 /** How long a connection may take for what; tests are less patient. */
 export interface Timeouts {
@@ -65,6 +66,7 @@ export function makeListener(
   { newToken, logger, timers }: ListenerWorld,
   counts: HttpCounts,
   answers: OpenAnswers,
+  bodies: Bodies,
 ): FastifyInstance {
   const { headersMs, requestMs, keepAliveMs, checkMs } = { ...TIMEOUTS, ...timeouts };
   const nextId = requestIds(newToken);
@@ -104,7 +106,7 @@ export function makeListener(
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', (_request: FastifyRequest, stream: IncomingMessage, done) => {
     const { 'content-encoding': coding = '' } = stream.headers;
-    if (coding === '' || coding.toLowerCase() === 'identity') BodyBytes.take(stream, LIMITS.bodyBytes, done);
+    if (coding === '' || coding.toLowerCase() === 'identity') bodies.take(stream, LIMITS.bodyBytes, done);
     else done(new CodedBodyError());
   });
   app.setErrorHandler((fault: FastifyError, request, reply) => {
@@ -182,7 +184,8 @@ function requestIds(newToken: () => string): () => string {
   };
 }
 
-function refusalOf(fault: FastifyError): Refusal {
+function refusalOf(fault: FastifyError | StoppingError): Refusal {
+  if (fault instanceof StoppingError) return { refused: 'UNAVAILABLE', detail: fault.message };
   switch (fault.code) {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
       return { refused: 'PAYLOAD_TOO_LARGE', detail: `The body may have ${LIMITS.bodyBytes} bytes.` };

@@ -11,6 +11,7 @@ import type { FastifyInstance, FastifyRequest, onRequestHookHandler, RouteHandle
 import type { Clock, Timers } from '../authority/seams.ts';
 import type { Refusal } from '../core/refusals.ts';
 import { PAGES, type Page, ROUTES, type Route, type Scope } from '../protocol/routes.ts';
+import { Bodies } from './body-bytes.ts';
 import { Door } from './door.ts';
 import { Exchange, type House } from './exchange.ts';
 import { fixedPages } from './fixed-pages.ts';
@@ -24,7 +25,7 @@ import { type Arrival, type Handle, refuseFault } from './operation-handler.ts';
 import { isDecodable } from './request-bytes.ts';
 import type { Caller, TokenGrant } from './scopes.ts';
 import type { RouteName, Service, ServiceParts } from './service.ts';
-import { Waits } from './waits.ts';
+import { StoppingError, Waits } from './waits.ts';
 
 export interface ServerOptions {
   readonly tokens?: readonly TokenGrant[];
@@ -52,7 +53,7 @@ interface RouteConfig {
 }
 
 const GARBLED: Refusal = { refused: 'INVALID_ARGUMENT', detail: 'The query is not well formed.' };
-const STOPPING: Refusal = { refused: 'UNAVAILABLE', detail: 'The server is stopping.' };
+const STOPPING: Refusal = { refused: 'UNAVAILABLE', detail: new StoppingError().message };
 
 /** What others ask without wanting to read the answer: many a load balancer sends HEAD. */
 const PROBED: ReadonlySet<string> = new Set(['/', '/healthz', '/readyz']);
@@ -63,8 +64,9 @@ const callers = new WeakMap<IncomingMessage, Caller>();
 /** Statuses of those who knocked without the right to come in. */
 const DENIED: ReadonlySet<number> = new Set([401, 403]);
 
-/** How long a stopping server waits for what is in flight. */
+/** How long a stopping server waits for what is in flight, and how long of that for the rest of a body. */
 const STOP_MS = 10_000;
+const ARRIVE_MS = 1_000;
 /**
  * How long it reads for those who follow the log. What they are owed was written a moment ago, so that takes no time
  * unless the disk hangs; and what they miss they ask the next server for.
@@ -86,6 +88,7 @@ export class Server implements House {
   readonly longReads: LongReads;
   isStopping = false;
   private readonly answers = new OpenAnswers();
+  private readonly bodies = new Bodies();
   /** Every one, be it that Node does not count it yet because nothing has come on it, or no handshake. */
   private readonly sockets = new Set<Socket>();
   private readonly isTalkative: boolean;
@@ -104,7 +107,7 @@ export class Server implements House {
     this.longReads = new LongReads(world.timers);
     this.isTalkative = world.logger.isLevelEnabled('debug');
     this.door = new Door(options);
-    this.app = makeListener(options, world, this.counts, this.answers);
+    this.app = makeListener(options, world, this.counts, this.answers, this.bodies);
     this.app.addHook('onRequest', this.atTheDoor);
     this.app.server.on('connection', (socket: Socket) => {
       this.counts.connected();
@@ -180,16 +183,15 @@ export class Server implements House {
       this.whenAlone = resolve;
       if (this.sockets.size === 0) resolve();
     });
-    await this.atMost(STOP_MS, quiet);
+    await this.atMost(ARRIVE_MS, quiet);
+    this.bodies.refuse(new StoppingError());
+    await this.atMost(STOP_MS - ARRIVE_MS, quiet);
     await this.atMost(LINGER_MS, alone);
     const closed = this.app.close();
     // Answers have been handed to the sockets; one turn lets them reach the kernel before idle ones are closed.
     await new Promise<void>((resolve) => timers.soon(resolve));
-    if (this.inFlight === 0) this.letGo();
-    else server.closeIdleConnections();
-    const patience = timers.after(STOP_MS, () => this.letGo());
+    this.letGo();
     await closed;
-    patience.cancel();
     hold.cancel();
   }
 

@@ -10,6 +10,10 @@ export class GoneError extends Error {
 }
 export class StoppingError extends Error {
   override readonly name = 'StoppingError';
+
+  constructor() {
+    super('The server is stopping.');
+  }
 }
 
 /**
@@ -46,7 +50,7 @@ export class Waits {
     const gone = (): void => controller.abort(new GoneError('The connection was closed.'));
     response.once('close', gone);
     this.open.add(controller);
-    if (this.isStopping) controller.abort(new StoppingError('The server is stopping.'));
+    if (this.isStopping) controller.abort(new StoppingError());
     else if (response.destroyed) gone();
     return {
       signal: controller.signal,
@@ -61,6 +65,6 @@ export class Waits {
   /** From now on nobody waits. */
   stop(): void {
     this.isStopping = true;
-    for (const controller of this.open) controller.abort(new StoppingError('The server is stopping.'));
+    for (const controller of this.open) controller.abort(new StoppingError());
   }
 }

@@ -180,6 +180,63 @@ describe('a server that stops', () => {
     await connection.closed;
   });
 
+  describe('with half a body', () => {
+    const BODY = '{"payload":1}';
+    const HEAD = `POST /v1/tasks HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${BODY.length}\r\n\r\n`;
+
+    async function stopping() {
+      const time = new ManualWorld();
+      served = await startServed({ timers: { ...systemTimers, after: time.timers.after } });
+      const half = await served.connect();
+      half.write(HEAD + BODY.slice(0, 5));
+      // Besides the one that asks.
+      await served.until(async () => {
+        const { text } = await served.send('GET', '/metrics');
+        return text.includes('leasehold_http_requests_in_flight 2');
+      });
+      return { time, half, stopped: served.stop() };
+    }
+
+    it('takes the rest for a second', async () => {
+      const { time, half, stopped } = await stopping();
+      await time.advance(999);
+      half.write(BODY.slice(5));
+      expect((await half.answer()).status).toBe(201);
+      while (!(await isSettled(stopped))) await time.advance(100);
+    });
+
+    it('then answers that it is stopping', async () => {
+      const { time, half, stopped } = await stopping();
+      await time.advance(999);
+      expect(await isSettled(half.closed)).toBe(false);
+      await time.advance(1);
+      const answer = await half.answer();
+      expect(expectProblem(answer).detail).toBe('The server is stopping.');
+      expect([answer.status, answer.headers.connection]).toEqual([503, 'close']);
+      while (!(await isSettled(stopped))) await time.advance(100);
+    });
+  });
+
+  it('lets go after ten seconds of those who cannot be answered', async () => {
+    const time = new ManualWorld();
+    const engine = memoryEngine(disk);
+    served = await startServed({ engine, timers: { ...systemTimers, after: time.timers.after } });
+    const go = await holdAppends();
+    const open = await served.connect();
+    const body = '{"payload":1}';
+    open.write(
+      `POST /v1/tasks HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+    );
+    await served.until(() => served.authority.waiting === 1);
+    const stopped = served.stop();
+    await time.advance(9_999);
+    expect(await isSettled(open.closed)).toBe(false);
+    await time.advance(101);
+    await open.closed;
+    go();
+    while (!(await isSettled(stopped))) await time.advance(100);
+  });
+
   it('does not wait for those who have gone, wherever they stood', async () => {
     const gone: RawConnection = await served.connect();
     const body = '{"worker_id":"w","wait_ms":600000}';
