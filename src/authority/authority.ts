@@ -322,7 +322,7 @@ export class Authority {
     }
     machine.begin(this.clock.nowMs(), this.callsInBatch);
     for (const request of this.departed.splice(0)) {
-      if (request.waiter !== null) machine.leave(request.waiter);
+      if (request.waiter !== null) machine.lines.leave(request.waiter);
       queue.letGo(request);
     }
     const bytesMax = log.batchBytesMax;
@@ -441,7 +441,7 @@ export class Authority {
   }
 
   private holdForWaiters(): void {
-    const isWaiting = this.machine.nameLines.size + this.machine.taskLines.size > 0;
+    const isWaiting = this.machine.lines.size > 0;
     if (isWaiting) this.hold ??= this.options.timers.hold();
     else this.stopHolding();
   }
@@ -486,7 +486,7 @@ export class Authority {
   private rejectAll(fault: Error): void {
     for (const request of this.leaving.take()) this.fail(request, fault);
     for (const request of this.queue.takeAll()) this.fail(request, fault);
-    for (const waiter of [...this.machine.waiters()]) this.fail(waiter.ticket as Request, fault);
+    for (const waiter of [...this.machine.lines.all()]) this.fail(waiter.ticket as Request, fault);
   }
 
   private fail(request: Request, fault: Error): void {

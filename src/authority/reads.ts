@@ -19,8 +19,7 @@ export type ReadView = Pick<
   Machine,
   'state' | 'batchAtMs' | 'expireTask' | 'expireTaskRow' | 'expireName' | 'expireNameRow'
 > & {
-  readonly nameLines: { readonly size: number };
-  readonly taskLines: { readonly size: number };
+  readonly lines: { readonly size: number };
   readonly sessions: Pick<SessionDesk, 'find'>;
 };
 
@@ -135,7 +134,7 @@ export function countAll(machine: ReadView): Counts {
     tasks,
     leases: names.expiring.size,
     names: names.rows.live,
-    waiters: machine.nameLines.size + machine.taskLines.size,
+    waiters: machine.lines.size,
     sessions: countSessions(machine),
   };
 }

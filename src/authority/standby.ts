@@ -22,7 +22,7 @@ import type { ReadView } from './reads.ts';
 
 const NOWHERE: LogPosition = { lastSeq: 0, firstSeq: 1, lastAtMs: 0 };
 const EMPTY: LogSize = { bytes: 0, files: 0 };
-const NO_LINE = { size: 0 };
+const NO_LINES = { size: 0 };
 const NOTHING_IS_DUE = (): void => undefined;
 
 export class Standby {
@@ -157,8 +157,7 @@ export class Standby {
       expireTaskRow: NOTHING_IS_DUE,
       expireName: NOTHING_IS_DUE,
       expireNameRow: NOTHING_IS_DUE,
-      nameLines: NO_LINE,
-      taskLines: NO_LINE,
+      lines: NO_LINES,
       sessions: this.state.sessions,
     };
   }

@@ -518,11 +518,11 @@ describe('whoever waits', () => {
       queueUp('first'),
       by('w1', leaseTasks({ workerId: 'w1', waitMs: 5 })),
     );
-    expect([...story.machine.waiters()].map(({ command }) => command.type)).toEqual([
+    expect([...story.machine.lines.all()].map(({ command }) => command.type)).toEqual([
       'AcquireNames',
       'LeaseTasks',
     ]);
     story.given(later(WAIT_MS));
-    expect([...story.machine.waiters()]).toEqual([]);
+    expect([...story.machine.lines.all()]).toEqual([]);
   });
 });

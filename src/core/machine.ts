@@ -16,21 +16,21 @@ import type {
   HeartbeatAnswer,
   LeaseTasks,
 } from './commands.ts';
-import { acquireNames, breakName, grantOf, held, releaseName, renewName, wipeNames } from './decide-names.ts';
+import { acquireNames, breakName, grantOf, releaseName, renewName, wipeNames } from './decide-names.ts';
 import { createTask, leaseNext, leasesOfRequest, switchQueue } from './decide-tasks.ts';
 import { type Decision, isRefusal } from './decision.ts';
 import type { Entry } from './entries.ts';
 import { type Commit, expireDue, expireNameIfDue, expireTaskIfDue, nextExpiryMs } from './expiry.ts';
 import { deleteObject, writeObject } from './fences.ts';
 import type { LeaseEnd } from './image.ts';
-import { Lines, type Ticket, type Waiter } from './lines.ts';
+import { LineDesk } from './line-desk.ts';
+import type { Ticket } from './lines.ts';
 import type { Refusal } from './refusals.ts';
 import { START_QUEUE } from './reserved-names.ts';
 import { forgetDue, nextForgettingMs, type Retention } from './retention.ts';
 import { consequencesOf } from './session-consequences.ts';
 import { SessionDesk } from './session-desk.ts';
-import { namesOf, wipesSessions } from './session-names.ts';
-import { hasEnded } from './session-table.ts';
+import { wipesSessions } from './session-names.ts';
 import type { State } from './state.ts';
 import { findLease, judge } from './verdicts.ts';
 
@@ -68,16 +68,12 @@ const NO_LEASES: GrantedTask[] = [];
 
 export class Machine {
   readonly state: State;
-  readonly nameLines = new Lines<AcquireNames>();
-  readonly taskLines = new Lines<LeaseTasks>();
+  readonly lines = new LineDesk(this);
   readonly sessions = new SessionDesk(this);
   private readonly record: Commit;
   private readonly retention: Retention;
   private readonly bounds: MachineBounds;
   private nowMs = 0;
-  /** Names and queues whose lines may have something to take. */
-  private readonly freedNames: string[] = [];
-  private readonly fedQueues: string[] = [];
 
   constructor(state: State, retention: Retention, record: Commit, bounds = BOUNDS) {
     this.state = state;
@@ -94,11 +90,11 @@ export class Machine {
   /** Begins a batch after one of so many calls: time moves, and some of what it brings is written. */
   begin(nowMs: number, callsBefore = 0): void {
     this.enter(nowMs);
-    this.endWaits();
+    this.lines.endWaits();
     expireDue(this.state, this.nowMs, this.bounds.expiries, this.commit);
     if (this.state.tasks.delayed.topKey() <= this.nowMs) this.wakeDelayed();
     forgetDue(this.state, this.nowMs, this.retention, callsBefore, this.commit);
-    this.serve();
+    this.lines.serve();
   }
 
   get batchAtMs(): number {
@@ -109,9 +105,8 @@ export class Machine {
   nextDueMs(): number {
     return Math.min(
       nextExpiryMs(this.state),
-      this.taskLines.size === 0 ? Number.POSITIVE_INFINITY : this.state.tasks.delayed.topKey(),
-      this.nameLines.nextDeadlineMs(),
-      this.taskLines.nextDeadlineMs(),
+      this.lines.tasks.size === 0 ? Number.POSITIVE_INFINITY : this.state.tasks.delayed.topKey(),
+      this.lines.nextDeadlineMs(),
       nextForgettingMs(this.state, this.retention),
     );
   }
@@ -119,8 +114,7 @@ export class Machine {
   /** The answer to a wish, or null when it waits in a line and its ticket will be settled later. */
   run(command: Command, ticket: Ticket): Answer | Refusal | null {
     const answer = this.decide(command, ticket);
-    this.serveNames();
-    if (this.fedQueues.length >= this.bounds.fedQueues) this.serve();
+    this.lines.serveAfterWish(this.bounds.fedQueues);
     return answer;
   }
 
@@ -129,26 +123,14 @@ export class Machine {
    * asked for many gets all that came in, where a line served at every turn would give it the first.
    */
   end(): void {
-    this.serve();
-  }
-
-  /** Whoever waited is gone; those behind may now be first. */
-  leave(waiter: Waiter<AcquireNames> | Waiter<LeaseTasks>): void {
-    if (isForNames(waiter)) this.leaveNames(waiter);
-    else if (this.taskLines.isWaiting(waiter)) this.taskLines.leave(waiter);
-    this.serve();
-  }
-
-  *waiters(): Generator<Waiter<AcquireNames> | Waiter<LeaseTasks>> {
-    yield* this.nameLines.all();
-    yield* this.taskLines.all();
+    this.lines.serve();
   }
 
   /** A fact of the writer itself, such as the start of its epoch. */
   readonly commit = (entry: Entry, dueMs = 0): void => {
     this.record(entry, dueMs);
     apply(this.state, entry, this.state.lastSeq + 1, this.nowMs);
-    this.note(entry);
+    this.lines.note(entry);
     for (const consequence of consequencesOf(this.state, entry)) this.commit(consequence);
   };
 
@@ -217,7 +199,7 @@ export class Machine {
 
   expireTaskRow(row: number): void {
     expireTaskIfDue(this.state, row, this.nowMs, this.commit);
-    this.serve();
+    this.lines.serve();
   }
 
   /** The same for a name, without serving who waits for it: for somebody who is being served right now. */
@@ -231,26 +213,35 @@ export class Machine {
 
   expireNameRow(row: number): void {
     expireNameIfDue(this.state, row, this.nowMs, this.commit);
-    this.serve();
+    this.lines.serve();
   }
 
   private lease(command: LeaseTasks, ticket: Ticket): GrantedTasks | Refusal | null {
-    this.serve();
+    this.lines.serve();
     if (!this.mayLease(command)) return { refused: 'GUARD_NOT_HELD' };
     const repeated = this.repeatedLeases(command);
     if (repeated.length > 0) return this.grantedTasks(repeated, true);
     // Looking for them may have ended some; who waits for those tasks comes first.
-    this.serve();
+    this.lines.serve();
     let leases = this.leaseUpTo(command);
     // A task that is due must not be missed because more fell due at once than one batch brings into line.
     while (leases.length === 0 && this.state.tasks.delayed.topKey() <= this.nowMs) {
       this.wakeDelayed();
-      this.serve();
+      this.lines.serve();
       leases = this.leaseUpTo(command);
     }
     if (leases.length > 0 || command.waitMs === 0) return this.grantedTasks(leases, false);
-    this.taskLines.join(command, ticket, [...new Set(command.queues)], this.nowMs + command.waitMs);
+    this.lines.tasks.join(command, ticket, [...new Set(command.queues)], this.nowMs + command.waitMs);
     return null;
+  }
+
+  /** For one at the head of the lines of these queues; null while there is nothing for it. */
+  leaseWaiting(command: LeaseTasks, queues: readonly string[]): GrantedTasks | Refusal | null {
+    if (!this.mayLease(command)) return { refused: 'GUARD_NOT_HELD' };
+    const repeated = this.repeatedLeases(command);
+    if (repeated.length > 0) return this.grantedTasks(repeated, true);
+    const leases = this.leaseUpTo({ ...command, queues });
+    return leases.length === 0 ? null : this.grantedTasks(leases, false);
   }
 
   /** Start tasks are for the live guard alone, and whoever shows a guard must hold it. */
@@ -318,12 +309,12 @@ export class Machine {
 
   private acquire(command: AcquireNames, ticket: Ticket): Answer | Refusal | null {
     for (const name of command.names) this.expireName(name);
-    const line = this.lineAhead(command);
+    const line = this.lines.ahead(command);
     const decision = acquireNames(this.state, command, this.nowMs);
     const isHeld = isRefusal(decision.answer) && decision.answer.refused === 'LEASE_HELD';
     if (isHeld ? command.waitMs > 0 : line !== null && decision.entries.length > 0) {
-      if (command.waitMs === 0) return this.behind(line!);
-      this.nameLines.join(command, ticket, command.names, this.nowMs + command.waitMs);
+      if (command.waitMs === 0) return this.lines.behind(line!);
+      this.lines.names.join(command, ticket, command.names, this.nowMs + command.waitMs);
       return null;
     }
     const answer = this.enact(decision);
@@ -333,168 +324,8 @@ export class Machine {
       : grantOf(this.state, command, this.nowMs);
   }
 
-  /** Nobody passes a line, except to take again what it holds itself, or the place of one who is dead. */
-  private lineAhead(command: AcquireNames): string | null {
-    if (this.nameLines.size === 0) return null;
-    if (command.supersedes !== undefined) return null;
-    const { names } = this.state;
-    for (const name of command.names) {
-      if (!this.nameLines.has(name)) continue;
-      const row = names.find(name);
-      if (row === 0 || !names.isLive(row) || !names.heldBy(row, command.holder)) return name;
-    }
-    return null;
-  }
-
-  /** The name is free, but somebody who waits for it and for another one comes first. */
-  private behind(name: string): Refusal {
-    return { refused: 'LEASE_HELD', holder: this.nameLines.first(name)!.command.holder, remainingMs: 0 };
-  }
-
-  /** Remembers whose lines an entry may have set in motion. */
-  private note(entry: Entry): void {
-    switch (entry.type) {
-      case 'NameReleased':
-      case 'NameExpired':
-      case 'NameBroken':
-        if (this.nameLines.has(entry.name)) this.freedNames.push(entry.name);
-        return;
-      case 'NamesWiped':
-        for (const name of this.nameLines.keys())
-          if (name.startsWith(entry.prefix)) this.freedNames.push(name);
-        return;
-      case 'SessionChanged': {
-        const session = this.state.sessions.at(entry.session)!;
-        if (hasEnded(session))
-          for (const name of namesOf(session)) if (this.nameLines.has(name)) this.freedNames.push(name);
-        return;
-      }
-      case 'IntentAccepted':
-        if (this.taskLines.has(START_QUEUE)) this.fedQueues.push(START_QUEUE);
-        return;
-      case 'TaskCreated':
-      case 'QueueResumed':
-        if (this.taskLines.has(entry.queue)) this.fedQueues.push(entry.queue);
-        return;
-      case 'LeaseExpired':
-      case 'TaskFailed':
-      case 'TaskReleased': {
-        if (this.taskLines.size === 0) return;
-        const { tasks } = this.state;
-        const queue = tasks.queueOf(tasks.at(entry.task)).name;
-        if (this.taskLines.has(queue)) this.fedQueues.push(queue);
-        return;
-      }
-      default:
-        return;
-    }
-  }
-
-  /** After an entry that ends a lease its line is served before anything else. */
-  private serveNames(): void {
-    drain(this.freedNames, (name) => this.serveName(name));
-  }
-
-  /** Not to be called by what serves. */
-  private serve(): void {
-    this.serveNames();
-    drain(this.fedQueues, (queue) => {
-      this.serveQueue(queue);
-      this.serveNames();
-    });
-  }
-
-  private serveName(name: string): void {
-    for (;;) {
-      const waiter = this.nameLines.first(name);
-      if (waiter === null) return;
-      if (!waiter.ticket.open || waiter.deadlineMs <= this.nowMs) {
-        this.giveUpNames(waiter);
-        continue;
-      }
-      if (!this.nameLines.headsEveryLine(waiter)) return;
-      for (const each of waiter.command.names) this.endNameIfDue(each);
-      const decision = acquireNames(this.state, waiter.command, this.nowMs);
-      if (isRefusal(decision.answer) && decision.answer.refused === 'LEASE_HELD') return;
-      this.leaveNames(waiter);
-      waiter.ticket.settle(this.enact(decision));
-      if (decision.entries.length > 0) return;
-    }
-  }
-
-  private serveQueue(queue: string): void {
-    for (;;) {
-      const waiter = this.taskLines.first(queue);
-      if (waiter === null) return;
-      if (!waiter.ticket.open || waiter.deadlineMs <= this.nowMs) {
-        this.giveUpTasks(waiter);
-        continue;
-      }
-      if (!this.mayLease(waiter.command)) {
-        this.taskLines.leave(waiter);
-        waiter.ticket.settle({ refused: 'GUARD_NOT_HELD' });
-        continue;
-      }
-      const repeated = this.repeatedLeases(waiter.command);
-      const duplicate = repeated.length > 0;
-      const queues = this.taskLines.linesHeaded(waiter);
-      const leases = duplicate ? repeated : this.leaseUpTo({ ...waiter.command, queues });
-      if (leases.length === 0) return;
-      this.taskLines.leave(waiter);
-      waiter.ticket.settle(this.grantedTasks(leases, duplicate));
-    }
-  }
-
-  /** A wait that has run out is over even if the thing comes free in the same millisecond. */
-  private endWaits(): void {
-    for (let waiter = this.nameLines.nextOverdue(this.nowMs); waiter !== null; ) {
-      this.giveUpNames(waiter);
-      waiter = this.nameLines.nextOverdue(this.nowMs);
-    }
-    for (let waiter = this.taskLines.nextOverdue(this.nowMs); waiter !== null; ) {
-      this.giveUpTasks(waiter);
-      waiter = this.taskLines.nextOverdue(this.nowMs);
-    }
-  }
-
-  private giveUpNames(waiter: Waiter<AcquireNames>): void {
-    const { names } = this.state;
-    this.leaveNames(waiter);
-    const blocking = waiter.command.names.find((name) => {
-      const row = names.find(name);
-      return row !== 0 && names.isLive(row) && !names.heldBy(row, waiter.command.holder);
-    });
-    const ahead = waiter.command.names.find((name) => this.nameLines.has(name));
-    if (blocking !== undefined) waiter.ticket.settle(held(this.state, names.find(blocking), this.nowMs));
-    else if (ahead !== undefined) waiter.ticket.settle(this.behind(ahead));
-    else waiter.ticket.settle({ refused: 'LEASE_HELD', remainingMs: 0 });
-  }
-
-  private giveUpTasks(waiter: Waiter<LeaseTasks>): void {
-    this.taskLines.leave(waiter);
-    waiter.ticket.settle({ leases: [], seq: this.state.lastSeq, duplicate: false });
-  }
-
-  private leaveNames(waiter: Waiter<AcquireNames>): void {
-    if (!this.nameLines.isWaiting(waiter)) return;
-    this.nameLines.leave(waiter);
-    for (const name of waiter.command.names) if (this.nameLines.has(name)) this.freedNames.push(name);
-  }
-
   private wakeDelayed(): void {
     const woken = this.state.tasks.wakeDelayed(this.nowMs, this.bounds.wakes);
-    for (const queue of woken) if (this.taskLines.has(queue)) this.fedQueues.push(queue);
+    for (const queue of woken) this.lines.fed(queue);
   }
-}
-
-/** Takes all of them, those too that are added meanwhile. */
-function drain(items: string[], take: (item: string) => void): void {
-  // Mostly there are none, and to empty an array costs something even then.
-  if (items.length === 0) return;
-  for (let index = 0; index < items.length; index++) take(items[index]!);
-  items.length = 0;
-}
-
-function isForNames(waiter: Waiter<AcquireNames> | Waiter<LeaseTasks>): waiter is Waiter<AcquireNames> {
-  return waiter.command.type === 'AcquireNames';
 }

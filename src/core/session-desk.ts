@@ -110,7 +110,7 @@ export class SessionDesk {
     if (command.serviceLease !== null) {
       const service = serviceName(target);
       machine.expireName(service);
-      const ahead = machine.nameLines.first(service);
+      const ahead = machine.lines.names.first(service);
       if (ahead !== null) return { refused: 'LEASE_HELD', holder: ahead.command.holder, remainingMs: 0 };
     }
     return machine.enact(acceptIntent(machine.state, command, machine.batchAtMs));
@@ -139,7 +139,7 @@ export class SessionDesk {
     const session = this.find(command.sessionId);
     if (session === undefined) return NOT_FOUND;
     for (const slot of command.slots) machine.expireName(slotName(slot));
-    const isAwaited = (name: string): boolean => machine.nameLines.has(name);
+    const isAwaited = (name: string): boolean => machine.lines.names.has(name);
     const facts = startSession(state, session, command, machine.batchAtMs, isAwaited);
     const refusal = this.enact(facts);
     if (refusal !== null) return refusal;

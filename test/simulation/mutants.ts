@@ -36,6 +36,7 @@ const DECIDE_NAMES = 'src/core/decide-names.ts';
 const APPLY_NAMES = 'src/core/apply-names.ts';
 const APPLY_TASKS = 'src/core/apply-tasks.ts';
 const EXPIRY = 'src/core/expiry.ts';
+const LINE_DESK = 'src/core/line-desk.ts';
 const MACHINE = 'src/core/machine.ts';
 const VERDICTS = 'src/core/verdicts.ts';
 const RESTORED_SEQ = 'src/engines/restored-seq.ts';
@@ -208,14 +209,14 @@ export const MUTANTS: readonly Mutant[] = [
     'waiter-after-deadline',
     'A wait that has run out is still served if the name comes free in time.',
     { seed: 30, by: 'line-order' },
-    [MACHINE, '    this.endWaits();\n    expireDue(', '    expireDue('],
+    [MACHINE, '    this.lines.endWaits();\n    expireDue(', '    expireDue('],
     [
       MACHINE,
-      'callsBefore, this.commit);\n    this.serve();',
-      'callsBefore, this.commit);\n    this.serve();\n    this.endWaits();',
+      'callsBefore, this.commit);\n    this.lines.serve();',
+      'callsBefore, this.commit);\n    this.lines.serve();\n    this.lines.endWaits();',
     ],
     [
-      MACHINE,
+      LINE_DESK,
       'if (!waiter.ticket.open || waiter.deadlineMs <= this.nowMs) {\n        this.giveUpNames(waiter);',
       'if (!waiter.ticket.open) {\n        this.giveUpNames(waiter);',
     ],
@@ -232,9 +233,9 @@ export const MUTANTS: readonly Mutant[] = [
     line.first = place;`,
   ]),
   mutant('line-passed', 'Who does not wait is served before those who do.', { seed: 1, by: 'line-order' }, [
-    MACHINE,
-    'if (this.nameLines.size === 0) return null;',
-    'if (this.nameLines.size >= 0) return null;',
+    LINE_DESK,
+    'if (this.names.size === 0) return null;',
+    'if (this.names.size >= 0) return null;',
   ]),
   mutant(
     'extend-shortens',

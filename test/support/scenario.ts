@@ -225,7 +225,7 @@ export class Scenario {
 
   /** Everybody with a name who has not been answered, and whose machine still runs. */
   waiting(): string[] {
-    const waiters = new Set([...this.machine.waiters()].map(({ ticket }) => ticket));
+    const waiters = new Set([...this.machine.lines.all()].map(({ ticket }) => ticket));
     return [...this.tickets].filter(([, ticket]) => waiters.has(ticket)).map(([who]) => who);
   }
 
@@ -282,7 +282,7 @@ export class Scenario {
     const { waiter } = this.ticket(who);
     expect(waiter, `${who} waits`).not.toBeNull();
     this.hangUp(who);
-    this.machine.leave(waiter!);
+    this.machine.lines.leave(waiter!);
     this.observe();
   }
 

@@ -1,0 +1,214 @@
+/**
+ * The lines' part of the machine: which facts set them in motion, who is served, who is passed over, and who is told that
+ * it has waited for too long.
+ */
+import type { AcquireNames, LeaseTasks } from './commands.ts';
+import { acquireNames, held } from './decide-names.ts';
+import { isRefusal } from './decision.ts';
+import type { Entry } from './entries.ts';
+import { Lines, type Waiter } from './lines.ts';
+import type { Machine } from './machine.ts';
+import type { Refusal } from './refusals.ts';
+import { START_QUEUE } from './reserved-names.ts';
+import { namesOf } from './session-names.ts';
+import { hasEnded } from './session-table.ts';
+
+export class LineDesk {
+  readonly names = new Lines<AcquireNames>();
+  readonly tasks = new Lines<LeaseTasks>();
+  private readonly machine: Machine;
+  /** Names and queues whose lines may have something to take. */
+  private readonly freedNames: string[] = [];
+  private readonly fedQueues: string[] = [];
+
+  constructor(machine: Machine) {
+    this.machine = machine;
+  }
+
+  /** How many wait. */
+  get size(): number {
+    return this.names.size + this.tasks.size;
+  }
+
+  /** When the first of them has waited long enough; Infinity when nobody waits. */
+  nextDeadlineMs(): number {
+    return Math.min(this.names.nextDeadlineMs(), this.tasks.nextDeadlineMs());
+  }
+
+  *all(): Generator<Waiter<AcquireNames> | Waiter<LeaseTasks>> {
+    yield* this.names.all();
+    yield* this.tasks.all();
+  }
+
+  /** Whoever waited is gone; those behind may now be first. */
+  leave(waiter: Waiter<AcquireNames> | Waiter<LeaseTasks>): void {
+    if (isForNames(waiter)) this.leaveNames(waiter);
+    else if (this.tasks.isWaiting(waiter)) this.tasks.leave(waiter);
+    this.serve();
+  }
+
+  /** Nobody passes a line, except to take again what it holds itself, or the place of one who is dead. */
+  ahead(command: AcquireNames): string | null {
+    if (this.names.size === 0) return null;
+    if (command.supersedes !== undefined) return null;
+    const { names } = this.machine.state;
+    for (const name of command.names) {
+      if (!this.names.has(name)) continue;
+      const row = names.find(name);
+      if (row === 0 || !names.isLive(row) || !names.heldBy(row, command.holder)) return name;
+    }
+    return null;
+  }
+
+  /** The name is free, but somebody who waits for it and for another one comes first. */
+  behind(name: string): Refusal {
+    return { refused: 'LEASE_HELD', holder: this.names.first(name)!.command.holder, remainingMs: 0 };
+  }
+
+  /** Remembers whose lines an entry may have set in motion. */
+  note(entry: Entry): void {
+    switch (entry.type) {
+      case 'NameReleased':
+      case 'NameExpired':
+      case 'NameBroken':
+        return this.freed(entry.name);
+      case 'NamesWiped':
+        for (const name of this.names.keys()) if (name.startsWith(entry.prefix)) this.freedNames.push(name);
+        return;
+      case 'SessionChanged': {
+        const session = this.machine.state.sessions.at(entry.session)!;
+        if (hasEnded(session)) for (const name of namesOf(session)) this.freed(name);
+        return;
+      }
+      case 'IntentAccepted':
+        return this.fed(START_QUEUE);
+      case 'TaskCreated':
+      case 'QueueResumed':
+        return this.fed(entry.queue);
+      case 'LeaseExpired':
+      case 'TaskFailed':
+      case 'TaskReleased': {
+        if (this.tasks.size === 0) return;
+        const { tasks } = this.machine.state;
+        return this.fed(tasks.queueOf(tasks.at(entry.task)).name);
+      }
+      default:
+        return;
+    }
+  }
+
+  /** A task has come into a queue. */
+  fed(queue: string): void {
+    if (this.tasks.has(queue)) this.fedQueues.push(queue);
+  }
+
+  private freed(name: string): void {
+    if (this.names.has(name)) this.freedNames.push(name);
+  }
+
+  /** Who waits for names is served after every wish; who waits for tasks, once so many have come in. */
+  serveAfterWish(fedMax: number): void {
+    this.serveNames();
+    if (this.fedQueues.length >= fedMax) this.serve();
+  }
+
+  /** After an entry that ends a lease its line is served before anything else. */
+  private serveNames(): void {
+    drain(this.freedNames, (name) => this.serveName(name));
+  }
+
+  /** Not to be called by what serves. */
+  serve(): void {
+    this.serveNames();
+    drain(this.fedQueues, (queue) => {
+      this.serveQueue(queue);
+      this.serveNames();
+    });
+  }
+
+  private serveName(name: string): void {
+    for (;;) {
+      const waiter = this.names.first(name);
+      if (waiter === null) return;
+      if (!waiter.ticket.open || waiter.deadlineMs <= this.nowMs) {
+        this.giveUpNames(waiter);
+        continue;
+      }
+      if (!this.names.headsEveryLine(waiter)) return;
+      for (const each of waiter.command.names) this.machine.endNameIfDue(each);
+      const decision = acquireNames(this.machine.state, waiter.command, this.nowMs);
+      if (isRefusal(decision.answer) && decision.answer.refused === 'LEASE_HELD') return;
+      this.leaveNames(waiter);
+      waiter.ticket.settle(this.machine.enact(decision));
+      if (decision.entries.length > 0) return;
+    }
+  }
+
+  private serveQueue(queue: string): void {
+    for (;;) {
+      const waiter = this.tasks.first(queue);
+      if (waiter === null) return;
+      if (!waiter.ticket.open || waiter.deadlineMs <= this.nowMs) {
+        this.giveUpTasks(waiter);
+        continue;
+      }
+      const answer = this.machine.leaseWaiting(waiter.command, this.tasks.linesHeaded(waiter));
+      if (answer === null) return;
+      this.tasks.leave(waiter);
+      waiter.ticket.settle(answer);
+    }
+  }
+
+  /** A wait that has run out is over even if the thing comes free in the same millisecond. */
+  endWaits(): void {
+    for (let waiter = this.names.nextOverdue(this.nowMs); waiter !== null; ) {
+      this.giveUpNames(waiter);
+      waiter = this.names.nextOverdue(this.nowMs);
+    }
+    for (let waiter = this.tasks.nextOverdue(this.nowMs); waiter !== null; ) {
+      this.giveUpTasks(waiter);
+      waiter = this.tasks.nextOverdue(this.nowMs);
+    }
+  }
+
+  private giveUpNames(waiter: Waiter<AcquireNames>): void {
+    const { names } = this.machine.state;
+    this.leaveNames(waiter);
+    const blocking = waiter.command.names.find((name) => {
+      const row = names.find(name);
+      return row !== 0 && names.isLive(row) && !names.heldBy(row, waiter.command.holder);
+    });
+    const ahead = waiter.command.names.find((name) => this.names.has(name));
+    if (blocking !== undefined)
+      waiter.ticket.settle(held(this.machine.state, names.find(blocking), this.nowMs));
+    else if (ahead !== undefined) waiter.ticket.settle(this.behind(ahead));
+    else waiter.ticket.settle({ refused: 'LEASE_HELD', remainingMs: 0 });
+  }
+
+  private giveUpTasks(waiter: Waiter<LeaseTasks>): void {
+    this.tasks.leave(waiter);
+    waiter.ticket.settle({ leases: [], seq: this.machine.state.lastSeq, duplicate: false });
+  }
+
+  private leaveNames(waiter: Waiter<AcquireNames>): void {
+    if (!this.names.isWaiting(waiter)) return;
+    this.names.leave(waiter);
+    for (const name of waiter.command.names) this.freed(name);
+  }
+
+  private get nowMs(): number {
+    return this.machine.batchAtMs;
+  }
+}
+
+/** Takes all of them, those too that are added meanwhile. */
+function drain(items: string[], take: (item: string) => void): void {
+  // Mostly there are none, and to empty an array costs something even then.
+  if (items.length === 0) return;
+  for (let index = 0; index < items.length; index++) take(items[index]!);
+  items.length = 0;
+}
+
+function isForNames(waiter: Waiter<AcquireNames> | Waiter<LeaseTasks>): waiter is Waiter<AcquireNames> {
+  return waiter.command.type === 'AcquireNames';
+}
