@@ -223,8 +223,8 @@ export class Authority {
     return this.queue.size;
   }
 
-  private enqueue(request: Request, signal?: AbortSignal): void {
-    if (this.fault !== null || this.closing !== null) {
+  private enqueue(request: Request, signal?: AbortSignal, isOurs = false): void {
+    if (this.fault !== null || (this.closing !== null && !isOurs)) {
       this.fail(request, this.fault?.afterwards() ?? new ClosedError('The authority is being closed.'));
       return;
     }
@@ -409,11 +409,11 @@ export class Authority {
     this.afterBatch();
   }
 
-  /** Ends what was granted to somebody who has gone. */
+  /** Ends what was granted to somebody who has gone; while we close, too, or it would be held until it runs out. */
   private giveBack(command: Command): Request {
     const request = new Request(command, null, null, null, '', this.leaving);
     this.forget(request.done!);
-    this.enqueue(request);
+    this.enqueue(request, undefined, true);
     return request;
   }
 

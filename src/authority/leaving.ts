@@ -14,6 +14,7 @@ import type {
   GrantedTask,
   GrantedTasks,
   LeaseTasks,
+  RenewName,
 } from '../core/commands.ts';
 import { isRefusal } from '../core/decision.ts';
 import type { Refusal } from '../core/refusals.ts';
@@ -74,10 +75,15 @@ export class Leaving {
     request.leave(isLease ? { ...(answer as GrantedTasks), leases: [] } : answer);
   }
 
-  /** What it tells could not be read. Its leases run out, unless it was the last that might have told of them. */
+  /**
+   * What it tells could not be read. Its leases run out, or the next one would stumble over the same, unless its caller has
+   * gone or it was the last that might have told of them.
+   */
   failed(request: Request, fault: unknown): void {
+    const { isAwaited } = request;
+    request.whenLeft?.();
     request.reject(fault);
-    if (request.hearing === null) this.reading.delete(request);
+    if (request.hearing === null && isAwaited) this.reading.delete(request);
     else this.left(request, false);
   }
 
@@ -124,6 +130,7 @@ export class Leaving {
       const first = this.firsts.get(leaseSeq);
       if (first !== undefined) return first;
     }
+    if (repeat.command!.type !== 'LeaseTasks') return undefined;
     for (const request of this.reading) if (isFirstOf(request, repeat)) return request;
     return undefined;
   }
@@ -158,15 +165,21 @@ function owe({ owed }: Hearing, request: Request, lease: Granted): void {
 
 const NONE: readonly Granted[] = [];
 
-/** What was granted, for the first time or again. */
+/** What it tells its caller that it holds, for the first time or again. */
 function leasesOf({ command, answer }: Request): readonly Granted[] {
-  const isGrant = command?.type === 'AcquireNames' || command?.type === 'LeaseTasks';
-  if (!isGrant || isRefusal(answer as Answer | Refusal)) return NONE;
+  if (!tells(command) || isRefusal(answer as Answer | Refusal)) return NONE;
   return (answer as { readonly leases: readonly Granted[] }).leases;
 }
 
+function tells(command: Command | null): boolean {
+  return command?.type === 'AcquireNames' || command?.type === 'LeaseTasks' || command?.type === 'RenewName';
+}
+
+/** Who has chosen its token can renew what it was not told of, and is told of it then. */
 function isRepeat(request: Request): boolean {
-  return leasesOf(request) !== NONE && (request.answer as { readonly duplicate: boolean }).duplicate;
+  if (leasesOf(request) === NONE) return false;
+  const { duplicate } = request.answer as { readonly duplicate: boolean };
+  return duplicate || request.command!.type === 'RenewName';
 }
 
 /** Both are leases of tasks. A repeat of what was heard of long ago has nothing to give back. */
@@ -188,6 +201,6 @@ function releaseOf({ command }: Request, lease: Granted): Command {
   if (!('name' in lease)) {
     return { type: 'ReleaseTask', taskId: lease.taskId, leaseSeq: lease.leaseSeq, delayMs: 0 };
   }
-  const { holder, tokenHash } = command as AcquireNames;
+  const { holder, tokenHash } = command as AcquireNames | RenewName;
   return { type: 'ReleaseName', name: lease.name, holder, tokenHash };
 }

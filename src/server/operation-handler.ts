@@ -28,11 +28,12 @@ export interface Arrival {
 /** A bug or a dying disk; told to whoever keeps the server's log. */
 export type Trouble = (fault: unknown, exchange: Exchange) => void;
 
-/** What a caller who has gone must not be left holding. */
+/** What tells a caller that it holds something; one who has gone must not be left holding it. */
 export const GRANTS: ReadonlySet<Operation> = new Set<Operation>([
   'task.lease',
   'lease.acquire',
   'lease.acquire_all',
+  'lease.renew',
 ]);
 
 const OURS = 'system:';

@@ -1,4 +1,4 @@
-// Calls for one grant, repeated under the same token or request_id, in any order with callers that go, appends and reads
+// Calls for one grant, repeated under the same token or request_id or renewed, in any order with callers that go, appends and reads
 // that take long, and the batches they fall into. Whoever was told of a grant holds it; a grant of which nobody was told
 // has been given back.
 import fc from 'fast-check';
@@ -20,9 +20,15 @@ type Asked = {
   readonly leases?: readonly { lease_seq: number }[];
 };
 
-const WAYS: Readonly<Record<string, (lh: Leasehold, gone: AbortController) => Promise<Asked>>> = {
+type Way = (lh: Leasehold, gone: AbortController, which: number) => Promise<Asked>;
+
+const WAYS: Readonly<Record<string, Way>> = {
   'a name': (lh, gone) => lh.lease.acquire({ ...WISH, name: 'n' }, gone),
   'a name that is waited for': (lh, gone) => lh.lease.acquire({ ...WISH, name: 'n', wait_ms: 100_000 }, gone),
+  'a name that is renewed': (lh, gone, which) =>
+    which % 2 === 0
+      ? lh.lease.acquire({ ...WISH, name: 'n' }, gone)
+      : lh.lease.renew({ ...WISH, name: 'n' }, gone),
   'several names': (lh, gone) => lh.lease.acquireAll({ ...WISH, names: ['n', 'm'] }, gone),
   'a task': (lh, gone) => lh.task.lease({ ...TTL, worker_id: 'w', request_id: 'r' }, gone),
 };
@@ -48,7 +54,7 @@ class Story {
 
   async play(way: string, [what, which]: readonly [(typeof STEPS)[number], number]): Promise<void> {
     const engine = this.#engine;
-    if (what === 'ask') this.#ask(way);
+    if (what === 'ask') this.#ask(way, which);
     else if (what === 'go away') this.#callers[which % this.#callers.length]?.abort(new Error('gone'));
     else if (what === 'hold') engine.holding = true;
     else if (what === 'let go') engine.letGo();
@@ -58,10 +64,10 @@ class Story {
     else await this.#world.settle();
   }
 
-  #ask(way: string): void {
+  #ask(way: string, which: number): void {
     const gone = new AbortController();
     this.#callers.push(gone);
-    WAYS[way]!(this.#lh, gone).then(
+    WAYS[way]!(this.#lh, gone, which).then(
       ({ lease_seq, leases }) => {
         const seq = lease_seq ?? leases?.[0]?.lease_seq;
         if (seq !== undefined) this.told.push(seq);
