@@ -13,12 +13,12 @@ const dir = process.argv[2] ?? mkdtempSync(join(tmpdir(), 'leasehold-fenced-writ
 const object = 'settings';
 const lh = await open(dir);
 
-const first = await acquire('first', 200);
+const first = await acquire('first', 1_000);
 show('first writes', await write(first, { colour: 'red' }));
 show('without a lease', await lh.object.write({ object_id: object, value: { colour: 'none' } }));
 
 // The first writer is busy with something else for longer than its lease lasts.
-const stalled = sleep(400);
+const stalled = sleep(1_200);
 const second = await acquire('second', 30_000);
 show('second writes', await write(second, { colour: 'blue' }));
 

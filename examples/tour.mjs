@@ -27,14 +27,14 @@ say(`worker-1 completes it: ${outcome}, the task is ${state} with ${result.text(
 
 // A named lease: one holder at a time, until it ends or time ends it.
 const name = `tour:${task.seq}`;
-const anna = await lh.lease.acquire({ name, holder: 'anna', ttl_ms: 400 });
+const anna = await lh.lease.acquire({ name, holder: 'anna', ttl_ms: 1_500 });
 say(`anna holds ${name} for ${anna.remaining_ms} ms, number ${anna.lease_seq}`);
 
 const refused = await lh.lease.acquire({ name, holder: 'boris', ttl_ms: 5_000 });
 say(`boris is refused: ${refused.code}, ${refused.holder} has it for another ${refused.remaining_ms} ms`);
 
 // Anna stalls for longer than her lease lasts. Boris stands in line, and is served when time has revoked it.
-const stall = sleep(600);
+const stall = sleep(1_700);
 const boris = await lh.lease.acquire({ name, holder: 'boris', ttl_ms: 5_000, wait_ms: 10_000 });
 say(`boris waited until anna's lease ran out, and holds it now, number ${boris.lease_seq}`);
 const written = await lh.object.write({ object_id: name, value: 'by boris', lease: only(boris) });

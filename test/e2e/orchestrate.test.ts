@@ -21,7 +21,8 @@ describe('an orchestrator', () => {
       lease_seq: leaseSeq,
     });
     const log = join(bench.dir, 'output', `${sessionId}.log`);
-    await until('the output of the pipeline', () => existsSync(log));
+    // The file is there before what is written to it.
+    await until('the output of the pipeline', () => existsSync(log) && readFileSync(log, 'utf8') !== '');
     expect(readFileSync(log, 'utf8')).toBe('ready\n');
 
     expect((await bench.stop(sessionId)).status).toBe(202);

@@ -125,6 +125,7 @@ describe('a renewal of the guard that hangs', () => {
     const proxy = await bench.proxy();
     const orchestrator = await bench.orchestrate({ url: proxy.url, times: QUICK });
     const pipeline = await bench.ready('channel-a', 'stubborn');
+    const { lease_seq: guardSeq } = await bench.guard();
     proxy.let(GUARD_RENEWAL, 'is held');
     await proxy.holds(GUARD_RENEWAL);
     const { status, stderr, tookMs } = await timed(orchestrator);
@@ -133,7 +134,6 @@ describe('a renewal of the guard that hangs', () => {
     expect(tookMs).toBeLessThan(FAIL_CLOSED_MS);
     const exited = await bench.seq();
     await until('the end of its pipeline', () => !isAlive(pipeline.pid));
-    const { lease_seq: guardSeq } = await bench.guard();
     const { at } = await bench.expired(GUARD);
     expect(bench.lastBeat(pipeline)).toBeLessThan((await bench.endOfLease(GUARD, guardSeq)) - 1_000);
     await bench.reaches(pipeline.sessionId, 'FAILED');

@@ -90,6 +90,7 @@ describe('5.3 Hard Kill Recovery', () => {
     const killed = await bench.orchestrate();
     const zombie = await bench.ready('channel-a', 'stubborn');
     killed.kill('SIGKILL');
+    await killed.ended;
     await bench.orchestrate();
     const again = await bench.ask('channel-a', 'plain');
     const { at } = await bench.reaches(again, 'READY');

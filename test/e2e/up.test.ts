@@ -1,6 +1,6 @@
 // `leasehold up`: a server and an orchestrator as one, which die alone and end together.
 
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
@@ -81,13 +81,15 @@ describe('up', () => {
   it('ends its orchestrator and pipelines when it is killed itself', async () => {
     // So long that no renewal tells it in time that its server is gone.
     const both = await up('--heartbeat', '60s', '--guard-ttl', '300s', '--grace', '1s');
-    await demo();
+    const id = await demo();
     const orchestrator = await guardPid();
     both.kill('SIGKILL');
     await until('the end of the orchestrator', () => !isAlive(orchestrator));
-    const logs = join(bench.dir, 'data', 'leasehold-sessions');
-    const [name = ''] = readdirSync(logs);
-    await until('the end of the demo', () => readFileSync(join(logs, name), 'utf8').includes('asked to end'));
+    const log = join(bench.dir, 'data', 'leasehold-sessions', `${id}.log`);
+    await until(
+      'the end of the demo',
+      () => existsSync(log) && /asked to end/.test(readFileSync(log, 'utf8')),
+    );
   });
 
   it('gives the orchestrator a token of its own where there are tokens, which nobody else sees', async () => {

@@ -15,6 +15,7 @@ import {
 import { ManualWorld } from '../support/manual-world.ts';
 import { TestDatabase } from '../support/postgres.ts';
 import { acquire, expire } from '../support/postgres-lease.ts';
+import { until } from '../support/postgres-log.ts';
 
 const GATES = ['iu_core.apply', 'iu_core.compensate'];
 const NAMES = [
@@ -376,7 +377,8 @@ describe('a run that outlived its lease', () => {
         order.push('A is done');
       },
     };
-    const lease = { name: 'iu_core', holder: 'A', ttlSeconds: 0.3 };
+    // Long enough for the run to come to its command, on a busy machine too.
+    const lease = { name: 'iu_core', holder: 'A', ttlSeconds: 2 };
     const run = new OperatorRuntime({ db: test.pool, lease, gates: GATES, commands }, world);
     await expect(run.run(calls('dot_iu_slow'))).rejects.toMatchObject({ code: 'LEASE_LOST' });
     await Promise.all(successors);
@@ -384,15 +386,13 @@ describe('a run that outlived its lease', () => {
     expect(await journal()).toEqual(['A dot_iu_slow']);
   });
 
-  async function lockWaited(): Promise<void> {
-    for (let turn = 0; turn < 500; turn += 1) {
+  const lockWaited = (): Promise<void> =>
+    until(async () => {
       const waiting = await test.value(
         "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
       );
-      if (Number(waiting) > 0) return;
-    }
-    throw new Error('Nobody waits for a lock.');
-  }
+      return Number(waiting) > 0;
+    });
 });
 
 describe('a server that goes away while the gates are open', () => {
