@@ -7,6 +7,12 @@ import type { ThreadModule } from '../engines/file/threads.ts';
 import { nodeFiles } from './node-files.ts';
 import { pgConnections } from './pg-connections.ts';
 
+export interface ThreadData {
+  readonly module: string;
+  readonly input: unknown;
+  readonly isUrgent: boolean;
+}
+
 /** The least there is: with a little more, what serves waits for a whole slice of it each time it wakes up. */
 const BEHIND = 19;
 
@@ -20,8 +26,8 @@ function stepBack(): void {
 }
 
 async function main(): Promise<void> {
-  const { module, input } = workerData as { readonly module: string; readonly input: unknown };
-  stepBack();
+  const { module, input, isUrgent } = workerData as ThreadData;
+  if (!isUrgent) stepBack();
   const { run } = (await import(module)) as ThreadModule;
   const { value, transfer } = await run(nodeFiles, input, pgConnections);
   parentPort?.postMessage(value, transfer as ArrayBuffer[]);

@@ -1,5 +1,5 @@
 // Compaction as users have it: the built package, a real disk and a real thread.
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -28,6 +28,22 @@ async function engine() {
     compactionBytesMin: 512 * 1024,
   });
 }
+
+describe.runIf(process.platform === 'linux')('a thread', () => {
+  /** What runs there says with which priority. */
+  const MODULE = `data:text/javascript,${encodeURIComponent(`
+    import { readFileSync } from 'node:fs';
+    export const run = async () => ({ value: readFileSync('/proc/thread-self/stat', 'utf8'), transfer: [] });
+  `)}`;
+  const niceIn = (stat: unknown): number => Number(String(stat).split(') ').at(-1)!.split(' ')[16]);
+
+  it('steps back behind everybody else, unless it is urgent', async () => {
+    const { nodeThreads } = (await import(built('world/node-threads.js'))) as typeof Threads;
+    const own = niceIn(readFileSync('/proc/thread-self/stat', 'utf8'));
+    expect(niceIn(await nodeThreads.start(MODULE, null).result)).toBe(19);
+    expect(niceIn(await nodeThreads.start(MODULE, null, true).result)).toBe(own);
+  });
+});
 
 describe('compaction on a thread', () => {
   it('replaces old segments by a checkpoint while the log goes on', async () => {

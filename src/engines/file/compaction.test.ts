@@ -386,6 +386,27 @@ describe('compaction that is cut short', () => {
     }
   });
 
+  it('takes what nobody else wants, and insists once four times as much waits for it', async () => {
+    const disk = new TestDisk();
+    const urgent: unknown[] = [];
+    const threads: Threads = {
+      start(_module, _input, isUrgent) {
+        urgent.push(isUrgent);
+        return { result: Promise.reject(new Error('It came to nothing.')), stop: async () => {} };
+      },
+    };
+    const chronicle = await lived(disk, 1, { ...sizes, threads });
+    const sealed = (): number => pathsOf(disk, '.seg').length - 1;
+    while (!chronicle.log.wantsCompaction) await chronicle.live();
+    await chronicle.log.compact().catch(() => {});
+    const first = sealed();
+    while (sealed() < 2 * first) await chronicle.live();
+    await chronicle.log.compact().catch(() => {});
+    while (sealed() < 5 * first) await chronicle.live();
+    await chronicle.log.compact().catch(() => {});
+    expect(urgent).toEqual([false, false, true]);
+  });
+
   it('by closing the log is ended before the lock is free', async () => {
     const disk = new TestDisk();
     const locks: boolean[] = [];

@@ -57,6 +57,8 @@ export interface FileLogStart {
   readonly lastNumber: number;
 }
 
+/** A compaction that takes only what nobody else wants may never come to its end; one for so much as this insists. */
+const URGENT_COMPACTIONS = 4;
 /** How far the current segment is filled when space for the next one is sought. */
 const AHEAD = 1 / 4;
 
@@ -140,9 +142,14 @@ export class FileLog implements Log {
 
   get wantsCompaction(): boolean {
     if (this.#options.threads === null || this.#compaction !== null || this.#replaced !== null) return false;
+    return this.#compactionsWorth >= 1;
+  }
+
+  /** How often what has been sealed is as much as a compaction is made for. */
+  get #compactionsWorth(): number {
     const sealed = this.#segments.slice(0, -1).reduce((sum, { end }) => sum + end, 0);
     const checkpoint = this.#checkpoint?.parts.reduce((sum, { durable }) => sum + durable, 0) ?? 0;
-    return sealed >= Math.max(1, this.#options.compactionBytesMin, checkpoint);
+    return sealed / Math.max(1, this.#options.compactionBytesMin, checkpoint);
   }
 
   nowMs(): null {
@@ -257,6 +264,7 @@ export class FileLog implements Log {
         sealed,
         next: this.#current.head!,
         takeNumber: () => ++this.#lastNumber,
+        isUrgent: this.#compactionsWorth >= URGENT_COMPACTIONS,
         assertInPlace: () => this.#assertInPlace(),
       },
     );

@@ -30,6 +30,8 @@ export interface CompactionPlan {
   /** The head of the segment after them: it says where the chain was. */
   readonly next: FileHead;
   readonly takeNumber: () => number;
+  /** So much waits that others have to wait for it. */
+  readonly isUrgent: boolean;
   /** Throws when the directory is not that of the log any more. */
   readonly assertInPlace: () => void;
 }
@@ -43,7 +45,7 @@ interface CompactionOptions {
 
 export function startCompaction(options: CompactionOptions, plan: CompactionPlan): RunningCompaction {
   const { files, dir, threads, partBytesMax } = options;
-  const { checkpoint, sealed, next, takeNumber, assertInPlace } = plan;
+  const { checkpoint, sealed, next, takeNumber, isUrgent, assertInPlace } = plan;
   const old = [...sealed, ...(checkpoint?.parts ?? [])];
   const bytes = old.reduce((sum, { durable }) => sum + durable, 0);
   const numbers = Array.from({ length: partsNeeded(bytes, partBytesMax) }, takeNumber);
@@ -55,7 +57,7 @@ export function startCompaction(options: CompactionOptions, plan: CompactionPlan
     numbers,
     partBytesMax,
   };
-  const thread = threads.start(MODULE, input);
+  const thread = threads.start(MODULE, input, isUrgent);
   let isStopped = false;
   const finish = async () => {
     try {

@@ -22,5 +22,6 @@ export interface RunningThread {
 }
 
 export interface Threads {
-  start(module: string, input: unknown): RunningThread;
+  /** One that is not urgent takes only what nobody else wants of the processors. */
+  start(module: string, input: unknown, isUrgent?: boolean): RunningThread;
 }
