@@ -29,6 +29,7 @@ async function engine() {
   });
 }
 
+// Elsewhere a priority belongs to the whole process.
 describe.runIf(process.platform === 'linux')('a thread', () => {
   /** What runs there says with which priority. */
   const MODULE = `data:text/javascript,${encodeURIComponent(`

@@ -22,6 +22,7 @@ import type { Files } from '../../src/engines/file/files.ts';
 import { verifyLog } from '../../src/engines/file/inspect.ts';
 import type { Threads } from '../../src/engines/file/threads.ts';
 import { LogHeldError } from '../../src/engines/log.ts';
+import { Pace } from '../../src/engines/pace.ts';
 import { nodeFiles } from '../../src/world/node-files.ts';
 import { appendBatch, openHeard } from '../support/log-story.ts';
 
@@ -219,7 +220,7 @@ describe('a data directory that is taken away from under its log', () => {
 
     function engineWith(files: Files) {
       const start: Threads['start'] = (_, input) => ({
-        result: compact(files, input as CompactionInput),
+        result: compact(files, input as CompactionInput, new Pace(() => undefined)),
         stop: async () => {},
       });
       return fileEngine({

@@ -9,7 +9,7 @@ export function inlineThreads(files: Files, databases: Databases = pgConnections
     start(module, input) {
       const result = (async () => {
         const { run } = (await import(/* @vite-ignore */ module)) as ThreadModule;
-        return (await run(files, structuredClone(input), databases)).value;
+        return (await run(structuredClone(input), { files, databases, pause: () => undefined })).value;
       })();
       return { result, stop: () => result.then(() => {}).catch(() => {}) };
     },

@@ -15,6 +15,7 @@ import type { FrameHead } from '../frame.ts';
 import { KIND_MARK } from '../frame.ts';
 import { FrameReader } from '../frame-reader.ts';
 import { LogDamagedError } from '../log.ts';
+import type { Pace } from '../pace.ts';
 import { openCheckpoint, replayCheckpoint } from './checkpoint.ts';
 import { CheckpointWriter } from './checkpoint-writer.ts';
 import type { FileHead } from './file-head.ts';
@@ -44,7 +45,7 @@ export interface CompactionOutput {
   readonly newAt: Float64Array;
 }
 
-export async function compact(files: Files, input: CompactionInput): Promise<CompactionOutput> {
+export async function compact(files: Files, input: CompactionInput, pace: Pace): Promise<CompactionOutput> {
   const { dir, head, numbers, partBytesMax } = input;
   const sources = new Map<number, OpenFile>();
   try {
@@ -52,7 +53,7 @@ export async function compact(files: Files, input: CompactionInput): Promise<Com
     const writer = new CheckpointWriter({ files, dir, numbers, partBytesMax, head, oldBytes });
     try {
       // The state is in no variable, so that its memory can go before that of the relocations is needed.
-      const parts = await writer.write(imageOf(await replayed(files, input, sources)));
+      const parts = await writer.write(pace.each(imageOf(await replayed(files, input, sources, pace))));
       return { parts, ...writer.relocations.sorted() };
     } finally {
       await writer.close();
@@ -66,6 +67,7 @@ async function replayed(
   files: Files,
   { dir, parts, segments, head }: CompactionInput,
   sources: Map<number, OpenFile>,
+  pace: Pace,
 ): Promise<State> {
   const state = createState();
   const reader = new FrameReader();
@@ -73,7 +75,12 @@ async function replayed(
   if (parts.length > 0) {
     const checkpoint = await openCheckpoint(files, dir, parts);
     for (const part of checkpoint.parts) sources.set(part.number, part.file!);
-    await replayCheckpoint(checkpoint, reader, { image: (record) => restoreImage(state, record) });
+    await replayCheckpoint(checkpoint, reader, {
+      image(record) {
+        pace.step();
+        restoreImage(state, record);
+      },
+    });
     checksum = checkpoint.head.previous;
   }
   const memory = new ScanMemory();
@@ -83,7 +90,10 @@ async function replayed(
     sources.set(number, file);
     const scan = new FrameScan(file, number, FILE_HEAD_BYTES, end, memory);
     checksum = await replaySegment(scan, end, checksum, name, (frame) =>
-      reader.entries(scan.buffer, frame, scan.shift, (entry, seq, atMs) => apply(state, entry, seq, atMs)),
+      reader.entries(scan.buffer, frame, scan.shift, (entry, seq, atMs) => {
+        pace.step();
+        apply(state, entry, seq, atMs);
+      }),
     );
   }
   if (state.lastSeq !== head.seq || checksum !== head.previous) {

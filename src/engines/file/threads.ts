@@ -1,6 +1,6 @@
 /**
- * Threads, as far as a log needs them: a seam. A module is given by its address; it exports a function
- * `run(files, input, databases)`, which gets the disk and the databases as the thread sees them, and plain data.
+ * Threads, as far as a log needs them: a seam. A module is given by its address; it exports a function `run(input, world)`,
+ * which gets plain data, and the world as the thread sees it.
  */
 import type { Databases } from '../postgres/sql.ts';
 import type { Files } from './files.ts';
@@ -11,8 +11,16 @@ export interface ThreadOutput {
   readonly transfer: readonly ArrayBufferLike[];
 }
 
+/** What a thread is lent. */
+export interface ThreadWorld {
+  readonly files: Files;
+  readonly databases: Databases;
+  /** Leaves the processor to others for a moment. */
+  readonly pause: () => void;
+}
+
 export interface ThreadModule {
-  run(files: Files, input: unknown, databases: Databases): Promise<ThreadOutput>;
+  run(input: unknown, world: ThreadWorld): Promise<ThreadOutput>;
 }
 
 export interface RunningThread {

@@ -12,7 +12,8 @@ import type { State } from '../../core/state.ts';
 import { createState } from '../../core/state.ts';
 import { FILE_SPAN, wholeFrame } from '../frame.ts';
 import { FrameReader } from '../frame-reader.ts';
-import { LogDamagedError } from '../log.ts';
+import { LogDamagedError, type Replay } from '../log.ts';
+import type { Pace } from '../pace.ts';
 import type { Checkpoint } from './checkpoint.ts';
 import { replayCheckpoint } from './checkpoint.ts';
 import type { CheckpointHead } from './checkpoint-writer.ts';
@@ -51,6 +52,7 @@ export const COMPACTION_STATEMENT_MS_MAX = 60_000;
 export async function compact(
   connections: SqlConnections,
   input: CompactionInput,
+  pace: Pace,
 ): Promise<CompactionOutput> {
   const tables = tablesIn(input.schema);
   const connection = await connections.connect({ statementMsMax: COMPACTION_STATEMENT_MS_MAX });
@@ -58,7 +60,8 @@ export async function compact(
     const oldRows = new OldRows(connection, tables);
     const writer = new CheckpointWriter({ ...input, connection, tables, oldRows });
     // The state is in no variable, so that its memory can go before that of the relocations is needed.
-    const checkpoint = await writer.write(imageOf(await replayed(connection, tables, input)), input.head);
+    const records = pace.each(imageOf(await replayed(connection, tables, input, pace)));
+    const checkpoint = await writer.write(records, input.head);
     return { checkpoint, partEnds: writer.partEnds, ...writer.relocations.sorted() };
   } finally {
     await connection.close();
@@ -69,12 +72,18 @@ async function replayed(
   connection: SqlConnection,
   tables: Tables,
   { from, head }: CompactionInput,
+  pace: Pace,
 ): Promise<State> {
   const state = createState();
   const reader = new FrameReader();
   let checksum = 0;
   if (from !== null) {
-    const replay = { image: restoreImage.bind(null, state) };
+    const replay: Pick<Replay, 'image'> = {
+      image(record) {
+        pace.step();
+        restoreImage(state, record);
+      },
+    };
     await replayCheckpoint(connection, tables, from, reader, replay);
     checksum = from.checksum;
   }
@@ -87,7 +96,10 @@ async function replayed(
         throw new LogDamagedError(tables.log, at, 'a frame is not readable');
       }
       checksum = found.checksum;
-      reader.entries(frame, found, at % FILE_SPAN, (entry, seq, atMs) => apply(state, entry, seq, atMs));
+      reader.entries(frame, found, at % FILE_SPAN, (entry, seq, atMs) => {
+        pace.step();
+        apply(state, entry, seq, atMs);
+      });
     }
   }
   if (state.lastSeq !== head.seq || checksum !== head.checksum) {

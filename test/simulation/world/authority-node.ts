@@ -322,7 +322,8 @@ export class AuthorityNode {
         const stopped = new Promise<never>((_resolve, reject) => {
           fail = reject;
         });
-        const output = runCompaction(this.disk.filesFor(process), structuredClone(input));
+        const world = { files: this.disk.filesFor(process), databases: NO_DATABASES, pause: () => undefined };
+        const output = runCompaction(structuredClone(input), world);
         const result = Promise.race([output.then(({ value }) => value), stopped]);
         result.catch(() => undefined);
         return {
@@ -336,6 +337,10 @@ export class AuthorityNode {
     };
   }
 }
+
+const NO_DATABASES = (): never => {
+  throw new Error('There are no databases in this world.');
+};
 
 /** Whether a fault is one of the disk's, and no bug. */
 function isInjected(fault: unknown): boolean {
