@@ -430,6 +430,27 @@ describe('compaction that is cut short', () => {
     expect(await compacting).toMatchObject({ message: 'The thread was ended.' });
   });
 
+  it('by closing the log removes nothing once the lock is free', async () => {
+    const disk = new TestDisk();
+    const chronicle = await lived(disk, 60);
+    chronicle.adopt((await chronicle.log.compact())!);
+    const dropping = chronicle.log.dropOld();
+    await chronicle.log.close();
+    const left = disk.paths();
+    await dropping;
+    expect(disk.paths()).toEqual(left);
+  });
+
+  it('by closing the log keeps what it replaced for the next one, if nobody had begun to remove it', async () => {
+    const disk = new TestDisk();
+    const { chronicle } = await compacted(disk);
+    chronicle.adopt((await chronicle.log.compact())!);
+    await chronicle.log.close();
+    const left = disk.paths();
+    await expect(chronicle.log.dropOld()).rejects.toThrow('The log is closed.');
+    expect(disk.paths()).toEqual(left);
+  });
+
   it('by closing the log leaves no file open, whatever was done with the checkpoint', async () => {
     for (const last of ['checkpoint', 'adopted', 'dropped']) {
       const disk = new TestDisk();

@@ -57,6 +57,12 @@ export interface FileLogStart {
   readonly lastNumber: number;
 }
 
+/** What a compaction has made of some files, as long as those are there. */
+interface Replaced {
+  readonly checkpoint: CheckpointOnDisk;
+  readonly files: readonly LogFile[];
+}
+
 /** A compaction that takes only what nobody else wants may never come to its end; one for so much as this insists. */
 const URGENT_COMPACTIONS = 4;
 /** How far the current segment is filled when space for the next one is sought. */
@@ -80,7 +86,8 @@ export class FileLog implements Log {
   #checkpoint: CheckpointOnDisk | null;
   #compaction: RunningCompaction | null = null;
   /** The newest checkpoint and the files it made superfluous, until they are dropped. */
-  #replaced: { readonly checkpoint: CheckpointOnDisk; readonly files: readonly LogFile[] } | null = null;
+  #replaced: Replaced | null = null;
+  #dropping: Promise<void> | null = null;
   #lastNumber: number;
   #target: Segment;
   #batchLimit: number | null = null;
@@ -277,10 +284,16 @@ export class FileLog implements Log {
     }
   }
 
+  /** Not once it is closed: then it is for whoever opens the log next. */
   async dropOld(): Promise<void> {
-    const replaced = this.#replaced;
-    if (replaced === null) return;
+    if (this.#replaced === null) return;
+    if (this.#fault) throw this.#fault;
     this.#assertInPlace();
+    this.#dropping = this.#drop(this.#replaced);
+    await this.#dropping;
+  }
+
+  async #drop(replaced: Replaced): Promise<void> {
     this.#checkpoint = replaced.checkpoint;
     this.#replaced = null;
     const gone = new Set(replaced.files.map(({ number }) => number));
@@ -311,6 +324,7 @@ export class FileLog implements Log {
     this.#fault ??= new LogClosedError('The log is closed.');
     await this.#space.stop();
     await this.#compaction?.stop();
+    await this.#dropping?.catch(() => {});
     const parts = [...(this.#checkpoint?.parts ?? []), ...(this.#replaced?.checkpoint.parts ?? [])];
     for (const file of [...this.#segments, ...this.#spare, ...parts]) await file.drop();
     await this.#lock.release();
