@@ -1,6 +1,6 @@
 /**
  * Digests of eight bytes at most, one character a byte; a row may have none. As numbers, because as texts they would be
- * the only ones whose characters are not ASCII, and would cost as much as everything else about a row.
+ * the only ones whose characters are not ASCII, and those have to be encoded.
  */
 import { Int32Column, Uint8Column } from './columns.ts';
 
