@@ -10,7 +10,7 @@
  * A failed append is final: everybody who waits is told UNAVAILABLE and this authority is dead. So is a log that was
  * lost, and a deadline that has passed: what needed no entry leaves only while no other writer can have the log.
  */
-import type { Answer, Answers, Command, GrantedTasks } from '../core/commands.ts';
+import type { Answer, Answers, Command, GrantedTasks, TaskCreation } from '../core/commands.ts';
 import type { Entry, SessionChanged } from '../core/entries.ts';
 import { Machine } from '../core/machine.ts';
 import type { Refusal } from '../core/refusals.ts';
@@ -22,10 +22,11 @@ import { AuthorityClock } from './authority-clock.ts';
 import { BatchSize } from './batch-size.ts';
 import { isTooMuch } from './command-kinds.ts';
 import { Compactor } from './compactor.ts';
+import { DiskPace } from './disk-pace.ts';
 import { Feed } from './feed.ts';
 import { IdleMark } from './idle-mark.ts';
 import { Leaving } from './leaving.ts';
-import { Payloads } from './payloads.ts';
+import { isToCompare, Payloads } from './payloads.ts';
 import { RefusedReadError } from './refused-read.ts';
 import { type CallOptions, type Present, Request, type Sink } from './request.ts';
 import { RequestQueue } from './request-queue.ts';
@@ -35,8 +36,6 @@ import { Stats } from './stats.ts';
 import { ClosedError, UnavailableError } from './unavailable.ts';
 
 const LONE_CALLS_MAX = 4;
-const QUICK_APPEND_MS = 1;
-const QUICK_APPENDS_MIN = 16;
 /** How long what is due waits when nothing fits into the log. */
 const NO_ROOM_MS = 250;
 const OVERLOADED: Refusal = { refused: 'OVERLOADED' };
@@ -77,9 +76,7 @@ export class Authority {
   /** The last batch was full, by calls or by bytes, before everything was taken. */
   private isBehind = false;
   private readonly batchSize = new BatchSize();
-  private appendFromMs = 0;
-  /** How many appends in a row were quick. */
-  private quickAppends = 0;
+  private readonly disk = new DiskPace();
   private busy = false;
   private scheduled = false;
   private readonly idle: IdleMark;
@@ -286,26 +283,20 @@ export class Authority {
       return;
     }
     this.busy = true;
-    this.appendFromMs = this.options.clock.monotonicMs();
+    this.disk.begin(this.options.clock.monotonicMs());
     this.log.append(this.isLone()).then(this.appended, this.appendFailed);
   };
 
-  /**
-   * Whether the log may write on this very thread: nobody else is waiting, and the disk has been quick for a
-   * while. Handing the bytes to another thread costs a lone call as much as the sync itself.
-   */
+  /** Whether the log may write on this very thread: nobody else is waiting, and the disk has been quick. */
   private isLone(): boolean {
-    const isAlone = this.callsInBatch <= LONE_CALLS_MAX && this.queue.size === 0;
-    return isAlone && this.quickAppends >= QUICK_APPENDS_MIN;
+    return this.callsInBatch <= LONE_CALLS_MAX && this.queue.size === 0 && this.disk.isQuick;
   }
 
   private readonly appended = (): void => {
     // A log that was lost meanwhile: whoever waited for this has been told that nobody knows.
     if (this.fault !== null) return;
     this.busy = false;
-    const tookMs = this.options.clock.monotonicMs() - this.appendFromMs;
-    this.quickAppends = tookMs < QUICK_APPEND_MS ? this.quickAppends + 1 : 0;
-    this.stats.commitMs.note(tookMs);
+    this.stats.commitMs.note(this.disk.end(this.options.clock.monotonicMs()));
     this.stats.batchCalls.note(this.callsInBatch);
     this.deliver();
   };
@@ -401,12 +392,18 @@ export class Authority {
         request.resolve(answer);
         continue;
       }
-      this.stats.answer(command, answer as Answer | Refusal);
-      if (command.type === 'LeaseTasks' && request.isAwaited)
-        this.payloads.deliver(request, answer as GrantedTasks | Refusal);
-      else this.leaving.leave(request, answer as Answer | Refusal);
+      if (command.type === 'CreateTask' && isToCompare(answer as TaskCreation | Refusal))
+        this.payloads.compare(request, answer as TaskCreation, (told) => this.tell(request, command, told));
+      else this.tell(request, command, answer as Answer | Refusal);
     }
     this.afterBatch();
+  }
+
+  private tell(request: Request, command: Command, answer: Answer | Refusal): void {
+    this.stats.answer(command, answer);
+    if (command.type === 'LeaseTasks' && request.isAwaited)
+      this.payloads.deliver(request, answer as GrantedTasks | Refusal);
+    else this.leaving.leave(request, answer);
   }
 
   /** Ends what was granted to somebody who has gone; while we close, too, or it would be held until it runs out. */

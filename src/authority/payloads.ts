@@ -1,9 +1,11 @@
 /**
  * Payloads join their leases as the answer leaves. What cannot be read back makes its task DEAD and nothing
- * else: the other leases of the same answer go out as they are.
+ * else: the other leases of the same answer go out as they are. And whoever creates a task that is there already is
+ * told so after the payloads have been compared.
  */
-import type { GrantedTask, GrantedTasks } from '../core/commands.ts';
+import type { CreateTask, GrantedTask, GrantedTasks, TaskCreation } from '../core/commands.ts';
 import { isRefusal } from '../core/decision.ts';
+import type { Opaque } from '../core/opaque.ts';
 import type { Refusal } from '../core/refusals.ts';
 import type { State } from '../core/state.ts';
 import { type Log, LogCompactedError } from '../engines/log.ts';
@@ -57,15 +59,29 @@ export class Payloads {
     );
   }
 
+  /** Calls with the task that is there, or with the refusal when its payload is another one. */
+  compare(request: Request, answer: TaskCreation, tell: (answer: TaskCreation | Refusal) => void): void {
+    const { payload } = request.command as CreateTask;
+    const judge = (known: Uint8Array | null): void =>
+      tell(isSame(known, payload) ? answer : { refused: 'TASK_ID_CONFLICT' });
+    const bytes = this.log.read(answer.known!);
+    if (!(bytes instanceof Promise)) judge(bytes);
+    else this.arrived(answer.taskId, bytes).then(judge, (fault) => this.leaving.failed(request, fault));
+  }
+
   private async fillLater(lease: GrantedTask, bytes: Promise<Uint8Array | null>): Promise<void> {
+    this.fill(lease, await this.arrived(lease.taskId, bytes));
+  }
+
+  private async arrived(taskId: string, bytes: Promise<Uint8Array | null>): Promise<Uint8Array | null> {
     try {
-      this.fill(lease, await bytes);
+      return await bytes;
     } catch (fault) {
       if (!(fault instanceof LogCompactedError)) throw fault;
       // The bytes moved between the decision and the read; the state knows where they are now.
-      const row = this.state.tasks.find(lease.taskId);
+      const row = this.state.tasks.find(taskId);
       const moved = row === 0 ? null : this.state.tasks.payload.get(row);
-      this.fill(lease, moved === null ? null : await this.log.read(moved));
+      return moved === null ? null : this.log.read(moved);
     }
   }
 
@@ -73,4 +89,13 @@ export class Payloads {
     lease.payload.bytes = bytes;
     if (bytes === null) this.onDamage(lease.taskId);
   }
+}
+
+export function isToCompare(answer: TaskCreation | Refusal): boolean {
+  return !isRefusal(answer) && answer.known !== null;
+}
+
+/** Length and checksum are the same already; of what cannot be read any more, nothing else is known. */
+function isSame(known: Uint8Array | null, { bytes }: Opaque): boolean {
+  return known === null || Buffer.compare(known, bytes!) === 0;
 }

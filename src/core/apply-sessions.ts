@@ -22,7 +22,6 @@ const START_POLICY = {
   maxBackoffMs: 300_000,
   maxAttempts: 100,
   dedupKey: null,
-  digest: null,
 } as const;
 
 export function acceptIntent(state: State, entry: IntentAccepted, seq: number, atMs: number): void {

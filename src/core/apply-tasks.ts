@@ -86,7 +86,7 @@ export function createTaskRow(
   atMs: number,
 ): void {
   const row = tasks.rows.take();
-  tasks.create(row, entry.task, seq, entry.queue, entry.priority, entry.dedupKey, entry.digest);
+  tasks.create(row, entry.task, seq, entry.queue, entry.priority, entry.dedupKey);
   tasks.createdAtMs.set(row, atMs);
   tasks.attempt.set(row, 0);
   tasks.countedAttempts.set(row, 0);

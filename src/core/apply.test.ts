@@ -46,7 +46,6 @@ const CREATED: Entry = {
   maxBackoffMs: 0,
   maxAttempts: 5,
   dedupKey: null,
-  digest: null,
   payload: VALUE,
 };
 

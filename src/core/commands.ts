@@ -18,8 +18,7 @@ export interface CreateTask {
   readonly maxBackoffMs: number;
   readonly maxAttempts: number;
   readonly dedupKey: string | null;
-  /** Needed with a chosen id only. */
-  readonly digest: string | null;
+  /** Its checksum is needed with a chosen id only. */
   readonly payload: Opaque;
 }
 
@@ -266,6 +265,8 @@ export interface TaskCreation {
   readonly createdAtMs: number;
   readonly dueAtMs: number;
   readonly duplicate: boolean;
+  /** What the presented payload still has to be compared with, byte for byte; null when there is nothing to compare. */
+  readonly known: Opaque | null;
 }
 
 export interface GrantedTask {

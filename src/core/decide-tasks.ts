@@ -3,6 +3,7 @@ import type { CreateTask, GrantedTask, LeaseTasks, QueueSwitched, TaskCreation }
 import { append, type Decision, refuse, unchanged } from './decision.ts';
 import type { LeaseGranted } from './entries.ts';
 import { seqOfSessionId, seqOfTaskId, taskIdOfSeq } from './ids.ts';
+import type { Opaque } from './opaque.ts';
 import { START_QUEUE } from './reserved-names.ts';
 import type { State } from './state.ts';
 
@@ -15,7 +16,10 @@ export function createTask(state: State, command: CreateTask, nowMs: number): De
   if (taskId !== null) {
     const row = tasks.find(taskId);
     if (row !== 0) {
-      return samePayload(state, row, command) ? unchanged(existing(state, row)) : refuse('TASK_ID_CONFLICT');
+      const known = tasks.payload.get(row)!;
+      const { length, crc } = command.payload;
+      const mayBeSame = known.length === length && known.crc === crc;
+      return mayBeSame ? unchanged(existing(state, row, known)) : refuse('TASK_ID_CONFLICT');
     }
     if (state.sessions.find(taskId) !== undefined) return refuse('TASK_ID_CONFLICT');
     // An id of our own shape from the future could one day be given out a second time.
@@ -27,7 +31,7 @@ export function createTask(state: State, command: CreateTask, nowMs: number): De
   }
   if (dedupKey !== null) {
     const row = tasks.findByDedup(queue, dedupKey);
-    if (row !== 0) return unchanged(existing(state, row));
+    if (row !== 0) return unchanged(existing(state, row, null));
   }
   const seq = state.lastSeq + 1;
   const dueAtMs = nowMs + command.delayMs;
@@ -43,7 +47,6 @@ export function createTask(state: State, command: CreateTask, nowMs: number): De
       maxBackoffMs: command.maxBackoffMs,
       maxAttempts: command.maxAttempts,
       dedupKey,
-      digest: taskId === null ? null : command.digest,
       payload: command.payload,
     },
     {
@@ -56,21 +59,12 @@ export function createTask(state: State, command: CreateTask, nowMs: number): De
       createdAtMs: nowMs,
       dueAtMs,
       duplicate: false,
+      known: null,
     },
   );
 }
 
-/** Ids we made have no digest; for those length and checksum must do. */
-function samePayload({ tasks }: State, row: number, { payload, digest }: CreateTask): boolean {
-  const known = tasks.payload.get(row)!;
-  const knownDigest = tasks.digestOf(row);
-  return (
-    known.length === payload.length &&
-    (knownDigest === null ? known.crc === payload.crc : knownDigest === digest)
-  );
-}
-
-function existing({ tasks }: State, row: number): TaskCreation {
+function existing({ tasks }: State, row: number, known: Opaque | null): TaskCreation {
   return {
     taskId: tasks.idOf(row),
     seq: tasks.createdSeq.get(row),
@@ -81,6 +75,7 @@ function existing({ tasks }: State, row: number): TaskCreation {
     createdAtMs: tasks.createdAtMs.get(row),
     dueAtMs: tasks.dueAtMs.get(row),
     duplicate: true,
+    known,
   };
 }
 

@@ -25,8 +25,6 @@ export interface TaskCreated {
   readonly maxBackoffMs: number;
   readonly maxAttempts: number;
   readonly dedupKey: string | null;
-  /** Digest of the payload, kept only for ids chosen by the creator: it tells a retry from a conflict. */
-  readonly digest: string | null;
   readonly payload: Opaque;
 }
 

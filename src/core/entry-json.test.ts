@@ -25,7 +25,6 @@ const PROMISED: { readonly [T in EntryType]: readonly [entry: Entry & { type: T 
       maxBackoffMs: 2,
       maxAttempts: 9,
       dedupKey: 'key',
-      digest: null,
       payload: value,
     },
     {

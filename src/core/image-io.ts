@@ -87,7 +87,6 @@ export function taskImage({ tasks }: State, row: number): TaskImage {
     maxBackoffMs: tasks.maxBackoffMs.get(row),
     maxAttempts: tasks.maxAttempts.get(row),
     dedupKey: tasks.dedupKeyOf(row),
-    digest: tasks.digestOf(row),
     payload: tasks.payload.get(row)!,
     dueAtMs: tasks.dueAtMs.get(row),
     reason: tasks.reasonOf(row),
@@ -154,7 +153,7 @@ function restoreTask(state: State, image: TaskImage): void {
   const { tasks } = state;
   const row = image.row;
   tasks.rows.restoreLive();
-  tasks.create(row, image.task, image.createdSeq, image.queue, image.priority, image.dedupKey, image.digest);
+  tasks.create(row, image.task, image.createdSeq, image.queue, image.priority, image.dedupKey);
   tasks.createdAtMs.set(row, image.createdAtMs);
   tasks.attempt.set(row, image.attempt);
   tasks.countedAttempts.set(row, image.countedAttempts);

@@ -73,7 +73,6 @@ export interface TaskImage {
   readonly maxBackoffMs: number;
   readonly maxAttempts: number;
   readonly dedupKey: string | null;
-  readonly digest: string | null;
   readonly payload: Opaque;
   readonly dueAtMs: number;
   readonly reason: string | null;

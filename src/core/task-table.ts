@@ -13,7 +13,6 @@ import type { TaskState } from './image.ts';
 import { LeaseTable } from './lease-table.ts';
 import { Queue } from './queue.ts';
 import { Float64Column, Int32Column, Uint8Column, Uint32Column } from './tables/columns.ts';
-import { DigestColumn } from './tables/digest-column.ts';
 import { DueRows } from './tables/due-rows.ts';
 import { HashIndex, hashOfSeq, hashOfString } from './tables/hash-index.ts';
 import { OpaqueColumn } from './tables/opaque-column.ts';
@@ -53,7 +52,6 @@ export class TaskTable {
   private readonly queueIndex = new Uint32Column();
   private readonly id = new Int32Column();
   private readonly dedup = new Int32Column();
-  private readonly digest = new DigestColumn();
   private readonly reason = new Int32Column();
   /** 1 while the task stands in `delayed`. */
   private readonly asleep = new Uint8Column();
@@ -110,7 +108,6 @@ export class TaskTable {
       this.queueIndex,
       this.id,
       this.dedup,
-      this.digest,
       this.reason,
       this.asleep,
       this.before,
@@ -171,10 +168,6 @@ export class TaskTable {
     return this.stringAt(this.dedup, row);
   }
 
-  digestOf(row: number): string | null {
-    return this.digest.get(row);
-  }
-
   reasonOf(row: number): string | null {
     return this.stringAt(this.reason, row);
   }
@@ -189,14 +182,12 @@ export class TaskTable {
     queue: string,
     priority: number,
     dedupKey: string | null,
-    digest: string | null,
   ): void {
     this.createdSeq.set(row, createdSeq);
     this.priorities.set(row, priority + 128);
     this.queueIndex.set(row, this.openQueue(queue).index);
     this.id.set(row, typeof key === 'number' ? 0 : this.strings.put(key));
     this.dedup.set(row, dedupKey === null ? 0 : this.strings.put(dedupKey));
-    this.digest.set(row, digest);
     this.reason.set(row, 0);
     this.result.set(row, null);
     this.lease.set(row, 0);

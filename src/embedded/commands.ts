@@ -1,5 +1,4 @@
 /** From a request that has been checked to the command it means: defaults filled in, tokens hashed, opaque bytes wrapped. */
-import { hash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import type {
   AcquireNames,
@@ -35,7 +34,6 @@ import { guardOf } from './session-commands.ts';
 import { tokenHash } from './token-hashes.ts';
 
 const DEFAULT_TTL_MS = 30_000;
-const DIGEST_CHARACTERS = 8;
 
 /** Opaque bytes within their limit, or the refusal. */
 function wrap(field: string, value: unknown): Opaque | Refusal {
@@ -71,11 +69,7 @@ export function createTask(request: Requests['task.create']): CreateTask | Refus
   const payload = wrap('payload', request.payload);
   if (isRefusal(payload)) return payload;
   const taskId = request.task_id ?? null;
-  let digest: string | null = null;
-  if (taskId !== null) {
-    payload.crc = crc32(payload.bytes!);
-    digest = hash('sha256', payload.bytes!, 'binary').slice(0, DIGEST_CHARACTERS);
-  }
+  if (taskId !== null) payload.crc = crc32(payload.bytes!);
   return {
     type: 'CreateTask',
     taskId,
@@ -87,7 +81,6 @@ export function createTask(request: Requests['task.create']): CreateTask | Refus
     maxBackoffMs: retry?.max_backoff_ms ?? 300_000,
     maxAttempts: request.max_attempts ?? 100,
     dedupKey: request.dedup_key ?? null,
-    digest,
     payload,
   };
 }

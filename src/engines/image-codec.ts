@@ -56,7 +56,8 @@ const NAME_ENDS: readonly NameEnd[] = ['none', 'live', 'released', 'expired', 'b
 
 /** Flags of a task, beside KEY_IS_STRING. */
 const HAS_DEDUP_KEY = 2;
-const HAS_DIGEST = 4;
+/** As in an entry: read over, and no longer written. */
+const HAD_DIGEST = 4;
 const USUAL_POLICY = 8;
 const HAS_RESULT = 16;
 const HAS_REASON = 32;
@@ -132,7 +133,6 @@ function encodeTask(out: ByteWriter, area: OpaqueArea, task: TaskImage): void {
   out.u8(
     (typeof task.task === 'string' ? KEY_IS_STRING : 0) |
       (task.dedupKey === null ? 0 : HAS_DEDUP_KEY) |
-      (task.digest === null ? 0 : HAS_DIGEST) |
       (usual ? USUAL_POLICY : 0) |
       (task.result === null ? 0 : HAS_RESULT) |
       (task.reason === null ? 0 : HAS_REASON) |
@@ -162,7 +162,6 @@ function encodeTask(out: ByteWriter, area: OpaqueArea, task: TaskImage): void {
     out.f64(task.endedAtMs);
   }
   if (task.dedupKey !== null) out.string(task.dedupKey);
-  if (task.digest !== null) out.binary(task.digest);
   if (task.reason !== null) out.string(task.reason);
   if (!touched) return;
   out.reserve(FIXED_MAX);
@@ -302,7 +301,7 @@ function decodeTask(source: ByteReader, opaques: EntryDecoder): TaskImage {
   const endedSeq = flags & ENDED ? source.f64() : 0;
   const endedAtMs = flags & ENDED ? source.f64() : 0;
   const dedupKey = flags & HAS_DEDUP_KEY ? source.string() : null;
-  const digest = flags & HAS_DIGEST ? source.binary() : null;
+  if (flags & HAD_DIGEST) source.binary();
   const reason = flags & HAS_REASON ? source.string() : null;
   const touched = (flags & TOUCHED) !== 0;
   const attempt = touched ? source.f64() : 0;
@@ -326,7 +325,6 @@ function decodeTask(source: ByteReader, opaques: EntryDecoder): TaskImage {
     maxBackoffMs,
     maxAttempts,
     dedupKey,
-    digest,
     payload,
     dueAtMs,
     reason,

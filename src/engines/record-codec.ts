@@ -76,7 +76,8 @@ const ENDS_FAILED = 2;
 const HAS_METADATA = 1;
 const RESTORED = 1;
 const HAS_DEDUP_KEY = 2;
-const HAS_DIGEST = 4;
+/** Older logs hold a digest of the payload, which nobody asks for any more; it is read over, and no longer written. */
+const HAD_DIGEST = 4;
 /** The retry policy is the usual one, and its four numbers are left out. */
 const USUAL_POLICY = 8;
 
@@ -213,10 +214,7 @@ function encodeTaskCreated(out: ByteWriter, area: OpaqueArea, entry: TaskCreated
     entry.backoffMs === USUAL_BACKOFF_MS &&
     entry.maxBackoffMs === USUAL_MAX_BACKOFF_MS &&
     entry.maxAttempts === USUAL_MAX_ATTEMPTS;
-  const flags =
-    (entry.dedupKey === null ? 0 : HAS_DEDUP_KEY) |
-    (entry.digest === null ? 0 : HAS_DIGEST) |
-    (usual ? USUAL_POLICY : 0);
+  const flags = (entry.dedupKey === null ? 0 : HAS_DEDUP_KEY) | (usual ? USUAL_POLICY : 0);
   head(out, TASK_CREATED, entry.task, flags);
   out.i8(entry.priority);
   out.f64(entry.dueAtMs);
@@ -229,7 +227,6 @@ function encodeTaskCreated(out: ByteWriter, area: OpaqueArea, entry: TaskCreated
     out.f64(entry.maxAttempts);
   }
   if (entry.dedupKey !== null) out.string(entry.dedupKey);
-  if (entry.digest !== null) out.binary(entry.digest);
 }
 
 function encodeTaskCompleted(out: ByteWriter, area: OpaqueArea, entry: TaskCompleted): void {
@@ -434,7 +431,7 @@ export class EntryDecoder {
     const maxBackoffMs = usual ? USUAL_MAX_BACKOFF_MS : source.f64();
     const maxAttempts = usual ? USUAL_MAX_ATTEMPTS : source.f64();
     const dedupKey = flags & HAS_DEDUP_KEY ? source.string() : null;
-    const digest = flags & HAS_DIGEST ? source.binary() : null;
+    if (flags & HAD_DIGEST) source.binary();
     return {
       type: 'TaskCreated',
       task,
@@ -446,7 +443,6 @@ export class EntryDecoder {
       maxBackoffMs,
       maxAttempts,
       dedupKey,
-      digest,
       payload,
     };
   }

@@ -147,7 +147,6 @@ function created(task: number, payload: Opaque): Entry {
     maxBackoffMs: 300_000,
     maxAttempts: 100,
     dedupKey: null,
-    digest: null,
     payload,
   };
 }

@@ -21,7 +21,6 @@ export function taskCreated(seq: number, length?: number): Entry {
     maxBackoffMs: 300_000,
     maxAttempts: 100,
     dedupKey: null,
-    digest: null,
     payload: opaque(Buffer.from(payloadText(seq, length))),
   };
 }

@@ -1,7 +1,6 @@
 // One builder for each command, with defaults that are right for the simplest story: a task called 'task', a worker called
 // 'worker', a name called 'name', a holder called 'holder' with the token 'token'. What a worker presents is the newest
 // lease of the task, and what a writer presents is the newest lease of the name, unless the test says otherwise.
-import { crc32 } from 'node:zlib';
 import type {
   AcceptIntent,
   AcquireNames,
@@ -88,15 +87,9 @@ export function createTask(
     maxBackoffMs: 300_000,
     maxAttempts: 100,
     dedupKey: null,
-    digest: taskId === null ? null : digestOf(payload),
     payload: opaqueOf(payload),
     ...rest,
   });
-}
-
-/** As long as a digest of the authority's. */
-export function digestOf(payload: string): string {
-  return crc32(payload).toString(16).padStart(8, '0');
 }
 
 export function leaseTasks(given: Given<LeaseTasks> = {}): Wish<LeaseTasks> {
