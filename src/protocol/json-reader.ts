@@ -51,8 +51,8 @@ export class JsonError extends Error {
   override readonly name = 'JsonError';
 }
 
-/** Keeps an opaque value, of which these are the bytes; they are gone once it has returned. */
-export type Keep = (bytes: Uint8Array) => Json;
+/** Keeps the opaque value that stands between these places; the bytes are gone once it has returned. */
+export type Keep = (bytes: Uint8Array, from: number, to: number) => Json;
 
 const SCRATCH_BYTES = 64 * 1024;
 const SCRATCH_MAX = 4 * 1024 * 1024;
@@ -292,7 +292,7 @@ function readOpaque(): Json {
   isWide = false;
   skipValue();
   depth = outside;
-  return keep === null ? Json.shallow(textOf(from, at)) : keep(codes.subarray(from, at));
+  return keep === null ? Json.shallow(textOf(from, at)) : keep(codes, from, at);
 }
 
 /** What may come next while a value is skipped. */

@@ -25,7 +25,7 @@ import {
 } from './operation-handler.ts';
 import { problemText } from './problem-text.ts';
 import { type BodyWriter, bodyWriter } from './reply-bytes.ts';
-import { type Fields, readBody } from './request-bytes.ts';
+import { type Fields, readBatch } from './request-bytes.ts';
 
 /** What is needed for an operation, found by one look at its name. */
 interface Kind {
@@ -66,7 +66,7 @@ export function batchHandler(sends: Sends, trouble: Trouble): Handle {
 }
 
 function opsOf({ body, query }: Arrival): readonly unknown[] | Refusal {
-  const fields = readBody(body);
+  const fields = readBatch(body);
   if (isRefusal(fields)) return fields;
   const { ops, ...rest } = fields as Fields;
   const [unknown] = [...Object.keys(rest), ...Object.keys(query)];

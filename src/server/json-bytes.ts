@@ -128,7 +128,7 @@ export class JsonBytes {
     const isShort = length <= SHORT_BYTES;
     if (isShort || length < FULL_PART * buffer.length) {
       this.clear();
-      return isShort ? buffer.toString('utf8', 0, length) : Buffer.from(buffer.subarray(0, length));
+      return isShort ? buffer.toString('utf8', 0, length) : copyOf(buffer, length);
     }
     this.#length = 0;
     // The next one is probably as long, or a little longer.
@@ -158,4 +158,11 @@ export class JsonBytes {
 
 function viewOf({ buffer, byteOffset, byteLength }: Buffer): DataView {
   return new DataView(buffer, byteOffset, byteLength);
+}
+
+/** Buffer.from would fill it with zeros first. */
+function copyOf(buffer: Buffer, length: number): Buffer {
+  const copy = Buffer.allocUnsafeSlow(length);
+  buffer.copy(copy, 0, 0, length);
+  return copy;
 }

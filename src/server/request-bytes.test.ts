@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { bytesInUse } from '../../test/support/collect-garbage.ts';
 import type { Json } from '../protocol/json.ts';
-import { readBody, readQuery, withPathFields } from './request-bytes.ts';
+import { readBatch, readBody, readQuery, withPathFields } from './request-bytes.ts';
 
 const bytes = (text: string) => Buffer.from(text);
 const refused = (detail: string | RegExp) => ({
@@ -29,6 +29,16 @@ describe('a body', () => {
     const body = readBody(bytes('{"queue":"Grüße 日本 😀","payload":"é\\u00e9"}')) as { payload: Json };
     expect(body).toMatchObject({ queue: 'Grüße 日本 😀' });
     expect(body.payload.text()).toBe('"é\\u00e9"');
+  });
+
+  it('of a batch is read alike, and its opaque fields are the bytes that came in', () => {
+    const body = bytes('{"ops":[{"queue":"Grüße","payload": 1.0 },{"value":[{"ü" : 0}],"op":"日本"}]}');
+    const { ops } = readBatch(body) as { ops: { payload?: Json; value?: Json }[] };
+    expect(ops).toMatchObject([{ queue: 'Grüße' }, { op: '日本' }]);
+    const found = [ops[0]!.payload!, ops[1]!.value!];
+    expect(found.map((json) => json.text())).toEqual(['1.0', '[{"ü" : 0}]']);
+    for (const json of found) expect(json.bytes.buffer).toBe(body.buffer);
+    expect(readBatch(bytes('[]'))).toEqual(refused('The body is not a JSON object.'));
   });
 
   it.each(['[]', '1', '"{}"', 'null', 'true'])('that is %s is no object', (text) => {
