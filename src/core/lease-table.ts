@@ -104,7 +104,10 @@ export class LeaseTable {
   }
 
   private unlink(row: number): void {
-    if (this.request.get(row) === 0) return;
+    const request = this.request.get(row);
+    if (request === 0) return;
+    this.strings.free(request);
+    this.request.set(row, 0);
     const before = this.siblingBefore.get(row);
     const next = this.sibling.get(row);
     if (next !== 0) this.siblingBefore.set(next, before);
@@ -139,7 +142,7 @@ export class LeaseTable {
     return 0;
   }
 
-  /** Ends a live lease; only live ones can be found by their request. */
+  /** Ends a live lease. Only live ones can be found by their request, so it is not kept any longer. */
   end(row: number, how: LeaseEnd, seq: number, dueAtMs: number): void {
     this.unlink(row);
     this.ends.set(row, ENDS.indexOf(how));
@@ -153,7 +156,6 @@ export class LeaseTable {
       const older = this.older.get(row);
       if (this.endOf(row) === 'live') this.unlink(row);
       this.strings.free(this.worker.get(row));
-      if (this.request.get(row) !== 0) this.strings.free(this.request.get(row));
       this.rows.free(row);
       row = older;
     }
