@@ -2,6 +2,8 @@
 import { CONNECT_OPTIONS, type ConnectOptions, connectWith, DEFAULT_URL } from './client/connect.ts';
 import { Leasehold } from './client/leasehold.ts';
 import { refuseUnknown } from './client/unknown-options.ts';
+import { readUsualReply } from './client/usual-replies.ts';
+import type { ClientWorld } from './client/world.ts';
 import { nodeWorld } from './world/node-world.ts';
 import { type UndiciHttpOptions, undiciHttp } from './world/undici-http.ts';
 
@@ -25,6 +27,8 @@ export type { TaskWorker, WorkerCounts } from './client/worker.ts';
 export type { TaskHandler, WorkerOptions } from './client/worker-options.ts';
 export * from './client.ts';
 
+const world: ClientWorld = { ...nodeWorld, readUsual: readUsualReply };
+
 export interface NodeConnectOptions extends ConnectOptions, UndiciHttpOptions {}
 
 /**
@@ -39,7 +43,7 @@ export function connect(urls?: string | readonly string[], options: NodeConnectO
   return connectWith(
     Leasehold,
     () => undiciHttp(ca === undefined ? {} : { ca }),
-    nodeWorld,
+    world,
     urls ?? (LEASEHOLD_URL || DEFAULT_URL).split(',').map((url) => url.trim()),
     token === undefined ? rest : { ...rest, token },
   );

@@ -179,7 +179,7 @@ export class HttpTransport implements Transport {
   #batchAnswered(calls: readonly PendingCall[], reply: HttpReply): void {
     let body: WireBody;
     try {
-      body = readReply(reply, this.#wire.server, 'unknown');
+      body = readReply(reply, this.#wire.server, 'unknown', this.#world);
     } catch (fault) {
       this.#failed(calls, fault);
       return;
@@ -226,7 +226,7 @@ export class HttpTransport implements Transport {
         ...(requestId === undefined ? {} : { requestId }),
       };
       const reply = await this.#wire.send(ask, this.#timeoutMs(lane, [call]) + waitMs);
-      const body = readReply(reply, this.#wire.server, effectOf(call, 'unknown'));
+      const body = readReply(reply, this.#wire.server, effectOf(call, 'unknown'), this.#world);
       this.#desk.answered(call, reply.status, body, retryAfterMs(reply));
     } catch (fault) {
       this.#failed([call], fault);

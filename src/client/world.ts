@@ -1,7 +1,8 @@
 /** The world, as the client sees it: clocks, timers, ids that nobody else will ever make, and perhaps a process to end. */
 import type { Clock, Timers } from '../authority/seams.ts';
+import type { ReplyReader } from './reply-text.ts';
 
-export interface ClientWorld {
+export interface ClientWorld extends ReplyReader {
   readonly clock: Clock;
   readonly timers: Timers;
   /** At least 128 random bits as visible ASCII without a slash: tokens, task ids, request ids, holders. */

@@ -86,6 +86,30 @@ export function readJson(source: string | Uint8Array, keepsOpaque: Keep | null =
   }
 }
 
+/** Takes bytes that are read in parts, by who knows what to expect in them. */
+export function openJson(source: Uint8Array): void {
+  load(source);
+}
+
+/** The opaque value that stands there; `passedTo` tells where it ended. */
+export function readOpaqueAt(from: number, keepsOpaque: Keep | null): Json {
+  at = from;
+  keep = keepsOpaque;
+  return readOpaque();
+}
+
+/** Any value that stands there, so deep inside of others. */
+export function readJsonAt(from: number, inside: number, keepsOpaque: Keep | null): unknown {
+  at = from;
+  depth = inside;
+  keep = keepsOpaque;
+  return readValue(0);
+}
+
+export function passedTo(): number {
+  return at;
+}
+
 const encoder = new TextEncoder();
 
 function load(source: string | Uint8Array): void {

@@ -17,6 +17,7 @@ import {
   forbiddenTo,
   GRANTS,
   type Handle,
+  hasFields,
   isProblem,
   isUnavailable,
   refuseFault,
@@ -26,6 +27,7 @@ import {
 import { problemText } from './problem-text.ts';
 import { type BodyWriter, bodyWriter } from './reply-bytes.ts';
 import { type Fields, readBatch } from './request-bytes.ts';
+import { type Ops, readUsualBatch } from './usual-batch.ts';
 
 /** What is needed for an operation, found by one look at its name. */
 interface Kind {
@@ -61,18 +63,22 @@ export function batchHandler(sends: Sends, trouble: Trouble): Handle {
   return (exchange, arrival) => {
     const ops = opsOf(arrival);
     if (isRefusal(ops)) exchange.refuse(ops);
-    else new Batch(ops as readonly unknown[], exchange, trouble).run(kinds);
+    else new Batch(ops as Ops, exchange, trouble).run(kinds);
   };
 }
 
-function opsOf({ body, query }: Arrival): readonly unknown[] | Refusal {
+const NONE_CHECKED: readonly boolean[] = [];
+
+function opsOf({ body, query }: Arrival): Ops | Refusal {
+  const usual = hasFields(query) ? null : readUsualBatch(body);
+  if (usual !== null) return usual;
   const fields = readBatch(body);
   if (isRefusal(fields)) return fields;
   const { ops, ...rest } = fields as Fields;
   const [unknown] = [...Object.keys(rest), ...Object.keys(query)];
   if (unknown !== undefined) return invalid(`The field ${unknown} is unknown.`);
   if (!Array.isArray(ops)) return invalid('The field ops must be a list of operations.');
-  if (ops.length <= LIMITS.batchOps) return ops;
+  if (ops.length <= LIMITS.batchOps) return { ops, checked: NONE_CHECKED };
   return invalid(`The batch has ${ops.length} operations; ${LIMITS.batchOps} are allowed.`);
 }
 
@@ -89,6 +95,7 @@ class Batch implements Sink {
   room = LEASED_BYTES_MAX;
   hasOrdinary = false;
   private readonly ops: readonly unknown[];
+  private readonly checked: readonly boolean[];
   private readonly exchange: Exchange;
   private readonly trouble: Trouble;
   /** Of those that were not refused at once. */
@@ -96,8 +103,9 @@ class Batch implements Sink {
   private readonly replies: (object | null)[];
   private missing: number;
 
-  constructor(ops: readonly unknown[], exchange: Exchange, trouble: Trouble) {
+  constructor({ ops, checked }: Ops, exchange: Exchange, trouble: Trouble) {
     this.ops = ops;
+    this.checked = checked;
     this.exchange = exchange;
     this.trouble = trouble;
     this.kinds = new Array<Kind | null>(ops.length).fill(null);
@@ -106,7 +114,7 @@ class Batch implements Sink {
   }
 
   run(kinds: ReadonlyMap<unknown, Kind>): void {
-    const { ops, exchange } = this;
+    const { ops, checked, exchange } = this;
     if (ops.length === 0) return this.finish();
     const { requestId, isGone } = exchange;
     const options: CallOptions = { requestId };
@@ -114,7 +122,10 @@ class Batch implements Sink {
     for (let place = 0; place < ops.length; place++) {
       const op = ops[place];
       const kind = kinds.get((op as Fields | null)?.op);
-      const refusal = kind === undefined ? unknownOperation(op) : this.refusalOf(op as Fields, kind);
+      const refusal =
+        kind === undefined
+          ? unknownOperation(op)
+          : this.refusalOf(op as Fields, kind, checked[place] === true);
       if (refusal !== null) {
         this.settle(place, problem(refusal));
         continue;
@@ -124,9 +135,11 @@ class Batch implements Sink {
     }
   }
 
-  private refusalOf(op: Fields, { operation, check }: Kind): Refusal | null {
-    if (op.wait_ms !== undefined) return invalid('No operation may wait inside a batch.');
-    if (!check.accepts(op)) return invalid(check.explain(op));
+  private refusalOf(op: Fields, { operation, check }: Kind, isChecked: boolean): Refusal | null {
+    if (!isChecked) {
+      if (op.wait_ms !== undefined) return invalid('No operation may wait inside a batch.');
+      if (!check.accepts(op)) return invalid(check.explain(op));
+    }
     return forbiddenTo(this.exchange.caller, operation, op);
   }
 

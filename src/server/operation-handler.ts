@@ -182,7 +182,7 @@ function isSystem(queue: unknown): boolean {
   return typeof queue === 'string' && queue.startsWith(OURS);
 }
 
-function hasFields(query: Readonly<Record<string, unknown>>): boolean {
+export function hasFields(query: Readonly<Record<string, unknown>>): boolean {
   for (const _ in query) return true;
   return false;
 }
