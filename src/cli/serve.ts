@@ -6,6 +6,7 @@ import { connectionLimit } from '../server/connection-limit.ts';
 import { LOG_LEVELS, type LogLevel, makeLogger } from '../server/make-logger.ts';
 import { parseTokens, type TokenGrant } from '../server/scopes.ts';
 import { type Served, type ServeOptions, type ServeWorld, serve } from '../server/serve.ts';
+import { inlineMore } from '../world/inlining.ts';
 import { nodeFiles } from '../world/node-files.ts';
 import { loopLag } from '../world/node-loop-lag.ts';
 import { nodeThreads } from '../world/node-threads.ts';
@@ -122,6 +123,7 @@ export async function startServing(
   flags: ServeFlags,
   more: readonly TokenGrant[] = [],
 ): Promise<Serving> {
+  inlineMore();
   const { env } = shell;
   const dir = flags.data ?? (env.LEASEHOLD_DATA || DEFAULT_DATA);
   const database = databaseOf(shell, flags);
