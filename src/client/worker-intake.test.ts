@@ -51,11 +51,27 @@ describe('leasing', () => {
     expect(sent()).toEqual([]);
   });
 
-  it('asks for no more than one call may bring', async () => {
-    await add(1_024);
-    lh.work(mail, { concurrency: 1_024 }, () => new Promise<void>(() => undefined));
+  it('goes on without waiting while every answer brings all that it was asked for, some hundreds at a time', async () => {
+    await add(600);
+    lh.work(mail, { concurrency: 1_000 }, () => new Promise<void>(() => undefined));
     await world.settle();
-    expect(sent()).toEqual(['lease 1000 waiting', 'lease 24 waiting']);
+    expect(sent()).toEqual(['lease 256 waiting', 'lease 256', 'lease 256', 'lease 256 waiting']);
+  });
+
+  it('asks for no more than there is room for', async () => {
+    await add(600);
+    lh.work(mail, { concurrency: 300 }, () => new Promise<void>(() => undefined));
+    await world.settle();
+    expect(sent()).toEqual(['lease 256 waiting', 'lease 44']);
+  });
+
+  it('travels with the completions while there is plenty, although there is room for more', async () => {
+    await add(512);
+    lh.work(mail, { concurrency: 1_000 }, async () => 1);
+    await world.settle();
+    const round = [...Array.from({ length: 256 }, () => 'task.complete'), 'lease 256'];
+    const first = ['lease 256 waiting', 'lease 256'];
+    expect(sent()).toEqual([...first, ...round, 'lease 256', ...round, 'lease 256 waiting']);
   });
 
   it('goes out in the same turn as the completion before it, and only then back to the poll', async () => {

@@ -1,9 +1,9 @@
 /**
  * Where a worker's tasks come from. While nothing is to be had one long poll waits; while there is plenty, every
  * flush of finished tasks is followed by one `task.lease` without a wait, in the same turn, so that completing
- * and leasing the next travel in one batch. Every call has a `request_id`: a lost reply costs no attempt.
+ * and leasing the next travel in one batch. That there is plenty is known from an answer that brought all that it was
+ * asked for. Every call has a `request_id`: a lost reply costs no attempt.
  */
-import { LIMITS } from '../protocol/limits.ts';
 import type { TaskLeaseRecord } from '../protocol/replies.ts';
 import type { Requests } from '../protocol/requests.ts';
 import { LeaseholdError } from './error.ts';
@@ -12,6 +12,12 @@ import { persist } from './task-patience.ts';
 import type { Transport } from './transport.ts';
 import type { WorkerSettings } from './worker-options.ts';
 import type { ClientWorld } from './world.ts';
+
+/**
+ * Fewer than one call may bring: all tasks of an answer are begun in one go, and while that lasts a server that has sent
+ * a thousand of them has nothing to do.
+ */
+const LEASES_AT_ONCE = 256;
 
 /** What an intake needs of its worker. */
 export interface Taker {
@@ -64,7 +70,7 @@ export class WorkerIntake {
   }
 
   private ask(waitMs: number): void {
-    const max = Math.min(this.taker.room() - this.asked, LIMITS.leasesMax);
+    const max = Math.min(this.taker.room() - this.asked, LEASES_AT_ONCE);
     if (max <= 0 || this.stopping.signal.aborted) return;
     this.asked += max;
     this.isPolling = waitMs > 0;
@@ -94,6 +100,7 @@ export class WorkerIntake {
     if (waitMs > 0) this.isPolling = false;
     if (leases.length > 0) this.taker.take(leases, sent);
     if (signal.aborted) this.taker.rest();
+    else if (leases.length === max) this.refill();
     else this.poll();
   }
 
