@@ -85,19 +85,23 @@ interface Wish extends RunOptions {
 }
 
 async function run(shell: Shell, lh: Leasehold, server: Server, wish: Wish): Promise<void> {
-  // Whoever listens below listens as well; but a signal that comes before or after them, such as a Ctrl-C that npm passes
-  // on, must not end us while the lease is being given back.
-  shell.processes.onSignals(ENDING, () => undefined);
+  // Heard from first to last: before the program runs it ends the attempt, and afterwards, as a Ctrl-C that npm passes on,
+  // it must not end us while the lease is being given back.
+  const asked = new AbortController();
+  shell.processes.onSignals(ENDING, (signal) => asked.abort(signal));
   // It takes a moment to start, so it starts while we ask for the lease.
   const kept = new KeptProgram(shell);
   try {
     const token = shell.newToken();
     const holder = wish.holder ?? `${hostname()}:${process.pid}:${shell.newToken().slice(0, 8)}`;
-    const lease = await acquire(shell, lh, { ...wish, holder }, token);
-    if (lease === null) return;
+    const lease = await acquire(lh, { ...wish, holder }, token, asked.signal);
+    if (lease === null) {
+      shell.exitWith(exitCodeBy(asked.signal));
+      return;
+    }
     let exitCode: number;
     try {
-      exitCode = await runUnder(shell, lease, kept, { server, token, wish });
+      exitCode = await runUnder(shell, lease, kept, { server, token, wish, asked: asked.signal });
     } catch (fault) {
       await atMost(shell.timers, RELEASE_MS, lease.release());
       throw fault;
@@ -111,27 +115,26 @@ async function run(shell: Shell, lh: Leasehold, server: Server, wish: Wish): Pro
   }
 }
 
+/** What a program leaves with that is ended by this signal. */
+function exitCodeBy({ reason }: AbortSignal): number {
+  return exitCodeOf({ code: null, signal: reason as SignalName }, constants.signals);
+}
+
 /** The lease; null when a signal ended the wait for it. */
 async function acquire(
-  { processes, exitWith }: Shell,
   lh: Leasehold,
   { name, command, ttl, wait, holder }: Wish & { readonly holder: string },
   token: string,
+  asked: AbortSignal,
 ): Promise<Lease | null> {
-  const giveUp = new AbortController();
-  const unhear = processes.onSignals(ENDING, (signal) => giveUp.abort(signal));
   const metadata = { host: hostname(), pid: process.pid, program: command[0] };
   try {
-    const acquired = await lh.tryAcquire(name, { ttl, wait, holder, token, metadata, signal: giveUp.signal });
+    const acquired = await lh.tryAcquire(name, { ttl, wait, holder, token, metadata, signal: asked });
     if (acquired.ok) return acquired.lease;
     throw notAcquired(name, acquired);
   } catch (fault) {
-    const { aborted, reason } = giveUp.signal;
-    if (!aborted || fault !== reason) throw fault;
-    exitWith(exitCodeOf({ code: null, signal: reason as SignalName }, constants.signals));
+    if (!asked.aborted || fault !== asked.reason) throw fault;
     return null;
-  } finally {
-    unhear();
   }
 }
 
@@ -150,11 +153,13 @@ interface Setting {
   readonly server: Server;
   readonly token: string;
   readonly wish: Wish;
+  /** Aborted by a signal that asks for an end. */
+  readonly asked: AbortSignal;
 }
 
 /** Runs the program and gives the code to leave with. */
 async function runUnder(shell: Shell, lease: Lease, kept: KeptProgram, setting: Setting): Promise<number> {
-  const { server, token, wish } = setting;
+  const { server, token, wish, asked } = setting;
   const scratch = await shell.files.makeTemporary('leasehold-run-');
   const tokenFile = join(scratch, 'token');
   try {
@@ -168,6 +173,8 @@ async function runUnder(shell: Shell, lease: Lease, kept: KeptProgram, setting: 
       LEASEHOLD_URL: server.url,
       ...(server.token === null ? {} : { LEASEHOLD_TOKEN: server.token }),
     };
+    // Whatever comes from here on is passed on to the program.
+    if (asked.aborted) return exitCodeBy(asked);
     const end = await kept.run({ command: wish.command, env, scratch }, lease, wish.ttl);
     if (end.is === 'not-started') throw startFailure(wish.command[0]!, end);
     if (!end.isStopped) return exitCodeOf(end.end, constants.signals);

@@ -199,6 +199,14 @@ describe('a program the keeper started', () => {
     expect(said.at(-1)).toMatchObject({ is: 'ended', isStopped: false });
   });
 
+  it('gets what was passed on while it was starting as soon as it runs', async () => {
+    start(limits(10_000, 20_000));
+    keeper.hear({ do: 'signal', id: 'it', signal: 'SIGTERM' });
+    await world.settle();
+    expect(groups.sent).toEqual([[100, 'SIGTERM']]);
+    expect(said.at(-1)).toMatchObject({ is: 'ended', isStopped: false });
+  });
+
   it('is not even begun when it is too late', async () => {
     start(limits(0, 100));
     await world.settle();

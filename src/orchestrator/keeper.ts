@@ -77,6 +77,8 @@ const LOG_CLOSE_MS = 1_000;
 interface Ward {
   /** 0 until it runs. */
   pid: number;
+  /** What was to be passed on to it before that. */
+  readonly early: SignalName[];
   limits: Limits;
   isStopped: boolean;
   /** How often it was told to die. */
@@ -106,6 +108,7 @@ export class Keeper {
     if (message.do === 'watch') {
       this.add(message.id, {
         pid: message.pid,
+        early: [],
         limits: message.limits,
         isStopped: false,
         kills: 0,
@@ -119,7 +122,7 @@ export class Keeper {
     if (message.do === 'limit') {
       // What has been told to end ends, even if a renewal got through after all.
       if (!ward.isStopped) ward.limits = message.limits;
-    } else if (message.do === 'signal') this.signal(ward, message.signal);
+    } else if (message.do === 'signal') this.passOn(ward, message.signal);
     else if (message.do === 'stop') this.stop(ward, message.graceMs);
     else this.remove(message.id);
     this.look();
@@ -134,7 +137,7 @@ export class Keeper {
 
   private async start(message: ToKeeper & { do: 'start' }): Promise<void> {
     const { id, command, env, limits, scratch, output } = message;
-    const ward: Ward = { pid: 0, limits, isStopped: false, kills: 0, isWatched: false };
+    const ward: Ward = { pid: 0, early: [], limits, isStopped: false, kills: 0, isWatched: false };
     this.add(id, ward);
     // Too late already: what would be ended at once is not even begun.
     if (ward.isStopped) {
@@ -148,8 +151,9 @@ export class Keeper {
       const { pid, ended } = await this.world.processes.start(command, { env, pipes });
       ward.pid = pid;
       this.say({ is: 'started', id, pid });
-      // It may have been told to stop while it was starting.
+      // It may have been told to stop while it was starting, or sent something.
       if (ward.isStopped) this.signal(ward, 'SIGTERM');
+      for (const signal of ward.early) this.signal(ward, signal);
       this.look();
       const end = await ended;
       // A disk that hangs must not keep a slot.
@@ -208,6 +212,11 @@ export class Keeper {
     };
     ward.limits = { ...limits, killBy };
     if (!isStopped) this.signal(ward, 'SIGTERM');
+  }
+
+  private passOn(ward: Ward, signal: SignalName): void {
+    if (ward.pid === 0) ward.early.push(signal);
+    else this.signal(ward, signal);
   }
 
   private signal({ pid }: Ward, signal: SignalName): boolean {
