@@ -1,6 +1,7 @@
 // Replies that come often are read in a way of their own, which must tell nothing that the other would not.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { bytesInUse } from '../../test/support/collect-garbage.ts';
 import { Json } from '../protocol/json.ts';
 import { JsonError, readJson } from '../protocol/json-reader.ts';
 import { readUsualReply } from './usual-replies.ts';
@@ -29,6 +30,15 @@ function plain(value: unknown): unknown {
 function expectAlike(text: string): void {
   const usual = readUsualReply(bytes(text));
   if (usual !== null) expect(JSON.stringify(plain(usual))).toBe(JSON.stringify(plain(readJson(bytes(text)))));
+}
+
+/** By a function of its own, so that nothing of it stays on the stack. */
+function readLong(length: number): void {
+  const [head, tail] = `{"leases":[${TASK}],"seq":9}`.split('1.0') as [string, string];
+  const body = new Uint8Array(head.length + length + tail.length + 2).fill(0x78);
+  body.set(bytes(`${head}"`));
+  body.set(bytes(`"${tail}`), head.length + length + 1);
+  if (readUsualReply(body) === null) throw new Error('It was not recognised.');
 }
 
 describe('a reply that comes often', () => {
@@ -77,7 +87,7 @@ describe('a reply that comes often', () => {
     ['a fraction', CREATED.replace('"seq":7', '"seq":7.5')],
     ['a number below zero', CREATED.replace('"priority":3', '"priority":-3')],
     ['a zero in front', CREATED.replace('"seq":7', '"seq":07')],
-    ['a number that is too large to be sure of', CREATED.replace('"seq":7', '"seq":9007199254740993')],
+    ['a number that is too large to be sure of', CREATED.replace('"seq":7', '"seq":90071992547409931')],
     ['an escape', CREATED.replace('mail', 'm\\u0061il')],
     ['a queue beyond ASCII', CREATED.replace('mail', 'Post für alle')],
     ['another state', CREATED.replace('WAITING', 'LEASED')],
@@ -85,6 +95,21 @@ describe('a reply that comes often', () => {
     ['a cancelled completion', COMPLETED.replace('COMMITTED', 'CANCELLED')],
   ])('with %s is read all the same', (_, result) => {
     expectAlike(results(CREATED, result, CREATED));
+  });
+
+  it('counts the depth of what it does not recognise from outside', () => {
+    const nested = (depth: number) =>
+      results(`{"status":200,"body":${'['.repeat(depth)}${']'.repeat(depth)}}`);
+    expect(readUsualReply(bytes(nested(997)))).not.toBe(null);
+    expect(readUsualReply(bytes(nested(998)))).toBe(null);
+    expect(() => readJson(nested(998))).toThrow(JsonError);
+    expectAlike(nested(997));
+  });
+
+  it('leaves no more room behind than any other, however long it was', () => {
+    const before = bytesInUse();
+    readLong(20_000_000);
+    expect(bytesInUse() - before).toBeLessThan(8_000_000);
   });
 
   it('tells nothing else than any reader would, whatever became of it on its way', () => {

@@ -4,7 +4,7 @@
  * also knows what to say when it is wrong. So a form need only hold what comes often.
  */
 import type { Json } from './json.ts';
-import { type Keep, openJson, passedTo, readJsonAt, readOpaqueAt } from './json-reader.ts';
+import { closeJson, type Keep, openJson, passedTo, readJsonAt, readOpaqueAt } from './json-reader.ts';
 
 /** A text that a form expects, as bytes. */
 export function expected(text: string): Uint8Array {
@@ -64,9 +64,10 @@ export class FormReader {
     openJson(source);
   }
 
-  /** Keeps nothing alive. */
+  /** What was read is kept alive no longer. */
   close(): void {
     this.source = NOTHING;
+    closeJson();
   }
 
   get isAtEnd(): boolean {

@@ -82,11 +82,16 @@ export function readJson(source: string | Uint8Array, keepsOpaque: Keep | null =
     if (at < end) unexpected();
     return value;
   } finally {
-    if (codes.length > SCRATCH_MAX) codes = new Uint8Array(SCRATCH_BYTES);
+    closeJson();
   }
 }
 
-/** Takes bytes that are read in parts, by who knows what to expect in them. */
+/** Gives back what only a very long text needed. */
+export function closeJson(): void {
+  if (codes.length > SCRATCH_MAX) codes = new Uint8Array(SCRATCH_BYTES);
+}
+
+/** Takes bytes that are read in parts, by who knows what to expect in them; `closeJson` ends it. */
 export function openJson(source: Uint8Array): void {
   load(source);
 }

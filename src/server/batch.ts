@@ -102,6 +102,8 @@ class Batch implements Sink {
   private readonly kinds: (Kind | null)[];
   private readonly replies: (object | null)[];
   private missing: number;
+  /** It has been told; what fails one operation mostly fails several. */
+  private hasTrouble = false;
 
   constructor({ ops, checked }: Ops, exchange: Exchange, trouble: Trouble) {
     this.ops = ops;
@@ -149,13 +151,15 @@ class Batch implements Sink {
     if (this.missing === 0) this.finish();
   }
 
-  /** The authority died under the batch: whoever had an answer by then keeps it. */
+  /** The authority died under the batch, or a payload could not be read: the others keep their answers. */
   fail(place: number, fault: unknown): void {
     if (isUnavailable(fault)) {
       this.settle(place, problem({ refused: 'UNAVAILABLE', detail: fault.message }));
       return;
     }
-    refuseFault(fault, this.exchange, this.trouble);
+    if (!this.hasTrouble) this.trouble(fault, this.exchange);
+    this.hasTrouble = true;
+    this.settle(place, problem({ refused: 'INTERNAL' }));
   }
 
   /** Called from inside the authority, which must not stumble over an answer that is longer than any buffer. */

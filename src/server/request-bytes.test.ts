@@ -25,6 +25,12 @@ describe('a body', () => {
     expect((body as { payload: Json }).payload.text()).toBe('{ "b":1.0, "a":12345678901234567890 }');
   });
 
+  it('keeps its opaque fields whatever is read after it', () => {
+    const first = readBody(bytes('{"payload":"the first"}')) as { payload: Json };
+    readBody(bytes('{"payload":"a second, which is longer"}'));
+    expect(first.payload.text()).toBe('"the first"');
+  });
+
   it('beyond ASCII keeps every character', () => {
     const body = readBody(bytes('{"queue":"Grüße 日本 😀","payload":"é\\u00e9"}')) as { payload: Json };
     expect(body).toMatchObject({ queue: 'Grüße 日本 😀' });

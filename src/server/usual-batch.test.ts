@@ -1,6 +1,7 @@
 // Batches as our client writes them are read in a way of their own, which must tell nothing that the other would not.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { bytesInUse } from '../../test/support/collect-garbage.ts';
 import { BATCH_CHECKS } from '../protocol/checks.ts';
 import { Json } from '../protocol/json.ts';
 import type { BatchOperation } from '../protocol/routes.ts';
@@ -81,7 +82,30 @@ describe('a batch as our client writes it', () => {
     ])
       expect(readUsualBatch(bytes(text))).toBe(null);
     expect(readUsualBatch(undefined)).toBe(null);
-    expect(readUsualBatch(Buffer.concat([batchOf(LEASE), Buffer.of(0xff)]))).toBe(null);
+  });
+
+  it('is left alone when it is not UTF-8, be it in a value that nobody reads', () => {
+    const body = batchOf(CREATE.replace('1.0', '"?"'));
+    expect(readUsualBatch(body)).not.toBe(null);
+    body[body.indexOf('?')] = 0xff;
+    expect(readUsualBatch(body)).toBe(null);
+  });
+
+  it('counts the depth of what it does not recognise from outside', () => {
+    const nested = (depth: number) => `{"op":"task.extend","lease":${'['.repeat(depth)}${']'.repeat(depth)}}`;
+    expect(readUsualBatch(batchOf(nested(997)))).not.toBe(null);
+    expect(readUsualBatch(batchOf(nested(998)))).toBe(null);
+    expect(readBatch(batchOf(nested(997)))).toHaveProperty('ops');
+    expect(readBatch(batchOf(nested(998)))).toHaveProperty('refused');
+  });
+
+  it('is not kept in memory until the next one', () => {
+    readUsualBatch(batchOf(LEASE));
+    const before = bytesInUse();
+    readUsualBatch(batchOf(CREATE.replace('1.0', `"${'x'.repeat(900_000)}"`)));
+    readUsualBatch(undefined);
+    // The reader for all JSON keeps two such bodies' worth of room for the next text.
+    expect(bytesInUse() - before).toBeLessThan(3_000_000);
   });
 
   it('is left alone when it has more operations than are allowed', () => {

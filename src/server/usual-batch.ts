@@ -33,8 +33,9 @@ const END = expected('}');
 const IDS = alphabetOf((character) => character !== ' ' && isIdText(character));
 
 // One batch at a time and never re-entered.
+const NOTHING: Buffer = Buffer.alloc(0);
 const form = new FormReader();
-let body: Buffer;
+let body = NOTHING;
 
 /** Null for a batch that is to be read in the usual way for JSON. */
 export function readUsualBatch(bytes: Buffer | undefined): Ops | null {
@@ -47,6 +48,7 @@ export function readUsualBatch(bytes: Buffer | undefined): Ops | null {
     if (fault instanceof JsonError) return null;
     throw fault;
   } finally {
+    body = NOTHING;
     form.close();
   }
 }

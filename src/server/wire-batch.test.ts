@@ -1,7 +1,9 @@
 // `POST /v1/batch`: several operations in one request, in order, each judged on its own.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { HeldEngine } from '../../test/support/held-engine.ts';
 import { type Body, type Served, startServed, stopAllServed } from '../../test/support/served.ts';
 import { expectProblem, expectProblemBody, expectReply } from '../../test/support/wire-contract.ts';
+import { memoryEngine } from '../engines/memory/memory-engine.ts';
 import { LIMITS } from '../protocol/limits.ts';
 import { refusalsOf } from '../protocol/refusals-of.ts';
 import { type BatchOperation, type Operation, ROUTES } from '../protocol/routes.ts';
@@ -46,6 +48,15 @@ async function batch(ops: readonly object[], headers: Record<string, string> = {
 const statuses = (results: readonly Result[]): number[] => results.map(({ status }) => status);
 
 describe('a batch', () => {
+  it.each([
+    ['as our client writes it', '{"ops":[{"op":"task.lease","request_id":"r","worker_id":"w"}]}'],
+    ['in another form', '{ "ops": [] }'],
+  ])('has no query, %s', async (_, body) => {
+    const headers = { 'content-type': 'application/json' };
+    const answer = await served.send('POST', '/v1/batch?wait_ms=1', { body, headers });
+    expect(expectProblem(answer)).toMatchObject({ status: 400, code: 'INVALID_ARGUMENT' });
+  });
+
   it('of nothing is answered with nothing', async () => {
     const answer = await served.send('POST', '/v1/batch', { body: { ops: [] } });
     expect([answer.status, answer.text]).toEqual([200, '{"results":[]}']);
@@ -262,6 +273,35 @@ describe('an operation in a batch', () => {
   it('has its outcome in its own problem', async () => {
     const [result] = await batch([{ op: 'task.complete', task_id: 'no-such-task', lease_id: 'l' }]);
     expect(result).toMatchObject({ status: 404, body: { code: 'TASK_NOT_FOUND', outcome: 'REJECTED' } });
+  });
+
+  it.each([
+    ['as our client writes it', { op: 'task.create', task_id: 'ours', payload: 1, queue: 'system:ours' }],
+    ['in another form', { op: 'task.create', queue: 'system:ours', payload: 1 }],
+  ])('needs its own scope, %s', async (_, op) => {
+    const token = 'a-token-that-may-write';
+    const guarded = await startServed({ tokens: [{ token, scopes: ['v1:write'] }] });
+    const headers = { authorization: `Bearer ${token}` };
+    const answer = await guarded.send('POST', '/v1/batch', { body: { ops: [op] }, headers });
+    expect(JSON.parse(answer.text)).toMatchObject({
+      results: [{ status: 403, body: { code: 'FORBIDDEN' } }],
+    });
+  });
+
+  it('whose payload cannot be read back leaves the others their answers', async () => {
+    const engine = new HeldEngine(memoryEngine());
+    const failing = await startServed({ engine });
+    const create = (task_id: string) => ({ op: 'task.create', task_id, payload: 1 });
+    await failing.send('POST', '/v1/batch', { body: { ops: [create('a'), create('b')] } });
+    engine.isHoldingReads = true;
+    const ops = [create('a'), create('c'), create('b')];
+    const answering = failing.send('POST', '/v1/batch', { body: { ops } });
+    await vi.waitFor(() => expect(engine.waiting).toBe(2));
+    engine.fail(new Error('the disk does not answer'));
+    const { results } = JSON.parse((await answering).text) as { results: Result[] };
+    expect(statuses(results)).toEqual([500, 201, 500]);
+    expect(results[0]!.body).toMatchObject({ code: 'INTERNAL', instance: '/v1/batch#0' });
+    expect(failing.troubles).toHaveLength(1);
   });
 
   it('leaves no trouble behind', () => {

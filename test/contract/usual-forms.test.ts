@@ -3,6 +3,7 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { opText } from '../../src/client/request-text.ts';
 import { readUsualReply } from '../../src/client/usual-replies.ts';
+import { connect } from '../../src/client-node.ts';
 import { FormReader } from '../../src/protocol/form-reader.ts';
 import { Json } from '../../src/protocol/json.ts';
 import type { Body } from '../../src/protocol/replies.ts';
@@ -10,6 +11,7 @@ import type { BatchOperation } from '../../src/protocol/routes.ts';
 import { JsonBytes } from '../../src/server/json-bytes.ts';
 import { bodyWriter } from '../../src/server/reply-bytes.ts';
 import { readUsualBatch } from '../../src/server/usual-batch.ts';
+import { startServed, stopAllServed } from '../support/served.ts';
 
 afterEach(() => {
   vi.restoreAllMocks();
@@ -26,6 +28,27 @@ describe('what the client writes most', () => {
     const made = operation === 'task.complete' ? '' : 'tYBn2TKdzDmxfjWre-384';
     const text = opText(operation, request, made) as string;
     expect(readUsualBatch(Buffer.from(`{"ops":[${text},${text}]}`))?.checked).toEqual([true, true]);
+  });
+});
+
+describe('a client on Node', () => {
+  it('reads what its tasks are answered as it is expected', async () => {
+    const served = await startServed();
+    const lh = connect(served.url);
+    const readAny = vi.spyOn(FormReader.prototype, 'any');
+    const readForm = vi.spyOn(FormReader.prototype, 'oneOf');
+    try {
+      await lh.task.create({ payload: 1 });
+      const leased = await lh.task.lease({ worker_id: 'w' });
+      const { task_id, lease_id } = (leased as Extract<typeof leased, { ok: true }>).leases[0]!;
+      expect(await lh.task.complete({ task_id, lease_id })).toMatchObject({ outcome: 'COMMITTED' });
+      // Three requests, and three replies.
+      expect(readForm).toHaveBeenCalledTimes(6);
+      expect(readAny).not.toHaveBeenCalled();
+    } finally {
+      await lh.close();
+      await stopAllServed();
+    }
   });
 });
 
