@@ -1,5 +1,9 @@
 /** Waits so long, or until one of the signals aborts. Keeps the process alive: somebody waits for what comes after. */
 import type { Timers } from '../authority/seams.ts';
+import { AbortWatch } from './abort-watch.ts';
+
+/** A worker whose server is away pauses once for every task it has, and all that on one signal. */
+const watch = new AbortWatch();
 
 export async function pause(
   timers: Timers,
@@ -10,10 +14,10 @@ export async function pause(
   const hold = timers.hold();
   await new Promise<void>((resolve) => {
     const timer = timers.after(ms, end);
-    for (const ender of enders) ender?.addEventListener('abort', end);
+    const unwatches = enders.map((ender) => ender && watch.watch(ender, end));
     function end(): void {
       timer.cancel();
-      for (const ender of enders) ender?.removeEventListener('abort', end);
+      for (const unwatch of unwatches) unwatch?.();
       resolve();
     }
   });
