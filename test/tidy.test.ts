@@ -47,6 +47,7 @@ const MAY_IMPORT: Record<string, Permission> = {
   testing: {
     folders: ['client', 'protocol', 'embedded', 'engines', 'world'],
     types: ['authority'],
+    files: ['src/core/refusals.ts'],
     node: false,
   },
   'testing.ts': { folders: ['testing'], node: false },

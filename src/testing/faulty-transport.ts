@@ -6,15 +6,15 @@ import { LeaseholdError } from '../client/error.ts';
 import { isSafeAgain, RETRIES } from '../client/retries.ts';
 import { secondLook } from '../client/second-look.ts';
 import type { CallOptions, Transport } from '../client/transport.ts';
-import type { Reply } from '../protocol/problem.ts';
+import type { Problem, Reply } from '../protocol/problem.ts';
 import type { Body } from '../protocol/replies.ts';
 import type { Requests } from '../protocol/requests.ts';
 import type { Operation } from '../protocol/routes.ts';
 
-interface Plan {
+interface Plan<Failure> {
   /** Null: whatever comes next. */
   readonly operation: Operation | null;
-  readonly fault: LeaseholdError;
+  readonly failure: Failure;
 }
 
 export class FaultyTransport implements Transport {
@@ -23,8 +23,8 @@ export class FaultyTransport implements Transport {
   readonly close: Transport['close'];
   private readonly inner: Transport;
   private readonly newToken: () => string;
-  private readonly lostReplies: Plan[] = [];
-  private readonly failures: Plan[] = [];
+  private readonly lostReplies: Plan<LeaseholdError>[] = [];
+  private readonly failures: Plan<LeaseholdError | Problem>[] = [];
   /** Names, and ids of tasks, whose renewals never arrive. */
   private readonly unrenewed = new Set<string>();
 
@@ -39,13 +39,13 @@ export class FaultyTransport implements Transport {
   /** The next such call is carried out, and its reply is lost. */
   dropReply(operation: Operation | null): void {
     const says = 'The reply was lost.';
-    const fault = new LeaseholdError('UNREACHABLE', says, { retryable: true, effect: 'unknown' });
-    this.lostReplies.push({ operation, fault });
+    const failure = new LeaseholdError('UNREACHABLE', says, { retryable: true, effect: 'unknown' });
+    this.lostReplies.push({ operation, failure });
   }
 
-  /** The next such call fails before anything happens. */
-  failNext(operation: Operation | null, fault: LeaseholdError): void {
-    this.failures.push({ operation, fault });
+  /** The next such call fails before anything happens: a fault is thrown, a refusal is its answer. */
+  failNext(operation: Operation | null, failure: LeaseholdError | Problem): void {
+    this.failures.push({ operation, failure });
   }
 
   /** From now on no renewal for this name or task arrives; gives the call that ends that. */
@@ -62,11 +62,12 @@ export class FaultyTransport implements Transport {
     options?: CallOptions,
   ): Promise<Reply<Body<Op>>> {
     const failure = take(this.failures, operation);
-    if (failure !== null) throw failure.fault;
+    if (failure instanceof LeaseholdError) throw failure;
+    if (failure !== null) return { ...failure };
     const arriving = this.arriving(operation, request);
     const lost = take(this.lostReplies, operation);
     if (lost === null) return this.inner.call(operation, arriving, options);
-    return this.again(operation, arriving, options, lost.fault);
+    return this.again(operation, arriving, options, lost);
   }
 
   /** Carried out, reply lost, sent again: as the transport over HTTP does it, from the same tables. */
@@ -112,8 +113,8 @@ function field(of: object, name: string): unknown {
   return (of as Readonly<Record<string, unknown>>)[name];
 }
 
-/** The first plan that is meant for this operation; it is used up by that. */
-function take(plans: Plan[], operation: Operation): Plan | null {
+/** Of the first plan that is meant for this operation; it is used up by that. */
+function take<Failure>(plans: Plan<Failure>[], operation: Operation): Failure | null {
   const index = plans.findIndex((plan) => plan.operation === null || plan.operation === operation);
-  return index < 0 ? null : plans.splice(index, 1)[0]!;
+  return index < 0 ? null : plans.splice(index, 1)[0]!.failure;
 }

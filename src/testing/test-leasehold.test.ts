@@ -210,6 +210,23 @@ describe('failNext', () => {
     expect(await typesInLog()).toEqual(['TaskCreated']);
   });
 
+  it('answers with a refusal where the authority would', async () => {
+    t.failNext('lease.acquire', { code: 'LEASE_HELD', message: 'somebody else has it' });
+    const refusal = { ok: false, code: 'LEASE_HELD', status: 409, detail: 'somebody else has it' };
+    expect(await t.lh.tryAcquire('n', { ttl: '15s' })).toMatchObject(refusal);
+    t.failNext('task.create', { code: 'DISK_FULL' });
+    expect(await t.lh.task.create({ payload: 1 })).toMatchObject({
+      ok: false,
+      code: 'DISK_FULL',
+      status: 507,
+    });
+    t.failNext('task.create', { code: 'DISK_FULL' });
+    const problem = { code: 'DISK_FULL' };
+    await expect(t.lh.enqueue(mail, { to: 'ada' })).rejects.toMatchObject({ code: 'DISK_FULL', problem });
+    t.failNext('task.create', { code: 'UNAVAILABLE' });
+    await expect(t.lh.task.create({ payload: 1 })).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+  });
+
   it('fails with the code that is asked for', async () => {
     t.failNext('lease.get', { code: 'PROTOCOL', message: 'odd', retryable: false });
     await expect(t.lh.lease.get({ name: 'n' })).rejects.toMatchObject({ code: 'PROTOCOL', retryable: false });

@@ -5,11 +5,14 @@
 import { type Duration, durationMs } from '../client/durations.ts';
 import { type ErrorCode, LeaseholdError } from '../client/error.ts';
 import { Leasehold } from '../client/leasehold.ts';
+import { momentaryEffect } from '../client/reply-text.ts';
 import { refuseUnknown } from '../client/unknown-options.ts';
+import { REFUSALS, type RefusalCode } from '../core/refusals.ts';
 import { openCalls } from '../embedded/calls.ts';
 import { localTransport } from '../embedded/local-transport.ts';
 import { type OpenOptions, openCore } from '../embedded/open.ts';
 import { memoryEngine } from '../engines/memory/memory-engine.ts';
+import { problem } from '../protocol/problem.ts';
 import { type Operation, ROUTES } from '../protocol/routes.ts';
 import { FaultyTransport } from './faulty-transport.ts';
 import { type Loss, loseLease } from './lose-lease.ts';
@@ -21,7 +24,7 @@ export interface FailOptions {
   /** UNREACHABLE unless told. */
   readonly code?: ErrorCode;
   readonly message?: string;
-  /** True unless told. */
+  /** Of what is thrown; true unless told. Whether a refusal may pass is said by its code. */
   readonly retryable?: boolean;
 }
 
@@ -33,6 +36,12 @@ function assertKnown(operation: Operation | undefined): void {
   throw new TypeError(
     `There is no operation ${JSON.stringify(operation)}; one is called task.create, for example.`,
   );
+}
+
+/** Whether a caller gets this code as a value: not what concerns the server's moment, or says that it failed. */
+function isAnswer(code: ErrorCode): code is RefusalCode {
+  if (!Object.hasOwn(REFUSALS, code) || momentaryEffect({ code }) !== null) return false;
+  return REFUSALS[code as RefusalCode].status < 500 || code === 'DISK_FULL';
 }
 
 export async function testLeasehold(options: TestOptions = {}): Promise<TestLeasehold> {
@@ -93,13 +102,18 @@ export class TestLeasehold implements AsyncDisposable {
     this.#transport.dropReply(operation ?? null);
   }
 
-  /** The next call of this operation, or of any, fails before anything happens. */
+  /**
+   * The next call of this operation, or of any, fails before anything happens, as it would for real: with a code that is
+   * an answer of the authority, such as LEASE_HELD, it is refused, and with any other it throws.
+   */
   failNext(operation?: Operation, options: FailOptions = {}): void {
     assertKnown(operation);
     refuseUnknown(options, FAIL_OPTIONS, 'failNext');
     const { code = 'UNREACHABLE', message = 'The call failed because a test wanted it to.' } = options;
-    const fault = new LeaseholdError(code, message, { retryable: options.retryable ?? true });
-    this.#transport.failNext(operation ?? null, fault);
+    const failure = isAnswer(code)
+      ? problem({ refused: code, detail: message })
+      : new LeaseholdError(code, message, { retryable: options.retryable ?? true });
+    this.#transport.failNext(operation ?? null, failure);
   }
 
   /** What SIGTERM does to a program: its workers drain. */
