@@ -21,7 +21,7 @@ export type ErrorCode =
   | 'INVALID_TASK';
 
 export class LeaseholdError extends Error {
-  override readonly name = 'LeaseholdError';
+  override readonly name: string = 'LeaseholdError';
   readonly code: ErrorCode;
   readonly retryable: boolean;
   readonly effect: Effect;

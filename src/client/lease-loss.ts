@@ -22,6 +22,7 @@ const SAYS: Readonly<Record<LossCause, string>> = {
 
 /** The reason of the `signal` of a lost lease, and what `assertHeld` throws. */
 export class LeaseLostError extends LeaseholdError {
+  override readonly name = 'LeaseLostError';
   declare readonly cause: LossCause;
   /** What went wrong underneath: the failed renewal, or the error of the work that was going on. */
   readonly fault: unknown;

@@ -37,7 +37,11 @@ describe('withLease', () => {
       await other.lease.break({ name: 'n', reason: 'stuck' });
       return 'done';
     });
-    await expect(world.finish(broken)).rejects.toMatchObject({ code: 'LEASE_LOST', cause: 'broken' });
+    await expect(world.finish(broken)).rejects.toMatchObject({
+      name: 'LeaseLostError',
+      code: 'LEASE_LOST',
+      cause: 'broken',
+    });
     const superseded = lh.withLease('n', { holder: 'twin' }, async () => {
       await other.lease.acquire({ name: 'n', holder: 'twin', ttl_ms: 60_000 });
     });
