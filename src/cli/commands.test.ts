@@ -319,6 +319,14 @@ describe('receipts', () => {
     expect(filtered.out.trimEnd().split('\n')).toHaveLength(2);
   });
 
+  it('that there are none of says whether any were asked for', async () => {
+    expect((await test.run('receipts')).out).toBe('No write has been refused.\n');
+    await test.run('object', 'put', 'door', '1');
+    const other = await test.run('receipts', '--code', 'LEASE_EXPIRED');
+    expect(other.out).toBe('No such write has been refused.\n');
+    expect(await test.run('receipts', '--code', 'NOPE')).toMatchObject({ code: 2, out: '' });
+  });
+
   it('go to standard output for -, as JSON and into no file', async () => {
     await test.run('object', 'put', 'door', '1');
     const shown = await test.run('receipts', '--out', '-');
@@ -346,6 +354,11 @@ describe('queue, status and workers', () => {
     expect((await test.run('workers')).out).toMatch(/\nw +0 +now\n$/);
     expect(ndjson(await test.run('status', '--json'))[0]).toMatchObject({ role: 'leader', seq: 4 });
     expect((await test.run('status')).out).toMatch(/^server +http:\/\/127\.0\.0\.1:7420, leader\n/);
+    const worker = new AbortController();
+    const waiting = test.lh.task.lease({ worker_id: 'w', wait_ms: 60_000 }, { signal: worker.signal });
+    expect((await test.run('status')).out).toMatch(/^in line +1 waiting for a lease or a task$/m);
+    worker.abort();
+    await expect(test.world.finish(waiting)).rejects.toThrow();
   });
 });
 

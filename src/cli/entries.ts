@@ -15,7 +15,7 @@ export const ENTRY_COLUMNS: Columns<EntryRecord> = {
     paint.bold(visible(type)),
     fields(rest, paint),
   ],
-  none: 'The log has no such entries any more.',
+  none: 'The log has no such entries.',
 };
 
 function fields(rest: Readonly<Record<string, unknown>>, paint: Paint): string {

@@ -21,7 +21,9 @@ export function objectCommand(shell: Shell): Command {
 
 function getCommand(shell: Shell): Command {
   return serverCommand('get')
-    .description('Print the value of an object, byte for byte; with --json the whole record.')
+    .description(
+      'Print the value of an object as it was put, and a line break; with --json the whole record.',
+    )
     .argument('<name>', 'the object')
     .addHelpText(
       'after',

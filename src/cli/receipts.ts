@@ -2,7 +2,8 @@
  * `leasehold receipts`: the evidence of refused writes. With --json it is one JSON document, `{"receipts": […]}`,
  * printed and also kept as `fencing_rejection_receipts.json`, because evidence that a restart forgets must be kept.
  */
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
+import type { RefusalCode } from '../core/refusals.ts';
 import type { ReceiptRecord } from '../protocol/replies.ts';
 import { limitOption } from './arguments.ts';
 import { examples, type ServerOptions, serverCommand, withServer } from './connection.ts';
@@ -10,6 +11,16 @@ import { answered } from './failure.ts';
 import { ago, visible } from './format.ts';
 import { type Columns, sayJson, sayLines, showList } from './output.ts';
 import type { Shell } from './shell.ts';
+
+/** The refusals of a write that leave a receipt, in the order in which they are looked for. */
+const CODES: readonly RefusalCode[] = [
+  'WRITE_UNFENCED',
+  'LEASE_OBJECT_MISMATCH',
+  'WRITE_STALE_FENCE',
+  'WRITE_UNKNOWN_FENCE',
+  'LEASE_HOLDER_MISMATCH',
+  'LEASE_EXPIRED',
+];
 
 const EVIDENCE = 'fencing_rejection_receipts.json';
 
@@ -26,7 +37,7 @@ export function receiptsCommand(shell: Shell): Command {
       'Show the writes that were refused, newest first. Evidence, not truth: a restart forgets it.',
     )
     .option('--object <name>', 'only writes to this object')
-    .option('--code <code>', 'only refused with this code, for example WRITE_STALE_FENCE')
+    .addOption(new Option('--code <code>', 'only refused with this code').choices(CODES))
     .addOption(limitOption(1_000))
     .option(
       '--out <file>',
@@ -56,12 +67,13 @@ export function receiptsCommand(shell: Shell): Command {
         if (out !== undefined) await shell.files.write(out, `${JSON.stringify({ receipts }, null, 2)}\n`);
         if (options.json) return;
         if (out !== undefined) sayLines(shell, [`${receipts.length} receipts are in ${visible(out)}.`]);
-        else await showList(shell, options, [receipts], receiptColumns(shell));
+        else await showList(shell, options, [receipts], receiptColumns(shell, options));
       }),
     );
 }
 
-function receiptColumns({ clock }: Shell): Columns<ReceiptRecord> {
+function receiptColumns({ clock }: Shell, { object, code }: ReceiptOptions): Columns<ReceiptRecord> {
+  const isAny = object === undefined && code === undefined;
   return {
     head: ['AT', 'CODE', 'OBJECT', 'PRESENTED', 'FENCE', 'HOLDER', 'REQUEST'],
     cells: (receipt, paint) => [
@@ -73,6 +85,6 @@ function receiptColumns({ clock }: Shell): Columns<ReceiptRecord> {
       visible(receipt.holder_id ?? '-'),
       visible(receipt.requestId ?? '-'),
     ],
-    none: 'No write has been refused.',
+    none: isAny ? 'No write has been refused.' : 'No such write has been refused.',
   };
 }

@@ -32,7 +32,8 @@ function statusLines(status: Body<'status.get'>, url: string, nowMs: number, pai
         'tasks',
         `${tasks.WAITING} waiting, ${tasks.LEASED} leased, ${tasks.COMPLETED} completed, ${tasks.FAILED} failed, ${tasks.DEAD} dead`,
       ],
-      ['leases', `${leases} held, ${waiters} waiting in line, ${names} names remembered`],
+      ['leases', `${leases} held, ${names} names remembered`],
+      ['in line', `${waiters} waiting for a lease or a task`],
       [
         'sessions',
         `${sessions.NEW} new, ${sessions.STARTING} starting, ${sessions.READY} ready, ${sessions.STOPPING} stopping, ${sessions.STOPPED} stopped, ${sessions.FAILED} failed, ${sessions.CANCELLED} cancelled`,

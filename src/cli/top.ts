@@ -143,7 +143,7 @@ export function screenLines(
     `${paint.bold('leasehold')} ${url}  ${status.role}, epoch ${status.epoch}, seq ${status.seq}${rate(status.seq, before?.status.seq, sample, before, ' entries/s')}`,
     `log ${size(status.log_bytes)}, last commit ${ago(status.last_commit, shell.clock.wallMs())}${status.disk_full ? paint.red(', disk full') : ''}`,
     `tasks ${tasks.WAITING} waiting, ${tasks.LEASED} leased, ${tasks.COMPLETED} completed${rate(tasks.COMPLETED, before?.status.counts.tasks.COMPLETED, sample, before, '/s')}, ${tasks.FAILED} failed, ${tasks.DEAD} dead`,
-    `leases ${status.counts.leases} held, ${waiters} waiting in line`,
+    `leases ${status.counts.leases} held; ${waiters} in line for a lease or a task`,
   ];
   // What is left of the screen goes to the lists in equal parts.
   const parts = sessions.length === 0 ? 3 : 4;

@@ -79,7 +79,7 @@ LEASEHOLD_ATTEMPT, LEASEHOLD_LEASE_SEQ, LEASEHOLD_QUEUE and LEASEHOLD_URL.
 
   exit 0         completes the task; what was printed is the result: JSON as it is, other text as a string
                  without its last line break, nothing as no result
-  exit 75        hands the task back: neither a failure nor an attempt
+  exit 75        hands the task back; counts neither as a failure nor against the attempts
   anything else  fails it with the end of what was printed on stderr as the reason
 
 A program that is not there is told before any task is taken: exit 127, or 126 when it may not be run.

@@ -31,7 +31,7 @@ describe('the page of the server', () => {
       expect(page).toContain(part);
     }
     expect(page).toContain('3 waiting, 1 leased, 120 completed, 0 failed, 0 dead');
-    expect(page).toContain('1 live, 2 names known, 0 callers in line');
+    expect(page).toContain('1 live, 2 names known');
   });
 
   it('says so when the disk is full', () => {

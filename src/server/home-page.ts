@@ -72,7 +72,8 @@ function stateHtml({
     ['Disk', disk_full ? '<strong>full: nothing new is taken</strong>' : 'has room'],
     ['Guard', guard_holder === null ? 'held by nobody' : `held by ${escapeHtml(guard_holder)}`],
     ['Tasks', countsText(tasks)],
-    ['Named leases', `${counts.leases} live, ${counts.names} names known, ${counts.waiters} callers in line`],
+    ['Named leases', `${counts.leases} live, ${counts.names} names known`],
+    ['In line', `${counts.waiters} for a lease or a task`],
     ['Sessions', countsText(sessions)],
   ]);
 }

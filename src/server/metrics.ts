@@ -200,7 +200,7 @@ export class Metrics {
     this.expose(
       'leasehold_waiters',
       'gauge',
-      'Callers in a waiting line.',
+      'Callers in a waiting line, for a lease or for tasks.',
       counted(({ waiters }) => waiters),
     );
   }
