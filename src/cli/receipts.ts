@@ -3,24 +3,14 @@
  * printed and also kept as `fencing_rejection_receipts.json`, because evidence that a restart forgets must be kept.
  */
 import { type Command, Option } from 'commander';
-import type { RefusalCode } from '../core/refusals.ts';
 import type { ReceiptRecord } from '../protocol/replies.ts';
+import { WRITE_REFUSALS } from '../protocol/routes.ts';
 import { limitOption } from './arguments.ts';
 import { examples, type ServerOptions, serverCommand, withServer } from './connection.ts';
 import { answered } from './failure.ts';
 import { ago, visible } from './format.ts';
 import { type Columns, sayJson, sayLines, showList } from './output.ts';
 import type { Shell } from './shell.ts';
-
-/** The refusals of a write that leave a receipt, in the order in which they are looked for. */
-const CODES: readonly RefusalCode[] = [
-  'WRITE_UNFENCED',
-  'LEASE_OBJECT_MISMATCH',
-  'WRITE_STALE_FENCE',
-  'WRITE_UNKNOWN_FENCE',
-  'LEASE_HOLDER_MISMATCH',
-  'LEASE_EXPIRED',
-];
 
 const EVIDENCE = 'fencing_rejection_receipts.json';
 
@@ -37,7 +27,7 @@ export function receiptsCommand(shell: Shell): Command {
       'Show the writes that were refused, newest first. Evidence, not truth: a restart forgets it.',
     )
     .option('--object <name>', 'only writes to this object')
-    .addOption(new Option('--code <code>', 'only refused with this code').choices(CODES))
+    .addOption(new Option('--code <code>', 'only refused with this code').choices(WRITE_REFUSALS))
     .addOption(limitOption(1_000))
     .option(
       '--out <file>',

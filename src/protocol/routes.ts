@@ -25,7 +25,8 @@ export interface Route {
   readonly does: string;
 }
 
-const WRITE_REFUSALS = [
+/** In the order in which they are looked for; each leaves a receipt. */
+export const WRITE_REFUSALS = [
   'WRITE_UNFENCED',
   'LEASE_OBJECT_MISMATCH',
   'WRITE_STALE_FENCE',
