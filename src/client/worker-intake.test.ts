@@ -51,7 +51,7 @@ describe('leasing', () => {
     expect(sent()).toEqual([]);
   });
 
-  it('goes on without waiting while every answer brings all that it was asked for, some hundreds at a time', async () => {
+  it('goes on without waiting while every answer brings as many as one may, some hundreds', async () => {
     await add(600);
     lh.work(mail, { concurrency: 1_000 }, () => new Promise<void>(() => undefined));
     await world.settle();

@@ -1,8 +1,8 @@
 /**
  * Where a worker's tasks come from. While nothing is to be had one long poll waits; while there is plenty, every
  * flush of finished tasks is followed by one `task.lease` without a wait, in the same turn, so that completing
- * and leasing the next travel in one batch. That there is plenty is known from an answer that brought all that it was
- * asked for. Every call has a `request_id`: a lost reply costs no attempt.
+ * and leasing the next travel in one batch. An answer as large as one may be says that there is more; after any other the
+ * poll finds out soonest. Every call has a `request_id`: a lost reply costs no attempt.
  */
 import type { TaskLeaseRecord } from '../protocol/replies.ts';
 import type { Requests } from '../protocol/requests.ts';
@@ -100,7 +100,7 @@ export class WorkerIntake {
     if (waitMs > 0) this.isPolling = false;
     if (leases.length > 0) this.taker.take(leases, sent);
     if (signal.aborted) this.taker.rest();
-    else if (leases.length === max) this.refill();
+    else if (leases.length === LEASES_AT_ONCE) this.refill();
     else this.poll();
   }
 
