@@ -61,8 +61,6 @@ const SERIES_CHARACTERS = 16;
 /** Statuses that refuse a whole batch because of something in it. */
 const MALFORMED_STATUSES = [400, 413];
 
-const RENEWALS = /renew$|heartbeat$/;
-
 export class HttpTransport implements Transport {
   readonly #http: Http;
   readonly #world: ClientWorld;
@@ -318,7 +316,7 @@ function wrongRequest(request: unknown): Problem | null {
 
 function laneOf(operation: Operation, request: Fields, isRenewal: boolean): Lane {
   if ((request.wait_ms ?? 0) !== 0) return 'waits';
-  return isRenewal || RENEWALS.test(operation) ? 'renewals' : 'calls';
+  return isRenewal || TARGETS[operation].isRenewal ? 'renewals' : 'calls';
 }
 
 /** The request with the id that was made up for it, and with what is left of its wait. */

@@ -10,6 +10,8 @@ export interface Target {
   /** Fields in braces. */
   readonly path: string;
   readonly mayJoinBatch: boolean;
+  /** It keeps alive what is held, and must not wait behind other calls. */
+  readonly isRenewal: boolean;
 }
 
 const LINES = `task.create +/v1/tasks
@@ -55,7 +57,10 @@ export const TARGETS = Object.fromEntries(
   LINES.split('\n').map((line) => {
     const [operation, place, method = 'POST'] = line.split(' ');
     const path = place!.replace('+', '');
-    return [operation, { method, path, mayJoinBatch: path !== place }];
+    return [
+      operation,
+      { method, path, mayJoinBatch: path !== place, isRenewal: /renew$|heartbeat$/.test(operation!) },
+    ];
   }),
 ) as Readonly<Record<Operation, Target>>;
 

@@ -18,12 +18,13 @@ const COMPLETED =
   '{"status":200,"body":{"outcome":"COMMITTED","task_id":"t-1","state":"COMPLETED","seq":10}}';
 const REFUSED = '{"status":404,"body":{"code":"TASK_NOT_FOUND","detail":"ü"}}';
 
-/** With the text of opaque values in their place. */
+/** With the text of opaque values in their place, and without the `ok` that does not travel. */
 function plain(value: unknown): unknown {
   if (value instanceof Json) return { text: value.text() };
   if (Array.isArray(value)) return value.map(plain);
   if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, plain(inner)]));
+  const { ok, ...rest } = value as { ok?: true };
+  return Object.fromEntries(Object.entries(rest).map(([key, inner]) => [key, plain(inner)]));
 }
 
 /** What is read in this way is what anybody else reads, down to the order of the fields. */

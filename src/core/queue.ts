@@ -38,6 +38,15 @@ export class Queue {
     this.columns = columns;
   }
 
+  /** One by one, as in `codeOf` of the table, and for the same reason. */
+  count(state: TaskState, change: number): void {
+    const { counts } = this;
+    if (state === 'WAITING') counts.WAITING += change;
+    else if (state === 'LEASED') counts.LEASED += change;
+    else if (state === 'COMPLETED') counts.COMPLETED += change;
+    else counts[state] += change;
+  }
+
   /** Nothing would be lost by dropping it. */
   get idle(): boolean {
     const { WAITING, LEASED, COMPLETED, FAILED, DEAD } = this.counts;
