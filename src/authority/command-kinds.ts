@@ -1,7 +1,7 @@
 /** What the loop needs to know about a command without deciding it: how large it is, who goes first, what a full disk forbids. */
 import type { Command } from '../core/commands.ts';
-import { isRepeat } from '../core/repeats.ts';
 import type { State } from '../core/state.ts';
+import { writesNothing } from '../core/writes-nothing.ts';
 
 export function commandBytes(command: Command): number {
   switch (command.type) {
@@ -44,9 +44,9 @@ function makesNew(command: Command): boolean {
   }
 }
 
-/** Whether it is refused while the disk is full. What only repeats an earlier call writes nothing, and is answered. */
+/** Whether it is refused while the disk is full. What writes nothing is answered. */
 export function isTooMuch(state: State, command: Command | null, nowMs: number): boolean {
-  return command !== null && makesNew(command) && !isRepeat(state, command, nowMs);
+  return command !== null && makesNew(command) && !writesNothing(state, command, nowMs);
 }
 
 /** What keeps or ends ownership goes before what creates it. */

@@ -199,7 +199,8 @@ function subjectOf(lease: Granted): string {
 
 function releaseOf({ command }: Request, lease: Granted): Command {
   if (!('name' in lease)) {
-    return { type: 'ReleaseTask', taskId: lease.taskId, leaseSeq: lease.leaseSeq, delayMs: 0 };
+    const { taskId, leaseSeq } = lease;
+    return { type: 'ReleaseTask', taskId, leaseSeq, delayMs: 0, isUntold: true };
   }
   const { holder, tokenHash } = command as AcquireNames | RenewName;
   return { type: 'ReleaseName', name: lease.name, holder, tokenHash };

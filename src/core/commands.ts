@@ -77,6 +77,8 @@ export interface ReleaseTask {
   readonly taskId: string;
   readonly leaseSeq: number;
   readonly delayMs: number;
+  /** The authority takes back what it could tell nobody. */
+  readonly isUntold?: true;
 }
 
 export interface KillTask {

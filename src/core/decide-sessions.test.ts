@@ -19,13 +19,16 @@ import {
   changeSession,
   completeTask,
   createTask,
+  extendLease,
   failTask,
+  heartbeat,
   heartbeatSession,
   killTask,
   leaseStarts,
   leaseTasks,
   newestSession,
   releaseName,
+  releaseTask,
   renewName,
   renewSessions,
   startSession,
@@ -209,30 +212,47 @@ describe('the start task', () => {
       .thenSession({ state: 'STARTING' });
   });
 
-  it.each([
-    ['killed', killTask({ taskId: sessionIdOfSeq(3), reason: 'by hand' }), 'by hand'],
-    ['failed for good', failTask({ taskId: sessionIdOfSeq(3), retry: false, reason: 'broken' }), 'broken'],
-    [
-      'completed by somebody',
-      completeTask({ taskId: sessionIdOfSeq(3) }),
-      'The start task was completed without a start.',
-    ],
-  ] as const)('takes its session with it when it is %s', (_, wish: Wish, reasonDetail) => {
+  it('takes its session with it when it is killed', () => {
     given(...ACCEPTED)
-      .when(wish)
-      .thenSession({ state: 'FAILED', reason: 'R_PIPELINE_START_FAILED', reasonDetail });
+      .when(killTask({ taskId: sessionIdOfSeq(3), reason: 'by hand' }))
+      .thenSession({ state: 'FAILED', reason: 'R_PIPELINE_START_FAILED', reasonDetail: 'by hand' });
   });
 
-  it('is retried when it fails, as any task is: its session ends with the fifth failure and not before', () => {
+  it.each<[string, (taskId: string) => Wish]>([
+    ['complete', (taskId) => completeTask({ taskId })],
+    ['fail', (taskId) => failTask({ taskId, retry: false })],
+    ['release', (taskId) => releaseTask({ taskId, delayMs: 3_600_000 })],
+    ['extend', (taskId) => extendLease({ taskId, ttlMs: 9 * TTL_MS })],
+  ])(
+    'is not ended by who was given it: %s is refused, while the guard is live and when it is not',
+    (_, wish) => {
+      const taskId = sessionIdOfSeq(3);
+      given(...ACCEPTED)
+        .when(wish(taskId))
+        .thenRefuses('GUARD_NOT_HELD')
+        .thenRecords()
+        .when(releaseName({ name: GUARD }))
+        .when(wish(taskId))
+        .thenRefuses('GUARD_NOT_HELD')
+        .thenRecords()
+        .thenSession({ state: 'NEW', reason: null })
+        .thenTask(taskId, { state: 'LEASED', attempt: 1 });
+    },
+  );
+
+  it('is not renewed by a heartbeat either', () => {
     const taskId = sessionIdOfSeq(3);
-    const story = given(...ACCEPTED);
-    for (let failure = 1; failure <= 4; failure++) {
-      story.when(failTask({ taskId, delayMs: 0 })).thenSession({ state: 'NEW', reason: null });
-      story.when(leaseStarts()).thenLeases(taskId);
-    }
-    story
-      .when(failTask({ taskId, reason: 'broken' }))
-      .thenSession({ state: 'FAILED', reason: 'R_PIPELINE_START_FAILED', reasonDetail: 'broken' });
+    given(...ACCEPTED)
+      .when(heartbeat({ leases: [{ taskId }] }))
+      .thenAnswers({ extended: [], lost: [{ taskId }] })
+      .thenRecords();
+  });
+
+  it('is handed back when whoever asked for it could not be told', () => {
+    const taskId = sessionIdOfSeq(3);
+    given(...ACCEPTED)
+      .when(releaseTask({ taskId, isUntold: true }))
+      .thenTask(taskId, { state: 'WAITING' });
   });
 
   it('dies with a session that is given up before it began', () => {

@@ -31,10 +31,6 @@ export function consequencesOf(state: State, entry: Entry): readonly Entry[] {
     }
     case 'NamesWiped':
       return wiped(state, entry);
-    case 'TaskCompleted':
-      return unstarted(state, entry.task, 'The start task was completed without a start.');
-    case 'TaskFailed':
-      return entry.nextState === 'FAILED' ? unstarted(state, entry.task, entry.reason) : NOTHING;
     case 'TaskDead':
       return unstarted(state, entry.task, entry.reason);
     default:

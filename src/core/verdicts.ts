@@ -10,7 +10,8 @@
  *   FAILED     tooLate      late         late         late         terminal
  *   DEAD       tooLate      late         late         late         terminal
  *
- * In row LEASED a lease that is not the current one is judged as in the other rows.
+ * In row LEASED a lease that is not the current one is judged as in the other rows. A task that starts a session is only
+ * ever killed here: what else may happen to it is up to the guard (`session-desk.ts`).
  */
 import type {
   CompleteTask,
@@ -26,6 +27,7 @@ import { append, type Decision, isRefusal, refuse, unchanged } from './decision.
 import type { Entry, FencedWrite, TaskKey, Verb } from './entries.ts';
 import { checkWrite } from './fences.ts';
 import type { TaskState } from './image.ts';
+import { START_QUEUE } from './reserved-names.ts';
 import type { State } from './state.ts';
 
 export type TaskCommand = ExtendLease | CompleteTask | FailTask | ReleaseTask | KillTask;
@@ -77,6 +79,9 @@ const VERBS: Record<VerdictCommand['type'], Verb> = {
 
 const NO_WRITES: readonly FencedWrite[] = [];
 
+const STARTS =
+  'A start task ends with the start of its session, for which only the holder of the guard can ask.';
+
 export function judge(
   state: State,
   command: TaskCommand,
@@ -86,6 +91,7 @@ export function judge(
   if (row === 0) return rejected(command, 'TASK_NOT_FOUND');
   const rules = TASK_RULES[state.tasks.stateOf(row)];
   if (command.type === 'KillTask') return rules.KillTask({ state, row, lease: 0, nowMs }, command);
+  if (isStart(state, row) && !isTakenBack(command)) return refuse('GUARD_NOT_HELD', { detail: STARTS });
   const lease = findLease(state, row, command.leaseSeq);
   if (lease === 0) return rejected(command, 'LEASE_UNKNOWN');
   const at: Presented = { state, row, lease, nowMs };
@@ -99,6 +105,15 @@ export function judge(
     case 'ReleaseTask':
       return rules.ReleaseTask(at, command);
   }
+}
+
+/** Whether the task starts a session. Its holder was deposed, maybe, and then its word must not count. */
+function isStart({ tasks }: State, row: number): boolean {
+  return tasks.queueOf(row).name === START_QUEUE;
+}
+
+function isTakenBack(command: TaskCommand): boolean {
+  return command.type === 'ReleaseTask' && command.isUntold === true;
 }
 
 /** A row of the lease table: the task's current lease or one of those it remembers. */
@@ -193,7 +208,7 @@ function fail(at: Presented, command: FailTask): Decision<Verdict> {
   ];
   if (!isFinal && isExhausted(state, row)) {
     entries.push({ type: 'TaskDead', task: tasks.key(row), leaseSeq: 0, reason: 'ATTEMPTS_EXHAUSTED' });
-    return { entries, answer: committed(at, 'fail', 'DEAD', 0) };
+    return { entries, answer: { ...committed(at, 'fail', 'DEAD', 0), seq: state.lastSeq + entries.length } };
   }
   return { entries, answer: committed(at, 'fail', nextState, dueAtMs) };
 }
@@ -264,6 +279,7 @@ function firstAnswer(at: Presented, verb: Verb): Verdict {
   // Killed by somebody in the very next entry is something else: then its attempts were not used up.
   const diedThen = verb === 'fail' && tasks.endedSeq.get(row) === seq + 1 && isExhausted(state, row);
   const ended: TaskState = verb === 'complete' ? 'COMPLETED' : 'FAILED';
-  const became = diedThen ? 'DEAD' : dueAtMs === 0 ? ended : 'WAITING';
-  return { ...committed(at, verb, became, diedThen ? 0 : dueAtMs), seq, duplicate: true };
+  const became = dueAtMs === 0 ? ended : 'WAITING';
+  if (diedThen) return { ...committed(at, verb, 'DEAD', 0), seq: seq + 1, duplicate: true };
+  return { ...committed(at, verb, became, dueAtMs), seq, duplicate: true };
 }

@@ -42,7 +42,8 @@ export const EXPLANATIONS = {
     when:
       '`lease.wipe`, `session.start`, `session.change`, `session.renew` or `task.lease` on the queue of start tasks ' +
       'names a guard other than `system:orchestrator:guard_lock`, or none, or not its live grant: the holder or the ' +
-      'token is another one, or the lease is over. Nothing was touched.',
+      'token is another one, or the lease is over. Or `task.extend`, `task.complete`, `task.fail` or `task.release` is ' +
+      'about a start task, which ends with `session.start`. Nothing was touched.',
     todo:
       'Stop. Another process is the only one of its kind now, or nobody is; acquire the guard again before anything ' +
       'else.',

@@ -35,6 +35,14 @@ export const WRITE_REFUSALS = [
   'LEASE_EXPIRED',
 ] as const satisfies readonly RefusalCode[];
 
+/** Of whatever is said about a task under a lease. */
+const VERDICT_REFUSALS = [
+  'TASK_NOT_FOUND',
+  'LEASE_UNKNOWN',
+  'LEASE_NOT_CURRENT',
+  'GUARD_NOT_HELD',
+] as const satisfies readonly RefusalCode[];
+
 export const ROUTES = {
   'task.create': {
     method: 'POST',
@@ -60,7 +68,7 @@ export const ROUTES = {
     scope: 'v1:write',
     status: 200,
     batch: true,
-    refusals: ['TASK_NOT_FOUND', 'LEASE_UNKNOWN', 'LEASE_NOT_CURRENT', 'LEASE_EXPIRED'],
+    refusals: [...VERDICT_REFUSALS, 'LEASE_EXPIRED'],
     does: 'Extend the lease of a task. Never shortens, never resurrects.',
   },
   'task.complete': {
@@ -69,7 +77,7 @@ export const ROUTES = {
     scope: 'v1:write',
     status: 200,
     batch: true,
-    refusals: ['TASK_NOT_FOUND', 'LEASE_UNKNOWN', 'LEASE_NOT_CURRENT', ...WRITE_REFUSALS, 'DISK_FULL'],
+    refusals: [...VERDICT_REFUSALS, ...WRITE_REFUSALS, 'DISK_FULL'],
     does: 'Complete a task with its result and fenced writes, all or nothing. Too late: outcome CANCELLED.',
   },
   'task.fail': {
@@ -78,7 +86,7 @@ export const ROUTES = {
     scope: 'v1:write',
     status: 200,
     batch: true,
-    refusals: ['TASK_NOT_FOUND', 'LEASE_UNKNOWN', 'LEASE_NOT_CURRENT'],
+    refusals: VERDICT_REFUSALS,
     does: 'Say that a task failed: it waits for its backoff, or has failed for good.',
   },
   'task.release': {
@@ -87,7 +95,7 @@ export const ROUTES = {
     scope: 'v1:write',
     status: 200,
     batch: true,
-    refusals: ['TASK_NOT_FOUND', 'LEASE_UNKNOWN', 'LEASE_NOT_CURRENT'],
+    refusals: VERDICT_REFUSALS,
     does: 'Hand a task back; that is neither a failure nor an attempt.',
   },
   'task.kill': {

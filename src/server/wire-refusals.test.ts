@@ -105,6 +105,11 @@ async function ended(): Promise<{ task_id: string; lease_id: string }> {
 const notLeased = (call: (lease: object) => Promise<CallAnswer>) => ({
   TASK_NOT_FOUND: () => call(NO_TASK),
   LEASE_UNKNOWN: async () => call({ ...(await leased()), lease_id: 'l00000000001' }),
+  GUARD_NOT_HELD: async () => {
+    const intent = { type: 'live', serviceRef: fresh(), profileID: 'p' };
+    const { session_id } = await served.done('intent.accept', intent);
+    return call({ task_id: session_id, lease_id: 'l00000000001' });
+  },
 });
 
 const forbidden = (operation: Operation, fields: object) => () =>
@@ -272,7 +277,10 @@ const CASES: {
       const { name, lease_seq } = await acquired();
       return served.call('object.write', { object_id: name, value: 1, lease: { lease_seq }, if_version: 1 });
     },
-    DISK_FULL: () => full.call('object.write', { object_id: 'o', value: 1 }),
+    DISK_FULL: async () => {
+      const { lease_seq } = await full.done('lease.get', { name: 'held' });
+      return full.call('object.write', { object_id: 'held', value: 1, lease: { lease_seq } });
+    },
   },
   'object.get': { OBJECT_NOT_FOUND: () => served.call('object.get', { object_id: fresh() }) },
   'object.delete': {
@@ -444,6 +452,24 @@ describe('a server whose disk is full', () => {
     expect((await full.done('status.get')).disk_full).toBe(true);
     expect((await full.done('worker.heartbeat', { worker_id: 'w' })).lost).toEqual([]);
     expect((await full.send('GET', '/readyz')).status).toBe(200);
+  });
+
+  it('tells who has lost a lease, or asks for what is held, what it would tell at any other time', async () => {
+    const write = (lease?: object) => full.call('object.write', { object_id: 'held', value: 1, lease });
+    expect((await write()).body.code).toBe('WRITE_UNFENCED');
+    expect((await write({ lease_seq: 1 })).body.code).toBe('WRITE_STALE_FENCE');
+    expect((await full.done('receipt.list')).receipts).toHaveLength(2);
+    const other = { holder: 'other', ttl_ms: 1_000 };
+    const held = { code: 'LEASE_HELD', holder: 'h' };
+    expect((await full.call('lease.acquire', { name: 'held', ...other })).body).toMatchObject(held);
+    expect((await full.call('lease.acquire_all', { names: ['n', 'held'], ...other })).body).toMatchObject(
+      held,
+    );
+  });
+
+  it('refuses who would wait for what is held: it could not be granted either', async () => {
+    const wish = { name: 'held', holder: 'other', ttl_ms: 1_000, wait_ms: 60_000 };
+    expect((await full.call('lease.acquire', wish)).body.code).toBe('DISK_FULL');
   });
 
   it('refuses every change with DISK_FULL once the reserve is used up as well', async () => {

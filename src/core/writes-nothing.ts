@@ -1,0 +1,61 @@
+/**
+ * Whether deciding a command writes nothing, because it only asks again for what is there, or is refused. Then it is
+ * decided on a full disk, too: the reply to the first call may have been lost, and whoever has lost a lease must hear of
+ * that and not be told to try again.
+ */
+import type { AcquireNames, Command } from './commands.ts';
+import { writeObject } from './fences.ts';
+import type { State } from './state.ts';
+
+export function writesNothing(state: State, command: Command, nowMs: number): boolean {
+  const { tasks, sessions } = state;
+  switch (command.type) {
+    case 'CreateTask': {
+      const { taskId, queue, dedupKey } = command;
+      if (taskId !== null && tasks.find(taskId) !== 0) return true;
+      return dedupKey !== null && tasks.findByDedup(queue, dedupKey) !== 0;
+    }
+    case 'LeaseTasks': {
+      const { workerId, requestId } = command;
+      if (requestId === null) return false;
+      const found = tasks.leases.findByRequest(workerId, requestId);
+      return found.some((lease) => tasks.leases.expiresAtMs.get(lease) > nowMs);
+    }
+    case 'AcquireNames':
+      return isAgain(state, command, nowMs) || isInTheWay(state, command, nowMs);
+    case 'WriteObject':
+      return writeObject(state, command).entries.length === 0;
+    case 'AcceptIntent': {
+      const { key, previousKey } = command;
+      if (sessions.findByKey(key) !== undefined) return true;
+      return previousKey !== null && sessions.findByKey(previousKey) !== undefined;
+    }
+    case 'StartSession':
+      return (sessions.find(command.sessionId)?.state ?? 'NEW') !== 'NEW';
+    default:
+      return false;
+  }
+}
+
+/** The grant is there, and this is its token. */
+function isAgain({ names }: State, command: AcquireNames, nowMs: number): boolean {
+  return command.names.every((name) => {
+    const row = names.find(name);
+    return isHeld(names, row, nowMs) && names.tokens.matches(row, command.tokenHash);
+  });
+}
+
+/** Somebody else holds what it will not wait for. */
+function isInTheWay({ names }: State, command: AcquireNames, nowMs: number): boolean {
+  const { waitMs, supersedes, holder } = command;
+  if (waitMs > 0 || supersedes !== undefined) return false;
+  return command.names.some((name) => {
+    const row = names.find(name);
+    return isHeld(names, row, nowMs) && !names.heldBy(row, holder);
+  });
+}
+
+/** What is due ends first, and is free then. */
+function isHeld(names: State['names'], row: number, nowMs: number): boolean {
+  return row !== 0 && names.isLive(row) && names.expiresAtMs.get(row) > nowMs;
+}
