@@ -170,9 +170,10 @@ describe('a write', () => {
     );
     expect(story.state.names.find('name')).toBe(0);
     const end = story.state.lastSeq;
-    story.when(writeObject({ lease: { leaseSeq: 2 } })).thenRefuses('WRITE_STALE_FENCE');
-    story.when(writeObject({ lease: { leaseSeq: end } })).thenRefuses('WRITE_STALE_FENCE');
-    story.when(writeObject({ lease: { leaseSeq: end + 1 } })).thenRefuses('WRITE_UNKNOWN_FENCE');
+    const fence = end + 1;
+    story.when(writeObject({ lease: { leaseSeq: 2 } })).thenRefuses('WRITE_STALE_FENCE', { fence });
+    story.when(writeObject({ lease: { leaseSeq: end } })).thenRefuses('WRITE_STALE_FENCE', { fence });
+    story.when(writeObject({ lease: { leaseSeq: end + 1 } })).thenRefuses('WRITE_UNKNOWN_FENCE', { fence });
     story.when(writeObject({ lease: { leaseSeq: end + 2 } })).thenRefuses('WRITE_UNKNOWN_FENCE');
     story.thenRecordsNothing();
   });

@@ -22,14 +22,14 @@ export function checkWrite(state: State, objectId: string, lease: PresentedLease
   const { names } = state;
   const row = names.find(objectId);
   // A name that is forgotten, or never was, has no fence of its own: every number given out so far is stale for it.
-  const fence = row === 0 ? state.lastSeq : names.leaseSeq.get(row);
+  const fence = row === 0 ? state.lastSeq + 1 : names.leaseSeq.get(row);
   const leaseSeq = lease?.leaseSeq ?? null;
   if (lease === null || leaseSeq === null) return { refused: 'WRITE_UNFENCED', fence };
   if (lease.objectId !== null && lease.objectId !== objectId)
     return { refused: 'LEASE_OBJECT_MISMATCH', fence };
   const isLiveHere = row !== 0 && names.isLive(row) && leaseSeq === fence;
   if (!isLiveHere && names.isLeaseLive(leaseSeq)) return { refused: 'LEASE_OBJECT_MISMATCH', fence };
-  if (leaseSeq < fence || (row === 0 && leaseSeq === fence)) return { refused: 'WRITE_STALE_FENCE', fence };
+  if (leaseSeq < fence) return { refused: 'WRITE_STALE_FENCE', fence };
   if (leaseSeq > fence || row === 0) return { refused: 'WRITE_UNKNOWN_FENCE', fence };
   if (lease.holderId !== null && !names.heldBy(row, lease.holderId)) {
     return { refused: 'LEASE_HOLDER_MISMATCH', fence };
