@@ -1,5 +1,11 @@
 /** leasehold/client on Node: the same, over kept connections of its own, with defaults from the environment. */
-import { CONNECT_OPTIONS, type ConnectOptions, connectWith, DEFAULT_URL } from './client/connect.ts';
+import {
+  CONNECT_OPTIONS,
+  type ConnectOptions,
+  connectWith,
+  DEFAULT_URL,
+  type Servers,
+} from './client/connect.ts';
 import { Leasehold } from './client/leasehold.ts';
 import { refuseUnknown } from './client/unknown-options.ts';
 import { readUsualReply } from './client/usual-replies.ts';
@@ -35,7 +41,7 @@ export interface NodeConnectOptions extends ConnectOptions, UndiciHttpOptions {}
  * A client of the server at the URL, or of several that stand in for each other. Without a URL: LEASEHOLD_URL,
  * which may name several with commas, else http://127.0.0.1:7420; without a token: LEASEHOLD_TOKEN. Nothing is sent before the first call.
  */
-export function connect(urls?: string | readonly string[], options: NodeConnectOptions = {}): Leasehold {
+export function connect(urls?: Servers, options: NodeConnectOptions = {}): Leasehold {
   refuseUnknown(options, [...CONNECT_OPTIONS, 'ca'], 'connect');
   const { LEASEHOLD_URL, LEASEHOLD_TOKEN } = process.env;
   const { ca, ...rest } = options;

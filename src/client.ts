@@ -3,17 +3,17 @@
  * and the log. Workers and guards need a process; on Node `client-node.ts` has them.
  */
 import { Client } from './client/client.ts';
-import { type ConnectOptions, connectWith } from './client/connect.ts';
+import { type ConnectOptions, connectWith, type Servers } from './client/connect.ts';
 import { webHttp } from './world/web-http.ts';
 import { webWorld } from './world/web-world.ts';
 
 /** A client of the server at the URL, or of several that stand in for each other. Nothing is sent before the first call. */
-export function connect(urls: string | readonly string[], options?: ConnectOptions): Client {
+export function connect(urls: Servers, options?: ConnectOptions): Client {
   return connectWith(Client, () => webHttp, webWorld, urls, options);
 }
 
 export type { Client, FollowOptions } from './client/client.ts';
-export type { ConnectOptions } from './client/connect.ts';
+export type { ConnectOptions, Servers } from './client/connect.ts';
 export type { Duration } from './client/durations.ts';
 export { type Effect, type ErrorCode, LeaseholdError } from './client/error.ts';
 export type { Lease, LeaseSet } from './client/lease-handle.ts';

@@ -10,8 +10,8 @@ export class AbortWatch {
     let calls = this.#calls.get(signal);
     if (calls === undefined) {
       calls = new Set();
-      this.#calls.set(signal, calls);
       signal.addEventListener('abort', this.#abort, { once: true });
+      this.#calls.set(signal, calls);
     }
     calls.add(call);
     return () => this.#unwatch(signal, call);

@@ -28,6 +28,7 @@ describe('connect', () => {
     ['https://leases.example/below//', 'https://leases.example', '/below/v1/workers'],
     ['HTTP://Leases.Example:80', 'http://leases.example', '/v1/workers'],
     ['http://[::1]:7420', 'http://[::1]:7420', '/v1/workers'],
+    [new URL('http://127.0.0.1:7420/below'), 'http://127.0.0.1:7420', '/below/v1/workers'],
   ])('takes %s', async (url, origin, path) => {
     const { sent, http } = recorded();
     const lh = connectWith(Client, http, world, url, { token: 'secret' });
@@ -42,6 +43,11 @@ describe('connect', () => {
     ['ftp://x', 'ftp://x is not the URL of a server; it looks like http://127.0.0.1:7420.'],
     ['', ' is not the URL of a server; it looks like http://127.0.0.1:7420.'],
     [7, '7 is not the URL of a server; it looks like http://127.0.0.1:7420.'],
+    ['ftp://me:pass@x', 'ftp://…@x is not the URL of a server; it looks like http://127.0.0.1:7420.'],
+    [
+      'http://me:p/s@x:99999',
+      'http://…@x:99999 is not the URL of a server; it looks like http://127.0.0.1:7420.',
+    ],
     ['http://me:pass@x', 'The URL of x must not carry a password; give the option token instead.'],
     ['http://x/?a=1', 'http://x/?a=1 must end with its path; a query or a fragment means nothing here.'],
   ])('refuses %s', (url, says) => {

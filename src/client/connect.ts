@@ -14,6 +14,9 @@ export interface ConnectOptions {
   readonly retry?: RetryOptions;
 }
 
+/** One server, or several that stand in for each other. */
+export type Servers = string | URL | readonly (string | URL)[];
+
 export const DEFAULT_URL = 'http://127.0.0.1:7420';
 
 export const CONNECT_OPTIONS: readonly string[] = ['token', 'retry'];
@@ -24,20 +27,23 @@ export function connectWith<Handle>(
   Handle: new (transport: Transport, world: ClientWorld) => Handle,
   http: () => Http,
   world: ClientWorld,
-  urls: string | readonly string[],
+  urls: Servers,
   options: ConnectOptions = {},
 ): Handle {
-  const servers = (Array.isArray(urls) ? (urls as readonly string[]) : [urls as string]).map(addressOf);
+  const servers = [urls].flat().map(addressOf);
   if (servers.length === 0) throw new TypeError('At least one server must be named.');
   checkOptions(options);
   const { token = null, retry = {} } = options;
   return new Handle(new HttpTransport(http(), world, { servers, token, retry }), world);
 }
 
-function addressOf(text: string): ServerAddress {
+function addressOf(given: string | URL): ServerAddress {
+  const text = given instanceof URL ? given.href : given;
   const url = typeof text === 'string' && URL.canParse(text) ? new URL(text) : null;
   if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
-    throw new TypeError(`${String(text)} is not the URL of a server; it looks like ${DEFAULT_URL}.`);
+    // What stands before an @ may be a secret.
+    const shown = String(text).replace(/^(\w+:\/\/)?.*@/, '$1…@');
+    throw new TypeError(`${shown} is not the URL of a server; it looks like ${DEFAULT_URL}.`);
   }
   // The URL itself is not shown: it has a secret in it.
   if (url.username !== '' || url.password !== '') {

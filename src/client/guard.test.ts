@@ -224,11 +224,12 @@ describe('a guard that is lost', () => {
     expect(world.ends).toHaveLength(1);
   });
 
-  it('never grants a grace past the deadline', async () => {
-    void later(lh.guard({ name: GUARD, grace: '1h' }, (guarded) => service(guarded, 60_000)));
+  it('ends the process before its watchdog would kill it, however long the grace and short the lease is', async () => {
+    void later(lh.guard({ name: GUARD, ttl: '2s', grace: '1h' }, (guarded) => service(guarded, 60_000)));
     await world.settle();
+    const endsMs = world.deadline!.monotonicMs - 200;
     wire.let('lease.renew', 'fails');
-    await world.advance(14_249);
+    await world.advance(endsMs - world.monotonicMs - 1);
     expect(world.ends).toEqual([]);
     await world.advance(1);
     expect(world.ends).toHaveLength(1);

@@ -1,7 +1,7 @@
 /**
  * The guard: the lease that makes one process the only one of its kind, and fails closed. Whoever does not get it
  * does not start. The first renewal that fails, is refused, or is not answered when the next is due ends everything:
- * `signal` aborts, and after a grace that never reaches past the deadline the process ends, code 4. A thread of its own
+ * `signal` aborts, and after a grace that ends before the deadline the process ends, code 4. A thread of its own
  * watches the deadline and kills the process when the main loop is blocked past it.
  */
 import { type Duration, durationMs } from './durations.ts';
@@ -14,6 +14,8 @@ import { refuseUnknown } from './unknown-options.ts';
 import type { ClientWorld, ProcessEnding } from './world.ts';
 
 const EXIT_LOST = 4;
+/** How long before the watchdog would kill it the process ends by itself, with its code and its sentence. */
+const ENDING_MS = 200;
 
 export interface GuardOptions extends LeaseOptions {
   readonly name: string;
@@ -118,7 +120,7 @@ export class Guard {
   private graceOf({ loss, deadline }: Grant, graceMs: number): number {
     const { cause } = loss as LeaseLostError;
     if (cause !== 'unreachable') return 0;
-    return Math.max(0, Math.min(graceMs, deadline.remainingMs(this.world.clock)));
+    return Math.max(0, Math.min(graceMs, deadline.remainingMs(this.world.clock) - ENDING_MS));
   }
 
   private after(ms: number): Promise<null> {

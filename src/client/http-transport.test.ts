@@ -535,7 +535,7 @@ describe('the token', () => {
       token: 'very-secret-token',
       retry: {},
     });
-    http.fate = () => replyOf(200, '{"results":[{"status":200,"body":{"released":true}}]}');
+    http.fate = () => replyOf(200, '{"results":[{"status":200,"body":{"released":true,"seq":1}}]}');
     await world.finish(secret.call('lease.release', { name: 'n', holder: 'h', token: 'x'.repeat(22) }));
     expect(http.sent[0]!.request).toMatchObject({
       path: '/below/v1/batch',

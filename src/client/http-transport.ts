@@ -67,6 +67,7 @@ export class HttpTransport implements Transport {
   readonly #hasSeveral: boolean;
   readonly #wire: Wire;
   readonly #desk: CallDesk;
+  readonly #patience: Patience;
   readonly #log: LogReader;
   readonly #open = new OpenCalls();
   readonly #aborts = new AbortWatch();
@@ -83,6 +84,7 @@ export class HttpTransport implements Transport {
     const patience = new Patience(clock, servers.length, retry);
     this.#http = http;
     this.#world = world;
+    this.#patience = patience;
     this.#series = `t${world.newToken().slice(0, SERIES_CHARACTERS)}-`;
     this.#hasSeveral = servers.length > 1;
     this.#wire = new Wire(http, timers, servers, token);
@@ -189,8 +191,10 @@ export class HttpTransport implements Transport {
     const results = Array.isArray(body.results) ? (body.results as unknown[]) : [];
     for (let index = 0; index < calls.length; index++) {
       const result = results[index];
-      if (isResult(result)) this.#desk.answered(calls[index]!, result.status, result.body, 0);
-      else this.#failed([calls[index]!], notOurs(reply, this.#wire.server, 'unknown'));
+      const call = calls[index]!;
+      if (isResult(result) && isWhole(call, result.status, result.body)) {
+        this.#desk.answered(call, result.status, result.body, 0);
+      } else this.#failed([call], notOurs(reply, this.#wire.server, 'unknown'));
     }
   }
 
@@ -224,7 +228,9 @@ export class HttpTransport implements Transport {
         ...(requestId === undefined ? {} : { requestId }),
       };
       const reply = await this.#wire.send(ask, this.#timeoutMs(lane, [call]) + waitMs);
-      const body = readReply(reply, this.#wire.server, effectOf(call, 'unknown'), this.#world);
+      const { server } = this.#wire;
+      const body = readReply(reply, server, effectOf(call, 'unknown'), this.#world);
+      if (!isWhole(call, reply.status, body)) throw notOurs(reply, server, 'unknown');
       this.#desk.answered(call, reply.status, body, retryAfterMs(reply));
     } catch (fault) {
       this.#failed([call], fault);
@@ -237,7 +243,9 @@ export class HttpTransport implements Transport {
   #timeoutMs(lane: Lane, calls: readonly PendingCall[]): number {
     const isShort =
       this.#hasSeveral && calls.every(({ operation, request }) => isSafeAgain(operation, request));
-    return isShort ? SEVERAL_TIMEOUT_MS : TIMEOUT_MS[lane];
+    const timeoutMs = isShort ? SEVERAL_TIMEOUT_MS : TIMEOUT_MS[lane];
+    if (calls[0]!.failures === 0) return timeoutMs;
+    return Math.min(timeoutMs, Math.max(...calls.map((call) => this.#patience.limitMs(call))));
   }
 
   /** A request was lost, ended by its caller, answered with nonsense, or there is a bug. */
@@ -317,6 +325,14 @@ function wrongRequest(request: unknown): Problem | null {
 function laneOf(operation: Operation, request: Fields, isRenewal: boolean): Lane {
   if ((request.wait_ms ?? 0) !== 0) return 'waits';
   return isRenewal || TARGETS[operation].isRenewal ? 'renewals' : 'calls';
+}
+
+/**
+ * Whether it can be what a leasehold server answers. Whatever may stand in a batch says where it is durable; what does not
+ * is somebody else's, and a lease made of it would never end.
+ */
+function isWhole({ operation }: PendingCall, status: number, { seq }: WireBody): boolean {
+  return status >= 400 || !TARGETS[operation].mayJoinBatch || typeof seq === 'number';
 }
 
 /** The request with the id that was made up for it, and with what is left of its wait. */

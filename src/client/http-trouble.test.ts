@@ -159,6 +159,17 @@ describe('a server that does not answer', () => {
     expect(http.sent).toHaveLength(2);
   });
 
+  it('is tried once more for as long as the patience lasts, and not for another such time', async () => {
+    http.isHolding = true;
+    const call = create();
+    await world.advance(34_999);
+    expect(http.sent).toHaveLength(2);
+    expect(await isSettled(call)).toBe(false);
+    await world.advance(1);
+    await expect(call).rejects.toMatchObject({ code: 'UNREACHABLE', effect: 'unknown' });
+    expect(http.sent).toHaveLength(2);
+  });
+
   it('may take the time that a call itself wants to wait besides', async () => {
     await world.finish(transport.call('lease.acquire', { name: 'n', holder: 'a', ttl_ms: 3_600_000 }));
     http.isHolding = true;
@@ -237,7 +248,7 @@ describe('a server that says not now', () => {
 
   it('may mean one call of a batch only', async () => {
     const body = { code: 'OVERLOADED', status: 503, title: '', detail: '' };
-    const created = '{"status":201,"body":{"task_id":"t"}}';
+    const created = '{"status":201,"body":{"task_id":"t","seq":1}}';
     const mixed = `{"results":[${created},{"status":503,"body":${JSON.stringify(body)}}]}`;
     http.fate = () => (http.sent.length === 1 ? replyOf(200, mixed) : 'answered');
     const calls = [create(), create()];
@@ -295,6 +306,25 @@ describe('a server that made a mistake', () => {
   it('has a full disk: that is a refusal, and nothing was changed', async () => {
     http.fate = () => replyOf(200, '{"results":[{"status":507,"body":{"code":"DISK_FULL","status":507}}]}');
     expect(await world.finish(create())).toMatchObject({ ok: false, code: 'DISK_FULL' });
+  });
+});
+
+describe('a server that is somebody else', () => {
+  it.each<[string, () => Promise<unknown>, string]>([
+    ['for a batch', () => create(), '{"results":[{"status":200,"body":{}}]}'],
+    [
+      'for a call that waits',
+      () => later(transport.call('task.lease', { worker_id: 'w', wait_ms: 9 })),
+      '{}',
+    ],
+    [
+      'for a lease',
+      () => later(transport.call('lease.acquire', { name: 'n', holder: 'h', ttl_ms: 9_000 })),
+      '{"results":[{"status":200,"body":{}}]}',
+    ],
+  ])('is not believed when it says yes to everything: %s', async (_, make, text) => {
+    http.fate = () => replyOf(200, text);
+    await expect(world.finish(make())).rejects.toMatchObject({ code: 'PROTOCOL', effect: 'unknown' });
   });
 });
 

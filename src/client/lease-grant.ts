@@ -82,12 +82,13 @@ export class Grant implements Due {
   }
 
   /** One renewal for every name, all sent before this returns. */
-  async askRenewal(ttlMs: number): Promise<RenewalAnswer> {
+  async askRenewal(ttlMs: number, signal?: AbortSignal): Promise<RenewalAnswer> {
     const { holder } = this;
     const token = this.#token;
+    const options = signal === undefined ? AS_RENEWAL : { ...AS_RENEWAL, signal };
     const replies = await Promise.all(
       this.names.map((name) =>
-        this.#transport.call('lease.renew', { name, holder, token, ttl_ms: ttlMs }, AS_RENEWAL),
+        this.#transport.call('lease.renew', { name, holder, token, ttl_ms: ttlMs }, options),
       ),
     );
     let remainingMs = Number.POSITIVE_INFINITY;

@@ -21,6 +21,7 @@ abstract class Handle implements AsyncDisposable {
   /** Made with the first write: most leases of many never write. */
   #writers: Map<string, LeaseWriter> | null = null;
   #released: Promise<unknown> | null = null;
+  #finished: Promise<LeaseLostError | null> | null = null;
 
   constructor(transport: Transport, keeper: LeaseKeeper, grant: Grant) {
     this.#transport = transport;
@@ -74,10 +75,16 @@ abstract class Handle implements AsyncDisposable {
    * Gives the lease back at the end of the work it was for, and tells whether it was held to this moment: null, or
    * how it had been lost, also when that happened after the last renewal and nobody has noticed yet.
    */
-  async finish(): Promise<LeaseLostError | null> {
+  finish(): Promise<LeaseLostError | null> {
+    this.#finished ??= this.#finish();
+    return this.#finished;
+  }
+
+  async #finish(): Promise<LeaseLostError | null> {
     if (this.#released !== null) {
       await this.#released;
-      return null;
+      const { loss } = this.#grant;
+      return loss === null || loss.cause === 'released' ? null : loss;
     }
     const finished = this.#keeper.finish(this.#grant);
     // Whoever asked is told when it fails; a later release has only to wait for it.

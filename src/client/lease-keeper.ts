@@ -120,13 +120,27 @@ export class LeaseKeeper {
     const untilMs = Math.min(clock.monotonicMs() + RELEASE_MS, grant.deadline.sentMs + grant.ttlMs);
     for (;;) {
       try {
-        return await grant.askRelease();
+        return await this.#until(untilMs, grant.askRelease());
       } catch (fault) {
         if (!(fault instanceof LeaseholdError)) throw fault;
         const isWorthwhile = fault.retryable && !this.#closed;
         if (!isWorthwhile || clock.monotonicMs() + retryMs(grant) >= untilMs) return null;
       }
       await pause(this.#world.timers, retryMs(grant));
+    }
+  }
+
+  /** What comes of it by then, and null if nothing does. */
+  async #until<T>(untilMs: number, asked: Promise<T>): Promise<T | null> {
+    const { timers, clock } = this.#world;
+    let timer: Timer | null = null;
+    const late = new Promise<null>((resolve) => {
+      timer = timers.after(Math.max(0, Math.ceil(untilMs - clock.monotonicMs())), () => resolve(null));
+    });
+    try {
+      return await Promise.race([asked, late]);
+    } finally {
+      (timer as Timer | null)?.cancel();
     }
   }
 

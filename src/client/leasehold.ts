@@ -64,6 +64,9 @@ export class Leasehold extends Client {
 
   private startWorker(options: WorkerOptions, jobs: readonly (readonly unknown[])[]): TaskWorker {
     const { transport, world, closing } = this;
+    if (!Array.isArray(jobs) || !jobs.every((job) => Array.isArray(job))) {
+      throw new TypeError('worker takes options and a list of pairs, each a definition and its handler.');
+    }
     const pairs = jobs.map(([definition, handler]) => ({ definition, handler }) as Job);
     return startWorker(transport, world, closing.signal, options, pairs);
   }

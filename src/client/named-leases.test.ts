@@ -48,6 +48,18 @@ describe('withLease', () => {
     await expect(world.finish(superseded)).rejects.toMatchObject({ code: 'LEASE_LOST', cause: 'superseded' });
   });
 
+  it('throws when the lease was lost, although the function gave it back afterwards', async () => {
+    const lost = lh.withLease('n', {}, async (lease) => {
+      await other.lease.break({ name: 'n', reason: 'stuck' });
+      await expect(lease.renew()).rejects.toMatchObject({ cause: 'broken' });
+      await lease.release();
+      return 'done';
+    });
+    await expect(world.finish(lost)).rejects.toMatchObject({ code: 'LEASE_LOST', cause: 'broken' });
+    const given = lh.withLease('n', {}, async (lease) => lease.release());
+    expect(await world.finish(given)).toBe(true);
+  });
+
   it('says how the lease was lost however long its history is', async () => {
     const broken = lh.withLease('n', {}, async (lease) => {
       for (let value = 0; value < 1_100; value++) await lease.write(value);
@@ -419,6 +431,21 @@ describe('acquire', () => {
     giveUp.abort(new Error('no longer needed'));
     await expect(world.finish(waiting)).rejects.toThrow('no longer needed');
     await world.finish(held.release());
+    await world.settle();
+    expect(await holderOf('n')).toBeNull();
+  });
+
+  it('gives up with the reason of the signal while the grant is being confirmed, and gives it back', async () => {
+    const held = await world.finish(other.acquire('n', { ttl: '1h' }));
+    const giveUp = new AbortController();
+    const waiting = later(lh.acquire('n', { wait: '1m', signal: giveUp.signal }));
+    await world.settle();
+    wire.let('lease.renew', 'hangs');
+    await world.finish(held.release());
+    await world.settle();
+    expect(wire.count('lease.renew')).toBe(1);
+    giveUp.abort(new Error('no longer needed'));
+    await expect(world.finish(waiting)).rejects.toThrow('no longer needed');
     await world.settle();
     expect(await holderOf('n')).toBeNull();
   });

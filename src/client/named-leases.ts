@@ -222,7 +222,7 @@ export class NamedLeases {
   async #confirm(wish: Wish, leaseSeq: number): Promise<Grant | Problem> {
     const sent = momentOf(this.#world.clock);
     const grant = this.#grantOf(wish, leaseSeq, new Deadline(sent, 0));
-    const answer = await grant.askRenewal(wish.ttlMs);
+    const answer = await grant.askRenewal(wish.ttlMs, wish.signal);
     // Before it is kept: whoever has given up meanwhile is not there to hold it, and nothing must renew it.
     wish.signal?.throwIfAborted();
     if (!answer.ok) {

@@ -24,6 +24,7 @@ const TRIES = [8, 100];
 const MAX_MS = [5_000, 30_000];
 const FIRST_DELAY_MS = 50;
 const DELAY_MAX_MS = [5_000, 400];
+const LAST_TRY_MS = 1_000;
 
 export class Patience {
   readonly #clock: Clock;
@@ -45,6 +46,12 @@ export class Patience {
   pauseOf(code: unknown, retryAfterMs: number): number {
     const isOthers = code === 'NOT_LEADER' || (this.#servers > 1 && code === 'UNAVAILABLE');
     return isOthers ? 0 : retryAfterMs;
+  }
+
+  /** How long a try of a call may take that has failed before: what is left, and time enough for one honest answer. */
+  limitMs({ failures, sinceMs }: Tries): number {
+    if (failures === 0) return Number.POSITIVE_INFINITY;
+    return Math.max(LAST_TRY_MS, sinceMs + this.#maxMs - this.#clock.monotonicMs());
   }
 
   /** Notes a failure and gives how long to wait before the next try; null when it is over. */

@@ -85,13 +85,20 @@ export function settingsOf(options: WorkerOptions, jobs: readonly Job[], world: 
   if (!Number.isSafeInteger(concurrency) || concurrency < 1) {
     throw new TypeError(`The concurrency ${String(concurrency)} is no whole number above zero.`);
   }
+  const { signal, onVerdict } = options;
+  if (signal !== undefined && !(signal instanceof AbortSignal)) {
+    throw new TypeError('The option signal must be an AbortSignal.');
+  }
+  if (onVerdict !== undefined && typeof onVerdict !== 'function') {
+    throw new TypeError('The option onVerdict must be a function.');
+  }
   return {
     workerId: options.workerId ?? `${world.label ?? 'worker'}:${world.newToken()}`,
     concurrency,
     ttlMs: bounded(options.ttl ?? shortestTtl(jobs) ?? DEFAULT_TTL, 'ttl', LIMITS.ttlMinMs, LIMITS.ttlMaxMs),
     graceMs: durationMs(options.grace ?? DEFAULT_GRACE, 'grace'),
     waitMs: bounded(options.wait ?? DEFAULT_WAIT, 'wait', 1, LIMITS.waitMaxMs),
-    onVerdict: options.onVerdict ?? null,
+    onVerdict: onVerdict ?? null,
     jobs: byQueue(jobs, options.timeout),
   };
 }

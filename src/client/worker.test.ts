@@ -444,13 +444,18 @@ describe('the options of a worker', () => {
     ['a ttl nobody can read', { ttl: 'soon' }, /ttl "soon"/],
     ['a ttl that is too short', { ttl: '1ms' }, /ttl 1ms/],
     ['a wait that is too long', { wait: '1h' }, /wait 1h/],
+    ['a signal that is none', { signal: new AbortController() }, /signal must be an AbortSignal/],
+    ['a listener that is none', { onVerdict: 5 }, /onVerdict must be a function/],
   ])('are refused before anything is leased: %s', (_what, options, says) => {
     expect(() => lh.work(mail, options, () => 1)).toThrow(says);
     expect(wire.sent).toEqual([]);
+    expect(world.holds).toBe(0);
   });
 
   it('and its handlers are checked: none, two for one task, no function', () => {
     expect(() => lh.worker({}, [])).toThrow(/at least one task/);
+    expect(() => lh.worker({}, undefined as never)).toThrow(/a list of pairs/);
+    expect(() => lh.worker({}, [null] as never)).toThrow(/a list of pairs/);
     expect(() =>
       lh.worker({}, [
         [mail, () => 1],

@@ -25,7 +25,7 @@ export class FaultyTransport implements Transport {
   private readonly newToken: () => string;
   private readonly lostReplies: Plan<LeaseholdError>[] = [];
   private readonly failures: Plan<LeaseholdError | Problem>[] = [];
-  /** Names, and ids of tasks, whose renewals never arrive. */
+  /** Holders of a name, and ids of tasks, whose renewals never arrive. */
   private readonly unrenewed = new Set<string>();
 
   constructor(inner: Transport, newToken: () => string) {
@@ -48,11 +48,12 @@ export class FaultyTransport implements Transport {
     this.failures.push({ operation, failure });
   }
 
-  /** From now on no renewal for this name or task arrives; gives the call that ends that. */
-  withholdRenewals(subject: string): () => void {
-    this.unrenewed.add(subject);
+  /** From now on no renewal of this holder of a name, or for this task, arrives; gives the call that ends that. */
+  withholdRenewals(subject: string, holder?: string): () => void {
+    const unrenewed = holder === undefined ? subject : ofHolder(subject, holder);
+    this.unrenewed.add(unrenewed);
     return () => {
-      this.unrenewed.delete(subject);
+      this.unrenewed.delete(unrenewed);
     };
   }
 
@@ -97,16 +98,24 @@ export class FaultyTransport implements Transport {
 
   private arriving<Op extends Operation>(operation: Op, request: Requests[Op]): Requests[Op] {
     if (this.unrenewed.size === 0) return request;
-    const { name, task_id, leases } = request as Partial<Requests['lease.renew'] & Requests['task.extend']> &
-      Partial<Requests['worker.heartbeat']>;
-    const subject = operation === 'lease.renew' ? name : operation === 'task.extend' ? task_id : undefined;
-    if (subject !== undefined && this.unrenewed.has(subject)) {
+    const { name, holder, task_id, leases } = request as Partial<
+      Requests['lease.renew'] & Requests['task.extend'] & Requests['worker.heartbeat']
+    >;
+    const isUnrenewed =
+      (operation === 'lease.renew' && this.unrenewed.has(ofHolder(name!, holder!))) ||
+      (operation === 'task.extend' && this.unrenewed.has(task_id!));
+    if (isUnrenewed) {
       const says = 'The renewal did not arrive.';
       throw new LeaseholdError('UNREACHABLE', says, { retryable: true });
     }
     if (operation !== 'worker.heartbeat' || leases === undefined) return request;
     return { ...request, leases: leases.filter((lease) => !this.unrenewed.has(lease.task_id)) };
   }
+}
+
+/** Whoever takes the name next is another holder, or takes over from this one by its own will. */
+function ofHolder(name: string, holder: string): string {
+  return JSON.stringify([name, holder]);
 }
 
 function field(of: object, name: string): unknown {

@@ -11,7 +11,9 @@ import type { TestWorld } from './test-world.ts';
  *   superseded   the holder of a named lease is granted it again, elsewhere
  *   killed       an administrator kills the task
  */
-export type Loss = 'expired' | 'broken' | 'superseded' | 'killed';
+export type Loss = (typeof LOSSES)[number];
+
+const LOSSES = ['expired', 'broken', 'superseded', 'killed'] as const;
 
 const REASON = 'A test took it away.';
 
@@ -21,6 +23,9 @@ export async function loseLease(
   subject: string,
   cause: Loss | undefined,
 ): Promise<void> {
+  if (cause !== undefined && !LOSSES.includes(cause)) {
+    throw new TypeError(`A lease is not lost as ${JSON.stringify(cause)}: it is ${LOSSES.join(', ')}.`);
+  }
   const lease = await transport.call('lease.get', { name: subject });
   if (lease.ok) {
     await loseName(transport, world, lease, cause ?? 'broken');
@@ -48,7 +53,7 @@ async function loseName(
 ): Promise<void> {
   switch (cause) {
     case 'expired':
-      return runOut(transport, world, name, remaining_ms);
+      return runOut(transport, world, remaining_ms, name, holder);
     case 'broken':
       return done(await transport.call('lease.break', { name, lease_seq, reason: REASON }));
     case 'superseded':
@@ -80,7 +85,7 @@ async function loseTask(
       const request = { task_id, lease_id, ttl_ms: LIMITS.ttlMinMs };
       const left = await transport.call('task.extend', request);
       if (!left.ok) throw LeaseholdError.of(left);
-      return runOut(transport, world, task_id, left.remaining_ms);
+      return runOut(transport, world, left.remaining_ms, task_id);
     }
     case 'broken':
     case 'superseded':
@@ -92,10 +97,11 @@ async function loseTask(
 async function runOut(
   transport: FaultyTransport,
   world: TestWorld,
-  subject: string,
   remainingMs: number,
+  subject: string,
+  holder?: string,
 ): Promise<void> {
-  const allow = transport.withholdRenewals(subject);
+  const allow = transport.withholdRenewals(subject, holder);
   await world.advance(remainingMs);
   allow();
 }

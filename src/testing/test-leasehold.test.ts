@@ -103,6 +103,17 @@ describe('loseLease', () => {
     expect(await t.lh.lease.get({ name: 'lost' })).toMatchObject({ code: 'LEASE_NOT_FOUND' });
   });
 
+  it('lets a named lease run out, and who waits for it is granted it', async () => {
+    const lost = await t.lh.acquire('n', { ttl: '15s' });
+    const waiting = t.lh.acquire('n', { ttl: '15s', wait: '1m' });
+    await t.settle();
+    await t.loseLease('n', 'expired');
+    const next = await waiting;
+    expect(next.leaseSeq).toBeGreaterThan(lost.leaseSeq);
+    await t.advance('1m');
+    next.assertHeld();
+  });
+
   it('lets the lease on a task run out, and somebody else is given the task', async () => {
     const seen: TaskContext<{ to: string }>[] = [];
     const verdicts: TaskVerdict[] = [];
@@ -138,6 +149,7 @@ describe('loseLease', () => {
     await expect(t.loseLease('nobody')).rejects.toThrow(/Nobody holds/);
     await t.lh.acquire('n');
     await expect(t.loseLease('n', 'killed')).rejects.toThrow(/Only tasks/);
+    await expect(t.loseLease('n', 'brokn' as never)).rejects.toThrow(/not lost as "brokn"/);
     await t.lh.enqueue(mail, { to: 'ada' }, { taskId: 'mine' });
     await t.lh.task.lease({ worker_id: 'w', queues: ['mail'] });
     await expect(t.loseLease('mine', 'broken')).rejects.toThrow(/not broken/);

@@ -3,8 +3,9 @@
  * share two numbers: the deadline by the monotonic clock of the machine, which is the same for all threads (the
  * `performance.now` of a thread is not), and by the wall clock, which goes on while the machine sleeps.
  */
-import { Worker } from 'node:worker_threads';
+import { isMainThread, Worker } from 'node:worker_threads';
 import type { Watchdog } from '../client/world.ts';
+import { threadFlags } from './thread-flags.ts';
 
 /** Built, this file and the other one end in .js; run from source, on a Node that can, both end in .ts. */
 const THREAD = new URL(
@@ -24,11 +25,13 @@ export interface WatchdogInput {
 
 /** Resolves once the thread watches. `onDeath` hears of a thread that ends without having been asked to. */
 export async function startWatchdog(says: string, onDeath: (fault: Error) => void): Promise<Watchdog> {
+  // A thread cannot end its process, only itself, and a guard that is lost must end everything.
+  if (!isMainThread) throw new TypeError('A guard ends its process, which only the main thread can do.');
   const shared = new SharedArrayBuffer(24);
   const deadline = new BigInt64Array(shared, 0, 2).fill(NEVER);
   const isStopped = new Int32Array(shared, 16, 1);
   const input: WatchdogInput = { shared, says };
-  const worker = new Worker(THREAD, { workerData: input });
+  const worker = new Worker(THREAD, { workerData: input, execArgv: threadFlags() });
   await new Promise<void>((resolve, reject) => {
     worker.once('message', () => resolve());
     worker.once('error', reject);

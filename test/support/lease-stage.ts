@@ -80,7 +80,11 @@ export class TestWire implements Transport {
     if (fate === 'fails') throw unreachable('none');
     if (fate === 'refuses') return problem({ refused: 'OVERLOADED' });
     if (fate === 'garbles') throw new LeaseholdError('PROTOCOL', 'This is no leasehold server.');
-    if (fate === 'hangs') return new Promise(() => undefined);
+    if (fate === 'hangs') {
+      return new Promise((_, reject) => {
+        options?.signal?.addEventListener('abort', () => reject(options.signal!.reason));
+      });
+    }
     if (fate === 'lingers') await new Promise<void>((resolve) => this.held.push(resolve));
     let reply = await this.#transport.call(operation, request, options);
     if (fate === 'loses') throw unreachable('unknown');

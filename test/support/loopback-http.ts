@@ -67,7 +67,12 @@ export class LoopbackHttp implements Http {
     if (fate === 'refused') throw httpFault(`No connection to ${request.origin} could be made.`, 'none');
     if (fate === 'request lost') throw lost(request);
     const reply = await this.#answer(request);
-    if (this.isHolding) await new Promise<void>((resolve) => this.#held.push(resolve));
+    if (this.isHolding) {
+      await new Promise<void>((resolve) => {
+        this.#held.push(resolve);
+        request.signal.addEventListener('abort', () => resolve());
+      });
+    }
     request.signal.throwIfAborted();
     if (fate === 'reply lost') throw lost(request);
     return reply;
