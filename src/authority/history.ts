@@ -68,9 +68,10 @@ export function touchesTask(task: TaskKey, createdSeq: number): Touches {
 
 /**
  * A name is touched by its leases, by sessions that end with them, and by writes to its object, wherever they stand.
- * `grantedSeq` is its newest grant before the range, if there was one.
+ * `grantedSeq` is its newest grant before the range, if there was one. A wipe touches only what was granted before it;
+ * where the range does not begin with the log nobody can tell, and it is shown.
  */
-export function touchesName(name: string, grantedSeq = 0): Touches {
+export function touchesName(name: string, grantedSeq = 0, beginsWithLog = false): Touches {
   let leaseSeq = grantedSeq;
   return (entry, seq) => {
     switch (entry.type) {
@@ -87,6 +88,7 @@ export function touchesName(name: string, grantedSeq = 0): Touches {
       case 'NameBroken':
         return entry.name === name;
       case 'NamesWiped':
+        if (beginsWithLog && leaseSeq === 0) return false;
         return name.startsWith(entry.prefix) && !name.startsWith('system:');
       case 'ObjectWritten':
       case 'ObjectDeleted':

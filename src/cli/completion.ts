@@ -72,7 +72,10 @@ _leasehold() {
   local current="\${COMP_WORDS[COMP_CWORD]}" path="" words="" i
   for ((i = 1; i < COMP_CWORD; i++)); do
     # Behind -- stands somebody else's command line.
-    [[ "\${COMP_WORDS[i]}" == "--" ]] && return
+    if [[ "\${COMP_WORDS[i]}" == "--" ]]; then
+      ((i + 1 == COMP_CWORD)) && COMPREPLY=($(compgen -c -- "$current"))
+      return
+    fi
     case "\${path:+$path }\${COMP_WORDS[i]}" in
       ${alternatives(places)}) path="\${path:+$path }\${COMP_WORDS[i]}" ;;
     esac
@@ -84,6 +87,8 @@ ${valueCases(places, (values) => `COMPREPLY=($(compgen -W ${quoted(values.join('
 ${places.map(({ path, words }) => `    ${quoted(path)}) words=${quoted(words.map(({ word }) => word).join(' '))} ;;`).join('\n')}
   esac
   COMPREPLY=($(compgen -W "$words" -- "$current"))
+  # Options are offered to whoever begins one; where nothing else is left, a file is meant.
+  [[ "$current" == -* ]] || COMPREPLY=($(printf '%s\\n' "\${COMPREPLY[@]}" | grep -v '^-'))
 }
 complete -o default -F _leasehold leasehold
 `,
@@ -92,10 +97,14 @@ complete -o default -F _leasehold leasehold
 # Completion of leasehold for zsh; made by \`leasehold completion zsh\`.
 _leasehold() {
   local place="" word
+  local -i i
   local -a offered
-  for word in "\${(@)words[2,CURRENT-1]}"; do
+  for ((i = 2; i < CURRENT; i++)); do
+    word="\${words[i]}"
     # Behind -- stands somebody else's command line.
     if [[ "$word" == "--" ]]; then
+      shift $i words
+      ((CURRENT -= i))
       _normal
       return
     fi
@@ -109,7 +118,9 @@ ${valueCases(places, (values) => `compadd -- ${values.map(quoted).join(' ')}; re
   case "$place" in
 ${places.map(({ path, words }) => `    ${quoted(path)}) offered=(${words.map(zshWord).join(' ')}) ;;`).join('\n')}
   esac
-  _describe 'leasehold' offered || _files
+  # Options are offered to whoever begins one; where nothing else is left, a file is meant.
+  [[ "$PREFIX" == -* ]] || offered=("\${(@)offered:#-*}")
+  if (($#offered)); then _describe 'leasehold' offered; else _files; fi
 }
 if [[ "$funcstack[1]" == "_leasehold" ]]; then
   _leasehold "$@"

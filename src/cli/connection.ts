@@ -106,6 +106,10 @@ export function connectionFailure(fault: unknown, { url }: Server): unknown {
         fault.code,
       );
     }
+    if (fault.message.includes('did not answer within')) {
+      const says = `What listens at ${url} takes connections and does not answer: it may be paused, or no server of ours.`;
+      return new Failure(says, EXIT.failed, fault.code);
+    }
     return new Failure(
       `No leasehold server answers at ${url}; start one with \`leasehold serve\`.`,
       EXIT.failed,

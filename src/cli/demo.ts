@@ -3,11 +3,12 @@
  * processes that want the same lease; the first is stopped with SIGSTOP, the second takes over when the
  * lease has run out, the first wakes up, believes it still holds it, and its write is refused.
  */
+import { constants } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { Command } from 'commander';
 import { pause } from '../client/pause.ts';
 import { fileEngine } from '../engines/file/file-engine.ts';
-import type { Child } from '../orchestrator/processes.ts';
+import { type Child, exitCodeOf } from '../orchestrator/processes.ts';
 import { makeLogger } from '../server/make-logger.ts';
 import { type Served, serve } from '../server/serve.ts';
 import { nodeFiles } from '../world/node-files.ts';
@@ -54,11 +55,21 @@ export function demoCommand(shell: Shell): Command {
     .option('--json', 'print only what came of it, as one JSON object')
     .addHelpText('after', examples('leasehold demo'))
     .action(async (options: DemoOptions) => {
+      const ending = new AbortController();
+      let demo: Demo | null = null;
+      onEndingSignals(shell, options, {
+        asked(signal) {
+          shell.exitWith(exitCodeOf({ code: null, signal }, constants.signals));
+          ending.abort();
+        },
+        hurried: () => demo?.end(),
+      });
       const dir = await shell.files.makeTemporary('leasehold-demo-');
       try {
         const served = await startServer(shell, dir);
         try {
-          await new Demo(shell, served, dir, options).play();
+          demo = new Demo(shell, served, dir, options, ending.signal);
+          await demo.play();
         } finally {
           await served.stop();
         }
@@ -81,21 +92,25 @@ class Demo {
   private readonly pace: Pace;
   private readonly isSilent: boolean;
   private readonly paint: Paint;
+  private readonly ending: AbortSignal;
   private readonly holders: Holder[] = [];
 
-  constructor(shell: Shell, served: Served, dir: string, { fast, json }: DemoOptions) {
+  constructor(shell: Shell, served: Served, dir: string, { fast, json }: DemoOptions, ending: AbortSignal) {
     this.shell = shell;
     this.served = served;
     this.dir = dir;
     this.pace = PACES[fast || json ? 'fast' : 'usual'];
     this.isSilent = json === true;
     this.paint = paintOf(shell);
+    this.ending = ending;
   }
 
+  /** To its end, or until it is asked to end; then nothing more is said. */
   async play(): Promise<void> {
-    onEndingSignals(this.shell, { json: this.isSilent }, { asked: () => this.end() });
     try {
       await this.scenes();
+    } catch (fault) {
+      if (!this.ending.aborted) throw fault;
     } finally {
       this.end();
       await Promise.all(this.holders.map(({ child }) => child.ended));
@@ -173,21 +188,24 @@ class Demo {
   }
 
   private async start(name: string): Promise<Holder> {
-    const holder = new Holder(this.shell);
+    const holder = new Holder(this.shell, this.ending);
     const command = [process.execPath, HOLDER, this.served.url, NAME, name, String(this.pace.ttlMs)];
     await holder.start(command);
     this.holders.push(holder);
+    this.ending.throwIfAborted();
     return holder;
   }
 
-  private end(): void {
+  end(): void {
     for (const { child } of this.holders) this.shell.processes.signalGroup(child.pid, 'SIGKILL');
   }
 
   private async say(line: string): Promise<void> {
+    this.ending.throwIfAborted();
     if (this.isSilent) return;
     this.shell.out.write(`${line}\n`);
-    await pause(this.shell.timers, this.pace.pauseMs);
+    await pause(this.shell.timers, this.pace.pauseMs, this.ending);
+    this.ending.throwIfAborted();
   }
 }
 
@@ -195,14 +213,17 @@ class Demo {
 class Holder {
   child: Child = { pid: 0, ended: Promise.resolve({ code: 0, signal: null }) };
   private readonly shell: Shell;
+  private readonly ending: AbortSignal;
   private readonly words: HolderWord[] = [];
   private text = '';
   private errors = '';
   private hasEnded = false;
   private wake = (): void => undefined;
 
-  constructor(shell: Shell) {
+  constructor(shell: Shell, ending: AbortSignal) {
     this.shell = shell;
+    this.ending = ending;
+    ending.addEventListener('abort', () => this.wake());
   }
 
   async start(command: readonly string[]): Promise<void> {
@@ -232,6 +253,7 @@ class Holder {
     });
     try {
       for (;;) {
+        this.ending.throwIfAborted();
         const at = this.words.findIndex(({ is }) => is === kind);
         if (at >= 0) return this.words.splice(0, at + 1)[at] as HolderWord & { is: K };
         if (this.hasEnded)

@@ -129,6 +129,15 @@ describe('the doctor', () => {
     expect(await check()).toMatchObject({ code: 1, levels: { 'disk sync': 'wrong' } });
   });
 
+  it('tells a data directory that cannot be read, and everything else all the same', async () => {
+    means.files = Object.assign(Object.create(disk), {
+      list: async () => {
+        throw new Error('EACCES: permission denied, scandir');
+      },
+    });
+    expect(await check()).toMatchObject({ code: 1, levels: { server: 'ok', 'data directory': 'wrong' } });
+  });
+
   it('says of a log without an entry that it is empty', async () => {
     await disk.makeDir('/empty');
     // A first segment, made and never written to.

@@ -170,12 +170,14 @@ function readiness(url: string, { status, text, tookMs }: Answer): Finding {
   return { check: 'server', level: 'wrong', says: `${url} answers ${status}: ${firstLine(text)}`, advice };
 }
 
+const ACCESS_ADVICE: Readonly<Record<number, string>> = {
+  401: 'Give a token that the server knows with --token or LEASEHOLD_TOKEN.',
+  403: 'Give a token with the scope v1:read, or ask from a network that the server allows.',
+};
+
 function access({ status }: Answer): Finding {
   if (status === 200) return { check: 'access', level: 'ok', says: 'the server lets us read' };
-  const advice =
-    status === 401 || status === 403
-      ? 'Give a token that the server knows with --token or LEASEHOLD_TOKEN.'
-      : 'Look at the log of the server.';
+  const advice = ACCESS_ADVICE[status] ?? 'Look at the log of the server.';
   return { check: 'access', level: 'wrong', says: `/v1/status answers ${status}`, advice };
 }
 
@@ -217,7 +219,14 @@ function clockDifference(nowMs: number, { dateMs, tookMs }: Answer): Finding {
 async function checkData(shell: Shell, means: DoctorMeans, options: DoctorOptions): Promise<Finding[]> {
   const named = options.data ?? (shell.env.LEASEHOLD_DATA || null);
   const dir = resolve(named ?? DEFAULT_DATA);
-  const names = await means.files.list(dir);
+  let names: readonly string[] | null;
+  try {
+    names = await means.files.list(dir);
+  } catch (fault) {
+    if (!(fault instanceof Error)) throw fault;
+    const advice = 'It must be a directory, and readable for whoever runs this.';
+    return [{ check: 'data directory', level: 'wrong', says: reasonIn(fault), advice }];
+  }
   if (names === null && named === null) {
     const says = `there is none at ${dir}, so nothing of the disk was checked`;
     return [
@@ -232,7 +241,9 @@ async function checkData(shell: Shell, means: DoctorMeans, options: DoctorOption
     await attempt('data directory', 'It must be readable for whoever runs this.', () => checkLog(means, dir)),
     await attempt('file system', 'Check the disk.', () => checkFileSystem(means, dir)),
     await attempt('free space', 'Check the disk.', () => checkSpace(means, dir)),
-    await attempt('disk sync', 'It must be writable for whoever runs this.', () => checkSync(means, dir)),
+    await attempt('disk sync', 'It must be writable for whoever runs this, and have room.', () =>
+      checkSync(means, dir),
+    ),
   ];
 }
 

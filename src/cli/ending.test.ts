@@ -45,6 +45,29 @@ describe('the last line of a command that fails', () => {
       'p was not found.',
       127,
     ],
+    [
+      'a file that is not there',
+      Object.assign(new Error('ENOENT: no such file or directory, open'), {
+        code: 'ENOENT',
+        syscall: 'open',
+        path: '/no/such',
+      }),
+      '/no/such: There is no such file or directory (ENOENT).',
+      'FAILED',
+      '/no/such: There is no such file or directory (ENOENT).',
+      1,
+    ],
+    [
+      'a disk that is full',
+      Object.assign(new Error('ENOSPC: no space left on device, write'), {
+        code: 'ENOSPC',
+        syscall: 'write',
+      }),
+      'There is no space left on the disk.',
+      'FAILED',
+      'There is no space left on the disk.',
+      1,
+    ],
     ['a bug', new TypeError('x is not y'), 'x is not y', 'FAILED', 'x is not y', 1],
   ])('tells of %s', (_, fault, sentence, code, message, exitCode) => {
     expect(linesOf(fault)).toEqual([`leasehold: ${sentence}`, { code, message, exit_code: exitCode }]);

@@ -28,6 +28,18 @@ const NAMES: Readonly<Record<number, string>> = {
   [EXIT.notExecutable]: 'NOT_EXECUTABLE',
   [EXIT.commandNotFound]: 'COMMAND_NOT_FOUND',
 };
+/** What goes wrong with files and directories that somebody has named. */
+const SYSTEM: Readonly<Record<string, string>> = {
+  ENOENT: 'There is no such file or directory',
+  ENOTDIR: 'Not a directory',
+  EISDIR: 'A directory, and no file',
+  EACCES: 'Permission denied',
+  EPERM: 'Permission denied',
+  EROFS: 'The file system can only be read',
+  ENOSPC: 'There is no space left on the disk',
+  EEXIST: 'It exists already',
+};
+
 /** From here on exit codes stand for signals. */
 const SIGNALLED = 128;
 
@@ -39,11 +51,20 @@ export function endingOf(fault: unknown): Ending | Silence {
     return { exitCode: EXIT.failed, code, sentence: `${code}: ${message}` };
   }
   const code = fault instanceof Failure ? fault.code : null;
-  return {
-    exitCode: exitCodeOf(fault),
-    code,
-    sentence: fault instanceof Error ? fault.message : String(fault),
-  };
+  return { exitCode: exitCodeOf(fault), code, sentence: systemSentence(fault) ?? messageOf(fault) };
+}
+
+function messageOf(fault: unknown): string {
+  return fault instanceof Error ? fault.message : String(fault);
+}
+
+/** What the system says of a file, in words; null for anything else. */
+function systemSentence(fault: unknown): string | null {
+  const { code, syscall, path, dest } = Object(fault) as NodeJS.ErrnoException & { readonly dest?: string };
+  const says = syscall === undefined ? undefined : SYSTEM[code ?? ''];
+  if (says === undefined) return null;
+  const where = dest ?? path;
+  return where === undefined ? `${says}.` : `${where}: ${says} (${code}).`;
 }
 
 function usageEnding({ exitCode, code, message }: CommanderError): Ending | Silence {

@@ -1,6 +1,8 @@
 /** `leasehold log tail`: the newest entries of the log, and those to come. */
 import { Command, Option } from 'commander';
+import { LeaseholdError } from '../client/error.ts';
 import type { Leasehold } from '../client/leasehold.ts';
+import { pause } from '../client/pause.ts';
 import { ENTRY_TYPES, type EntryType } from '../protocol/entry-types.ts';
 import type { EntryRecord } from '../protocol/replies.ts';
 import { positiveNumber, wholeNumber } from './arguments.ts';
@@ -10,9 +12,11 @@ import { ENTRY_COLUMNS, entryLine } from './entries.ts';
 import { answered } from './failure.ts';
 import type { Paint } from './format.ts';
 import { paintOf, sayJsonLine, sayLines, showList } from './output.ts';
-import type { Shell } from './shell.ts';
+import type { Server, Shell } from './shell.ts';
 
 const PAGE_ENTRIES = 500;
+/** How long a server that is away is left alone, each time. */
+const AWAY_MS = 1_000;
 
 interface TailOptions extends ServerOptions {
   readonly from?: number;
@@ -43,16 +47,16 @@ function tailCommand(shell: Shell): Command {
       ),
     )
     .action((options: TailOptions) =>
-      withServer(shell, options, async (lh) => {
+      withServer(shell, options, async (lh, server) => {
         const { seq, first_seq } = await lh.status();
         const { type: types, lines } = options;
         if (types !== undefined && options.from === undefined) {
           const newest = await newestOf(pages(lh, first_seq, seq, types), lines);
-          await show(shell, lh, newest, seq + 1, options);
+          await show(shell, lh, newest, seq + 1, options, server);
           return;
         }
         const from = options.from ?? Math.max(first_seq, seq - lines + 1);
-        if (options.follow) await follow(shell, lh, from, options);
+        if (options.follow) await follow(shell, lh, from, options, server);
         else await showList(shell, options, pages(lh, from, seq, types), ENTRY_COLUMNS);
       }),
     );
@@ -91,6 +95,7 @@ async function show(
   newest: readonly EntryRecord[],
   nextSeq: number,
   options: TailOptions,
+  server: Server,
 ): Promise<void> {
   if (!options.follow) {
     await showList(shell, options, [newest], ENTRY_COLUMNS);
@@ -98,22 +103,44 @@ async function show(
   }
   const paint = paintOf(shell);
   for (const entry of newest) say(shell, entry, paint, options);
-  await follow(shell, lh, nextSeq, options);
+  await follow(shell, lh, nextSeq, options, server);
 }
 
-async function follow(shell: Shell, lh: Leasehold, from: number, options: TailOptions): Promise<void> {
+/** Until interrupted: a server that was there may come back. */
+async function follow(
+  shell: Shell,
+  lh: Leasehold,
+  from: number,
+  options: TailOptions,
+  { url }: Server,
+): Promise<void> {
   const { type: types } = options;
   const paint = paintOf(shell);
   const ends = new AbortController();
   onEndingSignals(shell, options, { asked: () => ends.abort() });
   // Nothing else may keep us alive between two entries.
   const hold = shell.timers.hold();
+  let next = from;
+  let isAway = false;
   try {
-    const only = types === undefined ? {} : { types };
-    for await (const entry of lh.follow({ from, signal: ends.signal, ...only }))
-      say(shell, entry, paint, options);
-  } catch (fault) {
-    if (!ends.signal.aborted) throw fault;
+    while (!ends.signal.aborted) {
+      try {
+        const only = types === undefined ? {} : { types };
+        for await (const entry of lh.follow({ from: next, signal: ends.signal, ...only })) {
+          say(shell, entry, paint, options);
+          next = entry.seq + 1;
+          isAway = false;
+        }
+      } catch (fault) {
+        if (ends.signal.aborted) return;
+        if (!(fault instanceof LeaseholdError && fault.retryable)) throw fault;
+        if (!isAway && !options.json) {
+          shell.err.write(`leasehold: ${url} does not answer; going on when it does.\n`);
+        }
+        isAway = true;
+        await pause(shell.timers, AWAY_MS, ends.signal);
+      }
+    }
   } finally {
     hold.cancel();
   }

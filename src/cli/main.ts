@@ -9,6 +9,10 @@ import { realShell } from './real-shell.ts';
 
 const ARGS = process.argv.slice(2);
 
+let endsWhenDone = false;
+let outlivesReaders = false;
+let isToldOfEpipe = false;
+
 function fail(fault: unknown): void {
   const ending = endingOf(fault);
   process.exitCode = ending.exitCode;
@@ -16,19 +20,29 @@ function fail(fault: unknown): void {
   if (ending.sentence !== null) console.error(lastLine({ json: asksForJson(ARGS) }, ending));
 }
 
-// Whoever reads our output may stop reading, as `head` does; that is no failure.
+// Whoever reads our output may stop reading, as `head` does; that is no failure. Who has something to end in order, a
+// worker or a scratch directory, is asked to; a server serves on.
 process.stdout.on('error', (fault: NodeJS.ErrnoException) => {
-  if (fault.code === 'EPIPE') process.exit(0);
-  throw fault;
+  if (fault.code !== 'EPIPE') throw fault;
+  if (outlivesReaders || isToldOfEpipe) return;
+  isToldOfEpipe = true;
+  if (!process.emit('SIGTERM', 'SIGTERM')) process.exit(0);
+});
+process.stderr.on('error', (fault: NodeJS.ErrnoException) => {
+  if (fault.code !== 'EPIPE') throw fault;
 });
 process.on('uncaughtException', (fault) => {
   fail(fault);
   process.exit();
 });
 
-let endsWhenDone = false;
-const shell = realShell(() => {
-  endsWhenDone = true;
+const shell = realShell({
+  endWhenDone() {
+    endsWhenDone = true;
+  },
+  outliveReaders() {
+    outlivesReaders = true;
+  },
 });
 runProgram(shell, ARGS)
   .catch(fail)

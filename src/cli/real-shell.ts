@@ -12,7 +12,9 @@ import type { Screen, Shell } from './shell.ts';
 /** A person waits: a server that is not there is told of at once, and a lost reply is still asked for again. */
 const RETRY = { tries: 4, maxMs: 2_000 };
 
-export function realShell(endWhenDone: () => void = () => undefined): Shell {
+type Wishes = Partial<Pick<Shell, 'endWhenDone' | 'outliveReaders'>>;
+
+export function realShell({ endWhenDone, outliveReaders }: Wishes = {}): Shell {
   return {
     env: process.env,
     out: screenOf(process.stdout),
@@ -30,7 +32,8 @@ export function realShell(endWhenDone: () => void = () => undefined): Shell {
     ending: thisProcess.ending,
     files: nodeTextFiles,
     processes: nodeProcesses,
-    endWhenDone,
+    endWhenDone: endWhenDone ?? (() => undefined),
+    outliveReaders: outliveReaders ?? (() => undefined),
     exitWith(code) {
       process.exitCode = code;
     },

@@ -124,6 +124,7 @@ export async function startServing(
   more: readonly TokenGrant[] = [],
 ): Promise<Serving> {
   inlineMore();
+  shell.outliveReaders();
   const { env } = shell;
   const dir = flags.data ?? (env.LEASEHOLD_DATA || DEFAULT_DATA);
   const database = databaseOf(shell, flags);

@@ -38,6 +38,8 @@ export interface Shell extends ClientWorld {
   readonly processes: Processes;
   /** Calls that nobody waits for any more must not keep the process: it ends as soon as the command has. */
   endWhenDone(): void;
+  /** Nobody may read any more what a server says, and it serves all the same. */
+  outliveReaders(): void;
   /** For commands that leave with somebody else's code; everything else fails with a `Failure`. */
   exitWith(code: number): void;
 }

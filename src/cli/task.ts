@@ -154,7 +154,7 @@ function taskLines(task: TaskRecord, nowMs: number, paint: Paint): string[] {
     ['queue', `${visible(task.queue)}, priority ${task.priority}`],
     [
       'attempts',
-      `${task.attempt} of ${task.max_attempts}, ${task.failures} of ${task.retry.max_failures} failures`,
+      `${task.attempt} (${task.max_attempts} allowed besides those handed back), ${task.failures} of ${task.retry.max_failures} failures`,
     ],
     ['made', when(task.created_at)],
   ];

@@ -149,6 +149,8 @@ export function screenLines(
   const parts = sessions.length === 0 ? 3 : 4;
   const part = Math.max(1, Math.floor((rows - head.length - PART_ROWS * parts) / parts));
   const soonest = leases.toSorted((a, b) => a.remaining_ms - b.remaining_ms);
+  // Instants read in order of time.
+  const newest = workers.toSorted((a, b) => b.last_heartbeat.localeCompare(a.last_heartbeat));
   const busiest = queues.toSorted((a, b) => b.waiting + b.leased - a.waiting - a.leased);
   return [
     ...head,
@@ -157,7 +159,7 @@ export function screenLines(
     ...(sessions.length === 0
       ? []
       : section(paint, 'Sessions', sessions, runningSessionColumns(shell), part)),
-    ...section(paint, 'Workers', workers, workerColumns(shell), part),
+    ...section(paint, 'Workers, the last heard of on top', newest, workerColumns(shell), part),
   ].map((line) => (Number.isFinite(rows) ? fitted(line, shell.out.columns) : line));
 }
 

@@ -86,6 +86,25 @@ describe('the history of a name', () => {
     expect(await pages({ name: 'door', from: from + 100 })).toEqual([[]]);
   });
 
+  it('reaches back behind the moment at which an idle name was forgotten', async () => {
+    await done(lh.lease.acquire({ ...HELD, ttl_ms: 60_000 }));
+    await done(lh.lease.release(HELD));
+    await world.advance(11 * 60_000);
+    expect(typesOf((await done(lh.log({ from: 1 }))).entries)).toContain('Forgotten');
+    expect((await pages({ name: 'door' })).map(typesOf)).toEqual([['NameLeased', 'NameReleased']]);
+  });
+
+  it('knows nothing of a name that never was, and nothing of a wipe before the first grant', async () => {
+    const guard = { ...HELD, name: 'system:orchestrator:guard_lock' };
+    await done(lh.lease.acquire({ ...guard, ttl_ms: 60_000 }));
+    await done(lh.lease.wipe({ prefix: '', guard }));
+    const never = { name: 'never' };
+    expect(await world.finish(lh.lease.history(never))).toMatchObject({ code: 'LEASE_NOT_FOUND' });
+    await done(lh.lease.acquire({ ...HELD, ttl_ms: 60_000 }));
+    await done(lh.lease.wipe({ prefix: '', guard }));
+    expect((await pages({ name: 'door' })).map(typesOf)).toEqual([['NameLeased', 'NamesWiped']]);
+  });
+
   it('tells the end of a session whose grant stands on an earlier page', async () => {
     const guard = { ...HELD, name: 'system:orchestrator:guard_lock' };
     await done(lh.lease.acquire({ ...guard, ttl_ms: 600_000 }));

@@ -56,8 +56,8 @@ export const EXPLANATIONS = {
   },
   LEASE_NOT_FOUND: {
     when:
-      '`lease.get` or `lease.break` on a name that nobody holds; `lease.history` on a name that is unknown or was ' +
-      'forgotten.',
+      '`lease.get` or `lease.break` on a name that nobody holds; `lease.history` on a name of which the log knows ' +
+      'nothing.',
     todo: 'Nothing: the name is free.',
   },
   OBJECT_NOT_FOUND: {

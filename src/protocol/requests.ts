@@ -181,7 +181,11 @@ export const REQUESTS = {
   ),
   'lease.acquire_all': Type.Object(
     {
-      names: Type.Array(Name, { minItems: 1, maxItems: LIMITS.namesMax, description: 'Each of them once.' }),
+      names: Type.Array(LeaseName, {
+        minItems: 1,
+        maxItems: LIMITS.namesMax,
+        description: 'Each of them once.',
+      }),
       holder: Name,
       ttl_ms: TtlMs,
       token: Type.Optional(Token),

@@ -1,6 +1,6 @@
 /**
  * What an id, a name, a reason, a token, a profile and the id of a session may look like. Names are 1–256 bytes of printable UTF-8 in NFC:
- * two names that look alike to a person must not be two leases. Ids stand in paths, so they have no slash.
+ * two spellings of the same text must not be two leases. Ids stand in paths, so they have no slash.
  */
 import { LIMITS } from './limits.ts';
 

@@ -48,6 +48,8 @@ export const TIMEOUTS: Timeouts = {
   checkMs: 5_000,
 };
 const HEADER_BYTES_MAX = 16 * 1024;
+/** What others ask without wanting to read the answer: many a load balancer sends HEAD. */
+export const PROBED: ReadonlySet<string> = new Set(['/', '/healthz', '/readyz']);
 
 export interface ListenerWorld {
   readonly newToken: () => string;
@@ -292,5 +294,5 @@ const METHODS = [...new Set(PATTERNS.map(({ method }) => method))];
 /** What a path would take, for those who came with another method. */
 function methodsOf(path: string): string[] {
   const methods = PATTERNS.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method);
-  return [...new Set<string>(methods)];
+  return [...new Set<string>(PROBED.has(path) ? [...methods, 'HEAD'] : methods)];
 }

@@ -16,7 +16,7 @@ import { Door } from './door.ts';
 import { Exchange, type House } from './exchange.ts';
 import { fixedPages } from './fixed-pages.ts';
 import { HttpCounts } from './http-counts.ts';
-import { makeListener, TIMEOUTS, type Timeouts } from './listener.ts';
+import { makeListener, PROBED, TIMEOUTS, type Timeouts } from './listener.ts';
 import type { Logger } from './logger.ts';
 import { LongReads } from './long-reads.ts';
 import type { LoopLag } from './metrics.ts';
@@ -54,9 +54,6 @@ interface RouteConfig {
 
 const GARBLED: Refusal = { refused: 'INVALID_ARGUMENT', detail: 'The query is not well formed.' };
 const STOPPING: Refusal = { refused: 'UNAVAILABLE', detail: new StoppingError().message };
-
-/** What others ask without wanting to read the answer: many a load balancer sends HEAD. */
-const PROBED: ReadonlySet<string> = new Set(['/', '/healthz', '/readyz']);
 
 /** Who came with which request, between the door and the handler. */
 const callers = new WeakMap<IncomingMessage, Caller>();

@@ -121,8 +121,8 @@ describe('a method', () => {
     ['POST', '/v1/log', 'GET'],
     ['GET', '/v1/batch', 'POST'],
     ['OPTIONS', '/v1/batch', 'POST'],
-    ['POST', '/healthz', 'GET'],
-    ['DELETE', '/', 'GET'],
+    ['POST', '/healthz', 'GET, HEAD'],
+    ['DELETE', '/', 'GET, HEAD'],
     ['TRACE', '/metrics', 'GET'],
     ['PROPFIND', '/openapi.json', 'GET'],
   ])('that a path does not take is 405 with those it takes: %s %s', async (method, path, allow) => {

@@ -182,6 +182,8 @@ describe('3.1 API Layer: Intent Only', () => {
     await stage.done('lease.acquire', { name, holder: 'h', ttl_ms: 60_000 });
     expect(await stage.done('lease.get', { name })).toMatchObject({ name, holder: 'h' });
     expect(await stage.done('lease.break', { name, reason: 'stuck' })).toMatchObject({ name });
+    const all = await stage.done('lease.acquire_all', { names: [name], holder: 'h', ttl_ms: 60_000 });
+    expect(all.leases).toMatchObject([{ name }]);
     const longer = await served.send('GET', `/v1/leases/${encodeURIComponent(`${name}x`)}`);
     expect(expectProblem(longer).code).toBe('INVALID_ARGUMENT');
     for (const fields of [

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { CliBench, MAIN, until } from '../support/cli-processes.ts';
+import { CliBench, isAlive, MAIN, until } from '../support/cli-processes.ts';
 
 let bench: CliBench;
 
@@ -152,6 +152,24 @@ describe('demo', () => {
     expect(run.stdout).toContain('kill -STOP');
     expect(existsSync(dir!)).toBe(false);
   });
+
+  it.each([
+    ['SIGINT', /its log is in (\S+)\.\n/, 130],
+    ['SIGTERM', /its log is in (\S+)\.\n[\s\S]*kill -STOP/, 143],
+  ] as const)(
+    'ends with %s wherever it is, says nothing more and leaves nothing behind',
+    async (signal, when, status) => {
+      const demo = bench.start(['demo']);
+      const [said, dir] = await demo.says(when);
+      const [, holder] = /\(process (\d+)\) holds it/.exec(said) ?? [];
+      demo.kill(signal);
+      const { stdout, ...end } = await demo.ended;
+      expect(end).toEqual({ status, signal: null, stderr: '' });
+      expect(stdout).not.toContain('boris holds it now');
+      expect(existsSync(dir!)).toBe(false);
+      if (holder !== undefined) expect(isAlive(Number(holder))).toBe(false);
+    },
+  );
 
   it('gives what came of it as one object with --json', async () => {
     const { status, stdout } = await bench.run(['demo', '--json']);

@@ -61,6 +61,11 @@ export class Process {
     this.child.kill(signal);
   }
 
+  /** Nobody reads this any more, as when `head` has seen enough. */
+  unread(stream: 'stdout' | 'stderr'): void {
+    this.child[stream].destroy();
+  }
+
   /** One Ctrl-C under npm: it passes on what the terminal has sent to everybody already. */
   async interruptAsNpmDoes(): Promise<void> {
     this.kill('SIGINT');

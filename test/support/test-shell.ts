@@ -131,6 +131,7 @@ export class TestShell {
       endWhenDone: () => {
         this.endsWhenDone = true;
       },
+      outliveReaders: () => undefined,
       exitWith: (code) => {
         this.code = code;
       },
