@@ -65,9 +65,9 @@ export async function inFlight(count, width, loop) {
 }
 
 /** Tasks from their creation to their completion; throws when anything is refused. */
-export async function lifecycles(lh, worker, more) {
+export async function lifecycles(lh, worker, more, value = payload) {
   while (more()) {
-    await lh.task.create({ payload });
+    await lh.task.create({ payload: value });
     const { leases } = await lh.task.lease({ worker_id: worker });
     const { task_id, lease_id } = leases[0];
     const { outcome } = await lh.task.complete({ task_id, lease_id });

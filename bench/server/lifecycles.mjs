@@ -1,15 +1,21 @@
 /**
  * Task lifecycles through the client. First as one program would write it: create, lease, complete, so many at a
- * time, each a call of its own. Then as a queue is used: enqueue on one side, a worker on the other.
+ * time, each a call of its own, in turn with a bare queue. Then as a queue is used: enqueue on one side, a worker on
+ * the other.
  */
 import { connect, defineTask } from '../../dist/index.js';
 import { inFlight, lifecycles, payload, perSecond, row, scaled } from '../core/bench-world.mjs';
+import { bareQueue } from './bare-queue.mjs';
 import { served } from './served.mjs';
+
+const ROUNDS = 5;
+const input = payload.parse();
 
 const server = await served();
 const lh = connect(server.url);
+const bare = await bareQueue();
 
-row('in flight', 'calls/lifecycle', 'lifecycles/s');
+row('in flight', 'calls/lifecycle', 'lifecycles/s', 'a bare queue', 'ratio');
 for (const [width, count] of [
   [1, 2_000],
   [64, 60_000],
@@ -17,13 +23,25 @@ for (const [width, count] of [
   [4_096, 400_000],
 ]) {
   // Both sides compile what they run often while they run it; what is measured is what comes after.
-  await inFlight(scaled(count / 2), width, (worker, more) => lifecycles(lh, `worker-${worker}`, more));
-  const ms = await inFlight(scaled(count), width, (worker, more) => lifecycles(lh, `worker-${worker}`, more));
-  row(width.toLocaleString('en'), 3, perSecond(scaled(count), ms));
+  await turns(lh, payload, count / 2);
+  await turns(bare, input, count / 2);
+  const ms = [0, 0];
+  for (let round = 0; round < ROUNDS; round++) {
+    ms[0] += await turns(lh, payload, count / ROUNDS);
+    ms[1] += await turns(bare, input, count / ROUNDS);
+  }
+  const [ours, theirs] = ms.map((each) => perSecond(scaled(count), each));
+  row(width.toLocaleString('en'), 3, ours, theirs, (ms[1] / ms[0]).toFixed(2));
+
+  function turns(queue, value, total) {
+    return inFlight(scaled(total), width, (worker, more) =>
+      lifecycles(queue, `worker-${worker}`, more, value),
+    );
+  }
 }
+await bare.close();
 
 const echo = defineTask('echo');
-const input = payload.parse();
 for (const [width, count] of [
   [64, 60_000],
   [1_024, 200_000],
