@@ -96,6 +96,7 @@ export class CallDesk {
 
   /** Calls whose request did not come back. */
   lost(calls: readonly PendingCall[], fault: HttpFault): void {
+    if (fault.isLate) for (const call of calls) call.wasLate = true;
     this.#again(calls, fault.effect, 0, (call) => unreachable(call, fault));
   }
 

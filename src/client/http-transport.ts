@@ -244,7 +244,7 @@ export class HttpTransport implements Transport {
     const isShort =
       this.#hasSeveral && calls.every(({ operation, request }) => isSafeAgain(operation, request));
     const timeoutMs = isShort ? SEVERAL_TIMEOUT_MS : TIMEOUT_MS[lane];
-    if (calls[0]!.failures === 0) return timeoutMs;
+    if (!calls[0]!.wasLate) return timeoutMs;
     return Math.min(timeoutMs, Math.max(...calls.map((call) => this.#patience.limitMs(call))));
   }
 

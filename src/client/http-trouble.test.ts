@@ -170,6 +170,18 @@ describe('a server that does not answer', () => {
     expect(http.sent).toHaveLength(2);
   });
 
+  it('has all the time again when it was only not there, or said not now, before', async () => {
+    http.fate = () => (http.sent.length === 1 ? 'refused' : 'answered');
+    const call = create();
+    await world.settle();
+    http.isHolding = true;
+    await world.advance(30_049);
+    expect(http.sent).toHaveLength(2);
+    expect(http.sent[1]!.request.signal.aborted).toBe(false);
+    http.letGo();
+    expect(await world.finish(call)).toMatchObject({ ok: true });
+  });
+
   it('may take the time that a call itself wants to wait besides', async () => {
     await world.finish(transport.call('lease.acquire', { name: 'n', holder: 'a', ttl_ms: 3_600_000 }));
     http.isHolding = true;

@@ -42,6 +42,8 @@ export interface HttpFault extends Error {
   readonly name: 'HttpFault';
   /** 'none': the request has not left. 'unknown': it may have reached the server. */
   readonly effect: 'none' | 'unknown';
+  /** An answer was waited for, for as long as anybody should. */
+  readonly isLate?: boolean;
 }
 
 export interface Http {
@@ -51,8 +53,8 @@ export interface Http {
   close(): Promise<void>;
 }
 
-export function httpFault(message: string, effect: HttpFault['effect']): HttpFault {
-  return Object.assign(new Error(message), { name: 'HttpFault', effect } as const);
+export function httpFault(message: string, effect: HttpFault['effect'], isLate = false): HttpFault {
+  return Object.assign(new Error(message), { name: 'HttpFault', effect, isLate } as const);
 }
 
 export function isHttpFault(fault: unknown): fault is HttpFault {

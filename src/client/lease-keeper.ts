@@ -35,6 +35,7 @@ const INQUIRY_MS = 250;
 const INQUIRIES_MAX = 8;
 /** However long the lease lasts, nobody waits longer than this for a release that does not get through. */
 const RELEASE_MS = 10_000;
+const ANSWER_MS = 1_000;
 
 /** How an entry about a grant ends it. */
 const ENDS: Readonly<Record<string, LossCause>> = {
@@ -130,12 +131,13 @@ export class LeaseKeeper {
     }
   }
 
-  /** What comes of it by then, and null if nothing does. */
+  /** What comes of it by then, and in the time that an answer takes; null if nothing does. */
   async #until<T>(untilMs: number, asked: Promise<T>): Promise<T | null> {
     const { timers, clock } = this.#world;
     let timer: Timer | null = null;
     const late = new Promise<null>((resolve) => {
-      timer = timers.after(Math.max(0, Math.ceil(untilMs - clock.monotonicMs())), () => resolve(null));
+      const leftMs = Math.ceil(untilMs - clock.monotonicMs());
+      timer = timers.after(Math.max(ANSWER_MS, leftMs), () => resolve(null));
     });
     try {
       return await Promise.race([asked, late]);

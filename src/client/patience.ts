@@ -17,6 +17,8 @@ export interface Tries {
   failures: number;
   /** When the first of them was. */
   sinceMs: number;
+  /** One of them was that no answer came, in all the time there is for one. */
+  wasLate?: boolean;
 }
 
 /** For one server and for several, whose guard runs out within 15 s by default. */
@@ -48,9 +50,9 @@ export class Patience {
     return isOthers ? 0 : retryAfterMs;
   }
 
-  /** How long a try of a call may take that has failed before: what is left, and time enough for one honest answer. */
-  limitMs({ failures, sinceMs }: Tries): number {
-    if (failures === 0) return Number.POSITIVE_INFINITY;
+  /** How long a try may take of a call that was not answered before: what is left, and time enough for an honest answer. */
+  limitMs({ wasLate, sinceMs }: Tries): number {
+    if (!wasLate) return Number.POSITIVE_INFINITY;
     return Math.max(LAST_TRY_MS, sinceMs + this.#maxMs - this.#clock.monotonicMs());
   }
 

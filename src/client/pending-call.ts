@@ -51,6 +51,7 @@ export class PendingCall implements Tries {
   text = '';
   failures = 0;
   sinceMs = 0;
+  wasLate = false;
   /** When the call began, and its newest try; kept for calls that travel alone. */
   startedMs: number | null = null;
   sentMs = 0;

@@ -66,7 +66,7 @@ export class Wire {
     const { server } = this;
     const limit = new AbortController();
     const giveUp = (): void => {
-      limit.abort(httpFault(`${server} did not answer within ${timeoutMs} ms.`, 'unknown'));
+      limit.abort(httpFault(`${server} did not answer within ${timeoutMs} ms.`, 'unknown', true));
     };
     const timer = this.#timers.after(timeoutMs, giveUp);
     const unlink = link(ask.signal, limit);
