@@ -16,7 +16,9 @@ const server = createServer((request, response) => {
   requests.push(request);
   const waitMs = request.url?.includes('/acquire') ? 300 : 0;
   const body =
-    request.url === '/v1/batch' ? { results: [{ status: 201, body: { task_id: 'made' } }] } : { name: 'n' };
+    request.url === '/v1/batch'
+      ? { results: [{ status: 201, body: { task_id: 'made', seq: 2 } }] }
+      : { name: 'n', seq: 2 };
   request.resume().on('end', () => {
     setTimeout(() => {
       response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body));
