@@ -169,9 +169,10 @@ describe('an orchestrator that is paused past its TTL while another takes over',
     expect(slot).toBe('0');
     const answered = proxy.answers.length;
     proxy.letGo();
+    // Before it is resumed: it ends at once then, and its requests with it.
+    await until('the answers to what was held', () => proxy.answers.length >= answered + 2);
     paused.kill('SIGCONT');
     expect(await paused.ended).toMatchObject({ status: 4, stderr: expect.stringMatching(/FATAL/) });
-    await until('the answers to what was held', () => proxy.answers.length >= answered + 2);
     const renewed = (await bench.log()).filter(
       ({ seq, type, lease_seq }) =>
         seq > expired && type === 'NameRenewed' && [guardSeq, old.leaseSeq].includes(lease_seq!),
