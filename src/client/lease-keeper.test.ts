@@ -455,17 +455,6 @@ describe('releasing', () => {
     expect(await holderOf('n')).toBeNull();
   });
 
-  it('is waited for no longer than the lease could last, or ten seconds', async () => {
-    const short = await world.finish(lh.acquire('short', { ttl: '2s' }));
-    const long = await world.finish(lh.acquire('long', { ttl: '1h' }));
-    wire.let('lease.release', 'hangs');
-    const [shortly, longer] = [short.release(), long.release()];
-    await world.advance(2_000);
-    expect([await isSettled(shortly), await isSettled(longer)]).toEqual([true, false]);
-    await world.advance(8_000);
-    expect([await shortly, await longer]).toEqual([false, false]);
-  });
-
   it('finished twice tells the same twice', async () => {
     const lease = await world.finish(lh.acquire('n'));
     await world.finish(other.lease.break({ name: 'n', reason: 'stuck' }));

@@ -33,9 +33,8 @@ const JUMP_MS = 50;
 /** How long a lost lease waits for the word that says why, if its deadline leaves it time; and how many may ask at a time. */
 const INQUIRY_MS = 250;
 const INQUIRIES_MAX = 8;
-/** However long the lease lasts, nobody waits longer than this for a release that does not get through. */
+/** However long the lease lasts, a release that does not get through is not tried again after this time. */
 const RELEASE_MS = 10_000;
-const ANSWER_MS = 1_000;
 
 /** How an entry about a grant ends it. */
 const ENDS: Readonly<Record<string, LossCause>> = {
@@ -121,28 +120,13 @@ export class LeaseKeeper {
     const untilMs = Math.min(clock.monotonicMs() + RELEASE_MS, grant.deadline.sentMs + grant.ttlMs);
     for (;;) {
       try {
-        return await this.#until(untilMs, grant.askRelease());
+        return await grant.askRelease();
       } catch (fault) {
         if (!(fault instanceof LeaseholdError)) throw fault;
         const isWorthwhile = fault.retryable && !this.#closed;
         if (!isWorthwhile || clock.monotonicMs() + retryMs(grant) >= untilMs) return null;
       }
       await pause(this.#world.timers, retryMs(grant));
-    }
-  }
-
-  /** What comes of it by then, and in the time that an answer takes; null if nothing does. */
-  async #until<T>(untilMs: number, asked: Promise<T>): Promise<T | null> {
-    const { timers, clock } = this.#world;
-    let timer: Timer | null = null;
-    const late = new Promise<null>((resolve) => {
-      const leftMs = Math.ceil(untilMs - clock.monotonicMs());
-      timer = timers.after(Math.max(ANSWER_MS, leftMs), () => resolve(null));
-    });
-    try {
-      return await Promise.race([asked, late]);
-    } finally {
-      (timer as Timer | null)?.cancel();
     }
   }
 

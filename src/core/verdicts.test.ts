@@ -679,7 +679,7 @@ describe('max_attempts', () => {
       leaseTasks(),
     )
       .when(failTask({ reason: 'again' }))
-      .thenCommits({ state: 'DEAD', dueAtMs: 0, seq: 7 })
+      .thenCommits({ state: 'DEAD', dueAtMs: 0, seq: 6 })
       .thenRecords('TaskFailed', 'TaskDead')
       .thenTask('task', { state: 'DEAD', reason: 'ATTEMPTS_EXHAUSTED', failures: 2 });
   });

@@ -208,7 +208,7 @@ function fail(at: Presented, command: FailTask): Decision<Verdict> {
   ];
   if (!isFinal && isExhausted(state, row)) {
     entries.push({ type: 'TaskDead', task: tasks.key(row), leaseSeq: 0, reason: 'ATTEMPTS_EXHAUSTED' });
-    return { entries, answer: { ...committed(at, 'fail', 'DEAD', 0), seq: state.lastSeq + entries.length } };
+    return { entries, answer: committed(at, 'fail', 'DEAD', 0) };
   }
   return { entries, answer: committed(at, 'fail', nextState, dueAtMs) };
 }
@@ -279,7 +279,6 @@ function firstAnswer(at: Presented, verb: Verb): Verdict {
   // Killed by somebody in the very next entry is something else: then its attempts were not used up.
   const diedThen = verb === 'fail' && tasks.endedSeq.get(row) === seq + 1 && isExhausted(state, row);
   const ended: TaskState = verb === 'complete' ? 'COMPLETED' : 'FAILED';
-  const became = dueAtMs === 0 ? ended : 'WAITING';
-  if (diedThen) return { ...committed(at, verb, 'DEAD', 0), seq: seq + 1, duplicate: true };
-  return { ...committed(at, verb, became, dueAtMs), seq, duplicate: true };
+  const became = diedThen ? 'DEAD' : dueAtMs === 0 ? ended : 'WAITING';
+  return { ...committed(at, verb, became, diedThen ? 0 : dueAtMs), seq, duplicate: true };
 }
