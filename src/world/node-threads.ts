@@ -1,8 +1,8 @@
 /** Real threads: the Threads seam on `node:worker_threads`. */
 import { Worker } from 'node:worker_threads';
 import type { RunningThread, Threads } from '../engines/file/threads.ts';
-import { threadFlags } from './thread-flags.ts';
 import type { ThreadData } from './thread-main.ts';
+import { threadOptions } from './thread-options.ts';
 
 /** Built, this file and the other one end in .js; run from source, on a Node that can, both end in .ts. */
 const MAIN = new URL(
@@ -14,7 +14,7 @@ export const nodeThreads: Threads = {
   start(module, input, isUrgent = false): RunningThread {
     const worker = new Worker(MAIN, {
       workerData: { module, input, isUrgent } satisfies ThreadData,
-      execArgv: threadFlags(),
+      ...threadOptions(),
     });
     // A thread that makes a checkpoint must not keep a process alive that has nothing else to do.
     worker.unref();

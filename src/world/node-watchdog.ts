@@ -5,7 +5,7 @@
  */
 import { isMainThread, Worker } from 'node:worker_threads';
 import type { Watchdog } from '../client/world.ts';
-import { threadFlags } from './thread-flags.ts';
+import { threadOptions } from './thread-options.ts';
 
 /** Built, this file and the other one end in .js; run from source, on a Node that can, both end in .ts. */
 const THREAD = new URL(
@@ -31,7 +31,7 @@ export async function startWatchdog(says: string, onDeath: (fault: Error) => voi
   const deadline = new BigInt64Array(shared, 0, 2).fill(NEVER);
   const isStopped = new Int32Array(shared, 16, 1);
   const input: WatchdogInput = { shared, says };
-  const worker = new Worker(THREAD, { workerData: input, execArgv: threadFlags() });
+  const worker = new Worker(THREAD, { workerData: input, ...threadOptions() });
   await new Promise<void>((resolve, reject) => {
     worker.once('message', () => resolve());
     worker.once('error', reject);
