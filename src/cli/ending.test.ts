@@ -68,6 +68,17 @@ describe('the last line of a command that fails', () => {
       'There is no space left on the disk.',
       1,
     ],
+    [
+      'an address that may not be listened on',
+      Object.assign(new Error('listen EACCES: permission denied 0.0.0.0:80'), {
+        code: 'EACCES',
+        syscall: 'listen',
+      }),
+      'listen EACCES: permission denied 0.0.0.0:80',
+      'FAILED',
+      'listen EACCES: permission denied 0.0.0.0:80',
+      1,
+    ],
     ['a bug', new TypeError('x is not y'), 'x is not y', 'FAILED', 'x is not y', 1],
   ])('tells of %s', (_, fault, sentence, code, message, exitCode) => {
     expect(linesOf(fault)).toEqual([`leasehold: ${sentence}`, { code, message, exit_code: exitCode }]);

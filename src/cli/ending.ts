@@ -64,7 +64,9 @@ function systemSentence(fault: unknown): string | null {
   const says = syscall === undefined ? undefined : SYSTEM[code ?? ''];
   if (says === undefined) return null;
   const where = dest ?? path;
-  return where === undefined ? `${says}.` : `${where}: ${says} (${code}).`;
+  if (where !== undefined) return `${where}: ${says} (${code}).`;
+  // Where no file is named, as by a socket, only this says all there is to say.
+  return code === 'ENOSPC' ? `${says}.` : null;
 }
 
 function usageEnding({ exitCode, code, message }: CommanderError): Ending | Silence {

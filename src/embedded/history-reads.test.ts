@@ -92,6 +92,11 @@ describe('the history of a name', () => {
     await world.advance(11 * 60_000);
     expect(typesOf((await done(lh.log({ from: 1 }))).entries)).toContain('Forgotten');
     expect((await pages({ name: 'door' })).map(typesOf)).toEqual([['NameLeased', 'NameReleased']]);
+    expect((await pages({ name: 'door', limit: 1 })).map(typesOf)).toEqual([
+      ['NameLeased'],
+      ['NameReleased'],
+      [],
+    ]);
   });
 
   it('knows nothing of a name that never was, and nothing of a wipe before the first grant', async () => {

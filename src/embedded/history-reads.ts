@@ -33,18 +33,22 @@ export function historyReads(
       return body(page, String(page.next));
     },
 
-    async 'lease.history'({ name, from = 1, limit = ENTRIES_A_PAGE, cursor = `${from}.0` }, signal) {
+    async 'lease.history'({ name, from = 1, limit = ENTRIES_A_PAGE, cursor }, signal) {
       // A name that was forgotten has left the state, but maybe not the log.
       const { image, lastSeq } = await authority.read((machine) => ({
         image: readName(machine, name),
         lastSeq: machine.state.lastSeq,
       }));
-      const [fromSeq, grantedBefore] = cursor.split('.').map(Number) as [number, number];
+      const [fromSeq, grantedBefore] = (cursor ?? `${from}.0`).split('.').map(Number) as [number, number];
       const range = { fromSeq, toSeq: image?.lastSeq ?? lastSeq, limit };
       const beginsWithLog = fromSeq === 1 && log.position.firstSeq === 1;
       const touches = touchesName(name, grantedBefore, beginsWithLog);
       const page = await history(log, range, touches, { timers, signal });
-      if (image === null && page.entries.every(({ entry }) => entry.type === 'NamesWiped')) {
+      const isKnown =
+        image !== null ||
+        cursor !== undefined ||
+        page.entries.some(({ entry }) => entry.type !== 'NamesWiped');
+      if (!isKnown) {
         return { refused: 'LEASE_NOT_FOUND', detail: 'The log knows nothing of this name.' };
       }
       const granted = page.entries.findLast(({ entry }) => entry.type === 'NameLeased')?.seq ?? grantedBefore;
