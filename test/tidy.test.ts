@@ -35,7 +35,8 @@ const MAY_IMPORT: Record<string, Permission> = {
     files: ['src/core/reserved-names.ts'],
     node: true,
   },
-  postgres: { folders: [], node: true },
+  // Names follow one rule everywhere, and it needs nothing else of the protocol.
+  postgres: { folders: [], files: ['src/protocol/texts.ts'], node: true },
   cli: { folders: 'any', packages: ['commander', 'pg'], node: true },
   embedded: { folders: ['client', 'authority', 'engines', 'core', 'protocol', 'world'], node: true },
   world: {

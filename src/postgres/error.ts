@@ -2,7 +2,7 @@
  * What can be said against a run, by code. What the database itself fails with is thrown as the driver gave it, or is
  * the `cause` of one of these.
  *
- *   INVALID_ARGUMENT      no holder, no name, or a time to live that is none; nothing was asked of the database
+ *   INVALID_ARGUMENT      a name, a holder or a time to live outside its limits; nothing was asked of the database
  *   LEASE_HELD            somebody else holds the lease: do not run
  *   LEASE_LOST            the lease ran out, was granted again to its holder, or could not be renewed in time
  *   COMMAND_NOT_GOVERNED  a command that is not registered, or whose name does not begin with `dot_iu_`

@@ -9,6 +9,7 @@
  *
  * It needs nothing of a session: every statement may have a connection of its own, or one from a pooler.
  */
+import { isNameText } from '../protocol/texts.ts';
 import { IN_FAILED_TRANSACTION, type Queryable } from './database.ts';
 import { isLostRace, isPassing, RuntimeLeaseError } from './error.ts';
 import { Deadline, type LeaseWorld, type Moment, momentOf, pause, type Timer } from './lease-clock.ts';
@@ -272,10 +273,13 @@ export async function runUnder<L extends RuntimeLease, T>(
   return result;
 }
 
+const NAME_RULE = '1 to 256 bytes of printable text in NFC';
+const isName = (text: unknown): text is string => typeof text === 'string' && isNameText(text);
+
 function check({ name, holder, ttlSeconds }: RuntimeLeaseOptions): void {
   const wrong = (says: string): RuntimeLeaseError => new RuntimeLeaseError('INVALID_ARGUMENT', says);
-  if (typeof name !== 'string' || name === '') throw wrong('A lease needs a name.');
-  if (typeof holder !== 'string' || holder.trim() === '') throw wrong('A lease needs a holder.');
+  if (!isName(name)) throw wrong(`A lease needs a name of ${NAME_RULE}.`);
+  if (!isName(holder) || holder.trim() === '') throw wrong(`A lease needs a holder of ${NAME_RULE}.`);
   if (!(ttlSeconds >= TTL_SECONDS_MIN && ttlSeconds <= TTL_SECONDS_MAX)) {
     throw wrong(`ttlSeconds is ${TTL_SECONDS_MIN} to ${TTL_SECONDS_MAX}, and this is ${String(ttlSeconds)}.`);
   }

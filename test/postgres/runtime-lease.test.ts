@@ -77,13 +77,27 @@ describe('RuntimeLease', () => {
   it.each([
     [{ holder: '' }],
     [{ holder: '   ' }],
+    [{ holder: 'x'.repeat(257) }],
+    [{ holder: 'é'.repeat(129) }],
+    [{ holder: 'line\nbreak' }],
+    [{ holder: 'nul\0' }],
+    [{ holder: 'half a pair \ud800' }],
+    [{ holder: 'not NFC: e\u0301' }],
     [{ name: '' }],
+    [{ name: 'x'.repeat(257) }],
+    [{ name: 'tab\t' }],
+    [{ name: 'not NFC: e\u0301' }],
     [{ ttlSeconds: 0 }],
     [{ ttlSeconds: Number.NaN }],
     [{ ttlSeconds: 2_592_001 }],
   ])('refuses %j before it asks the database', async (more) => {
     await expect(take(more)).rejects.toMatchObject({ name: 'RuntimeLeaseError', code: 'INVALID_ARGUMENT' });
     expect(db.texts).toEqual([]);
+  });
+
+  it('takes a name and a holder of 256 bytes, printable and in NFC', async () => {
+    const lease = await take({ name: 'é'.repeat(128), holder: 'x'.repeat(256) });
+    expect(await lease.release()).toBe(true);
   });
 
   it('works with a new connection for every statement', async () => {
