@@ -5,7 +5,8 @@
  * A lease is one row. Whoever wants it first wins the row, and only while holding it draws number, token and end: a
  * number drawn earlier, by a slow loser, could land after a faster winner's higher one. Every check of the clock comes
  * after the wait for the row: one made before it would be as old as the wait. The clock is `clock_timestamp()`, for
- * `now()` stands still in a transaction. To change any of this, add a migration with the next number.
+ * `now()` stands still in a transaction. Migrating again replaces the functions of an older version and keeps the leases;
+ * a change of this file must keep that so.
  *
  * Who writes through a fence locks the row FOR KEY SHARE to the end of the transaction. Granting and releasing wait for
  * that, for they change a key of the row: `lease_seq` is one, by its unique index. Renewing changes no key and waits for
@@ -61,6 +62,12 @@ const TTL_CHECKED = (fn: string): string => `
         coalesce(${fn}.ttl_seconds::text, 'nothing') USING ERRCODE = 'invalid_parameter_value';
     END IF;`;
 
+/**
+ * How long an acquire waits for the row: long enough for a transaction that is being committed, and no longer than this
+ * for one whose process is paused. Postgres applies it to each lock, and there are two: the place in line and the row.
+ */
+const ROW_WAIT = '1 s';
+
 const ACQUIRE = `
   CREATE OR REPLACE FUNCTION fn_dot_iu_runtime_lease_acquire(
     lease_name text, holder text, ttl_seconds double precision
@@ -68,7 +75,9 @@ const ACQUIRE = `
   #variable_conflict use_column
   DECLARE
     won dot_iu_runtime_lease;
+    is_won boolean;
     at_instant timestamptz;
+    callers_limit text := current_setting('lock_timeout');
   BEGIN
     ${NAMES_CHECKED('fn_dot_iu_runtime_lease_acquire')}
     ${TTL_CHECKED('fn_dot_iu_runtime_lease_acquire')}
@@ -82,15 +91,25 @@ const ACQUIRE = `
     END IF;
     -- Win the row. The values are only there to be replaced: nobody sees them, this is one transaction. That a key is
     -- among them makes it wait for those who write under the lease before it looks at the clock.
-    INSERT INTO dot_iu_runtime_lease AS held (lease_name, lease_holder, token, lease_seq, acquired_at, expires_at)
-      VALUES (
-        fn_dot_iu_runtime_lease_acquire.lease_name, fn_dot_iu_runtime_lease_acquire.holder,
-        gen_random_uuid(), floor(-9e15 * random()), clock_timestamp(), clock_timestamp()
-      )
-      ON CONFLICT (lease_name) DO UPDATE
-        SET lease_name = EXCLUDED.lease_name, lease_holder = EXCLUDED.lease_holder
-        WHERE held.expires_at <= clock_timestamp() OR held.lease_holder = EXCLUDED.lease_holder;
-    IF NOT FOUND THEN
+    BEGIN
+      -- For this statement alone, unless the caller waits less anyway. A failure takes the setting back by itself.
+      IF (callers_limit::interval BETWEEN '1 ms' AND '${ROW_WAIT}') IS NOT TRUE THEN
+        SET LOCAL lock_timeout = '${ROW_WAIT}';
+      END IF;
+      INSERT INTO dot_iu_runtime_lease AS held (lease_name, lease_holder, token, lease_seq, acquired_at, expires_at)
+        VALUES (
+          fn_dot_iu_runtime_lease_acquire.lease_name, fn_dot_iu_runtime_lease_acquire.holder,
+          gen_random_uuid(), floor(-9e15 * random()), clock_timestamp(), clock_timestamp()
+        )
+        ON CONFLICT (lease_name) DO UPDATE
+          SET lease_name = EXCLUDED.lease_name, lease_holder = EXCLUDED.lease_holder
+          WHERE held.expires_at <= clock_timestamp() OR held.lease_holder = EXCLUDED.lease_holder;
+      is_won := FOUND;
+      PERFORM set_config('lock_timeout', callers_limit, true);
+    EXCEPTION WHEN lock_not_available THEN
+      is_won := false;
+    END;
+    IF NOT is_won THEN
       RETURN NULL;
     END IF;
     at_instant := clock_timestamp();

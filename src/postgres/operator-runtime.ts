@@ -8,7 +8,8 @@
  * command has a transaction of its own that first locks its own unexpired lease row FOR SHARE. No row: refused, nothing
  * is applied. While the lock is there nobody can take the lease over, so a late run can neither close the gates under
  * its successor nor apply anything behind gates that its successor opened. The lock keeps renewals out as well, so the
- * lease is renewed before each of these transactions.
+ * lease is renewed before each of these transactions. The database itself ends a transaction that outlives the lease:
+ * otherwise a process that is paused inside a command would keep the lock for as long as it is paused.
  */
 import { inTransaction, type Queryable, type TransactionalDatabase } from './database.ts';
 import { isPassing, OperatorRuntimeError, RuntimeLeaseError } from './error.ts';
@@ -38,14 +39,32 @@ export interface CommandCall {
 
 const GOVERNED = /^dot_iu_[a-z0-9]+(_[a-z0-9]+)*$/;
 const CLOSE_AGAIN_MS = 100;
+/** The largest value of a timeout in Postgres, 24.8 days; a lease may last longer. */
+const TIMEOUT_MAX_MS = 2_147_483_647;
 
-/** The clock is asked after the row is locked: in one level with the lock it would be asked before the wait. */
+/**
+ * Locks the row and limits the rest of the transaction to the time that is left. The clock is read after the row is
+ * locked: in one level with the lock it would be read before the wait.
+ *
+ * `transaction_timeout` (Postgres 17) ends the transaction whatever it does. Before 17 the other two end it when it is
+ * idle or in one statement for too long. A limit of the session's own that is shorter stays. Zero first: Postgres starts
+ * the timer of `transaction_timeout` only when there is none.
+ */
 const LOCK_OWN_LEASE = `
   WITH own AS MATERIALIZED (
     SELECT expires_at FROM dot_iu_runtime_lease
     WHERE lease_name = $1 AND lease_holder = $2 AND token = $3 FOR SHARE
+  ), remaining AS MATERIALIZED (
+    SELECT least(ceil(extract(epoch FROM expires_at - clock_timestamp()) * 1000), ${TIMEOUT_MAX_MS}) AS ms FROM own
   )
-  SELECT 1 FROM own WHERE expires_at > clock_timestamp()`;
+  SELECT CASE
+      WHEN value::interval BETWEEN '1 ms' AND make_interval(secs => ms::float8 / 1000) THEN value
+      WHEN set_config(name, '0', true) IS NOT NULL THEN set_config(name, ms::text, true)
+    END
+  FROM remaining,
+    unnest(ARRAY['transaction_timeout', 'idle_in_transaction_session_timeout', 'statement_timeout']) AS name,
+    current_setting(name, true) AS value
+  WHERE ms > 0 AND value IS NOT NULL`;
 const SET_GATE = 'UPDATE dot_config SET value = $2 WHERE key = $1 RETURNING key';
 
 export class OperatorRuntime {

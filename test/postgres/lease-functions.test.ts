@@ -1,5 +1,5 @@
 // The functions of migration 019 as SQL: T1 to T7 of seed 001, and what a real database does to them at once.
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { migrate } from '../../src/postgres/migration.ts';
 import { TestDatabase } from '../support/postgres.ts';
 import { acquire, acquired, expire, release, renew } from '../support/postgres-lease.ts';
@@ -210,6 +210,58 @@ describe('many at once', () => {
       client.release();
     }
   });
+});
+
+describe('a transaction that is left open with the row locked', () => {
+  async function whileLocked(work: () => Promise<void>): Promise<void> {
+    const client = await db.pool.connect();
+    try {
+      await client.query('BEGIN');
+      await client.query('SELECT 1 FROM dot_iu_runtime_lease FOR SHARE');
+      await work();
+    } finally {
+      await client.query('ROLLBACK');
+      client.release();
+    }
+  }
+
+  beforeEach(async () => {
+    await acquired(db.pool, 'run', 'A');
+    await expire(db.pool, 'run');
+  });
+
+  it('is waited for by no acquire to its end: they answer NULL and change nothing', async () => {
+    const before = await db.value('SELECT dot_iu_runtime_lease::text FROM dot_iu_runtime_lease');
+    await whileLocked(async () => {
+      const holders = ['A', 'B', 'C', 'D'];
+      expect(await Promise.all(holders.map((holder) => acquire(db.pool, 'run', holder)))).toEqual(
+        holders.map(() => null),
+      );
+    });
+    expect(await db.value('SELECT dot_iu_runtime_lease::text FROM dot_iu_runtime_lease')).toBe(before);
+    expect(await acquire(db.pool, 'run', 'B')).not.toBeNull();
+  });
+
+  it.each(['0', '70ms', '1min'])(
+    'leaves a caller whose lock_timeout is %s in its transaction, with it',
+    async (own) => {
+      const client = await db.pool.connect();
+      try {
+        await client.query(`BEGIN; SET LOCAL lock_timeout = '${own}'`);
+        await whileLocked(async () => {
+          expect(await acquire(client, 'run', 'B')).toBeNull();
+          expect((await client.query('SHOW lock_timeout')).rows).toEqual([{ lock_timeout: own }]);
+        });
+        expect(await acquire(client, 'run', 'B')).not.toBeNull();
+        expect((await client.query('SHOW lock_timeout')).rows).toEqual([{ lock_timeout: own }]);
+        expect(await acquire(client, 'run', 'C')).toBeNull();
+        expect((await client.query('SHOW lock_timeout')).rows).toEqual([{ lock_timeout: own }]);
+      } finally {
+        await client.query('ROLLBACK');
+        client.release();
+      }
+    },
+  );
 });
 
 describe('a new connection for every statement', () => {

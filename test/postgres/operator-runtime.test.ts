@@ -362,28 +362,108 @@ describe('a run that outlived its lease', () => {
     expect(await journal()).toEqual([]);
   });
 
+  /** Long enough for the run to come to its command, on a busy machine too. */
+  const outlived = (command: GovernedCommand, db: ConnectionPool = test.pool): Promise<unknown> =>
+    new OperatorRuntime(
+      {
+        db,
+        lease: { name: 'iu_core', holder: 'A', ttlSeconds: 2 },
+        gates: GATES,
+        commands: { dot_iu_slow: command },
+      },
+      world,
+    ).run(calls('dot_iu_slow'));
+
+  /** Postgres 14 to 16 have no `transaction_timeout`. */
+  const asBeforePostgres17 = (connection: Queryable): Promise<unknown> =>
+    connection.query('SET LOCAL transaction_timeout = 0');
+
   it('keeps its successor waiting while a command of its own is being committed', async () => {
     const order: string[] = [];
     const successors: Promise<unknown>[] = [];
-    const commands: Record<string, GovernedCommand> = {
-      dot_iu_slow: async (connection) => {
-        await connection.query('SELECT pg_sleep_until((SELECT expires_at FROM dot_iu_runtime_lease))');
-        const successor = acquire(test.pool, 'iu_core', 'B').then((lease) => {
-          order.push(lease === null ? 'B was refused' : 'B has the lease');
-        });
-        successors.push(successor);
-        await lockWaited();
-        await governed(connection, 'A', 'dot_iu_slow');
-        order.push('A is done');
-      },
-    };
-    // Long enough for the run to come to its command, on a busy machine too.
-    const lease = { name: 'iu_core', holder: 'A', ttlSeconds: 2 };
-    const run = new OperatorRuntime({ db: test.pool, lease, gates: GATES, commands }, world);
-    await expect(run.run(calls('dot_iu_slow'))).rejects.toMatchObject({ code: 'LEASE_LOST' });
+    const run = outlived(async (connection) => {
+      // The lock alone is the subject, so the command lifts the limits of its transaction.
+      await asBeforePostgres17(connection);
+      await connection.query('SET LOCAL idle_in_transaction_session_timeout = 0');
+      await test.pool.query('SELECT pg_sleep_until((SELECT expires_at FROM dot_iu_runtime_lease))');
+      successors.push(
+        until(async () => (await acquire(test.pool, 'iu_core', 'B')) !== null).then(() =>
+          order.push('B has the lease'),
+        ),
+      );
+      await lockWaited();
+      await governed(connection, 'A', 'dot_iu_slow');
+      order.push('A is done');
+    });
+    await expect(run).rejects.toMatchObject({ code: 'LEASE_LOST' });
     await Promise.all(successors);
     expect(order).toEqual(['A is done', 'B has the lease']);
     expect(await journal()).toEqual(['A dot_iu_slow']);
+  });
+
+  /** The transaction of a process that does nothing any more ends when the database cuts its connection. */
+  const idle = async (connection: Queryable): Promise<void> => {
+    await new Promise((resolve) => (connection as pg.PoolClient).once('error', resolve));
+  };
+  /** Statements that are short, one after the other, for longer than the lease lasts. */
+  const busy = async (connection: Queryable): Promise<void> => {
+    for (let turn = 0; turn < 1_000; turn++) await connection.query('SELECT pg_sleep(0.1)');
+  };
+  const stuck = (connection: Queryable): Promise<unknown> => connection.query('SELECT pg_sleep(60)');
+
+  it.each([
+    ['idle', '25P03', idle, asBeforePostgres17],
+    ['in one statement', '57014', stuck, asBeforePostgres17],
+    ['idle', '25P04', idle, async () => undefined],
+    ['in one statement', '25P04', stuck, async () => undefined],
+    ['in one statement after the other', '25P04', busy, async () => undefined],
+  ])(
+    'loses its transaction at the end of its lease when it is %s (%s)',
+    async (_what, code, spend, before) => {
+      let cut: unknown;
+      const run = outlived(async (connection) => {
+        (connection as pg.PoolClient).once('error', (fault) => {
+          cut ??= fault;
+        });
+        await before(connection);
+        await governed(connection, 'A', 'dot_iu_slow');
+        try {
+          await spend(connection);
+        } catch (fault) {
+          cut = fault;
+          throw fault;
+        }
+      });
+      await expect(run).rejects.toMatchObject({ name: 'RuntimeLeaseError', code: 'LEASE_LOST' });
+      expect(cut).toMatchObject({ code });
+      expect(await journal()).toEqual([]);
+      await runtime('B').run(calls('dot_iu_apply'));
+      expect(await journal()).toEqual(['B dot_iu_apply']);
+    },
+  );
+
+  it('loses it no later when the session has longer limits of its own, and sooner when it has shorter ones', async () => {
+    const limited = async (limits: string): Promise<unknown> => {
+      const pool = new pg.Pool({ connectionString: test.url, options: limits });
+      pool.on('error', () => undefined);
+      try {
+        return await outlived(stuck, pool).catch((fault: unknown) => fault);
+      } finally {
+        await pool.end();
+      }
+    };
+    expect(await limited('-c transaction_timeout=50s')).toMatchObject({
+      code: 'LEASE_LOST',
+      cause: { code: '25P04' },
+    });
+    expect(await limited('-c statement_timeout=20ms')).toMatchObject({ code: '57014' });
+  });
+
+  it('may last longer than any timeout of the database can', async () => {
+    const lease = { name: 'iu_core', holder: 'A', ttlSeconds: 2_592_000 };
+    const run = new OperatorRuntime({ db: test.pool, lease, gates: GATES, commands: registry('A') }, world);
+    await run.run(calls('dot_iu_apply'));
+    expect(await journal()).toEqual(['A dot_iu_apply']);
   });
 
   const lockWaited = (): Promise<void> =>
