@@ -61,7 +61,13 @@ export {
 } from './postgres/error.ts';
 export { FENCE_STATES, type FenceCode, type FenceOptions, fence, presentLease } from './postgres/fence.ts';
 export type { Clock, LeaseWorld, Timer, Timers } from './postgres/lease-clock.ts';
-export { MIGRATION_019, type Migration, migrate, rollback } from './postgres/migration.ts';
+export {
+  MIGRATION_019,
+  type Migration,
+  migrate,
+  type RollbackOptions,
+  rollback,
+} from './postgres/migration.ts';
 export type { CommandCall, GovernedCommand, OperatorRuntimeOptions } from './postgres/operator-runtime.ts';
 export { type ProbeReport, type ProbeTest, probe } from './postgres/probe.ts';
 export type { RuntimeLeaseOptions } from './postgres/runtime-lease.ts';

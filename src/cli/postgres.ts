@@ -22,6 +22,10 @@ interface PostgresOptions {
   readonly json?: boolean;
 }
 
+interface RollbackOptions extends PostgresOptions {
+  readonly force?: boolean;
+}
+
 interface RestoredOptions extends PostgresOptions {
   readonly above?: number;
   readonly allowFsyncOff?: boolean;
@@ -51,9 +55,12 @@ export function postgresCommand(shell: Shell): Command {
       show(shell, options, body, () => [`Migration ${MIGRATION_019.name} is installed.`]);
     });
   databaseCommand(postgres, 'rollback', 'DATABASE_URL')
-    .description('Remove migration 019 again, with all leases, live ones included. May be repeated.')
-    .action(async (options: PostgresOptions) => {
-      await withDatabase(shell, options, rollback);
+    .description(
+      'Remove migration 019 again, with all leases. Refused while an OperatorRuntime run holds its lease. May be repeated.',
+    )
+    .option('--force', 'roll back under such a run as well; its gates are closed first')
+    .action(async (options: RollbackOptions) => {
+      await withDatabase(shell, options, (connection) => rollback(connection, options));
       const body = { migration: MIGRATION_019.name, installed: false };
       show(shell, options, body, () => [`Migration ${MIGRATION_019.name} is rolled back.`]);
     });
@@ -200,6 +207,7 @@ function reasonOf(fault: unknown): string {
 }
 
 const NOT_INSTALLED = ['42883', '42P01'];
+const IN_USE = '55006';
 
 /** What the server says against a statement, in one sentence; anything else is a bug of ours. */
 function statementFailure(fault: unknown): unknown {
@@ -211,5 +219,6 @@ function statementFailure(fault: unknown): unknown {
   }
   if (severity === undefined) return fault;
   const advice = hint === undefined ? '' : ` ${String(hint)}`;
-  return new Failure(`Postgres refused: ${reasonOf(fault)} (${String(code)}).${advice}`);
+  const exitCode = code === IN_USE ? EXIT.inUse : EXIT.failed;
+  return new Failure(`Postgres refused: ${reasonOf(fault)} (${String(code)}).${advice}`, exitCode);
 }

@@ -55,6 +55,10 @@ export function isPassing(fault: unknown): boolean {
   return !(typeof code === 'string' && LASTING.test(code));
 }
 
+export function isTableMissing(fault: unknown): boolean {
+  return (Object(fault) as { readonly code?: unknown }).code === '42P01';
+}
+
 /** What Postgres gives up because of others at the same time: nothing of it was done, and it may be sent again at once. */
 const LOST_RACE = ['40001', '40P01'];
 

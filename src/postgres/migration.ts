@@ -1,6 +1,7 @@
 /**
- * Migration 019 (seed 001): the table of leases, the sequence of fencing numbers, and the three functions. Each way is
- * one statement, so it is one transaction by itself and also fits into one of yours; both may be repeated.
+ * Migration 019 (seed 001): the table of leases, the sequence of fencing numbers, the three functions, and the table of
+ * gates that an OperatorRuntime has open. Each way is one statement, so it is one transaction by itself and also fits
+ * into one of yours; both may be repeated.
  *
  * A lease is one row. Whoever wants it first wins the row, and only while holding it draws number, token and end: a
  * number drawn earlier, by a slow loser, could land after a faster winner's higher one. Every check of the clock comes
@@ -23,7 +24,12 @@ export interface Migration {
 /** Two migrations at once would trip over each other's functions. */
 const ONE_AT_A_TIME = `PERFORM pg_advisory_xact_lock(hashtextextended('leasehold:migration:019', 0));`;
 
-const TABLE = `
+/**
+ * A gate has a row in `dot_iu_runtime_lease_gate` exactly while an OperatorRuntime has it open: the row is written and
+ * deleted by the transactions that open and close the gate. `config` is the table of the gate, which another session may
+ * not find by its name. The row of a run that died stays, with a token that no live lease has, until the gate is closed.
+ */
+const TABLES = `
   CREATE TABLE IF NOT EXISTS dot_iu_runtime_lease (
     lease_name   text        PRIMARY KEY,
     lease_holder text        NOT NULL,
@@ -32,7 +38,14 @@ const TABLE = `
     acquired_at  timestamptz NOT NULL,
     expires_at   timestamptz NOT NULL
   );
-  CREATE UNIQUE INDEX IF NOT EXISTS dot_iu_runtime_lease_lease_seq_key ON dot_iu_runtime_lease (lease_seq);`;
+  CREATE UNIQUE INDEX IF NOT EXISTS dot_iu_runtime_lease_lease_seq_key ON dot_iu_runtime_lease (lease_seq);
+  CREATE TABLE IF NOT EXISTS dot_iu_runtime_lease_gate (
+    config     regclass NOT NULL,
+    gate       text     NOT NULL,
+    lease_name text     NOT NULL,
+    token      uuid     NOT NULL,
+    PRIMARY KEY (config, gate)
+  );`;
 
 /**
  * Begins at the time in microseconds: after a rollback and a new migration, numbers still go on above all earlier ones,
@@ -213,7 +226,7 @@ DECLARE
 BEGIN
   ${ONE_AT_A_TIME}
   ${NOTHING_FOREIGN}
-  ${TABLE}
+  ${TABLES}
   ${SEQUENCE}
   ${ACQUIRE}
   ${RENEW}
@@ -221,22 +234,82 @@ BEGIN
   ${AT_HOME}
 END $migration$`;
 
-const DOWN = `DO $migration$
+/** How long a rollback waits for transactions that use the leases. All other statements on the table wait behind it. */
+const TABLE_WAIT = '5 s';
+/** Longer than most commands that a forced rollback finds running. */
+const FORCED_TABLE_WAIT = '25 s';
+
+const IS_INSTALLED = `
+  to_regclass('dot_iu_runtime_lease') IS NOT NULL AND to_regclass('dot_iu_runtime_lease_gate') IS NOT NULL`;
+
+const NO_LIVE_RUN = `
+    SELECT lease.lease_name, lease.lease_holder INTO run
+      FROM dot_iu_runtime_lease_gate JOIN dot_iu_runtime_lease AS lease USING (lease_name, token)
+      WHERE lease.expires_at > clock_timestamp() LIMIT 1;
+    IF FOUND THEN
+      RAISE EXCEPTION 'An OperatorRuntime run of "%" holds the lease "%" and has gates open.', run.lease_holder, run.lease_name
+        USING ERRCODE = 'object_in_use',
+          HINT = 'Wait until it has ended, or force the rollback (--force), which closes the gates first.';
+    END IF;`;
+
+const ALL_GATES_CLOSED = `
+    FOR opened IN SELECT config, gate FROM dot_iu_runtime_lease_gate JOIN pg_class ON pg_class.oid = config LOOP
+      EXECUTE format('UPDATE %s SET value = ''false'' WHERE key = $1', opened.config) USING opened.gate;
+    END LOOP;`;
+
+const CLOSE_ALL_GATES = `DO $migration$
+DECLARE
+  opened record;
+BEGIN
+  IF ${IS_INSTALLED} THEN
+    ${ALL_GATES_CLOSED}
+  END IF;
+END $migration$`;
+
+/**
+ * Looks for a live run before the lock, so that a refusal waits for no command, and again under it. The lock waits for
+ * every governed transaction, and none begins afterwards; they lock leases before gates, and so must this.
+ */
+const down = (isForced: boolean): string => `DO $migration$
+DECLARE
+  run record;
+  opened record;
+  callers_limit text := current_setting('lock_timeout');
 BEGIN
   ${ONE_AT_A_TIME}
+  IF ${IS_INSTALLED} THEN
+    ${isForced ? '' : NO_LIVE_RUN}
+    SET LOCAL lock_timeout = '${isForced ? FORCED_TABLE_WAIT : TABLE_WAIT}';
+    LOCK TABLE dot_iu_runtime_lease IN ACCESS EXCLUSIVE MODE;
+    PERFORM set_config('lock_timeout', callers_limit, true);
+    ${isForced ? '' : NO_LIVE_RUN}
+    -- Also what a dead run left open: after the rollback there is no lease to close it under.
+    ${ALL_GATES_CLOSED}
+  END IF;
   ${SIGNATURES.map(([name, arguments_]) => `DROP FUNCTION IF EXISTS ${name}(${arguments_});`).join('\n  ')}
+  DROP TABLE IF EXISTS dot_iu_runtime_lease_gate;
   DROP TABLE IF EXISTS dot_iu_runtime_lease;
   DROP SEQUENCE IF EXISTS dot_iu_runtime_lease_seq;
 END $migration$`;
 
 /** For your own migration tool; `migrate` and `rollback` run just these. */
-export const MIGRATION_019: Migration = { name: '019', up: UP, down: DOWN };
+export const MIGRATION_019: Migration = { name: '019', up: UP, down: down(false) };
 
 export async function migrate(db: Queryable): Promise<void> {
   await db.query(MIGRATION_019.up);
 }
 
-/** Leases that are live end with their table: whoever holds one learns at the next renewal. */
-export async function rollback(db: Queryable): Promise<void> {
-  await db.query(MIGRATION_019.down);
+export interface RollbackOptions {
+  /** Roll back although an OperatorRuntime run holds its lease. Its gates are closed first. */
+  readonly force?: boolean;
+}
+
+/**
+ * Closes every gate that a run left open. While a run holds its lease it fails with the SQLSTATE 55006, unless it is
+ * forced: then the gates are closed at once, by a statement of its own, and the rest waits for the command that is running.
+ * Other live leases end with their table: their holders learn of it at the next renewal.
+ */
+export async function rollback(db: Queryable, { force = false }: RollbackOptions = {}): Promise<void> {
+  if (force) await db.query(CLOSE_ALL_GATES);
+  await db.query(down(force));
 }

@@ -12,7 +12,7 @@
  * otherwise a process that is paused inside a command would keep the lock for as long as it is paused.
  */
 import { inTransaction, type Queryable, type TransactionalDatabase } from './database.ts';
-import { isPassing, OperatorRuntimeError, RuntimeLeaseError } from './error.ts';
+import { isPassing, isTableMissing, OperatorRuntimeError, RuntimeLeaseError } from './error.ts';
 import { type LeaseWorld, pause } from './lease-clock.ts';
 import { RuntimeLease, type RuntimeLeaseOptions, runUnder } from './runtime-lease.ts';
 
@@ -65,7 +65,17 @@ const LOCK_OWN_LEASE = `
     unnest(ARRAY['transaction_timeout', 'idle_in_transaction_session_timeout', 'statement_timeout']) AS name,
     current_setting(name, true) AS value
   WHERE ms > 0 AND value IS NOT NULL`;
-const SET_GATE = 'UPDATE dot_config SET value = $2 WHERE key = $1 RETURNING key';
+
+/** With the row that tells a rollback of the migration which gates are open, and under which lease. */
+const OPEN_GATE = `
+  WITH opened AS (UPDATE dot_config SET value = 'true' WHERE key = $1 RETURNING key)
+  INSERT INTO dot_iu_runtime_lease_gate (config, gate, lease_name, token)
+    SELECT 'dot_config'::regclass, key, $2, $3 FROM opened
+    ON CONFLICT (config, gate) DO UPDATE SET lease_name = EXCLUDED.lease_name, token = EXCLUDED.token
+    RETURNING gate`;
+const CLOSE_GATE = `
+  WITH closed AS (DELETE FROM dot_iu_runtime_lease_gate WHERE config = 'dot_config'::regclass AND gate = $1)
+  UPDATE dot_config SET value = 'false' WHERE key = $1 RETURNING key`;
 
 export class OperatorRuntime {
   private readonly options: OperatorRuntimeOptions;
@@ -111,7 +121,7 @@ export class OperatorRuntime {
   private async behindGates<T>(lease: RuntimeLease, work: () => Promise<T>): Promise<T> {
     let outcome: { readonly result: T } | { readonly fault: unknown };
     try {
-      await this.setGates(lease, 'true');
+      await this.setGates(lease, (gate) => [OPEN_GATE, [gate, lease.name, lease.token]]);
       outcome = { result: await work() };
     } catch (fault) {
       outcome = { fault };
@@ -125,7 +135,7 @@ export class OperatorRuntime {
   private async closeGates(lease: RuntimeLease, fault: unknown): Promise<void> {
     for (;;) {
       try {
-        await this.setGates(lease, 'false');
+        await this.setGates(lease, (gate) => [CLOSE_GATE, [gate]]);
         return;
       } catch (cause) {
         const isVerdict = cause instanceof RuntimeLeaseError || cause instanceof OperatorRuntimeError;
@@ -135,10 +145,13 @@ export class OperatorRuntime {
     }
   }
 
-  private async setGates(lease: RuntimeLease, value: string): Promise<void> {
+  private async setGates(
+    lease: RuntimeLease,
+    statement: (gate: string) => readonly [text: string, values: unknown[]],
+  ): Promise<void> {
     await this.governed(lease, async (connection) => {
       for (const gate of this.options.gates) {
-        const { rows } = await connection.query(SET_GATE, [gate, value]);
+        const { rows } = await connection.query(...statement(gate));
         if (rows.length === 0) {
           throw new OperatorRuntimeError('GATE_NOT_FOUND', `dot_config has no gate "${gate}".`);
         }
@@ -178,8 +191,8 @@ function assertGoverned(name: string): void {
 
 /** What the run has to say about gates that it could not close. */
 function notClosed(cause: unknown, fault: unknown): unknown {
-  // A gate that is not there was not opened either.
-  if (cause instanceof OperatorRuntimeError) return fault ?? cause;
+  // A gate that is not there was not opened either, and without the table of leases none is open: its rollback closes them.
+  if (cause instanceof OperatorRuntimeError || isTableMissing(cause)) return fault ?? cause;
   if (cause instanceof RuntimeLeaseError) {
     const says = `${cause.message.replace(/; nothing was applied\.$/, '')}, so its gates were left to the next run.`;
     return new RuntimeLeaseError('LEASE_LOST', says, { cause: fault ?? cause });

@@ -22,6 +22,7 @@ async function installed(): Promise<readonly string[]> {
 
 const ALL = [
   'dot_iu_runtime_lease',
+  'dot_iu_runtime_lease_gate',
   'dot_iu_runtime_lease_seq',
   'fn_dot_iu_runtime_lease_acquire',
   'fn_dot_iu_runtime_lease_release',
@@ -29,7 +30,7 @@ const ALL = [
 ];
 
 describe('migration 019', () => {
-  it('installs the table, the sequence and the three functions, and its rollback removes all of it', async () => {
+  it('installs the tables, the sequence and the three functions, and its rollback removes all of it', async () => {
     await migrate(db.pool);
     expect(await installed()).toEqual(ALL);
     await rollback(db.pool);
@@ -43,6 +44,31 @@ describe('migration 019', () => {
     await migrate(db.pool);
     expect(await db.value('SELECT token FROM dot_iu_runtime_lease')).toBe(token);
     await rollback(db.pool);
+    await rollback(db.pool);
+    expect(await installed()).toEqual([]);
+  });
+
+  it('replaces the functions of an older version when it is run again', async () => {
+    await migrate(db.pool);
+    const functions = (): Promise<unknown> =>
+      db.value(`SELECT array_agg(pg_get_functiondef(oid) ORDER BY oid::regprocedure::text) FROM pg_proc
+        WHERE proname LIKE 'fn_dot_iu_runtime_lease%'`);
+    const newest = await functions();
+    // As it was before it limited its wait for the row, and before there was a table of gates.
+    await db.pool.query(`
+      CREATE OR REPLACE FUNCTION fn_dot_iu_runtime_lease_acquire(
+        lease_name text, holder text, ttl_seconds double precision
+      ) RETURNS dot_iu_runtime_lease LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+      DROP TABLE dot_iu_runtime_lease_gate`);
+    expect(await functions()).not.toEqual(newest);
+    await migrate(db.pool);
+    expect(await functions()).toEqual(newest);
+    expect(await installed()).toEqual(ALL);
+  });
+
+  it('is rolled back where an older version of it is installed', async () => {
+    await migrate(db.pool);
+    await db.pool.query('DROP TABLE dot_iu_runtime_lease_gate');
     await rollback(db.pool);
     expect(await installed()).toEqual([]);
   });
