@@ -112,7 +112,7 @@ function assertReachable(shell: Shell, flags: UpFlags): void {
   const peer = isIP(host) === 0 ? '127.0.0.1' : addressFromHere(host);
   let isAdmitted: boolean;
   try {
-    isAdmitted = new LanGuard(allowNet, trustedProxy).admits(peer, undefined);
+    isAdmitted = new LanGuard(allowNet, trustedProxy).refuses(peer, undefined) === null;
   } catch (fault) {
     throw wrongUsage((fault as Error).message);
   }

@@ -40,9 +40,8 @@ export class Door {
     if (!this.lan.isOpen) {
       const forwardedFor = headers['x-forwarded-for'];
       const chain = Array.isArray(forwardedFor) ? forwardedFor.join(',') : forwardedFor;
-      if (!this.lan.admits(socket.remoteAddress ?? '', chain)) {
-        return refused({ refused: 'FORBIDDEN', detail: 'Requests from this address are not served.' });
-      }
+      const outside = this.lan.refuses(socket.remoteAddress ?? '', chain);
+      if (outside !== null) return refused({ refused: 'FORBIDDEN', detail: outside });
     }
     if (headers.host === undefined && httpVersionMinor > 0) {
       return refused({ refused: 'INVALID_ARGUMENT', detail: 'The Host header is missing.' });

@@ -4,7 +4,7 @@
  * open to this machine only, and then a web page must not be able to talk to it through somebody's browser:
  * requests with a foreign Host or Origin are refused.
  */
-import { BlockList, isIP } from 'node:net';
+import { BlockList, isIP, isIPv6 } from 'node:net';
 
 /** Networks written as `10.0.0.0/8`, `fd00::/8` or a single address. */
 export class Networks {
@@ -27,6 +27,7 @@ export class Networks {
     this.list.addSubnet(address, prefix, kind === 4 ? 'ipv4' : 'ipv6');
   }
 
+  /** IPv4 addresses are the same whether or not an IPv6 socket spells them (`::ffff:10.0.0.1`). */
   has(address: string): boolean {
     const kind = isIP(address);
     return kind !== 0 && this.list.check(address, kind === 4 ? 'ipv4' : 'ipv6');
@@ -46,28 +47,37 @@ export class LanGuard {
     return this.allowed.isEmpty;
   }
 
-  admits(peer: string, forwardedFor: string | undefined): boolean {
-    return this.isOpen || this.allowed.has(this.clientOf(peer, forwardedFor));
+  /** A sentence about why the sender of this request is not served; null when it is. */
+  refuses(peer: string, forwardedFor: string | undefined): string | null {
+    if (this.isOpen) return null;
+    const client = this.clientOf(peer, forwardedFor);
+    if (client === null) return 'The X-Forwarded-For header has an entry that is not an IP address.';
+    return this.allowed.has(client) ? null : 'Requests from this address are not served.';
   }
 
-  /** The address of whoever asked; each hop counts only if the one to its right is a trusted proxy. */
-  clientOf(peer: string, forwardedFor: string | undefined): string {
-    const direct = plainAddress(peer);
-    if (forwardedFor === undefined || !this.proxies.has(direct)) return direct;
-    const hops = forwardedFor.split(',').map((hop) => plainAddress(hop.trim()));
-    let client = direct;
-    for (const hop of hops.reverse()) {
-      if (isIP(hop) === 0) return direct;
-      client = hop;
-      if (!this.proxies.has(hop)) break;
+  /**
+   * The client's address: the rightmost entry that is not a trusted proxy. Each entry counts only because the hop to
+   * its right is trusted, so what a client wrote further left is never read. Null when an entry that counts is not an
+   * address: the proxy did not know where the request came from, and its own address must not stand in for that.
+   */
+  clientOf(peer: string, forwardedFor: string | undefined): string | null {
+    if (forwardedFor === undefined || !this.proxies.has(peer)) return peer;
+    let client: string | null = null;
+    for (const entry of forwardedFor.split(',').reverse()) {
+      client = forwardedAddress(entry.trim());
+      if (client === null || !this.proxies.has(client)) break;
     }
     return client;
   }
 }
 
-/** IPv4 addresses as themselves when they arrive on an IPv6 socket. */
-function plainAddress(address: string): string {
-  return /^::ffff:\d+\.\d+\.\d+\.\d+$/i.test(address) ? address.slice(7) : address;
+/** `192.0.2.1`, `192.0.2.1:4444`, `2001:db8::1`, `[2001:db8::1]` and `[2001:db8::1]:443`; null for anything else. */
+function forwardedAddress(entry: string): string | null {
+  const [, six, four, port = '0'] = /^(?:\[([^\]]+)\]|([\d.]+))(?::(\d{1,5}))?$/.exec(entry) ?? [];
+  if (Number(port) > 65_535) return null;
+  if (six !== undefined) return isIPv6(six) ? six : null;
+  const address = four ?? entry;
+  return isIP(address) === 0 ? null : address;
 }
 
 const LOOPBACK = new Networks(['127.0.0.0/8', '::1']);

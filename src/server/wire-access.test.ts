@@ -254,7 +254,54 @@ describe('with allowed networks', () => {
     });
     expect(await reach(proxied, '10.0.0.7')).toBe(200);
     expect(await reach(proxied, '10.0.0.7, 203.0.113.5')).toBe(403);
-    expect(await reach(proxied, 'rubbish')).toBe(403);
     expect(await reach(proxied)).toBe(403);
+  });
+
+  describe('in which the trusted proxy is, too,', () => {
+    const start = () =>
+      startServed({
+        ...everywhere,
+        allowNets: ['127.0.0.0/8', '10.0.0.0/8', 'fd00::/8'],
+        trustedProxies: ['127.0.0.1'],
+      });
+
+    it.each([
+      '8.8.8.8:4444',
+      '[2001:db8::1]:443',
+      '[2001:db8::1]',
+      '::ffff:8.8.8.8',
+      'unknown',
+      '',
+      '8.8.8.8, unknown',
+      '10.0.0.7, unknown',
+      '10.0.0.7,',
+    ])('a client that is forwarded as %j is refused', async (forwardedFor) => {
+      expect(await reach(await start(), forwardedFor)).toBe(403);
+    });
+
+    it.each(['10.0.0.7', '10.0.0.7:4444', '[fd00::7]:443', 'fd00::7', 'unknown, 10.0.0.7:1, 127.0.0.1:2'])(
+      'a client that is forwarded as %j is served',
+      async (forwardedFor) => {
+        expect(await reach(await start(), forwardedFor)).toBe(200);
+      },
+    );
+
+    it('several headers are one list, the last of them nearest', async () => {
+      const served = await start();
+      const reachBy = async (...entries: string[]): Promise<number> => {
+        const connection = await served.connect();
+        const lines = entries.map((entry) => `X-Forwarded-For: ${entry}\r\n`).join('');
+        connection.write(`GET /healthz HTTP/1.1\r\nHost: x\r\n${lines}\r\n`);
+        const { status } = await connection.head();
+        connection.destroy();
+        return status;
+      };
+      expect(await reachBy('8.8.8.8', '10.0.0.7')).toBe(200);
+      expect(await reachBy('unknown', '10.0.0.7')).toBe(200);
+      expect(await reachBy('10.0.0.7', '8.8.8.8')).toBe(403);
+      expect(await reachBy('10.0.0.7', 'unknown')).toBe(403);
+      expect(await reachBy('10.0.0.7', '127.0.0.1', 'unknown')).toBe(403);
+      expect(await reachBy('10.0.0.7', '127.0.0.1')).toBe(200);
+    });
   });
 });
