@@ -12,6 +12,8 @@ export interface CallOptions {
   readonly requestId?: string;
   /** Asked as the answer is about to leave: a grant that nobody would hear of is given back. */
   readonly isGone?: () => boolean;
+  /** False for a caller without the scope `v1:admin`. In process every caller has it. */
+  readonly isAdmin?: boolean;
 }
 
 export type Read = (machine: Machine) => unknown;

@@ -106,6 +106,8 @@ export interface AcquireNames {
   readonly ttlMs: number;
   readonly waitMs: number;
   readonly metadata: Opaque | null;
+  /** Whether the caller has every right over names. Without it a live guard is acquired anew only with its token. */
+  readonly isAdmin: boolean;
   /** The grant that this one replaces, if it is still the live one: whoever held it is known to be dead. */
   readonly supersedes?: number;
 }

@@ -131,6 +131,18 @@ describe('acquiring a name', () => {
     story.when(renewName({ token: 'second' })).thenAnswers({ leases: [{ leaseSeq: 3 }] });
   });
 
+  it('of a live guard anew takes its token, or an admin', () => {
+    const guard = { names: ['free', 'system:reports'], isAdmin: false };
+    const story = given(acquireNames({ ...guard, names: ['system:reports'] }));
+    story
+      .when(acquireNames({ ...guard, token: 'second' }))
+      .thenRefuses('FORBIDDEN')
+      .thenRecordsNothing();
+    story.when(acquireNames({ ...guard, names: ['system:reports'] })).thenAnswers({ duplicate: true });
+    story.when(acquireNames({ ...guard, ...other })).thenRefuses('LEASE_HELD');
+    story.when(acquireNames({ ...guard, token: 'second', isAdmin: true })).thenRecords('NameLeased');
+  });
+
   it('again with holder and token of the live grant gives the same grant and no entry', () => {
     given(acquireNames(), later(1_000))
       .when(acquireNames({ ttlMs: 999_999 }))

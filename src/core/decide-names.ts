@@ -20,7 +20,7 @@ import type {
 import { append, type Decision, isRefusal, refuse, unchanged } from './decision.ts';
 import type { Entry } from './entries.ts';
 import type { Refusal } from './refusals.ts';
-import { ORCHESTRATOR_GUARD } from './reserved-names.ts';
+import { GUARD_PREFIX, ORCHESTRATOR_GUARD } from './reserved-names.ts';
 import type { State } from './state.ts';
 
 /** All of the names or none, in one entry. `LEASE_HELD` is the one refusal that waiting can cure. */
@@ -46,6 +46,8 @@ export function acquireNames(state: State, command: AcquireNames, nowMs: number)
       repeated += 1;
     } else if (names.tokens.isPast(row, tokenHash)) {
       return refuse('LEASE_NOT_HELD', { detail: 'The token belongs to an earlier grant.' });
+    } else if (isOwn && !command.isAdmin && name.startsWith(GUARD_PREFIX)) {
+      return refuse('FORBIDDEN', { detail: guardIsHeld(name) });
     }
   }
   // The same holder with the same token again: a lost reply, answered once more.
@@ -57,6 +59,11 @@ export function acquireNames(state: State, command: AcquireNames, nowMs: number)
   if (command.supersedes !== undefined) return supersede(state, command, command.supersedes, nowMs);
   if (inTheWay !== 0) return { entries: [], answer: held(state, inTheWay, nowMs) };
   return grant(state, command, nowMs);
+}
+
+/** Holders are public: who may write could name the holder of a guard and depose it. */
+function guardIsHeld(name: string): string {
+  return `${name} is held. Acquiring it anew needs the token of that grant or the scope v1:admin.`;
 }
 
 function tokenOfOthers(): Decision<never> {

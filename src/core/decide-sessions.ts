@@ -149,7 +149,16 @@ export function startSession(
   const names = [service, slotName(slot)];
   const grant = acquireNames(
     state,
-    { type: 'AcquireNames', names, holder: sessionId, tokenHash, ttlMs, waitMs: 0, metadata: null },
+    {
+      type: 'AcquireNames',
+      names,
+      holder: sessionId,
+      tokenHash,
+      ttlMs,
+      waitMs: 0,
+      metadata: null,
+      isAdmin: false,
+    },
     nowMs,
   );
   if (isRefusal(grant.answer)) return grant.answer;

@@ -6,6 +6,9 @@
 /** Names that begin so are guards: they outlive a wipe. */
 export const GUARD_PREFIX = 'system:';
 
+/** Guards that only an admin may acquire. */
+export const ORCHESTRATOR_NAMES = 'system:orchestrator:';
+
 /** The one guard whose holder may wipe, and may change sessions. */
 export const ORCHESTRATOR_GUARD = 'system:orchestrator:guard_lock';
 

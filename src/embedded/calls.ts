@@ -66,7 +66,7 @@ export function batchSends(authority: Authority, changes: Changes, newToken: () 
     const { command: commandOf, present, needsToken } = changes[operation];
     sends[operation] = (sink, place, request, options) => {
       const token = tokenOf(request, needsToken, newToken);
-      const command = commandOf(request, token);
+      const command = commandOf(request, token, options.isAdmin ?? true);
       if (isRefusal(command)) sink.settle(place, problem(command));
       else authority.submitTo(sink, place, command, present, token, options);
     };
@@ -99,7 +99,7 @@ function change(
 ): CheckedCall {
   return (request, options) => {
     const token = tokenOf(request, needsToken, newToken);
-    const command = commandOf(request, token);
+    const command = commandOf(request, token, options?.isAdmin ?? true);
     if (isRefusal(command)) return Promise.resolve(problem(command));
     const shown = showsRequestId ? (options?.requestId ?? newToken()) : token;
     return authority.submit(command, present, shown, options) as Promise<Reply<object>>;

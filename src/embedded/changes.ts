@@ -3,7 +3,7 @@
  * in process, single HTTP requests and batches all go through this table.
  */
 import type { Present } from '../authority/request.ts';
-import type { AcceptIntent, Answers, ChangedSession, Command } from '../core/commands.ts';
+import type { AcceptIntent, AcquireNames, Answers, ChangedSession, Command } from '../core/commands.ts';
 import { isRefusal } from '../core/decision.ts';
 import type { Refusal } from '../core/refusals.ts';
 import { problem } from '../protocol/problem.ts';
@@ -27,7 +27,7 @@ interface Rule<R, C extends Command, B> {
   readonly needsToken?: true;
   /** Whether the body shows what the request is called instead of its token. */
   readonly showsRequestId?: true;
-  readonly command: (request: R, token: string, context: ChangeContext) => C | Refusal;
+  readonly command: (request: R, token: string, context: ChangeContext, isAdmin: boolean) => C | Refusal;
   readonly body: (answer: Answers[C['type']], shown: string, context: ChangeContext) => B;
 }
 
@@ -35,7 +35,8 @@ interface Rule<R, C extends Command, B> {
 export interface Change {
   readonly needsToken?: true;
   readonly showsRequestId?: true;
-  readonly command: (request: unknown, token: string) => Command | Refusal;
+  /** `isAdmin`: whether the caller has the scope v1:admin. */
+  readonly command: (request: unknown, token: string, isAdmin: boolean) => Command | Refusal;
   readonly present: Present;
 }
 
@@ -52,10 +53,10 @@ const RULES = {
   'task.release': rule({ command: commands.releaseTask, body: bodies.verdictBody }),
   'task.kill': rule({ command: commands.killTask, body: bodies.killedTask }),
   'worker.heartbeat': rule({ command: commands.heartbeat, body: bodies.heartbeatBody }),
-  'lease.acquire': rule({ needsToken: true, command: commands.acquireNames, body: bodies.acquiredLease }),
+  'lease.acquire': rule({ needsToken: true, command: acquireNames, body: bodies.acquiredLease }),
   'lease.acquire_all': rule({
     needsToken: true,
-    command: commands.acquireNames,
+    command: acquireNames,
     body: bodies.acquiredLeases,
   }),
   'lease.renew': rule({ command: commands.renewName, body: bodies.acquiredLease }),
@@ -83,10 +84,24 @@ const RULES = {
   'session.renew': rule({ command: sessionCommands.renewSessions, body: sessionBodies.renewedSessions }),
 } as const satisfies {
   [Op in Operation]?: {
-    command: (request: Requests[Op], token: string, context: ChangeContext) => Command | Refusal;
+    command: (
+      request: Requests[Op],
+      token: string,
+      context: ChangeContext,
+      isAdmin: boolean,
+    ) => Command | Refusal;
     body: (answer: never, shown: string, context: ChangeContext) => Body<Op>;
   };
 };
+
+function acquireNames(
+  request: Requests['lease.acquire'] | Requests['lease.acquire_all'],
+  token: string,
+  _: ChangeContext,
+  isAdmin: boolean,
+): AcquireNames | Refusal {
+  return commands.acquireNames(request, token, isAdmin);
+}
 
 function acceptIntent(
   request: Requests['intent.accept'],
@@ -110,7 +125,7 @@ export function changesWith(context: ChangeContext): Changes {
     const { body, command, ...rest } = rule;
     changes[operation] = {
       ...rest,
-      command: (request, token) => command(request, token, context),
+      command: (request, token, isAdmin) => command(request, token, context, isAdmin),
       present: (answer, shown) =>
         isRefusal(answer) ? problem(answer) : body(answer as never, shown, context),
     };

@@ -156,6 +156,7 @@ export function heartbeat(request: Requests['worker.heartbeat']): Heartbeat {
 export function acquireNames(
   request: Requests['lease.acquire'] | Requests['lease.acquire_all'],
   token: string,
+  isAdmin: boolean,
 ): AcquireNames | Refusal {
   const names = 'name' in request ? [request.name] : [...request.names];
   // Here and not in the schema, whose check for it takes a hundred milliseconds for a thousand long names.
@@ -172,6 +173,7 @@ export function acquireNames(
     ttlMs: request.ttl_ms,
     waitMs: request.wait_ms ?? 0,
     metadata,
+    isAdmin,
   };
   const supersedes = 'supersedes' in request ? request.supersedes : undefined;
   return supersedes === undefined ? command : { ...command, supersedes };

@@ -30,10 +30,12 @@ export const EXPLANATIONS = {
   FORBIDDEN: {
     when:
       'The token is known but lacks the scope that the operation needs. A task is created or leased in a queue that ' +
-      'begins with `system:` without the scope `*`, or created where only intents put tasks. `lease.acquire` with ' +
-      '`supersedes` without the scope `v1:admin`. The address of the caller lies outside the networks of ' +
-      '`--allow-net`. Or the server runs without tokens, for its own machine only, and the `Host` or `Origin` of the ' +
-      'request is a foreign one, as when a page in a browser tries to reach it. `detail` says which.',
+      'begins with `system:` without the scope `*`, or created where only intents put tasks. Without the scope ' +
+      '`v1:admin`: `lease.acquire` with `supersedes`, acquiring a name under `system:orchestrator:`, or acquiring ' +
+      'another live name that begins with `system:` under its holder but without its token. The address of the caller ' +
+      'lies outside the networks of `--allow-net`, or a trusted proxy forwards something that is not an address. Or ' +
+      'the server runs without tokens, for its own machine only, and the `Host` or `Origin` of the request is a ' +
+      'foreign one, as when a page in a browser tries to reach it. `detail` says which.',
     todo:
       'Use a token with the scope, or start the server with tokens or with another `--allow-net`. Repeating the ' +
       'call changes nothing.',

@@ -200,7 +200,7 @@ export const ROUTES = {
     path: '/v1/leases/acquire',
     scope: 'v1:write',
     status: 200,
-    refusals: ['LEASE_HELD', 'LEASE_NOT_HELD', 'DISK_FULL'],
+    refusals: ['FORBIDDEN', 'LEASE_HELD', 'LEASE_NOT_HELD', 'DISK_FULL'],
     does: 'Take several named leases, all or none, in one entry.',
   },
   'lease.renew': {

@@ -16,6 +16,7 @@ import {
   type Arrival,
   forbiddenTo,
   GRANTS,
+  grantOptions,
   type Handle,
   hasFields,
   isProblem,
@@ -118,9 +119,8 @@ class Batch implements Sink {
   run(kinds: ReadonlyMap<unknown, Kind>): void {
     const { ops, checked, exchange } = this;
     if (ops.length === 0) return this.finish();
-    const { requestId, isGone } = exchange;
-    const options: CallOptions = { requestId };
-    const grantOptions: CallOptions = { requestId, isGone };
+    const options: CallOptions = { requestId: exchange.requestId };
+    const forGrants = grantOptions(exchange);
     for (let place = 0; place < ops.length; place++) {
       const op = ops[place];
       const kind = kinds.get((op as Fields | null)?.op);
@@ -133,7 +133,7 @@ class Batch implements Sink {
         continue;
       }
       this.kinds[place] = kind!;
-      kind!.send(this, place, op, kind!.isGrant ? grantOptions : options);
+      kind!.send(this, place, op, kind!.isGrant ? forGrants : options);
     }
   }
 

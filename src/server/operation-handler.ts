@@ -4,6 +4,7 @@ import type { CallOptions } from '../authority/request.ts';
 import { UnavailableError } from '../authority/unavailable.ts';
 import { invalid, isRefusal } from '../core/decision.ts';
 import type { Refusal } from '../core/refusals.ts';
+import { ORCHESTRATOR_NAMES } from '../core/reserved-names.ts';
 import type { CheckedCall } from '../embedded/calls.ts';
 import { LogClosedError, LogCompactedError, LogOutOfReachError } from '../engines/log.ts';
 import { CHECKS } from '../protocol/checks.ts';
@@ -37,11 +38,11 @@ export const GRANTS: ReadonlySet<Operation> = new Set<Operation>([
 ]);
 
 const OURS = 'system:';
-const NOT_OURS: Refusal = {
-  refused: 'FORBIDDEN',
-  detail: `Queues that begin with ${OURS} need the scope *.`,
-};
-const NO_ADMIN: Refusal = { refused: 'FORBIDDEN', detail: 'The field supersedes needs the scope v1:admin.' };
+const NOT_OURS = forbidden(`Queues that begin with ${OURS} need the scope *.`);
+const NO_SUPERSEDES = forbidden('The field supersedes needs the scope v1:admin.');
+const NO_ORCHESTRATOR = forbidden(
+  `Acquiring names that begin with ${ORCHESTRATOR_NAMES} needs the scope v1:admin.`,
+);
 
 export type Handle = (exchange: Exchange, arrival: Arrival) => void;
 
@@ -86,7 +87,7 @@ export function operationHandler(
     }
     if (((request as Fields).wait_ms ?? 0) === 0) {
       const options: CallOptions = GRANTS.has(operation)
-        ? { requestId: exchange.requestId, isGone: exchange.isGone }
+        ? grantOptions(exchange)
         : { requestId: exchange.requestId };
       void answer(call(request, options), exchange);
       return;
@@ -94,9 +95,14 @@ export function operationHandler(
     const { response, request: incoming } = exchange;
     if (!waits.hasRoomOn(incoming.socket)) return exchange.refuse({ refused: 'OVERLOADED' });
     const { signal, end } = waits.begin(response, incoming.socket);
-    const options = { requestId: exchange.requestId, isGone: exchange.isGone, signal };
+    const options = { ...grantOptions(exchange), signal };
     void answer(call(request, options).finally(end), exchange);
   };
+}
+
+/** For what tells a caller that it holds something. */
+export function grantOptions({ requestId, isGone, caller }: Exchange): CallOptions {
+  return { requestId, isGone, isAdmin: may(caller, 'v1:admin') };
 }
 
 /** Replies are written one after the other, each in one go, so one serves them all. */
@@ -164,7 +170,7 @@ function outcomeOf(body: object): string | undefined {
   return (body as { outcome?: string }).outcome;
 }
 
-/** What needs more than the scope of its operation: queues that are ours, and taking the place of somebody else. */
+/** What needs more than the scope of its operation, whatever the state is. */
 export function forbiddenTo(caller: Caller, operation: Operation, request: Fields): Refusal | null {
   switch (operation) {
     case 'task.create':
@@ -172,10 +178,23 @@ export function forbiddenTo(caller: Caller, operation: Operation, request: Field
     case 'task.lease':
       return ((request.queues ?? []) as unknown[]).some(isSystem) && !may(caller, '*') ? NOT_OURS : null;
     case 'lease.acquire':
-      return request.supersedes !== undefined && !may(caller, 'v1:admin') ? NO_ADMIN : null;
+      if (isOrchestrators(request.name) && !may(caller, 'v1:admin')) return NO_ORCHESTRATOR;
+      return request.supersedes !== undefined && !may(caller, 'v1:admin') ? NO_SUPERSEDES : null;
+    case 'lease.acquire_all':
+      return (request.names as unknown[]).some(isOrchestrators) && !may(caller, 'v1:admin')
+        ? NO_ORCHESTRATOR
+        : null;
     default:
       return null;
   }
+}
+
+function forbidden(detail: string): Refusal {
+  return { refused: 'FORBIDDEN', detail };
+}
+
+function isOrchestrators(name: unknown): boolean {
+  return (name as string).startsWith(ORCHESTRATOR_NAMES);
 }
 
 function isSystem(queue: unknown): boolean {

@@ -221,6 +221,12 @@ const CASES: {
     DISK_FULL: () => full.call('lease.acquire', { name: 'n', holder: 'h', ttl_ms: 1_000 }),
   },
   'lease.acquire_all': {
+    FORBIDDEN: () =>
+      guarded.call(
+        'lease.acquire_all',
+        { names: ['n', 'system:orchestrator:n'], holder: 'h', ttl_ms: 1_000 },
+        { token: 'token-of-a-writer' },
+      ),
     LEASE_HELD: async () => {
       const { name } = await acquired();
       const free = fresh();

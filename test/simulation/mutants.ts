@@ -164,7 +164,7 @@ export const MUTANTS: readonly Mutant[] = [
   mutant('renew-resurrects', 'Renewing a lease that ran out brings it back.', { seed: 1, by: 'asked-for' }, [
     DECIDE_NAMES,
     "if (!names.isLive(row)) return refuse(names.endOf(row) === 'expired' ? 'LEASE_EXPIRED' : 'LEASE_NOT_HELD');",
-    "if (!names.isLive(row)) return grant(state, { ...command, type: 'AcquireNames', names: [command.name], waitMs: 0, metadata: null }, nowMs);",
+    "if (!names.isLive(row)) return grant(state, { ...command, type: 'AcquireNames', names: [command.name], waitMs: 0, metadata: null, isAdmin: true }, nowMs);",
   ]),
   mutant('token-unchecked', 'The holder is enough, whatever the token.', { seed: 1, by: 'linearisable' }, [
     DECIDE_NAMES,

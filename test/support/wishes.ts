@@ -217,6 +217,7 @@ export function acquireNames(
     ttlMs: TTL_MS,
     waitMs: 0,
     metadata: metadata === undefined ? null : opaqueOf(metadata),
+    isAdmin: true,
     ...rest,
   });
 }
