@@ -16,7 +16,7 @@ const EVIDENCE = 'fencing_rejection_receipts.json';
 
 interface ReceiptOptions extends ServerOptions {
   readonly object?: string;
-  readonly code?: string;
+  readonly code?: (typeof WRITE_REFUSALS)[number];
   readonly limit: number;
   readonly out?: string;
 }

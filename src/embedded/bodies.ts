@@ -116,6 +116,8 @@ export function acquiredLease(
     acquired_at: instant(acquiredAtMs),
     expires_at: instant(expiresAtMs),
     remaining_ms: remainingMs,
+    object_id: name,
+    holder_id: holder,
     seq,
   };
   return duplicate ? { ...body, duplicate: true } : body;
@@ -142,6 +144,8 @@ function namedLease(lease: GrantedName, token: string): NamedLeaseRecord {
     acquired_at: instant(lease.acquiredAtMs),
     expires_at: instant(lease.expiresAtMs),
     remaining_ms: lease.remainingMs,
+    object_id: lease.name,
+    holder_id: lease.holder,
   };
 }
 

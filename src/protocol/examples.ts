@@ -37,6 +37,11 @@ const REPORT_TIMES = {
   expires_at: '2026-01-05T08:01:15.000Z',
   remaining_ms: 15_000,
 };
+/** A grant to host-1. */
+const granted = (name: string) => {
+  const { holder } = REPORT;
+  return { name, holder, token: TOKEN, ...REPORT_TIMES, object_id: name, holder_id: holder };
+};
 const RETRY = { max_failures: 5, backoff_ms: 1000, max_backoff_ms: 300_000 };
 
 const CREATED_ENTRY = {
@@ -281,21 +286,15 @@ export const EXAMPLES: { readonly [Op in Operation]: Example<Op> } = {
   'queue.resume': { request: { queue: 'mail' }, reply: { queue: 'mail', paused: false, seq: 50 } },
   'lease.acquire': {
     request: { ...REPORT, ttl_ms: 15_000, token: TOKEN, wait_ms: 20_000, metadata: { pid: 4711 } },
-    reply: { ...REPORT, token: TOKEN, ...REPORT_TIMES, seq: 46 },
+    reply: { ...granted(REPORT.name), seq: 46 },
   },
   'lease.acquire_all': {
     request: { names: ['printer', 'scanner'], holder: 'host-1', ttl_ms: 15_000, token: TOKEN },
-    reply: {
-      leases: [
-        { name: 'printer', holder: 'host-1', token: TOKEN, ...REPORT_TIMES },
-        { name: 'scanner', holder: 'host-1', token: TOKEN, ...REPORT_TIMES },
-      ],
-      seq: 46,
-    },
+    reply: { leases: [granted('printer'), granted('scanner')], seq: 46 },
   },
   'lease.renew': {
     request: { ...REPORT, token: TOKEN, ttl_ms: 15_000 },
-    reply: { ...REPORT, token: TOKEN, ...REPORT_TIMES, expires_at: '2026-01-05T08:01:20.000Z', seq: 51 },
+    reply: { ...granted(REPORT.name), expires_at: '2026-01-05T08:01:20.000Z', seq: 51 },
   },
   'lease.release': { request: { ...REPORT, token: TOKEN }, reply: { released: true, seq: 52 } },
   'lease.break': {

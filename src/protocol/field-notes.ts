@@ -78,6 +78,8 @@ export const FIELD_NOTES: Readonly<Record<string, string>> = {
   'lease lease_seq': 'The number of the lease.',
   'lease object_id': 'What the lease is for: refused if that is another object.',
   'lease holder_id': 'Who holds the lease: refused if that is another holder.',
+  'lease acquired_at': 'Taken, so that the whole record of a lease can be sent, and ignored.',
+  'lease expires_at': 'Taken, so that the whole record of a lease can be sent, and ignored.',
   if_version: 'Only if the object has this version; 0: only if there is none.',
   code: 'Only refusals with this code.',
   from: 'The first position to read; by default the first that is kept, and from now on when following.',

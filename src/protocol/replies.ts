@@ -105,6 +105,8 @@ const NAMED_LEASE = {
   acquired_at: Instant,
   expires_at: Instant,
   remaining_ms: RemainingMs,
+  object_id: Type.String({ description: 'the name, as fenced writes call it' }),
+  holder_id: Type.String({ description: 'the holder, as fenced writes call it' }),
 };
 const NamedLease = Type.Object(NAMED_LEASE);
 const Acquired = Type.Object({ ...NAMED_LEASE, seq: Seq, duplicate: Duplicate });

@@ -5,7 +5,7 @@
 import { FormatRegistry, type Static, type TObject, type TUnsafe, Type } from '@sinclair/typebox';
 import { ENTRY_TYPES } from './entry-types.ts';
 import { LIMITS } from './limits.ts';
-import type { Operation } from './routes.ts';
+import { type Operation, WRITE_REFUSALS } from './routes.ts';
 import {
   isIdText,
   isLeaseNameText,
@@ -52,6 +52,9 @@ const FenceLease = Type.Union([
       lease_seq: Type.Optional(Type.Union([Seq, Type.Null()])),
       object_id: Type.Optional(Name),
       holder_id: Type.Optional(Name),
+      // They belong to the record of a lease and decide nothing: only the authority's clock does.
+      acquired_at: Type.Optional(Type.String()),
+      expires_at: Type.Optional(Type.String()),
     },
     strict,
   ),
@@ -276,7 +279,7 @@ export const REQUESTS = {
   'receipt.list': Type.Object(
     {
       object_id: Type.Optional(Name),
-      code: Type.Optional(Type.String({ pattern: '^[A-Z_]{1,64}$' })),
+      code: Type.Optional(Type.Union(WRITE_REFUSALS.map((code) => Type.Literal(code)))),
       limit: Type.Optional(Limit),
       stale,
     },

@@ -60,6 +60,8 @@ const acquired = fc
     acquired_at: instant,
     expires_at: instant,
     remaining_ms: fc.integer(),
+    object_id: nasty,
+    holder_id: nasty,
     seq,
   })
   .chain((body) => again.map((more) => ({ ok: true, ...body, ...more })));

@@ -71,6 +71,7 @@ const [LEASE_ID, LEASE_SEQ, HOLDER, TOKEN] = [
   next('holder'),
   next('token'),
 ];
+const [OBJECT_ID, HOLDER_ID] = [next('object_id'), next('holder_id')];
 const [FIRST_TASK_ID, FIRST_NAME, FIRST_OUTCOME] = [first('task_id'), first('name'), first('outcome')];
 const LEASES = new Piece('{"leases":[');
 const LEASES_END = new Piece('],"seq":');
@@ -166,6 +167,10 @@ function writeAcquired(out: JsonBytes, body: Body<'lease.acquire'>): void {
   out.word(body.expires_at);
   out.piece(REMAINING_MS);
   out.number(body.remaining_ms);
+  out.piece(OBJECT_ID);
+  out.string(body.object_id);
+  out.piece(HOLDER_ID);
+  out.string(body.holder_id);
   out.piece(SEQ);
   out.number(body.seq);
   end(out, body.duplicate);
