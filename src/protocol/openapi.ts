@@ -27,7 +27,7 @@ out, byte for byte. Names in a path are percent-encoded, a slash as \`%2F\`.
 
 Every refusal is \`application/problem+json\` with a \`code\` that is never renamed; \`/errors/CODE\` says what to do about
 it. A path that is not listed here answers 404 \`ROUTE_NOT_FOUND\`, a method that is not listed 405 \`METHOD_NOT_ALLOWED\`
-with an \`Allow\` header.`;
+with an \`Allow\` header. HEAD is taken wherever GET is listed.`;
 
 const TAGS: Readonly<Record<string, string>> = {
   task: 'Durable work, leased to one worker at a time.',

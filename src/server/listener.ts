@@ -48,8 +48,6 @@ export const TIMEOUTS: Timeouts = {
   checkMs: 5_000,
 };
 const HEADER_BYTES_MAX = 16 * 1024;
-/** What others ask without wanting to read the answer: many a load balancer sends HEAD. */
-export const PROBED: ReadonlySet<string> = new Set(['/', '/healthz', '/readyz']);
 
 export interface ListenerWorld {
   readonly newToken: () => string;
@@ -289,10 +287,15 @@ const PATTERNS = [...Object.values(ROUTES), ...Object.values(PAGES)].map(({ meth
   pattern: new RegExp(`^${path.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '[^/]+')}$`),
 }));
 
-const METHODS = [...new Set(PATTERNS.map(({ method }) => method))];
+const METHODS = [...new Set(PATTERNS.flatMap(({ method }) => withHead(method)))];
+
+/** A path that takes GET takes HEAD: Node leaves out the body by itself. */
+export function withHead(method: string): string[] {
+  return method === 'GET' ? [method, 'HEAD'] : [method];
+}
 
 /** What a path would take, for those who came with another method. */
 function methodsOf(path: string): string[] {
   const methods = PATTERNS.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method);
-  return [...new Set<string>(PROBED.has(path) ? [...methods, 'HEAD'] : methods)];
+  return [...new Set(methods.flatMap(withHead))];
 }

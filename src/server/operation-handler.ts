@@ -76,6 +76,8 @@ export function operationHandler(
       return exchange.refuse(invalid('The query of this path takes no fields.'));
     }
     if (!check.accepts(request)) return exchange.refuse(invalid(check.explain(request)));
+    // A body that is left out is not worth waiting for.
+    if (exchange.request.method === 'HEAD') delete (request as Fields).wait_ms;
     const forbidden = forbiddenTo(exchange.caller, operation, request as Fields);
     if (forbidden !== null) return exchange.refuse(forbidden);
     if (longReads.refuses(operation)) return exchange.refuse({ refused: 'OVERLOADED' });

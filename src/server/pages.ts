@@ -60,14 +60,18 @@ export function pageHandlers(
     });
   };
 
-  const begin = ({ response, requestId }: Exchange, type: string): void => {
+  /** Sends the head of a stream. False when that was all that was asked for. */
+  const begin = ({ request, response, requestId }: Exchange, type: string): boolean => {
     response.writeHead(200, { 'content-type': type, 'x-request-id': requestId, 'cache-control': 'no-store' });
     response.flushHeaders();
+    if (request.method !== 'HEAD') return true;
+    response.end();
+    return false;
   };
 
   const follow = (exchange: Exchange, options: FollowOptions): void => {
-    begin(exchange, options.format === 'sse' ? 'text/event-stream' : 'application/x-ndjson');
-    hub.attach(exchange.response, options);
+    const type = options.format === 'sse' ? 'text/event-stream' : 'application/x-ndjson';
+    if (begin(exchange, type)) hub.attach(exchange.response, options);
   };
 
   const inTurn = oneAtATime(timers);
@@ -84,7 +88,7 @@ export function pageHandlers(
       if (request.follow === 1) {
         return follow(exchange, { format: 'ndjson', fromSeq: from, filter, linesMax: limit });
       }
-      begin(exchange, 'application/x-ndjson');
+      if (!begin(exchange, 'application/x-ndjson')) return;
       exchange.cutIfStalled();
       stream(writeLog(exchange.response, authority, { from, limit, filter, inTurn }), exchange);
     }),
@@ -183,7 +187,7 @@ function resumedFrom({ request }: Exchange): { readonly fromSeq: number | null }
 /** The first piece is asked for before anything is said: a log that cannot be copied is a problem and not half an archive. */
 async function writeBackup(
   exchange: Exchange,
-  begin: (exchange: Exchange, type: string) => void,
+  begin: (exchange: Exchange, type: string) => boolean,
   chunks: AsyncIterable<Uint8Array>,
   trouble: Trouble,
 ): Promise<void> {
@@ -191,7 +195,7 @@ async function writeBackup(
   try {
     for await (const chunk of chunks) {
       if (!response.headersSent) {
-        begin(exchange, 'application/x-tar');
+        if (!begin(exchange, 'application/x-tar')) return;
         exchange.cutIfStalled();
       }
       if (exchange.isGone()) return;

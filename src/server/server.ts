@@ -16,7 +16,7 @@ import { Door } from './door.ts';
 import { Exchange, type House } from './exchange.ts';
 import { fixedPages } from './fixed-pages.ts';
 import { HttpCounts } from './http-counts.ts';
-import { makeListener, PROBED, TIMEOUTS, type Timeouts } from './listener.ts';
+import { makeListener, TIMEOUTS, type Timeouts, withHead } from './listener.ts';
 import type { Logger } from './logger.ts';
 import { LongReads } from './long-reads.ts';
 import type { LoopLag } from './metrics.ts';
@@ -221,7 +221,7 @@ export class Server implements House {
     };
     const config = { scope, name };
     const url = path.replaceAll(/\{(\w+)\}/g, ':$1');
-    this.app.route({ method: PROBED.has(path) ? [method, 'HEAD'] : method, url, handler, config });
+    this.app.route({ method: withHead(method), url, handler, config });
   }
 
   /** Before the body is read: who may not come in must not be able to send us a megabyte first. */

@@ -33,13 +33,6 @@ async function refusedCreate(head: string, body = '{"payload":1}'): Promise<stri
   return `${answer.status} ${code}`;
 }
 
-describe('a probe', () => {
-  it.each(['/', '/healthz', '/readyz'])('with HEAD is answered without a body: %s', async (path) => {
-    const answer = await tell(`HEAD ${path} HTTP/1.1\r\n${HOST}Connection: close\r\n\r\n`);
-    expect([answer.status, answer.text]).toEqual([200, '']);
-  });
-});
-
 describe('a path', () => {
   it.each([
     '/nothing',
@@ -113,18 +106,18 @@ describe('a path', () => {
 
 describe('a method', () => {
   it.each([
-    ['DELETE', '/v1/tasks', 'POST, GET'],
-    ['PATCH', '/v1/objects/o', 'PUT, GET, DELETE'],
+    ['DELETE', '/v1/tasks', 'POST, GET, HEAD'],
+    ['PATCH', '/v1/objects/o', 'PUT, GET, HEAD, DELETE'],
     ['GET', '/v1/leases/n/acquire', 'POST'],
-    ['PUT', '/v1/leases/acquire', 'POST, GET'],
-    ['POST', '/v1/status', 'GET'],
-    ['POST', '/v1/log', 'GET'],
+    ['PUT', '/v1/leases/acquire', 'POST, GET, HEAD'],
+    ['POST', '/v1/status', 'GET, HEAD'],
+    ['POST', '/v1/log', 'GET, HEAD'],
     ['GET', '/v1/batch', 'POST'],
     ['OPTIONS', '/v1/batch', 'POST'],
     ['POST', '/healthz', 'GET, HEAD'],
     ['DELETE', '/', 'GET, HEAD'],
-    ['TRACE', '/metrics', 'GET'],
-    ['PROPFIND', '/openapi.json', 'GET'],
+    ['TRACE', '/metrics', 'GET, HEAD'],
+    ['PROPFIND', '/openapi.json', 'GET, HEAD'],
   ])('that a path does not take is 405 with those it takes: %s %s', async (method, path, allow) => {
     const answer = await served.send(method, path);
     const { code } = expectProblem(answer, path);
