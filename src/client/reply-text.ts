@@ -84,7 +84,9 @@ export function retryAfterMs(reply: HttpReply): number {
   return Number.isFinite(seconds) && seconds > 0 ? seconds * 1_000 : 0;
 }
 
+/** Ours always have a detail. One that a proxy wrote need not, and an error without a message says nothing. */
 export function asProblem(body: WireBody): Problem {
   body.ok = false;
+  body.detail ||= body.title || 'The server does not say why.';
   return body as unknown as Problem;
 }
