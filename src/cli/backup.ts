@@ -7,6 +7,7 @@ import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { LeaseholdError } from '../client/error.ts';
 import type { Files } from '../engines/file/files.ts';
+import { isDiskFull } from '../engines/file/write-whole.ts';
 import { exitCodeOf } from '../orchestrator/processes.ts';
 import { PAGES } from '../protocol/routes.ts';
 import { type Download, type Downloaded, undiciDownload } from '../world/download.ts';
@@ -77,6 +78,12 @@ async function receive(
       watched(await archiveFrom(means.download, server, signal), shell.err);
     return await receiveBackup(means.files, resolve(dir), download);
   } catch (fault) {
+    if (isDiskFull(fault)) {
+      const { code } = fault as NodeJS.ErrnoException;
+      throw new Failure(
+        `The disk is full: the backup does not fit into ${dir} (${code}). Nothing is left of it; make room, or choose another disk.`,
+      );
+    }
     throw connectionFailure(fault, server);
   } finally {
     // Whatever has not been read by now will not be, and must not keep the process waiting.

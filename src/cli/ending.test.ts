@@ -63,9 +63,9 @@ describe('the last line of a command that fails', () => {
         code: 'ENOSPC',
         syscall: 'write',
       }),
-      'There is no space left on the disk.',
+      'The disk is full.',
       'FAILED',
-      'There is no space left on the disk.',
+      'The disk is full.',
       1,
     ],
     [

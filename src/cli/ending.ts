@@ -36,7 +36,7 @@ const SYSTEM: Readonly<Record<string, string>> = {
   EACCES: 'Permission denied',
   EPERM: 'Permission denied',
   EROFS: 'The file system can only be read',
-  ENOSPC: 'There is no space left on the disk',
+  ENOSPC: 'The disk is full',
   EEXIST: 'It exists already',
 };
 

@@ -12,6 +12,7 @@ import { numberedNames, PART } from '../engines/file/file-names.ts';
 import type { Files } from '../engines/file/files.ts';
 import type { LogReport } from '../engines/file/inspect.ts';
 import { verifyLog } from '../engines/file/inspect.ts';
+import { writeWhole } from '../engines/file/write-whole.ts';
 import type { ArchiveMember } from './untar.ts';
 import { ArchiveError, untar } from './untar.ts';
 
@@ -97,10 +98,8 @@ async function store(
     let at = 0;
     let crc = 0;
     for await (const piece of content) {
-      const count = await file.write(piece, at);
-      if (count !== piece.length)
-        throw new Error(`Only ${count} of ${piece.length} bytes were written to ${path}.`);
-      at += count;
+      await writeWhole(file, piece, at);
+      at += piece.length;
       crc = crc32(piece, crc);
       kept?.push(piece);
     }

@@ -21,7 +21,8 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { leasehold, lines, type Run } from '../support/cli.ts';
+import { leasehold, leaseholdWith, lines, type Run } from '../support/cli.ts';
+import { smallDisk } from '../support/small-disk.ts';
 
 const MAIN = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
 
@@ -227,6 +228,18 @@ describe('leasehold backup', () => {
     expect(gone.status).toBe(1);
     expect(gone.stderr).toMatch(/^leasehold: No leasehold server answers at .*\n$/);
     expect(existsSync(join(dir, 'other'))).toBe(false);
+  });
+
+  it('onto a full disk says that the disk is full, and leaves nothing', async () => {
+    const { url } = await serve('data');
+    await fill(url);
+    const disk = smallDisk(join(dir, 'small'), 400_000);
+    ending.push(() => disk.dispose());
+    const run = leaseholdWith(disk.env, 'backup', join(dir, 'small', 'monday'), '--server', url);
+    expect(run).toMatchObject({ status: 1, stdout: '' });
+    expect(run.stderr).toMatch(/^leasehold: The disk is full: .*monday.*\(ENOSPC\).*\n$/);
+    expect(readdirSync(join(dir, 'small'))).toEqual([]);
+    await create(url, 'afterwards');
   });
 
   it('leaves nothing when the server is killed in the middle, and the server is none the worse', async () => {

@@ -11,7 +11,12 @@ export interface Run {
 }
 
 export function leasehold(...args: string[]): Run {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [MAIN, ...args], { encoding: 'utf8' });
+  return leaseholdWith({}, ...args);
+}
+
+export function leaseholdWith(env: Record<string, string>, ...args: string[]): Run {
+  const options = { encoding: 'utf8', env: { ...process.env, ...env } } as const;
+  const { status, stdout, stderr } = spawnSync(process.execPath, [MAIN, ...args], options);
   return { status, stdout, stderr };
 }
 
