@@ -95,6 +95,7 @@ async function restored(shell: Shell, options: RestoredOptions): Promise<Restore
     holder: `leasehold postgres restored, ${shell.label}`,
     allowFsyncOff,
     mayCreate: false,
+    isRestored: true,
   });
   try {
     return await markRestored(engine, above);

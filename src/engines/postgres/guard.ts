@@ -48,12 +48,13 @@ export async function leaderOf(
 
 /**
  * Takes the guard and raises the epoch; null when another has it. Appends under way end before this does. The clock is
- * told the time that comes with every renewal.
+ * told the time that comes with every renewal. The epoch becomes the next one, or `epochMin` if that is higher.
  */
 export async function takeGuard(
   connection: SqlConnection,
   options: GuardOptions,
   databaseClock: Pick<DatabaseClock, 'note'>,
+  epochMin = 0,
 ): Promise<Guard | null> {
   const { world, tables, holder, url, ttlMs } = options;
   const token = world.newToken();
@@ -63,13 +64,13 @@ export async function takeGuard(
        SELECT set_config('synchronous_commit', 'on', true) AS synchronous FROM ${tables.guard}
        WHERE id = 1 AND (token IS NULL OR expires_at <= clock_timestamp()) FOR UPDATE
      ), raised AS (
-       UPDATE ${tables.epoch} SET epoch = epoch + 1, checkpoint = 0
+       UPDATE ${tables.epoch} SET epoch = greatest(epoch + 1, $5::bigint), checkpoint = 0
        WHERE id = 1 AND (SELECT synchronous FROM free) = 'on' RETURNING epoch
      )
      UPDATE ${tables.guard} SET holder = $1, url = $2, token = $3, epoch = raised.epoch,
        expires_at = clock_timestamp() + $4::double precision * interval '1 millisecond'
      FROM raised WHERE id = 1 RETURNING raised.epoch`,
-    [holder, url, token, ttlMs],
+    [holder, url, token, ttlMs, epochMin],
   );
   if (row === undefined) return null;
   return new Guard(connection, options, { token, epoch: Number(row[0]), sent, databaseClock });

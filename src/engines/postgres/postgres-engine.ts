@@ -5,10 +5,12 @@
  * The guard comes first and the replay after it: taking it raises the epoch, which waits for an append under way and
  * keeps every later one of an older writer out. So what is replayed then is all there will ever be before us.
  */
+import { crc32 } from 'node:zlib';
 import type { Threads } from '../file/threads.ts';
 import { FILE_SPAN } from '../frame.ts';
 import type { Engine, FollowedLog, Log, Replay } from '../log.ts';
 import { LogHeldError } from '../log.ts';
+import { restoredEpoch } from '../restored-epoch.ts';
 import { DatabaseClock, readDatabaseClock } from './database-clock.ts';
 import { FollowedRows } from './followed-log.ts';
 import type { GuardOptions } from './guard.ts';
@@ -16,7 +18,7 @@ import { leaderOf, takeGuard } from './guard.ts';
 import { LogRows } from './log-rows.ts';
 import { PostgresLog } from './postgres-log.ts';
 import { ReadingConnection } from './reading-connection.ts';
-import type { GuardWorld, SqlConnections } from './sql.ts';
+import type { GuardWorld, SqlConnection, SqlConnections } from './sql.ts';
 import { assertDurable, assertMayWrite, ensureTables, tablesIn } from './tables.ts';
 
 const MIB = 1024 * 1024;
@@ -49,6 +51,8 @@ export interface PostgresEngineOptions {
   readonly allowFsyncOff?: boolean;
   /** Where compaction runs; without it the log is never compacted. */
   readonly threads?: Threads;
+  /** Whether the log lost its newest rows, so that its next epoch must be none that the lost ones may have had; false. */
+  readonly isRestored?: boolean;
   /** Size of a batch before its last operation; 4 MiB. */
   readonly batchBytesMax?: number;
   /** From which size on rows count as a new segment; 64 MiB. */
@@ -170,7 +174,7 @@ class Opening {
       if (!allowFsyncOff) await assertDurable(guarding);
       // Before the guard: who cannot read the clock well enough must not keep others from leading meanwhile.
       const clock = new DatabaseClock(world.clock, await readDatabaseClock(guarding, world));
-      const guard = await takeGuard(guarding, this.#guard, clock);
+      const guard = await takeGuard(guarding, this.#guard, clock, await this.#epochMin(guarding));
       if (guard === null) return null;
       try {
         const writing = await connections.connect({ statementMsMax: this.#appendMs + LATE_MS });
@@ -196,6 +200,14 @@ class Opening {
     } finally {
       if (!isKept) await guarding.close();
     }
+  }
+
+  async #epochMin(connection: SqlConnection): Promise<number> {
+    const { isRestored = false, world } = this.#options;
+    if (!isRestored) return 0;
+    const [row] = await connection.query(`SELECT epoch FROM ${this.#guard.tables.epoch} WHERE id = 1`);
+    // The bits of a token are random, and so is their checksum.
+    return restoredEpoch(Number(row?.[0] ?? 0), crc32(world.newToken()));
   }
 
   #logOptions() {

@@ -16,7 +16,7 @@ export interface RestoredRows {
 }
 
 /**
- * Reads and verifies all of the log first. Throws LogHeldError while anybody has the guard. `aboveSeq` is a number that
+ * The engine must have been told that its log `isRestored`. Reads and verifies all of the log first. Throws LogHeldError while anybody has the guard. `aboveSeq` is a number that
  * is known to have been given out.
  */
 export async function markRestored(engine: Engine, aboveSeq?: number): Promise<RestoredRows> {
