@@ -26,7 +26,7 @@ const SMALL = {
 };
 const engineOn = (files: TestDisk, dir = '/data') =>
   fileEngine({ dir, files, threads: inlineThreads(files), ...SMALL, compactionBytesMin: 20 * 1024 });
-const EPOCH = { format: 'leasehold', version: 1, nowMs: 1_800_000_000_000 };
+const EPOCH = { format: 'leasehold', version: 1, nowMs: 1_800_000_000_000, seed: 0 };
 
 /** A log of a checkpoint and several segments. */
 async function lived(): Promise<Chronicle> {

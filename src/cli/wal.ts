@@ -8,6 +8,7 @@ import { LogDamagedError } from '../engines/log.ts';
 import { instant } from '../protocol/instant.ts';
 import { nodeFiles } from '../world/node-files.ts';
 import { systemClock } from '../world/system-clock.ts';
+import { systemIds } from '../world/system-ids.ts';
 import { aboveOption, defaulted, directory, wholeNumber } from './arguments.ts';
 import { print, printTable } from './output.ts';
 
@@ -114,6 +115,7 @@ async function restore(backupDir: string, dir: string, { above, json }: RestoreO
     backupDir,
     dir,
     nowMs: systemClock.wallMs(),
+    seed: systemIds.seed(),
     aboveSeq: above,
     format: LOG_FORMAT,
     version: LOG_VERSION,

@@ -214,8 +214,13 @@ export class LogDamagedError extends Error {
   override readonly name = 'LogDamagedError';
   readonly file: string;
   readonly offset: number;
-  constructor(file: string, offset: number, why: string) {
-    super(`The log is damaged: ${file} at offset ${offset}: ${why}.`);
+  constructor(
+    file: string,
+    offset: number,
+    why: string,
+    says = `The log is damaged: ${file} at offset ${offset}: ${why}.`,
+  ) {
+    super(says);
     this.file = file;
     this.offset = offset;
   }

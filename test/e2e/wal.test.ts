@@ -18,7 +18,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Json, open } from '../../dist/index.js';
-import { leasehold, lines } from '../support/cli.ts';
+import { leasehold, leaseholdWith, lines } from '../support/cli.ts';
+import { DISK_HOOK, smallDisk } from '../support/small-disk.ts';
 
 let dir: string;
 let data: string;
@@ -174,7 +175,7 @@ describe('wal restore', () => {
     cpSync(data, backup, { recursive: true });
     const restored = join(dir, 'restored');
     const [body] = lines(leasehold('wal', 'restore', backup, restored, '--json'));
-    expect(body).toMatchObject({ epoch: 2 });
+    expect(body!.epoch).toBeGreaterThan(1);
     expect(body!.seq).toBeGreaterThanOrEqual(4 + 2 ** 40);
     const lh = await open(restored);
     expect(await lh.lease.get({ name: 'printer' })).toMatchObject({ code: 'LEASE_NOT_FOUND' });
@@ -197,6 +198,9 @@ describe('wal restore', () => {
     await lh.close();
     const [again] = lines(leasehold('wal', 'restore', data, join(dir, 'second'), '--json'));
     expect(again!.seq).toBeGreaterThan(given);
+    const epochOf = (path: string): unknown => lines(leasehold('wal', 'stat', path, '--json'))[0]!.epoch;
+    expect(again!.epoch).not.toBe(Number(epochOf(first)) - 1);
+    expect(epochOf(join(dir, 'second'))).toBe(again!.epoch);
     const above = given + 2 ** 41;
     const named = leasehold('wal', 'restore', data, join(dir, 'third'), '--above', String(above), '--json');
     expect(lines(named)[0]!.seq).toBeGreaterThanOrEqual(above + 2 ** 40);
@@ -209,6 +213,91 @@ describe('wal restore', () => {
     expect(full.stderr).toMatch(/^leasehold: .*fewer than 2\^40 numbers.*\.\n$/);
     expect(leasehold('wal', 'restore', data, restored, '--above', 'x').status).toBe(2);
     expect(existsSync(restored)).toBe(false);
+  });
+
+  describe('that is killed', () => {
+    const restored = () => join(dir, 'restored');
+    const killedBefore = (step: number) =>
+      leaseholdWith(
+        { NODE_OPTIONS: `--import=${DISK_HOOK}`, KILL_BEFORE: String(step) },
+        ...['wal', 'restore', data, restored()],
+      );
+
+    it('at any step leaves no directory, one that is refused, or the restored log; and can be run again', async () => {
+      const seen: string[] = [];
+      for (let step = 0; ; step++) {
+        rmSync(restored(), { recursive: true, force: true });
+        const { status } = killedBefore(step);
+        if (status === 0) break;
+        expect(status).toBe(null);
+        if (!existsSync(restored())) {
+          seen.push('none');
+          continue;
+        }
+        const lh = await open(restored()).catch((fault: Error) => {
+          expect(fault.message).toContain(`${restored()} holds no log: a restore into it has not finished.`);
+          return null;
+        });
+        seen.push(lh === null ? 'refused' : 'restored');
+        if (lh === null) continue;
+        expect((await lh.status()).seq).toBeGreaterThan(2 ** 40);
+        await lh.close();
+      }
+      expect(seen.length).toBeGreaterThan(15);
+      expect(seen.filter((state, index) => state !== seen[index - 1])).toEqual([
+        'none',
+        'refused',
+        'restored',
+      ]);
+    });
+
+    it('is refused by every command in one sentence that says what to do, and that helps', async () => {
+      mkdirSync(restored());
+      let step = 0;
+      // In a directory that was there the marker is the first thing that is made.
+      while (readdirSync(restored()).length === 0) killedBefore(step++);
+      expect(readdirSync(restored())).toEqual(['RESTORING']);
+      const says = new RegExp(
+        `^leasehold: ${restored()} holds no log: .*Run "leasehold wal restore BACKUP ${restored()}" again.*\\.\\n$`,
+      );
+      for (const args of [
+        ['wal', 'verify', restored()],
+        ['wal', 'stat', restored()],
+        ['wal', 'cat', restored()],
+        ['wal', 'restore', restored(), join(dir, 'other')],
+        ['serve', '--data', restored(), '--listen', '127.0.0.1:0', '--log-level', 'silent'],
+      ]) {
+        const run = leasehold(...args);
+        expect(run, args.join(' ')).toMatchObject({ status: 5, stdout: '' });
+        expect(run.stderr, args.join(' ')).toMatch(says);
+      }
+      expect(leasehold('wal', 'restore', data, restored())).toMatchObject({ status: 0, stderr: '' });
+      expect(readdirSync(restored()).sort()).toEqual(['0000000000000001.seg', 'LOCK']);
+      const lh = await open(restored());
+      expect((await lh.status()).seq).toBeGreaterThan(2 ** 40);
+      await lh.close();
+    });
+  });
+
+  it('onto a full disk says so, gives the space back, and leaves a directory that is refused', async () => {
+    const lh = await open(data);
+    for (let i = 0; i < 8; i++) await lh.task.create({ payload: 'x'.repeat(100_000) });
+    await lh.close();
+    const disk = smallDisk(join(dir, 'small'), 400_000);
+    try {
+      const restored = join(dir, 'small', 'restored');
+      const run = leaseholdWith(disk.env, 'wal', 'restore', data, restored);
+      expect(run).toMatchObject({ status: 1, stdout: '' });
+      expect(run.stderr).toMatch(
+        /^leasehold: The restore into .* failed: the disk is full \(ENOSPC\)\. .*\n$/,
+      );
+      expect(readdirSync(restored).sort()).toEqual(['LOCK', 'RESTORING']);
+      const served = leasehold('serve', '--data', restored, '--listen', '127.0.0.1:0');
+      expect(served.status).toBe(5);
+      expect(served.stderr).toContain('has not finished');
+    } finally {
+      disk.dispose();
+    }
   });
 
   it('refuses a directory that already holds a log, and touches nothing', async () => {

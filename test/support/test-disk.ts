@@ -71,8 +71,8 @@ function overlaid(content: Buffer, { position, bytes }: UnsyncedWrite): Buffer {
 export interface Survivors {
   /** Which sectors of writes that were not synced reach the disk all the same; none unless told. */
   readonly sector?: (path: string, sector: number) => boolean;
-  /** Whether names that were not synced are there after the cut. */
-  readonly names?: boolean;
+  /** Whether names that were not synced are there after the cut, or which. */
+  readonly names?: boolean | ((path: string) => boolean);
 }
 
 export class TestDisk implements Files {
@@ -82,6 +82,8 @@ export class TestDisk implements Files {
   slow: (operation: Operation) => Promise<void> | null = () => null;
   /** Bytes all files together may have; a write beyond fails with ENOSPC. */
   capacityBytes = Number.POSITIVE_INFINITY;
+  /** Whether a write that does not fit takes what does, as a kernel does, before the next one fails. */
+  writesShort = false;
   network: string | null = null;
   readonly operations: Operation[] = [];
   /** The files that are open, each as often as it is. */
@@ -90,6 +92,8 @@ export class TestDisk implements Files {
   #durableNames = new Map<string, Inode>();
   #dirs = new Set(['/']);
   #durableDirs = new Set(['/']);
+  /** Directories that were renamed, by their new names, until the directory they are in is synced. */
+  #renamedDirs = new Map<string, string>();
   readonly #locks = new Map<string, string>();
   #isCut = false;
 
@@ -107,9 +111,12 @@ export class TestDisk implements Files {
   /** What a power cut would leave, without the cut. */
   copy({ sector = () => false, names = false }: Survivors = {}): TestDisk {
     const next = new TestDisk();
-    next.#dirs = new Set(names ? this.#dirs : this.#durableDirs);
+    const isKept = typeof names === 'function' ? names : () => names;
+    const durableNames = new Map(this.#durableNames);
+    for (const [to, from] of this.#renamedDirs) if (isKept(to)) moveAll(durableNames, from, to);
+    next.#dirs = new Set(kept(asMap(this.#dirs), asMap(this.#durableDirs), isKept).keys());
     next.#durableDirs = new Set(next.#dirs);
-    for (const [path, inode] of names ? this.#names : this.#durableNames) {
+    for (const [path, inode] of kept(this.#names, durableNames, isKept)) {
       if (!next.#dirs.has(dirname(path))) continue;
       const kept = new Inode();
       kept.content = Buffer.from(inode.durable);
@@ -134,6 +141,7 @@ export class TestDisk implements Files {
     next.#durableDirs = this.#durableDirs;
     next.#names = this.#names;
     next.#durableNames = this.#durableNames;
+    next.#renamedDirs = this.#renamedDirs;
     return next;
   }
 
@@ -183,6 +191,11 @@ export class TestDisk implements Files {
 
   async syncDir(dir: string): Promise<void> {
     await this.#pass('syncDir', dir);
+    for (const [to, from] of this.#renamedDirs) {
+      if (dirname(to) !== dir) continue;
+      moveAll(this.#durableNames, from, to);
+      this.#renamedDirs.delete(to);
+    }
     for (const child of this.#durableDirs) {
       if (dirname(child) === dir && !this.#dirs.has(child)) this.#durableDirs.delete(child);
     }
@@ -207,6 +220,12 @@ export class TestDisk implements Files {
 
   async rename(from: string, to: string): Promise<void> {
     await this.#pass('rename', to);
+    if (this.#dirs.delete(from)) {
+      this.#dirs.add(to);
+      this.#renamedDirs.set(to, from);
+      moveAll(this.#names, from, to);
+      return;
+    }
     const inode = this.#inode(from);
     this.#names.delete(from);
     this.#names.set(to, inode);
@@ -259,7 +278,7 @@ export class TestDisk implements Files {
       write: async (bytes, position) => {
         if (mode.readOnly) throw new Error(`${path} is open for reading only.`);
         this.#check('write', path);
-        this.#assertSpace(inode, position + bytes.length);
+        bytes = this.#fitting(inode, bytes, position);
         const write = inode.write(bytes, position);
         await this.slow({ name: 'write', path });
         // The power may go while the write is on its way: then it is one of those that were not synced.
@@ -273,7 +292,7 @@ export class TestDisk implements Files {
       writeSync: (bytes, position) => {
         if (mode.readOnly) throw new Error(`${path} is open for reading only.`);
         this.#check('write', path);
-        this.#assertSpace(inode, position + bytes.length);
+        bytes = this.#fitting(inode, bytes, position);
         const write = inode.write(bytes, position);
         if (this.#isCut) throw new PowerCutError('The power is cut.');
         if (mode.durable) {
@@ -293,10 +312,15 @@ export class TestDisk implements Files {
     };
   }
 
-  #assertSpace(inode: Inode, size: number): void {
-    if (size <= inode.content.length) return;
+  /** What there is space for, of the bytes of a write. */
+  #fitting(inode: Inode, bytes: Uint8Array, position: number): Uint8Array {
+    const size = position + bytes.length;
+    if (size <= inode.content.length) return bytes;
     const used = [...new Set(this.#names.values())].reduce((sum, { content }) => sum + content.length, 0);
-    if (used - inode.content.length + size > this.capacityBytes) throw diskError('ENOSPC');
+    const excess = used - inode.content.length + size - this.capacityBytes;
+    if (excess <= 0) return bytes;
+    if (!this.writesShort || excess >= bytes.length) throw diskError('ENOSPC');
+    return bytes.subarray(0, bytes.length - excess);
   }
 
   #inode(path: string): Inode {
@@ -321,6 +345,29 @@ export class TestDisk implements Files {
   async #tick(): Promise<void> {
     await Promise.resolve();
     if (this.#isCut) throw new PowerCutError('The power is cut.');
+  }
+}
+
+const asMap = (paths: ReadonlySet<string>): ReadonlyMap<string, true> =>
+  new Map([...paths].map((path) => [path, true]));
+
+/** What was synced, and changed where a change that was not synced is kept. */
+function kept<T>(
+  present: ReadonlyMap<string, T>,
+  durable: ReadonlyMap<string, T>,
+  isKept: (path: string) => boolean,
+): Map<string, T> {
+  const found = new Map([...durable].filter(([path]) => present.has(path) || !isKept(path)));
+  for (const [path, value] of present) if (isKept(path)) found.set(path, value);
+  return found;
+}
+
+/** Gives the files of a directory the paths they have when it is renamed. */
+function moveAll(names: Map<string, Inode>, from: string, to: string): void {
+  for (const [path, inode] of [...names]) {
+    if (dirname(path) !== from) continue;
+    names.delete(path);
+    names.set(to + path.slice(from.length), inode);
   }
 }
 

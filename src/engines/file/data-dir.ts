@@ -54,8 +54,10 @@ export async function assertLocal(files: Files, dir: string): Promise<void> {
 
 const NAMELESS = 'a process that has not said its name yet';
 
-export async function takeLock(files: Files, dir: string): Promise<HeldLock> {
-  const lock = await files.lock(join(dir, LOCK_NAME), `process ${process.pid} on ${hostname()}`);
+/** `purpose` is told to the processes that find the lock taken. */
+export async function takeLock(files: Files, dir: string, purpose?: string): Promise<HeldLock> {
+  const name = `process ${process.pid} on ${hostname()}`;
+  const lock = await files.lock(join(dir, LOCK_NAME), purpose === undefined ? name : `${name}, ${purpose}`);
   if ('heldBy' in lock) throw new LogHeldError(lock.heldBy || NAMELESS);
   return lock;
 }

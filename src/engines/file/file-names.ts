@@ -6,8 +6,10 @@
  *   0000000000000009.ckpt.tmp   one that is being written; of no value after a crash (.seg.tmp: by a restore)
  *   0000000000000007.seg.part   one of a backup that is being received (also of .ckpt and backup.json)
  *   LOCK                        held by the writer, with its process id inside
+ *   RESTORING                   a restore into the directory has not finished; until then there is no log in it
  */
 export const LOCK_NAME = 'LOCK';
+export const RESTORING_NAME = 'RESTORING';
 
 export type FileKind = 'seg' | 'ckpt' | 'seg.tmp' | 'ckpt.tmp';
 

@@ -93,7 +93,7 @@ export async function inspectLog(
   { opaques }: { readonly opaques: boolean },
 ): Promise<LogInspection> {
   const names = (await files.list(dir)) ?? [];
-  assertFinished(names);
+  assertFinished(dir, names);
   if (numberedNames(names).length === 0) throw new Error(`There is no log in ${dir}.`);
   const reader = new FrameReader();
   const damagedOpaques: DamagedOpaque[] = [];

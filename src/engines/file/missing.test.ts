@@ -21,7 +21,7 @@ const SMALL = {
   partBytesMax: 4 * 1024,
   compactionBytesMin: 12 * 1024,
 };
-const EPOCH = { format: 'leasehold', version: 1, nowMs: 1_800_000_000_000 };
+const EPOCH = { format: 'leasehold', version: 1, nowMs: 1_800_000_000_000, seed: 0 };
 const engineOn = (files: TestDisk) =>
   fileEngine({ dir: DIR, files, threads: inlineThreads(files), ...SMALL });
 const segment = (number: number) => `${DIR}/${fileName(number, 'seg')}`;

@@ -77,7 +77,7 @@ export interface RecoveryOptions {
 export async function recover(options: RecoveryOptions): Promise<Recovered> {
   const { files, dir, replay } = options;
   const listed = (await files.list(dir)) ?? [];
-  assertFinished(listed);
+  assertFinished(dir, listed);
   const names = numberedNames(listed);
   const reader = new FrameReader();
   const checkpoint = await findCheckpoint(files, dir, names);

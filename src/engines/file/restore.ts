@@ -3,28 +3,30 @@
  * more above everything the backup knows, and above whatever was restored before: what happened after the backup was
  * made is lost, but no fence that was given out then can ever be given out again.
  *
- * The new epoch is written into the copy of the newest segment before that gets its name, and files get their
- * names from the newest to the oldest. So a restore that was cut short is a log without its beginning,
- * which nobody will open, and never an old log that looks whole.
+ * Until the log is whole the directory is marked as unfinished (`restore-target.ts`). The new epoch is also written into
+ * the copy of the newest segment before that gets its name, and files get their names from the newest to the oldest: a
+ * version that does not know the marker, or an operator who removes it, finds a log without its beginning, and never an
+ * old log that looks whole.
  *
  * A directory that somebody writes to is no backup: what is read of it at different moments need not fit together.
  */
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { FrameBuilder, KIND_BATCH } from '../frame.ts';
 import { LogHeldError } from '../log.ts';
+import { restoredEpoch } from '../restored-epoch.ts';
 import { restoredSeq } from '../restored-seq.ts';
 import { assertApart } from './apart.ts';
-import { MANIFEST_NAME } from './backup-manifest.ts';
-import { makeDirs, ownerOf, takeLock } from './data-dir.ts';
+import { ownerOf } from './data-dir.ts';
 import type { FileHead } from './file-head.ts';
 import { encodeFileHead, FILE_HEAD_BYTES } from './file-head.ts';
-import { fileName, numberedNames } from './file-names.ts';
+import { fileName } from './file-names.ts';
 import type { Files, OpenFile } from './files.ts';
 import type { LogReport } from './inspect.ts';
 import { verifyLog } from './inspect.ts';
 import type { Chain, Recovered } from './recovery.ts';
 import { recover } from './recovery.ts';
-import { isPart } from './unfinished.ts';
+import { claimTarget, clearTarget, unmark } from './restore-target.ts';
+import { isDiskFull, writeWhole } from './write-whole.ts';
 
 const PIECE_BYTES = 1024 * 1024;
 
@@ -33,6 +35,8 @@ export interface RestoreOptions {
   readonly backupDir: string;
   readonly dir: string;
   readonly nowMs: number;
+  /** 32 random bits. */
+  readonly seed: number;
   /** A number that is known to have been given out, and that the backup may not know of. */
   readonly aboveSeq?: number | undefined;
   /** What `EpochStarted` says about the format. */
@@ -49,8 +53,9 @@ export interface Restored {
 }
 
 export async function restoreLog(options: RestoreOptions): Promise<Restored> {
-  const { files, backupDir, dir, nowMs, aboveSeq } = options;
-  await assertApart(files, backupDir, dir);
+  const { files, backupDir, nowMs, aboveSeq } = options;
+  const dir = resolve(options.dir);
+  await assertApart(files, backupDir, options.dir);
   await assertUnused(files, backupDir);
   const backup = await verifyLog(files, backupDir);
   const replay = { image() {}, entry() {} };
@@ -60,14 +65,13 @@ export async function restoreLog(options: RestoreOptions): Promise<Restored> {
     await assertUnused(files, backupDir);
     // Before anything is made: there may be no number left to go on with.
     const seq = restoredSeq({ lastSeq: recovered.chain.lastSeq, nowMs, aboveSeq });
-    await makeDirs(files, dir);
-    const lock = await takeLock(files, dir);
+    const lock = await claimTarget(files, dir);
     try {
-      const names = (await files.list(dir)) ?? [];
-      if (numberedNames(names).length > 0 || names.includes(MANIFEST_NAME) || names.some(isPart)) {
-        throw new Error(`${dir} already holds a log. Restore into an empty directory.`);
-      }
-      return { backup, seq, epoch: await copyAll(options, recovered, seq) };
+      const epoch = await copyAll({ ...options, dir }, recovered, seq).catch((fault: unknown) =>
+        giveUp(files, dir, fault),
+      );
+      await unmark(files, dir);
+      return { backup, seq, epoch };
     } finally {
       await lock.release();
     }
@@ -75,6 +79,26 @@ export async function restoreLog(options: RestoreOptions): Promise<Restored> {
     const { segments, blank, checkpoint } = recovered;
     for (const file of [...segments, ...blank, ...(checkpoint?.parts ?? [])]) await file.drop();
   }
+}
+
+/** Gives back the space, says what happened, and leaves the directory marked. */
+async function giveUp(files: Files, dir: string, fault: unknown): Promise<never> {
+  const isCleared = await clearTarget(files, dir).then(
+    () => true,
+    // What is left is removed by the next restore.
+    () => false,
+  );
+  const cleared = `What it had copied ${isCleared ? 'was' : 'could not be'} removed.`;
+  throw new Error(
+    `The restore into ${dir} failed: ${reasonOf(fault)}. ${cleared} Run it again, or remove the directory; until then it is not opened.`,
+    { cause: fault },
+  );
+}
+
+function reasonOf(fault: unknown): string {
+  const { code, message } = Object(fault) as { readonly code?: unknown; readonly message?: unknown };
+  if (isDiskFull(fault)) return `the disk is full (${code})`;
+  return String(message ?? fault).replace(/\.$/, '');
 }
 
 async function assertUnused(files: Files, backupDir: string): Promise<void> {
@@ -88,17 +112,18 @@ async function assertUnused(files: Files, backupDir: string): Promise<void> {
 
 /** Copies what was found, with a new epoch at its end, and says which. */
 async function copyAll(options: RestoreOptions, recovered: Recovered, seq: number): Promise<number> {
-  const { files, dir } = options;
+  const { files, dir, seed } = options;
+  await clearTarget(files, dir);
   const { chain, checkpoint, segments } = recovered;
   const newest = segments.at(-1);
   const number = newest?.number ?? Math.max(1, recovered.lastNumber);
   const end = newest?.end ?? 0;
-  const epoch = chain.epoch + 1;
+  const epoch = restoredEpoch(chain.epoch, seed);
   const frame = restoredFrame(options, chain, { number, end, seq, epoch });
   const target = await files.open(join(dir, fileName(number, 'seg.tmp')), { create: true });
   try {
     if (newest) await copyBytes(newest.file!, target, newest.end);
-    await writeAll(target, frame, end);
+    await writeWhole(target, frame, end);
     await target.sync();
   } finally {
     await target.close();
@@ -153,13 +178,8 @@ async function copyBytes(from: OpenFile, to: OpenFile, bytes: number): Promise<v
     const length = Math.min(piece.length, bytes - at);
     const count = await from.read(piece, 0, length, at);
     if (count !== length) throw new Error('The backup became shorter while it was being copied.');
-    await writeAll(to, piece.subarray(0, length), at);
+    await writeWhole(to, piece.subarray(0, length), at);
   }
-}
-
-async function writeAll(file: OpenFile, bytes: Buffer, at: number): Promise<void> {
-  const written = await file.write(bytes, at);
-  if (written !== bytes.length) throw new Error(`Only ${written} of ${bytes.length} bytes were written.`);
 }
 
 async function name(files: Files, dir: string, fileNamed: string): Promise<void> {

@@ -69,7 +69,7 @@ async function check({ snapshot, seq, hash, texts }: Moment): Promise<TestDisk> 
   return disk;
 }
 
-const EPOCH = { format: 'leasehold', version: 1, nowMs: 1_800_000_000_000 };
+const EPOCH = { format: 'leasehold', version: 1, nowMs: 1_800_000_000_000, seed: 0 };
 
 describe('a snapshot', () => {
   it('is the log at that position, of however many segments it consists', async () => {

@@ -1,9 +1,15 @@
 /** A directory into which a restore or a backup was cut short. It is no log, and no directory for a new one. */
 import { LogDamagedError } from '../log.ts';
 import { MANIFEST_NAME } from './backup-manifest.ts';
-import { numberedNames, PART } from './file-names.ts';
+import { numberedNames, PART, RESTORING_NAME } from './file-names.ts';
 
-export function assertFinished(names: readonly string[]): void {
+export function assertFinished(dir: string, names: readonly string[]): void {
+  if (names.includes(RESTORING_NAME)) {
+    const why = 'a restore into this directory has not finished';
+    const says = `${dir} holds no log: a restore into it has not finished. Run "leasehold wal restore BACKUP ${dir}" again, which starts over, or remove the directory.`;
+    throw new LogDamagedError(RESTORING_NAME, 0, why, says);
+  }
+  // Of versions that made no marker.
   const restored = numberedNames(names).find(({ kind }) => kind === 'seg.tmp');
   if (restored) {
     throw new LogDamagedError(

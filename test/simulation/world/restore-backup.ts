@@ -65,6 +65,7 @@ export async function restoreBackup(
         backupDir,
         dir: DATA_DIR,
         nowMs: trueWallMs(kernel),
+        seed: authority.restores,
         aboveSeq,
         format: LOG_FORMAT,
         version: LOG_VERSION,

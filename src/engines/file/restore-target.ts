@@ -1,0 +1,108 @@
+/**
+ * The directory a backup is restored into. `RESTORING` is in it, durably, before anything else and until the restored log
+ * is whole; a directory that has it is no log, and no place for a new one (`unfinished.ts`). A directory that has to be made
+ * appears with the marker in it. So wherever a restore is killed, the directory is as it was before, is refused, or
+ * holds the restored log.
+ *
+ * A restore that finds the marker starts over: no process but a restore writes into such a directory.
+ */
+import { dirname, join } from 'node:path';
+import { LogHeldError } from '../log.ts';
+import { MANIFEST_NAME } from './backup-manifest.ts';
+import { makeDirs, missingDirs, ownerOf, takeLock } from './data-dir.ts';
+import { numberedNames, RESTORING_NAME } from './file-names.ts';
+import type { Files, HeldLock } from './files.ts';
+import { isPart } from './unfinished.ts';
+
+/** How a directory is called that gets its name when the marker is in it. */
+const NEW = '.restoring';
+/** What a restore says in the lock, for the servers and other restores that find it taken. */
+const PURPOSE = 'restoring a backup';
+
+/** Marks and locks the directory. Throws, and leaves everything as it was, where a log or a server is. */
+export async function claimTarget(files: Files, dir: string): Promise<HeldLock> {
+  const names = await files.list(dir);
+  const isAgain = names?.includes(RESTORING_NAME) === true;
+  if (names === null) {
+    await makeMarked(files, dir);
+  } else {
+    if (!isAgain) assertWithoutLog(dir, names);
+    const owner = await ownerOf(files, dir);
+    if (owner?.isRunning) throw new LogHeldError(owner.name);
+    // Also where they are: a restore that was killed may not have synced the directory or its marker.
+    await makeDirs(files, dir);
+    await mark(files, dir);
+  }
+  const lock = await takeLock(files, dir, PURPOSE).catch(async (fault: unknown) => {
+    // A server was faster; it must find no marker at its next start. To another restore the marker belongs as well.
+    const isServer = fault instanceof LogHeldError && !fault.holder.endsWith(PURPOSE);
+    if (isServer && !isAgain) await unmark(files, dir);
+    throw fault;
+  });
+  if (isAgain) return lock;
+  try {
+    // A server may have come and gone before there was a marker.
+    assertWithoutLog(dir, (await files.list(dir)) ?? []);
+    return lock;
+  } catch (fault) {
+    await unmark(files, dir);
+    await lock.release();
+    throw fault;
+  }
+}
+
+/** Removes what a restore has copied. The marker stays: a new log in this directory would give out old numbers. */
+export async function clearTarget(files: Files, dir: string): Promise<void> {
+  for (const { name } of numberedNames((await files.list(dir)) ?? [])) await files.remove(join(dir, name));
+}
+
+/** From here on it is a log. */
+export async function unmark(files: Files, dir: string): Promise<void> {
+  await files.remove(join(dir, RESTORING_NAME));
+  await files.syncDir(dir);
+}
+
+function assertWithoutLog(dir: string, names: readonly string[]): void {
+  if (numberedNames(names).length === 0 && !names.includes(MANIFEST_NAME) && !names.some(isPart)) return;
+  throw new Error(`${dir} already holds a log. Restore into an empty directory.`);
+}
+
+async function makeMarked(files: Files, dir: string): Promise<void> {
+  const parent = dirname(dir);
+  const made = dir + NEW;
+  const missing = [...(await missingDirs(files, parent)), made];
+  try {
+    await makeDirs(files, parent);
+    await files.makeDir(made);
+    const names = (await files.list(made)) ?? [];
+    // One with nothing but the marker is from a restore that was killed here.
+    if (names.some((name) => name !== RESTORING_NAME)) throw new Error(`${made} is in the way; remove it.`);
+    await mark(files, made);
+    await files.rename(made, dir);
+  } catch (fault) {
+    await removeMade(files, missing).catch(() => {
+      // Neither an empty directory nor one of this name is taken for a log.
+    });
+    throw fault;
+  }
+  await files.syncDir(parent);
+}
+
+async function removeMade(files: Files, missing: readonly string[]): Promise<void> {
+  for (const path of missing.toReversed()) {
+    const names = await files.list(path);
+    if (names === null) continue;
+    if (names.includes(RESTORING_NAME)) await files.remove(join(path, RESTORING_NAME));
+    await files.removeDir(path);
+  }
+}
+
+async function mark(files: Files, dir: string): Promise<void> {
+  const file = await files.open(join(dir, RESTORING_NAME), { create: true });
+  try {
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  await files.syncDir(dir);
+}
