@@ -144,14 +144,17 @@ export class SimDisk {
     this.trouble = new DiskTrouble(kernel, random);
   }
 
-  /** The disk as one process sees it. */
-  filesFor(process: SimProcess): Files {
+  /** The disk as one process sees it. Where `createsSlowly`, it may die before a file that it makes is there. */
+  filesFor(process: SimProcess, createsSlowly = false): Files {
     return {
       list: async (dir) => this.#list(this.names, this.#dirs, dir),
       makeDir: (dir) => this.#step(process, 'makeDir', dir, () => this.#makeDir(dir)),
       removeDir: (dir) => this.#step(process, 'removeDir', dir, () => void this.#dirs.delete(dir)),
       syncDir: (dir) => this.#step(process, 'syncDir', dir, () => this.#syncDir(dir)),
-      open: async (path, mode) => this.#open(process, path, mode),
+      open: async (path, mode) =>
+        createsSlowly && mode.create && !this.names.has(path)
+          ? this.#step(process, 'create', path, () => this.#open(process, path, mode))
+          : this.#open(process, path, mode),
       rename: (from, to) => this.#step(process, 'rename', to, () => this.#rename(from, to)),
       remove: (path) => this.#step(process, 'remove', path, () => this.#remove(path)),
       lock: (path) => this.#step(process, 'lock', path, () => this.#lock(process, path)),
@@ -289,11 +292,14 @@ export class SimDisk {
   #lock(process: SimProcess, path: string): HeldLock | { heldBy: string } {
     const holder = this.#locks.get(path);
     if (holder !== undefined) return { heldBy: holder.name };
+    if (!this.names.has(path)) this.names.set(path, new Inode(() => ++this.damages));
     this.#locks.set(path, process);
     const release = (): void => {
       if (this.#locks.get(path) === process) this.#locks.delete(path);
     };
     process.whenDead(release);
+    // It died while the kernel was at it.
+    if (process.isDead) release();
     return { isInPlace: () => true, release: async () => release() };
   }
 
