@@ -83,8 +83,44 @@ describe.each(NAMES)('the golden log %s', (name) => {
   });
 });
 
+describe.each(['v2-vod.json', 'v2-vod-compacted.json'])('the recordings in %s', (name) => {
+  it('keep the names they were leased under, and give them back at their end', async () => {
+    const golden = unpack(name);
+    const world = new ManualWorld();
+    world.setWall(golden.nowMs);
+    const open = () => world.finish(openWith(fileEngine({ dir, files: nodeFiles }), world));
+    let lh = await open();
+    const sessions = await world.finish(lh.session.list({ limit: 1_000 }));
+    if (!sessions.ok) throw new Error(sessions.code);
+    const idOf = (recordingID: string): string =>
+      sessions.sessions.find((session) => session.recordingID === recordingID)!.session_id;
+    const left = async (): Promise<string[]> => {
+      const reply = await world.finish(lh.lease.list({ prefix: 'lease:', limit: 1_000 }));
+      return reply.ok ? reply.leases.map((lease) => lease.name).sort() : [reply.code];
+    };
+    const others = ['lease:service:after the restart', 'lease:service:ard', 'lease:tuner:0'];
+    const film = ['lease:service:film', 'lease:tuner:2'];
+    const series = 'lease:service:series';
+    expect(await left()).toEqual([...others, ...film, series].sort());
+    await world.finish(lh.session.stop({ session_id: idOf('series') }));
+    await world.finish(lh.session.stop({ session_id: idOf('film') }));
+    expect(await left()).toEqual([...others, ...film].sort());
+    await world.finish(lh.close());
+    lh = await open();
+    await world.finish(lh.lease.break({ name: 'lease:service:film', reason: 'by hand' }));
+    expect(await left()).toEqual(others);
+    await world.finish(lh.close());
+  });
+});
+
 describe('golden logs', () => {
   it('are there', () => {
-    expect(NAMES).toEqual(['v1.json', 'v2-compacted.json', 'v2.json']);
+    expect(NAMES).toEqual([
+      'v1.json',
+      'v2-compacted.json',
+      'v2-vod-compacted.json',
+      'v2-vod.json',
+      'v2.json',
+    ]);
   });
 });

@@ -133,6 +133,14 @@ await start(['1']);
 await lh.lease.break({ name: 'lease:tuner:1', reason: 'by hand' });
 const { session_id: cancelled } = await request('3sat');
 await lh.session.stop({ session_id: cancelled });
+// And one of a recording that runs and stays.
+const film = { type: 'vod', recordingID: 'film', profileID: 'high', start_ms: 61_500 };
+const { session_id: playing } = await lh.session.request(film);
+await start(['2']);
+
+// A failure that uses up the attempts.
+await lh.task.create({ payload: null, queue: 'exhausted', max_attempts: 1 });
+await lh.task.fail({ ...(await lease('exhausted')), reason: 'the only attempt' });
 
 const doomed = await lh.lease.acquire({ name: 'doomed', holder: 'd', ttl_ms: 600_000 });
 await lh.object.write({ object_id: 'doomed', value: null, lease: { lease_seq: doomed.lease_seq } });
@@ -144,10 +152,13 @@ nowMs += 1_000;
 await lh.lease.get({ name: 'expiring' });
 await lh.close();
 nowMs += 20_000;
-lh = await openWith(engine(), world, options);
+// From here on intents take the lease of their service themselves.
+lh = await openWith(engine(), world, { ...options, intents: { ...options.intents, takeLeases: true } });
 await lh.status();
 await lh.task.create({ payload: 'after the restart', queue: 'waiting' });
 await request('after the restart');
+await change(playing, 'ready');
+await lh.session.request({ type: 'vod', recordingID: 'series', profileID: 'low', start_ms: 5_000 });
 await lh.session.stop({ session_id: running });
 const { session_id: again } = await request('3sat');
 await lh.session.stop({ session_id: again });
