@@ -48,17 +48,19 @@ function endedSession({ sessionId, state, reason, reasonDetail }: SessionView): 
 }
 
 /**
- * Where following a session begins: at its intent or behind what was heard already, as far back as the log reaches.
- * Whoever has heard of the end, or never can, is told so: a browser would come back for ever.
+ * Where following a session begins: at its intent, or at `fromSeq`, as far back as the log reaches. A session that has
+ * ended is gone, as for any other read. A follower that was cut off says with `fromSeq` where it was, and is told the rest
+ * first; once it has been told of the end, it is refused, or a browser would come back for ever.
  */
 export function sessionBegin(
   machine: Machine,
   { position }: Pick<Log, 'position'>,
   sessionId: string,
-  fromSeq: number,
+  fromSeq: number | null,
 ): number | Refusal {
   const session = readSession(machine, sessionId);
   if (session === null) return NOT_FOUND;
-  const begin = Math.max(fromSeq, seqOfSessionId(sessionId), position.firstSeq);
-  return hasEnded(session) && session.seq < begin ? endedSession(session) : begin;
+  const begin = Math.max(fromSeq ?? 0, seqOfSessionId(sessionId), position.firstSeq);
+  const isTold = fromSeq === null || session.seq < begin;
+  return hasEnded(session) && isTold ? endedSession(session) : begin;
 }

@@ -109,7 +109,7 @@ export function pageHandlers(
       if (isRefusal(request)) return exchange.refuse(request);
       const resumed = resumedFrom(exchange);
       if (isRefusal(resumed)) return exchange.refuse(resumed);
-      const { session_id: sessionId, from = 0 } = request as SessionEventsRequest;
+      const { session_id: sessionId, from = null } = request as SessionEventsRequest;
       const asked = resumed.fromSeq ?? from;
       const look = authority.read((machine) => sessionBegin(machine, authority.log, sessionId, asked));
       const attach = look.then((fromSeq) => {

@@ -71,17 +71,36 @@ describe('the events of a session', () => {
     expect(served.troubles).toEqual([]);
   });
 
-  it('are the whole story of one that has ended', async () => {
+  it('are gone once it has ended, with the problem that asking for the session gives', async () => {
     const sessionId = await lived();
-    expect(await rest(await eventsOf(sessionId))).toEqual(LIFE);
+    const [events, session] = await Promise.all(
+      ['/events', ''].map((path) => served.send('GET', `/api/v3/sessions/${sessionId}${path}`)),
+    );
+    const { instance, requestId, ...problem } = expectProblem(events!);
+    expect(problem).toMatchObject({
+      status: 410,
+      code: 'SESSION_TERMINAL',
+      session_id: sessionId,
+      state: 'STOPPED',
+      reason: 'R_CLIENT_STOP',
+    });
+    expect(expectProblem(session!)).toMatchObject(problem);
   });
 
-  it('resume behind Last-Event-ID, or from a position', async () => {
+  it('are told to the end to whoever asks for them from a position on', async () => {
     const sessionId = await lived();
+    const path = `/api/v3/sessions/${sessionId}/events?from=1`;
+    expect(await rest(await served.stream(path))).toEqual(LIFE);
+  });
+
+  it('resume behind Last-Event-ID, or from a position, although it has ended meanwhile', async () => {
+    const sessionId = await stage.ready();
     const stream = await eventsOf(sessionId);
     await stream.event();
     const { id } = (await stream.event())!;
     stream.destroy();
+    await stage.done('session.stop', { session_id: sessionId });
+    await stage.change(sessionId, 'stopped');
     expect(await rest(await eventsOf(sessionId, { 'last-event-id': id }))).toEqual(LIFE.slice(2));
     const from = `/api/v3/sessions/${sessionId}/events?from=${Number(id) + 1}`;
     expect(await rest(await served.stream(from))).toEqual(LIFE.slice(2));

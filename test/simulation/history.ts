@@ -217,9 +217,10 @@ export interface HeardEvent {
   readonly from: number;
   /**
    * `ended`: the stream came to an end with the session; `terminal`: it was told that there is nothing more to hear;
-   * `not-found`: or that there is no such session, or no longer; `left`: it went away by itself; `failed`: the server was away.
+   * `gone`: it had heard nothing, asked without a position and was told that the session has ended; `not-found`: it was told
+   * that there is no such session, or no longer; `left`: it went away by itself; `failed`: the server was away.
    */
-  readonly is: 'entry' | 'ended' | 'terminal' | 'not-found' | 'left' | 'failed';
+  readonly is: 'entry' | 'ended' | 'terminal' | 'gone' | 'not-found' | 'left' | 'failed';
   readonly seq: number;
   readonly type: string;
   readonly state: string;

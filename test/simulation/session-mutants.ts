@@ -206,8 +206,8 @@ export const SESSION_MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: 'src/embedded/session-reads.ts',
-        from: 'return hasEnded(session) && session.seq < begin ? endedSession(session) : begin;',
-        to: 'return hasEnded(session) && begin > 0 ? endedSession(session) : begin;',
+        from: 'const isTold = fromSeq === null || session.seq < begin;',
+        to: 'const isTold = begin > 0;',
       },
     ],
   },

@@ -86,6 +86,8 @@ describe('who follows a session', () => {
     expect(new Follower(life(4)).hears(1, 3, 4).is('terminal')).toEqual(goesOn);
     expect(new Follower(life(4)).hears(1, 3, 4).is('not-found')).toEqual(goesOn);
     expect(new Follower(life()).hears(1, 3).is('not-found')).toEqual([]);
+    expect(new Follower(life(4)).is('gone')).toEqual(goesOn);
+    expect(new Follower(life()).is('gone')).toEqual([]);
   });
 
   it('cannot hear what was compacted away', () => {

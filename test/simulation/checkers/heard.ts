@@ -65,7 +65,7 @@ function judgeOne(
   if (event.is === 'left' || event.is === 'failed') return;
   if (event.is !== 'entry') {
     const isOver = life.length === 0 || ENDS.has(text(life.at(-1)!.entry.state));
-    const unheard = event.is === 'not-found' ? undefined : missed(life.length);
+    const unheard = event.is === 'not-found' || event.is === 'gone' ? undefined : missed(life.length);
     if (!isOver) complain(`${who} is sent away (${event.is}), but its session goes on`, before, event);
     else if (unheard !== undefined)
       complain(`${who} is sent away (${event.is}) and has not heard of ${unheard.seq}`, unheard.event, event);

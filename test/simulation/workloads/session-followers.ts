@@ -115,7 +115,8 @@ async function browse(
   while (!signal.aborted) {
     try {
       const status = await browseOnce(program, watched, signal, hear);
-      if (status === 410) return 'terminal';
+      // Without an id it asks for all there is, and of a session that has ended there is nothing.
+      if (status === 410) return watched.nextSeq === 0 ? 'gone' : 'terminal';
       if (status === 404) return 'not-found';
     } catch (fault) {
       if (!signal.aborted && !isHttpFault(fault)) throw fault;
