@@ -24,7 +24,8 @@ const lh = connect(farm.url);
 say('the farm runs', hasFfmpeg ? 'ffmpeg, test patterns' : 'there is no ffmpeg, so the profile demo');
 
 // A wish is durable when it is accepted. Who gets a tuner is decided by the orchestrator, in the order of the wishes.
-const wishes = [live('ard'), live('zdf'), live('arte'), recording('film-7', 0)];
+// Another position of a recording is a wish of its own.
+const wishes = [live('ard'), live('zdf'), recording('film-7', 0), recording('film-7', 60_000)];
 const ids = await Promise.all(wishes.map(request));
 for (const [index, session] of (await Promise.all(ids.map(settled))).entries()) show(wishes[index], session);
 
@@ -32,9 +33,7 @@ for (const [index, session] of (await Promise.all(ids.map(settled))).entries()) 
 const again = await lh.session.request(live('ard'));
 say('ard once more', again.session_id === ids[0] ? `${again.status}, the same session` : 'another session');
 
-// The same recording from another minute is another wish, and what shows it is taken.
-show(recording('film-7', 60_000), await settled(await request(recording('film-7', 60_000))));
-// And for a fifth there is no tuner.
+// For a fifth there is no tuner.
 show(live('orf'), await settled(await request(live('orf'))));
 say('tuners in use', await metric('xg2g_tuners_in_use'));
 

@@ -12,8 +12,8 @@ interface ReasonText {
 export const SESSION_REASONS = {
   R_LEASE_BUSY: {
     state: 'FAILED',
-    says: 'Another session runs this service.',
-    when: 'The start found the lease of the service held: another session has it, with another profile. The detail is `REJECTED_BUSY`.',
+    says: 'Another session runs this service, or this second of the recording.',
+    when: 'The start found the lease of the service or recording held: another session has it, with another profile. The detail is `REJECTED_BUSY`.',
     todo: 'Watch the session that runs, or stop it and ask again: `leasehold session ls` shows it. Nothing of this session was started.',
   },
   R_NO_TUNER: {

@@ -4,7 +4,7 @@ import { createTaskRow } from './apply-tasks.ts';
 import { check } from './check.ts';
 import type { Forgotten, IntentAccepted, SessionChanged } from './entries.ts';
 import { sessionIdOfSeq } from './ids.ts';
-import { START_QUEUE } from './reserved-names.ts';
+import { SESSION_LEASES, START_QUEUE } from './reserved-names.ts';
 import { namesOf } from './session-names.ts';
 import { changed, mayBecome, stepOf } from './session-rules.ts';
 import { hasEnded, isRunning, type Session } from './session-table.ts';
@@ -26,14 +26,16 @@ const START_POLICY = {
 
 export function acceptIntent(state: State, entry: IntentAccepted, seq: number, atMs: number): void {
   const { sessions, tasks } = state;
-  const { intent, key, payload } = entry;
+  const { intent, serviceName, key, payload } = entry;
   const task = sessionIdOfSeq(seq);
   check(sessions.findByKey(key) === undefined, entry, seq, 'the key is taken');
   check(tasks.at(task) === 0, entry, seq, 'the start task exists');
+  check(serviceName.startsWith(SESSION_LEASES), entry, seq, 'a wipe would not find its lease');
   createTaskRow(state, { ...START_POLICY, task, dueAtMs: atMs, payload }, seq, atMs);
   sessions.enter({
     seq,
     intent,
+    serviceName,
     key,
     state: 'NEW',
     reason: null,

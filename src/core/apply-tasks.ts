@@ -217,9 +217,13 @@ function cancelled({ tasks }: State, entry: TaskCancelled, seq: number): void {
 function failed(state: State, entry: TaskFailed, seq: number, atMs: number): void {
   const row = held(state, entry, seq, atMs);
   const { tasks } = state;
+  const isExhausted = tasks.countedAttempts.get(row) >= tasks.maxAttempts.get(row);
+  check(entry.nextState !== 'DEAD' || isExhausted, entry, seq, 'it has attempts left');
   tasks.failures.set(row, tasks.failures.get(row) + 1);
   tasks.setReason(row, entry.reason);
-  move(state, row, seq, atMs, entry.nextState, 'fail', entry.dueAtMs);
+  // Its TaskDead is the next entry of the same batch; until then it waits.
+  const to = entry.nextState === 'DEAD' ? 'WAITING' : entry.nextState;
+  move(state, row, seq, atMs, to, 'fail', entry.dueAtMs);
 }
 
 function released(state: State, entry: TaskReleased, seq: number, atMs: number): void {

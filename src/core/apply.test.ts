@@ -95,6 +95,7 @@ const FITTING: {
     {
       type: 'IntentAccepted',
       intent: { type: 'live', target: 'service', profileId: 'profile', startMs: 0 },
+      serviceName: 'lease:service:service',
       key: 'key of live|service|profile|0',
       payload: VALUE,
     },
@@ -170,6 +171,7 @@ const MISFITS: readonly (readonly [
   ['it is recorded once', 'TaskCancelled', {}, [...TASK, later(TTL_MS), completeTask()], END_MS],
   ['the lease has run out', 'TaskFailed', {}, TASK, END_MS],
   ['the task is not LEASED', 'TaskFailed', {}, [createTask()]],
+  ['it has attempts left', 'TaskFailed', { nextState: 'DEAD' }],
   ['the lease has run out', 'TaskReleased', {}, TASK, END_MS],
   ['the task is not LEASED', 'TaskReleased', {}, [createTask()]],
   ['the task is unknown', 'TaskDead', {}, []],
@@ -198,6 +200,7 @@ const MISFITS: readonly (readonly [
   ['there is no object', 'ObjectDeleted', { version: 1 }, [acquireNames()]],
   ['the version is not the next one', 'ObjectDeleted', { version: 3 }],
   ['the key is taken', 'IntentAccepted', {}, [acceptIntent()]],
+  ['a wipe would not find its lease', 'IntentAccepted', { serviceName: 'service' }],
   ['the session is unknown', 'SessionChanged', { session: 2 }],
   ['a session that is NEW cannot become it', 'SessionChanged', {}, [acquireGuard(), acceptIntent()]],
   ['a session that is STARTING cannot become it', 'SessionChanged', { state: 'NEW' }],

@@ -281,6 +281,26 @@ describe('starting a session', () => {
       .thenSession({ state: 'FAILED', reason: 'R_LEASE_BUSY', reasonDetail: 'REJECTED_BUSY' });
   });
 
+  it('holds a recording by its position, so that another position and a service of the same name are free', () => {
+    const film = (startMs: number): readonly Step[] => [
+      acceptIntent({ type: 'vod', target: 'service', startMs }),
+      leaseStarts(),
+    ];
+    const slots = ['0', '1', '2'];
+    const story = given(...RUNNING, ...film(61_999), startSession({ slots }), ...film(62_000))
+      .when(startSession({ slots }))
+      .thenSession({ state: 'STARTING', slot: '2' });
+    story.thenName('lease:vod:service:61', { end: 'live' }).thenName('lease:vod:service:62', { end: 'live' });
+  });
+
+  it('fails with R_LEASE_BUSY when another profile runs this second of the recording', () => {
+    const film = { type: 'vod', target: 'film', startMs: 61_999 } as const;
+    const other = acceptIntent({ ...film, startMs: 61_000, profileId: 'other' });
+    given(acquireGuard(), acceptIntent(film), leaseStarts(), startSession(), other, leaseStarts())
+      .when(startSession())
+      .thenSession({ state: 'FAILED', reason: 'R_LEASE_BUSY' });
+  });
+
   it('fails with R_NO_TUNER when no slot is free, and keeps nothing', () => {
     const story = given(...RUNNING, acceptIntent({ target: 'other' }), leaseStarts())
       .when(startSession({ slots: ['0'] }))

@@ -9,7 +9,7 @@ import { type Decision, isRefusal, refuse, unchanged } from './decision.ts';
 import type { Entry, NameRenewed, TaskDead } from './entries.ts';
 import { sessionIdOfSeq } from './ids.ts';
 import type { Refusal } from './refusals.ts';
-import { namesOf, serviceName, slotName } from './session-names.ts';
+import { namesOf, serviceNameOf, slotName } from './session-names.ts';
 import { changed, type SessionHappening, stepOf } from './session-rules.ts';
 import { isRunning, type Session } from './session-table.ts';
 import type { State } from './state.ts';
@@ -30,8 +30,9 @@ const OPEN_SESSIONS_MAX = 1_000_000;
 export function acceptIntent(state: State, command: AcceptIntent, nowMs: number): Decision<AcceptedIntent> {
   const { sessions } = state;
   const { intent, key, previousKey, payload, serviceLease } = command;
+  const serviceName = serviceNameOf(intent);
   if (serviceLease !== null) {
-    const inTheWay = holderOf(state, intent.target, nowMs);
+    const inTheWay = holderOf(state, serviceName, nowMs);
     if (inTheWay !== null) return { entries: [], answer: inTheWay };
   }
   const known =
@@ -46,13 +47,12 @@ export function acceptIntent(state: State, command: AcceptIntent, nowMs: number)
   if (sessions.open.size >= OPEN_SESSIONS_MAX) return refuse('OVERLOADED');
   const seq = state.lastSeq + 1;
   const sessionId = sessionIdOfSeq(seq);
-  const entries: Entry[] = [{ type: 'IntentAccepted', intent, key, payload }];
+  const entries: Entry[] = [{ type: 'IntentAccepted', intent, serviceName, key, payload }];
   if (serviceLease !== null) {
     const { tokenHash, ttlMs } = serviceLease;
-    const names = [serviceName(intent.target)];
     entries.push({
       type: 'NameLeased',
-      names,
+      names: [serviceName],
       holder: sessionId,
       tokenHash,
       expiresAtMs: nowMs + ttlMs,
@@ -63,8 +63,8 @@ export function acceptIntent(state: State, command: AcceptIntent, nowMs: number)
 }
 
 /** Who holds the service, as a refusal that names the session in the way if it is one. */
-function holderOf(state: State, target: string, nowMs: number): Refusal | null {
-  const row = state.names.find(serviceName(target));
+function holderOf(state: State, serviceName: string, nowMs: number): Refusal | null {
+  const row = state.names.find(serviceName);
   if (row === 0 || !state.names.isLive(row)) return null;
   const refusal = held(state, row, nowMs);
   const session = state.sessions.find(refusal.holder!);
@@ -137,16 +137,16 @@ export function startSession(
     const isHeld = row !== 0 && state.names.isLive(row);
     return isHeld ? state.names.heldBy(row, sessionId) : !isAwaited(name);
   };
-  const service = serviceName(session.intent.target);
-  if (!isFree(service)) {
-    const inTheWay = holderOf(state, session.intent.target, nowMs);
+  const { serviceName } = session;
+  if (!isFree(serviceName)) {
+    const inTheWay = holderOf(state, serviceName, nowMs);
     const isLeaving = inTheWay !== null && state.sessions.find(inTheWay.holder!)?.state === 'STOPPING';
     return isLeaving && command.isPatient ? inTheWay : fails('busy', 'REJECTED_BUSY');
   }
   const slot = command.slots.find((each) => isFree(slotName(each)));
   if (slot === undefined) return fails('no_slot', 'REJECTED_NO_TUNER');
   const { tokenHash, ttlMs } = command;
-  const names = [service, slotName(slot)];
+  const names = [serviceName, slotName(slot)];
   const grant = acquireNames(
     state,
     {
@@ -171,7 +171,7 @@ export function startSession(
 
 /** The answer to the start was lost: the same token stands in the grant the session runs on. */
 function isRepeated({ names }: State, session: Session, { tokenHash }: StartSession): boolean {
-  const row = names.find(serviceName(session.intent.target));
+  const row = names.find(session.serviceName);
   return (
     isRunning(session) && names.leaseSeq.get(row) === session.leaseSeq && names.tokens.matches(row, tokenHash)
   );

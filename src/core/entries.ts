@@ -82,7 +82,8 @@ export interface TaskFailed {
   readonly task: TaskKey;
   readonly leaseSeq: number;
   readonly reason: string;
-  readonly nextState: 'WAITING' | 'FAILED';
+  /** DEAD when its attempts are used up: its TaskDead is the next entry. Older logs say WAITING there. */
+  readonly nextState: 'WAITING' | 'FAILED' | 'DEAD';
   readonly dueAtMs: number;
 }
 
@@ -192,6 +193,8 @@ export interface Intent {
 export interface IntentAccepted {
   readonly type: 'IntentAccepted';
   readonly intent: Intent;
+  /** The name that the session will hold beside its slot; whoever reads an old log is told which it was then. */
+  readonly serviceName: string;
   /** The HMAC in hexadecimal; it finds the session while that is NEW, STARTING or READY. */
   readonly key: string;
   /** The payload of the start task, whose id is that of the session. */

@@ -135,6 +135,7 @@ const PROMISED: { readonly [T in EntryType]: readonly [entry: Entry & { type: T 
     {
       type: 'IntentAccepted',
       intent: { type: 'vod', target: 'recording', profileId: 'low', startMs: 1_500 },
+      serviceName: 'lease:vod:recording:1',
       key: 'abc',
       payload: value,
     },
@@ -142,6 +143,7 @@ const PROMISED: { readonly [T in EntryType]: readonly [entry: Entry & { type: T 
       session_id: 's00000000011',
       task_id: 's00000000011',
       intent: { type: 'vod', recordingID: 'recording', profileID: 'low', start_ms: 1_500 },
+      lease_name: 'lease:vod:recording:1',
       idempotency_key: 'abc',
       queue: 'system:session-starts',
       payload: '5 bytes',
@@ -188,6 +190,9 @@ describe('an entry as JSON', () => {
   it('leaves out what is not there', () => {
     const [failed] = PROMISED.TaskFailed;
     expect(json({ ...failed, nextState: 'FAILED', dueAtMs: 0 })).not.toHaveProperty('due_at');
+    expect(json({ ...failed, nextState: 'DEAD' })).not.toHaveProperty('due_at');
+    const [accepted] = PROMISED.IntentAccepted;
+    expect(json({ ...accepted, serviceName: 'lease:service:recording' })).not.toHaveProperty('lease_name');
     expect(json({ ...PROMISED.TaskCompleted[0], result: null, writes: [] })).toEqual({
       type: 'TaskCompleted',
       task_id: 'task',

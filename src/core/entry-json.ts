@@ -6,6 +6,7 @@ import type { Entry, FencedWrite, Intent, TaskKey } from './entries.ts';
 import { leaseIdOfSeq, sessionIdOfSeq, taskIdOfSeq } from './ids.ts';
 import type { Opaque } from './opaque.ts';
 import { START_QUEUE } from './reserved-names.ts';
+import { firstServiceName } from './session-names.ts';
 
 export type EntryJson = Record<string, unknown> & { type: Entry['type'] };
 
@@ -122,6 +123,7 @@ export function entryToJson(
         session_id: sessionIdOfSeq(seq),
         task_id: sessionIdOfSeq(seq),
         intent: intentToJson(entry.intent),
+        ...(entry.serviceName === firstServiceName(entry.intent) ? {} : { lease_name: entry.serviceName }),
         idempotency_key: entry.key,
         queue: START_QUEUE,
         payload: open(entry.payload),

@@ -130,13 +130,14 @@ export function nameImage({ names }: State, row: number): NameImage {
 
 /** In the order of the image, which the state hash depends on. */
 function sessionImage(session: Session): SessionImage {
-  const { seq, intent, key, state, reason, reasonDetail, slot, leaseSeq, createdAtMs, updatedAtMs, lastSeq } =
-    session;
+  const { seq, intent, serviceName, key, state, reason, reasonDetail, slot, leaseSeq } = session;
+  const { createdAtMs, updatedAtMs, lastSeq } = session;
   const { type, target, profileId, startMs } = intent;
   return {
     kind: 'session',
     seq,
     intent: { type, target, profileId, startMs },
+    serviceName,
     key,
     state,
     reason,

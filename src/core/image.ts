@@ -122,6 +122,8 @@ export interface SessionImage {
   /** The `seq` of its IntentAccepted. */
   readonly seq: number;
   readonly intent: Intent;
+  /** What it holds beside its slot while it runs. */
+  readonly serviceName: string;
   readonly key: string;
   readonly state: SessionState;
   readonly reason: SessionReason | null;

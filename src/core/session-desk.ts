@@ -28,7 +28,7 @@ import { isRefusal } from './decision.ts';
 import { sessionIdOfSeq } from './ids.ts';
 import type { Machine } from './machine.ts';
 import type { Refusal } from './refusals.ts';
-import { namesOf, serviceName, slotName } from './session-names.ts';
+import { namesOf, serviceNameOf, slotName } from './session-names.ts';
 import type { SessionHappening } from './session-rules.ts';
 import { hasEnded, isRunning, type Session, sessionView } from './session-table.ts';
 import { type SlotClaims, slotClaims } from './slot-claims.ts';
@@ -106,9 +106,8 @@ export class SessionDesk {
 
   private accept(command: AcceptIntent): AcceptedIntent | Refusal {
     const { machine } = this;
-    const { target } = command.intent;
     if (command.serviceLease !== null) {
-      const service = serviceName(target);
+      const service = serviceNameOf(command.intent);
       machine.expireName(service);
       const ahead = machine.lines.names.first(service);
       if (ahead !== null) return { refused: 'LEASE_HELD', holder: ahead.command.holder, remainingMs: 0 };
@@ -144,7 +143,7 @@ export class SessionDesk {
     const refusal = this.enact(facts);
     if (refusal !== null) return refusal;
     const { names } = state;
-    const expiresAtMs = names.expiresAtMs.get(names.find(serviceName(session.intent.target)));
+    const expiresAtMs = names.expiresAtMs.get(names.find(session.serviceName));
     const lease = isRunning(session) ? { expiresAtMs, remainingMs: expiresAtMs - machine.batchAtMs } : null;
     const isDuplicate = !isRefusal(facts) && facts.length === 0;
     return { ...answerOf(session), lease, duplicate: isDuplicate };

@@ -11,6 +11,7 @@ import { seqOfSessionId, sessionIdOfSeq } from './ids.ts';
 export interface Session {
   readonly seq: number;
   readonly intent: Intent;
+  readonly serviceName: string;
   readonly key: string;
   readonly createdAtMs: number;
   state: SessionState;

@@ -684,6 +684,16 @@ describe('max_attempts', () => {
       .thenTask('task', { state: 'DEAD', reason: 'ATTEMPTS_EXHAUSTED', failures: 2 });
   });
 
+  it('makes the failure that uses them up name DEAD as the state that follows, and no other', () => {
+    const failures = (maxAttempts: number, retry = true): string[] =>
+      given(createTask({ maxAttempts, maxFailures: 9 }), leaseTasks(), failTask({ delayMs: 0, retry }))
+        .log.map(({ entry }) => entry)
+        .flatMap((entry) => (entry.type === 'TaskFailed' ? [entry.nextState] : []));
+    expect(failures(1)).toEqual(['DEAD']);
+    expect(failures(2)).toEqual(['WAITING']);
+    expect(failures(1, false)).toEqual(['FAILED']);
+  });
+
   it('gives the last failure its first answer again', () => {
     const story = given(createTask({ maxAttempts: 1 }), leaseTasks(), failTask());
     const first = story.answer;

@@ -201,12 +201,13 @@ function fail(at: Presented, command: FailTask): Decision<Verdict> {
   const { tasks } = state;
   const failures = tasks.failures.get(row) + 1;
   const isFinal = !command.retry || failures >= tasks.maxFailures.get(row);
-  const nextState = isFinal ? 'FAILED' : 'WAITING';
-  const dueAtMs = isFinal ? 0 : nowMs + (command.delayMs ?? backoffMs(at, failures));
+  const nextState = isFinal ? 'FAILED' : isExhausted(state, row) ? 'DEAD' : 'WAITING';
+  const delayMs = nextState === 'WAITING' ? (command.delayMs ?? backoffMs(at, failures)) : 0;
+  const dueAtMs = isFinal ? 0 : nowMs + delayMs;
   const entries: Entry[] = [
     { type: 'TaskFailed', ...subject(at), reason: command.reason, nextState, dueAtMs },
   ];
-  if (!isFinal && isExhausted(state, row)) {
+  if (nextState === 'DEAD') {
     entries.push({ type: 'TaskDead', task: tasks.key(row), leaseSeq: 0, reason: 'ATTEMPTS_EXHAUSTED' });
     return { entries, answer: committed(at, 'fail', 'DEAD', 0) };
   }

@@ -5,9 +5,7 @@
  */
 import { createHmac } from 'node:crypto';
 import type { Intent } from '../core/entries.ts';
-
-const BUCKET_MS = 1_000;
-const LIVE_BUCKET = '0';
+import { bucketOf } from '../core/session-names.ts';
 
 export interface IntentSecrets {
   readonly secret: string;
@@ -15,8 +13,8 @@ export interface IntentSecrets {
   readonly previousSecret: string | null;
 }
 
-export function intentKey(secret: string, { type, target, profileId, startMs }: Intent): string {
-  const bucket = type === 'live' ? LIVE_BUCKET : String(Math.floor(startMs / BUCKET_MS));
-  const text = ['v3_intent', type, target, profileId, bucket].join('|');
+export function intentKey(secret: string, intent: Intent): string {
+  const { type, target, profileId } = intent;
+  const text = ['v3_intent', type, target, profileId, bucketOf(intent)].join('|');
   return createHmac('sha256', secret).update(text).digest('hex');
 }

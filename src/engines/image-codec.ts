@@ -32,7 +32,7 @@ import {
   USUAL_MAX_BACKOFF_MS,
   USUAL_MAX_FAILURES,
 } from './record-parts.ts';
-import { decodeSessionImage, encodeSessionImage } from './session-codec.ts';
+import { decodeSessionImage, encodeSessionImage, hasFirstName } from './session-codec.ts';
 
 const HEAD = 1;
 const QUEUE = 2;
@@ -41,6 +41,7 @@ const FREE_NAMES = 4;
 const TASK = 5;
 const NAME = 6;
 const SESSION = 7;
+const NAMED_SESSION = 8;
 
 const TASK_STATES: readonly TaskState[] = ['WAITING', 'LEASED', 'COMPLETED', 'FAILED', 'DEAD'];
 const LEASE_ENDS: readonly LeaseEnd[] = [
@@ -102,7 +103,7 @@ export function encodeImage(out: ByteWriter, area: OpaqueArea, record: ImageReco
       for (const row of record.rows) out.f64(row);
       return;
     case 'session':
-      out.u8(SESSION);
+      out.u8(hasFirstName(record) ? SESSION : NAMED_SESSION);
       encodeSessionImage(out, record);
       return;
     default:
@@ -246,7 +247,8 @@ export function decodeImage(source: ByteReader, opaques: EntryDecoder): ImageRec
     case FREE_NAMES:
       return decodeFree(source, 'names');
     case SESSION:
-      return decodeSessionImage(source);
+    case NAMED_SESSION:
+      return decodeSessionImage(source, kind === NAMED_SESSION);
     default:
       throw new LogTooNewError(
         `The checkpoint holds records of kind ${kind}, which this version does not know.`,

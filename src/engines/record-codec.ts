@@ -40,6 +40,7 @@ import {
   decodeSessionChanged,
   encodeIntentAccepted,
   encodeSessionChanged,
+  hasFirstName,
 } from './session-codec.ts';
 
 const TASK_CREATED = 1;
@@ -66,6 +67,8 @@ const FORGOTTEN = 21;
 const INTENT_ACCEPTED = 22;
 const SESSION_CHANGED = 23;
 const FORGOTTEN_WITH_SESSIONS = 24;
+const NAMED_INTENT_ACCEPTED = 25;
+const TASK_FAILED_DEAD = 26;
 
 /** Flags. Those with a task have KEY_IS_STRING as well; the others belong to their record. */
 const HAS_RESULT = 2;
@@ -115,7 +118,8 @@ export function encodeEntry(out: ByteWriter, area: OpaqueArea, entry: Entry): vo
       if (entry.result !== null) encodeOpaque(out, area, entry.result);
       return;
     case 'TaskFailed':
-      head(out, TASK_FAILED, entry.task, entry.nextState === 'FAILED' ? ENDS_FAILED : 0);
+      if (entry.nextState === 'DEAD') head(out, TASK_FAILED_DEAD, entry.task, 0);
+      else head(out, TASK_FAILED, entry.task, entry.nextState === 'FAILED' ? ENDS_FAILED : 0);
       out.f64(entry.leaseSeq);
       out.f64(entry.dueAtMs);
       out.string(entry.reason);
@@ -196,7 +200,7 @@ export function encodeEntry(out: ByteWriter, area: OpaqueArea, entry: Entry): vo
       encodeForgotten(out, entry);
       return;
     case 'IntentAccepted':
-      out.u8(INTENT_ACCEPTED);
+      out.u8(hasFirstName(entry) ? INTENT_ACCEPTED : NAMED_INTENT_ACCEPTED);
       encodeIntentAccepted(out, area, entry);
       return;
     case 'SessionChanged':
@@ -332,12 +336,13 @@ export class EntryDecoder {
           result: flags & HAS_RESULT ? this.opaque() : null,
         };
       }
-      case TASK_FAILED: {
+      case TASK_FAILED:
+      case TASK_FAILED_DEAD: {
         const flags = source.u8();
         const task = decodeKey(source, flags);
         const leaseSeq = source.f64();
         const dueAtMs = source.f64();
-        const nextState = flags & ENDS_FAILED ? 'FAILED' : 'WAITING';
+        const nextState = type === TASK_FAILED_DEAD ? 'DEAD' : flags & ENDS_FAILED ? 'FAILED' : 'WAITING';
         return { type: 'TaskFailed', task, leaseSeq, reason: source.string(), nextState, dueAtMs };
       }
       case TASK_RELEASED: {
@@ -399,7 +404,8 @@ export class EntryDecoder {
       case FORGOTTEN_WITH_SESSIONS:
         return this.#forgotten(source.u32(), source.u32(), source.u32());
       case INTENT_ACCEPTED:
-        return decodeIntentAccepted(source, this.opaque());
+      case NAMED_INTENT_ACCEPTED:
+        return decodeIntentAccepted(source, this.opaque(), type === NAMED_INTENT_ACCEPTED);
       case SESSION_CHANGED:
         return decodeSessionChanged(source);
       default:

@@ -6,6 +6,7 @@
 import type { Intent, IntentAccepted, SessionChanged, SessionReason, SessionState } from '../core/entries.ts';
 import type { SessionImage } from '../core/image.ts';
 import type { Opaque } from '../core/opaque.ts';
+import { firstServiceName } from '../core/session-names.ts';
 import type { ByteReader } from './byte-reader.ts';
 import type { ByteWriter } from './byte-writer.ts';
 import { encodeOpaque, known, type OpaqueArea } from './record-parts.ts';
@@ -39,16 +40,24 @@ const HAS_REASON = 1;
 const HAS_DETAIL = 2;
 const HAS_SLOT = 4;
 
+/** A session that holds what the first ones held is written as they were, without its name. */
+export function hasFirstName({ intent, serviceName }: IntentAccepted | SessionImage): boolean {
+  return serviceName === firstServiceName(intent);
+}
+
 export function encodeIntentAccepted(out: ByteWriter, area: OpaqueArea, entry: IntentAccepted): void {
   encodeOpaque(out, area, entry.payload);
   encodeIntent(out, entry.intent);
   out.string(entry.key);
+  if (!hasFirstName(entry)) out.string(entry.serviceName);
 }
 
-/** The payload comes first, and whoever knows where opaques lie has read it. */
-export function decodeIntentAccepted(source: ByteReader, payload: Opaque): IntentAccepted {
+/** The payload comes first, and the caller, which knows where opaques lie, has read it. */
+export function decodeIntentAccepted(source: ByteReader, payload: Opaque, isNamed: boolean): IntentAccepted {
   const intent = decodeIntent(source);
-  return { type: 'IntentAccepted', intent, key: source.string(), payload };
+  const key = source.string();
+  const serviceName = isNamed ? source.string() : firstServiceName(intent);
+  return { type: 'IntentAccepted', intent, serviceName, key, payload };
 }
 
 export function encodeSessionChanged(out: ByteWriter, entry: SessionChanged): void {
@@ -69,9 +78,10 @@ export function encodeSessionImage(out: ByteWriter, session: SessionImage): void
   encodeStanding(out, session);
   encodeIntent(out, session.intent);
   out.string(session.key);
+  if (!hasFirstName(session)) out.string(session.serviceName);
 }
 
-export function decodeSessionImage(source: ByteReader): SessionImage {
+export function decodeSessionImage(source: ByteReader, isNamed: boolean): SessionImage {
   const seq = source.f64();
   const createdAtMs = source.f64();
   const updatedAtMs = source.f64();
@@ -79,7 +89,8 @@ export function decodeSessionImage(source: ByteReader): SessionImage {
   const standing = decodeStanding(source);
   const intent = decodeIntent(source);
   const key = source.string();
-  return { kind: 'session', seq, intent, key, ...standing, createdAtMs, updatedAtMs, lastSeq };
+  const serviceName = isNamed ? source.string() : firstServiceName(intent);
+  return { kind: 'session', seq, intent, serviceName, key, ...standing, createdAtMs, updatedAtMs, lastSeq };
 }
 
 function encodeIntent(out: ByteWriter, intent: Intent): void {

@@ -21,8 +21,8 @@ const FORMATS: Readonly<Record<string, Schema>> = {
   },
   'lease-name': {
     minLength: 1,
-    maxLength: LIMITS.nameBytes + 'lease:service:'.length,
-    description: `1 to ${LIMITS.nameBytes} bytes of printable UTF-8 in NFC, not counting what the leases of sessions begin with.`,
+    maxLength: LIMITS.nameBytes + 'lease:vod::9007199254740'.length,
+    description: `1 to ${LIMITS.nameBytes} bytes of printable UTF-8 in NFC. In the lease of a session the target alone may have that length.`,
   },
   id: {
     minLength: 1,

@@ -15,10 +15,12 @@ export function isNameText(text: string): boolean {
 }
 
 /** The leases of a session are named after what they are on, which may itself be as long as any name. */
-const SESSION_LEASE = /^lease:(service|tuner):/;
+const SESSION_LEASE = /^lease:(?:(?:service|tuner):(.+)|vod:(.+):[0-9]{1,13})$/;
 
 export function isLeaseNameText(text: string): boolean {
-  return isNameText(text) || (SESSION_LEASE.test(text) && isNameText(text.replace(SESSION_LEASE, '')));
+  if (isNameText(text)) return true;
+  const [, of, recording] = SESSION_LEASE.exec(text) ?? [];
+  return isNameText(of ?? recording ?? '');
 }
 
 export function isIdText(text: string): boolean {

@@ -323,6 +323,68 @@ describe('5.2 Lease Busy', () => {
   });
 });
 
+describe('recordings', () => {
+  const leases = async (): Promise<string[]> => {
+    const { leases } = await stage.done('lease.list', { prefix: 'lease:' });
+    return leases.map(({ name }: { name: string }) => name).sort();
+  };
+  const recording = async (recordingID: string, start_ms: number): Promise<string> => {
+    const { session_id } = await stage.done('intent.accept', { ...VOD, recordingID, start_ms });
+    const task = (await stage.startTasks()).find(({ task_id }) => task_id === session_id)!;
+    const { body } = await stage.start(session_id, task.lease_id);
+    expect(body).toMatchObject({ state: 'STARTING' });
+    return session_id;
+  };
+
+  it('run beside the live service of the same name', async () => {
+    await stage.takeGuard();
+    await stage.starting();
+    await recording(LIVE.serviceRef, 10_999);
+    expect(await leases()).toEqual([
+      `lease:service:${LIVE.serviceRef}`,
+      'lease:tuner:0',
+      'lease:tuner:1',
+      `lease:vod:${LIVE.serviceRef}:10`,
+    ]);
+  });
+
+  it('run at several positions at once', async () => {
+    await stage.takeGuard();
+    await recording('film', 10_999);
+    await recording('film', 11_000);
+    expect(await leases()).toEqual([
+      'lease:tuner:0',
+      'lease:tuner:1',
+      'lease:vod:film:10',
+      'lease:vod:film:11',
+    ]);
+  });
+
+  it('Phase 1: with XG2G_V3_API_LEASES the intent takes the same name', async () => {
+    await serveWith({ intents: { secret: SECRET, takeLeases: true } });
+    const { session_id } = (await intend({ ...VOD, recordingID: 'film', start_ms: 61_500 })).body;
+    expect(await leases()).toEqual(['lease:vod:film:61']);
+    expect((await intend({ ...VOD, recordingID: 'film', start_ms: 62_000 })).status).toBe(202);
+    expect((await intend({ type: 'live', serviceRef: 'film', profileID: 'high' })).status).toBe(202);
+    const busy = await intend({ ...VOD, recordingID: 'film', start_ms: 61_000, profileID: 'low' });
+    expect(busy.body).toMatchObject({ code: 'LEASE_HELD', session_id });
+  });
+
+  it('have leases that can be looked at and broken, however long the recordingID and the start are', async () => {
+    await stage.takeGuard();
+    const recordingID = 'ü'.repeat(128);
+    const sessionId = await recording(recordingID, Number.MAX_SAFE_INTEGER);
+    const name = `lease:vod:${recordingID}:9007199254740`;
+    expect(await stage.done('lease.get', { name })).toMatchObject({ holder: sessionId });
+    expect(await stage.done('lease.break', { name, reason: 'stuck' })).toMatchObject({ name });
+    expect((await read(sessionId)).body).toMatchObject({ status: 410, reason_detail: 'broken' });
+    for (const longer of [`lease:vod:${recordingID}x:1`, `${name}0`, `lease:vod:${recordingID}x`]) {
+      const answer = await served.send('GET', `/v1/leases/${encodeURIComponent(longer)}`);
+      expect(expectProblem(answer).code).toBe('INVALID_ARGUMENT');
+    }
+  });
+});
+
 describe('4. Terminal Session 410 Gone', () => {
   const ENDS: [state: string, reason: string, end: (sessionId: string) => Promise<unknown>][] = [
     ['STOPPED', 'R_SHUTDOWN', (id) => stage.change(id, 'shutdown').then(() => stage.change(id, 'stopped'))],

@@ -46,6 +46,36 @@ describe('200 intents at once on 4 tuners', () => {
   });
 });
 
+describe('positions of one recording', () => {
+  it('run beside each other and beside the live service of the same name, each position once', async () => {
+    bench = await SessionBench.open({ tuners: TUNERS });
+    await bench.orchestrate();
+    const from = async (start_ms: number, profileID: string): Promise<string> => {
+      const intent = { type: 'vod', recordingID: 'film', start_ms, profileID };
+      const { status, body } = await bench.call('POST', '/api/v3/intents', intent);
+      expect(status, JSON.stringify(body)).toBe(202);
+      return body.session_id;
+    };
+    const running = [await from(0, 'plain'), await from(61_500, 'plain'), await bench.ask('film')];
+    for (const id of running) await bench.reaches(id, 'READY');
+    const names = (await bench.leases()).map(({ name }) => name).sort();
+    expect(names).toEqual([
+      'lease:service:film',
+      'lease:tuner:0',
+      'lease:tuner:1',
+      'lease:tuner:2',
+      'lease:vod:film:0',
+      'lease:vod:film:61',
+    ]);
+    const second = await from(61_000, 'stubborn');
+    expect(await bench.reaches(second, 'FAILED')).toMatchObject({ reason: 'R_LEASE_BUSY' });
+    for (const id of running) await bench.stop(id);
+    for (const id of running) await bench.reaches(id, 'STOPPED');
+    expect(await bench.leases()).toEqual([]);
+    await bench.finish();
+  });
+});
+
 describe('a stop', () => {
   it.each([
     [

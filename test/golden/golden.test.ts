@@ -121,6 +121,8 @@ describe('golden logs', () => {
       'v2-vod-compacted.json',
       'v2-vod.json',
       'v2.json',
+      'v3-compacted.json',
+      'v3.json',
     ]);
   });
 });

@@ -266,6 +266,13 @@ export const MUTANTS: readonly Mutant[] = [
     ],
   ),
   mutant(
+    'death-untold',
+    'The failure that uses up the attempts of a task says that the task waits again.',
+    { seed: 5, by: 'task-rules' },
+    [VERDICTS, "isExhausted(state, row) ? 'DEAD' : 'WAITING';", "'WAITING';"],
+    [VERDICTS, "if (nextState === 'DEAD') {", 'if (!isFinal && isExhausted(state, row)) {'],
+  ),
+  mutant(
     'dedup-after-end',
     'The deduplication key of a task that has ended still stands for it.',
     { seed: 5, by: 'task-rules' },

@@ -186,6 +186,19 @@ export const SESSION_MUTANTS: readonly Mutant[] = [
     ],
   },
   {
+    name: 'recording-as-service',
+    does: 'A recording is held as a whole, under the name of the live service that is called like it.',
+    seed: 10_000,
+    checker: 'sessions',
+    edits: [
+      {
+        file: 'src/core/session-names.ts',
+        from: "return intent.type === 'live'\n",
+        to: "return intent.type === 'live' || intent.type === 'vod'\n",
+      },
+    ],
+  },
+  {
     name: 'last-id-again',
     does: 'Who goes on after an id is told of that one again.',
     seed: 30_003,

@@ -86,10 +86,13 @@ const SESSION_REASONS: readonly SessionReason[] = [
 
 const intent: fc.Arbitrary<Intent> = fc.record({
   type: fc.constantFrom('live', 'vod'),
-  target: text,
+  target: fc.oneof(fc.constant('film'), text),
   profileId: text,
   startMs: whole,
 });
+
+/** Often the one that follows from the intent, which is stored in another way than all others. */
+const serviceName = fc.oneof(fc.constant('lease:service:film'), text);
 
 /** Where a session stands, in its entry and in its record of an image. */
 const standing = {
@@ -139,7 +142,7 @@ const ENTRIES: { readonly [T in EntryType]: fc.Arbitrary<Omit<Extract<Entry, { t
     task: key,
     leaseSeq: whole,
     reason: text,
-    nextState: fc.constantFrom('WAITING', 'FAILED'),
+    nextState: fc.constantFrom('WAITING', 'FAILED', 'DEAD'),
     dueAtMs: whole,
   }),
   TaskReleased: fc.record({ task: key, leaseSeq: whole, dueAtMs: whole }),
@@ -158,7 +161,7 @@ const ENTRIES: { readonly [T in EntryType]: fc.Arbitrary<Omit<Extract<Entry, { t
   NamesWiped: fc.record({ prefix: text, count: whole }),
   ObjectWritten: fencedWrite,
   ObjectDeleted: fc.record({ objectId: text, leaseSeq: whole, version: whole }),
-  IntentAccepted: fc.record({ intent, key: text, payload: bytes }),
+  IntentAccepted: fc.record({ intent, serviceName, key: text, payload: bytes }),
   SessionChanged: fc.record({ session: whole, ...standing }),
   QueuePaused: fc.record({ queue: text }),
   QueueResumed: fc.record({ queue: text }),
@@ -269,6 +272,7 @@ const IMAGES: { readonly [K in ImageKind]: ArbitraryOf<Omit<Extract<ImageRecord,
   session: {
     seq: whole,
     intent,
+    serviceName,
     key: text,
     ...standing,
     createdAtMs: whole,

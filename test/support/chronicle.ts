@@ -74,7 +74,13 @@ export class Chronicle {
       },
       {
         type: 'IntentAccepted',
-        intent: { type: 'live', target: `service-${round}`, profileId: 'low', startMs: 0 },
+        intent: {
+          type: round % 3 === 0 ? 'vod' : 'live',
+          target: `t-${round}`,
+          profileId: 'low',
+          startMs: 0,
+        },
+        serviceName: round % 3 === 0 ? `lease:vod:t-${round}:0` : `lease:service:t-${round}`,
         key: `key-${round}`,
         payload: text('intent'),
       },

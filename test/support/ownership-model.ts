@@ -1,7 +1,14 @@
 // Who owns what, said once more in the simplest possible way: a few maps and the rules of ownership, nothing else. It reads
 // the log as an observer would and complains about any fact that a fair authority could not have written.
 import { expect } from 'vitest';
-import type { Entry, FencedWrite, IntentAccepted, SessionChanged, TaskKey } from '../../src/core/entries.ts';
+import type {
+  Entry,
+  FencedWrite,
+  Intent,
+  IntentAccepted,
+  SessionChanged,
+  TaskKey,
+} from '../../src/core/entries.ts';
 import { sessionIdOfSeq } from '../../src/core/ids.ts';
 
 interface Lease {
@@ -157,7 +164,7 @@ export class OwnershipModel {
     const id = sessionIdOfSeq(seq);
     expect(this.tasks.has(id), 'an id belongs to one task').toBe(false);
     this.tasks.set(id, { state: 'WAITING', attempt: 0, lease: null });
-    this.sessions.set(seq, { id, service: `lease:service:${intent.target}`, slot: null, state: 'WAITING' });
+    this.sessions.set(seq, { id, service: serviceOf(intent), slot: null, state: 'WAITING' });
   }
 
   private change(entry: SessionChanged): void {
@@ -235,4 +242,9 @@ export class OwnershipModel {
       if (session.state === 'RUNNING') this.endSession(session);
     }
   }
+}
+
+/** As section 4 of the specification names it; a live intent has no start. */
+function serviceOf({ type, target, startMs }: Intent): string {
+  return type === 'live' ? `lease:service:${target}` : `lease:vod:${target}:${Math.floor(startMs / 1_000)}`;
 }

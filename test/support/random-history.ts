@@ -60,7 +60,7 @@ const tokens = fc.oneof(
   fc.nat(999).map((number) => `fresh ${number}`),
 );
 const ttls = fc.constantFrom(10, 20, 50, 1_000, 5_000);
-const sessionNames = fc.constantFrom('lease:service:s1', 'lease:tuner:0');
+const sessionNames = fc.constantFrom('lease:service:s1', 'lease:vod:s1:0', 'lease:tuner:0');
 const reasons = fc.constantFrom('it broke', 'ä\u{1f512}');
 const maybeRequest = fc.constantFrom(null, null, 'r1', 'r2');
 
@@ -289,7 +289,9 @@ function wishes(waitMs: fc.Arbitrary<number>): fc.Arbitrary<{ says: string; wish
       say(
         'intent',
         {
+          type: fc.constantFrom('live', 'live', 'vod'),
           target: fc.constantFrom('s1', 's2'),
+          startMs: fc.constantFrom(0, 999, 1_000),
           profileId: fc.constantFrom('p1', 'p2'),
           serviceLease: fc.constantFrom(null, null, { tokenHash: tokenHashOf('api'), ttlMs: 20 }),
         },

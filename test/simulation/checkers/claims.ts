@@ -180,7 +180,7 @@ export function touchesName({ entry }: Fact, name: string): boolean {
     case 'SessionChanged':
       if (entry.lease_seq === undefined || !/^(STOPPED|FAILED|CANCELLED)$/.test(text(entry.state)))
         return false;
-      return name === `lease:tuner:${text(entry.slot)}` || name.startsWith('lease:service:');
+      return name === `lease:tuner:${text(entry.slot)}` || /^lease:(service|vod):/.test(name);
     case 'TaskCompleted':
       return list(entry.writes).some((write) => write.object_id === name);
     default:

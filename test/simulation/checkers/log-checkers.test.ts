@@ -374,6 +374,21 @@ describe('the rules of tasks', () => {
     expect(complaints(taskRules, failing)).toEqual([expect.stringContaining('after failure 1')]);
   });
 
+  it('want the failure that uses up the attempts to say DEAD, and the death right behind it', () => {
+    const failed = (attempts: number, next_state: string): Story =>
+      new Story()
+        .created('t', { max_attempts: attempts })
+        .granted('t')
+        .onTask('TaskFailed', 't', 2, {
+          next_state,
+          ...(next_state === 'WAITING' ? { due_at: at(10) } : {}),
+        });
+    expect(complaints(taskRules, failed(1, 'DEAD').onTask('TaskDead', 't', 0))).toEqual([]);
+    expect(complaints(taskRules, failed(1, 'WAITING').onTask('TaskDead', 't', 0))).toHaveLength(1);
+    expect(complaints(taskRules, failed(2, 'DEAD').onTask('TaskDead', 't', 0))).toHaveLength(1);
+    expect(complaints(taskRules, failed(1, 'DEAD').created('u'))).toHaveLength(1);
+  });
+
   it('do not count what was released or ran out while the authority was down', () => {
     const story = new Story().created('t', { max_attempts: 1 }).granted('t');
     story

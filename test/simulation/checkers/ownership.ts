@@ -169,7 +169,7 @@ export class Ownership {
       case 'TaskFailed':
         task.failures += 1;
         if (entry.next_state === 'FAILED') move(task, 'FAILED', 0);
-        else move(task, 'WAITING', millis(entry.due_at));
+        else move(task, 'WAITING', entry.next_state === 'DEAD' ? fact.atMs : millis(entry.due_at));
         break;
       case 'TaskReleased':
         task.counted -= 1;

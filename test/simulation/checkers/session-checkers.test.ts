@@ -32,12 +32,20 @@ class Stage extends Story {
 
   /** An intent; its session. */
   intent(serviceRef: string, key = serviceRef): string {
+    return this.intend({ type: 'live', serviceRef, profileID: 'p' }, key);
+  }
+
+  recording(recordingID: string, start_ms: number, key = `${recordingID} ${start_ms}`): string {
+    return this.intend({ type: 'vod', recordingID, start_ms, profileID: 'p' }, key);
+  }
+
+  intend(intent: Record<string, string | number>, key: string): string {
     const id = sessionIdOfSeq(this.lastSeq + 1);
-    const call = this.call('intent.accept', { type: 'live', serviceRef, profileID: 'p' }, 'c2');
+    const call = this.call('intent.accept', intent, 'c2');
     this.entry('IntentAccepted', {
       session_id: id,
       task_id: id,
-      intent: { type: 'live', serviceRef, profileID: 'p' },
+      intent,
       idempotency_key: key,
       queue: 'system:session-starts',
     });
@@ -55,10 +63,10 @@ class Stage extends Story {
   }
 
   /** The number of its leases. */
-  start(id: string, service: string, slot: string): number {
+  start(id: string, service: string, slot: string, kind = 'service'): number {
     this.begin(id);
     const taskLease = this.lastSeq;
-    this.leased([`lease:service:${service}`, `lease:tuner:${slot}`], id, TTL_MS);
+    this.leased([`lease:${kind}:${service}`, `lease:tuner:${slot}`], id, TTL_MS);
     const leaseSeq = this.lastSeq;
     this.changed(id, 'STARTING', { slot, lease_seq: leaseSeq });
     this.onTask('TaskCompleted', id, taskLease);
@@ -196,6 +204,25 @@ describe('sessions', () => {
     expect(failed('b', ['0', '1'], 'R_LEASE_BUSY')).toHaveLength(1);
     expect(failed('b', ['0'], 'R_NO_TUNER')).toEqual([]);
     expect(failed('b', ['0', '1'], 'R_NO_TUNER')).toEqual([expect.stringContaining('one of those')]);
+  });
+
+  it('hold a recording by its second, and nothing else of it', () => {
+    const playing = (kind: string, name: string): Stage => {
+      const stage = Stage.open();
+      stage.start(stage.recording('film', 61_999), name, '0', kind);
+      return stage;
+    };
+    expect(complaints(sessions, playing('vod', 'film:61'))).toEqual([]);
+    expect(complaints(sessions, playing('service', 'film'))).toHaveLength(1);
+    const failed = (intend: (stage: Stage) => string): string[] => {
+      const stage = playing('vod', 'film:61');
+      const id = intend(stage);
+      stage.begin(id);
+      return complaints(sessions, stage.changed(id, 'FAILED', { reason: 'R_LEASE_BUSY' }));
+    };
+    expect(failed((stage) => stage.recording('film', 61_000, 'another profile'))).toEqual([]);
+    expect(failed((stage) => stage.recording('film', 62_000))).toHaveLength(1);
+    expect(failed((stage) => stage.intent('film'))).toHaveLength(1);
   });
 
   it('are taken in only after a wipe by the same guard', () => {

@@ -4,7 +4,7 @@
 import { checker } from './checker.ts';
 import { follow, GUARD, isRunning, type Ownership, type Session } from './ownership.ts';
 import type { Call, Fact, Reading } from './reading.ts';
-import { namesOf, text, whole } from './reading.ts';
+import { namesOf, record, text, whole } from './reading.ts';
 import { isSessionId } from './session-causes.ts';
 
 type State = Session['state'];
@@ -155,8 +155,10 @@ function changeWrongs(
   if (isRunning(to)) {
     const slot = text(entry.slot);
     const leaseSeq = whole(entry.lease_seq);
-    const leases = [...before.names.values()].filter(({ lease }) => lease?.seq === leaseSeq);
-    const isHeld = leases.length === 2 && leases.every(({ lease }) => atMs < lease!.expiresAtMs);
+    const isHeld = [serviceOf(session), `lease:tuner:${slot}`].every((name) => {
+      const lease = before.names.get(name)?.lease;
+      return lease?.seq === leaseSeq && atMs < lease.expiresAtMs;
+    });
     if (!isHeld) found.push(`${id} becomes ${to} without both of its leases`);
     for (const [other, { state, slot: taken }] of before.sessions) {
       if (other !== id && isRunning(state) && taken === slot)
@@ -170,7 +172,7 @@ function changeWrongs(
 /** It was refused because something was taken, so that must have been. */
 function startWrongs(
   { entry, atMs }: Fact,
-  { accepted }: Session,
+  session: Session,
   before: Ownership,
   starts: ReadonlyMap<string, readonly Call[]>,
 ): string[] {
@@ -180,8 +182,7 @@ function startWrongs(
     return lease !== null && lease !== undefined && atMs < lease.expiresAtMs;
   };
   if (entry.reason === 'R_LEASE_BUSY') {
-    const intent = accepted.entry.intent as { serviceRef?: string; recordingID?: string };
-    const service = `lease:service:${intent.serviceRef ?? intent.recordingID}`;
+    const service = serviceOf(session);
     return isTaken(service) ? [] : [`${id} fails because ${service} is taken, but nobody holds it`];
   }
   if (entry.reason !== 'R_NO_TUNER') return [];
@@ -217,6 +218,14 @@ function staleReplays(reading: Reading): { says: string; call: Call; ended: Fact
     if (ended === undefined || reading.placeOf(ended.event) > calledAt) return [];
     return [{ says: `${call.call.client} is given ${id}, which is ${text(ended.entry.state)}`, call, ended }];
   });
+}
+
+/** What only one session at a time may show: a live service, or one second of a recording. */
+function serviceOf({ accepted }: Session): string {
+  const { serviceRef, recordingID, start_ms } = record(accepted.entry.intent);
+  return serviceRef === undefined
+    ? `lease:vod:${text(recordingID)}:${Math.floor(whole(start_ms) / 1_000)}`
+    : `lease:service:${text(serviceRef)}`;
 }
 
 function idOf({ accepted }: Session): string {

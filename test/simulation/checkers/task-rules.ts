@@ -10,7 +10,15 @@ export const taskRules = checker(
   'Tasks end once, keep to their limits and times, and free their deduplication keys.',
   (reading, complain) => {
     for (const era of reading.eras) {
+      let exhausted: Fact | null = null;
       follow(era, (fact, before) => {
+        if (exhausted !== null && !isDeathOf(exhausted, fact))
+          complain(
+            `seq ${fact.seq}: no TaskDead follows a failure that says so`,
+            exhausted.event,
+            fact.event,
+          );
+        exhausted = fact.entry.type === 'TaskFailed' && fact.entry.next_state === 'DEAD' ? fact : null;
         const task = before.tasks.get(text(fact.entry.task_id));
         const says = wrong(fact, task, before);
         if (says !== null)
@@ -47,11 +55,17 @@ function wrong({ entry, atMs }: Fact, task: Task | undefined, before: Ownership)
     if (entry.attempt !== task.attempt + 1)
       return `attempt ${entry.attempt} of ${id} follows ${task.attempt}`;
   }
-  const isLastFailure = task.failures + 1 >= whole(record(retry).max_failures);
-  if (entry.type === 'TaskFailed' && isLastFailure && entry.next_state !== 'FAILED') {
+  if (entry.type !== 'TaskFailed' || entry.next_state === 'FAILED') return null;
+  if (task.failures + 1 >= whole(record(retry).max_failures))
     return `${id} waits again after failure ${task.failures + 1}`;
-  }
-  return null;
+  const follows = task.counted >= whole(attemptsMax) ? 'DEAD' : 'WAITING';
+  return entry.next_state === follows
+    ? null
+    : `${id} is said to be ${text(entry.next_state)} after attempt ${task.counted} of ${attemptsMax}`;
+}
+
+function isDeathOf(failed: Fact, { entry }: Fact): boolean {
+  return entry.type === 'TaskDead' && entry.task_id === failed.entry.task_id;
 }
 
 function liveTwin(entry: Fact['entry'], before: Ownership): string | undefined {
