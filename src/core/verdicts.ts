@@ -247,6 +247,8 @@ function die(at: Presented, command: KillTask): Decision<Killed> {
 
 /** The lease is over. Who ended it decides what its holder hears. */
 function late(at: Presented, command: VerdictCommand): Decision<Verdict> {
+  // Then the authority spoke, and no worker: there is no verdict to record.
+  if (isTakenBack(command)) return refuse('LEASE_NOT_CURRENT');
   const { leases } = at.state.tasks;
   const end = leases.endOf(at.lease);
   const verb = VERBS[command.type];

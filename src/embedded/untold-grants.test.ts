@@ -61,6 +61,20 @@ describe('a grant whose caller has gone', () => {
     expect(what === 'a name' ? await isHeld() : await isLeased()).toBe(false);
   });
 
+  it('leaves no verdict behind when its task was killed meanwhile, because no worker has said anything', async () => {
+    const created = await world.finish(lh.task.create({ payload: 1, task_id: 't', queue: 'q' }));
+    expect(created.ok).toBe(true);
+    engine.holding = true;
+    lh.task.lease({ worker_id: 'w', queues: ['q'], ttl_ms: 600_000 }, gone).catch(() => undefined);
+    await world.settle();
+    const killed = lh.task.kill({ task_id: 't', reason: 'stuck' });
+    gone.abort(GONE);
+    await goOn();
+    expect(await world.finish(killed)).toMatchObject({ ok: true, state: 'DEAD' });
+    const log = await world.finish(lh.log({ types: ['LeaseGranted', 'TaskDead', 'TaskCancelled'] }));
+    expect(log.ok && log.entries.map(({ type }) => type)).toEqual(['LeaseGranted', 'TaskDead']);
+  });
+
   it('is given back although its payload cannot be read', async () => {
     engine.isHoldingReads = true;
     lh.task.lease({ worker_id: 'w', ttl_ms: 600_000 }, gone).catch(() => undefined);

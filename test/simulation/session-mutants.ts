@@ -22,7 +22,7 @@ export const SESSION_MUTANTS: readonly Mutant[] = [
   {
     name: 'renewal-without-guard',
     does: 'Whoever names the guard may renew the leases of sessions.',
-    seed: 10_151,
+    seed: 10_032,
     checker: 'asked-for',
     edits: [
       {
