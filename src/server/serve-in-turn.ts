@@ -14,7 +14,7 @@ import {
   type Served,
   type ServeOptions,
   type ServeWorld,
-  warnOfNoSecret,
+  warnOfSecrets,
 } from './serve.ts';
 import { Server } from './server.ts';
 import { standbyService } from './standby-service.ts';
@@ -39,7 +39,7 @@ export async function serveInTurn(
   await assertMayServe(options, () => undefined);
   const server = new Server(world, options, (parts) => standbyService(new Standby(hashSeed), parts));
   const url = await listen(server, options);
-  warnOfNoSecret(options, logger);
+  warnOfSecrets(options, logger);
   let role: Served['role'] = 'standby';
   let seqNow = (): number => 0;
   let isGoneTold = false;

@@ -41,6 +41,9 @@ export type ServeWorld = World & { readonly logger: Logger } & Pick<ServerWorld,
 const NO_SECRET =
   'XG2G_IDEM_SECRET IS NOT SET: a random one was made up, so no intent sent before a restart is known again after it';
 
+/** A shorter one can be found by trying, from the keys that are in the log. */
+const SECRET_BYTES_MIN = 16;
+
 /** Clocks that are set by NTP differ by less. */
 const CLOCK_AHEAD_MS = 1_000;
 
@@ -58,7 +61,7 @@ export async function serve(engine: Engine, world: ServeWorld, options: ServeOpt
     },
     onCompactionFault: compactionWarning(logger),
   });
-  warnOfNoSecret(options, logger);
+  warnOfSecrets(options, logger);
   const { authority } = core;
   warnOfClock(authority.clock.nowMs() - world.clock.wallMs(), logger);
   try {
@@ -86,9 +89,17 @@ export async function serve(engine: Engine, world: ServeWorld, options: ServeOpt
   }
 }
 
-/** Intents work without a secret of their own, until the next restart. */
-export function warnOfNoSecret({ intents = {} }: ServeOptions, logger: Logger): void {
-  if (intents.secret === undefined) logger.warn({}, NO_SECRET);
+/** Intents work without a secret of their own, until the next restart; with a short one their keys tell too much. */
+export function warnOfSecrets({ intents = {} }: ServeOptions, logger: Logger): void {
+  const { secret, previousSecret } = intents;
+  if (secret === undefined) logger.warn({}, NO_SECRET);
+  for (const [name, value] of [
+    ['XG2G_IDEM_SECRET', secret],
+    ['XG2G_IDEM_SECRET_PREVIOUS', previousSecret],
+  ] as const) {
+    if (value !== undefined && Buffer.byteLength(value) < SECRET_BYTES_MIN)
+      logger.warn({}, `${name} has less than ${SECRET_BYTES_MIN} bytes and could be guessed`);
+  }
 }
 
 /** Leases are none the worse for it, but whoever reads an instant is. */

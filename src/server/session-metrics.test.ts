@@ -9,7 +9,7 @@ let served: Served;
 let stage: SessionStage;
 
 beforeEach(async () => {
-  served = await startServed({ intents: { secret: 'a secret' } });
+  served = await startServed({ intents: { secret: 'a secret of the operator' } });
   stage = new SessionStage(served);
   await stage.takeGuard();
 });

@@ -263,7 +263,17 @@ describe('3.3 Idempotency Key Design', () => {
     expect(await stage.accept()).toBe(await stage.accept());
   });
 
-  it('with one there is nothing to warn of', () => {
+  it.each([
+    ['XG2G_IDEM_SECRET', { secret: 'ü'.repeat(7) }],
+    ['XG2G_IDEM_SECRET_PREVIOUS', { secret: SECRET, previousSecret: 'fifteen bytes..' }],
+  ])('a short one is warned of: %s', async (name, intents) => {
+    await serveWith({ intents });
+    const warnings = served.said.filter(({ level }) => level === 'warn');
+    expect(warnings.map(({ says }) => says)).toEqual([`${name} has less than 16 bytes and could be guessed`]);
+  });
+
+  it('with sixteen bytes there is nothing to warn of', async () => {
+    await serveWith({ intents: { secret: 'ü'.repeat(8), previousSecret: 'sixteen bytes...' } });
     expect(served.said.filter(({ level }) => level === 'warn')).toEqual([]);
   });
 });

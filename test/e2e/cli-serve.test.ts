@@ -185,15 +185,24 @@ describe('the secret of intents', () => {
     return { session_id, stderr };
   }
 
+  function warnings({ stderr }: { readonly stderr: string }): object[] {
+    const lines = stderr.split('\n').filter((line) => line.includes('XG2G_IDEM_SECRET'));
+    return lines.map((line) => JSON.parse(line));
+  }
+
   it('makes an intent known again after a restart, and while it is being replaced; a missing one is warned of once', async () => {
-    const first = await ask({ XG2G_IDEM_SECRET: 'one' });
-    expect(first.stderr).not.toContain('XG2G_IDEM_SECRET');
-    const second = await ask({ XG2G_IDEM_SECRET: 'two', XG2G_IDEM_SECRET_PREVIOUS: 'one' });
+    const secret = 'sixteen bytes...';
+    const first = await ask({ XG2G_IDEM_SECRET: secret });
+    expect(warnings(first)).toEqual([]);
+    const second = await ask({ XG2G_IDEM_SECRET: 'another secret...', XG2G_IDEM_SECRET_PREVIOUS: secret });
     expect(second.session_id).toBe(first.session_id);
     const without = await ask({});
     expect(without.session_id).not.toBe(first.session_id);
-    const warnings = without.stderr.split('\n').filter((line) => line.includes('XG2G_IDEM_SECRET'));
-    expect(warnings).toHaveLength(1);
-    expect(JSON.parse(warnings[0]!)).toMatchObject({ level: 40 });
+    expect(warnings(without)).toMatchObject([{ level: 40 }]);
+  });
+
+  it('is warned of when it is short', async () => {
+    const says = 'XG2G_IDEM_SECRET has less than 16 bytes and could be guessed';
+    expect(warnings(await ask({ XG2G_IDEM_SECRET: 'fifteen bytes..' }))).toMatchObject([{ level: 40, says }]);
   });
 });
