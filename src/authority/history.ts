@@ -1,6 +1,7 @@
 /** The entries that touched a subject, read back from the log. For people; it costs a pass over the range. */
-import type { Entry, TaskKey } from '../core/entries.ts';
+import type { Entry } from '../core/entries.ts';
 import { opaquesOf } from '../core/entry-opaques.ts';
+import type { TaskImage } from '../core/image.ts';
 import { hasEnded } from '../core/session-table.ts';
 import type { Log, LoggedEntry } from '../engines/log.ts';
 import { BYTES_A_PAGE } from './reads.ts';
@@ -61,9 +62,11 @@ function bytesOf(entry: Entry): number {
   return opaquesOf(entry).reduce((sum, opaque) => sum + (opaque?.length ?? 0), namesBytes);
 }
 
-/** A start task has no entry of its own that makes it: that is the intent. */
-export function touchesTask(task: TaskKey, createdSeq: number): Touches {
-  return (entry, seq) => ('task' in entry ? entry.task === task : seq === createdSeq);
+/** Some entries that touch a task do not name it: the intent that makes a start task, and a restore that ends a lease. */
+export function touchesTask({ task, createdSeq, leases }: TaskImage): Touches {
+  const unnamed = new Set([createdSeq]);
+  for (const { end, endedSeq } of leases) if (end === 'restored') unnamed.add(endedSeq);
+  return (entry, seq) => ('task' in entry ? entry.task === task : unnamed.has(seq));
 }
 
 /**

@@ -26,10 +26,10 @@ export function historyReads(
     async 'task.history'({ task_id: taskId, from = 1, limit = ENTRIES_A_PAGE, cursor }, signal) {
       const image = await authority.read((machine) => readTask(machine, taskId));
       if (image === null) return { refused: 'TASK_NOT_FOUND' };
-      const { task, createdSeq, lastSeq: toSeq } = image;
+      const { createdSeq, lastSeq: toSeq } = image;
       const fromSeq = Math.max(createdSeq, cursor === undefined ? from : Number(cursor));
       const range = { fromSeq, toSeq, limit };
-      const page = await history(log, range, touchesTask(task, createdSeq), { timers, signal });
+      const page = await history(log, range, touchesTask(image), { timers, signal });
       return body(page, String(page.next));
     },
 

@@ -17,7 +17,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { Json, open } from '../../dist/index.js';
+import { type EntryRecord, Json, type Leasehold, open } from '../../dist/index.js';
 import { leasehold, leaseholdWith, lines } from '../support/cli.ts';
 import { DISK_HOOK, smallDisk } from '../support/small-disk.ts';
 
@@ -37,6 +37,13 @@ beforeEach(async () => {
 afterEach(() => {
   rmSync(dir, { recursive: true, force: true });
 });
+
+type Body = Record<string, unknown>;
+
+function granted<T extends { readonly ok: boolean }>(reply: T): Extract<T, { ok: true }> {
+  if (!reply.ok) throw new Error(JSON.stringify(reply));
+  return reply as Extract<T, { ok: true }>;
+}
 
 /** Flips one bit of the newest occurrence of a text in the first segment. */
 function damage(text: string): void {
@@ -187,6 +194,53 @@ describe('wal restore', () => {
     expect(late).toMatchObject({ code: 'WRITE_STALE_FENCE' });
     await lh.close();
     expect(leasehold('wal', 'verify', restored)).toMatchObject({ status: 0 });
+  });
+
+  it('keeps the histories of tasks, with the restore where it ended a lease, and forgets tasks as before', async () => {
+    const historyOf = async (lh: Leasehold, task_id: string, limit = 1_000): Promise<EntryRecord[]> => {
+      const found: EntryRecord[] = [];
+      for (let cursor: string | undefined, pages = 0; pages < 10; pages++) {
+        const page = granted(
+          await lh.task.history({ task_id, limit, ...(cursor === undefined ? {} : { cursor }) }),
+        );
+        found.push(...page.entries);
+        cursor = page.next_cursor;
+        if (cursor === undefined) break;
+      }
+      return found;
+    };
+    const lease = async (lh: Leasehold): Promise<{ task_id: string; lease_id: string }> => {
+      const { leases } = granted(await lh.task.lease({ worker_id: 'w', ttl_ms: 600_000 }));
+      return { task_id: leases[0]!.task_id, lease_id: leases[0]!.lease_id };
+    };
+    const before = await open(data);
+    await lease(before);
+    granted(await before.task.create({ payload: 1, task_id: 'done' }));
+    granted(await before.task.complete({ ...(await lease(before)), result: 'ok' }));
+    const done = await historyOf(before, 'done');
+    expect(done.map(({ type }) => type)).toEqual(['TaskCreated', 'LeaseGranted', 'TaskCompleted']);
+    await before.close();
+    const restored = join(dir, 'restored');
+    const [{ seq: restoredSeq }] = lines(leasehold('wal', 'restore', data, restored, '--json')) as [Body];
+
+    const after = await open(restored);
+    expect(await historyOf(after, 'done')).toEqual(done);
+    granted(await after.task.complete(await lease(after)));
+    const mine = await historyOf(after, 'mine');
+    const types = ['TaskCreated', 'LeaseGranted', 'EpochStarted', 'LeaseGranted', 'TaskCompleted'];
+    expect(mine.map(({ type }) => type)).toEqual(types);
+    expect(mine[2]).toMatchObject({ seq: restoredSeq, restored: true });
+    expect(await historyOf(after, 'mine', 1)).toEqual(mine);
+    await after.close();
+
+    const forgetful = await open(restored, { retention: { endedTasksMax: 0 } });
+    granted(await forgetful.task.create({ payload: 2, task_id: 'other' }));
+    for (const task_id of ['mine', 'done'])
+      expect(await forgetful.task.history({ task_id })).toMatchObject({ code: 'TASK_NOT_FOUND' });
+    // Their entries are still in the log; a task with the same id has a history of its own.
+    granted(await forgetful.task.create({ payload: 2, task_id: 'done' }));
+    expect((await historyOf(forgetful, 'done')).map(({ type }) => type)).toEqual(['TaskCreated']);
+    await forgetful.close();
   });
 
   it('gives out no number twice when one backup is restored again, or when the newest number is named', async () => {
