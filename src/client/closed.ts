@@ -3,8 +3,8 @@ import type { EntryRecord } from '../protocol/replies.ts';
 import { type Effect, LeaseholdError } from './error.ts';
 
 /** `effect` is what may have become of a call that was under way; one that comes later does nothing. */
-export function handleClosed(effect: Effect = 'none'): LeaseholdError {
-  return new LeaseholdError('UNAVAILABLE', 'The handle has been closed.', { effect });
+export function handleClosed(effect: Effect = 'none', cause?: unknown): LeaseholdError {
+  return new LeaseholdError('UNAVAILABLE', 'The handle has been closed.', { effect, cause });
 }
 
 /** For whoever begins to follow: ending without a word would look like a log in which nothing happens. */

@@ -75,6 +75,24 @@ describe('a page of the log', () => {
     await world.finish(closed);
   });
 
+  it('that is lost once the client is closed is told that it was closed', async () => {
+    http.isHolding = true;
+    http.fate = () => 'reply lost';
+    const page = transport.log({});
+    page.catch(() => undefined);
+    await world.settle();
+    const closed = transport.close();
+    http.isHolding = false;
+    http.letGo();
+    await world.finish(closed);
+    await expect(world.finish(page)).rejects.toMatchObject({
+      code: 'UNAVAILABLE',
+      message: 'The handle has been closed.',
+      retryable: false,
+      effect: 'none',
+    });
+  });
+
   it('that waits for another try when the client is closed is given up at once', async () => {
     http.fate = () => 'refused';
     const page = transport.log({});

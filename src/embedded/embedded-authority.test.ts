@@ -48,6 +48,24 @@ describe('a handle that is closed', () => {
     await expect(world.finish(lh.log())).rejects.toMatchObject(error);
     await expect(world.finish(lh.task.create({ payload: 1 }))).rejects.toMatchObject(error);
   });
+
+  it('tells a reader of the log that it was closed when what was being read is lost by then, as a client does', async () => {
+    await world.finish(lh.task.create({ payload: 1 }));
+    engine.isHoldingReads = true;
+    const page = later(lh.log());
+    await world.settle();
+    const closed = lh.close();
+    await world.settle();
+    engine.fail(new Error('EBADF'));
+    await expect(world.finish(page)).rejects.toMatchObject({
+      name: 'LeaseholdError',
+      code: 'UNAVAILABLE',
+      message: 'The handle has been closed.',
+      retryable: false,
+      effect: 'none',
+    });
+    await world.finish(closed);
+  });
 });
 
 describe('a batch', () => {

@@ -47,9 +47,14 @@ export function localTransport(authority: Authority, calls: Calls, timers: Pick<
       if (compacted(from)) return problem({ refused: 'LOG_COMPACTED', firstSeq });
       const isWanted = wanted(types === undefined ? {} : { types });
       const entries: EntryRecord[] = [];
-      for await (const logged of log.entries(from, types === undefined ? limit : Number.POSITIVE_INFINITY)) {
-        if (isWanted(logged)) entries.push(await entryBody(log, logged));
-        if (entries.length === limit) break;
+      const count = types === undefined ? limit : Number.POSITIVE_INFINITY;
+      try {
+        for await (const logged of log.entries(from, count)) {
+          if (isWanted(logged)) entries.push(await entryBody(log, logged));
+          if (entries.length === limit) break;
+        }
+      } catch (fault) {
+        throw closed === null ? fault : handleClosed('none', fault);
       }
       return { ok: true, entries };
     },
