@@ -134,7 +134,8 @@ describe('docs/http.md', () => {
 
     it('stands there with its method, path and scope', () => {
       const batch = route.batch ? ' · may stand in a batch' : '';
-      expect(paragraphs[0]).toBe(`\`${route.method} ${route.path}\` · scope \`${route.scope}\`${batch}`);
+      const needs = route.scope === 'any' ? 'any token' : `scope \`${route.scope}\``;
+      expect(paragraphs[0]).toBe(`\`${route.method} ${route.path}\` · ${needs}${batch}`);
     });
 
     it('has all its fields', () => {

@@ -10,6 +10,8 @@ export interface CallOptions {
   /** Ends a wait; a grant that comes too late is given back. */
   readonly signal?: AbortSignal;
   readonly requestId?: string;
+  /** Who asks, where a server knows; only `whoami.get` wants to. */
+  readonly caller?: { readonly name: string; readonly granted: readonly string[] };
   /** Asked as the answer is about to leave: a grant that nobody would hear of is given back. */
   readonly isGone?: () => boolean;
   /** False for a caller without the scope `v1:admin`. In process every caller has it. */

@@ -92,6 +92,11 @@ export class Client implements AsyncDisposable {
     return granted(await this.transport.call('status.get', {}));
   }
 
+  /** The name and the scopes of the token in use. */
+  async whoami(): Promise<Body<'whoami.get'>> {
+    return granted(await this.transport.call('whoami.get', {}));
+  }
+
   /** Durable entries from a position on; without one, from the first that is kept. */
   log(request: Omit<LogRequest, 'follow'> = {}): Promise<Reply<EntryListing>> {
     return this.transport.log(request);

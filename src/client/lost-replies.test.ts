@@ -144,6 +144,7 @@ const SCENARIOS: { readonly [Op in Operation]: Scenario<Op> } = {
   'object.get': { request: () => ({ object_id: 'held' }), gives: 'same' },
   'receipt.list': { request: () => ({}), gives: 'same' },
   'status.get': { request: () => ({}), gives: 'same' },
+  'whoami.get': { request: () => ({}), gives: 'same' },
 };
 
 /** A leased task, waiting ones, a queue that is paused, a held name with an object, the guard, and two sessions. */

@@ -44,6 +44,7 @@ object.get /v1/objects/{object_id} GET
 object.delete /v1/objects/{object_id} DELETE
 receipt.list /v1/receipts GET
 status.get /v1/status GET
+whoami.get /v1/whoami GET
 intent.accept /api/v3/intents
 session.get /api/v3/sessions/{session_id} GET
 session.list /api/v3/sessions GET

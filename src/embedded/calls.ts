@@ -39,12 +39,19 @@ export function checkedCalls(
   for (const operation of Object.keys(changes) as ChangeOperation[]) {
     calls[operation] = change(authority, changes[operation], newToken);
   }
-  return { ...calls, ...readCalls(allReads(authority, timers)) } as CheckedCalls;
+  return { ...calls, ...readCalls(allReads(authority, timers)), 'whoami.get': whoami } as CheckedCalls;
 }
 
 /** The reads that a standby can answer from what it has read along, for those who want no more. */
 export function standbyCalls(standby: Standby, timers: Timers): Partial<CheckedCalls> {
-  return readCalls(standbyReads(standby, timers));
+  return { ...readCalls(standbyReads(standby, timers)), 'whoami.get': whoami };
+}
+
+/** In the process of the authority there are no tokens, and nothing is forbidden. */
+const EMBEDDED: NonNullable<CallOptions['caller']> = { name: 'embedded', granted: ['*'] };
+
+function whoami(_request: unknown, { caller = EMBEDDED }: CallOptions = {}): Promise<Body<'whoami.get'>> {
+  return Promise.resolve({ ok: true, name: caller.name, scopes: [...caller.granted] });
 }
 
 function readCalls(reads: Partial<Reads>): Partial<CheckedCalls> {

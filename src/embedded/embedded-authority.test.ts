@@ -41,6 +41,12 @@ async function leased(ttlMs = 30_000): Promise<{ task_id: string; lease_id: stri
   return { task_id, lease_id };
 }
 
+describe('whoami', () => {
+  it('says in process that everything is allowed', async () => {
+    expect(await world.finish(lh.whoami())).toEqual({ ok: true, name: 'embedded', scopes: ['*'] });
+  });
+});
+
 describe('a handle that is closed', () => {
   it('answers nothing more, not even from the log', async () => {
     await world.finish(lh.close());

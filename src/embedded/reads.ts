@@ -21,7 +21,7 @@ import { queueRecord, receiptRecord, workerRecord } from './records.ts';
 import { sessionReads } from './session-reads.ts';
 import { taskReads } from './task-reads.ts';
 
-export type ReadOperation = Exclude<Operation, ChangeOperation>;
+export type ReadOperation = Exclude<Operation, ChangeOperation | 'whoami.get'>;
 
 export type Reads = {
   [Op in ReadOperation]: (request: Requests[Op], signal?: AbortSignal) => Promise<Body<Op> | Refusal>;

@@ -356,6 +356,7 @@ export const EXAMPLES: { readonly [Op in Operation]: Example<Op> } = {
       },
     },
   },
+  'whoami.get': { request: {}, reply: { name: 'billing', scopes: ['v1:write', 'v3:read'] } },
   'intent.accept': {
     request: { type: 'live', serviceRef: SESSION.serviceRef!, profileID: 'high' },
     reply: { session_id: SESSION_ID, status: 'accepted', requestId: 'f3b0c1d2-1k', seq: 55 },

@@ -37,6 +37,7 @@ const TAGS: Readonly<Record<string, string>> = {
   object: 'Values that only the holder of the live lease of the same name may write.',
   receipt: 'Writes that were refused.',
   status: 'The state of the server.',
+  whoami: 'The token that a request carries.',
   intent: 'What somebody wants to see run.',
   session: 'One run of one intent on one slot.',
   page: 'Streams, files and pages.',
@@ -146,12 +147,13 @@ function operationItem(operation: Operation, route: Route): Schema {
 }
 
 function headOf(name: string, { does, scope }: Route | Page): Schema {
-  const needs = scope === null ? 'Needs no token.' : `Scope: \`${scope}\`.`;
+  const needs =
+    scope === null ? 'Needs no token.' : scope === 'any' ? 'Needs any token.' : `Scope: \`${scope}\`.`;
   return {
     operationId: name,
     summary: does,
     description: needs,
-    security: scope === null ? [] : [{ bearer: [scope] }],
+    security: scope === null ? [] : [{ bearer: scope === 'any' ? [] : [scope] }],
   };
 }
 

@@ -278,6 +278,7 @@ export const REPLIES = {
       }),
     }),
   }),
+  'whoami.get': Type.Object({ name: Text, scopes: Type.Array(Text) }),
   'intent.accept': Type.Object({
     session_id: Text,
     status: Type.Union([Type.Literal('accepted'), Type.Literal('idempotent_replay')]),

@@ -299,6 +299,7 @@ export const REQUESTS = {
   'worker.list': Nothing,
   'queue.list': Nothing,
   'status.get': Nothing,
+  'whoami.get': Nothing,
 } as const satisfies Record<Operation, TObject>;
 
 export type Requests = { [Op in Operation]: Static<(typeof REQUESTS)[Op]> };

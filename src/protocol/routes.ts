@@ -14,7 +14,8 @@ export interface Route {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   /** Fields of the request in braces are taken from the path, the others from the body or the query. */
   readonly path: string;
-  readonly scope: Scope;
+  /** `any`: every token will do, whatever its scopes. */
+  readonly scope: Scope | 'any';
   /** The status of a reply that is not a problem. */
   readonly status: 200 | 201 | 202;
   /** May stand in a `/v1/batch`. */
@@ -301,6 +302,14 @@ export const ROUTES = {
     status: 200,
     refusals: [],
     does: 'Role, position, epoch, guard holder, counts and the last commit.',
+  },
+  'whoami.get': {
+    method: 'GET',
+    path: '/v1/whoami',
+    scope: 'any',
+    status: 200,
+    refusals: [],
+    does: 'The name and the scopes of the token that the request carries.',
   },
   'intent.accept': {
     method: 'POST',

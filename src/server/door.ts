@@ -1,7 +1,7 @@
 /** Who gets in: the network, then Host and Origin where there are no tokens, then the token, then its scope. */
 import type { IncomingMessage } from 'node:http';
 import type { Refusal } from '../core/refusals.ts';
-import type { Scope } from '../protocol/routes.ts';
+import type { Page, Route } from '../protocol/routes.ts';
 import { foreignRequest, isLoopback, LanGuard } from './network.ts';
 import { ANYBODY, type Caller, may, type TokenGrant, Tokens } from './scopes.ts';
 
@@ -16,7 +16,7 @@ export interface Admission {
   readonly refusal: Refusal | null;
 }
 
-const NOBODY: Caller = { name: 'nobody', scopes: new Set() };
+const NOBODY: Caller = { name: 'nobody', scopes: new Set(), granted: [] };
 const WELCOME: Admission = { caller: ANYBODY, refusal: null };
 
 export class Door {
@@ -36,7 +36,7 @@ export class Door {
     );
   }
 
-  enter({ headers, socket, httpVersionMinor }: IncomingMessage, scope: Scope | null): Admission {
+  enter({ headers, socket, httpVersionMinor }: IncomingMessage, scope: (Route | Page)['scope']): Admission {
     if (!this.lan.isOpen) {
       const forwardedFor = headers['x-forwarded-for'];
       const chain = Array.isArray(forwardedFor) ? forwardedFor.join(',') : forwardedFor;
@@ -53,7 +53,7 @@ export class Door {
     if (scope === null) return { caller: NOBODY, refusal: null };
     const caller = this.tokens.find(headers.authorization);
     if (caller === null) return refused({ refused: 'UNAUTHENTICATED' });
-    if (may(caller, scope)) return { caller, refusal: null };
+    if (scope === 'any' || may(caller, scope)) return { caller, refusal: null };
     return refused({
       refused: 'FORBIDDEN',
       detail: `This needs the scope ${scope}, and ${caller.name} has not got it.`,

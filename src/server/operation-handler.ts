@@ -88,10 +88,7 @@ export function operationHandler(
       return;
     }
     if (((request as Fields).wait_ms ?? 0) === 0) {
-      const options: CallOptions = GRANTS.has(operation)
-        ? grantOptions(exchange)
-        : { requestId: exchange.requestId };
-      void answer(call(request, options), exchange);
+      void answer(call(request, optionsOf(operation, exchange)), exchange);
       return;
     }
     const { response, request: incoming } = exchange;
@@ -105,6 +102,12 @@ export function operationHandler(
 /** For what tells a caller that it holds something. */
 export function grantOptions({ requestId, isGone, caller }: Exchange): CallOptions {
   return { requestId, isGone, isAdmin: may(caller, 'v1:admin') };
+}
+
+function optionsOf(operation: Operation, exchange: Exchange): CallOptions {
+  if (GRANTS.has(operation)) return grantOptions(exchange);
+  const { requestId, caller } = exchange;
+  return operation === 'whoami.get' ? { requestId, caller } : { requestId };
 }
 
 /** Replies are written one after the other, each in one go, so one serves them all. */

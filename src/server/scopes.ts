@@ -16,12 +16,18 @@ export interface Caller {
   readonly name: string;
   /** Every scope it has, the implied ones included. */
   readonly scopes: ReadonlySet<string>;
+  /** The scopes as they were given to its token. */
+  readonly granted: readonly string[];
 }
 
 const KNOWN = ['v1:read', 'v1:write', 'v1:admin', 'v3:read', 'v3:write', 'v3:admin', '*'];
 
 /** Without tokens only this machine can reach us, and whoever is on it may do everything. */
-export const ANYBODY: Caller = { name: 'anybody on this machine', scopes: new Set(['*']) };
+export const ANYBODY: Caller = {
+  name: 'anybody on this machine',
+  scopes: new Set(['*']),
+  granted: ['*'],
+};
 
 const IMPLIED: Readonly<Record<string, readonly string[]>> = {
   read: ['read'],
@@ -40,7 +46,7 @@ export class Tokens {
   constructor(grants: readonly TokenGrant[]) {
     for (const [index, { token, scopes, name }] of grants.entries()) {
       this.digests.push(digestOf(token));
-      this.callers.push({ name: name ?? `token ${index + 1}`, scopes: expand(scopes) });
+      this.callers.push({ name: name ?? `token ${index + 1}`, scopes: expand(scopes), granted: scopes });
     }
   }
 

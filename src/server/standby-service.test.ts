@@ -37,4 +37,12 @@ describe('a standby', () => {
     const { code } = expectProblem({ status, headers: Object.fromEntries(reply.headers), text });
     expect(refusalsOf(name)).toContain(code);
   });
+
+  it('answers whoami.get itself: that needs no leader', async () => {
+    const reply = await fetch(`${url}/v1/whoami`);
+    expect([reply.status, await reply.json()]).toEqual([
+      200,
+      { name: 'anybody on this machine', scopes: ['*'] },
+    ]);
+  });
 });

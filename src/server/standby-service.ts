@@ -48,6 +48,7 @@ export function standbyService(standby: Standby, parts: ServiceParts): Service {
     handlers: {
       ...operations,
       'status.get': operationHandler('status.get', calls['status.get']!, waits, longReads, trouble),
+      'whoami.get': operationHandler('whoami.get', calls['whoami.get']!, waits, longReads, trouble),
       batch: refuse,
       log: refuse,
       events: refuse,

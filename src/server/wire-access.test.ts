@@ -4,7 +4,7 @@ import { type Answer, type Served, startServed, stopAllServed } from '../../test
 import { TestDisk } from '../../test/support/test-disk.ts';
 import { expectProblem } from '../../test/support/wire-contract.ts';
 import { fileEngine } from '../engines/file/file-engine.ts';
-import { PAGES, type Page, ROUTES, type Route, type Scope } from '../protocol/routes.ts';
+import { PAGES, type Page, ROUTES, type Route } from '../protocol/routes.ts';
 
 const TOKENS = ['v1:read', 'v1:write', 'v1:admin', 'v3:read', 'v3:write', 'v3:admin', '*'].map((scope) => ({
   token: `token-with-the-scope-${scope}`,
@@ -13,7 +13,8 @@ const TOKENS = ['v1:read', 'v1:write', 'v1:admin', 'v3:read', 'v3:write', 'v3:ad
 }));
 const tokenOf = (scope: string): string => `token-with-the-scope-${scope}`;
 /** Which tokens are enough for what. */
-const ENOUGH: Record<Scope, readonly string[]> = {
+const ENOUGH: Record<Route['scope'], readonly string[]> = {
+  any: TOKENS.map(({ scopes }) => scopes[0]!),
   'v1:read': ['v1:read', 'v1:write', 'v1:admin', '*'],
   'v1:write': ['v1:write', 'v1:admin', '*'],
   'v1:admin': ['v1:admin', '*'],
@@ -34,7 +35,7 @@ afterAll(stopAllServed);
 interface Place {
   readonly method: string;
   readonly path: string;
-  readonly scope: Scope | null;
+  readonly scope: (Route | Page)['scope'];
 }
 
 const placeOf = ({ method, path, scope }: Route | Page): Place => ({
@@ -93,6 +94,19 @@ describe('with tokens', () => {
     // Only switching a queue needs nothing but its path.
     expect(after.seq - seq).toBe(/pause|resume/.test(place.path) ? 1 : 0);
     expect(guarded.troubles).toEqual([]);
+  });
+
+  it('each token is told its own name and scopes, as they were given to it', async () => {
+    for (const { token, scopes, name } of TOKENS) {
+      expect(await guarded.done('whoami.get', {}, { token })).toEqual({ name, scopes });
+    }
+    const unnamed = await startServed({
+      tokens: [{ token: 'a-token-without-a-name', scopes: ['v1:write', 'v3:read'] }],
+    });
+    expect(await unnamed.done('whoami.get', {}, { token: 'a-token-without-a-name' })).toEqual({
+      name: 'token 1',
+      scopes: ['v1:write', 'v3:read'],
+    });
   });
 
   it('a path that leads nowhere needs none, and says no more than that', async () => {

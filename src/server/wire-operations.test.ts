@@ -320,6 +320,10 @@ const OPERATIONS: Record<Exclude<Operation, SessionOperation>, () => Promise<voi
       counts: { tasks: { WAITING: 1 }, leases: 1, names: 1, waiters: 0 },
     });
   },
+  // A server without tokens; those with tokens are in `wire-access.test.ts`.
+  'whoami.get': async () => {
+    expect(await served.done('whoami.get')).toEqual({ name: 'anybody on this machine', scopes: ['*'] });
+  },
 };
 
 describe('over HTTP', () => {

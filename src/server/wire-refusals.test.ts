@@ -304,6 +304,7 @@ const CASES: {
   },
   'receipt.list': {},
   'status.get': {},
+  'whoami.get': {},
 };
 
 type Case = readonly [operation: Operation, code: RefusalCode, run: () => Promise<CallAnswer>];
@@ -313,6 +314,8 @@ const ALL: readonly Case[] = (Object.keys(CASES) as (keyof typeof CASES)[]).flat
   ),
 );
 const OPERATIONS = Object.entries(ROUTES) as [Operation, Route][];
+/** Whatever becomes of the authority, a server knows its tokens. */
+const ASKING = OPERATIONS.filter(([operation]) => operation !== 'whoami.get');
 const VERDICTS: readonly Operation[] = ['task.complete', 'task.fail', 'task.release'];
 
 describe('a refusal', () => {
@@ -393,6 +396,7 @@ const REQUESTS: Record<Operation, object> = {
   'object.delete': { object_id: 'o' },
   'receipt.list': {},
   'status.get': {},
+  'whoami.get': {},
   'intent.accept': { type: 'live', serviceRef: 'x', profileID: 'low' },
   'session.get': NO_SESSION,
   'session.list': {},
@@ -413,7 +417,7 @@ describe('a server whose disk fails', () => {
     disk.gate = ({ name }) => {
       if (name === 'write') throw diskError('EIO');
     };
-    for (const operation of Object.keys(REQUESTS) as Operation[]) {
+    for (const [operation] of ASKING) {
       const { status, body } = await dying.call(operation, REQUESTS[operation]);
       expect([operation, status, body.code]).toEqual([operation, 503, 'UNAVAILABLE']);
     }
@@ -482,7 +486,7 @@ describe('a server whose disk is full', () => {
     let ttl = 700_000;
     const renew = () => full.call('lease.renew', { name: 'held', holder: 'h', token: SECRET, ttl_ms: ++ttl });
     for (let tries = 0; tries < 20_000 && (await renew()).status !== 507; tries++);
-    for (const [operation, { method }] of OPERATIONS) {
+    for (const [operation, { method }] of ASKING) {
       const { body } = await full.call(operation, REQUESTS[operation]);
       expect([operation, body.code]).toEqual([operation, method === 'GET' ? 'UNAVAILABLE' : 'DISK_FULL']);
     }
@@ -514,7 +518,7 @@ describe('a server that is overloaded', () => {
     // More than the queue holds: the last of them find no room and say so.
     const batches = Array.from({ length: 22 }, () => busy.send('POST', '/v1/batch', { body }));
     await busy.until(() => busy.authority.waiting >= 100_000);
-    for (const [operation] of OPERATIONS.filter(([name]) => !URGENT.includes(name))) {
+    for (const [operation] of ASKING.filter(([name]) => !URGENT.includes(name))) {
       const { status, body: problem } = await busy.call(operation, REQUESTS[operation]);
       expect([operation, status, problem.code]).toEqual([operation, 503, 'OVERLOADED']);
     }
