@@ -35,34 +35,35 @@ async function deadTwin(): Promise<Actor> {
 }
 
 describe('start-up', () => {
-  it('takes the guard, then wipes, then takes intents', async () => {
+  it('asks for its scopes, takes the guard, then wipes, then takes intents', async () => {
     await leftBehind();
     const { line, outcome } = await stage.orchestrate();
     await stage.advance(2_000);
     expect(outcome).toBeNull();
-    expect(line.sent.slice(0, 3)).toEqual(['lease.acquire', 'lease.wipe', 'task.lease']);
+    expect(line.sent).toEqual(['whoami.get', 'lease.acquire', 'lease.wipe', 'task.lease']);
     expect(await stage.leases()).toEqual([]);
     expect(await stage.guardHolder()).toMatch(/^host:101:/);
   });
 
   const FATES: readonly Fate[] = ['is unreachable', 'fails with 500', 'hangs', 'dies'];
 
-  it.each(['lease.acquire', 'lease.wipe'].flatMap((step) => FATES.map((fate) => [step, fate] as const)))(
-    'is fatal when %s %s: nothing is started',
-    async (step, fate) => {
-      await leftBehind();
-      const id = await stage.intent('sport');
-      const actor = await stage.orchestrate({ fates: { [step]: fate } });
-      await stage.advance(13_000);
-      expect(actor.outcome).toMatchObject({ code: 3, says: expect.stringMatching(/^FATAL: .+\.$/) });
-      expect(actor.pipelines.started).toEqual([]);
-      expect(actor.line.sent).not.toContain('task.lease');
-      expect(await stage.stateOf(id)).toBe('NEW');
-      // What died on its way back was carried out; everything else was not.
-      const isWiped = step === 'lease.wipe' && fate === 'dies';
-      expect(await stage.leases()).toHaveLength(isWiped ? 0 : 2);
-    },
-  );
+  it.each(
+    ['whoami.get', 'lease.acquire', 'lease.wipe'].flatMap((step) =>
+      FATES.map((fate) => [step, fate] as const),
+    ),
+  )('is fatal when %s %s: nothing is started', async (step, fate) => {
+    await leftBehind();
+    const id = await stage.intent('sport');
+    const actor = await stage.orchestrate({ fates: { [step]: fate } });
+    await stage.advance(13_000);
+    expect(actor.outcome).toMatchObject({ code: 3, says: expect.stringMatching(/^FATAL: .+\.$/) });
+    expect(actor.pipelines.started).toEqual([]);
+    expect(actor.line.sent).not.toContain('task.lease');
+    expect(await stage.stateOf(id)).toBe('NEW');
+    // What died on its way back was carried out; everything else was not.
+    const isWiped = step === 'lease.wipe' && fate === 'dies';
+    expect(await stage.leases()).toHaveLength(isWiped ? 0 : 2);
+  });
 
   it.each(FATES)('is fatal when it cannot be found out who holds the guard: it %s', async (fate) => {
     await leftBehind();
@@ -113,15 +114,23 @@ describe('start-up', () => {
     expect(await stage.guardHolder()).toBeNull();
   });
 
-  it('is fatal when start tasks are not for it to take: it would keep the guard from who may', async () => {
+  it('is fatal when its token has not got the scope *, before anything is asked for', async () => {
+    await leftBehind();
+    const before = await stage.seq();
+    const actor = await stage.orchestrate({ scopes: ['v1:admin', 'v3:admin'] });
+    expect(actor.outcome).toEqual({
+      code: 3,
+      says: 'FATAL: tuner-host has the scopes v1:admin v3:admin, and an orchestrator needs the scope *; nothing was started.',
+    });
+    expect(actor.line.sent).toEqual(['whoami.get']);
+    expect(await stage.seq()).toBe(before);
+  });
+
+  it('that may not take start tasks any more ends with 4: it would keep the guard from one who may', async () => {
     const id = await stage.intent('sport');
     const actor = await stage.orchestrate({ fates: { 'task.lease': 'is forbidden' } });
     await stage.advance(1_000);
-    expect(actor.outcome).toMatchObject({
-      code: 3,
-      says: expect.stringMatching(/^FATAL: .*FORBIDDEN.*nothing runs any more\.$/),
-    });
-    expect(await stage.guardHolder()).toBeNull();
+    expect(actor.outcome).toMatchObject({ code: 4, says: expect.stringMatching(/^FATAL: .*FORBIDDEN/) });
     expect(await stage.stateOf(id)).toBe('NEW');
   });
 

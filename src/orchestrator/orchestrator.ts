@@ -1,10 +1,10 @@
 /**
  * The orchestrator: the only taker of services and slots, and the only one who runs pipelines. In this order:
  *
- *   guard ─▶ wipe ─▶ work: start tasks are taken in, sessions renewed together, stops followed in the log
+ *   scopes ─▶ guard ─▶ wipe ─▶ work: start tasks are taken in, sessions renewed together, stops followed in the log
  *
- * Any trouble before work has begun is fatal, and nothing was begun (code 3); so is a token that may not take start
- * tasks. Losing the guard ends everything: every pipeline is stopped and nothing more is written (code 4). Asked to
+ * Any trouble before work has begun is fatal, and nothing was begun (code 3); a token that may not take start tasks is
+ * found out before anything is touched. Losing the guard ends everything: every pipeline is stopped and nothing more is written (code 4). Asked to
  * end, it ends its sessions, gives the guard back and is done (code 0). It reaches the world through its seams only, so
  * a simulation can run it as it is.
  */
@@ -13,7 +13,7 @@ import { momentOf } from '../client/lease-deadline.ts';
 import { pause } from '../client/pause.ts';
 import { ORCHESTRATOR_GUARD as GUARD, SESSION_LEASES, START_QUEUE } from '../core/reserved-names.ts';
 import { LIMITS } from '../protocol/limits.ts';
-import type { Problem, Reply } from '../protocol/problem.ts';
+import type { Reply } from '../protocol/problem.ts';
 import type { Requests } from '../protocol/requests.ts';
 import type { OrchestratorConfig } from './config.ts';
 import { GuardHold } from './guard-hold.ts';
@@ -42,6 +42,8 @@ const ASKED: Outcome = { code: 0, says: null };
 const START_MS = 10_000;
 const TAKEN_AT_ONCE = 16;
 const INTAKE_WAIT_MS = 20_000;
+/** What leasing start tasks needs. */
+const SCOPE = '*';
 const AGAIN_MS = 500;
 /**
  * Starts that are on their way; a saturated queue waits at the authority and not here. Fewer than a client has
@@ -132,6 +134,14 @@ export class Orchestrator implements RunDesk {
     const { world, timing } = this;
     const startUp = new StartUp(world, this.startMs);
     this.startUp = startUp;
+    const { name, scopes } = await startUp.step('Asking for the scopes of the token', () =>
+      world.client.whoami(),
+    );
+    if (!scopes.includes(SCOPE)) {
+      throw new FatalError(
+        `${name} has the scopes ${scopes.join(' ')}, and an orchestrator needs the scope ${SCOPE}`,
+      );
+    }
     const terms = await takeGuard(world, startUp, timing.guardTtlMs);
     const guard = new GuardHold(world, timing, terms, {
       renewed: () => {
@@ -231,7 +241,10 @@ export class Orchestrator implements RunDesk {
           { signal: closing.signal },
         ),
       );
-      if (reply?.ok === false && reply.code === 'FORBIDDEN') return this.useless(reply);
+      // Its token was changed since; whoever may not take start tasks keeps the guard from one who may.
+      if (reply?.ok === false && reply.code === 'FORBIDDEN') {
+        return this.guard!.refuted(`taking start tasks was refused (${reply.code}: ${reply.detail})`);
+      }
       if (!reply?.ok) continue;
       for (const task of reply.leases) void this.runSession(new SessionRun(this, task));
     }
@@ -337,30 +350,21 @@ export class Orchestrator implements RunDesk {
 
   // The end.
 
-  private async stopSessions(outcome: Outcome = ASKED): Promise<void> {
+  private async stopSessions(): Promise<void> {
     const { timers, clock } = this.world;
     const untilMs = clock.monotonicMs() + this.timing.graceMs + SHUTDOWN_MS;
     for (const run of this.runs.values()) void run.end('shutdown');
     while (this.runs.size > 0 && this.loss === null && clock.monotonicMs() < untilMs) {
       await atMost(timers, untilMs - clock.monotonicMs(), this.whenChanged());
     }
-    if (this.loss === null) await this.giveBack(outcome);
+    if (this.loss === null) await this.giveBack();
   }
 
-  private async giveBack(outcome: Outcome = ASKED): Promise<void> {
+  private async giveBack(): Promise<void> {
     await this.handedOver();
     await this.guard!.release();
     this.world.say('info', 'stopped');
-    this.finish(outcome);
-  }
-
-  /** Whoever may not take start tasks would only keep the guard from somebody who may. */
-  private async useless({ code, detail }: Problem): Promise<void> {
-    if (this.isEnding) return;
-    this.isAsked = true;
-    this.closing.abort();
-    const says = `FATAL: taking start tasks was refused (${code}: ${detail}); nothing runs any more.`;
-    await this.stopSessions({ code: 3, says });
+    this.finish(ASKED);
   }
 
   /** The guard is lost. Not one more write: `ask` sees to that. */

@@ -12,7 +12,7 @@ import { LeaseholdError } from '../client/error.ts';
 import { type Moment, momentOf } from '../client/lease-deadline.ts';
 import { ORCHESTRATOR_GUARD as GUARD } from '../core/reserved-names.ts';
 import { Json } from '../protocol/json.ts';
-import type { Problem, Reply } from '../protocol/problem.ts';
+import type { Problem } from '../protocol/problem.ts';
 import type { Body } from '../protocol/replies.ts';
 import { isProvablyDead, type ProcessIdentity } from './process-identity.ts';
 import { atMost } from './waiting.ts';
@@ -57,13 +57,10 @@ export class StartUp {
   }
 
   /** The body or the refusal; a server that fails or is slow is fatal. */
-  async step<T extends { readonly ok: true }>(
-    what: string,
-    call: () => Promise<Reply<T>>,
-  ): Promise<Reply<T>> {
+  async step<T extends object>(what: string, call: () => Promise<T>): Promise<T> {
     const { clock, timers } = this.world;
     if (this.hasFailed) await this.failed;
-    let reply: Reply<T> | undefined;
+    let reply: T | undefined;
     try {
       const leftMs = Math.max(0, this.untilMs - clock.monotonicMs());
       reply = await Promise.race([atMost(timers, leftMs, call()), this.failed]);

@@ -3,7 +3,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { until } from '../support/cli-processes.ts';
+import { type Body, until } from '../support/cli-processes.ts';
 import { SessionBench, timed } from '../support/session-bench.ts';
 
 let bench: SessionBench;
@@ -116,5 +116,30 @@ describe('wrong usage', () => {
       expect(run).toMatchObject({ status: 2, stderr: expect.stringMatching(says) });
     }
     expect(await bench.seq()).toBe(seq);
+  });
+});
+
+describe('an orchestrator whose token has not got the scope *', () => {
+  const TOKENS = [
+    { token: 'may-do-everything-0123', scopes: ['*'], name: 'operator' },
+    { token: 'may-not-lease-starts-0', scopes: ['v1:admin', 'v3:admin'], name: 'tuner-host' },
+  ];
+  const [all, some] = TOKENS.map(({ token }) => token);
+  const headers = { authorization: `Bearer ${all}`, 'content-type': 'application/json' };
+
+  it('leaves with 3 and names it, before anything is touched', async () => {
+    bench = await SessionBench.open({ env: { LEASEHOLD_TOKENS: JSON.stringify(TOKENS) } });
+    const body = JSON.stringify({ holder: 'zombie', ttl_ms: 60_000 });
+    const acquired = await fetch(`${bench.url}/v1/leases/lease:service:a/acquire`, {
+      method: 'POST',
+      headers,
+      body,
+    });
+    expect(acquired.status).toBe(200);
+    const seq = async () => ((await (await fetch(`${bench.url}/v1/status`, { headers })).json()) as Body).seq;
+    const before = await seq();
+    const run = await bench.run(['orchestrate', '--token', some!, '--log-dir', join(bench.dir, 'logs')]);
+    expect(run).toMatchObject({ status: 3, stderr: expect.stringMatching(/FATAL: .*tuner-host.*scope \*/) });
+    expect(await seq()).toBe(before);
   });
 });

@@ -69,6 +69,7 @@ describe('start-up', () => {
 
   /** Every request of a start-up that finds the guard of a dead twin, in order. */
   const STEPS = {
+    'asking for its scopes': /whoami/,
     'asking for the guard': /acquire(?!.*supersedes)/,
     'looking who holds it': /GET .*guard_lock/,
     'taking it over': /acquire.*supersedes/,

@@ -48,6 +48,8 @@ class Line {
   hanging = 0;
   /** By operation: what happens on the other side right before it gets there. */
   readonly meanwhile = new Map<string, () => Promise<unknown>>();
+  /** What `whoami.get` says of the token, where that is not everything. */
+  scopes: readonly string[] | null = null;
   private readonly inner: Transport;
   private readonly timers: Timers;
 
@@ -75,6 +77,9 @@ class Line {
           return Promise.reject(new LeaseholdError('INTERNAL', 'a fault', { effect: 'unknown' }));
         }
         if (fate === 'is forbidden') return Promise.resolve(problem({ refused: 'FORBIDDEN' }));
+        if (operation === 'whoami.get' && this.scopes !== null) {
+          return Promise.resolve({ ok: true, name: 'tuner-host', scopes: this.scopes } as never);
+        }
         const before = this.meanwhile.get(operation) ?? (async () => undefined);
         const reply = before().then(() => inner.call(operation, request, options));
         if (fate === 'is late') return reply.then((body) => this.later(body));
@@ -140,6 +145,8 @@ export interface ActorOptions {
   readonly pid?: number;
   readonly fates?: Readonly<Record<string, Fate>>;
   readonly meanwhile?: Readonly<Record<string, () => Promise<unknown>>>;
+  /** Of its token; everything unless given. */
+  readonly scopes?: readonly string[];
   /** It is asked to end in the very moment in which it says this. */
   readonly endsWhenItSays?: string;
 }
@@ -170,6 +177,7 @@ export class OrchestratorStage {
     const { world } = this;
     this.pids += 1;
     const line = new Line(this.transport, world.timers);
+    line.scopes = options.scopes ?? null;
     for (const [operation, fate] of Object.entries(fates)) line.fates.set(operation, fate);
     for (const [operation, happens] of Object.entries(meanwhile)) line.meanwhile.set(operation, happens);
     const said: string[] = [];

@@ -124,6 +124,7 @@ function spyOn(client: Leasehold): Spied {
         },
       },
       task,
+      whoami: () => client.whoami(),
       session: {
         ...session,
         start: (request, options) => {
