@@ -211,7 +211,7 @@ class Demo {
 
 /** A holder as the demo sees it: a process, and what it says. */
 class Holder {
-  child: Child = { pid: 0, ended: Promise.resolve({ code: 0, signal: null }) };
+  child: Child = { pid: 0, startTime: null, ended: Promise.resolve({ code: 0, signal: null }) };
   private readonly shell: Shell;
   private readonly ending: AbortSignal;
   private readonly words: HolderWord[] = [];

@@ -41,10 +41,11 @@ The configuration:
    "ready": {"stdout": "regular expression"}}}, "session_idle_ms": 60000}
 
 Placeholders in arguments: {serviceRef} {recordingID} {start_ms} {slot} {session_id}. A pipeline finds in its
-environment LEASEHOLD_SESSION_ID, LEASEHOLD_SLOT and LEASEHOLD_LEASE_SEQ.
+environment LEASEHOLD_SESSION_ID, LEASEHOLD_SLOT and LEASEHOLD_LEASE_SEQ. The token needs the scope *.
 
-Exit codes: 0 it was asked to end and has; 2 wrong usage, nothing was touched; 3 the guard was not to be had or
-something failed on the way, nothing was started; 4 the guard was lost and every pipeline stopped.`,
+Exit codes: 0 it was asked to end and every pipeline has ended; 2 wrong usage, nothing was touched; 3 the token lacks
+the scope *, the guard is held by another or something failed on the way, nothing was started; 4 the guard was lost and
+every pipeline stopped, or it was asked to end and a pipeline could not be killed.`,
     )
     .action((options: OrchestrateOptions) => run(shell, options));
 }
@@ -64,7 +65,17 @@ async function run(shell: Shell, options: OrchestrateOptions): Promise<void> {
       newToken,
       client,
       processTable: nodeProcessTable,
-      pipelines: new KeptPipelines({ timers, processes, files: nodeLogFiles, env }, logDir),
+      pipelines: new KeptPipelines(
+        {
+          clock: shell.machineClock,
+          timers,
+          processes,
+          processTable: nodeProcessTable,
+          files: nodeLogFiles,
+          env,
+        },
+        logDir,
+      ),
       say: sayer(shell, options.json ?? false),
     },
     plan,

@@ -48,6 +48,7 @@ function shell(): Shell {
           heard({ is: 'ended', id, end: { code: null, signal: by }, isStopped: false } satisfies FromKeeper);
         },
         close: () => undefined,
+        kill: () => undefined,
       }),
       onSignals(_, call) {
         listeners.add(call);

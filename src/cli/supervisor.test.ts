@@ -36,7 +36,7 @@ function supervise(turn = false): Supervisor {
           const ended = new Promise<Ended>((resolve) => {
             end = resolve;
           });
-          return { pid: starts.length, ended };
+          return { pid: starts.length, startTime: null, ended };
         },
         signalGroup(pid, signal) {
           signals.push(`${signal} ${pid}`);

@@ -22,7 +22,7 @@ class Groups {
       if (this.isMissing) throw Object.assign(new Error('no such program'), { code: 'ENOENT' });
       const pid = this.next++;
       const ended = new Promise<Ended>((resolve) => this.alive.set(pid, resolve));
-      return { pid, ended };
+      return { pid, startTime: `${pid}0`, ended };
     },
     signalGroup: (pid: number, signal: SignalName | 0) => {
       const isThere = this.alive.has(pid);
@@ -114,7 +114,7 @@ describe('a program the keeper started', () => {
     groups.end(100, { code: 7, signal: null });
     await world.settle();
     expect(said).toEqual([
-      { is: 'started', id: 'it', pid: 100 },
+      { is: 'started', id: 'it', pid: 100, startTime: '1000' },
       { is: 'ended', id: 'it', end: { code: 7, signal: null }, isStopped: false },
     ]);
     expect(world.holds).toBe(0);

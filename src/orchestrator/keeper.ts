@@ -53,7 +53,14 @@ export type ToKeeper =
   | { readonly do: 'forget'; readonly id: string };
 
 export type FromKeeper =
-  | { readonly is: 'started'; readonly id: string; readonly pid: number }
+  | {
+      readonly is: 'started';
+      readonly id: string;
+      readonly pid: number;
+      readonly startTime: string | null;
+    }
+  /** It has heard that it is to stop. */
+  | { readonly is: 'stopping'; readonly id: string }
   | { readonly is: 'ready'; readonly id: string }
   /** Its output can no longer be written down; it runs on. */
   | { readonly is: 'unlogged'; readonly id: string; readonly message: string }
@@ -123,8 +130,10 @@ export class Keeper {
       // What has been told to end ends, even if a renewal got through after all.
       if (!ward.isStopped) ward.limits = message.limits;
     } else if (message.do === 'signal') this.passOn(ward, message.signal);
-    else if (message.do === 'stop') this.stop(ward, message.graceMs);
-    else this.remove(message.id);
+    else if (message.do === 'stop') {
+      this.stop(ward, message.graceMs);
+      this.say({ is: 'stopping', id: message.id });
+    } else this.remove(message.id);
     this.look();
   }
 
@@ -148,9 +157,9 @@ export class Keeper {
     const log = output === null ? null : this.openLog(id, output);
     try {
       const pipes = output === null || log === null ? null : this.pipesInto(id, output, log);
-      const { pid, ended } = await this.world.processes.start(command, { env, pipes });
+      const { pid, startTime, ended } = await this.world.processes.start(command, { env, pipes });
       ward.pid = pid;
-      this.say({ is: 'started', id, pid });
+      this.say({ is: 'started', id, pid, startTime });
       // It may have been told to stop while it was starting, or sent something.
       if (ward.isStopped) this.signal(ward, 'SIGTERM');
       for (const signal of ward.early) this.signal(ward, signal);

@@ -3,10 +3,14 @@
  * output, a bounded file for each session; of the files of old sessions only the newest are kept.
  */
 import { join } from 'node:path';
-import type { Timers } from '../authority/seams.ts';
+import type { Clock, Timers } from '../authority/seams.ts';
+import type { Moment } from '../client/lease-deadline.ts';
+import { pause } from '../client/pause.ts';
 import type { FromKeeper, ToKeeper } from './keeper.ts';
 import type { Pipeline, PipelineEnd, PipelineEvents, PipelinePlan, Pipelines } from './pipelines.ts';
+import type { ProcessTable } from './process-identity.ts';
 import type { KeeperChannel, Processes } from './processes.ts';
+import { endStrays, restOf } from './stray-pipelines.ts';
 
 export interface LogDirectory {
   /** The names of the files in it. */
@@ -15,15 +19,19 @@ export interface LogDirectory {
 }
 
 export interface KeptPipelinesWorld {
+  readonly clock: Clock;
   readonly timers: Timers;
   readonly processes: Pick<Processes, 'startKeeper' | 'signalGroup'>;
+  readonly processTable: Pick<ProcessTable, 'living' | 'killGroupOf'>;
   readonly files: LogDirectory;
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
 const LOG_BYTES_MAX = 1024 * 1024;
 const LOG_SESSIONS_MAX = 200;
-/** How long and how often somebody looks whether a program that lost its keeper is gone. */
+/** A keeper that has answered gets so long after the grace for the last output of the program. */
+const LAST_OUTPUT_MS = 3_000;
+/** Where the system shows no processes: how long and how often a group is killed that lost its keeper. */
 const GONE_MS = 2_000;
 const GONE_LOOK_MS = 20;
 
@@ -56,7 +64,7 @@ export class KeptPipelines implements Pipelines {
       this.live.delete(sessionId);
       events.ended(end);
     };
-    const pipeline = new KeptPipeline(this.world, { ...events, ended }, ready === null);
+    const pipeline = new KeptPipeline(this.world, plan, { ...events, ended });
     const output = { file, bytesMax: LOG_BYTES_MAX, ready };
     const env = { ...this.env, ...plan.env };
     pipeline.tell({ do: 'start', id: KEPT, command, env, limits, scratch: null, output });
@@ -86,15 +94,20 @@ const KEPT = 'pipeline';
 class KeptPipeline implements Pipeline {
   private readonly world: KeptPipelinesWorld;
   private readonly events: PipelineEvents;
-  private readonly isReadyAtOnce: boolean;
+  private readonly plan: PipelinePlan;
   private readonly keeper: KeeperChannel;
   private pid = 0;
+  private startTime: string | null = null;
+  private killBy: Moment;
+  /** How often it was told to stop without an answer. */
+  private unanswered = 0;
   private hasEnded = false;
 
-  constructor(world: KeptPipelinesWorld, events: PipelineEvents, isReadyAtOnce: boolean) {
+  constructor(world: KeptPipelinesWorld, plan: PipelinePlan, events: PipelineEvents) {
     this.world = world;
+    this.plan = plan;
+    this.killBy = plan.limits.killBy;
     this.events = events;
-    this.isReadyAtOnce = isReadyAtOnce;
     this.keeper = world.processes.startKeeper({
       sharesInput: false,
       heard: (message) => this.hear(message as FromKeeper),
@@ -107,19 +120,35 @@ class KeptPipeline implements Pipeline {
   }
 
   limit(limits: PipelinePlan['limits']): void {
+    this.killBy = limits.killBy;
     this.tell({ do: 'limit', id: KEPT, limits });
   }
 
   stop(graceMs: number): void {
+    const { timers } = this.world;
     this.tell({ do: 'stop', id: KEPT, graceMs });
+    this.unanswered += 1;
+    // An answer may lie there unread when this loop was held up, so it gets one turn.
+    timers.after(Math.min(graceMs, this.leftMs()), () => timers.soon(() => this.overdue()));
+  }
+
+  /** Until its keeper kills it in any case. */
+  private leftMs(): number {
+    const { clock } = this.world;
+    const { monotonicMs, wallMs } = this.killBy;
+    return Math.max(0, Math.min(monotonicMs - clock.monotonicMs(), wallMs - clock.wallMs()));
   }
 
   private hear(message: FromKeeper): void {
     switch (message.is) {
       case 'started':
         this.pid = message.pid;
+        this.startTime = message.startTime;
         this.events.running(message.pid);
-        if (this.isReadyAtOnce) this.events.ready();
+        if (this.plan.ready === null) this.events.ready();
+        return;
+      case 'stopping':
+        this.unanswered -= 1;
         return;
       case 'ready':
         return this.events.ready();
@@ -132,19 +161,51 @@ class KeptPipeline implements Pipeline {
     }
   }
 
+  /** The grace is over. A keeper that has answered may have been stopped since, so we kill the program as well. */
+  private overdue(): void {
+    if (this.hasEnded) return;
+    if (this.unanswered > 0) return this.giveUpKeeper();
+    void this.killRest();
+    this.world.timers.after(LAST_OUTPUT_MS, () => this.giveUpKeeper());
+  }
+
+  /** A keeper that is stopped ends nothing; without it we can. */
+  private giveUpKeeper(): void {
+    if (this.hasEnded) return;
+    this.events.warned('The keeper of the pipeline does not answer, so it is killed.');
+    this.keeper.kill();
+  }
+
   /** Without a keeper nobody would end the program in time if we were paused, so it ends now. */
   private orphaned(): void {
     if (this.hasEnded) return;
     this.events.warned('The keeper of the pipeline has ended, so the pipeline is ended too.');
-    this.waitUntilGone(GONE_MS);
+    // Rejects for a bug only, which ends the process.
+    void this.endRest();
   }
 
-  private waitUntilGone(leftMs: number): void {
-    const isThere = this.pid !== 0 && this.world.processes.signalGroup(this.pid, 'SIGKILL');
-    if (isThere && leftMs > 0) {
-      this.world.timers.after(GONE_LOOK_MS, () => this.waitUntilGone(leftMs - GONE_LOOK_MS));
-    } else if (this.pid === 0) this.end({ is: 'not-started', says: 'The keeper of the pipeline has ended.' });
+  /** Also of a program of which its keeper had no time to tell. */
+  private async endRest(): Promise<void> {
+    const isKnown = await this.killRest();
+    const { pid } = this;
+    if (!isKnown && pid !== 0) await this.killBlindly(pid);
+    if (pid === 0) this.end({ is: 'not-started', says: 'The keeper of the pipeline has ended.' });
     else this.end({ is: 'ended', code: null, signal: 'SIGKILL', isKept: false });
+  }
+
+  private killRest(): Promise<boolean> {
+    const { world, plan, pid, startTime } = this;
+    const choose = restOf(pid, startTime);
+    return endStrays(world, { mark: plan.mark, choose, isOver: () => this.hasEnded });
+  }
+
+  /** A dead process that nobody collects still counts as one, so at some point asking has to end. */
+  private async killBlindly(pid: number): Promise<void> {
+    const { timers, processes } = this.world;
+    for (let leftMs = GONE_MS; leftMs > 0 && !this.hasEnded; leftMs -= GONE_LOOK_MS) {
+      if (!processes.signalGroup(pid, 'SIGKILL')) return;
+      await pause(timers, GONE_LOOK_MS);
+    }
   }
 
   private end(end: PipelineEnd): void {

@@ -35,12 +35,19 @@ async function deadTwin(): Promise<Actor> {
 }
 
 describe('start-up', () => {
-  it('asks for its scopes, takes the guard, then wipes, then takes intents', async () => {
+  it('asks for its scopes, takes the guard, then wipes, learns the id of the authority, then takes intents', async () => {
     await leftBehind();
     const { line, outcome } = await stage.orchestrate();
     await stage.advance(2_000);
     expect(outcome).toBeNull();
-    expect(line.sent).toEqual(['whoami.get', 'lease.acquire', 'lease.wipe', 'task.lease']);
+    expect(line.sent).toEqual([
+      'whoami.get',
+      'lease.acquire',
+      'lease.wipe',
+      'object.get',
+      'object.write',
+      'task.lease',
+    ]);
     expect(await stage.leases()).toEqual([]);
     expect(await stage.guardHolder()).toMatch(/^host:101:/);
   });
@@ -254,6 +261,87 @@ describe('a guard left by a dead process', () => {
     const actor = await stage.orchestrate();
     expect(actor.outcome).toMatchObject({ code: 3, says: expect.stringContaining('anna') });
   });
+});
+
+describe('pipelines that earlier orchestrators left behind', () => {
+  const env = (id: string) => ({ LEASEHOLD_AUTHORITY_ID: id, LEASEHOLD_SESSION_ID: 's00000000009' });
+
+  /** What pipelines of this authority carry. */
+  async function authorityId(): Promise<string> {
+    const first = await stage.orchestrate();
+    const { plan } = first.pipelines.of(await stage.intent('news'));
+    first.orchestrator.shutdown();
+    await stage.world.settle();
+    expect(plan.mark).toEqual({
+      LEASEHOLD_AUTHORITY_ID: plan.env.LEASEHOLD_AUTHORITY_ID,
+      LEASEHOLD_SESSION_ID: plan.sessionId,
+    });
+    return plan.env.LEASEHOLD_AUTHORITY_ID!;
+  }
+
+  it('are killed before start tasks are leased, and those of other authorities are not', async () => {
+    const { living } = stage.machine;
+    living.start({ pid: 7, env: env(await authorityId()), survives: 3 });
+    living.start({ pid: 8, env: env('of another') });
+    const actor = await stage.orchestrate();
+    await stage.intent('sport');
+    await stage.advance(139);
+    expect(living.pids).toEqual([7, 8]);
+    expect(actor.line.sent).not.toContain('task.lease');
+    await stage.advance(161);
+    expect(living.pids).toEqual([8]);
+    expect(actor.pipelines.alive).toHaveLength(1);
+    expect(actor.said.filter((line) => line.startsWith('warn'))).toHaveLength(1);
+  });
+
+  it('have had the time that their keepers give them', async () => {
+    const { living } = stage.machine;
+    const id = await authorityId();
+    await leftBehind();
+    living.start({ pid: 7, env: env(id) });
+    await stage.orchestrate();
+    await stage.advance(999);
+    expect(living.killed).toEqual([]);
+    await stage.advance(1);
+    expect(living.killed).toEqual([7]);
+  });
+
+  it('hold up every start while they cannot be killed, and the end of the orchestrator not at all', async () => {
+    stage.machine.living.start({ pid: 7, env: env(await authorityId()), survives: 1_000 });
+    const actor = await stage.orchestrate();
+    await stage.advance(20_000);
+    expect(actor.line.sent).not.toContain('task.lease');
+    expect(actor.said.some((line) => line.startsWith('error pipelines cannot be killed'))).toBe(true);
+    actor.orchestrator.shutdown();
+    await stage.world.settle();
+    expect(actor.outcome?.code).toBe(0);
+  });
+
+  it('are not for one who loses the guard while it looks: they may be those of its successor', async () => {
+    const { living } = stage.machine;
+    living.start({ pid: 7, env: env(await authorityId()) });
+    // As long as a pause of the process.
+    living.meanwhile = async () => {
+      living.meanwhile = async () => undefined;
+      stage.world.monotonicMs += TIMING.guardTtlMs;
+    };
+    await stage.orchestrate();
+    await stage.advance(1_000);
+    expect(living.killed).toEqual([]);
+  });
+
+  it.each<Fate>(['is unreachable', 'fails with 500'])(
+    'are looked for as soon as their id is known; asking for it %s',
+    async (fate) => {
+      const actor = await stage.orchestrate({ fates: { 'object.get': fate } });
+      const id = await stage.intent('sport');
+      await stage.advance(2_000);
+      expect(actor.line.sent).not.toContain('task.lease');
+      actor.line.fates.delete('object.get');
+      await stage.advance(1_000);
+      expect(await stage.stateOf(id)).toBe('READY');
+    },
+  );
 });
 
 describe('a session', () => {
@@ -747,6 +835,20 @@ describe('asked to end', () => {
     await stage.advance(TIMING.graceMs);
     expect(actor.outcome?.code).toBe(0);
     expect(await stage.stateOf(id)).toBe('STOPPED R_SHUTDOWN');
+  });
+
+  it('it keeps the guard and leaves with 4 while a pipeline cannot be killed', async () => {
+    const actor = await stage.orchestrate();
+    actor.pipelines.areImmortal = true;
+    await stage.intent('news');
+    actor.orchestrator.shutdown();
+    await stage.advance(TIMING.graceMs + 5_000);
+    expect(actor.outcome).toMatchObject({
+      code: 4,
+      says: expect.stringMatching(/^FATAL: 1 pipeline.*guard/),
+    });
+    expect(actor.said.some((line) => line.startsWith('info stopped'))).toBe(false);
+    expect(await stage.guardHolder()).toMatch(/^host:101:/);
   });
 
   it('it does so with the longest grace there is, under which sessions start as with any other', async () => {

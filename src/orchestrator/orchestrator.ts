@@ -1,12 +1,14 @@
 /**
  * The orchestrator: the only taker of services and slots, and the only one who runs pipelines. In this order:
  *
- *   scopes ─▶ guard ─▶ wipe ─▶ work: start tasks are taken in, sessions renewed together, stops followed in the log
+ *   scopes ─▶ guard ─▶ wipe ─▶ work: pipelines of earlier orchestrators are ended, then start tasks are taken in,
+ *                              sessions renewed together, stops followed in the log
  *
  * Any trouble before work has begun is fatal, and nothing was begun (code 3); a token that may not take start tasks is
- * found out before anything is touched. Losing the guard ends everything: every pipeline is stopped and nothing more is written (code 4). Asked to
- * end, it ends its sessions, gives the guard back and is done (code 0). It reaches the world through its seams only, so
- * a simulation can run it as it is.
+ * found out before anything is touched. Losing the guard ends everything: every pipeline is stopped and nothing more is
+ * written (code 4). Asked to end, it ends its sessions, gives the guard back and is done (code 0); while a pipeline has not
+ * ended, it neither gives the guard back nor leaves with 0. It reaches the world through its seams only, so a simulation
+ * can run it as it is.
  */
 import { LeaseholdError } from '../client/error.ts';
 import { momentOf } from '../client/lease-deadline.ts';
@@ -15,10 +17,12 @@ import { ORCHESTRATOR_GUARD as GUARD, SESSION_LEASES, START_QUEUE } from '../cor
 import { LIMITS } from '../protocol/limits.ts';
 import type { Reply } from '../protocol/problem.ts';
 import type { Requests } from '../protocol/requests.ts';
+import { AUTHORITY_ID, sharedAuthorityId } from './authority-id.ts';
 import type { OrchestratorConfig } from './config.ts';
 import { GuardHold } from './guard-hold.ts';
 import { followSessions } from './session-feed.ts';
 import { type RunDesk, SessionRun } from './session-run.ts';
+import { endStrays } from './stray-pipelines.ts';
 import { fatalRefusal, StartUp, takeGuard } from './take-guard.ts';
 import { LOST_GRACE_MS, type Span, type Timing } from './timing.ts';
 import { atMost } from './waiting.ts';
@@ -45,6 +49,8 @@ const INTAKE_WAIT_MS = 20_000;
 /** What leasing start tasks needs. */
 const SCOPE = '*';
 const AGAIN_MS = 500;
+/** How often a pipeline is killed in vain before it is worth another word. */
+const LOOKS_A_WARNING = 20;
 /**
  * Starts that are on their way; a saturated queue waits at the authority and not here. Fewer than a client has
  * connections, so that starts that hang never keep the end of a session from being told.
@@ -64,6 +70,9 @@ export class Orchestrator implements RunDesk {
   private readonly startMs: number;
   private startUp: StartUp | null = null;
   private guard: GuardHold | null = null;
+  private guardSeq = 0;
+  /** Known before the first pipeline is started. */
+  authorityId = '';
   private readonly runs = new Map<string, SessionRun>();
   /** Ends what waits for news; nothing that was asked for is lost by it. */
   private readonly closing = new AbortController();
@@ -150,6 +159,7 @@ export class Orchestrator implements RunDesk {
       lost: (why) => this.failClosed(why),
     });
     this.guard = guard;
+    this.guardSeq = terms.leaseSeq;
     if (!guard.isHeld) throw new FatalError(`the guard ${GUARD} was over before it could be used`);
     guard.keep();
     world.say('info', 'the guard is held', { holder: terms.holder, lease_seq: terms.leaseSeq });
@@ -171,6 +181,29 @@ export class Orchestrator implements RunDesk {
   private handedOver(): Promise<void> | null {
     if (this.isHandover) this.othersGone ??= pause(this.world.timers, HANDOVER_MS);
     return this.othersGone;
+  }
+
+  /** What nobody keeps any more, because its keeper was killed together with its orchestrator or is stopped. */
+  private async endEarlierPipelines(): Promise<void> {
+    const { world } = this;
+    while (this.authorityId === '' && !this.isEnding) {
+      const newId = world.newToken();
+      const shared = await this.tried(() => sharedAuthorityId(world.client, this.guardSeq, newId));
+      if (shared?.ok) this.authorityId = shared.id;
+    }
+    if (this.isEnding) return;
+    let looks = 0;
+    await endStrays(world, {
+      mark: { [AUTHORITY_ID]: this.authorityId },
+      found: (strays) => {
+        const pids = strays.map(({ pid }) => pid);
+        if (looks === 0) world.say('warn', 'pipelines that nobody keeps are killed', { pids });
+        else if (looks % LOOKS_A_WARNING === 0) world.say('error', 'pipelines cannot be killed', { pids });
+        looks += 1;
+      },
+      // A look takes time: what was started after the guard was lost is somebody else's.
+      isOver: () => this.isEnding || !this.guard!.isHeld,
+    });
   }
 
   private work(fromSeq: number): void {
@@ -220,6 +253,7 @@ export class Orchestrator implements RunDesk {
   private async takeIn(): Promise<void> {
     const { client } = this.world;
     await this.handedOver();
+    await this.endEarlierPipelines();
     const { timing, closing } = this;
     const ttl_ms = Math.min(timing.leaseTtlMs + timing.graceMs, LIMITS.ttlMaxMs);
     while (!this.isEnding) {
@@ -357,7 +391,12 @@ export class Orchestrator implements RunDesk {
     while (this.runs.size > 0 && this.loss === null && clock.monotonicMs() < untilMs) {
       await atMost(timers, untilMs - clock.monotonicMs(), this.whenChanged());
     }
-    if (this.loss === null) await this.giveBack();
+    if (this.loss !== null) return;
+    const left = count(this.runs, ({ hasProcess }) => hasProcess);
+    if (left === 0) return this.giveBack();
+    // The next one could start another on the same slot: it has to wait for the guard, and then ends these first.
+    const says = `FATAL: ${left} pipelines cannot be killed, so the guard ${GUARD} is not given back.`;
+    this.finish({ code: 4, says });
   }
 
   private async giveBack(): Promise<void> {

@@ -10,6 +10,8 @@ export interface PipelinePlan {
   readonly command: readonly string[];
   /** On top of the environment of the orchestrator. */
   readonly env: Readonly<Record<string, string>>;
+  /** The part of it that no other pipeline has: what its processes are known by. */
+  readonly mark: Readonly<Record<string, string>>;
   /** A regular expression that says of a line of the output that it is ready; null: it is once it runs. */
   readonly ready: string | null;
   readonly limits: Limits;

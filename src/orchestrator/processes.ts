@@ -13,6 +13,8 @@ export interface Ended {
 export interface Child {
   /** Also the number of its process group. */
   readonly pid: number;
+  /** When it began, as the process table has it; null where the system does not tell. */
+  readonly startTime: string | null;
   /** Once it has ended, nothing of its group is left and its output has been read. */
   readonly ended: Promise<Ended>;
 }
@@ -39,6 +41,8 @@ export interface KeeperChannel {
   send(message: object): void;
   /** Lets it go; it ends by itself once nothing is left to keep. */
   close(): void;
+  /** Ends it at once, also when it is stopped; `gone` follows. */
+  kill(): void;
 }
 
 export interface KeeperOptions {

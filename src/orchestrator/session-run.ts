@@ -15,6 +15,7 @@ import { pause } from '../client/pause.ts';
 import type { Problem, Reply } from '../protocol/problem.ts';
 import type { Body, SessionRecord } from '../protocol/replies.ts';
 import type { Requests } from '../protocol/requests.ts';
+import { AUTHORITY_ID } from './authority-id.ts';
 import { filled, type OrchestratorConfig, type PipelineProfile } from './config.ts';
 import { endText, type Pipeline, type PipelineEnd } from './pipelines.ts';
 import { LOST_GRACE_MS, leaseSpan, limitsWithin, type Span, type Timing } from './timing.ts';
@@ -31,6 +32,8 @@ export interface RunDesk {
   readonly config: OrchestratorConfig;
   readonly timing: Timing;
   readonly guardSpan: Span;
+  /** Common to all orchestrators of one authority; see `authority-id.ts`. */
+  readonly authorityId: string;
   /** From then on nothing new is begun. */
   readonly isEnding: boolean;
   /** A call with the guard; null when it may not be sent or came back without the guard: then everything is over. */
@@ -224,7 +227,7 @@ export class SessionRun {
 
   /** From its start to its very end. */
   private async runPipeline(intent: Intent, profile: PipelineProfile, claim: Claim): Promise<PipelineEnd> {
-    const { world, guardSpan } = this.desk;
+    const { world, guardSpan, authorityId } = this.desk;
     const { slot, leaseSeq } = claim;
     const { serviceRef = '', recordingID = '', start_ms = 0 } = intent;
     const session_id = this.id;
@@ -235,16 +238,18 @@ export class SessionRun {
       slot,
       session_id,
     });
+    const mark = { [AUTHORITY_ID]: authorityId, LEASEHOLD_SESSION_ID: session_id };
     const end = await new Promise<PipelineEnd>((ended) => {
       this.pipeline = world.pipelines.start(
         {
           sessionId: this.id,
           command,
           env: {
-            LEASEHOLD_SESSION_ID: this.id,
+            ...mark,
             LEASEHOLD_SLOT: slot,
             LEASEHOLD_LEASE_SEQ: String(leaseSeq),
           },
+          mark,
           ready: profile.ready?.stdout ?? null,
           limits: limitsWithin(guardSpan, this.span!),
         },

@@ -2,17 +2,43 @@
  * The processes of this machine as Linux shows them in /proc. Where there is no /proc, or one that belongs to another
  * namespace than ours, nothing can be said of anybody, and nothing is.
  */
-import { readFile, readlink } from 'node:fs/promises';
+import { readFileSync } from 'node:fs';
+import { readdir, readFile, readlink } from 'node:fs/promises';
 import { hostname } from 'node:os';
-import type { ProcessTable } from '../orchestrator/process-identity.ts';
+import type { LivingProcess, ProcessTable } from '../orchestrator/process-identity.ts';
 
 /** Fields of /proc/PID/stat behind the name of the program, which may itself contain spaces and brackets. */
 const STATE = 0;
+const GROUP = 2;
+const THREADS = 17;
 const START_TIME = 19;
 
+function fieldsOf(stat: string): readonly string[] {
+  return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+}
+
 async function statOf(pid: number): Promise<readonly string[]> {
-  const text = await readFile(`/proc/${pid}/stat`, 'utf8');
-  return text.slice(text.lastIndexOf(')') + 2).split(' ');
+  return fieldsOf(await readFile(`/proc/${pid}/stat`, 'utf8'));
+}
+
+/** It only waits for its parent to take note; one whose first thread has ended before the others is alive. */
+function isDead(stat: readonly string[]): boolean {
+  return (stat[STATE] === 'Z' || stat[STATE] === 'X') && Number(stat[THREADS]) <= 1;
+}
+
+/** At this very moment; null when there is no such process or the system does not tell. */
+function statNow(pid: number): readonly string[] | null {
+  try {
+    return fieldsOf(readFileSync(`/proc/${pid}/stat`, 'utf8'));
+  } catch (fault) {
+    if (fault instanceof Error && 'code' in fault) return null;
+    throw fault;
+  }
+}
+
+/** When a process began that cannot have been collected yet. */
+export function startTimeNow(pid: number): string | null {
+  return statNow(pid)?.[START_TIME] ?? null;
 }
 
 /** Null when it cannot be read, for whatever reason the system has. */
@@ -34,6 +60,13 @@ function isThere(pid: number): boolean {
     if (fault instanceof Error && 'code' in fault && fault.code === 'ESRCH') return false;
     return true;
   }
+}
+
+/** As the process was started with it; that of another user cannot be read. */
+async function carries(pid: number, variables: readonly string[]): Promise<boolean> {
+  const environment = await orNull(readFile(`/proc/${pid}/environ`, 'utf8'));
+  const carried = new Set(environment?.split('\0'));
+  return variables.every((variable) => carried.has(variable));
 }
 
 async function isOurs(): Promise<boolean> {
@@ -65,8 +98,35 @@ export const nodeProcessTable: ProcessTable = {
     if (!isThere(pid)) return 'none';
     const stat = await orNull(statOf(pid));
     if (stat === null) return isThere(pid) ? null : 'none';
-    // Dead, and only waiting for its parent to take note.
-    if (stat[STATE] === 'Z' || stat[STATE] === 'X') return 'none';
-    return stat[START_TIME] ?? null;
+    return isDead(stat) ? 'none' : (stat[START_TIME] ?? null);
+  },
+
+  async living(mark) {
+    if (!(await isOurs())) return null;
+    const [own, names] = [await orNull(statOf(process.pid)), await orNull(readdir('/proc'))];
+    if (own === null || names === null) return null;
+    const variables = Object.entries(mark).map(([name, value]) => `${name}=${value}`);
+    const found: LivingProcess[] = [];
+    // One after the other: a machine may have more processes than we may open files.
+    for (const pid of names.filter((name) => /^[0-9]+$/.test(name)).map(Number)) {
+      const stat = await orNull(statOf(pid));
+      if (stat === null || isDead(stat) || stat[GROUP] === own[GROUP]) continue;
+      const [startTime, group] = [stat[START_TIME]!, Number(stat[GROUP])];
+      found.push({ pid, startTime, group, isMarked: await carries(pid, variables) });
+    }
+    return found;
+  },
+
+  killGroupOf({ pid, startTime, group }) {
+    const stat = statNow(pid);
+    if (stat?.[START_TIME] !== startTime || Number(stat[GROUP]) !== group) return;
+    try {
+      // Numbers 0 and 1 do not name a group of its own but ours, or everybody.
+      process.kill(group > 1 ? -group : pid, 'SIGKILL');
+    } catch (fault) {
+      if (!(fault instanceof Error && 'code' in fault)) throw fault;
+      // Gone meanwhile, or another user's: then it is found again, and that is told.
+      if (fault.code !== 'ESRCH' && fault.code !== 'EPERM') throw fault;
+    }
   },
 };

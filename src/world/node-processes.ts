@@ -7,6 +7,7 @@ import type { Duplex } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import type { Ended, Pipes, Processes, SignalName } from '../orchestrator/processes.ts';
 import { openChannel } from './node-channel.ts';
+import { startTimeNow } from './node-process-table.ts';
 
 /** Built, this file and the other one end in .js; run from source, on a Node that can, both end in .ts. */
 const KEEPER = fileURLToPath(
@@ -33,13 +34,15 @@ export const nodeProcesses: Processes = {
       stdio: begun === undefined ? own : [own, own, own, 'pipe'],
     });
     const ended = endOf(child);
+    // Read before we can have collected it, so that it is never another's.
+    const startTime = child.pid === undefined ? null : startTimeNow(child.pid);
     return new Promise((resolve, reject) => {
       child.once('error', reject);
       if (child.pid !== undefined) openGate(child, begun);
       child.once('spawn', () => {
         child.off('error', reject);
         if (pipes !== null) connect(child, pipes);
-        resolve({ pid: child.pid!, ended });
+        resolve({ pid: child.pid!, startTime, ended });
       });
     });
   },
@@ -68,7 +71,7 @@ export const nodeProcesses: Processes = {
     child.once('error', end);
     // A machine that is out of descriptors gives none of these; the error says so in a moment.
     const stream = (child.stdio as typeof child.stdio | undefined)?.[3];
-    if (!stream) return { send: () => undefined, close: () => undefined };
+    if (!stream) return { send: () => undefined, close: () => undefined, kill: () => undefined };
     // Its end may be known before its last words are read, and one of them may be which program it has begun.
     child.once('close', end);
     child.once('exit', () => {
@@ -82,6 +85,7 @@ export const nodeProcesses: Processes = {
         channel.close();
         child.unref();
       },
+      kill: () => void child.kill('SIGKILL'),
     };
   },
 

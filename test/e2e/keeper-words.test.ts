@@ -74,5 +74,11 @@ it('the last words of a keeper are heard before its end', async () => {
   );
   await gone;
   program = heard.find(({ is }) => is === 'started')?.pid ?? 0;
-  expect(heard).toEqual([{ is: 'started', id: 'one', pid: expect.any(Number) }, { is: 'gone' }]);
+  const started = {
+    is: 'started',
+    id: 'one',
+    pid: expect.any(Number),
+    startTime: expect.stringMatching(/^\d+$/),
+  };
+  expect(heard).toEqual([started, { is: 'gone' }]);
 });

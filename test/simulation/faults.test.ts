@@ -258,6 +258,7 @@ const TRIALS: Readonly<Record<FaultKind, Trial>> = {
   },
   'process.keeper': {
     workloads: ['sessions'],
+    seed: 11,
     fault: { target: 'c1', forMs: 0, args: { when: 'begin', afterMs: 300 } },
     shows: (history) => {
       const [death, ...others] = all(history, 'keeper-death');
@@ -274,6 +275,36 @@ const TRIALS: Readonly<Record<FaultKind, Trial>> = {
     },
   },
 };
+
+describe('a keeper', () => {
+  const trial = (forMs: number, args: PlannedFault['args']) => ({
+    workloads: ['sessions'] as const,
+    fault: { target: 'c1', forMs, args },
+    shows: () => {},
+  });
+
+  it('that is killed together with its orchestrator leaves a pipeline that the next one ends', async () => {
+    const history = await simulate(planOf('process.keeper', trial(0, { when: 'together', downMs: 2_000 })));
+    const deaths = all(history, 'keeper-death');
+    expect(deaths).not.toEqual([]);
+    const death = all(history, 'death').find(({ simMs }) => simMs === deaths[0]!.simMs);
+    expect(death).toMatchObject({ node: 'c1', why: 'kill' });
+    const pids = new Set(deaths.map(({ pid }) => pid));
+    const ends = all(history, 'pipeline').filter(({ is, pid }) => is === 'ended' && pids.has(pid));
+    expect(Math.max(...ends.map(({ simMs }) => simMs))).toBeGreaterThan(death!.simMs + 1_000);
+    const next = all(history, 'pipeline').find(({ is, simMs }) => is === 'begun' && simMs > death!.simMs);
+    for (const { simMs } of ends) expect(simMs).toBeLessThan(next!.simMs);
+  });
+
+  it('that stands still is killed by its orchestrator when it does not answer', async () => {
+    const history = await simulate(planOf('process.keeper', trial(30_000, { when: 'pause', chosen: 0 })));
+    const [pause] = all(history, 'keeper-pause');
+    const death = all(history, 'keeper-death').find(({ pid }) => pid === pause!.pid);
+    expect(death!.simMs).toBeLessThan(pause!.simMs + 30_000);
+    const ended = all(history, 'pipeline').find(({ is, pid }) => is === 'ended' && pid === pause!.pid);
+    expect(ended!.simMs).toBeLessThan(death!.simMs + 100);
+  });
+});
 
 const KILL_POINTS = [
   { step: 'any', when: 'after', cause: 'kill' },

@@ -231,8 +231,9 @@ export interface HeardEvent {
 export interface PipelineEvent {
   readonly kind: 'pipeline';
   readonly is: 'begun' | 'ended';
-  /** The client that is the orchestrator. */
+  /** The client that is the orchestrator, and the machine that it shares with others. */
   readonly node: string;
+  readonly machine: string;
   readonly pid: number;
   readonly session: string;
   readonly slot: string;
@@ -242,13 +243,22 @@ export interface PipelineEvent {
   readonly simMs: number;
 }
 
-/** The keeper of a pipeline was killed, and nothing else was. */
+/** The keeper of a pipeline was killed, by a fault or by its orchestrator; it did not end what it kept. */
 export interface KeeperDeathEvent {
   readonly kind: 'keeper-death';
   /** The client that is the orchestrator. */
   readonly node: string;
   /** Of the pipeline; 0 when it had not begun one. */
   readonly pid: number;
+  readonly simMs: number;
+}
+
+/** The keeper of a pipeline stands still for a while. */
+export interface KeeperPauseEvent {
+  readonly kind: 'keeper-pause';
+  readonly node: string;
+  readonly pid: number;
+  readonly forMs: number;
   readonly simMs: number;
 }
 
@@ -315,6 +325,7 @@ export type HistoryEvent =
   | HeardEvent
   | PipelineEvent
   | KeeperDeathEvent
+  | KeeperPauseEvent
   | GuardEvent
   | StateEvent
   | QuietEvent

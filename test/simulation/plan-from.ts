@@ -171,6 +171,7 @@ export function planFrom(seed: number): Plan {
   });
   const followers = drawFollowers(seed);
   const deaths = drawKeeperDeaths(seed, workloads, durationMs);
+  const strays = drawStrays(seed, workloads, durationMs);
   const before = followers.reduce((sum, { clients: more }) => sum + more, count);
   const listeners = drawListeners(seed, workloads, before, durationMs);
   return {
@@ -184,7 +185,7 @@ export function planFrom(seed: number): Plan {
     skewMs: random.pick([0, 1_000, 86_400_000]),
     cutsStreams: seed >= WIDER_SEEDS_FROM,
     workloads: [...workloads, ...followers, ...listeners.workloads],
-    faults: possible([...faults, ...deaths, ...listeners.faults]).sort((a, b) => a.atMs - b.atMs),
+    faults: possible([...faults, ...deaths, ...strays, ...listeners.faults]).sort((a, b) => a.atMs - b.atMs),
   };
 }
 
@@ -203,6 +204,7 @@ function drawWorkloads(seed: number, random: Random): PlannedWorkload[] {
 /** Smaller seeds stand in lists beside what they find, and keep the worlds that they stand for. */
 const SESSION_SEEDS_FROM = 10_000;
 const WIDER_SEEDS_FROM = 30_000;
+const STRAY_SEEDS_FROM = 80_000;
 
 /** Several hundred, and sometimes thousands. */
 function drawWaiters(seed: number): number {
@@ -244,6 +246,25 @@ function drawKeeperDeaths(
       { when: 'begin', afterMs: random.span(0, 8) },
     ]),
   }));
+}
+
+/** Keepers that are stopped, and keepers that are killed together with their orchestrator: nobody keeps their pipelines. */
+function drawStrays(seed: number, workloads: readonly PlannedWorkload[], durationMs: number): PlannedFault[] {
+  const orchestrators = workloads[0]?.orchestrators ?? 0;
+  const random = new Random(seed, 'strays');
+  if (seed < STRAY_SEEDS_FROM || orchestrators === 0 || random.chance(0.4)) return [];
+  return Array.from({ length: random.magnitude(1, 15) }, () => {
+    const atMs = random.between(500, durationMs - 1_000);
+    const target = `c${random.between(1, orchestrators)}`;
+    const isPause = random.chance(0.6);
+    return {
+      atMs,
+      fault: 'process.keeper',
+      target,
+      forMs: isPause ? random.magnitude(500, 60_000) : 0,
+      args: isPause ? { when: 'pause', chosen: random.unit() } : { when: 'together', downMs: downMs(random) },
+    };
+  });
 }
 
 /** Those who only watch come last and are nobody's target, so that a plan is otherwise the same with and without them. */

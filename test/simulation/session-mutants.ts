@@ -7,7 +7,7 @@ export const SESSION_MUTANTS: readonly Mutant[] = [
   {
     name: 'change-without-guard',
     does: 'Whoever names the guard may change sessions, also one who has lost it.',
-    seed: 10_032,
+    seed: 10_040,
     checker: 'asked-for',
     edits: [
       {
@@ -90,14 +90,19 @@ export const SESSION_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'no-handover',
-    does: 'An orchestrator does not wait until the pipelines of its predecessor are gone.',
-    seed: 10_012,
+    does: 'An orchestrator neither waits for the pipelines of its predecessor nor ends them.',
+    seed: 10_018,
     checker: 'pipelines',
     edits: [
       {
         file: 'src/orchestrator/orchestrator.ts',
         from: 'this.othersGone ??= pause(this.world.timers, HANDOVER_MS);',
         to: 'this.othersGone ??= pause(this.world.timers, 0);',
+      },
+      {
+        file: 'src/orchestrator/stray-pipelines.ts',
+        from: 'return living.filter(({ isMarked }) => isMarked);',
+        to: 'return living.filter(({ isMarked }) => isMarked && living.length < 0);',
       },
     ],
   },
@@ -118,7 +123,7 @@ export const SESSION_MUTANTS: readonly Mutant[] = [
   {
     name: 'writes-after-loss',
     does: 'An orchestrator that has lost its guard still asks for what it was about to ask for.',
-    seed: 30_021,
+    seed: 30_295,
     checker: 'deposed',
     edits: [
       {
@@ -167,8 +172,8 @@ export const SESSION_MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: 'src/orchestrator/kept-pipelines.ts',
-        from: '    this.waitUntilGone(GONE_MS);\n',
-        to: '    void this.waitUntilGone;\n',
+        from: '    void this.endRest();\n',
+        to: '    void this.endRest;\n',
       },
     ],
   },
@@ -180,8 +185,39 @@ export const SESSION_MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: 'src/orchestrator/kept-pipelines.ts',
-        from: "this.world.processes.signalGroup(this.pid, 'SIGKILL');",
-        to: "this.world.processes.signalGroup(this.pid, 'SIGKILL') && leftMs < 0;",
+        from: 'const isKnown = await this.killRest();',
+        to: 'const isKnown = true;\n    void this.killRest();',
+      },
+    ],
+  },
+  {
+    name: 'stopped-keeper-trusted',
+    does: 'A keeper that does not answer is left to itself, and the guard is given back while its pipeline runs.',
+    seed: 80_085,
+    checker: 'pipelines',
+    edits: [
+      {
+        file: 'src/orchestrator/kept-pipelines.ts',
+        from: 'if (this.unanswered > 0) return this.giveUpKeeper();',
+        to: 'if (this.unanswered > 0) return;',
+      },
+      {
+        file: 'src/orchestrator/orchestrator.ts',
+        from: 'if (left === 0) return this.giveBack();',
+        to: 'if (left >= 0) return this.giveBack();',
+      },
+    ],
+  },
+  {
+    name: 'strays-left',
+    does: 'An orchestrator leaves pipelines alone that nobody keeps, and starts others beside them.',
+    seed: 80_010,
+    checker: 'pipelines',
+    edits: [
+      {
+        file: 'src/orchestrator/stray-pipelines.ts',
+        from: 'return living.filter(({ isMarked }) => isMarked);',
+        to: 'return living.filter(({ isMarked }) => isMarked && living.length < 0);',
       },
     ],
   },
@@ -240,7 +276,7 @@ export const SESSION_MUTANTS: readonly Mutant[] = [
   {
     name: 'begins-again',
     does: 'A client that connects again to follow a session begins where it began first.',
-    seed: 30_037,
+    seed: 30_161,
     checker: 'heard',
     edits: [
       {

@@ -14,6 +14,7 @@ import { Orchestrator, type Outcome } from '../../src/orchestrator/orchestrator.
 import type { ProcessIdentity, ProcessTable } from '../../src/orchestrator/process-identity.ts';
 import type { Timing } from '../../src/orchestrator/timing.ts';
 import { problem } from '../../src/protocol/problem.ts';
+import { LivingProcesses } from './living-processes.ts';
 import { ManualWorld } from './manual-world.ts';
 import { SimulatedPipelines } from './simulated-pipelines.ts';
 
@@ -112,6 +113,7 @@ async function* silence(signal: AbortSignal): AsyncGenerator<never> {
 
 /** The processes of one machine, as far as orchestrators look at them. */
 class Machine {
+  readonly living = new LivingProcesses();
   readonly processes = new Map<number, string>();
   bootId = 'boot-1';
   pidNs = 'pid:[1]';
@@ -125,6 +127,8 @@ class Machine {
       hostname: 'host',
       self: async () => self,
       startTimeOf: async (other) => this.processes.get(other) ?? 'none',
+      living: this.living.living,
+      killGroupOf: this.living.killGroupOf,
     };
   }
 }

@@ -17,6 +17,8 @@ export class SimulatedPipelines implements Pipelines {
   readonly violations: string[] = [];
   /** The next ones do not heed SIGTERM. */
   areStubborn = false;
+  /** The next ones cannot be killed, as those that hang in the kernel. */
+  areImmortal = false;
   /** The next ones cannot be started. */
   areMissing = false;
   private readonly world: ManualWorld;
@@ -40,7 +42,8 @@ export class SimulatedPipelines implements Pipelines {
     for (const other of this.alive)
       if (other.slot === slot)
         this.violations.push(`${plan.sessionId} and ${other.plan.sessionId} on ${slot}`);
-    const pipeline = new SimulatedPipeline(this.world, plan, events, this.areStubborn);
+    const pipeline = new SimulatedPipeline(this.world, plan, events, this.areStubborn || this.areImmortal);
+    pipeline.isImmortal = this.areImmortal;
     this.started.push(pipeline);
     this.world.timers.soon(() => (this.areMissing ? pipeline.fail() : pipeline.begin(this.started.length)));
     return pipeline;
@@ -52,6 +55,7 @@ export class SimulatedPipeline implements Pipeline {
   /** What it was sent: SIGTERM, SIGKILL. */
   readonly signals: string[] = [];
   isAlive = true;
+  isImmortal = false;
   endedAtMs = 0;
   limits: Limits;
   private readonly world: ManualWorld;
@@ -123,6 +127,7 @@ export class SimulatedPipeline implements Pipeline {
     const leftMs = this.leftMs(this.isStopped ? this.limits.killBy : this.limits.terminateBy);
     if (this.isStopped && leftMs <= 0) {
       this.signals.push('SIGKILL');
+      if (this.isImmortal) return;
       this.world.timers.soon(() => this.end({ is: 'ended', code: null, signal: 'SIGKILL', isKept: true }));
     } else this.timer = this.world.timers.after(leftMs, () => this.look());
   }

@@ -1,9 +1,10 @@
 // Pipelines in the one true time of the world: never two on one slot, one at most for a session, none for a session that
 // was said to have ended by itself, and none behind the end of the guard it was started under or that of its keeper. A guard
 // that somebody broke is known to its holder only later, at the latest when its time is up; and a machine that sleeps cannot
-// end anything, but its pipelines sleep too. Who lost its keeper is in the hands of its orchestrator; when that dies or is
-// paused as well, nobody is left to end it.
-import type { KeeperDeathEvent, PipelineEvent } from '../history.ts';
+// end anything, but its pipelines sleep too. Who lost its keeper, or has one that stands still, is in the hands of its
+// orchestrator; when that dies or is paused as well, nobody is left to end it but the next orchestrator on the same machine,
+// and that one has to before it starts another on the slot.
+import type { KeeperDeathEvent, KeeperPauseEvent, PipelineEvent } from '../history.ts';
 import { type Complain, checker } from './checker.ts';
 import { troublesOf } from './handles.ts';
 import { follow, GUARD, isRunning } from './ownership.ts';
@@ -45,14 +46,19 @@ export const pipelines = checker(
       );
     }
     const ends = guardEndsOf(reading);
+    const pauses = pausesOf(reading, runs);
     // A clock of the authority that was set forward, or stood still, is put right by its next start: leases end early then.
-    const isExcused = (run: Run, atMs: number): boolean =>
+    const isOutOfTime = (run: Run, atMs: number): boolean =>
       troublesOf(reading, 'authority', 0, atMs).some(
         (what) => what === 'clock.jump' || what === 'clock.suspend',
-      ) ||
-      isAsleep(reading, run, atMs) ||
-      isOrphan(orphans.get(run), atMs);
-    complainOfSharedSlots(runs, ends, isExcused, complain);
+      ) || isAsleep(reading, run, atMs);
+    const isExcused = (run: Run, atMs: number): boolean =>
+      isOutOfTime(run, atMs) ||
+      isOrphan(orphans.get(run), atMs) ||
+      isStray(reading, pauses.get(run) ?? [], atMs);
+    const isExcusedBeside = (run: Run, next: Run): boolean =>
+      run.begun.machine === next.begun.machine ? isOutOfTime(run, next.fromMs) : isExcused(run, next.fromMs);
+    complainOfSharedSlots(runs, ends, isExcusedBeside, complain);
     for (const run of runs) {
       const end = ends.get(run.begun.guardSeq);
       if (end === undefined || run.toMs <= end.dueMs || isExcused(run, end.dueMs)) continue;
@@ -120,7 +126,7 @@ function guardEndsOf({ eras }: Reading): ReadonlyMap<number, GuardEnd> {
 function complainOfSharedSlots(
   runs: readonly Run[],
   ends: ReadonlyMap<number, GuardEnd>,
-  isExcused: (run: Run, atMs: number) => boolean,
+  isExcused: (run: Run, next: Run) => boolean,
   complain: Complain,
 ): void {
   const inOrder = [...runs].sort((a, b) => a.fromMs - b.fromMs);
@@ -130,7 +136,7 @@ function complainOfSharedSlots(
       const end = ends.get(run.begun.guardSeq);
       const isOther = run.begun.guardSeq !== next.begun.guardSeq;
       if (isOther && end?.isBroken && next.fromMs < end.dueMs) continue;
-      if (isExcused(run, next.fromMs)) continue;
+      if (isExcused(run, next)) continue;
       complain(
         `${next.begun.session} begins on slot ${next.begun.slot} while ${run.begun.session} runs there until ${run.toMs}`,
         run.begun,
@@ -175,6 +181,30 @@ const STOPS: ReadonlySet<string> = new Set(['process.pause', 'process.block', 'c
 
 function isOrphan(orphan: Orphan | undefined, atMs: number): boolean {
   return orphan !== undefined && orphan.death.simMs <= atMs && atMs <= orphan.dueMs;
+}
+
+function pausesOf({ events }: Reading, runs: readonly Run[]): ReadonlyMap<Run, readonly KeeperPauseEvent[]> {
+  const pauses = new Map<Run, KeeperPauseEvent[]>();
+  for (const event of events) {
+    if (event.kind !== 'keeper-pause') continue;
+    const run = runs.find(({ begun }) => begun.node === event.node && begun.pid === event.pid);
+    if (run !== undefined) pauses.set(run, [...(pauses.get(run) ?? []), event]);
+  }
+  return pauses;
+}
+
+/** Its keeper stands still, and its orchestrator was killed or stood still since; one that left by itself had the time. */
+function isStray({ events }: Reading, pauses: readonly KeeperPauseEvent[], atMs: number): boolean {
+  return pauses.some(({ node, simMs, forMs }) => {
+    if (atMs < simMs || atMs > simMs + forMs + AWAKE_MS) return false;
+    return events.some((event) => {
+      if (event.simMs > atMs) return false;
+      if (event.kind === 'death')
+        return event.node === node && event.simMs >= simMs && !event.why.startsWith('exit code');
+      if (event.kind !== 'fault' || event.target !== node || !STOPS.has(event.fault)) return false;
+      return event.simMs + whole(event.detail.forMs) >= simMs;
+    });
+  });
 }
 
 /** Its machine sleeps at this time, or has just woken up. */

@@ -83,8 +83,9 @@ class Stage extends Story {
     return this.changed(id, state, { slot, lease_seq: leaseSeq });
   }
 
-  pipeline(is: 'begun' | 'ended', session: string, slot: string, pid = 1, guardSeq = 1): this {
-    return this.note({ kind: 'pipeline', is, node: 'c1', pid, session, slot, leaseSeq: 1, guardSeq });
+  pipeline(is: 'begun' | 'ended', session: string, slot: string, pid = 1, guardSeq = 1, node = 'c1'): this {
+    const machine = `host-${node}`;
+    return this.note({ kind: 'pipeline', is, node, machine, pid, session, slot, leaseSeq: 1, guardSeq });
   }
 }
 
@@ -363,5 +364,31 @@ describe('pipelines', () => {
       expect.stringContaining('lost its keeper'),
       expect.stringContaining('while x runs there'),
     ]);
+  });
+
+  const dies = (why: string) => ({ kind: 'death', node: 'c1', cause: 'kill', why, lastSeq: 0 }) as const;
+
+  it('whose keeper and orchestrator are dead are ended before the next begins there on the same machine', () => {
+    const beside = (node: string) => {
+      const stage = Stage.open()
+        .pipeline('begun', 'x', '0')
+        .note({ kind: 'keeper-death', node: 'c1', pid: 1 });
+      stage.note(dies('kill')).later(5_000).pipeline('begun', 'y', '0', 2, 1, node);
+      return complaints(pipelines, stage);
+    };
+    expect(beside('c1')).toEqual([expect.stringContaining('while x runs there')]);
+    expect(beside('c2')).toEqual([]);
+  });
+
+  it('whose keeper stands still outlive their guard only if their orchestrator cannot act either', () => {
+    const outlives = (why: string | null) =>
+      underGuard((stage) => {
+        stage.note({ kind: 'keeper-pause', node: 'c1', pid: 1, forMs: 60_000 });
+        if (why !== null) stage.note(dies(why));
+        expires(stage);
+      }, 5);
+    expect(outlives(null)).toHaveLength(1);
+    expect(outlives('exit code 0')).toHaveLength(1);
+    expect(outlives('kill')).toEqual([]);
   });
 });

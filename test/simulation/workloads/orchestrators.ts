@@ -80,13 +80,17 @@ function worldOf(
   const commission: Commission = { guardSeq: 0 };
   const guard = { client: name, holder: '', leaseSeq: 0 };
   const processes = processesFor(node.machine, name, process, commission);
+  const processTable = node.machine.tableFor(process);
   return {
     clock,
     timers,
     newToken,
     client,
-    processTable: node.machine.tableFor(process),
-    pipelines: new KeptPipelines({ timers, processes, files: NO_FILES, env: {} }, '/logs'),
+    processTable,
+    pipelines: new KeptPipelines(
+      { clock, timers, processes, processTable, files: NO_FILES, env: {} },
+      '/logs',
+    ),
     say: (_level, event, fields = {}) => {
       if (event === 'the guard is held') {
         guard.holder = String(fields.holder);
@@ -112,7 +116,7 @@ interface Spied {
 /** The client itself, with an eye on what it is asked for. */
 function spyOn(client: Leasehold): Spied {
   const seen: Spied['seen'] = { guard: null, sessions: [], starts: [] };
-  const { lease, task, session } = client;
+  const { lease, task, session, object } = client;
   return {
     seen,
     client: {
@@ -124,6 +128,7 @@ function spyOn(client: Leasehold): Spied {
         },
       },
       task,
+      object,
       whoami: () => client.whoami(),
       session: {
         ...session,

@@ -159,7 +159,11 @@ export const INJECTIONS: Readonly<Record<FaultKind, Injection>> = {
     if (machine === undefined) return;
     note(world, fault);
     const { when } = fault.args;
-    if (when === 'now') machine.killKeeper(number(fault, 'chosen'));
+    if (when === 'pause') machine.pauseKeeper(number(fault, 'chosen'), fault.forMs);
+    else if (when === 'together') {
+      machine.killKeepersOf(fault.target);
+      endProcess(world, fault, 'kill');
+    } else if (when === 'now') machine.killKeeper(number(fault, 'chosen'));
     else machine.doom = { from: when === 'start' ? 'start' : 'begin', afterMs: number(fault, 'afterMs') };
   },
 };

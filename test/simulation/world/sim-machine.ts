@@ -69,6 +69,18 @@ export class SimMachine {
       pid,
       self: async () => self,
       startTimeOf: async (other) => this.#startTimes.get(other) ?? 'none',
+      // What is read first is old when the last is read.
+      living: (mark) =>
+        new Promise((resolve) => {
+          const found = [...this.programs.values()].map((program) => ({
+            pid: program.pid,
+            startTime: program.startTime,
+            group: program.pid,
+            isMarked: program.carries(mark),
+          }));
+          this.kernel.after(this.random.span(0.5, 30), process, () => resolve(found));
+        }),
+      killGroupOf: ({ group }) => this.programs.get(group)?.signal('SIGKILL'),
     };
   }
 
@@ -107,9 +119,28 @@ export class SimMachine {
     if (keeper !== undefined) this.#kill(keeper);
   }
 
+  /** One keeper stands still, and nothing with it. */
+  pauseKeeper(chosen: number, forMs: number): void {
+    const living = this.#keepers.filter(isKeeping);
+    const keeper = living[Math.floor(chosen * living.length)];
+    if (keeper === undefined || this.nodes.some(({ isQuiet }) => isQuiet)) return;
+    const { client, process, program } = keeper;
+    this.recorder.note({ kind: 'keeper-pause', node: client, pid: program?.pid ?? 0, forMs });
+    process.pause(forMs);
+  }
+
+  /** All keepers of one orchestrator; it dies with them. */
+  killKeepersOf(client: string): void {
+    for (const keeper of this.#keepers) if (keeper.client === client) this.#kill(keeper);
+  }
+
   #kill(keeper: SimKeeper): void {
     if (!isKeeping(keeper) || this.nodes.some(({ isQuiet }) => isQuiet)) return;
-    const { client, process, program } = keeper;
+    this.keeperDies(keeper);
+  }
+
+  keeperDies({ client, process, program }: SimKeeper): void {
+    if (process.isDead) return;
     this.recorder.note({ kind: 'keeper-death', node: client, pid: program?.pid ?? 0 });
     process.die();
   }

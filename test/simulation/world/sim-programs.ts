@@ -79,6 +79,7 @@ function keptBy(
       if (isOpen) toKeeper.write(message);
     },
     close,
+    kill: () => machine.keeperDies(kept),
   };
 }
 
@@ -123,13 +124,14 @@ function starterOn(machine: SimMachine, keeper: SimKeeper, { guardSeq }: Commiss
   return (_command, options) =>
     new Promise<Child>((resolve, reject) => {
       const isMissing = random.chance(0.04);
+      // It runs before its keeper hears of it, and also if its keeper never does.
+      const program = isMissing
+        ? null
+        : new SimProgram(machine, keeper.client, keeper.process, options, guardSeq);
+      if (program !== null) machine.begun(keeper, program);
       kernel.after(random.span(0.5, 40), keeper.process, () => {
-        if (isMissing) reject(Object.assign(new Error('no such program'), { code: 'ENOENT' }));
-        else {
-          const program = new SimProgram(machine, keeper.client, keeper.process, options, guardSeq);
-          machine.begun(keeper, program);
-          resolve({ pid: program.pid, ended: program.ended });
-        }
+        if (program === null) reject(Object.assign(new Error('no such program'), { code: 'ENOENT' }));
+        else resolve(program);
       });
     });
 }
@@ -137,10 +139,14 @@ function starterOn(machine: SimMachine, keeper: SimKeeper, { guardSeq }: Commiss
 /** One pipeline, from its first moment to its last. */
 export class SimProgram {
   readonly pid: number;
+  /** Numbers of programs are not given again here. */
+  readonly startTime = '1';
   readonly ended: Promise<Ended>;
+  readonly #env: StartOptions['env'];
   readonly #machine: SimMachine;
   readonly #about: {
     readonly node: string;
+    readonly machine: string;
     readonly pid: number;
     readonly session: string;
     readonly slot: string;
@@ -161,9 +167,11 @@ export class SimProgram {
   ) {
     const { kernel, random, recorder } = machine;
     this.#machine = machine;
+    this.#env = env;
     this.pid = machine.newProgramPid();
     this.#about = {
       node: client,
+      machine: machine.name,
       pid: this.pid,
       session: env.LEASEHOLD_SESSION_ID ?? '',
       slot: env.LEASEHOLD_SLOT ?? '',
@@ -181,6 +189,11 @@ export class SimProgram {
       if (this.#isAlive) pipes?.output(word);
     });
     if (random.chance(0.3)) this.#endAfter(random.magnitude(5, 30_000), random.between(0, 2), null);
+  }
+
+  /** As a process table shows it. */
+  carries(mark: Readonly<Record<string, string>>): boolean {
+    return Object.entries(mark).every(([name, value]) => this.#env[name] === value);
   }
 
   signal(signal: string | 0): void {
