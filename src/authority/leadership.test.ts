@@ -120,6 +120,8 @@ let world: ManualWorld;
 let engine: ScriptedEngine;
 let leadership: Leadership;
 let told: string[];
+/** How long the replay of each that led had taken. */
+let replays: number[];
 let standbys: Standby[];
 /** What whoever follows a standby was told of. */
 let heard: number[];
@@ -130,6 +132,7 @@ beforeEach(() => {
   world = new ManualWorld();
   engine = new ScriptedEngine();
   told = [];
+  replays = [];
   standbys = [];
   heard = [];
   ends = [];
@@ -144,7 +147,10 @@ beforeEach(() => {
       standby.whenEnded(() => ends.push(standby));
       told.push(fault === null ? 'standby' : 'deposed');
     },
-    onLead: () => told.push('leader'),
+    onLead: (authority) => {
+      told.push('leader');
+      replays.push(authority.stats.replayMs);
+    },
     onCompactionFault: (fault) => told.push(`not compacted: ${(fault as Error).message}`),
     onTrouble: (fault, tries) => told.push(`trouble ${tries}: ${(fault as Error).message}`),
     onEnd: (fault) => told.push(`end: ${(fault as Error).message}`),
@@ -191,6 +197,20 @@ describe('a process among several', () => {
     await world.advance(200);
     expect(told).toEqual(['standby', 'leader']);
     await expect(standby.read(({ state }) => state.lastSeq)).rejects.toThrow('not read along any more');
+  });
+
+  it('tells how long the replay took: all of it at first, and the rest when it takes the guard', async () => {
+    engine.past = () => {
+      world.monotonicMs += 3_000;
+    };
+    await world.finish(leadership.start());
+    await world.advance(60_000);
+    engine.leader = null;
+    engine.lastNews = () => {
+      world.monotonicMs += 500;
+    };
+    await world.advance(200);
+    expect(replays).toEqual([3_500]);
   });
 
   it('looks at the very moment when the guard of a leader that is gone runs out', async () => {

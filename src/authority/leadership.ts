@@ -2,7 +2,7 @@
  * Who writes a log that several processes can reach, as one of them lives through it. It is in one of these states
  * at any time, and whoever serves is told of each change at the moment it happens:
  *
- *                 replayed                    nobody has the guard
+ *                 replayed                    the guard may be taken
  *   start ─► cold ─────────► following ─────────────────────────────► leading
  *             ▲               │    ▲ │                                   │
  *             │  compacted    │    └─┘ read along, look who leads        │ the guard was not renewed, an append failed,
@@ -54,6 +54,8 @@ export class Leadership {
   private authority: Authority | null = null;
   private isStopping = false;
   private troubles = 0;
+  /** How long the replay of the log has taken: what was there at first, and what was left when the guard was taken. */
+  private replayMs = 0;
   private endPause = (): void => undefined;
   private life: Promise<void> = Promise.resolve();
 
@@ -99,11 +101,12 @@ export class Leadership {
     settled();
   }
 
-  /** Takes over what was written since the last look, and the guard if nobody has it. */
+  /** Takes over what was written since the last look, and the guard if it may be taken. */
   private async look(): Promise<Authority | null> {
     this.standby ??= this.showCold(null);
     const { standby } = this;
     if (!(await this.readAlong(standby))) return null;
+    const fromMs = this.options.clock.monotonicMs();
     const leading = standby.lead();
     let log: Log | null;
     try {
@@ -115,14 +118,15 @@ export class Leadership {
       if (!(fault instanceof LogTooFarError)) await this.startOver(standby, fault);
       throw fault;
     }
-    return log === null ? null : this.lead(standby, log);
+    if (log === null) return null;
+    return this.lead(standby, log, this.replayMs + this.options.clock.monotonicMs() - fromMs);
   }
 
-  /** Whether it has taken over everything and found nobody who leads. */
+  /** Whether it has taken over everything and found that the guard may be taken. */
   private async readAlong(standby: Standby): Promise<boolean> {
     const { isWarm } = standby;
     try {
-      if (!isWarm) await this.inTime(standby, standby.open(this.engine));
+      if (!isWarm) await this.replayFirst(standby);
       return (await this.inTime(standby, standby.catchUp())) === null;
     } catch (fault) {
       // A warm state outlives a connection that was cut or is silent; what was replayed in part is of no use.
@@ -134,9 +138,15 @@ export class Leadership {
     }
   }
 
-  private async lead({ state }: Standby, log: Log): Promise<Authority> {
-    const { clock, timers, retention, onLead, onCompactionFault } = this.options;
+  private async replayFirst(standby: Standby): Promise<void> {
+    const { clock } = this.options;
     const fromMs = clock.monotonicMs();
+    await this.inTime(standby, standby.open(this.engine));
+    this.replayMs = clock.monotonicMs() - fromMs;
+  }
+
+  private async lead({ state }: Standby, log: Log, replayMs: number): Promise<Authority> {
+    const { clock, timers, retention, onLead, onCompactionFault } = this.options;
     this.standby = null;
     const onDeath = (fault: Error): void => {
       this.standby = this.showCold(fault);
@@ -149,7 +159,7 @@ export class Leadership {
       await log.close();
       throw fault;
     }
-    authority.stats.replayMs = clock.monotonicMs() - fromMs;
+    authority.stats.replayMs = replayMs;
     this.authority = authority;
     if (!authority.hasEnded) onLead(authority);
     return authority;
