@@ -14,9 +14,9 @@ import { promisify } from 'node:util';
 const NOBODY = 65_534;
 const START_SECONDS = 60;
 
-export async function startCluster(settings, parent = tmpdir()) {
+export async function startCluster(settings, parent = tmpdir(), env = {}) {
   const folder = await mkdtemp(join(parent, 'leasehold-postgres-'));
-  const cluster = { folder, port: await freePort(), settings };
+  const cluster = { folder, port: await freePort(), settings, env };
   try {
     await ourOwn(folder);
     await cp(nativeFolder(), join(folder, 'native'), { recursive: true, verbatimSymlinks: true });
@@ -61,9 +61,10 @@ async function control(cluster, verb, ...more) {
   await run(cluster, 'pg_ctl', [verb, ...where, ...more]);
 }
 
-async function run({ folder }, program, args) {
+async function run({ folder, env }, program, args) {
   const who = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
-  await promisify(execFile)(join(folder, 'native', 'bin', program), [...args], { cwd: folder, ...who });
+  const options = { cwd: folder, env: { ...process.env, ...env }, ...who };
+  await promisify(execFile)(join(folder, 'native', 'bin', program), [...args], options);
 }
 
 /** The folder, readable by all and belonging to who runs the server. */

@@ -42,15 +42,4 @@ describe('time by the clock of the log', () => {
     world.setWall(0);
     expect(clock.nowMs()).toBe(FROM_MS + 1_007);
   });
-
-  it('starts at the end of the log where that is ahead, never goes back, and comes down to the clock', () => {
-    const clock = new AuthorityClock(world.clock, FROM_MS + 5_000, shared);
-    expect(clock.nowMs()).toBe(FROM_MS + 5_000);
-    for (let second = 1; second <= 600; second++) {
-      const beforeMs = clock.nowMs();
-      pass(1_000);
-      expect(clock.nowMs() - beforeMs).toBe(second <= 500 ? 990 : 1_000);
-    }
-    expect(clock.nowMs()).toBe(sharedMs);
-  });
 });

@@ -74,7 +74,7 @@ export interface LogSnapshot {
 }
 
 export interface Log {
-  /** One more than that of the writer before; it stands in every batch. */
+  /** Higher than that of any writer before, usually by one; it stands in every batch. */
   readonly epoch: number;
   readonly position: LogPosition;
   readonly size: LogSize;
@@ -86,7 +86,10 @@ export interface Log {
   readonly mayAnswer: boolean;
   /** Resolves when the log has ended by itself, also while nothing is being appended; never after `close`. */
   readonly lost: Promise<Error>;
-  /** The time by the clock this log is bound to, one for all who ever write it; null when the machine's own will do. */
+  /**
+   * The time by the clock this log is bound to, one for all who ever write it, never behind its newest entry and never
+   * going back; null when the machine's own will do.
+   */
   nowMs(): number | null;
 
   /** True while the space for the next segment could not be had: only what ends or keeps ownership may be appended. */
@@ -146,11 +149,12 @@ export interface Log {
   close(): Promise<void>;
 }
 
-/** Who has the right to append to a log that several processes can reach, and for how long as it stands. */
+/** Who has the right to append to a log that several processes can reach. */
 export interface Leader {
   readonly holder: string;
   /** Where it serves; '' when it did not say. */
   readonly url: string;
+  /** How long it will be waited for unless it gives another sign of life. */
   readonly remainingMs: number;
 }
 
@@ -163,7 +167,7 @@ export interface FollowedLog {
   readonly size: LogSize;
   /** Replays what was appended since; true when there was something. */
   catchUp(): Promise<boolean>;
-  /** Whose guard is live now; null when nobody's is. */
+  /** Who holds the guard; null when it may be taken. */
   leader(): Promise<Leader | null>;
   /**
    * Tries to become the writer: takes the guard, raises the epoch and replays to the very end; null when another
@@ -172,7 +176,7 @@ export interface FollowedLog {
   lead(): Promise<Log | null>;
   /** The bytes behind a reference, as `Log.read` gives them; with the same words about compaction. */
   read(reference: Opaque): Uint8Array | null | Promise<Uint8Array | null>;
-  /** The time by the clock of the log, as it was when it was last asked who leads; null before. */
+  /** The time by the clock of the log, as far as it is known from here; null before it was first asked who leads. */
   nowMs(): number | null;
   /**
    * Gives up a connection on which nothing comes any more. What is under way fails at once and tells nothing more; the

@@ -16,7 +16,7 @@ import { Chronicle } from '../support/chronicle.ts';
 import { inlineThreads } from '../support/inline-threads.ts';
 import { collect } from '../support/log-story.ts';
 import { TestDatabase } from '../support/postgres.ts';
-import { cutConnections, engineOn, expireGuard, until } from '../support/postgres-log.ts';
+import { cutConnections, engineOn, freeGuard, until } from '../support/postgres-log.ts';
 
 let db: TestDatabase;
 
@@ -53,7 +53,7 @@ async function lived(rounds: number, options: Partial<PostgresEngineOptions> = {
 /** The writer is gone without a word. */
 async function afterCrash(options: Partial<PostgresEngineOptions> = {}): Promise<Chronicle> {
   await cutConnections(db);
-  await expireGuard(db);
+  await freeGuard(db);
   return Chronicle.open(smallEngine(options));
 }
 
@@ -294,7 +294,7 @@ describe('compaction', () => {
     const old = await lived(60, { threads });
     const refused = expect(old.log.compact()).rejects.toThrow(/newer writer/);
     await until(async () => Number(await db.value('SELECT checkpoint FROM leasehold.leasehold_epoch')) > 0);
-    await expireGuard(db);
+    await freeGuard(db);
     const next = await Chronicle.open(smallEngine());
     letGo();
     await refused;
@@ -307,7 +307,7 @@ describe('compaction', () => {
     const { threads, letGo } = lateThreads();
     const old = await lived(60, { threads });
     const refused = expect(old.log.compact()).rejects.toThrow();
-    await expireGuard(db);
+    await freeGuard(db);
     const next = await Chronicle.open(smallEngine());
     await next.start();
     expect(await next.compact()).toBe(true);
@@ -393,7 +393,7 @@ describe('who reads along', () => {
     const { followed } = await following();
     const { lastSeq } = followed.position;
     await cutConnections(db);
-    await expireGuard(db);
+    await freeGuard(db);
     await db.pool.query('DELETE FROM leasehold.leasehold_log WHERE last_seq = $1', [lastSeq]);
     await expect(followed.catchUp()).rejects.toThrow();
     // A connection may be cut a moment after that was asked for, and then it is only out of reach.

@@ -14,7 +14,7 @@ import { pgConnections } from '../../src/world/pg-connections.ts';
 import { appendBatch, Heard, openHeard, payloadOf, readText, taskCreated } from '../support/log-story.ts';
 import { ManualWorld } from '../support/manual-world.ts';
 import { TestDatabase } from '../support/postgres.ts';
-import { cutConnections, engineOn, expireGuard, until, untilBlocked } from '../support/postgres-log.ts';
+import { cutConnections, engineOn, freeGuard, until, untilBlocked } from '../support/postgres-log.ts';
 import { moveToTinyDisk } from '../support/tiny-disk.ts';
 
 let db: TestDatabase;
@@ -34,7 +34,7 @@ afterAll(async () => {
 
 /** Opens the log as the next writer does, and answers what it was told. */
 async function reopened(): Promise<{ log: Log; seqs: number[] }> {
-  await expireGuard(db);
+  await freeGuard(db);
   const { log, heard } = await openHeard(engineOn(db));
   return { log, seqs: heard.seqs };
 }

@@ -3,7 +3,7 @@ import { afterAll, beforeAll } from 'vitest';
 import type { PostgresEngineOptions } from '../../src/engines/postgres/postgres-engine.ts';
 import { describeLog } from '../contract/log-contract.ts';
 import { TestDatabase } from '../support/postgres.ts';
-import { cutConnections, engineOn, expireGuard } from '../support/postgres-log.ts';
+import { cutConnections, engineOn, freeGuard } from '../support/postgres-log.ts';
 
 let db: TestDatabase;
 
@@ -24,10 +24,11 @@ for (const [name, sizes] of Object.entries(SIZES)) {
   describeLog(`postgres (${name})`, async () => {
     await db.pool.query('DROP SCHEMA IF EXISTS leasehold CASCADE');
     return {
-      engine: () => engineOn(db, sizes),
+      // A second opener is refused when it has seen the first renew its guard.
+      engine: () => engineOn(db, { guardTtlMs: 1_500, ...sizes }),
       crash: async () => {
         await cutConnections(db);
-        await expireGuard(db);
+        await freeGuard(db);
       },
       secondOpener: 'is refused',
       engineFrom: null,

@@ -5,7 +5,7 @@ import { LogClosedError, LogHeldError } from '../../src/engines/log.ts';
 import { appendBatch, Heard, openHeard } from '../support/log-story.ts';
 import { isSettled, ManualWorld } from '../support/manual-world.ts';
 import { TestDatabase } from '../support/postgres.ts';
-import { cutConnections, engineOn, expireGuard, until, untilBlocked } from '../support/postgres-log.ts';
+import { cutConnections, engineOn, freeGuard, until, untilBlocked } from '../support/postgres-log.ts';
 
 let db: TestDatabase;
 
@@ -33,13 +33,20 @@ function stoppedWorld() {
 
 describe('the guard', () => {
   it('keeps a second opener out, and says who has the log', async () => {
-    const first = await openHeard(engineOn(db, { holder: 'server one' }));
+    const first = await openHeard(engineOn(db, { holder: 'server one', guardTtlMs: 1_500 }));
     const second = engineOn(db, { holder: 'server two' });
-    await expect(second.assertFree()).rejects.toThrow(new LogHeldError('server one'));
     await expect(openHeard(second)).rejects.toThrow(new LogHeldError('server one'));
     await first.log.close();
-    await second.assertFree();
     await (await openHeard(second)).log.close();
+  });
+
+  it('is waited for by an opener whose own is shorter, and taken if it is not renewed', async () => {
+    await openHeard(engineOn(db, { guardTtlMs: 1_500 }));
+    await cutConnections(db);
+    const fromMs = performance.now();
+    const { log } = await openHeard(engineOn(db, { guardTtlMs: 300 }));
+    expect(performance.now() - fromMs).toBeGreaterThan(1_500);
+    await log.close();
   });
 
   it('goes to exactly one of many who want it at once', async () => {
@@ -96,7 +103,7 @@ describe('a writer that was deposed', () => {
     const { engine } = stoppedWorld();
     const sleeper = await openHeard(engine);
     await appendBatch(sleeper.log, 2);
-    await expireGuard(db);
+    await freeGuard(db);
     const next = await openHeard(engineOn(db));
     expect(next.heard.seqs).toEqual([1, 2]);
     await expect(appendBatch(sleeper.log, 1)).rejects.toThrow(LogClosedError);
@@ -110,21 +117,21 @@ describe('a writer that was deposed', () => {
   it('ends by itself at its next heartbeat although it appends nothing', async () => {
     const { world, engine } = stoppedWorld();
     const sleeper = await openHeard(engine);
-    await expireGuard(db);
+    await freeGuard(db);
     const next = await openHeard(engineOn(db));
     await world.advance(5_000);
-    expect((await sleeper.log.lost).message).toMatch(/another has taken it/);
+    expect((await sleeper.log.lost).message).toMatch(/no longer holds the guard/);
     expect(sleeper.log.mayAnswer).toBe(false);
     await expect(sleeper.log.append()).rejects.toThrow(LogClosedError);
     await next.log.close();
   });
 
-  it('does not come back to a guard that ran out, even if nobody has taken it', async () => {
+  it('does not come back to a guard that was taken away, even if no other process has taken it', async () => {
     const { world, engine } = stoppedWorld();
     const sleeper = await openHeard(engine);
-    await expireGuard(db);
+    await freeGuard(db);
     await world.advance(5_000);
-    expect((await sleeper.log.lost).message).toMatch(/ran out/);
+    expect((await sleeper.log.lost).message).toMatch(/no longer holds the guard/);
   });
 });
 
@@ -133,7 +140,7 @@ describe('an append under way while another takes over', () => {
     const { engine } = stoppedWorld();
     const old = await openHeard(engine);
     await appendBatch(old.log, 1);
-    await expireGuard(db);
+    await freeGuard(db);
     // Holds the append after it has locked the epoch: a row with the same seq may yet be committed before its own.
     const holder = await db.pool.connect();
     await holder.query('BEGIN');
@@ -183,7 +190,7 @@ describe('an append under way while another takes over', () => {
       })();
       const over = expect(writing).rejects.toThrow();
       await until(async () => log.position.lastSeq > heard.seqs.length + round);
-      await expireGuard(db);
+      await freeGuard(db);
       const next = await openHeard(engineOn(db));
       await over;
       await next.log.close();
@@ -203,7 +210,7 @@ describe('a row that is not where the writer left it', () => {
     await appendBatch(log, 1);
     await db.pool.query('DELETE FROM leasehold.leasehold_log WHERE last_seq = 2');
     await expect(appendBatch(log, 1)).rejects.toThrow(LogClosedError);
-    await expireGuard(db);
+    await freeGuard(db);
     const next = await openHeard(engineOn(db));
     expect(next.heard.seqs).toEqual([1]);
     await next.log.close();

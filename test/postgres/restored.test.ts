@@ -2,8 +2,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Leasehold } from '../../src/client/leasehold.ts';
 import { openWith } from '../../src/embedded/open.ts';
+import { isSettled } from '../support/manual-world.ts';
 import { TestDatabase } from '../support/postgres.ts';
-import { cutConnections, engineOn, REAL_WORLD } from '../support/postgres-log.ts';
+import { cutConnections, engineOn, REAL_WORLD, until } from '../support/postgres-log.ts';
 import { type CommandRun, TestShell } from '../support/test-shell.ts';
 
 let db: TestDatabase;
@@ -96,8 +97,17 @@ describe('leasehold postgres restored', () => {
   });
 
   it('exits with 3 while a server runs, and changes nothing', async () => {
-    const lh = await opened();
-    const { code, err } = await restored();
+    const lh = await openWith(engineOn(db, { guardTtlMs: 1_500 }), { ...REAL_WORLD, hashSeed: 1 });
+    const running = shell.start('postgres', 'restored', '--url', db.url, '--allow-fsync-off');
+    const renewed = (): Promise<unknown> =>
+      db.value('SELECT expires_at::text FROM leasehold.leasehold_guard');
+    // It is refused as soon as it has seen that the guard is renewed; its own time moves only here.
+    while (!(await isSettled(running))) {
+      const before = await renewed();
+      await until(async () => (await renewed()) !== before);
+      await shell.world.advance(100);
+    }
+    const { code, err } = await running;
     expect(code).toBe(3);
     expect(err).toBe('leasehold: The log is in use by a test: stop every server of this database first.\n');
     expect(await acquired(lh, 'a name')).toBe(2);

@@ -126,15 +126,18 @@ const WAITING = `SELECT count(*) FROM pg_stat_activity WHERE application_name = 
   AND datname = current_database() AND wait_event_type = 'Lock' AND query LIKE 'SELECT first_part%'`;
 
 describe('a first replay that is given up', () => {
-  it('ends at once, wherever the database keeps it waiting', async () => {
+  it.each([
+    ['the guard and the end of the log', 'leasehold_log', 'max(last_seq)'],
+    ['the checkpoint', 'leasehold_checkpoint', 'first_part'],
+  ])('ends at once while the database keeps it waiting for %s', async (_what, table, statement) => {
     const giveUp = new AbortController();
     const locker = await db.pool.connect();
     try {
       await locker.query('BEGIN');
-      await locker.query('LOCK TABLE leasehold.leasehold_log IN ACCESS EXCLUSIVE MODE');
+      await locker.query(`LOCK TABLE leasehold.${table} IN ACCESS EXCLUSIVE MODE`);
       const following = engineOn(db).follow(new Heard(), giveUp.signal);
       const told = expect(following).rejects.toThrow(/cannot be read now/);
-      await untilBlocked(db, 'COPY');
+      await untilBlocked(db, statement);
       giveUp.abort();
       await told;
     } finally {

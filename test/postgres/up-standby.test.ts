@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { CliBench, type Process } from '../support/cli-processes.ts';
 import { TestDatabase } from '../support/postgres.ts';
-import { expireGuard } from '../support/postgres-log.ts';
+import { freeGuard } from '../support/postgres-log.ts';
 
 /** Nobody loses a guard by accident, and a server that lost it finds out soon. */
 const GUARD = ['--guard-ttl', '10m', '--heartbeat', '1s'];
@@ -66,7 +66,7 @@ describe('up on a database that another one leads', () => {
     await second.says(/orchestrator is started when it leads|FATAL/);
     // Otherwise it might be the first to find that nobody has the guard.
     first.kill('SIGSTOP');
-    await expireGuard(database);
+    await freeGuard(database);
     await second.says(/taking intents/);
     first.kill('SIGCONT');
     await first.says(/orchestrator is started when it leads/);

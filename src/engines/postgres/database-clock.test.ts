@@ -131,4 +131,27 @@ describe('the time of a leader', () => {
     world.monotonicMs += BEAT_MS;
     expect(errorMs()).toBe(-60_000);
   });
+
+  it("starts with another time than the database's, and comes to it by a hundredth", () => {
+    clock = new DatabaseClock(world.clock, OFFSET_MS - 2_000, OFFSET_MS);
+    expect(errorMs()).toBe(-2_000);
+    world.monotonicMs += 100_000;
+    expect(errorMs()).toBe(-1_000);
+    world.monotonicMs += 200_000;
+    expect(errorMs()).toBe(0);
+  });
+
+  it("goes on from the end of a log that is ahead, never goes back, and comes down to the database's", () => {
+    world.monotonicMs += BEAT_MS;
+    clock.advanceTo(clock.nowMs() + 5_000);
+    expect(errorMs()).toBe(5_000);
+    for (let second = 1; second <= 600; second++) {
+      const beforeMs = clock.nowMs();
+      world.monotonicMs += 1_000;
+      expect(clock.nowMs() - beforeMs).toBeCloseTo(second <= 500 ? 990 : 1_000, 2);
+    }
+    expect(errorMs()).toBe(0);
+    clock.advanceTo(clock.nowMs() - 5_000);
+    expect(errorMs()).toBe(0);
+  });
 });

@@ -1,12 +1,13 @@
 /**
  * The database's clock, read from afar: one that all who ever write the log share, so that a lease ends at the same
- * moment whoever leads by then. What the database says is the time at some moment between the question and the
+ * moment whichever server leads by then. What the database says is the time at some moment between the question and the
  * answer; taken for the middle of the two it is wrong by at most half the round trip. So it is asked several times and
  * the quickest answer counts, and an answer that is not quick enough is none: a leader whose clock is behind writes
  * down ends that are too early, and the next leader would end those leases while their holders rely on them.
  *
- * No two clocks run quite alike, so the leader goes on listening (`DatabaseClock`): every renewal of its guard brings
- * the time there, and its own time follows, slowly.
+ * A step of that clock must end no lease. So only the first leader takes it as it is. From then on time is the leader's
+ * (`DatabaseClock`): every renewal of its guard brings the database's, and its own follows, slowly. The next leader goes
+ * on with the time of the one before (`guard-watch.ts`).
  */
 import { LogTooFarError } from '../log.ts';
 import type { GuardWorld, Reading } from './sql.ts';
@@ -52,18 +53,20 @@ export async function readDatabaseClock(
   );
 }
 
-/** The database's time as the leader counts it. It never jumps and never goes back. */
+/** Time as a leader counts it: it follows the database's, never jumps and never goes back. */
 export class DatabaseClock {
   readonly #clock: GuardWorld['clock'];
   /** What had to be added to the monotonic clock then, and by how much that was wrong. */
   #fromMs: number;
   #offsetMs: number;
-  #errorMs = 0;
+  #errorMs: number;
 
-  constructor(clock: GuardWorld['clock'], offsetMs: number) {
+  /** Both are to be added to the monotonic clock: one gives the time to start with, the other the database's. */
+  constructor(clock: GuardWorld['clock'], offsetMs: number, databaseOffsetMs = offsetMs) {
     this.#clock = clock;
     this.#fromMs = clock.monotonicMs();
     this.#offsetMs = offsetMs;
+    this.#errorMs = databaseOffsetMs - offsetMs;
   }
 
   nowMs(): number {
@@ -84,6 +87,17 @@ export class DatabaseClock {
     this.#fromMs = monotonicMs;
     this.#offsetMs = offsetMs;
     this.#errorMs = Math.sign(seemsMs) * Math.max(0, Math.abs(seemsMs) - doubtMs);
+  }
+
+  /** The log is ahead: time goes on from its end, and comes back to the database's as slowly as ever. */
+  advanceTo(newestInLogMs: number): void {
+    const aheadMs = newestInLogMs - this.nowMs();
+    if (aheadMs <= 0) return;
+    const monotonicMs = this.#clock.monotonicMs();
+    const offsetMs = this.#offsetAt(monotonicMs);
+    this.#errorMs += this.#offsetMs - offsetMs - aheadMs;
+    this.#offsetMs = offsetMs + aheadMs;
+    this.#fromMs = monotonicMs;
   }
 
   #offsetAt(monotonicMs: number): number {

@@ -4,22 +4,20 @@
  */
 import type { Opaque } from '../../core/opaque.ts';
 import type { FollowedLog, Leader, Log, LogPosition, LogSize, Replay } from '../log.ts';
-import { leaderOf } from './guard.ts';
+import type { GuardWatch } from './guard-watch.ts';
 import type { LogRows } from './log-rows.ts';
 
 export class FollowedRows implements FollowedLog {
   readonly #rows: LogRows;
   readonly #replay: Replay;
-  readonly #monotonicMs: () => number;
+  readonly #watch: GuardWatch;
   readonly #lead: () => Promise<Log | null>;
-  /** What must be added to the monotonic clock to get the database's. */
-  #anchorMs: number | null = null;
   #isHandedOver = false;
 
-  constructor(rows: LogRows, replay: Replay, monotonicMs: () => number, lead: () => Promise<Log | null>) {
+  constructor(rows: LogRows, replay: Replay, watch: GuardWatch, lead: () => Promise<Log | null>) {
     this.#rows = rows;
     this.#replay = replay;
-    this.#monotonicMs = monotonicMs;
+    this.#watch = watch;
     this.#lead = lead;
   }
 
@@ -36,19 +34,17 @@ export class FollowedRows implements FollowedLog {
     return this.#rows.catchUp(this.#replay);
   }
 
-  async leader(): Promise<Leader | null> {
-    const { leader, databaseMs } = await leaderOf(this.#rows.reading, this.#rows.tables);
-    this.#anchorMs = databaseMs - this.#monotonicMs();
-    return leader;
+  leader(): Promise<Leader | null> {
+    return this.#watch.look(this.#rows.reading);
   }
 
   nowMs(): number | null {
-    return this.#anchorMs === null ? null : this.#anchorMs + this.#monotonicMs();
+    return this.#watch.nowMs();
   }
 
   async lead(): Promise<Log | null> {
     this.#assertOurs();
-    // As far as it can be done without the guard, so that little is left to be replayed by the one who leads.
+    // As far as it can be done without the guard, so that little is left to replay once it leads.
     await this.#rows.catchUp(this.#replay);
     const log = await this.#lead();
     this.#isHandedOver ||= log !== null;

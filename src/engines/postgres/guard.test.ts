@@ -2,13 +2,13 @@
 // the statements do is tested with a real Postgres in test/postgres.
 import { beforeEach, describe, expect, it } from 'vitest';
 import { ManualWorld } from '../../../test/support/manual-world.ts';
-import { type Guard, takeGuard } from './guard.ts';
+import { type Guard, lookAtGuard, takeGuard } from './guard.ts';
 import type { SqlConnection, SqlRow } from './sql.ts';
 import type { Tables } from './tables.ts';
 
 const TTL_MS = 15_000;
 const HEARTBEAT_MS = 5_000;
-/** So much earlier than the database its holder takes it for over. */
+/** So much earlier than others its holder takes it for over. */
 const MARGIN_MS = 1_000;
 const EPOCH = 7;
 /** What a renewal answers is the time there. */
@@ -28,6 +28,8 @@ let cut: (fault: Error) => void;
 let fault: Error | null;
 /** What the clock was told. */
 let noted: number[][];
+/** The time by which it is taken and renewed. */
+const nowMs = (): number => DATABASE_MS + world.monotonicMs;
 
 beforeEach(() => {
   world = new ManualWorld();
@@ -50,7 +52,10 @@ async function taken(answeredMs = 0): Promise<Guard> {
   const taking = takeGuard(
     connection as SqlConnection,
     { world, tables, holder: 'holder', url: 'http://holder', ...times },
-    { note: (sentMs, databaseMs) => void noted.push([sentMs, databaseMs]) },
+    {
+      overdueRow: null,
+      clock: { nowMs, note: (sentMs, databaseMs) => void noted.push([sentMs, databaseMs]) },
+    },
   );
   await world.advance(answeredMs);
   asked[0]!.answer([[String(EPOCH), 50_000]]);
@@ -107,7 +112,7 @@ describe('a guard', () => {
     for (let beat = 1; beat <= 20; beat++) {
       await world.advance(HEARTBEAT_MS);
       expect(asked).toHaveLength(1 + beat);
-      expect(asked[beat]!.values).toEqual([asked[0]!.values[2], TTL_MS]);
+      expect(asked[beat]!.values).toEqual([asked[0]!.values[2], nowMs() + TTL_MS]);
       asked[beat]!.answer(RENEWED);
     }
     await world.settle();
@@ -115,7 +120,7 @@ describe('a guard', () => {
   });
 
   it.each<[why: string, happens: () => void, says: RegExp]>([
-    ['a renewal finds it gone', () => asked[1]!.answer([]), /ran out, or another has taken it/],
+    ['a renewal finds it gone', () => asked[1]!.answer([]), /no longer holds the guard/],
     ['a renewal fails', () => asked[1]!.fail(new Error('no')), /could not be renewed/],
     ['its connection is cut', () => cut(new Error('no')), /was cut/],
   ])('is lost when %s, at once and for ever', async (_, happens, says) => {
@@ -152,5 +157,36 @@ describe('a guard', () => {
     cut(new Error('closed'));
     await world.advance(60_000);
     expect([asked.length, fault]).toEqual([2, null]);
+  });
+});
+
+describe('a look at the guard', () => {
+  const tables = { guard: 'guard', log: 'log' } as Tables;
+  const told = (...row: unknown[]) =>
+    lookAtGuard({ query: async () => [[String(DATABASE_MS), '7', ...row]] }, tables);
+
+  it('tells how long its holder goes by a renewal, and the time of its holder when it sent the last', async () => {
+    await taken();
+    const token = String(asked[0]!.values[2]);
+    const expiresAtMs = Number(asked[0]!.values[3]);
+    expect(await told(`${token} 1`, token, String(expiresAtMs), 'holder', 'http://holder')).toEqual({
+      held: {
+        row: `${token} 1`,
+        holder: 'holder',
+        url: 'http://holder',
+        terms: { ttlMs: TTL_MS, renewedAtMs: nowMs() },
+      },
+      tail: '7',
+      databaseMs: DATABASE_MS,
+    });
+  });
+
+  it('tells neither of a holder of an older version, whose token is nothing but random', async () => {
+    const { held } = await told('token 1', 'token', String(DATABASE_MS), 'older', '');
+    expect(held).toEqual({ row: 'token 1', holder: 'older', url: '', terms: null });
+  });
+
+  it('tells that it was given back', async () => {
+    expect((await told(null, null, null, null, null)).held).toBeNull();
   });
 });

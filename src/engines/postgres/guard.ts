@@ -1,14 +1,19 @@
 /**
- * The guard: one row that says who may write, until when by the database's clock. It elects; what keeps an older
- * writer out is the epoch that is raised in the same statement, because every append checks it.
+ * The guard: one row that says who may write. It elects; what keeps an older writer out is the epoch that is raised in
+ * the same statement, because every append checks it.
  *
- *   free or run out ──take──▶ ours ──renew, every heartbeat──▶ ours ──release──▶ free
- *                               └── first renewal that fails, or is unanswered when the next is due ──▶ lost
+ *   given back, or not renewed for a TTL ──take──▶ ours ──renew, every heartbeat──▶ ours ──release──▶ given back
+ *                                                    └── first renewal that fails, or is unanswered when the next
+ *                                                        is due ──▶ lost
  *
- * One statement takes it, so that nobody who stops half-way leaves a lock behind that keeps all others waiting.
+ * No clock is compared with another one's. The holder counts the TTL from before its last renewal was sent, by its own
+ * clocks. Others count it from when they saw that renewal (`guard-watch.ts`), by theirs, and take the guard only as they
+ * saw it: `row` is the guard as one text that every renewal changes. `expires_at` is the holder's time plus its TTL. So a
+ * process that sees a renewal also learns the holder's time.
+ *
+ * One statement takes it: a process that stops half-way leaves no lock behind.
  */
 
-import type { Leader } from '../log.ts';
 import { LogClosedError } from '../log.ts';
 import { DATABASE_MS, type DatabaseClock } from './database-clock.ts';
 import type { GuardWorld, Reading, SqlConnection } from './sql.ts';
@@ -24,63 +29,105 @@ export interface GuardOptions {
   readonly heartbeatMs: number;
 }
 
-/** How much earlier than the database we take the guard for over: clocks do not run quite alike. */
 const MARGIN = 1 / 10;
 const MARGIN_MS_MAX = 1_000;
 
-/** Whose guard is live, or null when nobody's is; and what time it is there. */
-export async function leaderOf(
-  reading: Reading,
-  { guard }: Tables,
-): Promise<{ readonly leader: Leader | null; readonly databaseMs: number }> {
+/** How much earlier its holder takes a guard for over, and how much later all others do: clocks do not run quite alike. */
+export const guardMarginMs = (ttlMs: number): number => Math.min(MARGIN_MS_MAX, ttlMs * MARGIN);
+
+/** An expression: the guard as one text; null when it was given back. */
+const ROW = "token || ' ' || extract(epoch FROM expires_at)::text";
+/** The instant that a parameter names in milliseconds. */
+const instantOf = (parameter: string): string => `to_timestamp(${parameter}::double precision / 1000)`;
+
+/** A guard that was not given back, as it was at one look. */
+export interface HeldGuard {
+  readonly row: string;
+  readonly holder: string;
+  readonly url: string;
+  /** What the holder goes by; null when an older version holds it, which does not say. */
+  readonly terms: { readonly ttlMs: number; readonly renewedAtMs: number } | null;
+}
+
+export interface GuardLook {
+  /** Null when the guard is free. */
+  readonly held: HeldGuard | null;
+  /** The newest entry of the log; changes with every append. */
+  readonly tail: string;
+  readonly databaseMs: number;
+}
+
+export async function lookAtGuard(
+  reading: Pick<Reading, 'query'>,
+  { guard, log }: Tables,
+): Promise<GuardLook> {
   const [row] = await reading.query(
-    `SELECT ${DATABASE_MS}, holder, url, extract(epoch FROM expires_at - clock_timestamp()) * 1000
-     FROM (VALUES (1)) AS always (one)
-     LEFT JOIN ${guard} ON id = 1 AND token IS NOT NULL AND expires_at > clock_timestamp()`,
+    `SELECT ${DATABASE_MS}, (SELECT max(last_seq) FROM ${log}), ${ROW}, token,
+       extract(epoch FROM expires_at) * 1000, holder, url
+     FROM (VALUES (1)) AS always (one) LEFT JOIN ${guard} ON id = 1 AND token IS NOT NULL`,
   );
-  const [databaseMs, holder, url, remainingMs] = row!;
-  const leader =
-    holder === null
-      ? null
-      : { holder: String(holder), url: String(url), remainingMs: Math.max(0, Number(remainingMs)) };
-  return { leader, databaseMs: Number(databaseMs) };
+  const [databaseMs, tail, text, token, expiresAtMs, holder, url] = row!;
+  const held = text === null ? null : heldGuard([text, token, holder, url].map(String), Number(expiresAtMs));
+  return { held, tail: String(tail), databaseMs: Number(databaseMs) };
+}
+
+function heldGuard([row, token, holder, url]: readonly string[], expiresAtMs: number): HeldGuard {
+  const ttlMs = ttlOf(token!);
+  const terms = ttlMs === null ? null : { ttlMs, renewedAtMs: expiresAtMs - ttlMs };
+  return { row: row!, holder: holder!, url: url!, terms };
+}
+
+/** The token names the TTL of its holder, because others may have been started with another one. */
+const tokenOf = (ttlMs: number, secret: string): string => `${ttlMs}ms ${secret}`;
+
+function ttlOf(token: string): number | null {
+  const [, ttlMs] = /^(\d+(?:\.\d+)?)ms /.exec(token) ?? [];
+  return ttlMs === undefined ? null : Number(ttlMs);
 }
 
 /**
- * Takes the guard and raises the epoch; null when another has it. Appends under way end before this does. The clock is
- * told the time that comes with every renewal. The epoch becomes the next one, or `epochMin` if that is higher.
+ * Takes the guard and raises the epoch; null when another has it. One that was not given back is taken only if it still
+ * is the `overdueRow`. Appends under way end before this does. The holder's time is what the clock says, and the clock
+ * is told the database's with every renewal. The epoch becomes the next one, or `epochMin` if that is higher.
  */
 export async function takeGuard(
   connection: SqlConnection,
   options: GuardOptions,
-  databaseClock: Pick<DatabaseClock, 'note'>,
-  epochMin = 0,
+  { overdueRow, clock, epochMin = 0 }: Taking,
 ): Promise<Guard | null> {
   const { world, tables, holder, url, ttlMs } = options;
-  const token = world.newToken();
+  const token = tokenOf(ttlMs, world.newToken());
   const sent = momentOf(world);
   const [row] = await connection.query(
     `WITH free AS (
        SELECT set_config('synchronous_commit', 'on', true) AS synchronous FROM ${tables.guard}
-       WHERE id = 1 AND (token IS NULL OR expires_at <= clock_timestamp()) FOR UPDATE
+       WHERE id = 1 AND (token IS NULL OR ${ROW} = $5::text) FOR UPDATE
      ), raised AS (
-       UPDATE ${tables.epoch} SET epoch = greatest(epoch + 1, $5::bigint), checkpoint = 0
+       UPDATE ${tables.epoch} SET epoch = greatest(epoch + 1, $6::bigint), checkpoint = 0
        WHERE id = 1 AND (SELECT synchronous FROM free) = 'on' RETURNING epoch
      )
      UPDATE ${tables.guard} SET holder = $1, url = $2, token = $3, epoch = raised.epoch,
-       expires_at = clock_timestamp() + $4::double precision * interval '1 millisecond'
+       expires_at = ${instantOf('$4')}
      FROM raised WHERE id = 1 RETURNING raised.epoch`,
-    [holder, url, token, ttlMs, epochMin],
+    [holder, url, token, clock.nowMs() + ttlMs, overdueRow, epochMin],
   );
   if (row === undefined) return null;
-  return new Guard(connection, options, { token, epoch: Number(row[0]), sent, databaseClock });
+  return new Guard(connection, options, { token, epoch: Number(row[0]), sent, clock });
+}
+
+type GuardClock = Pick<DatabaseClock, 'nowMs' | 'note'>;
+
+interface Taking {
+  readonly overdueRow: string | null;
+  readonly clock: GuardClock;
+  readonly epochMin?: number;
 }
 
 interface Taken {
   readonly token: string;
   readonly epoch: number;
   readonly sent: Moment;
-  readonly databaseClock: Pick<DatabaseClock, 'note'>;
+  readonly clock: GuardClock;
 }
 
 interface Moment {
@@ -98,7 +145,7 @@ export class Guard {
   readonly #connection: SqlConnection;
   readonly #options: GuardOptions;
   readonly #token: string;
-  readonly #databaseClock: Pick<DatabaseClock, 'note'>;
+  readonly #clock: GuardClock;
   /** When the newest renewal that succeeded was sent. */
   #sent: Moment;
   #isAsked = false;
@@ -112,7 +159,7 @@ export class Guard {
     this.#connection = connection;
     this.#options = options;
     this.#token = taken.token;
-    this.#databaseClock = taken.databaseClock;
+    this.#clock = taken.clock;
     this.epoch = taken.epoch;
     this.#sent = taken.sent;
     let lose: (fault: Error) => void = () => {};
@@ -128,7 +175,7 @@ export class Guard {
   get isOurs(): boolean {
     if (this.#isOver) return false;
     const { world, ttlMs } = this.#options;
-    const lastsMs = ttlMs - Math.min(MARGIN_MS_MAX, ttlMs * MARGIN);
+    const lastsMs = ttlMs - guardMarginMs(ttlMs);
     const { monotonicMs, wallMs } = this.#sent;
     return world.clock.monotonicMs() - monotonicMs < lastsMs && world.clock.wallMs() - wallMs < lastsMs;
   }
@@ -140,14 +187,14 @@ export class Guard {
   }
 
   /**
-   * Gives the guard back, so that the next need not wait for it to run out. A database that forgets this in a crash
+   * Gives the guard back, so that the next leader need not wait. A database that forgets this in a crash
    * makes others wait and nothing worse, so it need not be durable; whoever takes the guard makes it so.
    */
   async release(): Promise<void> {
     this.stop();
     const { guard } = this.#options.tables;
     await this.#connection.query(
-      `UPDATE ${guard} SET holder = '', url = '', token = NULL, expires_at = clock_timestamp()
+      `UPDATE ${guard} SET holder = '', url = '', token = NULL
        WHERE id = 1 AND token = $1`,
       [this.#token],
     );
@@ -166,21 +213,21 @@ export class Guard {
       .query(
         // Durable: were it lost in a crash, another could lead while we still go by what we were told.
         `UPDATE ${tables.guard}
-         SET expires_at = clock_timestamp() + $2::double precision * interval '1 millisecond'
+         SET expires_at = ${instantOf('$2')}
          FROM (SELECT set_config('synchronous_commit', 'on', true) AS synchronous) AS durable
-         WHERE id = 1 AND token = $1 AND expires_at > clock_timestamp() AND synchronous = 'on'
+         WHERE id = 1 AND token = $1 AND synchronous = 'on'
          RETURNING ${DATABASE_MS}`,
-        [this.#token, ttlMs],
+        [this.#token, this.#clock.nowMs() + ttlMs],
       )
       .then(
         ([row]) => {
           this.#isAsked = false;
           if (row === undefined) {
-            this.#over('The guard ran out, or another has taken it', null);
+            this.#over('This process no longer holds the guard', null);
             return;
           }
           this.#sent = sent;
-          this.#databaseClock.note(sent.monotonicMs, Number(row[0]));
+          this.#clock.note(sent.monotonicMs, Number(row[0]));
         },
         (cause: unknown) => this.#over('The guard could not be renewed', cause),
       );

@@ -1,6 +1,6 @@
 /**
  * Opens the log in a database: makes its tables, takes the guard, replays, and gives the log with the right to append.
- * Whoever cannot have the guard can follow, and lead later.
+ * A process that cannot have the guard can follow, and lead later.
  *
  * The guard comes first and the replay after it: taking it raises the epoch, which waits for an append under way and
  * keeps every later one of an older writer out. So what is replayed then is all there will ever be before us.
@@ -11,10 +11,11 @@ import { FILE_SPAN } from '../frame.ts';
 import type { Engine, FollowedLog, Log, Replay } from '../log.ts';
 import { LogHeldError } from '../log.ts';
 import { restoredEpoch } from '../restored-epoch.ts';
-import { DatabaseClock, readDatabaseClock } from './database-clock.ts';
+import { readDatabaseClock } from './database-clock.ts';
 import { FollowedRows } from './followed-log.ts';
 import type { GuardOptions } from './guard.ts';
-import { leaderOf, takeGuard } from './guard.ts';
+import { takeGuard } from './guard.ts';
+import { GuardWatch } from './guard-watch.ts';
 import { LogRows } from './log-rows.ts';
 import { PostgresLog } from './postgres-log.ts';
 import { ReadingConnection } from './reading-connection.ts';
@@ -24,6 +25,8 @@ import { assertDurable, assertMayWrite, ensureTables, tablesIn } from './tables.
 const MIB = 1024 * 1024;
 const TTL_MS = 15_000;
 const HEARTBEATS_A_TTL = 3;
+/** How often a guard that was not given back is looked at while it is waited for. */
+const LOOK_MS = 100;
 /** For so long a leader waits for an append; the guard of one that is gone is waited for longer. */
 const HEARTBEATS_AN_APPEND = 2;
 /** So much later the database gives an append up as well: what it has locked must not keep the next one from leading. */
@@ -68,7 +71,6 @@ export interface PostgresEngineOptions {
 }
 
 export interface PostgresEngine extends Engine {
-  assertFree(): Promise<void>;
   follow(replay: Replay, signal?: AbortSignal): Promise<FollowedLog>;
 }
 
@@ -76,7 +78,6 @@ export function postgresEngine(options: PostgresEngineOptions): PostgresEngine {
   const opening = new Opening(options);
   return {
     open: (replay) => opening.open(replay),
-    assertFree: () => opening.assertFree(),
     follow: (replay, signal) => opening.follow(replay, signal),
   };
 }
@@ -85,6 +86,7 @@ class Opening {
   readonly #options: PostgresEngineOptions;
   readonly #schema: string;
   readonly #guard: GuardOptions;
+  readonly #watch: GuardWatch;
   /** Whether the tables have been found or made: a log that vanishes later is a loss, and not a first start. */
   #wereThere = false;
 
@@ -97,28 +99,32 @@ class Opening {
     this.#options = options;
     this.#schema = schema;
     this.#guard = { world, holder, url, tables: tablesIn(schema), ttlMs: guardTtlMs, heartbeatMs };
+    this.#watch = new GuardWatch(world.clock, this.#guard.tables, guardTtlMs);
   }
 
   async open(replay: Replay): Promise<Log> {
     const rows = await this.#rows(this.#reading());
     try {
+      await this.#untilFree(rows);
       const log = await this.#lead(rows, () => rows.start(replay));
-      if (log !== null) return log;
-      const { leader } = await leaderOf(rows.reading, rows.tables);
-      throw new LogHeldError(leader?.holder ?? 'somebody who has just let go of it');
+      if (log === null) throw new LogHeldError('another process, which has just taken it');
+      return log;
     } catch (fault) {
       await rows.reading.close();
       throw fault;
     }
   }
 
-  async assertFree(): Promise<void> {
-    const rows = await this.#rows(this.#reading());
-    try {
-      const { leader } = await leaderOf(rows.reading, rows.tables);
-      if (leader !== null) throw new LogHeldError(leader.holder);
-    } finally {
-      await rows.reading.close();
+  /** Waits for a guard that was not given back. A process that renews it meanwhile has the log. */
+  async #untilFree({ reading }: LogRows): Promise<void> {
+    const { timers } = this.#options.world;
+    let leader = await this.#watch.look(reading);
+    const { row } = this.#watch;
+    while (leader !== null) {
+      if (this.#watch.row !== row) throw new LogHeldError(leader.holder);
+      const pauseMs = Math.min(LOOK_MS, leader.remainingMs);
+      await new Promise<void>((resolve) => timers.after(pauseMs, resolve));
+      leader = await this.#watch.look(reading);
     }
   }
 
@@ -129,10 +135,10 @@ class Opening {
     signal?.addEventListener('abort', giveUp);
     try {
       const rows = await this.#rows(reading);
+      // Before the replay: while that goes on, a guard that is left over is running out.
+      await this.#watch.look(reading);
       await rows.start(replay);
-      return new FollowedRows(rows, replay, this.#options.world.clock.monotonicMs, () =>
-        this.#lead(rows, () => rows.catchUp(replay)),
-      );
+      return new FollowedRows(rows, replay, this.#watch, () => this.#lead(rows, () => rows.catchUp(replay)));
     } catch (fault) {
       await reading.close();
       throw fault;
@@ -173,13 +179,19 @@ class Opening {
     try {
       if (!allowFsyncOff) await assertDurable(guarding);
       // Before the guard: who cannot read the clock well enough must not keep others from leading meanwhile.
-      const clock = new DatabaseClock(world.clock, await readDatabaseClock(guarding, world));
-      const guard = await takeGuard(guarding, this.#guard, clock, await this.#epochMin(guarding));
+      const clock = this.#watch.clockToLead(await readDatabaseClock(guarding, world));
+      const epochMin = await this.#epochMin(guarding);
+      const guard = await takeGuard(guarding, this.#guard, {
+        overdueRow: this.#watch.overdueRow,
+        clock,
+        epochMin,
+      });
       if (guard === null) return null;
       try {
         const writing = await connections.connect({ statementMsMax: this.#appendMs + LATE_MS });
         try {
           await replayRest();
+          clock.advanceTo(rows.position.lastAtMs);
           const log = new PostgresLog(this.#logOptions(), {
             rows,
             guard,
@@ -189,12 +201,13 @@ class Opening {
             lastNumber: await lastNumberOf(rows),
           });
           isKept = true;
+          this.#watch.lead(clock);
           return log;
         } finally {
           if (!isKept) await writing.close();
         }
       } finally {
-        // Whoever fails after that is not the leader; when even this fails, the guard runs out by itself.
+        // A process that fails after that is not the leader; when even this fails, the guard runs out by itself.
         if (!isKept) await guard.release().catch(() => {});
       }
     } finally {

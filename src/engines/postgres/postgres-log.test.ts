@@ -47,7 +47,7 @@ beforeEach(() => {
   const guard = new Guard(
     guarding as unknown as SqlConnection,
     { world, tables, holder: '', url: '', ...times },
-    { token: 'token', epoch: 1, sent, databaseClock: { note: () => undefined } },
+    { token: 'token', epoch: 1, sent, clock: { nowMs: () => 0, note: () => undefined } },
   );
   const reading = new ReadingConnection(connections, world.timers);
   log = new PostgresLog(

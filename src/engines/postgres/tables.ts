@@ -5,7 +5,7 @@
  *   leasehold_log         a frame a row (`frame.ts`): a batch, or a piece of a checkpoint, whose `last_seq` is null.
  *                         `at` is its position: the number of its segment or part times 2^32, plus its offset in that
  *   leasehold_checkpoint  a row a checkpoint that is complete: which parts it has, and what it stands for
- *   leasehold_guard       one row: who may write, and until when. Renewed while the writer lives
+ *   leasehold_guard       one row: who may write, and until when by its own time. Renewed while the writer lives (`guard.ts`)
  *   leasehold_epoch       one row: the format, and the epoch of the newest writer. Every append locks it FOR SHARE and
  *                         is refused unless the epoch is still its own, so nothing of an older writer gets in; and
  *                         the first part of the one checkpoint that may be written now, so that nothing of one that
