@@ -41,6 +41,14 @@ export interface ArriveEvent {
   readonly simMs: number;
 }
 
+/** An answer leaves a server that leads in this epoch; only in worlds of several servers. */
+export interface ServedEvent {
+  readonly kind: 'served';
+  readonly id: number;
+  readonly epoch: number;
+  readonly simMs: number;
+}
+
 /** A yes or a no of the authority: the status and the body as the wire has them; `body.code` is there for a no. */
 export interface AnswerEvent {
   readonly kind: 'answer';
@@ -159,6 +167,8 @@ export interface BootEvent {
   readonly epoch: number;
   readonly lastSeq: number;
   readonly lastAtMs: number;
+  /** Of one of several servers: it has led before, or has seen another renew its guard, and so knows the time. */
+  readonly isWarm?: boolean;
   readonly simMs: number;
 }
 
@@ -309,6 +319,7 @@ export interface BrokenEvent {
 export type HistoryEvent =
   | CallEvent
   | ArriveEvent
+  | ServedEvent
   | AnswerEvent
   | UnansweredEvent
   | HeldEvent

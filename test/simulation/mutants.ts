@@ -39,6 +39,7 @@ const EXPIRY = 'src/core/expiry.ts';
 const LINE_DESK = 'src/core/line-desk.ts';
 const MACHINE = 'src/core/machine.ts';
 const VERDICTS = 'src/core/verdicts.ts';
+const GUARD_WATCH = 'src/engines/postgres/guard-watch.ts';
 const RESTORED_SEQ = 'src/engines/restored-seq.ts';
 
 export const MUTANTS: readonly Mutant[] = [
@@ -316,6 +317,22 @@ export const MUTANTS: readonly Mutant[] = [
       'if (grant.loss !== null) return false;\n    if (grant.refusal',
       'if (grant.loss !== null) return true;\n    if (grant.refusal',
     ],
+  ),
+  mutant(
+    'guard-by-database-clock',
+    'A standby takes a guard when the clock of the database says that it has run out.',
+    { seed: 40_051, by: 'one-leader' },
+    [
+      GUARD_WATCH,
+      'return this.#sinceMs + ttlMs + guardMarginMs(ttlMs) - this.#clock.monotonicMs();',
+      'return held.terms!.renewedAtMs + ttlMs - this.#seen!.databaseMs;',
+    ],
+  ),
+  mutant(
+    'take-over-by-database-clock',
+    'A standby that takes over starts with the clock of the database, however warm it is.',
+    { seed: 40_108, by: 'real-time' },
+    [GUARD_WATCH, 'const knownMs = this.#time?.nowMs() ?? null;', 'const knownMs = null as number | null;'],
   ),
   ...SESSION_MUTANTS,
 ];

@@ -2,6 +2,8 @@
  * A plan from a seed: which workloads, which faults, when and how hard. Some seeds are mild and some are cruel; about one
  * in eight has no faults at all, because a bug that shows without any is the easiest to understand.
  */
+
+import { fleetPlanFrom } from './fleet/fleet-plan-from.ts';
 import type { FaultKind, Plan, PlannedFault, PlannedWorkload, WorkloadName } from './plan.ts';
 import { WORKLOADS } from './plan.ts';
 import { Random } from './world/random.ts';
@@ -154,6 +156,7 @@ const NEEDS_FILES = (kind: CommonFault): boolean =>
   kind.startsWith('disk.') || kind === 'process.kill-at' || kind === 'process.rival';
 
 export function planFrom(seed: number): Plan {
+  if (isFleet(seed)) return fleetPlanFrom(seed);
   const random = new Random(seed, 'plan');
   const engine = random.chance(0.12) ? 'memory' : 'file';
   const durationMs = random.between(20_000, 90_000);
@@ -204,7 +207,16 @@ function drawWorkloads(seed: number, random: Random): PlannedWorkload[] {
 /** Smaller seeds stand in lists beside what they find, and keep the worlds that they stand for. */
 const SESSION_SEEDS_FROM = 10_000;
 const WIDER_SEEDS_FROM = 30_000;
+const FLEET_SEEDS = { from: 40_000, before: 50_000 };
+const FRESH_SEEDS_FROM = 1_000_000;
+const FLEET_SHARE = 0.15;
 const STRAY_SEEDS_FROM = 80_000;
+
+/** Several servers on one database: the seeds that are set aside for them, and some of the fresh ones. */
+function isFleet(seed: number): boolean {
+  if (seed >= FRESH_SEEDS_FROM) return new Random(seed, 'servers').chance(FLEET_SHARE);
+  return seed >= FLEET_SEEDS.from && seed < FLEET_SEEDS.before;
+}
 
 /** Several hundred, and sometimes thousands. */
 function drawWaiters(seed: number): number {

@@ -44,7 +44,10 @@ export type FaultKind = (typeof FAULTS)[number];
 export interface PlannedFault {
   readonly atMs: number;
   readonly fault: FaultKind;
-  /** A node: `authority`, or a client (`c1`, `c2`, …); `*` for all clients. */
+  /**
+   * A node: `authority`, or a client (`c1`, `c2`, …); `*` for all clients. Of several servers: `database`, a server (`s1`, …), or
+   * `leader` for the one that leads then.
+   */
   readonly target: string;
   /** How long it lasts, for those that last. */
   readonly forMs: number;
@@ -82,10 +85,24 @@ export interface PlannedWorkload {
   readonly waiters?: number;
 }
 
+/** Several servers on one database. */
+export interface Fleet {
+  readonly servers: number;
+  readonly guardTtlMs: number;
+  /** Clients that hold leases, and how much each of them does. */
+  readonly holders: number;
+  readonly rounds: number;
+}
+
 export interface Plan {
   readonly seed: number;
-  /** `file` runs the file engine on a simulated disk; `memory` the memory engine, where a newer writer deposes an older one. */
-  readonly engine: 'file' | 'memory';
+  /**
+   * `file` runs the file engine on a simulated disk; `memory` the memory engine, where a newer writer deposes an older one;
+   * `postgres` several servers on a simulated database, with clients of their own and no workloads.
+   */
+  readonly engine: 'file' | 'memory' | 'postgres';
+  /** For `postgres` alone. */
+  readonly fleet?: Fleet;
   /** Faults end here; the run goes on until everything is served, or `graceMs` is over. */
   readonly durationMs: number;
   readonly graceMs: number;

@@ -33,6 +33,14 @@ describe('a plan', () => {
     expect(Math.max(...crowds)).toBeGreaterThan(2_000);
     expect(Math.min(...crowds)).toBeLessThan(500);
   });
+
+  it('has several servers on one database where seeds are set aside for it, and in some fresh ones', () => {
+    const engines = (from: number) =>
+      new Set(Array.from({ length: 300 }, (_, index) => planFrom(from + index).engine));
+    expect([...engines(39_700)].sort()).toEqual(['file', 'memory']);
+    expect([...engines(40_000)]).toEqual(['postgres']);
+    expect([...engines(1_000_000)].sort()).toEqual(['file', 'memory', 'postgres']);
+  });
 });
 
 describe('a run', () => {

@@ -2,6 +2,7 @@
  * One run of one plan: a world is made, its clients work, its faults happen; then there is quiet, everybody finishes, and
  * the log is read back. The same plan gives the same history, event for event.
  */
+import { simulateFleet } from './fleet/simulate-fleet.ts';
 import type { History } from './history.ts';
 import type { Plan } from './plan.ts';
 import { orchestrators } from './workloads/orchestrators.ts';
@@ -22,6 +23,7 @@ const LAST_LOOK_MS = 20_000;
 const LOOK_EVERY_MS = 500;
 
 export async function simulate(plan: Plan): Promise<History> {
+  if (plan.fleet !== undefined) return simulateFleet(plan, plan.fleet);
   const world = makeWorld(plan);
   // A rejection that nobody handles would end the process of a user.
   const unhandled = (reason: unknown): void => {

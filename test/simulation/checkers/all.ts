@@ -16,8 +16,10 @@ import { lostGuards } from './lost-guards.ts';
 import { noBugs } from './no-bugs.ts';
 import { numbersGrow } from './numbers-grow.ts';
 import { oneHolder } from './one-holder.ts';
+import { oneLeader } from './one-leader.ts';
 import { pipelines } from './pipelines.ts';
 import { read } from './reading.ts';
+import { realTime } from './real-time.ts';
 import { replays } from './replays.ts';
 import { sessions } from './sessions.ts';
 import { slots } from './slots.ts';
@@ -42,6 +44,8 @@ export const CHECKERS: readonly Checker[] = [
   sessions,
   pipelines,
   deposed,
+  oneLeader,
+  realTime,
   liveness,
   noBugs,
 ];

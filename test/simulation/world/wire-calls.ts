@@ -1,11 +1,12 @@
 /** One request on the wire as the operations in it: noted when it leaves, and again when it is answered or lost. */
-import type { HttpReply, HttpRequest } from '../../../src/client/http.ts';
+import type { HttpRequest as ClientRequest, HttpReply } from '../../../src/client/http.ts';
 import { type Operation, PAGES } from '../../../src/protocol/routes.ts';
 import type { Json } from '../plan.ts';
 import type { Recorder } from './recorder.ts';
 import { routeOf } from './wire-routes.ts';
 
 type Fields = Record<string, Json>;
+type HttpRequest = Pick<ClientRequest, 'method' | 'path' | 'body'>;
 
 export class WireCalls {
   readonly #recorder: Recorder;
@@ -32,7 +33,12 @@ export class WireCalls {
     for (const id of this.#ids) this.#recorder.note({ kind: 'arrive', id });
   }
 
-  answered({ status, body: bytes }: HttpReply): void {
+  /** Its answer leaves the server that leads in this epoch. */
+  served(epoch: number): void {
+    for (const id of this.#ids) this.#recorder.note({ kind: 'served', id, epoch });
+  }
+
+  answered({ status, body: bytes }: Pick<HttpReply, 'status' | 'body'>): void {
     const body = JSON.parse(Buffer.from(bytes).toString()) as Fields;
     const results = this.#isBatch && status === 200 ? (body.results as unknown as Result[]) : null;
     for (const [index, id] of this.#ids.entries()) {

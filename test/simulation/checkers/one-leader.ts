@@ -1,0 +1,20 @@
+// Of several servers on one database one answers at a time. An answer that shows what only memory knows never leaves a server
+// once another leads in a later epoch. What a server has appended in time may be told later: no other was before it.
+import type { BootEvent } from '../history.ts';
+import { checker } from './checker.ts';
+
+export const oneLeader = checker(
+  'one-leader',
+  'No read is answered by a server after another has taken its place.',
+  ({ events, calls }, complain) => {
+    const reads = new Map(calls.flatMap(({ call }) => (call.op === 'lease.get' ? [[call.id, call]] : [])));
+    let newest: BootEvent | undefined;
+    for (const event of events) {
+      if (event.kind === 'boot' && event.epoch > (newest?.epoch ?? 0)) newest = event;
+      if (event.kind !== 'served' || event.epoch >= (newest?.epoch ?? 0)) continue;
+      const call = reads.get(event.id);
+      if (call === undefined) continue;
+      complain(`a server of epoch ${event.epoch} answers while ${newest!.node} leads`, newest, call, event);
+    }
+  },
+);
