@@ -33,7 +33,7 @@ describe('calls that wait to be decided', () => {
   /** The names of the calls, in the order they are taken. */
   function taken(
     urgentFirst: boolean,
-    calls: Readonly<Record<string, readonly [Command, Sink | null]>>,
+    calls: Readonly<Record<string, readonly [Command | null, Sink | null]>>,
   ): string {
     const queue = new RequestQueue();
     for (const [name, [command, to]] of Object.entries(calls)) {
@@ -49,6 +49,18 @@ describe('calls that wait to be decided', () => {
   it('come in the order in which they were made', () => {
     const calls = { a: [create, null], b: [renew, null], c: [create, null], d: [renew, null] } as const;
     expect(taken(false, calls)).toBe('a b c d');
+  });
+
+  it('come renewals before the reads ahead of them, and changes in their order', () => {
+    const calls = {
+      a: [null, null],
+      b: [null, null],
+      c: [renew, null],
+      d: [create, null],
+      e: [renew, null],
+    } as const;
+    expect(taken(true, calls)).toBe('c e a b d');
+    expect(taken(false, calls)).toBe('c d e a b');
   });
 
   it('come renewals first when there is too much, but none passes what stands before it in its batch', () => {

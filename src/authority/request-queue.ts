@@ -1,7 +1,7 @@
 /**
- * What waits to be decided, in the order it came. When more waits than one batch takes, what keeps or ends ownership
- * goes before what creates it, so that a flood of new work can never cost anybody the lease it holds; hence two lines.
- * Nothing goes before what stands ahead of it in the same request. Both lines are bounded; a full one refuses at once
+ * What waits to be decided, in the order it came. What keeps or ends ownership goes before reads, and when more waits
+ * than one batch takes, before what creates it, so that no flood can cost a holder its lease; hence three lines.
+ * Nothing goes before what stands ahead of it in the same request. All lines are bounded; a full one refuses at once
  * instead of growing. So is what those take up who have been decided to wait for others.
  */
 import { commandBytes, isUrgent, waitingBytes } from './command-kinds.ts';
@@ -16,21 +16,21 @@ const KEPT_BYTES_MAX = 256 * 1024 * 1024;
 export class RequestQueue {
   private readonly urgent = new Fifo();
   private readonly ordinary = new Fifo();
+  private readonly reads = new Fifo();
   private arrivals = 0;
   private bytes = 0;
   private keptBytes = 0;
 
   get size(): number {
-    return this.urgent.size + this.ordinary.size;
+    return this.urgent.size + this.ordinary.size + this.reads.size;
   }
 
   /** False when there is no room. */
   offer(request: Request): boolean {
     const { sink } = request;
-    const line = isUrgent(request.command) && !sink?.hasOrdinary ? this.urgent : this.ordinary;
-    const max = line === this.urgent ? URGENT_MAX : ORDINARY_MAX;
+    const line = this.lineOf(request);
     const bytes = bytesOf(request);
-    if (line.size >= max || this.bytes + bytes > BYTES_MAX) return false;
+    if (!this.hasPlace(line) || this.bytes + bytes > BYTES_MAX) return false;
     const waiting = waitingBytes(request.command);
     if (waiting !== null && this.keptBytes + waiting > KEPT_BYTES_MAX) return false;
     this.bytes += bytes;
@@ -42,11 +42,25 @@ export class RequestQueue {
 
   /** The next one; `urgentFirst` when not all of them can be taken now. */
   take(urgentFirst: boolean): Request | undefined {
-    const { urgent, ordinary } = this;
-    const isUrgentNext = urgent.size > 0 && (urgentFirst || urgent.first < ordinary.first);
-    const request = (isUrgentNext ? urgent : ordinary).shift();
+    const request = this.next(urgentFirst).shift();
     if (request !== undefined) this.bytes -= bytesOf(request);
     return request;
+  }
+
+  private hasPlace(line: Fifo): boolean {
+    if (line === this.urgent) return line.size < URGENT_MAX;
+    return this.ordinary.size + this.reads.size < ORDINARY_MAX;
+  }
+
+  private lineOf({ command, sink }: Request): Fifo {
+    if (command === null) return this.reads;
+    return isUrgent(command) && !sink?.hasOrdinary ? this.urgent : this.ordinary;
+  }
+
+  private next(urgentFirst: boolean): Fifo {
+    const { urgent, ordinary, reads } = this;
+    if (urgent.size > 0) return urgentFirst || urgent.first < ordinary.first ? urgent : ordinary;
+    return reads.first < ordinary.first ? reads : ordinary;
   }
 
   *takeAll(): Generator<Request, void, undefined> {
