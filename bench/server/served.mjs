@@ -9,18 +9,17 @@ import { benchDir } from '../core/bench-world.mjs';
 
 const main = join(dirname(fileURLToPath(import.meta.url)), '..', '..', 'dist', 'cli', 'main.js');
 
-export async function served() {
+export async function served(nodeFlags = ['--max-semi-space-size=64']) {
   const flags = ['serve', '--data', join(benchDir(), 'data'), '--listen', '127.0.0.1:0', '--json'];
-  const child = spawn(
-    process.execPath,
-    ['--max-semi-space-size=64', main, ...flags, '--log-level', 'error'],
-    { stdio: ['ignore', 'pipe', 'inherit'] },
-  );
+  const child = spawn(process.execPath, [...nodeFlags, main, ...flags, '--log-level', 'error'], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   process.on('exit', () => child.kill('SIGKILL'));
   const [line] = await once(createInterface({ input: child.stdout }), 'line');
   const { url } = JSON.parse(line);
   return {
     url,
+    pid: child.pid,
     async stop() {
       child.kill('SIGTERM');
       await once(child, 'exit');
