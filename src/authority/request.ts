@@ -16,6 +16,13 @@ export interface CallOptions {
   readonly isGone?: () => boolean;
   /** False for a caller without the scope `v1:admin`. In process every caller has it. */
   readonly isAdmin?: boolean;
+  readonly room?: Room;
+}
+
+/** Asked before bytes are read from the log for an answer. */
+export interface Room {
+  /** A promise when so many have to wait; null when they may be read at once. */
+  for(bytes: number): Promise<void> | null;
 }
 
 export type Read = (machine: Machine) => unknown;

@@ -116,7 +116,7 @@ function change(
 /** What a read finds out of date because a compaction moved bytes, it looks up again. */
 function read(look: Reads['task.get']): CheckedCall {
   return async (request, options) => {
-    const ask = () => look(request as never, options?.signal);
+    const ask = () => look(request as never, options);
     let found: Refusal | object;
     try {
       found = await ask().catch((fault: unknown) => {

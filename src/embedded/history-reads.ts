@@ -23,7 +23,7 @@ export function historyReads(
     ...(next === null ? {} : { next_cursor: cursor }),
   });
   return {
-    async 'task.history'({ task_id: taskId, from = 1, limit = ENTRIES_A_PAGE, cursor }, signal) {
+    async 'task.history'({ task_id: taskId, from = 1, limit = ENTRIES_A_PAGE, cursor }, { signal } = {}) {
       const image = await authority.read((machine) => readTask(machine, taskId));
       if (image === null) return { refused: 'TASK_NOT_FOUND' };
       const { createdSeq, lastSeq: toSeq } = image;
@@ -33,7 +33,7 @@ export function historyReads(
       return body(page, String(page.next));
     },
 
-    async 'lease.history'({ name, from = 1, limit = ENTRIES_A_PAGE, cursor }, signal) {
+    async 'lease.history'({ name, from = 1, limit = ENTRIES_A_PAGE, cursor }, { signal } = {}) {
       // A name that was forgotten has left the state, but maybe not the log.
       const { image, lastSeq } = await authority.read((machine) => ({
         image: readName(machine, name),

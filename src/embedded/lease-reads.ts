@@ -13,12 +13,12 @@ const OBJECT_NOT_FOUND: Refusal = { refused: 'OBJECT_NOT_FOUND' };
 export function leaseReads(source: StateSource): Pick<Reads, LeaseReads> {
   const { log } = source;
   return {
-    async 'lease.get'({ name }) {
+    async 'lease.get'({ name }, { room } = {}) {
       const [image, nowMs] = await source.read(
         (machine) => [readName(machine, name), machine.batchAtMs] as const,
       );
       if (image === null || image.end !== 'live') return LEASE_NOT_FOUND;
-      return { ok: true, ...leaseRecord(image, nowMs, await openAll(log, [image.metadata])) };
+      return { ok: true, ...leaseRecord(image, nowMs, await openAll(log, [image.metadata], room)) };
     },
 
     async 'lease.list'({ prefix = '', limit = 100, cursor = '0' }) {
@@ -31,11 +31,11 @@ export function leaseReads(source: StateSource): Pick<Reads, LeaseReads> {
       return { ok: true, leases, ...(next === null ? {} : { next_cursor: String(next) }) };
     },
 
-    async 'object.get'({ object_id: objectId }) {
+    async 'object.get'({ object_id: objectId }, { room } = {}) {
       const image = await source.read((machine) => readName(machine, objectId));
       const object = image?.object ?? null;
       if (object === null) return OBJECT_NOT_FOUND;
-      return { ok: true, ...objectRecord(objectId, object, await openAll(log, [object.value])) };
+      return { ok: true, ...objectRecord(objectId, object, await openAll(log, [object.value], room)) };
     },
   };
 }

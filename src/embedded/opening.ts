@@ -1,4 +1,5 @@
 /** Reads the bytes behind several references at once and gives a look-up for them. */
+import type { Room } from '../authority/request.ts';
 import type { Opaque } from '../core/opaque.ts';
 import type { Log } from '../engines/log.ts';
 import { Json } from '../protocol/json.ts';
@@ -7,7 +8,10 @@ import type { OpenedBytes } from './records.ts';
 export async function openAll(
   log: Pick<Log, 'read'>,
   references: readonly (Opaque | null)[],
+  room?: Room,
 ): Promise<OpenedBytes> {
+  const turn = room?.for(references.reduce((sum, reference) => sum + (reference?.length ?? 0), 0)) ?? null;
+  if (turn !== null) await turn;
   const opened = new Map<number, Json | null>();
   for (const reference of references) {
     if (reference === null) continue;

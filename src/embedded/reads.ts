@@ -5,6 +5,7 @@
 import type { Authority } from '../authority/authority.ts';
 import type { Feed } from '../authority/feed.ts';
 import { countAll, guardHolder, leasesByWorker, listQueues, type ReadView } from '../authority/reads.ts';
+import type { CallOptions } from '../authority/request.ts';
 import type { Timers } from '../authority/seams.ts';
 import type { SessionBeats } from '../authority/session-beats.ts';
 import type { Standby } from '../authority/standby.ts';
@@ -23,8 +24,10 @@ import { taskReads } from './task-reads.ts';
 
 export type ReadOperation = Exclude<Operation, ChangeOperation | 'whoami.get'>;
 
+type ReadOptions = Pick<CallOptions, 'signal' | 'room'>;
+
 export type Reads = {
-  [Op in ReadOperation]: (request: Requests[Op], signal?: AbortSignal) => Promise<Body<Op> | Refusal>;
+  [Op in ReadOperation]: (request: Requests[Op], options?: ReadOptions) => Promise<Body<Op> | Refusal>;
 };
 
 /** Where the state is to be seen: at the writer, or at one who reads along. */

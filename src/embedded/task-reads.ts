@@ -1,6 +1,7 @@
 /** Looking at tasks. */
 import { EndWatch } from '../authority/end-watch.ts';
 import { listTasks, readTask, readWhy } from '../authority/reads.ts';
+import type { Room } from '../authority/request.ts';
 import type { Timers } from '../authority/seams.ts';
 import type { TaskImage } from '../core/image.ts';
 import type { Refusal } from '../core/refusals.ts';
@@ -29,9 +30,9 @@ export function taskReads(source: StateSource, timers: Timers): Pick<Reads, Task
       return image === null ? null : { image, nowMs: machine.batchAtMs };
     });
 
-  const record = async ({ image, nowMs }: Look): Promise<TaskRecord> => {
+  const record = async ({ image, nowMs }: Look, room?: Room): Promise<TaskRecord> => {
     const late = image.leases.map((lease) => lease.lateResult);
-    return taskRecord(image, nowMs, await openAll(source.log, [image.payload, image.result, ...late]));
+    return taskRecord(image, nowMs, await openAll(source.log, [image.payload, image.result, ...late], room));
   };
 
   const lookAtEnd = async (
@@ -68,9 +69,9 @@ export function taskReads(source: StateSource, timers: Timers): Pick<Reads, Task
 
   return {
     /** With `wait_ms` it answers once the task has ended or the wait is over. */
-    async 'task.get'({ task_id: taskId, wait_ms: waitMs = 0 }, signal) {
+    async 'task.get'({ task_id: taskId, wait_ms: waitMs = 0 }, { signal, room } = {}) {
       const look = waitMs === 0 ? await lookAt(taskId) : await lookAtEnd(taskId, waitMs, signal);
-      return look === null ? NOT_FOUND : { ok: true, ...(await record(look)) };
+      return look === null ? NOT_FOUND : { ok: true, ...(await record(look, room)) };
     },
 
     async 'task.list'({ state = null, queue = null, limit = 100, cursor = '0' }) {

@@ -230,9 +230,8 @@ export const EXPLANATIONS = {
     when:
       'More calls wait to be decided than the queue may hold: 100 000 ordinary ones, 400 000 that keep or end ' +
       'ownership, 256 MiB of opaque bytes in all; or this one would have to wait in a line, and those in lines keep 256 MiB ' +
-      'of names and metadata already, or 32 calls wait on its connection; or it reads tasks, leases, objects, lists or ' +
-      'histories while 256 MiB of long answers have not been taken by those who asked for them; or it is a `task.lease` ' +
-      'in a batch that has been given 16 MiB of tasks. Nothing was done.',
+      'of names and metadata already; or it is a `task.lease` in a batch that has been given 16 MiB of tasks. ' +
+      'Nothing was done.',
     todo:
       'Slow down and try again soon; over HTTP `Retry-After` says when. What keeps or ends ownership is decided ' +
       'before everything else, so leases are not lost.',

@@ -8,15 +8,17 @@ import type { Refusal } from '../core/refusals.ts';
 import type { Send, Sends } from '../embedded/calls.ts';
 import { BATCH_CHECKS, type RequestCheck } from '../protocol/checks.ts';
 import { LIMITS } from '../protocol/limits.ts';
-import { problem } from '../protocol/problem.ts';
+import { problem, type Reply } from '../protocol/problem.ts';
 import { type BatchOperation, ROUTES, type Route } from '../protocol/routes.ts';
 import type { Exchange } from './exchange.ts';
 import { JsonBytes, Piece } from './json-bytes.ts';
 import {
   type Arrival,
   forbiddenTo,
+  GIVEN_BACK,
   GRANTS,
   grantOptions,
+  HALF_CLOSED,
   type Handle,
   hasFields,
   isProblem,
@@ -35,6 +37,7 @@ interface Kind {
   readonly operation: BatchOperation;
   readonly route: Route;
   readonly isGrant: boolean;
+  readonly isGivenBack: boolean;
   readonly check: RequestCheck;
   readonly send: Send;
   readonly write: BodyWriter;
@@ -58,8 +61,9 @@ export function batchHandler(sends: Sends, trouble: Trouble): Handle {
   for (const operation of Object.keys(ROUTES) as BatchOperation[]) {
     const route: Route = ROUTES[operation];
     const [check, send] = [BATCH_CHECKS[operation], sends[operation]];
-    const [isGrant, write] = [GRANTS.has(operation), bodyWriter(operation)];
-    if (route.batch) kinds.set(operation, { operation, route, isGrant, check, send, write });
+    const [isGrant, isGivenBack] = [GRANTS.has(operation), GIVEN_BACK.has(operation)];
+    const write = bodyWriter(operation);
+    if (route.batch) kinds.set(operation, { operation, route, isGrant, isGivenBack, check, send, write });
   }
   return (exchange, arrival) => {
     const ops = opsOf(arrival);
@@ -145,8 +149,11 @@ class Batch implements Sink {
     return forbiddenTo(this.exchange.caller, operation, op);
   }
 
+  /** Asks as the authority has just done whether a grant is heard of: a given back one must not be told. */
   settle(place: number, reply: unknown): void {
-    this.replies[place] = reply as object;
+    const isUnheard = this.kinds[place]?.isGivenBack === true && this.exchange.isLeaving();
+    this.replies[place] =
+      isUnheard && !isProblem(reply as Reply<object>) ? problem(HALF_CLOSED) : (reply as object);
     this.missing -= 1;
     if (this.missing === 0) this.finish();
   }

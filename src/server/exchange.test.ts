@@ -4,16 +4,16 @@ import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { RawConnection } from '../../test/support/served.ts';
 import { Exchange, type House } from './exchange.ts';
+import { LongReads } from './long-reads.ts';
 import { ANYBODY } from './scopes.ts';
 
-const STALL_MS = 60_000;
+const STALL_MS = 50_000;
 const KEEP_ALIVE_MS = 75_000;
 const LONG = JSON.stringify('x'.repeat(100_000));
 const HOUSE: House = {
   isStopping: false,
   counts: { refused: () => undefined },
-  stallMs: STALL_MS,
-  longReads: { sending: () => undefined },
+  longReads: new LongReads({ soon: (call) => void setImmediate(call) }, STALL_MS),
 };
 
 let server: Server;
@@ -53,6 +53,7 @@ const limitOf = ({ request }: Exchange): number => request.socket.timeout ?? 0;
 /** Resolves when all of it has left, with the limit that there was until then. */
 function sent(exchange: Exchange): Promise<number> {
   return new Promise((resolve) => {
+    // Before everything that listens for it.
     exchange.response.prependListener('finish', () => resolve(limitOf(exchange)));
   });
 }

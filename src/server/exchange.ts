@@ -18,8 +18,6 @@ export interface House {
   /** Clients that keep their connection are told to let go of it while the server is going away. */
   readonly isStopping: boolean;
   readonly counts: Pick<HttpCounts, 'refused'>;
-  /** How long somebody may take nothing of a long answer. */
-  readonly stallMs: number;
   readonly longReads: Pick<LongReads, 'sending'>;
 }
 
@@ -44,25 +42,25 @@ export class Exchange {
     this.house = house;
   }
 
-  /**
-   * Nobody will read the answer any more: the connection is closed, or about to be because the other side has
-   * ended it. A field and not a closure, because every grant asks for it.
-   */
+  /** The answer cannot be sent any more: the connection is closed. */
   readonly isGone = (): boolean => this.response.destroyed || !this.request.socket.writable;
+
+  /**
+   * Nothing may be granted to this client: its connection is closed, or closed on its side, which is all one sees of a
+   * client that has died. A field and not a closure, because every grant asks for it.
+   */
+  readonly isLeaving = (): boolean => this.isGone() || this.request.socket.readableEnded;
+
+  /** Calls once when the client closes its side of the connection; at once if it has. */
+  onLeaving(call: () => void): void {
+    const { socket } = this.request;
+    if (socket.readableEnded) return call();
+    socket.once('end', call);
+    this.response.once('close', () => socket.off('end', call));
+  }
 
   get path(): string {
     return (this.request.url ?? '/').split('?', 1)[0]!;
-  }
-
-  /**
-   * From now on, and until this answer is sent, whoever takes nothing for a while is not there any more, whatever the
-   * connection says. The limit is that of the connection, so it is taken back before Node turns to what comes next on
-   * it: a long poll may be silent for longer, and the next long answer brings a limit of its own.
-   */
-  cutIfStalled(): void {
-    const { response } = this;
-    response.setTimeout(this.house.stallMs);
-    response.prependOnceListener('finish', () => response.socket?.setTimeout(0));
   }
 
   json(status: number, body: string | Uint8Array, outcome?: string): void {
@@ -98,10 +96,7 @@ export class Exchange {
       ...(this.house.isStopping ? { connection: 'close' } : undefined),
       ...headers,
     });
-    if (isLong) {
-      this.cutIfStalled();
-      this.house.longReads.sending(this, length);
-    }
+    if (isLong) this.house.longReads.sending(response, length);
     response.end(content);
   }
 }

@@ -14,6 +14,7 @@ import { memoryEngine } from '../engines/memory/memory-engine.ts';
 import { Json } from '../protocol/json.ts';
 import { FollowHub } from './follow-hub.ts';
 import { type FollowFormat, onlyTypes } from './follow-slices.ts';
+import { LongReads } from './long-reads.ts';
 import { writeLog } from './write-log.ts';
 
 const KIB = 1024;
@@ -25,13 +26,15 @@ let engine: HeldEngine;
 let authority: Authority;
 let calls: CheckedCalls;
 let hub: FollowHub;
+let reads: LongReads;
 let faults: unknown[];
 
 async function openOn(below: Engine): Promise<void> {
   world = new ManualWorld();
   faults = [];
   ({ authority, calls } = await world.finish(openCore(below, world)));
-  hub = new FollowHub(authority, world.timers, (fault) => faults.push(fault));
+  reads = new LongReads(world.timers);
+  hub = new FollowHub(authority, world.timers, reads, (fault) => faults.push(fault));
 }
 
 beforeEach(async () => {
@@ -297,7 +300,7 @@ describe('a follower that starts behind', () => {
     const slow = follow(1, 'ndjson', true);
     const log = new TestResponse();
     log.stalled = true;
-    const written = writeLog(log, authority, { from: 1, limit: 5_000 });
+    const written = writeLog(log, authority, { from: 1, limit: 5_000 }, reads);
     await world.settle();
     await created(1);
     await world.finish(until(() => authority.stats.compactions > 0));
@@ -580,14 +583,14 @@ describe('a part of the log', () => {
   it('is written from where it was asked for, no more than was asked for, and ended', async () => {
     await created(2_000);
     const response = new TestResponse();
-    await world.finish(writeLog(response, authority, { from: 3, limit: 1_000 }));
+    await world.finish(writeLog(response, authority, { from: 3, limit: 1_000 }, reads));
     expect(response.seqs).toEqual(range(3, 1_003));
     expect(response.ended).toBe(true);
     const rest = new TestResponse();
-    await world.finish(writeLog(rest, authority, { from: 1_003, limit: 5_000 }));
+    await world.finish(writeLog(rest, authority, { from: 1_003, limit: 5_000 }, reads));
     expect(rest.seqs).toEqual(range(1_003, 2_002));
     const nothing = new TestResponse();
-    await world.finish(writeLog(nothing, authority, { from: tip(), limit: 1 }));
+    await world.finish(writeLog(nothing, authority, { from: tip(), limit: 1 }, reads));
     expect([nothing.text, nothing.ended]).toEqual(['', true]);
   });
 
@@ -595,7 +598,7 @@ describe('a part of the log', () => {
     await created(2_000);
     const response = new TestResponse();
     response.stalled = true;
-    const written = writeLog(response, authority, { from: 1, limit: 2_000 });
+    const written = writeLog(response, authority, { from: 1, limit: 2_000 }, reads);
     await world.settle();
     expect(response.writes).toHaveLength(1);
     response.drain();

@@ -19,7 +19,8 @@ import {
   type ReadableLog,
   Slice,
 } from './follow-slices.ts';
-import type { StreamResponse } from './write-log.ts';
+import type { LongReads } from './long-reads.ts';
+import { type StreamResponse, writeCounted } from './write-log.ts';
 
 /** A second has room for 20 writes to each follower. */
 const PAUSE_MS = 50;
@@ -79,6 +80,7 @@ export class FollowHub {
   private readonly log: ReadableLog;
   private readonly authority: Authority;
   private readonly timers: Timers;
+  private readonly reads: LongReads;
   private readonly onFault: (fault: unknown) => void;
   private readonly slices: LogSlices;
   private readonly followers = new Set<Follower>();
@@ -98,10 +100,16 @@ export class FollowHub {
   private readonly stopWatching: () => void;
 
   /** `onFault` is told when the log cannot be read; those who were reading are cut. */
-  constructor(authority: Authority, timers: Timers, onFault: (fault: unknown) => void = () => undefined) {
+  constructor(
+    authority: Authority,
+    timers: Timers,
+    reads: LongReads,
+    onFault: (fault: unknown) => void = () => undefined,
+  ) {
     this.authority = authority;
     this.log = authority.log;
     this.timers = timers;
+    this.reads = reads;
     this.onFault = onFault;
     this.slices = new LogSlices(authority.log);
     this.stopWatching = authority.whenEnded(() => this.close());
@@ -219,21 +227,21 @@ export class FollowHub {
 
   /** Brings a follower to the tip, from wherever it is. */
   private async catchUp(follower: Follower): Promise<void> {
-    const { filter } = follower;
     while (!follower.isGone && follower.nextSeq < this.tipSeq) {
-      const slice = await this.slices.readInTurn(follower.nextSeq, filter);
-      if (follower.isGone) return;
-      if (slice === null) {
-        // What comes next was compacted away while it was on its way there.
-        this.finish([follower]);
-        return;
-      }
-      this.give(follower, slice);
-      if (follower.isGone) return;
-      if (!follower.isReady) await ready(follower);
-      await this.turn();
+      await this.reads.inTurn('slice', () => this.giveNext(follower));
+      if (!follower.isGone && !follower.isReady) await ready(follower);
     }
     if (!follower.isGone) this.atTip.add(follower);
+  }
+
+  /** Reads the next slice for a follower that is behind, and sends it. */
+  private async giveNext(follower: Follower): Promise<void> {
+    if (follower.isGone) return;
+    const slice = await this.slices.read(follower.nextSeq, follower.filter);
+    if (follower.isGone) return;
+    // What comes next was compacted away while it was on its way there.
+    if (slice === null) this.finish([follower]);
+    else this.give(follower, slice, true);
   }
 
   private readonly onBeat = (): void => {
@@ -345,10 +353,15 @@ export class FollowHub {
     return sent;
   }
 
-  /** Writes what a slice has for a follower, if anything, and ends the stream with what ends it; how many bytes it had. */
-  private give(follower: Follower, slice: Slice): number {
+  /**
+   * Writes what a slice has for a follower, if anything, and ends the stream with what ends it; how many bytes it had.
+   * Those at the tip share the bytes they have not taken; others have their own, which count.
+   */
+  private give(follower: Follower, slice: Slice, isCounted = false): number {
+    const { response } = follower;
     const bytes = this.bytesFor(follower, slice);
-    if (bytes.length > 0) follower.isReady = follower.response.write(bytes);
+    if (isCounted) follower.isReady = writeCounted(response, bytes, this.reads);
+    else if (bytes.length > 0) follower.isReady = response.write(bytes);
     follower.nextSeq = slice.nextSeq;
     if (follower.linesLeft === 0 || slice.ends(follower.filter)) this.finish([follower]);
     return bytes.length;
@@ -357,9 +370,12 @@ export class FollowHub {
   private bytesFor(follower: Follower, slice: Slice): Buffer {
     const { format, filter, nextSeq, linesLeft } = follower;
     if (linesLeft === Number.POSITIVE_INFINITY) return slice.bytes(format, nextSeq, filter);
-    const lines = slice.linesFrom(nextSeq, filter).slice(0, linesLeft);
-    follower.linesLeft -= lines.length;
-    return encode(format, lines);
+    const lines = slice.linesFrom(nextSeq, filter);
+    follower.linesLeft -= Math.min(linesLeft, lines.length);
+    // The bytes that others have too, unless the limit cuts the slice.
+    return lines.length <= linesLeft
+      ? slice.bytes(format, nextSeq, filter)
+      : encode(format, lines.slice(0, linesLeft));
   }
 
   private owe(follower: Follower, news: Slice): void {

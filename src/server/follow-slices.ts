@@ -23,8 +23,6 @@ export const SLICE_ENTRIES_MAX = 512;
 const FILTERED_ENTRIES_MAX = 4_096;
 const SLICE_CHARACTERS_MAX = 256 * 1024;
 const SLICES_KEPT = 8;
-/** How many may read at a time for those who are behind. */
-const READERS_MAX = 4;
 
 export interface Line {
   readonly seq: number;
@@ -161,28 +159,14 @@ export async function readSlice(
 export class LogSlices {
   private readonly log: ReadableLog;
   private readonly kept = new Map<number, Promise<Slice | null>>();
-  private readonly queue: (() => void)[] = [];
-  private reading = 0;
 
   constructor(log: ReadableLog) {
     this.log = log;
   }
 
-  /** For the many who are behind: a few read at a time, the others wait their turn. Who wants some only reads alone. */
-  async readInTurn(fromSeq: number, filter: LineFilter | null = null): Promise<Slice | null> {
-    if (this.reading < READERS_MAX) this.reading += 1;
-    else await new Promise<void>((go) => this.queue.push(go));
-    try {
-      if (filter !== null) return await readSlice(this.log, fromSeq, SLICE_ENTRIES_MAX, filter);
-      return await this.read(fromSeq);
-    } finally {
-      const next = this.queue.shift();
-      if (next === undefined) this.reading -= 1;
-      else next();
-    }
-  }
-
-  read(fromSeq: number): Promise<Slice | null> {
+  /** Those who want some entries only read alone. */
+  read(fromSeq: number, filter: LineFilter | null = null): Promise<Slice | null> {
+    if (filter !== null) return readSlice(this.log, fromSeq, SLICE_ENTRIES_MAX, filter);
     const known = this.kept.get(fromSeq);
     if (known !== undefined) return known;
     const slice = readSlice(this.log, fromSeq);

@@ -11,7 +11,7 @@ import type { Service, ServiceParts } from './service.ts';
 export function leaderService(core: OpenCore, parts: ServiceParts): Service {
   const { authority, calls, sends } = core;
   const { timers, waits, longReads, counts, trouble, warn, loopLag, onStreamFault } = parts;
-  const hub = new FollowHub(authority, timers, onStreamFault);
+  const hub = new FollowHub(authority, timers, longReads, onStreamFault);
   const shown = { hub, waits, timers, warn, ...(loopLag === undefined ? {} : { loopLag }) };
   const metrics = new Metrics(authority, counts, shown);
   const operations = Object.fromEntries(
@@ -24,7 +24,7 @@ export function leaderService(core: OpenCore, parts: ServiceParts): Service {
     handlers: {
       ...operations,
       batch: batchHandler(sends, trouble),
-      ...pageHandlers({ ...core, clock: parts.clock, timers, hub, metrics, trouble }),
+      ...pageHandlers({ ...core, clock: parts.clock, hub, metrics, longReads, trouble }),
     },
     settle: () => hub.settle(),
     close: () => hub.close(),

@@ -3,11 +3,14 @@
  * turned into a problem. Slow and half-open connections are cut by Node's own timers and cost nothing lasting.
  */
 import {
+  createServer,
+  type Server as HttpServer,
   type IncomingMessage,
   type ServerOptions as NodeOptions,
   type ServerResponse,
   STATUS_CODES,
 } from 'node:http';
+import { createServer as createTlsServer, type ServerOptions as TlsOptions } from 'node:https';
 import type { Server, Socket } from 'node:net';
 import {
   type FastifyError,
@@ -25,7 +28,7 @@ import type { Bodies } from './body-bytes.ts';
 import { limitConnections } from './connection-limit.ts';
 import type { HttpCounts } from './http-counts.ts';
 import type { Logger } from './logger.ts';
-import type { OpenAnswers } from './open-answers.ts';
+import { Pipelines } from './pipelines.ts';
 import { PROBLEM_TYPE, problemHeaders, problemText } from './problem-text.ts';
 import { StoppingError } from './waits.ts';
 
@@ -65,12 +68,12 @@ export function makeListener(
   { tls, timeouts, connectionsMax }: ListenerOptions,
   { newToken, logger, timers }: ListenerWorld,
   counts: HttpCounts,
-  answers: OpenAnswers,
   bodies: Bodies,
 ): FastifyInstance {
   const { headersMs, requestMs, keepAliveMs, checkMs } = { ...TIMEOUTS, ...timeouts };
   const nextId = requestIds(newToken);
   const condemned = new WeakSet<Socket>();
+  let pipelines: Pipelines;
   const http: NodeOptions = {
     maxHeaderSize: HEADER_BYTES_MAX,
     headersTimeout: headersMs,
@@ -82,10 +85,17 @@ export function makeListener(
     noDelay: true,
   };
   const app = fastify({
-    ...(tls === undefined ? { http } : { https: { ...http, ...tls } }),
+    serverFactory: (handle: (request: IncomingMessage, response: ServerResponse) => void) => {
+      pipelines = new Pipelines(timers, handle);
+      const server =
+        tls === undefined
+          ? createServer(http, pipelines.take)
+          : createTlsServer({ ...http, ...tls, allowHalfOpen: true } as TlsOptions, pipelines.take);
+      // A client that has closed its sending side is answered before the connection is closed.
+      (server as HttpServer & { httpAllowHalfOpen: boolean }).httpAllowHalfOpen = true;
+      return server;
+    },
     logger: false,
-    keepAliveTimeout: keepAliveMs,
-    requestTimeout: requestMs,
     genReqId: (request: IncomingMessage) => keptId(request) ?? nextId(),
     return503OnClosing: false,
     exposeHeadRoutes: false,
@@ -97,9 +107,11 @@ export function makeListener(
     clientErrorHandler: (fault: NodeJS.ErrnoException, socket: Socket) => {
       // Every further piece of the same rubbish is an error again.
       if (condemned.has(socket)) return;
+      // The rest of a request that we do not read is not late.
+      if (fault.code === 'ERR_HTTP_REQUEST_TIMEOUT' && pipelines.isFull(socket)) return;
       condemned.add(socket);
       counts.refusedEarly();
-      condemn(socket, answers.last(socket), earlyRefusal(fault), nextId());
+      condemn(socket, pipelines.lastOwed(socket), earlyRefusal(fault), nextId());
     },
   } as Parameters<typeof fastify>[0]) as unknown as FastifyInstance;
 
@@ -244,11 +256,7 @@ function condemn(
 ): void {
   if (owed === undefined) answerSocket(socket, refusal, requestId);
   else if (refusal === null || owed.headersSent) socket.destroy();
-  else {
-    owed.once('finish', () => answerSocket(socket, refusal, requestId));
-    // Node no longer notices by itself that the other side has gone.
-    socket.once('end', () => socket.destroy());
-  }
+  else owed.once('finish', () => answerSocket(socket, refusal, requestId));
 }
 
 function answerPlainly(response: ServerResponse, refusal: Refusal, requestId: string): void {

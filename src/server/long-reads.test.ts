@@ -1,34 +1,54 @@
-// Reads with long answers: a few at a time, for those who are there, while there is room for their answers.
+// Reads with long answers: a few of a kind at a time, while there is room for their answers; who takes nothing is cut.
 import { EventEmitter } from 'node:events';
-import type { ServerResponse } from 'node:http';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { ManualWorld } from '../../test/support/manual-world.ts';
-import type { Refusal } from '../core/refusals.ts';
-import type { Operation } from '../protocol/routes.ts';
-import type { Exchange } from './exchange.ts';
-import { LongReads } from './long-reads.ts';
+import { LongReads, type ReadKind } from './long-reads.ts';
+import { GoneError } from './waits.ts';
+
+const STALL_MS = 60_000;
+const PRESSED_STALL_MS = 10_000;
+const UNSENT_MAX = 1_000;
 
 let world: ManualWorld;
 let reads: LongReads;
 let begun: string[];
-let refused: string[];
 let finish: Map<string, (fault?: Error) => void>;
 
 beforeEach(() => {
   world = new ManualWorld();
-  reads = new LongReads(world.timers, 1_000);
-  [begun, refused, finish] = [[], [], new Map()];
+  reads = new LongReads(world.timers, STALL_MS, UNSENT_MAX);
+  [begun, finish] = [[], new Map()];
 });
 
 /** Asks under a name; the answer comes when the test says so. */
-function ask(name: string, operation: Operation = 'task.list', isGone = () => false): Promise<void> {
-  const refuse = ({ refused: code }: Refusal): number => refused.push(`${name} ${code}`);
-  return reads.inTurn(operation, { isGone, refuse } as unknown as Exchange, () => {
+function ask(name: string, kind: ReadKind = 'list'): Promise<void> {
+  return reads.inTurn(kind, () => {
     begun.push(name);
-    return new Promise((resolve, reject) => {
+    return new Promise<void>((resolve, reject) => {
       finish.set(name, (fault) => (fault === undefined ? resolve() : reject(fault)));
     });
   });
+}
+
+/** A connection that takes its answer when the test says so. */
+class Peer extends EventEmitter {
+  destroyed = false;
+  readonly limits: number[] = [];
+
+  setTimeout(ms: number): void {
+    this.limits.push(ms);
+  }
+
+  cut(): void {
+    this.destroyed = true;
+    this.emit('close');
+  }
+}
+
+function sending(bytes: number): Peer {
+  const peer = new Peer();
+  reads.sending(peer, bytes);
+  return peer;
 }
 
 describe('long reads', () => {
@@ -61,39 +81,103 @@ describe('long reads', () => {
     expect(begun).toEqual([...names, 'g', 'h']);
   });
 
-  it('of lists do not wait for histories', async () => {
-    const asked = ['a', 'b', 'c'].map((name) => ask(name, 'lease.history'));
-    asked.push(ask('list'));
+  it('of one kind do not wait for those of another', async () => {
+    const asked = ['a', 'b', 'c'].map((name) => ask(name, 'history'));
+    asked.push(ask('list'), ask('slice', 'slice'));
     await world.settle();
-    expect(begun).toEqual(['a', 'b', 'list']);
-    for (const name of ['a', 'b', 'list']) finish.get(name)!();
+    expect(begun).toEqual(['a', 'b', 'list', 'slice']);
+    for (const name of begun) finish.get(name)!();
     await world.settle();
     finish.get('c')!();
     await world.finish(Promise.all(asked));
   });
 
-  it('are not made for who has gone, and one that fails makes room as well', async () => {
-    let isGone = false;
-    const asked = [ask('a'), ask('b'), ask('gone', 'task.list', () => isGone), ask('d')];
+  it('make room for others when they fail', async () => {
+    const asked = [ask('a'), ask('b'), ask('c')];
     const failed = asked[0]!.catch((fault: Error) => fault.message);
     await world.settle();
-    isGone = true;
     finish.get('a')!(new Error('no disk'));
     expect(await world.finish(failed)).toBe('no disk');
     await world.settle();
-    expect(begun).toEqual(['a', 'b', 'd']);
+    expect(begun).toEqual(['a', 'b', 'c']);
   });
 
-  it('are refused while too much that was asked for lies there and is not taken', async () => {
-    const response = new EventEmitter() as unknown as ServerResponse;
-    reads.sending({ response }, 1_000);
-    await world.finish(ask('a'));
-    expect([begun, refused]).toEqual([[], ['a OVERLOADED']]);
-    const operations: Operation[] = ['task.list', 'task.get', 'status.get', 'task.create', 'task.lease'];
-    expect(operations.filter((operation) => reads.refuses(operation))).toEqual(['task.list', 'task.get']);
-    response.emit('close');
-    void ask('b');
+  it('begin only while there is room for what is unsent', async () => {
+    const peers = [sending(600), sending(600)];
+    const kinds: ReadKind[] = ['list', 'history', 'payload', 'slice'];
+    for (const kind of kinds) void ask(kind, kind);
     await world.settle();
-    expect(begun).toEqual(['b']);
+    expect(begun).toEqual([]);
+    peers[0]!.emit('drain');
+    await world.settle();
+    expect(begun).toEqual(kinds);
+  });
+
+  it.each(['drain', 'finish', 'close'])('count an answer until it is sent, once: %s', async (event) => {
+    const peer = sending(UNSENT_MAX);
+    peer.emit(event);
+    for (const again of ['drain', 'finish', 'close']) peer.emit(again);
+    const other = sending(UNSENT_MAX);
+    void ask('a');
+    await world.settle();
+    expect(begun).toEqual([]);
+    other.emit('finish');
+    await world.settle();
+    expect(begun).toEqual(['a']);
+  });
+});
+
+describe('who takes nothing of a long answer', () => {
+  it('has a limit until it is sent', () => {
+    const [taken, cut] = [sending(10), sending(10)];
+    taken.emit('finish');
+    cut.cut();
+    expect([taken.limits, cut.limits]).toEqual([[STALL_MS, 0], [STALL_MS]]);
+  });
+
+  it('has a shorter one, which starts once, while others wait for its room', async () => {
+    const peer = sending(UNSENT_MAX);
+    for (const name of ['a', 'b', 'c', 'd']) void ask(name);
+    await world.settle();
+    expect(peer.limits).toEqual([STALL_MS, PRESSED_STALL_MS]);
+    peer.cut();
+    await world.settle();
+    expect(begun).toEqual(['a', 'b']);
+  });
+});
+
+describe('a read of one record', () => {
+  const LONG = 255 * 1024;
+
+  it('is made at once when it is short, whatever is unsent', () => {
+    sending(UNSENT_MAX);
+    expect(reads.largeRead(() => false).for(1_000)).toBeNull();
+  });
+
+  it('waits for its turn and for room when it is long, and keeps it until it is answered', async () => {
+    const peer = sending(UNSENT_MAX);
+    const large = [1, 2, 3].map(() => reads.largeRead(() => false));
+    const entered: number[] = [];
+    for (const [n, read] of large.entries()) void read.for(LONG)!.then(() => entered.push(n));
+    await world.settle();
+    expect(entered).toEqual([]);
+    peer.emit('finish');
+    await world.settle();
+    expect(entered).toEqual([0, 1]);
+    // A second look, because a compaction moved the bytes, takes no second turn.
+    expect(large[0]!.for(LONG)).toBeNull();
+    large[0]!.end();
+    await world.settle();
+    expect(entered).toEqual([0, 1, 2]);
+  });
+
+  it('is not made for a client that has gone meanwhile, and lets the next one in', async () => {
+    const gone = reads.largeRead(() => true);
+    const entered = gone.for(LONG)!.catch((fault: unknown) => fault);
+    expect(await world.finish(entered)).toBeInstanceOf(GoneError);
+    gone.end();
+    for (const name of ['a', 'b']) void ask(name, 'payload');
+    await world.settle();
+    expect(begun).toEqual(['a', 'b']);
   });
 });

@@ -1,84 +1,182 @@
 /**
- * Reads whose answers may be long, such as lists and histories. Each costs many times what it took to ask for it, so
- * a few are made at a time, others get a turn in between, and none is made while too much lies unsent: a client could
- * otherwise ask a thousand times in one packet, read nothing, and have it all in our memory.
+ * Reads whose answers may be long: lists, histories, large payloads, and the slices of streams. Each costs many times
+ * what it took to ask for it. So a few of a kind are made at a time, everything else gets a turn in between, and none
+ * begins while too many bytes are unsent; it waits for room. What is being read or unsent is thus bounded for all
+ * clients together. A reader that takes nothing for a while is cut, and sooner while others wait for its room.
  */
+import type { Room } from '../authority/request.ts';
 import type { Timers } from '../authority/seams.ts';
 import type { Operation } from '../protocol/routes.ts';
-import type { Exchange } from './exchange.ts';
+import { GoneError } from './waits.ts';
 
-/** More would be made in one turn of the loop where nothing has to be read from a disk. */
-const AT_A_TIME = 2;
-const UNSENT_BYTES_MAX = 256 * 1024 * 1024;
+export type ReadKind = 'list' | 'history' | 'payload' | 'slice';
 
-/** What goes through the log; a line of its own, because lists are not to wait for it. */
-const HISTORIES: ReadonlySet<Operation> = new Set<Operation>(['task.history', 'lease.history']);
-const LISTS: ReadonlySet<Operation> = new Set<Operation>([
-  'task.list',
-  'lease.list',
-  'queue.list',
-  'worker.list',
-  'session.list',
-  'receipt.list',
-]);
-/** A single one is not long, but a few hundred of them are. */
-const SHORT: ReadonlySet<Operation> = new Set<Operation>(['task.get', 'lease.get', 'object.get']);
+/** A line for each kind, so that none waits for another; in one turn of the loop few of them are made. */
+const AT_A_TIME: Readonly<Record<ReadKind, number>> = { list: 2, history: 2, payload: 2, slice: 2 };
+const UNSENT_BYTES_MAX = 64 * 1024 * 1024;
+/** What is shorter is read at once. */
+const SHORT_BYTES_MAX = 32 * 1024;
+const STALL_MS = 60_000;
+/** How long a reader may take nothing while others wait for room. */
+const PRESSED_STALL_MS = 10_000;
+
+const KINDS: Readonly<Partial<Record<Operation, ReadKind>>> = {
+  'task.history': 'history',
+  'lease.history': 'history',
+  'task.list': 'list',
+  'lease.list': 'list',
+  'queue.list': 'list',
+  'worker.list': 'list',
+  'session.list': 'list',
+  'receipt.list': 'list',
+};
+/** Read one record, which may be short or long. */
+const RECORDS: ReadonlySet<Operation> = new Set<Operation>(['task.get', 'lease.get', 'object.get']);
 
 interface Line {
+  readonly max: number;
   busy: number;
   readonly waiting: (() => void)[];
 }
 
+/** What bytes are sent to: the part of a ServerResponse that is needed for it. */
+export interface Receiver {
+  readonly destroyed: boolean;
+  setTimeout(ms: number): unknown;
+  on(event: 'drain' | 'close', call: () => void): unknown;
+  prependListener(event: 'finish', call: () => void): unknown;
+  off(event: 'drain' | 'close' | 'finish', call: () => void): unknown;
+}
+
+/** The turn of a read that finds out on its way whether its answer is long. An object, because every read has one. */
+class LargeRead implements Room {
+  private isBusy = false;
+  private readonly enter: () => Promise<void>;
+  private readonly leave: () => void;
+  private readonly isGone: () => boolean;
+
+  constructor(enter: () => Promise<void>, leave: () => void, isGone: () => boolean) {
+    this.enter = enter;
+    this.leave = leave;
+    this.isGone = isGone;
+  }
+
+  for(bytes: number): Promise<void> | null {
+    if (bytes <= SHORT_BYTES_MAX || this.isBusy) return null;
+    return this.enter().then(() => {
+      this.isBusy = true;
+      if (this.isGone()) throw new GoneError('The connection was closed.');
+    });
+  }
+
+  /** The answer is on its way. */
+  end(): void {
+    if (this.isBusy) this.leave();
+  }
+}
+
 export class LongReads {
-  /** Of long answers, what has not been taken by those who asked. */
+  /** Of long answers, what the kernel has not taken. */
   private unsentBytes = 0;
+  /** Those that have unsent bytes, and whether the shorter limit holds for them. */
+  private readonly receivers = new Map<Receiver, boolean>();
   private readonly timers: Pick<Timers, 'soon'>;
+  private readonly stallMs: number;
   private readonly unsentMax: number;
-  private readonly lists: Line = { busy: 0, waiting: [] };
-  private readonly histories: Line = { busy: 0, waiting: [] };
+  private readonly lines: Readonly<Record<ReadKind, Line>>;
 
-  constructor(timers: Pick<Timers, 'soon'>, unsentMax = UNSENT_BYTES_MAX) {
+  constructor(timers: Pick<Timers, 'soon'>, stallMs = STALL_MS, unsentMax = UNSENT_BYTES_MAX) {
     this.timers = timers;
+    this.stallMs = stallMs;
     this.unsentMax = unsentMax;
+    const line = (kind: ReadKind): Line => ({ max: AT_A_TIME[kind], busy: 0, waiting: [] });
+    this.lines = {
+      list: line('list'),
+      history: line('history'),
+      payload: line('payload'),
+      slice: line('slice'),
+    };
   }
 
-  static isHistory(operation: Operation): boolean {
-    return HISTORIES.has(operation);
+  /** Null for an operation that is made at once. */
+  static kindOf(operation: Operation): ReadKind | null {
+    return KINDS[operation] ?? null;
   }
 
-  /** Whether it has to be made in turn. */
-  static isLong(operation: Operation): boolean {
-    return HISTORIES.has(operation) || LISTS.has(operation);
+  /** Whether it reads one record. */
+  static isRecord(operation: Operation): boolean {
+    return RECORDS.has(operation);
   }
 
-  /** Whether it may not be made now, because its answer would come on top of too many others. */
-  refuses(operation: Operation): boolean {
-    return this.unsentBytes >= this.unsentMax && (SHORT.has(operation) || LongReads.isLong(operation));
-  }
-
-  /** Makes it when its turn has come, if there still is somebody to hear the answer. */
-  async inTurn(operation: Operation, exchange: Exchange, answered: () => Promise<void>): Promise<void> {
-    const line = HISTORIES.has(operation) ? this.histories : this.lists;
-    if (line.busy < AT_A_TIME) line.busy += 1;
-    else await new Promise<void>((go) => line.waiting.push(go));
+  /** Does a job when its turn has come. What it has to send must be counted by the time it is done. */
+  async inTurn<T>(kind: ReadKind, job: () => Promise<T>): Promise<T> {
+    const line = this.lines[kind];
+    await this.enter(line);
     try {
-      if (exchange.isGone()) return;
-      if (this.refuses(operation)) exchange.refuse({ refused: 'OVERLOADED' });
-      else await answered();
+      return await job();
     } finally {
-      this.timers.soon(() => {
-        const next = line.waiting.shift();
-        if (next === undefined) line.busy -= 1;
-        else next();
-      });
+      this.leave(line);
     }
   }
 
-  /** A long answer is on its way. */
-  sending({ response }: Pick<Exchange, 'response'>, bytes: number): void {
+  /** `isGone` is asked when the turn has come. */
+  largeRead(isGone: () => boolean): LargeRead {
+    return new LargeRead(this.enterPayloads, this.leavePayloads, isGone);
+  }
+
+  private readonly enterPayloads = (): Promise<void> => this.enter(this.lines.payload);
+  private readonly leavePayloads = (): void => this.leave(this.lines.payload);
+
+  /** Bytes have been written, and are unsent until the response drains, finishes or closes. */
+  sending(receiver: Receiver, bytes: number): void {
     this.unsentBytes += bytes;
-    response.once('close', () => {
+    this.receivers.set(receiver, false);
+    receiver.setTimeout(this.stallMs);
+    const sent = (): void => {
+      receiver.off('drain', sent);
+      receiver.off('finish', sent);
+      receiver.off('close', sent);
       this.unsentBytes -= bytes;
+      this.receivers.delete(receiver);
+      // The limit is that of the connection: a long poll behind this answer may be silent for longer.
+      if (!receiver.destroyed) receiver.setTimeout(0);
+      for (const line of Object.values(this.lines)) this.admit(line);
+    };
+    receiver.on('drain', sent);
+    receiver.on('close', sent);
+    // Before Node turns to what comes next on the connection.
+    receiver.prependListener('finish', sent);
+  }
+
+  private enter(line: Line): Promise<void> {
+    return new Promise((go) => {
+      line.waiting.push(go);
+      this.admit(line);
+      if (this.unsentBytes >= this.unsentMax) this.press();
     });
+  }
+
+  /** Once for each: setting a limit starts it anew. */
+  private press(): void {
+    const limitMs = Math.min(this.stallMs, PRESSED_STALL_MS);
+    for (const [receiver, isPressed] of this.receivers) {
+      if (isPressed) continue;
+      this.receivers.set(receiver, true);
+      receiver.setTimeout(limitMs);
+    }
+  }
+
+  private leave(line: Line): void {
+    this.timers.soon(() => {
+      line.busy -= 1;
+      this.admit(line);
+    });
+  }
+
+  private admit(line: Line): void {
+    while (line.busy < line.max && this.unsentBytes < this.unsentMax && line.waiting.length > 0) {
+      line.busy += 1;
+      line.waiting.shift()!();
+    }
   }
 }

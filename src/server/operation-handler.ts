@@ -14,10 +14,10 @@ import { type Operation, ROUTES, type Route } from '../protocol/routes.ts';
 import type { Exchange } from './exchange.ts';
 import { JsonBytes } from './json-bytes.ts';
 import { LongReads } from './long-reads.ts';
-import { type BodyWriter, bodyWriter } from './reply-bytes.ts';
+import { bodyWriter } from './reply-bytes.ts';
 import { type Fields, readBody, readQuery, withPathFields } from './request-bytes.ts';
 import { type Caller, may } from './scopes.ts';
-import { GoneError, StoppingError, type Waits } from './waits.ts';
+import { GoneError, StoppingError, UnwatchedError, type Waits } from './waits.ts';
 
 /** What Fastify has found out about a request. */
 export interface Arrival {
@@ -36,6 +36,16 @@ export const GRANTS: ReadonlySet<Operation> = new Set<Operation>([
   'lease.acquire_all',
   'lease.renew',
 ]);
+
+/** Of these, what is given back when its caller has gone; a renewal stays. */
+export const GIVEN_BACK: ReadonlySet<Operation> = new Set(
+  [...GRANTS].filter((name) => name !== 'lease.renew'),
+);
+
+/** What is answered in place of a grant that was given back. */
+export const HALF_CLOSED = invalid(
+  'The client closed its side of the connection before the answer, so nothing was granted. Keep it open until then.',
+);
 
 const OURS = 'system:';
 const NOT_OURS = forbidden(`Queues that begin with ${OURS} need the scope *.`);
@@ -57,15 +67,24 @@ export function operationHandler(
   const check = CHECKS[operation];
   const numbers = numberFields(operation);
   const isGet = route.method === 'GET';
-  const answer = answerer(route, bodyWriter(operation), trouble);
-  const isLong = LongReads.isLong(operation);
-  const endsWithConnection = LongReads.isHistory(operation);
+  const answer = answerer(operation, trouble);
+  const kind = LongReads.kindOf(operation);
+  const isRecord = LongReads.isRecord(operation);
 
   /** A history goes through the log, which is of no use to anybody once its reader has gone. */
   const look = (request: unknown, exchange: Exchange): Promise<void> => {
-    if (!endsWithConnection) return answer(call(request), exchange);
+    if (kind !== 'history') return answer(call(request), exchange);
     const { signal, end } = waits.begin(exchange.response);
     return answer(call(request, { signal }).finally(end), exchange);
+  };
+
+  const waitFor = (
+    request: unknown,
+    options: CallOptions,
+    { response, request: incoming }: Exchange,
+  ): Promise<Reply<object>> => {
+    const { signal, end } = waits.begin(response, incoming.socket);
+    return call(request, { ...options, signal }).finally(end);
   };
 
   return (exchange, { params, query, body }) => {
@@ -80,28 +99,31 @@ export function operationHandler(
     if (exchange.request.method === 'HEAD') delete (request as Fields).wait_ms;
     const forbidden = forbiddenTo(exchange.caller, operation, request as Fields);
     if (forbidden !== null) return exchange.refuse(forbidden);
-    if (longReads.refuses(operation)) return exchange.refuse({ refused: 'OVERLOADED' });
-    if (isLong) {
+    if (kind !== null) {
       longReads
-        .inTurn(operation, exchange, () => look(request, exchange))
+        .inTurn(kind, async () => {
+          if (!exchange.isGone()) await look(request, exchange);
+        })
         .catch((fault: unknown) => refuseFault(fault, exchange, trouble));
       return;
     }
-    if (((request as Fields).wait_ms ?? 0) === 0) {
-      void answer(call(request, optionsOf(operation, exchange)), exchange);
+    const { requestId, isGone } = exchange;
+    const options = optionsOf(operation, exchange);
+    const isWait = ((request as Fields).wait_ms ?? 0) !== 0;
+    if (!isRecord) {
+      void answer(isWait ? waitFor(request, options, exchange) : call(request, options), exchange);
       return;
     }
-    const { response, request: incoming } = exchange;
-    if (!waits.hasRoomOn(incoming.socket)) return exchange.refuse({ refused: 'OVERLOADED' });
-    const { signal, end } = waits.begin(response, incoming.socket);
-    const options = { ...grantOptions(exchange), signal };
-    void answer(call(request, options).finally(end), exchange);
+    const room = longReads.largeRead(isGone);
+    const reading: CallOptions = { requestId, room };
+    const reply = isWait ? waitFor(request, reading, exchange) : call(request, reading);
+    void answer(reply, exchange).then(() => room.end());
   };
 }
 
 /** For what tells a caller that it holds something. */
-export function grantOptions({ requestId, isGone, caller }: Exchange): CallOptions {
-  return { requestId, isGone, isAdmin: may(caller, 'v1:admin') };
+export function grantOptions({ requestId, isLeaving, caller }: Exchange): CallOptions {
+  return { requestId, isGone: isLeaving, isAdmin: may(caller, 'v1:admin') };
 }
 
 function optionsOf(operation: Operation, exchange: Exchange): CallOptions {
@@ -114,15 +136,18 @@ function optionsOf(operation: Operation, exchange: Exchange): CallOptions {
 const out = new JsonBytes();
 
 function answerer(
-  route: Route,
-  write: BodyWriter,
+  operation: Operation,
   trouble: Trouble,
 ): (reply: Promise<Reply<object>>, exchange: Exchange) => Promise<void> {
+  const route: Route = ROUTES[operation];
+  const write = bodyWriter(operation);
+  const isGrant = GIVEN_BACK.has(operation);
   return (reply, exchange) =>
     reply.then(
       (body) => {
         try {
           if (isProblem(body)) exchange.problem(body);
+          else if (isGrant && exchange.isLeaving()) exchange.refuse(HALF_CLOSED);
           else {
             write(out, body);
             exchange.json(statusOf(route, body), out.take(), outcomeOf(body));
@@ -148,6 +173,7 @@ export function isProblem(reply: Reply<object>): reply is Problem {
 export function refuseFault(fault: unknown, exchange: Exchange, trouble: Trouble): void {
   if (fault instanceof GoneError) return;
   if (fault instanceof RefusedReadError) return exchange.refuse(fault.refusal);
+  if (fault instanceof UnwatchedError) return exchange.refuse(invalid(fault.message));
   if (fault instanceof StoppingError || isUnavailable(fault)) {
     exchange.refuse({ refused: 'UNAVAILABLE', detail: fault.message });
     return;

@@ -1,5 +1,5 @@
 /** What a leader answers with a stream, a page or a file: the log, events, backup, metrics, and the first page. */
-import type { Clock, Timers } from '../authority/seams.ts';
+import type { Clock } from '../authority/seams.ts';
 import { invalid, isRefusal } from '../core/decision.ts';
 import { seqOfSessionId } from '../core/ids.ts';
 import type { Refusal } from '../core/refusals.ts';
@@ -15,6 +15,7 @@ import { type FixedPage, HTML, PAGE_HEADERS } from './fixed-pages.ts';
 import type { FollowHub, FollowOptions } from './follow-hub.ts';
 import { type LineFilter, onlySession, onlyTypes } from './follow-slices.ts';
 import { homePage } from './home-page.ts';
+import type { LongReads } from './long-reads.ts';
 import type { Metrics } from './metrics.ts';
 import {
   type Arrival,
@@ -25,13 +26,13 @@ import {
   type Trouble,
 } from './operation-handler.ts';
 import { readQuery, withPathFields } from './request-bytes.ts';
-import { drained, oneAtATime, writeLog } from './write-log.ts';
+import { drained, writeCounted, writeLog } from './write-log.ts';
 
 export interface PageParts extends OpenCore {
   readonly clock: Clock;
-  readonly timers: Timers;
   readonly hub: FollowHub;
   readonly metrics: Metrics;
+  readonly longReads: LongReads;
   readonly trouble: Trouble;
 }
 
@@ -41,7 +42,7 @@ const NUMBERS: ReadonlySet<string> = new Set(['from', 'limit', 'follow']);
 export function pageHandlers(
   parts: PageParts,
 ): Record<Exclude<keyof typeof PAGES, 'batch' | FixedPage>, Handle> {
-  const { authority, calls, clock, timers, hub, metrics, trouble } = parts;
+  const { authority, calls, clock, hub, metrics, longReads, trouble } = parts;
 
   /** For what does not ask the authority by a call, which would find it out by itself. */
   const ifMayAnswer =
@@ -71,10 +72,15 @@ export function pageHandlers(
 
   const follow = (exchange: Exchange, options: FollowOptions): void => {
     const type = options.format === 'sse' ? 'text/event-stream' : 'application/x-ndjson';
-    if (begin(exchange, type)) hub.attach(exchange.response, options);
+    if (!begin(exchange, type)) return;
+    const { response } = exchange;
+    const stop = hub.attach(response, options);
+    // As a wait does: a client that has died looks the same.
+    exchange.onLeaving(() => {
+      stop();
+      response.end();
+    });
   };
-
-  const inTurn = oneAtATime(timers);
 
   return {
     log: ifMayAnswer((exchange, arrival) => {
@@ -89,8 +95,7 @@ export function pageHandlers(
         return follow(exchange, { format: 'ndjson', fromSeq: from, filter, linesMax: limit });
       }
       if (!begin(exchange, 'application/x-ndjson')) return;
-      exchange.cutIfStalled();
-      stream(writeLog(exchange.response, authority, { from, limit, filter, inTurn }), exchange);
+      stream(writeLog(exchange.response, authority, { from, limit, filter }, longReads), exchange);
     }),
 
     events: ifMayAnswer((exchange, arrival) => {
@@ -122,7 +127,7 @@ export function pageHandlers(
     }),
 
     backup: ifMayAnswer((exchange) => {
-      stream(writeBackup(exchange, begin, backupStream(authority, clock), trouble), exchange);
+      stream(writeBackup(exchange, begin, backupStream(authority, clock), longReads, trouble), exchange);
     }),
 
     metrics(exchange) {
@@ -189,17 +194,15 @@ async function writeBackup(
   exchange: Exchange,
   begin: (exchange: Exchange, type: string) => boolean,
   chunks: AsyncIterable<Uint8Array>,
+  longReads: LongReads,
   trouble: Trouble,
 ): Promise<void> {
   const { response } = exchange;
   try {
     for await (const chunk of chunks) {
-      if (!response.headersSent) {
-        if (!begin(exchange, 'application/x-tar')) return;
-        exchange.cutIfStalled();
-      }
+      if (!response.headersSent && !begin(exchange, 'application/x-tar')) return;
       if (exchange.isGone()) return;
-      if (!response.write(chunk)) await drained(response);
+      if (!writeCounted(response, chunk, longReads)) await drained(response);
     }
   } catch (fault) {
     if (response.headersSent) throw fault;

@@ -20,7 +20,6 @@ import { makeListener, TIMEOUTS, type Timeouts, withHead } from './listener.ts';
 import type { Logger } from './logger.ts';
 import { LongReads } from './long-reads.ts';
 import type { LoopLag } from './metrics.ts';
-import { OpenAnswers } from './open-answers.ts';
 import { type Arrival, type Handle, refuseFault } from './operation-handler.ts';
 import { isDecodable } from './request-bytes.ts';
 import type { Caller, TokenGrant } from './scopes.ts';
@@ -81,10 +80,8 @@ export class Server implements House {
   private readonly world: ServerWorld;
   private readonly door: Door;
   readonly counts = new HttpCounts();
-  readonly stallMs: number;
   readonly longReads: LongReads;
   isStopping = false;
-  private readonly answers = new OpenAnswers();
   private readonly bodies = new Bodies();
   /** Every one, be it that Node does not count it yet because nothing has come on it, or no handshake. */
   private readonly sockets = new Set<Socket>();
@@ -100,11 +97,10 @@ export class Server implements House {
   /** `begin` gives what is answered first; `offer` replaces it. */
   constructor(world: ServerWorld, options: ServerOptions, begin: (parts: ServiceParts) => Service) {
     this.world = world;
-    this.stallMs = options.timeouts?.stallMs ?? TIMEOUTS.stallMs;
-    this.longReads = new LongReads(world.timers);
+    this.longReads = new LongReads(world.timers, options.timeouts?.stallMs ?? TIMEOUTS.stallMs);
     this.isTalkative = world.logger.isLevelEnabled('debug');
     this.door = new Door(options);
-    this.app = makeListener(options, world, this.counts, this.answers, this.bodies);
+    this.app = makeListener(options, world, this.counts, this.bodies);
     this.app.addHook('onRequest', this.atTheDoor);
     this.app.server.on('connection', (socket: Socket) => {
       this.counts.connected();
@@ -231,7 +227,7 @@ export class Server implements House {
     this.inFlight += 1;
     this.counts.began();
     const fromMs = this.isTalkative ? this.world.clock.monotonicMs() : 0;
-    this.answers.began(request.raw.socket, response, () => this.left(name, request, response, fromMs));
+    response.once('close', () => this.left(name, request, response, fromMs));
     const { caller, refusal } = this.door.enter(request.raw, scope);
     callers.set(request.raw, caller);
     if (refusal === null && !this.isStopping) {

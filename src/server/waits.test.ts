@@ -1,8 +1,9 @@
 // Calls that wait: each ends with its connection, and all of them with the server.
 import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
-import { GoneError, StoppingError, Waits } from './waits.ts';
+import { GoneError, StoppingError, UnwatchedError, Waits } from './waits.ts';
 
 class Connection extends EventEmitter {
   destroyed = false;
@@ -14,6 +15,21 @@ class Connection extends EventEmitter {
 
   get response(): ServerResponse {
     return this as unknown as ServerResponse;
+  }
+}
+
+class TestSocket extends EventEmitter {
+  readonly readableEnded: boolean;
+  readonly isPaused: () => boolean;
+
+  constructor(readableEnded = false, isPaused = false) {
+    super();
+    this.readableEnded = readableEnded;
+    this.isPaused = () => isPaused;
+  }
+
+  get socket(): Socket {
+    return this as unknown as Socket;
   }
 }
 
@@ -41,15 +57,23 @@ describe('a wait', () => {
     expect(new Waits().begin(gone.response).signal.reason).toBeInstanceOf(GoneError);
   });
 
-  it('has room on a connection beside 31 others, and again once one of them is over', () => {
+  it.each(['end', 'pause'])('ends with the %s of what can be read from its connection', (event) => {
     const waits = new Waits();
-    const socket = {};
-    const [first] = Array.from({ length: 31 }, () => waits.begin(new Connection().response, socket));
-    expect(waits.hasRoomOn(socket)).toBe(true);
-    waits.begin(new Connection().response, socket);
-    expect([waits.hasRoomOn(socket), waits.hasRoomOn({})]).toEqual([false, true]);
-    first!.end();
-    expect(waits.hasRoomOn(socket)).toBe(true);
+    const socket = new TestSocket();
+    const { signal } = waits.begin(new Connection().response, socket.socket);
+    const over = waits.begin(new Connection().response, socket.socket);
+    over.end();
+    expect(signal.aborted).toBe(false);
+    socket.emit(event);
+    expect(signal.reason).toBeInstanceOf(UnwatchedError);
+    expect(over.signal.aborted).toBe(false);
+  });
+
+  it('does not begin on a connection from which nothing can be read', () => {
+    for (const socket of [new TestSocket(true, false), new TestSocket(false, true)]) {
+      const { signal } = new Waits().begin(new Connection().response, socket.socket);
+      expect(signal.reason).toBeInstanceOf(UnwatchedError);
+    }
   });
 
   it('is forgotten once it has been answered', () => {

@@ -1,12 +1,23 @@
 /**
- * Calls that wait: long polls for tasks, leases and ends. Each ends when its connection does, so that nobody
- * is granted anything who is not there any more, and all of them end when the server stops.
+ * Calls that wait: long polls for tasks, leases and ends. Each ends when its connection does, so that nothing is
+ * granted to a client that is gone, and all of them end when the server stops. A connection that the client has half
+ * closed looks like one whose client has died, so it ends the wait as well; the client is told.
  */
 import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 
 /** Why a wait was ended. */
 export class GoneError extends Error {
   override readonly name = 'GoneError';
+}
+export class UnwatchedError extends Error {
+  override readonly name = 'UnwatchedError';
+
+  constructor() {
+    super(
+      'The wait has ended: more requests were sent behind it than are read ahead, or the connection was half closed.',
+    );
+  }
 }
 export class StoppingError extends Error {
   override readonly name = 'StoppingError';
@@ -16,48 +27,37 @@ export class StoppingError extends Error {
   }
 }
 
-/**
- * Answers leave in the order of their requests, so who waits behind another on one connection hardly means to. Without
- * a bound one connection could have as many as it sends requests, and all of them would end at once with it.
- */
-const WAITS_A_CONNECTION = 32;
-
 export class Waits {
   private readonly open = new Set<AbortController>();
-  private readonly byConnection = new WeakMap<object, number>();
   private isStopping = false;
 
   get size(): number {
     return this.open.size;
   }
 
-  /** Whether one more call may wait on a connection. */
-  hasRoomOn(connection: object): boolean {
-    return this.waitingOn(connection) < WAITS_A_CONNECTION;
-  }
-
-  private waitingOn(connection: object): number {
-    return this.byConnection.get(connection) ?? 0;
-  }
-
-  /** A signal for one waiting call, and the call that says it has been answered. */
+  /**
+   * A signal for one waiting call, and the call that says it has been answered. With its connection given, the wait
+   * also ends when we could no longer tell whether the client is there.
+   */
   begin(
     response: ServerResponse,
-    connection: object = response,
+    connection: Socket | null = null,
   ): { readonly signal: AbortSignal; readonly end: () => void } {
-    this.byConnection.set(connection, this.waitingOn(connection) + 1);
     const controller = new AbortController();
     const gone = (): void => controller.abort(new GoneError('The connection was closed.'));
+    const unwatched = (): void => controller.abort(new UnwatchedError());
     response.once('close', gone);
+    connection?.once('end', unwatched).once('pause', unwatched);
     this.open.add(controller);
     if (this.isStopping) controller.abort(new StoppingError());
     else if (response.destroyed) gone();
+    else if (connection !== null && (connection.readableEnded || connection.isPaused())) unwatched();
     return {
       signal: controller.signal,
       end: () => {
         response.off('close', gone);
+        connection?.off('end', unwatched).off('pause', unwatched);
         this.open.delete(controller);
-        this.byConnection.set(connection, this.waitingOn(connection) - 1);
       },
     };
   }

@@ -1,5 +1,6 @@
 // The same over TLS: requests, streams, rubbish and the stop.
 import { request } from 'node:https';
+import { connect } from 'node:tls';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { RawConnection, type Served, startServed, stopAllServed } from '../../test/support/served.ts';
 import { TEST_CERTIFICATE, TEST_KEY } from '../../test/support/test-certificate.ts';
@@ -32,6 +33,19 @@ describe('over TLS', () => {
     expect((await get('/v1/status')).status).toBe(200);
     expect(JSON.parse((await get('/nothing')).text).code).toBe('ROUTE_NOT_FOUND');
     expect((await get('/v1/log?from=1')).text).toContain('EpochStarted');
+  });
+
+  it('a client that has closed its side is answered before the connection is closed', async () => {
+    const options = { host: '127.0.0.1', port: served.port, rejectUnauthorized: false, allowHalfOpen: true };
+    const body = '{"payload":1}';
+    const head = `Host: localhost\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n`;
+    for (let times = 0; times < 20; times++) {
+      const socket = connect(options);
+      socket.once('secureConnect', () => socket.end(`POST /v1/tasks HTTP/1.1\r\n${head}\r\n${body}`));
+      let text = '';
+      for await (const chunk of socket.setEncoding('latin1')) text += chunk;
+      expect(text).toMatch(/^HTTP\/1.1 201 /);
+    }
   });
 
   it('a plain request is not, and does no harm', async () => {

@@ -29,6 +29,8 @@ export class TestResponse extends EventEmitter implements StreamResponse {
     return !this.stalled;
   }
 
+  setTimeout(): void {}
+
   end(): void {
     this.ended = true;
   }

@@ -49,7 +49,7 @@ export class SimResponse extends EventEmitter implements StreamResponse {
   destroyed = false;
   headersSent = false;
   readonly writableLength = 0;
-  readonly socket = { writable: true };
+  readonly socket = Object.assign(new EventEmitter(), { writable: true, isPaused: () => false });
   readonly #sink: ResponseSink;
 
   constructor(sink: ResponseSink) {
@@ -102,7 +102,6 @@ export class WireServer {
   readonly #house = {
     isStopping: false,
     counts: { refused: () => undefined },
-    stallMs: 60_000,
     // What is sent here is taken at once.
     longReads: { sending: () => undefined },
   };
@@ -115,8 +114,8 @@ export class WireServer {
     const { authority, calls, sends } = core;
     const trouble: Trouble = (fault) => onBug(fault);
     this.#trouble = trouble;
-    this.#hub = new FollowHub(authority, timers, onBug);
     const longReads = new LongReads(timers);
+    this.#hub = new FollowHub(authority, timers, longReads, onBug);
     for (const operation of Object.keys(ROUTES) as Operation[]) {
       const handle = operationHandler(operation, calls[operation], this.#waits, longReads, trouble);
       this.#handles.set(operation, handle);
@@ -124,7 +123,7 @@ export class WireServer {
     this.#handles.set('batch', batchHandler(sends, trouble));
     // Of the pages only the two streams are of use here, and neither counts anything.
     const metrics = {} as Metrics;
-    const pages = pageHandlers({ ...core, clock, timers, hub: this.#hub, metrics, trouble });
+    const pages = pageHandlers({ ...core, clock, hub: this.#hub, metrics, longReads, trouble });
     for (const page of STREAMS) this.#handles.set(page, pages[page]);
   }
 
