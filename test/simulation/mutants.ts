@@ -93,7 +93,7 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'restore-goes-on',
     'A restored log goes on where its backup ended.',
-    { seed: 17, by: 'numbers-grow' },
+    { seed: 236, by: 'numbers-grow' },
     [RESTORED_SEQ, 'if (seq <= SEQ_MAX) return seq;', 'return lastSeq + 1;'],
   ),
   mutant(
