@@ -3,7 +3,7 @@
  * whatever has `query(text, values)`; the package `pg` fits.
  */
 import type { Queryable } from './postgres/database.ts';
-import type { LeaseWorld } from './postgres/lease-clock.ts';
+import type { LeaseWorld } from './postgres/lease-world.ts';
 import {
   OperatorRuntime as GovernedRuntime,
   type OperatorRuntimeOptions,
@@ -60,7 +60,7 @@ export {
   RuntimeLeaseError,
 } from './postgres/error.ts';
 export { FENCE_STATES, type FenceCode, type FenceOptions, fence, presentLease } from './postgres/fence.ts';
-export type { Clock, LeaseWorld, Timer, Timers } from './postgres/lease-clock.ts';
+export type { LeaseWorld } from './postgres/lease-world.ts';
 export {
   MIGRATION_019,
   type Migration,
@@ -71,3 +71,4 @@ export {
 export type { CommandCall, GovernedCommand, OperatorRuntimeOptions } from './postgres/operator-runtime.ts';
 export { type ProbeReport, type ProbeTest, probe } from './postgres/probe.ts';
 export type { RuntimeLeaseOptions } from './postgres/runtime-lease.ts';
+export type { Clock, Timer, Timers } from './seams/clock.ts';

@@ -13,7 +13,7 @@ import { testRule } from './tidy/tests.ts';
 /** Who may import whom. The rows read as the path of a request; a new folder in src needs a row of its own. */
 const MAY_IMPORT: Record<string, Permission> = {
   console: { folders: ['client'], node: false },
-  client: { folders: ['protocol'], types: ['core', 'authority'], node: false },
+  client: { folders: ['protocol', 'seams'], types: ['core'], node: false },
   protocol: {
     folders: [],
     types: ['core'],
@@ -22,38 +22,32 @@ const MAY_IMPORT: Record<string, Permission> = {
     node: false,
   },
   server: {
-    folders: ['protocol', 'embedded', 'authority', 'core', 'engines'],
+    folders: ['protocol', 'embedded', 'authority', 'core', 'engines', 'seams'],
     packages: ['fastify', 'pino', 'prom-client'],
     node: true,
   },
-  authority: { folders: ['core', 'engines'], node: true },
+  authority: { folders: ['core', 'engines', 'seams'], node: true },
   core: { folders: [], node: false },
-  engines: { folders: ['core'], node: true },
-  orchestrator: {
-    folders: ['client', 'protocol'],
-    types: ['authority'],
-    // The jump of a restored log: whoever sees it in the positions of a log knows that it was restored.
+  engines: { folders: ['core', 'seams'], node: true },
+  keeper: { folders: ['seams'], node: true },
+  sessions: {
+    folders: ['client', 'keeper', 'protocol', 'seams'],
     files: ['src/core/reserved-names.ts', 'src/engines/restored-seq.ts'],
     node: true,
   },
-  // Names follow one rule everywhere, and it needs nothing else of the protocol.
-  postgres: { folders: [], files: ['src/protocol/texts.ts'], node: true },
+  postgres: { folders: ['seams'], files: ['src/protocol/texts.ts'], node: true },
   cli: { folders: 'any', packages: ['commander', 'pg'], node: true },
-  embedded: { folders: ['client', 'authority', 'engines', 'core', 'protocol', 'world'], node: true },
-  world: {
-    folders: [],
-    types: ['engines', 'authority', 'client', 'cli', 'orchestrator'],
-    packages: ['koffi', 'pg', 'undici'],
-    node: true,
-  },
+  embedded: { folders: ['client', 'authority', 'engines', 'core', 'protocol', 'seams', 'world'], node: true },
+  seams: { folders: [], node: false },
+  world: { folders: [], types: ['seams', 'client'], packages: ['koffi', 'pg', 'undici'], node: true },
   testing: {
-    folders: ['client', 'protocol', 'embedded', 'engines', 'world'],
-    types: ['authority'],
+    folders: ['client', 'protocol', 'embedded', 'engines', 'seams', 'world'],
     files: ['src/core/refusals.ts'],
     node: false,
   },
+  'sessions.ts': { folders: ['sessions', 'world'], types: ['client'], node: false },
   'testing.ts': { folders: ['testing'], node: false },
-  'postgres.ts': { folders: ['postgres', 'world'], node: false },
+  'postgres.ts': { folders: ['postgres', 'world'], types: ['seams'], node: false },
   'client.ts': { folders: ['client', 'protocol', 'world'], types: ['core'], node: false },
   'client-node.ts': { folders: ['client', 'world', 'client.ts'], node: false },
   'index.ts': {
@@ -168,7 +162,7 @@ const HOUSE_RULES: readonly HouseRule[] = [
       ['src/engines/file/log.ts', "import { open } from 'node:fs/promises';"],
       ['src/engines/file/log.ts', "import fs from 'fs';"],
       ['src/engines/file/log.ts', "const fs = process.getBuiltinModule('node:fs');"],
-      ['src/orchestrator/pipelines.ts', "import { spawn } from 'node:child_process';"],
+      ['src/sessions/pipelines.ts', "import { spawn } from 'node:child_process';"],
       ['src/client/connect.ts', "await fetch('/v1/batch');"],
       ['src/client/connect.ts', 'const send = options.fetch ?? fetch;'],
       ['src/index.ts', 'export const startedAtMs = Date.now();'],

@@ -2,8 +2,9 @@
  * Sees to it that something is called by the time it falls due. An alarm that is early does no harm, so a
  * later time never moves it: leases are renewed far more often than they end.
  */
+
+import type { Timer, Timers } from '../seams/clock.ts';
 import type { AuthorityClock } from './authority-clock.ts';
-import type { Timer, Timers } from './seams.ts';
 
 /** No timer is set further ahead, because a clock may be drifting. */
 const AHEAD_MAX_MS = 3_600_000;

@@ -4,7 +4,7 @@
  * nothing; one that was set back across a restart makes time go on from the end of the log. A shared clock is followed
  * all the time.
  */
-import type { Clock } from './seams.ts';
+import type { Clock } from '../seams/clock.ts';
 
 /** The clock of a log: null when the machine's own will do, and then always. Never behind the log, and never going back. */
 export interface SharedClock {

@@ -8,7 +8,7 @@ import type { State } from '../core/state.ts';
 import { placeOf } from '../engines/ascending.ts';
 import { FILE_SPAN } from '../engines/frame.ts';
 import type { Log, Relocation } from '../engines/log.ts';
-import type { Timer, Timers } from './seams.ts';
+import type { Timer, Timers } from '../seams/clock.ts';
 import type { Stats } from './stats.ts';
 
 const ROWS_A_SLICE = 20_000;

@@ -2,10 +2,10 @@
 import type { Entry } from '../core/entries.ts';
 import { opaquesOf } from '../core/entry-opaques.ts';
 import type { TaskImage } from '../core/image.ts';
-import { hasEnded } from '../core/session-table.ts';
+import { hasEnded } from '../core/sessions/session-table.ts';
 import type { Log, LoggedEntry } from '../engines/log.ts';
+import type { Timers } from '../seams/clock.ts';
 import { BYTES_A_PAGE } from './reads.ts';
-import type { Timers } from './seams.ts';
 
 /** Whether an entry touched the subject; asked in the order of the log. */
 export type Touches = (entry: Entry, seq: number) => boolean;

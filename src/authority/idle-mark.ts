@@ -1,5 +1,5 @@
 /** Tells when nothing has happened for a while, so that the newest batch gets its commit mark; one timer serves them all. */
-import type { Clock, Timer, Timers } from './seams.ts';
+import type { Clock, Timer, Timers } from '../seams/clock.ts';
 
 const IDLE_MS = 50;
 

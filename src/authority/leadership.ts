@@ -24,8 +24,8 @@ import {
   LogTooFarError,
   LogTooNewError,
 } from '../engines/log.ts';
+import type { Timer } from '../seams/clock.ts';
 import { Authority, type AuthorityOptions } from './authority.ts';
-import type { Timer } from './seams.ts';
 import { Standby } from './standby.ts';
 
 /** How often a follower looks. A leader that stops gives its guard back, and is to be followed within a second. */

@@ -8,9 +8,9 @@ import type { NameImage, TaskImage, TaskState } from '../core/image.ts';
 import { nameImage, taskImage } from '../core/image-io.ts';
 import type { Machine } from '../core/machine.ts';
 import { ORCHESTRATOR_GUARD } from '../core/reserved-names.ts';
-import type { SessionDesk } from '../core/session-desk.ts';
+import type { SessionDesk } from '../core/sessions/session-desk.ts';
 import { type Why, whyNotRunning } from '../core/why.ts';
-import { countSessions } from './session-reads.ts';
+import { countSessions } from './sessions/session-reads.ts';
 
 const ROWS_A_PAGE = 10_000;
 

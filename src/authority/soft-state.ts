@@ -3,7 +3,7 @@ import type { Answer, Command } from '../core/commands.ts';
 import { isRefusal } from '../core/decision.ts';
 import type { Refusal } from '../core/refusals.ts';
 import { Receipts } from './receipts.ts';
-import { SessionBeats } from './session-beats.ts';
+import { SessionBeats } from './sessions/session-beats.ts';
 import { Workers } from './workers.ts';
 
 export class SoftState {

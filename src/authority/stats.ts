@@ -6,7 +6,7 @@ import type { Answer, Command, CommandType } from '../core/commands.ts';
 import { isRefusal } from '../core/decision.ts';
 import { REFUSALS, type Refusal, type RefusalCode } from '../core/refusals.ts';
 import { Buckets } from './buckets.ts';
-import { SessionStats } from './session-stats.ts';
+import { SessionStats } from './sessions/session-stats.ts';
 
 /** Too late is an answer, and not a refusal: the task goes on without it. */
 export type Outcome = 'ok' | 'cancelled' | RefusalCode;

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Chronicle } from '../../test/support/chronicle.ts';
 import { TestDisk } from '../../test/support/test-disk.ts';
 import { fileEngine } from '../engines/file/file-engine.ts';
-import type { SignalName } from '../orchestrator/processes.ts';
+import type { SignalName } from '../seams/processes.ts';
 import { backupStream } from '../server/backup.ts';
 import { undiciDownload } from '../world/download.ts';
 import { backupCommand } from './backup.ts';

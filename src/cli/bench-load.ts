@@ -1,7 +1,8 @@
 /** What `leasehold bench` does to a server, and how it counts: so many callers at once, each one thing after the other. */
-import type { Clock } from '../authority/seams.ts';
+
 import type { Leasehold } from '../client/leasehold.ts';
 import { Json } from '../protocol/json.ts';
+import type { Clock } from '../seams/clock.ts';
 import { answered, Failure } from './failure.ts';
 
 /** One turn of one caller; throws when anything is refused. */

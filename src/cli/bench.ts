@@ -5,7 +5,7 @@
  */
 import { constants } from 'node:os';
 import { Command } from 'commander';
-import { exitCodeOf, type Pipes } from '../orchestrator/processes.ts';
+import { exitCodeOf, type Pipes } from '../seams/processes.ts';
 import { boundedMs, defaulted, directory, positiveNumber } from './arguments.ts';
 import { LOADS, type Measured, type Measuring, measure } from './bench-load.ts';
 import { connectionFailure, examples, serverOf } from './connection.ts';

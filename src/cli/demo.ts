@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { Command } from 'commander';
 import { pause } from '../client/pause.ts';
 import { fileEngine } from '../engines/file/file-engine.ts';
-import { type Child, exitCodeOf } from '../orchestrator/processes.ts';
+import { type Child, exitCodeOf } from '../seams/processes.ts';
 import { makeLogger } from '../server/make-logger.ts';
 import { type Served, serve } from '../server/serve.ts';
 import { nodeFiles } from '../world/node-files.ts';

@@ -2,10 +2,12 @@
  * `leasehold doctor`: looks for what makes leasehold slow, unsafe or unreachable, and says what to do about it.
  * Everything is tried, whatever fails; it changes nothing but for a small file that it makes and removes again.
  */
+
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import type { Files } from '../engines/file/files.ts';
 import { statLog } from '../engines/file/inspect.ts';
+import type { Files } from '../seams/files.ts';
+import type { DiskProbe, HttpProbe } from '../seams/probes.ts';
 import { undiciProbe } from '../world/http-probe.ts';
 import { nodeDiskProbe } from '../world/node-disk-probe.ts';
 import { nodeFiles } from '../world/node-files.ts';
@@ -16,23 +18,6 @@ import { duration, type Paint, size, visible } from './format.ts';
 import { paintOf, sayJson, sayLines } from './output.ts';
 import type { Server, Shell } from './shell.ts';
 import { VERSION } from './version.ts';
-
-export interface DiskProbe {
-  freeBytes(dir: string): Promise<number>;
-  /** How long a small write took until it was durable, so many times. */
-  syncMs(dir: string, count: number): Promise<readonly number[]>;
-}
-
-export type HttpProbe = (
-  url: string,
-  token: string | null,
-) => Promise<{
-  readonly status: number;
-  readonly text: string;
-  /** What the server says the time is, to the second; NaN when it does not say. */
-  readonly dateMs: number;
-  readonly tookMs: number;
-}>;
 
 /** What the command needs besides a shell; tests bring their own. */
 export interface DoctorMeans {

@@ -1,6 +1,6 @@
 // One Ctrl-C and two of them, as programs hear them that were started by npm.
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { SignalName } from '../orchestrator/processes.ts';
+import type { SignalName } from '../seams/processes.ts';
 import { onEndingSignals, onRepeatedSignals, type SignalledWorld } from './ending-signals.ts';
 
 let nowMs: number;

@@ -3,8 +3,8 @@
  * npm and npx pass on what the terminal has sent to everybody already; that is not somebody in a hurry.
  */
 import { constants } from 'node:os';
-import type { ProcessEnding } from '../client/world.ts';
-import { exitCodeOf, type Processes, type SignalName } from '../orchestrator/processes.ts';
+import type { ProcessEnding } from '../seams/process-ending.ts';
+import { exitCodeOf, type Processes, type SignalName } from '../seams/processes.ts';
 import { lastLine } from './ending.ts';
 
 export interface SignalledWorld {

@@ -1,6 +1,6 @@
 /** The first code of a keeper process: hears its parent over the channel, and knows by its end that the parent is gone. */
 
-import { type FromKeeper, Keeper, type ToKeeper } from '../orchestrator/keeper.ts';
+import { type FromKeeper, Keeper, type ToKeeper } from '../keeper/keeper.ts';
 import { machineClock } from '../world/machine-clock.ts';
 import { openParentChannel } from '../world/node-channel.ts';
 import { nodeLogFiles } from '../world/node-log-files.ts';

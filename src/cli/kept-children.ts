@@ -2,10 +2,11 @@
  * The programs of a worker, each in its own process group. They are shown to one keeper together with the limits
  * of their leases, so that none outlives its lease by much even when the worker is killed or paused.
  */
-import type { Timer } from '../authority/seams.ts';
-import type { Limits, ToKeeper } from '../orchestrator/keeper.ts';
-import { hasMoved, limitsOf, tellEveryMs } from '../orchestrator/kept-limits.ts';
-import type { Ended, KeeperChannel, StartOptions } from '../orchestrator/processes.ts';
+
+import type { Limits, ToKeeper } from '../keeper/keeper.ts';
+import { hasMoved, limitsOf, tellEveryMs } from '../keeper/kept-limits.ts';
+import type { Timer } from '../seams/clock.ts';
+import type { Ended, KeeperChannel, StartOptions } from '../seams/processes.ts';
 import type { Shell } from './shell.ts';
 
 /** A machine that cannot keep a small process alive has other troubles; the worker itself still ends its programs. */

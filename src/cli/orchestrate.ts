@@ -1,11 +1,8 @@
 /** `leasehold orchestrate`: the one process that runs the pipelines of sessions. Where it must end, it ends at once. */
 import type { Command } from 'commander';
-import { KeptPipelines } from '../orchestrator/kept-pipelines.ts';
-import { Orchestrator } from '../orchestrator/orchestrator.ts';
-import type { OrchestratorWorld } from '../orchestrator/world.ts';
 import { instant } from '../protocol/instant.ts';
-import { nodeLogFiles } from '../world/node-log-files.ts';
-import { nodeProcessTable } from '../world/node-process-table.ts';
+import type { OrchestratorWorld } from '../sessions/world.ts';
+import { startOrchestrator } from '../sessions.ts';
 import { examples, type ServerOptions, serverCommand, serverOf } from './connection.ts';
 import { lastLine } from './ending.ts';
 import { onEndingSignals } from './ending-signals.ts';
@@ -55,34 +52,13 @@ async function run(shell: Shell, options: OrchestrateOptions): Promise<void> {
   const server = serverOf(shell, options);
   const logDir = options.logDir ?? DEFAULT_LOG_DIR;
   await makeLogDirectory(logDir);
-  // Whoever may go on only while it is answered must hear of the first failure.
+  // An orchestrator may continue only while it is answered, so it must learn of the first failure.
   const client = await shell.connect(server, { tries: 1 });
-  const { timers, newToken, processes, env } = shell;
-  const orchestrator = new Orchestrator(
-    {
-      clock: shell.machineClock,
-      timers,
-      newToken,
-      client,
-      processTable: nodeProcessTable,
-      pipelines: new KeptPipelines(
-        {
-          clock: shell.machineClock,
-          timers,
-          processes,
-          processTable: nodeProcessTable,
-          files: nodeLogFiles,
-          env,
-        },
-        logDir,
-      ),
-      say: sayer(shell, options.json ?? false),
-    },
-    plan,
-  );
+  const say = sayer(shell, options.json ?? false);
+  const orchestrator = startOrchestrator(client, { ...plan, logDir, env: shell.env, say });
   onEndingSignals(shell, options, { asked: () => orchestrator.shutdown() });
   const unwatch = watchParent(shell, () => orchestrator.shutdown());
-  const { code, says } = await orchestrator.run();
+  const { code, says } = await orchestrator.done;
   unwatch();
   if (code !== EXIT.done) leave(shell, options, code, says ?? '');
   // All that was worth waiting for has had its time; a server that does not answer would keep a client from closing.

@@ -1,8 +1,8 @@
 /** What `orchestrate` and `up` are told about the orchestrator: their common options, and the plan they make. */
 import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
-import { ConfigError, literal, type OrchestratorConfig, readConfig } from '../orchestrator/config.ts';
-import { type Timing, wrongTiming } from '../orchestrator/timing.ts';
+import { ConfigError, literal, type OrchestratorConfig, readConfig } from '../sessions/config.ts';
+import { type Timing, wrongTiming } from '../sessions/timing.ts';
 import { nodeLogFiles } from '../world/node-log-files.ts';
 import { defaulted, directory, durationMs } from './arguments.ts';
 import { wrongUsage } from './failure.ts';

@@ -9,10 +9,10 @@ import type { BackupManifest, ManifestFile } from '../engines/file/backup-manife
 import { decodeManifest, MANIFEST_NAME } from '../engines/file/backup-manifest.ts';
 import { makeDirs, missingDirs } from '../engines/file/data-dir.ts';
 import { numberedNames, PART } from '../engines/file/file-names.ts';
-import type { Files } from '../engines/file/files.ts';
 import type { LogReport } from '../engines/file/inspect.ts';
 import { verifyLog } from '../engines/file/inspect.ts';
 import { writeWhole } from '../engines/file/write-whole.ts';
+import type { Files } from '../seams/files.ts';
 import type { ArchiveMember } from './untar.ts';
 import { ArchiveError, untar } from './untar.ts';
 

@@ -1,8 +1,8 @@
 // `leasehold run` and the signals that come while it is starting. That of a program that runs: test/e2e/cli-run.test.ts.
 import { beforeEach, describe, expect, it } from 'vitest';
 import { TestShell } from '../../test/support/test-shell.ts';
-import type { FromKeeper, ToKeeper } from '../orchestrator/keeper.ts';
-import type { SignalName } from '../orchestrator/processes.ts';
+import type { FromKeeper, ToKeeper } from '../keeper/keeper.ts';
+import type { SignalName } from '../seams/processes.ts';
 import { runProgram } from './program.ts';
 import type { Shell } from './shell.ts';
 

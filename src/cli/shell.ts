@@ -2,12 +2,13 @@
  * What the command line lives in: what it reads, where it writes, whom it can reach and what it can start.
  * `main.ts` brings the real ones; tests bring screens they can read and an authority in memory.
  */
-import type { Clock } from '../authority/seams.ts';
+
 import type { Leasehold } from '../client/leasehold.ts';
 import type { RetryOptions } from '../client/patience.ts';
 import type { ClientWorld } from '../client/world.ts';
-import type { Processes } from '../orchestrator/processes.ts';
-import type { TextFiles } from './text-files.ts';
+import type { Clock } from '../seams/clock.ts';
+import type { Processes } from '../seams/processes.ts';
+import type { TextFiles } from '../seams/text-files.ts';
 
 export interface Screen {
   write(text: string): void;

@@ -1,7 +1,7 @@
 // What keeps the orchestrator of `up` running, with programs that are only numbers.
 import { beforeEach, describe, expect, it } from 'vitest';
 import { ManualWorld } from '../../test/support/manual-world.ts';
-import type { Ended } from '../orchestrator/processes.ts';
+import type { Ended } from '../seams/processes.ts';
 import { Supervisor } from './supervisor.ts';
 
 let world: ManualWorld;

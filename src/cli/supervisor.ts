@@ -4,9 +4,10 @@
  * gives up. A program that has its turn only now and then is started when that comes. It runs in a group of its own:
  * a Ctrl-C in the terminal reaches us alone, and we decide who ends first.
  */
-import type { Timers } from '../authority/seams.ts';
-import type { Child, Ended, Processes } from '../orchestrator/processes.ts';
-import { atMost } from '../orchestrator/waiting.ts';
+
+import { atMost } from '../keeper/waiting.ts';
+import type { Timers } from '../seams/clock.ts';
+import type { Child, Ended, Processes } from '../seams/processes.ts';
 import { EXIT } from './failure.ts';
 
 export interface SupervisorWorld {

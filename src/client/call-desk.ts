@@ -2,12 +2,13 @@
  * What becomes of a call once its request has come back or has not: an answer for the caller, another try, or
  * a fault. A refusal is an answer; a server that is busy, stopping or out of reach is a reason to try again.
  */
-import type { Timer, Timers } from '../authority/seams.ts';
+
 import type { Reply } from '../protocol/problem.ts';
+import type { Timer, Timers } from '../seams/clock.ts';
+import type { HttpFault } from '../seams/http.ts';
 import { handleClosed } from './closed.ts';
 import { type Effect, LeaseholdError } from './error.ts';
 import { givingBack } from './give-back.ts';
-import type { HttpFault } from './http.ts';
 import type { Patience } from './patience.ts';
 import type { PendingCall } from './pending-call.ts';
 import { asProblem, momentaryEffect, type WireBody } from './reply-text.ts';

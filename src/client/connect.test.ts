@@ -2,9 +2,9 @@
 import { describe, expect, it } from 'vitest';
 import { replyOf } from '../../test/support/loopback-http.ts';
 import { ManualWorld } from '../../test/support/manual-world.ts';
+import type { Http, HttpRequest } from '../seams/http.ts';
 import { Client } from './client.ts';
 import { connectWith } from './connect.ts';
-import type { Http, HttpRequest } from './http.ts';
 
 const world = new ManualWorld();
 

@@ -1,5 +1,5 @@
 /** `connect`: a client of one server, or of several that stand in for each other. */
-import type { Http } from './http.ts';
+import type { Http } from '../seams/http.ts';
 import { HttpTransport } from './http-transport.ts';
 import type { RetryOptions } from './patience.ts';
 import type { Transport } from './transport.ts';

@@ -4,6 +4,8 @@
  * `signal` aborts, and after a grace that ends before the deadline the process ends, code 4. A thread of its own
  * watches the deadline and kills the process when the main loop is blocked past it.
  */
+
+import type { ProcessEnding } from '../seams/process-ending.ts';
 import { type Duration, durationMs } from './durations.ts';
 import type { Grant } from './lease-grant.ts';
 import { Lease } from './lease-handle.ts';
@@ -11,7 +13,7 @@ import type { LeaseLostError } from './lease-loss.ts';
 import { LEASE_OPTIONS, type LeaseOptions, type NamedLeases } from './named-leases.ts';
 import type { Transport } from './transport.ts';
 import { refuseUnknown } from './unknown-options.ts';
-import type { ClientWorld, ProcessEnding } from './world.ts';
+import type { ClientWorld } from './world.ts';
 
 const EXIT_LOST = 4;
 /** How long before the watchdog would kill it the process ends by itself, with its code and its sentence. */

@@ -3,7 +3,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type Loopback, openLoopback, problemReply, replyOf } from '../../test/support/loopback-http.ts';
 import { isSettled, ManualWorld } from '../../test/support/manual-world.ts';
-import type { HttpRequest } from './http.ts';
+import type { HttpRequest } from '../seams/http.ts';
 
 let world: ManualWorld;
 let http: Loopback['http'];

@@ -4,8 +4,8 @@
  * token is a private field of the language, so nothing that prints objects can print it.
  */
 import type { Problem } from '../protocol/problem.ts';
+import type { Deadline } from '../seams/deadline.ts';
 import { LeaseholdError } from './error.ts';
-import type { Deadline } from './lease-deadline.ts';
 import type { Due } from './lease-heap.ts';
 import type { LeaseLostError } from './lease-loss.ts';
 import type { Transport } from './transport.ts';

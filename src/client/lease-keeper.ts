@@ -10,11 +10,12 @@
  *
  * What is lost stays lost, whatever an answer that comes later says.
  */
-import type { Timer } from '../authority/seams.ts';
+
 import type { Problem } from '../protocol/problem.ts';
+import type { Timer } from '../seams/clock.ts';
+import { Deadline, type Moment, momentOf } from '../seams/deadline.ts';
 import { LeaseholdError } from './error.ts';
 import { historySince } from './history-since.ts';
-import { Deadline, type Moment, momentOf } from './lease-deadline.ts';
 import { type Grant, isVerdict, type RenewalAnswer } from './lease-grant.ts';
 import { LeaseHeap } from './lease-heap.ts';
 import { LeaseLostError, type LossCause } from './lease-loss.ts';

@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { type Loopback, openLoopback, problemReply, replyOf } from '../../test/support/loopback-http.ts';
 import { isSettled, ManualWorld } from '../../test/support/manual-world.ts';
 import { Json } from '../protocol/json.ts';
-import type { HttpRequest, HttpStream } from './http.ts';
+import type { HttpRequest, HttpStream } from '../seams/http.ts';
 
 let world: ManualWorld;
 let http: Loopback['http'];

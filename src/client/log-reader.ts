@@ -2,14 +2,15 @@
  * The log over HTTP: a page of it, or entries as they become durable. A follower whose connection breaks, or
  * falls silent for so long that it may be dead, is connected again and goes on behind the last entry it gave.
  */
-import type { Clock, Timers } from '../authority/seams.ts';
+
 import { JsonError, readJson } from '../protocol/json-reader.ts';
 import type { Reply } from '../protocol/problem.ts';
 import type { EntryRecord } from '../protocol/replies.ts';
 import type { LogRequest } from '../protocol/requests.ts';
+import type { Clock, Timers } from '../seams/clock.ts';
+import { type HttpReply, type HttpStream, httpFault, isHttpFault } from '../seams/http.ts';
 import { handleClosed } from './closed.ts';
 import { LeaseholdError } from './error.ts';
-import { type HttpReply, type HttpStream, httpFault, isHttpFault } from './http.ts';
 import type { Patience, Tries } from './patience.ts';
 import { pause } from './pause.ts';
 import { asProblem, momentaryEffect, notOurs, readReply, retryAfterMs, type WireBody } from './reply-text.ts';

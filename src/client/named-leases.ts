@@ -5,9 +5,9 @@
  */
 import { WAIT_MAX_MS } from '../protocol/limits.ts';
 import type { Problem } from '../protocol/problem.ts';
+import { Deadline, type Moment, momentOf } from '../seams/deadline.ts';
 import { type Duration, durationMs } from './durations.ts';
 import { LeaseholdError } from './error.ts';
-import { Deadline, type Moment, momentOf } from './lease-deadline.ts';
 import { Grant } from './lease-grant.ts';
 import { Lease, LeaseSet } from './lease-handle.ts';
 import { LeaseKeeper } from './lease-keeper.ts';

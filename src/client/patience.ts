@@ -3,7 +3,7 @@
  * after twice as long each time, until the number of tries or the time since the first failure is used up. Where
  * there are several servers one of them takes over sooner or later, so they are asked for longer and more steadily.
  */
-import type { Clock } from '../authority/seams.ts';
+import type { Clock } from '../seams/clock.ts';
 
 export interface RetryOptions {
   /** How often a call is tried on each server, the first time included. 8 unless told; 100 with several servers. */

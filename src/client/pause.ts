@@ -1,5 +1,5 @@
 /** Waits so long, or until one of the signals aborts. Keeps the process alive: somebody waits for what comes after. */
-import type { Timers } from '../authority/seams.ts';
+import type { Timers } from '../seams/clock.ts';
 import { AbortWatch } from './abort-watch.ts';
 
 /** A worker whose server is away pauses once for every task it has, and all that on one signal. */

@@ -1,8 +1,8 @@
 /** One call on its way: what it asks, what it has been through, and who waits for it. */
 import type { Operation } from '../protocol/routes.ts';
+import type { Lane } from '../seams/http.ts';
 import type { AbortWatch } from './abort-watch.ts';
 import type { Effect } from './error.ts';
-import type { Lane } from './http.ts';
 import type { Tries } from './patience.ts';
 import type { Fields } from './request-text.ts';
 

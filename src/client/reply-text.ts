@@ -5,8 +5,8 @@
  */
 import { JsonError, readJson } from '../protocol/json-reader.ts';
 import type { Problem } from '../protocol/problem.ts';
+import type { HttpReply } from '../seams/http.ts';
 import { type Effect, LeaseholdError } from './error.ts';
-import type { HttpReply } from './http.ts';
 
 /** A body as it came, before `ok` is put in. */
 export type WireBody = Record<string, unknown>;

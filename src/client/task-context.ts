@@ -3,9 +3,9 @@
  * made when it is first asked for.
  */
 import { Json } from '../protocol/json.ts';
+import { Deadline, momentOf } from '../seams/deadline.ts';
 import { type Duration, durationMs } from './durations.ts';
 import { LeaseholdError } from './error.ts';
-import { Deadline, momentOf } from './lease-deadline.ts';
 import type { TaskRun } from './task-run.ts';
 import type { Transport } from './transport.ts';
 import type { ClientWorld } from './world.ts';

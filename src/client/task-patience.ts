@@ -3,8 +3,9 @@
  * delays grow from a tenth of a second to five seconds. What cannot pass is thrown, or handed back as a value,
  * at once.
  */
-import type { Timers } from '../authority/seams.ts';
+
 import { isRetryable, type Reply } from '../protocol/problem.ts';
+import type { Timers } from '../seams/clock.ts';
 import { LeaseholdError } from './error.ts';
 import { pause } from './pause.ts';
 

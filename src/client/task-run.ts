@@ -3,11 +3,12 @@
  * relied on, the writes collected for its completion, and the signal, which is made only when somebody asks
  * for it, because a signal costs as much as a short task.
  */
-import type { Clock, Timer } from '../authority/seams.ts';
+
 import type { TaskLeaseRecord } from '../protocol/replies.ts';
 import type { Requests } from '../protocol/requests.ts';
+import type { Clock, Timer } from '../seams/clock.ts';
+import type { Deadline } from '../seams/deadline.ts';
 import { LeaseholdError } from './error.ts';
-import type { Deadline } from './lease-deadline.ts';
 import type { TaskEnd } from './task-handling.ts';
 import type { TimedJob } from './worker-options.ts';
 

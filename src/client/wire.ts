@@ -3,7 +3,7 @@
  * that one fails, goes away or says that it does not lead, and then goes on to the one that does, or to the next. Only
  * who was named to `connect` is ever asked: a token is not shown to whoever a server points at.
  */
-import type { Timers } from '../authority/seams.ts';
+import type { Timers } from '../seams/clock.ts';
 import {
   type Http,
   type HttpReply,
@@ -11,7 +11,7 @@ import {
   type HttpStream,
   httpFault,
   isHttpFault,
-} from './http.ts';
+} from '../seams/http.ts';
 
 export interface ServerAddress {
   readonly origin: string;

@@ -6,8 +6,8 @@
  */
 import type { TaskLeaseRecord } from '../protocol/replies.ts';
 import type { Requests } from '../protocol/requests.ts';
+import { type Moment, momentOf } from '../seams/deadline.ts';
 import { LeaseholdError } from './error.ts';
-import { type Moment, momentOf } from './lease-deadline.ts';
 import { persist } from './task-patience.ts';
 import type { Transport } from './transport.ts';
 import type { WorkerSettings } from './worker-options.ts';

@@ -3,10 +3,11 @@
  * those that are lost: the ones the authority names, and the ones whose deadline passes by our own clocks. One
  * timer serves them all. A heartbeat that fails is sent again soon, as long as there is something to renew.
  */
-import type { Timer } from '../authority/seams.ts';
+
 import type { Body } from '../protocol/replies.ts';
+import type { Timer } from '../seams/clock.ts';
+import { Deadline, type Moment, momentOf } from '../seams/deadline.ts';
 import { LeaseholdError } from './error.ts';
-import { Deadline, type Moment, momentOf } from './lease-deadline.ts';
 import { GrowingDelay } from './task-patience.ts';
 import type { TaskRun } from './task-run.ts';
 import type { Transport } from './transport.ts';

@@ -7,10 +7,11 @@
  *
  * A fault that cannot pass (a token that is not good enough, say) stops it the same way, and `done` rejects.
  */
-import type { Timer } from '../authority/seams.ts';
+
 import type { TaskLeaseRecord } from '../protocol/replies.ts';
+import type { Timer } from '../seams/clock.ts';
+import { Deadline, type Moment, momentOf } from '../seams/deadline.ts';
 import { LeaseholdError } from './error.ts';
-import { Deadline, type Moment, momentOf } from './lease-deadline.ts';
 import { TaskTimeout, WorkerStopping } from './task-errors.ts';
 import { failure, handle, type TaskEnd } from './task-handling.ts';
 import { TaskRun } from './task-run.ts';

@@ -1,5 +1,7 @@
 /** The world, as the client sees it: clocks, timers, ids that nobody else will ever make, and perhaps a process to end. */
-import type { Clock, Timers } from '../authority/seams.ts';
+
+import type { Clock, Timers } from '../seams/clock.ts';
+import type { ProcessEnding } from '../seams/process-ending.ts';
 import type { ReplyReader } from './reply-text.ts';
 
 export interface ClientWorld extends ReplyReader {
@@ -13,17 +15,4 @@ export interface ClientWorld extends ReplyReader {
   readonly ending?: ProcessEnding;
   /** Calls when this process is asked to end in order, and gives the call that takes it back; absent where nobody asks. */
   onTerminate?(call: () => void): () => void;
-}
-
-export interface ProcessEnding {
-  /** Watches a deadline from outside the event loop and kills the process, saying why, once it has passed. */
-  startWatchdog(says: string, onDeath: (fault: Error) => void): Promise<Watchdog>;
-  /** Says why on the standard error and ends the process. */
-  endProcess(code: number, says: string): void;
-}
-
-export interface Watchdog {
-  /** Until when the process may live, by both clocks of this world. */
-  moveTo(deadline: { readonly monotonicMs: number; readonly wallMs: number }): void;
-  stop(): void;
 }

@@ -4,10 +4,15 @@
  * spread it. There is no choice left to make here and no clock to read.
  */
 import { applyNameEntry, isNameEntry } from './apply-names.ts';
-import { acceptIntent, changeSession, endRunningSessions, forgetSessions } from './apply-sessions.ts';
 import { applyTaskEntry } from './apply-tasks.ts';
 import { check } from './check.ts';
 import type { Entry, EpochStarted, Forgotten } from './entries.ts';
+import {
+  acceptIntent,
+  changeSession,
+  endRunningSessions,
+  forgetSessions,
+} from './sessions/apply-sessions.ts';
 import type { State } from './state.ts';
 
 export function apply(state: State, entry: Entry, seq: number, atMs: number): void {

@@ -6,7 +6,7 @@ import type { Entry, FencedWrite, Intent, TaskKey } from './entries.ts';
 import { leaseIdOfSeq, sessionIdOfSeq, taskIdOfSeq } from './ids.ts';
 import type { Opaque } from './opaque.ts';
 import { START_QUEUE } from './reserved-names.ts';
-import { firstServiceName } from './session-names.ts';
+import { firstServiceName } from './sessions/session-names.ts';
 
 export type EntryJson = Record<string, unknown> & { type: Entry['type'] };
 

@@ -1,6 +1,6 @@
 /** A state written out as image records, and read back. The order is fixed: head, queues, tasks, names, sessions, free rows. */
 import type { ImageRecord, NameImage, SessionImage, TaskImage } from './image.ts';
-import type { Session } from './session-table.ts';
+import type { Session } from './sessions/session-table.ts';
 import type { State } from './state.ts';
 import type { Rows } from './tables/rows.ts';
 import { isTerminal } from './task-table.ts';

@@ -22,7 +22,7 @@ import {
 import { apply } from './apply.ts';
 import { sessionIdOfSeq } from './ids.ts';
 import { checkInvariants, checkStep, INVARIANTS, type InvariantId } from './invariants.ts';
-import type { Session } from './session-table.ts';
+import type { Session } from './sessions/session-table.ts';
 import { createState, type State } from './state.ts';
 import { type StateSummary, summaryOf } from './step-invariants.ts';
 

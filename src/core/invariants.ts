@@ -6,7 +6,7 @@
  * To add one: an id and its sentence in `INVARIANTS`, its check in `CHECKS` or `STEPS` (the compiler asks for
  * one of them), a row in `docs/invariants.md`, and a broken state for it in `invariants.test.ts`.
  */
-import * as sessions from './session-invariants.ts';
+import * as sessions from './sessions/session-invariants.ts';
 import type { State } from './state.ts';
 import * as states from './state-invariants.ts';
 import type { StateSummary } from './step-invariants.ts';

@@ -10,8 +10,8 @@ import { Lines, type Waiter } from './lines.ts';
 import type { Machine } from './machine.ts';
 import type { Refusal } from './refusals.ts';
 import { START_QUEUE } from './reserved-names.ts';
-import { namesOf } from './session-names.ts';
-import { hasEnded } from './session-table.ts';
+import { namesOf } from './sessions/session-names.ts';
+import { hasEnded } from './sessions/session-table.ts';
 
 export class LineDesk {
   readonly names = new Lines<AcquireNames>();

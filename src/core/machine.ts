@@ -28,9 +28,9 @@ import type { Ticket } from './lines.ts';
 import type { Refusal } from './refusals.ts';
 import { START_QUEUE } from './reserved-names.ts';
 import { forgetDue, nextForgettingMs, type Retention } from './retention.ts';
-import { consequencesOf } from './session-consequences.ts';
-import { SessionDesk } from './session-desk.ts';
-import { wipesSessions } from './session-names.ts';
+import { consequencesOf } from './sessions/session-consequences.ts';
+import { SessionDesk } from './sessions/session-desk.ts';
+import { wipesSessions } from './sessions/session-names.ts';
 import type { State } from './state.ts';
 import { findLease, judge } from './verdicts.ts';
 

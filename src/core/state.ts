@@ -3,7 +3,7 @@
  * `apply` is the only function that changes it.
  */
 import { NameTable } from './name-table.ts';
-import { SessionTable } from './session-table.ts';
+import { SessionTable } from './sessions/session-table.ts';
 import { StringSlab } from './tables/string-slab.ts';
 import { TaskTable } from './task-table.ts';
 

@@ -5,7 +5,7 @@
 import type { SessionReason, SessionState } from './entries.ts';
 import type { LeaseEnd, NameEnd, TaskState } from './image.ts';
 import type { Fail } from './invariants.ts';
-import { hasEnded } from './session-table.ts';
+import { hasEnded } from './sessions/session-table.ts';
 import type { State } from './state.ts';
 import { isTerminal } from './task-table.ts';
 

@@ -2,7 +2,6 @@
 import type { Authority } from '../authority/authority.ts';
 import { RefusedReadError } from '../authority/refused-read.ts';
 import type { CallOptions, Sink } from '../authority/request.ts';
-import type { Timers } from '../authority/seams.ts';
 import type { Standby } from '../authority/standby.ts';
 import { isRefusal } from '../core/decision.ts';
 import type { Refusal } from '../core/refusals.ts';
@@ -12,6 +11,7 @@ import { problem, type Reply } from '../protocol/problem.ts';
 import type { Body } from '../protocol/replies.ts';
 import type { Requests } from '../protocol/requests.ts';
 import type { BatchOperation, Operation } from '../protocol/routes.ts';
+import type { Timers } from '../seams/clock.ts';
 import type { Change, ChangeOperation, Changes } from './changes.ts';
 import { allReads, type ReadOperation, type Reads, standbyReads } from './reads.ts';
 

@@ -5,7 +5,7 @@
 import type { Authority } from '../authority/authority.ts';
 import { type HistoryPage, history, touchesName, touchesTask } from '../authority/history.ts';
 import { readName, readTask } from '../authority/reads.ts';
-import type { Timers } from '../authority/seams.ts';
+import type { Timers } from '../seams/clock.ts';
 import { entryBodies } from './entry-bodies.ts';
 import type { Reads } from './reads.ts';
 

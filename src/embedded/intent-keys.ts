@@ -5,7 +5,7 @@
  */
 import { createHmac } from 'node:crypto';
 import type { Intent } from '../core/entries.ts';
-import { bucketOf } from '../core/session-names.ts';
+import { bucketOf } from '../core/sessions/session-names.ts';
 
 export interface IntentSecrets {
   readonly secret: string;

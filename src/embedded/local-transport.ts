@@ -1,7 +1,6 @@
 /** The way to an authority in the same process: no wire, the same operations, checks and answers. */
 import type { Authority } from '../authority/authority.ts';
 import { RefusedReadError } from '../authority/refused-read.ts';
-import type { Timers } from '../authority/seams.ts';
 import { ClosedError, UnavailableError } from '../authority/unavailable.ts';
 import { settledByOptions } from '../client/call-options.ts';
 import { closedEntries, handleClosed } from '../client/closed.ts';
@@ -12,6 +11,7 @@ import type { LoggedEntry } from '../engines/log.ts';
 import { LOG_CHECK, SESSION_EVENTS_CHECK } from '../protocol/checks.ts';
 import { problem } from '../protocol/problem.ts';
 import type { EntryRecord } from '../protocol/replies.ts';
+import type { Timers } from '../seams/clock.ts';
 import type { Calls } from './calls.ts';
 import { entryBody } from './entry-bodies.ts';
 import { relayed } from './relayed-signals.ts';

@@ -1,5 +1,5 @@
 /** From what the core says about sessions to the bodies of the contract, which keep some spellings of their own. */
-import type { SessionBeats } from '../authority/session-beats.ts';
+import type { SessionBeats } from '../authority/sessions/session-beats.ts';
 import type {
   AcceptedIntent,
   ChangedSession,
@@ -8,7 +8,7 @@ import type {
   StartedSession,
 } from '../core/commands.ts';
 import { intentToJson } from '../core/entry-json.ts';
-import { hasEnded } from '../core/session-table.ts';
+import { hasEnded } from '../core/sessions/session-table.ts';
 import { instant } from '../protocol/instant.ts';
 import type { Body, SessionRecord } from '../protocol/replies.ts';
 

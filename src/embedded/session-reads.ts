@@ -1,12 +1,12 @@
 /** Looking at sessions. One that has ended is gone for whoever asks for it by its id; lists show it until it is forgotten. */
 import type { ReadView } from '../authority/reads.ts';
-import { SessionBeats } from '../authority/session-beats.ts';
-import { listSessions, readSession } from '../authority/session-reads.ts';
+import { SessionBeats } from '../authority/sessions/session-beats.ts';
+import { listSessions, readSession } from '../authority/sessions/session-reads.ts';
 import type { SessionView } from '../core/commands.ts';
 import { seqOfSessionId } from '../core/ids.ts';
 import type { Machine } from '../core/machine.ts';
 import type { Refusal } from '../core/refusals.ts';
-import { hasEnded } from '../core/session-table.ts';
+import { hasEnded } from '../core/sessions/session-table.ts';
 import type { Log } from '../engines/log.ts';
 import type { Body } from '../protocol/replies.ts';
 import type { Reads, StateSource } from './reads.ts';

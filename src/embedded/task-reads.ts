@@ -2,11 +2,11 @@
 import { EndWatch } from '../authority/end-watch.ts';
 import { listTasks, readTask, readWhy } from '../authority/reads.ts';
 import type { Room } from '../authority/request.ts';
-import type { Timers } from '../authority/seams.ts';
 import type { TaskImage } from '../core/image.ts';
 import type { Refusal } from '../core/refusals.ts';
 import { isTerminal } from '../core/task-table.ts';
 import type { TaskRecord } from '../protocol/replies.ts';
+import type { Timers } from '../seams/clock.ts';
 import { openAll } from './opening.ts';
 import type { Reads, StateSource } from './reads.ts';
 import { taskRecord } from './records.ts';

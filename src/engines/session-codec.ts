@@ -6,7 +6,7 @@
 import type { Intent, IntentAccepted, SessionChanged, SessionReason, SessionState } from '../core/entries.ts';
 import type { SessionImage } from '../core/image.ts';
 import type { Opaque } from '../core/opaque.ts';
-import { firstServiceName } from '../core/session-names.ts';
+import { firstServiceName } from '../core/sessions/session-names.ts';
 import type { ByteReader } from './byte-reader.ts';
 import type { ByteWriter } from './byte-writer.ts';
 import { encodeOpaque, known, type OpaqueArea } from './record-parts.ts';

@@ -13,7 +13,7 @@
  */
 import { inTransaction, type Queryable, type TransactionalDatabase } from './database.ts';
 import { isPassing, isTableMissing, OperatorRuntimeError, RuntimeLeaseError } from './error.ts';
-import { type LeaseWorld, pause } from './lease-clock.ts';
+import { type LeaseWorld, pause } from './lease-world.ts';
 import { RuntimeLease, type RuntimeLeaseOptions, runUnder } from './runtime-lease.ts';
 
 /** What a command may do: anything, on the connection it is given, whose transaction it neither begins nor ends. */

@@ -10,9 +10,11 @@
  * It needs nothing of a session: every statement may have a connection of its own, or one from a pooler.
  */
 import { isNameText } from '../protocol/texts.ts';
+import type { Timer } from '../seams/clock.ts';
+import { Deadline, type Moment, momentOf } from '../seams/deadline.ts';
 import { IN_FAILED_TRANSACTION, type Queryable } from './database.ts';
 import { isLostRace, isPassing, RuntimeLeaseError } from './error.ts';
-import { Deadline, type LeaseWorld, type Moment, momentOf, pause, type Timer } from './lease-clock.ts';
+import { type LeaseWorld, pause } from './lease-world.ts';
 
 export interface RuntimeLeaseOptions {
   readonly name: string;
@@ -28,6 +30,8 @@ const TTL_SECONDS_MAX = 2_592_000;
 const RELEASE_MS = 10_000;
 /** How often an acquisition is sent that the database gave up because of others at the same time. */
 const TRIES_MAX = 20;
+/** Of a lease that was renewed this share of its time ago, nothing more is asked. */
+const FRESH_SHARE = 1 / 20;
 /** The deadline is looked at this often at least: a wall clock that jumped is noticed within that time. */
 const WATCH_MS = 1_000;
 
@@ -191,8 +195,8 @@ export class RuntimeLease implements AsyncDisposable {
    * caller to see.
    */
   async freshen(): Promise<void> {
-    const isFresh = this.remainingMs > (this.ttlMs * 9) / 10;
-    if (this.isEnded || isFresh) return;
+    const goneMs = this.world.clock.monotonicMs() - this.deadline.sentMs;
+    if (this.isEnded || goneMs < this.ttlMs * FRESH_SHARE) return;
     const { signal, waiting } = this;
     await new Promise<void>((resolve) => {
       const go = (): void => {
@@ -225,7 +229,7 @@ export class RuntimeLease implements AsyncDisposable {
     }
     this.fault = undefined;
     // Answers may overtake each other; the statement sent last says most.
-    if (sent.monotonicMs >= this.deadline.sent.monotonicMs) this.deadline = grant.deadline;
+    if (sent.monotonicMs >= this.deadline.sentMs) this.deadline = grant.deadline;
   }
 
   private watchDeadline(): void {

@@ -4,11 +4,11 @@
  */
 import { crc32 } from 'node:zlib';
 import type { Authority } from '../authority/authority.ts';
-import type { Clock } from '../authority/seams.ts';
 import type { ManifestFile } from '../engines/file/backup-manifest.ts';
 import { encodeManifest, MANIFEST_NAME } from '../engines/file/backup-manifest.ts';
 import type { LogSnapshot, SnapshotFile } from '../engines/log.ts';
 import { instant } from '../protocol/instant.ts';
+import type { Clock } from '../seams/clock.ts';
 import type { TarMember } from './tar.ts';
 import { tarArchive } from './tar.ts';
 

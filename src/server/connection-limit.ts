@@ -3,7 +3,7 @@
  * connections without end would otherwise keep the log from its next segment.
  */
 import type { Server } from 'node:net';
-import type { Timer, Timers } from '../authority/seams.ts';
+import type { Timer, Timers } from '../seams/clock.ts';
 import type { HttpCounts } from './http-counts.ts';
 import type { Logger } from './logger.ts';
 

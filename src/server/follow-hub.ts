@@ -10,7 +10,7 @@
  * Only what is in the log and durable is ever read, so nobody sees an entry early, twice or not at all.
  */
 import type { Authority } from '../authority/authority.ts';
-import type { Timer, Timers } from '../authority/seams.ts';
+import type { Timer, Timers } from '../seams/clock.ts';
 import {
   encode,
   type FollowFormat,

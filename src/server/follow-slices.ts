@@ -7,7 +7,7 @@
  *   sse      id: 7⏎ event: NameLeased⏎ data: {"seq":7,…}⏎ ⏎
  */
 import type { Entry } from '../core/entries.ts';
-import { hasEnded } from '../core/session-table.ts';
+import { hasEnded } from '../core/sessions/session-table.ts';
 import { entryBody } from '../embedded/entry-bodies.ts';
 import { type Log, LogCompactedError } from '../engines/log.ts';
 import { jsonText, onOneLine } from '../protocol/json.ts';

@@ -19,11 +19,11 @@ import {
   type FastifyRequest,
   fastify,
 } from 'fastify';
-import type { Timer, Timers } from '../authority/seams.ts';
 import type { Refusal } from '../core/refusals.ts';
 import { LIMITS } from '../protocol/limits.ts';
 import { problem } from '../protocol/problem.ts';
 import { PAGES, ROUTES } from '../protocol/routes.ts';
+import type { Timer, Timers } from '../seams/clock.ts';
 import type { Bodies } from './body-bytes.ts';
 import { limitConnections } from './connection-limit.ts';
 import type { HttpCounts } from './http-counts.ts';

@@ -5,8 +5,8 @@
  * clients together. A reader that takes nothing for a while is cut, and sooner while others wait for its room.
  */
 import type { Room } from '../authority/request.ts';
-import type { Timers } from '../authority/seams.ts';
 import type { Operation } from '../protocol/routes.ts';
+import type { Timers } from '../seams/clock.ts';
 import { GoneError } from './waits.ts';
 
 export type ReadKind = 'list' | 'history' | 'payload' | 'slice';

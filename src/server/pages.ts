@@ -1,5 +1,5 @@
 /** What a leader answers with a stream, a page or a file: the log, events, backup, metrics, and the first page. */
-import type { Clock } from '../authority/seams.ts';
+
 import { invalid, isRefusal } from '../core/decision.ts';
 import { seqOfSessionId } from '../core/ids.ts';
 import type { Refusal } from '../core/refusals.ts';
@@ -9,6 +9,7 @@ import { EVENTS_CHECK, LOG_CHECK, SESSION_EVENTS_CHECK } from '../protocol/check
 import type { Body } from '../protocol/replies.ts';
 import type { LogRequest, SessionEventsRequest } from '../protocol/requests.ts';
 import type { PAGES } from '../protocol/routes.ts';
+import type { Clock } from '../seams/clock.ts';
 import { backupStream, NoBackupError } from './backup.ts';
 import type { Exchange } from './exchange.ts';
 import { type FixedPage, HTML, PAGE_HEADERS } from './fixed-pages.ts';

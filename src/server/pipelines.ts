@@ -8,7 +8,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type { Timers } from '../authority/seams.ts';
+import type { Timers } from '../seams/clock.ts';
 
 /**
  * So many may be held while reading goes on, which is how the end of a connection is noticed. The parser cannot be

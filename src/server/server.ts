@@ -8,9 +8,9 @@
 import type { Server as HttpServer, IncomingMessage, ServerResponse } from 'node:http';
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net';
 import type { FastifyInstance, FastifyRequest, onRequestHookHandler, RouteHandlerMethod } from 'fastify';
-import type { Clock, Timers } from '../authority/seams.ts';
 import type { Refusal } from '../core/refusals.ts';
 import { PAGES, type Page, ROUTES, type Route, type Scope } from '../protocol/routes.ts';
+import type { Clock, Timers } from '../seams/clock.ts';
 import { Bodies } from './body-bytes.ts';
 import { Door } from './door.ts';
 import { Exchange, type House } from './exchange.ts';

@@ -2,8 +2,9 @@
  * Everything a server answers while it has one role, put in its place as a whole when the role changes: whoever leads
  * decides, whoever stands by says who does. Requests that have begun keep what they began with.
  */
-import type { Clock, Timers } from '../authority/seams.ts';
+
 import type { Operation, PAGES } from '../protocol/routes.ts';
+import type { Clock, Timers } from '../seams/clock.ts';
 import type { FixedPage } from './fixed-pages.ts';
 import type { HttpCounts } from './http-counts.ts';
 import type { LongReads } from './long-reads.ts';

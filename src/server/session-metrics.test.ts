@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Served, startServed, stopAllServed } from '../../test/support/served.ts';
 import { SessionStage } from '../../test/support/session-stage.ts';
 import { seqOfSessionId } from '../core/ids.ts';
-import type { SessionTable } from '../core/session-table.ts';
+import type { SessionTable } from '../core/sessions/session-table.ts';
 
 let served: Served;
 let stage: SessionStage;

@@ -4,11 +4,11 @@
  * grant, and said aloud in the server's log.
  */
 import { liveGuard } from '../authority/reads.ts';
-import type { SessionStats } from '../authority/session-stats.ts';
+import type { SessionStats } from '../authority/sessions/session-stats.ts';
 import type { SessionState } from '../core/entries.ts';
 import { seqOfSessionId } from '../core/ids.ts';
 import type { Machine } from '../core/machine.ts';
-import type { BrokenClaim, ClaimRule } from '../core/slot-claims.ts';
+import type { BrokenClaim, ClaimRule } from '../core/sessions/slot-claims.ts';
 import type { Metrics, Sample } from './metrics.ts';
 
 const MS = 1_000;

@@ -12,10 +12,10 @@ import {
 import { TestDisk } from '../../test/support/test-disk.ts';
 import { countAll } from '../authority/reads.ts';
 import { fileEngine } from '../engines/file/file-engine.ts';
-import type { OpenFile, OpenMode } from '../engines/file/files.ts';
 import { MemoryDisk } from '../engines/memory/memory-disk.ts';
 import { memoryEngine } from '../engines/memory/memory-engine.ts';
 import type { Operation } from '../protocol/routes.ts';
+import type { OpenFile, OpenMode } from '../seams/files.ts';
 
 let served: Served;
 let disk: MemoryDisk;

@@ -2,7 +2,7 @@
  * Time that stands still until somebody moves it: both clocks, and the timers that hang on them. Ids come in
  * order, so that every run of a test is the same. How the event loop turns is left to whoever extends this.
  */
-import type { Timer } from '../authority/seams.ts';
+import type { Timer } from '../seams/clock.ts';
 
 /** The beginning of 2026. */
 const START_MS = 1_767_225_600_000;

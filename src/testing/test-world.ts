@@ -2,8 +2,9 @@
  * The world of `leasehold/testing`: the clocks stand still, the event loop turns as ever. So whatever needs no
  * time happens by itself, and whatever needs time happens when a test moves the clocks.
  */
-import type { ProcessEnding } from '../client/world.ts';
+
 import type { World } from '../embedded/open.ts';
+import type { ProcessEnding } from '../seams/process-ending.ts';
 import { systemTimers } from '../world/system-clock.ts';
 import { ManualTime } from './manual-time.ts';
 

@@ -1,6 +1,6 @@
 /** One plain GET, with everything that came back: what `leasehold doctor` asks servers with. */
 import { request } from 'undici';
-import type { HttpProbe } from '../cli/doctor.ts';
+import type { HttpProbe } from '../seams/probes.ts';
 
 const TIMEOUT_MS = 5_000;
 

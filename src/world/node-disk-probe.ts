@@ -1,7 +1,7 @@
 /** What `leasehold doctor` measures on a disk: how much room there is, and how long it takes until bytes are safe. */
 import fs from 'node:fs';
 import { join } from 'node:path';
-import type { DiskProbe } from '../cli/doctor.ts';
+import type { DiskProbe } from '../seams/probes.ts';
 
 const BLOCK_BYTES = 4096;
 

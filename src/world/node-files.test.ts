@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { OpenMode } from '../engines/file/files.ts';
+import type { OpenMode } from '../seams/files.ts';
 import { nodeFiles } from './node-files.ts';
 
 let dir = '';

@@ -6,7 +6,7 @@
 import { spawnSync } from 'node:child_process';
 import type { PathLike } from 'node:fs';
 import fs from 'node:fs';
-import type { Files, HeldLock, OpenFile, OpenMode } from '../engines/file/files.ts';
+import type { Files, HeldLock, OpenFile, OpenMode } from '../seams/files.ts';
 
 /** `f_type` of statfs(2) for file systems whose files live on another machine, or in another process. */
 const NETWORK_KINDS: ReadonlyMap<number, string> = new Map([

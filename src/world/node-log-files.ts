@@ -1,7 +1,6 @@
 /** Log files of pipelines: bounded by whoever writes them, readable for their owner only. */
 import fs from 'node:fs/promises';
-import type { LogFiles } from '../orchestrator/bounded-log.ts';
-import type { LogDirectory } from '../orchestrator/kept-pipelines.ts';
+import type { LogDirectory, LogFiles } from '../seams/log-files.ts';
 
 export const nodeLogFiles: LogFiles & LogDirectory & { makeDirectory(dir: string): Promise<void> } = {
   append: (path, bytes) => fs.appendFile(path, bytes, { mode: 0o600 }),

@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { readdir, readFile, readlink } from 'node:fs/promises';
 import { hostname } from 'node:os';
-import type { LivingProcess, ProcessTable } from '../orchestrator/process-identity.ts';
+import type { LivingProcess, ProcessTable } from '../seams/process-table.ts';
 
 /** Fields of /proc/PID/stat behind the name of the program, which may itself contain spaces and brackets. */
 const STATE = 0;

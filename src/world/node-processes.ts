@@ -5,7 +5,7 @@ import { access, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
 import { fileURLToPath } from 'node:url';
-import type { Ended, Pipes, Processes, SignalName } from '../orchestrator/processes.ts';
+import type { Ended, Pipes, Processes, SignalName } from '../seams/processes.ts';
 import { openChannel } from './node-channel.ts';
 import { startTimeNow } from './node-process-table.ts';
 

@@ -2,7 +2,7 @@
 import fs from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { TextFiles } from '../cli/text-files.ts';
+import type { TextFiles } from '../seams/text-files.ts';
 
 export const nodeTextFiles: TextFiles = {
   read: (path) => fs.readFile(path, 'utf8'),

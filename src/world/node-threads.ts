@@ -1,6 +1,6 @@
 /** Real threads: the Threads seam on `node:worker_threads`. */
 import { Worker } from 'node:worker_threads';
-import type { RunningThread, Threads } from '../engines/file/threads.ts';
+import type { RunningThread, Threads } from '../seams/threads.ts';
 import type { ThreadData } from './thread-main.ts';
 import { threadOptions } from './thread-options.ts';
 

@@ -4,7 +4,7 @@
  * `performance.now` of a thread is not), and by the wall clock, which goes on while the machine sleeps.
  */
 import { isMainThread, Worker } from 'node:worker_threads';
-import type { Watchdog } from '../client/world.ts';
+import type { Watchdog } from '../seams/process-ending.ts';
 import { threadOptions } from './thread-options.ts';
 
 /** Built, this file and the other one end in .js; run from source, on a Node that can, both end in .ts. */

@@ -10,7 +10,7 @@ import type {
   SqlConnections,
   SqlRow,
   SqlValue,
-} from '../engines/postgres/sql.ts';
+} from '../seams/database.ts';
 import { CopyQuery } from './pg-copy.ts';
 
 type Pg = Pick<typeof import('pg'), 'Client'>;

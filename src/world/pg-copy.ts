@@ -5,7 +5,7 @@
  * length as i32 and its bytes.
  */
 import type { Connection, Submittable } from 'pg';
-import type { BytesRow } from '../engines/postgres/sql.ts';
+import type { BytesRow } from '../seams/database.ts';
 
 const SIGNATURE_BYTES = 11;
 const HEAD_BYTES = SIGNATURE_BYTES + 8;

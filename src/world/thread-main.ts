@@ -3,7 +3,7 @@ import { readlinkSync } from 'node:fs';
 import { setPriority } from 'node:os';
 import { basename } from 'node:path';
 import { parentPort, workerData } from 'node:worker_threads';
-import type { ThreadModule } from '../engines/file/threads.ts';
+import type { ThreadModule } from '../seams/threads.ts';
 import { nodeFiles } from './node-files.ts';
 import { pgConnections } from './pg-connections.ts';
 

@@ -4,7 +4,7 @@
  * its signal: a call may wait for ten minutes, so none of undici's own would fit.
  */
 import type { Dispatcher, Pool } from 'undici';
-import type { Http, HttpFault, HttpReply, HttpRequest, Lane } from '../client/http.ts';
+import type { Http, HttpFault, HttpReply, HttpRequest, Lane } from '../seams/http.ts';
 
 export interface UndiciHttpOptions {
   /** Certificates in PEM to trust instead of those that come with Node. */

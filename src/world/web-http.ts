@@ -3,7 +3,7 @@
  * so lanes mean nothing here; over HTTP/1.1 it opens about six to a server, and calls that wait take them up.
  * It also does not tell why a request failed, so that any of them may have reached the server.
  */
-import type { Http, HttpFault, HttpRequest } from '../client/http.ts';
+import type { Http, HttpFault, HttpRequest } from '../seams/http.ts';
 
 export const webHttp: Http = {
   async send(request) {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { FileEngineOptions } from '../../src/engines/file/file-engine.ts';
 import { fileEngine } from '../../src/engines/file/file-engine.ts';
-import type { Files, HeldLock } from '../../src/engines/file/files.ts';
+import type { Files, HeldLock } from '../../src/seams/files.ts';
 import { nodeFiles } from '../../src/world/node-files.ts';
 import { copySnapshot } from '../support/copy-snapshot.ts';
 import { TestDisk } from '../support/test-disk.ts';

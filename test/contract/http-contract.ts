@@ -2,7 +2,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Http, HttpRequest } from '../../src/client/http.ts';
+import type { Http, HttpRequest } from '../../src/seams/http.ts';
 
 type Handler = (request: IncomingMessage, response: ServerResponse, body: string) => void;
 

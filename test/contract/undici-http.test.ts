@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Server } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { Http, HttpRequest, Lane } from '../../src/client/http.ts';
+import type { Http, HttpRequest, Lane } from '../../src/seams/http.ts';
 import { undiciHttp } from '../../src/world/undici-http.ts';
 import { TEST_CERTIFICATE, TEST_KEY } from '../support/test-certificate.ts';
 import { httpContract, signalled } from './http-contract.ts';

@@ -18,11 +18,11 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type CompactionInput, compact } from '../../src/engines/file/compaction.ts';
 import { fileEngine } from '../../src/engines/file/file-engine.ts';
-import type { Files } from '../../src/engines/file/files.ts';
 import { verifyLog } from '../../src/engines/file/inspect.ts';
-import type { Threads } from '../../src/engines/file/threads.ts';
 import { LogHeldError } from '../../src/engines/log.ts';
 import { Pace } from '../../src/engines/pace.ts';
+import type { Files } from '../../src/seams/files.ts';
+import type { Threads } from '../../src/seams/threads.ts';
 import { nodeFiles } from '../../src/world/node-files.ts';
 import { appendBatch, openHeard } from '../support/log-story.ts';
 

@@ -2,7 +2,7 @@
 // silent, the statement fails, what it has locked is free again, and whoever waited can try anew. What the limit does is
 // in silent-connection.test.ts.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { ConnectOptions, SqlConnections } from '../../src/engines/postgres/sql.ts';
+import type { ConnectOptions, SqlConnections } from '../../src/seams/database.ts';
 import { nodeFiles } from '../../src/world/node-files.ts';
 import { pgConnections } from '../../src/world/pg-connections.ts';
 import { Chronicle } from '../support/chronicle.ts';

@@ -4,12 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Log } from '../../src/engines/log.ts';
 import { LogClosedError, LogDamagedError, LogTooNewError } from '../../src/engines/log.ts';
 import { DATABASE_MS } from '../../src/engines/postgres/database-clock.ts';
-import type {
-  ConnectOptions,
-  SqlConnection,
-  SqlConnections,
-  SqlRow,
-} from '../../src/engines/postgres/sql.ts';
+import type { ConnectOptions, SqlConnection, SqlConnections, SqlRow } from '../../src/seams/database.ts';
 import { pgConnections } from '../../src/world/pg-connections.ts';
 import { appendBatch, Heard, openHeard, payloadOf, readText, taskCreated } from '../support/log-story.ts';
 import { ManualWorld } from '../support/manual-world.ts';

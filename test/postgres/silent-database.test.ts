@@ -4,10 +4,10 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Authority } from '../../src/authority/authority.ts';
 import { Leadership } from '../../src/authority/leadership.ts';
-import type { Timer } from '../../src/authority/seams.ts';
 import type { Standby } from '../../src/authority/standby.ts';
 import { DEFAULT_RETENTION } from '../../src/core/retention.ts';
 import type { Log, Replay } from '../../src/engines/log.ts';
+import type { Timer } from '../../src/seams/clock.ts';
 import { appendBatch, Heard, openHeard, queuePaused } from '../support/log-story.ts';
 import { ManualWorld } from '../support/manual-world.ts';
 import { TestDatabase } from '../support/postgres.ts';

@@ -303,7 +303,7 @@ export const MUTANTS: readonly Mutant[] = [
     'The client trusts its monotonic clock alone, which stands still while the machine sleeps.',
     { seed: 347, by: 'aborts' },
     [
-      'src/client/lease-deadline.ts',
+      'src/seams/deadline.ts',
       'return Math.min(this.monotonicMs - clock.monotonicMs(), this.wallMs - clock.wallMs());',
       'return this.monotonicMs - clock.monotonicMs();',
     ],

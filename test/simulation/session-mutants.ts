@@ -1,7 +1,7 @@
 // Deliberate bugs in sessions and in the orchestrator; see `mutants.ts`, which lists them with the others.
 import type { Mutant } from './mutants.ts';
 
-const DESK = 'src/core/session-desk.ts';
+const DESK = 'src/core/sessions/session-desk.ts';
 
 export const SESSION_MUTANTS: readonly Mutant[] = [
   {
@@ -39,7 +39,7 @@ export const SESSION_MUTANTS: readonly Mutant[] = [
     checker: 'sessions',
     edits: [
       {
-        file: 'src/core/session-consequences.ts',
+        file: 'src/core/sessions/session-consequences.ts',
         from: "return lost(state, sessions.findByLease(entry.leaseSeq), 'broken');",
         to: 'return NOTHING;',
       },
@@ -52,7 +52,7 @@ export const SESSION_MUTANTS: readonly Mutant[] = [
     checker: 'one-holder',
     edits: [
       {
-        file: 'src/core/apply-sessions.ts',
+        file: 'src/core/sessions/apply-sessions.ts',
         from: `  for (const name of namesOf(session)) {
     const row = names.find(name);
     if (row === 0 ||`,
@@ -69,7 +69,7 @@ export const SESSION_MUTANTS: readonly Mutant[] = [
     checker: 'sessions',
     edits: [
       {
-        file: 'src/core/session-table.ts',
+        file: 'src/core/sessions/session-table.ts',
         from: 'if (this.byKey.get(session.key) === session) this.byKey.delete(session.key);',
         to: 'void session.key;',
       },
@@ -82,7 +82,7 @@ export const SESSION_MUTANTS: readonly Mutant[] = [
     checker: 'sessions',
     edits: [
       {
-        file: 'src/orchestrator/orchestrator.ts',
+        file: 'src/sessions/orchestrator.ts',
         from: 'world.client.lease.wipe({ prefix: SESSION_LEASES, guard: guard.claim });',
         to: "world.client.lease.wipe({ prefix: 'nothing:', guard: guard.claim });",
       },
@@ -95,12 +95,12 @@ export const SESSION_MUTANTS: readonly Mutant[] = [
     checker: 'pipelines',
     edits: [
       {
-        file: 'src/orchestrator/orchestrator.ts',
+        file: 'src/sessions/orchestrator.ts',
         from: 'this.othersGone ??= pause(this.world.timers, HANDOVER_MS);',
         to: 'this.othersGone ??= pause(this.world.timers, 0);',
       },
       {
-        file: 'src/orchestrator/stray-pipelines.ts',
+        file: 'src/sessions/stray-pipelines.ts',
         from: 'return living.filter(({ isMarked }) => isMarked);',
         to: 'return living.filter(({ isMarked }) => isMarked && living.length < 0);',
       },
@@ -113,7 +113,7 @@ export const SESSION_MUTANTS: readonly Mutant[] = [
     checker: 'pipelines',
     edits: [
       {
-        file: 'src/orchestrator/keeper.ts',
+        file: 'src/keeper/keeper.ts',
         from: `    this.isAlone = true;
     for (const ward of this.wards.values()) this.stop(ward);`,
         to: '    this.isAlone = true;',
@@ -127,7 +127,7 @@ export const SESSION_MUTANTS: readonly Mutant[] = [
     checker: 'deposed',
     edits: [
       {
-        file: 'src/orchestrator/orchestrator.ts',
+        file: 'src/sessions/orchestrator.ts',
         from: '    if (!guard.isHeld) return null;\n    const reply',
         to: '    void guard.isHeld;\n    const reply',
       },
@@ -140,12 +140,12 @@ export const SESSION_MUTANTS: readonly Mutant[] = [
     checker: 'pipelines',
     edits: [
       {
-        file: 'src/orchestrator/timing.ts',
+        file: 'src/sessions/timing.ts',
         from: 'killBy: sooner(guard.killBy, lease.killBy),',
         to: 'killBy: lease.killBy,',
       },
       {
-        file: 'src/orchestrator/timing.ts',
+        file: 'src/sessions/timing.ts',
         from: 'terminateBy: sooner(guard.terminateBy, lease.terminateBy),',
         to: 'terminateBy: lease.terminateBy ?? guard.terminateBy,',
       },
@@ -158,7 +158,7 @@ export const SESSION_MUTANTS: readonly Mutant[] = [
     checker: 'pipelines',
     edits: [
       {
-        file: 'src/orchestrator/session-run.ts',
+        file: 'src/sessions/session-run.ts',
         from: "this.pipeline?.stop(wanted === 'GONE' ? LOST_GRACE_MS : this.desk.timing.graceMs);",
         to: "this.pipeline?.stop(wanted === 'GONE' ? LOST_GRACE_MS : this.desk.timing.graceMs);\n    if (wanted === 'STOP') void this.tell('stopped', null);",
       },
@@ -171,7 +171,7 @@ export const SESSION_MUTANTS: readonly Mutant[] = [
     checker: 'pipelines',
     edits: [
       {
-        file: 'src/orchestrator/kept-pipelines.ts',
+        file: 'src/sessions/kept-pipelines.ts',
         from: '    void this.endRest();\n',
         to: '    void this.endRest;\n',
       },
@@ -184,7 +184,7 @@ export const SESSION_MUTANTS: readonly Mutant[] = [
     checker: 'pipelines',
     edits: [
       {
-        file: 'src/orchestrator/kept-pipelines.ts',
+        file: 'src/sessions/kept-pipelines.ts',
         from: 'const isKnown = await this.killRest();',
         to: 'const isKnown = true;\n    void this.killRest();',
       },
@@ -197,12 +197,12 @@ export const SESSION_MUTANTS: readonly Mutant[] = [
     checker: 'pipelines',
     edits: [
       {
-        file: 'src/orchestrator/kept-pipelines.ts',
+        file: 'src/sessions/kept-pipelines.ts',
         from: 'if (this.unanswered > 0) return this.giveUpKeeper();',
         to: 'if (this.unanswered > 0) return;',
       },
       {
-        file: 'src/orchestrator/orchestrator.ts',
+        file: 'src/sessions/orchestrator.ts',
         from: 'if (left === 0) return this.giveBack();',
         to: 'if (left >= 0) return this.giveBack();',
       },
@@ -215,7 +215,7 @@ export const SESSION_MUTANTS: readonly Mutant[] = [
     checker: 'pipelines',
     edits: [
       {
-        file: 'src/orchestrator/stray-pipelines.ts',
+        file: 'src/sessions/stray-pipelines.ts',
         from: 'return living.filter(({ isMarked }) => isMarked);',
         to: 'return living.filter(({ isMarked }) => isMarked && living.length < 0);',
       },
@@ -228,7 +228,7 @@ export const SESSION_MUTANTS: readonly Mutant[] = [
     checker: 'sessions',
     edits: [
       {
-        file: 'src/core/session-names.ts',
+        file: 'src/core/sessions/session-names.ts',
         from: "return intent.type === 'live'\n",
         to: "return intent.type === 'live' || intent.type === 'vod'\n",
       },

@@ -1,6 +1,6 @@
 // The simulated disk: what it keeps, what it loses, and everything that can be wrong with it.
 import { describe, expect, it } from 'vitest';
-import type { Files } from '../../src/engines/file/files.ts';
+import type { Files } from '../../src/seams/files.ts';
 import { Kernel } from './world/kernel.ts';
 import { Random } from './world/random.ts';
 import { SimClock } from './world/sim-clock.ts';

@@ -1,6 +1,6 @@
 // The simulated network: what becomes of a request and its answer, and who hears of it.
 import { describe, expect, it } from 'vitest';
-import { type HttpReply, isHttpFault } from '../../src/client/http.ts';
+import { type HttpReply, isHttpFault } from '../../src/seams/http.ts';
 import { Kernel } from './world/kernel.ts';
 import { Random } from './world/random.ts';
 import { Recorder } from './world/recorder.ts';

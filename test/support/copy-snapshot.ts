@@ -1,8 +1,8 @@
 // Writes the files of a snapshot into a directory, as they come.
 import { join } from 'node:path';
 import { makeDirs } from '../../src/engines/file/data-dir.ts';
-import type { Files } from '../../src/engines/file/files.ts';
 import type { LogSnapshot } from '../../src/engines/log.ts';
+import type { Files } from '../../src/seams/files.ts';
 
 export async function copySnapshot(snapshot: LogSnapshot, files: Files, dir: string): Promise<void> {
   await makeDirs(files, dir);

@@ -1,7 +1,8 @@
 // Threads that are none: the module runs here, on the disk or the database of the test, between other things.
-import type { Files } from '../../src/engines/file/files.ts';
-import type { ThreadModule, Threads } from '../../src/engines/file/threads.ts';
-import type { Databases } from '../../src/engines/postgres/sql.ts';
+
+import type { Databases } from '../../src/seams/database.ts';
+import type { Files } from '../../src/seams/files.ts';
+import type { ThreadModule, Threads } from '../../src/seams/threads.ts';
 import { pgConnections } from '../../src/world/pg-connections.ts';
 
 export function inlineThreads(files: Files, databases: Databases = pgConnections): Threads {

@@ -1,5 +1,5 @@
 // The processes of a machine as a process table shows them, with their environments, for tests without processes.
-import type { LivingProcess, ProcessTable } from '../../src/orchestrator/process-identity.ts';
+import type { LivingProcess, ProcessTable } from '../../src/seams/process-table.ts';
 
 interface Started {
   readonly pid: number;

@@ -1,13 +1,6 @@
 // HTTP without a network: requests go to an authority in the same process, and a test decides what becomes of each:
 // answered, lost before it arrives, or carried out with its reply lost. What was sent stays to be looked at.
 
-import {
-  type Http,
-  type HttpReply,
-  type HttpRequest,
-  type HttpStream,
-  httpFault,
-} from '../../src/client/http.ts';
 import { HttpTransport } from '../../src/client/http-transport.ts';
 import type { RetryOptions } from '../../src/client/patience.ts';
 import type { Transport } from '../../src/client/transport.ts';
@@ -19,6 +12,13 @@ import { jsonText } from '../../src/protocol/json.ts';
 import { JsonError, readJson } from '../../src/protocol/json-reader.ts';
 import { type Problem, problem } from '../../src/protocol/problem.ts';
 import { type Operation, ROUTES, type Route } from '../../src/protocol/routes.ts';
+import {
+  type Http,
+  type HttpReply,
+  type HttpRequest,
+  type HttpStream,
+  httpFault,
+} from '../../src/seams/http.ts';
 import { problemText } from '../../src/server/problem-text.ts';
 import type { ManualWorld } from './manual-world.ts';
 

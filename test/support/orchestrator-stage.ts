@@ -1,6 +1,6 @@
 // An orchestrator on a stage: an authority in memory whose time the test moves, pipelines without processes, and a way
 // between the two that can be cut, held up or made to fail, one operation at a time.
-import type { Timers } from '../../src/authority/seams.ts';
+
 import { LeaseholdError } from '../../src/client/error.ts';
 import { Leasehold } from '../../src/client/leasehold.ts';
 import type { Transport } from '../../src/client/transport.ts';
@@ -9,11 +9,12 @@ import { localTransport } from '../../src/embedded/local-transport.ts';
 import { type OpenOptions, openCore } from '../../src/embedded/open.ts';
 import { MemoryDisk } from '../../src/engines/memory/memory-disk.ts';
 import { memoryEngine } from '../../src/engines/memory/memory-engine.ts';
-import { type OrchestratorConfig, readConfig } from '../../src/orchestrator/config.ts';
-import { Orchestrator, type Outcome } from '../../src/orchestrator/orchestrator.ts';
-import type { ProcessIdentity, ProcessTable } from '../../src/orchestrator/process-identity.ts';
-import type { Timing } from '../../src/orchestrator/timing.ts';
 import { problem } from '../../src/protocol/problem.ts';
+import type { Timers } from '../../src/seams/clock.ts';
+import type { ProcessIdentity, ProcessTable } from '../../src/seams/process-table.ts';
+import { type OrchestratorConfig, readConfig } from '../../src/sessions/config.ts';
+import { Orchestrator, type Outcome } from '../../src/sessions/orchestrator.ts';
+import type { Timing } from '../../src/sessions/timing.ts';
 import { LivingProcesses } from './living-processes.ts';
 import { ManualWorld } from './manual-world.ts';
 import { SimulatedPipelines } from './simulated-pipelines.ts';

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import type { Guard, ReleaseName, RenewName } from '../../src/core/commands.ts';
 import { sessionIdOfSeq } from '../../src/core/ids.ts';
 import { ORCHESTRATOR_GUARD } from '../../src/core/reserved-names.ts';
-import { isRunning, type Session } from '../../src/core/session-table.ts';
+import { isRunning, type Session } from '../../src/core/sessions/session-table.ts';
 import type { State } from '../../src/core/state.ts';
 import type { Scenario } from './scenario.ts';
 import {

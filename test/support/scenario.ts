@@ -15,7 +15,7 @@ import { Machine, type MachineBounds } from '../../src/core/machine.ts';
 import type { Opaque } from '../../src/core/opaque.ts';
 import type { Refusal, RefusalCode } from '../../src/core/refusals.ts';
 import type { Retention } from '../../src/core/retention.ts';
-import { sessionView } from '../../src/core/session-table.ts';
+import { sessionView } from '../../src/core/sessions/session-table.ts';
 import { createState, type State } from '../../src/core/state.ts';
 import { stateHash } from '../../src/core/state-hash.ts';
 import { type StateSummary, summaryOf } from '../../src/core/step-invariants.ts';

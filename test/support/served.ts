@@ -3,11 +3,11 @@
 import { Agent, request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import type { Authority } from '../../src/authority/authority.ts';
-import type { Timers } from '../../src/authority/seams.ts';
 import type { Engine } from '../../src/engines/log.ts';
 import { memoryEngine } from '../../src/engines/memory/memory-engine.ts';
 import { jsonText } from '../../src/protocol/json.ts';
 import { type Operation, ROUTES, type Route } from '../../src/protocol/routes.ts';
+import type { Timers } from '../../src/seams/clock.ts';
 import { type ServedAlone, type ServeOptions, serve } from '../../src/server/serve.ts';
 import { systemTimers } from '../../src/world/system-clock.ts';
 import { systemIds } from '../../src/world/system-ids.ts';

@@ -1,15 +1,16 @@
 // Pipelines without processes: they run, say that they are ready, end, and are held to their limits by a model of the
 // keeper, all in the time of a manual world. Two that ever run on one slot at the same time are a violation.
-import type { Timer } from '../../src/authority/seams.ts';
-import type { Moment } from '../../src/client/lease-deadline.ts';
-import type { Limits } from '../../src/orchestrator/keeper.ts';
+
+import type { Limits } from '../../src/keeper/keeper.ts';
+import type { Timer } from '../../src/seams/clock.ts';
+import type { Moment } from '../../src/seams/deadline.ts';
 import type {
   Pipeline,
   PipelineEnd,
   PipelineEvents,
   PipelinePlan,
   Pipelines,
-} from '../../src/orchestrator/pipelines.ts';
+} from '../../src/sessions/pipelines.ts';
 import type { ManualWorld } from './manual-world.ts';
 
 export class SimulatedPipelines implements Pipelines {

@@ -2,7 +2,7 @@
 // is not, for bytes and for names; a power cut throws the rest away, or any part of it, sector by sector. Every
 // operation passes a gate first, where a test may count it, let it fail, or cut the power in the middle of it.
 import { dirname } from 'node:path';
-import type { Files, HeldLock, OpenFile, OpenMode } from '../../src/engines/file/files.ts';
+import type { Files, HeldLock, OpenFile, OpenMode } from '../../src/seams/files.ts';
 
 export const SECTOR_BYTES = 512;
 

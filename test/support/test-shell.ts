@@ -10,7 +10,7 @@ import { localTransport } from '../../src/embedded/local-transport.ts';
 import { openCore } from '../../src/embedded/open.ts';
 import { MemoryDisk } from '../../src/engines/memory/memory-disk.ts';
 import { memoryEngine } from '../../src/engines/memory/memory-engine.ts';
-import type { Processes, SignalName } from '../../src/orchestrator/processes.ts';
+import type { Processes, SignalName } from '../../src/seams/processes.ts';
 import { ManualWorld } from './manual-world.ts';
 
 class TestScreen implements Screen {

@@ -3,8 +3,8 @@
  * from then on, and whoever removes the one removes the other. Symbolic links do not hide it.
  */
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
+import type { Files } from '../../seams/files.ts';
 import { missingDirs } from './data-dir.ts';
-import type { Files } from './files.ts';
 
 /** The command line asks for something that makes no sense; nothing was touched. */
 class OverlappingDirsError extends Error {

@@ -3,8 +3,8 @@
  * segments are not there. For whoever looks on while somebody writes, and has seen a later frame before an earlier one.
  */
 import { basename } from 'node:path';
+import type { Files, OpenFile } from '../../seams/files.ts';
 import { numberedNames } from './file-names.ts';
-import type { Files, OpenFile } from './files.ts';
 
 export function asOf(files: Files, name: string, offset: number): Files {
   const last = numberedNames([name])[0]?.number ?? Number.POSITIVE_INFINITY;

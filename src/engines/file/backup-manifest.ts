@@ -9,8 +9,8 @@
  * a backup, and nobody may go on writing there: the numbers that would follow have been given out already.
  */
 import { join } from 'node:path';
+import type { Files } from '../../seams/files.ts';
 import { LogDamagedError } from '../log.ts';
-import type { Files } from './files.ts';
 import type { LogReport } from './inspect.ts';
 
 export const MANIFEST_NAME = 'backup.json';

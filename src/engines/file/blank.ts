@@ -2,8 +2,9 @@
  * Questions about the part of a file where nothing should be: is it all zeros, is there a whole frame in it
  * after all, and: make it zeros again.
  */
+
+import type { OpenFile } from '../../seams/files.ts';
 import { FRAME_HEAD_BYTES, FRAME_MAGIC, isWhole, readHead } from '../frame.ts';
-import type { OpenFile } from './files.ts';
 
 const PIECE_BYTES = 1024 * 1024;
 

@@ -5,15 +5,15 @@
 import { join } from 'node:path';
 import type { ImageRecord } from '../../core/image.ts';
 import type { Opaque } from '../../core/opaque.ts';
+import type { Files, OpenFile } from '../../seams/files.ts';
 import { FrameBuilder, KIND_IMAGE, KIND_IMAGE_END } from '../frame.ts';
 import type { OpaqueArea } from '../record-parts.ts';
 import { NOWHERE } from '../record-parts.ts';
+import { RelocationList } from '../relocation-list.ts';
 import type { FileHead } from './file-head.ts';
-import { encodeFileHead, FILE_HEAD_BYTES } from './file-head.ts';
+import { encodeFileHead } from './file-head.ts';
 import { fileName } from './file-names.ts';
-import type { Files, OpenFile } from './files.ts';
 import type { OldBytes } from './old-bytes.ts';
-import { RelocationList } from './relocation-list.ts';
 
 const FRAME_BYTES = 1024 * 1024;
 const SYNC_BYTES = 1024 * 1024;
@@ -128,7 +128,3 @@ export async function nameParts(files: Files, dir: string, numbers: readonly num
   }
   await files.syncDir(dir);
 }
-
-/** How many parts a checkpoint of at most `bytes` can need. */
-export const partsNeeded = (bytes: number, partBytesMax: number): number =>
-  Math.ceil((bytes * 2) / Math.max(1, partBytesMax - FILE_HEAD_BYTES)) + 2;

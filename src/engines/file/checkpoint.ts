@@ -8,6 +8,7 @@
  * is one that was never finished, and one with it that cannot be read is damaged.
  */
 import { join } from 'node:path';
+import type { Files, OpenFile } from '../../seams/files.ts';
 import type { FrameHead } from '../frame.ts';
 import { FRAME_HEAD_BYTES, KIND_IMAGE, KIND_IMAGE_END, wholeFrame } from '../frame.ts';
 import type { FrameReader } from '../frame-reader.ts';
@@ -17,7 +18,6 @@ import type { FileHead } from './file-head.ts';
 import { decodeFileHead, FILE_HEAD_BYTES } from './file-head.ts';
 import type { NumberedName } from './file-names.ts';
 import { fileName } from './file-names.ts';
-import type { Files, OpenFile } from './files.ts';
 import { FrameScan, MORE, ScanMemory } from './frame-scan.ts';
 import { LogFile } from './log-file.ts';
 

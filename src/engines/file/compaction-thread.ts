@@ -1,8 +1,9 @@
 /** What runs on the thread that compacts: loaded by `src/world/thread-main.ts`, which knows the real disk. */
+
+import type { ThreadOutput, ThreadWorld } from '../../seams/threads.ts';
 import { Pace } from '../pace.ts';
 import type { CompactionInput } from './compaction.ts';
 import { compact } from './compaction.ts';
-import type { ThreadOutput, ThreadWorld } from './threads.ts';
 
 export async function run(input: unknown, { files, pause }: ThreadWorld): Promise<ThreadOutput> {
   const output = await compact(files, input as CompactionInput, new Pace(pause));

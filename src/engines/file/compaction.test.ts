@@ -6,10 +6,10 @@ import { inlineThreads } from '../../../test/support/inline-threads.ts';
 import { collect } from '../../../test/support/log-story.ts';
 import { diskError, PowerCutError, TestDisk } from '../../../test/support/test-disk.ts';
 import { opaque } from '../../core/opaque.ts';
+import type { Threads } from '../../seams/threads.ts';
 import { FILE_SPAN } from '../frame.ts';
 import { LogCompactedError, LogDamagedError } from '../log.ts';
 import { fileEngine } from './file-engine.ts';
-import type { Threads } from './threads.ts';
 
 const SMALL = {
   segmentBytes: 8 * 1024,

@@ -11,6 +11,7 @@ import { apply } from '../../core/apply.ts';
 import { imageOf, restoreImage } from '../../core/image-io.ts';
 import type { State } from '../../core/state.ts';
 import { createState } from '../../core/state.ts';
+import type { Files, OpenFile } from '../../seams/files.ts';
 import type { FrameHead } from '../frame.ts';
 import { KIND_MARK } from '../frame.ts';
 import { FrameReader } from '../frame-reader.ts';
@@ -21,7 +22,6 @@ import { CheckpointWriter } from './checkpoint-writer.ts';
 import type { FileHead } from './file-head.ts';
 import { FILE_HEAD_BYTES } from './file-head.ts';
 import { fileName } from './file-names.ts';
-import type { Files, OpenFile } from './files.ts';
 import { FrameScan, MORE, ScanMemory } from './frame-scan.ts';
 import { OldBytes } from './old-bytes.ts';
 

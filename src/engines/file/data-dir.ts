@@ -1,9 +1,9 @@
 /** The data directory itself: made so that no power cut can take it back, local, and locked; and who has it. */
 import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
+import type { Files, HeldLock } from '../../seams/files.ts';
 import { LogHeldError } from '../log.ts';
 import { LOCK_NAME } from './file-names.ts';
-import type { Files, HeldLock } from './files.ts';
 
 /** The directories that would have to be made, the outermost first. */
 export async function missingDirs(files: Files, dir: string): Promise<string[]> {

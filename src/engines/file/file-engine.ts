@@ -5,6 +5,8 @@
  * because it may have been read from a cache that no disk has seen. A spare without a head gets one.
  */
 import { join, resolve } from 'node:path';
+import type { Files } from '../../seams/files.ts';
+import type { Threads } from '../../seams/threads.ts';
 import type { Engine, Log, Replay } from '../log.ts';
 import { MANIFEST_NAME } from './backup-manifest.ts';
 import { blankOut } from './blank.ts';
@@ -12,12 +14,10 @@ import { assertLocal, makeDirs, takeLock } from './data-dir.ts';
 import { FILE_HEAD_BYTES } from './file-head.ts';
 import { FileLog } from './file-log.ts';
 import { fileName } from './file-names.ts';
-import type { Files } from './files.ts';
 import type { Recovered } from './recovery.ts';
 import { recover } from './recovery.ts';
 import { Segment } from './segment.ts';
 import { encodeSpareHead } from './spare-head.ts';
-import type { Threads } from './threads.ts';
 
 const MIB = 1024 * 1024;
 

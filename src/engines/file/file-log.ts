@@ -9,19 +9,20 @@
 import { join } from 'node:path';
 import type { Entry } from '../../core/entries.ts';
 import type { Opaque } from '../../core/opaque.ts';
+import type { Files, HeldLock } from '../../seams/files.ts';
+import type { Threads } from '../../seams/threads.ts';
+import type { Chain } from '../chain.ts';
 import { FRAME_HEAD_BYTES, FrameBuilder, KIND_BATCH, KIND_MARK } from '../frame.ts';
 import { FrameReader } from '../frame-reader.ts';
 import type { Log, LoggedEntry, LogPosition, LogSize, LogSnapshot, Relocation } from '../log.ts';
 import { LogClosedError } from '../log.ts';
+import { OpaqueStore } from '../opaque-store.ts';
 import { RESTORE_JUMP } from '../restored-seq.ts';
 import type { CheckpointOnDisk } from './checkpoint.ts';
 import type { FileHead } from './file-head.ts';
 import { encodeFileHead, FILE_HEAD_BYTES } from './file-head.ts';
 import { fileName } from './file-names.ts';
-import type { Files, HeldLock } from './files.ts';
 import type { LogFile } from './log-file.ts';
-import { OpaqueStore } from './opaque-store.ts';
-import type { Chain } from './recovery.ts';
 import type { RunningCompaction } from './running-compaction.ts';
 import { startCompaction } from './running-compaction.ts';
 import { Segment } from './segment.ts';
@@ -29,7 +30,6 @@ import { entriesOf } from './segment-entries.ts';
 import { snapshotOf } from './snapshot.ts';
 import { Space } from './space.ts';
 import { encodeSpareHead } from './spare-head.ts';
-import type { Threads } from './threads.ts';
 
 export interface FileLogOptions {
   readonly files: Files;

@@ -2,9 +2,10 @@
  * Walks over the frames of one file in order, through a window that is read in large pieces, the next one
  * while this one is being looked at. It judges single frames; what a bad one means is not its business.
  */
+
+import type { OpenFile } from '../../seams/files.ts';
 import type { FrameHead } from '../frame.ts';
 import { FRAME_HEAD_BYTES, isWhole, readHead } from '../frame.ts';
-import type { OpenFile } from './files.ts';
 
 const PIECE_BYTES = 1024 * 1024;
 

@@ -6,10 +6,10 @@ import { copySnapshot } from '../../../test/support/copy-snapshot.ts';
 import { inlineThreads } from '../../../test/support/inline-threads.ts';
 import { collect } from '../../../test/support/log-story.ts';
 import { PowerCutError, TestDisk } from '../../../test/support/test-disk.ts';
+import type { Files } from '../../seams/files.ts';
 import { LogDamagedError, LogHeldError } from '../log.ts';
 import { asOf } from './as-of.ts';
 import { fileEngine } from './file-engine.ts';
-import type { Files } from './files.ts';
 import { inspectLog, statLog, verifyLog } from './inspect.ts';
 import { restoreLog } from './restore.ts';
 

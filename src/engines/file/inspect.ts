@@ -5,17 +5,17 @@
  */
 import { crc32 } from 'node:zlib';
 import type { Opaque } from '../../core/opaque.ts';
+import type { Files } from '../../seams/files.ts';
 import type { FrameHead } from '../frame.ts';
 import { FILE_SPAN, KIND_BATCH, KIND_IMAGE } from '../frame.ts';
 import { FrameReader } from '../frame-reader.ts';
 import { LogDamagedError, type LoggedEntry } from '../log.ts';
+import { OpaqueStore } from '../opaque-store.ts';
 import { asOf } from './as-of.ts';
 import { assertComplete, readManifest } from './backup-manifest.ts';
 import { ownerOf } from './data-dir.ts';
 import { numberedNames } from './file-names.ts';
-import type { Files } from './files.ts';
 import type { LogFile } from './log-file.ts';
-import { OpaqueStore } from './opaque-store.ts';
 import type { Recovered } from './recovery.ts';
 import { recover } from './recovery.ts';
 import { entriesOf } from './segment-entries.ts';

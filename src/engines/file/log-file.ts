@@ -3,7 +3,7 @@
  * dropped takes no new readers and is closed by the last of them, so that deleting it disturbs nobody.
  */
 import { basename } from 'node:path';
-import type { OpenFile } from './files.ts';
+import type { OpenFile } from '../../seams/files.ts';
 
 export class LogFile {
   readonly number: number;

@@ -3,8 +3,8 @@
  * which their bytes were written, so a few large blocks make a million small reads cheap.
  */
 import type { Opaque } from '../../core/opaque.ts';
+import type { OpenFile } from '../../seams/files.ts';
 import { FILE_SPAN } from '../frame.ts';
-import type { OpenFile } from './files.ts';
 
 const BLOCK_BYTES = 256 * 1024;
 const BLOCKS_MAX = 16;

@@ -10,8 +10,11 @@
  *
  * The newest frame, if nothing proves it, must have its opaque bytes whole as well, or it is torn itself.
  */
+
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
+import type { Files, OpenFile } from '../../seams/files.ts';
+import type { Chain } from '../chain.ts';
 import type { FrameHead } from '../frame.ts';
 import { FILE_SPAN, KIND_BATCH, KIND_MARK } from '../frame.ts';
 import { FrameReader } from '../frame-reader.ts';
@@ -24,21 +27,12 @@ import { findCheckpoint, replayCheckpoint } from './checkpoint.ts';
 import type { FileHead } from './file-head.ts';
 import { decodeFileHead, encodeFileHead, FILE_HEAD_BYTES } from './file-head.ts';
 import { numberedNames } from './file-names.ts';
-import type { Files, OpenFile } from './files.ts';
 import { FrameScan, MORE, ScanMemory } from './frame-scan.ts';
 import type { LogFile } from './log-file.ts';
 import { assertNoneMissing } from './missing.ts';
 import { Segment } from './segment.ts';
 import { decodeSpareHead } from './spare-head.ts';
 import { assertFinished } from './unfinished.ts';
-
-/** Where the chain of frames has got to. */
-export interface Chain {
-  checksum: number;
-  lastSeq: number;
-  lastAtMs: number;
-  epoch: number;
-}
 
 export interface Recovered {
   readonly checkpoint: CheckpointOnDisk | null;

@@ -7,11 +7,11 @@
  * A restore that finds the marker starts over: no process but a restore writes into such a directory.
  */
 import { dirname, join } from 'node:path';
+import type { Files, HeldLock } from '../../seams/files.ts';
 import { LogHeldError } from '../log.ts';
 import { MANIFEST_NAME } from './backup-manifest.ts';
 import { makeDirs, missingDirs, ownerOf, takeLock } from './data-dir.ts';
 import { numberedNames, RESTORING_NAME } from './file-names.ts';
-import type { Files, HeldLock } from './files.ts';
 import { isPart } from './unfinished.ts';
 
 /** How a directory is called that gets its name when the marker is in it. */

@@ -11,6 +11,8 @@
  * A directory that somebody writes to is no backup: what is read of it at different moments need not fit together.
  */
 import { join, resolve } from 'node:path';
+import type { Files, OpenFile } from '../../seams/files.ts';
+import type { Chain } from '../chain.ts';
 import { FrameBuilder, KIND_BATCH } from '../frame.ts';
 import { LogHeldError } from '../log.ts';
 import { restoredEpoch } from '../restored-epoch.ts';
@@ -20,10 +22,9 @@ import { ownerOf } from './data-dir.ts';
 import type { FileHead } from './file-head.ts';
 import { encodeFileHead, FILE_HEAD_BYTES } from './file-head.ts';
 import { fileName } from './file-names.ts';
-import type { Files, OpenFile } from './files.ts';
 import type { LogReport } from './inspect.ts';
 import { verifyLog } from './inspect.ts';
-import type { Chain, Recovered } from './recovery.ts';
+import type { Recovered } from './recovery.ts';
 import { recover } from './recovery.ts';
 import { claimTarget, clearTarget, unmark } from './restore-target.ts';
 import { isDiskFull, writeWhole } from './write-whole.ts';

@@ -1,16 +1,19 @@
 /** A compaction under way on its thread, and what it comes to: a checkpoint that can be read, and what moved. */
+
 import { join } from 'node:path';
+import type { Files } from '../../seams/files.ts';
+import type { Threads } from '../../seams/threads.ts';
+import { partsNeeded } from '../checkpoint-parts.ts';
 import type { Relocation } from '../log.ts';
 import { LogClosedError } from '../log.ts';
 import type { CheckpointOnDisk } from './checkpoint.ts';
 import { openCheckpoint } from './checkpoint.ts';
-import { nameParts, partsNeeded } from './checkpoint-writer.ts';
+import { nameParts } from './checkpoint-writer.ts';
 import type { CompactionInput, CompactionOutput } from './compaction.ts';
 import type { FileHead } from './file-head.ts';
+import { FILE_HEAD_BYTES } from './file-head.ts';
 import { fileName } from './file-names.ts';
-import type { Files } from './files.ts';
 import type { Segment } from './segment.ts';
-import type { Threads } from './threads.ts';
 
 /** Built, all of them end in .js; run from source, on a Node that can, in .ts. */
 const MODULE = new URL(
@@ -48,7 +51,7 @@ export function startCompaction(options: CompactionOptions, plan: CompactionPlan
   const { checkpoint, sealed, next, takeNumber, isUrgent, assertInPlace } = plan;
   const old = [...sealed, ...(checkpoint?.parts ?? [])];
   const bytes = old.reduce((sum, { durable }) => sum + durable, 0);
-  const numbers = Array.from({ length: partsNeeded(bytes, partBytesMax) }, takeNumber);
+  const numbers = Array.from({ length: partsNeeded(bytes, partBytesMax - FILE_HEAD_BYTES) }, takeNumber);
   const input: CompactionInput = {
     dir,
     parts: checkpoint?.parts.map(({ number }) => number) ?? [],

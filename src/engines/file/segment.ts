@@ -1,6 +1,7 @@
 /** One segment of the log: how far it is allocated and written, and a coarse index from `seq` to offset. */
+
+import type { OpenFile } from '../../seams/files.ts';
 import type { FileHead } from './file-head.ts';
-import type { OpenFile } from './files.ts';
 import { LogFile } from './log-file.ts';
 import type { SpareHead } from './spare-head.ts';
 

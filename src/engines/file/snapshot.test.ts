@@ -9,11 +9,11 @@ import { copySnapshot } from '../../../test/support/copy-snapshot.ts';
 import { inlineThreads } from '../../../test/support/inline-threads.ts';
 import { appendBatch, openHeard } from '../../../test/support/log-story.ts';
 import { diskError, PowerCutError, TestDisk } from '../../../test/support/test-disk.ts';
+import type { Files } from '../../seams/files.ts';
 import { nodeFiles } from '../../world/node-files.ts';
 import type { LogSnapshot } from '../log.ts';
 import { LogDamagedError } from '../log.ts';
 import { fileEngine } from './file-engine.ts';
-import type { Files } from './files.ts';
 import { verifyLog } from './inspect.ts';
 import { restoreLog } from './restore.ts';
 

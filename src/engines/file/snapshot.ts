@@ -7,11 +7,12 @@
  * Behind the newest frame the copy has a commit mark of its own, because that frame was durable: damage to it can
  * then be told from a torn write in the copy as well.
  */
+
+import type { Chain } from '../chain.ts';
 import { FrameBuilder, KIND_MARK } from '../frame.ts';
 import type { LogSnapshot, SnapshotFile } from '../log.ts';
 import type { CheckpointOnDisk } from './checkpoint.ts';
 import type { LogFile } from './log-file.ts';
-import type { Chain } from './recovery.ts';
 import type { Segment } from './segment.ts';
 
 const PIECE_BYTES = 256 * 1024;

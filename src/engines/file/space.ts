@@ -5,8 +5,8 @@
  * when asked.
  */
 import { dirname } from 'node:path';
+import type { Files, OpenFile } from '../../seams/files.ts';
 import { ZEROS } from './blank.ts';
-import type { Files, OpenFile } from './files.ts';
 import type { Segment } from './segment.ts';
 
 /** The first piece is small, so that a new log is open at once. */

@@ -2,7 +2,7 @@
  * Writes all of the bytes, in several writes where one does not take them all. A disk that is nearly full takes the
  * part that fits and says why only when it is given the rest.
  */
-import type { OpenFile } from './files.ts';
+import type { OpenFile } from '../../seams/files.ts';
 
 /** Whether a fault says that the disk, or what this user may take of it, is full. */
 export function isDiskFull(fault: unknown): boolean {

@@ -6,14 +6,14 @@
  */
 import type { ImageRecord } from '../../core/image.ts';
 import type { Opaque } from '../../core/opaque.ts';
-import { RelocationList } from '../file/relocation-list.ts';
+import type { SqlConnection } from '../../seams/database.ts';
 import { FILE_SPAN, FrameBuilder, KIND_IMAGE, KIND_IMAGE_END } from '../frame.ts';
 import { LogClosedError } from '../log.ts';
 import type { OpaqueArea } from '../record-parts.ts';
 import { NOWHERE } from '../record-parts.ts';
+import { RelocationList } from '../relocation-list.ts';
 import type { Checkpoint } from './checkpoint.ts';
 import type { OldRows } from './old-rows.ts';
-import type { SqlConnection } from './sql.ts';
 import type { Tables } from './tables.ts';
 
 const FRAME_BYTES = 1024 * 1024;

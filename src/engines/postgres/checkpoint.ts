@@ -3,12 +3,13 @@
  * parts, with a frame of kind end behind them; and a row of `leasehold_checkpoint`, written last, by which all of them
  * count. Frames without such a row are what is left of a checkpoint that came to nothing.
  */
+
+import type { Reading } from '../../seams/database.ts';
 import { FILE_SPAN, KIND_IMAGE, KIND_IMAGE_END, wholeFrame } from '../frame.ts';
 import type { FrameReader } from '../frame-reader.ts';
 import type { Replay } from '../log.ts';
 import { LogDamagedError } from '../log.ts';
 import { framesOfParts } from './row-pages.ts';
-import type { Reading } from './sql.ts';
 import type { Tables } from './tables.ts';
 
 /** Plain data, so that it can be sent to another thread. */

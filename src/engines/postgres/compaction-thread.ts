@@ -1,5 +1,5 @@
 /** What runs on the thread that compacts: loaded by `src/world/thread-main.ts`, which knows how to reach a database. */
-import type { ThreadOutput, ThreadWorld } from '../file/threads.ts';
+import type { ThreadOutput, ThreadWorld } from '../../seams/threads.ts';
 import { Pace } from '../pace.ts';
 import type { CompactionInput } from './compaction.ts';
 import { compact } from './compaction.ts';

@@ -10,6 +10,7 @@ import { apply } from '../../core/apply.ts';
 import { imageOf, restoreImage } from '../../core/image-io.ts';
 import type { State } from '../../core/state.ts';
 import { createState } from '../../core/state.ts';
+import type { SqlConnection, SqlConnections } from '../../seams/database.ts';
 import { FILE_SPAN, wholeFrame } from '../frame.ts';
 import { FrameReader } from '../frame-reader.ts';
 import { LogDamagedError, type Replay } from '../log.ts';
@@ -20,7 +21,6 @@ import type { CheckpointHead } from './checkpoint-writer.ts';
 import { CheckpointWriter } from './checkpoint-writer.ts';
 import { OldRows } from './old-rows.ts';
 import { batchesAbove } from './row-pages.ts';
-import type { SqlConnection, SqlConnections } from './sql.ts';
 import type { Tables } from './tables.ts';
 import { tablesIn } from './tables.ts';
 

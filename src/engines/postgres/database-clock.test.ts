@@ -1,8 +1,8 @@
 // The database's clock as it is read over ways of any length. The clock there runs like the one here, but for an offset.
 import { beforeEach, describe, expect, it } from 'vitest';
 import { ManualWorld } from '../../../test/support/manual-world.ts';
+import type { SqlRow } from '../../seams/database.ts';
 import { DatabaseClock, readDatabaseClock } from './database-clock.ts';
-import type { SqlRow } from './sql.ts';
 
 type Way = readonly [thereMs: number, backMs: number];
 

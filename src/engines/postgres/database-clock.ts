@@ -9,8 +9,9 @@
  * (`DatabaseClock`): every renewal of its guard brings the database's, and its own follows, slowly. The next leader goes
  * on with the time of the one before (`guard-watch.ts`).
  */
+
+import type { GuardWorld, Reading } from '../../seams/database.ts';
 import { LogTooFarError } from '../log.ts';
-import type { GuardWorld, Reading } from './sql.ts';
 
 /** An expression: the time there, in milliseconds. */
 export const DATABASE_MS = 'extract(epoch FROM clock_timestamp()) * 1000';

@@ -2,9 +2,9 @@
 // guard is a row that the test writes, and the clocks of the database and of this process are moved by hand.
 import { beforeEach, describe, expect, it } from 'vitest';
 import { ManualWorld } from '../../../test/support/manual-world.ts';
+import type { SqlRow } from '../../seams/database.ts';
 import { DatabaseClock } from './database-clock.ts';
 import { GuardWatch } from './guard-watch.ts';
-import type { SqlRow } from './sql.ts';
 import type { Tables } from './tables.ts';
 
 const OWN_TTL_MS = 20_000;

@@ -9,10 +9,11 @@
  *
  * There is one for as long as the process lives: what it knows outlives connections, compactions and being leader.
  */
+
+import type { GuardWorld, Reading } from '../../seams/database.ts';
 import type { Leader } from '../log.ts';
 import { DatabaseClock } from './database-clock.ts';
 import { type GuardLook, guardMarginMs, type HeldGuard, lookAtGuard } from './guard.ts';
-import type { GuardWorld, Reading } from './sql.ts';
 import type { Tables } from './tables.ts';
 
 /**

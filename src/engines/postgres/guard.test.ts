@@ -2,8 +2,8 @@
 // the statements do is tested with a real Postgres in test/postgres.
 import { beforeEach, describe, expect, it } from 'vitest';
 import { ManualWorld } from '../../../test/support/manual-world.ts';
+import type { SqlConnection, SqlRow } from '../../seams/database.ts';
 import { type Guard, lookAtGuard, takeGuard } from './guard.ts';
-import type { SqlConnection, SqlRow } from './sql.ts';
 import type { Tables } from './tables.ts';
 
 const TTL_MS = 15_000;

@@ -14,9 +14,9 @@
  * One statement takes it: a process that stops half-way leaves no lock behind.
  */
 
+import type { GuardWorld, Reading, SqlConnection } from '../../seams/database.ts';
 import { LogClosedError } from '../log.ts';
 import { DATABASE_MS, type DatabaseClock } from './database-clock.ts';
-import type { GuardWorld, Reading, SqlConnection } from './sql.ts';
 import type { Tables } from './tables.ts';
 
 export interface GuardOptions {

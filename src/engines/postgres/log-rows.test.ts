@@ -2,12 +2,12 @@
 import { crc32 } from 'node:zlib';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { ManualWorld } from '../../../test/support/manual-world.ts';
+import type { SqlConnection, SqlRow } from '../../seams/database.ts';
 import { FILE_SPAN } from '../frame.ts';
 import { LogCompactedError } from '../log.ts';
 import type { Checkpoint } from './checkpoint.ts';
 import { LogRows } from './log-rows.ts';
 import { ReadingConnection } from './reading-connection.ts';
-import type { SqlConnection, SqlRow } from './sql.ts';
 import { tablesIn } from './tables.ts';
 
 const FRAME = Buffer.alloc(100);

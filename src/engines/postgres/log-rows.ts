@@ -7,13 +7,13 @@
  */
 
 import type { Opaque } from '../../core/opaque.ts';
-import type { ByteSource } from '../file/opaque-store.ts';
-import { OpaqueStore } from '../file/opaque-store.ts';
-import type { Chain } from '../file/recovery.ts';
+import type { Chain } from '../chain.ts';
 import { FILE_SPAN, KIND_BATCH, wholeFrame } from '../frame.ts';
 import { FrameReader } from '../frame-reader.ts';
 import type { LoggedEntry, LogPosition, LogSize, Replay } from '../log.ts';
 import { LogCompactedError, LogDamagedError } from '../log.ts';
+import type { ByteSource } from '../opaque-store.ts';
+import { OpaqueStore } from '../opaque-store.ts';
 import { RESTORE_JUMP } from '../restored-seq.ts';
 import type { Checkpoint } from './checkpoint.ts';
 import { newestCheckpoint, replayCheckpoint } from './checkpoint.ts';

@@ -3,8 +3,8 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { ImageRecord } from '../../core/image.ts';
 import type { Opaque } from '../../core/opaque.ts';
+import type { SqlConnection } from '../../seams/database.ts';
 import { OldRows } from './old-rows.ts';
-import type { SqlConnection } from './sql.ts';
 import type { Tables } from './tables.ts';
 
 const BLOCK = 256 * 1024;

@@ -4,8 +4,8 @@
  */
 import type { ImageRecord } from '../../core/image.ts';
 import type { Opaque } from '../../core/opaque.ts';
+import type { SqlConnection } from '../../seams/database.ts';
 import { readRows } from './row-bytes.ts';
-import type { SqlConnection } from './sql.ts';
 import type { Tables } from './tables.ts';
 
 const BLOCK_BYTES = 256 * 1024;

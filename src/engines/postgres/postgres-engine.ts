@@ -6,7 +6,8 @@
  * keeps every later one of an older writer out. So what is replayed then is all there will ever be before us.
  */
 import { crc32 } from 'node:zlib';
-import type { Threads } from '../file/threads.ts';
+import type { GuardWorld, SqlConnection, SqlConnections } from '../../seams/database.ts';
+import type { Threads } from '../../seams/threads.ts';
 import { FILE_SPAN } from '../frame.ts';
 import type { Engine, FollowedLog, Log, Replay } from '../log.ts';
 import { LogHeldError } from '../log.ts';
@@ -19,7 +20,6 @@ import { GuardWatch } from './guard-watch.ts';
 import { LogRows } from './log-rows.ts';
 import { PostgresLog } from './postgres-log.ts';
 import { ReadingConnection } from './reading-connection.ts';
-import type { GuardWorld, SqlConnection, SqlConnections } from './sql.ts';
 import { assertDurable, assertMayWrite, ensureTables, tablesIn } from './tables.ts';
 
 const MIB = 1024 * 1024;

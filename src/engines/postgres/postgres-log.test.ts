@@ -3,12 +3,12 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { appendBatch } from '../../../test/support/log-story.ts';
 import { isSettled, ManualWorld } from '../../../test/support/manual-world.ts';
+import type { SqlConnection, SqlRow } from '../../seams/database.ts';
 import { LogClosedError } from '../log.ts';
 import { Guard } from './guard.ts';
 import { LogRows } from './log-rows.ts';
 import { PostgresLog } from './postgres-log.ts';
 import { ReadingConnection } from './reading-connection.ts';
-import type { SqlConnection, SqlRow } from './sql.ts';
 import { tablesIn } from './tables.ts';
 
 const HEARTBEAT_MS = 5_000;

@@ -10,7 +10,8 @@
  */
 import type { Entry } from '../../core/entries.ts';
 import type { Opaque } from '../../core/opaque.ts';
-import type { Chain } from '../file/recovery.ts';
+import type { SqlConnection } from '../../seams/database.ts';
+import type { Chain } from '../chain.ts';
 import { FILE_SPAN, FrameBuilder, KIND_BATCH } from '../frame.ts';
 import type { Log, LoggedEntry, LogPosition, LogSize, Relocation } from '../log.ts';
 import { LogClosedError } from '../log.ts';
@@ -19,7 +20,6 @@ import type { Guard } from './guard.ts';
 import type { LogRows } from './log-rows.ts';
 import type { RowCompactionOptions } from './running-compaction.ts';
 import { RowCompaction } from './running-compaction.ts';
-import type { SqlConnection } from './sql.ts';
 
 export interface PostgresLogOptions extends RowCompactionOptions {
   readonly batchBytesMax: number;

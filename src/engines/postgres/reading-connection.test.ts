@@ -1,9 +1,9 @@
 // The connection that only reads, over a database that answers when the test says so, and time moved by hand.
 import { beforeEach, describe, expect, it } from 'vitest';
 import { isSettled, ManualWorld } from '../../../test/support/manual-world.ts';
+import type { ConnectOptions, SqlConnection, SqlRow } from '../../seams/database.ts';
 import { LogOutOfReachError } from '../log.ts';
 import { ReadingConnection } from './reading-connection.ts';
-import type { ConnectOptions, SqlConnection, SqlRow } from './sql.ts';
 
 const LIMIT_MS = 10_000;
 

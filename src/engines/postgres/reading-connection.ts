@@ -4,7 +4,7 @@
  * leader whose reads go nowhere can read again. The database has the same limit, so that it does not go on with what
  * nobody waits for.
  */
-import { LogClosedError, LogGoneError, LogOutOfReachError } from '../log.ts';
+
 import type {
   BytesRow,
   GuardWorld,
@@ -13,7 +13,8 @@ import type {
   SqlConnections,
   SqlRow,
   SqlValue,
-} from './sql.ts';
+} from '../../seams/database.ts';
+import { LogClosedError, LogGoneError, LogOutOfReachError } from '../log.ts';
 import { isNotThere } from './tables.ts';
 
 /** No statement takes long: what there is to read comes in pages. */

@@ -1,5 +1,5 @@
 /** Bytes by their position, cut out of the rows they lie in, for whoever reads them as if they were files. */
-import type { Reading } from './sql.ts';
+import type { Reading } from '../../seams/database.ts';
 import type { Tables } from './tables.ts';
 
 /**

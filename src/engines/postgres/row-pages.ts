@@ -2,8 +2,9 @@
  * Frames out of their rows, in order, a page at a time. A page is limited by its bytes, whatever the rows measure, and
  * the next one is under way while the last is being used.
  */
+
+import type { BytesRow, Reading } from '../../seams/database.ts';
 import { FILE_SPAN } from '../frame.ts';
-import type { BytesRow, Reading } from './sql.ts';
 import type { Tables } from './tables.ts';
 
 export interface FrameRow {

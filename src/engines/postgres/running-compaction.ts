@@ -3,15 +3,16 @@
  * replaced is removed, a piece at a time so that no statement takes long. Over a connection of its own, because what
  * is removed may be much and appends must not wait for it.
  */
-import { partsNeeded } from '../file/checkpoint-writer.ts';
-import type { RunningThread, Threads } from '../file/threads.ts';
+
+import type { SqlConnection, SqlConnections } from '../../seams/database.ts';
+import type { RunningThread, Threads } from '../../seams/threads.ts';
+import { partsNeeded } from '../checkpoint-parts.ts';
 import { FILE_SPAN } from '../frame.ts';
 import type { Relocation } from '../log.ts';
 import { LogClosedError } from '../log.ts';
 import type { Checkpoint } from './checkpoint.ts';
 import { COMPACTION_STATEMENT_MS_MAX, type CompactionInput, type CompactionOutput } from './compaction.ts';
 import type { LogRows } from './log-rows.ts';
-import type { SqlConnection, SqlConnections } from './sql.ts';
 
 /** Built, all of them end in .js; run from source, on a Node that can, in .ts. */
 const MODULE = new URL(

@@ -14,9 +14,10 @@
  * To change it: raise TABLES_VERSION, keep reading what the version before wrote, and say in `ensureTables` how one
  * becomes the other.
  */
+
+import type { SqlConnection } from '../../seams/database.ts';
+import { sqlState } from '../../seams/database.ts';
 import { LogGoneError, LogTooNewError } from '../log.ts';
-import type { SqlConnection } from './sql.ts';
-import { sqlState } from './sql.ts';
 
 const TABLES_VERSION = 1;
 const TRIES_MAX = 10;

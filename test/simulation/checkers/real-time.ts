@@ -1,6 +1,6 @@
 // A lease lasts, in the one true time of the world, for as long as its holder relies on it, whatever the clock of the database
 // does and whichever server leads. Only a server that starts cold may be mistaken: it has nothing but that clock.
-import { marginMs } from '../../../src/client/lease-deadline.ts';
+import { marginMs } from '../../../src/seams/deadline.ts';
 import type { AnswerEvent, BootEvent, CallEvent, EntryEvent } from '../history.ts';
 import { checker } from './checker.ts';
 import { whole } from './reading.ts';

@@ -2,7 +2,7 @@
  * A client of several servers: it asks each of them in turn, by what the wire has, and notes what it was told. One holds leases
  * and renews some of them; another only asks every server, all the time, who holds what.
  */
-import type { HttpRequest } from '../../../src/client/http.ts';
+import type { HttpRequest } from '../../../src/seams/http.ts';
 import type { Json } from '../plan.ts';
 import { Random } from '../world/random.ts';
 import { WireCalls } from '../world/wire-calls.ts';

@@ -9,7 +9,7 @@ import type {
   SqlConnections,
   SqlRow,
   SqlValue,
-} from '../../../src/engines/postgres/sql.ts';
+} from '../../../src/seams/database.ts';
 import type { Kernel } from '../world/kernel.ts';
 import type { Random } from '../world/random.ts';
 import type { SimClock } from '../world/sim-clock.ts';

@@ -4,11 +4,11 @@
  * arrive much later, as from a proxy that held them back; nothing may come of those.
  */
 import type { Leasehold } from '../../../src/client/leasehold.ts';
-import { type OrchestratorConfig, readConfig } from '../../../src/orchestrator/config.ts';
-import { KeptPipelines } from '../../../src/orchestrator/kept-pipelines.ts';
-import { Orchestrator } from '../../../src/orchestrator/orchestrator.ts';
-import { type Timing, wrongTiming } from '../../../src/orchestrator/timing.ts';
-import type { OrchestratorWorld } from '../../../src/orchestrator/world.ts';
+import { type OrchestratorConfig, readConfig } from '../../../src/sessions/config.ts';
+import { KeptPipelines } from '../../../src/sessions/kept-pipelines.ts';
+import { Orchestrator } from '../../../src/sessions/orchestrator.ts';
+import { type Timing, wrongTiming } from '../../../src/sessions/timing.ts';
+import type { OrchestratorWorld } from '../../../src/sessions/world.ts';
 import type { ClientProgram } from '../world/client-program.ts';
 import type { Random } from '../world/random.ts';
 import { never, SimProcess } from '../world/sim-process.ts';

@@ -4,8 +4,8 @@
  * When the faults are over they stop a session and hear of its end.
  */
 import { LeaseholdError } from '../../../src/client/error.ts';
-import { isHttpFault } from '../../../src/client/http.ts';
 import type { SessionRecord } from '../../../src/protocol/replies.ts';
+import { isHttpFault } from '../../../src/seams/http.ts';
 import type { HeardEvent } from '../history.ts';
 import type { ClientProgram } from '../world/client-program.ts';
 import { never } from '../world/sim-process.ts';

@@ -3,10 +3,11 @@
  * killed it is started again after a while and goes on where the count of its rounds stands, knowing nothing else.
  */
 import { type ConnectOptions, connectWith } from '../../../src/client/connect.ts';
-import type { Http } from '../../../src/client/http.ts';
 import { Leasehold } from '../../../src/client/leasehold.ts';
 import type { Transport } from '../../../src/client/transport.ts';
-import type { ClientWorld, ProcessEnding } from '../../../src/client/world.ts';
+import type { ClientWorld } from '../../../src/client/world.ts';
+import type { Http } from '../../../src/seams/http.ts';
+import type { ProcessEnding } from '../../../src/seams/process-ending.ts';
 import type { Plan } from '../plan.ts';
 import { ClientProgram, type Program } from './client-program.ts';
 import type { Kernel } from './kernel.ts';

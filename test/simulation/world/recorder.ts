@@ -1,7 +1,7 @@
 /** Writes the history of a run down, and its hash. Nothing in here decides anything. */
 import { createHash } from 'node:crypto';
-import type { Clock } from '../../../src/authority/seams.ts';
 import type { Operation } from '../../../src/protocol/routes.ts';
+import type { Clock } from '../../../src/seams/clock.ts';
 import type {
   AnswerEvent,
   ClientInstant,

@@ -2,7 +2,7 @@
  * The two clocks of a machine. They begin apart from those of others, may run fast or slow, and the wall clock may be
  * set; while the machine is suspended the monotonic clock stands still and the wall clock does not.
  */
-import type { Clock } from '../../../src/authority/seams.ts';
+import type { Clock } from '../../../src/seams/clock.ts';
 import type { Kernel } from './kernel.ts';
 
 /** The beginning of 2026. */

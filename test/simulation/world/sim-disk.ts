@@ -4,7 +4,7 @@
  * stays in the cache of the machine. A power cut leaves what was synced, and of the rest any part, sector by sector.
  */
 import { basename, dirname } from 'node:path';
-import type { Files, HeldLock, OpenFile, OpenMode } from '../../../src/engines/file/files.ts';
+import type { Files, HeldLock, OpenFile, OpenMode } from '../../../src/seams/files.ts';
 import { DiskTrouble, diskError, SECTOR_BYTES } from './disk-trouble.ts';
 import type { Kernel } from './kernel.ts';
 import type { Random } from './random.ts';

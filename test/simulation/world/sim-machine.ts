@@ -3,7 +3,7 @@
  * product's own keepers. A killed process leaves its keepers alone at the end of their channel; a power cut takes
  * everything with it. Numbers come again soon, so that nobody takes a number for a process.
  */
-import type { ProcessIdentity, ProcessTable } from '../../../src/orchestrator/process-identity.ts';
+import type { ProcessIdentity, ProcessTable } from '../../../src/seams/process-table.ts';
 import type { ClientNode } from './client-node.ts';
 import type { Kernel } from './kernel.ts';
 import type { Random } from './random.ts';

@@ -9,7 +9,7 @@ import {
   type HttpRequest,
   type HttpStream,
   httpFault,
-} from '../../../src/client/http.ts';
+} from '../../../src/seams/http.ts';
 import type { Kernel } from './kernel.ts';
 import type { Random } from './random.ts';
 import type { Recorder } from './recorder.ts';

@@ -3,7 +3,7 @@
  * ring, its reads and writes never come back, and whatever of it still waits for a promise waits for ever. It can be
  * stopped for a while: then everything that should have happened to it happens afterwards, in order.
  */
-import type { Timer, Timers } from '../../../src/authority/seams.ts';
+import type { Timer, Timers } from '../../../src/seams/clock.ts';
 import type { Kernel, Owner } from './kernel.ts';
 import type { Random } from './random.ts';
 import type { SimClock } from './sim-clock.ts';

@@ -3,7 +3,7 @@
  * and what it starts are programs that come up slowly, say a word, fail, leave by themselves, or do not heed SIGTERM.
  * When each of them begins and ends is noted in the one true time of the world.
  */
-import { type FromKeeper, Keeper, type ToKeeper } from '../../../src/orchestrator/keeper.ts';
+import { type FromKeeper, Keeper, type ToKeeper } from '../../../src/keeper/keeper.ts';
 import type {
   Child,
   Ended,
@@ -11,7 +11,7 @@ import type {
   KeeperOptions,
   Processes,
   StartOptions,
-} from '../../../src/orchestrator/processes.ts';
+} from '../../../src/seams/processes.ts';
 import type { SimKeeper, SimMachine } from './sim-machine.ts';
 import type { SimProcess } from './sim-process.ts';
 

@@ -1,5 +1,5 @@
 /** The client's end of an answer that keeps coming: what arrived waits here until somebody reads it. */
-import type { HttpStream } from '../../../src/client/http.ts';
+import type { HttpStream } from '../../../src/seams/http.ts';
 
 export class SimStream {
   readonly opened: Promise<HttpStream>;

@@ -1,6 +1,7 @@
 /** One request on the wire as the operations in it: noted when it leaves, and again when it is answered or lost. */
-import type { HttpRequest as ClientRequest, HttpReply } from '../../../src/client/http.ts';
+
 import { type Operation, PAGES } from '../../../src/protocol/routes.ts';
+import type { HttpRequest as ClientRequest, HttpReply } from '../../../src/seams/http.ts';
 import type { Json } from '../plan.ts';
 import type { Recorder } from './recorder.ts';
 import { routeOf } from './wire-routes.ts';

@@ -5,9 +5,9 @@
  */
 import { EventEmitter } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Clock, Timers } from '../../../src/authority/seams.ts';
 import type { OpenCore } from '../../../src/embedded/open.ts';
 import { type Operation, PAGES, ROUTES } from '../../../src/protocol/routes.ts';
+import type { Clock, Timers } from '../../../src/seams/clock.ts';
 import { batchHandler } from '../../../src/server/batch.ts';
 import { Exchange } from '../../../src/server/exchange.ts';
 import { FollowHub } from '../../../src/server/follow-hub.ts';

@@ -1,0 +1,119 @@
+/**
+ * The sessions, and how they are found: by the position of their intent, by idempotency key while they can still
+ * be shared, by the grant that their service and slot have in common. There are never many that run, because
+ * slots are scarce, and those that have ended are bounded by retention; so plain maps will do.
+ */
+import type { SessionView } from '../commands.ts';
+import type { Intent, SessionReason, SessionState } from '../entries.ts';
+import { seqOfSessionId, sessionIdOfSeq } from '../ids.ts';
+
+/** What the fields mean is said once, in `SessionImage`. */
+export interface Session {
+  readonly seq: number;
+  readonly intent: Intent;
+  readonly serviceName: string;
+  readonly key: string;
+  readonly createdAtMs: number;
+  state: SessionState;
+  reason: SessionReason | null;
+  reasonDetail: string | null;
+  slot: string | null;
+  leaseSeq: number;
+  updatedAtMs: number;
+  lastSeq: number;
+}
+
+export function hasEnded({ state }: Pick<Session, 'state'>): boolean {
+  return state === 'STOPPED' || state === 'FAILED' || state === 'CANCELLED';
+}
+
+/** It has its service and its slot, and loses itself when it loses one of them. */
+export function isRunning({ state }: Session): boolean {
+  return state === 'STARTING' || state === 'READY' || state === 'STOPPING';
+}
+
+/** The same intent gets this session instead of one of its own. */
+function isShared({ state }: Session): boolean {
+  return state === 'NEW' || state === 'STARTING' || state === 'READY';
+}
+
+export class SessionTable {
+  /** Those that have not ended, in the order in which they came. */
+  readonly open = new Map<number, Session>();
+  /** Those that have, in the order of their end, which is the order in which they are forgotten. */
+  readonly ended = new Map<number, Session>();
+  private readonly byKey = new Map<string, Session>();
+  private readonly byLease = new Map<number, Session>();
+
+  at(seq: number): Session | undefined {
+    return this.open.get(seq) ?? this.ended.get(seq);
+  }
+
+  /** The next one to be forgotten. */
+  get firstEnded(): Session | undefined {
+    return this.ended.size === 0 ? undefined : this.ended.values().next().value;
+  }
+
+  /** By the id people use. */
+  find(sessionId: string): Session | undefined {
+    return this.at(seqOfSessionId(sessionId));
+  }
+
+  findByKey(key: string): Session | undefined {
+    return this.byKey.get(key);
+  }
+
+  /** The running session whose service and slot were taken at this position. */
+  findByLease(leaseSeq: number): Session | undefined {
+    return this.byLease.get(leaseSeq);
+  }
+
+  running(): IterableIterator<Session> {
+    return this.byLease.values();
+  }
+
+  get runningCount(): number {
+    return this.byLease.size;
+  }
+
+  get keyCount(): number {
+    return this.byKey.size;
+  }
+
+  /** Puts a session where its state belongs; `leave` has taken it out of where it was. */
+  enter(session: Session): void {
+    (hasEnded(session) ? this.ended : this.open).set(session.seq, session);
+    if (isShared(session)) this.byKey.set(session.key, session);
+    if (isRunning(session)) this.byLease.set(session.leaseSeq, session);
+  }
+
+  /** Stays in `open` while it has not ended: the order there is that of the intents. */
+  leave(session: Session): void {
+    if (this.byKey.get(session.key) === session) this.byKey.delete(session.key);
+    this.byLease.delete(session.leaseSeq);
+  }
+
+  end(session: Session): void {
+    this.open.delete(session.seq);
+  }
+
+  forget(seq: number): void {
+    this.ended.delete(seq);
+  }
+}
+
+export function sessionView(session: Session): SessionView {
+  const { seq, intent, state, reason, reasonDetail, slot, leaseSeq, createdAtMs, updatedAtMs } = session;
+  return {
+    sessionId: sessionIdOfSeq(seq),
+    intent,
+    state,
+    reason,
+    reasonDetail,
+    slot,
+    leaseSeq,
+    createdAtMs,
+    updatedAtMs,
+    seq: session.lastSeq,
+  };
+}

@@ -1,0 +1,39 @@
+/**
+ * How many slots are in use, told from the state and never counted up and down: those that some session claims and
+ * whose lease exists, is valid and is owned by that session. A claim that does not hold up is a broken
+ * invariant, and is named.
+ */
+import { sessionIdOfSeq } from '../ids.ts';
+import type { State } from '../state.ts';
+import { slotName } from './session-names.ts';
+
+export type ClaimRule = 'duplicate_slot_claim' | 'lease_mismatch';
+
+export interface BrokenClaim {
+  readonly rule: ClaimRule;
+  readonly sessionId: string;
+  readonly slot: string;
+  readonly leaseSeq: number;
+}
+
+export interface SlotClaims {
+  readonly inUse: number;
+  readonly violations: readonly BrokenClaim[];
+}
+
+export function slotClaims({ sessions, names }: State, nowMs: number): SlotClaims {
+  const inUse = new Set<string>();
+  const claimed = new Set<string>();
+  const violations: BrokenClaim[] = [];
+  for (const { seq, slot, leaseSeq } of sessions.open.values()) {
+    if (slot === null) continue;
+    const sessionId = sessionIdOfSeq(seq);
+    const row = names.find(slotName(slot));
+    const isValid = row !== 0 && names.isLive(row) && names.expiresAtMs.get(row) > nowMs;
+    if (claimed.has(slot)) violations.push({ rule: 'duplicate_slot_claim', sessionId, slot, leaseSeq });
+    claimed.add(slot);
+    if (isValid && names.heldBy(row, sessionId)) inUse.add(slot);
+    else violations.push({ rule: 'lease_mismatch', sessionId, slot, leaseSeq });
+  }
+  return { inUse: inUse.size, violations };
+}

@@ -1,0 +1,50 @@
+/**
+ * Old positions and their new ones, collected in any order and sorted once. In typed arrays, because there are as
+ * many as there are payloads, and in pieces, because a list that doubles needs three times its size.
+ */
+import { placeOf } from './ascending.ts';
+
+const PIECE = 64 * 1024;
+
+export class RelocationList {
+  readonly #oldAt: Float64Array[] = [];
+  readonly #newAt: Float64Array[] = [];
+  #length = 0;
+
+  add(oldAt: number, newAt: number): void {
+    const at = this.#length % PIECE;
+    if (at === 0) {
+      this.#oldAt.push(new Float64Array(PIECE));
+      this.#newAt.push(new Float64Array(PIECE));
+    }
+    this.#oldAt.at(-1)![at] = oldAt;
+    this.#newAt.at(-1)![at] = newAt;
+    this.#length += 1;
+  }
+
+  /** Ascending, each old position once; bytes that several rows share were copied for each, and any copy will do. */
+  sorted(): { oldAt: Float64Array; newAt: Float64Array } {
+    const oldAt = unique(this.#all().sort());
+    const newAt = new Float64Array(oldAt.length);
+    for (let i = 0; i < this.#length; i++) {
+      const piece = Math.floor(i / PIECE);
+      newAt[placeOf(this.#oldAt[piece]![i % PIECE]!, oldAt)] = this.#newAt[piece]![i % PIECE]!;
+    }
+    return { oldAt, newAt };
+  }
+
+  #all(): Float64Array {
+    const all = new Float64Array(this.#length);
+    for (const [i, piece] of this.#oldAt.entries()) {
+      all.set(piece.subarray(0, this.#length - i * PIECE), i * PIECE);
+    }
+    return all;
+  }
+}
+
+/** The same list without repetitions; the very same when there are none. */
+function unique(sorted: Float64Array): Float64Array {
+  let count = 0;
+  for (const at of sorted) if (count === 0 || sorted[count - 1] !== at) sorted[count++] = at;
+  return count === sorted.length ? sorted : sorted.slice(0, count);
+}

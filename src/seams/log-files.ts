@@ -1,0 +1,12 @@
+/** The files that hold the output of programs: appended to, replaced when full, listed and removed. */
+export interface LogFiles {
+  append(path: string, bytes: Uint8Array): Promise<void>;
+  /** Replaces what is there. */
+  rename(from: string, to: string): Promise<void>;
+}
+
+export interface LogDirectory {
+  /** The names of the files in it. */
+  list(dir: string): Promise<readonly string[]>;
+  remove(path: string): Promise<void>;
+}

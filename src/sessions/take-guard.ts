@@ -1,0 +1,145 @@
+/**
+ * The gate: takes the guard or throws a `FatalError`. Whatever is not a clear yes is a no. A guard that somebody
+ * holds is taken over only from a process that is dead beyond doubt, by one conditional change that names the very
+ * grant it supersedes; of two who try that at the same time one is refused.
+ *
+ *   acquire ─▶ granted
+ *      └─ held ─▶ look ─▶ gone meanwhile: acquire again
+ *                   ├─ its process is dead ─▶ acquire, superseding that grant ─▶ granted, or fatal
+ *                   └─ otherwise: fatal, naming the holder
+ */
+import { LeaseholdError } from '../client/error.ts';
+import { ORCHESTRATOR_GUARD as GUARD } from '../core/reserved-names.ts';
+import { atMost } from '../keeper/waiting.ts';
+import { Json } from '../protocol/json.ts';
+import type { Problem } from '../protocol/problem.ts';
+import type { Body } from '../protocol/replies.ts';
+import { type Moment, momentOf } from '../seams/deadline.ts';
+import type { ProcessIdentity } from '../seams/process-table.ts';
+import { isProvablyDead } from './process-identity.ts';
+import { FatalError, type OrchestratorWorld } from './world.ts';
+
+/** How often a guard that was free again when we looked is asked for before somebody else is believed to have it. */
+const ROUNDS = 3;
+/** Holders may have 256 bytes. */
+const HOST_MAX = 64;
+
+export interface GuardTerms {
+  readonly holder: string;
+  readonly token: string;
+  readonly leaseSeq: number;
+  /** It was another's a moment ago. */
+  readonly isTakenOver: boolean;
+  /** From before the request that won it was sent, and what was left of it when it was. */
+  readonly sent: Moment;
+  readonly lastsMs: number;
+}
+
+/** Carries out the steps of start-up, each within what is left of the time for all of them. */
+export class StartUp {
+  private readonly world: OrchestratorWorld;
+  private readonly untilMs: number;
+  /** Ends whatever step is being waited for; the ones after it are never begun. */
+  fail: (fault: FatalError) => void = () => undefined;
+  private readonly failed: Promise<never>;
+  private hasFailed = false;
+
+  constructor(world: OrchestratorWorld, startMs: number) {
+    this.world = world;
+    this.untilMs = world.clock.monotonicMs() + startMs;
+    this.failed = new Promise((_, reject) => {
+      this.fail = (fault) => {
+        this.hasFailed = true;
+        reject(fault);
+      };
+    });
+    // It may fail between two steps, when nobody waits.
+    this.failed.catch(() => undefined);
+  }
+
+  /** The body or the refusal; a server that fails or is slow is fatal. */
+  async step<T extends object>(what: string, call: () => Promise<T>): Promise<T> {
+    const { clock, timers } = this.world;
+    if (this.hasFailed) await this.failed;
+    let reply: T | undefined;
+    try {
+      const leftMs = Math.max(0, this.untilMs - clock.monotonicMs());
+      reply = await Promise.race([atMost(timers, leftMs, call()), this.failed]);
+    } catch (fault) {
+      if (!(fault instanceof LeaseholdError)) throw fault;
+      throw new FatalError(`${what} failed (${fault.code}: ${fault.message})`);
+    }
+    if (reply === undefined) throw new FatalError(`${what} failed (the server did not answer in time)`);
+    return reply;
+  }
+}
+
+export async function takeGuard(
+  world: OrchestratorWorld,
+  startUp: StartUp,
+  ttlMs: number,
+): Promise<GuardTerms> {
+  const { processTable, newToken, client } = world;
+  const self = await processTable.self();
+  const { pid } = processTable;
+  const hostname = processTable.hostname.slice(0, HOST_MAX);
+  const holder = `${hostname}:${pid}:${newToken().slice(-12)}`;
+  const token = newToken();
+  const metadata = self ?? { pid, hostname: processTable.hostname };
+  const acquire = async (supersedes?: number): Promise<GuardTerms | Problem> => {
+    const sent = momentOf(world.clock);
+    const reply = await startUp.step('Taking the guard', () =>
+      client.lease.acquire({
+        name: GUARD,
+        holder,
+        token,
+        ttl_ms: ttlMs,
+        metadata,
+        ...(supersedes === undefined ? {} : { supersedes }),
+      }),
+    );
+    if (!reply.ok) return reply;
+    const isTakenOver = supersedes !== undefined;
+    return { holder, token, leaseSeq: reply.lease_seq, isTakenOver, sent, lastsMs: reply.remaining_ms };
+  };
+  let refusal: Problem | null = null;
+  for (let round = 0; round < ROUNDS; round++) {
+    const taken = await acquire();
+    if (!('ok' in taken)) return taken;
+    if (taken.code !== 'LEASE_HELD') throw fatalRefusal(taken);
+    refusal = taken;
+    const found = await startUp.step('Looking who holds the guard', () => client.lease.get({ name: GUARD }));
+    if (!found.ok && found.code === 'LEASE_NOT_FOUND') continue;
+    if (!found.ok) throw fatalRefusal(found);
+    const note = noteOf(found.metadata);
+    if (!(await isProvablyDead(note, self, processTable))) throw heldBy(found, note);
+    world.say('warn', 'the guard is taken over from a dead process', { holder: found.holder });
+    const superseded = await acquire(found.lease_seq);
+    if (!('ok' in superseded)) return superseded;
+    // It has run out in this very moment, and is there for whoever asks.
+    if (superseded.code === 'LEASE_NOT_FOUND') continue;
+    if (superseded.code !== 'LEASE_HELD' && superseded.code !== 'LEASE_NOT_CURRENT') {
+      throw fatalRefusal(superseded);
+    }
+    throw new FatalError(`the guard ${GUARD} was taken by ${superseded.holder ?? 'somebody else'} first`);
+  }
+  throw new FatalError(`the guard ${GUARD} is held by ${refusal?.holder ?? 'somebody else'}`);
+}
+
+function heldBy({ holder, remaining_ms }: Body<'lease.get'>, metadata: Partial<ProcessIdentity>): FatalError {
+  const { pid, hostname } = metadata;
+  const who = pid === undefined || hostname === undefined ? '' : ` (process ${pid} on ${hostname})`;
+  return new FatalError(
+    `the guard ${GUARD} is held by ${holder}${who} for another ${remaining_ms} ms unless it is renewed`,
+  );
+}
+
+export function fatalRefusal({ code, detail, holder }: Problem): FatalError {
+  const who = holder === undefined ? '' : `, held by ${holder}`;
+  return new FatalError(`the guard ${GUARD}${who} was refused (${code}: ${detail})`);
+}
+
+/** Whatever somebody once put beside the guard. */
+function noteOf(metadata: unknown): Partial<ProcessIdentity> {
+  return Object(metadata instanceof Json ? metadata.parse() : metadata) as Partial<ProcessIdentity>;
+}
