@@ -20,6 +20,7 @@ export default defineConfig({
             'test/properties/**/*.test.ts',
             'test/golden/**/*.test.ts',
             'test/docs.test.ts',
+            'test/generated.test.ts',
             'test/tidy.test.ts',
           ],
           testTimeout: 20_000,

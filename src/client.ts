@@ -23,17 +23,14 @@ export type { Acquired, LeaseOptions } from './client/named-leases.ts';
 export type { RetryOptions } from './client/patience.ts';
 export type { CallOptions } from './client/transport.ts';
 export type { RefusalCode } from './core/refusals.ts';
-export type { EntryType } from './protocol/entry-types.ts';
-export { Json } from './protocol/json.ts';
-export type { Problem, Reply } from './protocol/problem.ts';
 export type {
-  Body,
   EntryRecord,
   LeaseRecord,
   ObjectRecord,
-  Replies,
   SessionRecord,
   TaskRecord,
-} from './protocol/replies.ts';
-export type { Requests } from './protocol/requests.ts';
-export type { Operation } from './protocol/routes.ts';
+} from './operations/records.ts';
+export type { Body, Operation, Replies, Requests } from './operations/table.ts';
+export type { EntryType } from './protocol/entry-types.ts';
+export { Json } from './protocol/json.ts';
+export type { Problem, Reply } from './protocol/problem.ts';

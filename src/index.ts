@@ -2,5 +2,5 @@
 
 export * from './client-node.ts';
 export type { Retention } from './core/retention.ts';
-export { type IntentOptions, type OpenOptions, open } from './embedded/open.ts';
 export { LogDamagedError, LogHeldError, LogTooNewError } from './engines/log.ts';
+export { type IntentOptions, type OpenOptions, open } from './open.ts';

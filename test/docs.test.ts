@@ -5,16 +5,14 @@ import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { CLIENT_CODES } from '../src/cli/client-codes.ts';
-import { RETRIES, type Retry } from '../src/client/retries.ts';
+import { type Retry, retryOf } from '../src/client/retries.ts';
 import { INVARIANTS } from '../src/core/invariants.ts';
-import { REFUSALS, type RefusalCode } from '../src/core/refusals.ts';
-import { CHECKS } from '../src/protocol/checks.ts';
-import { EXPLANATIONS } from '../src/protocol/explanations.ts';
-import { openApiDocument } from '../src/protocol/openapi.ts';
-import { REFUSALS_OF_ALL } from '../src/protocol/refusals-of.ts';
-import { REPLIES } from '../src/protocol/replies.ts';
-import { REQUESTS } from '../src/protocol/requests.ts';
-import { type Operation, PAGES, ROUTES, type Route } from '../src/protocol/routes.ts';
+import { REFUSALS } from '../src/core/refusals.ts';
+import { CHECKS } from '../src/operations/checks.ts';
+import { openApiDocument } from '../src/operations/openapi/openapi.ts';
+import { PAGES } from '../src/operations/pages.ts';
+import { REFUSALS_OF_ALL } from '../src/operations/refusals-of.ts';
+import { OPERATIONS, type Operation, operationOf } from '../src/operations/table.ts';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const read = (path: string): string => readFileSync(join(root, path), 'utf8');
@@ -55,42 +53,20 @@ const anchorsOf = (text: string): string[] =>
       .replaceAll(' ', '-'),
   );
 
-describe('docs/errors.md', () => {
-  const errors = sections(read('docs/errors.md'), 2);
-
-  it('has a heading for every code, in the order of the table', () => {
-    const codes = [...errors.keys()].filter((title) => /^[A-Z_]+$/.test(title));
-    expect(codes).toEqual(Object.keys(REFUSALS));
-  });
-
-  it.each(Object.entries(REFUSALS))(
-    'says of %s what the table says, when it comes and what to do',
-    (code, kind) => {
-      const section = errors.get(code)!;
-      expect(section.trim().split('\n')[0]).toBe(
-        `> ${kind.says} (status ${kind.status}, retry: ${kind.retry})`,
-      );
-      const paragraphs = paragraphsOf(section);
-      const { when, todo } = EXPLANATIONS[code as RefusalCode];
-      expect(paragraphs[1]).toBe(`**When.** ${when}`);
-      expect(paragraphs[2]).toBe(`**What to do.** ${todo}`);
-    },
-  );
-});
-
-const OPERATIONS = Object.keys(ROUTES) as Operation[];
+const NAMES = Object.keys(OPERATIONS) as Operation[];
 const isOperationName = (title: string): boolean => /^[a-z]+\.[a-z_]+$/.test(title);
 const codesIn = (text: string): string[] =>
   [...text.matchAll(/`([A-Z_]+)`/g)].map(([, word]) => word!).filter((word) => Object.hasOwn(REFUSALS, word));
 
+/** A query has whole numbers as digits. */
+const numbersIn = ({ wait_ms, limit }: Readonly<Record<string, string>>): object => ({
+  ...(wait_ms === undefined ? {} : { wait_ms: Number(wait_ms) }),
+  ...(limit === undefined ? {} : { limit: Number(limit) }),
+});
+
 describe('docs/http.md', () => {
   const text = read('docs/http.md');
   const operations = sections(text, 3);
-
-  it('has a heading for every operation and for nothing that is none', () => {
-    const titles = [...operations.keys()].filter(isOperationName);
-    expect(titles.sort()).toEqual([...OPERATIONS].sort());
-  });
 
   it('lists the same operations and codes as the OpenAPI text', () => {
     const { paths, components } = openApiDocument('0.0.0') as {
@@ -115,8 +91,8 @@ describe('docs/http.md', () => {
   });
 
   it('says once what every look takes', () => {
-    const looks = OPERATIONS.filter((operation) => 'stale' in REQUESTS[operation].properties);
-    expect(looks).toEqual(OPERATIONS.filter((operation) => ROUTES[operation].method === 'GET'));
+    const looks = NAMES.filter((operation) => 'stale' in OPERATIONS[operation].request.properties);
+    expect(looks).toEqual(NAMES.filter((operation) => OPERATIONS[operation].method === 'GET'));
     expect(text).toContain('Every operation that looks takes `stale` in its query');
   });
 
@@ -127,50 +103,9 @@ describe('docs/http.md', () => {
     );
   });
 
-  describe.each(OPERATIONS)('%s', (operation) => {
+  describe.each(NAMES)('%s', (operation) => {
     const section = operations.get(operation) ?? '';
-    const paragraphs = paragraphsOf(section);
-    const route: Route = ROUTES[operation];
-
-    it('stands there with its method, path and scope', () => {
-      const batch = route.batch ? ' · may stand in a batch' : '';
-      const needs = route.scope === 'any' ? 'any token' : `scope \`${route.scope}\``;
-      expect(paragraphs[0]).toBe(`\`${route.method} ${route.path}\` · ${needs}${batch}`);
-    });
-
-    it('has all its fields', () => {
-      const prose = section
-        .split('\n')
-        .slice(2)
-        .join('\n')
-        .replaceAll(/```[\s\S]*?```/g, '');
-      // What every look takes is said once for all of them.
-      const fields = Object.keys(REQUESTS[operation].properties).filter((field) => field !== 'stale');
-      expect(fields.filter((field) => !prose.includes(`\`${field}\``))).toEqual([]);
-    });
-
-    it('has all the fields of its reply, or says whose reply it has', () => {
-      const like = /The reply is that of ([a-z]+\.[a-z_]+)/.exec(paragraphs.join(' '))?.[1];
-      if (like !== undefined) {
-        expect(Object.keys(REPLIES[like as Operation].properties)).toEqual(
-          Object.keys(REPLIES[operation].properties),
-        );
-        return;
-      }
-      const [reply = ''] = paragraphs.filter((part) => part.startsWith('Reply'));
-      const shape = /\{[^{}]*\}/.exec(reply)?.[0] ?? '';
-      const named = [...shape.matchAll(/[a-z_]+\??/gi)].map(([name]) => name);
-      const required = new Set<string>(REPLIES[operation].required ?? []);
-      expect(named).toEqual(
-        Object.keys(REPLIES[operation].properties).map((name) => (required.has(name) ? name : `${name}?`)),
-      );
-    });
-
-    it('has its refusals and no others', () => {
-      const [said = ''] = paragraphs.filter((part) => part.startsWith('Refused with'));
-      expect(codesIn(said).sort()).toEqual([...route.refusals].sort());
-      if (route.refusals.length === 0) expect(said).toBe('Refused with nothing of its own.');
-    });
+    const route = operationOf(operation);
 
     it('shows a call with curl that is accepted', () => {
       const calls = [...section.matchAll(/```sh\ncurl (.*)\n```/g)];
@@ -187,7 +122,7 @@ describe('docs/http.md', () => {
         ...(body === undefined ? {} : (JSON.parse(body) as object)),
         ...pattern.exec(path)!.groups,
         ...asked,
-        ...(asked.wait_ms === undefined ? {} : { wait_ms: Number(asked.wait_ms) }),
+        ...numbersIn(asked),
       };
       expect(CHECKS[operation].accepts(request) ? 'accepted' : CHECKS[operation].explain(request)).toBe(
         'accepted',
@@ -209,7 +144,7 @@ describe('docs/embedding.md', () => {
     const rows = [
       ...read('docs/embedding.md').matchAll(/^\| `lh\.([\w.]+)\(.*?\)` \| \[([\w.]+)\]\((\S+)\) \|/gm),
     ];
-    expect(rows.map(([, , operation]) => operation)).toEqual(OPERATIONS);
+    expect(rows.map(([, , operation]) => operation)).toEqual(NAMES);
     for (const [, , operation, target] of rows) {
       expect(target).toBe(`http.md#${operation!.replaceAll('.', '')}`);
     }
@@ -227,11 +162,11 @@ describe('docs/guides/client.md', () => {
         ]),
       ),
     );
-    const changes = OPERATIONS.filter((operation) => ROUTES[operation].method !== 'GET');
+    const changes = NAMES.filter((operation) => OPERATIONS[operation].method !== 'GET');
     const safe = ({ needs }: Retry = {}): string => (needs === undefined ? 'always' : `with ${needs}`);
-    expect(told).toEqual(new Map(changes.map((operation) => [operation, safe(RETRIES[operation])])));
-    const reads = OPERATIONS.filter((operation) => ROUTES[operation].method === 'GET');
-    expect(reads.filter((operation) => RETRIES[operation]?.needs !== undefined)).toEqual([]);
+    expect(told).toEqual(new Map(changes.map((operation) => [operation, safe(retryOf(operation))])));
+    const reads = NAMES.filter((operation) => OPERATIONS[operation].method === 'GET');
+    expect(reads.filter((operation) => retryOf(operation)?.needs !== undefined)).toEqual([]);
   });
 });
 

@@ -13,17 +13,24 @@ import { testRule } from './tidy/tests.ts';
 /** Who may import whom. The rows read as the path of a request; a new folder in src needs a row of its own. */
 const MAY_IMPORT: Record<string, Permission> = {
   console: { folders: ['client'], node: false },
-  client: { folders: ['protocol', 'seams'], types: ['core'], node: false },
+  client: { folders: ['protocol', 'seams'], types: ['core', 'operations'], node: false },
   protocol: {
     folders: [],
     types: ['core'],
     files: ['src/core/refusals.ts', 'src/core/reserved-names.ts'],
-    packages: ['@sinclair/typebox'],
     node: false,
   },
   server: {
-    folders: ['protocol', 'embedded', 'authority', 'core', 'engines', 'seams'],
+    folders: ['protocol', 'operations', 'authority', 'core', 'engines', 'seams', 'open.ts'],
     packages: ['fastify', 'pino', 'prom-client'],
+    node: true,
+  },
+  operations: {
+    folders: ['authority', 'core', 'engines', 'protocol', 'seams'],
+    // The way to an authority in the same process looks like a client's transport.
+    files: ['src/client/call-options.ts', 'src/client/closed.ts', 'src/client/error.ts'],
+    types: ['client'],
+    packages: ['@sinclair/typebox'],
     node: true,
   },
   authority: { folders: ['core', 'engines', 'seams'], node: true },
@@ -32,26 +39,32 @@ const MAY_IMPORT: Record<string, Permission> = {
   keeper: { folders: ['seams'], node: true },
   sessions: {
     folders: ['client', 'keeper', 'protocol', 'seams'],
-    files: ['src/core/reserved-names.ts', 'src/engines/restored-seq.ts'],
+    types: ['operations'],
+    // The jump of a restored log tells an orchestrator that its log was restored.
+    files: ['src/core/reserved-names.ts', 'src/engines/restored-seq.ts', 'src/operations/schema-check.ts'],
+    packages: ['@sinclair/typebox'],
     node: true,
   },
   postgres: { folders: ['seams'], files: ['src/protocol/texts.ts'], node: true },
   cli: { folders: 'any', packages: ['commander', 'pg'], node: true },
-  embedded: { folders: ['client', 'authority', 'engines', 'core', 'protocol', 'seams', 'world'], node: true },
   seams: { folders: [], node: false },
   world: { folders: [], types: ['seams', 'client'], packages: ['koffi', 'pg', 'undici'], node: true },
   testing: {
-    folders: ['client', 'protocol', 'embedded', 'engines', 'seams', 'world'],
+    folders: ['client', 'protocol', 'operations', 'engines', 'seams', 'world', 'open.ts'],
     files: ['src/core/refusals.ts'],
     node: false,
+  },
+  'open.ts': {
+    folders: ['operations', 'client', 'authority', 'engines', 'core', 'protocol', 'seams', 'world'],
+    node: true,
   },
   'sessions.ts': { folders: ['sessions', 'world'], types: ['client'], node: false },
   'testing.ts': { folders: ['testing'], node: false },
   'postgres.ts': { folders: ['postgres', 'world'], types: ['seams'], node: false },
-  'client.ts': { folders: ['client', 'protocol', 'world'], types: ['core'], node: false },
+  'client.ts': { folders: ['client', 'protocol', 'world'], types: ['core', 'operations'], node: false },
   'client-node.ts': { folders: ['client', 'world', 'client.ts'], node: false },
   'index.ts': {
-    folders: ['embedded', 'client', 'protocol', 'engines', 'world', 'client-node.ts'],
+    folders: ['open.ts', 'client', 'protocol', 'engines', 'world', 'client-node.ts'],
     types: 'any',
     node: false,
   },
@@ -60,6 +73,18 @@ const MAY_IMPORT: Record<string, Permission> = {
 /** What tests beside the sources may import on top of that. The rules themselves are tested without the world. */
 const TESTS_MAY_ALSO_IMPORT: Record<string, Permission> = {
   core: { folders: [], packages: ['vitest', 'fast-check'], node: false, outside: ['test/support'] },
+  client: {
+    folders: ['world', 'operations'],
+    packages: ['vitest', 'fast-check'],
+    node: true,
+    outside: ['test/support'],
+  },
+  operations: {
+    folders: ['world', 'client', 'open.ts'],
+    packages: ['vitest', 'fast-check'],
+    node: true,
+    outside: ['test/support'],
+  },
   '*': { folders: ['world'], packages: ['vitest', 'fast-check'], node: true, outside: ['test/support'] },
 };
 
@@ -106,6 +131,8 @@ const HOUSE_RULES: readonly HouseRule[] = [
       ['src/engines/log.ts', "const files = await import('../world/files.ts');"],
       ['src/engines/log.ts', "let files: import('../world/files.ts').Files;"],
       ['src/protocol/table.ts', "import { decide } from '../core/decide.ts';"],
+      ['src/client/connect.ts', "import { OPERATIONS } from '../operations/table.ts';"],
+      ['src/client/connect.ts', "import { Type } from '@sinclair/typebox';"],
       ['src/protocol/table.ts', "import { type Task } from '../core/state.ts';"],
       ['src/client/connect.ts', "import { createHash } from 'node:crypto';"],
       ['src/client/connect.ts', "import { createHash } from 'crypto';"],
@@ -131,10 +158,7 @@ const HOUSE_RULES: readonly HouseRule[] = [
         'src/cli/main.ts',
         "import { Command } from 'commander';\nimport { serve } from '../server/serve.ts';",
       ],
-      [
-        'src/index.ts',
-        "export { open } from './embedded/open.ts';\nexport type { Task } from './core/state.ts';",
-      ],
+      ['src/index.ts', "export { open } from './open.ts';\nexport type { Task } from './core/state.ts';"],
       ['src/world/lock.ts', "const koffi = await import('koffi');"],
     ],
   },

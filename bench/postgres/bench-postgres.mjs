@@ -4,8 +4,8 @@
  */
 import process from 'node:process';
 import pg from 'pg';
-import { openWith } from '../../dist/embedded/open.js';
 import { postgresEngine } from '../../dist/engines/postgres/postgres-engine.js';
+import { openWith } from '../../dist/open.js';
 import { nodeThreads } from '../../dist/world/node-threads.js';
 import { pgConnections } from '../../dist/world/pg-connections.js';
 import { systemClock, systemTimers } from '../../dist/world/system-clock.js';

@@ -16,12 +16,12 @@ import { Machine } from '../core/machine.ts';
 import type { Refusal } from '../core/refusals.ts';
 import type { Retention } from '../core/retention.ts';
 import { LOG_FORMAT, LOG_VERSION, type State } from '../core/state.ts';
+import { writesNothing } from '../core/writes-nothing.ts';
 import type { Log, LoggedEntry } from '../engines/log.ts';
 import type { Clock, Timer, Timers } from '../seams/clock.ts';
 import { Alarm } from './alarm.ts';
 import { AuthorityClock } from './authority-clock.ts';
 import { BatchSize } from './batch-size.ts';
-import { isTooMuch } from './command-kinds.ts';
 import { Compactor } from './compactor.ts';
 import { DiskPace } from './disk-pace.ts';
 import { Feed } from './feed.ts';
@@ -29,7 +29,7 @@ import { IdleMark } from './idle-mark.ts';
 import { Leaving } from './leaving.ts';
 import { isToCompare, Payloads } from './payloads.ts';
 import { RefusedReadError } from './refused-read.ts';
-import { type CallOptions, type Present, Request, type Sink } from './request.ts';
+import { type CallOptions, type Handling, PLAIN, Request, type Sink, URGENT } from './request.ts';
 import { RequestQueue } from './request-queue.ts';
 import { SoftState } from './soft-state.ts';
 import { Stats } from './stats.ts';
@@ -120,18 +120,13 @@ export class Authority {
 
   /** A change. Refusals are answers; only a failing world rejects. */
   call<C extends Command>(command: C, options?: CallOptions): Promise<Answers[C['type']] | Refusal> {
-    return this.submit(command, null, '', options) as Promise<Answers[C['type']] | Refusal>;
+    return this.submit(command, PLAIN, '', options) as Promise<Answers[C['type']] | Refusal>;
   }
 
   /** A change whose answer is made presentable as it leaves: one promise for the whole way. */
-  submit(
-    command: Command,
-    present: Present | null,
-    context: string,
-    options?: CallOptions,
-  ): Promise<unknown> {
+  submit(command: Command, handling: Handling, context: string, options?: CallOptions): Promise<unknown> {
     const requestId = options?.requestId ?? null;
-    const request = new Request(command, null, requestId, present, context, this.leaving);
+    const request = new Request(command, null, requestId, handling, context, this.leaving);
     request.isGone = options?.isGone ?? null;
     this.enqueue(request, options?.signal);
     return request.done!;
@@ -142,19 +137,19 @@ export class Authority {
     sink: Sink,
     place: number,
     command: Command,
-    present: Present,
+    handling: Handling,
     context: string,
     options: CallOptions,
   ): void {
     const requestId = options.requestId ?? null;
-    const request = new Request(command, null, requestId, present, context, this.leaving, sink, place);
+    const request = new Request(command, null, requestId, handling, context, this.leaving, sink, place);
     request.isGone = options.isGone ?? null;
     this.enqueue(request);
   }
 
   /** A read, in line with the changes: it sees what is durable when its answer leaves, and nothing else. */
   read<T>(read: (machine: Machine) => T): Promise<T> {
-    const request = new Request(null, read, null, null, '', this.leaving);
+    const request = new Request(null, read, null, PLAIN, '', this.leaving);
     this.enqueue(request);
     return request.done! as Promise<T>;
   }
@@ -240,8 +235,13 @@ export class Authority {
     this.schedule();
   }
 
+  /** Whether a full disk forbids it. What writes nothing is answered. */
+  private isTooMuch({ command, handling }: Request, nowMs: number): boolean {
+    return handling.needsSpace && command !== null && !writesNothing(this.state, command, nowMs);
+  }
+
   private overloadOf(request: Request): Refusal | null {
-    if (this.log.full && isTooMuch(this.state, request.command, this.clock.nowMs())) {
+    if (this.log.full && this.isTooMuch(request, this.clock.nowMs())) {
       this.log.seekSpace();
       return DISK_FULL;
     }
@@ -349,7 +349,7 @@ export class Authority {
       return;
     }
     // What was a repeat when it came may have become a new wish by now.
-    const isFull = this.log.full && isTooMuch(this.state, command, machine.batchAtMs);
+    const isFull = this.log.full && this.isTooMuch(request, machine.batchAtMs);
     const answer = isFull ? DISK_FULL : request.hasRoom ? machine.run(command, request) : OVERLOADED;
     if (answer !== null) request.settle(answer);
     else queue.keep(request);
@@ -408,7 +408,7 @@ export class Authority {
 
   /** Ends what was granted to somebody who has gone; while we close, too, or it would be held until it runs out. */
   private giveBack(command: Command): Request {
-    const request = new Request(command, null, null, null, '', this.leaving);
+    const request = new Request(command, null, null, URGENT, '', this.leaving);
     this.forget(request.done!);
     this.enqueue(request, undefined, true);
     return request;

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { AcquireNames, Command } from '../core/commands.ts';
 import { Leaving } from './leaving.ts';
-import { Request, type Sink } from './request.ts';
+import { PLAIN, Request, type Sink, URGENT } from './request.ts';
 import { RequestQueue } from './request-queue.ts';
 
 const leaving = new Leaving(() => {
@@ -16,7 +16,7 @@ describe('calls that wait in lines', () => {
     const command = { type: 'AcquireNames', names, metadata: null, waitMs: 1_000 } as unknown as AcquireNames;
     let kept = 0;
     for (; kept < 5_000; kept++) {
-      if (!queue.offer(new Request(command, null, null, null, '', leaving))) break;
+      if (!queue.offer(new Request(command, null, null, PLAIN, '', leaving))) break;
       queue.keep(queue.take(false)!);
     }
     // A place in a line takes some 250 bytes, so that these are a million places in 256 MiB.
@@ -37,7 +37,8 @@ describe('calls that wait to be decided', () => {
   ): string {
     const queue = new RequestQueue();
     for (const [name, [command, to]] of Object.entries(calls)) {
-      queue.offer(new Request(command, null, name, null, '', leaving, to));
+      const handling = command === renew ? URGENT : PLAIN;
+      queue.offer(new Request(command, null, name, handling, '', leaving, to));
     }
     const names: (string | null)[] = [];
     for (let next = queue.take(urgentFirst); next !== undefined; next = queue.take(urgentFirst)) {

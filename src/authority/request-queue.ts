@@ -4,7 +4,7 @@
  * Nothing goes before what stands ahead of it in the same request. All lines are bounded; a full one refuses at once
  * instead of growing. So is what those take up who have been decided to wait for others.
  */
-import { commandBytes, isUrgent, waitingBytes } from './command-kinds.ts';
+import { commandBytes, waitingBytes } from './command-bytes.ts';
 import type { Request } from './request.ts';
 
 const ORDINARY_MAX = 100_000;
@@ -52,9 +52,9 @@ export class RequestQueue {
     return this.ordinary.size + this.reads.size < ORDINARY_MAX;
   }
 
-  private lineOf({ command, sink }: Request): Fifo {
+  private lineOf({ command, handling, sink }: Request): Fifo {
     if (command === null) return this.reads;
-    return isUrgent(command) && !sink?.hasOrdinary ? this.urgent : this.ordinary;
+    return handling.isUrgent && !sink?.hasOrdinary ? this.urgent : this.ordinary;
   }
 
   private next(urgentFirst: boolean): Fifo {

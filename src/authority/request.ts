@@ -27,8 +27,20 @@ export interface Room {
 
 export type Read = (machine: Machine) => unknown;
 
-/** Makes of an answer what the caller gets to see; runs once, as the answer leaves. */
-export type Present = (answer: Answer | Refusal, context: string) => unknown;
+/** How the operation behind a command is treated, as its definition says. */
+export interface Handling {
+  /** It keeps or ends ownership: it is decided before creates when the authority is behind. */
+  readonly isUrgent: boolean;
+  /** It is refused while the disk is full. */
+  readonly needsSpace: boolean;
+  /** Turns an answer into what the caller gets; runs once, as the answer leaves. */
+  readonly present: (answer: Answer | Refusal, context: string) => unknown;
+}
+
+/** For reads, and for commands that are no operation. */
+export const PLAIN: Handling = { isUrgent: false, needsSpace: false, present: (answer) => answer };
+/** For what the authority itself gives back. */
+export const URGENT: Handling = { ...PLAIN, isUrgent: true };
 
 type Resolve = (answer: unknown) => void;
 type Reject = (fault: unknown) => void;
@@ -72,7 +84,7 @@ export class Request implements Ticket {
   keptBytes = 0;
   /** Called once when the answer leaves, whatever it is. */
   whenLeft: (() => void) | null = null;
-  private readonly present: Present | null;
+  readonly handling: Handling;
   /** Handed to `present`. */
   private readonly context: string;
   private readonly leaving: Leaving;
@@ -85,7 +97,7 @@ export class Request implements Ticket {
     command: Command | null,
     read: Read | null,
     requestId: string | null,
-    present: Present | null,
+    handling: Handling,
     context: string,
     leaving: Leaving,
     sink: Sink | null = null,
@@ -94,7 +106,7 @@ export class Request implements Ticket {
     this.command = command;
     this.read = read;
     this.requestId = requestId;
-    this.present = present;
+    this.handling = handling;
     this.context = context;
     this.leaving = leaving;
     this.sink = sink;
@@ -141,7 +153,7 @@ export class Request implements Ticket {
   /** Lets the answer go. */
   leave(answer: unknown): void {
     this.whenLeft?.();
-    this.resolve(this.present === null ? answer : this.present(answer as Answer | Refusal, this.context));
+    this.resolve(this.handling.present(answer as Answer | Refusal, this.context));
   }
 
   waits(waiter: Waiter<AcquireNames> | Waiter<LeaseTasks>): void {

@@ -7,7 +7,7 @@ import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { LeaseholdError } from '../client/error.ts';
 import { isDiskFull } from '../engines/file/write-whole.ts';
-import { PAGES } from '../protocol/routes.ts';
+import { PAGES } from '../operations/pages.ts';
 import type { Files } from '../seams/files.ts';
 import { exitCodeOf } from '../seams/processes.ts';
 import { type Download, type Downloaded, undiciDownload } from '../world/download.ts';

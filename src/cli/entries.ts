@@ -1,6 +1,7 @@
 /** Log entries for a person: position, time, type, and the rest as `field=value`. */
+
+import type { EntryRecord } from '../operations/records.ts';
 import { Json } from '../protocol/json.ts';
-import type { EntryRecord } from '../protocol/replies.ts';
 import { type Paint, shortened, visible } from './format.ts';
 import type { Columns } from './output.ts';
 

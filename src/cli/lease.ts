@@ -4,7 +4,8 @@
  */
 import { Command } from 'commander';
 import type { Leasehold } from '../client/leasehold.ts';
-import type { Body, LeaseRecord } from '../protocol/replies.ts';
+import type { LeaseRecord } from '../operations/records.ts';
+import type { Body } from '../operations/table.ts';
 import { defaulted, durationMs, fileArgument, limitOption, wholeNumber } from './arguments.ts';
 import { examples, type ServerOptions, serverCommand, withServer } from './connection.ts';
 import { ENTRY_COLUMNS } from './entries.ts';

@@ -3,7 +3,7 @@
  * environment, so that a program which was overtaken cannot write, whatever language it is written in.
  */
 import { Command } from 'commander';
-import type { Requests } from '../protocol/requests.ts';
+import type { Requests } from '../operations/table.ts';
 import { jsonArgument, wholeNumber } from './arguments.ts';
 import { examples, type ServerOptions, serverCommand, withServer } from './connection.ts';
 import { answered, Failure, wrongUsage } from './failure.ts';

@@ -1,6 +1,6 @@
 /** `leasehold queue`: what waits where, and whether it is handed out. */
 import { Command } from 'commander';
-import type { QueueRecord } from '../protocol/replies.ts';
+import type { QueueRecord } from '../operations/records.ts';
 import { examples, type ServerOptions, serverCommand, withServer } from './connection.ts';
 import { answered } from './failure.ts';
 import { visible } from './format.ts';

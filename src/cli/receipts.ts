@@ -3,8 +3,8 @@
  * printed and also kept as `fencing_rejection_receipts.json`, because evidence that a restart forgets must be kept.
  */
 import { type Command, Option } from 'commander';
-import type { ReceiptRecord } from '../protocol/replies.ts';
-import { WRITE_REFUSALS } from '../protocol/routes.ts';
+import { WRITE_REFUSALS } from '../operations/fenced-writes.ts';
+import type { ReceiptRecord } from '../operations/records.ts';
 import { limitOption } from './arguments.ts';
 import { examples, type ServerOptions, serverCommand, withServer } from './connection.ts';
 import { answered } from './failure.ts';

@@ -2,7 +2,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { isSettled } from '../../test/support/manual-world.ts';
 import { ndjson, TestShell } from '../../test/support/test-shell.ts';
-import type { SessionRecord } from '../protocol/replies.ts';
+import type { SessionRecord } from '../operations/records.ts';
 
 const GUARD = { name: 'system:orchestrator:guard_lock', holder: 'o', token: 'x'.repeat(22) };
 

@@ -6,9 +6,9 @@
 import { Argument, Command, InvalidArgumentError, Option } from 'commander';
 import type { Leasehold } from '../client/leasehold.ts';
 import { pause } from '../client/pause.ts';
+import type { SessionRecord } from '../operations/records.ts';
+import type { Requests } from '../operations/table.ts';
 import type { Reply } from '../protocol/problem.ts';
-import type { SessionRecord } from '../protocol/replies.ts';
-import type { Requests } from '../protocol/requests.ts';
 import { durationMs, limitOption, wholeNumber } from './arguments.ts';
 import { examples, type ServerOptions, serverCommand, withServer } from './connection.ts';
 import { answered, Failure, wrongUsage } from './failure.ts';

@@ -1,6 +1,7 @@
 /** `leasehold status` and `leasehold workers`: how a server is, and who works for it. */
 import type { Command } from 'commander';
-import type { Body, WorkerRecord } from '../protocol/replies.ts';
+import type { WorkerRecord } from '../operations/records.ts';
+import type { Body } from '../operations/table.ts';
 import { examples, type ServerOptions, serverCommand, withServer } from './connection.ts';
 import { ago, fieldLines, type Paint, size, visible } from './format.ts';
 import { type Columns, show, showList } from './output.ts';

@@ -1,7 +1,7 @@
 /** `leasehold task`: make tasks, look at them, ask why one is not running, end one. */
 import { Command, InvalidArgumentError, Option } from 'commander';
-import type { TaskRecord } from '../protocol/replies.ts';
-import type { Requests } from '../protocol/requests.ts';
+import type { TaskRecord } from '../operations/records.ts';
+import type { Requests } from '../operations/table.ts';
 import { durationMs, jsonArgument, limitOption, priority } from './arguments.ts';
 import { examples, type ServerOptions, serverCommand, withServer } from './connection.ts';
 import { ENTRY_COLUMNS } from './entries.ts';

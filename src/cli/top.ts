@@ -2,7 +2,8 @@
 import type { Command } from 'commander';
 import { LeaseholdError } from '../client/error.ts';
 import type { Leasehold } from '../client/leasehold.ts';
-import type { Body, LeaseRecord, QueueRecord, SessionRecord, WorkerRecord } from '../protocol/replies.ts';
+import type { LeaseRecord, QueueRecord, SessionRecord, WorkerRecord } from '../operations/records.ts';
+import type { Body } from '../operations/table.ts';
 import { examples, type ServerOptions, serverCommand, withServer } from './connection.ts';
 import { answered } from './failure.ts';
 import { ago, type Paint, shortened, size, tableLines } from './format.ts';

@@ -1,10 +1,10 @@
 /** `leasehold wal`: look at a log, check it, print it, restore it. Offline; only `restore` writes, and never into the original. */
 import { Command } from 'commander';
 import { LOG_FORMAT, LOG_VERSION } from '../core/state.ts';
-import { entryBody } from '../embedded/entry-bodies.ts';
 import { inspectLog, type LogReport, statLog, verifyLog } from '../engines/file/inspect.ts';
 import { restoreLog } from '../engines/file/restore.ts';
 import { LogDamagedError } from '../engines/log.ts';
+import { entryBody } from '../operations/entry-bodies.ts';
 import { instant } from '../protocol/instant.ts';
 import { nodeFiles } from '../world/node-files.ts';
 import { systemClock } from '../world/system-clock.ts';

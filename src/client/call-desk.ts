@@ -9,12 +9,12 @@ import type { HttpFault } from '../seams/http.ts';
 import { handleClosed } from './closed.ts';
 import { type Effect, LeaseholdError } from './error.ts';
 import { givingBack } from './give-back.ts';
+import { OPERATION_ROWS } from './operation-table.ts';
 import type { Patience } from './patience.ts';
 import type { PendingCall } from './pending-call.ts';
 import { asProblem, momentaryEffect, type WireBody } from './reply-text.ts';
-import { isSafeAgain, RETRIES } from './retries.ts';
+import { isSafeAgain, retryOf } from './retries.ts';
 import { secondLook } from './second-look.ts';
-import { TARGETS } from './targets.ts';
 import type { Transport } from './transport.ts';
 
 /** What the desk needs from the transport around it. */
@@ -76,7 +76,7 @@ export class CallDesk {
     const { code, detail } = refusal;
     if (status >= 500 && code !== DISK_FULL) {
       call.reject(new LeaseholdError(code, detail, { effect: effectOf(call, 'unknown'), problem: refusal }));
-    } else if (call.isUncertain && RETRIES[operation]?.looks) {
+    } else if (call.isUncertain && retryOf(operation)?.looks) {
       const look = secondLook(this.#world.ask, operation, request, refusal);
       look.then(
         (reply: Reply<object>) => call.resolve(reply),
@@ -175,7 +175,7 @@ function isOwn(call: PendingCall, body: WireBody): boolean {
 
 /** Looking changes nothing. */
 export function effectOf({ operation }: PendingCall, effect: Effect): Effect {
-  return TARGETS[operation].method === 'GET' ? 'none' : effect;
+  return OPERATION_ROWS[operation].method === 'GET' ? 'none' : effect;
 }
 
 function unreachable({ effect }: PendingCall, fault: HttpFault): LeaseholdError {

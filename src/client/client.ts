@@ -2,22 +2,15 @@
  * A handle as small as a browser wants it: the operations as the wire has them (`task`, `lease`, `object`), leases
  * that are held and renewed for a program, and the log. `Leasehold` adds what only a process can do.
  */
+
+import type { LogRequest } from '../operations/pages.ts';
+import type { EntryRecord } from '../operations/records.ts';
+import type { Body } from '../operations/table.ts';
 import type { Reply } from '../protocol/problem.ts';
-import type { Body, EntryRecord } from '../protocol/replies.ts';
-import type { LogRequest } from '../protocol/requests.ts';
 import { LeaseholdError } from './error.ts';
 import type { Lease, LeaseSet } from './lease-handle.ts';
 import { type Acquired, type LeaseOptions, NamedLeases } from './named-leases.ts';
-import {
-  type LeaseOperations,
-  leaseOperations,
-  type ObjectOperations,
-  objectOperations,
-  type Run,
-  run,
-  type TaskOperations,
-  taskOperations,
-} from './operations.ts';
+import { type Operations, operationsOf, type Run, run } from './operation-methods.ts';
 import type { EntryListing, FollowOnly, Transport } from './transport.ts';
 import { refuseUnknown } from './unknown-options.ts';
 import type { ClientWorld } from './world.ts';
@@ -31,9 +24,12 @@ export interface FollowOptions extends FollowOnly {
 const FOLLOW_OPTIONS = ['from', 'types', 'session', 'signal'];
 
 export class Client implements AsyncDisposable {
-  readonly task: TaskOperations;
-  readonly lease: LeaseOperations;
-  readonly object: ObjectOperations;
+  readonly task: Operations<'task'>;
+  readonly lease: Operations<'lease'>;
+  readonly object: Operations<'object'> & {
+    /** Refused writes, newest first. Evidence, not truth: they do not survive a restart. */
+    readonly receipts: Run<'receipt.list'>;
+  };
   /** Extends every listed lease and tells which are lost. */
   readonly heartbeat: Run<'worker.heartbeat'>;
   readonly pause: Run<'queue.pause'>;
@@ -48,9 +44,9 @@ export class Client implements AsyncDisposable {
     this.transport = transport;
     this.world = world;
     this.leases = new NamedLeases(transport, world);
-    this.task = taskOperations(transport);
-    this.lease = leaseOperations(transport);
-    this.object = objectOperations(transport);
+    this.task = operationsOf(transport, 'task');
+    this.lease = operationsOf(transport, 'lease');
+    this.object = { ...operationsOf(transport, 'object'), receipts: run(transport, 'receipt.list') };
     this.heartbeat = run(transport, 'worker.heartbeat');
     this.pause = run(transport, 'queue.pause');
     this.resume = run(transport, 'queue.resume');

@@ -1,5 +1,5 @@
 /** What a handle says that has been closed, whatever it is asked for and however it had reached its authority. */
-import type { EntryRecord } from '../protocol/replies.ts';
+import type { EntryRecord } from '../operations/records.ts';
 import { type Effect, LeaseholdError } from './error.ts';
 
 /** `effect` is what may have become of a call that was under way; one that comes later does nothing. */

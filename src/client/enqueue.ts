@@ -3,8 +3,9 @@
  * through JSON; one that does not fit makes no task. The client chooses the id, so a lost reply is asked for
  * again and one call makes one task.
  */
+
+import type { Requests } from '../operations/table.ts';
 import { Json } from '../protocol/json.ts';
-import type { Requests } from '../protocol/requests.ts';
 import { assertDefinition, RETRY_OPTIONS, type RetryPolicy, type TaskDefinition } from './define-task.ts';
 import { type Duration, durationMs } from './durations.ts';
 import { LeaseholdError } from './error.ts';

@@ -3,7 +3,7 @@
  * nobody holds. Leases of tasks are known only from the answer; a named lease is known by its token, if it was
  * made up for this very call: one that the caller chose may be in use again by now.
  */
-import type { Operation } from '../protocol/routes.ts';
+import type { Operation } from '../operations/table.ts';
 import type { PendingCall } from './pending-call.ts';
 import type { WireBody } from './reply-text.ts';
 

@@ -1,6 +1,8 @@
 /** What became of a name since a lease on it was granted, in order; nothing once the name is forgotten. */
+
+import type { EntryRecord } from '../operations/records.ts';
+import type { Body } from '../operations/table.ts';
 import type { Reply } from '../protocol/problem.ts';
-import type { Body, EntryRecord } from '../protocol/replies.ts';
 import { LeaseholdError } from './error.ts';
 import type { Transport } from './transport.ts';
 

@@ -7,11 +7,12 @@
  *   call ─┬─► batcher ─┬─► wire ─► http ─► … ─► desk ─┬─► an answer for the caller
  *         └─► alone ───┘                              └─► another try, or a fault
  */
+
+import type { LogRequest } from '../operations/pages.ts';
+import type { EntryRecord } from '../operations/records.ts';
+import type { Body, Operation, Requests } from '../operations/table.ts';
 import { BODY_BYTES_MAX, WAIT_MAX_MS } from '../protocol/limits.ts';
 import type { Problem, Reply } from '../protocol/problem.ts';
-import type { Body, EntryRecord } from '../protocol/replies.ts';
-import type { LogRequest, Requests } from '../protocol/requests.ts';
-import type { Operation } from '../protocol/routes.ts';
 import { type Http, type HttpReply, isHttpFault, type Lane } from '../seams/http.ts';
 import { AbortWatch } from './abort-watch.ts';
 import { Batcher, fitsBatch, fitsBody } from './batcher.ts';
@@ -20,6 +21,7 @@ import { settledByOptions } from './call-options.ts';
 import { closedEntries, handleClosed } from './closed.ts';
 import { LeaseholdError } from './error.ts';
 import { LogReader } from './log-reader.ts';
+import { BATCH_PATH, OPERATION_ROWS } from './operation-table.ts';
 import { Patience, type RetryOptions } from './patience.ts';
 import { OpenCalls, PendingCall } from './pending-call.ts';
 import {
@@ -32,8 +34,7 @@ import {
   type WireBody,
 } from './reply-text.ts';
 import { type Fields, invalid, opText, routed } from './request-text.ts';
-import { isSafeAgain, RETRIES, type Retry } from './retries.ts';
-import { BATCH_PATH, TARGETS } from './targets.ts';
+import { isSafeAgain, type Retry, retryOf } from './retries.ts';
 import type { CallOptions, EntryListing, FollowOnly, Transport } from './transport.ts';
 import { type ServerAddress, Wire } from './wire.ts';
 import type { ClientWorld } from './world.ts';
@@ -123,7 +124,7 @@ export class HttpTransport implements Transport {
     call.isTokenOwn = options?.isTokenOwn ?? false;
     const signal = options?.signal;
     if (signal !== undefined) call.endsWith(signal, this.#aborts);
-    const fills = RETRIES[operation]?.fills;
+    const fills = retryOf(operation)?.fills;
     const isMissing = fills !== undefined && kept[fills] === undefined;
     this.#start(call, isMissing ? this.#newId(fills) : '');
     return call.answer;
@@ -143,7 +144,7 @@ export class HttpTransport implements Transport {
     call.madeId = madeId;
     // A batch has one request id for all, and a field named op of its own.
     if (
-      TARGETS[operation].mayJoinBatch &&
+      OPERATION_ROWS[operation].batch &&
       lane !== 'waits' &&
       requestId === undefined &&
       !('op' in request)
@@ -324,7 +325,7 @@ function wrongRequest(request: unknown): Problem | null {
 
 function laneOf(operation: Operation, request: Fields, isRenewal: boolean): Lane {
   if ((request.wait_ms ?? 0) !== 0) return 'waits';
-  return isRenewal || TARGETS[operation].isRenewal ? 'renewals' : 'calls';
+  return isRenewal || OPERATION_ROWS[operation].renews ? 'renewals' : 'calls';
 }
 
 /**
@@ -332,14 +333,14 @@ function laneOf(operation: Operation, request: Fields, isRenewal: boolean): Lane
  * is somebody else's, and a lease made of it would never end.
  */
 function isWhole({ operation }: PendingCall, status: number, { seq }: WireBody): boolean {
-  return status >= 400 || !TARGETS[operation].mayJoinBatch || typeof seq === 'number';
+  return status >= 400 || !OPERATION_ROWS[operation].batch || typeof seq === 'number';
 }
 
 /** The request with the id that was made up for it, and with what is left of its wait. */
 function fieldsOf(call: PendingCall, nowMs: number): { waitMs: number; fields: Fields } {
   const { request, madeId, startedMs } = call;
   const fields: Record<string, unknown> = { ...request };
-  if (madeId !== '') fields[RETRIES[call.operation]!.fills!] = madeId;
+  if (madeId !== '') fields[retryOf(call.operation)!.fills!] = madeId;
   let waitMs = 0;
   if (typeof request.wait_ms === 'number') {
     waitMs = Math.max(0, request.wait_ms - Math.floor(nowMs - (startedMs ?? nowMs)));

@@ -4,9 +4,10 @@
  * nobody without this lease can write, a version that has moved on to our own value is our own write. Writes go
  * one after the other, because each needs to know the version the one before has made.
  */
+
+import type { ObjectRecord } from '../operations/records.ts';
 import { Json } from '../protocol/json.ts';
 import type { Problem } from '../protocol/problem.ts';
-import type { ObjectRecord } from '../protocol/replies.ts';
 import { LeaseholdError } from './error.ts';
 import type { Transport } from './transport.ts';
 import { refuseUnknown } from './unknown-options.ts';

@@ -3,19 +3,19 @@
  * falls silent for so long that it may be dead, is connected again and goes on behind the last entry it gave.
  */
 
+import type { LogRequest } from '../operations/pages.ts';
+import type { EntryRecord } from '../operations/records.ts';
 import { JsonError, readJson } from '../protocol/json-reader.ts';
 import type { Reply } from '../protocol/problem.ts';
-import type { EntryRecord } from '../protocol/replies.ts';
-import type { LogRequest } from '../protocol/requests.ts';
 import type { Clock, Timers } from '../seams/clock.ts';
 import { type HttpReply, type HttpStream, httpFault, isHttpFault } from '../seams/http.ts';
 import { handleClosed } from './closed.ts';
 import { LeaseholdError } from './error.ts';
+import { LOG_PATH } from './operation-table.ts';
 import type { Patience, Tries } from './patience.ts';
 import { pause } from './pause.ts';
 import { asProblem, momentaryEffect, notOurs, readReply, retryAfterMs, type WireBody } from './reply-text.ts';
 import { queryText } from './request-text.ts';
-import { LOG_PATH } from './targets.ts';
 import type { EntryListing, FollowOnly } from './transport.ts';
 import { link, type Wire } from './wire.ts';
 

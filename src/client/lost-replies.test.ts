@@ -3,10 +3,10 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type Loopback, openLoopback } from '../../test/support/loopback-http.ts';
 import { ManualWorld } from '../../test/support/manual-world.ts';
+import type { EntryRecord } from '../operations/records.ts';
+import type { Requests } from '../operations/table.ts';
+import { OPERATIONS, type Operation } from '../operations/table.ts';
 import { Json } from '../protocol/json.ts';
-import type { EntryRecord } from '../protocol/replies.ts';
-import type { Requests } from '../protocol/requests.ts';
-import { type Operation, ROUTES } from '../protocol/routes.ts';
 import type { Transport } from './transport.ts';
 
 let world: ManualWorld;
@@ -203,9 +203,9 @@ async function lastSeq({ http }: Loopback): Promise<number> {
 const told = (entries: readonly EntryRecord[]): unknown[] =>
   entries.map(({ token_sha256: _, request_id: __, ...entry }) => JSON.parse(JSON.stringify(entry)));
 
-const OPERATIONS = Object.keys(ROUTES) as Operation[];
+const NAMES = Object.keys(OPERATIONS) as Operation[];
 
-describe.each(OPERATIONS)('%s', (operation) => {
+describe.each(NAMES)('%s', (operation) => {
   const scenario = SCENARIOS[operation] as Scenario<'task.create'>;
   const { gives, also = [] } = scenario;
 

@@ -1,5 +1,5 @@
 /** One call on its way: what it asks, what it has been through, and who waits for it. */
-import type { Operation } from '../protocol/routes.ts';
+import type { Operation } from '../operations/table.ts';
 import type { Lane } from '../seams/http.ts';
 import type { AbortWatch } from './abort-watch.ts';
 import type { Effect } from './error.ts';

@@ -2,7 +2,7 @@
  * A receipt for a task: durable from the moment it is given, and good from any process that knows the task's
  * id. It asks for the result in long polls, and outlasts a server that is away as long as it was told to wait.
  */
-import type { Body } from '../protocol/replies.ts';
+import type { Body } from '../operations/table.ts';
 import type { TaskDefinition } from './define-task.ts';
 import { type Duration, durationMs } from './durations.ts';
 import { LeaseholdError } from './error.ts';

@@ -3,26 +3,27 @@
  * its own. A `Json` inside appears as its own text, byte for byte. Nothing is judged here but what could not
  * be sent at all; that is refused as the authority would refuse it.
  */
+
+import type { Operation } from '../operations/table.ts';
 import { Json, jsonText } from '../protocol/json.ts';
 import type { Problem } from '../protocol/problem.ts';
-import type { Operation } from '../protocol/routes.ts';
 import { KEY_TEXTS } from '../protocol/wire-keys.ts';
-import { RETRIES } from './retries.ts';
-import { TARGETS, type Target } from './targets.ts';
+import { OPERATION_ROWS, type OperationRow } from './operation-table.ts';
+import { retryOf } from './retries.ts';
 
 export type Fields = Readonly<Record<string, unknown>>;
 
 export interface Routed {
-  readonly method: Target['method'];
+  readonly method: OperationRow['method'];
   readonly path: string;
   readonly body: string | null;
 }
 
 /** How every operation begins in a batch, and how if an id stands first. Joined in advance, because it comes so often. */
 const OPENINGS = Object.fromEntries(
-  Object.keys(TARGETS).map((operation) => {
+  Object.keys(OPERATION_ROWS).map((operation) => {
     const opening = `{"op":"${operation}"`;
-    return [operation, [opening, `${opening},"${RETRIES[operation as Operation]?.fills}":"`]];
+    return [operation, [opening, `${opening},"${retryOf(operation as Operation)?.fills}":"`]];
   }),
 ) as Record<Operation, [plain: string, withId: string]>;
 
@@ -66,7 +67,7 @@ function quoted(text: string): string {
 
 /** The operation as a request of its own. */
 export function routed(operation: Operation, request: Fields): Routed | Problem {
-  const { method, path: template } = TARGETS[operation];
+  const { method, path: template } = OPERATION_ROWS[operation];
   // Every second piece is the name of a field.
   const pieces = template.split(/\{(\w+)\}/);
   const rest: Record<string, unknown> = { ...request };

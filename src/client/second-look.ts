@@ -4,10 +4,9 @@
  * where nobody can tell any more, the caller is told that.
  */
 
+import type { Operation, Requests } from '../operations/table.ts';
 import { Json } from '../protocol/json.ts';
 import type { Problem, Reply } from '../protocol/problem.ts';
-import type { Requests } from '../protocol/requests.ts';
-import type { Operation } from '../protocol/routes.ts';
 import { LeaseholdError } from './error.ts';
 import { historySince } from './history-since.ts';
 import type { Transport } from './transport.ts';

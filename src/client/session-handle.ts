@@ -1,6 +1,6 @@
 /** Sessions as a process sees them: the operations of the wire, and the life of one session as it happens. */
-import type { EntryRecord } from '../protocol/replies.ts';
-import { type SessionOperations, sessionOperations } from './operations.ts';
+import type { EntryRecord } from '../operations/records.ts';
+import { type Operations, operationsOf, type Run, run } from './operation-methods.ts';
 import type { FollowOnly, Transport } from './transport.ts';
 
 export interface SessionFollowOptions {
@@ -9,7 +9,10 @@ export interface SessionFollowOptions {
   readonly signal?: AbortSignal;
 }
 
-export interface SessionHandle extends SessionOperations {
+/** `start`, `change` and `renew` are for the orchestrator: they need its guard. */
+export interface SessionHandle extends Operations<'session'> {
+  /** Asks for a session; the same intent again gives the existing one, while that can be shared. */
+  readonly request: Run<'intent.accept'>;
   /**
    * What happens to a session, from its intent on as far back as the log reaches; ends with the entry that ends it.
    * Throws SESSION_NOT_FOUND, and SESSION_TERMINAL when there is nothing left to hear.
@@ -24,7 +27,8 @@ const TERMINAL: ReadonlySet<unknown> = new Set(['STOPPED', 'FAILED', 'CANCELLED'
 
 export function sessionHandle(transport: Transport, follow: Follow): SessionHandle {
   return {
-    ...sessionOperations(transport),
+    ...operationsOf(transport, 'session'),
+    request: run(transport, 'intent.accept'),
     follow(id, options = {}) {
       // Where that is over HTTP is said here, because a browser loads what the transport knows.
       const path = `/api/v3/sessions/${encodeURIComponent(id)}/events`;

@@ -4,8 +4,8 @@
  * for it, because a signal costs as much as a short task.
  */
 
-import type { TaskLeaseRecord } from '../protocol/replies.ts';
-import type { Requests } from '../protocol/requests.ts';
+import type { TaskLeaseRecord } from '../operations/records.ts';
+import type { Requests } from '../operations/table.ts';
 import type { Clock, Timer } from '../seams/clock.ts';
 import type { Deadline } from '../seams/deadline.ts';
 import { LeaseholdError } from './error.ts';

@@ -3,11 +3,12 @@
  * back as values with `ok: false`; only a failing world throws, always a `LeaseholdError`, except that an
  * aborted call rejects with the reason of its signal.
  */
+
+import type { LogRequest } from '../operations/pages.ts';
+import type { EntryRecord } from '../operations/records.ts';
+import type { Body, Operation, Requests } from '../operations/table.ts';
 import type { EntryType } from '../protocol/entry-types.ts';
 import type { Reply } from '../protocol/problem.ts';
-import type { Body, EntryRecord } from '../protocol/replies.ts';
-import type { LogRequest, Requests } from '../protocol/requests.ts';
-import type { Operation } from '../protocol/routes.ts';
 
 export interface CallOptions {
   /** Gives up waiting; a grant that comes too late is given back. */

@@ -4,8 +4,8 @@
  * and leasing the next travel in one batch. An answer as large as one may be says that there is more; after any other the
  * poll finds out soonest. Every call has a `request_id`: a lost reply costs no attempt.
  */
-import type { TaskLeaseRecord } from '../protocol/replies.ts';
-import type { Requests } from '../protocol/requests.ts';
+import type { TaskLeaseRecord } from '../operations/records.ts';
+import type { Requests } from '../operations/table.ts';
 import { type Moment, momentOf } from '../seams/deadline.ts';
 import { LeaseholdError } from './error.ts';
 import { persist } from './task-patience.ts';

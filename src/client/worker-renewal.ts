@@ -4,7 +4,7 @@
  * timer serves them all. A heartbeat that fails is sent again soon, as long as there is something to renew.
  */
 
-import type { Body } from '../protocol/replies.ts';
+import type { Body } from '../operations/table.ts';
 import type { Timer } from '../seams/clock.ts';
 import { Deadline, type Moment, momentOf } from '../seams/deadline.ts';
 import { LeaseholdError } from './error.ts';

@@ -3,9 +3,9 @@
  * server is away: the authority remembers it and answers the same again. Once the lease is over only a result is.
  * A completion whose result or writes are not taken becomes a failure of the task, with the refusal as its reason.
  */
+
+import type { Body, Requests } from '../operations/table.ts';
 import { isRetryable, type Reply } from '../protocol/problem.ts';
-import type { Body } from '../protocol/replies.ts';
-import type { Requests } from '../protocol/requests.ts';
 import { LeaseholdError } from './error.ts';
 import { pause } from './pause.ts';
 import { failure, type TaskEnd } from './task-handling.ts';

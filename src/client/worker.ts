@@ -8,7 +8,7 @@
  * A fault that cannot pass (a token that is not good enough, say) stops it the same way, and `done` rejects.
  */
 
-import type { TaskLeaseRecord } from '../protocol/replies.ts';
+import type { TaskLeaseRecord } from '../operations/records.ts';
 import type { Timer } from '../seams/clock.ts';
 import { Deadline, type Moment, momentOf } from '../seams/deadline.ts';
 import { LeaseholdError } from './error.ts';

@@ -8,6 +8,8 @@ import type { RefusalCode } from '../core/refusals.ts';
 export interface Explanation {
   readonly when: string;
   readonly todo: string;
+  /** Where the documents say more, from `docs/`. */
+  readonly see?: { readonly title: string; readonly page: string };
 }
 
 export const EXPLANATIONS = {
@@ -26,6 +28,7 @@ export const EXPLANATIONS = {
     todo:
       'Send one of the tokens of the server; the command line and the client take it from `LEASEHOLD_TOKEN`. ' +
       'Nothing was done.',
+    see: { title: 'tokens and scopes', page: 'http.md#tokens-and-scopes' },
   },
   FORBIDDEN: {
     when:
@@ -39,6 +42,7 @@ export const EXPLANATIONS = {
     todo:
       'Use a token with the scope, or start the server with tokens or with another `--allow-net`. Repeating the ' +
       'call changes nothing.',
+    see: { title: 'tokens and scopes', page: 'http.md#tokens-and-scopes' },
   },
   GUARD_NOT_HELD: {
     when:
@@ -73,6 +77,7 @@ export const EXPLANATIONS = {
       'No session has this id, or it ended long ago and was forgotten. An id that could not be one of a session is ' +
       '`INVALID_ARGUMENT`.',
     todo: 'Check the id; `session.list` shows those that are known.',
+    see: { title: 'intents and sessions', page: 'http.md#intents-and-sessions' },
   },
   ROUTE_NOT_FOUND: {
     when:
@@ -147,12 +152,14 @@ export const EXPLANATIONS = {
       '`session.change` with an event that cannot happen in the state of the session, or `session.start` on one that ' +
       'was started already, by another token. `state` says where it stands.',
     todo: 'Read the session and go on from there.',
+    see: { title: 'intents and sessions', page: 'http.md#intents-and-sessions' },
   },
   SESSION_TERMINAL: {
     when:
       'The session is STOPPED, FAILED or CANCELLED. `state`, `reason` and `reason_detail` say how it ended. Reading ' +
       'it, its heartbeat, stopping and changing it are all answered so until it is forgotten.',
     todo: 'Tell whoever watches it why it ended. The same intent again starts a new session.',
+    see: { title: 'intents and sessions', page: 'http.md#intents-and-sessions' },
   },
   LOG_COMPACTED: {
     when:
@@ -245,6 +252,7 @@ export const EXPLANATIONS = {
     todo:
       'Repeat the call with the same `task_id`, `request_id` or `token` once the server is back, or the directory ' +
       'has been opened anew.',
+    see: { title: 'operating', page: 'operating.md#when-the-log-cannot-be-written' },
   },
   NOT_LEADER: {
     when:
@@ -254,6 +262,7 @@ export const EXPLANATIONS = {
     todo:
       'Ask the leader, or try again soon; over HTTP `Retry-After` says when. A client that was given all the URLs ' +
       'does so by itself. Reads that may lag behind take `stale=ok`.',
+    see: { title: 'high availability', page: 'guides/high-availability.md' },
   },
   DISK_FULL: {
     when:
@@ -262,5 +271,6 @@ export const EXPLANATIONS = {
       '`session.start`. Renewals, completions, failures, releases, ends of sessions and expiries go on as long as ' +
       'the reserve lasts; after that they are refused too.',
     todo: 'Make room on the disk and try again.',
+    see: { title: 'operating', page: 'operating.md#a-full-disk' },
   },
 } as const satisfies Record<RefusalCode, Explanation>;

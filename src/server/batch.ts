@@ -5,22 +5,22 @@
 import type { CallOptions, Sink } from '../authority/request.ts';
 import { invalid, isRefusal } from '../core/decision.ts';
 import type { Refusal } from '../core/refusals.ts';
-import type { Send, Sends } from '../embedded/calls.ts';
-import { BATCH_CHECKS, type RequestCheck } from '../protocol/checks.ts';
+import type { Send, Sends } from '../operations/calls.ts';
+import { BATCH_CHECKS } from '../operations/checks.ts';
+import type { RequestCheck } from '../operations/schema-check.ts';
+import { type AnyChange, type BatchOperation, CHANGES, isOperation } from '../operations/table.ts';
 import { LIMITS } from '../protocol/limits.ts';
 import { problem, type Reply } from '../protocol/problem.ts';
-import { type BatchOperation, ROUTES, type Route } from '../protocol/routes.ts';
 import type { Exchange } from './exchange.ts';
 import { JsonBytes, Piece } from './json-bytes.ts';
 import {
   type Arrival,
   forbiddenTo,
-  GIVEN_BACK,
-  GRANTS,
   grantOptions,
   HALF_CLOSED,
   type Handle,
   hasFields,
+  isGivenBack,
   isProblem,
   isUnavailable,
   refuseFault,
@@ -34,9 +34,7 @@ import { type Ops, readUsualBatch } from './usual-batch.ts';
 
 /** What is needed for an operation, found by one look at its name. */
 interface Kind {
-  readonly operation: BatchOperation;
-  readonly route: Route;
-  readonly isGrant: boolean;
+  readonly change: AnyChange;
   readonly isGivenBack: boolean;
   readonly check: RequestCheck;
   readonly send: Send;
@@ -58,12 +56,11 @@ const out = new JsonBytes();
 
 export function batchHandler(sends: Sends, trouble: Trouble): Handle {
   const kinds = new Map<unknown, Kind>();
-  for (const operation of Object.keys(ROUTES) as BatchOperation[]) {
-    const route: Route = ROUTES[operation];
-    const [check, send] = [BATCH_CHECKS[operation], sends[operation]];
-    const [isGrant, isGivenBack] = [GRANTS.has(operation), GIVEN_BACK.has(operation)];
-    const write = bodyWriter(operation);
-    if (route.batch) kinds.set(operation, { operation, route, isGrant, isGivenBack, check, send, write });
+  for (const change of CHANGES) {
+    if (!change.batch) continue;
+    const name = change.name as BatchOperation;
+    const [check, send, write] = [BATCH_CHECKS[name], sends[name], bodyWriter(name)];
+    kinds.set(name, { change, isGivenBack: isGivenBack(change), check, send, write });
   }
   return (exchange, arrival) => {
     const ops = opsOf(arrival);
@@ -90,7 +87,7 @@ function opsOf({ body, query }: Arrival): Ops | Refusal {
 function unknownOperation(op: unknown): Refusal {
   if (typeof op !== 'object' || op === null) return invalid('An operation must be an object.');
   const { op: operation } = op as Fields;
-  if (typeof operation !== 'string' || !Object.hasOwn(ROUTES, operation)) {
+  if (typeof operation !== 'string' || !isOperation(operation)) {
     return invalid('The field op must name an operation.');
   }
   return invalid(`The operation ${operation} may not stand in a batch.`);
@@ -137,16 +134,16 @@ class Batch implements Sink {
         continue;
       }
       this.kinds[place] = kind!;
-      kind!.send(this, place, op, kind!.isGrant ? forGrants : options);
+      kind!.send(this, place, op, kind!.change.grants ? forGrants : options);
     }
   }
 
-  private refusalOf(op: Fields, { operation, check }: Kind, isChecked: boolean): Refusal | null {
+  private refusalOf(op: Fields, { change, check }: Kind, isChecked: boolean): Refusal | null {
     if (!isChecked) {
       if (op.wait_ms !== undefined) return invalid('No operation may wait inside a batch.');
       if (!check.accepts(op)) return invalid(check.explain(op));
     }
-    return forbiddenTo(this.exchange.caller, operation, op);
+    return forbiddenTo(this.exchange.caller, change, op);
   }
 
   /** Asks as the authority has just done whether a grant is heard of: a given back one must not be told. */
@@ -188,7 +185,7 @@ class Batch implements Sink {
   private write(place: number, reply: object): void {
     const isRefused = isProblem(reply);
     out.piece(STATUS);
-    out.number(isRefused ? reply.status : statusOf(this.kinds[place]!.route, reply));
+    out.number(isRefused ? reply.status : statusOf(this.kinds[place]!.change, reply));
     out.piece(BODY);
     if (isRefused) out.json(problemText(reply, `/v1/batch#${place}`, this.exchange.requestId));
     else this.kinds[place]!.write(out, reply);

@@ -1,7 +1,7 @@
 /** Who gets in: the network, then Host and Origin where there are no tokens, then the token, then its scope. */
 import type { IncomingMessage } from 'node:http';
 import type { Refusal } from '../core/refusals.ts';
-import type { Page, Route } from '../protocol/routes.ts';
+import type { ScopeNeeded } from '../operations/operation.ts';
 import { foreignRequest, isLoopback, LanGuard } from './network.ts';
 import { ANYBODY, type Caller, may, type TokenGrant, Tokens } from './scopes.ts';
 
@@ -36,7 +36,7 @@ export class Door {
     );
   }
 
-  enter({ headers, socket, httpVersionMinor }: IncomingMessage, scope: (Route | Page)['scope']): Admission {
+  enter({ headers, socket, httpVersionMinor }: IncomingMessage, scope: ScopeNeeded | null): Admission {
     if (!this.lan.isOpen) {
       const forwardedFor = headers['x-forwarded-for'];
       const chain = Array.isArray(forwardedFor) ? forwardedFor.join(',') : forwardedFor;

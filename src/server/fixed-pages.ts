@@ -1,5 +1,5 @@
 /** What a server answers in the same words whatever its role is: that it lives, what it can do, what a code means. */
-import { openApiDocument } from '../protocol/openapi.ts';
+import { openApiDocument } from '../operations/openapi/openapi.ts';
 import { errorPage } from './error-page.ts';
 import type { Handle } from './operation-handler.ts';
 

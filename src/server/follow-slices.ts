@@ -8,8 +8,8 @@
  */
 import type { Entry } from '../core/entries.ts';
 import { hasEnded } from '../core/sessions/session-table.ts';
-import { entryBody } from '../embedded/entry-bodies.ts';
 import { type Log, LogCompactedError } from '../engines/log.ts';
+import { entryBody } from '../operations/entry-bodies.ts';
 import { jsonText, onOneLine } from '../protocol/json.ts';
 
 export type FollowFormat = 'ndjson' | 'sse';

@@ -1,12 +1,12 @@
 // The page at `/`.
 import { describe, expect, it } from 'vitest';
-import { CHECKS } from '../protocol/checks.ts';
-import { EXAMPLES } from '../protocol/examples.ts';
-import { type Operation, PAGES, ROUTES } from '../protocol/routes.ts';
+import { CHECKS } from '../operations/checks.ts';
+import { PAGES } from '../operations/pages.ts';
+import { OPERATIONS, type Operation } from '../operations/table.ts';
 import { homePage } from './home-page.ts';
 
-const status = EXAMPLES['status.get'].reply;
-const table = Object.entries({ ...ROUTES, ...PAGES });
+const status = OPERATIONS['status.get'].example.reply;
+const table = Object.entries({ ...OPERATIONS, ...PAGES });
 
 /** Which line of the table a method and a path mean. */
 function lineOf(method: string, path: string): string | undefined {

@@ -2,7 +2,7 @@
  * `/`: one plain page with the state of the server and where to go next. Whoever may not see the state gets
  * the page without it.
  */
-import type { Replies } from '../protocol/replies.ts';
+import type { Replies } from '../operations/table.ts';
 import { escapeHtml, htmlPage, tableHtml } from './html.ts';
 
 type Status = Replies['status.get'];

@@ -1,6 +1,6 @@
 /** The service of a leader: every operation and page, decided by the authority behind it. */
-import type { OpenCore } from '../embedded/open.ts';
-import { type Operation, ROUTES } from '../protocol/routes.ts';
+import type { OpenCore } from '../open.ts';
+import { OPERATIONS, type Operation } from '../operations/table.ts';
 import { batchHandler } from './batch.ts';
 import { FollowHub } from './follow-hub.ts';
 import { Metrics } from './metrics.ts';
@@ -15,7 +15,7 @@ export function leaderService(core: OpenCore, parts: ServiceParts): Service {
   const shown = { hub, waits, timers, warn, ...(loopLag === undefined ? {} : { loopLag }) };
   const metrics = new Metrics(authority, counts, shown);
   const operations = Object.fromEntries(
-    (Object.keys(ROUTES) as Operation[]).map((operation) => [
+    (Object.keys(OPERATIONS) as Operation[]).map((operation) => [
       operation,
       operationHandler(operation, calls[operation], waits, longReads, trouble),
     ]),

@@ -20,9 +20,10 @@ import {
   fastify,
 } from 'fastify';
 import type { Refusal } from '../core/refusals.ts';
+import { PAGES } from '../operations/pages.ts';
+import { OPERATIONS } from '../operations/table.ts';
 import { LIMITS } from '../protocol/limits.ts';
 import { problem } from '../protocol/problem.ts';
-import { PAGES, ROUTES } from '../protocol/routes.ts';
 import type { Timer, Timers } from '../seams/clock.ts';
 import type { Bodies } from './body-bytes.ts';
 import { limitConnections } from './connection-limit.ts';
@@ -290,7 +291,7 @@ function answerSocket(socket: Socket, refusal: Refusal | null, requestId: string
   socket.end(`${head.join('\r\n')}\r\n\r\n${text}`, () => socket.destroy());
 }
 
-const PATTERNS = [...Object.values(ROUTES), ...Object.values(PAGES)].map(({ method, path }) => ({
+const PATTERNS = [...Object.values(OPERATIONS), ...Object.values(PAGES)].map(({ method, path }) => ({
   method,
   pattern: new RegExp(`^${path.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '[^/]+')}$`),
 }));

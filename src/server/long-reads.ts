@@ -5,7 +5,7 @@
  * clients together. A reader that takes nothing for a while is cut, and sooner while others wait for its room.
  */
 import type { Room } from '../authority/request.ts';
-import type { Operation } from '../protocol/routes.ts';
+import { type Operation, operationOf } from '../operations/table.ts';
 import type { Timers } from '../seams/clock.ts';
 import { GoneError } from './waits.ts';
 
@@ -19,19 +19,6 @@ const SHORT_BYTES_MAX = 32 * 1024;
 const STALL_MS = 60_000;
 /** How long a reader may take nothing while others wait for room. */
 const PRESSED_STALL_MS = 10_000;
-
-const KINDS: Readonly<Partial<Record<Operation, ReadKind>>> = {
-  'task.history': 'history',
-  'lease.history': 'history',
-  'task.list': 'list',
-  'lease.list': 'list',
-  'queue.list': 'list',
-  'worker.list': 'list',
-  'session.list': 'list',
-  'receipt.list': 'list',
-};
-/** Read one record, which may be short or long. */
-const RECORDS: ReadonlySet<Operation> = new Set<Operation>(['task.get', 'lease.get', 'object.get']);
 
 interface Line {
   readonly max: number;
@@ -100,12 +87,13 @@ export class LongReads {
 
   /** Null for an operation that is made at once. */
   static kindOf(operation: Operation): ReadKind | null {
-    return KINDS[operation] ?? null;
+    const long = lengthOf(operation);
+    return long === 'record' ? null : long;
   }
 
   /** Whether it reads one record. */
   static isRecord(operation: Operation): boolean {
-    return RECORDS.has(operation);
+    return lengthOf(operation) === 'record';
   }
 
   /** Does a job when its turn has come. What it has to send must be counted by the time it is done. */
@@ -179,4 +167,10 @@ export class LongReads {
       line.waiting.shift()!();
     }
   }
+}
+
+/** How long an answer may be, as its definition says; null for what is always short. */
+function lengthOf(operation: Operation): 'history' | 'list' | 'record' | null {
+  const definition = operationOf(operation);
+  return ('long' in definition ? definition.long : null) ?? null;
 }

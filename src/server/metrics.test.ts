@@ -4,10 +4,10 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { HeldEngine } from '../../test/support/held-engine.ts';
 import { ManualWorld } from '../../test/support/manual-world.ts';
 import type { Authority } from '../authority/authority.ts';
-import type { CheckedCalls } from '../embedded/calls.ts';
-import { openCore } from '../embedded/open.ts';
 import { MemoryDisk } from '../engines/memory/memory-disk.ts';
 import { memoryEngine } from '../engines/memory/memory-engine.ts';
+import { openCore } from '../open.ts';
+import type { CheckedCalls } from '../operations/calls.ts';
 import { HttpCounts } from './http-counts.ts';
 import { Metrics } from './metrics.ts';
 

@@ -4,13 +4,11 @@ import type { CallOptions } from '../authority/request.ts';
 import { UnavailableError } from '../authority/unavailable.ts';
 import { invalid, isRefusal } from '../core/decision.ts';
 import type { Refusal } from '../core/refusals.ts';
-import { ORCHESTRATOR_NAMES } from '../core/reserved-names.ts';
-import type { CheckedCall } from '../embedded/calls.ts';
 import { LogClosedError, LogCompactedError, LogOutOfReachError } from '../engines/log.ts';
-import { CHECKS } from '../protocol/checks.ts';
+import type { CheckedCall } from '../operations/calls.ts';
+import { CHECKS } from '../operations/checks.ts';
+import { type AnyOperation, type Operation, operationOf } from '../operations/table.ts';
 import type { Problem, Reply } from '../protocol/problem.ts';
-import { REQUESTS } from '../protocol/requests.ts';
-import { type Operation, ROUTES, type Route } from '../protocol/routes.ts';
 import type { Exchange } from './exchange.ts';
 import { JsonBytes } from './json-bytes.ts';
 import { LongReads } from './long-reads.ts';
@@ -29,29 +27,9 @@ export interface Arrival {
 /** A bug or a dying disk; told to whoever keeps the server's log. */
 export type Trouble = (fault: unknown, exchange: Exchange) => void;
 
-/** What tells a caller that it holds something; one who has gone must not be left holding it. */
-export const GRANTS: ReadonlySet<Operation> = new Set<Operation>([
-  'task.lease',
-  'lease.acquire',
-  'lease.acquire_all',
-  'lease.renew',
-]);
-
-/** Of these, what is given back when its caller has gone; a renewal stays. */
-export const GIVEN_BACK: ReadonlySet<Operation> = new Set(
-  [...GRANTS].filter((name) => name !== 'lease.renew'),
-);
-
 /** What is answered in place of a grant that was given back. */
 export const HALF_CLOSED = invalid(
   'The client closed its side of the connection before the answer, so nothing was granted. Keep it open until then.',
-);
-
-const OURS = 'system:';
-const NOT_OURS = forbidden(`Queues that begin with ${OURS} need the scope *.`);
-const NO_SUPERSEDES = forbidden('The field supersedes needs the scope v1:admin.');
-const NO_ORCHESTRATOR = forbidden(
-  `Acquiring names that begin with ${ORCHESTRATOR_NAMES} needs the scope v1:admin.`,
 );
 
 export type Handle = (exchange: Exchange, arrival: Arrival) => void;
@@ -63,10 +41,10 @@ export function operationHandler(
   longReads: LongReads,
   trouble: Trouble,
 ): Handle {
-  const route: Route = ROUTES[operation];
+  const definition = operationOf(operation);
   const check = CHECKS[operation];
   const numbers = numberFields(operation);
-  const isGet = route.method === 'GET';
+  const isGet = definition.method === 'GET';
   const answer = answerer(operation, trouble);
   const kind = LongReads.kindOf(operation);
   const isRecord = LongReads.isRecord(operation);
@@ -97,7 +75,7 @@ export function operationHandler(
     if (!check.accepts(request)) return exchange.refuse(invalid(check.explain(request)));
     // A body that is left out is not worth waiting for.
     if (exchange.request.method === 'HEAD') delete (request as Fields).wait_ms;
-    const forbidden = forbiddenTo(exchange.caller, operation, request as Fields);
+    const forbidden = forbiddenTo(exchange.caller, definition, request);
     if (forbidden !== null) return exchange.refuse(forbidden);
     if (kind !== null) {
       longReads
@@ -108,7 +86,7 @@ export function operationHandler(
       return;
     }
     const { requestId, isGone } = exchange;
-    const options = optionsOf(operation, exchange);
+    const options = optionsOf(definition, exchange);
     const isWait = ((request as Fields).wait_ms ?? 0) !== 0;
     if (!isRecord) {
       void answer(isWait ? waitFor(request, options, exchange) : call(request, options), exchange);
@@ -121,15 +99,20 @@ export function operationHandler(
   };
 }
 
+/** A grant is given back when its caller has gone; a renewal stays. */
+export function isGivenBack({ grants, renews }: AnyOperation): boolean {
+  return grants === true && renews !== true;
+}
+
 /** For what tells a caller that it holds something. */
 export function grantOptions({ requestId, isLeaving, caller }: Exchange): CallOptions {
   return { requestId, isGone: isLeaving, isAdmin: may(caller, 'v1:admin') };
 }
 
-function optionsOf(operation: Operation, exchange: Exchange): CallOptions {
-  if (GRANTS.has(operation)) return grantOptions(exchange);
+function optionsOf({ name, grants }: AnyOperation, exchange: Exchange): CallOptions {
+  if (grants) return grantOptions(exchange);
   const { requestId, caller } = exchange;
-  return operation === 'whoami.get' ? { requestId, caller } : { requestId };
+  return name === 'whoami.get' ? { requestId, caller } : { requestId };
 }
 
 /** Replies are written one after the other, each in one go, so one serves them all. */
@@ -139,9 +122,9 @@ function answerer(
   operation: Operation,
   trouble: Trouble,
 ): (reply: Promise<Reply<object>>, exchange: Exchange) => Promise<void> {
-  const route: Route = ROUTES[operation];
+  const definition = operationOf(operation);
   const write = bodyWriter(operation);
-  const isGrant = GIVEN_BACK.has(operation);
+  const isGrant = isGivenBack(definition);
   return (reply, exchange) =>
     reply.then(
       (body) => {
@@ -150,7 +133,7 @@ function answerer(
           else if (isGrant && exchange.isLeaving()) exchange.refuse(HALF_CLOSED);
           else {
             write(out, body);
-            exchange.json(statusOf(route, body), out.take(), outcomeOf(body));
+            exchange.json(statusOf(definition, body), out.take(), outcomeOf(body));
           }
         } catch (fault) {
           // A thousand payloads can make an answer that is longer than any buffer.
@@ -193,7 +176,7 @@ export function isUnavailable(fault: unknown): fault is Error {
 }
 
 /** A repeated create made nothing new. */
-export function statusOf({ status }: Route, body: object): number {
+export function statusOf({ status }: AnyOperation, body: object): number {
   return status === 201 && (body as { duplicate?: true }).duplicate ? 200 : status;
 }
 
@@ -201,35 +184,10 @@ function outcomeOf(body: object): string | undefined {
   return (body as { outcome?: string }).outcome;
 }
 
-/** What needs more than the scope of its operation, whatever the state is. */
-export function forbiddenTo(caller: Caller, operation: Operation, request: Fields): Refusal | null {
-  switch (operation) {
-    case 'task.create':
-      return isSystem(request.queue) && !may(caller, '*') ? NOT_OURS : null;
-    case 'task.lease':
-      return ((request.queues ?? []) as unknown[]).some(isSystem) && !may(caller, '*') ? NOT_OURS : null;
-    case 'lease.acquire':
-      if (isOrchestrators(request.name) && !may(caller, 'v1:admin')) return NO_ORCHESTRATOR;
-      return request.supersedes !== undefined && !may(caller, 'v1:admin') ? NO_SUPERSEDES : null;
-    case 'lease.acquire_all':
-      return (request.names as unknown[]).some(isOrchestrators) && !may(caller, 'v1:admin')
-        ? NO_ORCHESTRATOR
-        : null;
-    default:
-      return null;
-  }
-}
-
-function forbidden(detail: string): Refusal {
-  return { refused: 'FORBIDDEN', detail };
-}
-
-function isOrchestrators(name: unknown): boolean {
-  return (name as string).startsWith(ORCHESTRATOR_NAMES);
-}
-
-function isSystem(queue: unknown): boolean {
-  return typeof queue === 'string' && queue.startsWith(OURS);
+/** The refusal of a request that needs more than the scope of its operation. */
+export function forbiddenTo(caller: Caller, { extraScope }: AnyOperation, request: unknown): Refusal | null {
+  const extra = extraScope?.(request) ?? null;
+  return extra === null || may(caller, extra.scope) ? null : { refused: 'FORBIDDEN', detail: extra.detail };
 }
 
 export function hasFields(query: Readonly<Record<string, unknown>>): boolean {
@@ -238,6 +196,8 @@ export function hasFields(query: Readonly<Record<string, unknown>>): boolean {
 }
 
 function numberFields(operation: Operation): ReadonlySet<string> {
-  const properties = Object.entries(REQUESTS[operation].properties as Record<string, { type?: string }>);
+  const properties = Object.entries(
+    operationOf(operation).request.properties as Record<string, { type?: string }>,
+  );
   return new Set(properties.filter(([, { type }]) => type === 'integer').map(([field]) => field));
 }

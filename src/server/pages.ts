@@ -3,12 +3,11 @@
 import { invalid, isRefusal } from '../core/decision.ts';
 import { seqOfSessionId } from '../core/ids.ts';
 import type { Refusal } from '../core/refusals.ts';
-import type { OpenCore } from '../embedded/open.ts';
-import { sessionBegin } from '../embedded/session-reads.ts';
-import { EVENTS_CHECK, LOG_CHECK, SESSION_EVENTS_CHECK } from '../protocol/checks.ts';
-import type { Body } from '../protocol/replies.ts';
-import type { LogRequest, SessionEventsRequest } from '../protocol/requests.ts';
-import type { PAGES } from '../protocol/routes.ts';
+import type { OpenCore } from '../open.ts';
+import { EVENTS_CHECK, LOG_CHECK, SESSION_EVENTS_CHECK } from '../operations/checks.ts';
+import type { LogRequest, PAGES, SessionEventsRequest } from '../operations/pages.ts';
+import { sessionBegin } from '../operations/sessions.ts';
+import type { Body } from '../operations/table.ts';
 import type { Clock } from '../seams/clock.ts';
 import { backupStream, NoBackupError } from './backup.ts';
 import type { Exchange } from './exchange.ts';

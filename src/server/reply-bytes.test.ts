@@ -1,9 +1,8 @@
 // Bodies as text: the same as JSON.stringify makes, without `ok`, and with opaque values byte for byte.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import type { Body, Operation } from '../operations/table.ts';
 import { Json } from '../protocol/json.ts';
-import type { Body } from '../protocol/replies.ts';
-import type { Operation } from '../protocol/routes.ts';
 import { isNameText } from '../protocol/texts.ts';
 import { JsonBytes } from './json-bytes.ts';
 import { bodyWriter } from './reply-bytes.ts';

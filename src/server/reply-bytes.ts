@@ -2,9 +2,11 @@
  * Bodies as JSON. The built-in JSON.stringify is the fastest way for everything but opaque values, which are
  * put in as they came in, and the few bodies that every caller gets. `ok` is for callers in process and does not travel.
  */
+
+import { OPAQUE } from '../operations/fields.ts';
+import type { TaskLeaseRecord } from '../operations/records.ts';
+import { type Body, type Operation, operationOf } from '../operations/table.ts';
 import { jsonText } from '../protocol/json.ts';
-import type { Body, TaskLeaseRecord } from '../protocol/replies.ts';
-import type { Operation } from '../protocol/routes.ts';
 import { type JsonBytes, Piece } from './json-bytes.ts';
 
 const OK = '{"ok":true,';
@@ -24,22 +26,19 @@ const BY_FIELD: { readonly [Op in Operation]?: Writer<Op> } = {
   'lease.release': writeReleased,
 };
 
-/** Their replies can hold opaque values. */
-const OPAQUE: ReadonlySet<Operation> = new Set([
-  'task.get',
-  'task.list',
-  'task.history',
-  'lease.get',
-  'lease.list',
-  'lease.history',
-  'object.get',
-]);
-
 /** Looked up once for a route, and not with every reply. */
 export function bodyWriter(operation: Operation): BodyWriter {
   const byField = BY_FIELD[operation] as BodyWriter | undefined;
   if (byField !== undefined) return byField;
-  return OPAQUE.has(operation) ? (out, body) => out.json(withoutOk(jsonText(body))) : writePlain;
+  return holdsOpaque(operationOf(operation).reply)
+    ? (out, body) => out.json(withoutOk(jsonText(body)))
+    : writePlain;
+}
+
+/** Whether a reply can hold values that belong to the user. */
+function holdsOpaque(schema: object): boolean {
+  if (OPAQUE in schema) return true;
+  return Object.values(schema).some((part) => typeof part === 'object' && part !== null && holdsOpaque(part));
 }
 
 function writePlain(out: JsonBytes, body: object): void {

@@ -3,7 +3,7 @@
  * each time, so that neither the time nor a core dump tells more than yes or no.
  */
 import { hash, timingSafeEqual } from 'node:crypto';
-import type { Scope } from '../protocol/routes.ts';
+import type { Scope } from '../operations/operation.ts';
 
 export interface TokenGrant {
   readonly token: string;

@@ -4,8 +4,8 @@
  */
 import { Leadership } from '../authority/leadership.ts';
 import { Standby } from '../authority/standby.ts';
-import { coreOf, retentionOf } from '../embedded/open.ts';
 import { type Engine, LogGoneError } from '../engines/log.ts';
+import { coreOf, retentionOf } from '../open.ts';
 import { leaderService } from './leader-service.ts';
 import {
   assertMayServe,

@@ -1,8 +1,8 @@
 /** An authority with a server in front of it, opened and closed as one. */
 import { createServer } from 'node:net';
 import type { Authority } from '../authority/authority.ts';
-import { type OpenOptions, openCore, type World } from '../embedded/open.ts';
 import type { Engine } from '../engines/log.ts';
+import { type OpenOptions, openCore, type World } from '../open.ts';
 import { Door } from './door.ts';
 import { leaderService } from './leader-service.ts';
 import type { Logger } from './logger.ts';

@@ -9,7 +9,9 @@ import type { Server as HttpServer, IncomingMessage, ServerResponse } from 'node
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net';
 import type { FastifyInstance, FastifyRequest, onRequestHookHandler, RouteHandlerMethod } from 'fastify';
 import type { Refusal } from '../core/refusals.ts';
-import { PAGES, type Page, ROUTES, type Route, type Scope } from '../protocol/routes.ts';
+import type { Scope } from '../operations/operation.ts';
+import { PAGES, type Page } from '../operations/pages.ts';
+import { type AnyOperation, OPERATIONS } from '../operations/table.ts';
 import type { Clock, Timers } from '../seams/clock.ts';
 import { Bodies } from './body-bytes.ts';
 import { Door } from './door.ts';
@@ -114,7 +116,7 @@ export class Server implements House {
     this.fixed = fixedPages(options.version);
     this.service = begin(this.parts);
     this.handlers = { ...this.service.handlers, ...this.fixed };
-    for (const [name, route] of [...Object.entries(ROUTES), ...Object.entries(PAGES)]) {
+    for (const [name, route] of [...Object.entries(OPERATIONS), ...Object.entries(PAGES)]) {
       this.route(route, name as RouteName);
     }
   }
@@ -202,7 +204,10 @@ export class Server implements House {
     for (const socket of this.sockets) socket.destroy();
   }
 
-  private route({ method, path, scope }: Route | Page, name: RouteName): void {
+  private route(
+    { method, path, scope }: Pick<AnyOperation | Page, 'method' | 'path' | 'scope'>,
+    name: RouteName,
+  ): void {
     const handler: RouteHandlerMethod = (request, reply) => {
       reply.hijack();
       const exchange = this.exchange(request, reply.raw);

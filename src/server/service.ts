@@ -3,7 +3,8 @@
  * decides, whoever stands by says who does. Requests that have begun keep what they began with.
  */
 
-import type { Operation, PAGES } from '../protocol/routes.ts';
+import type { PAGES } from '../operations/pages.ts';
+import type { Operation } from '../operations/table.ts';
 import type { Clock, Timers } from '../seams/clock.ts';
 import type { FixedPage } from './fixed-pages.ts';
 import type { HttpCounts } from './http-counts.ts';

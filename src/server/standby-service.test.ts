@@ -2,8 +2,9 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { expectProblem } from '../../test/support/wire-contract.ts';
 import { Standby } from '../authority/standby.ts';
-import { type PageName, refusalsOf } from '../protocol/refusals-of.ts';
-import { PAGES } from '../protocol/routes.ts';
+import type { PageName } from '../operations/pages.ts';
+import { PAGES } from '../operations/pages.ts';
+import { refusalsOf } from '../operations/refusals-of.ts';
 import { systemClock, systemTimers } from '../world/system-clock.ts';
 import { systemIds } from '../world/system-ids.ts';
 import { listen } from './serve.ts';

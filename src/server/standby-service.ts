@@ -3,9 +3,9 @@
  * it has read along, if the caller says that this will do (`stale=ok`), and the reply says how far that was.
  */
 import type { Standby } from '../authority/standby.ts';
-import { type CheckedCall, standbyCalls } from '../embedded/calls.ts';
-import type { Body } from '../protocol/replies.ts';
-import { type Operation, ROUTES } from '../protocol/routes.ts';
+import { type CheckedCall, standbyCalls } from '../operations/calls.ts';
+import type { Body } from '../operations/table.ts';
+import { OPERATIONS, type Operation } from '../operations/table.ts';
 import type { Exchange } from './exchange.ts';
 import { HTML, PAGE_HEADERS } from './fixed-pages.ts';
 import { homePage } from './home-page.ts';
@@ -38,7 +38,7 @@ export function standbyService(standby: Standby, parts: ServiceParts): Service {
   };
 
   const operations = Object.fromEntries(
-    (Object.keys(ROUTES) as Operation[]).map((operation) => {
+    (Object.keys(OPERATIONS) as Operation[]).map((operation) => {
       const call = calls[operation];
       return [operation, call === undefined ? refuse : staleLook(operation, call)];
     }),

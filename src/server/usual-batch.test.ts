@@ -2,9 +2,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { bytesInUse } from '../../test/support/collect-garbage.ts';
-import { BATCH_CHECKS } from '../protocol/checks.ts';
+import { BATCH_CHECKS } from '../operations/checks.ts';
+import type { BatchOperation } from '../operations/table.ts';
 import { Json } from '../protocol/json.ts';
-import type { BatchOperation } from '../protocol/routes.ts';
 import { readBatch } from './request-bytes.ts';
 import { readUsualBatch } from './usual-batch.ts';
 

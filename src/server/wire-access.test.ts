@@ -4,7 +4,9 @@ import { type Answer, type Served, startServed, stopAllServed } from '../../test
 import { TestDisk } from '../../test/support/test-disk.ts';
 import { expectProblem } from '../../test/support/wire-contract.ts';
 import { fileEngine } from '../engines/file/file-engine.ts';
-import { PAGES, type Page, ROUTES, type Route } from '../protocol/routes.ts';
+import type { ScopeNeeded } from '../operations/operation.ts';
+import { PAGES, type Page } from '../operations/pages.ts';
+import { type AnyOperation, OPERATIONS } from '../operations/table.ts';
 
 const TOKENS = ['v1:read', 'v1:write', 'v1:admin', 'v3:read', 'v3:write', 'v3:admin', '*'].map((scope) => ({
   token: `token-with-the-scope-${scope}`,
@@ -13,7 +15,7 @@ const TOKENS = ['v1:read', 'v1:write', 'v1:admin', 'v3:read', 'v3:write', 'v3:ad
 }));
 const tokenOf = (scope: string): string => `token-with-the-scope-${scope}`;
 /** Which tokens are enough for what. */
-const ENOUGH: Record<Route['scope'], readonly string[]> = {
+const ENOUGH: Record<ScopeNeeded, readonly string[]> = {
   any: TOKENS.map(({ scopes }) => scopes[0]!),
   'v1:read': ['v1:read', 'v1:write', 'v1:admin', '*'],
   'v1:write': ['v1:write', 'v1:admin', '*'],
@@ -35,15 +37,15 @@ afterAll(stopAllServed);
 interface Place {
   readonly method: string;
   readonly path: string;
-  readonly scope: (Route | Page)['scope'];
+  readonly scope: ScopeNeeded | null;
 }
 
-const placeOf = ({ method, path, scope }: Route | Page): Place => ({
+const placeOf = ({ method, path, scope }: Pick<AnyOperation | Page, 'method' | 'path' | 'scope'>): Place => ({
   method,
   path: path.replaceAll(/\{\w+\}/g, 'x'),
   scope,
 });
-const PLACES = [...Object.entries({ ...ROUTES, ...PAGES })].map(
+const PLACES = [...Object.entries({ ...OPERATIONS, ...PAGES })].map(
   ([name, line]) => [name, placeOf(line)] as const,
 );
 

@@ -4,9 +4,9 @@ import { HeldEngine } from '../../test/support/held-engine.ts';
 import { type Body, type Served, startServed, stopAllServed } from '../../test/support/served.ts';
 import { expectProblem, expectProblemBody, expectReply } from '../../test/support/wire-contract.ts';
 import { memoryEngine } from '../engines/memory/memory-engine.ts';
+import { refusalsOf } from '../operations/refusals-of.ts';
+import { type BatchOperation, OPERATIONS, type Operation } from '../operations/table.ts';
 import { LIMITS } from '../protocol/limits.ts';
-import { refusalsOf } from '../protocol/refusals-of.ts';
-import { type BatchOperation, type Operation, ROUTES } from '../protocol/routes.ts';
 
 let served: Served;
 let names = 0;
@@ -39,7 +39,7 @@ async function batch(ops: readonly object[], headers: Record<string, string> = {
     else {
       expectProblemBody(status, body, `/v1/batch#${place}`);
       expect(body.requestId).toBe(answer.headers['x-request-id']);
-      if (Object.hasOwn(ROUTES, op)) expect(refusalsOf(op)).toContain(body.code);
+      if (Object.hasOwn(OPERATIONS, op)) expect(refusalsOf(op)).toContain(body.code);
     }
   }
   return results;
@@ -214,17 +214,20 @@ describe('an operation in a batch', () => {
   );
 
   it('is one of those the contract names', () => {
-    const batched = Object.entries(ROUTES).filter(([, route]) => 'batch' in route);
+    const batched = Object.entries(OPERATIONS).filter(([, route]) => 'batch' in route);
     expect(batched.map(([op]) => op).sort()).toEqual(Object.keys(BATCHED).sort());
   });
 
-  it.each(Object.keys(ROUTES).filter((op) => !Object.hasOwn(BATCHED, op)))('may not be %s', async (op) => {
-    const [result] = await batch([{ op, task_id: 't', name: 'n', reason: 'no', queue: 'q' }]);
-    expect(result!.body).toMatchObject({
-      code: 'INVALID_ARGUMENT',
-      detail: `The operation ${op} may not stand in a batch.`,
-    });
-  });
+  it.each(Object.keys(OPERATIONS).filter((op) => !Object.hasOwn(BATCHED, op)))(
+    'may not be %s',
+    async (op) => {
+      const [result] = await batch([{ op, task_id: 't', name: 'n', reason: 'no', queue: 'q' }]);
+      expect(result!.body).toMatchObject({
+        code: 'INVALID_ARGUMENT',
+        detail: `The operation ${op} may not stand in a batch.`,
+      });
+    },
+  );
 
   it.each([undefined, null, 7, {}, '', 'task.explode', 'constructor', '__proto__', 'toString'])(
     'may not be %j',

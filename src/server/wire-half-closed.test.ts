@@ -13,7 +13,7 @@ import { expectProblem } from '../../test/support/wire-contract.ts';
 import { countAll } from '../authority/reads.ts';
 import { MemoryDisk } from '../engines/memory/memory-disk.ts';
 import { memoryEngine } from '../engines/memory/memory-engine.ts';
-import type { Operation } from '../protocol/routes.ts';
+import type { Operation } from '../operations/table.ts';
 
 const TOKEN = 'a-token-of-16-bytes';
 const FREE = { holder: 'h', ttl_ms: 60_000 };

@@ -3,7 +3,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Answer, type Served, startServed, stopAllServed } from '../../test/support/served.ts';
 import { TestDisk } from '../../test/support/test-disk.ts';
 import { fileEngine } from '../engines/file/file-engine.ts';
-import { PAGES, type Page, ROUTES, type Route } from '../protocol/routes.ts';
+import { PAGES } from '../operations/pages.ts';
+import { OPERATIONS } from '../operations/table.ts';
 
 const TOKENS = [
   { token: 'token-of-a-reader', scopes: ['v1:read'] },
@@ -28,10 +29,9 @@ beforeAll(async () => {
 });
 afterAll(stopAllServed);
 
-const LINES: readonly (readonly [string, Route | Page])[] = Object.entries({ ...ROUTES, ...PAGES });
-const GETS = LINES.filter(([, { method }]) => method === 'GET').map(
-  ([name, { path }]) => [name, path] as const,
-);
+const GETS = Object.entries({ ...OPERATIONS, ...PAGES })
+  .filter(([, { method }]) => method === 'GET')
+  .map(([name, { path }]) => [name, path] as const);
 
 function filled(path: string): string {
   return path.replaceAll(/\{(\w+)\}/g, (_, field: string) => there[field] ?? '');

@@ -1,7 +1,7 @@
 // The record of a lease as seed 003 has it: a grant answers with it, and a fenced write takes all of it.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Body, type Served, startServed, stopAllServed } from '../../test/support/served.ts';
-import { WRITE_REFUSALS } from '../protocol/routes.ts';
+import { WRITE_REFUSALS } from '../operations/fenced-writes.ts';
 
 const TOKEN = 'a'.repeat(22);
 

@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Body, type Served, startServed, stopAllServed } from '../../test/support/served.ts';
 import type { SessionOperation } from '../../test/support/wire-contract.ts';
-import type { Operation } from '../protocol/routes.ts';
+import type { Operation } from '../operations/table.ts';
 
 let served: Served;
 

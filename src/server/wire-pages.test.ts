@@ -5,7 +5,8 @@ import { diskError, TestDisk } from '../../test/support/test-disk.ts';
 import { expectProblem } from '../../test/support/wire-contract.ts';
 import { REFUSALS } from '../core/refusals.ts';
 import { fileEngine } from '../engines/file/file-engine.ts';
-import { PAGES, ROUTES } from '../protocol/routes.ts';
+import { PAGES } from '../operations/pages.ts';
+import { OPERATIONS } from '../operations/table.ts';
 
 let served: Served;
 
@@ -62,7 +63,7 @@ describe('the description of the API', () => {
     const document = JSON.parse(text);
     expect(document.openapi).toMatch(/^3\.1\./);
     expect(document.info.version).toBe('1.2.3-test');
-    for (const { method, path } of [...Object.values(ROUTES), ...Object.values(PAGES)]) {
+    for (const { method, path } of [...Object.values(OPERATIONS), ...Object.values(PAGES)]) {
       expect(document.paths[path], path).toHaveProperty(method.toLowerCase());
     }
   });

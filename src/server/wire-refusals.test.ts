@@ -14,8 +14,8 @@ import type { RefusalCode } from '../core/refusals.ts';
 import { fileEngine } from '../engines/file/file-engine.ts';
 import { MemoryDisk } from '../engines/memory/memory-disk.ts';
 import { memoryEngine } from '../engines/memory/memory-engine.ts';
+import { OPERATION_NAMES, type Operation, operationOf, type RefusalsOf } from '../operations/table.ts';
 import { LIMITS } from '../protocol/limits.ts';
-import { type Operation, ROUTES, type Route } from '../protocol/routes.ts';
 
 const TOKENS = [
   { token: 'token-of-a-writer', scopes: ['v1:write'] },
@@ -116,10 +116,7 @@ const forbidden = (operation: Operation, fields: object) => () =>
   guarded.call(operation, fields, { token: 'token-of-an-admin' });
 
 const CASES: {
-  readonly [Op in Exclude<Operation, SessionOperation>]: Record<
-    (typeof ROUTES)[Op]['refusals'][number],
-    () => Promise<CallAnswer>
-  >;
+  readonly [Op in Exclude<Operation, SessionOperation>]: Record<RefusalsOf<Op>, () => Promise<CallAnswer>>;
 } = {
   'task.create': {
     TASK_ID_CONFLICT: async () => {
@@ -313,9 +310,9 @@ const ALL: readonly Case[] = (Object.keys(CASES) as (keyof typeof CASES)[]).flat
     ([code, run]) => [operation, code, run] as const,
   ),
 );
-const OPERATIONS = Object.entries(ROUTES) as [Operation, Route][];
+const NAMES = OPERATION_NAMES.map((name) => [name, operationOf(name)] as const);
 /** Whatever becomes of the authority, a server knows its tokens. */
-const ASKING = OPERATIONS.filter(([operation]) => operation !== 'whoami.get');
+const ASKING = NAMES.filter(([name]) => name !== 'whoami.get');
 const VERDICTS: readonly Operation[] = ['task.complete', 'task.fail', 'task.release'];
 
 describe('a refusal', () => {
@@ -341,12 +338,12 @@ describe('a refusal', () => {
 });
 
 describe('what every operation can be refused for', () => {
-  it.each(OPERATIONS)('%s: a field that it does not know', async (operation) => {
+  it.each(NAMES)('%s: a field that it does not know', async (operation) => {
     const { body } = await served.call(operation, { ...PLACES, no_such_field: 1 });
     expect([body.code, body.detail]).toEqual(['INVALID_ARGUMENT', expect.stringMatching(/./)]);
   });
 
-  it.each(OPERATIONS.filter(([, { method }]) => method !== 'GET'))(
+  it.each(NAMES.filter(([, { method }]) => method !== 'GET'))(
     '%s: a body that is too large, or no JSON',
     async (_, { method, path }) => {
       const place = path.replaceAll(/\{\w+\}/g, 'x');

@@ -7,7 +7,8 @@ import { TestDisk } from '../../test/support/test-disk.ts';
 import { expectProblem, type SessionOperation } from '../../test/support/wire-contract.ts';
 import type { RefusalCode } from '../core/refusals.ts';
 import { fileEngine } from '../engines/file/file-engine.ts';
-import { PAGES, ROUTES, type Route } from '../protocol/routes.ts';
+import { PAGES } from '../operations/pages.ts';
+import { type AnyOperation, OPERATIONS } from '../operations/table.ts';
 
 const KIB = 1024;
 const NOBODY = 's0000000000v';
@@ -52,7 +53,7 @@ type Case = () => Promise<CallAnswer | (() => Promise<CallAnswer>)>;
 
 /** What comes first in a case is prepared; the call that it gives back is the one that is refused. */
 const CASES: {
-  readonly [Op in SessionOperation]: Record<(typeof ROUTES)[Op]['refusals'][number], Case>;
+  readonly [Op in SessionOperation]: Record<(typeof OPERATIONS)[Op]['refusals'][number], Case>;
 } = {
   'intent.accept': {
     LEASE_HELD: async () => {
@@ -212,8 +213,8 @@ describe('a server whose disk is full', () => {
 });
 
 describe('6. Auth Strictness', () => {
-  const PLACES = Object.entries({ ...ROUTES, session_events: PAGES.session_events }).filter(([, { path }]) =>
-    path.startsWith('/api/v3/'),
+  const PLACES = Object.entries({ ...OPERATIONS, session_events: PAGES.session_events }).filter(
+    ([, { path }]) => path.startsWith('/api/v3/'),
   );
 
   it.each(PLACES)('whoever may not use %s leaves no trace', async (_, { method, path, scope }) => {
@@ -243,7 +244,7 @@ describe('6. Auth Strictness', () => {
 
   it('lists exactly the scopes that the contract names', () => {
     const scopes = Object.fromEntries(
-      PLACES.map(([name, { scope }]) => [name, (scope as Route['scope']).slice(3)]),
+      PLACES.map(([name, { scope }]) => [name, (scope as AnyOperation['scope']).slice(3)]),
     );
     expect(scopes).toEqual({
       'intent.accept': 'write',

@@ -14,7 +14,7 @@ import { countAll } from '../authority/reads.ts';
 import { fileEngine } from '../engines/file/file-engine.ts';
 import { MemoryDisk } from '../engines/memory/memory-disk.ts';
 import { memoryEngine } from '../engines/memory/memory-engine.ts';
-import type { Operation } from '../protocol/routes.ts';
+import type { Operation } from '../operations/table.ts';
 import type { OpenFile, OpenMode } from '../seams/files.ts';
 
 let served: Served;

@@ -5,9 +5,9 @@
  * Placeholders stand inside arguments, as in `-i {serviceRef}`; what they stand for is one argument or a part of one,
  * whatever is in it, because no shell ever sees it. `{{word}}` is a literal `{word}`.
  */
-import { ORCHESTRATOR_CONFIG, type OrchestratorConfig } from '../protocol/orchestrator-config.ts';
+import { ORCHESTRATOR_CONFIG, type OrchestratorConfig } from './config-schema.ts';
 
-export type { OrchestratorConfig, PipelineProfile } from '../protocol/orchestrator-config.ts';
+export type { OrchestratorConfig, PipelineProfile } from './config-schema.ts';
 
 const PLACEHOLDERS = ['serviceRef', 'recordingID', 'start_ms', 'slot', 'session_id'] as const;
 type Placeholder = (typeof PLACEHOLDERS)[number];

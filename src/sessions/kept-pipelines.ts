@@ -2,7 +2,6 @@
  * Pipelines as real processes, each in a group of its own under a keeper of its own. The keeper writes down their
  * output, a bounded file for each session; of the files of old sessions only the newest are kept.
  */
-
 import { join } from 'node:path';
 import { pause } from '../client/pause.ts';
 import type { FromKeeper, ToKeeper } from '../keeper/keeper.ts';

@@ -4,7 +4,7 @@ import { ManualWorld } from '../../test/support/manual-world.ts';
 import { LeaseholdError } from '../client/error.ts';
 import { Leasehold } from '../client/leasehold.ts';
 import type { Transport } from '../client/transport.ts';
-import type { EntryRecord } from '../protocol/replies.ts';
+import type { EntryRecord } from '../operations/records.ts';
 import { followSessions } from './session-feed.ts';
 import type { OrchestratorWorld } from './world.ts';
 

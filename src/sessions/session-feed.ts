@@ -5,7 +5,7 @@
  */
 import { LeaseholdError } from '../client/error.ts';
 import { pause } from '../client/pause.ts';
-import type { EntryRecord } from '../protocol/replies.ts';
+import type { EntryRecord } from '../operations/records.ts';
 import type { SessionState } from './session-run.ts';
 import type { OrchestratorWorld } from './world.ts';
 

@@ -12,9 +12,9 @@
 import { LeaseholdError } from '../client/error.ts';
 import { pause } from '../client/pause.ts';
 import { atMost } from '../keeper/waiting.ts';
+import type { SessionRecord } from '../operations/records.ts';
+import type { Body, Requests } from '../operations/table.ts';
 import type { Problem, Reply } from '../protocol/problem.ts';
-import type { Body, SessionRecord } from '../protocol/replies.ts';
-import type { Requests } from '../protocol/requests.ts';
 import { type Moment, momentOf } from '../seams/deadline.ts';
 import { AUTHORITY_ID } from './authority-id.ts';
 import { filled, type OrchestratorConfig, type PipelineProfile } from './config.ts';

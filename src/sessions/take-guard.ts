@@ -11,9 +11,9 @@
 import { LeaseholdError } from '../client/error.ts';
 import { ORCHESTRATOR_GUARD as GUARD } from '../core/reserved-names.ts';
 import { atMost } from '../keeper/waiting.ts';
+import type { Body } from '../operations/table.ts';
 import { Json } from '../protocol/json.ts';
 import type { Problem } from '../protocol/problem.ts';
-import type { Body } from '../protocol/replies.ts';
 import { type Moment, momentOf } from '../seams/deadline.ts';
 import type { ProcessIdentity } from '../seams/process-table.ts';
 import { isProvablyDead } from './process-identity.ts';

@@ -3,13 +3,11 @@
  * sent again, with the id that makes it the same call, and what may not is thrown with an unknown effect.
  */
 import { LeaseholdError } from '../client/error.ts';
-import { isSafeAgain, RETRIES } from '../client/retries.ts';
+import { isSafeAgain, retryOf } from '../client/retries.ts';
 import { secondLook } from '../client/second-look.ts';
 import type { CallOptions, Transport } from '../client/transport.ts';
+import type { Body, Operation, Requests } from '../operations/table.ts';
 import type { Problem, Reply } from '../protocol/problem.ts';
-import type { Body } from '../protocol/replies.ts';
-import type { Requests } from '../protocol/requests.ts';
-import type { Operation } from '../protocol/routes.ts';
 
 interface Plan<Failure> {
   /** Null: whatever comes next. */
@@ -78,7 +76,7 @@ export class FaultyTransport implements Transport {
     options: CallOptions | undefined,
     fault: LeaseholdError,
   ): Promise<Reply<Body<Op>>> {
-    const { fills, looks = false } = RETRIES[operation] ?? {};
+    const { fills, looks = false } = retryOf(operation) ?? {};
     const isMissing = fills !== undefined && !(fills in request);
     const known: Requests[Op] = isMissing ? { ...request, [fills]: this.newToken() } : request;
     await this.inner.call(operation, known, options);

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { defineTask } from '../client/define-task.ts';
 import type { TaskContext } from '../client/task-context.ts';
 import type { TaskVerdict } from '../client/task-verdict.ts';
-import type { Body } from '../protocol/replies.ts';
+import type { Body } from '../operations/table.ts';
 import { type TestLeasehold, testLeasehold } from './test-leasehold.ts';
 
 let t: TestLeasehold;

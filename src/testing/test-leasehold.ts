@@ -8,12 +8,12 @@ import { Leasehold } from '../client/leasehold.ts';
 import { momentaryEffect } from '../client/reply-text.ts';
 import { refuseUnknown } from '../client/unknown-options.ts';
 import { REFUSALS, type RefusalCode } from '../core/refusals.ts';
-import { openCalls } from '../embedded/calls.ts';
-import { localTransport } from '../embedded/local-transport.ts';
-import { type OpenOptions, openCore } from '../embedded/open.ts';
 import { memoryEngine } from '../engines/memory/memory-engine.ts';
+import { type OpenOptions, openCore } from '../open.ts';
+import { openCalls } from '../operations/calls.ts';
+import { localTransport } from '../operations/local-transport.ts';
+import { OPERATIONS, type Operation } from '../operations/table.ts';
 import { problem } from '../protocol/problem.ts';
-import { type Operation, ROUTES } from '../protocol/routes.ts';
 import { FaultyTransport } from './faulty-transport.ts';
 import { type Loss, loseLease } from './lose-lease.ts';
 import { type Exit, TestWorld } from './test-world.ts';
@@ -32,7 +32,7 @@ const FAIL_OPTIONS = ['code', 'message', 'retryable'];
 
 /** What waits for an operation that never comes would make a test pass that tests nothing. */
 function assertKnown(operation: Operation | undefined): void {
-  if (operation === undefined || Object.hasOwn(ROUTES, operation)) return;
+  if (operation === undefined || Object.hasOwn(OPERATIONS, operation)) return;
   throw new TypeError(
     `There is no operation ${JSON.stringify(operation)}; one is called task.create, for example.`,
   );

@@ -3,7 +3,7 @@
  * time happens by itself, and whatever needs time happens when a test moves the clocks.
  */
 
-import type { World } from '../embedded/open.ts';
+import type { World } from '../open.ts';
 import type { ProcessEnding } from '../seams/process-ending.ts';
 import { systemTimers } from '../world/system-clock.ts';
 import { ManualTime } from './manual-time.ts';

@@ -3,8 +3,8 @@
 // KILL=point:n makes it kill itself at the n-th durable write: before it, in the middle of it, or after it.
 import { readFileSync } from 'node:fs';
 import process from 'node:process';
-import { openWith } from '../../dist/embedded/open.js';
 import { fileEngine } from '../../dist/engines/file/file-engine.js';
+import { openWith } from '../../dist/open.js';
 import { nodeFiles } from '../../dist/world/node-files.js';
 import { nodeThreads } from '../../dist/world/node-threads.js';
 import { systemClock, systemTimers } from '../../dist/world/system-clock.js';

@@ -19,7 +19,7 @@ it.each([
   [['--max-semi-space-size=64', '--enable-source-maps']],
   [['--input-type=module', '--max-old-space-size=500']],
 ])('a guard is watched and a log is compacted under %j', (flags) => {
-  const program = `Promise.all([import('${DIST}index.js'), import('${DIST}embedded/open.js'),
+  const program = `Promise.all([import('${DIST}index.js'), import('${DIST}open.js'),
     import('${DIST}engines/file/file-engine.js'), import('${DIST}world/node-files.js'),
     import('${DIST}world/node-threads.js'), import('${DIST}world/node-world.js')])
     .then(async ([{ open }, { openCore }, { fileEngine }, { nodeFiles: files }, { nodeThreads: threads }, { nodeWorld }]) => {

@@ -1,9 +1,9 @@
 // What an epoch says about its log decides whether it is opened: older logs are, newer ones are refused by name and left alone.
 import { describe, expect, it } from 'vitest';
 import { LOG_FORMAT, LOG_VERSION } from '../../src/core/state.ts';
-import { openWith } from '../../src/embedded/open.ts';
 import { fileEngine } from '../../src/engines/file/file-engine.ts';
 import { LogTooNewError } from '../../src/engines/log.ts';
+import { openWith } from '../../src/open.ts';
 import { appendBatch, openHeard } from '../support/log-story.ts';
 import { ManualWorld } from '../support/manual-world.ts';
 import { TestDisk } from '../support/test-disk.ts';

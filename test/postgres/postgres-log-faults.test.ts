@@ -1,8 +1,7 @@
 // What goes wrong around a log in a database: every fault ends the writer at once, nothing acknowledged is lost, and
 // whoever opens the log afterwards goes on.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { Log } from '../../src/engines/log.ts';
-import { LogClosedError, LogDamagedError, LogTooNewError } from '../../src/engines/log.ts';
+import { type Log, LogClosedError, LogDamagedError, LogTooNewError } from '../../src/engines/log.ts';
 import { DATABASE_MS } from '../../src/engines/postgres/database-clock.ts';
 import type { ConnectOptions, SqlConnection, SqlConnections, SqlRow } from '../../src/seams/database.ts';
 import { pgConnections } from '../../src/world/pg-connections.ts';

@@ -1,7 +1,7 @@
 // `leasehold postgres restored`: what an operator says to a log whose database has lost its newest rows.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Leasehold } from '../../src/client/leasehold.ts';
-import { openWith } from '../../src/embedded/open.ts';
+import { openWith } from '../../src/open.ts';
 import { isSettled } from '../support/manual-world.ts';
 import { TestDatabase } from '../support/postgres.ts';
 import { cutConnections, engineOn, REAL_WORLD, until } from '../support/postgres-log.ts';

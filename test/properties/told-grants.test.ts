@@ -4,9 +4,9 @@
 import fc from 'fast-check';
 import { describe, it } from 'vitest';
 import type { Leasehold } from '../../src/client/leasehold.ts';
-import { openWith } from '../../src/embedded/open.ts';
 import { MemoryDisk } from '../../src/engines/memory/memory-disk.ts';
 import { memoryEngine } from '../../src/engines/memory/memory-engine.ts';
+import { openWith } from '../../src/open.ts';
 import { HeldEngine } from '../support/held-engine.ts';
 import { ManualWorld } from '../support/manual-world.ts';
 import { SEED } from '../support/random-history.ts';

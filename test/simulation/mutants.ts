@@ -65,8 +65,8 @@ export const MUTANTS: readonly Mutant[] = [
     { seed: 713, by: 'replays' },
     [
       AUTHORITY,
-      "const request = new Request(null, read, null, null, '', this.leaving);",
-      "if (this.busy) return Promise.resolve(read(this.machine)); const request = new Request(null, read, null, null, '', this.leaving);",
+      "const request = new Request(null, read, null, PLAIN, '', this.leaving);",
+      "if (this.busy) return Promise.resolve(read(this.machine)); const request = new Request(null, read, null, PLAIN, '', this.leaving);",
     ],
   ),
   mutant(

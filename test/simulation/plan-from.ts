@@ -4,8 +4,14 @@
  */
 
 import { fleetPlanFrom } from './fleet/fleet-plan-from.ts';
-import type { FaultKind, Plan, PlannedFault, PlannedWorkload, WorkloadName } from './plan.ts';
-import { WORKLOADS } from './plan.ts';
+import {
+  type FaultKind,
+  type Plan,
+  type PlannedFault,
+  type PlannedWorkload,
+  WORKLOADS,
+  type WorkloadName,
+} from './plan.ts';
 import { Random } from './world/random.ts';
 
 /** How much one client of a workload does. */

@@ -254,7 +254,7 @@ export const SESSION_MUTANTS: readonly Mutant[] = [
     checker: 'heard',
     edits: [
       {
-        file: 'src/embedded/session-reads.ts',
+        file: 'src/operations/sessions.ts',
         from: 'const isTold = fromSeq === null || session.seq < begin;',
         to: 'const isTold = begin > 0;',
       },

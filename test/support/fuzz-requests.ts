@@ -1,9 +1,10 @@
 // Requests that nobody would send by accident, made from one number: for every route valid ones, and what comes of them
 // when methods, paths, encodings, bodies, headers and lengths are bent and broken. The same number makes the same
 // requests, in the same order.
+
+import { PAGES } from '../../src/operations/pages.ts';
+import { OPERATIONS, type Operation, operationOf } from '../../src/operations/table.ts';
 import { LIMITS } from '../../src/protocol/limits.ts';
-import { REQUESTS } from '../../src/protocol/requests.ts';
-import { type Operation, PAGES, ROUTES, type Route } from '../../src/protocol/routes.ts';
 
 /** A small generator of numbers that look random (mulberry32). */
 export class Dice {
@@ -132,7 +133,7 @@ export class FuzzRequests {
     const { dice } = this;
     if (dice.once(40)) return this.rubbish();
     if (dice.once(12)) return this.page();
-    const operation = dice.pick(Object.keys(ROUTES) as Operation[]);
+    const operation = dice.pick(Object.keys(OPERATIONS) as Operation[]);
     const fields = this.fieldsOf(operation);
     if (dice.once(2)) this.bend(fields, operation);
     return dice.once(15) ? this.batch() : this.send(operation, fields, dice.once(2));
@@ -142,9 +143,9 @@ export class FuzzRequests {
   refused(): FuzzRequest {
     const { dice } = this;
     const operation = dice.pick(
-      (Object.keys(ROUTES) as Operation[]).filter((name) => ROUTES[name].method !== 'GET'),
+      (Object.keys(OPERATIONS) as Operation[]).filter((name) => OPERATIONS[name].method !== 'GET'),
     );
-    const { method, path }: Route = ROUTES[operation];
+    const { method, path } = operationOf(operation);
     const fields = this.fieldsOf(operation);
     const place = this.placeOf(path, fields, false);
     switch (dice.below(9)) {
@@ -183,7 +184,7 @@ export class FuzzRequests {
   }
 
   private fieldsOf(operation: Operation): Fields {
-    const { properties = {}, required = [] } = REQUESTS[operation] as Schema;
+    const { properties = {}, required = [] } = OPERATIONS[operation].request as Schema;
     const fields: Fields = new Map();
     for (const [name, schema] of Object.entries(properties)) {
       // Tasks get ids from the small world, or there would be ever more of them.
@@ -258,7 +259,7 @@ export class FuzzRequests {
 
   private send(operation: Operation, fields: Fields, isBent: boolean): FuzzRequest {
     const { dice } = this;
-    const { method, path }: Route = ROUTES[operation];
+    const { method, path } = operationOf(operation);
     const place = this.placeOf(path, fields, isBent && dice.once(3));
     const wrong = dice.pick([
       'GET',
@@ -351,8 +352,8 @@ export class FuzzRequests {
 
   private batch(): FuzzRequest {
     const { dice } = this;
-    const batched = (Object.keys(ROUTES) as Operation[]).filter(
-      (name) => 'batch' in ROUTES[name] || dice.once(10),
+    const batched = (Object.keys(OPERATIONS) as Operation[]).filter(
+      (name) => 'batch' in OPERATIONS[name] || dice.once(10),
     );
     const ops = Array.from({ length: dice.below(dice.once(20) ? 300 : 6) }, () => {
       if (dice.once(15)) return dice.pick(STRANGE);

@@ -4,14 +4,14 @@
 import { HttpTransport } from '../../src/client/http-transport.ts';
 import type { RetryOptions } from '../../src/client/patience.ts';
 import type { Transport } from '../../src/client/transport.ts';
-import { type Calls, openCalls } from '../../src/embedded/calls.ts';
-import { localTransport } from '../../src/embedded/local-transport.ts';
-import { openCore } from '../../src/embedded/open.ts';
 import { memoryEngine } from '../../src/engines/memory/memory-engine.ts';
+import { openCore } from '../../src/open.ts';
+import { type Calls, openCalls } from '../../src/operations/calls.ts';
+import { localTransport } from '../../src/operations/local-transport.ts';
+import { type AnyOperation, OPERATIONS, type Operation } from '../../src/operations/table.ts';
 import { jsonText } from '../../src/protocol/json.ts';
 import { JsonError, readJson } from '../../src/protocol/json-reader.ts';
 import { type Problem, problem } from '../../src/protocol/problem.ts';
-import { type Operation, ROUTES, type Route } from '../../src/protocol/routes.ts';
 import {
   type Http,
   type HttpReply,
@@ -120,7 +120,7 @@ export class LoopbackHttp implements Http {
       return { status: refusal.status, text: problemText(refusal, path, 'r') };
     }
     const { ok: _, ...body } = reply as { ok: true };
-    return { status: ROUTES[operation].status, text: jsonText(body) };
+    return { status: OPERATIONS[operation].status, text: jsonText(body) };
   }
 
   async #page({ path }: HttpRequest): Promise<HttpReply> {
@@ -220,11 +220,11 @@ function operationsOf(request: HttpRequest): readonly string[] {
 /** The operation and the fields in path and query; null for what is none. */
 function routeOf({ method, path }: HttpRequest): { operation: Operation; inPath: Fields } | null {
   const { pathname, searchParams } = new URL(path, 'http://x');
-  for (const [operation, route] of Object.entries(ROUTES) as [Operation, Route][]) {
+  for (const [operation, route] of Object.entries(OPERATIONS) as [Operation, AnyOperation][]) {
     const match = new RegExp(`^${route.path.replaceAll(/\{(\w+)\}/g, '(?<$1>[^/]+)')}$`).exec(pathname);
     if (route.method !== method || match === null) continue;
     // A path without fields may look like one with them: /v1/tasks/lease is no task.
-    if (match.groups !== undefined && Object.values(ROUTES).some((other) => other.path === pathname))
+    if (match.groups !== undefined && Object.values(OPERATIONS).some((other) => other.path === pathname))
       continue;
     const query = [...searchParams].map(([field, value]) => [
       field,

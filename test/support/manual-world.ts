@@ -1,5 +1,5 @@
 // A world whose time stands still until a test moves it: clocks, timers and the turn of the event loop.
-import type { World } from '../../src/embedded/open.ts';
+import type { World } from '../../src/open.ts';
 import { ManualTime } from '../../src/testing/manual-time.ts';
 
 const GIVE_UP_MS = 15_000;

@@ -4,11 +4,11 @@
 import { LeaseholdError } from '../../src/client/error.ts';
 import { Leasehold } from '../../src/client/leasehold.ts';
 import type { Transport } from '../../src/client/transport.ts';
-import { openCalls } from '../../src/embedded/calls.ts';
-import { localTransport } from '../../src/embedded/local-transport.ts';
-import { type OpenOptions, openCore } from '../../src/embedded/open.ts';
 import { MemoryDisk } from '../../src/engines/memory/memory-disk.ts';
 import { memoryEngine } from '../../src/engines/memory/memory-engine.ts';
+import { type OpenOptions, openCore } from '../../src/open.ts';
+import { openCalls } from '../../src/operations/calls.ts';
+import { localTransport } from '../../src/operations/local-transport.ts';
 import { problem } from '../../src/protocol/problem.ts';
 import type { Timers } from '../../src/seams/clock.ts';
 import type { ProcessIdentity, ProcessTable } from '../../src/seams/process-table.ts';

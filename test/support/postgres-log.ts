@@ -1,6 +1,9 @@
 // A log in the database of a test: engines on it, and what the world does to them.
-import type { PostgresEngineOptions } from '../../src/engines/postgres/postgres-engine.ts';
-import { type PostgresEngine, postgresEngine } from '../../src/engines/postgres/postgres-engine.ts';
+import {
+  type PostgresEngine,
+  type PostgresEngineOptions,
+  postgresEngine,
+} from '../../src/engines/postgres/postgres-engine.ts';
 import { pgConnections } from '../../src/world/pg-connections.ts';
 import { systemClock, systemTimers } from '../../src/world/system-clock.ts';
 import { systemIds } from '../../src/world/system-ids.ts';

@@ -5,8 +5,8 @@ import { connect, type Socket } from 'node:net';
 import type { Authority } from '../../src/authority/authority.ts';
 import type { Engine } from '../../src/engines/log.ts';
 import { memoryEngine } from '../../src/engines/memory/memory-engine.ts';
+import { type Operation, operationOf } from '../../src/operations/table.ts';
 import { jsonText } from '../../src/protocol/json.ts';
-import { type Operation, ROUTES, type Route } from '../../src/protocol/routes.ts';
 import type { Timers } from '../../src/seams/clock.ts';
 import { type ServedAlone, type ServeOptions, serve } from '../../src/server/serve.ts';
 import { systemTimers } from '../../src/world/system-clock.ts';
@@ -213,7 +213,7 @@ export function requestOf(
   operation: Operation,
   fields: object,
 ): { readonly method: string; readonly path: string; readonly body?: string } {
-  const { method, path }: Route = ROUTES[operation];
+  const { method, path } = operationOf(operation);
   const rest: Record<string, unknown> = { ...fields };
   const filled = path.replaceAll(/\{(\w+)\}/g, (_, field: string) => {
     const value = encodeURIComponent(String(rest[field]));

@@ -1,6 +1,6 @@
 // What tests of sessions have in common: an orchestrator that holds the guard, intents, and sessions at every stage of
 // their life, all by the operations that anybody else would use.
-import type { Operation } from '../../src/protocol/routes.ts';
+import type { Operation } from '../../src/operations/table.ts';
 import type { Body, CallAnswer, Sent, Served } from './served.ts';
 
 export const GUARD = {

@@ -5,11 +5,11 @@ import { asksForJson, endingOf, lastLine } from '../../src/cli/ending.ts';
 import { runProgram } from '../../src/cli/program.ts';
 import type { Screen, Server, Shell } from '../../src/cli/shell.ts';
 import { Leasehold } from '../../src/client/leasehold.ts';
-import { openCalls } from '../../src/embedded/calls.ts';
-import { localTransport } from '../../src/embedded/local-transport.ts';
-import { openCore } from '../../src/embedded/open.ts';
 import { MemoryDisk } from '../../src/engines/memory/memory-disk.ts';
 import { memoryEngine } from '../../src/engines/memory/memory-engine.ts';
+import { openCore } from '../../src/open.ts';
+import { openCalls } from '../../src/operations/calls.ts';
+import { localTransport } from '../../src/operations/local-transport.ts';
 import type { Processes, SignalName } from '../../src/seams/processes.ts';
 import { ManualWorld } from './manual-world.ts';
 

@@ -2,9 +2,8 @@
 // without a field too many, or a problem with a code that the operation may answer.
 import { expect } from 'vitest';
 import { REFUSALS, type RefusalCode } from '../../src/core/refusals.ts';
-import { refusalStatus, refusalsOf } from '../../src/protocol/refusals-of.ts';
-import { REPLIES } from '../../src/protocol/replies.ts';
-import { type Operation, ROUTES, type Route } from '../../src/protocol/routes.ts';
+import { refusalStatus, refusalsOf } from '../../src/operations/refusals-of.ts';
+import { OPERATIONS, type Operation, operationOf } from '../../src/operations/table.ts';
 import { complaints, type Schema } from './json-schema.ts';
 import type { Answer, Body } from './served.ts';
 
@@ -36,9 +35,9 @@ export function expectWithinContract(operation: Operation, answer: Answer, path:
 
 /** A body that is no problem, with the status that belongs to it. */
 export function expectReply(operation: Operation, status: number, body: Body): void {
-  const { status: usual }: Route = ROUTES[operation];
+  const { status: usual } = operationOf(operation);
   expect(status).toBe(usual === 201 && body.duplicate === true ? 200 : usual);
-  const wrong = complaints(strict(REPLIES[operation] as Schema), body, () => ({}));
+  const wrong = complaints(strict(OPERATIONS[operation].reply as Schema), body, () => ({}));
   expect(wrong, `the reply of ${operation} is ${JSON.stringify(body)}`).toEqual([]);
 }
 

@@ -15,8 +15,7 @@
  * becomes the other.
  */
 
-import type { SqlConnection } from '../../seams/database.ts';
-import { sqlState } from '../../seams/database.ts';
+import { type SqlConnection, sqlState } from '../../seams/database.ts';
 import { LogGoneError, LogTooNewError } from '../log.ts';
 
 const TABLES_VERSION = 1;

@@ -5,9 +5,9 @@
 import type { Authority } from '../../../src/authority/authority.ts';
 import { Leadership } from '../../../src/authority/leadership.ts';
 import { DEFAULT_RETENTION } from '../../../src/core/retention.ts';
-import { coreOf } from '../../../src/embedded/open.ts';
 import type { Engine, LoggedEntry } from '../../../src/engines/log.ts';
 import { postgresEngine } from '../../../src/engines/postgres/postgres-engine.ts';
+import { coreOf } from '../../../src/open.ts';
 import { noteEntry } from '../world/authority-node.ts';
 import type { Kernel } from '../world/kernel.ts';
 import { Random } from '../world/random.ts';

@@ -2,7 +2,7 @@
  * The same call with the same ids, sent again and again, at once and later: it must count once. Whatever the second answer
  * is, it may not contradict the first.
  */
-import type { Requests } from '../../../src/protocol/requests.ts';
+import type { Requests } from '../../../src/operations/table.ts';
 import type { ClientProgram } from '../world/client-program.ts';
 
 type Acquire = Requests['lease.acquire'];

@@ -4,7 +4,7 @@
  * When the faults are over they stop a session and hear of its end.
  */
 import { LeaseholdError } from '../../../src/client/error.ts';
-import type { SessionRecord } from '../../../src/protocol/replies.ts';
+import type { SessionRecord } from '../../../src/operations/records.ts';
 import { isHttpFault } from '../../../src/seams/http.ts';
 import type { HeardEvent } from '../history.ts';
 import type { ClientProgram } from '../world/client-program.ts';

@@ -2,7 +2,7 @@
  * Tasks by hand: made with and without ids, keys, delays and priorities, leased one or several at a time, and ended by
  * every verdict there is, in time and too late, once and twice.
  */
-import type { TaskLeaseRecord } from '../../../src/protocol/replies.ts';
+import type { TaskLeaseRecord } from '../../../src/operations/records.ts';
 import type { ClientProgram } from '../world/client-program.ts';
 import { NAMES, QUEUE, ttlMs } from './shared-names.ts';
 

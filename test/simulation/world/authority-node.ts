@@ -6,12 +6,12 @@
 import type { Authority } from '../../../src/authority/authority.ts';
 import { UnavailableError } from '../../../src/authority/unavailable.ts';
 import { entryToJson } from '../../../src/core/entry-json.ts';
-import { type OpenCore, openCore } from '../../../src/embedded/open.ts';
 import { run as runCompaction } from '../../../src/engines/file/compaction-thread.ts';
 import { fileEngine } from '../../../src/engines/file/file-engine.ts';
 import { type Engine, LogDamagedError, type LoggedEntry, LogHeldError } from '../../../src/engines/log.ts';
 import { MemoryDisk } from '../../../src/engines/memory/memory-disk.ts';
 import { memoryEngine } from '../../../src/engines/memory/memory-engine.ts';
+import { type OpenCore, openCore } from '../../../src/open.ts';
 import { instant } from '../../../src/protocol/instant.ts';
 import type { Threads } from '../../../src/seams/threads.ts';
 import type { DeathEvent, EntryEvent } from '../history.ts';

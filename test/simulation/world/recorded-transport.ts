@@ -1,7 +1,7 @@
 /** A transport that notes what a program asks for and is told, and otherwise stays out of the way. */
 import { LeaseholdError } from '../../../src/client/error.ts';
 import type { Transport } from '../../../src/client/transport.ts';
-import { ROUTES } from '../../../src/protocol/routes.ts';
+import { OPERATIONS } from '../../../src/operations/table.ts';
 import type { Json } from '../plan.ts';
 import type { Recorder } from './recorder.ts';
 import type { SimProcess } from './sim-process.ts';
@@ -14,7 +14,7 @@ export function recordedTransport(transport: Transport, recorder: Recorder, proc
         const reply = await transport.call(operation, request, options);
         if (process.isDead) return reply;
         const { ok: _, ...body } = reply as { ok: boolean };
-        const status = reply.ok ? ROUTES[operation].status : reply.status;
+        const status = reply.ok ? OPERATIONS[operation].status : reply.status;
         recorder.answer(id, status, plain(body));
         return reply;
       } catch (fault) {

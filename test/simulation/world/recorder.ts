@@ -1,6 +1,6 @@
 /** Writes the history of a run down, and its hash. Nothing in here decides anything. */
 import { createHash } from 'node:crypto';
-import type { Operation } from '../../../src/protocol/routes.ts';
+import type { Operation } from '../../../src/operations/table.ts';
 import type { Clock } from '../../../src/seams/clock.ts';
 import type {
   AnswerEvent,

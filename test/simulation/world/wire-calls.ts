@@ -1,6 +1,6 @@
 /** One request on the wire as the operations in it: noted when it leaves, and again when it is answered or lost. */
-
-import { type Operation, PAGES } from '../../../src/protocol/routes.ts';
+import { PAGES } from '../../../src/operations/pages.ts';
+import type { Operation } from '../../../src/operations/table.ts';
 import type { HttpRequest as ClientRequest, HttpReply } from '../../../src/seams/http.ts';
 import type { Json } from '../plan.ts';
 import type { Recorder } from './recorder.ts';

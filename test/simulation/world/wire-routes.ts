@@ -1,5 +1,5 @@
 /** From method and path to the operation of the table and the fields in its path, as the server's router does it. */
-import { type Operation, ROUTES } from '../../../src/protocol/routes.ts';
+import { OPERATIONS, type Operation } from '../../../src/operations/table.ts';
 
 interface Pattern {
   readonly operation: Operation;
@@ -14,8 +14,8 @@ export interface Routed {
 }
 
 const PATTERNS = new Map<string, Pattern[]>();
-for (const operation of Object.keys(ROUTES) as Operation[]) {
-  const { method, path } = ROUTES[operation];
+for (const operation of Object.keys(OPERATIONS) as Operation[]) {
+  const { method, path } = OPERATIONS[operation];
   const parts = path.split('/');
   const key = `${method} ${parts.length}`;
   const literals = parts.filter((part) => !part.startsWith('{')).length;

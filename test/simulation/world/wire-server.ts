@@ -5,8 +5,9 @@
  */
 import { EventEmitter } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { OpenCore } from '../../../src/embedded/open.ts';
-import { type Operation, PAGES, ROUTES } from '../../../src/protocol/routes.ts';
+import type { OpenCore } from '../../../src/open.ts';
+import { PAGES } from '../../../src/operations/pages.ts';
+import { OPERATIONS, type Operation } from '../../../src/operations/table.ts';
 import type { Clock, Timers } from '../../../src/seams/clock.ts';
 import { batchHandler } from '../../../src/server/batch.ts';
 import { Exchange } from '../../../src/server/exchange.ts';
@@ -116,7 +117,7 @@ export class WireServer {
     this.#trouble = trouble;
     const longReads = new LongReads(timers);
     this.#hub = new FollowHub(authority, timers, longReads, onBug);
-    for (const operation of Object.keys(ROUTES) as Operation[]) {
+    for (const operation of Object.keys(OPERATIONS) as Operation[]) {
       const handle = operationHandler(operation, calls[operation], this.#waits, longReads, trouble);
       this.#handles.set(operation, handle);
     }

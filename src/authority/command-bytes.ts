@@ -1,0 +1,28 @@
+/** How large a command is, and what it takes up while it waits in lines. */
+import type { Command } from '../core/commands.ts';
+
+export function commandBytes(command: Command): number {
+  switch (command.type) {
+    case 'CreateTask':
+    case 'AcceptIntent':
+      return command.payload.length;
+    case 'CompleteTask':
+      return command.writes.reduce((sum, write) => sum + write.value.length, command.result?.length ?? 0);
+    case 'WriteObject':
+      return command.value.length;
+    case 'AcquireNames':
+      return command.metadata?.length ?? 0;
+    default:
+      return 0;
+  }
+}
+
+/** What a place in a line takes up, and the line itself where nobody else stands in it. */
+const PLACE_BYTES = 256;
+
+/** What a call takes up while it waits in lines; null for one that does not wait. */
+export function waitingBytes(command: Command | null): number | null {
+  if (command === null || !('waitMs' in command) || command.waitMs === 0) return null;
+  const names = command.type === 'AcquireNames' ? command.names : command.queues;
+  return names.reduce((sum, name) => sum + PLACE_BYTES + name.length, commandBytes(command));
+}

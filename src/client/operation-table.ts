@@ -1,0 +1,63 @@
+// biome-ignore-all format: generated, one operation a line
+/**
+ * What the client knows of each operation. Generated from `src/operations` by `npm run generate`; a test compares.
+ * It holds no schemas and no rules, so that a browser loads neither.
+ */
+import type { Retry } from '../operations/operation.ts';
+import type { Operation } from '../operations/table.ts';
+
+export interface OperationRow {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  /** Fields in braces. */
+  readonly path: string;
+  readonly batch?: true;
+  /** Keeps alive what is held: it travels on a connection of its own. */
+  readonly renews?: true;
+  /** How it is retried after a lost reply; absent where once and twice are the same. */
+  readonly retry?: Exclude<Retry, 'safe'>;
+}
+
+export const OPERATION_ROWS: Readonly<Record<Operation, OperationRow>> = {
+  'task.create': { method: 'POST', path: '/v1/tasks', batch: true, retry: { fills: 'task_id' } },
+  'task.lease': { method: 'POST', path: '/v1/tasks/lease', batch: true, retry: { fills: 'request_id' } },
+  'task.extend': { method: 'POST', path: '/v1/tasks/{task_id}/extend', batch: true },
+  'task.complete': { method: 'POST', path: '/v1/tasks/{task_id}/complete', batch: true },
+  'task.fail': { method: 'POST', path: '/v1/tasks/{task_id}/fail', batch: true },
+  'task.release': { method: 'POST', path: '/v1/tasks/{task_id}/release', batch: true },
+  'task.kill': { method: 'POST', path: '/v1/tasks/{task_id}/kill', retry: { looks: true } },
+  'task.get': { method: 'GET', path: '/v1/tasks/{task_id}' },
+  'task.list': { method: 'GET', path: '/v1/tasks' },
+  'task.history': { method: 'GET', path: '/v1/tasks/{task_id}/history' },
+  'task.why': { method: 'GET', path: '/v1/tasks/{task_id}/why' },
+  'worker.heartbeat': { method: 'POST', path: '/v1/workers/{worker_id}/heartbeat', batch: true, renews: true },
+  'worker.list': { method: 'GET', path: '/v1/workers' },
+  'queue.list': { method: 'GET', path: '/v1/queues' },
+  'queue.pause': { method: 'POST', path: '/v1/queues/{queue}/pause' },
+  'queue.resume': { method: 'POST', path: '/v1/queues/{queue}/resume' },
+  'lease.acquire': { method: 'POST', path: '/v1/leases/{name}/acquire', batch: true, retry: { fills: 'token' } },
+  'lease.acquire_all': { method: 'POST', path: '/v1/leases/acquire', retry: { fills: 'token' } },
+  'lease.renew': { method: 'POST', path: '/v1/leases/{name}/renew', batch: true, renews: true },
+  'lease.release': { method: 'POST', path: '/v1/leases/{name}/release', batch: true },
+  'lease.break': { method: 'POST', path: '/v1/leases/{name}/break', retry: { needs: 'lease_seq', looks: true } },
+  'lease.wipe': { method: 'POST', path: '/v1/leases/wipe' },
+  'lease.get': { method: 'GET', path: '/v1/leases/{name}' },
+  'lease.list': { method: 'GET', path: '/v1/leases' },
+  'lease.history': { method: 'GET', path: '/v1/leases/{name}/history' },
+  'object.write': { method: 'PUT', path: '/v1/objects/{object_id}', batch: true, retry: { needs: 'if_version', looks: true } },
+  'object.get': { method: 'GET', path: '/v1/objects/{object_id}' },
+  'object.delete': { method: 'DELETE', path: '/v1/objects/{object_id}', retry: { needs: 'if_version', looks: true } },
+  'receipt.list': { method: 'GET', path: '/v1/receipts' },
+  'status.get': { method: 'GET', path: '/v1/status' },
+  'whoami.get': { method: 'GET', path: '/v1/whoami' },
+  'intent.accept': { method: 'POST', path: '/api/v3/intents' },
+  'session.get': { method: 'GET', path: '/api/v3/sessions/{session_id}' },
+  'session.list': { method: 'GET', path: '/api/v3/sessions' },
+  'session.heartbeat': { method: 'POST', path: '/api/v3/sessions/{session_id}/heartbeat', renews: true },
+  'session.stop': { method: 'DELETE', path: '/api/v3/sessions/{session_id}' },
+  'session.start': { method: 'POST', path: '/api/v3/sessions/{session_id}/start', retry: { fills: 'token' } },
+  'session.change': { method: 'POST', path: '/api/v3/sessions/{session_id}/change' },
+  'session.renew': { method: 'POST', path: '/api/v3/sessions/renew', renews: true },
+};
+
+export const BATCH_PATH = '/v1/batch';
+export const LOG_PATH = '/v1/log';

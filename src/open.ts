@@ -1,0 +1,135 @@
+/** `open(dir)`: the authority of a data directory, in this process. */
+import type { Authority } from './authority/authority.ts';
+import { openAuthority } from './authority/open-authority.ts';
+import { Leasehold } from './client/leasehold.ts';
+import type { ClientWorld } from './client/world.ts';
+import { DEFAULT_RETENTION, type Retention } from './core/retention.ts';
+import { fileEngine } from './engines/file/file-engine.ts';
+import type { Engine } from './engines/log.ts';
+import { batchSends, type CheckedCalls, checkedCalls, openCalls, type Sends } from './operations/calls.ts';
+import type { ChangeContext, IntentPolicy } from './operations/contexts.ts';
+import { localTransport } from './operations/local-transport.ts';
+import { OPEN_OPTIONS } from './operations/open-options.ts';
+import { nodeFiles } from './world/node-files.ts';
+import { nodeThreads } from './world/node-threads.ts';
+import { systemClock, systemTimers } from './world/system-clock.ts';
+import { systemIds } from './world/system-ids.ts';
+import { thisProcess } from './world/this-process.ts';
+
+export interface OpenOptions {
+  /** What is forgotten, and when. */
+  readonly retention?: Partial<Retention>;
+  /** Told once when the log cannot be written any more; the handle is dead from then on. */
+  readonly onDeath?: (fault: Error) => void;
+  /** Told each time the log could not be compacted; that is tried again, and until then the log only grows. */
+  readonly onCompactionFault?: (fault: unknown) => void;
+  /** Opens a directory on a network file system all the same, where the lock may lie. */
+  readonly allowNetworkFileSystem?: boolean;
+  /** How intents are known again, and who takes their leases. */
+  readonly intents?: IntentOptions;
+}
+
+export interface IntentOptions {
+  /** Makes the idempotency keys. Without one a random secret is made, and no intent is known again after a restart. */
+  readonly secret?: string;
+  /** The secret before this one: sessions it made are still found. */
+  readonly previousSecret?: string;
+  /** Lets each intent take the lease of its service itself: who comes second is refused with LEASE_HELD. */
+  readonly takeLeases?: boolean;
+}
+
+/** The world a handle lives in; tests bring their own. */
+export interface World extends ClientWorld {
+  readonly hashSeed: number;
+}
+
+/** Opens, or makes, a data directory. Only one handle at a time can have it. */
+export async function open(dir: string, options: OpenOptions = {}): Promise<Leasehold> {
+  if (typeof dir !== 'string' || dir === '') throw new TypeError('The data directory must be named.');
+  if (/^[a-z]+:\/\//i.test(dir)) {
+    throw new TypeError(
+      `${dir.split('://', 1)[0]}://… is no data directory; \`connect\` takes the URL of a server.`,
+    );
+  }
+  const { allowNetworkFileSystem = false } = options;
+  const engine = fileEngine({ dir, files: nodeFiles, threads: nodeThreads, allowNetworkFileSystem });
+  const world = {
+    clock: systemClock,
+    timers: systemTimers,
+    newToken: systemIds.token,
+    hashSeed: systemIds.seed(),
+    ...thisProcess,
+  };
+  return openWith(engine, world, options);
+}
+
+export async function openWith(engine: Engine, world: World, options: OpenOptions = {}): Promise<Leasehold> {
+  const { authority, calls } = await openCore(engine, world, options);
+  return new Leasehold(localTransport(authority, openCalls(calls), world.timers), world);
+}
+
+/** The authority and its operations without the handle around them, for whoever serves them to others. */
+export interface OpenCore {
+  readonly authority: Authority;
+  readonly calls: CheckedCalls;
+  readonly sends: Sends;
+}
+
+export async function openCore(engine: Engine, world: World, options: OpenOptions = {}): Promise<OpenCore> {
+  if (!OPEN_OPTIONS.accepts(options)) throw new TypeError(OPEN_OPTIONS.explain(options));
+  const authority = await openAuthority(engine, {
+    clock: world.clock,
+    timers: world.timers,
+    hashSeed: world.hashSeed,
+    retention: retentionOf(options),
+    onDeath: options.onDeath ?? (() => undefined),
+    onCompactionFault: options.onCompactionFault ?? (() => undefined),
+  });
+  return coreOf(authority, world, options);
+}
+
+/** The operations of an authority that is open. */
+export function coreOf(
+  authority: Authority,
+  { timers, newToken }: Pick<World, 'timers' | 'newToken'>,
+  options: Pick<OpenOptions, 'intents'>,
+): OpenCore {
+  const context: ChangeContext = {
+    intents: intentPolicy(options, newToken),
+    watch: () => ({
+      beats: authority.soft.sessions,
+      nowMs: authority.clock.nowMs(),
+      startedAtMs: authority.state.epochStartedAtMs,
+    }),
+  };
+  return {
+    authority,
+    calls: checkedCalls(authority, context, timers, newToken),
+    sends: batchSends(authority, context, newToken),
+  };
+}
+
+function intentPolicy({ intents = {} }: OpenOptions, newToken: () => string): IntentPolicy {
+  let { secret } = intents;
+  const { previousSecret = null, takeLeases: takesLease = false } = intents;
+  return {
+    // Made up when the first intent comes; most who embed this never see one.
+    get secret() {
+      secret ??= newToken();
+      return secret;
+    },
+    previousSecret,
+    takesLease,
+  };
+}
+
+export function retentionOf({ retention = {} }: Pick<OpenOptions, 'retention'>): Retention {
+  return {
+    endedTasksMs: retention.endedTasksMs ?? DEFAULT_RETENTION.endedTasksMs,
+    endedTasksMax: retention.endedTasksMax ?? DEFAULT_RETENTION.endedTasksMax,
+    idleNamesMs: retention.idleNamesMs ?? DEFAULT_RETENTION.idleNamesMs,
+    idleNamesMax: retention.idleNamesMax ?? DEFAULT_RETENTION.idleNamesMax,
+    endedSessionsMs: retention.endedSessionsMs ?? DEFAULT_RETENTION.endedSessionsMs,
+    endedSessionsMax: retention.endedSessionsMax ?? DEFAULT_RETENTION.endedSessionsMax,
+  };
+}

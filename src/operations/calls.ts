@@ -1,0 +1,180 @@
+/**
+ * Every operation of the table as a call on an authority: build the command, submit it, give the body or the problem.
+ * Calls in process, single HTTP requests and batches all come through here.
+ */
+import type { Authority } from '../authority/authority.ts';
+import { EndWatch } from '../authority/end-watch.ts';
+import { RefusedReadError } from '../authority/refused-read.ts';
+import type { CallOptions, Handling, Sink } from '../authority/request.ts';
+import { SessionBeats } from '../authority/sessions/session-beats.ts';
+import type { Standby } from '../authority/standby.ts';
+import { isRefusal } from '../core/decision.ts';
+import type { Refusal } from '../core/refusals.ts';
+import { LogCompactedError } from '../engines/log.ts';
+import { problem, type Reply } from '../protocol/problem.ts';
+import type { Timers } from '../seams/clock.ts';
+import { CHECKS } from './checks.ts';
+import type { ChangeContext, LeaderContext, ReadContext } from './contexts.ts';
+import {
+  type AnyChange,
+  type AnyRead,
+  type BatchOperation,
+  type Body,
+  CHANGES,
+  OPERATION_NAMES,
+  type Operation,
+  READS,
+  type Requests,
+} from './table.ts';
+
+/** One operation of the table as a call. */
+export type Call<Op extends Operation> = (
+  request: Requests[Op],
+  options?: CallOptions,
+) => Promise<Reply<Body<Op>>>;
+
+export type Calls = { readonly [Op in Operation]: Call<Op> };
+
+/** A call whose request has been checked already. */
+export type CheckedCall = (request: unknown, options?: CallOptions) => Promise<Reply<object>>;
+
+/** The same operations for callers that check requests themselves, as the server does. */
+export type CheckedCalls = Readonly<Record<Operation, CheckedCall>>;
+
+export function checkedCalls(
+  authority: Authority,
+  context: ChangeContext,
+  timers: Timers,
+  newToken: () => string,
+): CheckedCalls {
+  const reads = leaderContext(authority, timers);
+  return Object.fromEntries([
+    ...CHANGES.map((change) => [change.name, changeCall(authority, change, context, newToken)]),
+    ...READS.map((read) => [read.name, readCall(read, reads)]),
+  ]) as CheckedCalls;
+}
+
+/** The reads that a standby can answer from what it has read along. */
+export function standbyCalls(standby: Standby, timers: Timers): Partial<CheckedCalls> {
+  const reads = standbyContext(standby, timers) as LeaderContext;
+  return Object.fromEntries(
+    READS.filter(({ onStandby }) => onStandby).map((read) => [read.name, readCall(read, reads)]),
+  );
+}
+
+/** The same calls, each of which first checks its request. */
+export function openCalls(checked: CheckedCalls): Calls {
+  return Object.fromEntries(
+    OPERATION_NAMES.map((operation) => {
+      const check = CHECKS[operation];
+      const call = checked[operation];
+      const checkedCall: CheckedCall = (request, options) => {
+        if (check.accepts(request)) return call(request, options);
+        return Promise.resolve(problem({ refused: 'INVALID_ARGUMENT', detail: check.explain(request) }));
+      };
+      return [operation, checkedCall];
+    }),
+  ) as unknown as Calls;
+}
+
+/** A checked change whose answer goes to its place in a batch. */
+export type Send = (sink: Sink, place: number, request: unknown, options: CallOptions) => void;
+
+export type Sends = Readonly<Record<BatchOperation, Send>>;
+
+export function batchSends(authority: Authority, context: ChangeContext, newToken: () => string): Sends {
+  const send = (change: AnyChange): Send => {
+    const handling = handlingOf(change, context);
+    return (sink, place, request, options) => {
+      const token = tokenOf(request, change, newToken);
+      const command = change.command(request, token, context, options.isAdmin ?? true);
+      if (isRefusal(command)) sink.settle(place, problem(command));
+      else authority.submitTo(sink, place, command, handling, token, options);
+    };
+  };
+  const batched = CHANGES.filter(({ batch }) => batch);
+  return Object.fromEntries(batched.map((change) => [change.name, send(change)])) as Sends;
+}
+
+function changeCall(
+  authority: Authority,
+  change: AnyChange,
+  context: ChangeContext,
+  newToken: () => string,
+): CheckedCall {
+  const handling = handlingOf(change, context);
+  return (request, options) => {
+    const token = tokenOf(request, change, newToken);
+    const command = change.command(request, token, context, options?.isAdmin ?? true);
+    if (isRefusal(command)) return Promise.resolve(problem(command));
+    const shown = change.showsRequestId ? (options?.requestId ?? newToken()) : token;
+    return authority.submit(command, handling, shown, options) as Promise<Reply<object>>;
+  };
+}
+
+function handlingOf({ body, urgent, refusedWhenFull }: AnyChange, context: ChangeContext): Handling {
+  return {
+    isUrgent: urgent === true,
+    needsSpace: refusedWhenFull === true,
+    present: (answer, shown) => (isRefusal(answer) ? problem(answer) : body(answer, shown, context)),
+  };
+}
+
+/** The token of the request, or a new one where a grant needs one and the caller has chosen none. */
+function tokenOf(request: unknown, { needsToken }: AnyChange, newToken: () => string): string {
+  return (request as { token?: string }).token ?? (needsToken ? newToken() : '');
+}
+
+/** A read whose bytes a compaction moved in between looks them up again. */
+function readCall({ look }: AnyRead, context: LeaderContext): CheckedCall {
+  return async (request, options = {}) => {
+    const ask = () => look(request, context, options);
+    let found: Refusal | object;
+    try {
+      found = await ask().catch((fault: unknown) => {
+        if (fault instanceof LogCompactedError) return ask();
+        throw fault;
+      });
+    } catch (fault) {
+      if (!(fault instanceof RefusedReadError)) throw fault;
+      found = fault.refusal;
+    }
+    return isRefusal(found) ? problem(found) : (found as Reply<object>);
+  };
+}
+
+function leaderContext(authority: Authority, timers: Timers): LeaderContext {
+  const { log } = authority;
+  return {
+    authority,
+    source: authority,
+    ends: new EndWatch(authority.feed),
+    timers,
+    beats: authority.soft.sessions,
+    figures: () => ({
+      role: 'leader',
+      first_seq: log.position.firstSeq,
+      epoch: log.epoch,
+      log_bytes: log.size.bytes,
+      disk_full: log.full,
+    }),
+  };
+}
+
+function standbyContext(standby: Standby, timers: Timers): ReadContext {
+  return {
+    source: standby,
+    ends: new EndWatch(standby.feed),
+    timers,
+    beats: new SessionBeats(),
+    figures: ({ state }) => ({
+      role: 'standby',
+      first_seq: standby.position.firstSeq,
+      epoch: state.epoch,
+      log_bytes: standby.size.bytes,
+      // A standby writes nothing and needs no space.
+      disk_full: false,
+      leader_url: standby.leaderUrl,
+    }),
+  };
+}

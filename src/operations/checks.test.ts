@@ -1,0 +1,28 @@
+// What a bad request is told: one sentence that names the field and what is wrong with it.
+import { describe, expect, it } from 'vitest';
+import { CHECKS } from './checks.ts';
+import type { Operation } from './table.ts';
+
+const SENTENCES: readonly (readonly [Operation, unknown, string])[] = [
+  ['task.create', {}, 'The field payload is missing.'],
+  ['lease.acquire', { name: 'n', ttl_ms: 1_000 }, 'The field holder is missing.'],
+  ['task.create', { payload: 1, colour: 'red' }, 'The field colour is unknown.'],
+  [
+    'task.list',
+    { state: 'waiting' },
+    'The field state must be one of WAITING, LEASED, COMPLETED, FAILED, DEAD.',
+  ],
+  [
+    'lease.acquire',
+    { name: 'n', holder: '', ttl_ms: 1_000 },
+    'The field holder must be 1 to 256 bytes of printable text in NFC.',
+  ],
+  ['lease.get', 7, 'The request is wrong: expected object.'],
+];
+
+describe('the sentence about a bad request', () => {
+  it.each(SENTENCES)('of %s %j is: %s', (operation, request, sentence) => {
+    expect(CHECKS[operation].accepts(request)).toBe(false);
+    expect(CHECKS[operation].explain(request)).toBe(sentence);
+  });
+});

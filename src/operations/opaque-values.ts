@@ -1,0 +1,36 @@
+/** Values that belong to the user, on their way into a command: within their limits, valid JSON, and bytes of our own. */
+import { type Opaque, opaque } from '../core/opaque.ts';
+import type { Refusal } from '../core/refusals.ts';
+import { Json } from '../protocol/json.ts';
+import { isTooDeep } from '../protocol/json-depth.ts';
+import { DEPTH_MAX } from '../protocol/json-reader.ts';
+import { LIMITS } from '../protocol/limits.ts';
+
+/** Opaque bytes within their limit, or the refusal. */
+export function wrap(field: string, value: unknown): Opaque | Refusal {
+  let json: Json;
+  try {
+    json = value instanceof Json ? owned(value) : Json.of(value);
+    // Bytes that are not JSON or not UTF-8 would become durable and break every list that contains them.
+    if (!json.isChecked) json.parse();
+  } catch {
+    return { refused: 'INVALID_ARGUMENT', detail: `The ${field} has no JSON form.` };
+  }
+  const bytes = bytesOf(json);
+  if (!json.isShallow && isTooDeep(bytes)) {
+    return { refused: 'INVALID_ARGUMENT', detail: `The ${field} is nested more than ${DEPTH_MAX} deep.` };
+  }
+  if (bytes.length <= LIMITS.opaqueBytes) return opaque(bytes);
+  const detail = `The ${field} has ${bytes.length} bytes; ${LIMITS.opaqueBytes} are allowed.`;
+  return { refused: 'PAYLOAD_TOO_LARGE', detail };
+}
+
+/** The caller may change its bytes before they are written; bytes that came over the wire are ours already. */
+function owned(json: Json): Json {
+  return json.isChecked || json.isText ? json : new Json(Buffer.from(json.bytes));
+}
+
+/** Buffer.from takes short texts from a pool, which an encoder does not. */
+function bytesOf(json: Json): Uint8Array {
+  return json.isText ? Buffer.from(json.text()) : json.bytes;
+}

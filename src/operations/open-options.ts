@@ -1,0 +1,41 @@
+/** The options of `open`, judged like every other input: unknown ones and absurd numbers are refused in a sentence. */
+import { Type } from '@sinclair/typebox';
+import { compileCheck, type RequestCheck } from './schema-check.ts';
+
+const Bound = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
+
+const Secret = Type.String({ minLength: 1 });
+
+export const OPEN_OPTIONS: RequestCheck = compileCheck(
+  Type.Object(
+    {
+      retention: Type.Optional(
+        Type.Object(
+          {
+            endedTasksMs: Type.Optional(Bound),
+            endedTasksMax: Type.Optional(Bound),
+            idleNamesMs: Type.Optional(Bound),
+            idleNamesMax: Type.Optional(Bound),
+            endedSessionsMs: Type.Optional(Bound),
+            endedSessionsMax: Type.Optional(Bound),
+          },
+          { additionalProperties: false },
+        ),
+      ),
+      onDeath: Type.Optional(Type.Function([Type.Unknown()], Type.Unknown())),
+      onCompactionFault: Type.Optional(Type.Function([Type.Unknown()], Type.Unknown())),
+      allowNetworkFileSystem: Type.Optional(Type.Boolean()),
+      intents: Type.Optional(
+        Type.Object(
+          {
+            secret: Type.Optional(Secret),
+            previousSecret: Type.Optional(Secret),
+            takeLeases: Type.Optional(Type.Boolean()),
+          },
+          { additionalProperties: false },
+        ),
+      ),
+    },
+    { additionalProperties: false },
+  ),
+);

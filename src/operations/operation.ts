@@ -1,0 +1,182 @@
+/**
+ * What an operation is: one definition holds its place on the wire, its request and reply with a description of every
+ * field, its refusals, how a client may retry it, and the way from request to command and from answer to body. HTTP
+ * routes, request checks, `/v1/batch`, OpenAPI, docs, client methods and retry rules are derived from the table of
+ * definitions (`table.ts`). To add an operation, add a definition and list it there.
+ */
+import type { Static, TObject } from '@sinclair/typebox';
+import type { CallOptions } from '../authority/request.ts';
+import type { Answers, Command } from '../core/commands.ts';
+import type { Refusal, RefusalCode } from '../core/refusals.ts';
+import type { Json } from '../protocol/json.ts';
+import type { ChangeContext, LeaderContext, ReadContext } from './contexts.ts';
+
+export type Scope = `${'v1' | 'v3'}:${'read' | 'write' | 'admin'}`;
+
+/** `any`: every token will do, whatever its scopes. */
+export type ScopeNeeded = Scope | 'any';
+
+/**
+ * How a client retries after a lost reply, when the first try may have been carried out. 'safe': once and twice are
+ * the same. `fills`: the field by which the authority recognises a second try; the client fills it in when the caller
+ * gives none. `needs`: without this field a second try could do more than the first. `looks`: a refusal of the second
+ * try may come from the first, so the client looks at the subject before it believes the refusal.
+ */
+export type Retry =
+  | 'safe'
+  | {
+      readonly fills?: 'task_id' | 'request_id' | 'token';
+      readonly needs?: 'lease_seq' | 'if_version';
+      readonly looks?: true;
+    };
+
+/** A scope that a particular request needs on top of that of its operation, and the sentence that says so. */
+export interface ExtraScope {
+  readonly scope: Scope | '*';
+  readonly detail: string;
+}
+
+/** A body as it reads on the wire: opaque fields are any JSON. */
+export type Plain<T> = T extends Json
+  ? unknown
+  : T extends readonly (infer Item)[]
+    ? readonly Plain<Item>[]
+    : T extends object
+      ? { readonly [Key in keyof T]: Plain<T[Key]> }
+      : T;
+
+/** What every definition says about the wire. */
+export interface Wire<
+  Name extends string = string,
+  Method extends 'GET' | 'POST' | 'PUT' | 'DELETE' = 'GET' | 'POST' | 'PUT' | 'DELETE',
+  Codes extends readonly RefusalCode[] = readonly RefusalCode[],
+  Request extends TObject = TObject,
+  Reply extends TObject = TObject,
+> {
+  readonly name: Name;
+  readonly method: Method;
+  /** Fields of the request in braces are taken from the path, the others from the body or the query. */
+  readonly path: string;
+  readonly scope: ScopeNeeded;
+  /** The status of a reply that is not a problem. */
+  readonly status: 200 | 201 | 202;
+  /** One line for people. */
+  readonly does: string;
+  /** More about it for `docs/http.md`, in Markdown: what no schema says. */
+  readonly details?: string;
+  readonly request: Request;
+  readonly reply: Reply;
+  /** The refusals of this operation, besides those that every operation has. */
+  readonly refusals: Codes;
+  readonly example: {
+    readonly request: Plain<Static<Request>>;
+    readonly reply: Plain<Static<Reply>>;
+  };
+}
+
+/** An operation that goes to the authority as a command. */
+export interface Change<
+  Name extends string = string,
+  Method extends 'POST' | 'PUT' | 'DELETE' = 'POST' | 'PUT' | 'DELETE',
+  Codes extends readonly RefusalCode[] = readonly RefusalCode[],
+  Request extends TObject = TObject,
+  Reply extends TObject = TObject,
+  C extends Command = Command,
+  Batch extends boolean = boolean,
+> extends Wire<Name, Method, Codes, Request, Reply> {
+  /** Whether it may stand in a `/v1/batch`. */
+  readonly batch?: Batch;
+  readonly retry: Retry;
+  /** Keeps or ends ownership: it is decided before creates when the authority is behind. */
+  readonly urgent?: true;
+  /** Keeps alive what is held: clients send it on a connection of its own, past other calls. */
+  readonly renews?: true;
+  /** Refused while the disk is full. */
+  readonly refusedWhenFull?: true;
+  /** Tells the caller that it holds something; a grant whose reply is not delivered is given back. */
+  readonly grants?: true;
+  /** Generates a token when the request brings none. */
+  readonly needsToken?: true;
+  /** The body shows the id of the request instead of its token. */
+  readonly showsRequestId?: true;
+  readonly extraScope?: (request: Static<Request>) => ExtraScope | null;
+  /** `isAdmin`: whether the caller has the scope v1:admin. */
+  readonly command: (
+    request: Static<Request>,
+    token: string,
+    context: ChangeContext,
+    isAdmin: boolean,
+  ) => C | Refusal;
+  readonly body: (
+    answer: Answers[C['type']],
+    shown: string,
+    context: ChangeContext,
+  ) => { readonly ok: true } & Readonly<Static<Reply>>;
+}
+
+/** An operation that looks at the state in line with the changes: it sees what is durable when its answer leaves. */
+export interface Read<
+  Name extends string = string,
+  Codes extends readonly RefusalCode[] = readonly RefusalCode[],
+  Request extends TObject = TObject,
+  Reply extends TObject = TObject,
+  Context = LeaderContext,
+> extends Wire<Name, 'GET', Codes, Request, Reply> {
+  /** A standby answers it too, from what it has read along. */
+  readonly onStandby: Context extends LeaderContext ? false : true;
+  /** Its answer may be long: it takes turns with others of its kind, and waits while too much is unsent. */
+  readonly long?: 'history' | 'list' | 'record';
+  readonly look: (
+    request: Static<Request>,
+    context: Context,
+    options: CallOptions,
+  ) => Promise<({ readonly ok: true } & Readonly<Static<Reply>>) | Refusal>;
+}
+
+export function change<
+  const Name extends string,
+  const Method extends 'POST' | 'PUT' | 'DELETE',
+  const Codes extends readonly RefusalCode[],
+  Request extends TObject,
+  Reply extends TObject,
+  C extends Command,
+  const Batch extends boolean = false,
+>(
+  definition: Change<Name, Method, Codes, Request, Reply, C, Batch>,
+): Change<Name, Method, Codes, Request, Reply, C, Batch> {
+  return definition;
+}
+
+type ReadDefinition<
+  Name extends string,
+  Codes extends readonly RefusalCode[],
+  Request extends TObject,
+  Reply extends TObject,
+  Context,
+> = Omit<Read<Name, Codes, Request, Reply, Context>, 'method' | 'scope' | 'status' | 'onStandby'> & {
+  readonly scope?: ScopeNeeded;
+};
+
+/** A read that needs nothing but the state, so a standby has it too. */
+export function stateRead<
+  const Name extends string,
+  const Codes extends readonly RefusalCode[],
+  Request extends TObject,
+  Reply extends TObject,
+>(
+  definition: ReadDefinition<Name, Codes, Request, Reply, ReadContext>,
+): Read<Name, Codes, Request, Reply, ReadContext> {
+  return { method: 'GET', scope: 'v1:read', status: 200, onStandby: true, ...definition };
+}
+
+/** A read that needs the log or the soft state of the leader. */
+export function leaderRead<
+  const Name extends string,
+  const Codes extends readonly RefusalCode[],
+  Request extends TObject,
+  Reply extends TObject,
+>(
+  definition: ReadDefinition<Name, Codes, Request, Reply, LeaderContext>,
+): Read<Name, Codes, Request, Reply, LeaderContext> {
+  return { method: 'GET', scope: 'v1:read', status: 200, onStandby: false, ...definition };
+}

@@ -1,0 +1,63 @@
+/**
+ * Everything an operation or a page can be refused for: what its own line in the table says, and what can
+ * happen to anybody who asks. In the order of the table of refusals, each with the status it has there.
+ */
+import { REFUSALS, type RefusalCode } from '../core/refusals.ts';
+import { PAGES, type PageName } from './pages.ts';
+import { isOperation, type Operation, operationOf } from './table.ts';
+
+const ANY_REQUEST: readonly RefusalCode[] = [
+  'INVALID_ARGUMENT',
+  'FORBIDDEN',
+  'REQUEST_TIMEOUT',
+  'HEADERS_TOO_LARGE',
+  'INTERNAL',
+  'UNAVAILABLE',
+];
+const WITH_TOKEN: readonly RefusalCode[] = ['UNAUTHENTICATED'];
+const WITH_BODY: readonly RefusalCode[] = ['PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'];
+/** Reads too stand in the queue of the authority. */
+const ANY_OPERATION: readonly RefusalCode[] = ['OVERLOADED', 'NOT_LEADER'];
+/** Some are refused as soon as the disk is full, all of them when the reserve is used up as well. */
+const ANY_CHANGE: readonly RefusalCode[] = ['DISK_FULL'];
+
+/** What can meet every operation, or every change, and is not repeated with each of them. */
+export const REFUSALS_OF_ALL: readonly RefusalCode[] = inOrder([
+  ...ANY_REQUEST,
+  ...WITH_TOKEN,
+  ...WITH_BODY,
+  ...ANY_OPERATION,
+  ...ANY_CHANGE,
+]);
+
+export function refusalsOf(name: Operation | PageName): RefusalCode[] {
+  const { method, scope, refusals } = lineOf(name);
+  return inOrder([
+    ...refusals,
+    ...ANY_REQUEST,
+    ...(scope === null ? [] : WITH_TOKEN),
+    ...(method === 'GET' ? [] : WITH_BODY),
+    ...(isOperation(name) ? ANY_OPERATION : []),
+    ...(isOperation(name) && method !== 'GET' ? ANY_CHANGE : []),
+  ]);
+}
+
+/** A lease that is over makes a write fail as a precondition, and a renewal as a conflict. */
+export function refusalStatus(name: Operation | PageName, code: RefusalCode): number {
+  const isWrite = lineOf(name).refusals.includes('WRITE_UNFENCED');
+  return code === 'LEASE_EXPIRED' && isWrite ? 412 : REFUSALS[code].status;
+}
+
+interface Line {
+  readonly method: string;
+  readonly scope: string | null;
+  readonly refusals: readonly RefusalCode[];
+}
+
+function lineOf(name: Operation | PageName): Line {
+  return isOperation(name) ? operationOf(name) : PAGES[name];
+}
+
+function inOrder(codes: readonly RefusalCode[]): RefusalCode[] {
+  return (Object.keys(REFUSALS) as RefusalCode[]).filter((code) => codes.includes(code));
+}

@@ -1,0 +1,80 @@
+/** Schemas compiled to checks that say in one sentence what is wrong. */
+import { FormatRegistry, type TSchema } from '@sinclair/typebox';
+import { TypeCompiler, type ValueError, ValueErrorType } from '@sinclair/typebox/compiler';
+import { LIMITS } from '../protocol/limits.ts';
+import {
+  isIdText,
+  isLeaseNameText,
+  isNameText,
+  isProfileText,
+  isReasonText,
+  isSessionIdText,
+  isShownText,
+  isTokenText,
+} from '../protocol/texts.ts';
+
+FormatRegistry.Set('name', isNameText);
+FormatRegistry.Set('lease-name', isLeaseNameText);
+FormatRegistry.Set('id', isIdText);
+FormatRegistry.Set('reason', isReasonText);
+FormatRegistry.Set('token', isTokenText);
+FormatRegistry.Set('shown', isShownText);
+FormatRegistry.Set('profile', isProfileText);
+FormatRegistry.Set('session', isSessionIdText);
+
+export interface RequestCheck {
+  accepts(request: unknown): boolean;
+  /** One sentence about the first thing that is wrong. */
+  explain(request: unknown): string;
+}
+
+const FORMATS: Record<string, string> = {
+  name: `must be 1 to ${LIMITS.nameBytes} bytes of printable text in NFC`,
+  'lease-name': `must be 1 to ${LIMITS.nameBytes} bytes of printable text in NFC`,
+  id: `must be 1 to ${LIMITS.nameBytes} bytes of printable text in NFC without a slash`,
+  reason: `must be 1 to ${LIMITS.reasonBytes} bytes of text`,
+  token: `must be ${LIMITS.tokenBytesMin} to ${LIMITS.nameBytes} visible ASCII characters`,
+  shown: `must be 1 to ${LIMITS.nameBytes} visible ASCII characters`,
+  profile: `must be 1 to ${LIMITS.nameBytes} bytes of printable text in NFC without a bar`,
+  session: 'must be the id of a session, which looks like s0000000001a',
+};
+
+export function compileCheck(schema: TSchema): RequestCheck {
+  const compiled = TypeCompiler.Compile(schema);
+  return {
+    accepts: (request) => compiled.Check(request),
+    explain(request) {
+      const first = compiled.Errors(request).First();
+      if (first === undefined) return 'The request is not well formed.';
+      const error = innermost(first);
+      const field =
+        error.path === '' ? 'The request' : `The field ${error.path.slice(1).replaceAll('/', '.')}`;
+      return `${field} ${complaint(error)}.`;
+    },
+  };
+}
+
+/** Where null would do as well: what is wrong with what is there instead. */
+function innermost(error: ValueError): ValueError {
+  const { anyOf = [] } = error.schema as { anyOf?: readonly { type?: string }[] };
+  const inner = anyOf[1]?.type === 'null' ? error.errors[0]?.First() : undefined;
+  return inner === undefined ? error : innermost(inner);
+}
+
+function complaint({ type, schema, message, value }: ValueError): string {
+  if (type === ValueErrorType.ObjectRequiredProperty) return 'is missing';
+  if (type === ValueErrorType.ObjectAdditionalProperties) return 'is unknown';
+  const { format, anyOf } = schema as { format?: string; anyOf?: readonly { const?: unknown }[] };
+  if (format !== undefined && FORMATS[format] !== undefined) {
+    return value === undefined ? 'is missing' : FORMATS[format];
+  }
+  const words = (anyOf ?? []).map(({ const: word }) => word);
+  if (words.length > 0 && words.every((word) => typeof word === 'string' && word !== '')) {
+    return `must be one of ${words.join(', ')}`;
+  }
+  return lowerFirst(message);
+}
+
+function lowerFirst(message: string): string {
+  return `is wrong: ${message.charAt(0).toLowerCase()}${message.slice(1)}`;
+}

@@ -1,0 +1,79 @@
+/** `status.get`: role, position and counts of a server. */
+import { Type } from '@sinclair/typebox';
+import { countAll, guardHolder } from '../authority/reads.ts';
+import { instant } from '../protocol/instant.ts';
+import { fields, note, stale } from './fields.ts';
+import { stateRead } from './operation.ts';
+import { Flag, Instant, Seq, Text, Whole } from './reply-fields.ts';
+
+export const Status = Type.Object({
+  role: Type.Union([Type.Literal('leader'), Type.Literal('standby')]),
+  seq: note(Seq, 'the newest entry'),
+  first_seq: note(Seq, 'the oldest entry that is kept'),
+  epoch: note(Whole, 'the number of the writer; it grows with each, and may skip numbers'),
+  last_commit: note(Instant, 'the time of the newest entry'),
+  log_bytes: note(Whole, 'how much the log takes up'),
+  disk_full: note(Flag, 'whether creates, writes and grants are refused for want of space'),
+  leader_url: Type.Optional(
+    Type.Union([Text, Type.Null()], { description: 'where the leader is, as far as a standby knows' }),
+  ),
+  guard_holder: Type.Union([Text, Type.Null()], { description: 'who holds the guard of the orchestrator' }),
+  counts: Type.Object({
+    tasks: Type.Object({ WAITING: Whole, LEASED: Whole, COMPLETED: Whole, FAILED: Whole, DEAD: Whole }),
+    leases: note(Whole, 'live named leases'),
+    names: note(Whole, 'names that are remembered, leased or not'),
+    waiters: note(Whole, 'calls that wait in line'),
+    sessions: Type.Object({
+      NEW: Whole,
+      STARTING: Whole,
+      READY: Whole,
+      STOPPING: Whole,
+      STOPPED: Whole,
+      FAILED: Whole,
+      CANCELLED: Whole,
+    }),
+  }),
+});
+
+export const getStatus = stateRead({
+  name: 'status.get',
+  path: '/v1/status',
+  does: 'Role, position, epoch, guard holder, counts and the last commit.',
+  details: `What the fields mean is in [operating](operating.md#what-to-watch). A standby answers for itself, with
+\`leader_url\`, which is null when there is no leader or it would name itself.`,
+  request: fields({ stale }),
+  reply: Status,
+  refusals: [],
+  example: {
+    request: {},
+    reply: {
+      role: 'leader',
+      seq: 54,
+      first_seq: 1,
+      epoch: 3,
+      last_commit: '2026-01-05T08:01:04.000Z',
+      log_bytes: 9_216,
+      disk_full: false,
+      guard_holder: null,
+      counts: {
+        tasks: { WAITING: 3, LEASED: 1, COMPLETED: 120, FAILED: 0, DEAD: 0 },
+        leases: 1,
+        names: 2,
+        waiters: 0,
+        sessions: { NEW: 0, STARTING: 0, READY: 1, STOPPING: 0, STOPPED: 12, FAILED: 1, CANCELLED: 0 },
+      },
+    },
+  },
+  look: (_, { source, figures }) =>
+    source.read((view) => {
+      const { lastSeq, lastAtMs } = view.state;
+      return {
+        ok: true as const,
+        ...figures(view),
+        seq: lastSeq,
+        last_commit: instant(lastAtMs),
+        guard_holder: guardHolder(view),
+        counts: countAll(view),
+      };
+    }),
+});

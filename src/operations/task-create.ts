@@ -1,0 +1,122 @@
+/** `task.create`: make a durable task. */
+import { crc32 } from 'node:zlib';
+import { Type } from '@sinclair/typebox';
+import type { CreateTask } from '../core/commands.ts';
+import { isRefusal } from '../core/decision.ts';
+import type { Refusal } from '../core/refusals.ts';
+import { instant } from '../protocol/instant.ts';
+import { LIMITS } from '../protocol/limits.ts';
+import { CREATED_AT, PAYLOAD, TASK_ID } from './example-story.ts';
+import { Count, DelayMs, fields, Name, note, Opaque, Queue, TaskId } from './fields.ts';
+import { wrap } from './opaque-values.ts';
+import { change } from './operation.ts';
+import { Duplicate, Instant, Seq, TaskState, Text, Whole } from './reply-fields.ts';
+import { systemQueues } from './system-queues.ts';
+
+const BackoffMs = Type.Integer({ minimum: 0, maximum: LIMITS.ttlMaxMs });
+
+export const createTask = change({
+  name: 'task.create',
+  method: 'POST',
+  path: '/v1/tasks',
+  scope: 'v1:write',
+  status: 201,
+  batch: true,
+  retry: { fills: 'task_id' }, // The same id with the same payload is the same task.
+  refusedWhenFull: true,
+  does: 'Make a task. A known id with the same payload, or a live dedup key, gives the task that is there (200).',
+  details: `The same payload means the same bytes: \`{"a":1,"b":2}\` is not \`{"b":2,"a":1}\`.`,
+  request: fields({
+    payload: note(Opaque, 'What the task is about.'),
+    task_id: Type.Optional(
+      note(
+        TaskId,
+        'The id of the new task; generated from its seq by default. Makes the call safe to retry: the same id with ' +
+          'the same payload gives the task that is there.',
+      ),
+    ),
+    queue: Type.Optional(note(Queue, 'The queue to put it into; "default" by default.')),
+    priority: Type.Optional(
+      Type.Integer({ minimum: -128, maximum: 127, description: 'Higher first; 0 by default.' }),
+    ),
+    delay_ms: Type.Optional(DelayMs),
+    retry: Type.Optional(
+      note(
+        fields({
+          max_failures: Type.Optional(note(Count, 'The failure with this number is final.')),
+          backoff_ms: Type.Optional(
+            note(BackoffMs, 'The pause after the first failure; it doubles with each further one.'),
+          ),
+          max_backoff_ms: Type.Optional(note(BackoffMs, 'No pause is longer.')),
+        }),
+        'What happens after a failure; by default 5 failures, the first pause 1 s, no pause above 300 s.',
+      ),
+    ),
+    max_attempts: Type.Optional(
+      note(Count, 'How many leases the task may have before it is DEAD; 100 by default.'),
+    ),
+    dedup_key: Type.Optional(
+      note(Name, 'While a task of this queue with this key has not ended, that task is the answer.'),
+    ),
+  }),
+  reply: Type.Object({
+    task_id: note(Text, 'the id of the task'),
+    seq: Seq,
+    state: TaskState,
+    attempt: note(Whole, 'how many leases it has had'),
+    queue: note(Text, 'the queue it is in'),
+    priority: Type.Integer({ description: 'higher first' }),
+    created_at: Instant,
+    due_at: note(Instant, 'not leased before this instant'),
+    duplicate: Duplicate,
+  }),
+  refusals: ['TASK_ID_CONFLICT', 'FORBIDDEN', 'DISK_FULL'],
+  example: {
+    request: { payload: PAYLOAD, queue: 'mail', dedup_key: 'welcome:ada' },
+    reply: {
+      task_id: TASK_ID,
+      seq: 42,
+      state: 'WAITING',
+      attempt: 0,
+      queue: 'mail',
+      priority: 0,
+      created_at: CREATED_AT,
+      due_at: CREATED_AT,
+    },
+  },
+  extraScope: ({ queue }) => systemQueues(queue),
+  command(request): CreateTask | Refusal {
+    const { retry } = request;
+    const payload = wrap('payload', request.payload);
+    if (isRefusal(payload)) return payload;
+    const taskId = request.task_id ?? null;
+    if (taskId !== null) payload.crc = crc32(payload.bytes!);
+    return {
+      type: 'CreateTask',
+      taskId,
+      queue: request.queue ?? 'default',
+      priority: request.priority ?? 0,
+      delayMs: request.delay_ms ?? 0,
+      maxFailures: retry?.max_failures ?? 5,
+      backoffMs: retry?.backoff_ms ?? 1_000,
+      maxBackoffMs: retry?.max_backoff_ms ?? 300_000,
+      maxAttempts: request.max_attempts ?? 100,
+      dedupKey: request.dedup_key ?? null,
+      payload,
+    };
+  },
+  body(answer) {
+    const body = {
+      ok: true as const,
+      task_id: answer.taskId,
+      seq: answer.seq,
+      state: answer.state,
+      attempt: answer.attempt,
+      queue: answer.queue,
+      priority: answer.priority,
+      created_at: instant(answer.createdAtMs),
+      due_at: instant(answer.dueAtMs),
+    };
+    return answer.duplicate ? { ...body, duplicate: true as const } : body;
+  },
+});

@@ -1,0 +1,290 @@
+/** Looking at tasks: `task.get`, `task.list`, `task.why`. */
+import { type Static, Type } from '@sinclair/typebox';
+import { listTasks, readTask, readWhy } from '../authority/reads.ts';
+import type { Room } from '../authority/request.ts';
+import { taskIdOfKey } from '../core/entry-json.ts';
+import { leaseIdOfSeq } from '../core/ids.ts';
+import type { LeaseImage, TaskImage } from '../core/image.ts';
+import type { Refusal } from '../core/refusals.ts';
+import { isTerminal } from '../core/task-table.ts';
+import { instant } from '../protocol/instant.ts';
+import type { ReadContext } from './contexts.ts';
+import {
+  COMPLETED_ENTRY,
+  CREATED_AT,
+  EXTENDED_TO,
+  LEASE_ID,
+  PAYLOAD,
+  RETRY,
+  TASK_ID,
+} from './example-story.ts';
+import { Cursor, fields, Limit, note, Queue, stale, TaskId, WaitMs } from './fields.ts';
+import { type OpenedBytes, openAll } from './opening.ts';
+import { type Plain, stateRead } from './operation.ts';
+import {
+  Instant,
+  Kept,
+  NextCursor,
+  RemainingMs,
+  Seq,
+  TASK_STATES,
+  TaskState,
+  Text,
+  Whole,
+} from './reply-fields.ts';
+
+export const PastLease = Type.Object({
+  lease_id: note(Text, 'the id of the lease'),
+  lease_seq: note(Seq, 'its fencing number'),
+  worker_id: note(Text, 'who had it'),
+  expires_at: note(Instant, 'when it would have ended, or ends'),
+  end: note(Text, 'how it ended; live when it has not'),
+  ended_seq: Type.Optional(note(Seq, 'the entry that ended it')),
+  cancelled_seq: Type.Optional(note(Seq, 'the entry of a verdict that came too late')),
+  late_result: Type.Optional(Kept),
+});
+
+export const Task = Type.Object({
+  task_id: note(Text, 'the id of the task'),
+  payload: Kept,
+  state: TaskState,
+  attempt: note(Whole, 'how many leases it has had'),
+  current_lease_id: Type.Union([Text, Type.Null()], {
+    description: 'the live lease; null when there is none',
+  }),
+  queue: note(Text, 'the queue it is in'),
+  priority: Type.Integer({ description: 'higher first' }),
+  failures: note(Whole, 'how often it has failed'),
+  max_attempts: note(Whole, 'how many leases it may have before it is DEAD'),
+  retry: Type.Object({
+    max_failures: note(Whole, 'the failure with this number is final'),
+    backoff_ms: note(Whole, 'the pause after the first failure'),
+    max_backoff_ms: note(Whole, 'no pause is longer'),
+  }),
+  dedup_key: Type.Optional(note(Text, 'its deduplication key')),
+  created_at: Instant,
+  due_at: note(Instant, 'not leased before this instant'),
+  ended_at: Type.Optional(note(Instant, 'when it ended')),
+  worker_id: Type.Optional(note(Text, 'who has it now')),
+  expiry_timestamp: Type.Optional(note(Instant, 'the same as expires_at')),
+  expires_at: Type.Optional(note(Instant, 'when its lease ends unless it is extended')),
+  remaining_ms: Type.Optional(RemainingMs),
+  reason: Type.Optional(note(Text, 'why it failed or is dead')),
+  result: Type.Optional(Kept),
+  leases: Type.Array(PastLease, { description: 'its last 16 leases, newest first' }),
+  seq: note(Seq, 'the newest entry that touched it'),
+});
+
+const TASK: Plain<Static<typeof Task>> = {
+  task_id: TASK_ID,
+  payload: PAYLOAD,
+  state: 'COMPLETED',
+  attempt: 1,
+  current_lease_id: null,
+  queue: 'mail',
+  priority: 0,
+  failures: 0,
+  max_attempts: 100,
+  retry: RETRY,
+  created_at: CREATED_AT,
+  due_at: CREATED_AT,
+  ended_at: COMPLETED_ENTRY.at,
+  result: COMPLETED_ENTRY.result,
+  leases: [
+    {
+      lease_id: LEASE_ID,
+      lease_seq: 43,
+      worker_id: 'worker-1',
+      expires_at: EXTENDED_TO,
+      end: 'complete',
+      ended_seq: 45,
+    },
+  ],
+  seq: 45,
+};
+
+const NOT_FOUND: Refusal = { refused: 'TASK_NOT_FOUND' };
+
+export const getTask = stateRead({
+  name: 'task.get',
+  path: '/v1/tasks/{task_id}',
+  long: 'record',
+  does: 'Show a task; with wait_ms, once it has ended or the wait is over.',
+  details: `\`leases\` are the last 16, newest first. Both names of the end of the lease are the same instant, and are there
+for a leased task only.`,
+  request: fields({ task_id: TaskId, wait_ms: Type.Optional(WaitMs), stale }),
+  reply: Task,
+  refusals: ['TASK_NOT_FOUND'],
+  example: { request: { task_id: TASK_ID, wait_ms: 20_000 }, reply: TASK },
+  async look({ task_id: taskId, wait_ms: waitMs = 0 }, context, { signal, room }) {
+    const seen =
+      waitMs === 0 ? await lookAt(context, taskId) : await lookAtEnd(context, taskId, waitMs, signal);
+    return seen === null ? NOT_FOUND : { ok: true, ...(await record(context, seen, room)) };
+  },
+});
+
+export const listAllTasks = stateRead({
+  name: 'task.list',
+  path: '/v1/tasks',
+  long: 'list',
+  does: 'List tasks, page by page.',
+  details: `The order is not promised.`,
+  request: fields({
+    state: Type.Optional(
+      Type.Union(
+        TASK_STATES.map((state) => Type.Literal(state)),
+        { description: 'Only tasks in this state.' },
+      ),
+    ),
+    queue: Type.Optional(note(Queue, 'Only tasks of this queue.')),
+    limit: Type.Optional(Limit),
+    cursor: Type.Optional(Cursor),
+    stale,
+  }),
+  reply: Type.Object({ tasks: Type.Array(Task), next_cursor: NextCursor }),
+  refusals: [],
+  example: {
+    request: { state: 'COMPLETED', queue: 'mail', limit: 1 },
+    reply: { tasks: [TASK], next_cursor: '17' },
+  },
+  async look({ state = null, queue = null, limit = 100, cursor = '0' }, context) {
+    const { items, next, nowMs } = await context.source.read((view) => ({
+      ...listTasks(view, state, queue, limit, Number(cursor)),
+      nowMs: view.batchAtMs,
+    }));
+    const tasks = await Promise.all(items.map((image) => record(context, { image, nowMs })));
+    return { ok: true, tasks, ...(next === null ? {} : { next_cursor: String(next) }) };
+  },
+});
+
+export const whyTask = stateRead({
+  name: 'task.why',
+  path: '/v1/tasks/{task_id}/why',
+  does: 'Why a task is not running, as a code and a sentence.',
+  details: `\`code\` is \`DELAYED\`, \`BACKOFF\`, \`WAITING_FOR_WORKER\`, \`QUEUE_PAUSED\`, \`LEASED\` or the last state of the task.`,
+  request: fields({ task_id: TaskId, stale }),
+  reply: Type.Object({
+    code: note(Text, 'the reason, for programs'),
+    says: note(Text, 'the reason as a sentence'),
+  }),
+  refusals: ['TASK_NOT_FOUND'],
+  example: {
+    request: { task_id: TASK_ID },
+    reply: { code: 'WAITING_FOR_WORKER', says: 'It is due, and waits for a worker to ask the queue mail.' },
+  },
+  async look({ task_id: taskId }, { source }) {
+    const why = await source.read((view) => readWhy(view, taskId));
+    return why === null ? NOT_FOUND : { ok: true, ...why };
+  },
+});
+
+/** A task, and when it was looked at. */
+interface Seen {
+  readonly image: TaskImage;
+  readonly nowMs: number;
+}
+
+function lookAt({ source }: ReadContext, taskId: string): Promise<Seen | null> {
+  return source.read((view) => {
+    const image = readTask(view, taskId);
+    return image === null ? null : { image, nowMs: view.batchAtMs };
+  });
+}
+
+/** The task once it has ended, or as it is when the wait is over. */
+async function lookAtEnd(
+  context: ReadContext,
+  taskId: string,
+  waitMs: number,
+  signal: AbortSignal | undefined,
+): Promise<Seen | null> {
+  const { source, ends, timers } = context;
+  let stop = (): void => undefined;
+  const over = new Promise<void>((resolve) => {
+    const unwatch = ends.watch(taskId, resolve);
+    const timer = timers.after(waitMs, resolve);
+    const hold = timers.hold();
+    const unended = source.whenEnded(resolve);
+    const aborted = (): void => resolve();
+    signal?.addEventListener('abort', aborted, { once: true });
+    stop = () => {
+      unwatch();
+      timer.cancel();
+      hold.cancel();
+      unended();
+      signal?.removeEventListener('abort', aborted);
+    };
+  });
+  try {
+    const seen = await lookAt(context, taskId);
+    if (seen === null || isTerminal(seen.image.state)) return seen;
+    await over;
+    signal?.throwIfAborted();
+    return await lookAt(context, taskId);
+  } finally {
+    stop();
+  }
+}
+
+async function record(
+  { source }: ReadContext,
+  { image, nowMs }: Seen,
+  room?: Room,
+): Promise<Static<typeof Task>> {
+  const late = image.leases.map((lease) => lease.lateResult);
+  const open = await openAll(source.log, [image.payload, image.result, ...late], room);
+  return taskRecord(image, nowMs, open);
+}
+
+function taskRecord(image: TaskImage, nowMs: number, open: OpenedBytes): Static<typeof Task> {
+  const current = image.state === 'LEASED' ? image.leases[0]! : null;
+  return {
+    task_id: taskIdOfKey(image.task),
+    payload: open(image.payload),
+    state: image.state,
+    attempt: image.attempt,
+    current_lease_id: current === null ? null : leaseIdOfSeq(current.seq),
+    queue: image.queue,
+    priority: image.priority,
+    failures: image.failures,
+    max_attempts: image.maxAttempts,
+    retry: {
+      max_failures: image.maxFailures,
+      backoff_ms: image.backoffMs,
+      max_backoff_ms: image.maxBackoffMs,
+    },
+    ...(image.dedupKey === null ? {} : { dedup_key: image.dedupKey }),
+    created_at: instant(image.createdAtMs),
+    due_at: instant(image.dueAtMs),
+    ...(image.endedSeq === 0 ? {} : { ended_at: instant(image.endedAtMs) }),
+    ...(current === null ? {} : currentLease(current, nowMs)),
+    ...(image.reason === null ? {} : { reason: image.reason }),
+    ...(image.result === null ? {} : { result: open(image.result) }),
+    leases: image.leases.map((lease) => pastLease(lease, open)),
+    seq: image.lastSeq,
+  };
+}
+
+function currentLease({ workerId, expiresAtMs }: LeaseImage, nowMs: number): Partial<Static<typeof Task>> {
+  const expires = instant(expiresAtMs);
+  return {
+    worker_id: workerId,
+    expiry_timestamp: expires,
+    expires_at: expires,
+    // A standby may look at a lease that is over and whose expiry it has not read yet.
+    remaining_ms: Math.max(0, expiresAtMs - nowMs),
+  };
+}
+
+function pastLease(lease: LeaseImage, open: OpenedBytes): Static<typeof PastLease> {
+  return {
+    lease_id: leaseIdOfSeq(lease.seq),
+    lease_seq: lease.seq,
+    worker_id: lease.workerId,
+    expires_at: instant(lease.expiresAtMs),
+    end: lease.end,
+    ...(lease.endedSeq === 0 ? {} : { ended_seq: lease.endedSeq }),
+    ...(lease.cancelledSeq === 0 ? {} : { cancelled_seq: lease.cancelledSeq }),
+    ...(lease.lateResult === null ? {} : { late_result: open(lease.lateResult) }),
+  };
+}

@@ -1,0 +1,42 @@
+/** `worker.list`: which workers were heard of lately. Soft state that starts empty. */
+import { Type } from '@sinclair/typebox';
+import { leasesByWorker } from '../authority/reads.ts';
+import { instant } from '../protocol/instant.ts';
+import { GRANTED_AT } from './example-story.ts';
+import { fields, note, stale } from './fields.ts';
+import { leaderRead } from './operation.ts';
+import { Instant, Text, Whole } from './reply-fields.ts';
+
+export const Worker = Type.Object({
+  worker_id: note(Text, 'the id of the worker'),
+  last_heartbeat: note(Instant, 'when it was last heard of'),
+  active_leases: note(Whole, 'how many tasks it has'),
+});
+
+export const listWorkers = leaderRead({
+  name: 'worker.list',
+  path: '/v1/workers',
+  long: 'list',
+  does: 'Which workers were heard of lately. Soft state.',
+  details: `Workers that were heard of in the last ten minutes. It starts empty after a restart, and decides nothing.`,
+  request: fields({ stale }),
+  reply: Type.Object({ workers: Type.Array(Worker) }),
+  refusals: [],
+  example: {
+    request: {},
+    reply: { workers: [{ worker_id: 'worker-1', last_heartbeat: GRANTED_AT, active_leases: 1 }] },
+  },
+  async look(_, { authority }) {
+    const workers = await authority.read((machine) =>
+      authority.soft.workers.list(machine.batchAtMs, leasesByWorker(machine)),
+    );
+    return {
+      ok: true,
+      workers: workers.map(({ workerId, lastHeartbeatMs, activeLeases }) => ({
+        worker_id: workerId,
+        last_heartbeat: instant(lastHeartbeatMs),
+        active_leases: activeLeases,
+      })),
+    };
+  },
+});
