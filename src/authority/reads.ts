@@ -8,6 +8,7 @@ import type { NameImage, TaskImage, TaskState } from '../core/image.ts';
 import { nameImage, taskImage } from '../core/image-io.ts';
 import type { Machine } from '../core/machine.ts';
 import { ORCHESTRATOR_GUARD } from '../core/reserved-names.ts';
+import type { NameRow, TaskRow } from '../core/row-types.ts';
 import type { SessionDesk } from '../core/sessions/session-desk.ts';
 import { type Why, whyNotRunning } from '../core/why.ts';
 import { countSessions } from './sessions/session-reads.ts';
@@ -63,7 +64,7 @@ export function listTasks(
   after: number,
 ): Page<TaskImage> {
   const { tasks } = machine.state;
-  const matches = (row: number): boolean => {
+  const matches = (row: number): row is TaskRow => {
     if (!tasks.inUse(row) || (queue !== null && tasks.queueOf(row).name !== queue)) return false;
     machine.expireTaskRow(row);
     return state === null || tasks.stateOf(row) === state;
@@ -85,7 +86,7 @@ export function readName(machine: ReadView, name: string): NameImage | null {
 
 export function listLeases(machine: ReadView, prefix: string, limit: number, after: number): Page<NameImage> {
   const { names } = machine.state;
-  const matches = (row: number): boolean => {
+  const matches = (row: number): row is NameRow => {
     if (!names.inUse(row) || !names.isLive(row) || !names.nameOf(row).startsWith(prefix)) return false;
     machine.expireNameRow(row);
     return names.isLive(row);
@@ -142,12 +143,12 @@ export function countAll(machine: ReadView): Counts {
 /** A page ends early once what it shows has this size: all of it is in memory at once. */
 export const BYTES_A_PAGE = 4 * 1024 * 1024;
 
-function page<T>(
+function page<Row extends number, T>(
   used: number,
   after: number,
   limit: number,
-  matches: (row: number) => boolean,
-  show: (row: number) => T,
+  matches: (row: number) => row is Row,
+  show: (row: Row) => T,
   bytesOf: (item: T) => number,
 ): Page<T> {
   const items: T[] = [];

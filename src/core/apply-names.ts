@@ -15,6 +15,7 @@ import type {
 } from './entries.ts';
 import type { NameEnd } from './image.ts';
 import { GUARD_PREFIX } from './reserved-names.ts';
+import type { NameRow } from './row-types.ts';
 import type { State } from './state.ts';
 
 export type NameEntry =
@@ -93,7 +94,7 @@ function live(
   { names }: State,
   entry: NameRenewed | NameReleased | NameExpired | NameBroken,
   seq: number,
-): number {
+): NameRow {
   const row = names.find(entry.name);
   check(row !== 0 && names.isLive(row), entry, seq, 'nobody holds the name');
   check(names.leaseSeq.get(row) === entry.leaseSeq, entry, seq, 'the lease is not current');
@@ -106,7 +107,7 @@ function held(
   entry: NameRenewed | NameReleased | NameBroken,
   seq: number,
   atMs: number,
-): number {
+): NameRow {
   const row = live(state, entry, seq);
   check(atMs < state.names.expiresAtMs.get(row), entry, seq, 'the lease has run out');
   return row;
@@ -120,7 +121,7 @@ function renewed(state: State, entry: NameRenewed, seq: number, atMs: number): v
   names.lastSeq.set(row, seq);
 }
 
-export function endName({ names }: State, row: number, seq: number, atMs: number, how: NameEnd): void {
+export function endName({ names }: State, row: NameRow, seq: number, atMs: number, how: NameEnd): void {
   names.end(row, how);
   names.endedSeq.set(row, seq);
   names.endedAtMs.set(row, atMs);
@@ -135,8 +136,8 @@ function wiped(state: State, entry: NamesWiped, seq: number, atMs: number): void
 }
 
 /** The live leases under a prefix, guards left out, in the order of their rows. */
-export function rowsToWipe({ names }: State, prefix: string): number[] {
-  const rows: number[] = [];
+export function rowsToWipe({ names }: State, prefix: string): NameRow[] {
+  const rows: NameRow[] = [];
   for (const row of names.expiring.all()) {
     const name = names.nameOf(row);
     if (name.startsWith(prefix) && !name.startsWith(GUARD_PREFIX)) rows.push(row);

@@ -14,6 +14,7 @@ import type {
   TaskReleased,
 } from './entries.ts';
 import type { LeaseEnd, TaskState } from './image.ts';
+import type { TaskRow } from './row-types.ts';
 import type { State } from './state.ts';
 import { isTerminal } from './task-table.ts';
 
@@ -125,7 +126,7 @@ function leased(
   { tasks }: State,
   entry: LeaseExtended | LeaseExpired | TaskCompleted | TaskFailed | TaskReleased,
   seq: number,
-): number {
+): TaskRow {
   const row = tasks.at(entry.task);
   check(row !== 0, entry, seq, 'the task is unknown');
   check(tasks.stateOf(row) === 'LEASED', entry, seq, 'the task is not LEASED');
@@ -144,7 +145,7 @@ function held(
   entry: LeaseExtended | TaskCompleted | TaskFailed | TaskReleased,
   seq: number,
   atMs: number,
-): number {
+): TaskRow {
   const row = leased(state, entry, seq);
   const { tasks } = state;
   check(atMs < tasks.leases.expiresAtMs.get(tasks.lease.get(row)), entry, seq, 'the lease has run out');
@@ -154,7 +155,7 @@ function held(
 /** Moves a task on; its current lease, if any, ends. */
 function move(
   { tasks }: State,
-  row: number,
+  row: TaskRow,
   seq: number,
   atMs: number,
   to: TaskState,

@@ -21,6 +21,7 @@ import { append, type Decision, isRefusal, refuse, unchanged } from './decision.
 import type { Entry } from './entries.ts';
 import type { Refusal } from './refusals.ts';
 import { GUARD_PREFIX, ORCHESTRATOR_GUARD } from './reserved-names.ts';
+import type { NameRow } from './row-types.ts';
 import type { State } from './state.ts';
 
 /** All of the names or none, in one entry. `LEASE_HELD` is the one refusal that waiting can cure. */
@@ -29,7 +30,7 @@ export function acquireNames(state: State, command: AcquireNames, nowMs: number)
   const { holder, tokenHash } = command;
   let repeated = 0;
   let leaseSeq = 0;
-  let inTheWay = 0;
+  let inTheWay: NameRow | 0 = 0;
   for (const name of command.names) {
     const row = names.find(name);
     if (row === 0) continue;
@@ -106,13 +107,13 @@ function grant(state: State, command: AcquireNames, nowMs: number, after = 0): D
   );
 }
 
-/** The grant that the names of a command are under. */
+/** The grant that the names of a command are under; so every one of them has a row. */
 export function grantOf(state: State, command: AcquireNames, nowMs: number): GrantedNames {
-  const leases = command.names.map((name) => grantedName(state, state.names.find(name), nowMs));
+  const leases = command.names.map((name) => grantedName(state, state.names.find(name) as NameRow, nowMs));
   return { leases, seq: leases[0]!.leaseSeq, duplicate: false };
 }
 
-function grantedName({ names }: State, row: number, nowMs: number): GrantedName {
+function grantedName({ names }: State, row: NameRow, nowMs: number): GrantedName {
   const expiresAtMs = names.expiresAtMs.get(row);
   return {
     name: names.nameOf(row),
@@ -125,7 +126,7 @@ function grantedName({ names }: State, row: number, nowMs: number): GrantedName 
 }
 
 /** Whose lease is in the way, and for how long; never its token. */
-export function held({ names }: State, row: number, nowMs: number): Refusal {
+export function held({ names }: State, row: NameRow, nowMs: number): Refusal {
   const holder = names.holderOf(row);
   const remainingMs = Math.max(0, names.expiresAtMs.get(row) - nowMs);
   return { refused: 'LEASE_HELD', holder, remainingMs };
@@ -160,7 +161,11 @@ export function releaseName(state: State, command: ReleaseName): Decision<Releas
   );
 }
 
-function isNewestGrant({ names }: State, row: number, proof: { holder: string; tokenHash: string }): boolean {
+function isNewestGrant(
+  { names }: State,
+  row: NameRow,
+  proof: { holder: string; tokenHash: string },
+): boolean {
   return names.tokens.matches(row, proof.tokenHash) && names.heldBy(row, proof.holder);
 }
 

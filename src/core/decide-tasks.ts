@@ -5,6 +5,7 @@ import type { LeaseGranted } from './entries.ts';
 import { seqOfSessionId, seqOfTaskId, taskIdOfSeq } from './ids.ts';
 import type { Opaque } from './opaque.ts';
 import { START_QUEUE } from './reserved-names.ts';
+import type { TaskRow } from './row-types.ts';
 import type { State } from './state.ts';
 
 export function createTask(state: State, command: CreateTask, nowMs: number): Decision<TaskCreation> {
@@ -64,7 +65,7 @@ export function createTask(state: State, command: CreateTask, nowMs: number): De
   );
 }
 
-function existing({ tasks }: State, row: number, known: Opaque | null): TaskCreation {
+function existing({ tasks }: State, row: TaskRow, known: Opaque | null): TaskCreation {
   return {
     taskId: tasks.idOf(row),
     seq: tasks.createdSeq.get(row),
@@ -106,8 +107,8 @@ export function leaseNext(
 }
 
 /** Over several queues: highest priority first, then first come. */
-function nextTask({ tasks }: State, queues: readonly string[]): number {
-  let best = 0;
+function nextTask({ tasks }: State, queues: readonly string[]): TaskRow | 0 {
+  let best: TaskRow | 0 = 0;
   for (const name of queues) {
     const queue = tasks.queues.get(name);
     if (queue === undefined || queue.paused) continue;

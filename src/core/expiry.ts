@@ -4,6 +4,7 @@
  * the heap finds out when the old time comes.
  */
 import type { Entry } from './entries.ts';
+import type { NameRow, TaskRow } from './row-types.ts';
 import type { State } from './state.ts';
 import { isExhausted } from './verdicts.ts';
 
@@ -36,13 +37,13 @@ export function expireDue(state: State, nowMs: number, max: number, commit: Comm
 }
 
 /** Ends this task's lease if it is due, however many others are due before it. */
-export function expireTaskIfDue(state: State, row: number, nowMs: number, commit: Commit): void {
+export function expireTaskIfDue(state: State, row: TaskRow | 0, nowMs: number, commit: Commit): void {
   const { tasks } = state;
   if (row === 0 || tasks.stateOf(row) !== 'LEASED') return;
   if (tasks.leases.expiresAtMs.get(tasks.lease.get(row)) <= nowMs) expireTask(state, row, commit);
 }
 
-export function expireNameIfDue(state: State, row: number, nowMs: number, commit: Commit): void {
+export function expireNameIfDue(state: State, row: NameRow | 0, nowMs: number, commit: Commit): void {
   const { names } = state;
   if (row !== 0 && names.isLive(row) && names.expiresAtMs.get(row) <= nowMs) expireName(state, row, commit);
 }
@@ -53,7 +54,7 @@ export function nextExpiryMs({ tasks, names }: State): number {
 }
 
 /** An end that fell due while the authority was down is no attempt of anybody's. */
-function expireTask(state: State, row: number, commit: Commit): void {
+function expireTask(state: State, row: TaskRow, commit: Commit): void {
   const { tasks } = state;
   const lease = tasks.lease.get(row);
   const task = tasks.key(row);
@@ -63,7 +64,7 @@ function expireTask(state: State, row: number, commit: Commit): void {
   if (isExhausted(state, row)) commit({ type: 'TaskDead', task, leaseSeq: 0, reason: 'ATTEMPTS_EXHAUSTED' });
 }
 
-function expireName(state: State, row: number, commit: Commit): void {
+function expireName(state: State, row: NameRow, commit: Commit): void {
   const { names } = state;
   const expiresAtMs = names.expiresAtMs.get(row);
   commit({ type: 'NameExpired', name: names.nameOf(row), leaseSeq: names.leaseSeq.get(row) }, expiresAtMs);

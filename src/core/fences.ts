@@ -8,10 +8,11 @@
 import type { DeleteObject, PresentedLease, WriteObject, Written } from './commands.ts';
 import { append, type Decision, isRefusal, refuse } from './decision.ts';
 import type { Refusal } from './refusals.ts';
+import type { NameRow } from './row-types.ts';
 import type { State } from './state.ts';
 
 export interface Writable {
-  readonly row: number;
+  readonly row: NameRow;
   readonly leaseSeq: number;
   /** Of the object as it is; 0 before the first write. */
   readonly version: number;

@@ -1,5 +1,6 @@
 /** A state written out as image records, and read back. The order is fixed: head, queues, tasks, names, sessions, free rows. */
 import type { ImageRecord, NameImage, SessionImage, TaskImage } from './image.ts';
+import type { LeaseRow, NameRow, TaskRow } from './row-types.ts';
 import type { Session } from './sessions/session-table.ts';
 import type { State } from './state.ts';
 import type { Rows } from './tables/rows.ts';
@@ -25,11 +26,13 @@ export function* imageOf(state: State): Generator<ImageRecord> {
     if (tasks.inUse(row) && !isTerminal(tasks.stateOf(row))) yield taskImage(state, row);
   }
   // Ended tasks in the order of their end, which is the order in which they are forgotten.
-  for (let row = tasks.ended.first; row !== 0; row = tasks.ended.next(row)) yield taskImage(state, row);
+  for (let row: TaskRow | 0 = tasks.ended.first; row !== 0; row = tasks.ended.next(row))
+    yield taskImage(state, row);
   for (let row = 1; row <= names.rows.used; row++) {
     if (names.inUse(row) && !names.isIdle(row)) yield nameImage(state, row);
   }
-  for (let row = names.idle.first; row !== 0; row = names.idle.next(row)) yield nameImage(state, row);
+  for (let row: NameRow | 0 = names.idle.first; row !== 0; row = names.idle.next(row))
+    yield nameImage(state, row);
   for (const session of sessions.open.values()) yield sessionImage(session);
   for (const session of sessions.ended.values()) yield sessionImage(session);
   yield* freeRows('tasks', tasks.rows);
@@ -65,7 +68,7 @@ export function restoreImage(state: State, record: ImageRecord): void {
   }
 }
 
-export function taskImage({ tasks }: State, row: number): TaskImage {
+export function taskImage({ tasks }: State, row: TaskRow): TaskImage {
   const leases = [];
   for (let lease = tasks.lease.get(row); lease !== 0; lease = tasks.leases.older.get(lease)) {
     leases.push(tasks.leases.image(lease));
@@ -98,7 +101,7 @@ export function taskImage({ tasks }: State, row: number): TaskImage {
   };
 }
 
-export function nameImage({ names }: State, row: number): NameImage {
+export function nameImage({ names }: State, row: NameRow): NameImage {
   const value = names.value.get(row);
   return {
     kind: 'name',
@@ -152,7 +155,7 @@ function sessionImage(session: Session): SessionImage {
 
 function restoreTask(state: State, image: TaskImage): void {
   const { tasks } = state;
-  const row = image.row;
+  const row = image.row as TaskRow;
   tasks.rows.restoreLive();
   tasks.create(row, image.task, image.createdSeq, image.queue, image.priority, image.dedupKey);
   tasks.createdAtMs.set(row, image.createdAtMs);
@@ -170,7 +173,7 @@ function restoreTask(state: State, image: TaskImage): void {
   tasks.endedAtMs.set(row, image.endedAtMs);
   tasks.lastSeq.set(row, image.lastSeq);
   if (image.reason !== null) tasks.setReason(row, image.reason);
-  let older = 0;
+  let older: LeaseRow | 0 = 0;
   for (let index = image.leases.length - 1; index >= 0; index--) {
     older = tasks.leases.restore(row, image.leases[index]!, older);
   }
@@ -180,7 +183,7 @@ function restoreTask(state: State, image: TaskImage): void {
 
 function restoreName(state: State, image: NameImage): void {
   const { names } = state;
-  const row = image.row;
+  const row = image.row as NameRow;
   names.rows.restoreLive();
   names.create(row, image.name);
   names.tokens.restore(row, '', image.pastTokens);

@@ -22,11 +22,18 @@ import {
 import { apply } from './apply.ts';
 import { sessionIdOfSeq } from './ids.ts';
 import { checkInvariants, checkStep, INVARIANTS, type InvariantId } from './invariants.ts';
+import type { LeaseRow, NameRow, TaskRow } from './row-types.ts';
 import type { Session } from './sessions/session-table.ts';
 import { createState, type State } from './state.ts';
 import { type StateSummary, summaryOf } from './step-invariants.ts';
 
 /** A story that is sound, and a hand that reaches into it. */
+const FIRST_TASK = 1 as TaskRow;
+const SECOND_TASK = 2 as TaskRow;
+const FIRST_LEASE = 1 as LeaseRow;
+const FIRST_NAME = 1 as NameRow;
+const SECOND_NAME = 2 as NameRow;
+
 type Damage = readonly [steps: readonly Step[], damage: (state: State) => void];
 
 const TASK: readonly Step[] = [createTask({ dedupKey: 'key' }), leaseTasks({ requestId: 'r' })];
@@ -44,7 +51,7 @@ function inSession(seq: number, change: Partial<Session>): (state: State) => voi
 }
 
 function endStartTask({ tasks }: State): void {
-  const row = tasks.find(sessionIdOfSeq(SESSION));
+  const row = tasks.find(sessionIdOfSeq(SESSION)) as TaskRow;
   tasks.leave(row);
   tasks.leases.end(tasks.lease.get(row), 'killed', SESSION + 1, 0);
   tasks.endedSeq.set(row, SESSION + 1);
@@ -57,43 +64,49 @@ const OF_A_STATE: Record<Exclude<InvariantId, keyof typeof OF_A_STEP | 'INV-APPL
     [
       TASK,
       ({ tasks }) => {
-        const older = tasks.lease.get(1);
-        tasks.lease.set(1, tasks.leases.grant(1, 3, 'w', null, 1, older));
+        const older = tasks.lease.get(FIRST_TASK);
+        tasks.lease.set(FIRST_TASK, tasks.leases.grant(FIRST_TASK, 3, 'w', null, 1, older));
       },
     ],
   ],
   'INV-LEASE-ONE-TASK': [
-    [TASK, ({ tasks }) => tasks.leases.task.set(1, 7)],
+    [TASK, ({ tasks }) => tasks.leases.task.set(FIRST_LEASE, 7 as TaskRow)],
     [TASK, ({ tasks }) => tasks.leases.rows.take()],
-    [[createTask(), leaseTasks(), releaseTask(), leaseTasks()], ({ tasks }) => tasks.leases.seq.set(1, 9)],
+    [
+      [createTask(), leaseTasks(), releaseTask(), leaseTasks()],
+      ({ tasks }) => tasks.leases.seq.set(FIRST_LEASE, 9),
+    ],
     [
       [createTask(), createTask({ taskId: 'other' }), leaseTasks(), releaseTask()],
-      ({ tasks }) => tasks.lease.set(2, tasks.lease.get(1)),
+      ({ tasks }) => tasks.lease.set(SECOND_TASK, tasks.lease.get(FIRST_TASK)),
     ],
   ],
   'INV-WAITING-NO-LEASE': [
-    [[createTask()], ({ tasks }) => tasks.lease.set(1, tasks.leases.grant(1, 2, 'w', null, 1, 0))],
+    [
+      [createTask()],
+      ({ tasks }) => tasks.lease.set(FIRST_TASK, tasks.leases.grant(FIRST_TASK, 2, 'w', null, 1, 0)),
+    ],
   ],
   'INV-LEASED-VALID-LEASE': [
-    [TASK, ({ tasks }) => tasks.leases.end(1, 'expired', 3, 0)],
-    [TASK, ({ tasks }) => tasks.leases.seq.set(1, 1)],
+    [TASK, ({ tasks }) => tasks.leases.end(FIRST_LEASE, 'expired', 3, 0)],
+    [TASK, ({ tasks }) => tasks.leases.seq.set(FIRST_LEASE, 1)],
   ],
   'INV-TERMINAL-ENDED': [
-    [[createTask(), killTask()], ({ tasks }) => tasks.endedSeq.set(1, 0)],
-    [[createTask()], ({ tasks }) => tasks.endedSeq.set(1, 2)],
+    [[createTask(), killTask()], ({ tasks }) => tasks.endedSeq.set(FIRST_TASK, 0)],
+    [[createTask()], ({ tasks }) => tasks.endedSeq.set(FIRST_TASK, 2)],
   ],
   'INV-TASK-ONE-PLACE': [
-    [[createTask()], ({ tasks }) => tasks.queues.get('default')!.remove(1, 0)],
-    [[createTask(), killTask()], ({ tasks }) => tasks.ended.remove(1)],
-    [TASK, ({ tasks }) => tasks.expiring.remove(1)],
-    [[createTask({ delayMs: 9 })], ({ tasks }) => tasks.delayed.remove(1)],
+    [[createTask()], ({ tasks }) => tasks.queues.get('default')!.remove(FIRST_TASK, 0)],
+    [[createTask(), killTask()], ({ tasks }) => tasks.ended.remove(FIRST_TASK)],
+    [TASK, ({ tasks }) => tasks.expiring.remove(FIRST_TASK)],
+    [[createTask({ delayMs: 9 })], ({ tasks }) => tasks.delayed.remove(FIRST_TASK)],
     [[createTask(), createTask({ taskId: 'other', queue: 'other' })], swapQueues],
   ],
   'INV-LEASE-IN-HEAP': [
-    [NAME, ({ names }) => names.expiring.remove(1)],
-    [NAME, ({ names }) => names.expiresAtMs.set(1, START_MS)],
-    [TASK, ({ tasks }) => tasks.leases.expiresAtMs.set(1, START_MS)],
-    [[createTask({ delayMs: 9 })], ({ tasks }) => tasks.dueAtMs.set(1, START_MS)],
+    [NAME, ({ names }) => names.expiring.remove(FIRST_NAME)],
+    [NAME, ({ names }) => names.expiresAtMs.set(FIRST_NAME, START_MS)],
+    [TASK, ({ tasks }) => tasks.leases.expiresAtMs.set(FIRST_LEASE, START_MS)],
+    [[createTask({ delayMs: 9 })], ({ tasks }) => tasks.dueAtMs.set(FIRST_TASK, START_MS)],
   ],
   'INV-QUEUE-COUNTS': [
     [
@@ -105,18 +118,18 @@ const OF_A_STATE: Record<Exclude<InvariantId, keyof typeof OF_A_STEP | 'INV-APPL
     [[], ({ tasks }) => void tasks.openQueue('idle')],
   ],
   'INV-QUEUE-ORDER': [
-    [[createTask(), createTask({ taskId: 'later' })], ({ tasks }) => tasks.createdSeq.set(2, 1)],
+    [[createTask(), createTask({ taskId: 'later' })], ({ tasks }) => tasks.createdSeq.set(SECOND_TASK, 1)],
   ],
   'INV-INDEX-EXACT': [
-    [[createTask()], ({ tasks }) => tasks.byId.add(1, 1)],
-    [TASK, ({ tasks }) => tasks.byDedup.add(1, 1)],
-    [TASK, ({ tasks }) => tasks.leases.byRequest.add(1, 1)],
-    [NAME, ({ names }) => names.byName.add(1, 1)],
-    [NAME, ({ names }) => names.byLease.add(1, 1)],
+    [[createTask()], ({ tasks }) => tasks.byId.add(1, FIRST_TASK)],
+    [TASK, ({ tasks }) => tasks.byDedup.add(1, FIRST_TASK)],
+    [TASK, ({ tasks }) => tasks.leases.byRequest.add(1, FIRST_LEASE)],
+    [NAME, ({ names }) => names.byName.add(1, FIRST_NAME)],
+    [NAME, ({ names }) => names.byLease.add(1, FIRST_NAME)],
   ],
   'INV-ROWS-EXACT': [
     [[], ({ tasks }) => void tasks.rows.take()],
-    [[createTask()], ({ tasks }) => tasks.rows.free(1)],
+    [[createTask()], ({ tasks }) => tasks.rows.free(FIRST_TASK)],
     [[], ({ names }) => names.rows.extend(1)],
   ],
   'INV-STRINGS-EXACT': [
@@ -125,18 +138,18 @@ const OF_A_STATE: Record<Exclude<InvariantId, keyof typeof OF_A_STEP | 'INV-APPL
   ],
   'INV-MEMORY-BOUNDED': [[NAME, ({ names }) => void names.tokens.pastRows.take()]],
   'INV-ATTEMPTS-COUNTED': [
-    [TASK, ({ tasks }) => tasks.countedAttempts.set(1, 2)],
-    [TASK, ({ tasks }) => tasks.maxAttempts.set(1, 0)],
-    [[createTask(), leaseTasks(), failTask()], ({ tasks }) => tasks.maxFailures.set(1, 0)],
-    [[createTask(), leaseTasks(), releaseTask()], ({ tasks }) => tasks.attempt.set(1, 0)],
+    [TASK, ({ tasks }) => tasks.countedAttempts.set(FIRST_TASK, 2)],
+    [TASK, ({ tasks }) => tasks.maxAttempts.set(FIRST_TASK, 0)],
+    [[createTask(), leaseTasks(), failTask()], ({ tasks }) => tasks.maxFailures.set(FIRST_TASK, 0)],
+    [[createTask(), leaseTasks(), releaseTask()], ({ tasks }) => tasks.attempt.set(FIRST_TASK, 0)],
   ],
   'INV-TIMES-PAST': [
-    [[createTask()], ({ tasks }) => tasks.createdAtMs.set(1, START_MS + 1)],
-    [[createTask()], ({ tasks }) => tasks.lastSeq.set(1, 99)],
-    [[createTask()], ({ tasks }) => tasks.dueAtMs.set(1, Number.NaN)],
-    [TASK, ({ tasks }) => tasks.leases.cancelledSeq.set(1, 99)],
-    [NAME, ({ names }) => names.acquiredAtMs.set(1, START_MS + 1)],
-    [NAME, ({ names }) => names.lastSeq.set(1, 99)],
+    [[createTask()], ({ tasks }) => tasks.createdAtMs.set(FIRST_TASK, START_MS + 1)],
+    [[createTask()], ({ tasks }) => tasks.lastSeq.set(FIRST_TASK, 99)],
+    [[createTask()], ({ tasks }) => tasks.dueAtMs.set(FIRST_TASK, Number.NaN)],
+    [TASK, ({ tasks }) => tasks.leases.cancelledSeq.set(FIRST_LEASE, 99)],
+    [NAME, ({ names }) => names.acquiredAtMs.set(FIRST_NAME, START_MS + 1)],
+    [NAME, ({ names }) => names.lastSeq.set(FIRST_NAME, 99)],
     [
       [],
       (state) => {
@@ -145,22 +158,22 @@ const OF_A_STATE: Record<Exclude<InvariantId, keyof typeof OF_A_STEP | 'INV-APPL
     ],
     [
       [createTask(), createTask({ taskId: 'other' }), killTask(), killTask({ taskId: 'other' })],
-      ({ tasks }) => tasks.endedSeq.set(2, 1),
+      ({ tasks }) => tasks.endedSeq.set(SECOND_TASK, 1),
     ],
   ],
   'INV-NAME-ONE-HOLDER': [
-    [NAME, ({ names }) => names.endedSeq.set(1, 3)],
-    [NAME, ({ names }) => names.tokens.clear(1)],
-    [[acquireNames(), releaseName()], ({ names }) => names.endedSeq.set(1, 2)],
+    [NAME, ({ names }) => names.endedSeq.set(FIRST_NAME, 3)],
+    [NAME, ({ names }) => names.tokens.clear(FIRST_NAME)],
+    [[acquireNames(), releaseName()], ({ names }) => names.endedSeq.set(FIRST_NAME, 2)],
   ],
   'INV-NAME-IDLE': [
-    [[acquireNames(), releaseName()], ({ names }) => names.idle.remove(1)],
-    [NAME, ({ names }) => names.idle.append(1)],
+    [[acquireNames(), releaseName()], ({ names }) => names.idle.remove(FIRST_NAME)],
+    [NAME, ({ names }) => names.idle.append(FIRST_NAME)],
     [
       [acquireNames(), acquireNames({ names: ['b'] }), releaseName(), releaseName({ name: 'b' })],
       ({ names }) => {
-        names.idle.remove(1);
-        names.idle.append(1);
+        names.idle.remove(FIRST_NAME);
+        names.idle.append(FIRST_NAME);
       },
     ],
   ],
@@ -168,16 +181,16 @@ const OF_A_STATE: Record<Exclude<InvariantId, keyof typeof OF_A_STEP | 'INV-APPL
     [
       [acquireNames(), acquireNames({ names: ['b'], holder: 'other' })],
       ({ names }) => {
-        names.end(2, 'released');
-        names.grant(2, 2, 'other', tokenHashOf('x'), START_MS + TTL_MS);
+        names.end(SECOND_NAME, 'released');
+        names.grant(SECOND_NAME, 2, 'other', tokenHashOf('x'), START_MS + TTL_MS);
       },
     ],
   ],
-  'INV-FENCE-REJECT-UNFENCED': [[NAME, ({ names }) => names.valueLeaseSeq.set(1, 0)]],
+  'INV-FENCE-REJECT-UNFENCED': [[NAME, ({ names }) => names.valueLeaseSeq.set(FIRST_NAME, 0)]],
   'INV-FENCE-REJECT-STALE': [
-    [NAME, ({ names }) => names.valueLeaseSeq.set(1, 3)],
-    [NAME, ({ names }) => names.valueSeq.set(1, 2)],
-    [[...NAME, acquireNames({ token: 'new' })], ({ names }) => names.valueSeq.set(1, 4)],
+    [NAME, ({ names }) => names.valueLeaseSeq.set(FIRST_NAME, 3)],
+    [NAME, ({ names }) => names.valueSeq.set(FIRST_NAME, 2)],
+    [[...NAME, acquireNames({ token: 'new' })], ({ names }) => names.valueSeq.set(FIRST_NAME, 4)],
   ],
   'INV-SESSION-HOLDS': [
     [RUNNING, inSession(SESSION, { slot: null })],
@@ -208,10 +221,10 @@ const OF_A_STATE: Record<Exclude<InvariantId, keyof typeof OF_A_STEP | 'INV-APPL
 
 function swapQueues({ tasks }: State): void {
   const [one, other] = [tasks.queues.get('default')!, tasks.queues.get('other')!];
-  one.remove(1, 0);
-  other.remove(2, 0);
-  one.add(2, 0);
-  other.add(1, 0);
+  one.remove(FIRST_TASK, 0);
+  other.remove(SECOND_TASK, 0);
+  one.add(SECOND_TASK, 0);
+  other.add(FIRST_TASK, 0);
 }
 
 /** What an observer has seen, and then sees. */
@@ -219,12 +232,12 @@ type Taken = readonly [steps: readonly Step[], damage: (state: State, before: St
 
 const OF_A_STEP = {
   'INV-FENCE-MONOTONIC': [
-    [[...NAME, releaseName()], ({ names }) => names.leaseSeq.set(1, 1)],
-    [TASK, ({ tasks }) => tasks.leases.seq.set(1, 1)],
+    [[...NAME, releaseName()], ({ names }) => names.leaseSeq.set(FIRST_NAME, 1)],
+    [TASK, ({ tasks }) => tasks.leases.seq.set(FIRST_LEASE, 1)],
   ],
   'INV-TERMINAL-FOR-EVER': [
-    [[createTask(), killTask()], ({ tasks }) => tasks.enter(1, 'WAITING', START_MS)],
-    [[createTask(), killTask()], ({ tasks }) => tasks.endedSeq.set(1, 2)],
+    [[createTask(), killTask()], ({ tasks }) => tasks.enter(FIRST_TASK, 'WAITING', START_MS)],
+    [[createTask(), killTask()], ({ tasks }) => tasks.endedSeq.set(FIRST_TASK, 2)],
   ],
   'INV-SESSION-FOR-EVER': [
     [[acceptIntent(), stopSession()], inSession(2, { lastSeq: 2 })],
@@ -232,23 +245,23 @@ const OF_A_STEP = {
     [NEW, ({ sessions }) => void sessions.open.delete(SESSION)],
   ],
   'INV-ATTEMPT-MONOTONIC': [
-    [TASK, ({ tasks }) => tasks.attempt.set(1, 0)],
-    [TASK, ({ tasks }) => tasks.attempt.set(1, 2)],
+    [TASK, ({ tasks }) => tasks.attempt.set(FIRST_TASK, 0)],
+    [TASK, ({ tasks }) => tasks.attempt.set(FIRST_TASK, 2)],
   ],
   'INV-NEVER-SHORTENED': [
-    [NAME, ({ names }) => names.expiresAtMs.set(1, START_MS + 1)],
-    [TASK, ({ tasks }) => tasks.leases.expiresAtMs.set(1, START_MS + 1)],
+    [NAME, ({ names }) => names.expiresAtMs.set(FIRST_NAME, START_MS + 1)],
+    [TASK, ({ tasks }) => tasks.leases.expiresAtMs.set(FIRST_LEASE, START_MS + 1)],
     [
       NAME,
       (state) => {
         state.lastAtMs = START_MS + TTL_MS;
-        state.names.expiresAtMs.set(1, START_MS + 9 * TTL_MS);
+        state.names.expiresAtMs.set(FIRST_NAME, START_MS + 9 * TTL_MS);
       },
     ],
   ],
   'INV-NEVER-RESURRECTED': [
-    [[acquireNames(), releaseName()], ({ names }) => names.setEnd(1, 'live')],
-    [[acquireNames(), releaseName()], ({ names }) => names.setEnd(1, 'expired')],
+    [[acquireNames(), releaseName()], ({ names }) => names.setEnd(FIRST_NAME, 'live')],
+    [[acquireNames(), releaseName()], ({ names }) => names.setEnd(FIRST_NAME, 'expired')],
   ],
   'INV-WRITE-WHILE-HELD': [
     [[...NAME, releaseName()], written],
@@ -263,7 +276,7 @@ const OF_A_STEP = {
       NAME,
       (state) => {
         written(state);
-        state.names.valueLeaseSeq.set(1, 1);
+        state.names.valueLeaseSeq.set(FIRST_NAME, 1);
       },
     ],
   ],
@@ -276,8 +289,8 @@ const OF_A_STEP = {
 
 function written(state: State): void {
   state.lastSeq += 1;
-  state.names.version.set(1, 2);
-  state.names.valueSeq.set(1, state.lastSeq);
+  state.names.version.set(FIRST_NAME, 2);
+  state.names.valueSeq.set(FIRST_NAME, state.lastSeq);
 }
 
 function forward(field: 'lastSeq' | 'lastAtMs' | 'epoch') {
@@ -306,13 +319,13 @@ describe('the invariants of a state', () => {
     const story = new Scenario().given(createTask());
     for (let round = 0; round < 17; round++) story.given(leaseTasks(), releaseTask());
     const { tasks } = story.state;
-    let oldest = tasks.lease.get(1);
+    let oldest = tasks.lease.get(FIRST_TASK);
     while (tasks.leases.older.get(oldest) !== 0) oldest = tasks.leases.older.get(oldest);
-    const lost = tasks.leases.grant(1, 2, 'w', null, 1, 0);
+    const lost = tasks.leases.grant(FIRST_TASK, 2, 'w', null, 1, 0);
     tasks.leases.end(lost, 'expired', 2, 0);
     tasks.leases.older.set(oldest, lost);
     tasks.leases.seq.set(oldest, 2.5);
-    tasks.attempt.set(1, 18);
+    tasks.attempt.set(FIRST_TASK, 18);
     expect(() => checkInvariants(story.state)).toThrow('INV-MEMORY-BOUNDED');
   });
 });

@@ -3,6 +3,7 @@
  * A lease does not exist apart from its task; this table only keeps the fields.
  */
 import type { LeaseEnd, LeaseImage } from './image.ts';
+import type { LeaseRow, TaskRow } from './row-types.ts';
 import { Float64Column, Int32Column, Uint8Column } from './tables/columns.ts';
 import { HashIndex, hashOfString } from './tables/hash-index.ts';
 import { OpaqueColumn } from './tables/opaque-column.ts';
@@ -12,32 +13,32 @@ import type { StringSlab } from './tables/string-slab.ts';
 /** How many ended leases a task remembers. */
 const PAST_LEASES_MAX = 16;
 
-const NONE: readonly number[] = [];
+const NONE: readonly LeaseRow[] = [];
 
 const ENDS: readonly LeaseEnd[] = ['live', 'complete', 'fail', 'release', 'expired', 'killed', 'restored'];
 
 export class LeaseTable {
-  readonly seq = new Float64Column();
-  readonly task = new Int32Column();
-  readonly expiresAtMs = new Float64Column();
-  readonly endedSeq = new Float64Column();
-  readonly dueAtMs = new Float64Column();
-  readonly cancelledSeq = new Float64Column();
-  readonly lateResult = new OpaqueColumn();
+  readonly seq = new Float64Column<LeaseRow>();
+  readonly task = new Int32Column<LeaseRow, TaskRow>();
+  readonly expiresAtMs = new Float64Column<LeaseRow>();
+  readonly endedSeq = new Float64Column<LeaseRow>();
+  readonly dueAtMs = new Float64Column<LeaseRow>();
+  readonly cancelledSeq = new Float64Column<LeaseRow>();
+  readonly lateResult = new OpaqueColumn<LeaseRow>();
   /** The next older lease of the same task. */
-  readonly older = new Int32Column();
-  private readonly ends = new Uint8Column();
-  private readonly worker = new Int32Column();
-  private readonly request = new Int32Column();
-  private readonly requestHash = new Int32Column();
+  readonly older = new Int32Column<LeaseRow, LeaseRow>();
+  private readonly ends = new Uint8Column<LeaseRow>();
+  private readonly worker = new Int32Column<LeaseRow>();
+  private readonly request = new Int32Column<LeaseRow>();
+  private readonly requestHash = new Int32Column<LeaseRow>();
   /** Live leases of one request, which may be a thousand: only the first is in the index, the others hang on it. */
-  private readonly sibling = new Int32Column();
-  private readonly siblingBefore = new Int32Column();
-  readonly byRequest = new HashIndex();
+  private readonly sibling = new Int32Column<LeaseRow, LeaseRow>();
+  private readonly siblingBefore = new Int32Column<LeaseRow, LeaseRow>();
+  readonly byRequest = new HashIndex<LeaseRow>();
   private hashedWorker = '';
   private hashedRequest = '';
   private hash: number;
-  readonly rows: Rows;
+  readonly rows: Rows<LeaseRow>;
   private readonly strings: StringSlab;
   private readonly seed: number;
 
@@ -45,7 +46,7 @@ export class LeaseTable {
     this.strings = strings;
     this.seed = seed;
     this.hash = hashOfString(this.hashedRequest, hashOfString(this.hashedWorker, seed));
-    this.rows = new Rows([
+    this.rows = new Rows<LeaseRow>([
       this.seq,
       this.task,
       this.expiresAtMs,
@@ -65,13 +66,13 @@ export class LeaseTable {
 
   /** A live lease at the head of its task's chain. */
   grant(
-    task: number,
+    task: TaskRow,
     seq: number,
     workerId: string,
     requestId: string | null,
     expiresAtMs: number,
-    older: number,
-  ): number {
+    older: LeaseRow | 0,
+  ): LeaseRow {
     const row = this.rows.take();
     this.seq.set(row, seq);
     this.task.set(row, task);
@@ -88,7 +89,7 @@ export class LeaseTable {
     return row;
   }
 
-  private link(row: number, workerId: string, requestId: string): void {
+  private link(row: LeaseRow, workerId: string, requestId: string): void {
     const hash = this.hashOf(workerId, requestId);
     const first = this.firstOfRequest(hash, workerId, requestId);
     this.requestHash.set(row, hash);
@@ -103,7 +104,7 @@ export class LeaseTable {
     this.sibling.set(first, row);
   }
 
-  private unlink(row: number): void {
+  private unlink(row: LeaseRow): void {
     const request = this.request.get(row);
     if (request === 0) return;
     this.strings.free(request);
@@ -131,7 +132,7 @@ export class LeaseTable {
   }
 
   /** 0 when no live lease is of this request. */
-  private firstOfRequest(hash: number, workerId: string, requestId: string): number {
+  private firstOfRequest(hash: number, workerId: string, requestId: string): LeaseRow | 0 {
     const { byRequest, strings } = this;
     for (let node = byRequest.first(hash); node !== 0; node = byRequest.after(node)) {
       const row = byRequest.row(node);
@@ -143,7 +144,7 @@ export class LeaseTable {
   }
 
   /** Ends a live lease. Only live ones can be found by their request, so it is not kept any longer. */
-  end(row: number, how: LeaseEnd, seq: number, dueAtMs: number): void {
+  end(row: LeaseRow, how: LeaseEnd, seq: number, dueAtMs: number): void {
     this.unlink(row);
     this.ends.set(row, ENDS.indexOf(how));
     this.endedSeq.set(row, seq);
@@ -151,8 +152,8 @@ export class LeaseTable {
   }
 
   /** Frees a lease and all older ones of the same task. */
-  forgetFrom(first: number): void {
-    for (let row = first; row !== 0; ) {
+  forgetFrom(first: LeaseRow | 0): void {
+    for (let row: LeaseRow | 0 = first; row !== 0; ) {
       const older = this.older.get(row);
       if (this.endOf(row) === 'live') this.unlink(row);
       this.strings.free(this.worker.get(row));
@@ -162,8 +163,8 @@ export class LeaseTable {
   }
 
   /** Keeps the newest `PAST_LEASES_MAX` of a chain whose head is about to become one more. */
-  trim(first: number): void {
-    let row = first;
+  trim(first: LeaseRow | 0): void {
+    let row: LeaseRow | 0 = first;
     for (let kept = 1; row !== 0 && kept < PAST_LEASES_MAX; kept++) row = this.older.get(row);
     if (row === 0) return;
     const rest = this.older.get(row);
@@ -172,29 +173,29 @@ export class LeaseTable {
     this.forgetFrom(rest);
   }
 
-  endOf(row: number): LeaseEnd {
+  endOf(row: LeaseRow): LeaseEnd {
     return ENDS[this.ends.get(row)]!;
   }
 
-  workerOf(row: number): string {
+  workerOf(row: LeaseRow): string {
     return this.strings.get(this.worker.get(row));
   }
 
-  requestOf(row: number): string | null {
+  requestOf(row: LeaseRow): string | null {
     const handle = this.request.get(row);
     return handle === 0 ? null : this.strings.get(handle);
   }
 
   /** The live leases of one request of one worker, oldest grant first. */
-  findByRequest(workerId: string, requestId: string): readonly number[] {
+  findByRequest(workerId: string, requestId: string): readonly LeaseRow[] {
     let row = this.firstOfRequest(this.hashOf(workerId, requestId), workerId, requestId);
     if (row === 0) return NONE;
-    const found: number[] = [];
+    const found: LeaseRow[] = [];
     for (; row !== 0; row = this.sibling.get(row)) found.push(row);
     return found.sort((a, b) => this.seq.get(a) - this.seq.get(b));
   }
 
-  image(row: number): LeaseImage {
+  image(row: LeaseRow): LeaseImage {
     return {
       seq: this.seq.get(row),
       workerId: this.workerOf(row),
@@ -208,7 +209,7 @@ export class LeaseTable {
     };
   }
 
-  restore(task: number, image: LeaseImage, older: number): number {
+  restore(task: TaskRow, image: LeaseImage, older: LeaseRow | 0): LeaseRow {
     const row = this.grant(task, image.seq, image.workerId, image.requestId, image.expiresAtMs, older);
     if (image.end !== 'live') this.end(row, image.end, image.endedSeq, image.dueAtMs);
     this.cancelledSeq.set(row, image.cancelledSeq);

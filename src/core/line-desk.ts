@@ -10,6 +10,7 @@ import { Lines, type Waiter } from './lines.ts';
 import type { Machine } from './machine.ts';
 import type { Refusal } from './refusals.ts';
 import { START_QUEUE } from './reserved-names.ts';
+import type { NameRow, TaskRow } from './row-types.ts';
 import { namesOf } from './sessions/session-names.ts';
 import { hasEnded } from './sessions/session-table.ts';
 
@@ -90,7 +91,7 @@ export class LineDesk {
       case 'TaskReleased': {
         if (this.tasks.size === 0) return;
         const { tasks } = this.machine.state;
-        return this.fed(tasks.queueOf(tasks.at(entry.task)).name);
+        return this.fed(tasks.queueOf(tasks.at(entry.task) as TaskRow).name);
       }
       default:
         return;
@@ -180,7 +181,7 @@ export class LineDesk {
     });
     const ahead = waiter.command.names.find((name) => this.names.has(name));
     if (blocking !== undefined)
-      waiter.ticket.settle(held(this.machine.state, names.find(blocking), this.nowMs));
+      waiter.ticket.settle(held(this.machine.state, names.find(blocking) as NameRow, this.nowMs));
     else if (ahead !== undefined) waiter.ticket.settle(this.behind(ahead));
     else waiter.ticket.settle({ refused: 'LEASE_HELD', remainingMs: 0 });
   }

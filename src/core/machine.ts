@@ -28,6 +28,7 @@ import type { Ticket } from './lines.ts';
 import type { Refusal } from './refusals.ts';
 import { START_QUEUE } from './reserved-names.ts';
 import { forgetDue, nextForgettingMs, type Retention } from './retention.ts';
+import type { NameRow, TaskRow } from './row-types.ts';
 import { consequencesOf } from './sessions/session-consequences.ts';
 import { SessionDesk } from './sessions/session-desk.ts';
 import { wipesSessions } from './sessions/session-names.ts';
@@ -197,7 +198,7 @@ export class Machine {
     if (this.state.tasks.expiring.topKey() <= this.nowMs) this.expireTaskRow(this.state.tasks.find(taskId));
   }
 
-  expireTaskRow(row: number): void {
+  expireTaskRow(row: TaskRow | 0): void {
     expireTaskIfDue(this.state, row, this.nowMs, this.commit);
     this.lines.serve();
   }
@@ -211,7 +212,7 @@ export class Machine {
     if (this.state.names.expiring.topKey() <= this.nowMs) this.expireNameRow(this.state.names.find(name));
   }
 
-  expireNameRow(row: number): void {
+  expireNameRow(row: NameRow | 0): void {
     expireNameIfDue(this.state, row, this.nowMs, this.commit);
     this.lines.serve();
   }

@@ -4,6 +4,7 @@
  * is idle and may be forgotten: its next grant is above every earlier one anyway.
  */
 import type { NameEnd } from './image.ts';
+import type { NameRow } from './row-types.ts';
 import { Float64Column, Int32Column, Uint8Column } from './tables/columns.ts';
 import { DueRows } from './tables/due-rows.ts';
 import { HashIndex, hashOfSeq, hashOfString } from './tables/hash-index.ts';
@@ -28,44 +29,44 @@ const LIVE = ENDS.indexOf('live');
 const NONE = ENDS.indexOf('none');
 
 export class NameTable {
-  readonly leaseSeq = new Float64Column();
-  readonly acquiredAtMs = new Float64Column();
-  readonly expiresAtMs = new Float64Column();
-  readonly metadata = new OpaqueColumn();
-  readonly endedSeq = new Float64Column();
-  readonly endedAtMs = new Float64Column();
-  readonly version = new Float64Column();
-  readonly value = new OpaqueColumn();
-  readonly valueLeaseSeq = new Float64Column();
-  readonly valueSeq = new Float64Column();
-  readonly lastSeq = new Float64Column();
-  private readonly ends = new Uint8Column();
-  private readonly name = new Int32Column();
-  private readonly holder = new Int32Column();
-  private readonly heapPosition = new Int32Column();
-  private readonly before = new Int32Column();
-  private readonly after = new Int32Column();
+  readonly leaseSeq = new Float64Column<NameRow>();
+  readonly acquiredAtMs = new Float64Column<NameRow>();
+  readonly expiresAtMs = new Float64Column<NameRow>();
+  readonly metadata = new OpaqueColumn<NameRow>();
+  readonly endedSeq = new Float64Column<NameRow>();
+  readonly endedAtMs = new Float64Column<NameRow>();
+  readonly version = new Float64Column<NameRow>();
+  readonly value = new OpaqueColumn<NameRow>();
+  readonly valueLeaseSeq = new Float64Column<NameRow>();
+  readonly valueSeq = new Float64Column<NameRow>();
+  readonly lastSeq = new Float64Column<NameRow>();
+  private readonly ends = new Uint8Column<NameRow>();
+  private readonly name = new Int32Column<NameRow>();
+  private readonly holder = new Int32Column<NameRow>();
+  private readonly heapPosition = new Int32Column<NameRow>();
+  private readonly before = new Int32Column<NameRow, NameRow>();
+  private readonly after = new Int32Column<NameRow, NameRow>();
 
   readonly tokens = new TokenMemory();
-  readonly rows: Rows;
+  readonly rows: Rows<NameRow>;
   /** What falls due together goes in the order in which it was granted. */
-  readonly expiring = new DueRows(this.before, this.after, this.heapPosition, (row) =>
+  readonly expiring = new DueRows<NameRow>(this.before, this.after, this.heapPosition, (row) =>
     this.leaseSeq.get(row),
   );
   /** Names with neither lease nor object, in the order in which they became so. */
-  readonly idle = new RowList(this.before, this.after);
-  readonly byName = new HashIndex();
+  readonly idle = new RowList<NameRow>(this.before, this.after);
+  readonly byName = new HashIndex<NameRow>();
   /** Live leases by their number: a write may present the number of another name. */
-  readonly byLease = new HashIndex();
+  readonly byLease = new HashIndex<NameRow>();
   private foundName: string | null = null;
-  private foundRow = 0;
+  private foundRow: NameRow | 0 = 0;
   private readonly strings: StringSlab;
   private readonly seed: number;
 
   constructor(strings: StringSlab, seed: number) {
     this.strings = strings;
     this.seed = seed;
-    this.rows = new Rows([
+    this.rows = new Rows<NameRow>([
       this.leaseSeq,
       this.acquiredAtMs,
       this.expiresAtMs,
@@ -89,14 +90,14 @@ export class NameTable {
   }
 
   /** A rule and the entry it gives look for the same name one after the other, so the newest find is kept. */
-  find(name: string): number {
+  find(name: string): NameRow | 0 {
     if (name === this.foundName) return this.foundRow;
     this.foundName = name;
     this.foundRow = this.search(name);
     return this.foundRow;
   }
 
-  private search(name: string): number {
+  private search(name: string): NameRow | 0 {
     const index = this.byName;
     for (let node = index.first(hashOfString(name, this.seed)); node !== 0; node = index.after(node)) {
       const row = index.row(node);
@@ -105,30 +106,31 @@ export class NameTable {
     return 0;
   }
 
-  nameOf(row: number): string {
+  nameOf(row: NameRow): string {
     return this.strings.get(this.name.get(row));
   }
 
-  holderOf(row: number): string {
+  holderOf(row: NameRow): string {
     const handle = this.holder.get(row);
     return handle === 0 ? '' : this.strings.get(handle);
   }
 
-  heldBy(row: number, holder: string): boolean {
+  heldBy(row: NameRow, holder: string): boolean {
     const handle = this.holder.get(row);
     return handle !== 0 && this.strings.equals(handle, holder);
   }
 
-  endOf(row: number): NameEnd {
+  endOf(row: NameRow): NameEnd {
     return ENDS[this.ends.get(row)] as NameEnd;
   }
 
-  isLive(row: number): boolean {
+  isLive(row: NameRow | 0): boolean {
     return this.ends.get(row) === LIVE;
   }
 
-  inUse(row: number): boolean {
-    return this.ends.get(row) !== 0;
+  /** Narrows a number between 1 and `rows.used` to a row. */
+  inUse(row: number): row is NameRow {
+    return this.ends.get(row as NameRow) !== 0;
   }
 
   /** Whether some name has a live lease with this number. */
@@ -141,7 +143,7 @@ export class NameTable {
   }
 
   /** A new name, without lease or object, not yet idle; what a lease brings, the caller sets. */
-  create(row: number, name: string): void {
+  create(row: NameRow, name: string): void {
     this.foundName = name;
     this.foundRow = row;
     this.name.set(row, this.strings.put(name));
@@ -157,7 +159,7 @@ export class NameTable {
   }
 
   /** Gives the name a live lease; the one before must have been ended. */
-  grant(row: number, leaseSeq: number, holder: string, tokenHash: string, expiresAtMs: number): void {
+  grant(row: NameRow, leaseSeq: number, holder: string, tokenHash: string, expiresAtMs: number): void {
     const old = this.holder.get(row);
     if (old === 0 || !this.strings.equals(old, holder)) {
       if (old !== 0) this.strings.free(old);
@@ -172,35 +174,35 @@ export class NameTable {
   }
 
   /** Ends a live lease. */
-  end(row: number, how: NameEnd): void {
+  end(row: NameRow, how: NameEnd): void {
     this.byLease.remove(hashOfSeq(this.leaseSeq.get(row)), row);
     this.expiring.remove(row);
     this.ends.set(row, ENDS.indexOf(how));
   }
 
   /** For images: how a lease ended that was never live in this state. */
-  setEnd(row: number, how: NameEnd): void {
+  setEnd(row: NameRow, how: NameEnd): void {
     this.ends.set(row, ENDS.indexOf(how));
   }
 
-  setHolder(row: number, holder: string): void {
+  setHolder(row: NameRow, holder: string): void {
     this.holder.set(row, holder === '' ? 0 : this.strings.put(holder));
   }
 
-  isIdle(row: number): boolean {
+  isIdle(row: NameRow): boolean {
     return this.ends.get(row) !== LIVE && !this.value.has(row);
   }
 
-  becomeIdle(row: number): void {
+  becomeIdle(row: NameRow): void {
     this.idle.append(row);
   }
 
-  leaveIdle(row: number): void {
+  leaveIdle(row: NameRow): void {
     this.idle.remove(row);
   }
 
   /** Frees an idle name. */
-  forget(row: number): void {
+  forget(row: NameRow): void {
     this.foundName = null;
     this.leaveIdle(row);
     this.byName.remove(hashOfString(this.nameOf(row), this.seed), row);

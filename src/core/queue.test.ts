@@ -2,16 +2,17 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Queue } from './queue.ts';
+import type { TaskRow } from './row-types.ts';
 import { Float64Column, Int32Column } from './tables/columns.ts';
 
 const ROWS = 60;
 
 function createQueue() {
   const columns = {
-    before: new Int32Column(),
-    after: new Int32Column(),
-    heapPosition: new Int32Column(),
-    createdSeq: new Float64Column(),
+    before: new Int32Column<TaskRow, TaskRow>(),
+    after: new Int32Column<TaskRow, TaskRow>(),
+    heapPosition: new Int32Column<TaskRow>(),
+    createdSeq: new Float64Column<TaskRow>(),
   };
   for (const column of Object.values(columns)) column.reserve(ROWS);
   return { queue: new Queue('q', 0, columns), columns };
@@ -19,7 +20,7 @@ function createQueue() {
 
 const changes = fc.array(
   fc.record({
-    row: fc.integer({ min: 1, max: ROWS }),
+    row: fc.integer({ min: 1, max: ROWS }).map((row) => row as TaskRow),
     priority: fc.constantFrom(-128, -1, 0, 0, 0, 127),
     seq: fc.nat(999),
   }),

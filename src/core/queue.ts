@@ -5,22 +5,23 @@
  * All of it is derived from the tasks and safe to lose.
  */
 import type { TaskState } from './image.ts';
+import type { TaskRow } from './row-types.ts';
 import type { Float64Column, Int32Column } from './tables/columns.ts';
 import { RowHeap } from './tables/row-heap.ts';
 import { RowList } from './tables/row-list.ts';
 
 interface Lane {
   readonly priority: number;
-  readonly list: RowList;
-  returned: RowHeap | null;
+  readonly list: RowList<TaskRow>;
+  returned: RowHeap<TaskRow> | null;
 }
 
 /** The columns of the task table that lanes share. */
 export interface LaneColumns {
-  readonly before: Int32Column;
-  readonly after: Int32Column;
-  readonly heapPosition: Int32Column;
-  readonly createdSeq: Float64Column;
+  readonly before: Int32Column<TaskRow, TaskRow>;
+  readonly after: Int32Column<TaskRow, TaskRow>;
+  readonly heapPosition: Int32Column<TaskRow>;
+  readonly createdSeq: Float64Column<TaskRow>;
 }
 
 export class Queue {
@@ -54,7 +55,7 @@ export class Queue {
   }
 
   /** The task to lease next, 0 when there is none. */
-  next(): number {
+  next(): TaskRow | 0 {
     const lane = this.lanes[0];
     if (lane === undefined) return 0;
     const first = lane.list.first;
@@ -64,7 +65,7 @@ export class Queue {
     return first;
   }
 
-  add(row: number, priority: number): void {
+  add(row: TaskRow, priority: number): void {
     const lane = this.lane(priority);
     const createdSeq = this.columns.createdSeq.get(row);
     const last = lane.list.last;
@@ -72,11 +73,11 @@ export class Queue {
       lane.list.append(row);
       return;
     }
-    lane.returned ??= new RowHeap(this.columns.heapPosition);
+    lane.returned ??= new RowHeap<TaskRow>(this.columns.heapPosition);
     lane.returned.add(row, createdSeq);
   }
 
-  remove(row: number, priority: number): void {
+  remove(row: TaskRow, priority: number): void {
     const lane = this.lane(priority);
     if (this.columns.heapPosition.get(row) === 0) lane.list.remove(row);
     else lane.returned!.remove(row);
@@ -85,9 +86,9 @@ export class Queue {
   }
 
   /** Everybody who stands in a lane, in no particular order. */
-  *all(): Generator<number> {
+  *all(): Generator<TaskRow> {
     for (const { list, returned } of this.lanes) {
-      for (let row = list.first; row !== 0; row = list.next(row)) yield row;
+      for (let row: TaskRow | 0 = list.first; row !== 0; row = list.next(row)) yield row;
       if (returned !== null) yield* returned.all();
     }
   }
@@ -105,7 +106,7 @@ export class Queue {
     }
     const lane: Lane = {
       priority,
-      list: new RowList(this.columns.before, this.columns.after),
+      list: new RowList<TaskRow>(this.columns.before, this.columns.after),
       returned: null,
     };
     this.lanes.splice(at, 0, lane);

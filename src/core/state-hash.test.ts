@@ -16,6 +16,7 @@ import {
   writeObject,
 } from '../../test/support/wishes.ts';
 import { relocateRows, rowsToRelocate } from './relocate.ts';
+import type { TaskRow } from './row-types.ts';
 import { stateHash } from './state-hash.ts';
 
 const hashAfter = (...steps: readonly Step[]): string => stateHash(new Scenario().given(...steps).state);
@@ -90,9 +91,10 @@ describe('the hash of a state', () => {
       acquireNames({ metadata: 'm' }),
       completeTask({ result: 'r', writes: [{}] }),
     );
+    const row = 1 as TaskRow;
     const moved = restoredFrom(state);
     relocateRows(moved, 1, rowsToRelocate(moved) + 1, (at) => at + 1_000);
-    expect(moved.tasks.payload.get(1)).not.toEqual(state.tasks.payload.get(1));
+    expect(moved.tasks.payload.get(row)).not.toEqual(state.tasks.payload.get(row));
     expect(stateHash(moved)).toBe(stateHash(state));
   });
 });

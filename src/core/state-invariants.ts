@@ -3,17 +3,18 @@
  * take their time: they are for tests and for `wal verify`, not for the way of a request.
  */
 import type { Fail } from './invariants.ts';
+import type { LeaseRow, NameRow, TaskRow } from './row-types.ts';
 import type { State } from './state.ts';
 import { isTerminal } from './task-table.ts';
 
 // --- tasks ---------------------------------------------------------------------------------------
 
-function* taskRows({ tasks }: State): Generator<number> {
+function* taskRows({ tasks }: State): Generator<TaskRow> {
   for (let row = 1; row <= tasks.rows.used; row++) if (tasks.inUse(row)) yield row;
 }
 
 /** Newest first. */
-function* leasesOf({ tasks }: State, row: number): Generator<number> {
+function* leasesOf({ tasks }: State, row: TaskRow): Generator<LeaseRow> {
   for (let lease = tasks.lease.get(row); lease !== 0; lease = tasks.leases.older.get(lease)) yield lease;
 }
 
@@ -27,7 +28,7 @@ export function checkOneLease(state: State, fail: Fail): void {
 
 export function checkLeaseOfOneTask(state: State, fail: Fail): void {
   const { tasks } = state;
-  const seen = new Set<number>();
+  const seen = new Set<LeaseRow>();
   for (const row of taskRows(state)) {
     let newer = Number.POSITIVE_INFINITY;
     for (const lease of leasesOf(state, row)) {
@@ -75,8 +76,8 @@ export function checkEnds(state: State, fail: Fail): void {
 
 export function checkPlaces(state: State, fail: Fail): void {
   const { tasks } = state;
-  const places = new Map<number, string>();
-  const put = (row: number, place: string): void => {
+  const places = new Map<TaskRow, string>();
+  const put = (row: TaskRow, place: string): void => {
     if (places.has(row)) fail(`row ${row} is in ${places.get(row)} and in ${place}`);
     places.set(row, place);
   };
@@ -88,7 +89,7 @@ export function checkPlaces(state: State, fail: Fail): void {
     }
   }
   for (const row of tasks.expiring.all()) put(row, 'LEASED');
-  for (let row = tasks.ended.first; row !== 0; row = tasks.ended.next(row)) put(row, 'ended');
+  for (let row: TaskRow | 0 = tasks.ended.first; row !== 0; row = tasks.ended.next(row)) put(row, 'ended');
   for (const row of taskRows(state)) {
     const due = isTerminal(tasks.stateOf(row)) ? 'ended' : tasks.stateOf(row);
     if (places.get(row) !== due) fail(`${tasks.idOf(row)} is ${due} and stands in ${places.get(row)}`);
@@ -140,7 +141,7 @@ export function checkQueueCounts(state: State, fail: Fail): void {
 export function checkQueueOrder(state: State, fail: Fail): void {
   const { tasks } = state;
   for (const queue of tasks.queues.values()) {
-    const first = queue.next();
+    const first = queue.next() as TaskRow;
     for (const row of queue.all()) {
       const ahead = tasks.priorityOf(row) - tasks.priorityOf(first);
       const earlier = tasks.createdSeq.get(row) < tasks.createdSeq.get(first);
@@ -269,7 +270,7 @@ export function checkTimes(state: State, fail: Fail): void {
     }
   }
   let endedSeq = 0;
-  for (let row = tasks.ended.first; row !== 0; row = tasks.ended.next(row)) {
+  for (let row: TaskRow | 0 = tasks.ended.first; row !== 0; row = tasks.ended.next(row)) {
     if (tasks.endedSeq.get(row) < endedSeq) fail(`${tasks.idOf(row)} ended before the one before it`);
     endedSeq = tasks.endedSeq.get(row);
   }
@@ -289,7 +290,7 @@ export function checkTimes(state: State, fail: Fail): void {
 
 // --- names ---------------------------------------------------------------------------------------
 
-function* nameRows({ names }: State): Generator<number> {
+function* nameRows({ names }: State): Generator<NameRow> {
   for (let row = 1; row <= names.rows.used; row++) if (names.inUse(row)) yield row;
 }
 
@@ -308,9 +309,9 @@ export function checkHolders(state: State, fail: Fail): void {
 
 export function checkIdle(state: State, fail: Fail): void {
   const { names } = state;
-  const idle = new Set<number>();
+  const idle = new Set<NameRow>();
   let endedSeq = 0;
-  for (let row = names.idle.first; row !== 0; row = names.idle.next(row)) {
+  for (let row: NameRow | 0 = names.idle.first; row !== 0; row = names.idle.next(row)) {
     if (idle.has(row) || !names.inUse(row)) fail(`row ${row} is idle twice or free`);
     idle.add(row);
     if (names.endedSeq.get(row) < endedSeq) fail(`${names.nameOf(row)} became so before the one before it`);

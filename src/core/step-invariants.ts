@@ -5,6 +5,7 @@
 import type { SessionReason, SessionState } from './entries.ts';
 import type { LeaseEnd, NameEnd, TaskState } from './image.ts';
 import type { Fail } from './invariants.ts';
+import type { NameRow, TaskRow } from './row-types.ts';
 import { hasEnded } from './sessions/session-table.ts';
 import type { State } from './state.ts';
 import { isTerminal } from './task-table.ts';
@@ -71,7 +72,7 @@ export function summaryOf(state: State): StateSummary {
   return { lastSeq, lastAtMs, epoch, tasks, names, sessions };
 }
 
-function taskSummary({ tasks }: State, row: number): TaskSummary {
+function taskSummary({ tasks }: State, row: TaskRow): TaskSummary {
   const lease = tasks.lease.get(row);
   const end = lease === 0 ? 'none' : tasks.leases.endOf(lease);
   return {
@@ -86,7 +87,7 @@ function taskSummary({ tasks }: State, row: number): TaskSummary {
   };
 }
 
-function nameSummary({ names }: State, row: number): NameSummary {
+function nameSummary({ names }: State, row: NameRow): NameSummary {
   return {
     leaseSeq: names.leaseSeq.get(row),
     live: names.isLive(row),

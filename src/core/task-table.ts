@@ -12,6 +12,7 @@ import { seqOfTaskId, taskIdOfSeq } from './ids.ts';
 import type { TaskState } from './image.ts';
 import { LeaseTable } from './lease-table.ts';
 import { Queue } from './queue.ts';
+import type { LeaseRow, TaskRow } from './row-types.ts';
 import { Float64Column, Int32Column, Uint8Column, Uint32Column } from './tables/columns.ts';
 import { DueRows } from './tables/due-rows.ts';
 import { HashIndex, hashOfSeq, hashOfString } from './tables/hash-index.ts';
@@ -37,51 +38,51 @@ export function isTerminal(state: TaskState): boolean {
 }
 
 export class TaskTable {
-  readonly createdSeq = new Float64Column();
-  readonly createdAtMs = new Float64Column();
-  readonly attempt = new Uint32Column();
-  readonly countedAttempts = new Uint32Column();
-  readonly failures = new Uint32Column();
-  readonly maxFailures = new Uint32Column();
-  readonly backoffMs = new Uint32Column();
-  readonly maxBackoffMs = new Uint32Column();
-  readonly maxAttempts = new Uint32Column();
-  readonly payload = new OpaqueColumn();
-  readonly result = new OpaqueColumn();
-  readonly dueAtMs = new Float64Column();
-  readonly endedSeq = new Float64Column();
-  readonly endedAtMs = new Float64Column();
-  readonly lastSeq = new Float64Column();
+  readonly createdSeq = new Float64Column<TaskRow>();
+  readonly createdAtMs = new Float64Column<TaskRow>();
+  readonly attempt = new Uint32Column<TaskRow>();
+  readonly countedAttempts = new Uint32Column<TaskRow>();
+  readonly failures = new Uint32Column<TaskRow>();
+  readonly maxFailures = new Uint32Column<TaskRow>();
+  readonly backoffMs = new Uint32Column<TaskRow>();
+  readonly maxBackoffMs = new Uint32Column<TaskRow>();
+  readonly maxAttempts = new Uint32Column<TaskRow>();
+  readonly payload = new OpaqueColumn<TaskRow>();
+  readonly result = new OpaqueColumn<TaskRow>();
+  readonly dueAtMs = new Float64Column<TaskRow>();
+  readonly endedSeq = new Float64Column<TaskRow>();
+  readonly endedAtMs = new Float64Column<TaskRow>();
+  readonly lastSeq = new Float64Column<TaskRow>();
   /** The newest lease, the current one when LEASED; a row of `leases`. */
-  readonly lease = new Int32Column();
-  private readonly states = new Uint8Column();
-  private readonly priorities = new Uint8Column();
-  private readonly queueIndex = new Uint32Column();
-  private readonly id = new Int32Column();
-  private readonly dedup = new Int32Column();
-  private readonly reason = new Int32Column();
+  readonly lease = new Int32Column<TaskRow, LeaseRow>();
+  private readonly states = new Uint8Column<TaskRow>();
+  private readonly priorities = new Uint8Column<TaskRow>();
+  private readonly queueIndex = new Uint32Column<TaskRow>();
+  private readonly id = new Int32Column<TaskRow>();
+  private readonly dedup = new Int32Column<TaskRow>();
+  private readonly reason = new Int32Column<TaskRow>();
   /** 1 while the task stands in `delayed`. */
-  private readonly asleep = new Uint8Column();
-  readonly before = new Int32Column();
-  readonly after = new Int32Column();
-  readonly heapPosition = new Int32Column();
+  private readonly asleep = new Uint8Column<TaskRow>();
+  readonly before = new Int32Column<TaskRow, TaskRow>();
+  readonly after = new Int32Column<TaskRow, TaskRow>();
+  readonly heapPosition = new Int32Column<TaskRow>();
 
   readonly leases: LeaseTable;
   /** What falls due together goes in the order in which it was granted. */
-  readonly expiring = new DueRows(this.before, this.after, this.heapPosition, (row) =>
+  readonly expiring = new DueRows<TaskRow>(this.before, this.after, this.heapPosition, (row) =>
     this.leases.seq.get(this.lease.get(row)),
   );
-  readonly delayed = new RowHeap(this.heapPosition);
-  readonly ended = new RowList(this.before, this.after);
-  readonly rows: Rows;
+  readonly delayed = new RowHeap<TaskRow>(this.heapPosition);
+  readonly ended = new RowList<TaskRow>(this.before, this.after);
+  readonly rows: Rows<TaskRow>;
   readonly queues = new Map<string, Queue>();
   private readonly queueAt: (Queue | undefined)[] = [];
   private readonly freeQueues: number[] = [];
-  readonly byId = new HashIndex();
-  readonly byDedup = new HashIndex();
+  readonly byId = new HashIndex<TaskRow>();
+  readonly byDedup = new HashIndex<TaskRow>();
   // A rule and the entry it gives look for the same task one after the other, so the newest find of each kind is kept.
-  private found = 0;
-  private foundChosen = 0;
+  private found: TaskRow | 0 = 0;
+  private foundChosen: TaskRow | 0 = 0;
   private chosenId = '';
   private hashedId = '';
   private hash: number;
@@ -93,7 +94,7 @@ export class TaskTable {
     this.seed = seed;
     this.hash = hashOfString(this.hashedId, seed);
     this.leases = new LeaseTable(strings, seed);
-    this.rows = new Rows([
+    this.rows = new Rows<TaskRow>([
       this.createdSeq,
       this.createdAtMs,
       this.attempt,
@@ -127,26 +128,26 @@ export class TaskTable {
   // --- finding -----------------------------------------------------------------------------------
 
   /** The row of a task by the id people use; 0 when there is none. */
-  find(taskId: string): number {
+  find(taskId: string): TaskRow | 0 {
     const seq = seqOfTaskId(taskId);
     return (seq === 0 ? 0 : this.findBySeq(seq)) || this.findByChosenId(taskId);
   }
 
   /** The row of a task by the key entries use. */
-  at(key: TaskKey): number {
+  at(key: TaskKey): TaskRow | 0 {
     return typeof key === 'number' ? this.findBySeq(key) : this.findByChosenId(key);
   }
 
-  key(row: number): TaskKey {
+  key(row: TaskRow): TaskKey {
     return this.id.get(row) === 0 ? this.createdSeq.get(row) : this.chosenIdOf(row);
   }
 
-  idOf(row: number): string {
+  idOf(row: TaskRow): string {
     return this.id.get(row) === 0 ? taskIdOfSeq(this.createdSeq.get(row)) : this.chosenIdOf(row);
   }
 
   /** The task that has this dedup key; there is none once it is terminal. */
-  findByDedup(queue: string, dedupKey: string): number {
+  findByDedup(queue: string, dedupKey: string): TaskRow | 0 {
     const index = this.byDedup;
     for (let node = index.first(this.dedupHash(queue, dedupKey)); node !== 0; node = index.after(node)) {
       const row = index.row(node);
@@ -155,27 +156,28 @@ export class TaskTable {
     return 0;
   }
 
-  stateOf(row: number): TaskState {
+  stateOf(row: TaskRow): TaskState {
     return STATES[this.states.get(row)] as TaskState;
   }
 
-  inUse(row: number): boolean {
-    return this.states.get(row) !== 0;
+  /** Narrows a number between 1 and `rows.used` to a row. */
+  inUse(row: number): row is TaskRow {
+    return this.states.get(row as TaskRow) !== 0;
   }
 
-  priorityOf(row: number): number {
+  priorityOf(row: TaskRow): number {
     return this.priorities.get(row) - 128;
   }
 
-  queueOf(row: number): Queue {
+  queueOf(row: TaskRow): Queue {
     return this.queueAt[this.queueIndex.get(row)]!;
   }
 
-  dedupKeyOf(row: number): string | null {
+  dedupKeyOf(row: TaskRow): string | null {
     return this.stringAt(this.dedup, row);
   }
 
-  reasonOf(row: number): string | null {
+  reasonOf(row: TaskRow): string | null {
     return this.stringAt(this.reason, row);
   }
 
@@ -183,7 +185,7 @@ export class TaskTable {
 
   /** A new row with its immutable fields; it has no state yet, `enter` gives it one. */
   create(
-    row: number,
+    row: TaskRow,
     key: TaskKey,
     createdSeq: number,
     queue: string,
@@ -205,7 +207,7 @@ export class TaskTable {
   }
 
   /** Puts a task, which is in no place, into the one that belongs to `state`; its times must be set already. */
-  enter(row: number, state: TaskState, nowMs: number): void {
+  enter(row: TaskRow, state: TaskState, nowMs: number): void {
     const queue = this.queueOf(row);
     this.states.set(row, codeOf(state));
     queue.count(state, 1);
@@ -227,7 +229,7 @@ export class TaskTable {
   }
 
   /** Takes a task out of the place its state gave it. */
-  leave(row: number): void {
+  leave(row: TaskRow): void {
     const state = this.stateOf(row);
     const queue = this.queueOf(row);
     queue.count(state, -1);
@@ -257,14 +259,14 @@ export class TaskTable {
     return queues;
   }
 
-  setReason(row: number, reason: string): void {
+  setReason(row: TaskRow, reason: string): void {
     const old = this.reason.get(row);
     if (old !== 0) this.strings.free(old);
     this.reason.set(row, this.strings.put(reason));
   }
 
   /** Frees a row that has left its place. */
-  forget(row: number): void {
+  forget(row: TaskRow): void {
     const queue = this.queueOf(row);
     this.byId.remove(this.keyHash(this.key(row)), row);
     if (row === this.foundChosen) this.foundChosen = 0;
@@ -295,12 +297,12 @@ export class TaskTable {
     this.freeQueues.push(queue.index);
   }
 
-  private wake(row: number): void {
+  private wake(row: TaskRow): void {
     this.asleep.set(row, 0);
     this.delayed.remove(row);
   }
 
-  private findBySeq(seq: number): number {
+  private findBySeq(seq: number): TaskRow | 0 {
     const found = this.found;
     if (this.createdSeq.get(found) === seq && this.id.get(found) === 0 && this.states.get(found) !== 0)
       return found;
@@ -315,7 +317,7 @@ export class TaskTable {
     return 0;
   }
 
-  private findByChosenId(id: string): number {
+  private findByChosenId(id: string): TaskRow | 0 {
     if (this.foundChosen !== 0 && this.chosenId === id) return this.foundChosen;
     const index = this.byId;
     for (let node = index.first(this.hashOf(id)); node !== 0; node = index.after(node)) {
@@ -329,12 +331,12 @@ export class TaskTable {
     return 0;
   }
 
-  private chosenIdOf(row: number): string {
+  private chosenIdOf(row: TaskRow): string {
     if (row !== this.foundChosen) this.keep(this.strings.get(this.id.get(row)), row);
     return this.chosenId;
   }
 
-  private keep(id: string, row: number): void {
+  private keep(id: string, row: TaskRow): void {
     this.chosenId = id;
     this.foundChosen = row;
   }
@@ -347,12 +349,12 @@ export class TaskTable {
     return this.hash;
   }
 
-  private freeString(column: Int32Column, row: number): void {
+  private freeString(column: Int32Column<TaskRow>, row: TaskRow): void {
     const handle = column.get(row);
     if (handle !== 0) this.strings.free(handle);
   }
 
-  private stringAt(column: Int32Column, row: number): string | null {
+  private stringAt(column: Int32Column<TaskRow>, row: TaskRow): string | null {
     const handle = column.get(row);
     return handle === 0 ? null : this.strings.get(handle);
   }

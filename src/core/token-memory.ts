@@ -2,6 +2,7 @@
  * The token hash of the newest grant of each name, and the first eight bytes of those of the sixteen
  * grants before it: enough to tell a caller that its token is an old one, which must never look new.
  */
+import type { NameRow, TokenRow } from './row-types.ts';
 import { Int32Column, Uint32Column } from './tables/columns.ts';
 import { Rows } from './tables/rows.ts';
 
@@ -9,13 +10,16 @@ export const PAST_TOKENS_MAX = 16;
 const WORDS = 8;
 
 export class TokenMemory {
-  private readonly words: readonly Uint32Column[] = Array.from({ length: WORDS }, () => new Uint32Column());
-  private readonly present = new Int32Column();
-  private readonly pastFirst = new Int32Column();
-  private readonly pastHigh = new Uint32Column();
-  private readonly pastLow = new Uint32Column();
-  private readonly older = new Int32Column();
-  readonly pastRows = new Rows([this.pastHigh, this.pastLow, this.older]);
+  private readonly words: readonly Uint32Column<NameRow>[] = Array.from(
+    { length: WORDS },
+    () => new Uint32Column<NameRow>(),
+  );
+  private readonly present = new Int32Column<NameRow>();
+  private readonly pastFirst = new Int32Column<NameRow, TokenRow>();
+  private readonly pastHigh = new Uint32Column<TokenRow>();
+  private readonly pastLow = new Uint32Column<TokenRow>();
+  private readonly older = new Int32Column<TokenRow, TokenRow>();
+  readonly pastRows = new Rows<TokenRow>([this.pastHigh, this.pastLow, this.older]);
 
   reserve(row: number): void {
     for (const column of this.words) column.reserve(row);
@@ -24,7 +28,7 @@ export class TokenMemory {
   }
 
   /** The new token's hash; the one before, if any, becomes the newest of the past. */
-  set(row: number, tokenHash: string): void {
+  set(row: NameRow, tokenHash: string): void {
     if (this.present.get(row) !== 0) {
       this.pushPast(row, this.words[0]!.get(row), this.words[1]!.get(row));
     }
@@ -33,7 +37,7 @@ export class TokenMemory {
   }
 
   /** In constant time, so that timing tells nothing about the hash. */
-  matches(row: number, tokenHash: string): boolean {
+  matches(row: NameRow | 0, tokenHash: string): boolean {
     let difference = this.present.get(row) ^ 1;
     for (let word = 0; word < WORDS; word++)
       difference |= this.words[word]!.get(row) ^ wordAt(tokenHash, word);
@@ -41,7 +45,7 @@ export class TokenMemory {
   }
 
   /** Whether a grant before the newest one had this token. */
-  isPast(row: number, tokenHash: string): boolean {
+  isPast(row: NameRow, tokenHash: string): boolean {
     const high = wordAt(tokenHash, 0);
     const low = wordAt(tokenHash, 1);
     for (let past = this.pastFirst.get(row); past !== 0; past = this.older.get(past)) {
@@ -50,13 +54,13 @@ export class TokenMemory {
     return false;
   }
 
-  hashOf(row: number): string {
+  hashOf(row: NameRow): string {
     if (this.present.get(row) === 0) return '';
     return this.words.map((column) => textOf(column.get(row))).join('');
   }
 
   /** Newest first. */
-  pastOf(row: number): string[] {
+  pastOf(row: NameRow): string[] {
     const hashes: string[] = [];
     for (let past = this.pastFirst.get(row); past !== 0; past = this.older.get(past)) {
       hashes.push(textOf(this.pastHigh.get(past)) + textOf(this.pastLow.get(past)));
@@ -64,7 +68,7 @@ export class TokenMemory {
     return hashes;
   }
 
-  clear(row: number): void {
+  clear(row: NameRow): void {
     for (let past = this.pastFirst.get(row); past !== 0; ) {
       const older = this.older.get(past);
       this.pastRows.free(past);
@@ -74,12 +78,12 @@ export class TokenMemory {
     this.present.set(row, 0);
   }
 
-  restore(row: number, tokenHash: string, pastTokens: readonly string[]): void {
+  restore(row: NameRow, tokenHash: string, pastTokens: readonly string[]): void {
     for (const past of [...pastTokens].reverse()) this.pushPast(row, wordAt(past, 0), wordAt(past, 1));
     if (tokenHash !== '') this.set(row, tokenHash);
   }
 
-  private pushPast(row: number, high: number, low: number): void {
+  private pushPast(row: NameRow, high: number, low: number): void {
     const past = this.pastRows.take();
     this.pastHigh.set(past, high);
     this.pastLow.set(past, low);

@@ -28,6 +28,7 @@ import type { Entry, FencedWrite, TaskKey, Verb } from './entries.ts';
 import { checkWrite } from './fences.ts';
 import type { TaskState } from './image.ts';
 import { START_QUEUE } from './reserved-names.ts';
+import type { LeaseRow, TaskRow } from './row-types.ts';
 import type { State } from './state.ts';
 
 export type TaskCommand = ExtendLease | CompleteTask | FailTask | ReleaseTask | KillTask;
@@ -38,14 +39,14 @@ interface Cells {
   readonly CompleteTask: (at: Presented, command: CompleteTask) => Decision<Verdict>;
   readonly FailTask: (at: Presented, command: FailTask) => Decision<Verdict>;
   readonly ReleaseTask: (at: Presented, command: ReleaseTask) => Decision<Verdict>;
-  readonly KillTask: (at: Presented, command: KillTask) => Decision<Killed>;
+  readonly KillTask: (at: Presented<0>, command: KillTask) => Decision<Killed>;
 }
 
 /** A task and the lease that was presented for it (0 for a kill, which presents none). */
-interface Presented {
+interface Presented<Lease extends LeaseRow | 0 = LeaseRow> {
   readonly state: State;
-  readonly row: number;
-  readonly lease: number;
+  readonly row: TaskRow;
+  readonly lease: Lease;
   readonly nowMs: number;
 }
 
@@ -108,7 +109,7 @@ export function judge(
 }
 
 /** Whether the task starts a session. Its holder was deposed, maybe, and then its word must not count. */
-function isStart({ tasks }: State, row: number): boolean {
+function isStart({ tasks }: State, row: TaskRow): boolean {
   return tasks.queueOf(row).name === START_QUEUE;
 }
 
@@ -117,7 +118,7 @@ function isTakenBack(command: TaskCommand): boolean {
 }
 
 /** A row of the lease table: the task's current lease or one of those it remembers. */
-export function findLease({ tasks }: State, row: number, leaseSeq: number): number {
+export function findLease({ tasks }: State, row: TaskRow | 0, leaseSeq: number): LeaseRow | 0 {
   let lease = tasks.lease.get(row);
   while (lease !== 0 && tasks.leases.seq.get(lease) !== leaseSeq) lease = tasks.leases.older.get(lease);
   return lease;
@@ -223,7 +224,7 @@ function backoffMs({ state, row }: Presented, failures: number): number {
 }
 
 /** A task that kills its workers must not go round for ever. */
-export function isExhausted({ tasks }: State, row: number): boolean {
+export function isExhausted({ tasks }: State, row: TaskRow): boolean {
   return tasks.countedAttempts.get(row) >= tasks.maxAttempts.get(row);
 }
 
@@ -235,7 +236,7 @@ function release(at: Presented, command: ReleaseTask): Decision<Verdict> {
   );
 }
 
-function die(at: Presented, command: KillTask): Decision<Killed> {
+function die(at: Presented<0>, command: KillTask): Decision<Killed> {
   const { state, row } = at;
   const { tasks } = state;
   const leaseSeq = tasks.stateOf(row) === 'LEASED' ? tasks.leases.seq.get(tasks.lease.get(row)) : 0;

@@ -11,6 +11,7 @@ import {
   releaseTask,
   TTL_MS,
 } from '../../test/support/wishes.ts';
+import type { TaskRow } from './row-types.ts';
 import { type WhyCode, whyNotRunning } from './why.ts';
 
 const CASES: Record<WhyCode, readonly [steps: readonly Step[], says: RegExp]> = {
@@ -28,7 +29,7 @@ describe('why a task is not running', () => {
   for (const [code, [steps, says]] of Object.entries(CASES)) {
     it(`${code}: as a code and a sentence`, () => {
       const { state, machine } = given(...steps);
-      const why = whyNotRunning(state, state.tasks.find('task'), machine.batchAtMs);
+      const why = whyNotRunning(state, state.tasks.find('task') as TaskRow, machine.batchAtMs);
       expect(why.code).toBe(code);
       expect(why.says).toMatch(says);
     });
@@ -42,6 +43,6 @@ describe('why a task is not running', () => {
       leaseTasks(),
       releaseTask({ delayMs: 5 }),
     );
-    expect(whyNotRunning(state, state.tasks.find('task'), machine.batchAtMs).code).toBe('DELAYED');
+    expect(whyNotRunning(state, state.tasks.find('task') as TaskRow, machine.batchAtMs).code).toBe('DELAYED');
   });
 });

@@ -1,4 +1,5 @@
 /** Why a task is not running, as a code and a sentence: the question every operator asks first. */
+import type { TaskRow } from './row-types.ts';
 import type { State } from './state.ts';
 
 export type WhyCode =
@@ -16,7 +17,7 @@ export interface Why {
   readonly says: string;
 }
 
-export function whyNotRunning({ tasks }: State, row: number, nowMs: number): Why {
+export function whyNotRunning({ tasks }: State, row: TaskRow, nowMs: number): Why {
   const state = tasks.stateOf(row);
   const queue = tasks.queueOf(row);
   const reason = tasks.reasonOf(row);
@@ -55,7 +56,7 @@ export function whyNotRunning({ tasks }: State, row: number, nowMs: number): Why
   }
 }
 
-function lastEnd(tasks: State['tasks'], row: number): string {
+function lastEnd(tasks: State['tasks'], row: TaskRow): string {
   const lease = tasks.lease.get(row);
   return lease === 0 ? 'none' : tasks.leases.endOf(lease);
 }

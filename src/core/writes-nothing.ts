@@ -5,6 +5,7 @@
  */
 import type { AcquireNames, Command } from './commands.ts';
 import { writeObject } from './fences.ts';
+import type { NameRow } from './row-types.ts';
 import type { State } from './state.ts';
 
 export function writesNothing(state: State, command: Command, nowMs: number): boolean {
@@ -56,6 +57,6 @@ function isInTheWay({ names }: State, command: AcquireNames, nowMs: number): boo
 }
 
 /** What is due ends first, and is free then. */
-function isHeld(names: State['names'], row: number, nowMs: number): boolean {
+function isHeld(names: State['names'], row: NameRow | 0, nowMs: number): row is NameRow {
   return row !== 0 && names.isLive(row) && names.expiresAtMs.get(row) > nowMs;
 }

@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { apply } from '../../src/core/apply.ts';
 import { restoreImage } from '../../src/core/image-io.ts';
+import type { TaskRow } from '../../src/core/row-types.ts';
 import { createState, type State } from '../../src/core/state.ts';
 import { stateHash } from '../../src/core/state-hash.ts';
 import { FILE_SPAN } from '../../src/engines/frame.ts';
@@ -379,7 +380,7 @@ describe('who reads along', () => {
   it('is told the same when it asks for bytes that have moved, not that they are damaged', async () => {
     const chronicle = await lived(60);
     const { state, followed } = await following();
-    const payload = state.tasks.payload.get(1)!;
+    const payload = state.tasks.payload.get(1 as TaskRow)!;
     expect(await followed.read(payload)).not.toBe(null);
     expect(await chronicle.compact()).toBe(true);
     await expect(Promise.resolve(followed.read(payload))).rejects.toThrow(LogCompactedError);

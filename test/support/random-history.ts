@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import type { Guard, ReleaseName, RenewName } from '../../src/core/commands.ts';
 import { sessionIdOfSeq } from '../../src/core/ids.ts';
 import { ORCHESTRATOR_GUARD } from '../../src/core/reserved-names.ts';
+import type { TaskRow } from '../../src/core/row-types.ts';
 import { isRunning, type Session } from '../../src/core/sessions/session-table.ts';
 import type { State } from '../../src/core/state.ts';
 import type { Scenario } from './scenario.ts';
@@ -129,7 +130,8 @@ function sessionAt({ sessions }: State, pick: number, isWanted = (_: Session): b
 }
 
 function isLeased({ tasks }: State): (session: Session) => boolean {
-  return ({ seq, state }) => state === 'NEW' && tasks.stateOf(tasks.find(sessionIdOfSeq(seq))) === 'LEASED';
+  return ({ seq, state }) =>
+    state === 'NEW' && tasks.stateOf(tasks.find(sessionIdOfSeq(seq)) as TaskRow) === 'LEASED';
 }
 
 function wishes(waitMs: fc.Arbitrary<number>): fc.Arbitrary<{ says: string; wish: Wish }> {

@@ -15,6 +15,7 @@ import { Machine, type MachineBounds } from '../../src/core/machine.ts';
 import type { Opaque } from '../../src/core/opaque.ts';
 import type { Refusal, RefusalCode } from '../../src/core/refusals.ts';
 import type { Retention } from '../../src/core/retention.ts';
+import type { NameRow, TaskRow } from '../../src/core/row-types.ts';
 import { sessionView } from '../../src/core/sessions/session-table.ts';
 import { createState, type State } from '../../src/core/state.ts';
 import { stateHash } from '../../src/core/state-hash.ts';
@@ -202,13 +203,13 @@ export class Scenario {
   task(taskId: string): TaskImage {
     const row = this.state.tasks.find(taskId);
     expect(row, `task ${taskId}`).toBeGreaterThan(0);
-    return taskImage(this.state, row);
+    return taskImage(this.state, row as TaskRow);
   }
 
   name(name: string): NameImage {
     const row = this.state.names.find(name);
     expect(row, `name ${name}`).toBeGreaterThan(0);
-    return nameImage(this.state, row);
+    return nameImage(this.state, row as NameRow);
   }
 
   session(sessionId = newestSession(this.state)): SessionView {

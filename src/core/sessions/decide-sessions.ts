@@ -9,6 +9,7 @@ import { type Decision, isRefusal, refuse, unchanged } from '../decision.ts';
 import type { Entry, NameRenewed, TaskDead } from '../entries.ts';
 import { sessionIdOfSeq } from '../ids.ts';
 import type { Refusal } from '../refusals.ts';
+import type { TaskRow } from '../row-types.ts';
 import type { State } from '../state.ts';
 import { findLease } from '../verdicts.ts';
 import { namesOf, serviceNameOf, slotName } from './session-names.ts';
@@ -87,9 +88,10 @@ export function happens(
   return session.state === 'NEW' ? [change, startTaskDies(state, session, step.reason!)] : [change];
 }
 
+/** Of a session that is NEW, which has its start task. */
 function startTaskDies({ tasks }: State, session: Session, reason: string): TaskDead {
   const task = sessionIdOfSeq(session.seq);
-  const row = tasks.at(task);
+  const row = tasks.at(task) as TaskRow;
   const leaseSeq = tasks.stateOf(row) === 'LEASED' ? tasks.leases.seq.get(tasks.lease.get(row)) : 0;
   return { type: 'TaskDead', task, leaseSeq, reason };
 }

@@ -5,6 +5,9 @@
  *
  * The memory is shared memory, though nobody shares it: the engine counts other buffers as pressure, and
  * would start a collection with every 64 MiB of rows, on a heap where there is nothing to collect.
+ *
+ * `Row` is the type of the rows that index a column, `Value` of what it holds. Row 0 may be read, and holds zero; it
+ * is never written. 0 may be stored in a column of references, where it means "none".
  */
 export const CHUNK_SHIFT = 13;
 
@@ -28,50 +31,56 @@ abstract class Column<C extends Chunk> {
   }
 }
 
-export class Float64Column extends Column<Float64Array> {
+export class Float64Column<
+  Row extends number = number,
+  Value extends number = number,
+> extends Column<Float64Array> {
   protected chunk(size: number): Float64Array {
     return new Float64Array(new SharedArrayBuffer(8 * size));
   }
-  get(row: number): number {
-    return this.chunks[row >>> this.shift]![row & this.mask]!;
+  get(row: Row | 0): Value {
+    return this.chunks[row >>> this.shift]![row & this.mask] as Value;
   }
-  set(row: number, value: number): void {
+  set(row: Row, value: Value | 0): void {
     this.chunks[row >>> this.shift]![row & this.mask] = value;
   }
 }
 
-export class Int32Column extends Column<Int32Array> {
+export class Int32Column<
+  Row extends number = number,
+  Value extends number = number,
+> extends Column<Int32Array> {
   protected chunk(size: number): Int32Array {
     return new Int32Array(new SharedArrayBuffer(4 * size));
   }
-  get(row: number): number {
-    return this.chunks[row >>> this.shift]![row & this.mask]!;
+  get(row: Row | 0): Value {
+    return this.chunks[row >>> this.shift]![row & this.mask] as Value;
   }
-  set(row: number, value: number): void {
+  set(row: Row, value: Value | 0): void {
     this.chunks[row >>> this.shift]![row & this.mask] = value;
   }
 }
 
-export class Uint32Column extends Column<Uint32Array> {
+export class Uint32Column<Row extends number = number> extends Column<Uint32Array> {
   protected chunk(size: number): Uint32Array {
     return new Uint32Array(new SharedArrayBuffer(4 * size));
   }
-  get(row: number): number {
+  get(row: Row | 0): number {
     return this.chunks[row >>> this.shift]![row & this.mask]!;
   }
-  set(row: number, value: number): void {
+  set(row: Row, value: number): void {
     this.chunks[row >>> this.shift]![row & this.mask] = value;
   }
 }
 
-export class Uint8Column extends Column<Uint8Array> {
+export class Uint8Column<Row extends number = number> extends Column<Uint8Array> {
   protected chunk(size: number): Uint8Array {
     return new Uint8Array(new SharedArrayBuffer(size));
   }
-  get(row: number): number {
+  get(row: Row | 0): number {
     return this.chunks[row >>> this.shift]![row & this.mask]!;
   }
-  set(row: number, value: number): void {
+  set(row: Row, value: number): void {
     this.chunks[row >>> this.shift]![row & this.mask] = value;
   }
 }

@@ -11,19 +11,24 @@ import { RowList } from './row-list.ts';
 
 const LANES = 4;
 
-export class DueRows {
-  private readonly keys = new Float64Column();
+export class DueRows<Row extends number = number> {
+  private readonly keys = new Float64Column<Row>();
   /** One more than the lane a row stands in; 0 in the heap, or nowhere. */
-  private readonly laneOf = new Uint8Column();
-  private readonly lanes: readonly RowList[];
-  private readonly heap: RowHeap;
-  private readonly rankOf: RankOf;
-  private top = 0;
+  private readonly laneOf = new Uint8Column<Row>();
+  private readonly lanes: readonly RowList<Row>[];
+  private readonly heap: RowHeap<Row>;
+  private readonly rankOf: RankOf<Row>;
+  private top: Row | 0 = 0;
   private topDue = Number.POSITIVE_INFINITY;
   private isTopKnown = true;
 
-  constructor(before: Int32Column, after: Int32Column, positions: Int32Column, rankOf: RankOf = itself) {
-    this.lanes = Array.from({ length: LANES }, () => new RowList(before, after));
+  constructor(
+    before: Int32Column<Row, Row>,
+    after: Int32Column<Row, Row>,
+    positions: Int32Column<Row>,
+    rankOf: RankOf<Row> = itself,
+  ) {
+    this.lanes = Array.from({ length: LANES }, () => new RowList<Row>(before, after));
     this.heap = new RowHeap(positions, rankOf);
     this.rankOf = rankOf;
   }
@@ -39,9 +44,10 @@ export class DueRows {
     this.laneOf.reserve(row);
   }
 
-  topRow(): number {
+  /** Only while there is one. */
+  topRow(): Row {
     if (!this.isTopKnown) this.findTop();
-    return this.top;
+    return this.top as Row;
   }
 
   /** Infinity when there is none. */
@@ -50,7 +56,7 @@ export class DueRows {
     return this.topDue;
   }
 
-  add(row: number, key: number): void {
+  add(row: Row, key: number): void {
     this.keys.set(row, key);
     const lane = this.laneFor(row, key);
     this.laneOf.set(row, lane + 1);
@@ -62,7 +68,7 @@ export class DueRows {
     }
   }
 
-  remove(row: number): void {
+  remove(row: Row): void {
     const lane = this.laneOf.get(row) - 1;
     if (lane < 0) this.heap.remove(row);
     else this.lanes[lane]!.remove(row);
@@ -76,20 +82,21 @@ export class DueRows {
     this.add(row, key);
   }
 
-  keyOf(row: number): number {
+  keyOf(row: Row): number {
     return this.keys.get(row);
   }
 
   /** In no particular order. */
-  *all(): Generator<number> {
-    for (const lane of this.lanes) for (let row = lane.first; row !== 0; row = lane.next(row)) yield row;
+  *all(): Generator<Row> {
+    for (const lane of this.lanes)
+      for (let row: Row | 0 = lane.first; row !== 0; row = lane.next(row)) yield row;
     yield* this.heap.all();
   }
 
   /** The lane whose end is latest and still before the row; an empty one where there is none; else -1, the heap. */
-  private laneFor(row: number, key: number): number {
+  private laneFor(row: Row, key: number): number {
     let best = -1;
-    let bestLast = 0;
+    let bestLast: Row | 0 = 0;
     let empty = -1;
     for (let index = 0; index < LANES; index++) {
       const last = this.lanes[index]!.last;
@@ -121,7 +128,7 @@ export class DueRows {
   }
 
   /** Whether a row that is here goes before another one with this time. */
-  private isBefore(row: number, other: number, otherKey: number): boolean {
+  private isBefore(row: Row | 0, other: Row | 0, otherKey: number): boolean {
     const key = this.keys.get(row);
     return key < otherKey || (key === otherKey && goesBefore(row, other, this.rankOf));
   }

@@ -8,7 +8,7 @@ import { CHUNK_SHIFT, Int32Column } from './columns.ts';
 const FIRST_BUCKETS = 1024;
 const CHUNK_MASK = (1 << CHUNK_SHIFT) - 1;
 
-export class HashIndex {
+export class HashIndex<Row extends number = number> {
   size = 0;
   private buckets = FIRST_BUCKETS;
   private base = FIRST_BUCKETS;
@@ -16,7 +16,7 @@ export class HashIndex {
   private firstFree = 0;
   private readonly heads = new Int32Column();
   private readonly hashes = new Int32Column();
-  private readonly rows = new Int32Column();
+  private readonly rows = new Int32Column<number, Row>();
   private readonly nexts = new Int32Column();
 
   constructor() {
@@ -24,7 +24,7 @@ export class HashIndex {
     this.reserveNode(0);
   }
 
-  add(hash: number, row: number): void {
+  add(hash: number, row: Row): void {
     const node = this.takeNode();
     const bucket = this.bucketOf(hash);
     this.hashes.set(node, hash);
@@ -35,7 +35,7 @@ export class HashIndex {
     if (this.size > this.buckets) this.split();
   }
 
-  remove(hash: number, row: number): void {
+  remove(hash: number, row: Row): void {
     const bucket = this.bucketOf(hash);
     let before = 0;
     for (let node = this.heads.get(bucket); node !== 0; node = this.nexts.get(node)) {
@@ -62,7 +62,7 @@ export class HashIndex {
     return this.seek(this.nexts.get(node), this.hashes.get(node));
   }
 
-  row(node: number): number {
+  row(node: number): Row {
     return this.rows.get(node);
   }
 

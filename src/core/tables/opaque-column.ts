@@ -2,11 +2,11 @@
 import type { Opaque } from '../opaque.ts';
 import { Float64Column, Uint32Column } from './columns.ts';
 
-export class OpaqueColumn {
+export class OpaqueColumn<Row extends number = number> {
   /** One more than the position, so that 0 is "none". */
-  private readonly ats = new Float64Column();
-  private readonly lengths = new Uint32Column();
-  private readonly crcs = new Uint32Column();
+  private readonly ats = new Float64Column<Row>();
+  private readonly lengths = new Uint32Column<Row>();
+  private readonly crcs = new Uint32Column<Row>();
 
   reserve(row: number): void {
     this.ats.reserve(row);
@@ -14,18 +14,18 @@ export class OpaqueColumn {
     this.crcs.reserve(row);
   }
 
-  has(row: number): boolean {
+  has(row: Row): boolean {
     return this.ats.get(row) !== 0;
   }
 
   /** Without the bytes; a row that has none gives null. */
-  get(row: number): Opaque | null {
+  get(row: Row): Opaque | null {
     const at = this.ats.get(row);
     if (at === 0) return null;
     return { bytes: null, at: at - 1, length: this.lengths.get(row), crc: this.crcs.get(row) };
   }
 
-  set(row: number, value: Opaque | null): void {
+  set(row: Row, value: Opaque | null): void {
     if (value === null) {
       this.ats.set(row, 0);
       return;
@@ -36,7 +36,7 @@ export class OpaqueColumn {
   }
 
   /** Moves the reference after the log has moved the bytes; `move` gives the same position back for those it left alone. */
-  relocate(row: number, move: (at: number) => number): void {
+  relocate(row: Row, move: (at: number) => number): void {
     const at = this.ats.get(row);
     if (at !== 0) this.ats.set(row, move(at - 1) + 1);
   }

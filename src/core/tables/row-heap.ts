@@ -10,29 +10,30 @@ import { Float64Column, Int32Column } from './columns.ts';
 const HEAP_SHIFT = 8;
 
 /** What decides between rows of equal number; rows of equal rank go by their own number. */
-export type RankOf = (row: number) => number;
+export type RankOf<Row extends number> = (row: Row | 0) => number;
 
-export const itself: RankOf = (row) => row;
+export const itself: RankOf<number> = (row) => row;
 
-export function goesBefore(row: number, other: number, rankOf: RankOf): boolean {
+export function goesBefore<Row extends number>(row: Row | 0, other: Row | 0, rankOf: RankOf<Row>): boolean {
   const rank = rankOf(row);
   const otherRank = rankOf(other);
   return rank < otherRank || (rank === otherRank && row < other);
 }
 
-export class RowHeap {
+export class RowHeap<Row extends number = number> {
   size = 0;
   private readonly keys = new Float64Column(HEAP_SHIFT);
-  private readonly rows = new Int32Column(HEAP_SHIFT);
-  private readonly positions: Int32Column;
-  private readonly rankOf: RankOf;
+  private readonly rows = new Int32Column<number, Row>(HEAP_SHIFT);
+  private readonly positions: Int32Column<Row>;
+  private readonly rankOf: RankOf<Row>;
 
-  constructor(positions: Int32Column, rankOf: RankOf = itself) {
+  constructor(positions: Int32Column<Row>, rankOf: RankOf<Row> = itself) {
     this.positions = positions;
     this.rankOf = rankOf;
   }
 
-  topRow(): number {
+  /** Only while there is one. */
+  topRow(): Row {
     return this.rows.get(0);
   }
 
@@ -41,11 +42,11 @@ export class RowHeap {
   }
 
   /** Of a row that is in this heap. */
-  keyOf(row: number): number {
+  keyOf(row: Row): number {
     return this.keys.get(this.positions.get(row) - 1);
   }
 
-  add(row: number, key: number): void {
+  add(row: Row, key: number): void {
     const at = this.size;
     this.keys.reserve(at);
     this.rows.reserve(at);
@@ -53,7 +54,7 @@ export class RowHeap {
     this.rise(at, row, key);
   }
 
-  remove(row: number): void {
+  remove(row: Row): void {
     const at = this.positions.get(row) - 1;
     this.positions.set(row, 0);
     this.size -= 1;
@@ -66,11 +67,11 @@ export class RowHeap {
   }
 
   /** In no particular order. */
-  *all(): Generator<number> {
+  *all(): Generator<Row> {
     for (let at = 0; at < this.size; at++) yield this.rows.get(at);
   }
 
-  private rise(from: number, row: number, key: number): void {
+  private rise(from: number, row: Row, key: number): void {
     let at = from;
     while (at > 0) {
       const parent = (at - 1) >> 2;
@@ -81,7 +82,7 @@ export class RowHeap {
     this.place(at, row, key);
   }
 
-  private sink(from: number, row: number, key: number): void {
+  private sink(from: number, row: Row, key: number): void {
     let at = from;
     for (;;) {
       const first = 4 * at + 1;
@@ -99,12 +100,12 @@ export class RowHeap {
   }
 
   /** Whether what stands at `at` goes before this row with this key. */
-  private isBefore(at: number, row: number, key: number): boolean {
+  private isBefore(at: number, row: Row, key: number): boolean {
     const other = this.keys.get(at);
     return other < key || (other === key && goesBefore(this.rows.get(at), row, this.rankOf));
   }
 
-  private place(at: number, row: number, key: number): void {
+  private place(at: number, row: Row, key: number): void {
     this.keys.set(at, key);
     this.rows.set(at, row);
     this.positions.set(row, at + 1);

@@ -4,19 +4,19 @@
  */
 import type { Int32Column } from './columns.ts';
 
-export class RowList {
-  first = 0;
-  last = 0;
+export class RowList<Row extends number = number> {
+  first: Row | 0 = 0;
+  last: Row | 0 = 0;
   size = 0;
-  private readonly before: Int32Column;
-  private readonly after: Int32Column;
+  private readonly before: Int32Column<Row, Row>;
+  private readonly after: Int32Column<Row, Row>;
 
-  constructor(before: Int32Column, after: Int32Column) {
+  constructor(before: Int32Column<Row, Row>, after: Int32Column<Row, Row>) {
     this.before = before;
     this.after = after;
   }
 
-  append(row: number): void {
+  append(row: Row): void {
     this.size += 1;
     this.before.set(row, this.last);
     this.after.set(row, 0);
@@ -25,7 +25,7 @@ export class RowList {
     this.last = row;
   }
 
-  remove(row: number): void {
+  remove(row: Row): void {
     this.size -= 1;
     const before = this.before.get(row);
     const after = this.after.get(row);
@@ -35,7 +35,7 @@ export class RowList {
     else this.before.set(after, before);
   }
 
-  next(row: number): number {
+  next(row: Row): Row | 0 {
     return this.after.get(row);
   }
 }

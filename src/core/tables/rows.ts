@@ -10,14 +10,14 @@ interface Reservable {
   reserve(row: number): void;
 }
 
-export class Rows {
+export class Rows<Row extends number = number> {
   /** Rows 1 … used have been given out at least once. */
   used = 0;
   live = 0;
   /** Rows below this can be written; columns grow a whole chunk at a time. */
   private reserved = 1 << CHUNK_SHIFT;
-  private firstFree = 0;
-  private readonly nextFree = new Int32Column();
+  private firstFree: Row | 0 = 0;
+  private readonly nextFree = new Int32Column<Row, Row>();
   private readonly columns: readonly Reservable[];
 
   constructor(columns: readonly Reservable[]) {
@@ -26,7 +26,7 @@ export class Rows {
     for (const column of columns) column.reserve(0);
   }
 
-  take(): number {
+  take(): Row {
     this.live += 1;
     const row = this.firstFree;
     if (row !== 0) {
@@ -35,18 +35,18 @@ export class Rows {
     }
     this.used += 1;
     if (this.used >= this.reserved) this.extend(this.used);
-    return this.used;
+    return this.used as Row;
   }
 
-  free(row: number): void {
+  free(row: Row): void {
     this.live -= 1;
     this.nextFree.set(row, this.firstFree);
     this.firstFree = row;
   }
 
   /** Free rows in the order in which `take` will give them out. */
-  *freeRows(): Generator<number> {
-    for (let row = this.firstFree; row !== 0; row = this.nextFree.get(row)) yield row;
+  *freeRows(): Generator<Row> {
+    for (let row: Row | 0 = this.firstFree; row !== 0; row = this.nextFree.get(row)) yield row;
   }
 
   /** Makes rows 1 … used exist. While an image is read back rows are named, not taken. */
@@ -65,6 +65,6 @@ export class Rows {
   /** While an image is read back: free rows come in the order in which they were freed. */
   restoreFree(row: number): void {
     this.live += 1;
-    this.free(row);
+    this.free(row as Row);
   }
 }
