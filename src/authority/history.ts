@@ -2,13 +2,14 @@
 import type { Entry } from '../core/entries.ts';
 import { opaquesOf } from '../core/entry-opaques.ts';
 import type { TaskImage } from '../core/image.ts';
+import type { Seq } from '../core/row-types.ts';
 import { hasEnded } from '../core/sessions/session-table.ts';
 import type { Log, LoggedEntry } from '../engines/log.ts';
 import type { Timers } from '../seams/clock.ts';
 import { BYTES_A_PAGE } from './reads.ts';
 
 /** Whether an entry touched the subject; asked in the order of the log. */
-export type Touches = (entry: Entry, seq: number) => boolean;
+export type Touches = (entry: Entry, seq: Seq) => boolean;
 
 /** After so many entries others get their turn, and it is asked whether anybody still wants to know. */
 const ENTRIES_A_TURN = 2_048;
@@ -19,8 +20,8 @@ export interface Looking {
 }
 
 export interface HistoryRange {
-  readonly fromSeq: number;
-  readonly toSeq: number;
+  readonly fromSeq: Seq;
+  readonly toSeq: Seq;
   /** How many entries at most. */
   readonly limit: number;
 }

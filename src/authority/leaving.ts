@@ -18,12 +18,13 @@ import type {
 } from '../core/commands.ts';
 import { isRefusal } from '../core/decision.ts';
 import type { Refusal } from '../core/refusals.ts';
+import type { Seq } from '../core/row-types.ts';
 import type { Request } from './request.ts';
 
 /** The answers that tell of one grant. */
 export interface Hearing {
   /** What has to be given back unless somebody is told of it: granted by one of these answers, or called off for one. */
-  readonly owed: Map<string, { readonly leaseSeq: number; readonly command: Command }>;
+  readonly owed: Map<string, { readonly leaseSeq: Seq; readonly command: Command }>;
   /** The names and tasks that somebody was told of. */
   readonly heard: Set<string>;
   /** How many of them have not left. */
@@ -40,7 +41,7 @@ export class Leaving {
   private readonly firsts = new Map<number, Request>();
   private sorted = 0;
   /** Releases of what nobody has heard of that are not decided yet, by the name or task. */
-  private readonly returning = new Map<string, { readonly leaseSeq: number; readonly release: Request }>();
+  private readonly returning = new Map<string, { readonly leaseSeq: Seq; readonly release: Request }>();
   private readonly giveBack: (command: Command) => Request;
 
   constructor(giveBack: (command: Command) => Request) {

@@ -1,11 +1,12 @@
 /** Receipts of refused writes, newest last, bounded. Evidence, not truth: they are not in the log. */
 import type { PresentedLease } from '../core/commands.ts';
 import type { RefusalCode } from '../core/refusals.ts';
+import type { Seq } from '../core/row-types.ts';
 
 export interface Receipt {
   readonly code: RefusalCode;
   readonly objectId: string;
-  readonly presentedLeaseSeq: number | null;
+  readonly presentedLeaseSeq: Seq | null;
   readonly currentFence: number;
   readonly holderId: string | null;
   readonly atMs: number;

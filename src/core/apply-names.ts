@@ -15,7 +15,7 @@ import type {
 } from './entries.ts';
 import type { NameEnd } from './image.ts';
 import { GUARD_PREFIX } from './reserved-names.ts';
-import type { NameRow } from './row-types.ts';
+import type { NameRow, Seq } from './row-types.ts';
 import type { State } from './state.ts';
 
 export type NameEntry =
@@ -44,7 +44,7 @@ export function isNameEntry(entry: Entry): entry is NameEntry {
   }
 }
 
-export function applyNameEntry(state: State, entry: NameEntry, seq: number, atMs: number): void {
+export function applyNameEntry(state: State, entry: NameEntry, seq: Seq, atMs: number): void {
   switch (entry.type) {
     case 'NameLeased':
       return leased(state, entry, seq, atMs);
@@ -68,7 +68,7 @@ export function applyNameEntry(state: State, entry: NameEntry, seq: number, atMs
   }
 }
 
-function leased({ names }: State, entry: NameLeased, seq: number, atMs: number): void {
+function leased({ names }: State, entry: NameLeased, seq: Seq, atMs: number): void {
   for (const name of entry.names) {
     let row = names.find(name);
     if (row === 0) {
@@ -93,7 +93,7 @@ function leased({ names }: State, entry: NameLeased, seq: number, atMs: number):
 function live(
   { names }: State,
   entry: NameRenewed | NameReleased | NameExpired | NameBroken,
-  seq: number,
+  seq: Seq,
 ): NameRow {
   const row = names.find(entry.name);
   check(row !== 0 && names.isLive(row), entry, seq, 'nobody holds the name');
@@ -102,18 +102,13 @@ function live(
 }
 
 /** The same, and it has not run out. */
-function held(
-  state: State,
-  entry: NameRenewed | NameReleased | NameBroken,
-  seq: number,
-  atMs: number,
-): NameRow {
+function held(state: State, entry: NameRenewed | NameReleased | NameBroken, seq: Seq, atMs: number): NameRow {
   const row = live(state, entry, seq);
   check(atMs < state.names.expiresAtMs.get(row), entry, seq, 'the lease has run out');
   return row;
 }
 
-function renewed(state: State, entry: NameRenewed, seq: number, atMs: number): void {
+function renewed(state: State, entry: NameRenewed, seq: Seq, atMs: number): void {
   const row = held(state, entry, seq, atMs);
   const { names } = state;
   check(entry.expiresAtMs > names.expiresAtMs.get(row), entry, seq, 'a renewal never shortens');
@@ -121,7 +116,7 @@ function renewed(state: State, entry: NameRenewed, seq: number, atMs: number): v
   names.lastSeq.set(row, seq);
 }
 
-export function endName({ names }: State, row: NameRow, seq: number, atMs: number, how: NameEnd): void {
+export function endName({ names }: State, row: NameRow, seq: Seq, atMs: number, how: NameEnd): void {
   names.end(row, how);
   names.endedSeq.set(row, seq);
   names.endedAtMs.set(row, atMs);
@@ -129,7 +124,7 @@ export function endName({ names }: State, row: NameRow, seq: number, atMs: numbe
   if (names.isIdle(row)) names.becomeIdle(row);
 }
 
-function wiped(state: State, entry: NamesWiped, seq: number, atMs: number): void {
+function wiped(state: State, entry: NamesWiped, seq: Seq, atMs: number): void {
   const rows = rowsToWipe(state, entry.prefix);
   check(rows.length === entry.count, entry, seq, `it ends ${rows.length} leases, not ${entry.count}`);
   for (const row of rows) endName(state, row, seq, atMs, 'wiped');
@@ -149,7 +144,7 @@ export function writeObject(
   { names }: State,
   entry: ObjectWritten | TaskCompleted,
   write: FencedWrite,
-  seq: number,
+  seq: Seq,
   atMs: number,
 ): void {
   const row = names.find(write.objectId);
@@ -164,7 +159,7 @@ export function writeObject(
   names.lastSeq.set(row, seq);
 }
 
-function deleted({ names }: State, entry: ObjectDeleted, seq: number, atMs: number): void {
+function deleted({ names }: State, entry: ObjectDeleted, seq: Seq, atMs: number): void {
   const row = names.find(entry.objectId);
   check(row !== 0 && names.isLive(row), entry, seq, 'nobody holds the object');
   check(names.leaseSeq.get(row) === entry.leaseSeq, entry, seq, 'the delete is not fenced');

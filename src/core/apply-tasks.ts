@@ -14,7 +14,7 @@ import type {
   TaskReleased,
 } from './entries.ts';
 import type { LeaseEnd, TaskState } from './image.ts';
-import type { TaskRow } from './row-types.ts';
+import type { Seq, TaskRow } from './row-types.ts';
 import type { State } from './state.ts';
 import { isTerminal } from './task-table.ts';
 
@@ -36,7 +36,7 @@ export type TaskEntry = Extract<
   }
 >;
 
-export function applyTaskEntry(state: State, entry: TaskEntry, seq: number, atMs: number): void {
+export function applyTaskEntry(state: State, entry: TaskEntry, seq: Seq, atMs: number): void {
   switch (entry.type) {
     case 'TaskCreated':
       return created(state, entry, seq, atMs);
@@ -70,7 +70,7 @@ export function applyTaskEntry(state: State, entry: TaskEntry, seq: number, atMs
   }
 }
 
-function created(state: State, entry: TaskCreated, seq: number, atMs: number): void {
+function created(state: State, entry: TaskCreated, seq: Seq, atMs: number): void {
   const { tasks } = state;
   check(tasks.at(entry.task) === 0, entry, seq, 'the task exists');
   check(typeof entry.task === 'string' || entry.task === seq, entry, seq, 'its id is not its position');
@@ -83,7 +83,7 @@ function created(state: State, entry: TaskCreated, seq: number, atMs: number): v
 export function createTaskRow(
   { tasks }: State,
   entry: Omit<TaskCreated, 'type'>,
-  seq: number,
+  seq: Seq,
   atMs: number,
 ): void {
   const row = tasks.rows.take();
@@ -105,7 +105,7 @@ export function createTaskRow(
 }
 
 /** The only way a task becomes owned. */
-function granted({ tasks }: State, entry: LeaseGranted, seq: number, atMs: number): void {
+function granted({ tasks }: State, entry: LeaseGranted, seq: Seq, atMs: number): void {
   const row = tasks.at(entry.task);
   check(row !== 0, entry, seq, 'the task is unknown');
   check(tasks.stateOf(row) === 'WAITING', entry, seq, 'the task is not WAITING');
@@ -125,7 +125,7 @@ function granted({ tasks }: State, entry: LeaseGranted, seq: number, atMs: numbe
 function leased(
   { tasks }: State,
   entry: LeaseExtended | LeaseExpired | TaskCompleted | TaskFailed | TaskReleased,
-  seq: number,
+  seq: Seq,
 ): TaskRow {
   const row = tasks.at(entry.task);
   check(row !== 0, entry, seq, 'the task is unknown');
@@ -143,7 +143,7 @@ function leased(
 function held(
   state: State,
   entry: LeaseExtended | TaskCompleted | TaskFailed | TaskReleased,
-  seq: number,
+  seq: Seq,
   atMs: number,
 ): TaskRow {
   const row = leased(state, entry, seq);
@@ -156,7 +156,7 @@ function held(
 function move(
   { tasks }: State,
   row: TaskRow,
-  seq: number,
+  seq: Seq,
   atMs: number,
   to: TaskState,
   end: LeaseEnd,
@@ -174,7 +174,7 @@ function move(
   tasks.enter(row, to, atMs);
 }
 
-function extended(state: State, entry: LeaseExtended, seq: number, atMs: number): void {
+function extended(state: State, entry: LeaseExtended, seq: Seq, atMs: number): void {
   const row = held(state, entry, seq, atMs);
   const { tasks } = state;
   const lease = tasks.lease.get(row);
@@ -185,7 +185,7 @@ function extended(state: State, entry: LeaseExtended, seq: number, atMs: number)
   tasks.lastSeq.set(row, seq);
 }
 
-function expired(state: State, entry: LeaseExpired, seq: number, atMs: number): void {
+function expired(state: State, entry: LeaseExpired, seq: Seq, atMs: number): void {
   const row = leased(state, entry, seq);
   const { tasks } = state;
   check(tasks.leases.expiresAtMs.get(tasks.lease.get(row)) <= atMs, entry, seq, 'the lease has not run out');
@@ -193,7 +193,7 @@ function expired(state: State, entry: LeaseExpired, seq: number, atMs: number): 
   move(state, row, seq, atMs, 'WAITING', 'expired', atMs);
 }
 
-function completed(state: State, entry: TaskCompleted, seq: number, atMs: number): void {
+function completed(state: State, entry: TaskCompleted, seq: Seq, atMs: number): void {
   const row = held(state, entry, seq, atMs);
   const { tasks } = state;
   for (const write of entry.writes) writeObject(state, entry, write, seq, atMs);
@@ -202,7 +202,7 @@ function completed(state: State, entry: TaskCompleted, seq: number, atMs: number
 }
 
 /** No task state changes: the worker is told of its loss, and that is remembered with the lease. */
-function cancelled({ tasks }: State, entry: TaskCancelled, seq: number): void {
+function cancelled({ tasks }: State, entry: TaskCancelled, seq: Seq): void {
   const row = tasks.at(entry.task);
   check(row !== 0, entry, seq, 'the task is unknown');
   let lease = tasks.lease.get(row);
@@ -215,7 +215,7 @@ function cancelled({ tasks }: State, entry: TaskCancelled, seq: number): void {
   tasks.lastSeq.set(row, seq);
 }
 
-function failed(state: State, entry: TaskFailed, seq: number, atMs: number): void {
+function failed(state: State, entry: TaskFailed, seq: Seq, atMs: number): void {
   const row = held(state, entry, seq, atMs);
   const { tasks } = state;
   const isExhausted = tasks.countedAttempts.get(row) >= tasks.maxAttempts.get(row);
@@ -227,14 +227,14 @@ function failed(state: State, entry: TaskFailed, seq: number, atMs: number): voi
   move(state, row, seq, atMs, to, 'fail', entry.dueAtMs);
 }
 
-function released(state: State, entry: TaskReleased, seq: number, atMs: number): void {
+function released(state: State, entry: TaskReleased, seq: Seq, atMs: number): void {
   const row = held(state, entry, seq, atMs);
   const { tasks } = state;
   tasks.countedAttempts.set(row, tasks.countedAttempts.get(row) - 1);
   move(state, row, seq, atMs, 'WAITING', 'release', entry.dueAtMs);
 }
 
-function dead(state: State, entry: TaskDead, seq: number, atMs: number): void {
+function dead(state: State, entry: TaskDead, seq: Seq, atMs: number): void {
   const { tasks } = state;
   const row = tasks.at(entry.task);
   check(row !== 0, entry, seq, 'the task is unknown');

@@ -7,6 +7,7 @@ import { applyNameEntry, isNameEntry } from './apply-names.ts';
 import { applyTaskEntry } from './apply-tasks.ts';
 import { check } from './check.ts';
 import type { Entry, EpochStarted, Forgotten } from './entries.ts';
+import type { Seq } from './row-types.ts';
 import {
   acceptIntent,
   changeSession,
@@ -15,7 +16,7 @@ import {
 } from './sessions/apply-sessions.ts';
 import type { State } from './state.ts';
 
-export function apply(state: State, entry: Entry, seq: number, atMs: number): void {
+export function apply(state: State, entry: Entry, seq: Seq, atMs: number): void {
   check(seq > state.lastSeq, entry, seq, 'its position is not new');
   check(seq === state.lastSeq + 1 || isRestore(entry), entry, seq, 'a position was left out');
   check(atMs >= state.lastAtMs, entry, seq, 'time went backwards');
@@ -33,7 +34,7 @@ function isRestore(entry: Entry): boolean {
   return entry.type === 'EpochStarted' && entry.restored;
 }
 
-function startEpoch(state: State, entry: EpochStarted, seq: number, atMs: number): void {
+function startEpoch(state: State, entry: EpochStarted, seq: Seq, atMs: number): void {
   check(entry.epoch > state.epoch, entry, seq, 'the epoch is not new');
   state.epoch = entry.epoch;
   state.epochStartedAtMs = atMs;
@@ -62,7 +63,7 @@ function byNumber(a: number, b: number): number {
   return a - b;
 }
 
-function forget(state: State, entry: Forgotten, seq: number): void {
+function forget(state: State, entry: Forgotten, seq: Seq): void {
   const { tasks, names } = state;
   for (const key of entry.tasks) {
     const row = tasks.at(key);

@@ -5,6 +5,7 @@
 import type { Intent, SessionReason, SessionState, Verb } from './entries.ts';
 import type { LeaseEnd, TaskState } from './image.ts';
 import type { Opaque } from './opaque.ts';
+import type { Seq } from './row-types.ts';
 
 export interface CreateTask {
   readonly type: 'CreateTask';
@@ -37,13 +38,13 @@ export interface LeaseTasks {
 export interface ExtendLease {
   readonly type: 'ExtendLease';
   readonly taskId: string;
-  readonly leaseSeq: number;
+  readonly leaseSeq: Seq;
   readonly ttlMs: number;
 }
 
 /** What a writer shows to prove its turn. */
 export interface PresentedLease {
-  readonly leaseSeq: number | null;
+  readonly leaseSeq: Seq | null;
   readonly objectId: string | null;
   readonly holderId: string | null;
 }
@@ -57,7 +58,7 @@ export interface WriteRequest {
 export interface CompleteTask {
   readonly type: 'CompleteTask';
   readonly taskId: string;
-  readonly leaseSeq: number;
+  readonly leaseSeq: Seq;
   readonly result: Opaque | null;
   readonly writes: readonly WriteRequest[];
 }
@@ -65,7 +66,7 @@ export interface CompleteTask {
 export interface FailTask {
   readonly type: 'FailTask';
   readonly taskId: string;
-  readonly leaseSeq: number;
+  readonly leaseSeq: Seq;
   readonly reason: string;
   readonly retry: boolean;
   /** Null: the task's own backoff. */
@@ -75,7 +76,7 @@ export interface FailTask {
 export interface ReleaseTask {
   readonly type: 'ReleaseTask';
   readonly taskId: string;
-  readonly leaseSeq: number;
+  readonly leaseSeq: Seq;
   readonly delayMs: number;
   /** The authority takes back what it could tell nobody. */
   readonly isUntold?: true;
@@ -92,7 +93,7 @@ export interface Heartbeat {
   readonly workerId: string;
   readonly leases: readonly {
     readonly taskId: string;
-    readonly leaseSeq: number;
+    readonly leaseSeq: Seq;
     readonly leaseId: string;
   }[];
   readonly ttlMs: number;
@@ -132,7 +133,7 @@ export interface BreakName {
   readonly name: string;
   readonly reason: string;
   /** Only this grant, when given. */
-  readonly leaseSeq: number | null;
+  readonly leaseSeq: Seq | null;
 }
 
 export interface Guard {
@@ -191,7 +192,7 @@ export interface StartSession {
   readonly sessionId: string;
   readonly guard: Guard;
   /** The lease on the start task. */
-  readonly taskLeaseSeq: number;
+  readonly taskLeaseSeq: Seq;
   /** Every slot there is, in the order in which they are tried. */
   readonly slots: readonly string[];
   readonly tokenHash: string;
@@ -261,7 +262,7 @@ export type CommandType = Command['type'];
 
 export interface TaskCreation {
   readonly taskId: string;
-  readonly seq: number;
+  readonly seq: Seq;
   readonly state: TaskState;
   readonly attempt: number;
   readonly queue: string;
@@ -275,7 +276,7 @@ export interface TaskCreation {
 
 export interface GrantedTask {
   readonly taskId: string;
-  readonly leaseSeq: number;
+  readonly leaseSeq: Seq;
   readonly attempt: number;
   readonly payload: Opaque;
   readonly queue: string;
@@ -286,16 +287,16 @@ export interface GrantedTask {
 export interface GrantedTasks {
   readonly leases: readonly GrantedTask[];
   /** The newest grant among them; without any, the log's end. */
-  readonly seq: number;
+  readonly seq: Seq;
   readonly duplicate: boolean;
 }
 
 export interface Extension {
   readonly taskId: string;
-  readonly leaseSeq: number;
+  readonly leaseSeq: Seq;
   readonly expiresAtMs: number;
   readonly remainingMs: number;
-  readonly seq: number;
+  readonly seq: Seq;
 }
 
 export interface Verdict {
@@ -305,7 +306,7 @@ export interface Verdict {
   readonly state: TaskState;
   /** When the task is due again, after a failure or a release; else 0. */
   readonly dueAtMs: number;
-  readonly seq: number;
+  readonly seq: Seq;
   /** How the lease had ended, for CANCELLED. */
   readonly cause: LeaseEnd | null;
   readonly duplicate: boolean;
@@ -314,19 +315,19 @@ export interface Verdict {
 export interface Killed {
   readonly taskId: string;
   readonly state: 'DEAD';
-  readonly seq: number;
+  readonly seq: Seq;
 }
 
 export interface HeartbeatAnswer {
   readonly extended: readonly Extension[];
   readonly lost: readonly { readonly leaseId: string; readonly taskId: string; readonly cause: string }[];
-  readonly seq: number;
+  readonly seq: Seq;
 }
 
 export interface GrantedName {
   readonly name: string;
   readonly holder: string;
-  readonly leaseSeq: number;
+  readonly leaseSeq: Seq;
   readonly acquiredAtMs: number;
   readonly expiresAtMs: number;
   readonly remainingMs: number;
@@ -334,38 +335,38 @@ export interface GrantedName {
 
 export interface GrantedNames {
   readonly leases: readonly GrantedName[];
-  readonly seq: number;
+  readonly seq: Seq;
   readonly duplicate: boolean;
 }
 
 export interface Released {
   readonly released: boolean;
-  readonly seq: number;
+  readonly seq: Seq;
 }
 
 export interface Broken {
   readonly name: string;
-  readonly leaseSeq: number;
+  readonly leaseSeq: Seq;
   readonly holder: string;
-  readonly seq: number;
+  readonly seq: Seq;
 }
 
 export interface Wiped {
   readonly wiped: number;
-  readonly seq: number;
+  readonly seq: Seq;
 }
 
 export interface Written {
   readonly objectId: string;
   readonly version: number;
-  readonly leaseSeq: number;
-  readonly seq: number;
+  readonly leaseSeq: Seq;
+  readonly seq: Seq;
 }
 
 export interface AcceptedIntent {
   readonly sessionId: string;
   readonly status: 'accepted' | 'idempotent_replay';
-  readonly seq: number;
+  readonly seq: Seq;
 }
 
 /** A session as it stands. */
@@ -377,11 +378,11 @@ export interface SessionView {
   readonly reasonDetail: string | null;
   readonly slot: string | null;
   /** The fencing number of its service and its slot; 0 before STARTING. */
-  readonly leaseSeq: number;
+  readonly leaseSeq: Seq;
   readonly createdAtMs: number;
   readonly updatedAtMs: number;
   /** The newest entry that touched it. */
-  readonly seq: number;
+  readonly seq: Seq;
 }
 
 /** A session that has its leases, or one that came too late for them and has FAILED. */
@@ -389,13 +390,13 @@ export interface StartedSession {
   readonly session: SessionView;
   /** Null when it has FAILED. */
   readonly lease: { readonly expiresAtMs: number; readonly remainingMs: number } | null;
-  readonly seq: number;
+  readonly seq: Seq;
   readonly duplicate: boolean;
 }
 
 export interface ChangedSession {
   readonly session: SessionView;
-  readonly seq: number;
+  readonly seq: Seq;
 }
 
 export interface RenewedSessions {
@@ -411,13 +412,13 @@ export interface RenewedSessions {
     readonly state: SessionState | null;
     readonly reason: SessionReason | null;
   }[];
-  readonly seq: number;
+  readonly seq: Seq;
 }
 
 export interface QueueSwitched {
   readonly queue: string;
   readonly paused: boolean;
-  readonly seq: number;
+  readonly seq: Seq;
 }
 
 /** Which answer belongs to which wish. */

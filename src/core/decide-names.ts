@@ -21,7 +21,7 @@ import { append, type Decision, isRefusal, refuse, unchanged } from './decision.
 import type { Entry } from './entries.ts';
 import type { Refusal } from './refusals.ts';
 import { GUARD_PREFIX, ORCHESTRATOR_GUARD } from './reserved-names.ts';
-import type { NameRow } from './row-types.ts';
+import type { NameRow, Seq } from './row-types.ts';
 import type { State } from './state.ts';
 
 /** All of the names or none, in one entry. `LEASE_HELD` is the one refusal that waiting can cure. */
@@ -75,7 +75,7 @@ function tokenOfOthers(): Decision<never> {
 function supersede(
   state: State,
   command: AcquireNames,
-  leaseSeq: number,
+  leaseSeq: Seq,
   nowMs: number,
 ): Decision<GrantedNames> {
   const broken: Entry[] = [];

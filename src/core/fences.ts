@@ -8,12 +8,12 @@
 import type { DeleteObject, PresentedLease, WriteObject, Written } from './commands.ts';
 import { append, type Decision, isRefusal, refuse } from './decision.ts';
 import type { Refusal } from './refusals.ts';
-import type { NameRow } from './row-types.ts';
+import type { NameRow, Seq } from './row-types.ts';
 import type { State } from './state.ts';
 
 export interface Writable {
   readonly row: NameRow;
-  readonly leaseSeq: number;
+  readonly leaseSeq: Seq;
   /** Of the object as it is; 0 before the first write. */
   readonly version: number;
 }

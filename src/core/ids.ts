@@ -3,17 +3,19 @@
  * a lease from the `seq` of its grant, the id of a session, which is also that of its start task, from the
  * `seq` of its intent. So they need no table, never repeat, and sort by age.
  */
+import type { Seq } from './row-types.ts';
+
 const DIGITS = 11; // 32^11 > 2^53
 
-export function taskIdOfSeq(seq: number): string {
+export function taskIdOfSeq(seq: Seq): string {
   return `t${digitsOf(seq)}`;
 }
 
-export function leaseIdOfSeq(seq: number): string {
+export function leaseIdOfSeq(seq: Seq): string {
   return `l${digitsOf(seq)}`;
 }
 
-export function sessionIdOfSeq(seq: number): string {
+export function sessionIdOfSeq(seq: Seq): string {
   return `s${digitsOf(seq)}`;
 }
 
@@ -23,7 +25,7 @@ const LOW_SPAN = 1024 * 1024;
 let lastHigh = -1;
 let highDigits = '';
 
-function digitsOf(seq: number): string {
+function digitsOf(seq: Seq): string {
   const high = Math.floor(seq / LOW_SPAN);
   if (high !== lastHigh) {
     lastHigh = high;
@@ -34,19 +36,19 @@ function digitsOf(seq: number): string {
 }
 
 /** The `seq` behind an id of ours; 0 when the id is not of our making. */
-export function seqOfTaskId(id: string): number {
+export function seqOfTaskId(id: string): Seq {
   return seqAfter('t', id);
 }
 
-export function seqOfLeaseId(id: string): number {
+export function seqOfLeaseId(id: string): Seq {
   return seqAfter('l', id);
 }
 
-export function seqOfSessionId(id: string): number {
+export function seqOfSessionId(id: string): Seq {
   return seqAfter('s', id);
 }
 
-function seqAfter(letter: string, id: string): number {
+function seqAfter(letter: string, id: string): Seq {
   if (id.length !== DIGITS + 1 || id[0] !== letter) return 0;
   let seq = 0;
   for (let index = 1; index <= DIGITS; index++) {

@@ -5,6 +5,7 @@
  */
 import type { Intent, SessionReason, SessionState, TaskKey } from './entries.ts';
 import type { Opaque } from './opaque.ts';
+import type { Seq } from './row-types.ts';
 
 export type TaskState = 'WAITING' | 'LEASED' | 'COMPLETED' | 'FAILED' | 'DEAD';
 
@@ -18,7 +19,7 @@ export type NameEnd = 'none' | 'live' | 'released' | 'expired' | 'broken' | 'wip
 export interface HeadImage {
   readonly kind: 'head';
   /** The position this image stands for. */
-  readonly lastSeq: number;
+  readonly lastSeq: Seq;
   readonly lastAtMs: number;
   readonly epoch: number;
   readonly epochStartedAtMs: number;
@@ -41,17 +42,17 @@ export interface FreeRowsImage {
 }
 
 export interface LeaseImage {
-  readonly seq: number;
+  readonly seq: Seq;
   readonly workerId: string;
   readonly requestId: string | null;
   readonly expiresAtMs: number;
   readonly end: LeaseEnd;
   /** The `seq` of the entry that ended it; 0 while live. */
-  readonly endedSeq: number;
+  readonly endedSeq: Seq;
   /** After a failure or a release: when the task was due again. */
   readonly dueAtMs: number;
   /** The `seq` of its TaskCancelled entry; 0 when there is none. */
-  readonly cancelledSeq: number;
+  readonly cancelledSeq: Seq;
   readonly lateResult: Opaque | null;
 }
 
@@ -59,7 +60,7 @@ export interface TaskImage {
   readonly kind: 'task';
   readonly row: number;
   readonly task: TaskKey;
-  readonly createdSeq: number;
+  readonly createdSeq: Seq;
   readonly createdAtMs: number;
   readonly queue: string;
   readonly priority: number;
@@ -78,10 +79,10 @@ export interface TaskImage {
   readonly reason: string | null;
   readonly result: Opaque | null;
   /** The `seq` and time of the entry that made it terminal; 0 before. */
-  readonly endedSeq: number;
+  readonly endedSeq: Seq;
   readonly endedAtMs: number;
   /** The `seq` of the newest entry that touched it. */
-  readonly lastSeq: number;
+  readonly lastSeq: Seq;
   /** Newest first; the first is the current one when the task is LEASED. */
   readonly leases: readonly LeaseImage[];
 }
@@ -89,8 +90,8 @@ export interface TaskImage {
 export interface ObjectImage {
   readonly value: Opaque;
   readonly version: number;
-  readonly leaseSeq: number;
-  readonly seq: number;
+  readonly leaseSeq: Seq;
+  readonly seq: Seq;
 }
 
 export interface NameImage {
@@ -98,20 +99,20 @@ export interface NameImage {
   readonly row: number;
   readonly name: string;
   /** The newest grant, which is the fence; 0 when there never was one. */
-  readonly leaseSeq: number;
+  readonly leaseSeq: Seq;
   readonly end: NameEnd;
   readonly holder: string;
   readonly tokenHash: string;
   readonly acquiredAtMs: number;
   readonly expiresAtMs: number;
   readonly metadata: Opaque | null;
-  readonly endedSeq: number;
+  readonly endedSeq: Seq;
   readonly endedAtMs: number;
   /** The newest version the object of this name ever had; stays when the object is deleted. */
   readonly version: number;
   readonly object: ObjectImage | null;
   /** The `seq` of the newest entry that touched it. */
-  readonly lastSeq: number;
+  readonly lastSeq: Seq;
   /** First eight bytes of the token hashes of earlier grants, newest first, at most 16. */
   readonly pastTokens: readonly string[];
 }
@@ -120,7 +121,7 @@ export interface NameImage {
 export interface SessionImage {
   readonly kind: 'session';
   /** The `seq` of its IntentAccepted. */
-  readonly seq: number;
+  readonly seq: Seq;
   readonly intent: Intent;
   /** What it holds beside its slot while it runs. */
   readonly serviceName: string;
@@ -129,11 +130,11 @@ export interface SessionImage {
   readonly reason: SessionReason | null;
   readonly reasonDetail: string | null;
   readonly slot: string | null;
-  readonly leaseSeq: number;
+  readonly leaseSeq: Seq;
   readonly createdAtMs: number;
   readonly updatedAtMs: number;
   /** The `seq` of the newest entry that changed it; that of its end once it has ended. */
-  readonly lastSeq: number;
+  readonly lastSeq: Seq;
 }
 
 export type ImageRecord = HeadImage | QueueImage | FreeRowsImage | TaskImage | NameImage | SessionImage;

@@ -3,7 +3,7 @@
  * A lease does not exist apart from its task; this table only keeps the fields.
  */
 import type { LeaseEnd, LeaseImage } from './image.ts';
-import type { LeaseRow, TaskRow } from './row-types.ts';
+import type { LeaseRow, Seq, TaskRow } from './row-types.ts';
 import { Float64Column, Int32Column, Uint8Column } from './tables/columns.ts';
 import { HashIndex, hashOfString } from './tables/hash-index.ts';
 import { OpaqueColumn } from './tables/opaque-column.ts';
@@ -18,12 +18,12 @@ const NONE: readonly LeaseRow[] = [];
 const ENDS: readonly LeaseEnd[] = ['live', 'complete', 'fail', 'release', 'expired', 'killed', 'restored'];
 
 export class LeaseTable {
-  readonly seq = new Float64Column<LeaseRow>();
+  readonly seq = new Float64Column<LeaseRow, Seq>();
   readonly task = new Int32Column<LeaseRow, TaskRow>();
   readonly expiresAtMs = new Float64Column<LeaseRow>();
-  readonly endedSeq = new Float64Column<LeaseRow>();
+  readonly endedSeq = new Float64Column<LeaseRow, Seq>();
   readonly dueAtMs = new Float64Column<LeaseRow>();
-  readonly cancelledSeq = new Float64Column<LeaseRow>();
+  readonly cancelledSeq = new Float64Column<LeaseRow, Seq>();
   readonly lateResult = new OpaqueColumn<LeaseRow>();
   /** The next older lease of the same task. */
   readonly older = new Int32Column<LeaseRow, LeaseRow>();
@@ -67,7 +67,7 @@ export class LeaseTable {
   /** A live lease at the head of its task's chain. */
   grant(
     task: TaskRow,
-    seq: number,
+    seq: Seq,
     workerId: string,
     requestId: string | null,
     expiresAtMs: number,
@@ -144,7 +144,7 @@ export class LeaseTable {
   }
 
   /** Ends a live lease. Only live ones can be found by their request, so it is not kept any longer. */
-  end(row: LeaseRow, how: LeaseEnd, seq: number, dueAtMs: number): void {
+  end(row: LeaseRow, how: LeaseEnd, seq: Seq, dueAtMs: number): void {
     this.unlink(row);
     this.ends.set(row, ENDS.indexOf(how));
     this.endedSeq.set(row, seq);

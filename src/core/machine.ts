@@ -28,7 +28,7 @@ import type { Ticket } from './lines.ts';
 import type { Refusal } from './refusals.ts';
 import { START_QUEUE } from './reserved-names.ts';
 import { forgetDue, nextForgettingMs, type Retention } from './retention.ts';
-import type { NameRow, TaskRow } from './row-types.ts';
+import type { NameRow, Seq, TaskRow } from './row-types.ts';
 import { consequencesOf } from './sessions/session-consequences.ts';
 import { SessionDesk } from './sessions/session-desk.ts';
 import { wipesSessions } from './sessions/session-names.ts';
@@ -300,7 +300,7 @@ export class Machine {
     return { extended, lost, seq: state.lastSeq };
   }
 
-  private causeOfLoss(taskId: string, leaseSeq: number): string {
+  private causeOfLoss(taskId: string, leaseSeq: Seq): string {
     const { tasks } = this.state;
     const row = tasks.find(taskId);
     const lease = row === 0 ? 0 : findLease(this.state, row, leaseSeq);

@@ -4,7 +4,7 @@
  * is idle and may be forgotten: its next grant is above every earlier one anyway.
  */
 import type { NameEnd } from './image.ts';
-import type { NameRow } from './row-types.ts';
+import type { NameRow, Seq } from './row-types.ts';
 import { Float64Column, Int32Column, Uint8Column } from './tables/columns.ts';
 import { DueRows } from './tables/due-rows.ts';
 import { HashIndex, hashOfSeq, hashOfString } from './tables/hash-index.ts';
@@ -29,17 +29,17 @@ const LIVE = ENDS.indexOf('live');
 const NONE = ENDS.indexOf('none');
 
 export class NameTable {
-  readonly leaseSeq = new Float64Column<NameRow>();
+  readonly leaseSeq = new Float64Column<NameRow, Seq>();
   readonly acquiredAtMs = new Float64Column<NameRow>();
   readonly expiresAtMs = new Float64Column<NameRow>();
   readonly metadata = new OpaqueColumn<NameRow>();
-  readonly endedSeq = new Float64Column<NameRow>();
+  readonly endedSeq = new Float64Column<NameRow, Seq>();
   readonly endedAtMs = new Float64Column<NameRow>();
   readonly version = new Float64Column<NameRow>();
   readonly value = new OpaqueColumn<NameRow>();
-  readonly valueLeaseSeq = new Float64Column<NameRow>();
-  readonly valueSeq = new Float64Column<NameRow>();
-  readonly lastSeq = new Float64Column<NameRow>();
+  readonly valueLeaseSeq = new Float64Column<NameRow, Seq>();
+  readonly valueSeq = new Float64Column<NameRow, Seq>();
+  readonly lastSeq = new Float64Column<NameRow, Seq>();
   private readonly ends = new Uint8Column<NameRow>();
   private readonly name = new Int32Column<NameRow>();
   private readonly holder = new Int32Column<NameRow>();
@@ -134,7 +134,7 @@ export class NameTable {
   }
 
   /** Whether some name has a live lease with this number. */
-  isLeaseLive(leaseSeq: number): boolean {
+  isLeaseLive(leaseSeq: Seq): boolean {
     const index = this.byLease;
     for (let node = index.first(hashOfSeq(leaseSeq)); node !== 0; node = index.after(node)) {
       if (this.leaseSeq.get(index.row(node)) === leaseSeq) return true;
@@ -159,7 +159,7 @@ export class NameTable {
   }
 
   /** Gives the name a live lease; the one before must have been ended. */
-  grant(row: NameRow, leaseSeq: number, holder: string, tokenHash: string, expiresAtMs: number): void {
+  grant(row: NameRow, leaseSeq: Seq, holder: string, tokenHash: string, expiresAtMs: number): void {
     const old = this.holder.get(row);
     if (old === 0 || !this.strings.equals(old, holder)) {
       if (old !== 0) this.strings.free(old);

@@ -5,7 +5,7 @@
  * All of it is derived from the tasks and safe to lose.
  */
 import type { TaskState } from './image.ts';
-import type { TaskRow } from './row-types.ts';
+import type { Seq, TaskRow } from './row-types.ts';
 import type { Float64Column, Int32Column } from './tables/columns.ts';
 import { RowHeap } from './tables/row-heap.ts';
 import { RowList } from './tables/row-list.ts';
@@ -21,7 +21,7 @@ export interface LaneColumns {
   readonly before: Int32Column<TaskRow, TaskRow>;
   readonly after: Int32Column<TaskRow, TaskRow>;
   readonly heapPosition: Int32Column<TaskRow>;
-  readonly createdSeq: Float64Column<TaskRow>;
+  readonly createdSeq: Float64Column<TaskRow, Seq>;
 }
 
 export class Queue {

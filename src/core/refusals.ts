@@ -5,6 +5,7 @@
  * (the authority is).
  */
 import type { SessionReason, SessionState } from './entries.ts';
+import type { Seq } from './row-types.ts';
 
 export interface RefusalKind {
   readonly status: number;
@@ -74,7 +75,7 @@ export interface Refusal {
   readonly outcome?: 'REJECTED';
   /** The fence a rejected write met; the receipt shows it. */
   readonly fence?: number;
-  readonly firstSeq?: number;
+  readonly firstSeq?: Seq;
   /** Where the leader says it is. */
   readonly leaderUrl?: string;
   /** The session that has ended, or that is in the way. */

@@ -5,6 +5,7 @@
 import { describe, expect, it } from 'vitest';
 import { Scenario } from '../../test/support/scenario.ts';
 import { createTask, leaseTasks } from '../../test/support/wishes.ts';
+import { leaseIdOfSeq } from './ids.ts';
 import type { LeaseRow, NameRow, TaskRow } from './row-types.ts';
 import type { State } from './state.ts';
 import { findLease } from './verdicts.ts';
@@ -43,6 +44,19 @@ function doesNotCompile(state: State, task: TaskRow, lease: LeaseRow, name: Name
   tasks.byId.add(0, name);
   // @ts-expect-error A lease is not freed as a task.
   tasks.rows.free(lease);
+
+  // @ts-expect-error A lease is found by its position, not by its row.
+  findLease(state, task, lease);
+  // @ts-expect-error A row is not a position.
+  leaseIdOfSeq(lease);
+  // @ts-expect-error A lookup by id gives a row, found or not.
+  state.lastSeq = tasks.find('task');
+  // @ts-expect-error A position is not a row.
+  tasks.stateOf(state.lastSeq);
+  // @ts-expect-error The number of a lease is the position of its grant, not its row.
+  tasks.leases.endOf(tasks.leases.seq.get(lease));
+  // @ts-expect-error The column holds positions.
+  tasks.createdSeq.set(task, task);
 }
 
 describe('row types', () => {

@@ -3,7 +3,7 @@
  * take their time: they are for tests and for `wal verify`, not for the way of a request.
  */
 import type { Fail } from './invariants.ts';
-import type { LeaseRow, NameRow, TaskRow } from './row-types.ts';
+import type { LeaseRow, NameRow, Seq, TaskRow } from './row-types.ts';
 import type { State } from './state.ts';
 import { isTerminal } from './task-table.ts';
 
@@ -253,7 +253,7 @@ export function checkMemory(state: State, fail: Fail): void {
 
 export function checkTimes(state: State, fail: Fail): void {
   const { tasks, names, lastSeq, lastAtMs } = state;
-  const seqs = (what: string, ...of: number[]): void => {
+  const seqs = (what: string, ...of: Seq[]): void => {
     for (const seq of of) if (!(seq >= 0 && seq <= lastSeq)) fail(`${what} has position ${seq}`);
   };
   const times = (what: string, ...of: number[]): void => {
@@ -326,7 +326,7 @@ export function checkIdle(state: State, fail: Fail): void {
 
 export function checkLinked(state: State, fail: Fail): void {
   const { names } = state;
-  const grants = new Map<number, string>();
+  const grants = new Map<Seq, string>();
   for (const row of nameRows(state)) {
     const leaseSeq = names.leaseSeq.get(row);
     if (leaseSeq === 0) continue;

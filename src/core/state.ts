@@ -3,6 +3,7 @@
  * `apply` is the only function that changes it.
  */
 import { NameTable } from './name-table.ts';
+import type { Seq } from './row-types.ts';
 import { SessionTable } from './sessions/session-table.ts';
 import { StringSlab } from './tables/string-slab.ts';
 import { TaskTable } from './task-table.ts';
@@ -12,7 +13,7 @@ export interface State {
   readonly names: NameTable;
   readonly sessions: SessionTable;
   /** The newest entry applied; 0 before the first. */
-  lastSeq: number;
+  lastSeq: Seq;
   lastAtMs: number;
   epoch: number;
   /** When the present writer began; what fell due earlier fell due while nobody was there. */

@@ -5,14 +5,14 @@
 import type { SessionReason, SessionState } from './entries.ts';
 import type { LeaseEnd, NameEnd, TaskState } from './image.ts';
 import type { Fail } from './invariants.ts';
-import type { NameRow, TaskRow } from './row-types.ts';
+import type { NameRow, Seq, TaskRow } from './row-types.ts';
 import { hasEnded } from './sessions/session-table.ts';
 import type { State } from './state.ts';
 import { isTerminal } from './task-table.ts';
 
 interface LeaseSummary {
   /** 0 when there never was one. */
-  readonly leaseSeq: number;
+  readonly leaseSeq: Seq;
   readonly live: boolean;
   readonly end: LeaseEnd | NameEnd;
   readonly expiresAtMs: number;
@@ -20,31 +20,31 @@ interface LeaseSummary {
 
 interface TaskSummary extends LeaseSummary {
   readonly state: TaskState;
-  readonly createdSeq: number;
+  readonly createdSeq: Seq;
   readonly attempt: number;
-  readonly endedSeq: number;
+  readonly endedSeq: Seq;
 }
 
 interface NameSummary extends LeaseSummary {
   readonly version: number;
-  readonly valueSeq: number;
-  readonly valueLeaseSeq: number;
+  readonly valueSeq: Seq;
+  readonly valueLeaseSeq: Seq;
 }
 
 interface SessionSummary {
   readonly state: SessionState;
   readonly hasEnded: boolean;
   readonly reason: SessionReason | null;
-  readonly lastSeq: number;
+  readonly lastSeq: Seq;
 }
 
 export interface StateSummary {
-  readonly lastSeq: number;
+  readonly lastSeq: Seq;
   readonly lastAtMs: number;
   readonly epoch: number;
   readonly tasks: ReadonlyMap<string, TaskSummary>;
   readonly names: ReadonlyMap<string, NameSummary>;
-  readonly sessions: ReadonlyMap<number, SessionSummary>;
+  readonly sessions: ReadonlyMap<Seq, SessionSummary>;
 }
 
 export function summaryOf(state: State): StateSummary {
@@ -57,7 +57,7 @@ export function summaryOf(state: State): StateSummary {
   for (let row = 1; row <= state.names.rows.used; row++) {
     if (state.names.inUse(row)) names.set(state.names.nameOf(row), nameSummary(state, row));
   }
-  const sessions = new Map<number, SessionSummary>();
+  const sessions = new Map<Seq, SessionSummary>();
   for (const kept of [state.sessions.open, state.sessions.ended]) {
     for (const session of kept.values()) {
       const { seq, reason } = session;

@@ -12,7 +12,7 @@ import { seqOfTaskId, taskIdOfSeq } from './ids.ts';
 import type { TaskState } from './image.ts';
 import { LeaseTable } from './lease-table.ts';
 import { Queue } from './queue.ts';
-import type { LeaseRow, TaskRow } from './row-types.ts';
+import type { LeaseRow, Seq, TaskRow } from './row-types.ts';
 import { Float64Column, Int32Column, Uint8Column, Uint32Column } from './tables/columns.ts';
 import { DueRows } from './tables/due-rows.ts';
 import { HashIndex, hashOfSeq, hashOfString } from './tables/hash-index.ts';
@@ -38,7 +38,7 @@ export function isTerminal(state: TaskState): boolean {
 }
 
 export class TaskTable {
-  readonly createdSeq = new Float64Column<TaskRow>();
+  readonly createdSeq = new Float64Column<TaskRow, Seq>();
   readonly createdAtMs = new Float64Column<TaskRow>();
   readonly attempt = new Uint32Column<TaskRow>();
   readonly countedAttempts = new Uint32Column<TaskRow>();
@@ -50,9 +50,9 @@ export class TaskTable {
   readonly payload = new OpaqueColumn<TaskRow>();
   readonly result = new OpaqueColumn<TaskRow>();
   readonly dueAtMs = new Float64Column<TaskRow>();
-  readonly endedSeq = new Float64Column<TaskRow>();
+  readonly endedSeq = new Float64Column<TaskRow, Seq>();
   readonly endedAtMs = new Float64Column<TaskRow>();
-  readonly lastSeq = new Float64Column<TaskRow>();
+  readonly lastSeq = new Float64Column<TaskRow, Seq>();
   /** The newest lease, the current one when LEASED; a row of `leases`. */
   readonly lease = new Int32Column<TaskRow, LeaseRow>();
   private readonly states = new Uint8Column<TaskRow>();
@@ -187,7 +187,7 @@ export class TaskTable {
   create(
     row: TaskRow,
     key: TaskKey,
-    createdSeq: number,
+    createdSeq: Seq,
     queue: string,
     priority: number,
     dedupKey: string | null,
@@ -302,7 +302,7 @@ export class TaskTable {
     this.delayed.remove(row);
   }
 
-  private findBySeq(seq: number): TaskRow | 0 {
+  private findBySeq(seq: Seq): TaskRow | 0 {
     const found = this.found;
     if (this.createdSeq.get(found) === seq && this.id.get(found) === 0 && this.states.get(found) !== 0)
       return found;

@@ -28,7 +28,7 @@ import type { Entry, FencedWrite, TaskKey, Verb } from './entries.ts';
 import { checkWrite } from './fences.ts';
 import type { TaskState } from './image.ts';
 import { START_QUEUE } from './reserved-names.ts';
-import type { LeaseRow, TaskRow } from './row-types.ts';
+import type { LeaseRow, Seq, TaskRow } from './row-types.ts';
 import type { State } from './state.ts';
 
 export type TaskCommand = ExtendLease | CompleteTask | FailTask | ReleaseTask | KillTask;
@@ -118,7 +118,7 @@ function isTakenBack(command: TaskCommand): boolean {
 }
 
 /** A row of the lease table: the task's current lease or one of those it remembers. */
-export function findLease({ tasks }: State, row: TaskRow | 0, leaseSeq: number): LeaseRow | 0 {
+export function findLease({ tasks }: State, row: TaskRow | 0, leaseSeq: Seq): LeaseRow | 0 {
   let lease = tasks.lease.get(row);
   while (lease !== 0 && tasks.leases.seq.get(lease) !== leaseSeq) lease = tasks.leases.older.get(lease);
   return lease;
@@ -134,7 +134,7 @@ function isCurrent({ state, row, lease }: Presented): boolean {
 }
 
 /** The task that a lease belongs to, as entries name both. */
-function subject({ state, row, lease }: Presented): { task: TaskKey; leaseSeq: number } {
+function subject({ state, row, lease }: Presented): { task: TaskKey; leaseSeq: Seq } {
   return { task: state.tasks.key(row), leaseSeq: lease === 0 ? 0 : state.tasks.leases.seq.get(lease) };
 }
 

@@ -5,6 +5,7 @@ import { check } from '../check.ts';
 import type { Forgotten, IntentAccepted, SessionChanged } from '../entries.ts';
 import { sessionIdOfSeq } from '../ids.ts';
 import { SESSION_LEASES, START_QUEUE } from '../reserved-names.ts';
+import type { Seq } from '../row-types.ts';
 import type { State } from '../state.ts';
 import { namesOf } from './session-names.ts';
 import { changed, mayBecome, stepOf } from './session-rules.ts';
@@ -24,7 +25,7 @@ const START_POLICY = {
   dedupKey: null,
 } as const;
 
-export function acceptIntent(state: State, entry: IntentAccepted, seq: number, atMs: number): void {
+export function acceptIntent(state: State, entry: IntentAccepted, seq: Seq, atMs: number): void {
   const { sessions, tasks } = state;
   const { intent, serviceName, key, payload } = entry;
   const task = sessionIdOfSeq(seq);
@@ -48,7 +49,7 @@ export function acceptIntent(state: State, entry: IntentAccepted, seq: number, a
   });
 }
 
-export function changeSession(state: State, entry: SessionChanged, seq: number, atMs: number): void {
+export function changeSession(state: State, entry: SessionChanged, seq: Seq, atMs: number): void {
   const { sessions, names } = state;
   const session = sessions.at(entry.session);
   check(session !== undefined, entry, seq, 'the session is unknown');
@@ -71,7 +72,7 @@ export function changeSession(state: State, entry: SessionChanged, seq: number, 
 }
 
 /** Where a session stands from now on; at its end it gives back whatever it holds. */
-function move(state: State, session: Session, entry: SessionChanged, seq: number, atMs: number): void {
+function move(state: State, session: Session, entry: SessionChanged, seq: Seq, atMs: number): void {
   const { sessions } = state;
   sessions.leave(session);
   session.state = entry.state;
@@ -89,7 +90,7 @@ function move(state: State, session: Session, entry: SessionChanged, seq: number
 }
 
 /** Not what somebody took anew under the session's name: that is a grant of its own, and was answered as one. */
-function giveBack(state: State, session: Session, seq: number, atMs: number): void {
+function giveBack(state: State, session: Session, seq: Seq, atMs: number): void {
   const { names } = state;
   const holder = sessionIdOfSeq(session.seq);
   for (const name of namesOf(session)) {
@@ -101,14 +102,14 @@ function giveBack(state: State, session: Session, seq: number, atMs: number): vo
 }
 
 /** A restored log ends every lease, and with them the sessions that ran on them. */
-export function endRunningSessions(state: State, seq: number, atMs: number): void {
+export function endRunningSessions(state: State, seq: Seq, atMs: number): void {
   for (const session of [...state.sessions.running()]) {
     const step = stepOf(session.state, 'lease_lost');
     if (typeof step === 'object') move(state, session, changed(session, step, 'restored'), seq, atMs);
   }
 }
 
-export function forgetSessions({ sessions }: State, entry: Forgotten, seq: number): void {
+export function forgetSessions({ sessions }: State, entry: Forgotten, seq: Seq): void {
   for (const session of entry.sessions) {
     check(sessions.ended.has(session), entry, seq, 'the session has not ended');
     sessions.forget(session);

@@ -12,6 +12,7 @@
  */
 import type { SessionEvent } from '../commands.ts';
 import type { SessionChanged, SessionReason, SessionState } from '../entries.ts';
+import type { Seq } from '../row-types.ts';
 import type { Session } from './session-table.ts';
 
 /** What can happen to a session: what the orchestrator sees, what a client wants, what the state itself brings. */
@@ -115,7 +116,7 @@ export function changed(
   session: Session,
   { to, reason }: Exclude<SessionStep, string>,
   detail: string | null,
-  taken: { readonly slot: string; readonly leaseSeq: number } | null = null,
+  taken: { readonly slot: string; readonly leaseSeq: Seq } | null = null,
 ): SessionChanged {
   const isFirst = session.reason === null && reason !== null;
   return {

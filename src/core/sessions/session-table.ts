@@ -6,10 +6,11 @@
 import type { SessionView } from '../commands.ts';
 import type { Intent, SessionReason, SessionState } from '../entries.ts';
 import { seqOfSessionId, sessionIdOfSeq } from '../ids.ts';
+import type { Seq } from '../row-types.ts';
 
 /** What the fields mean is said once, in `SessionImage`. */
 export interface Session {
-  readonly seq: number;
+  readonly seq: Seq;
   readonly intent: Intent;
   readonly serviceName: string;
   readonly key: string;
@@ -18,9 +19,9 @@ export interface Session {
   reason: SessionReason | null;
   reasonDetail: string | null;
   slot: string | null;
-  leaseSeq: number;
+  leaseSeq: Seq;
   updatedAtMs: number;
-  lastSeq: number;
+  lastSeq: Seq;
 }
 
 export function hasEnded({ state }: Pick<Session, 'state'>): boolean {
@@ -39,13 +40,13 @@ function isShared({ state }: Session): boolean {
 
 export class SessionTable {
   /** Those that have not ended, in the order in which they came. */
-  readonly open = new Map<number, Session>();
+  readonly open = new Map<Seq, Session>();
   /** Those that have, in the order of their end, which is the order in which they are forgotten. */
-  readonly ended = new Map<number, Session>();
+  readonly ended = new Map<Seq, Session>();
   private readonly byKey = new Map<string, Session>();
-  private readonly byLease = new Map<number, Session>();
+  private readonly byLease = new Map<Seq, Session>();
 
-  at(seq: number): Session | undefined {
+  at(seq: Seq): Session | undefined {
     return this.open.get(seq) ?? this.ended.get(seq);
   }
 
@@ -64,7 +65,7 @@ export class SessionTable {
   }
 
   /** The running session whose service and slot were taken at this position. */
-  findByLease(leaseSeq: number): Session | undefined {
+  findByLease(leaseSeq: Seq): Session | undefined {
     return this.byLease.get(leaseSeq);
   }
 
@@ -97,7 +98,7 @@ export class SessionTable {
     this.open.delete(session.seq);
   }
 
-  forget(seq: number): void {
+  forget(seq: Seq): void {
     this.ended.delete(seq);
   }
 }

@@ -4,6 +4,7 @@
  * invariant, and is named.
  */
 import { sessionIdOfSeq } from '../ids.ts';
+import type { Seq } from '../row-types.ts';
 import type { State } from '../state.ts';
 import { slotName } from './session-names.ts';
 
@@ -13,7 +14,7 @@ export interface BrokenClaim {
   readonly rule: ClaimRule;
   readonly sessionId: string;
   readonly slot: string;
-  readonly leaseSeq: number;
+  readonly leaseSeq: Seq;
 }
 
 export interface SlotClaims {

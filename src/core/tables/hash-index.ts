@@ -3,6 +3,7 @@
  * growing costs the same small amount every time. Keys stay where they are, in their tables; the caller
  * compares. Equal hashes share a chain, so an index may hold several rows for one key.
  */
+import type { Seq } from '../row-types.ts';
 import { CHUNK_SHIFT, Int32Column } from './columns.ts';
 
 const FIRST_BUCKETS = 1024;
@@ -115,7 +116,7 @@ export class HashIndex<Row extends number = number> {
 }
 
 /** Spreads a log position; neighbours stay neighbours, which is kind to the processor's cache. */
-export function hashOfSeq(seq: number): number {
+export function hashOfSeq(seq: Seq): number {
   return (seq | 0) ^ Math.imul((seq / 0x1_0000_0000) | 0, 0x9e37_79b1);
 }
 
