@@ -4,7 +4,7 @@
  * is idle and may be forgotten: its next grant is above every earlier one anyway.
  */
 import type { NameEnd } from './image.ts';
-import type { NameRow, Seq } from './row-types.ts';
+import type { Counted, NameRow, Seq } from './row-types.ts';
 import { Float64Column, Int32Column, Uint8Column } from './tables/columns.ts';
 import { DueRows } from './tables/due-rows.ts';
 import { HashIndex, hashOfSeq, hashOfString } from './tables/hash-index.ts';
@@ -129,7 +129,7 @@ export class NameTable {
   }
 
   /** Narrows a number between 1 and `rows.used` to a row. */
-  inUse(row: number): row is NameRow {
+  inUse(row: Counted<NameRow>): row is NameRow {
     return this.ends.get(row as NameRow) !== 0;
   }
 

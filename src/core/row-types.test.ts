@@ -20,6 +20,8 @@ function doesNotCompile(state: State, task: TaskRow, lease: LeaseRow, name: Name
   tasks.payload.get(name);
   // @ts-expect-error A plain number is not a row.
   tasks.stateOf(7);
+  // @ts-expect-error Only a counted number may turn out to be a row.
+  tasks.inUse(lease);
   // @ts-expect-error A lookup may have found nothing.
   tasks.stateOf(tasks.find('task'));
 

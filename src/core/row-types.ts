@@ -28,5 +28,8 @@ export type NameRow = number & Kind<'name'>;
 /** A row of `TokenMemory`: the token of an earlier grant of a name. */
 export type TokenRow = number & Kind<'token'>;
 
+/** A number that may turn out to be a row of one table: a plain number, but not a row of another table. */
+export type Counted<Row extends Kind<string>> = number & Partial<Kind<Row[typeof kind]>>;
+
 /** A position in the log. 0 is before the first entry, and means "none" where a position may be missing. */
 export type Seq = number & Partial<Kind<'seq'>>;

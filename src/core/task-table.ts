@@ -12,7 +12,7 @@ import { seqOfTaskId, taskIdOfSeq } from './ids.ts';
 import type { TaskState } from './image.ts';
 import { LeaseTable } from './lease-table.ts';
 import { Queue } from './queue.ts';
-import type { LeaseRow, Seq, TaskRow } from './row-types.ts';
+import type { Counted, LeaseRow, Seq, TaskRow } from './row-types.ts';
 import { Float64Column, Int32Column, Uint8Column, Uint32Column } from './tables/columns.ts';
 import { DueRows } from './tables/due-rows.ts';
 import { HashIndex, hashOfSeq, hashOfString } from './tables/hash-index.ts';
@@ -161,7 +161,7 @@ export class TaskTable {
   }
 
   /** Narrows a number between 1 and `rows.used` to a row. */
-  inUse(row: number): row is TaskRow {
+  inUse(row: Counted<TaskRow>): row is TaskRow {
     return this.states.get(row as TaskRow) !== 0;
   }
 
