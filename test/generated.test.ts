@@ -1,10 +1,19 @@
 // Files that are generated from definitions, compared with what the definitions say now. `npm run generate` writes them.
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { clientTable } from './generated/client-table.ts';
+import { entryDecoder, entryEncoder } from './generated/entry-codec.ts';
+import { embeddingPage, logFormatPage } from './generated/entry-docs.ts';
+import {
+  type Definition,
+  ENTRY_DEFINITIONS,
+  faultsOf,
+  RECORD_DEFINITIONS,
+} from './generated/entry-fields.ts';
+import { entryInterfaces, entryOpaques, entryToJsonFile, entryTypeList } from './generated/entry-types.ts';
 import { errorsPage } from './generated/errors-page.ts';
 import { httpPage } from './generated/http-page.ts';
 
@@ -14,16 +23,57 @@ const isWriting = process.env.LEASEHOLD_GENERATE === '1';
 /** Each file, and its text made from what is there now. */
 const GENERATED: Readonly<Record<string, (now: string) => string>> = {
   'src/client/operation-table.ts': clientTable,
+  'src/core/entries.ts': entryInterfaces,
+  'src/core/entry-opaques.ts': entryOpaques,
+  'src/core/entry-to-json.ts': entryToJsonFile,
+  'src/engines/entry-decoder.ts': entryDecoder,
+  'src/engines/entry-encoder.ts': entryEncoder,
+  'src/protocol/entry-types.ts': entryTypeList,
+  'docs/embedding.md': embeddingPage,
   'docs/errors.md': errorsPage,
   'docs/http.md': httpPage,
+  'docs/log-format.md': logFormatPage,
 };
 
 describe('generated files', () => {
   it.each(Object.entries(GENERATED))('%s says what the definitions say', (path, generate) => {
     const file = join(root, path);
-    const now = readFileSync(file, 'utf8');
+    const now = existsSync(file) ? readFileSync(file, 'utf8') : '';
     const text = generate(now);
     if (isWriting) writeFileSync(file, text);
     else expect(now, 'run `npm run generate`').toBe(text);
+  });
+});
+
+describe('the table of entries', () => {
+  it.each([...RECORD_DEFINITIONS, ...ENTRY_DEFINITIONS])('stores every field of $name', (definition) => {
+    expect(faultsOf(definition)).toEqual([]);
+  });
+
+  it('has no type number twice', () => {
+    const bytes = ENTRY_DEFINITIONS.flatMap(({ layouts }) => layouts.map(({ byte }) => byte));
+    expect(new Set(bytes).size).toBe(bytes.length);
+  });
+
+  it('notices a field that is not stored, one that is no field, and a flag with two meanings', () => {
+    const faultsWith = (fields: Definition['fields'], words: string) =>
+      faultsOf({
+        name: 'Bad',
+        says: undefined,
+        fields,
+        layouts: [{ byte: 99, words: words.split(' '), when: null, given: {}, note: null }],
+      });
+    const task = { kind: 'task' } as const;
+    expect(faultsWith({ task, reason: { kind: 'text' } }, 'flags task reason')).toEqual([]);
+    expect(faultsWith({ task, reason: { kind: 'text' } }, 'flags task')).toEqual([
+      'reason is not stored by 99',
+    ]);
+    expect(faultsWith({ task }, 'task')).toEqual(['flags is not stored by 99']);
+    expect(faultsWith({ names: { kind: 'text[]' } }, 'names')).toEqual(['#names is not stored by 99']);
+    expect(faultsWith({ task }, 'flags task reason')).toEqual(['reason is stored by 99 and should not be']);
+    expect(faultsWith({ task }, 'flags task task')).toEqual(['task is stored by 99 and should not be']);
+    expect(faultsWith({ task, counted: { kind: 'boolean', flag: 1 } }, 'flags task')).toEqual([
+      'a flag has two meanings',
+    ]);
   });
 });

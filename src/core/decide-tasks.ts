@@ -40,6 +40,7 @@ export function createTask(state: State, command: CreateTask, nowMs: number): De
     {
       type: 'TaskCreated',
       task: taskId ?? seq,
+      payload: command.payload,
       queue,
       priority: command.priority,
       dueAtMs,
@@ -48,7 +49,6 @@ export function createTask(state: State, command: CreateTask, nowMs: number): De
       maxBackoffMs: command.maxBackoffMs,
       maxAttempts: command.maxAttempts,
       dedupKey,
-      payload: command.payload,
     },
     {
       taskId: taskId ?? taskIdOfSeq(seq),

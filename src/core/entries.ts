@@ -1,22 +1,59 @@
+// biome-ignore-all format: generated, one field a line
 /**
- * The facts. Every change is exactly one of these entries at a position `seq` of the log and a time
- * `at`; both stand beside the entry, not in it. Entries record outcomes, so that replay makes no
- * choice and needs no clock.
- *
- * To add an entry: its type here, its layout in `engines/record-codec.ts`, its effect in `apply.ts`, its
- * JSON in `entry-json.ts`; the compiler leads from one to the next.
+ * The facts. Every change is exactly one of these entries at a position `seq` of the log and a time `at`; both stand
+ * beside the entry, not in it. Entries record outcomes, so that replay makes no choice and needs no clock.
+ * Generated from `src/core/entry-table.ts` by `npm run generate`; a test compares.
  */
 import type { Opaque } from './opaque.ts';
 
-/** How an entry names a task: the `seq` of its creation when the id is ours, else the id its creator chose. */
+/** How an entry names a task: the `seq` of its creation when leasehold chose the id, else the id its creator chose. */
 export type TaskKey = number | string;
 
-export type Verb = 'complete' | 'fail' | 'release';
+export const VERBS = ['complete', 'fail', 'release'] as const;
+export type Verb = (typeof VERBS)[number];
+
+export const INTENT_TYPES = ['live', 'vod'] as const;
+export type IntentType = (typeof INTENT_TYPES)[number];
+
+export const SESSION_STATES = ['NEW', 'STARTING', 'READY', 'STOPPING', 'STOPPED', 'FAILED', 'CANCELLED'] as const;
+export type SessionState = (typeof SESSION_STATES)[number];
+
+export const SESSION_REASONS = ['R_LEASE_BUSY', 'R_NO_TUNER', 'R_CLIENT_STOP', 'R_CANCELLED', 'R_LEASE_EXPIRED', 'R_PIPELINE_START_FAILED', 'R_PROCESS_ENDED', 'R_SHUTDOWN', 'R_IDLE_TIMEOUT'] as const;
+export type SessionReason = (typeof SESSION_REASONS)[number];
+
+export interface FencedWrite {
+  readonly objectId: string;
+  readonly leaseSeq: number;
+  readonly version: number;
+  readonly value: Opaque;
+}
+
+/** What a client wants to see run: a live service, or a recording from some point on. */
+export interface Intent {
+  readonly type: IntentType;
+  /** The serviceRef of a live intent, the recordingID of a vod one. */
+  readonly target: string;
+  readonly profileId: string;
+  readonly startMs: number;
+}
+
+/** Where a session stands; its entry and its record in a checkpoint say it in the same way. */
+export interface Standing {
+  readonly state: SessionState;
+  /** The first reason to end that was given; null before. */
+  readonly reason: SessionReason | null;
+  readonly reasonDetail: string | null;
+  /** The slot it runs on; null before STARTING. */
+  readonly slot: string | null;
+  /** The fencing number that its service and its slot share; 0 before STARTING. */
+  readonly leaseSeq: number;
+}
 
 export interface TaskCreated {
   readonly type: 'TaskCreated';
-  /** Our own ids are made from the entry's `seq`, and this is that `seq`. */
+  /** Ids that leasehold chooses follow from the entry's `seq`, and this is that `seq`. */
   readonly task: TaskKey;
+  readonly payload: Opaque;
   readonly queue: string;
   readonly priority: number;
   readonly dueAtMs: number;
@@ -25,7 +62,6 @@ export interface TaskCreated {
   readonly maxBackoffMs: number;
   readonly maxAttempts: number;
   readonly dedupKey: string | null;
-  readonly payload: Opaque;
 }
 
 /** The lease is known by the `seq` of this entry. */
@@ -49,15 +85,8 @@ export interface LeaseExpired {
   readonly type: 'LeaseExpired';
   readonly task: TaskKey;
   readonly leaseSeq: number;
-  /** False when it fell due while the authority itself was down: then it is nobody's failed attempt. */
+  /** False when it fell due while the authority was down: then it counts as no failed attempt. */
   readonly counted: boolean;
-}
-
-export interface FencedWrite {
-  readonly objectId: string;
-  readonly leaseSeq: number;
-  readonly version: number;
-  readonly value: Opaque;
 }
 
 export interface TaskCompleted {
@@ -132,18 +161,18 @@ export interface NameExpired {
   readonly leaseSeq: number;
 }
 
-export interface NameBroken {
-  readonly type: 'NameBroken';
-  readonly name: string;
-  readonly leaseSeq: number;
-  readonly reason: string;
-}
-
 export interface NamesWiped {
   readonly type: 'NamesWiped';
   readonly prefix: string;
   /** How many leases it ended. */
   readonly count: number;
+}
+
+export interface NameBroken {
+  readonly type: 'NameBroken';
+  readonly name: string;
+  readonly leaseSeq: number;
+  readonly reason: string;
 }
 
 export interface ObjectWritten {
@@ -159,6 +188,33 @@ export interface ObjectDeleted {
   readonly objectId: string;
   readonly leaseSeq: number;
   readonly version: number;
+}
+
+/** Intent, session, idempotency key and start task in one. The session is known by the `seq` of this entry. */
+export interface IntentAccepted {
+  readonly type: 'IntentAccepted';
+  readonly intent: Intent;
+  /** The name that the session will hold beside its slot, as it was decided then. */
+  readonly serviceName: string;
+  /** The HMAC in hexadecimal; it finds the session while that is NEW, STARTING or READY. */
+  readonly key: string;
+  /** The payload of the start task, whose id is that of the session. */
+  readonly payload: Opaque;
+}
+
+/** Where a session stands from now on. The one that makes it terminal also ends its leases. */
+export interface SessionChanged {
+  readonly type: 'SessionChanged';
+  /** The `seq` of its IntentAccepted. */
+  readonly session: number;
+  readonly state: SessionState;
+  /** The first reason to end that was given; null before. */
+  readonly reason: SessionReason | null;
+  readonly reasonDetail: string | null;
+  /** The slot it runs on; null before STARTING. */
+  readonly slot: string | null;
+  /** The fencing number that its service and its slot share; 0 before STARTING. */
+  readonly leaseSeq: number;
 }
 
 export interface QueuePaused {
@@ -178,54 +234,6 @@ export interface EpochStarted {
   readonly format: string;
   readonly version: number;
   readonly restored: boolean;
-}
-
-/** What somebody wants to see run: a service as it is sent, or a recording from some point on. */
-export interface Intent {
-  readonly type: 'live' | 'vod';
-  /** The serviceRef of a live intent, the recordingID of a vod one. */
-  readonly target: string;
-  readonly profileId: string;
-  readonly startMs: number;
-}
-
-/** Intent, session, idempotency key and start task in one. The session is known by the `seq` of this entry. */
-export interface IntentAccepted {
-  readonly type: 'IntentAccepted';
-  readonly intent: Intent;
-  /** The name that the session will hold beside its slot; whoever reads an old log is told which it was then. */
-  readonly serviceName: string;
-  /** The HMAC in hexadecimal; it finds the session while that is NEW, STARTING or READY. */
-  readonly key: string;
-  /** The payload of the start task, whose id is that of the session. */
-  readonly payload: Opaque;
-}
-
-export type SessionState = 'NEW' | 'STARTING' | 'READY' | 'STOPPING' | 'STOPPED' | 'FAILED' | 'CANCELLED';
-
-export type SessionReason =
-  | 'R_LEASE_BUSY'
-  | 'R_NO_TUNER'
-  | 'R_CLIENT_STOP'
-  | 'R_CANCELLED'
-  | 'R_LEASE_EXPIRED'
-  | 'R_PIPELINE_START_FAILED'
-  | 'R_PROCESS_ENDED'
-  | 'R_SHUTDOWN'
-  | 'R_IDLE_TIMEOUT';
-
-/** Where a session stands from now on. The one that makes it terminal also ends its leases. */
-export interface SessionChanged {
-  readonly type: 'SessionChanged';
-  /** The `seq` of its IntentAccepted. */
-  readonly session: number;
-  readonly state: SessionState;
-  /** The first reason to end that was given; null before. */
-  readonly reason: SessionReason | null;
-  readonly reasonDetail: string | null;
-  /** The slot it runs on, and the fencing number that its service and its slot share; null and 0 before STARTING. */
-  readonly slot: string | null;
-  readonly leaseSeq: number;
 }
 
 /** Retention as a fact, so that compaction can change no answer. */
@@ -250,8 +258,8 @@ export type Entry =
   | NameRenewed
   | NameReleased
   | NameExpired
-  | NameBroken
   | NamesWiped
+  | NameBroken
   | ObjectWritten
   | ObjectDeleted
   | IntentAccepted

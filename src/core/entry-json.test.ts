@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { opaqueOf, tokenHashOf } from '../../test/support/wishes.ts';
 import type { Entry, EntryType } from './entries.ts';
-import { entryToJson } from './entry-json.ts';
+import { entryToJson } from './entry-to-json.ts';
 
 const rendering = {
   instant: (ms: number) => `at ${ms}`,

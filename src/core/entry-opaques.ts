@@ -1,20 +1,22 @@
-/** Which opaque bytes an entry carries. */
+// biome-ignore-all format: generated, one type a line
+/** Which opaque bytes an entry carries. Generated from `src/core/entry-table.ts` by `npm run generate`; a test compares. */
 import type { Entry } from './entries.ts';
 import type { Opaque } from './opaque.ts';
 
 export function opaquesOf(entry: Entry): (Opaque | null)[] {
   switch (entry.type) {
     case 'TaskCreated':
-    case 'IntentAccepted':
       return [entry.payload];
     case 'TaskCompleted':
-      return [entry.result, ...entry.writes.map((write) => write.value)];
+      return [entry.result, ...entry.writes.map((item) => item.value)];
     case 'TaskCancelled':
       return [entry.result];
     case 'NameLeased':
       return [entry.metadata];
     case 'ObjectWritten':
       return [entry.value];
+    case 'IntentAccepted':
+      return [entry.payload];
     default:
       return [];
   }

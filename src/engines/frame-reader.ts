@@ -6,14 +6,14 @@ import type { Entry } from '../core/entries.ts';
 import type { ImageRecord } from '../core/image.ts';
 import type { Opaque } from '../core/opaque.ts';
 import { ByteReader } from './byte-reader.ts';
-import type { FrameHead } from './frame.ts';
-import { FILE_SPAN, FRAME_HEAD_BYTES } from './frame.ts';
+import { decodeEntry } from './entry-decoder.ts';
+import { FILE_SPAN, FRAME_HEAD_BYTES, type FrameHead } from './frame.ts';
 import { decodeImage } from './image-codec.ts';
-import { EntryDecoder } from './record-codec.ts';
+import { OpaqueReader } from './record-parts.ts';
 
 export class FrameReader {
   readonly #bytes = new ByteReader();
-  readonly #decoder = new EntryDecoder(this.#bytes);
+  readonly #opaques = new OpaqueReader(this.#bytes);
 
   /**
    * Calls `take` for every entry of the frame. `shift` is what must be added to an offset in the buffer to get
@@ -25,31 +25,34 @@ export class FrameReader {
     shift: number,
     take: (entry: Entry, seq: number, atMs: number) => void,
   ): void {
-    const decoder = this.#decoder;
-    decoder.open(buffer, head.recordsAt, areaOf(head, shift));
+    this.#open(buffer, head, shift);
     const { count, firstSeq, atMs } = head;
-    for (let i = 0; i < count; i++) take(decoder.next(), firstSeq + i, atMs);
+    for (let i = 0; i < count; i++) take(decodeEntry(this.#bytes, this.#opaques), firstSeq + i, atMs);
     this.#assertEnd(head);
   }
 
   image(buffer: Buffer, head: FrameHead, shift: number, take: (record: ImageRecord) => void): void {
-    const decoder = this.#decoder;
-    decoder.open(buffer, head.recordsAt, areaOf(head, shift));
-    for (let i = 0; i < head.count; i++) take(decodeImage(this.#bytes, decoder));
+    this.#open(buffer, head, shift);
+    for (let i = 0; i < head.count; i++) take(decodeImage(this.#bytes, this.#opaques));
     this.#assertEnd(head);
   }
 
   /** Every opaque the frame's records refer to. */
   opaques(buffer: Buffer, head: FrameHead, shift: number, kind: 'entries' | 'image'): Opaque[] {
     const found: Opaque[] = [];
-    this.#decoder.opaques = found;
+    this.#opaques.found = found;
     try {
       if (kind === 'entries') this.entries(buffer, head, shift, () => {});
       else this.image(buffer, head, shift, () => {});
     } finally {
-      this.#decoder.opaques = null;
+      this.#opaques.found = null;
     }
     return found;
+  }
+
+  #open(buffer: Buffer, head: FrameHead, shift: number): void {
+    this.#bytes.open(buffer, head.recordsAt);
+    this.#opaques.areaAt = head.file * FILE_SPAN + head.offset + shift + FRAME_HEAD_BYTES;
   }
 
   /** A checksum cannot be right and the records not: then what wrote them and what reads them disagree. */
@@ -60,6 +63,3 @@ export class FrameReader {
     );
   }
 }
-
-const areaOf = (head: FrameHead, shift: number): number =>
-  head.file * FILE_SPAN + head.offset + shift + FRAME_HEAD_BYTES;

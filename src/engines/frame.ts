@@ -10,7 +10,7 @@
  *   32  f64      `seq` of the first record       40  f64  time of the batch
  *   48  u32      number of the file it is in     52  u32  kind: 1 batch, 2 commit mark, 3 image, 4 end of image
  *   56           the opaque area: bytes that have checksums of their own, inside the records
- *                the records (`record-codec.ts`, `image-codec.ts`)
+ *                the records (`entry-encoder.ts`, `image-codec.ts`)
  *
  * To change it: raise FORMAT_VERSION, give the new frame a magic of its own, and keep reading this one.
  */
@@ -19,10 +19,9 @@ import type { Entry } from '../core/entries.ts';
 import type { ImageRecord } from '../core/image.ts';
 import type { Opaque } from '../core/opaque.ts';
 import { ByteWriter } from './byte-writer.ts';
+import { encodeEntry } from './entry-encoder.ts';
 import { encodeImage } from './image-codec.ts';
-import { encodeEntry } from './record-codec.ts';
-import type { OpaqueArea } from './record-parts.ts';
-import { NOWHERE } from './record-parts.ts';
+import { NOWHERE, type OpaqueArea } from './record-parts.ts';
 
 export const FORMAT_VERSION = 1;
 export const FRAME_HEAD_BYTES = 56;

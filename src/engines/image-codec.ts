@@ -2,7 +2,7 @@
  * How the records of a state image lie in a checkpoint, version 1: a kind byte, flags, and the fields in the
  * order in which they are written below. What is zero for most rows is left out behind a flag, because
  * a start with a million waiting tasks is as fast as this is small. Primitives and opaques are those
- * of `record-codec.ts`, and so is the recipe for a change.
+ * of entries, and so is the recipe for a change (`core/entry-table.ts`).
  */
 import type {
   FreeRowsImage,
@@ -18,8 +18,13 @@ import type {
 } from '../core/image.ts';
 import type { ByteReader } from './byte-reader.ts';
 import type { ByteWriter } from './byte-writer.ts';
+import {
+  USUAL_BACKOFF_MS,
+  USUAL_MAX_ATTEMPTS,
+  USUAL_MAX_BACKOFF_MS,
+  USUAL_MAX_FAILURES,
+} from './entry-encoder.ts';
 import { LogTooNewError } from './log.ts';
-import type { EntryDecoder } from './record-codec.ts';
 import {
   decodeKey,
   encodeKey,
@@ -27,10 +32,7 @@ import {
   KEY_IS_STRING,
   known,
   type OpaqueArea,
-  USUAL_BACKOFF_MS,
-  USUAL_MAX_ATTEMPTS,
-  USUAL_MAX_BACKOFF_MS,
-  USUAL_MAX_FAILURES,
+  type OpaqueReader,
 } from './record-parts.ts';
 import { decodeSessionImage, encodeSessionImage, hasFirstName } from './session-codec.ts';
 
@@ -230,8 +232,8 @@ function encodeName(out: ByteWriter, area: OpaqueArea, name: NameImage): void {
   for (const token of name.pastTokens) out.binary(token);
 }
 
-/** `opaques` reads from the same place as `source` and knows where the opaque area of the frame lies. */
-export function decodeImage(source: ByteReader, opaques: EntryDecoder): ImageRecord {
+/** `opaques` reads from the same place as `source`. */
+export function decodeImage(source: ByteReader, opaques: OpaqueReader): ImageRecord {
   const kind = source.u8();
   switch (kind) {
     case TASK:
@@ -282,7 +284,7 @@ function decodeFree(source: ByteReader, table: 'tasks' | 'names'): FreeRowsImage
 
 const NO_LEASES: readonly LeaseImage[] = [];
 
-function decodeTask(source: ByteReader, opaques: EntryDecoder): TaskImage {
+function decodeTask(source: ByteReader, opaques: OpaqueReader): TaskImage {
   const flags = source.u8();
   const row = source.f64();
   const createdSeq = source.f64();
@@ -338,7 +340,7 @@ function decodeTask(source: ByteReader, opaques: EntryDecoder): TaskImage {
   };
 }
 
-function decodeLeases(source: ByteReader, opaques: EntryDecoder): LeaseImage[] {
+function decodeLeases(source: ByteReader, opaques: OpaqueReader): LeaseImage[] {
   const count = source.u32();
   const leases: LeaseImage[] = [];
   for (let i = 0; i < count; i++) {
@@ -367,7 +369,7 @@ function decodeLeases(source: ByteReader, opaques: EntryDecoder): LeaseImage[] {
   return leases;
 }
 
-function decodeName(source: ByteReader, opaques: EntryDecoder): NameImage {
+function decodeName(source: ByteReader, opaques: OpaqueReader): NameImage {
   const flags = source.u8();
   const end = known(NAME_ENDS, source.u8(), 'end of a named lease');
   const row = source.f64();

@@ -1,7 +1,6 @@
 /**
- * What the records of entries and of images have in common: opaques, the names of tasks, lists of texts, the usual
- * retry policy, and numbers that stand for words. They are part of the format: see `record-codec.ts` before
- * you change any of them.
+ * What the records of entries and of images have in common: opaques, the names of tasks, lists, and numbers that stand
+ * for words. They are part of the format: see `core/entry-table.ts` before you change any of them.
  */
 import type { TaskKey } from '../core/entries.ts';
 import type { Opaque } from '../core/opaque.ts';
@@ -17,16 +16,33 @@ export interface OpaqueArea {
   take(opaque: Opaque): number;
 }
 
+/** Reads opaques: u32 length, u32 CRC-32 and u32 offset into the opaque area of their frame, which is at `areaAt`. */
+export class OpaqueReader {
+  /** Every opaque read is also put here while it is not null. */
+  found: Opaque[] | null = null;
+  areaAt = 0;
+  readonly #in: ByteReader;
+
+  constructor(source: ByteReader) {
+    this.#in = source;
+  }
+
+  opaque(): Opaque {
+    const source = this.#in;
+    const length = source.u32();
+    const crc = source.u32();
+    const offset = source.u32();
+    const opaque = { bytes: null, at: length === 0 ? NOWHERE : this.areaAt + offset, length, crc };
+    if (this.found !== null) this.found.push(opaque);
+    return opaque;
+  }
+}
+
 /** Room for the fixed-width fields of any entry; strings make room for themselves and for 32 bytes after them. */
 export const FIXED_MAX = 80;
 
 /** The flag that every record with a task has in common. */
 export const KEY_IS_STRING = 1;
-
-export const USUAL_MAX_FAILURES = 5;
-export const USUAL_BACKOFF_MS = 1_000;
-export const USUAL_MAX_BACKOFF_MS = 300_000;
-export const USUAL_MAX_ATTEMPTS = 100;
 
 /** After it there is still room for the fixed-width fields of any record. */
 export function encodeKey(out: ByteWriter, task: TaskKey): void {
@@ -49,9 +65,39 @@ export function encodeOpaque(out: ByteWriter, area: OpaqueArea, opaque: Opaque):
   out.u32(offset);
 }
 
-export function decodeStrings(source: ByteReader, count: number): string[] {
+/** The length of a list stands before it, with its entry. After any list there is room for 32 bytes more. */
+export function encodeKeys(out: ByteWriter, list: readonly TaskKey[]): void {
+  for (const task of list) {
+    out.reserve(FIXED_MAX);
+    out.u8(typeof task === 'string' ? KEY_IS_STRING : 0);
+    encodeKey(out, task);
+  }
+}
+
+export function encodeTexts(out: ByteWriter, list: readonly string[]): void {
+  for (const text of list) out.string(text);
+}
+
+export function encodeNumbers(out: ByteWriter, list: readonly number[]): void {
+  out.reserve(list.length * 8 + 32);
+  for (const number of list) out.f64(number);
+}
+
+export function decodeKeys(source: ByteReader, count: number): TaskKey[] {
+  const list: TaskKey[] = [];
+  for (let i = 0; i < count; i++) list.push(decodeKey(source, source.u8()));
+  return list;
+}
+
+export function decodeTexts(source: ByteReader, count: number): string[] {
   const list: string[] = [];
   for (let i = 0; i < count; i++) list.push(source.string());
+  return list;
+}
+
+export function decodeNumbers(source: ByteReader, count: number): number[] {
+  const list: number[] = [];
+  for (let i = 0; i < count; i++) list.push(source.f64());
   return list;
 }
 

@@ -1,7 +1,7 @@
 /** Log entries as bodies: `{seq, at, type, …}` with their opaque bytes opened. */
 
-import { entryToJson } from '../core/entry-json.ts';
 import { opaquesOf } from '../core/entry-opaques.ts';
+import { entryToJson } from '../core/entry-to-json.ts';
 import type { Log, LoggedEntry } from '../engines/log.ts';
 import { instant } from '../protocol/instant.ts';
 import type { EntryRecord } from './histories.ts';

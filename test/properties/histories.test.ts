@@ -4,13 +4,14 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { apply } from '../../src/core/apply.ts';
 import { isRefusal } from '../../src/core/decision.ts';
+import { opaquesOf } from '../../src/core/entry-opaques.ts';
 import { checkInvariants } from '../../src/core/invariants.ts';
 import { Machine } from '../../src/core/machine.ts';
 import { createState, type State } from '../../src/core/state.ts';
 import { stateHash } from '../../src/core/state-hash.ts';
 import { OwnershipModel } from '../support/ownership-model.ts';
 import { type HistoryStep, histories, play, playTogether, SEED } from '../support/random-history.ts';
-import { type LoggedFact, opaquesOf, restoredFrom, Scenario, TestTicket } from '../support/scenario.ts';
+import { type LoggedFact, restoredFrom, Scenario, TestTicket } from '../support/scenario.ts';
 
 /** So short that forgetting is part of most histories. */
 const RETENTION = {
@@ -146,7 +147,7 @@ class Twin {
     this.state = restoredFrom(story.state);
     let at = 1_000_000;
     this.machine = new Machine(this.state, RETENTION, (entry) => {
-      for (const opaque of opaquesOf(entry)) opaque.at = ++at;
+      for (const opaque of opaquesOf(entry)) if (opaque !== null) opaque.at = ++at;
       this.log.push(entry);
     });
   }

@@ -1,17 +1,17 @@
 // Arbitraries for fast-check: every kind of entry and of image record, with the strings and numbers that break codecs.
 import fc from 'fast-check';
-import type {
-  Entry,
-  EntryType,
-  FencedWrite,
-  Intent,
-  SessionReason,
-  SessionState,
-  TaskKey,
-} from '../../src/core/entries.ts';
+import type { Entry, EntryType, Intent, Standing, TaskKey } from '../../src/core/entries.ts';
+import {
+  ENTRIES,
+  type EntryDefinition,
+  type Field,
+  type Kind,
+  RECORDS,
+  WORDS,
+} from '../../src/core/entry-table.ts';
 import type { ImageRecord, LeaseEnd, LeaseImage, NameEnd, ObjectImage } from '../../src/core/image.ts';
-import type { Opaque } from '../../src/core/opaque.ts';
-import { opaque } from '../../src/core/opaque.ts';
+import { type Opaque, opaque } from '../../src/core/opaque.ts';
+import { isNullable, storedOf } from '../generated/entry-fields.ts';
 
 type ArbitraryOf<T> = { readonly [K in keyof T]-?: fc.Arbitrary<T[K]> };
 
@@ -50,138 +50,61 @@ const orNull = <T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | null> => fc.opt
 const key: fc.Arbitrary<TaskKey> = fc.oneof(whole, text);
 const priority = fc.integer({ min: -128, max: 127 });
 
-const fencedWrite: fc.Arbitrary<FencedWrite> = fc.record({
-  objectId: text,
-  leaseSeq: whole,
-  version: whole,
-  value: bytes,
-});
-
-/** The retry policy almost everybody has is stored in another way than all others. */
-const policy = fc.oneof(
-  fc.constant({ maxFailures: 5, backoffMs: 1_000, maxBackoffMs: 300_000, maxAttempts: 100 }),
-  fc.record({ maxFailures: whole, backoffMs: whole, maxBackoffMs: whole, maxAttempts: whole }),
-);
-
-const SESSION_STATES: readonly SessionState[] = [
-  'NEW',
-  'STARTING',
-  'READY',
-  'STOPPING',
-  'STOPPED',
-  'FAILED',
-  'CANCELLED',
-];
-const SESSION_REASONS: readonly SessionReason[] = [
-  'R_LEASE_BUSY',
-  'R_NO_TUNER',
-  'R_CLIENT_STOP',
-  'R_CANCELLED',
-  'R_LEASE_EXPIRED',
-  'R_PIPELINE_START_FAILED',
-  'R_PROCESS_ENDED',
-  'R_SHUTDOWN',
-  'R_IDLE_TIMEOUT',
-];
-
-const intent: fc.Arbitrary<Intent> = fc.record({
-  type: fc.constantFrom('live', 'vod'),
-  target: fc.oneof(fc.constant('film'), text),
-  profileId: text,
-  startMs: whole,
-});
-
-/** Often the one that follows from the intent, which is stored in another way than all others. */
-const serviceName = fc.oneof(fc.constant('lease:service:film'), text);
-
-/** Where a session stands, in its entry and in its record of an image. */
-const standing = {
-  state: fc.constantFrom(...SESSION_STATES),
-  reason: orNull(fc.constantFrom(...SESSION_REASONS)),
-  reasonDetail: orNull(text),
-  slot: orNull(text),
-  leaseSeq: whole,
+const KINDS: { readonly [K in Kind]: () => fc.Arbitrary<unknown> } = {
+  task: () => key,
+  leaseId: () => whole,
+  sessionId: () => whole,
+  number: () => whole,
+  instant: () => whole,
+  priority: () => priority,
+  text: () => text,
+  label: () => text,
+  sha256: () => binary(32),
+  opaque: () => bytes,
+  boolean: () => fc.boolean(),
+  'task[]': () => fc.array(key, { maxLength: 40 }),
+  'text[]': () => fc.array(text, { maxLength: 10 }),
+  'sessionId[]': () => fc.array(whole, { maxLength: 40 }),
+  'FencedWrite[]': () =>
+    fc.array(fc.record(arbitraries('FencedWrite', RECORDS.FencedWrite!.fields)), { maxLength: 5 }),
+  Intent: () => intent,
+  Verb: () => fc.constantFrom(...WORDS.Verb.list),
+  IntentType: () => fc.constantFrom(...WORDS.IntentType.list),
+  SessionState: () => fc.constantFrom(...WORDS.SessionState.list),
+  SessionReason: () => fc.constantFrom(...WORDS.SessionReason.list),
 };
 
-const ENTRIES: { readonly [T in EntryType]: fc.Arbitrary<Omit<Extract<Entry, { type: T }>, 'type'>> } = {
-  TaskCreated: fc
-    .tuple(
-      fc.record({
-        task: key,
-        queue: text,
-        priority,
-        dueAtMs: whole,
-        dedupKey: orNull(text),
-        payload: bytes,
-      }),
-      policy,
-    )
-    .map(([created, retry]) => ({ ...created, ...retry })),
-  LeaseGranted: fc.record({
-    task: key,
-    workerId: text,
-    attempt: whole,
-    expiresAtMs: whole,
-    requestId: orNull(text),
-  }),
-  LeaseExtended: fc.record({ task: key, leaseSeq: whole, expiresAtMs: whole }),
-  LeaseExpired: fc.record({ task: key, leaseSeq: whole, counted: fc.boolean() }),
-  TaskCompleted: fc.record({
-    task: key,
-    leaseSeq: whole,
-    result: orNull(bytes),
-    writes: fc.array(fencedWrite, { maxLength: 5 }),
-  }),
-  TaskCancelled: fc.record({
-    task: key,
-    leaseSeq: whole,
-    verb: fc.constantFrom('complete', 'fail', 'release'),
-    result: orNull(bytes),
-  }),
-  TaskFailed: fc.record({
-    task: key,
-    leaseSeq: whole,
-    reason: text,
-    nextState: fc.constantFrom('WAITING', 'FAILED', 'DEAD'),
-    dueAtMs: whole,
-  }),
-  TaskReleased: fc.record({ task: key, leaseSeq: whole, dueAtMs: whole }),
-  TaskDead: fc.record({ task: key, leaseSeq: whole, reason: text }),
-  NameLeased: fc.record({
-    names: fc.array(text, { maxLength: 5 }),
-    holder: text,
-    tokenHash: binary(32),
-    expiresAtMs: whole,
-    metadata: orNull(bytes),
-  }),
-  NameRenewed: fc.record({ name: text, leaseSeq: whole, expiresAtMs: whole }),
-  NameReleased: fc.record({ name: text, leaseSeq: whole }),
-  NameExpired: fc.record({ name: text, leaseSeq: whole }),
-  NameBroken: fc.record({ name: text, leaseSeq: whole, reason: text }),
-  NamesWiped: fc.record({ prefix: text, count: whole }),
-  ObjectWritten: fencedWrite,
-  ObjectDeleted: fc.record({ objectId: text, leaseSeq: whole, version: whole }),
-  IntentAccepted: fc.record({ intent, serviceName, key: text, payload: bytes }),
-  SessionChanged: fc.record({ session: whole, ...standing }),
-  QueuePaused: fc.record({ queue: text }),
-  QueueResumed: fc.record({ queue: text }),
-  EpochStarted: fc.record({
-    epoch: whole,
-    format: text,
-    version: whole,
-    restored: fc.boolean(),
-  }),
-  Forgotten: fc.record({
-    tasks: fc.array(key, { maxLength: 40 }),
-    names: fc.array(text, { maxLength: 10 }),
-    sessions: fc.array(whole, { maxLength: 40 }),
-  }),
+/** Often the name that follows from the intent, which is stored in another way than all others. */
+const LIKELY: Readonly<Record<string, string>> = {
+  'Intent.target': 'film',
+  'IntentAccepted.serviceName': 'lease:service:film',
 };
+
+function arbitraries(of: string, fields: Readonly<Record<string, Field>>) {
+  const rows = storedOf(fields).map(([name, field]): [string, fc.Arbitrary<unknown>] => {
+    const any = field.words ? fc.constantFrom(...field.words) : KINDS[field.kind]();
+    const likely = LIKELY[`${of}.${name}`];
+    if (likely !== undefined) return [name, fc.oneof(fc.constant(likely), any)];
+    return [name, isNullable(field) ? orNull(any) : any];
+  });
+  return Object.fromEntries(rows);
+}
+
+const intent = fc.record(
+  arbitraries('Intent', RECORDS.Intent!.fields),
+) as fc.Arbitrary<unknown> as fc.Arbitrary<Intent>;
+const standing = arbitraries('Standing', RECORDS.Standing!.fields) as ArbitraryOf<Standing>;
 
 export const ENTRY_TYPES = Object.keys(ENTRIES) as EntryType[];
 
-export const arbitraryEntryOf = (type: EntryType): fc.Arbitrary<Entry> =>
-  (ENTRIES[type] as fc.Arbitrary<object>).map((fields) => ({ type, ...fields }) as Entry);
+/** Fields with a usual value have it all at once, or are anything: the former is stored in another way. */
+export function arbitraryEntryOf(type: EntryType): fc.Arbitrary<Entry> {
+  const { fields }: EntryDefinition = ENTRIES[type];
+  const usual = Object.entries(fields).flatMap(([name, row]) => ('usual' in row ? [[name, row.usual]] : []));
+  return fc
+    .tuple(fc.record(arbitraries(type, fields)), fc.boolean())
+    .map(([entry, isUsual]) => ({ type, ...entry, ...(isUsual ? Object.fromEntries(usual) : {}) }) as Entry);
+}
 
 export const arbitraryEntry: fc.Arbitrary<Entry> = fc.oneof(...ENTRY_TYPES.map(arbitraryEntryOf));
 
@@ -272,7 +195,7 @@ const IMAGES: { readonly [K in ImageKind]: ArbitraryOf<Omit<Extract<ImageRecord,
   session: {
     seq: whole,
     intent,
-    serviceName,
+    serviceName: fc.oneof(fc.constant('lease:service:film'), text),
     key: text,
     ...standing,
     createdAtMs: whole,

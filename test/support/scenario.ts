@@ -7,6 +7,7 @@ import { apply } from '../../src/core/apply.ts';
 import type { Answer, Command, GrantedNames, SessionView } from '../../src/core/commands.ts';
 import { isRefusal } from '../../src/core/decision.ts';
 import type { Entry, EntryType } from '../../src/core/entries.ts';
+import { opaquesOf } from '../../src/core/entry-opaques.ts';
 import type { NameImage, TaskImage } from '../../src/core/image.ts';
 import { imageOf, nameImage, restoreImage, taskImage } from '../../src/core/image-io.ts';
 import { checkInvariants, checkStep } from '../../src/core/invariants.ts';
@@ -348,7 +349,7 @@ export class Scenario {
   private createMachine(): Machine {
     const record = (entry: Entry): void => {
       this.observe();
-      for (const opaque of opaquesOf(entry)) this.keep(opaque);
+      for (const opaque of opaquesOf(entry)) if (opaque !== null) this.keep(opaque);
       this.log.push({ seq: this.state.lastSeq + 1, atMs: this.machine.batchAtMs, entry });
     };
     return new Machine(this.state, this.retention, record, this.bounds);
@@ -434,22 +435,4 @@ export const times = (count: number, ...steps: readonly Step[]): Happening => ({
 export function leasedTasks(answer: Answer | Refusal | null): string[] {
   if (answer === null || !('leases' in answer)) return [];
   return answer.leases.map((lease) => ('taskId' in lease ? lease.taskId : lease.name));
-}
-
-export function opaquesOf(entry: Entry): Opaque[] {
-  switch (entry.type) {
-    case 'TaskCreated':
-    case 'IntentAccepted':
-      return [entry.payload];
-    case 'TaskCompleted':
-      return [entry.result, ...entry.writes.map(({ value }) => value)].filter((value) => value !== null);
-    case 'TaskCancelled':
-      return entry.result === null ? [] : [entry.result];
-    case 'NameLeased':
-      return entry.metadata === null ? [] : [entry.metadata];
-    case 'ObjectWritten':
-      return [entry.value];
-    default:
-      return [];
-  }
 }

@@ -5,7 +5,7 @@
  */
 import type { Authority } from '../../../src/authority/authority.ts';
 import { UnavailableError } from '../../../src/authority/unavailable.ts';
-import { entryToJson } from '../../../src/core/entry-json.ts';
+import { entryToJson } from '../../../src/core/entry-to-json.ts';
 import { run as runCompaction } from '../../../src/engines/file/compaction-thread.ts';
 import { fileEngine } from '../../../src/engines/file/file-engine.ts';
 import { type Engine, LogDamagedError, type LoggedEntry, LogHeldError } from '../../../src/engines/log.ts';

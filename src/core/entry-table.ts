@@ -1,0 +1,397 @@
+/**
+ * The entries of the log, one definition each: fields, bytes and JSON. `npm run generate` writes from it the types
+ * (`entries.ts`), the JSON (`entry-to-json.ts`), the list of opaque fields (`entry-opaques.ts`), the codec
+ * (`engines/entry-encoder.ts`, `engines/entry-decoder.ts`), the list of types (`protocol/entry-types.ts`) and the table in
+ * `docs/log-format.md`. The generators of the property tests read it as it is. Nothing reads it while the program runs.
+ *
+ * Fields stand in the order of the type and of its JSON. On disk a record is a byte for its type number and what
+ * `layouts` lists for that number, in this order (primitives: `engines/byte-writer.ts`): `flags` is the byte of flags, `#names`
+ * the u32 length of the list `names`, and a capitalised word a record of `RECORDS` whose fields are those of the entry.
+ *
+ * Logs live for ever, so the layout of a released type number never changes, not even by a flag. A new entry takes the
+ * next free number. An old entry with a new field takes a new number as well; the old layout stays, and says in
+ * `given` what the field was. An older leasehold refuses a number it does not know.
+ */
+
+/** Words that are stored as their place in the list. The lists only ever grow at their end. */
+export const WORDS = {
+  Verb: { what: 'verb', list: ['complete', 'fail', 'release'] },
+  IntentType: { what: 'type of intent', list: ['live', 'vod'] },
+  SessionState: {
+    what: 'session state',
+    list: ['NEW', 'STARTING', 'READY', 'STOPPING', 'STOPPED', 'FAILED', 'CANCELLED'],
+  },
+  SessionReason: {
+    what: 'reason of a session',
+    list: [
+      'R_LEASE_BUSY',
+      'R_NO_TUNER',
+      'R_CLIENT_STOP',
+      'R_CANCELLED',
+      'R_LEASE_EXPIRED',
+      'R_PIPELINE_START_FAILED',
+      'R_PROCESS_ENDED',
+      'R_SHUTDOWN',
+      'R_IDLE_TIMEOUT',
+    ],
+  },
+} as const;
+
+/**
+ * What a field is: how it is stored, its type, and how JSON shows it. `leaseId` and `sessionId` are positions of the log,
+ * shown as ids. A `label` is a text of few different values, whose copies readers share.
+ */
+export type Kind =
+  | 'task'
+  | 'leaseId'
+  | 'sessionId'
+  | 'number'
+  | 'priority'
+  | 'instant'
+  | 'text'
+  | 'label'
+  | 'sha256'
+  | 'opaque'
+  | 'boolean'
+  | 'FencedWrite[]'
+  | 'task[]'
+  | 'text[]'
+  | 'sessionId[]'
+  | 'Intent'
+  | keyof typeof WORDS;
+
+export interface StoredField {
+  readonly kind: Kind;
+  /** Its name in JSON; `retry.backoff_ms` stands inside of `retry`. */
+  readonly json?: string;
+  readonly says?: string;
+  /** The bit that says that it is there: without it, it is null or an empty list. A boolean is the bit itself. */
+  readonly flag?: number;
+  /** Fields with the same flag are left out, and the flag set, when all of them have their usual value. */
+  readonly usual?: number;
+  /** The words of a field that is a flag: unset, set, and then those that other layouts give. */
+  readonly words?: readonly string[];
+  /** When JSON shows it, if not always: a condition, or for an optional field `always`, as null. */
+  readonly shown?: string;
+  /** Found in older logs, read over, and no longer written. */
+  readonly retired?: true;
+}
+
+/** What JSON shows beside the fields, as an expression. */
+export interface ShownField {
+  readonly value: string;
+  readonly shown?: string;
+}
+
+export type Field = StoredField | ShownField;
+
+export interface Layout {
+  readonly bytes: string;
+  /** Written when this holds; the layout without it is written otherwise. */
+  readonly when?: string;
+  /** The fields that this layout does not store, as expressions. */
+  readonly given?: Readonly<Record<string, string>>;
+  readonly note?: string;
+}
+
+export interface RecordDefinition {
+  readonly says?: string;
+  readonly fields: Readonly<Record<string, Field>>;
+  readonly bytes: string;
+}
+
+export interface EntryDefinition {
+  readonly says?: string;
+  readonly fields: Readonly<Record<string, Field>>;
+  readonly layouts: Readonly<Record<number, string | Layout>>;
+}
+
+const FENCED_WRITE = {
+  objectId: { kind: 'text', json: 'object_id' },
+  leaseSeq: { kind: 'number', json: 'lease_seq' },
+  version: { kind: 'number', json: 'version' },
+  value: { kind: 'opaque', json: 'value' },
+} as const satisfies Record<string, Field>;
+
+const STANDING = {
+  state: { kind: 'SessionState', json: 'state' },
+  reason: {
+    kind: 'SessionReason',
+    json: 'reason',
+    flag: 1,
+    shown: 'always',
+    says: 'The first reason to end that was given; null before.',
+  },
+  reasonDetail: { kind: 'text', json: 'reason_detail', flag: 2, shown: 'always' },
+  slot: { kind: 'label', json: 'slot', flag: 4, says: 'The slot it runs on; null before STARTING.' },
+  leaseSeq: {
+    kind: 'number',
+    json: 'lease_seq',
+    shown: 'entry.leaseSeq !== 0',
+    says: 'The fencing number that its service and its slot share; 0 before STARTING.',
+  },
+} as const satisfies Record<string, Field>;
+
+/** The task and its lease, as most entries of a task begin. */
+const LEASE_OF_TASK = {
+  task: { kind: 'task', json: 'task_id' },
+  leaseSeq: { kind: 'leaseId', json: 'lease_id' },
+} as const satisfies Record<string, Field>;
+
+const LEASE_OF_NAME = {
+  name: { kind: 'text', json: 'name' },
+  leaseSeq: { kind: 'number', json: 'lease_seq' },
+} as const satisfies Record<string, Field>;
+
+/** Parts of entries that have a type of their own. */
+export const RECORDS: Readonly<Record<string, RecordDefinition>> = {
+  FencedWrite: { fields: FENCED_WRITE, bytes: 'leaseSeq version value objectId' },
+  Intent: {
+    says: 'What a client wants to see run: a live service, or a recording from some point on.',
+    fields: {
+      type: { kind: 'IntentType' },
+      target: { kind: 'text', says: 'The serviceRef of a live intent, the recordingID of a vod one.' },
+      profileId: { kind: 'label' },
+      startMs: { kind: 'number' },
+    },
+    bytes: 'type startMs target profileId',
+  },
+  Standing: {
+    says: 'Where a session stands; its entry and its record in a checkpoint say it in the same way.',
+    fields: STANDING,
+    bytes: 'flags state leaseSeq reason reasonDetail slot',
+  },
+};
+
+export const ENTRIES = {
+  TaskCreated: {
+    fields: {
+      task: {
+        kind: 'task',
+        json: 'task_id',
+        says: "Ids that leasehold chooses follow from the entry's `seq`, and this is that `seq`.",
+      },
+      payload: { kind: 'opaque', json: 'payload' },
+      created_at: { value: 'instant(atMs)' },
+      queue: { kind: 'label', json: 'queue' },
+      priority: { kind: 'priority', json: 'priority' },
+      dueAtMs: { kind: 'instant', json: 'due_at' },
+      maxFailures: { kind: 'number', json: 'retry.max_failures', flag: 8, usual: 5 },
+      backoffMs: { kind: 'number', json: 'retry.backoff_ms', flag: 8, usual: 1_000 },
+      maxBackoffMs: { kind: 'number', json: 'retry.max_backoff_ms', flag: 8, usual: 300_000 },
+      maxAttempts: { kind: 'number', json: 'max_attempts', flag: 8, usual: 100 },
+      dedupKey: { kind: 'text', json: 'dedup_key', flag: 2 },
+      digest: { kind: 'sha256', flag: 4, retired: true },
+    },
+    layouts: {
+      1: 'flags task priority dueAtMs payload queue maxFailures backoffMs maxBackoffMs maxAttempts dedupKey digest',
+    },
+  },
+  LeaseGranted: {
+    says: 'The lease is known by the `seq` of this entry.',
+    fields: {
+      task: { kind: 'task', json: 'task_id' },
+      lease_id: { value: 'leaseIdOfSeq(seq)' },
+      lease_seq: { value: 'seq' },
+      workerId: { kind: 'label', json: 'worker_id' },
+      attempt: { kind: 'number', json: 'attempt' },
+      expiresAtMs: { kind: 'instant', json: 'expiry_timestamp' },
+      requestId: { kind: 'text', json: 'request_id', flag: 2 },
+    },
+    layouts: { 2: 'flags task attempt expiresAtMs workerId requestId' },
+  },
+  LeaseExtended: {
+    fields: { ...LEASE_OF_TASK, expiresAtMs: { kind: 'instant', json: 'new_expiry_timestamp' } },
+    layouts: { 3: 'flags task leaseSeq expiresAtMs' },
+  },
+  LeaseExpired: {
+    fields: {
+      ...LEASE_OF_TASK,
+      counted: {
+        kind: 'boolean',
+        json: 'counted',
+        flag: 2,
+        says: 'False when it fell due while the authority was down: then it counts as no failed attempt.',
+      },
+    },
+    layouts: { 4: 'flags task leaseSeq' },
+  },
+  TaskCompleted: {
+    fields: {
+      ...LEASE_OF_TASK,
+      result: { kind: 'opaque', json: 'result', flag: 2 },
+      writes: { kind: 'FencedWrite[]', json: 'writes', flag: 4, shown: 'entry.writes.length !== 0' },
+    },
+    layouts: { 5: 'flags task leaseSeq result #writes writes' },
+  },
+  TaskCancelled: {
+    says: 'A verdict that came too late: nothing about the task changes, the late result is kept for inspection.',
+    fields: {
+      ...LEASE_OF_TASK,
+      verb: { kind: 'Verb', json: 'verb' },
+      result: { kind: 'opaque', json: 'late_result', flag: 2 },
+    },
+    layouts: { 6: 'flags task leaseSeq verb result' },
+  },
+  TaskFailed: {
+    fields: {
+      ...LEASE_OF_TASK,
+      reason: { kind: 'text', json: 'reason' },
+      nextState: {
+        kind: 'text',
+        json: 'next_state',
+        flag: 2,
+        words: ['WAITING', 'FAILED', 'DEAD'],
+        says: 'DEAD when its attempts are used up: its TaskDead is the next entry. Older logs say WAITING there.',
+      },
+      dueAtMs: { kind: 'instant', json: 'due_at', shown: "entry.nextState === 'WAITING'" },
+    },
+    layouts: {
+      7: 'flags task leaseSeq dueAtMs reason',
+      26: {
+        bytes: 'flags task leaseSeq dueAtMs reason',
+        when: "entry.nextState === 'DEAD'",
+        given: { nextState: "'DEAD'" },
+        note: '`TaskDead` of the same task follows. Older logs have a 7 that says WAITING there',
+      },
+    },
+  },
+  TaskReleased: {
+    fields: { ...LEASE_OF_TASK, dueAtMs: { kind: 'instant', json: 'due_at' } },
+    layouts: { 8: 'flags task leaseSeq dueAtMs' },
+  },
+  TaskDead: {
+    fields: {
+      task: { kind: 'task', json: 'task_id' },
+      leaseSeq: {
+        kind: 'leaseId',
+        json: 'lease_id',
+        shown: 'entry.leaseSeq !== 0',
+        says: 'The lease it ended, 0 when there was none.',
+      },
+      reason: { kind: 'text', json: 'reason' },
+    },
+    layouts: { 9: 'flags task leaseSeq reason' },
+  },
+  NameLeased: {
+    says: "One grant over one or more names; they share this entry's `seq` as their fencing number.",
+    fields: {
+      name: { value: 'entry.names[0]', shown: 'entry.names.length === 1' },
+      names: { kind: 'text[]', json: 'names' },
+      holder: { kind: 'label', json: 'holder' },
+      tokenHash: {
+        kind: 'sha256',
+        json: 'token_sha256',
+        says: 'SHA-256 of the token, one character a byte. The token itself never enters the core or the log.',
+      },
+      lease_seq: { value: 'seq' },
+      acquired_at: { value: 'instant(atMs)' },
+      expiresAtMs: { kind: 'instant', json: 'expires_at' },
+      metadata: { kind: 'opaque', json: 'metadata', flag: 1 },
+    },
+    layouts: { 10: 'flags expiresAtMs metadata #names names holder tokenHash' },
+  },
+  NameRenewed: {
+    fields: { ...LEASE_OF_NAME, expiresAtMs: { kind: 'instant', json: 'expires_at' } },
+    layouts: { 11: 'leaseSeq expiresAtMs name' },
+  },
+  NameReleased: { fields: LEASE_OF_NAME, layouts: { 12: 'leaseSeq name' } },
+  NameExpired: { fields: LEASE_OF_NAME, layouts: { 13: 'leaseSeq name' } },
+  NamesWiped: {
+    fields: {
+      prefix: { kind: 'text', json: 'prefix' },
+      count: { kind: 'number', json: 'count', says: 'How many leases it ended.' },
+    },
+    layouts: { 15: 'count prefix' },
+  },
+  NameBroken: {
+    fields: { ...LEASE_OF_NAME, reason: { kind: 'text', json: 'reason' } },
+    layouts: { 14: 'leaseSeq name reason' },
+  },
+  ObjectWritten: { fields: FENCED_WRITE, layouts: { 16: 'FencedWrite' } },
+  ObjectDeleted: {
+    fields: {
+      objectId: { kind: 'text', json: 'object_id' },
+      leaseSeq: { kind: 'number', json: 'lease_seq' },
+      version: { kind: 'number', json: 'version' },
+    },
+    layouts: { 17: 'leaseSeq version objectId' },
+  },
+  IntentAccepted: {
+    says: 'Intent, session, idempotency key and start task in one. The session is known by the `seq` of this entry.',
+    fields: {
+      session_id: { value: 'sessionIdOfSeq(seq)' },
+      task_id: { value: 'sessionIdOfSeq(seq)' },
+      intent: { kind: 'Intent', json: 'intent' },
+      serviceName: {
+        kind: 'text',
+        json: 'lease_name',
+        shown: 'entry.serviceName !== firstServiceName(entry.intent)',
+        says: 'The name that the session will hold beside its slot, as it was decided then.',
+      },
+      key: {
+        kind: 'text',
+        json: 'idempotency_key',
+        says: 'The HMAC in hexadecimal; it finds the session while that is NEW, STARTING or READY.',
+      },
+      queue: { value: 'START_QUEUE' },
+      payload: {
+        kind: 'opaque',
+        json: 'payload',
+        says: 'The payload of the start task, whose id is that of the session.',
+      },
+    },
+    layouts: {
+      22: {
+        bytes: 'payload intent key',
+        when: 'entry.serviceName === firstServiceName(entry.intent)',
+        given: { serviceName: 'firstServiceName(intent)' },
+        note: '`serviceName` is `lease:service:` and the target',
+      },
+      25: {
+        bytes: 'payload intent key serviceName',
+        note: 'written when `serviceName` is another one than in 22',
+      },
+    },
+  },
+  SessionChanged: {
+    says: 'Where a session stands from now on. The one that makes it terminal also ends its leases.',
+    fields: {
+      session: { kind: 'sessionId', json: 'session_id', says: 'The `seq` of its IntentAccepted.' },
+      ...STANDING,
+    },
+    layouts: { 23: 'session Standing' },
+  },
+  QueuePaused: { fields: { queue: { kind: 'text', json: 'queue' } }, layouts: { 18: 'queue' } },
+  QueueResumed: { fields: { queue: { kind: 'text', json: 'queue' } }, layouts: { 19: 'queue' } },
+  EpochStarted: {
+    says: 'The first entry of every writer. One that was restored from a backup jumps ahead and ends every lease.',
+    fields: {
+      epoch: { kind: 'number', json: 'epoch' },
+      format: { kind: 'text', json: 'format' },
+      version: { kind: 'number', json: 'version' },
+      restored: { kind: 'boolean', json: 'restored', flag: 1 },
+    },
+    layouts: { 20: 'flags epoch version format' },
+  },
+  Forgotten: {
+    says: 'Retention as a fact, so that compaction can change no answer.',
+    fields: {
+      tasks: { kind: 'task[]', json: 'task_ids', shown: 'entry.tasks.length !== 0' },
+      names: { kind: 'text[]', json: 'names', shown: 'entry.names.length !== 0' },
+      sessions: { kind: 'sessionId[]', json: 'session_ids', shown: 'entry.sessions.length !== 0' },
+    },
+    layouts: {
+      21: {
+        bytes: '#tasks #names tasks names',
+        when: 'entry.sessions.length === 0',
+        given: { sessions: 'NONE' },
+        note: 'no sessions',
+      },
+      24: {
+        bytes: '#tasks #names #sessions tasks names sessions',
+        note: 'written only when there are sessions',
+      },
+    },
+  },
+} as const satisfies Record<string, EntryDefinition>;

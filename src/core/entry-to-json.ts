@@ -1,0 +1,203 @@
+// biome-ignore-all format: generated, one field a line
+/** Entries as people read them. Generated from `src/core/entry-table.ts` by `npm run generate`; a test compares. */
+import type { Entry, FencedWrite } from './entries.ts';
+import { type EntryJson, hex, intentToJson, type Rendering, taskIdOfKey } from './entry-json.ts';
+import { leaseIdOfSeq, sessionIdOfSeq } from './ids.ts';
+import { START_QUEUE } from './reserved-names.ts';
+import { firstServiceName } from './sessions/session-names.ts';
+
+export function entryToJson(entry: Entry, seq: number, atMs: number, { instant, open }: Rendering): EntryJson {
+  switch (entry.type) {
+    case 'TaskCreated':
+      return {
+        type: entry.type,
+        task_id: taskIdOfKey(entry.task),
+        payload: open(entry.payload),
+        created_at: instant(atMs),
+        queue: entry.queue,
+        priority: entry.priority,
+        due_at: instant(entry.dueAtMs),
+        retry: { max_failures: entry.maxFailures, backoff_ms: entry.backoffMs, max_backoff_ms: entry.maxBackoffMs },
+        max_attempts: entry.maxAttempts,
+        ...(entry.dedupKey !== null ? { dedup_key: entry.dedupKey } : {}),
+      };
+    case 'LeaseGranted':
+      return {
+        type: entry.type,
+        task_id: taskIdOfKey(entry.task),
+        lease_id: leaseIdOfSeq(seq),
+        lease_seq: seq,
+        worker_id: entry.workerId,
+        attempt: entry.attempt,
+        expiry_timestamp: instant(entry.expiresAtMs),
+        ...(entry.requestId !== null ? { request_id: entry.requestId } : {}),
+      };
+    case 'LeaseExtended':
+      return {
+        type: entry.type,
+        task_id: taskIdOfKey(entry.task),
+        lease_id: leaseIdOfSeq(entry.leaseSeq),
+        new_expiry_timestamp: instant(entry.expiresAtMs),
+      };
+    case 'LeaseExpired':
+      return {
+        type: entry.type,
+        task_id: taskIdOfKey(entry.task),
+        lease_id: leaseIdOfSeq(entry.leaseSeq),
+        counted: entry.counted,
+      };
+    case 'TaskCompleted':
+      return {
+        type: entry.type,
+        task_id: taskIdOfKey(entry.task),
+        lease_id: leaseIdOfSeq(entry.leaseSeq),
+        ...(entry.result !== null ? { result: open(entry.result) } : {}),
+        ...(entry.writes.length !== 0 ? { writes: entry.writes.map((write) => fencedWriteToJson(write, open)) } : {}),
+      };
+    case 'TaskCancelled':
+      return {
+        type: entry.type,
+        task_id: taskIdOfKey(entry.task),
+        lease_id: leaseIdOfSeq(entry.leaseSeq),
+        verb: entry.verb,
+        ...(entry.result !== null ? { late_result: open(entry.result) } : {}),
+      };
+    case 'TaskFailed':
+      return {
+        type: entry.type,
+        task_id: taskIdOfKey(entry.task),
+        lease_id: leaseIdOfSeq(entry.leaseSeq),
+        reason: entry.reason,
+        next_state: entry.nextState,
+        ...(entry.nextState === 'WAITING' ? { due_at: instant(entry.dueAtMs) } : {}),
+      };
+    case 'TaskReleased':
+      return {
+        type: entry.type,
+        task_id: taskIdOfKey(entry.task),
+        lease_id: leaseIdOfSeq(entry.leaseSeq),
+        due_at: instant(entry.dueAtMs),
+      };
+    case 'TaskDead':
+      return {
+        type: entry.type,
+        task_id: taskIdOfKey(entry.task),
+        ...(entry.leaseSeq !== 0 ? { lease_id: leaseIdOfSeq(entry.leaseSeq) } : {}),
+        reason: entry.reason,
+      };
+    case 'NameLeased':
+      return {
+        type: entry.type,
+        ...(entry.names.length === 1 ? { name: entry.names[0] } : {}),
+        names: entry.names,
+        holder: entry.holder,
+        token_sha256: hex(entry.tokenHash),
+        lease_seq: seq,
+        acquired_at: instant(atMs),
+        expires_at: instant(entry.expiresAtMs),
+        ...(entry.metadata !== null ? { metadata: open(entry.metadata) } : {}),
+      };
+    case 'NameRenewed':
+      return {
+        type: entry.type,
+        name: entry.name,
+        lease_seq: entry.leaseSeq,
+        expires_at: instant(entry.expiresAtMs),
+      };
+    case 'NameReleased':
+      return {
+        type: entry.type,
+        name: entry.name,
+        lease_seq: entry.leaseSeq,
+      };
+    case 'NameExpired':
+      return {
+        type: entry.type,
+        name: entry.name,
+        lease_seq: entry.leaseSeq,
+      };
+    case 'NamesWiped':
+      return {
+        type: entry.type,
+        prefix: entry.prefix,
+        count: entry.count,
+      };
+    case 'NameBroken':
+      return {
+        type: entry.type,
+        name: entry.name,
+        lease_seq: entry.leaseSeq,
+        reason: entry.reason,
+      };
+    case 'ObjectWritten':
+      return {
+        type: entry.type,
+        object_id: entry.objectId,
+        lease_seq: entry.leaseSeq,
+        version: entry.version,
+        value: open(entry.value),
+      };
+    case 'ObjectDeleted':
+      return {
+        type: entry.type,
+        object_id: entry.objectId,
+        lease_seq: entry.leaseSeq,
+        version: entry.version,
+      };
+    case 'IntentAccepted':
+      return {
+        type: entry.type,
+        session_id: sessionIdOfSeq(seq),
+        task_id: sessionIdOfSeq(seq),
+        intent: intentToJson(entry.intent),
+        ...(entry.serviceName !== firstServiceName(entry.intent) ? { lease_name: entry.serviceName } : {}),
+        idempotency_key: entry.key,
+        queue: START_QUEUE,
+        payload: open(entry.payload),
+      };
+    case 'SessionChanged':
+      return {
+        type: entry.type,
+        session_id: sessionIdOfSeq(entry.session),
+        state: entry.state,
+        reason: entry.reason,
+        reason_detail: entry.reasonDetail,
+        ...(entry.slot !== null ? { slot: entry.slot } : {}),
+        ...(entry.leaseSeq !== 0 ? { lease_seq: entry.leaseSeq } : {}),
+      };
+    case 'QueuePaused':
+      return {
+        type: entry.type,
+        queue: entry.queue,
+      };
+    case 'QueueResumed':
+      return {
+        type: entry.type,
+        queue: entry.queue,
+      };
+    case 'EpochStarted':
+      return {
+        type: entry.type,
+        epoch: entry.epoch,
+        format: entry.format,
+        version: entry.version,
+        restored: entry.restored,
+      };
+    case 'Forgotten':
+      return {
+        type: entry.type,
+        ...(entry.tasks.length !== 0 ? { task_ids: entry.tasks.map(taskIdOfKey) } : {}),
+        ...(entry.names.length !== 0 ? { names: entry.names } : {}),
+        ...(entry.sessions.length !== 0 ? { session_ids: entry.sessions.map(sessionIdOfSeq) } : {}),
+      };
+  }
+}
+
+function fencedWriteToJson(entry: FencedWrite, open: Rendering['open']) {
+  return {
+    object_id: entry.objectId,
+    lease_seq: entry.leaseSeq,
+    version: entry.version,
+    value: open(entry.value),
+  };
+}

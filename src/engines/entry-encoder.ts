@@ -1,0 +1,364 @@
+// biome-ignore-all format: generated, one function a layout
+/**
+ * Writes entries as bytes. Generated from `src/core/entry-table.ts` by `npm run generate`; a test compares.
+ */
+import {
+  type Entry,
+  type EpochStarted,
+  type FencedWrite,
+  type Forgotten,
+  INTENT_TYPES,
+  type Intent,
+  type IntentAccepted,
+  type LeaseExpired,
+  type LeaseExtended,
+  type LeaseGranted,
+  type NameBroken,
+  type NameExpired,
+  type NameLeased,
+  type NameReleased,
+  type NameRenewed,
+  type NamesWiped,
+  type ObjectDeleted,
+  type ObjectWritten,
+  type QueuePaused,
+  type QueueResumed,
+  SESSION_REASONS,
+  SESSION_STATES,
+  type SessionChanged,
+  type Standing,
+  type TaskCancelled,
+  type TaskCompleted,
+  type TaskCreated,
+  type TaskDead,
+  type TaskFailed,
+  type TaskReleased,
+  VERBS,
+} from '../core/entries.ts';
+import { firstServiceName } from '../core/sessions/session-names.ts';
+import type { ByteWriter } from './byte-writer.ts';
+import {
+  encodeKey,
+  encodeKeys,
+  encodeNumbers,
+  encodeOpaque,
+  encodeTexts,
+  FIXED_MAX,
+  KEY_IS_STRING,
+  type OpaqueArea,
+} from './record-parts.ts';
+
+export const USUAL_MAX_FAILURES = 5;
+export const USUAL_BACKOFF_MS = 1000;
+export const USUAL_MAX_BACKOFF_MS = 300000;
+export const USUAL_MAX_ATTEMPTS = 100;
+
+export function encodeEntry(out: ByteWriter, area: OpaqueArea, entry: Entry): void {
+  out.reserve(FIXED_MAX);
+  switch (entry.type) {
+    case 'TaskCreated':
+      return encodeTaskCreated(out, area, entry);
+    case 'LeaseGranted':
+      return encodeLeaseGranted(out, entry);
+    case 'LeaseExtended':
+      return encodeLeaseExtended(out, entry);
+    case 'LeaseExpired':
+      return encodeLeaseExpired(out, entry);
+    case 'TaskCompleted':
+      return encodeTaskCompleted(out, area, entry);
+    case 'TaskCancelled':
+      return encodeTaskCancelled(out, area, entry);
+    case 'TaskFailed':
+      return encodeTaskFailed(out, entry);
+    case 'TaskReleased':
+      return encodeTaskReleased(out, entry);
+    case 'TaskDead':
+      return encodeTaskDead(out, entry);
+    case 'NameLeased':
+      return encodeNameLeased(out, area, entry);
+    case 'NameRenewed':
+      return encodeNameRenewed(out, entry);
+    case 'NameReleased':
+      return encodeNameReleased(out, entry);
+    case 'NameExpired':
+      return encodeNameExpired(out, entry);
+    case 'NamesWiped':
+      return encodeNamesWiped(out, entry);
+    case 'NameBroken':
+      return encodeNameBroken(out, entry);
+    case 'ObjectWritten':
+      return encodeObjectWritten(out, area, entry);
+    case 'ObjectDeleted':
+      return encodeObjectDeleted(out, entry);
+    case 'IntentAccepted':
+      return encodeIntentAccepted(out, area, entry);
+    case 'SessionChanged':
+      return encodeSessionChanged(out, entry);
+    case 'QueuePaused':
+      return encodeQueuePaused(out, entry);
+    case 'QueueResumed':
+      return encodeQueueResumed(out, entry);
+    case 'EpochStarted':
+      return encodeEpochStarted(out, entry);
+    case 'Forgotten':
+      return encodeForgotten(out, entry);
+    default:
+      entry satisfies never;
+  }
+}
+
+function encodeTaskCreated(out: ByteWriter, area: OpaqueArea, entry: TaskCreated): void {
+  out.u8(1);
+  const isUsual = entry.maxFailures === USUAL_MAX_FAILURES && entry.backoffMs === USUAL_BACKOFF_MS && entry.maxBackoffMs === USUAL_MAX_BACKOFF_MS && entry.maxAttempts === USUAL_MAX_ATTEMPTS;
+  out.u8((typeof entry.task === 'string' ? KEY_IS_STRING : 0) | (isUsual ? 8 : 0) | (entry.dedupKey === null ? 0 : 2));
+  encodeKey(out, entry.task);
+  out.i8(entry.priority);
+  out.f64(entry.dueAtMs);
+  encodeOpaque(out, area, entry.payload);
+  out.string(entry.queue);
+  if (!isUsual) {
+    out.f64(entry.maxFailures);
+    out.f64(entry.backoffMs);
+    out.f64(entry.maxBackoffMs);
+    out.f64(entry.maxAttempts);
+  }
+  if (entry.dedupKey !== null) {
+    out.string(entry.dedupKey);
+  }
+}
+
+function encodeLeaseGranted(out: ByteWriter, entry: LeaseGranted): void {
+  out.u8(2);
+  out.u8((typeof entry.task === 'string' ? KEY_IS_STRING : 0) | (entry.requestId === null ? 0 : 2));
+  encodeKey(out, entry.task);
+  out.f64(entry.attempt);
+  out.f64(entry.expiresAtMs);
+  out.string(entry.workerId);
+  if (entry.requestId !== null) {
+    out.string(entry.requestId);
+  }
+}
+
+function encodeLeaseExtended(out: ByteWriter, entry: LeaseExtended): void {
+  out.u8(3);
+  out.u8(typeof entry.task === 'string' ? KEY_IS_STRING : 0);
+  encodeKey(out, entry.task);
+  out.f64(entry.leaseSeq);
+  out.f64(entry.expiresAtMs);
+}
+
+function encodeLeaseExpired(out: ByteWriter, entry: LeaseExpired): void {
+  out.u8(4);
+  out.u8((typeof entry.task === 'string' ? KEY_IS_STRING : 0) | (entry.counted ? 2 : 0));
+  encodeKey(out, entry.task);
+  out.f64(entry.leaseSeq);
+}
+
+function encodeTaskCompleted(out: ByteWriter, area: OpaqueArea, entry: TaskCompleted): void {
+  out.u8(5);
+  out.u8((typeof entry.task === 'string' ? KEY_IS_STRING : 0) | (entry.result === null ? 0 : 2) | (entry.writes.length === 0 ? 0 : 4));
+  encodeKey(out, entry.task);
+  out.f64(entry.leaseSeq);
+  if (entry.result !== null) {
+    encodeOpaque(out, area, entry.result);
+  }
+  if (entry.writes.length !== 0) {
+    out.u32(entry.writes.length);
+    encodeFencedWrites(out, area, entry.writes);
+  }
+}
+
+function encodeTaskCancelled(out: ByteWriter, area: OpaqueArea, entry: TaskCancelled): void {
+  out.u8(6);
+  out.u8((typeof entry.task === 'string' ? KEY_IS_STRING : 0) | (entry.result === null ? 0 : 2));
+  encodeKey(out, entry.task);
+  out.f64(entry.leaseSeq);
+  out.u8(VERBS.indexOf(entry.verb));
+  if (entry.result !== null) {
+    encodeOpaque(out, area, entry.result);
+  }
+}
+
+function encodeTaskFailed(out: ByteWriter, entry: TaskFailed): void {
+  if (entry.nextState === 'DEAD') {
+    out.u8(26);
+    out.u8(typeof entry.task === 'string' ? KEY_IS_STRING : 0);
+    encodeKey(out, entry.task);
+    out.f64(entry.leaseSeq);
+    out.f64(entry.dueAtMs);
+    out.string(entry.reason);
+    return;
+  }
+  out.u8(7);
+  out.u8((typeof entry.task === 'string' ? KEY_IS_STRING : 0) | (entry.nextState === 'FAILED' ? 2 : 0));
+  encodeKey(out, entry.task);
+  out.f64(entry.leaseSeq);
+  out.f64(entry.dueAtMs);
+  out.string(entry.reason);
+}
+
+function encodeTaskReleased(out: ByteWriter, entry: TaskReleased): void {
+  out.u8(8);
+  out.u8(typeof entry.task === 'string' ? KEY_IS_STRING : 0);
+  encodeKey(out, entry.task);
+  out.f64(entry.leaseSeq);
+  out.f64(entry.dueAtMs);
+}
+
+function encodeTaskDead(out: ByteWriter, entry: TaskDead): void {
+  out.u8(9);
+  out.u8(typeof entry.task === 'string' ? KEY_IS_STRING : 0);
+  encodeKey(out, entry.task);
+  out.f64(entry.leaseSeq);
+  out.string(entry.reason);
+}
+
+function encodeNameLeased(out: ByteWriter, area: OpaqueArea, entry: NameLeased): void {
+  out.u8(10);
+  out.u8(entry.metadata === null ? 0 : 1);
+  out.f64(entry.expiresAtMs);
+  if (entry.metadata !== null) {
+    encodeOpaque(out, area, entry.metadata);
+  }
+  out.u32(entry.names.length);
+  encodeTexts(out, entry.names);
+  out.string(entry.holder);
+  out.binary(entry.tokenHash);
+}
+
+function encodeNameRenewed(out: ByteWriter, entry: NameRenewed): void {
+  out.u8(11);
+  out.f64(entry.leaseSeq);
+  out.f64(entry.expiresAtMs);
+  out.string(entry.name);
+}
+
+function encodeNameReleased(out: ByteWriter, entry: NameReleased): void {
+  out.u8(12);
+  out.f64(entry.leaseSeq);
+  out.string(entry.name);
+}
+
+function encodeNameExpired(out: ByteWriter, entry: NameExpired): void {
+  out.u8(13);
+  out.f64(entry.leaseSeq);
+  out.string(entry.name);
+}
+
+function encodeNamesWiped(out: ByteWriter, entry: NamesWiped): void {
+  out.u8(15);
+  out.f64(entry.count);
+  out.string(entry.prefix);
+}
+
+function encodeNameBroken(out: ByteWriter, entry: NameBroken): void {
+  out.u8(14);
+  out.f64(entry.leaseSeq);
+  out.string(entry.name);
+  out.string(entry.reason);
+}
+
+function encodeObjectWritten(out: ByteWriter, area: OpaqueArea, entry: ObjectWritten): void {
+  out.u8(16);
+  encodeFencedWrite(out, area, entry);
+}
+
+function encodeObjectDeleted(out: ByteWriter, entry: ObjectDeleted): void {
+  out.u8(17);
+  out.f64(entry.leaseSeq);
+  out.f64(entry.version);
+  out.string(entry.objectId);
+}
+
+function encodeIntentAccepted(out: ByteWriter, area: OpaqueArea, entry: IntentAccepted): void {
+  if (entry.serviceName === firstServiceName(entry.intent)) {
+    out.u8(22);
+    encodeOpaque(out, area, entry.payload);
+    encodeIntent(out, entry.intent);
+    out.string(entry.key);
+    return;
+  }
+  out.u8(25);
+  encodeOpaque(out, area, entry.payload);
+  encodeIntent(out, entry.intent);
+  out.string(entry.key);
+  out.string(entry.serviceName);
+}
+
+function encodeSessionChanged(out: ByteWriter, entry: SessionChanged): void {
+  out.u8(23);
+  out.f64(entry.session);
+  encodeStanding(out, entry);
+}
+
+function encodeQueuePaused(out: ByteWriter, entry: QueuePaused): void {
+  out.u8(18);
+  out.string(entry.queue);
+}
+
+function encodeQueueResumed(out: ByteWriter, entry: QueueResumed): void {
+  out.u8(19);
+  out.string(entry.queue);
+}
+
+function encodeEpochStarted(out: ByteWriter, entry: EpochStarted): void {
+  out.u8(20);
+  out.u8(entry.restored ? 1 : 0);
+  out.f64(entry.epoch);
+  out.f64(entry.version);
+  out.string(entry.format);
+}
+
+function encodeForgotten(out: ByteWriter, entry: Forgotten): void {
+  if (entry.sessions.length === 0) {
+    out.u8(21);
+    out.u32(entry.tasks.length);
+    out.u32(entry.names.length);
+    encodeKeys(out, entry.tasks);
+    encodeTexts(out, entry.names);
+    return;
+  }
+  out.u8(24);
+  out.u32(entry.tasks.length);
+  out.u32(entry.names.length);
+  out.u32(entry.sessions.length);
+  encodeKeys(out, entry.tasks);
+  encodeTexts(out, entry.names);
+  encodeNumbers(out, entry.sessions);
+}
+
+function encodeFencedWrite(out: ByteWriter, area: OpaqueArea, entry: FencedWrite): void {
+  out.f64(entry.leaseSeq);
+  out.f64(entry.version);
+  encodeOpaque(out, area, entry.value);
+  out.string(entry.objectId);
+}
+
+export function encodeIntent(out: ByteWriter, entry: Intent): void {
+  out.u8(INTENT_TYPES.indexOf(entry.type));
+  out.f64(entry.startMs);
+  out.string(entry.target);
+  out.string(entry.profileId);
+}
+
+export function encodeStanding(out: ByteWriter, entry: Standing): void {
+  out.u8((entry.reason === null ? 0 : 1) | (entry.reasonDetail === null ? 0 : 2) | (entry.slot === null ? 0 : 4));
+  out.u8(SESSION_STATES.indexOf(entry.state));
+  out.f64(entry.leaseSeq);
+  if (entry.reason !== null) {
+    out.u8(SESSION_REASONS.indexOf(entry.reason));
+  }
+  if (entry.reasonDetail !== null) {
+    out.string(entry.reasonDetail);
+  }
+  if (entry.slot !== null) {
+    out.string(entry.slot);
+  }
+}
+
+function encodeFencedWrites(out: ByteWriter, area: OpaqueArea, list: readonly FencedWrite[]): void {
+  for (const item of list) {
+    out.reserve(FIXED_MAX);
+    encodeFencedWrite(out, area, item);
+  }
+}

@@ -1,0 +1,166 @@
+// The types of entries, the list of their names, how JSON shows them, and which of their fields are opaque.
+import { type Field, WORDS } from '../../src/core/entry-table.ts';
+import {
+  type Definition,
+  ENTRY_DEFINITIONS,
+  importsOf,
+  isNullable,
+  isOpaque,
+  isShown,
+  KINDS,
+  listOf,
+  RECORD_DEFINITIONS,
+  storedOf,
+} from './entry-fields.ts';
+
+const BY = 'Generated from `src/core/entry-table.ts` by `npm run generate`; a test compares.';
+
+export function entryInterfaces(): string {
+  const words = Object.entries(WORDS).map(
+    ([name, { list }]) =>
+      `export const ${listOf(name)} = [${list.map((word) => `'${word}'`).join(', ')}] as const;\nexport type ${name} = (typeof ${listOf(name)})[number];`,
+  );
+  return `// biome-ignore-all format: generated, one field a line
+/**
+ * The facts. Every change is exactly one of these entries at a position \`seq\` of the log and a time \`at\`; both stand
+ * beside the entry, not in it. Entries record outcomes, so that replay makes no choice and needs no clock.
+ * ${BY}
+ */
+import type { Opaque } from './opaque.ts';
+
+/** How an entry names a task: the \`seq\` of its creation when leasehold chose the id, else the id its creator chose. */
+export type TaskKey = number | string;
+
+${words.join('\n\n')}
+
+${[...RECORD_DEFINITIONS, ...ENTRY_DEFINITIONS].map(interfaceOf).join('\n\n')}
+
+export type Entry =
+${ENTRY_DEFINITIONS.map(({ name }) => `  | ${name}`).join('\n')};
+
+export type EntryType = Entry['type'];
+`;
+}
+
+function interfaceOf(definition: Definition): string {
+  const { name, says, fields, layouts } = definition;
+  const lines = layouts[0]!.byte === null ? [] : [`  readonly type: '${name}';`];
+  for (const [field, row] of storedOf(fields)) {
+    if (row.says !== undefined) lines.push(`  /** ${row.says} */`);
+    const type = row.words ? row.words.map((word) => `'${word}'`).join(' | ') : KINDS[row.kind].type;
+    lines.push(`  readonly ${field}: ${type}${isNullable(row) ? ' | null' : ''};`);
+  }
+  return `${says === undefined ? '' : `/** ${says} */\n`}export interface ${name} {\n${lines.join('\n')}\n}`;
+}
+
+export function entryTypeList(): string {
+  return `// biome-ignore-all format: generated, one type a line
+/** Every type an entry of the log can have. ${BY} */
+import type { Entry } from '../core/entries.ts';
+
+export type EntryType = Entry['type'];
+
+export const ENTRY_TYPES: readonly EntryType[] = [
+${ENTRY_DEFINITIONS.map(({ name }) => `  '${name}',`).join('\n')}
+];
+`;
+}
+
+export function entryToJsonFile(): string {
+  const body = `export function entryToJson(entry: Entry, seq: number, atMs: number, { instant, open }: Rendering): EntryJson {
+  switch (entry.type) {
+${ENTRY_DEFINITIONS.map(
+  (definition) =>
+    `    case '${definition.name}':\n      return {\n        type: entry.type,\n${shownLines(definition)
+      .map((line) => `        ${line}`)
+      .join('\n')}\n      };`,
+).join('\n')}
+  }
+}
+
+function fencedWriteToJson(entry: FencedWrite, open: Rendering['open']) {
+  return {
+${shownLines(RECORD_DEFINITIONS.find(({ name }) => name === 'FencedWrite')!)
+  .map((line) => `    ${line}`)
+  .join('\n')}
+  };
+}
+`;
+  const imports = importsOf(body, {
+    './entries.ts': ['type Entry', 'type FencedWrite'],
+    './entry-json.ts': ['type EntryJson', 'hex', 'intentToJson', 'type Rendering', 'taskIdOfKey'],
+    './ids.ts': ['leaseIdOfSeq', 'sessionIdOfSeq'],
+    './reserved-names.ts': ['START_QUEUE'],
+    './sessions/session-names.ts': ['firstServiceName'],
+  });
+  return `// biome-ignore-all format: generated, one field a line
+/** Entries as people read them. ${BY} */
+${imports}
+
+${body}`;
+}
+
+/** Names with a dot that follow one another stand in one object. */
+function shownLines({ fields }: Definition): string[] {
+  const lines: string[] = [];
+  const shown = Object.entries(fields).filter(([, row]) => isShown(row));
+  for (let at = 0; at < shown.length; at++) {
+    const [field, row] = shown[at]!;
+    const [group, inner] = jsonNameOf(field, row).split('.');
+    if (inner === undefined) {
+      lines.push(shownLine(field, row));
+      continue;
+    }
+    const parts: string[] = [];
+    for (; jsonNameOf(...(shown[at] ?? ['', { value: '' }])).startsWith(`${group}.`); at++) {
+      const [name, part] = shown[at]!;
+      parts.push(`${jsonNameOf(name, part).slice(group!.length + 1)}: ${shownValue(name, part)}`);
+    }
+    at--;
+    lines.push(`${group}: { ${parts.join(', ')} },`);
+  }
+  return lines;
+}
+
+function jsonNameOf(name: string, row: Field): string {
+  return 'value' in row ? name : row.json!;
+}
+
+function shownLine(field: string, row: Field): string {
+  const part = `${jsonNameOf(field, row)}: ${shownValue(field, row)}`;
+  const always = row.shown === 'always' || (row.shown === undefined && ('value' in row || !isNullable(row)));
+  if (always) return `${part},`;
+  return `...(${row.shown ?? `entry.${field} !== null`} ? { ${part} } : {}),`;
+}
+
+function shownValue(field: string, row: Field): string {
+  return 'value' in row ? row.value : KINDS[row.kind].show(`entry.${field}`);
+}
+
+export function entryOpaques(): string {
+  const cases = ENTRY_DEFINITIONS.map(({ name, fields }) => [name, opaqueParts(fields)] as const).filter(
+    ([, parts]) => parts.length > 0,
+  );
+  return `// biome-ignore-all format: generated, one type a line
+/** Which opaque bytes an entry carries. ${BY} */
+import type { Entry } from './entries.ts';
+import type { Opaque } from './opaque.ts';
+
+export function opaquesOf(entry: Entry): (Opaque | null)[] {
+  switch (entry.type) {
+${cases.map(([name, parts]) => `    case '${name}':\n      return [${parts.join(', ')}];`).join('\n')}
+    default:
+      return [];
+  }
+}
+`;
+}
+
+function opaqueParts(fields: Definition['fields']): string[] {
+  return storedOf(fields).flatMap(([name, row]) => {
+    if (isOpaque(row)) return [`entry.${name}`];
+    const record = RECORD_DEFINITIONS.find((definition) => row.kind === `${definition.name}[]`);
+    const inner = record === undefined ? [] : storedOf(record.fields).filter(([, field]) => isOpaque(field));
+    return inner.map(([field]) => `...entry.${name}.map((item) => item.${field})`);
+  });
+}
