@@ -18,6 +18,7 @@ import type { Recovered } from './recovery.ts';
 import { recover } from './recovery.ts';
 import { Segment } from './segment.ts';
 import { encodeSpareHead } from './spare-head.ts';
+import { assertNoRestoreBegun } from './unfinished.ts';
 
 const MIB = 1024 * 1024;
 
@@ -60,6 +61,7 @@ async function assertFree(files: Files, dir: string): Promise<void> {
 
 async function openLog(options: FileEngineOptions, replay: Replay): Promise<Log> {
   const { files, dir, segmentBytes = 64 * MIB } = options;
+  await assertNoRestoreBegun(files, dir);
   await makeDirs(files, dir);
   if ((await files.list(dir))?.includes(MANIFEST_NAME)) {
     throw new Error(

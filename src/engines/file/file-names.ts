@@ -10,6 +10,8 @@
  */
 export const LOCK_NAME = 'LOCK';
 export const RESTORING_NAME = 'RESTORING';
+/** Behind the name of a directory that a restore prepares beside the missing one, and then renames. */
+export const RESTORING_SUFFIX = '.restoring';
 
 export type FileKind = 'seg' | 'ckpt' | 'seg.tmp' | 'ckpt.tmp';
 

@@ -11,11 +11,9 @@ import type { Files, HeldLock } from '../../seams/files.ts';
 import { LogHeldError } from '../log.ts';
 import { MANIFEST_NAME } from './backup-manifest.ts';
 import { makeDirs, missingDirs, ownerOf, takeLock } from './data-dir.ts';
-import { numberedNames, RESTORING_NAME } from './file-names.ts';
+import { numberedNames, RESTORING_NAME, RESTORING_SUFFIX } from './file-names.ts';
 import { isPart } from './unfinished.ts';
 
-/** How a directory is called that gets its name when the marker is in it. */
-const NEW = '.restoring';
 /** What a restore says in the lock, for the servers and other restores that find it taken. */
 const PURPOSE = 'restoring a backup';
 
@@ -69,7 +67,7 @@ function assertWithoutLog(dir: string, names: readonly string[]): void {
 
 async function makeMarked(files: Files, dir: string): Promise<void> {
   const parent = dirname(dir);
-  const made = dir + NEW;
+  const made = dir + RESTORING_SUFFIX;
   const missing = [...(await missingDirs(files, parent)), made];
   try {
     await makeDirs(files, parent);

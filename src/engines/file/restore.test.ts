@@ -66,13 +66,17 @@ async function cutShort(files: TestDisk, dir: string, step: number): Promise<voi
   await expect(restoreLog({ ...RESTORE, files, dir })).rejects.toThrow();
 }
 
-/** The directory must not be there, or be empty as before, or be refused, or hold the restored log of this position. */
+/** Nothing of it must be there, or it must be empty as before, or be refused, or hold the restored log of this position. */
 async function stateOf(
   disk: TestDisk,
   dir: string,
   seq: number,
 ): Promise<'untouched' | 'refused' | 'restored'> {
   const names = await disk.list(dir);
+  if (names === null && (await disk.list(`${dir}.restoring`)) !== null) {
+    await expect(openedIn(disk.copy(EVERYTHING), dir)).rejects.toThrow(`${dir} holds no log`);
+    return 'refused';
+  }
   if (names === null || (dir === '/empty' && names.length === 0)) return 'untouched';
   const opened = await openedIn(disk.copy(EVERYTHING), dir).catch((fault: unknown) => fault);
   if (!(opened instanceof Chronicle)) {
