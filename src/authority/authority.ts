@@ -4,20 +4,21 @@
  * sees the effects of those before it; outside, nobody sees anything before the batch is durable, because
  * reads and events take the same way as changes.
  *
- *   call → queue → [ due ends · decide · apply ] → log.append → answers, events
- *                   └──────────── turn ───────┘
+ *   call → queue → [ due ends · decide · apply · encode ] → log.append → answers, events
+ *                   └───────────────── turn ────────────┘
  *
  * A failed append is final: everybody who waits is told UNAVAILABLE and this authority is dead. So is a log that was
  * lost, and a deadline that has passed: what needed no entry leaves only while no other writer can have the log.
  */
+
+import type { DecidedEntry } from '../core/batch.ts';
 import type { Answer, Answers, Command, GrantedTasks, TaskCreation } from '../core/commands.ts';
-import type { Entry, SessionChanged } from '../core/entries.ts';
 import { Machine } from '../core/machine.ts';
 import type { Refusal } from '../core/refusals.ts';
 import type { Retention } from '../core/retention.ts';
 import { LOG_FORMAT, LOG_VERSION, type State } from '../core/state.ts';
 import { writesNothing } from '../core/writes-nothing.ts';
-import type { Log, LoggedEntry } from '../engines/log.ts';
+import type { Log } from '../engines/log.ts';
 import type { Clock, Timer, Timers } from '../seams/clock.ts';
 import { Alarm } from './alarm.ts';
 import { AuthorityClock } from './authority-clock.ts';
@@ -25,8 +26,8 @@ import { BatchSize } from './batch-size.ts';
 import { Compactor } from './compactor.ts';
 import { DiskPace } from './disk-pace.ts';
 import { Feed } from './feed.ts';
+import { GrantDelivery } from './grant-delivery.ts';
 import { IdleMark } from './idle-mark.ts';
-import { Leaving } from './leaving.ts';
 import { isToCompare, Payloads } from './payloads.ts';
 import { RefusedReadError } from './refused-read.ts';
 import { type CallOptions, type Handling, PLAIN, Request, type Sink, URGENT } from './request.ts';
@@ -67,11 +68,12 @@ export class Authority {
   private readonly options: AuthorityOptions;
   private readonly queue = new RequestQueue();
   /** Calls whose answers leave when the present batch is durable. */
-  private readonly leaving = new Leaving((command) => this.giveBack(command));
+  private settled: Request[] = [];
+  private readonly grants = new GrantDelivery((command) => this.giveBack(command));
   private readonly departed: Request[] = [];
   private readonly endCalls = new Set<() => void>();
-  private batch: LoggedEntry[] = [];
-  private batchStarted = false;
+  /** How many entries of the machine's batch are in the log's. */
+  private encoded = 0;
   private callsInBatch = 0;
   /** The last batch was full, by calls or by bytes, before everything was taken. */
   private isBehind = false;
@@ -91,11 +93,11 @@ export class Authority {
     this.log = log;
     this.options = options;
     this.clock = new AuthorityClock(options.clock, state.lastAtMs, log);
-    this.machine = new Machine(state, options.retention, this.record);
+    this.machine = new Machine(state, options.retention);
     this.compactor = new Compactor(log, state, options.timers, this.stats, options.onCompactionFault);
     this.alarm = new Alarm(this.clock, options.timers, () => this.schedule());
     this.idle = new IdleMark(options, () => this.markIfIdle());
-    this.payloads = new Payloads(log, state, this.leaving, (taskId) => {
+    this.payloads = new Payloads(log, state, this.grants, (taskId) => {
       this.forget(this.call({ type: 'KillTask', taskId, reason: 'PAYLOAD_DAMAGED' }));
     });
   }
@@ -103,6 +105,7 @@ export class Authority {
   /** Makes the epoch durable; until that has happened nobody is served. */
   async start(): Promise<void> {
     const { log, machine } = this;
+    this.beginBatch();
     machine.enter(this.clock.nowMs());
     machine.commit({
       type: 'EpochStarted',
@@ -111,8 +114,7 @@ export class Authority {
       version: LOG_VERSION,
       restored: false,
     });
-    this.batchStarted = false;
-    this.batch = [];
+    this.encode();
     await log.append();
     log.lost.then(this.logLost, this.logLost);
     this.schedule();
@@ -120,36 +122,28 @@ export class Authority {
 
   /** A change. Refusals are answers; only a failing world rejects. */
   call<C extends Command>(command: C, options?: CallOptions): Promise<Answers[C['type']] | Refusal> {
-    return this.submit(command, PLAIN, '', options) as Promise<Answers[C['type']] | Refusal>;
+    return this.submit(command, PLAIN, options) as Promise<Answers[C['type']] | Refusal>;
   }
 
-  /** A change whose answer is made presentable as it leaves: one promise for the whole way. */
-  submit(command: Command, handling: Handling, context: string, options?: CallOptions): Promise<unknown> {
+  submit(command: Command, handling: Handling, options?: CallOptions): Promise<Answer | Refusal> {
     const requestId = options?.requestId ?? null;
-    const request = new Request(command, null, requestId, handling, context, this.leaving);
+    const request = new Request(command, null, requestId, handling);
     request.isGone = options?.isGone ?? null;
     this.enqueue(request, options?.signal);
-    return request.done!;
+    return request.done! as Promise<Answer | Refusal>;
   }
 
   /** A change whose answer goes to its place in a batch, without a promise of its own. */
-  submitTo(
-    sink: Sink,
-    place: number,
-    command: Command,
-    handling: Handling,
-    context: string,
-    options: CallOptions,
-  ): void {
+  submitTo(sink: Sink, place: number, command: Command, handling: Handling, options: CallOptions): void {
     const requestId = options.requestId ?? null;
-    const request = new Request(command, null, requestId, handling, context, this.leaving, sink, place);
+    const request = new Request(command, null, requestId, handling, sink, place);
     request.isGone = options.isGone ?? null;
     this.enqueue(request);
   }
 
   /** A read, in line with the changes: it sees what is durable when its answer leaves, and nothing else. */
   read<T>(read: (machine: Machine) => T): Promise<T> {
-    const request = new Request(null, read, null, PLAIN, '', this.leaving);
+    const request = new Request(null, read, null, PLAIN);
     this.enqueue(request);
     return request.done! as Promise<T>;
   }
@@ -278,7 +272,7 @@ export class Authority {
       this.die(new UnavailableError('A rule of the system was broken; nothing more is accepted.', { cause }));
       return;
     }
-    if (!this.batchStarted) {
+    if (this.encoded === 0) {
       if (this.mayAnswer()) this.deliver();
       return;
     }
@@ -305,8 +299,7 @@ export class Authority {
     const { machine, queue, log } = this;
     const { clock } = this.options;
     const fromMs = clock.monotonicMs();
-    this.batch = [];
-    this.batchStarted = false;
+    this.beginBatch();
     if (log.batchBytesMax === 0) {
       this.refuseAll();
       return;
@@ -316,6 +309,7 @@ export class Authority {
       if (request.waiter !== null) machine.lines.leave(request.waiter);
       queue.letGo(request);
     }
+    this.encode();
     const bytesMax = log.batchBytesMax;
     const callsMax = this.batchSize.max;
     const urgentFirst = this.isBehind || queue.size > callsMax;
@@ -326,6 +320,7 @@ export class Authority {
       if (request.open) this.decide(request);
     }
     machine.end();
+    this.encode();
     this.isBehind = queue.size > 0;
     this.callsInBatch = taken;
     this.batchSize.note(taken, clock.monotonicMs() - fromMs);
@@ -337,7 +332,7 @@ export class Authority {
     for (const request of this.queue.takeAll()) {
       if (request.command === null)
         this.fail(request, new UnavailableError('There is no room left in the log.'));
-      else request.settle({ refused: 'DISK_FULL' });
+      else this.settle(request, DISK_FULL);
     }
   }
 
@@ -345,45 +340,59 @@ export class Authority {
     const { machine, queue } = this;
     const { command, read } = request;
     if (command === null) {
-      request.settle(read!(machine) as Answer);
+      const found = read!(machine) as Answer;
+      this.encode();
+      this.settle(request, found);
       return;
     }
     // What was a repeat when it came may have become a new wish by now.
     const isFull = this.log.full && this.isTooMuch(request, machine.batchAtMs);
     const answer = isFull ? DISK_FULL : request.hasRoom ? machine.run(command, request) : OVERLOADED;
-    if (answer !== null) request.settle(answer);
+    this.encode();
+    if (answer !== null) this.settle(request, answer);
     else queue.keep(request);
     this.soft.note(command, answer, request.requestId, machine.batchAtMs);
   }
 
-  /** Takes a fact to the log; the machine applies it right after. */
-  private readonly record = (entry: Entry, dueMs = 0): void => {
-    if (!this.batchStarted) {
-      this.batchStarted = true;
-      this.log.begin(this.state.lastSeq + 1, this.machine.batchAtMs);
-    }
-    this.log.add(entry);
-    if (dueMs !== 0) this.noteExpiry(entry, dueMs);
-    if (entry.type === 'SessionChanged') this.noteSession(entry);
-    if (this.feed.wanted)
-      this.batch.push({ seq: this.state.lastSeq + 1, atMs: this.machine.batchAtMs, entry });
-  };
-
-  /** An end that fell due while nobody was there to write it says nothing about how prompt we are. */
-  private noteExpiry({ type }: Entry, dueMs: number): void {
-    const { batchAtMs } = this.machine;
-    this.stats.expiry(type === 'LeaseExpired', batchAtMs - dueMs, dueMs > this.state.epochStartedAtMs);
+  private beginBatch(): void {
+    this.machine.batch.begin(this.log.areaAt);
+    this.encoded = 0;
   }
 
-  private noteSession(entry: SessionChanged): void {
-    const { createdAtMs } = this.state.sessions.at(entry.session)!;
-    this.stats.sessions.changed(entry, this.machine.batchAtMs - createdAtMs);
+  /** Takes what the machine has decided since: entries to the log, and the answers for those who waited. */
+  private encode(): void {
+    const { batch } = this.machine;
+    for (; this.encoded < batch.entries.length; this.encoded++) {
+      const decided = batch.entries[this.encoded]!;
+      if (this.encoded === 0) this.log.begin(decided.seq, decided.atMs);
+      this.log.add(decided.entry);
+      this.count(decided);
+    }
+    for (const { ticket, answer } of batch.takeSettled()) this.settle(ticket as Request, answer);
+  }
+
+  private count({ entry, atMs, dueMs }: DecidedEntry): void {
+    // An end that fell due while nobody was there to write it says nothing about how prompt we are.
+    if (dueMs !== 0)
+      this.stats.expiry(entry.type === 'LeaseExpired', atMs - dueMs, dueMs > this.state.epochStartedAtMs);
+    if (entry.type !== 'SessionChanged') return;
+    // A session that has ended may be forgotten already, by a later entry of the same step.
+    const createdAtMs = this.state.sessions.at(entry.session)?.createdAtMs ?? atMs;
+    this.stats.sessions.changed(entry, atMs - createdAtMs);
+  }
+
+  /** The answer is known; it leaves once the batch it was decided in is durable. */
+  private settle(request: Request, answer: Answer | Refusal): void {
+    request.settle(answer);
+    this.settled.push(request);
+    this.grants.add(request);
   }
 
   /** The batch is durable: now everybody may know. */
   private deliver(): void {
-    const settled = this.leaving.take();
-    if (this.batchStarted) this.feed.publish(this.batch);
+    const { settled } = this;
+    this.settled = [];
+    if (this.encoded > 0) this.feed.publish(this.machine.batch.entries);
     for (const request of settled) {
       const { command, answer } = request;
       this.queue.letGo(request);
@@ -403,12 +412,12 @@ export class Authority {
     this.stats.answer(command, answer);
     if (command.type === 'LeaseTasks' && request.isAwaited)
       this.payloads.deliver(request, answer as GrantedTasks | Refusal);
-    else this.leaving.leave(request, answer);
+    else this.grants.leave(request, answer);
   }
 
   /** Ends what was granted to somebody who has gone; while we close, too, or it would be held until it runs out. */
   private giveBack(command: Command): Request {
-    const request = new Request(command, null, null, URGENT, '', this.leaving);
+    const request = new Request(command, null, null, URGENT);
     this.forget(request.done!);
     this.enqueue(request, undefined, true);
     return request;
@@ -419,7 +428,7 @@ export class Authority {
     else if (this.closing !== null) {
       this.closing();
       return;
-    } else if (this.batchStarted) this.idle.await();
+    } else if (this.encoded > 0) this.idle.await();
     this.setAlarm();
     this.holdForWaiters();
     this.compactor.afterBatch();
@@ -481,7 +490,8 @@ export class Authority {
   }
 
   private rejectAll(fault: Error): void {
-    for (const request of this.leaving.take()) this.fail(request, fault);
+    for (const request of this.settled.splice(0)) this.fail(request, fault);
+    for (const { ticket } of this.machine.batch.takeSettled()) this.fail(ticket as Request, fault);
     for (const request of this.queue.takeAll()) this.fail(request, fault);
     for (const waiter of [...this.machine.lines.all()]) this.fail(waiter.ticket as Request, fault);
   }

@@ -9,26 +9,26 @@ import type { Opaque } from '../core/opaque.ts';
 import type { Refusal } from '../core/refusals.ts';
 import type { State } from '../core/state.ts';
 import { type Log, LogCompactedError } from '../engines/log.ts';
-import type { Leaving } from './leaving.ts';
+import type { GrantDelivery } from './grant-delivery.ts';
 import type { Request } from './request.ts';
 
 export class Payloads {
   private readonly log: Log;
   private readonly state: State;
-  private readonly leaving: Leaving;
+  private readonly grants: GrantDelivery;
   private readonly onDamage: (taskId: string) => void;
 
   /** An answer leaves once it is whole; reading may take a while, and callers may go meanwhile. */
-  constructor(log: Log, state: State, leaving: Leaving, onDamage: (taskId: string) => void) {
+  constructor(log: Log, state: State, grants: GrantDelivery, onDamage: (taskId: string) => void) {
     this.log = log;
     this.state = state;
-    this.leaving = leaving;
+    this.grants = grants;
     this.onDamage = onDamage;
   }
 
   deliver(request: Request, answer: GrantedTasks | Refusal): void {
     if (isRefusal(answer)) {
-      this.leaving.leave(request, answer);
+      this.grants.leave(request, answer);
       return;
     }
     const { leases } = answer;
@@ -45,17 +45,16 @@ export class Payloads {
       }
     }
     if (reads === null && !damaged) {
-      this.leaving.leave(request, answer);
+      this.grants.leave(request, answer);
       return;
     }
-    this.leaving.reads(request);
     const whole = (): GrantedTasks => ({
       ...answer,
       leases: leases.filter(({ payload }) => payload.bytes !== null),
     });
     Promise.all(reads ?? []).then(
-      () => this.leaving.leave(request, whole()),
-      (fault: unknown) => this.leaving.failed(request, fault),
+      () => this.grants.leave(request, whole()),
+      (fault: unknown) => this.grants.fail(request, fault),
     );
   }
 
@@ -66,7 +65,7 @@ export class Payloads {
       tell(isSame(known, payload) ? answer : { refused: 'TASK_ID_CONFLICT' });
     const bytes = this.log.read(answer.known!);
     if (!(bytes instanceof Promise)) judge(bytes);
-    else this.arrived(answer.taskId, bytes).then(judge, (fault) => this.leaving.failed(request, fault));
+    else this.arrived(answer.taskId, bytes).then(judge, (fault) => this.grants.fail(request, fault));
   }
 
   private async fillLater(lease: GrantedTask, bytes: Promise<Uint8Array | null>): Promise<void> {

@@ -9,7 +9,7 @@ import { nameImage, taskImage } from '../core/image-io.ts';
 import type { Machine } from '../core/machine.ts';
 import { ORCHESTRATOR_GUARD } from '../core/reserved-names.ts';
 import type { NameRow, TaskRow } from '../core/row-types.ts';
-import type { SessionDesk } from '../core/sessions/session-desk.ts';
+import type { SessionCommands } from '../core/sessions/session-commands.ts';
 import { type Why, whyNotRunning } from '../core/why.ts';
 import { countSessions } from './sessions/session-reads.ts';
 
@@ -21,7 +21,7 @@ export type ReadView = Pick<
   'state' | 'batchAtMs' | 'expireTask' | 'expireTaskRow' | 'expireName' | 'expireNameRow'
 > & {
   readonly lines: { readonly size: number };
-  readonly sessions: Pick<SessionDesk, 'find'>;
+  readonly sessions: Pick<SessionCommands, 'find'>;
 };
 
 export interface Page<T> {

@@ -1,13 +1,8 @@
 // In which order calls are decided, and what those take up who wait in lines.
 import { describe, expect, it } from 'vitest';
 import type { AcquireNames, Command } from '../core/commands.ts';
-import { Leaving } from './leaving.ts';
 import { PLAIN, Request, type Sink, URGENT } from './request.ts';
 import { RequestQueue } from './request-queue.ts';
-
-const leaving = new Leaving(() => {
-  throw new Error('Nothing is given back here.');
-});
 
 describe('calls that wait in lines', () => {
   it('count with every line they stand in, however short the names are', () => {
@@ -16,7 +11,7 @@ describe('calls that wait in lines', () => {
     const command = { type: 'AcquireNames', names, metadata: null, waitMs: 1_000 } as unknown as AcquireNames;
     let kept = 0;
     for (; kept < 5_000; kept++) {
-      if (!queue.offer(new Request(command, null, null, PLAIN, '', leaving))) break;
+      if (!queue.offer(new Request(command, null, null, PLAIN))) break;
       queue.keep(queue.take(false)!);
     }
     // A place in a line takes some 250 bytes, so that these are a million places in 256 MiB.
@@ -38,7 +33,7 @@ describe('calls that wait to be decided', () => {
     const queue = new RequestQueue();
     for (const [name, [command, to]] of Object.entries(calls)) {
       const handling = command === renew ? URGENT : PLAIN;
-      queue.offer(new Request(command, null, name, handling, '', leaving, to));
+      queue.offer(new Request(command, null, name, handling, to));
     }
     const names: (string | null)[] = [];
     for (let next = queue.take(urgentFirst); next !== undefined; next = queue.take(urgentFirst)) {

@@ -4,7 +4,6 @@ import { isRefusal } from '../core/decision.ts';
 import type { Ticket, Waiter } from '../core/lines.ts';
 import type { Machine } from '../core/machine.ts';
 import type { Refusal } from '../core/refusals.ts';
-import type { Hearing, Leaving } from './leaving.ts';
 
 export interface CallOptions {
   /** Ends a wait; a grant that comes too late is given back. */
@@ -33,12 +32,10 @@ export interface Handling {
   readonly isUrgent: boolean;
   /** It is refused while the disk is full. */
   readonly needsSpace: boolean;
-  /** Turns an answer into what the caller gets; runs once, as the answer leaves. */
-  readonly present: (answer: Answer | Refusal, context: string) => unknown;
 }
 
 /** For reads, and for commands that are no operation. */
-export const PLAIN: Handling = { isUrgent: false, needsSpace: false, present: (answer) => answer };
+export const PLAIN: Handling = { isUrgent: false, needsSpace: false };
 /** For what the authority itself gives back. */
 export const URGENT: Handling = { ...PLAIN, isUrgent: true };
 
@@ -59,7 +56,7 @@ export interface Sink {
   room: number;
   /** Whether one of its calls stands in the ordinary line: those behind it stand there too, so that order is kept. */
   hasOrdinary: boolean;
-  settle(place: number, answer: unknown): void;
+  settle(place: number, answer: Answer | Refusal): void;
   fail(place: number, fault: unknown): void;
 }
 
@@ -76,8 +73,6 @@ export class Request implements Ticket {
   isGone: (() => boolean) | null = null;
   waiter: Waiter<AcquireNames> | Waiter<LeaseTasks> | null = null;
   answer: unknown = null;
-  /** Whom else the same grant is being told. */
-  hearing: Hearing | null = null;
   /** Its place among all that came. */
   arrival = 0;
   /** What it takes up in a line; 0 for who has not had to wait. */
@@ -85,9 +80,6 @@ export class Request implements Ticket {
   /** Called once when the answer leaves, whatever it is. */
   whenLeft: (() => void) | null = null;
   readonly handling: Handling;
-  /** Handed to `present`. */
-  private readonly context: string;
-  private readonly leaving: Leaving;
   private readonly resolveDone: Resolve | null = null;
   private readonly rejectDone: Reject | null = null;
   readonly sink: Sink | null;
@@ -98,8 +90,6 @@ export class Request implements Ticket {
     read: Read | null,
     requestId: string | null,
     handling: Handling,
-    context: string,
-    leaving: Leaving,
     sink: Sink | null = null,
     place = 0,
   ) {
@@ -107,8 +97,6 @@ export class Request implements Ticket {
     this.read = read;
     this.requestId = requestId;
     this.handling = handling;
-    this.context = context;
-    this.leaving = leaving;
     this.sink = sink;
     this.place = place;
     if (sink !== null) return;
@@ -119,7 +107,7 @@ export class Request implements Ticket {
 
   resolve(answer: unknown): void {
     if (this.sink === null) this.resolveDone!(answer);
-    else this.sink.settle(this.place, answer);
+    else this.sink.settle(this.place, answer as Answer | Refusal);
   }
 
   reject(fault: unknown): void {
@@ -127,11 +115,9 @@ export class Request implements Ticket {
     else this.sink.fail(this.place, fault);
   }
 
-  /** The answer is known; it leaves once the batch it was decided in is durable. */
   settle(answer: Answer | Refusal): void {
     this.answer = answer;
     this.waiter = null;
-    this.leaving.add(this);
     if (this.command?.type === 'LeaseTasks' && !isRefusal(answer)) this.takeRoom(answer as GrantedTasks);
   }
 
@@ -153,7 +139,7 @@ export class Request implements Ticket {
   /** Lets the answer go. */
   leave(answer: unknown): void {
     this.whenLeft?.();
-    this.resolve(this.handling.present(answer as Answer | Refusal, this.context));
+    this.resolve(answer);
   }
 
   waits(waiter: Waiter<AcquireNames> | Waiter<LeaseTasks>): void {

@@ -1,9 +1,11 @@
 // biome-ignore-all format: generated, one type a line
-/** Which opaque bytes an entry carries. Generated from `src/core/entry-table.ts` by `npm run generate`; a test compares. */
+/** Which opaque bytes an entry carries, in the order in which its codec writes them. Generated from `src/core/entry-table.ts` by `npm run generate`; a test compares. */
 import type { Entry } from './entries.ts';
 import type { Opaque } from './opaque.ts';
 
-export function opaquesOf(entry: Entry): (Opaque | null)[] {
+const NONE: readonly Opaque[] = [];
+
+export function opaquesOf(entry: Entry): readonly (Opaque | null)[] {
   switch (entry.type) {
     case 'TaskCreated':
       return [entry.payload];
@@ -18,6 +20,6 @@ export function opaquesOf(entry: Entry): (Opaque | null)[] {
     case 'IntentAccepted':
       return [entry.payload];
     default:
-      return [];
+      return NONE;
   }
 }

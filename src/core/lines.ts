@@ -2,8 +2,7 @@
  * Waiting lines, first come, first served. Soft state: they live as long as the connections that stand in
  * them and do not survive a restart. One who waits for several things stands in all their lines.
  */
-import type { AcquireNames, Answer, LeaseTasks } from './commands.ts';
-import type { Refusal } from './refusals.ts';
+import type { AcquireNames, LeaseTasks } from './commands.ts';
 import { Int32Column } from './tables/columns.ts';
 import { RowHeap } from './tables/row-heap.ts';
 
@@ -11,7 +10,6 @@ import { RowHeap } from './tables/row-heap.ts';
 export interface Ticket {
   /** False once its connection has gone: it must not be granted anything any more. */
   readonly open: boolean;
-  settle(answer: Answer | Refusal): void;
   /** It has joined a line; whoever holds the ticket may leave again by this. */
   waits(waiter: Waiter<AcquireNames> | Waiter<LeaseTasks>): void;
 }

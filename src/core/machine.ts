@@ -2,9 +2,10 @@
  * The deterministic state machine: the state, the lines before it, and the order in which things happen.
  * For each wish: first the ends that are due for the subjects it names, then the rule, then the facts
  * that follow, then the lines those facts have set in motion. No I/O and no clock: time comes with the
- * batch, and `record` takes each fact to the log before it is applied.
+ * batch, and what is decided is applied at once and added to the `Batch`, which the authority writes.
  */
 import { apply } from './apply.ts';
+import { Batch } from './batch.ts';
 import type {
   AcquireNames,
   Answer,
@@ -20,20 +21,20 @@ import { acquireNames, breakName, grantOf, releaseName, renewName, wipeNames } f
 import { createTask, leaseNext, leasesOfRequest, switchQueue } from './decide-tasks.ts';
 import { type Decision, isRefusal } from './decision.ts';
 import type { Entry } from './entries.ts';
-import { type Commit, expireDue, expireNameIfDue, expireTaskIfDue, nextExpiryMs } from './expiry.ts';
+import { expireDue, expireNameIfDue, expireTaskIfDue, nextExpiryMs } from './expiry.ts';
 import { deleteObject, writeObject } from './fences.ts';
 import type { LeaseEnd } from './image.ts';
-import { LineDesk } from './line-desk.ts';
 import type { Ticket } from './lines.ts';
 import type { Refusal } from './refusals.ts';
 import { START_QUEUE } from './reserved-names.ts';
 import { forgetDue, nextForgettingMs, type Retention } from './retention.ts';
 import type { NameRow, Seq, TaskRow } from './row-types.ts';
+import { SessionCommands } from './sessions/session-commands.ts';
 import { consequencesOf } from './sessions/session-consequences.ts';
-import { SessionDesk } from './sessions/session-desk.ts';
 import { wipesSessions } from './sessions/session-names.ts';
 import type { State } from './state.ts';
 import { findLease, judge } from './verdicts.ts';
+import { WaitLines } from './wait-lines.ts';
 
 /** How much is done in one go. An argument, because what happens at a bound is seen only where bounds are small. */
 export interface MachineBounds {
@@ -69,18 +70,18 @@ const NO_LEASES: GrantedTask[] = [];
 
 export class Machine {
   readonly state: State;
-  readonly lines = new LineDesk(this);
-  readonly sessions = new SessionDesk(this);
-  private readonly record: Commit;
+  readonly batch: Batch;
+  readonly lines = new WaitLines(this);
+  readonly sessions = new SessionCommands(this);
   private readonly retention: Retention;
   private readonly bounds: MachineBounds;
   private nowMs = 0;
 
-  constructor(state: State, retention: Retention, record: Commit, bounds = BOUNDS) {
+  constructor(state: State, retention: Retention, batch = new Batch(), bounds = BOUNDS) {
     this.state = state;
     this.retention = retention;
+    this.batch = batch;
     this.bounds = bounds;
-    this.record = record;
   }
 
   /** Time moves, never back. */
@@ -112,7 +113,7 @@ export class Machine {
     );
   }
 
-  /** The answer to a wish, or null when it waits in a line and its ticket will be settled later. */
+  /** The answer to a wish, or null when it waits in a line: its answer will be among those settled in the batch. */
   run(command: Command, ticket: Ticket): Answer | Refusal | null {
     const answer = this.decide(command, ticket);
     this.lines.serveAfterWish(this.bounds.fedQueues);
@@ -129,8 +130,9 @@ export class Machine {
 
   /** A fact of the writer itself, such as the start of its epoch. */
   readonly commit = (entry: Entry, dueMs = 0): void => {
-    this.record(entry, dueMs);
-    apply(this.state, entry, this.state.lastSeq + 1, this.nowMs);
+    const seq = this.state.lastSeq + 1;
+    this.batch.add(entry, seq, this.nowMs, dueMs);
+    apply(this.state, entry, seq, this.nowMs);
     this.lines.note(entry);
     for (const consequence of consequencesOf(this.state, entry)) this.commit(consequence);
   };

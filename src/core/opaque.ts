@@ -6,14 +6,17 @@
 export interface Opaque {
   /** The bytes themselves, as long as somebody on the way still needs them. */
   bytes: Uint8Array | null;
-  /** Where the log keeps them; meaningless until the log has taken the entry. */
+  /** Where the log keeps them; meaningless until their entry is in a batch. */
   at: number;
   length: number;
-  /** CRC-32 of the bytes; the log fills it in and checks it at every read. */
+  /** CRC-32 of the bytes; the log checks it at every read. */
   crc: number;
 }
 
-/** Bytes that no log has taken yet. */
-export function opaque(bytes: Uint8Array): Opaque {
-  return { bytes, at: -1, length: bytes.length, crc: 0 };
+/** The position of no bytes: an empty opaque lies in no file, so it shares its place with no other. */
+export const NOWHERE = 0;
+
+/** Bytes that are in no log yet, with their CRC-32. */
+export function opaque(bytes: Uint8Array, crc: number): Opaque {
+  return { bytes, at: -1, length: bytes.length, crc };
 }

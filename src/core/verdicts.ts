@@ -11,7 +11,7 @@
  *   DEAD       tooLate      late         late         late         terminal
  *
  * In row LEASED a lease that is not the current one is judged as in the other rows. A task that starts a session is only
- * ever killed here: what else may happen to it is up to the guard (`session-desk.ts`).
+ * ever killed here: what else may happen to it is up to the guard (`session-commands.ts`).
  */
 import type {
   CompleteTask,

@@ -17,11 +17,11 @@
 import { crc32 } from 'node:zlib';
 import type { Entry } from '../core/entries.ts';
 import type { ImageRecord } from '../core/image.ts';
-import type { Opaque } from '../core/opaque.ts';
+import { NOWHERE, type Opaque } from '../core/opaque.ts';
 import { ByteWriter } from './byte-writer.ts';
 import { encodeEntry } from './entry-encoder.ts';
 import { encodeImage } from './image-codec.ts';
-import { NOWHERE, type OpaqueArea } from './record-parts.ts';
+import type { OpaqueArea } from './record-parts.ts';
 
 export const FORMAT_VERSION = 1;
 export const FRAME_HEAD_BYTES = 56;
@@ -88,6 +88,11 @@ export function wholeFrame(buffer: Buffer, offset: number, file: number): FrameH
   return isWhole(buffer, head) ? head : null;
 }
 
+/** Where the opaque area of a frame lies. */
+export function areaOf(file: number, offset: number): number {
+  return file * FILE_SPAN + offset + FRAME_HEAD_BYTES;
+}
+
 /**
  * Builds frames, one at a time, in memory that is used again for the next. What it gives out is good until
  * `begin` is called again.
@@ -107,7 +112,7 @@ export class FrameBuilder implements OpaqueArea {
     this.#records.length = 0;
     this.#count = 0;
     this.#file = file;
-    this.#areaAt = file * FILE_SPAN + offset + FRAME_HEAD_BYTES;
+    this.#areaAt = areaOf(file, offset);
     if (lead !== null) this.#frame.bytes(lead);
     this.#lead = this.#frame.length;
     this.#frame.reserve(FRAME_HEAD_BYTES);
@@ -128,24 +133,20 @@ export class FrameBuilder implements OpaqueArea {
     this.#count += 1;
   }
 
-  /** `area` says where the bytes of opaques come from, when the record does not carry them. */
-  addImage(record: ImageRecord, area: OpaqueArea = this): void {
+  /** `area` says where the bytes of opaques come from: the record does not carry them. */
+  addImage(record: ImageRecord, area: OpaqueArea): void {
     encodeImage(this.#records, area, record);
     this.#count += 1;
   }
 
-  /** Copies the bytes behind the reference into the opaque area, and says in the reference where they are. */
+  /** Copies the bytes behind the reference into the opaque area, to the place that the reference says. */
   take(opaque: Opaque): number {
     const bytes = opaque.bytes;
     if (bytes === null) throw new Error('An entry refers to bytes that it does not carry.');
-    if (bytes.length === 0) {
-      opaque.at = NOWHERE;
-      return 0;
-    }
-    // Whoever needed it before has filled it in.
-    if (opaque.crc === 0) opaque.crc = crc32(bytes);
-    const offset = this.copy(bytes);
-    opaque.at = this.#areaAt + offset;
+    const offset = bytes.length === 0 ? 0 : this.copy(bytes);
+    const at = bytes.length === 0 ? NOWHERE : this.#areaAt + offset;
+    if (opaque.at !== at)
+      throw new Error(`Bytes expected at ${opaque.at} of the log would be written at ${at}.`);
     return offset;
   }
 

@@ -97,9 +97,11 @@ export interface Log {
   /** Asks for space again, in the background; nothing happens unless the log is full. `begin` does it as well. */
   seekSpace(): void;
 
+  /** Where the opaque bytes of the next batch begin, if `begin` is called in the same turn. */
+  readonly areaAt: number;
   /** Starts a batch whose first entry gets `firstSeq` (last + 1, or higher for a restored epoch). */
   begin(firstSeq: number, atMs: number): void;
-  /** Takes an entry into the batch and fills in `at` and `crc` of its opaque bytes. */
+  /** Takes an entry into the batch, whose opaque bytes must follow those before them, from `areaAt` on. */
   add(entry: Entry): void;
   /**
    * How large the batch is so far; the authority ends it before `batchBytesMax`, and only the last

@@ -10,18 +10,19 @@ import {
   ENTRY_TYPES,
   IMAGE_KINDS,
 } from '../../test/support/arbitrary-records.ts';
+import { Batch } from '../core/batch.ts';
 import type { Entry } from '../core/entries.ts';
 import type { ImageRecord, TaskImage } from '../core/image.ts';
-import type { Opaque } from '../core/opaque.ts';
+import { NOWHERE, type Opaque } from '../core/opaque.ts';
 import { ByteReader } from './byte-reader.ts';
 import { ByteWriter } from './byte-writer.ts';
 import { decodeEntry } from './entry-decoder.ts';
 import { encodeEntry } from './entry-encoder.ts';
-import { FILE_SPAN, FrameBuilder, isWhole, KIND_BATCH, KIND_IMAGE, readHead } from './frame.ts';
+import { areaOf, FILE_SPAN, FrameBuilder, isWhole, KIND_BATCH, KIND_IMAGE, readHead } from './frame.ts';
 import { FrameReader } from './frame-reader.ts';
 import { encodeImage } from './image-codec.ts';
 import { LogTooNewError } from './log.ts';
-import { OpaqueReader } from './record-parts.ts';
+import { type OpaqueArea, OpaqueReader } from './record-parts.ts';
 
 const FILE = 7;
 const OFFSET = 640;
@@ -29,8 +30,13 @@ const OFFSET = 640;
 function throughFrame(entries: readonly Entry[], images: readonly ImageRecord[]) {
   const builder = new FrameBuilder();
   builder.begin(FILE, OFFSET, null);
-  for (const entry of entries) builder.add(entry);
-  for (const image of images) builder.addImage(image);
+  const batch = new Batch();
+  batch.begin(areaOf(FILE, OFFSET));
+  for (const entry of entries) {
+    batch.add(entry, 1_000, 5_000, 0);
+    builder.add(entry);
+  }
+  for (const image of images) builder.addImage(image, areaFor(builder));
   const kind = images.length === 0 ? KIND_BATCH : KIND_IMAGE;
   const frame = Buffer.from(builder.finish(kind, 3, 1_000, 5_000, 77));
   const head = readHead(frame, 0)!;
@@ -42,6 +48,21 @@ function throughFrame(entries: readonly Entry[], images: readonly ImageRecord[])
   if (kind === KIND_BATCH) reader.entries(frame, head, OFFSET, (entry) => found.push(entry));
   else reader.image(frame, head, OFFSET, (record) => found.push(record));
   return { frame, found };
+}
+
+/** Puts bytes that a record carries into the frame, and says in the record where they are. */
+function areaFor(builder: FrameBuilder): OpaqueArea {
+  return {
+    take(opaque) {
+      if (opaque.length === 0) {
+        opaque.at = NOWHERE;
+        return 0;
+      }
+      const offset = builder.copy(opaque.bytes!);
+      opaque.at = builder.positionOf(offset);
+      return offset;
+    },
+  };
 }
 
 /** The record as it must come back: every opaque as a reference to bytes that are where it says. */
@@ -178,5 +199,14 @@ describe('the record codec', () => {
     expect(() =>
       builder.add({ type: 'ObjectWritten', objectId: 'a', leaseSeq: 1, version: 1, value }),
     ).toThrow(/does not carry/);
+  });
+
+  it('refuses an entry whose bytes are expected at another place', () => {
+    const builder = new FrameBuilder();
+    builder.begin(1, 64, null);
+    const value = { bytes: Buffer.from('1'), at: areaOf(1, 64) + 1, length: 1, crc: crc32('1') };
+    expect(() =>
+      builder.add({ type: 'ObjectWritten', objectId: 'a', leaseSeq: 1, version: 1, value }),
+    ).toThrow(/would be written at/);
   });
 });

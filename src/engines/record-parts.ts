@@ -3,13 +3,10 @@
  * for words. They are part of the format: see `core/entry-table.ts` before you change any of them.
  */
 import type { TaskKey } from '../core/entries.ts';
-import type { Opaque } from '../core/opaque.ts';
+import { NOWHERE, type Opaque } from '../core/opaque.ts';
 import type { ByteReader } from './byte-reader.ts';
 import type { ByteWriter } from './byte-writer.ts';
 import { LogTooNewError } from './log.ts';
-
-/** The position of no bytes: an empty opaque lies in no file, so it shares its place with nobody. */
-export const NOWHERE = 0;
 
 /** Where the bytes of opaques go while records are written: answers their offset in the opaque area. */
 export interface OpaqueArea {

@@ -8,6 +8,7 @@ import { RefusedReadError } from '../authority/refused-read.ts';
 import type { CallOptions, Handling, Sink } from '../authority/request.ts';
 import { SessionBeats } from '../authority/sessions/session-beats.ts';
 import type { Standby } from '../authority/standby.ts';
+import type { Answer } from '../core/commands.ts';
 import { isRefusal } from '../core/decision.ts';
 import type { Refusal } from '../core/refusals.ts';
 import { LogCompactedError } from '../engines/log.ts';
@@ -77,19 +78,27 @@ export function openCalls(checked: CheckedCalls): Calls {
   ) as unknown as Calls;
 }
 
-/** A checked change whose answer goes to its place in a batch. */
-export type Send = (sink: Sink, place: number, request: unknown, options: CallOptions) => void;
+/** A checked change in a batch. */
+export interface Send {
+  /** The answer goes to its place in the sink. Gives what `reply` shows besides the answer. */
+  submit(sink: Sink, place: number, request: unknown, options: CallOptions): string;
+  reply(answer: Answer | Refusal, shown: string): Reply<object>;
+}
 
 export type Sends = Readonly<Record<BatchOperation, Send>>;
 
 export function batchSends(authority: Authority, context: ChangeContext, newToken: () => string): Sends {
   const send = (change: AnyChange): Send => {
-    const handling = handlingOf(change, context);
-    return (sink, place, request, options) => {
-      const token = tokenOf(request, change, newToken);
-      const command = change.command(request, token, context, options.isAdmin ?? true);
-      if (isRefusal(command)) sink.settle(place, problem(command));
-      else authority.submitTo(sink, place, command, handling, token, options);
+    const handling = handlingOf(change);
+    return {
+      submit(sink, place, request, options) {
+        const token = tokenOf(request, change, newToken);
+        const command = change.command(request, token, context, options.isAdmin ?? true);
+        if (isRefusal(command)) sink.settle(place, command);
+        else authority.submitTo(sink, place, command, handling, options);
+        return token;
+      },
+      reply: (answer, shown) => replyTo(answer, shown, change, context),
     };
   };
   const batched = CHANGES.filter(({ batch }) => batch);
@@ -102,22 +111,29 @@ function changeCall(
   context: ChangeContext,
   newToken: () => string,
 ): CheckedCall {
-  const handling = handlingOf(change, context);
+  const handling = handlingOf(change);
   return (request, options) => {
     const token = tokenOf(request, change, newToken);
     const command = change.command(request, token, context, options?.isAdmin ?? true);
     if (isRefusal(command)) return Promise.resolve(problem(command));
     const shown = change.showsRequestId ? (options?.requestId ?? newToken()) : token;
-    return authority.submit(command, handling, shown, options) as Promise<Reply<object>>;
+    return authority
+      .submit(command, handling, options)
+      .then((answer) => replyTo(answer, shown, change, context));
   };
 }
 
-function handlingOf({ body, urgent, refusedWhenFull }: AnyChange, context: ChangeContext): Handling {
-  return {
-    isUrgent: urgent === true,
-    needsSpace: refusedWhenFull === true,
-    present: (answer, shown) => (isRefusal(answer) ? problem(answer) : body(answer, shown, context)),
-  };
+function handlingOf({ urgent, refusedWhenFull }: AnyChange): Handling {
+  return { isUrgent: urgent === true, needsSpace: refusedWhenFull === true };
+}
+
+function replyTo(
+  answer: Answer | Refusal,
+  shown: string,
+  { body }: AnyChange,
+  context: ChangeContext,
+): Reply<object> {
+  return isRefusal(answer) ? problem(answer) : body(answer, shown, context);
 }
 
 /** The token of the request, or a new one where a grant needs one and the caller has chosen none. */

@@ -4,11 +4,11 @@ import type { AcceptIntent } from '../core/commands.ts';
 import { invalid } from '../core/decision.ts';
 import type { Intent } from '../core/entries.ts';
 import { intentToJson } from '../core/entry-json.ts';
-import { opaque } from '../core/opaque.ts';
 import type { Refusal } from '../core/refusals.ts';
 import { SESSION_ID } from './example-story.ts';
 import { fields, Name, note, Seq as Position } from './fields.ts';
 import { intentKey } from './intent-keys.ts';
+import { opaqueOf } from './opaque-values.ts';
 import { change } from './operation.ts';
 import { Seq, Text } from './reply-fields.ts';
 import { SESSION } from './session-records.ts';
@@ -80,7 +80,7 @@ way, and \`Retry-After\` says when it may be over.`,
       intent,
       key: intentKey(secret, intent),
       previousKey: previousSecret === null ? null : intentKey(previousSecret, intent),
-      payload: opaque(Buffer.from(JSON.stringify(intentToJson(intent)))),
+      payload: opaqueOf(Buffer.from(JSON.stringify(intentToJson(intent)))),
       serviceLease: takesLease ? { tokenHash: tokenHash(token), ttlMs: SERVICE_TTL_MS } : null,
     };
   },

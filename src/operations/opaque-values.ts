@@ -1,4 +1,5 @@
 /** Values that belong to the user, on their way into a command: within their limits, valid JSON, and bytes of our own. */
+import { crc32 } from 'node:zlib';
 import { type Opaque, opaque } from '../core/opaque.ts';
 import type { Refusal } from '../core/refusals.ts';
 import { Json } from '../protocol/json.ts';
@@ -20,9 +21,14 @@ export function wrap(field: string, value: unknown): Opaque | Refusal {
   if (!json.isShallow && isTooDeep(bytes)) {
     return { refused: 'INVALID_ARGUMENT', detail: `The ${field} is nested more than ${DEPTH_MAX} deep.` };
   }
-  if (bytes.length <= LIMITS.opaqueBytes) return opaque(bytes);
+  if (bytes.length <= LIMITS.opaqueBytes) return opaqueOf(bytes);
   const detail = `The ${field} has ${bytes.length} bytes; ${LIMITS.opaqueBytes} are allowed.`;
   return { refused: 'PAYLOAD_TOO_LARGE', detail };
+}
+
+/** Bytes as the log will keep them, with their checksum. */
+export function opaqueOf(bytes: Uint8Array): Opaque {
+  return opaque(bytes, crc32(bytes));
 }
 
 /** The caller may change its bytes before they are written; bytes that came over the wire are ours already. */

@@ -1,5 +1,4 @@
 /** `task.create`: make a durable task. */
-import { crc32 } from 'node:zlib';
 import { Type } from '@sinclair/typebox';
 import type { CreateTask } from '../core/commands.ts';
 import { isRefusal } from '../core/decision.ts';
@@ -90,7 +89,6 @@ export const createTask = change({
     const payload = wrap('payload', request.payload);
     if (isRefusal(payload)) return payload;
     const taskId = request.task_id ?? null;
-    if (taskId !== null) payload.crc = crc32(payload.bytes!);
     return {
       type: 'CreateTask',
       taskId,

@@ -3,6 +3,7 @@
  * together once the last of them is durable.
  */
 import type { CallOptions, Sink } from '../authority/request.ts';
+import type { Answer } from '../core/commands.ts';
 import { invalid, isRefusal } from '../core/decision.ts';
 import type { Refusal } from '../core/refusals.ts';
 import type { Send, Sends } from '../operations/calls.ts';
@@ -10,7 +11,7 @@ import { BATCH_CHECKS } from '../operations/checks.ts';
 import type { RequestCheck } from '../operations/schema-check.ts';
 import { type AnyChange, type BatchOperation, CHANGES, isOperation } from '../operations/table.ts';
 import { LIMITS } from '../protocol/limits.ts';
-import { problem, type Reply } from '../protocol/problem.ts';
+import { problem } from '../protocol/problem.ts';
 import type { Exchange } from './exchange.ts';
 import { JsonBytes, Piece } from './json-bytes.ts';
 import {
@@ -102,7 +103,9 @@ class Batch implements Sink {
   private readonly trouble: Trouble;
   /** Of those that were not refused at once. */
   private readonly kinds: (Kind | null)[];
-  private readonly replies: (object | null)[];
+  private readonly answers: (Answer | Refusal | null)[];
+  /** What the reply to each shows besides its answer. */
+  private readonly shown: string[];
   private missing: number;
   /** It has been told; what fails one operation mostly fails several. */
   private hasTrouble = false;
@@ -113,7 +116,8 @@ class Batch implements Sink {
     this.exchange = exchange;
     this.trouble = trouble;
     this.kinds = new Array<Kind | null>(ops.length).fill(null);
-    this.replies = new Array<object | null>(ops.length).fill(null);
+    this.answers = new Array<Answer | Refusal | null>(ops.length).fill(null);
+    this.shown = new Array<string>(ops.length).fill('');
     this.missing = ops.length;
   }
 
@@ -130,11 +134,11 @@ class Batch implements Sink {
           ? unknownOperation(op)
           : this.refusalOf(op as Fields, kind, checked[place] === true);
       if (refusal !== null) {
-        this.settle(place, problem(refusal));
+        this.settle(place, refusal);
         continue;
       }
       this.kinds[place] = kind!;
-      kind!.send(this, place, op, kind!.change.grants ? forGrants : options);
+      this.shown[place] = kind!.send.submit(this, place, op, kind!.change.grants ? forGrants : options);
     }
   }
 
@@ -147,10 +151,9 @@ class Batch implements Sink {
   }
 
   /** Asks as the authority has just done whether a grant is heard of: a given back one must not be told. */
-  settle(place: number, reply: unknown): void {
+  settle(place: number, answer: Answer | Refusal): void {
     const isUnheard = this.kinds[place]?.isGivenBack === true && this.exchange.isLeaving();
-    this.replies[place] =
-      isUnheard && !isProblem(reply as Reply<object>) ? problem(HALF_CLOSED) : (reply as object);
+    this.answers[place] = isUnheard && !isRefusal(answer) ? HALF_CLOSED : answer;
     this.missing -= 1;
     if (this.missing === 0) this.finish();
   }
@@ -158,21 +161,21 @@ class Batch implements Sink {
   /** The authority died under the batch, or a payload could not be read: the others keep their answers. */
   fail(place: number, fault: unknown): void {
     if (isUnavailable(fault)) {
-      this.settle(place, problem({ refused: 'UNAVAILABLE', detail: fault.message }));
+      this.settle(place, { refused: 'UNAVAILABLE', detail: fault.message });
       return;
     }
     if (!this.hasTrouble) this.trouble(fault, this.exchange);
     this.hasTrouble = true;
-    this.settle(place, problem({ refused: 'INTERNAL' }));
+    this.settle(place, { refused: 'INTERNAL' });
   }
 
   /** Called from inside the authority, which must not stumble over an answer that is longer than any buffer. */
   private finish(): void {
     try {
       out.piece(RESULTS);
-      for (let place = 0; place < this.replies.length; place++) {
+      for (let place = 0; place < this.answers.length; place++) {
         if (place > 0) out.piece(COMMA);
-        this.write(place, this.replies[place]!);
+        this.write(place, this.answers[place]!);
       }
       out.piece(RESULTS_END);
       this.exchange.json(200, out.take());
@@ -182,13 +185,15 @@ class Batch implements Sink {
     }
   }
 
-  private write(place: number, reply: object): void {
+  private write(place: number, answer: Answer | Refusal): void {
+    const kind = this.kinds[place]!;
+    const reply = isRefusal(answer) ? problem(answer) : kind.send.reply(answer, this.shown[place]!);
     const isRefused = isProblem(reply);
     out.piece(STATUS);
-    out.number(isRefused ? reply.status : statusOf(this.kinds[place]!.change, reply));
+    out.number(isRefused ? reply.status : statusOf(kind.change, reply));
     out.piece(BODY);
     if (isRefused) out.json(problemText(reply, `/v1/batch#${place}`, this.exchange.requestId));
-    else this.kinds[place]!.write(out, reply);
+    else kind.write(out, reply);
     out.piece(END);
   }
 }

@@ -216,9 +216,11 @@ export function describeLog(name: string, makeHarness: () => LogHarness | Promis
         const { log } = await openHeard(engine());
         expect(log.batchBytes).toBe(0);
         expect(log.batchBytesMax).toBeGreaterThan(0);
+        const entry = taskCreated(1, 1_000);
+        payloadOf(entry).at = log.areaAt;
         log.begin(1, 1);
         const before = log.batchBytes;
-        log.add(taskCreated(1, 1_000));
+        log.add(entry);
         expect(log.batchBytes).toBeGreaterThan(before + 1_000);
         await log.append();
         expect(log.batchBytes).toBe(0);

@@ -142,15 +142,17 @@ export function entryOpaques(): string {
     ([, parts]) => parts.length > 0,
   );
   return `// biome-ignore-all format: generated, one type a line
-/** Which opaque bytes an entry carries. ${BY} */
+/** Which opaque bytes an entry carries, in the order in which its codec writes them. ${BY} */
 import type { Entry } from './entries.ts';
 import type { Opaque } from './opaque.ts';
 
-export function opaquesOf(entry: Entry): (Opaque | null)[] {
+const NONE: readonly Opaque[] = [];
+
+export function opaquesOf(entry: Entry): readonly (Opaque | null)[] {
   switch (entry.type) {
 ${cases.map(([name, parts]) => `    case '${name}':\n      return [${parts.join(', ')}];`).join('\n')}
     default:
-      return [];
+      return NONE;
   }
 }
 `;

@@ -36,7 +36,7 @@ const DECIDE_NAMES = 'src/core/decide-names.ts';
 const APPLY_NAMES = 'src/core/apply-names.ts';
 const APPLY_TASKS = 'src/core/apply-tasks.ts';
 const EXPIRY = 'src/core/expiry.ts';
-const LINE_DESK = 'src/core/line-desk.ts';
+const WAIT_LINES = 'src/core/wait-lines.ts';
 const MACHINE = 'src/core/machine.ts';
 const VERDICTS = 'src/core/verdicts.ts';
 const GUARD_WATCH = 'src/engines/postgres/guard-watch.ts';
@@ -65,8 +65,8 @@ export const MUTANTS: readonly Mutant[] = [
     { seed: 713, by: 'replays' },
     [
       AUTHORITY,
-      "const request = new Request(null, read, null, PLAIN, '', this.leaving);",
-      "if (this.busy) return Promise.resolve(read(this.machine)); const request = new Request(null, read, null, PLAIN, '', this.leaving);",
+      'const request = new Request(null, read, null, PLAIN);',
+      'if (this.busy) return Promise.resolve(read(this.machine)); const request = new Request(null, read, null, PLAIN);',
     ],
   ),
   mutant(
@@ -217,7 +217,7 @@ export const MUTANTS: readonly Mutant[] = [
       'callsBefore, this.commit);\n    this.lines.serve();\n    this.lines.endWaits();',
     ],
     [
-      LINE_DESK,
+      WAIT_LINES,
       'if (!waiter.ticket.open || waiter.deadlineMs <= this.nowMs) {\n        this.giveUpNames(waiter);',
       'if (!waiter.ticket.open) {\n        this.giveUpNames(waiter);',
     ],
@@ -234,7 +234,7 @@ export const MUTANTS: readonly Mutant[] = [
     line.first = place;`,
   ]),
   mutant('line-passed', 'Who does not wait is served before those who do.', { seed: 1, by: 'line-order' }, [
-    LINE_DESK,
+    WAIT_LINES,
     'if (this.names.size === 0) return null;',
     'if (this.names.size >= 0) return null;',
   ]),

@@ -1,7 +1,7 @@
 // Deliberate bugs in sessions and in the orchestrator; see `mutants.ts`, which lists them with the others.
 import type { Mutant } from './mutants.ts';
 
-const DESK = 'src/core/sessions/session-desk.ts';
+const SESSION_COMMANDS = 'src/core/sessions/session-commands.ts';
 
 export const SESSION_MUTANTS: readonly Mutant[] = [
   {
@@ -11,7 +11,7 @@ export const SESSION_MUTANTS: readonly Mutant[] = [
     checker: 'asked-for',
     edits: [
       {
-        file: DESK,
+        file: SESSION_COMMANDS,
         from: `        return this.holds(command.guard)
           ? this.happen(command.sessionId, command.event, command.detail)`,
         to: `        return this.holds(command.guard) || command.guard.name !== ''
@@ -26,7 +26,7 @@ export const SESSION_MUTANTS: readonly Mutant[] = [
     checker: 'asked-for',
     edits: [
       {
-        file: DESK,
+        file: SESSION_COMMANDS,
         from: 'return this.holds(command.guard) ? this.renew(command) : NOT_HELD;',
         to: "return this.holds(command.guard) || command.guard.name !== '' ? this.renew(command) : NOT_HELD;",
       },

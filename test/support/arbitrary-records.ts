@@ -10,7 +10,8 @@ import {
   WORDS,
 } from '../../src/core/entry-table.ts';
 import type { ImageRecord, LeaseEnd, LeaseImage, NameEnd, ObjectImage } from '../../src/core/image.ts';
-import { type Opaque, opaque } from '../../src/core/opaque.ts';
+import type { Opaque } from '../../src/core/opaque.ts';
+import { opaqueOf } from '../../src/operations/opaque-values.ts';
 import { isNullable, storedOf } from '../generated/entry-fields.ts';
 
 type ArbitraryOf<T> = { readonly [K in keyof T]-?: fc.Arbitrary<T[K]> };
@@ -45,7 +46,7 @@ const binary = (length: number): fc.Arbitrary<string> =>
     .uint8Array({ minLength: length, maxLength: length })
     .map((bytes) => Buffer.from(bytes).toString('latin1'));
 
-const bytes: fc.Arbitrary<Opaque> = fc.uint8Array({ maxLength: 400 }).map((content) => opaque(content));
+const bytes: fc.Arbitrary<Opaque> = fc.uint8Array({ maxLength: 400 }).map((content) => opaqueOf(content));
 const orNull = <T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | null> => fc.option(arbitrary, { nil: null });
 const key: fc.Arbitrary<TaskKey> = fc.oneof(whole, text);
 const priority = fc.integer({ min: -128, max: 127 });

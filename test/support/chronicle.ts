@@ -1,17 +1,18 @@
 // A log with a state beside it, as the authority has them, and a life that touches every kind of opaque: payloads,
 // results, late results, values and metadata, of things forgotten and of start tasks included. For tests of engines, without any rules.
 import { apply } from '../../src/core/apply.ts';
+import { Batch } from '../../src/core/batch.ts';
 import type { Entry, LeaseGranted } from '../../src/core/entries.ts';
 import { sessionIdOfSeq } from '../../src/core/ids.ts';
 import { imageOf, restoreImage } from '../../src/core/image-io.ts';
 import type { Opaque } from '../../src/core/opaque.ts';
-import { opaque } from '../../src/core/opaque.ts';
 import { relocateRows, rowsToRelocate } from '../../src/core/relocate.ts';
 import type { State } from '../../src/core/state.ts';
 import { createState } from '../../src/core/state.ts';
 import { stateHash } from '../../src/core/state-hash.ts';
 import { FILE_SPAN } from '../../src/engines/frame.ts';
 import type { Engine, Log, Relocation } from '../../src/engines/log.ts';
+import { opaqueOf } from '../../src/operations/opaque-values.ts';
 
 const START_MS = 1_700_000_000_000;
 
@@ -47,7 +48,7 @@ export class Chronicle {
   live(length = 40): Promise<void> {
     const round = ++this.#round;
     const text = (what: string) =>
-      opaque(Buffer.from(JSON.stringify(`${what} ${round}`.padEnd(length, '.'))));
+      opaqueOf(Buffer.from(JSON.stringify(`${what} ${round}`.padEnd(length, '.'))));
     const name = `name-${round % 7}`;
     return this.write((seq) => [
       created(seq, text('payload')),
@@ -92,9 +93,12 @@ export class Chronicle {
   async write(make: (firstSeq: number) => readonly Entry[]): Promise<void> {
     const firstSeq = this.state.lastSeq + 1;
     const atMs = START_MS + firstSeq;
+    const batch = new Batch();
+    batch.begin(this.log.areaAt);
     this.log.begin(firstSeq, atMs);
     const entries = make(firstSeq);
     for (const [i, entry] of entries.entries()) {
+      batch.add(entry, firstSeq + i, atMs, 0);
       this.log.add(entry);
       apply(this.state, entry, firstSeq + i, atMs);
     }

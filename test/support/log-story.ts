@@ -1,9 +1,11 @@
 // Short words for tests of logs: entries worth logging, a listener that remembers what it was told, and batches.
+
+import { Batch } from '../../src/core/batch.ts';
 import type { Entry } from '../../src/core/entries.ts';
 import type { ImageRecord } from '../../src/core/image.ts';
 import type { Opaque } from '../../src/core/opaque.ts';
-import { opaque } from '../../src/core/opaque.ts';
 import type { Engine, Log, LoggedEntry, Replay } from '../../src/engines/log.ts';
+import { opaqueOf } from '../../src/operations/opaque-values.ts';
 
 export const payloadText = (seed: number, length = 24): string =>
   JSON.stringify(`${seed}:`.padEnd(Math.max(0, length - 2), 'x'));
@@ -21,7 +23,7 @@ export function taskCreated(seq: number, length?: number): Entry {
     maxBackoffMs: 300_000,
     maxAttempts: 100,
     dedupKey: null,
-    payload: opaque(Buffer.from(payloadText(seq, length))),
+    payload: opaqueOf(Buffer.from(payloadText(seq, length))),
   };
 }
 
@@ -58,10 +60,13 @@ export async function appendBatch(
   make: (seq: number) => Entry = taskCreated,
 ): Promise<Entry[]> {
   const firstSeq = log.position.lastSeq + 1;
+  const batch = new Batch();
+  batch.begin(log.areaAt);
   log.begin(firstSeq, atMsOf(firstSeq));
   const entries: Entry[] = [];
   for (let seq = firstSeq; seq < firstSeq + count; seq++) {
     const entry = make(seq);
+    batch.add(entry, seq, atMsOf(firstSeq), 0);
     log.add(entry);
     entries.push(entry);
   }

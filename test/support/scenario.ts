@@ -4,16 +4,15 @@
 // equal to what was live at that moment, and the image of the end must read back as the same state.
 import { expect, onTestFinished } from 'vitest';
 import { apply } from '../../src/core/apply.ts';
+import { Batch } from '../../src/core/batch.ts';
 import type { Answer, Command, GrantedNames, SessionView } from '../../src/core/commands.ts';
 import { isRefusal } from '../../src/core/decision.ts';
 import type { Entry, EntryType } from '../../src/core/entries.ts';
-import { opaquesOf } from '../../src/core/entry-opaques.ts';
 import type { NameImage, TaskImage } from '../../src/core/image.ts';
 import { imageOf, nameImage, restoreImage, taskImage } from '../../src/core/image-io.ts';
 import { checkInvariants, checkStep } from '../../src/core/invariants.ts';
 import type { Ticket, Waiter } from '../../src/core/lines.ts';
 import { Machine, type MachineBounds } from '../../src/core/machine.ts';
-import type { Opaque } from '../../src/core/opaque.ts';
 import type { Refusal, RefusalCode } from '../../src/core/refusals.ts';
 import type { Retention } from '../../src/core/retention.ts';
 import type { NameRow, TaskRow } from '../../src/core/row-types.ts';
@@ -21,7 +20,7 @@ import { sessionView } from '../../src/core/sessions/session-table.ts';
 import { createState, type State } from '../../src/core/state.ts';
 import { stateHash } from '../../src/core/state-hash.ts';
 import { type StateSummary, summaryOf } from '../../src/core/step-invariants.ts';
-import { checksumOf, newestSession, type Wish } from './wishes.ts';
+import { newestSession, type Wish } from './wishes.ts';
 
 /** When every story begins. */
 export const START_MS = 10_000;
@@ -69,6 +68,26 @@ export class TestTicket implements Ticket {
   }
 }
 
+/** One for the whole story: positions grow, and whoever waited hears at once. */
+class WatchedBatch extends Batch {
+  private readonly story: Scenario;
+
+  constructor(story: Scenario) {
+    super();
+    this.story = story;
+    this.begin(1);
+  }
+
+  override add(entry: Entry, seq: number, atMs: number, dueMs: number): void {
+    super.add(entry, seq, atMs, dueMs);
+    this.story.note({ seq, atMs, entry });
+  }
+
+  override settle(ticket: Ticket, answer: Answer | Refusal): void {
+    (ticket as TestTicket).settle(answer);
+  }
+}
+
 export class Scenario {
   state: State = createState();
   machine: Machine;
@@ -82,7 +101,7 @@ export class Scenario {
   private readonly hashes = new Map<number, string>();
   private summary: StateSummary;
   private nowMs = START_MS;
-  private opaques = 0;
+  private readonly batch = new WatchedBatch(this);
   private loggedBefore = 0;
   private hashBefore = '';
 
@@ -347,12 +366,13 @@ export class Scenario {
   }
 
   private createMachine(): Machine {
-    const record = (entry: Entry): void => {
-      this.observe();
-      for (const opaque of opaquesOf(entry)) if (opaque !== null) this.keep(opaque);
-      this.log.push({ seq: this.state.lastSeq + 1, atMs: this.machine.batchAtMs, entry });
-    };
-    return new Machine(this.state, this.retention, record, this.bounds);
+    return new Machine(this.state, this.retention, this.batch, this.bounds);
+  }
+
+  /** Before an entry is applied. */
+  note(fact: LoggedFact): void {
+    this.observe();
+    this.log.push(fact);
   }
 
   private startEpoch(): void {
@@ -366,12 +386,6 @@ export class Scenario {
     });
     this.machine.begin(this.nowMs);
     this.observe();
-  }
-
-  private keep(opaque: Opaque): void {
-    this.opaques += 1;
-    opaque.at = this.opaques;
-    opaque.crc = checksumOf(opaque.bytes!);
   }
 
   /** Called before every entry and after every wish, which is after every apply. */

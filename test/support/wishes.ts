@@ -42,9 +42,8 @@ export const TTL_MS = 30_000;
 const utf8 = new TextEncoder();
 
 export function opaqueOf(text: string): Opaque {
-  const made = opaque(utf8.encode(text));
-  made.crc = checksumOf(made.bytes!);
-  return made;
+  const bytes = utf8.encode(text);
+  return opaque(bytes, checksumOf(bytes));
 }
 
 export function checksumOf(bytes: Uint8Array): number {

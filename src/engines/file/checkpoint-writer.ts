@@ -4,11 +4,10 @@
  */
 import { join } from 'node:path';
 import type { ImageRecord } from '../../core/image.ts';
-import type { Opaque } from '../../core/opaque.ts';
+import { NOWHERE, type Opaque } from '../../core/opaque.ts';
 import type { Files, OpenFile } from '../../seams/files.ts';
 import { FrameBuilder, KIND_IMAGE, KIND_IMAGE_END } from '../frame.ts';
 import type { OpaqueArea } from '../record-parts.ts';
-import { NOWHERE } from '../record-parts.ts';
 import { RelocationList } from '../relocation-list.ts';
 import type { FileHead } from './file-head.ts';
 import { encodeFileHead } from './file-head.ts';

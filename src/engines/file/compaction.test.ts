@@ -5,7 +5,7 @@ import { Chronicle } from '../../../test/support/chronicle.ts';
 import { inlineThreads } from '../../../test/support/inline-threads.ts';
 import { collect } from '../../../test/support/log-story.ts';
 import { diskError, PowerCutError, TestDisk } from '../../../test/support/test-disk.ts';
-import { opaque } from '../../core/opaque.ts';
+import { opaqueOf } from '../../operations/opaque-values.ts';
 import type { Threads } from '../../seams/threads.ts';
 import { FILE_SPAN } from '../frame.ts';
 import { LogCompactedError, LogDamagedError } from '../log.ts';
@@ -118,7 +118,7 @@ describe('compaction', () => {
         holder: 'holder',
         tokenHash: 'x'.repeat(32),
         expiresAtMs: 9e12,
-        metadata: opaque(Buffer.from(JSON.stringify('m'.repeat(4_096)))),
+        metadata: opaqueOf(Buffer.from(JSON.stringify('m'.repeat(4_096)))),
       },
     ]);
     while (!chronicle.log.wantsCompaction) await chronicle.live();
@@ -229,7 +229,7 @@ describe('compaction', () => {
     const lease = { type: 'NameLeased', holder: 'h', expiresAtMs: 4e12 } as const;
     const tokenHash = 'x'.repeat(32);
     await chronicle.write(() => [
-      { ...lease, names: ['empty'], tokenHash, metadata: opaque(Buffer.alloc(0)) },
+      { ...lease, names: ['empty'], tokenHash, metadata: opaqueOf(Buffer.alloc(0)) },
     ]);
     for (let i = 0; i < 60; i++) await chronicle.live();
     const { hash } = chronicle;

@@ -12,7 +12,7 @@ import type { Opaque } from '../../core/opaque.ts';
 import type { Files, HeldLock } from '../../seams/files.ts';
 import type { Threads } from '../../seams/threads.ts';
 import type { Chain } from '../chain.ts';
-import { FRAME_HEAD_BYTES, FrameBuilder, KIND_BATCH, KIND_MARK } from '../frame.ts';
+import { areaOf, FRAME_HEAD_BYTES, FrameBuilder, KIND_BATCH, KIND_MARK } from '../frame.ts';
 import { FrameReader } from '../frame-reader.ts';
 import type { Log, LoggedEntry, LogPosition, LogSize, LogSnapshot, Relocation } from '../log.ts';
 import { LogClosedError } from '../log.ts';
@@ -167,13 +167,17 @@ export class FileLog implements Log {
     this.#space.seek();
   }
 
+  get areaAt(): number {
+    const target = this.#choose();
+    return areaOf(target.number, frameOffset(target));
+  }
+
   begin(firstSeq: number, atMs: number): void {
     if (this.#fault) throw this.#fault;
     const { lastSeq } = this.#chain;
     if (firstSeq !== lastSeq + 1 && firstSeq < lastSeq + RESTORE_JUMP) {
       throw new Error(`A batch cannot begin at seq ${firstSeq} after seq ${lastSeq}.`);
     }
-    this.#space.seek();
     const target = this.#choose();
     this.#target = target;
     this.#batchLimit = this.#limitOf(target);
@@ -181,7 +185,8 @@ export class FileLog implements Log {
     this.#atMs = atMs;
     if (target.end === 0) target.head = this.#headOf(target);
     const lead = target.end === 0 ? encodeFileHead('seg', target.head!) : null;
-    this.#builder.begin(target.number, target.end + (lead?.length ?? 0), lead);
+    this.#builder.begin(target.number, frameOffset(target), lead);
+    this.#space.seek();
   }
 
   add(entry: Entry): void {
@@ -470,4 +475,9 @@ export class FileLog implements Log {
       null
     );
   }
+}
+
+/** The first frame of a segment comes after the head of the file. */
+function frameOffset({ end }: Segment): number {
+  return end === 0 ? FILE_HEAD_BYTES : end;
 }

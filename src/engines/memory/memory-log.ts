@@ -6,7 +6,7 @@
 import { crc32 } from 'node:zlib';
 import type { Entry } from '../../core/entries.ts';
 import type { Opaque } from '../../core/opaque.ts';
-import { FILE_SPAN, FrameBuilder, KIND_BATCH, readHead } from '../frame.ts';
+import { areaOf, FILE_SPAN, FrameBuilder, KIND_BATCH, readHead } from '../frame.ts';
 import { FrameReader } from '../frame-reader.ts';
 import type { Log, LoggedEntry, LogPosition, LogSize, LogSnapshot, Relocation, Replay } from '../log.ts';
 import { LogClosedError } from '../log.ts';
@@ -69,6 +69,10 @@ export class MemoryLog implements Log {
   }
 
   seekSpace(): void {}
+
+  get areaAt(): number {
+    return areaOf(this.#disk.frames.length, 0);
+  }
 
   begin(firstSeq: number, atMs: number): void {
     if (this.#fault) throw this.#fault;

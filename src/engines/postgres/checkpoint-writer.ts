@@ -5,12 +5,11 @@
  * is durable with it.
  */
 import type { ImageRecord } from '../../core/image.ts';
-import type { Opaque } from '../../core/opaque.ts';
+import { NOWHERE, type Opaque } from '../../core/opaque.ts';
 import type { SqlConnection } from '../../seams/database.ts';
 import { FILE_SPAN, FrameBuilder, KIND_IMAGE, KIND_IMAGE_END } from '../frame.ts';
 import { LogClosedError } from '../log.ts';
 import type { OpaqueArea } from '../record-parts.ts';
-import { NOWHERE } from '../record-parts.ts';
 import { RelocationList } from '../relocation-list.ts';
 import type { Checkpoint } from './checkpoint.ts';
 import type { OldRows } from './old-rows.ts';

@@ -12,7 +12,7 @@ import type { Entry } from '../../core/entries.ts';
 import type { Opaque } from '../../core/opaque.ts';
 import type { SqlConnection } from '../../seams/database.ts';
 import type { Chain } from '../chain.ts';
-import { FILE_SPAN, FrameBuilder, KIND_BATCH } from '../frame.ts';
+import { areaOf, FILE_SPAN, FrameBuilder, KIND_BATCH } from '../frame.ts';
 import type { Log, LoggedEntry, LogPosition, LogSize, Relocation } from '../log.ts';
 import { LogClosedError } from '../log.ts';
 import { RESTORE_JUMP } from '../restored-seq.ts';
@@ -120,17 +120,18 @@ export class PostgresLog implements Log {
 
   seekSpace(): void {}
 
+  get areaAt(): number {
+    const at = this.#nextAt();
+    return areaOf(Math.floor(at / FILE_SPAN), at % FILE_SPAN);
+  }
+
   begin(firstSeq: number, atMs: number): void {
     if (this.#fault) throw this.#fault;
     const { lastSeq } = this.#rows.chain;
     if (firstSeq !== lastSeq + 1 && firstSeq < lastSeq + RESTORE_JUMP) {
       throw new Error(`A batch cannot begin at seq ${firstSeq} after seq ${lastSeq}.`);
     }
-    const current = this.#rows.segments.at(-1);
-    const isFull = current === undefined || current.end >= this.#options.segmentBytes;
-    // Taken at once and kept, so that no part of a checkpoint gets the same number.
-    if (isFull && this.#nextSegment === 0) this.#nextSegment = ++this.#lastNumber;
-    this.#at = isFull ? this.#nextSegment * FILE_SPAN : current.number * FILE_SPAN + current.end;
+    this.#at = this.#nextAt();
     this.#firstSeq = firstSeq;
     this.#atMs = atMs;
     this.#isBuilding = true;
@@ -197,6 +198,15 @@ export class PostgresLog implements Log {
     this.#compaction.hangUp();
     if (isAlive) await this.#withinLimit(this.#guard.release());
     await this.#withinLimit(this.#disconnect());
+  }
+
+  /** Where the next frame goes: to the current segment, or to the next when that one is full. */
+  #nextAt(): number {
+    const current = this.#rows.segments.at(-1);
+    const isFull = current === undefined || current.end >= this.#options.segmentBytes;
+    // Taken at once and kept, so that no part of a checkpoint gets the same number.
+    if (isFull && this.#nextSegment === 0) this.#nextSegment = ++this.#lastNumber;
+    return isFull ? this.#nextSegment * FILE_SPAN : current.number * FILE_SPAN + current.end;
   }
 
   async #append(frame: Buffer): Promise<void> {

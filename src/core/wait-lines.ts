@@ -2,7 +2,7 @@
  * The lines' part of the machine: which facts set them in motion, who is served, who is passed over, and who is told that
  * it has waited for too long.
  */
-import type { AcquireNames, LeaseTasks } from './commands.ts';
+import type { AcquireNames, Answer, LeaseTasks } from './commands.ts';
 import { acquireNames, held } from './decide-names.ts';
 import { isRefusal } from './decision.ts';
 import type { Entry } from './entries.ts';
@@ -14,7 +14,7 @@ import type { NameRow, TaskRow } from './row-types.ts';
 import { namesOf } from './sessions/session-names.ts';
 import { hasEnded } from './sessions/session-table.ts';
 
-export class LineDesk {
+export class WaitLines {
   readonly names = new Lines<AcquireNames>();
   readonly tasks = new Lines<LeaseTasks>();
   private readonly machine: Machine;
@@ -140,7 +140,7 @@ export class LineDesk {
       const decision = acquireNames(this.machine.state, waiter.command, this.nowMs);
       if (isRefusal(decision.answer) && decision.answer.refused === 'LEASE_HELD') return;
       this.leaveNames(waiter);
-      waiter.ticket.settle(this.machine.enact(decision));
+      this.settle(waiter, this.machine.enact(decision));
       if (decision.entries.length > 0) return;
     }
   }
@@ -156,7 +156,7 @@ export class LineDesk {
       const answer = this.machine.leaseWaiting(waiter.command, this.tasks.linesHeaded(waiter));
       if (answer === null) return;
       this.tasks.leave(waiter);
-      waiter.ticket.settle(answer);
+      this.settle(waiter, answer);
     }
   }
 
@@ -181,14 +181,18 @@ export class LineDesk {
     });
     const ahead = waiter.command.names.find((name) => this.names.has(name));
     if (blocking !== undefined)
-      waiter.ticket.settle(held(this.machine.state, names.find(blocking) as NameRow, this.nowMs));
-    else if (ahead !== undefined) waiter.ticket.settle(this.behind(ahead));
-    else waiter.ticket.settle({ refused: 'LEASE_HELD', remainingMs: 0 });
+      this.settle(waiter, held(this.machine.state, names.find(blocking) as NameRow, this.nowMs));
+    else if (ahead !== undefined) this.settle(waiter, this.behind(ahead));
+    else this.settle(waiter, { refused: 'LEASE_HELD', remainingMs: 0 });
   }
 
   private giveUpTasks(waiter: Waiter<LeaseTasks>): void {
     this.tasks.leave(waiter);
-    waiter.ticket.settle({ leases: [], seq: this.machine.state.lastSeq, duplicate: false });
+    this.settle(waiter, { leases: [], seq: this.machine.state.lastSeq, duplicate: false });
+  }
+
+  private settle({ ticket }: Waiter<AcquireNames> | Waiter<LeaseTasks>, answer: Answer | Refusal): void {
+    this.machine.batch.settle(ticket, answer);
   }
 
   private leaveNames(waiter: Waiter<AcquireNames>): void {

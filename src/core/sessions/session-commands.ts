@@ -46,7 +46,7 @@ type SessionAnswer = AcceptedIntent | ChangedSession | StartedSession | RenewedS
 const NOT_HELD: Refusal = { refused: 'GUARD_NOT_HELD' };
 const NOT_FOUND: Refusal = { refused: 'SESSION_NOT_FOUND' };
 
-export class SessionDesk {
+export class SessionCommands {
   private readonly machine: Machine;
 
   constructor(machine: Machine) {
