@@ -4,16 +4,12 @@ import { append, type Decision, refuse, unchanged } from './decision.ts';
 import type { LeaseGranted } from './entries.ts';
 import { seqOfSessionId, seqOfTaskId, taskIdOfSeq } from './ids.ts';
 import type { Opaque } from './opaque.ts';
-import { START_QUEUE } from './reserved-names.ts';
 import type { TaskRow } from './row-types.ts';
 import type { State } from './state.ts';
 
 export function createTask(state: State, command: CreateTask, nowMs: number): Decision<TaskCreation> {
   const { tasks } = state;
   const { taskId, queue, dedupKey } = command;
-  if (queue === START_QUEUE) {
-    return refuse('FORBIDDEN', { detail: `Only an intent puts tasks into ${START_QUEUE}.` });
-  }
   if (taskId !== null) {
     const row = tasks.find(taskId);
     if (row !== 0) {
@@ -22,7 +18,6 @@ export function createTask(state: State, command: CreateTask, nowMs: number): De
       const mayBeSame = known.length === length && known.crc === crc;
       return mayBeSame ? unchanged(existing(state, row, known)) : refuse('TASK_ID_CONFLICT');
     }
-    if (state.sessions.find(taskId) !== undefined) return refuse('TASK_ID_CONFLICT');
     // An id of our own shape from the future could one day be given out a second time.
     if (Math.max(seqOfTaskId(taskId), seqOfSessionId(taskId)) > state.lastSeq) {
       return refuse('INVALID_ARGUMENT', {

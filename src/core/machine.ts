@@ -15,7 +15,9 @@ import type {
   GrantedTasks,
   Heartbeat,
   HeartbeatAnswer,
+  Killed,
   LeaseTasks,
+  Verdict,
 } from './commands.ts';
 import { acquireNames, breakName, grantOf, releaseName, renewName, wipeNames } from './decide-names.ts';
 import { createTask, leaseNext, leasesOfRequest, switchQueue } from './decide-tasks.ts';
@@ -26,14 +28,14 @@ import { deleteObject, writeObject } from './fences.ts';
 import type { LeaseEnd } from './image.ts';
 import type { Ticket } from './lines.ts';
 import type { Refusal } from './refusals.ts';
-import { START_QUEUE } from './reserved-names.ts';
 import { forgetDue, nextForgettingMs, type Retention } from './retention.ts';
 import type { NameRow, Seq, TaskRow } from './row-types.ts';
 import { SessionCommands } from './sessions/session-commands.ts';
 import { consequencesOf } from './sessions/session-consequences.ts';
 import { wipesSessions } from './sessions/session-names.ts';
+import { refuseCreation, refuseVerdict } from './sessions/start-tasks.ts';
 import type { State } from './state.ts';
-import { findLease, judge } from './verdicts.ts';
+import { findLease, judge, type TaskCommand } from './verdicts.ts';
 import { WaitLines } from './wait-lines.ts';
 
 /** How much is done in one go. An argument, because what happens at a bound is seen only where bounds are small. */
@@ -134,6 +136,7 @@ export class Machine {
     this.batch.add(entry, seq, this.nowMs, dueMs);
     apply(this.state, entry, seq, this.nowMs);
     this.lines.note(entry);
+    this.sessions.note(entry);
     for (const consequence of consequencesOf(this.state, entry)) this.commit(consequence);
   };
 
@@ -141,7 +144,7 @@ export class Machine {
     const { state, nowMs } = this;
     switch (command.type) {
       case 'CreateTask':
-        return this.enact(createTask(state, command, nowMs));
+        return refuseCreation(state, command) ?? this.enact(createTask(state, command, nowMs));
       case 'LeaseTasks':
         return this.lease(command, ticket);
       case 'ExtendLease':
@@ -152,7 +155,7 @@ export class Machine {
         this.expireTask(command.taskId);
         if (command.type === 'CompleteTask')
           for (const write of command.writes) this.expireName(write.objectId);
-        return this.enact(judge(state, command, nowMs));
+        return this.judge(command);
       case 'Heartbeat':
         return this.heartbeat(command);
       case 'AcquireNames':
@@ -190,6 +193,10 @@ export class Machine {
     }
   }
 
+  private judge(command: TaskCommand): Extension | Verdict | Killed | Refusal {
+    return refuseVerdict(this.state, command) ?? this.enact(judge(this.state, command, this.nowMs));
+  }
+
   enact<A>({ entries, answer }: Decision<A>): A | Refusal {
     for (const entry of entries) this.commit(entry);
     return answer;
@@ -221,7 +228,7 @@ export class Machine {
 
   private lease(command: LeaseTasks, ticket: Ticket): GrantedTasks | Refusal | null {
     this.lines.serve();
-    if (!this.mayLease(command)) return { refused: 'GUARD_NOT_HELD' };
+    if (!this.sessions.mayLease(command)) return { refused: 'GUARD_NOT_HELD' };
     const repeated = this.repeatedLeases(command);
     if (repeated.length > 0) return this.grantedTasks(repeated, true);
     // Looking for them may have ended some; who waits for those tasks comes first.
@@ -240,16 +247,11 @@ export class Machine {
 
   /** For one at the head of the lines of these queues; null while there is nothing for it. */
   leaseWaiting(command: LeaseTasks, queues: readonly string[]): GrantedTasks | Refusal | null {
-    if (!this.mayLease(command)) return { refused: 'GUARD_NOT_HELD' };
+    if (!this.sessions.mayLease(command)) return { refused: 'GUARD_NOT_HELD' };
     const repeated = this.repeatedLeases(command);
     if (repeated.length > 0) return this.grantedTasks(repeated, true);
     const leases = this.leaseUpTo({ ...command, queues });
     return leases.length === 0 ? null : this.grantedTasks(leases, false);
-  }
-
-  /** Start tasks are for the live guard alone, and whoever shows a guard must hold it. */
-  private mayLease({ guard, queues }: LeaseTasks): boolean {
-    return guard === undefined ? !queues.includes(START_QUEUE) : this.sessions.holds(guard);
   }
 
   private grantedTasks(leases: readonly GrantedTask[], duplicate: boolean): GrantedTasks {
@@ -290,14 +292,9 @@ export class Machine {
     const lost: { leaseId: string; taskId: string; cause: string }[] = [];
     for (const { taskId, leaseSeq, leaseId } of command.leases) {
       this.expireTask(taskId);
-      const decision = judge(
-        state,
-        { type: 'ExtendLease', taskId, leaseSeq, ttlMs: command.ttlMs },
-        this.nowMs,
-      );
-      const answer = this.enact(decision as Decision<Extension>);
+      const answer = this.judge({ type: 'ExtendLease', taskId, leaseSeq, ttlMs: command.ttlMs });
       if (isRefusal(answer)) lost.push({ leaseId, taskId, cause: this.causeOfLoss(taskId, leaseSeq) });
-      else extended.push(answer);
+      else extended.push(answer as Extension);
     }
     return { extended, lost, seq: state.lastSeq };
   }

@@ -10,8 +10,8 @@
  *   FAILED     tooLate      late         late         late         terminal
  *   DEAD       tooLate      late         late         late         terminal
  *
- * In row LEASED a lease that is not the current one is judged as in the other rows. A task that starts a session is only
- * ever killed here: what else may happen to it is up to the guard (`session-commands.ts`).
+ * In row LEASED a lease that is not the current one is judged as in the other rows. Most commands for a task that starts
+ * a session never come here (`sessions/start-tasks.ts`).
  */
 import type {
   CompleteTask,
@@ -27,7 +27,6 @@ import { append, type Decision, isRefusal, refuse, unchanged } from './decision.
 import type { Entry, FencedWrite, TaskKey, Verb } from './entries.ts';
 import { checkWrite } from './fences.ts';
 import type { TaskState } from './image.ts';
-import { START_QUEUE } from './reserved-names.ts';
 import type { LeaseRow, Seq, TaskRow } from './row-types.ts';
 import type { State } from './state.ts';
 
@@ -80,9 +79,6 @@ const VERBS: Record<VerdictCommand['type'], Verb> = {
 
 const NO_WRITES: readonly FencedWrite[] = [];
 
-const STARTS =
-  'A start task ends with the start of its session, for which only the holder of the guard can ask.';
-
 export function judge(
   state: State,
   command: TaskCommand,
@@ -92,7 +88,6 @@ export function judge(
   if (row === 0) return rejected(command, 'TASK_NOT_FOUND');
   const rules = TASK_RULES[state.tasks.stateOf(row)];
   if (command.type === 'KillTask') return rules.KillTask({ state, row, lease: 0, nowMs }, command);
-  if (isStart(state, row) && !isTakenBack(command)) return refuse('GUARD_NOT_HELD', { detail: STARTS });
   const lease = findLease(state, row, command.leaseSeq);
   if (lease === 0) return rejected(command, 'LEASE_UNKNOWN');
   const at: Presented = { state, row, lease, nowMs };
@@ -106,15 +101,6 @@ export function judge(
     case 'ReleaseTask':
       return rules.ReleaseTask(at, command);
   }
-}
-
-/** Whether the task starts a session. Its holder was deposed, maybe, and then its word must not count. */
-function isStart({ tasks }: State, row: TaskRow): boolean {
-  return tasks.queueOf(row).name === START_QUEUE;
-}
-
-function isTakenBack(command: TaskCommand): boolean {
-  return command.type === 'ReleaseTask' && command.isUntold === true;
 }
 
 /** A row of the lease table: the task's current lease or one of those it remembers. */
@@ -249,7 +235,7 @@ function die(at: Presented<0>, command: KillTask): Decision<Killed> {
 /** The lease is over. Who ended it decides what its holder hears. */
 function late(at: Presented, command: VerdictCommand): Decision<Verdict> {
   // Then the authority spoke, and no worker: there is no verdict to record.
-  if (isTakenBack(command)) return refuse('LEASE_NOT_CURRENT');
+  if (command.type === 'ReleaseTask' && command.isUntold === true) return refuse('LEASE_NOT_CURRENT');
   const { leases } = at.state.tasks;
   const end = leases.endOf(at.lease);
   const verb = VERBS[command.type];

@@ -1,5 +1,5 @@
 /**
- * The lines' part of the machine: which facts set them in motion, who is served, who is passed over, and who is told that
+ * The waiting lines of the machine: which facts set them in motion, who is served, who is passed over, and who is told that
  * it has waited for too long.
  */
 import type { AcquireNames, Answer, LeaseTasks } from './commands.ts';
@@ -9,10 +9,7 @@ import type { Entry } from './entries.ts';
 import { Lines, type Waiter } from './lines.ts';
 import type { Machine } from './machine.ts';
 import type { Refusal } from './refusals.ts';
-import { START_QUEUE } from './reserved-names.ts';
 import type { NameRow, TaskRow } from './row-types.ts';
-import { namesOf } from './sessions/session-names.ts';
-import { hasEnded } from './sessions/session-table.ts';
 
 export class WaitLines {
   readonly names = new Lines<AcquireNames>();
@@ -66,7 +63,7 @@ export class WaitLines {
     return { refused: 'LEASE_HELD', holder: this.names.first(name)!.command.holder, remainingMs: 0 };
   }
 
-  /** Remembers whose lines an entry may have set in motion. */
+  /** Remembers whose lines an entry may have set in motion. For entries about sessions, `SessionCommands` does it. */
   note(entry: Entry): void {
     switch (entry.type) {
       case 'NameReleased':
@@ -76,13 +73,6 @@ export class WaitLines {
       case 'NamesWiped':
         for (const name of this.names.keys()) if (name.startsWith(entry.prefix)) this.freedNames.push(name);
         return;
-      case 'SessionChanged': {
-        const session = this.machine.state.sessions.at(entry.session)!;
-        if (hasEnded(session)) for (const name of namesOf(session)) this.freed(name);
-        return;
-      }
-      case 'IntentAccepted':
-        return this.fed(START_QUEUE);
       case 'TaskCreated':
       case 'QueueResumed':
         return this.fed(entry.queue);
@@ -103,7 +93,8 @@ export class WaitLines {
     if (this.tasks.has(queue)) this.fedQueues.push(queue);
   }
 
-  private freed(name: string): void {
+  /** A name may be free. */
+  freed(name: string): void {
     if (this.names.has(name)) this.freedNames.push(name);
   }
 

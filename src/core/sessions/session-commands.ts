@@ -1,6 +1,6 @@
 /**
- * The sessions' part of the machine: which ends must be written before a rule may be asked, who may ask it, and what
- * the session looks like afterwards.
+ * Commands about sessions, for the machine: which ends must be written before a rule may be asked, who may ask it, and
+ * what the session looks like afterwards.
  */
 import type {
   AcceptedIntent,
@@ -9,6 +9,7 @@ import type {
   ChangeSession,
   Guard,
   HeartbeatSession,
+  LeaseTasks,
   RenewedSessions,
   RenewSessions,
   StartedSession,
@@ -17,9 +18,11 @@ import type {
 } from '../commands.ts';
 import { holdsGuard } from '../decide-names.ts';
 import { isRefusal } from '../decision.ts';
+import type { Entry } from '../entries.ts';
 import { sessionIdOfSeq } from '../ids.ts';
 import type { Machine } from '../machine.ts';
 import type { Refusal } from '../refusals.ts';
+import { START_QUEUE } from '../reserved-names.ts';
 import {
   acceptIntent,
   happens,
@@ -76,6 +79,20 @@ export class SessionCommands {
   holds(guard: Guard): boolean {
     this.machine.endNameIfDue(guard.name);
     return holdsGuard(this.machine.state, guard);
+  }
+
+  /** Start tasks are for the live guard alone, and a caller that shows a guard must hold it. */
+  mayLease({ guard, queues }: LeaseTasks): boolean {
+    return guard === undefined ? !queues.includes(START_QUEUE) : this.holds(guard);
+  }
+
+  /** Remembers whose lines an entry may have set in motion. */
+  note(entry: Entry): void {
+    const { lines, state } = this.machine;
+    if (entry.type === 'IntentAccepted') lines.fed(START_QUEUE);
+    if (entry.type !== 'SessionChanged') return;
+    const session = state.sessions.at(entry.session)!;
+    if (hasEnded(session)) for (const name of namesOf(session)) lines.freed(name);
   }
 
   /** A wipe hands start tasks back; those whose lease ran out are back already. */
