@@ -5,17 +5,20 @@ import process from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { clientTable } from './generated/client-table.ts';
-import { entryDecoder, entryEncoder } from './generated/entry-codec.ts';
-import { embeddingPage, logFormatPage } from './generated/entry-docs.ts';
 import {
   type Definition,
   ENTRY_DEFINITIONS,
   faultsOf,
+  IMAGE_DEFINITIONS,
   RECORD_DEFINITIONS,
-} from './generated/entry-fields.ts';
+} from './generated/definitions.ts';
+import { entryDecoder, entryEncoder } from './generated/entry-codec.ts';
+import { embeddingPage, logFormatPage } from './generated/entry-docs.ts';
 import { entryInterfaces, entryOpaques, entryToJsonFile, entryTypeList } from './generated/entry-types.ts';
 import { errorsPage } from './generated/errors-page.ts';
 import { httpPage } from './generated/http-page.ts';
+import { imageCodec } from './generated/image-codec.ts';
+import { imageTypes, rowColumns } from './generated/row-columns.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const isWriting = process.env.LEASEHOLD_GENERATE === '1';
@@ -26,8 +29,11 @@ const GENERATED: Readonly<Record<string, (now: string) => string>> = {
   'src/core/entries.ts': entryInterfaces,
   'src/core/entry-opaques.ts': entryOpaques,
   'src/core/entry-to-json.ts': entryToJsonFile,
+  'src/core/image.ts': imageTypes,
+  'src/core/row-columns.ts': rowColumns,
   'src/engines/entry-decoder.ts': entryDecoder,
   'src/engines/entry-encoder.ts': entryEncoder,
+  'src/engines/image-codec.ts': imageCodec,
   'src/protocol/entry-types.ts': entryTypeList,
   'docs/embedding.md': embeddingPage,
   'docs/errors.md': errorsPage,
@@ -45,21 +51,25 @@ describe('generated files', () => {
   });
 });
 
-describe('the table of entries', () => {
-  it.each([...RECORD_DEFINITIONS, ...ENTRY_DEFINITIONS])('stores every field of $name', (definition) => {
-    expect(faultsOf(definition)).toEqual([]);
-  });
+describe('the tables of entries and of rows', () => {
+  it.each([...RECORD_DEFINITIONS, ...ENTRY_DEFINITIONS, ...IMAGE_DEFINITIONS])(
+    'store every field of $name',
+    (definition) => {
+      expect(faultsOf(definition)).toEqual([]);
+    },
+  );
 
-  it('has no type number twice', () => {
-    const bytes = ENTRY_DEFINITIONS.flatMap(({ layouts }) => layouts.map(({ byte }) => byte));
+  it.each([
+    ['type', ENTRY_DEFINITIONS],
+    ['kind', IMAGE_DEFINITIONS.filter(({ tag }) => tag !== null)],
+  ])('have no %s number twice', (_, definitions) => {
+    const bytes = definitions.flatMap(({ layouts }) => layouts.map(({ byte }) => byte));
     expect(new Set(bytes).size).toBe(bytes.length);
   });
 
-  it('notices a field that is not stored, one that is no field, and a flag with two meanings', () => {
+  it('notice a field that is not stored, one that is no field, and a flag with two meanings', () => {
     const faultsWith = (fields: Definition['fields'], words: string) =>
       faultsOf({
-        name: 'Bad',
-        says: undefined,
         fields,
         layouts: [{ byte: 99, words: words.split(' '), when: null, given: {}, note: null }],
       });

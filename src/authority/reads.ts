@@ -5,9 +5,9 @@
 
 import type { SessionState } from '../core/entries.ts';
 import type { NameImage, TaskImage, TaskState } from '../core/image.ts';
-import { nameImage, taskImage } from '../core/image-io.ts';
 import type { Machine } from '../core/machine.ts';
 import { ORCHESTRATOR_GUARD } from '../core/reserved-names.ts';
+import { taskOpaques } from '../core/row-columns.ts';
 import type { NameRow, TaskRow } from '../core/row-types.ts';
 import type { SessionCommands } from '../core/sessions/session-commands.ts';
 import { type Why, whyNotRunning } from '../core/why.ts';
@@ -47,7 +47,7 @@ export interface Counts {
 export function readTask(machine: ReadView, taskId: string): TaskImage | null {
   machine.expireTask(taskId);
   const row = machine.state.tasks.find(taskId);
-  return row === 0 ? null : taskImage(machine.state, row);
+  return row === 0 ? null : machine.state.tasks.image(row);
 }
 
 export function readWhy(machine: ReadView, taskId: string): Why | null {
@@ -69,19 +69,18 @@ export function listTasks(
     machine.expireTaskRow(row);
     return state === null || tasks.stateOf(row) === state;
   };
-  return page(tasks.rows.used, after, limit, matches, (row) => taskImage(machine.state, row), taskBytes);
+  return page(tasks.rows.used, after, limit, matches, (row) => tasks.image(row), taskBytes);
 }
 
-function taskBytes({ payload, result, leases }: TaskImage): number {
-  const late = leases.reduce((sum, { lateResult }) => sum + (lateResult?.length ?? 0), 0);
-  return payload.length + (result?.length ?? 0) + late;
+function taskBytes(task: TaskImage): number {
+  return taskOpaques(task).reduce((sum, opaque) => sum + (opaque?.length ?? 0), 0);
 }
 
 /** The record of a name: its newest lease, live or not, and its object. */
 export function readName(machine: ReadView, name: string): NameImage | null {
   machine.expireName(name);
   const row = machine.state.names.find(name);
-  return row === 0 ? null : nameImage(machine.state, row);
+  return row === 0 ? null : machine.state.names.image(row);
 }
 
 export function listLeases(machine: ReadView, prefix: string, limit: number, after: number): Page<NameImage> {
@@ -92,7 +91,7 @@ export function listLeases(machine: ReadView, prefix: string, limit: number, aft
     return names.isLive(row);
   };
   const bytesOf = ({ metadata }: NameImage): number => metadata?.length ?? 0;
-  return page(names.rows.used, after, limit, matches, (row) => nameImage(machine.state, row), bytesOf);
+  return page(names.rows.used, after, limit, matches, (row) => names.image(row), bytesOf);
 }
 
 /** By name, because a replay meets them in another order than they came in. */

@@ -76,32 +76,7 @@ function created(state: State, entry: TaskCreated, seq: Seq, atMs: number): void
   check(typeof entry.task === 'string' || entry.task === seq, entry, seq, 'its id is not its position');
   const isFree = entry.dedupKey === null || tasks.findByDedup(entry.queue, entry.dedupKey) === 0;
   check(isFree, entry, seq, 'the dedup key is taken');
-  createTaskRow(state, entry, seq, atMs);
-}
-
-/** A new task, WAITING. */
-export function createTaskRow(
-  { tasks }: State,
-  entry: Omit<TaskCreated, 'type'>,
-  seq: Seq,
-  atMs: number,
-): void {
-  const row = tasks.rows.take();
-  tasks.create(row, entry.task, seq, entry.queue, entry.priority, entry.dedupKey);
-  tasks.createdAtMs.set(row, atMs);
-  tasks.attempt.set(row, 0);
-  tasks.countedAttempts.set(row, 0);
-  tasks.failures.set(row, 0);
-  tasks.maxFailures.set(row, entry.maxFailures);
-  tasks.backoffMs.set(row, entry.backoffMs);
-  tasks.maxBackoffMs.set(row, entry.maxBackoffMs);
-  tasks.maxAttempts.set(row, entry.maxAttempts);
-  tasks.payload.set(row, entry.payload);
-  tasks.dueAtMs.set(row, entry.dueAtMs);
-  tasks.endedSeq.set(row, 0);
-  tasks.endedAtMs.set(row, 0);
-  tasks.lastSeq.set(row, seq);
-  tasks.enter(row, 'WAITING', atMs);
+  tasks.create(entry, seq, atMs);
 }
 
 /** The only way a task becomes owned. */
@@ -221,7 +196,7 @@ function failed(state: State, entry: TaskFailed, seq: Seq, atMs: number): void {
   const isExhausted = tasks.countedAttempts.get(row) >= tasks.maxAttempts.get(row);
   check(entry.nextState !== 'DEAD' || isExhausted, entry, seq, 'it has attempts left');
   tasks.failures.set(row, tasks.failures.get(row) + 1);
-  tasks.setReason(row, entry.reason);
+  tasks.reason.set(row, entry.reason);
   // Its TaskDead is the next entry of the same batch; until then it waits.
   const to = entry.nextState === 'DEAD' ? 'WAITING' : entry.nextState;
   move(state, row, seq, atMs, to, 'fail', entry.dueAtMs);
@@ -241,6 +216,6 @@ function dead(state: State, entry: TaskDead, seq: Seq, atMs: number): void {
   check(!isTerminal(tasks.stateOf(row)), entry, seq, 'the task has ended');
   const current = tasks.stateOf(row) === 'LEASED' ? tasks.leases.seq.get(tasks.lease.get(row)) : 0;
   check(entry.leaseSeq === current, entry, seq, 'the lease is not current');
-  tasks.setReason(row, entry.reason);
+  tasks.reason.set(row, entry.reason);
   move(state, row, seq, atMs, 'DEAD', 'killed', 0);
 }

@@ -60,8 +60,8 @@ export type Kind =
   | 'Intent'
   | keyof typeof WORDS;
 
-export interface StoredField {
-  readonly kind: Kind;
+export interface StoredField<K extends string = Kind> {
+  readonly kind: K;
   /** Its name in JSON; `retry.backoff_ms` stands inside of `retry`. */
   readonly json?: string;
   readonly says?: string;
@@ -69,6 +69,8 @@ export interface StoredField {
   readonly flag?: number;
   /** Fields with the same flag are left out, and the flag set, when all of them have their usual value. */
   readonly usual?: number;
+  /** Fields with the same flag are stored, and the flag set, unless each of them has this value, an expression. */
+  readonly without?: string;
   /** The words of a field that is a flag: unset, set, and then those that other layouts give. */
   readonly words?: readonly string[];
   /** When JSON shows it, if not always: a condition, or for an optional field `always`, as null. */

@@ -1,19 +1,23 @@
+// biome-ignore-all format: generated, one field a line
 /**
  * The state as a list of records: what a checkpoint stores and what the state hash is taken over.
  * Reading the records of a state back into an empty one gives a state that answers every question
- * alike. Row numbers are part of it, because the cursors of lists are row numbers.
+ * alike. Row numbers are part of it, because the cursors of lists are row numbers. Generated from `src/core/row-table.ts` by `npm run generate`; a test compares.
  */
 import type { Intent, SessionReason, SessionState, TaskKey } from './entries.ts';
 import type { Opaque } from './opaque.ts';
 import type { Seq } from './row-types.ts';
 
-export type TaskState = 'WAITING' | 'LEASED' | 'COMPLETED' | 'FAILED' | 'DEAD';
+export const TASK_STATES = ['WAITING', 'LEASED', 'COMPLETED', 'FAILED', 'DEAD'] as const;
+export type TaskState = (typeof TASK_STATES)[number];
 
+export const LEASE_ENDS = ['live', 'complete', 'fail', 'release', 'expired', 'killed', 'restored'] as const;
 /** How a lease on a task ended; 'live' while it has not. */
-export type LeaseEnd = 'live' | 'complete' | 'fail' | 'release' | 'expired' | 'killed' | 'restored';
+export type LeaseEnd = (typeof LEASE_ENDS)[number];
 
+export const NAME_ENDS = ['none', 'live', 'released', 'expired', 'broken', 'wiped', 'restored'] as const;
 /** How the last lease on a name ended; 'live' while it has not, 'none' when there never was one. */
-export type NameEnd = 'none' | 'live' | 'released' | 'expired' | 'broken' | 'wiped' | 'restored';
+export type NameEnd = (typeof NAME_ENDS)[number];
 
 /** First record of every image. */
 export interface HeadImage {

@@ -1,12 +1,12 @@
 /**
  * Leases on tasks: the current one and the last 16 that ended, chained from their task, newest first.
- * A lease does not exist apart from its task; this table only keeps the fields.
+ * A lease does not exist apart from its task. What the columns mean is said in `LeaseImage`.
  */
-import type { LeaseEnd, LeaseImage } from './image.ts';
+import { LEASE_ENDS, type LeaseEnd, type LeaseImage } from './image.ts';
+import { LeaseColumns } from './row-columns.ts';
 import type { LeaseRow, Seq, TaskRow } from './row-types.ts';
-import { Float64Column, Int32Column, Uint8Column } from './tables/columns.ts';
+import { Int32Column, Uint8Column } from './tables/columns.ts';
 import { HashIndex, hashOfString } from './tables/hash-index.ts';
-import { OpaqueColumn } from './tables/opaque-column.ts';
 import { Rows } from './tables/rows.ts';
 import type { StringSlab } from './tables/string-slab.ts';
 
@@ -15,21 +15,13 @@ const PAST_LEASES_MAX = 16;
 
 const NONE: readonly LeaseRow[] = [];
 
-const ENDS: readonly LeaseEnd[] = ['live', 'complete', 'fail', 'release', 'expired', 'killed', 'restored'];
+const LIVE = LEASE_ENDS.indexOf('live');
 
-export class LeaseTable {
-  readonly seq = new Float64Column<LeaseRow, Seq>();
+export class LeaseTable extends LeaseColumns {
   readonly task = new Int32Column<LeaseRow, TaskRow>();
-  readonly expiresAtMs = new Float64Column<LeaseRow>();
-  readonly endedSeq = new Float64Column<LeaseRow, Seq>();
-  readonly dueAtMs = new Float64Column<LeaseRow>();
-  readonly cancelledSeq = new Float64Column<LeaseRow, Seq>();
-  readonly lateResult = new OpaqueColumn<LeaseRow>();
   /** The next older lease of the same task. */
   readonly older = new Int32Column<LeaseRow, LeaseRow>();
   private readonly ends = new Uint8Column<LeaseRow>();
-  private readonly worker = new Int32Column<LeaseRow>();
-  private readonly request = new Int32Column<LeaseRow>();
   private readonly requestHash = new Int32Column<LeaseRow>();
   /** Live leases of one request, which may be a thousand: only the first is in the index, the others hang on it. */
   private readonly sibling = new Int32Column<LeaseRow, LeaseRow>();
@@ -39,25 +31,17 @@ export class LeaseTable {
   private hashedRequest = '';
   private hash: number;
   readonly rows: Rows<LeaseRow>;
-  private readonly strings: StringSlab;
   private readonly seed: number;
 
   constructor(strings: StringSlab, seed: number) {
-    this.strings = strings;
+    super(strings);
     this.seed = seed;
     this.hash = hashOfString(this.hashedRequest, hashOfString(this.hashedWorker, seed));
     this.rows = new Rows<LeaseRow>([
-      this.seq,
+      ...this.columns,
       this.task,
-      this.expiresAtMs,
-      this.endedSeq,
-      this.dueAtMs,
-      this.cancelledSeq,
-      this.lateResult,
       this.older,
       this.ends,
-      this.worker,
-      this.request,
       this.requestHash,
       this.sibling,
       this.siblingBefore,
@@ -74,17 +58,10 @@ export class LeaseTable {
     older: LeaseRow | 0,
   ): LeaseRow {
     const row = this.rows.take();
-    this.seq.set(row, seq);
+    this.start(row, seq, workerId, requestId, expiresAtMs);
     this.task.set(row, task);
-    this.worker.set(row, this.strings.put(workerId));
-    this.request.set(row, requestId === null ? 0 : this.strings.put(requestId));
-    this.expiresAtMs.set(row, expiresAtMs);
-    this.ends.set(row, 0);
-    this.endedSeq.set(row, 0);
-    this.dueAtMs.set(row, 0);
-    this.cancelledSeq.set(row, 0);
-    this.lateResult.set(row, null);
     this.older.set(row, older);
+    this.ends.set(row, LIVE);
     if (requestId !== null) this.link(row, workerId, requestId);
     return row;
   }
@@ -105,10 +82,8 @@ export class LeaseTable {
   }
 
   private unlink(row: LeaseRow): void {
-    const request = this.request.get(row);
-    if (request === 0) return;
-    this.strings.free(request);
-    this.request.set(row, 0);
+    if (!this.requestId.has(row)) return;
+    this.requestId.set(row, null);
     const before = this.siblingBefore.get(row);
     const next = this.sibling.get(row);
     if (next !== 0) this.siblingBefore.set(next, before);
@@ -133,12 +108,10 @@ export class LeaseTable {
 
   /** 0 when no live lease is of this request. */
   private firstOfRequest(hash: number, workerId: string, requestId: string): LeaseRow | 0 {
-    const { byRequest, strings } = this;
+    const { byRequest } = this;
     for (let node = byRequest.first(hash); node !== 0; node = byRequest.after(node)) {
       const row = byRequest.row(node);
-      const isSame =
-        strings.equals(this.worker.get(row), workerId) && strings.equals(this.request.get(row), requestId);
-      if (isSame) return row;
+      if (this.workerId.equals(row, workerId) && this.requestId.equals(row, requestId)) return row;
     }
     return 0;
   }
@@ -146,7 +119,7 @@ export class LeaseTable {
   /** Ends a live lease. Only live ones can be found by their request, so it is not kept any longer. */
   end(row: LeaseRow, how: LeaseEnd, seq: Seq, dueAtMs: number): void {
     this.unlink(row);
-    this.ends.set(row, ENDS.indexOf(how));
+    this.ends.set(row, LEASE_ENDS.indexOf(how));
     this.endedSeq.set(row, seq);
     this.dueAtMs.set(row, dueAtMs);
   }
@@ -156,7 +129,7 @@ export class LeaseTable {
     for (let row: LeaseRow | 0 = first; row !== 0; ) {
       const older = this.older.get(row);
       if (this.endOf(row) === 'live') this.unlink(row);
-      this.strings.free(this.worker.get(row));
+      this.clear(row);
       this.rows.free(row);
       row = older;
     }
@@ -174,16 +147,11 @@ export class LeaseTable {
   }
 
   endOf(row: LeaseRow): LeaseEnd {
-    return ENDS[this.ends.get(row)]!;
+    return LEASE_ENDS[this.ends.get(row)]!;
   }
 
   workerOf(row: LeaseRow): string {
-    return this.strings.get(this.worker.get(row));
-  }
-
-  requestOf(row: LeaseRow): string | null {
-    const handle = this.request.get(row);
-    return handle === 0 ? null : this.strings.get(handle);
+    return this.workerId.get(row)!;
   }
 
   /** The live leases of one request of one worker, oldest grant first. */
@@ -195,25 +163,13 @@ export class LeaseTable {
     return found.sort((a, b) => this.seq.get(a) - this.seq.get(b));
   }
 
-  image(row: LeaseRow): LeaseImage {
-    return {
-      seq: this.seq.get(row),
-      workerId: this.workerOf(row),
-      requestId: this.requestOf(row),
-      expiresAtMs: this.expiresAtMs.get(row),
-      end: this.endOf(row),
-      endedSeq: this.endedSeq.get(row),
-      dueAtMs: this.dueAtMs.get(row),
-      cancelledSeq: this.cancelledSeq.get(row),
-      lateResult: this.lateResult.get(row),
-    };
-  }
-
   restore(task: TaskRow, image: LeaseImage, older: LeaseRow | 0): LeaseRow {
-    const row = this.grant(task, image.seq, image.workerId, image.requestId, image.expiresAtMs, older);
-    if (image.end !== 'live') this.end(row, image.end, image.endedSeq, image.dueAtMs);
-    this.cancelledSeq.set(row, image.cancelledSeq);
-    this.lateResult.set(row, image.lateResult);
+    const row = this.rows.take();
+    this.restoreColumns(row, image);
+    this.task.set(row, task);
+    this.older.set(row, older);
+    this.ends.set(row, LEASE_ENDS.indexOf(image.end));
+    if (image.end === 'live' && image.requestId !== null) this.link(row, image.workerId, image.requestId);
     return row;
   }
 }

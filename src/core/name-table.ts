@@ -1,48 +1,26 @@
 /**
  * The names: each has at most one live lease, and may have an object that only the holder of that lease
- * may write. What the columns mean is said once, in `NameImage`. A name with neither lease nor object
+ * may write. What the columns mean is said in `NameImage`. A name with neither lease nor object
  * is idle and may be forgotten: its next grant is above every earlier one anyway.
  */
-import type { NameEnd } from './image.ts';
+import { NAME_ENDS, type NameEnd, type NameImage, type ObjectImage } from './image.ts';
+import { NameColumns } from './row-columns.ts';
 import type { Counted, NameRow, Seq } from './row-types.ts';
-import { Float64Column, Int32Column, Uint8Column } from './tables/columns.ts';
+import { Int32Column, Uint8Column } from './tables/columns.ts';
 import { DueRows } from './tables/due-rows.ts';
 import { HashIndex, hashOfSeq, hashOfString } from './tables/hash-index.ts';
-import { OpaqueColumn } from './tables/opaque-column.ts';
 import { RowList } from './tables/row-list.ts';
 import { Rows } from './tables/rows.ts';
 import type { StringSlab } from './tables/string-slab.ts';
 import { TokenMemory } from './token-memory.ts';
 
 /** 0 is a free row. */
-const ENDS: readonly (NameEnd | 'free')[] = [
-  'free',
-  'none',
-  'live',
-  'released',
-  'expired',
-  'broken',
-  'wiped',
-  'restored',
-];
+const ENDS: readonly (NameEnd | 'free')[] = ['free', ...NAME_ENDS];
 const LIVE = ENDS.indexOf('live');
 const NONE = ENDS.indexOf('none');
 
-export class NameTable {
-  readonly leaseSeq = new Float64Column<NameRow, Seq>();
-  readonly acquiredAtMs = new Float64Column<NameRow>();
-  readonly expiresAtMs = new Float64Column<NameRow>();
-  readonly metadata = new OpaqueColumn<NameRow>();
-  readonly endedSeq = new Float64Column<NameRow, Seq>();
-  readonly endedAtMs = new Float64Column<NameRow>();
-  readonly version = new Float64Column<NameRow>();
-  readonly value = new OpaqueColumn<NameRow>();
-  readonly valueLeaseSeq = new Float64Column<NameRow, Seq>();
-  readonly valueSeq = new Float64Column<NameRow, Seq>();
-  readonly lastSeq = new Float64Column<NameRow, Seq>();
+export class NameTable extends NameColumns {
   private readonly ends = new Uint8Column<NameRow>();
-  private readonly name = new Int32Column<NameRow>();
-  private readonly holder = new Int32Column<NameRow>();
   private readonly heapPosition = new Int32Column<NameRow>();
   private readonly before = new Int32Column<NameRow, NameRow>();
   private readonly after = new Int32Column<NameRow, NameRow>();
@@ -60,27 +38,14 @@ export class NameTable {
   readonly byLease = new HashIndex<NameRow>();
   private foundName: string | null = null;
   private foundRow: NameRow | 0 = 0;
-  private readonly strings: StringSlab;
   private readonly seed: number;
 
   constructor(strings: StringSlab, seed: number) {
-    this.strings = strings;
+    super(strings);
     this.seed = seed;
     this.rows = new Rows<NameRow>([
-      this.leaseSeq,
-      this.acquiredAtMs,
-      this.expiresAtMs,
-      this.metadata,
-      this.endedSeq,
-      this.endedAtMs,
-      this.version,
-      this.value,
-      this.valueLeaseSeq,
-      this.valueSeq,
-      this.lastSeq,
+      ...this.columns,
       this.ends,
-      this.name,
-      this.holder,
       this.heapPosition,
       this.before,
       this.after,
@@ -101,23 +66,21 @@ export class NameTable {
     const index = this.byName;
     for (let node = index.first(hashOfString(name, this.seed)); node !== 0; node = index.after(node)) {
       const row = index.row(node);
-      if (this.strings.equals(this.name.get(row), name)) return row;
+      if (this.name.equals(row, name)) return row;
     }
     return 0;
   }
 
   nameOf(row: NameRow): string {
-    return this.strings.get(this.name.get(row));
+    return this.name.get(row)!;
   }
 
   holderOf(row: NameRow): string {
-    const handle = this.holder.get(row);
-    return handle === 0 ? '' : this.strings.get(handle);
+    return this.holder.get(row) ?? '';
   }
 
   heldBy(row: NameRow, holder: string): boolean {
-    const handle = this.holder.get(row);
-    return handle !== 0 && this.strings.equals(handle, holder);
+    return this.holder.equals(row, holder);
   }
 
   endOf(row: NameRow): NameEnd {
@@ -142,35 +105,64 @@ export class NameTable {
     return false;
   }
 
+  tokenHashOf(row: NameRow): string {
+    return this.tokens.hashOf(row);
+  }
+
+  pastTokensOf(row: NameRow): string[] {
+    return this.tokens.pastOf(row);
+  }
+
+  objectOf(row: NameRow): ObjectImage | null {
+    const value = this.value.get(row);
+    if (value === null) return null;
+    const [leaseSeq, seq] = [this.valueLeaseSeq.get(row), this.valueSeq.get(row)];
+    return { value, version: this.version.get(row), leaseSeq, seq };
+  }
+
   /** A new name, without lease or object, not yet idle; what a lease brings, the caller sets. */
   create(row: NameRow, name: string): void {
+    this.start(row, name);
+    this.ends.set(row, NONE);
+    this.tokens.clear(row);
+    this.identify(row, name);
+  }
+
+  restore(image: NameImage): void {
+    const row = image.row as NameRow;
+    this.rows.restoreLive();
+    this.restoreColumns(row, image);
+    this.value.set(row, image.object?.value ?? null);
+    this.valueLeaseSeq.set(row, image.object?.leaseSeq ?? 0);
+    this.valueSeq.set(row, image.object?.seq ?? 0);
+    this.tokens.clear(row);
+    this.tokens.restore(row, image.tokenHash, image.pastTokens);
+    this.identify(row, image.name);
+    if (image.end === 'live') this.enter(row);
+    else this.setEnd(row, image.end);
+    if (this.isIdle(row)) this.becomeIdle(row);
+  }
+
+  private identify(row: NameRow, name: string): void {
     this.foundName = name;
     this.foundRow = row;
-    this.name.set(row, this.strings.put(name));
-    this.holder.set(row, 0);
-    this.ends.set(row, NONE);
-    this.leaseSeq.set(row, 0);
-    this.version.set(row, 0);
-    this.value.set(row, null);
-    this.valueLeaseSeq.set(row, 0);
-    this.valueSeq.set(row, 0);
-    this.tokens.clear(row);
     this.byName.add(hashOfString(name, this.seed), row);
   }
 
   /** Gives the name a live lease; the one before must have been ended. */
   grant(row: NameRow, leaseSeq: Seq, holder: string, tokenHash: string, expiresAtMs: number): void {
-    const old = this.holder.get(row);
-    if (old === 0 || !this.strings.equals(old, holder)) {
-      if (old !== 0) this.strings.free(old);
-      this.holder.set(row, this.strings.put(holder));
-    }
+    if (!this.holder.equals(row, holder)) this.holder.set(row, holder);
     this.tokens.set(row, tokenHash);
     this.leaseSeq.set(row, leaseSeq);
     this.expiresAtMs.set(row, expiresAtMs);
+    this.enter(row);
+  }
+
+  /** Makes the lease of the name live. */
+  private enter(row: NameRow): void {
     this.ends.set(row, LIVE);
-    this.byLease.add(hashOfSeq(leaseSeq), row);
-    this.expiring.add(row, expiresAtMs);
+    this.byLease.add(hashOfSeq(this.leaseSeq.get(row)), row);
+    this.expiring.add(row, this.expiresAtMs.get(row));
   }
 
   /** Ends a live lease. */
@@ -183,10 +175,6 @@ export class NameTable {
   /** For images: how a lease ended that was never live in this state. */
   setEnd(row: NameRow, how: NameEnd): void {
     this.ends.set(row, ENDS.indexOf(how));
-  }
-
-  setHolder(row: NameRow, holder: string): void {
-    this.holder.set(row, holder === '' ? 0 : this.strings.put(holder));
   }
 
   isIdle(row: NameRow): boolean {
@@ -206,8 +194,7 @@ export class NameTable {
     this.foundName = null;
     this.leaveIdle(row);
     this.byName.remove(hashOfString(this.nameOf(row), this.seed), row);
-    this.strings.free(this.name.get(row));
-    if (this.holder.get(row) !== 0) this.strings.free(this.holder.get(row));
+    this.clear(row);
     this.tokens.clear(row);
     this.ends.set(row, 0);
     this.rows.free(row);

@@ -3,9 +3,7 @@
  * time. Nothing but positions changes, and no answer depends on them.
  */
 import type { State } from './state.ts';
-
-/** Gives the new position of bytes, or the same one when they were left alone. */
-export type Move = (at: number) => number;
+import type { Move } from './tables/opaque-column.ts';
 
 /** How many rows there are to look at; rows taken into use later refer to no old file. */
 export function rowsToRelocate({ tasks, names }: State): number {
@@ -15,15 +13,11 @@ export function rowsToRelocate({ tasks, names }: State): number {
 export function relocateRows({ tasks, names }: State, from: number, to: number, move: Move): void {
   for (let row = from; row < to; row++) {
     if (row <= tasks.rows.used && tasks.inUse(row)) {
-      tasks.payload.relocate(row, move);
-      tasks.result.relocate(row, move);
+      tasks.relocate(row, move);
       for (let lease = tasks.lease.get(row); lease !== 0; lease = tasks.leases.older.get(lease)) {
-        tasks.leases.lateResult.relocate(lease, move);
+        tasks.leases.relocate(lease, move);
       }
     }
-    if (row <= names.rows.used && names.inUse(row)) {
-      names.value.relocate(row, move);
-      names.metadata.relocate(row, move);
-    }
+    if (row <= names.rows.used && names.inUse(row)) names.relocate(row, move);
   }
 }

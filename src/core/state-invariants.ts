@@ -174,16 +174,19 @@ export function checkIndexes(state: State, fail: Fail): void {
   for (const row of taskRows(state)) {
     const id = tasks.idOf(row);
     if (tasks.find(id) !== row || tasks.at(tasks.key(row)) !== row) fail(`${id} is not found by its id`);
-    const dedupKey = tasks.dedupKeyOf(row);
+    const dedupKey = tasks.dedupKey.get(row);
     if (dedupKey !== null && !isTerminal(tasks.stateOf(row))) {
       dedupKeys += 1;
       const found = tasks.findByDedup(tasks.queueOf(row).name, dedupKey);
       if (found !== row) fail(`${id} is not found by its dedup key`);
     }
     const lease = tasks.lease.get(row);
-    if (tasks.stateOf(row) !== 'LEASED' || tasks.leases.requestOf(lease) === null) continue;
-    requests.add(JSON.stringify([tasks.leases.workerOf(lease), tasks.leases.requestOf(lease)]));
-    const found = tasks.leases.findByRequest(tasks.leases.workerOf(lease), tasks.leases.requestOf(lease)!);
+    if (tasks.stateOf(row) !== 'LEASED' || tasks.leases.requestId.get(lease) === null) continue;
+    requests.add(JSON.stringify([tasks.leases.workerOf(lease), tasks.leases.requestId.get(lease)]));
+    const found = tasks.leases.findByRequest(
+      tasks.leases.workerOf(lease),
+      tasks.leases.requestId.get(lease)!,
+    );
     if (!found.includes(lease)) fail(`the lease on ${id} is not found by its request`);
   }
   let live = 0;
@@ -226,12 +229,10 @@ export function checkStrings(state: State, fail: Fail): void {
   let strings = 0;
   for (const row of taskRows(state)) {
     if (typeof tasks.key(row) === 'string') strings += 1;
-    for (const text of [tasks.dedupKeyOf(row), tasks.reasonOf(row)]) {
-      if (text !== null) strings += 1;
-    }
-    for (const lease of leasesOf(state, row)) strings += tasks.leases.requestOf(lease) === null ? 1 : 2;
+    strings += tasks.textCount(row);
+    for (const lease of leasesOf(state, row)) strings += tasks.leases.textCount(lease);
   }
-  for (const row of nameRows(state)) strings += names.holderOf(row) === '' ? 1 : 2;
+  for (const row of nameRows(state)) strings += names.textCount(row);
   if (tasks.strings.size !== strings) fail(`${tasks.strings.size} are kept for ${strings} fields`);
 }
 

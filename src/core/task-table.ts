@@ -1,26 +1,27 @@
 /**
  * The tasks, as columns of numbers and the derived structures that find them: by id, by dedup key, by
  * queue and place in line, by the moment something falls due. `apply` is the only writer; the rules
- * read through it. What the columns mean is said once, in `TaskImage`.
+ * read through it. What the columns mean is said in `TaskImage`.
  *
  * Every task is in exactly one place, which follows from its state:
  *   WAITING, due        its queue's lane            COMPLETED, FAILED, DEAD   `ended`, in order of their end
  *   WAITING, not due    `delayed`, by due time      LEASED                    `expiring`, by lease end
  */
-import type { TaskKey } from './entries.ts';
+import type { TaskCreated, TaskKey } from './entries.ts';
 import { seqOfTaskId, taskIdOfSeq } from './ids.ts';
-import type { TaskState } from './image.ts';
+import type { LeaseImage, TaskImage, TaskState } from './image.ts';
 import { LeaseTable } from './lease-table.ts';
 import { Queue } from './queue.ts';
+import { TaskColumns } from './row-columns.ts';
 import type { Counted, LeaseRow, Seq, TaskRow } from './row-types.ts';
-import { Float64Column, Int32Column, Uint8Column, Uint32Column } from './tables/columns.ts';
+import { Int32Column, Uint8Column, Uint32Column } from './tables/columns.ts';
 import { DueRows } from './tables/due-rows.ts';
 import { HashIndex, hashOfSeq, hashOfString } from './tables/hash-index.ts';
-import { OpaqueColumn } from './tables/opaque-column.ts';
 import { RowHeap } from './tables/row-heap.ts';
 import { RowList } from './tables/row-list.ts';
 import { Rows } from './tables/rows.ts';
 import type { StringSlab } from './tables/string-slab.ts';
+import { TextColumn } from './tables/text-column.ts';
 
 /** 0 is a free row. */
 const STATES: readonly (TaskState | 'FREE')[] = ['FREE', 'WAITING', 'LEASED', 'COMPLETED', 'FAILED', 'DEAD'];
@@ -37,30 +38,14 @@ export function isTerminal(state: TaskState): boolean {
   return state === 'COMPLETED' || state === 'FAILED' || state === 'DEAD';
 }
 
-export class TaskTable {
-  readonly createdSeq = new Float64Column<TaskRow, Seq>();
-  readonly createdAtMs = new Float64Column<TaskRow>();
-  readonly attempt = new Uint32Column<TaskRow>();
-  readonly countedAttempts = new Uint32Column<TaskRow>();
-  readonly failures = new Uint32Column<TaskRow>();
-  readonly maxFailures = new Uint32Column<TaskRow>();
-  readonly backoffMs = new Uint32Column<TaskRow>();
-  readonly maxBackoffMs = new Uint32Column<TaskRow>();
-  readonly maxAttempts = new Uint32Column<TaskRow>();
-  readonly payload = new OpaqueColumn<TaskRow>();
-  readonly result = new OpaqueColumn<TaskRow>();
-  readonly dueAtMs = new Float64Column<TaskRow>();
-  readonly endedSeq = new Float64Column<TaskRow, Seq>();
-  readonly endedAtMs = new Float64Column<TaskRow>();
-  readonly lastSeq = new Float64Column<TaskRow, Seq>();
+export class TaskTable extends TaskColumns {
   /** The newest lease, the current one when LEASED; a row of `leases`. */
   readonly lease = new Int32Column<TaskRow, LeaseRow>();
   private readonly states = new Uint8Column<TaskRow>();
   private readonly priorities = new Uint8Column<TaskRow>();
   private readonly queueIndex = new Uint32Column<TaskRow>();
-  private readonly id = new Int32Column<TaskRow>();
-  private readonly dedup = new Int32Column<TaskRow>();
-  private readonly reason = new Int32Column<TaskRow>();
+  /** The id that its creator chose. A task without one is known by `createdSeq`. */
+  private readonly id: TextColumn<TaskRow>;
   /** 1 while the task stands in `delayed`. */
   private readonly asleep = new Uint8Column<TaskRow>();
   readonly before = new Int32Column<TaskRow, TaskRow>();
@@ -90,33 +75,19 @@ export class TaskTable {
   private readonly seed: number;
 
   constructor(strings: StringSlab, seed: number) {
+    super(strings);
     this.strings = strings;
     this.seed = seed;
     this.hash = hashOfString(this.hashedId, seed);
+    this.id = new TextColumn(strings);
     this.leases = new LeaseTable(strings, seed);
     this.rows = new Rows<TaskRow>([
-      this.createdSeq,
-      this.createdAtMs,
-      this.attempt,
-      this.countedAttempts,
-      this.failures,
-      this.maxFailures,
-      this.backoffMs,
-      this.maxBackoffMs,
-      this.maxAttempts,
-      this.payload,
-      this.result,
-      this.dueAtMs,
-      this.endedSeq,
-      this.endedAtMs,
-      this.lastSeq,
+      ...this.columns,
       this.lease,
       this.states,
       this.priorities,
       this.queueIndex,
       this.id,
-      this.dedup,
-      this.reason,
       this.asleep,
       this.before,
       this.after,
@@ -139,11 +110,11 @@ export class TaskTable {
   }
 
   key(row: TaskRow): TaskKey {
-    return this.id.get(row) === 0 ? this.createdSeq.get(row) : this.chosenIdOf(row);
+    return this.id.has(row) ? this.chosenIdOf(row) : this.createdSeq.get(row);
   }
 
   idOf(row: TaskRow): string {
-    return this.id.get(row) === 0 ? taskIdOfSeq(this.createdSeq.get(row)) : this.chosenIdOf(row);
+    return this.id.has(row) ? this.chosenIdOf(row) : taskIdOfSeq(this.createdSeq.get(row));
   }
 
   /** The task that has this dedup key; there is none once it is terminal. */
@@ -151,7 +122,7 @@ export class TaskTable {
     const index = this.byDedup;
     for (let node = index.first(this.dedupHash(queue, dedupKey)); node !== 0; node = index.after(node)) {
       const row = index.row(node);
-      if (this.strings.equals(this.dedup.get(row), dedupKey) && this.queueOf(row).name === queue) return row;
+      if (this.dedupKey.equals(row, dedupKey) && this.queueOf(row).name === queue) return row;
     }
     return 0;
   }
@@ -173,36 +144,58 @@ export class TaskTable {
     return this.queueAt[this.queueIndex.get(row)]!;
   }
 
-  dedupKeyOf(row: TaskRow): string | null {
-    return this.stringAt(this.dedup, row);
+  queueNameOf(row: TaskRow): string {
+    return this.queueOf(row).name;
   }
 
-  reasonOf(row: TaskRow): string | null {
-    return this.stringAt(this.reason, row);
+  /** Newest first. */
+  leasesOf(row: TaskRow): LeaseImage[] {
+    const leases: LeaseImage[] = [];
+    for (let lease = this.lease.get(row); lease !== 0; lease = this.leases.older.get(lease)) {
+      leases.push(this.leases.image(lease));
+    }
+    return leases;
   }
 
   // --- changing ----------------------------------------------------------------------------------
 
-  /** A new row with its immutable fields; it has no state yet, `enter` gives it one. */
-  create(
+  /** A new task, WAITING. */
+  create(entry: Omit<TaskCreated, 'type'>, seq: Seq, atMs: number): void {
+    const row = this.rows.take();
+    this.start(row, entry, seq, atMs);
+    this.lease.set(row, 0);
+    this.identify(row, entry.task, entry.queue, entry.priority, entry.dedupKey);
+    this.enter(row, 'WAITING', atMs);
+  }
+
+  restore(image: TaskImage, nowMs: number): void {
+    const row = image.row as TaskRow;
+    this.rows.restoreLive();
+    this.restoreColumns(row, image);
+    let lease: LeaseRow | 0 = 0;
+    for (let index = image.leases.length - 1; index >= 0; index--) {
+      lease = this.leases.restore(row, image.leases[index]!, lease);
+    }
+    this.lease.set(row, lease);
+    this.identify(row, image.task, image.queue, image.priority, image.dedupKey);
+    this.enter(row, image.state, nowMs);
+  }
+
+  /** What a task is known by, which never changes. */
+  private identify(
     row: TaskRow,
     key: TaskKey,
-    createdSeq: Seq,
     queue: string,
     priority: number,
     dedupKey: string | null,
   ): void {
-    this.createdSeq.set(row, createdSeq);
     this.priorities.set(row, priority + 128);
     this.queueIndex.set(row, this.openQueue(queue).index);
-    this.id.set(row, typeof key === 'number' ? 0 : this.strings.put(key));
-    this.dedup.set(row, dedupKey === null ? 0 : this.strings.put(dedupKey));
-    this.reason.set(row, 0);
-    this.result.set(row, null);
-    this.lease.set(row, 0);
-    this.states.set(row, 0);
     this.byId.add(this.keyHash(key), row);
-    if (typeof key === 'string') this.keep(key, row);
+    if (typeof key === 'string') {
+      this.id.set(row, key);
+      this.keep(key, row);
+    }
     if (dedupKey !== null) this.byDedup.add(this.dedupHash(queue, dedupKey), row);
   }
 
@@ -223,8 +216,8 @@ export class TaskTable {
       this.expiring.add(row, this.leases.expiresAtMs.get(this.lease.get(row)));
     } else {
       this.ended.append(row);
-      const dedup = this.dedup.get(row);
-      if (dedup !== 0) this.byDedup.remove(this.dedupHash(queue.name, this.strings.get(dedup)), row);
+      const dedupKey = this.dedupKey.get(row);
+      if (dedupKey !== null) this.byDedup.remove(this.dedupHash(queue.name, dedupKey), row);
     }
   }
 
@@ -259,21 +252,14 @@ export class TaskTable {
     return queues;
   }
 
-  setReason(row: TaskRow, reason: string): void {
-    const old = this.reason.get(row);
-    if (old !== 0) this.strings.free(old);
-    this.reason.set(row, this.strings.put(reason));
-  }
-
   /** Frees a row that has left its place. */
   forget(row: TaskRow): void {
     const queue = this.queueOf(row);
     this.byId.remove(this.keyHash(this.key(row)), row);
     if (row === this.foundChosen) this.foundChosen = 0;
     this.leases.forgetFrom(this.lease.get(row));
-    this.freeString(this.id, row);
-    this.freeString(this.dedup, row);
-    this.freeString(this.reason, row);
+    this.id.set(row, null);
+    this.clear(row);
     this.states.set(row, 0);
     this.rows.free(row);
     this.dropIfIdle(queue);
@@ -304,12 +290,12 @@ export class TaskTable {
 
   private findBySeq(seq: Seq): TaskRow | 0 {
     const found = this.found;
-    if (this.createdSeq.get(found) === seq && this.id.get(found) === 0 && this.states.get(found) !== 0)
+    if (this.createdSeq.get(found) === seq && !this.id.has(found) && this.states.get(found) !== 0)
       return found;
     const index = this.byId;
     for (let node = index.first(hashOfSeq(seq)); node !== 0; node = index.after(node)) {
       const row = index.row(node);
-      if (this.id.get(row) === 0 && this.createdSeq.get(row) === seq) {
+      if (!this.id.has(row) && this.createdSeq.get(row) === seq) {
         this.found = row;
         return row;
       }
@@ -322,8 +308,7 @@ export class TaskTable {
     const index = this.byId;
     for (let node = index.first(this.hashOf(id)); node !== 0; node = index.after(node)) {
       const row = index.row(node);
-      const handle = this.id.get(row);
-      if (handle !== 0 && this.strings.equals(handle, id)) {
+      if (this.id.equals(row, id)) {
         this.keep(id, row);
         return row;
       }
@@ -332,7 +317,7 @@ export class TaskTable {
   }
 
   private chosenIdOf(row: TaskRow): string {
-    if (row !== this.foundChosen) this.keep(this.strings.get(this.id.get(row)), row);
+    if (row !== this.foundChosen) this.keep(this.id.get(row)!, row);
     return this.chosenId;
   }
 
@@ -347,16 +332,6 @@ export class TaskTable {
       this.hash = hashOfString(id, this.seed);
     }
     return this.hash;
-  }
-
-  private freeString(column: Int32Column<TaskRow>, row: TaskRow): void {
-    const handle = column.get(row);
-    if (handle !== 0) this.strings.free(handle);
-  }
-
-  private stringAt(column: Int32Column<TaskRow>, row: TaskRow): string | null {
-    const handle = column.get(row);
-    return handle === 0 ? null : this.strings.get(handle);
   }
 
   private keyHash(key: TaskKey): number {

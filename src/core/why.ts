@@ -20,7 +20,7 @@ export interface Why {
 export function whyNotRunning({ tasks }: State, row: TaskRow, nowMs: number): Why {
   const state = tasks.stateOf(row);
   const queue = tasks.queueOf(row);
-  const reason = tasks.reasonOf(row);
+  const reason = tasks.reason.get(row);
   switch (state) {
     case 'LEASED': {
       const lease = tasks.lease.get(row);

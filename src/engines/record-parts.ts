@@ -75,6 +75,10 @@ export function encodeTexts(out: ByteWriter, list: readonly string[]): void {
   for (const text of list) out.string(text);
 }
 
+export function encodeTokens(out: ByteWriter, list: readonly string[]): void {
+  for (const token of list) out.binary(token);
+}
+
 export function encodeNumbers(out: ByteWriter, list: readonly number[]): void {
   out.reserve(list.length * 8 + 32);
   for (const number of list) out.f64(number);
@@ -89,6 +93,12 @@ export function decodeKeys(source: ByteReader, count: number): TaskKey[] {
 export function decodeTexts(source: ByteReader, count: number): string[] {
   const list: string[] = [];
   for (let i = 0; i < count; i++) list.push(source.string());
+  return list;
+}
+
+export function decodeTokens(source: ByteReader, count: number): string[] {
+  const list: string[] = [];
+  for (let i = 0; i < count; i++) list.push(source.binary());
   return list;
 }
 

@@ -6,6 +6,7 @@ import { taskIdOfKey } from '../core/entry-json.ts';
 import { leaseIdOfSeq } from '../core/ids.ts';
 import type { LeaseImage, TaskImage } from '../core/image.ts';
 import type { Refusal } from '../core/refusals.ts';
+import { taskOpaques } from '../core/row-columns.ts';
 import { isTerminal } from '../core/task-table.ts';
 import { instant } from '../protocol/instant.ts';
 import type { ReadContext } from './contexts.ts';
@@ -231,8 +232,7 @@ async function record(
   { image, nowMs }: Seen,
   room?: Room,
 ): Promise<Static<typeof Task>> {
-  const late = image.leases.map((lease) => lease.lateResult);
-  const open = await openAll(source.log, [image.payload, image.result, ...late], room);
+  const open = await openAll(source.log, taskOpaques(image), room);
   return taskRecord(image, nowMs, open);
 }
 

@@ -1,17 +1,17 @@
 // The types of entries, the list of their names, how JSON shows them, and which of their fields are opaque.
-import { type Field, WORDS } from '../../src/core/entry-table.ts';
+import { WORDS } from '../../src/core/entry-table.ts';
 import {
   type Definition,
   ENTRY_DEFINITIONS,
-  importsOf,
+  type Field,
   isNullable,
   isOpaque,
   isShown,
-  KINDS,
-  listOf,
   RECORD_DEFINITIONS,
   storedOf,
-} from './entry-fields.ts';
+} from './definitions.ts';
+import { importsOf } from './imports.ts';
+import { KINDS, listOf } from './kinds.ts';
 
 const BY = 'Generated from `src/core/entry-table.ts` by `npm run generate`; a test compares.';
 
@@ -42,9 +42,8 @@ export type EntryType = Entry['type'];
 `;
 }
 
-function interfaceOf(definition: Definition): string {
-  const { name, says, fields, layouts } = definition;
-  const lines = layouts[0]!.byte === null ? [] : [`  readonly type: '${name}';`];
+export function interfaceOf({ name, tag, says, fields }: Definition): string {
+  const lines = tag === null ? [] : [`  readonly ${tag};`];
   for (const [field, row] of storedOf(fields)) {
     if (row.says !== undefined) lines.push(`  /** ${row.says} */`);
     const type = row.words ? row.words.map((word) => `'${word}'`).join(' | ') : KINDS[row.kind].type;

@@ -1,20 +1,18 @@
 // Arbitraries for fast-check: every kind of entry and of image record, with the strings and numbers that break codecs.
 import fc from 'fast-check';
-import type { Entry, EntryType, Intent, Standing, TaskKey } from '../../src/core/entries.ts';
-import {
-  ENTRIES,
-  type EntryDefinition,
-  type Field,
-  type Kind,
-  RECORDS,
-  WORDS,
-} from '../../src/core/entry-table.ts';
-import type { ImageRecord, LeaseEnd, LeaseImage, NameEnd, ObjectImage } from '../../src/core/image.ts';
+import type { Entry, EntryType } from '../../src/core/entries.ts';
+import { ENTRIES, type EntryDefinition, RECORDS, WORDS } from '../../src/core/entry-table.ts';
+import type { ImageRecord } from '../../src/core/image.ts';
 import type { Opaque } from '../../src/core/opaque.ts';
+import { ROW_WORDS, ROWS, type RowDefinition, type RowKind } from '../../src/core/row-table.ts';
 import { opaqueOf } from '../../src/operations/opaque-values.ts';
-import { isNullable, storedOf } from '../generated/entry-fields.ts';
-
-type ArbitraryOf<T> = { readonly [K in keyof T]-?: fc.Arbitrary<T[K]> };
+import {
+  type Field,
+  IMAGE_DEFINITIONS,
+  isNullable,
+  type StoredField,
+  storedOf,
+} from '../generated/definitions.ts';
 
 /** Positions, times and counts: anything up to 2^53 - 1. */
 const whole = fc.oneof(
@@ -48,10 +46,10 @@ const binary = (length: number): fc.Arbitrary<string> =>
 
 const bytes: fc.Arbitrary<Opaque> = fc.uint8Array({ maxLength: 400 }).map((content) => opaqueOf(content));
 const orNull = <T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | null> => fc.option(arbitrary, { nil: null });
-const key: fc.Arbitrary<TaskKey> = fc.oneof(whole, text);
+const key = fc.oneof(whole, text);
 const priority = fc.integer({ min: -128, max: 127 });
 
-const KINDS: { readonly [K in Kind]: () => fc.Arbitrary<unknown> } = {
+const KINDS: { readonly [K in RowKind]: () => fc.Arbitrary<unknown> } = {
   task: () => key,
   leaseId: () => whole,
   sessionId: () => whole,
@@ -68,17 +66,27 @@ const KINDS: { readonly [K in Kind]: () => fc.Arbitrary<unknown> } = {
   'sessionId[]': () => fc.array(whole, { maxLength: 40 }),
   'FencedWrite[]': () =>
     fc.array(fc.record(arbitraries('FencedWrite', RECORDS.FencedWrite!.fields)), { maxLength: 5 }),
-  Intent: () => intent,
+  Intent: () => fc.record(arbitraries('Intent', RECORDS.Intent!.fields)),
   Verb: () => fc.constantFrom(...WORDS.Verb.list),
   IntentType: () => fc.constantFrom(...WORDS.IntentType.list),
   SessionState: () => fc.constantFrom(...WORDS.SessionState.list),
   SessionReason: () => fc.constantFrom(...WORDS.SessionReason.list),
+  seq: () => whole,
+  count: () => whole,
+  'number[]': () => fc.array(whole, { maxLength: 400 }),
+  'token[]': () => fc.array(binary(8), { maxLength: 16 }),
+  ObjectImage: () => arbitraryRow('ObjectImage'),
+  'LeaseImage[]': () => fc.array(arbitraryRow('LeaseImage'), { maxLength: 16 }),
+  TaskState: () => fc.constantFrom(...ROW_WORDS.TaskState.list),
+  LeaseEnd: () => fc.constantFrom(...ROW_WORDS.LeaseEnd.list),
+  NameEnd: () => fc.constantFrom(...ROW_WORDS.NameEnd.list),
 };
 
 /** Often the name that follows from the intent, which is stored in another way than all others. */
 const LIKELY: Readonly<Record<string, string>> = {
   'Intent.target': 'film',
   'IntentAccepted.serviceName': 'lease:service:film',
+  'SessionImage.serviceName': 'lease:service:film',
 };
 
 function arbitraries(of: string, fields: Readonly<Record<string, Field>>) {
@@ -91,125 +99,55 @@ function arbitraries(of: string, fields: Readonly<Record<string, Field>>) {
   return Object.fromEntries(rows);
 }
 
-const intent = fc.record(
-  arbitraries('Intent', RECORDS.Intent!.fields),
-) as fc.Arbitrary<unknown> as fc.Arbitrary<Intent>;
-const standing = arbitraries('Standing', RECORDS.Standing!.fields) as ArbitraryOf<Standing>;
+/** Fields with a usual value have it all at once, or are anything: the former is stored in another way. */
+function withUsual(
+  of: string,
+  fields: Readonly<Record<string, Field>>,
+): fc.Arbitrary<Record<string, unknown>> {
+  const usual = storedOf(fields).flatMap(([name, row]) =>
+    row.usual === undefined ? [] : [[name, row.usual]],
+  );
+  return fc
+    .tuple(fc.record(arbitraries(of, fields)), fc.boolean())
+    .map(([record, isUsual]) => ({ ...record, ...(isUsual ? Object.fromEntries(usual) : {}) }));
+}
 
 export const ENTRY_TYPES = Object.keys(ENTRIES) as EntryType[];
 
-/** Fields with a usual value have it all at once, or are anything: the former is stored in another way. */
 export function arbitraryEntryOf(type: EntryType): fc.Arbitrary<Entry> {
   const { fields }: EntryDefinition = ENTRIES[type];
-  const usual = Object.entries(fields).flatMap(([name, row]) => ('usual' in row ? [[name, row.usual]] : []));
-  return fc
-    .tuple(fc.record(arbitraries(type, fields)), fc.boolean())
-    .map(([entry, isUsual]) => ({ type, ...entry, ...(isUsual ? Object.fromEntries(usual) : {}) }) as Entry);
+  return withUsual(type, fields).map((entry) => ({ type, ...entry }) as Entry);
 }
 
 export const arbitraryEntry: fc.Arbitrary<Entry> = fc.oneof(...ENTRY_TYPES.map(arbitraryEntryOf));
 
-const LEASE_ENDS: readonly LeaseEnd[] = [
-  'live',
-  'complete',
-  'fail',
-  'release',
-  'expired',
-  'killed',
-  'restored',
-];
-const NAME_ENDS: readonly NameEnd[] = ['none', 'live', 'released', 'expired', 'broken', 'wiped', 'restored'];
+/** What fields that are left out together hold then. */
+const WITHOUT: Readonly<Record<string, unknown>> = { '0': 0, "''": '', NONE: [] };
 
-const lease: fc.Arbitrary<LeaseImage> = fc.record({
-  seq: whole,
-  workerId: text,
-  requestId: orNull(text),
-  expiresAtMs: whole,
-  end: fc.constantFrom(...LEASE_ENDS),
-  endedSeq: whole,
-  dueAtMs: whole,
-  cancelledSeq: whole,
-  lateResult: orNull(bytes),
-});
-
-const object: fc.Arbitrary<ObjectImage> = fc.record({
-  value: bytes,
-  version: whole,
-  leaseSeq: whole,
-  seq: whole,
-});
+/** The fields behind one flag are often all left out. */
+function arbitraryRow(name: string): fc.Arbitrary<Record<string, unknown>> {
+  const { fields } = IMAGE_DEFINITIONS.find((definition) => definition.name === name)!;
+  const shared = storedOf(fields).filter(([, { without }]) => without !== undefined);
+  const flags = [...new Set(shared.map(([, { flag }]) => flag!))];
+  return fc.tuple(withUsual(name, fields), fc.subarray(flags)).map(([record, left]) => {
+    const without = shared
+      .filter(([, { flag }]) => left.includes(flag!))
+      .map(([field, row]: [string, StoredField]) => [field, WITHOUT[row.without!]]);
+    return { ...record, ...Object.fromEntries(without) };
+  });
+}
 
 type ImageKind = ImageRecord['kind'];
-const IMAGES: { readonly [K in ImageKind]: ArbitraryOf<Omit<Extract<ImageRecord, { kind: K }>, 'kind'>> } = {
-  head: {
-    lastSeq: whole,
-    lastAtMs: whole,
-    epoch: whole,
-    epochStartedAtMs: whole,
-    taskRows: whole,
-    nameRows: whole,
-  },
-  queue: { queue: text, paused: fc.boolean() },
-  free: { table: fc.constantFrom('tasks', 'names'), rows: fc.array(whole, { maxLength: 400 }) },
-  task: {
-    row: whole,
-    task: key,
-    createdSeq: whole,
-    createdAtMs: whole,
-    queue: text,
-    priority,
-    state: fc.constantFrom('WAITING', 'LEASED', 'COMPLETED', 'FAILED', 'DEAD'),
-    attempt: whole,
-    countedAttempts: whole,
-    failures: whole,
-    maxFailures: fc.oneof(fc.constant(5), whole),
-    backoffMs: fc.oneof(fc.constant(1_000), whole),
-    maxBackoffMs: fc.oneof(fc.constant(300_000), whole),
-    maxAttempts: fc.oneof(fc.constant(100), whole),
-    dedupKey: orNull(text),
-    payload: bytes,
-    dueAtMs: whole,
-    reason: orNull(text),
-    result: orNull(bytes),
-    endedSeq: whole,
-    endedAtMs: whole,
-    lastSeq: whole,
-    leases: fc.array(lease, { maxLength: 16 }),
-  },
-  name: {
-    row: whole,
-    name: text,
-    leaseSeq: whole,
-    end: fc.constantFrom(...NAME_ENDS),
-    holder: text,
-    tokenHash: fc.oneof(binary(32), fc.constant('')),
-    acquiredAtMs: whole,
-    expiresAtMs: whole,
-    metadata: orNull(bytes),
-    endedSeq: whole,
-    endedAtMs: whole,
-    version: whole,
-    object: orNull(object),
-    lastSeq: whole,
-    pastTokens: fc.array(binary(8), { maxLength: 16 }),
-  },
-  session: {
-    seq: whole,
-    intent,
-    serviceName: fc.oneof(fc.constant('lease:service:film'), text),
-    key: text,
-    ...standing,
-    createdAtMs: whole,
-    updatedAtMs: whole,
-    lastSeq: whole,
-  },
-};
 
-export const IMAGE_KINDS = Object.keys(IMAGES) as ImageKind[];
+const IMAGES = new Map(
+  (Object.entries(ROWS) as [string, RowDefinition][]).flatMap(([name, { kind }]) =>
+    kind === undefined ? [] : [[kind as ImageKind, name]],
+  ),
+);
+
+export const IMAGE_KINDS = [...IMAGES.keys()];
 
 export const arbitraryImageOf = (kind: ImageKind): fc.Arbitrary<ImageRecord> =>
-  fc
-    .record(IMAGES[kind] as Record<string, fc.Arbitrary<unknown>>)
-    .map((fields) => ({ kind, ...fields }) as ImageRecord);
+  arbitraryRow(IMAGES.get(kind)!).map((fields) => ({ kind, ...fields }) as ImageRecord);
 
 export const arbitraryImage: fc.Arbitrary<ImageRecord> = fc.oneof(...IMAGE_KINDS.map(arbitraryImageOf));

@@ -9,7 +9,7 @@ import type { Answer, Command, GrantedNames, SessionView } from '../../src/core/
 import { isRefusal } from '../../src/core/decision.ts';
 import type { Entry, EntryType } from '../../src/core/entries.ts';
 import type { NameImage, TaskImage } from '../../src/core/image.ts';
-import { imageOf, nameImage, restoreImage, taskImage } from '../../src/core/image-io.ts';
+import { imageOf, restoreImage } from '../../src/core/image-io.ts';
 import { checkInvariants, checkStep } from '../../src/core/invariants.ts';
 import type { Ticket, Waiter } from '../../src/core/lines.ts';
 import { Machine, type MachineBounds } from '../../src/core/machine.ts';
@@ -223,13 +223,13 @@ export class Scenario {
   task(taskId: string): TaskImage {
     const row = this.state.tasks.find(taskId);
     expect(row, `task ${taskId}`).toBeGreaterThan(0);
-    return taskImage(this.state, row as TaskRow);
+    return this.state.tasks.image(row as TaskRow);
   }
 
   name(name: string): NameImage {
     const row = this.state.names.find(name);
     expect(row, `name ${name}`).toBeGreaterThan(0);
-    return nameImage(this.state, row as NameRow);
+    return this.state.names.image(row as NameRow);
   }
 
   session(sessionId = newestSession(this.state)): SessionView {

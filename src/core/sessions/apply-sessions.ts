@@ -1,6 +1,5 @@
 /** The effect of each fact about a session: the session itself, its start task, and the leases it gives back at its end. */
 import { endName } from '../apply-names.ts';
-import { createTaskRow } from '../apply-tasks.ts';
 import { check } from '../check.ts';
 import type { Forgotten, IntentAccepted, SessionChanged } from '../entries.ts';
 import { sessionIdOfSeq } from '../ids.ts';
@@ -32,7 +31,7 @@ export function acceptIntent(state: State, entry: IntentAccepted, seq: Seq, atMs
   check(sessions.findByKey(key) === undefined, entry, seq, 'the key is taken');
   check(tasks.at(task) === 0, entry, seq, 'the start task exists');
   check(serviceName.startsWith(SESSION_LEASES), entry, seq, 'a wipe would not find its lease');
-  createTaskRow(state, { ...START_POLICY, task, dueAtMs: atMs, payload }, seq, atMs);
+  tasks.create({ ...START_POLICY, task, dueAtMs: atMs, payload }, seq, atMs);
   sessions.enter({
     seq,
     intent,

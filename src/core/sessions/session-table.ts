@@ -4,25 +4,11 @@
  * slots are scarce, and those that have ended are bounded by retention; so plain maps will do.
  */
 import type { SessionView } from '../commands.ts';
-import type { Intent, SessionReason, SessionState } from '../entries.ts';
 import { seqOfSessionId, sessionIdOfSeq } from '../ids.ts';
+import type { Session } from '../row-columns.ts';
 import type { Seq } from '../row-types.ts';
 
-/** What the fields mean is said once, in `SessionImage`. */
-export interface Session {
-  readonly seq: Seq;
-  readonly intent: Intent;
-  readonly serviceName: string;
-  readonly key: string;
-  readonly createdAtMs: number;
-  state: SessionState;
-  reason: SessionReason | null;
-  reasonDetail: string | null;
-  slot: string | null;
-  leaseSeq: Seq;
-  updatedAtMs: number;
-  lastSeq: Seq;
-}
+export type { Session };
 
 export function hasEnded({ state }: Pick<Session, 'state'>): boolean {
   return state === 'STOPPED' || state === 'FAILED' || state === 'CANCELLED';

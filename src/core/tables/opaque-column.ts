@@ -2,6 +2,9 @@
 import type { Opaque } from '../opaque.ts';
 import { Float64Column, Uint32Column } from './columns.ts';
 
+/** Gives the new position of bytes, or the same one when they were left alone. */
+export type Move = (at: number) => number;
+
 export class OpaqueColumn<Row extends number = number> {
   /** One more than the position, so that 0 is "none". */
   private readonly ats = new Float64Column<Row>();
@@ -14,12 +17,12 @@ export class OpaqueColumn<Row extends number = number> {
     this.crcs.reserve(row);
   }
 
-  has(row: Row): boolean {
+  has(row: Row | 0): boolean {
     return this.ats.get(row) !== 0;
   }
 
   /** Without the bytes; a row that has none gives null. */
-  get(row: Row): Opaque | null {
+  get(row: Row | 0): Opaque | null {
     const at = this.ats.get(row);
     if (at === 0) return null;
     return { bytes: null, at: at - 1, length: this.lengths.get(row), crc: this.crcs.get(row) };
@@ -35,9 +38,9 @@ export class OpaqueColumn<Row extends number = number> {
     this.crcs.set(row, value.crc);
   }
 
-  /** Moves the reference after the log has moved the bytes; `move` gives the same position back for those it left alone. */
-  relocate(row: Row, move: (at: number) => number): void {
+  /** Moves the reference after the log has moved the bytes. */
+  relocate(row: Row | 0, move: Move): void {
     const at = this.ats.get(row);
-    if (at !== 0) this.ats.set(row, move(at - 1) + 1);
+    if (at !== 0) this.ats.set(row as Row, move(at - 1) + 1);
   }
 }

@@ -6,7 +6,8 @@
  */
 import { CHUNK_SHIFT, Int32Column } from './columns.ts';
 
-interface Reservable {
+/** A column, or something made of columns. */
+export interface Reservable {
   reserve(row: number): void;
 }
 

@@ -1,0 +1,266 @@
+/**
+ * The rows of the state, one definition each: what a task, a lease on a task, a name and a session remember. `npm run
+ * generate` writes from it the columns (`row-columns.ts`: storage, first values, image, restore, relocation), the types of
+ * image records (`image.ts`), their codec (`engines/image-codec.ts`) and the table in `docs/log-format.md`. The generators of
+ * the property tests read it as it is. Nothing reads it while the program runs.
+ *
+ * Fields and layouts are those of `entry-table.ts`, and so are the rules for a change: the layout of a released kind
+ * number never changes. A new field stands in a layout with a new kind number. The old layout stays, and is written while
+ * every field that it lacks is null or has its `without`: a checkpoint that does not use the field has the old bytes. `flags`
+ * is a u8, a u16 or a u32, as the highest flag of the layout demands.
+ */
+import { ENTRIES, type Kind, type Layout, RECORDS, type StoredField } from './entry-table.ts';
+
+/** Words that are stored as their place in the list. The lists only ever grow at their end. */
+export const ROW_WORDS = {
+  TaskState: { what: 'task state', list: ['WAITING', 'LEASED', 'COMPLETED', 'FAILED', 'DEAD'] },
+  LeaseEnd: {
+    what: 'lease end',
+    list: ['live', 'complete', 'fail', 'release', 'expired', 'killed', 'restored'],
+    says: "How a lease on a task ended; 'live' while it has not.",
+  },
+  NameEnd: {
+    what: 'end of a named lease',
+    list: ['none', 'live', 'released', 'expired', 'broken', 'wiped', 'restored'],
+    says: "How the last lease on a name ended; 'live' while it has not, 'none' when there never was one.",
+  },
+} as const;
+
+/** A `seq` is a position of the log. A `count` is kept in 32 bits. A `token` is the first eight bytes of a hash. */
+export type RowKind =
+  | Kind
+  | 'seq'
+  | 'count'
+  | 'number[]'
+  | 'token[]'
+  | 'ObjectImage'
+  | 'LeaseImage[]'
+  | keyof typeof ROW_WORDS;
+
+export interface Column extends StoredField<RowKind> {
+  /** Its value in a new row, as an expression over the parameters of `creation`; else zero or null. */
+  readonly starts?: string;
+  /** Kept by hand-written code of the table; the method that reads it. */
+  readonly kept?: string;
+  /** A column that stands in the image as a part of this field, which is `kept`. */
+  readonly partOf?: string;
+  /** Few rows have it: those that do have a row in a side table, and the others pay four bytes for all such columns. */
+  readonly sparse?: true;
+  /** Of a session, whose row is an object: it changes after the session was created. */
+  readonly changes?: true;
+}
+
+export interface RowDefinition {
+  readonly says?: string;
+  /** The word for it in the image. A row inside of another one has none. */
+  readonly kind?: string;
+  /** The parameters of `start`, which gives a new row its first values. Only what has columns has them. */
+  readonly creation?: string;
+  readonly fields: Readonly<Record<string, Column>>;
+  readonly layouts: string | Readonly<Record<number, string | Layout>>;
+}
+
+const CREATED = ENTRIES.TaskCreated.fields;
+const STANDING = RECORDS.Standing!.fields as Readonly<Record<string, StoredField>>;
+
+const LAST_SEQ = { kind: 'seq', says: 'The `seq` of the newest entry that touched it.' } as const;
+
+export const ROWS = {
+  HeadImage: {
+    says: 'First record of every image.',
+    kind: 'head',
+    fields: {
+      lastSeq: { kind: 'seq', says: 'The position this image stands for.' },
+      lastAtMs: { kind: 'number' },
+      epoch: { kind: 'number' },
+      epochStartedAtMs: { kind: 'number' },
+      taskRows: {
+        kind: 'number',
+        says: 'How many rows each table has ever used; rows not mentioned in the image are free.',
+      },
+      nameRows: { kind: 'number' },
+    },
+    layouts: { 1: 'lastSeq lastAtMs epoch epochStartedAtMs taskRows nameRows' },
+  },
+  QueueImage: {
+    kind: 'queue',
+    fields: { queue: { kind: 'text' }, paused: { kind: 'boolean', flag: 1 } },
+    layouts: { 2: 'flags queue' },
+  },
+  FreeRowsImage: {
+    says: 'Free rows in the order in which they will be used again, last first; long lists come in pieces.',
+    kind: 'free',
+    fields: { table: { kind: 'text', words: ['tasks', 'names'] }, rows: { kind: 'number[]' } },
+    layouts: {
+      3: {
+        bytes: '#rows rows',
+        when: "free.table === 'tasks'",
+        given: { table: "'tasks'" },
+        note: 'of tasks',
+      },
+      4: { bytes: '#rows rows', given: { table: "'names'" }, note: 'of names' },
+    },
+  },
+  LeaseImage: {
+    creation: 'seq: Seq, workerId: string, requestId: string | null, expiresAtMs: number',
+    fields: {
+      seq: { kind: 'seq', starts: 'seq' },
+      workerId: { kind: 'label', starts: 'workerId' },
+      requestId: { kind: 'text', flag: 1, starts: 'requestId' },
+      expiresAtMs: { kind: 'number', starts: 'expiresAtMs' },
+      end: { kind: 'LeaseEnd', kept: 'endOf' },
+      endedSeq: { kind: 'seq', says: 'The `seq` of the entry that ended it; 0 while live.' },
+      dueAtMs: { kind: 'number', says: 'After a failure or a release: when the task was due again.' },
+      cancelledSeq: {
+        kind: 'seq',
+        sparse: true,
+        says: 'The `seq` of its TaskCancelled entry; 0 when there is none.',
+      },
+      lateResult: { kind: 'opaque', flag: 2, sparse: true },
+    },
+    layouts: 'flags end seq expiresAtMs endedSeq dueAtMs cancelledSeq lateResult workerId requestId',
+  },
+  TaskImage: {
+    kind: 'task',
+    creation: "entry: Omit<TaskCreated, 'type'>, seq: Seq, atMs: number",
+    fields: {
+      row: { kind: 'number', kept: 'row' },
+      task: { kind: 'task', kept: 'key' },
+      createdSeq: { kind: 'seq', starts: 'seq' },
+      createdAtMs: { kind: 'number', starts: 'atMs' },
+      queue: { kind: 'label', kept: 'queueNameOf' },
+      priority: { kind: 'priority', kept: 'priorityOf' },
+      state: { kind: 'TaskState', kept: 'stateOf' },
+      attempt: { kind: 'count', flag: 128, without: '0' },
+      countedAttempts: {
+        kind: 'count',
+        flag: 128,
+        without: '0',
+        says: 'Attempts that count against `maxAttempts`: less releases, less expiries while the authority was down.',
+      },
+      failures: { kind: 'count', flag: 128, without: '0' },
+      maxFailures: { kind: 'count', flag: 8, usual: CREATED.maxFailures.usual, starts: 'entry.maxFailures' },
+      backoffMs: { kind: 'count', flag: 8, usual: CREATED.backoffMs.usual, starts: 'entry.backoffMs' },
+      maxBackoffMs: {
+        kind: 'count',
+        flag: 8,
+        usual: CREATED.maxBackoffMs.usual,
+        starts: 'entry.maxBackoffMs',
+      },
+      maxAttempts: { kind: 'count', flag: 8, usual: CREATED.maxAttempts.usual, starts: 'entry.maxAttempts' },
+      dedupKey: { kind: 'text', flag: 2, starts: 'entry.dedupKey' },
+      payload: { kind: 'opaque', starts: 'entry.payload' },
+      dueAtMs: { kind: 'number', starts: 'entry.dueAtMs' },
+      reason: { kind: 'text', flag: 32 },
+      result: { kind: 'opaque', flag: 16 },
+      endedSeq: {
+        kind: 'seq',
+        flag: 64,
+        without: '0',
+        says: 'The `seq` and time of the entry that made it terminal; 0 before.',
+      },
+      endedAtMs: { kind: 'number', flag: 64, without: '0' },
+      lastSeq: { ...LAST_SEQ, starts: 'seq' },
+      leases: {
+        kind: 'LeaseImage[]',
+        flag: 128,
+        without: 'NONE',
+        kept: 'leasesOf',
+        says: 'Newest first; the first is the current one when the task is LEASED.',
+      },
+      digest: { kind: 'sha256', flag: 4, retired: true },
+    },
+    layouts: {
+      5:
+        'flags row createdSeq createdAtMs lastSeq dueAtMs state priority payload queue task maxFailures backoffMs' +
+        ' maxBackoffMs maxAttempts result endedSeq endedAtMs dedupKey digest reason attempt countedAttempts failures' +
+        ' #leases leases',
+    },
+  },
+  ObjectImage: {
+    fields: {
+      value: { kind: 'opaque' },
+      version: { kind: 'number' },
+      leaseSeq: { kind: 'seq' },
+      seq: { kind: 'seq' },
+    },
+    layouts: 'value version leaseSeq seq',
+  },
+  NameImage: {
+    kind: 'name',
+    creation: 'name: string',
+    fields: {
+      row: { kind: 'number', kept: 'row' },
+      name: { kind: 'text', starts: 'name' },
+      leaseSeq: {
+        kind: 'seq',
+        flag: 1,
+        without: '0',
+        says: 'The newest grant, which is the fence; 0 when there never was one.',
+      },
+      end: { kind: 'NameEnd', kept: 'endOf' },
+      holder: { kind: 'label', flag: 1, without: "''" },
+      tokenHash: { kind: 'sha256', flag: 1, without: "''", kept: 'tokenHashOf' },
+      acquiredAtMs: { kind: 'number', flag: 1, without: '0' },
+      expiresAtMs: { kind: 'number', flag: 1, without: '0' },
+      metadata: { kind: 'opaque', flag: 2 },
+      endedSeq: { kind: 'seq', flag: 8, without: '0' },
+      endedAtMs: { kind: 'number', flag: 8, without: '0' },
+      version: {
+        kind: 'number',
+        says: 'The newest version the object of this name ever had; stays when the object is deleted.',
+      },
+      object: { kind: 'ObjectImage', flag: 4, kept: 'objectOf' },
+      value: { kind: 'opaque', partOf: 'object' },
+      valueLeaseSeq: { kind: 'seq', partOf: 'object' },
+      valueSeq: { kind: 'seq', partOf: 'object' },
+      lastSeq: LAST_SEQ,
+      pastTokens: {
+        kind: 'token[]',
+        flag: 1,
+        without: 'NONE',
+        kept: 'pastTokensOf',
+        says: 'First eight bytes of the token hashes of earlier grants, newest first, at most 16.',
+      },
+    },
+    layouts: {
+      6:
+        'flags end row version lastSeq endedSeq endedAtMs metadata object name leaseSeq acquiredAtMs expiresAtMs holder' +
+        ' tokenHash #pastTokens pastTokens',
+    },
+  },
+  SessionImage: {
+    says: 'Those that have not ended first, in the order in which they came; then the others in the order of their end.',
+    kind: 'session',
+    fields: {
+      seq: { kind: 'seq', says: 'The `seq` of its IntentAccepted.' },
+      intent: { kind: 'Intent' },
+      serviceName: { kind: 'text', says: 'What it holds beside its slot while it runs.' },
+      key: { kind: 'text' },
+      state: { kind: 'SessionState', changes: true },
+      reason: { kind: 'SessionReason', flag: STANDING.reason!.flag!, changes: true },
+      reasonDetail: { kind: 'text', flag: STANDING.reasonDetail!.flag!, changes: true },
+      slot: { kind: 'label', flag: STANDING.slot!.flag!, changes: true },
+      leaseSeq: { kind: 'seq', changes: true },
+      createdAtMs: { kind: 'number' },
+      updatedAtMs: { kind: 'number', changes: true },
+      lastSeq: {
+        kind: 'seq',
+        changes: true,
+        says: 'The `seq` of the newest entry that changed it; that of its end once it has ended.',
+      },
+    },
+    layouts: {
+      7: {
+        bytes: 'seq createdAtMs updatedAtMs lastSeq Standing intent key',
+        when: 'session.serviceName === firstServiceName(session.intent)',
+        given: { serviceName: 'firstServiceName(intent)' },
+        note: '`serviceName` is `lease:service:` and the target',
+      },
+      8: {
+        bytes: 'seq createdAtMs updatedAtMs lastSeq Standing intent key serviceName',
+        note: 'written when `serviceName` is another one than in 7',
+      },
+    },
+  },
+} as const satisfies Record<string, RowDefinition>;
