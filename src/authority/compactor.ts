@@ -5,9 +5,9 @@
  */
 import { relocateRows, rowsToRelocate } from '../core/relocate.ts';
 import type { State } from '../core/state.ts';
-import { placeOf } from '../engines/ascending.ts';
 import { FILE_SPAN } from '../engines/frame.ts';
 import type { Log, Relocation } from '../engines/log.ts';
+import { lowerBound } from '../engines/lower-bound.ts';
 import type { Timer, Timers } from '../seams/clock.ts';
 import type { Stats } from './stats.ts';
 
@@ -74,7 +74,7 @@ function mover({ oldAt, newAt, gone }: Relocation): (at: number) => number {
   let next = 0;
   return (at) => {
     if (!gone.has(Math.floor(at / FILE_SPAN))) return at;
-    if (oldAt[next] !== at) next = placeOf(at, oldAt);
+    if (oldAt[next] !== at) next = lowerBound(at, oldAt);
     if (oldAt[next] !== at) throw new Error(`INV-RELOCATE: no new place for the bytes at ${at}.`);
     next += 1;
     return newAt[next - 1]!;

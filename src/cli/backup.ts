@@ -6,7 +6,7 @@ import { constants } from 'node:os';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { LeaseholdError } from '../client/error.ts';
-import { isDiskFull } from '../engines/file/write-whole.ts';
+import { isDiskFull } from '../engines/file/write-fully.ts';
 import { PAGES } from '../operations/pages.ts';
 import type { Files } from '../seams/files.ts';
 import { exitCodeOf } from '../seams/processes.ts';

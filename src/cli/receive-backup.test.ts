@@ -254,10 +254,10 @@ describe('receiving a backup', () => {
         if (before.some((path) => path.endsWith('.part'))) {
           expect(opening).toBeInstanceOf(LogDamagedError);
           expect(opening).toMatchObject({ file: expect.stringMatching(/\.part$/), offset: 0 });
-          expect(String(opening)).toContain('a backup into this directory was cut short');
+          expect(String(opening)).toContain('a backup into this directory was interrupted');
           expect(found).toMatchObject({ message: (opening as Error).message });
           const restoring = restoreLog({ files: next, backupDir: DIR, dir: '/new', ...EPOCH });
-          await expect(restoring).rejects.toThrow('a backup into this directory was cut short');
+          await expect(restoring).rejects.toThrow('a backup into this directory was interrupted');
           parts += 1;
         } else {
           expect(String(opening)).toContain('is a backup');
@@ -327,7 +327,7 @@ describe('a backup in its directory', () => {
     await expect(verifyLog(other, DIR)).rejects.toThrow(`but the log ends at seq ${manifest.seq}`);
     const unreadable = disk.copy();
     unreadable.tamper(`${DIR}/backup.json`, (content) => content.subarray(0, 40));
-    await expect(verifyLog(unreadable, DIR)).rejects.toThrow('it is no JSON');
+    await expect(verifyLog(unreadable, DIR)).rejects.toThrow('it is not valid JSON');
   });
 });
 

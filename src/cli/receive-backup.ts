@@ -11,7 +11,7 @@ import { makeDirs, missingDirs } from '../engines/file/data-dir.ts';
 import { numberedNames, PART } from '../engines/file/file-names.ts';
 import type { LogReport } from '../engines/file/inspect.ts';
 import { verifyLog } from '../engines/file/inspect.ts';
-import { writeWhole } from '../engines/file/write-whole.ts';
+import { writeFully } from '../engines/file/write-fully.ts';
 import type { Files } from '../seams/files.ts';
 import type { ArchiveMember } from './untar.ts';
 import { ArchiveError, untar } from './untar.ts';
@@ -98,7 +98,7 @@ async function store(
     let at = 0;
     let crc = 0;
     for await (const piece of content) {
-      await writeWhole(file, piece, at);
+      await writeFully(file, piece, at);
       at += piece.length;
       crc = crc32(piece, crc);
       kept?.push(piece);

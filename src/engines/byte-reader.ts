@@ -1,7 +1,7 @@
 /**
- * Reads what a ByteWriter wrote. Strings that come again and again (queues, workers, holders) are taken
- * from a small cache, so that a million leases of one worker share one string. Reading beyond the bytes
- * given throws; the caller has checked them before, so that would be a bug and not damage.
+ * Reads what a ByteWriter wrote. Repeated strings (queues, workers, holders) come from a small cache, so that a
+ * million leases of one worker share one string. Reading past the end throws: callers verify checksums first, so it
+ * is a bug and not damage.
  */
 import { STRING_ASCII, STRING_SHORT_MAX, STRING_UTF8, STRING_WTF8 } from './byte-writer.ts';
 import { LogTooNewError } from './log.ts';
@@ -16,7 +16,7 @@ export class ByteReader {
   #view: DataView = new DataView(EMPTY.buffer, 0, 0);
   readonly #cache: string[] = new Array<string>(CACHE_SLOTS).fill('');
 
-  /** From now on reads `buffer`, starting at `at`. */
+  /** Starts reading `buffer` at `at`. */
   open(buffer: Buffer, at: number): void {
     if (this.buffer !== buffer) {
       this.buffer = buffer;
@@ -59,7 +59,7 @@ export class ByteReader {
     return form === 0 ? '' : this.buffer.toString('latin1', start, this.at);
   }
 
-  /** Like `string`, for fields of few different values. */
+  /** Like `string`, for fields with few distinct values. */
   cachedString(): string {
     const size = this.#view.getUint8(this.at);
     if (size === 0 || size > CACHED_LENGTH_MAX) return this.string();
@@ -96,7 +96,9 @@ export class ByteReader {
     if (form === STRING_ASCII) return this.buffer.toString('latin1', start, end);
     if (form === STRING_UTF8) return this.buffer.toString('utf8', start, end);
     if (form === STRING_WTF8) return readWtf8(this.buffer, start, end);
-    throw new LogTooNewError(`The log holds a string of form ${form}, which this version does not know.`);
+    throw new LogTooNewError(
+      `The log holds a string of form ${form}, which this version of leasehold does not know. Use a newer version.`,
+    );
   }
 }
 

@@ -1,13 +1,12 @@
 /**
- * Bytes written one after another into a buffer that grows. Numbers are little-endian; whole numbers that
- * may pass 2^32 (positions, times) are float64, which holds every one of them up to 2^53 and is the
- * cheapest to write and read. Strings carry their form in the first byte:
+ * Writes bytes into a growing buffer. Numbers are little-endian. Integers that may exceed 2^32 (positions, times) are
+ * float64: exact up to 2^53 and the cheapest to write and read. The first byte of a string is its form:
  *
  *   0…251  that many ASCII characters, one byte each
  *   252    u32 length, then ASCII            253    u32 length, then UTF-8
  *   254    u32 length, then WTF-8 (UTF-8 in which lone surrogates have three bytes, like any other)
  *
- * No form can hold the byte 0xFF, with which every frame begins. To add a form, take 255 and nothing else.
+ * No form contains the byte 0xFF, with which every frame begins. To add a form, take 255 and nothing else.
  */
 const NO_BYTES = Buffer.alloc(0);
 const LONE_SURROGATE = /\p{Cs}/u;
@@ -27,7 +26,7 @@ export class ByteWriter {
     this.#view = new DataView(this.buffer.buffer, 0, this.buffer.length);
   }
 
-  /** Makes room for `bytes` more; the fixed-width writes below rely on it and do not look. */
+  /** Ensures space for `bytes` more. The fixed-width writes below do not check. */
   reserve(bytes: number): void {
     if (this.length + bytes > this.buffer.length) this.#grow(this.length + bytes);
   }
@@ -59,7 +58,7 @@ export class ByteWriter {
     this.#view.setUint32(at, value, true);
   }
 
-  /** Makes room for itself and for 32 bytes more, so that a record may go on with fixed-width fields. */
+  /** Ensures space for the string and 32 more bytes, so that fixed-width fields may follow. */
   string(text: string): void {
     const size = text.length;
     if (size > STRING_SHORT_MAX) {
@@ -81,7 +80,7 @@ export class ByteWriter {
     this.length = start + size;
   }
 
-  /** A string of bytes, one character each (a hash, a digest), at most 255 of them. */
+  /** A string of bytes, one per character (a hash, a digest), at most 255. */
   binary(text: string): void {
     const size = text.length;
     this.reserve(size + 33);

@@ -1,4 +1,4 @@
-/** Frames are chained: each checksum also covers the checksum of the frame before it. */
+/** Frames are chained: each checksum also covers the checksum of the previous frame. */
 
 /** The newest frame of a log, which the next one continues. */
 export interface Chain {

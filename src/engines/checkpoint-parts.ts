@@ -1,5 +1,5 @@
-/** A checkpoint is written in parts of bounded size, whose numbers are reserved before it is begun. */
+/** A checkpoint is written in parts of bounded size. Their numbers are reserved before it starts. */
 
-/** How many parts a checkpoint of at most `bytes` can need when each holds so many bytes of it. */
+/** The most parts a checkpoint of `bytes` can need. */
 export const partsNeeded = (bytes: number, bytesPerPart: number): number =>
   Math.ceil((bytes * 2) / Math.max(1, bytesPerPart)) + 2;

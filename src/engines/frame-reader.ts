@@ -1,6 +1,6 @@
 /**
- * Reads the records of a whole frame that lies in a buffer. One reader serves a log for its lifetime, so that
- * its cache of strings pays.
+ * Reads the records of a whole frame in a buffer. A log keeps one reader for its lifetime, so that the string cache
+ * stays warm.
  */
 import type { Entry } from '../core/entries.ts';
 import type { ImageRecord } from '../core/image.ts';
@@ -15,10 +15,7 @@ export class FrameReader {
   readonly #bytes = new ByteReader();
   readonly #opaques = new OpaqueReader(this.#bytes);
 
-  /**
-   * Calls `take` for every entry of the frame. `shift` is what must be added to an offset in the buffer to get
-   * the offset in the file.
-   */
+  /** Calls `take` for every entry of the frame. `shift` plus an offset in the buffer is the offset in the file. */
   entries(
     buffer: Buffer,
     head: FrameHead,
@@ -37,7 +34,7 @@ export class FrameReader {
     this.#assertEnd(head);
   }
 
-  /** Every opaque the frame's records refer to. */
+  /** Every opaque that the records of the frame refer to. */
   opaques(buffer: Buffer, head: FrameHead, shift: number, kind: 'entries' | 'image'): Opaque[] {
     const found: Opaque[] = [];
     this.#opaques.found = found;
@@ -55,7 +52,7 @@ export class FrameReader {
     this.#opaques.areaAt = head.file * FILE_SPAN + head.offset + shift + FRAME_HEAD_BYTES;
   }
 
-  /** A checksum cannot be right and the records not: then what wrote them and what reads them disagree. */
+  /** The checksum is right but the records are not: the writer and the reader disagree about the format. */
   #assertEnd(head: FrameHead): void {
     if (this.#bytes.at === head.recordsEnd) return;
     throw new Error(

@@ -1,18 +1,18 @@
 /**
- * A frame: one batch, as every engine stores it. All numbers are little-endian, a frame begins at a multiple
- * of eight bytes and is filled up with zeros to the next one.
+ * A frame: one batch, as every engine stores it. All numbers are little-endian. A frame starts at a multiple of eight
+ * bytes and is padded with zeros to the next one.
  *
- *    0  8 bytes  magic. 0xFF and 0xFE occur in no UTF-8 text, so nothing a user sends can look like a frame
+ *    0  8 bytes  magic. 0xFF and 0xFE occur in no UTF-8 text, so no user data can look like a frame
  *    8  u32      checksum: CRC-32 of bytes 12…55, then of the records
- *   12  u32      checksum of the frame before, whatever file it is in; 0 for the first of all
+ *   12  u32      checksum of the previous frame, in whichever file; 0 for the first frame of the log
  *   16  u32      length of the opaque area       20  u32  length of the records
  *   24  u32      number of records               28  u32  epoch of the writer
  *   32  f64      `seq` of the first record       40  f64  time of the batch
- *   48  u32      number of the file it is in     52  u32  kind: 1 batch, 2 commit mark, 3 image, 4 end of image
- *   56           the opaque area: bytes that have checksums of their own, inside the records
+ *   48  u32      number of the file              52  u32  kind: 1 batch, 2 commit mark, 3 image, 4 end of image
+ *   56           the opaque area: bytes whose checksums are in the records
  *                the records (`entry-encoder.ts`, `image-codec.ts`)
  *
- * To change it: raise FORMAT_VERSION, give the new frame a magic of its own, and keep reading this one.
+ * To change it: raise FORMAT_VERSION, give the new frame its own magic, and keep reading this one.
  */
 import { crc32 } from 'node:zlib';
 import type { Entry } from '../core/entries.ts';
@@ -32,7 +32,7 @@ export const KIND_MARK = 2;
 export const KIND_IMAGE = 3;
 export const KIND_IMAGE_END = 4;
 
-/** Positions: the number of the file times this, plus the offset in the file. */
+/** A position is the file number times this, plus the offset in the file. */
 export const FILE_SPAN = 2 ** 32;
 
 export interface FrameHead {
@@ -52,7 +52,7 @@ export interface FrameHead {
 
 const aligned = (bytes: number): number => Math.ceil(bytes / 8) * 8;
 
-/** The head of what may be a frame at `offset`; null when there is none. Nothing is checked but the magic. */
+/** The head of a possible frame at `offset`, or null. Only the magic is checked. */
 export function readHead(buffer: Buffer, offset: number): FrameHead | null {
   if (offset + FRAME_HEAD_BYTES > buffer.length) return null;
   if (FRAME_MAGIC.compare(buffer, offset, offset + 8) !== 0) return null;
@@ -75,7 +75,7 @@ export function readHead(buffer: Buffer, offset: number): FrameHead | null {
   };
 }
 
-/** Whether the checksum is right. The frame must lie in the buffer as a whole. */
+/** Whether the checksum is right. The whole frame must be in the buffer. */
 export function isWhole(buffer: Buffer, head: FrameHead): boolean {
   const fields = crc32(buffer.subarray(head.offset + 12, head.offset + FRAME_HEAD_BYTES));
   return crc32(buffer.subarray(head.recordsAt, head.recordsEnd), fields) === head.checksum;
@@ -93,10 +93,7 @@ export function areaOf(file: number, offset: number): number {
   return file * FILE_SPAN + offset + FRAME_HEAD_BYTES;
 }
 
-/**
- * Builds frames, one at a time, in memory that is used again for the next. What it gives out is good until
- * `begin` is called again.
- */
+/** Builds frames one at a time in reused memory. A finished frame is valid until the next `begin`. */
 export class FrameBuilder implements OpaqueArea {
   readonly #frame = new ByteWriter(64 * 1024);
   readonly #records = new ByteWriter(64 * 1024);
@@ -106,7 +103,7 @@ export class FrameBuilder implements OpaqueArea {
   #count = 0;
   checksum = 0;
 
-  /** Starts a frame at `offset` of file `file`, to be written together with `lead` bytes before it. */
+  /** Starts a frame at `offset` of file `file`, written together with the `lead` bytes before it. */
   begin(file: number, offset: number, lead: Uint8Array | null): void {
     this.#frame.length = 0;
     this.#records.length = 0;
@@ -123,7 +120,7 @@ export class FrameBuilder implements OpaqueArea {
     return this.#count;
   }
 
-  /** What the frame will measure, less its padding. */
+  /** The size of the frame without padding. */
   get bytes(): number {
     return this.#frame.length - this.#lead + this.#records.length;
   }
@@ -133,13 +130,13 @@ export class FrameBuilder implements OpaqueArea {
     this.#count += 1;
   }
 
-  /** `area` says where the bytes of opaques come from: the record does not carry them. */
+  /** `area` supplies the bytes of opaques: the record does not carry them. */
   addImage(record: ImageRecord, area: OpaqueArea): void {
     encodeImage(this.#records, area, record);
     this.#count += 1;
   }
 
-  /** Copies the bytes behind the reference into the opaque area, to the place that the reference says. */
+  /** Copies the referenced bytes into the opaque area, to the position that the reference names. */
   take(opaque: Opaque): number {
     const bytes = opaque.bytes;
     if (bytes === null) throw new Error('An entry refers to bytes that it does not carry.');
@@ -150,7 +147,7 @@ export class FrameBuilder implements OpaqueArea {
     return offset;
   }
 
-  /** Copies bytes into the opaque area and answers their offset in it. */
+  /** Copies bytes into the opaque area and returns their offset in it. */
   copy(bytes: Uint8Array): number {
     const offset = this.#frame.length - this.#lead - FRAME_HEAD_BYTES;
     this.#frame.bytes(bytes);

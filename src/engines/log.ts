@@ -1,20 +1,20 @@
 /**
- * A durable log, as the authority sees it. Every engine keeps three promises, and
- * `test/contract/log-contract.ts` holds it to them:
+ * A durable log, as the authority sees it. Every engine keeps three promises, which `test/contract/log-contract.ts`
+ * checks:
  *
  *   durable  append resolved: the batch survives a crash. Rejected: unknown; stop, open again, replay.
- *   ordered  replay is gapless and ends at the last durable batch.
+ *   ordered  replay has no gaps and ends at the last durable batch.
  *   fenced   once a newer writer has opened the log, every append of an older one rejects.
  *
- * A batch is built in place (`begin`, `add`, `add`, …) and made durable as one (`append`). One batch at a
- * time: `begin` may be called again only after `append` has resolved. A failed append is final: every
- * later call rejects with the same fault.
+ * A batch is built in place (`begin`, `add`, `add`, …) and made durable as a unit (`append`). There is one batch at a
+ * time: `begin` may be called again only after `append` has resolved. A failed append is final: every later call
+ * rejects with the same fault.
  */
 import type { Entry } from '../core/entries.ts';
 import type { ImageRecord } from '../core/image.ts';
 import type { Opaque } from '../core/opaque.ts';
 
-/** Who hears the past when a log is opened: at most one image first, then every entry after it. */
+/** Receives the past when a log is opened: at most one image, then every entry after it. */
 export interface Replay {
   image(record: ImageRecord): void;
   entry(entry: Entry, seq: number, atMs: number): void;
@@ -29,8 +29,8 @@ export interface LogPosition {
 }
 
 /**
- * What a compaction moved. Old positions ascend and stand beside the new ones; every opaque that the
- * state refers to in one of the files `gone` is among them.
+ * What a compaction moved. `oldAt` ascends, `newAt` has the new position at the same index. Every opaque of the state
+ * in one of the files `gone` is included.
  */
 export interface Relocation {
   readonly oldAt: Float64Array;
@@ -50,162 +50,163 @@ export interface LogSize {
   readonly files: number;
 }
 
-/** One file of a snapshot, as it was at that moment. */
+/** One file of a snapshot, with its content at that moment. */
 export interface SnapshotFile {
   readonly name: string;
   readonly bytes: number;
-  /** All of it, in pieces that are the reader's to keep. */
+  /** All of it, in pieces that the reader may keep. */
   read(): AsyncIterable<Uint8Array>;
 }
 
 /**
- * Everything that was durable at one position, as files that make a log of their own. Nothing that is written
- * later shows in it, and nothing that is deleted later is missing from it until it is released.
+ * Everything that was durable at one position, as files that form a complete log. Later writes are not visible in it,
+ * and later deletions do not affect it until it is released.
  */
 export interface LogSnapshot {
   /** The newest entry in it, the epoch of its writer, and its time. */
   readonly seq: number;
   readonly epoch: number;
   readonly atMs: number;
-  /** The newest first: a copy that was cut short lacks its beginning, so nobody will take it for a shorter log. */
+  /** The newest first: an interrupted copy lacks its beginning and cannot pass for a shorter log. */
   readonly files: readonly SnapshotFile[];
-  /** Lets go of the files. Harmless twice. */
+  /** Releases the files. Idempotent. */
   release(): Promise<void>;
 }
 
 export interface Log {
-  /** Higher than that of any writer before, usually by one; it stands in every batch. */
+  /** Higher than that of any earlier writer, usually by one. Every batch contains it. */
   readonly epoch: number;
   readonly position: LogPosition;
   readonly size: LogSize;
 
   /**
-   * Whether what only memory knows may still be told: false once another writer may have the log. Asked after the
-   * decision and right before the answer leaves. Always true for a log whose lock cannot be lost.
+   * Whether answers from memory may still be sent: false once another writer may have the log. Checked after the
+   * decision and right before the answer is sent. Always true for a log whose lock cannot be lost.
    */
   readonly mayAnswer: boolean;
-  /** Resolves when the log has ended by itself, also while nothing is being appended; never after `close`. */
+  /** Resolves when the log ends by itself, even without an append; never after `close`. */
   readonly lost: Promise<Error>;
   /**
-   * The time by the clock this log is bound to, one for all who ever write it, never behind its newest entry and never
-   * going back; null when the machine's own will do.
+   * The time by the log's own clock, which all its writers share; monotonic, and never behind the newest entry. Null
+   * when the machine's clock is used.
    */
   nowMs(): number | null;
 
-  /** True while the space for the next segment could not be had: only what ends or keeps ownership may be appended. */
+  /**
+   * True while no space for the next segment is available. Only entries that end or keep ownership may be appended.
+   */
   readonly full: boolean;
-  /** Asks for space again, in the background; nothing happens unless the log is full. `begin` does it as well. */
+  /** Retries the allocation in the background if the log is full. `begin` does so too. */
   seekSpace(): void;
 
   /** Where the opaque bytes of the next batch begin, if `begin` is called in the same turn. */
   readonly areaAt: number;
   /** Starts a batch whose first entry gets `firstSeq` (last + 1, or higher for a restored epoch). */
   begin(firstSeq: number, atMs: number): void;
-  /** Takes an entry into the batch, whose opaque bytes must follow those before them, from `areaAt` on. */
+  /** Adds an entry to the batch. Its opaque bytes must follow those before them, from `areaAt` on. */
   add(entry: Entry): void;
   /**
-   * How large the batch is so far; the authority ends it before `batchBytesMax`, and only the last
-   * operation may lead beyond. In a full log the limit shrinks with the reserve, at last to 0: then
-   * nothing fits any more, and everything is to be refused.
+   * The size of the batch so far. The authority ends a batch before `batchBytesMax`; only the last operation may
+   * exceed it. In a full log the limit shrinks with the reserve. At 0 nothing fits, and every write is refused.
    */
   readonly batchBytes: number;
   readonly batchBytesMax: number;
   /**
-   * Makes the batch durable. A batch without entries is nothing, and writes nothing. `isLone` says that nobody
-   * else is waiting: the engine may then write without handing the bytes to another thread.
+   * Makes the batch durable. An empty batch writes nothing. `isLone` says that no other request is waiting: the
+   * engine may then write synchronously instead of handing the bytes to another thread.
    */
   append(isLone?: boolean): Promise<void>;
   /**
-   * Says in the log itself that the newest batch was durable, so that damage to it can be told from a torn
-   * write. The next batch says it as well; this is for when none comes. Costs nothing the second time.
+   * Records in the log that the newest batch was durable, so that damage to it can be told from a torn write. The
+   * next batch records it too; this is for an idle log. Idempotent.
    */
   mark(): Promise<void>;
 
   /**
-   * The bytes behind an opaque reference of a durable entry: at once when they are in memory, else a
-   * promise. `null`: they are damaged (their checksum is wrong), which concerns nothing else. Rejects with
-   * LogCompactedError when the reference is older than the last relocation: look it up again.
+   * The bytes of an opaque of a durable entry: synchronously when they are in memory, else a promise. Null: they are
+   * damaged (wrong checksum), which affects no other data. Rejects with LogCompactedError when the reference is older
+   * than the last relocation: look it up again.
    */
   read(reference: Opaque): Uint8Array | null | Promise<Uint8Array | null>;
 
   /**
-   * Durable entries from `fromSeq` on, at most `limit`; stops at the newest one durable when asked. Begins at
-   * `position.firstSeq` when `fromSeq` lies below: whether that will do is for the caller to say.
+   * Durable entries from `fromSeq` on, at most `limit`, up to the newest one durable at the call. Starts at
+   * `position.firstSeq` when `fromSeq` is lower; the caller decides whether that is acceptable.
    */
   entries(fromSeq: number, limit: number): AsyncIterable<LoggedEntry>;
 
-  /** What is durable now, to be copied while the log goes on; null for a log that is not in files. */
+  /** A snapshot to copy while the log continues; null for a log that is not stored in files. */
   snapshot(): Promise<LogSnapshot | null>;
 
-  /** True when enough has been written since the last checkpoint that `compact` is worth its cost. */
+  /** True when enough was written since the last checkpoint to make `compact` worthwhile. */
   readonly wantsCompaction: boolean;
   /**
-   * Makes a durable checkpoint of everything but the newest segment, in the background; null when there
-   * is nothing to compact. The files it replaces stay until the caller has adopted the new positions
-   * and calls `dropOld`. A fault in it leaves the log as it was.
+   * Writes a durable checkpoint of everything but the newest segment, in the background; null when there is nothing
+   * to compact. The replaced files stay until the caller has adopted the new positions and calls `dropOld`. A failure
+   * leaves the log unchanged.
    */
   compact(): Promise<Relocation | null>;
-  /** Deletes what the last `compact` replaced. From then on old positions are gone. */
+  /** Deletes what the last `compact` replaced. Old positions are invalid from then on. */
   dropOld(): Promise<void>;
 
   close(): Promise<void>;
 }
 
-/** Who has the right to append to a log that several processes can reach. */
+/** The process that may append to a log that several processes can reach. */
 export interface Leader {
   readonly holder: string;
-  /** Where it serves; '' when it did not say. */
+  /** Its address for clients; '' when unknown. */
   readonly url: string;
-  /** How long it will be waited for unless it gives another sign of life. */
+  /** How long until it may be replaced unless it renews the guard. */
   readonly remainingMs: number;
 }
 
 /**
- * A log that another writes, read along. What it tells goes to the `Replay` it was opened with, in order and once.
- * Throws LogCompactedError when what comes next was compacted away: then follow anew, from the checkpoint.
+ * A log written by another process, read by a standby. New entries go to the `Replay` it was opened with, in order
+ * and once. Throws LogCompactedError when the next entries were compacted away: follow again from the checkpoint.
  */
 export interface FollowedLog {
   readonly position: LogPosition;
   readonly size: LogSize;
-  /** Replays what was appended since; true when there was something. */
+  /** Replays what was appended since the last call; true when there was something. */
   catchUp(): Promise<boolean>;
-  /** Who holds the guard; null when it may be taken. */
+  /** The holder of the guard; null when the guard may be taken. */
   leader(): Promise<Leader | null>;
   /**
-   * Tries to become the writer: takes the guard, raises the epoch and replays to the very end; null when another
-   * holds the guard. Afterwards the follower is the log: it is not used any more, and need not be closed.
+   * Tries to become the writer: takes the guard, raises the epoch and replays to the end. Null when another process
+   * holds the guard. After success the follower is replaced by the log and need not be closed.
    */
   lead(): Promise<Log | null>;
-  /** The bytes behind a reference, as `Log.read` gives them; with the same words about compaction. */
+  /** Same as `Log.read`. */
   read(reference: Opaque): Uint8Array | null | Promise<Uint8Array | null>;
-  /** The time by the clock of the log, as far as it is known from here; null before it was first asked who leads. */
+  /** The time by the log's clock as far as known here; null before the first call of `leader`. */
   nowMs(): number | null;
   /**
-   * Gives up a connection on which nothing comes any more. What is under way fails at once and tells nothing more; the
-   * next call asks on another connection, from where the last one has come.
+   * Gives up a silent connection. Calls in flight fail at once; the next call uses a new connection and continues
+   * where the last one ended.
    */
   hangUp(): void;
   close(): Promise<void>;
 }
 
 export interface Engine {
-  /** Verifies, replays, cuts a torn tail, and gives the log with the right to append to it. */
+  /** Verifies, replays, cuts a torn tail, and returns the log with the right to append. */
   open(replay: Replay): Promise<Log>;
-  /** Throws LogHeldError when another writer has the log, and changes nothing in it. */
+  /** Throws LogHeldError when another writer has the log. Changes nothing. */
   assertFree?(): Promise<void>;
   /**
-   * Reads along without the right to append; only where several processes can reach the log. The signal ends the replay
-   * that comes first, and what it reads over; afterwards it has no effect.
+   * Follows the log without the right to append, where several processes can reach it. The signal aborts the initial
+   * replay; afterwards it has no effect.
    */
   follow?(replay: Replay, signal?: AbortSignal): Promise<FollowedLog>;
 }
 
-/** The log cannot be led from here now; whoever has read along loses nothing by having asked. */
+/** The database is too far away to lead. A standby that asked keeps its state. */
 export class LogTooFarError extends Error {
   override readonly name = 'LogTooFarError';
 }
 
-/** Another process (or handle) has the log. */
+/** Another process (or handle) holds the log. */
 export class LogHeldError extends Error {
   override readonly name = 'LogHeldError';
   readonly holder: string;
@@ -215,7 +216,7 @@ export class LogHeldError extends Error {
   }
 }
 
-/** Bytes that were durable are no longer what they were. Nothing is repaired behind anybody's back. */
+/** Durable bytes have changed. Nothing is repaired silently. */
 export class LogDamagedError extends Error {
   override readonly name = 'LogDamagedError';
   readonly file: string;
@@ -237,22 +238,22 @@ export class LogTooNewError extends Error {
   override readonly name = 'LogTooNewError';
 }
 
-/** The bytes or entries asked for were compacted away; the state knows where they are now. */
+/** The requested bytes or entries were compacted away. The state has their new positions. */
 export class LogCompactedError extends Error {
   override readonly name = 'LogCompactedError';
 }
 
-/** The log takes no more appends: the writer failed, was deposed, or was closed. */
+/** The log accepts no more appends: the writer failed, was deposed, or was closed. */
 export class LogClosedError extends Error {
   override readonly name = 'LogClosedError';
 }
 
-/** The log could not be read now, because what it lies in did not answer. It may be there again at once. */
+/** The log cannot be read now because its storage does not answer. Retry later. */
 export class LogOutOfReachError extends Error {
   override readonly name: string = 'LogOutOfReachError';
 }
 
-/** The log was there and is not any more. Nobody begins a new one in its place, whose numbers would be the old ones again. */
+/** The log existed and is gone. No new log is created in its place: it would issue the same numbers again. */
 export class LogGoneError extends LogOutOfReachError {
   override readonly name = 'LogGoneError';
 }

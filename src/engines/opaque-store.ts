@@ -1,6 +1,6 @@
 /**
- * Opaque bytes by position: from the newest bytes in memory, from a small cache of file blocks, or from disk.
- * Every answer has its checksum verified. Readers that want the same block at the same time share one read.
+ * Reads opaque bytes by position: from the newest bytes in memory, from a small block cache, or from disk. Every read
+ * is verified by checksum. Concurrent readers of one block share one disk read.
  */
 import { crc32 } from 'node:zlib';
 import type { Opaque } from '../core/opaque.ts';
@@ -11,11 +11,11 @@ import { RecentBytes } from './recent-bytes.ts';
 
 const BLOCK_BYTES = 64 * 1024;
 const BLOCKS_A_FILE = FILE_SPAN / BLOCK_BYTES;
-/** What is longer than this is read by itself: it would only push everything else out of the cache. */
+/** Longer values bypass the cache, which they would flush. */
 const CACHED_BYTES_MAX = 4 * BLOCK_BYTES;
 const EMPTY = Buffer.alloc(0);
 
-/** What bytes are read from; it is held on to while it is being used. */
+/** A file to read from. It is retained while it is read. */
 export interface ByteSource {
   readonly file: Pick<OpenFile, 'read'> | null;
   /** Bytes below this are durable and never change again. */
@@ -34,10 +34,10 @@ export class OpaqueStore {
   readonly recent: RecentBytes;
   readonly #sourceOf: (file: number) => ByteSource | null;
   readonly #blocksMax: number;
-  /** In the order in which they were last used. */
+  /** Least recently used first. */
   readonly #blocks = new Map<number, Buffer>();
   readonly #loading = new Map<number, Promise<Buffer>>();
-  /** The block that was used last, which mostly is the one that is used next. */
+  /** The most recently used block, which is usually the next one too. */
   #newestKey = -1;
   #newest: Buffer = EMPTY;
 
@@ -62,7 +62,7 @@ export class OpaqueStore {
     return pieces ? verified(pieces, reference) : this.#readBlocks(source, number, offset, reference);
   }
 
-  /** Forgets the blocks of files that are gone. */
+  /** Drops the cached blocks of deleted files. */
   forget(files: ReadonlySet<number>): void {
     for (const key of this.#blocks.keys()) {
       if (files.has(Math.floor(key / BLOCKS_A_FILE))) this.#blocks.delete(key);
@@ -132,7 +132,7 @@ export class OpaqueStore {
     return content;
   }
 
-  /** Whoever reads on in order, as workers do, finds the next block in memory already. */
+  /** Sequential readers, such as workers, find the next block in memory. */
   #readAhead(source: ByteSource, number: number, block: number): void {
     const isNext = this.#blocks.has(keyOf(number, block - 1));
     const isThere = this.#blocks.has(keyOf(number, block + 1));
@@ -141,7 +141,7 @@ export class OpaqueStore {
     const done = async (): Promise<void> => {
       await source.release();
     };
-    // Nobody waits for it: whoever needs the block and finds it missing reads it again, and hears of the fault then.
+    // No caller waits for it. A reader that needs the block later reads it again and gets the fault then.
     this.#load(source, number, block + 1, true)
       .then(done, done)
       .catch(() => undefined);
@@ -151,7 +151,7 @@ export class OpaqueStore {
     const key = keyOf(number, block);
     const loading = this.#loading.get(key);
     if (loading !== undefined) return loading;
-    // Only a block that can no longer change may be kept, or a later reader would miss what came after.
+    // Only a block that cannot change may be cached, or a later reader would miss newer bytes.
     const mayKeep = (block + 1) * BLOCK_BYTES <= source.durable;
     const load = async (): Promise<Buffer> => {
       try {
@@ -165,7 +165,7 @@ export class OpaqueStore {
       }
     };
     const started = load();
-    // One that is still being written may not even be shared: the next reader may want more of it.
+    // A block that is still being written is not shared: the next reader may need more of it.
     if (mayKeep) this.#loading.set(key, started);
     return started;
   }

@@ -1,6 +1,7 @@
 /**
- * Long work in small steps, between which others get the processor. Schedulers let a thread finish its slice of some
- * milliseconds before one that has just woken up, however little it is entitled to; a thread that pauses is not in the way.
+ * Runs long work in small steps with pauses between them. A scheduler lets a thread finish its time slice of some
+ * milliseconds before a thread that just woke up, whatever their priorities. A thread that pauses often does not
+ * delay others.
  */
 const STEPS = 256; // a fraction of a millisecond
 

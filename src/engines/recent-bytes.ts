@@ -1,10 +1,10 @@
 /**
- * The newest bytes of the log, in a ring of fixed size: what has just been written is what is most often
- * read next. The ring holds whole stretches of files, so a place in it is found by arithmetic alone.
+ * The newest bytes of the log, in a ring buffer of fixed size: recently written bytes are read most. The ring holds
+ * contiguous ranges of files, so a position in it is found by arithmetic.
  */
 interface Stretch {
   readonly file: number;
-  /** Where in the endless stream of bytes offset 0 of the file would be. */
+  /** The position of the file's offset 0 in the endless stream of bytes. */
   readonly base: number;
   readonly from: number;
   to: number;
@@ -14,7 +14,7 @@ export class RecentBytes {
   readonly #bytesMax: number;
   #ring: Buffer = Buffer.alloc(0);
   #stretches: Stretch[] = [];
-  /** How many bytes were ever put in. */
+  /** How many bytes were ever added. */
   #total = 0;
 
   constructor(bytesMax: number) {
@@ -24,7 +24,7 @@ export class RecentBytes {
   put(file: number, offset: number, bytes: Buffer): void {
     const size = this.#bytesMax;
     if (bytes.length > size) return;
-    // Zeros from the operating system take no memory until they are written over.
+    // Zeroed pages from the operating system take no memory until they are written.
     if (this.#ring.length === 0) this.#ring = Buffer.alloc(size);
     const newest = this.#stretches.at(-1);
     if (newest && newest.file === file && newest.base + offset === this.#total) newest.to += bytes.length;
@@ -36,7 +36,7 @@ export class RecentBytes {
     this.#total += bytes.length;
   }
 
-  /** A copy of the bytes, or null when they are not here any more. */
+  /** A copy of the bytes, or null when they were overwritten. */
   get(file: number, offset: number, length: number): Buffer | null {
     for (let i = this.#stretches.length - 1; i >= 0; i--) {
       const stretch = this.#stretches[i]!;

@@ -1,8 +1,8 @@
 /**
- * Old positions and their new ones, collected in any order and sorted once. In typed arrays, because there are as
- * many as there are payloads, and in pieces, because a list that doubles needs three times its size.
+ * Old and new positions, collected in any order and sorted once. Typed arrays, because there are as many as payloads;
+ * in chunks, because a doubling array needs three times its size.
  */
-import { placeOf } from './ascending.ts';
+import { lowerBound } from './lower-bound.ts';
 
 const PIECE = 64 * 1024;
 
@@ -22,13 +22,13 @@ export class RelocationList {
     this.#length += 1;
   }
 
-  /** Ascending, each old position once; bytes that several rows share were copied for each, and any copy will do. */
+  /** Ascending, each old position once. Shared bytes were copied once per row, and any copy is valid. */
   sorted(): { oldAt: Float64Array; newAt: Float64Array } {
     const oldAt = unique(this.#all().sort());
     const newAt = new Float64Array(oldAt.length);
     for (let i = 0; i < this.#length; i++) {
       const piece = Math.floor(i / PIECE);
-      newAt[placeOf(this.#oldAt[piece]![i % PIECE]!, oldAt)] = this.#newAt[piece]![i % PIECE]!;
+      newAt[lowerBound(this.#oldAt[piece]![i % PIECE]!, oldAt)] = this.#newAt[piece]![i % PIECE]!;
     }
     return { oldAt, newAt };
   }
@@ -42,7 +42,7 @@ export class RelocationList {
   }
 }
 
-/** The same list without repetitions; the very same when there are none. */
+/** The list without repetitions; the same array when there are none. */
 function unique(sorted: Float64Array): Float64Array {
   let count = 0;
   for (const at of sorted) if (count === 0 || sorted[count - 1] !== at) sorted[count++] = at;

@@ -1,10 +1,10 @@
 /**
- * The number of the epoch that a restored log begins: above that of the backup, by a step that is random. Two logs that were
- * restored from one backup would otherwise count the same epochs, and nothing in a status, a metric or a frame would tell which of
- * them wrote it. Nothing coordinates restores, so only chance can keep them apart.
+ * The first epoch of a restored log: that of the backup plus a random step. Two logs restored from one backup would
+ * otherwise use the same epochs, and no status, metric or frame would tell which of them wrote it. Restores are not
+ * coordinated, so only randomness can separate them.
  *
- * Frames have 32 bits for the epoch. A step takes at most a 256th of what is left, so a log can be restored any number of
- * times; the first time, two restores meet with a chance of one in 16 million.
+ * Frames have 32 bits for the epoch. A step takes at most 1/256 of what is left, so a log can be restored any number
+ * of times. The first time, two restores collide with a probability of one in 16 million.
  */
 const EPOCH_MAX = 2 ** 32 - 1;
 const SHARE = 256;

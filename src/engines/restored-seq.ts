@@ -1,27 +1,27 @@
 /**
- * Where a restored log goes on: above every number that may have been given out since its backup was made, and above
- * those of whatever was restored before, also from the same backup or a newer one. A backup knows nothing of either, but
- * the clock does: every millisecond since 2020 has numbers of its own, more than a log can give out in one, and a log
- * that began with those of its moment never overtakes the clock.
+ * Where a restored log continues: above every number that may have been issued after the backup, and above those of
+ * earlier restores from the same or a newer backup. The backup knows neither, but the clock does: each millisecond
+ * since 2020 has its own range of numbers, more than a log can issue in it, so a log that starts with the range of
+ * the current moment never overtakes the clock.
  *
- * The time is an argument. When it cannot help, the operator must: see "Restore" in docs/operating.md.
+ * The time is an argument. If the clock is wrong, the operator must help: see "Restore" in docs/operating.md.
  */
 
-/** A restored log jumps ahead by at least this much, so that no fence in the world goes back. */
+/** A restored log jumps ahead by at least this much, so that no fence ever goes back. */
 export const RESTORE_JUMP = 2 ** 40;
 
-/** The beginning of 2020. From then on the numbers last until 2299. */
+/** The start of 2020. The numbers last until 2299. */
 const COUNTED_FROM_MS = 1_577_836_800_000;
 const SEQS_PER_MS = 1024;
 
-/** What is left above the place where a restored log goes on. */
+/** The highest start of a restored log, so that enough numbers are left above it. */
 const SEQ_MAX = 2 ** 53 - RESTORE_JUMP;
 
 export interface RestoredFrom {
   /** The newest position in the backup. */
   readonly lastSeq: number;
   readonly nowMs: number;
-  /** A number that is known to have been given out. */
+  /** A number known to have been issued. */
   readonly aboveSeq?: number | undefined;
 }
 
@@ -31,6 +31,6 @@ export function restoredSeq({ lastSeq, nowMs, aboveSeq = 0 }: RestoredFrom): num
   const seq = Math.max(lastSeq + RESTORE_JUMP, aboveSeq + RESTORE_JUMP, byTime);
   if (seq <= SEQ_MAX) return seq;
   throw new Error(
-    `The log would go on at seq ${seq}, which leaves fewer than 2^40 numbers below 2^53. Nothing was restored; check the clock, and the number given with --above.`,
+    `The log would continue at seq ${seq}, which leaves fewer than 2^40 numbers below 2^53. Nothing was restored; check the clock, and the number given with --above.`,
   );
 }

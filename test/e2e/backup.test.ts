@@ -283,7 +283,7 @@ describe('leasehold backup', () => {
       if (signal === 'SIGKILL') {
         expect(readdirSync(target).every((name) => name.endsWith('.part'))).toBe(true);
         expect(leasehold('wal', 'verify', target).stderr).toMatch(
-          /^leasehold: The log is damaged: .*\.part at offset 0: a backup into this directory was cut short; .*\n$/,
+          /^leasehold: The log is damaged: .*\.part at offset 0: a backup into this directory was interrupted; .*\n$/,
         );
         expect(leasehold('wal', 'restore', target, join(dir, 'restored')).status).toBe(5);
       } else {

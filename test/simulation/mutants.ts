@@ -74,7 +74,7 @@ export const MUTANTS: readonly Mutant[] = [
     'Segments are opened without asking for durable writes.',
     { seed: 47, by: 'replays' },
     [
-      'src/engines/file/space.ts',
+      'src/engines/file/preallocation.ts',
       'return this.#files.open(path, { durable: true });',
       'return this.#files.open(path, {});',
     ],

@@ -1,12 +1,12 @@
 /**
- * `backup.json`: what a backup must consist of, written into it last. A copy that was cut short has none, or not
- * what it says:
+ * `backup.json` lists what a backup consists of. It is written last, so an interrupted copy has no manifest or does
+ * not match it:
  *
  *   {"seq": 812, "epoch": 3, "at": "2026-01-01T00:00:00.000Z",
  *    "files": [{"name": "0000000000000001.seg", "bytes": 120384, "crc32": 3735928559}, …]}
  *
- * `seq` and `epoch` are those of the newest entry, `at` is when the backup was made. A directory that has such a file is
- * a backup, and nobody may go on writing there: the numbers that would follow have been given out already.
+ * `seq` and `epoch` are those of the newest entry; `at` is the time of the backup. A directory with a manifest is a
+ * backup and must not be opened for writing: the original log may already have issued the numbers that follow.
  */
 import { join } from 'node:path';
 import type { Files } from '../../seams/files.ts';
@@ -36,10 +36,10 @@ export function decodeManifest(bytes: Uint8Array): BackupManifest {
   try {
     value = JSON.parse(Buffer.from(bytes).toString('utf8'));
   } catch {
-    throw new LogDamagedError(MANIFEST_NAME, 0, 'it is no JSON');
+    throw new LogDamagedError(MANIFEST_NAME, 0, 'it is not valid JSON');
   }
   if (isManifest(value)) return value;
-  throw new LogDamagedError(MANIFEST_NAME, 0, 'it does not say what the backup consists of');
+  throw new LogDamagedError(MANIFEST_NAME, 0, 'it is not a valid backup manifest');
 }
 
 export async function readManifest(files: Files, dir: string): Promise<BackupManifest | null> {
@@ -54,7 +54,7 @@ export async function readManifest(files: Files, dir: string): Promise<BackupMan
   }
 }
 
-/** What was found in a backup must be what was put into it: a log that ends too early can be whole as far as it goes. */
+/** Compares the files with the manifest: a log that ends too early can still be valid up to its end. */
 export function assertComplete(manifest: BackupManifest, found: LogReport): void {
   for (const { name, bytes } of manifest.files) {
     const there = found.files.find((file) => file.name === name);

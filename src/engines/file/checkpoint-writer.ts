@@ -1,6 +1,6 @@
 /**
- * Writes a checkpoint (`checkpoint.ts` has the format): parts under a temporary name, synced as they grow so that
- * the log beside them is never kept waiting long. They get their names when all of them are durable, from the log itself.
+ * Writes a checkpoint (format: `checkpoint.ts`) as parts with temporary names. Syncs every megabyte, so that one
+ * large sync never delays the log. The log renames the parts when all of them are durable.
  */
 import { join } from 'node:path';
 import type { ImageRecord } from '../../core/image.ts';
@@ -12,7 +12,7 @@ import { RelocationList } from '../relocation-list.ts';
 import type { FileHead } from './file-head.ts';
 import { encodeFileHead } from './file-head.ts';
 import { fileName } from './file-names.ts';
-import type { OldBytes } from './old-bytes.ts';
+import type { SourceBlocks } from './source-blocks.ts';
 
 const FRAME_BYTES = 1024 * 1024;
 const SYNC_BYTES = 1024 * 1024;
@@ -20,19 +20,21 @@ const SYNC_BYTES = 1024 * 1024;
 export interface CheckpointWriterOptions {
   readonly files: Files;
   readonly dir: string;
-  /** Numbers for its parts, more than it can need. */
+  /** File numbers for the parts, at least as many as it can need. */
   readonly numbers: readonly number[];
   readonly partBytesMax: number;
-  /** What it stands for; each part gets its own numbers into this. */
+  /** What the checkpoint covers. Each part fills in its own number. */
   readonly head: FileHead;
-  readonly oldBytes: OldBytes;
+  readonly sourceBlocks: SourceBlocks;
 }
 
 export class CheckpointWriter implements OpaqueArea {
   readonly relocations = new RelocationList();
   readonly #options: CheckpointWriterOptions;
   readonly #builder = new FrameBuilder();
-  /** What this frame has already, by where it was: names that were taken together share their metadata. */
+  /**
+   * Offsets of the opaque bytes already in this frame, by their old position: names taken together share metadata.
+   */
   readonly #taken = new Map<number, number>();
   readonly #parts: { readonly number: number; readonly file: OpenFile }[] = [];
   #offset = 0;
@@ -43,7 +45,7 @@ export class CheckpointWriter implements OpaqueArea {
     this.#options = options;
   }
 
-  /** Answers the numbers of the parts, which are durable and have no names yet. */
+  /** Returns the numbers of the parts. They are durable and still have temporary names. */
   async write(records: Iterable<ImageRecord>): Promise<number[]> {
     const { partBytesMax } = this.#options;
     const frameBytes = Math.min(FRAME_BYTES, partBytesMax);
@@ -64,12 +66,12 @@ export class CheckpointWriter implements OpaqueArea {
     return this.#parts.map(({ number }) => number);
   }
 
-  /** Copies the bytes behind the reference from where they are, and notes that they moved. */
+  /** Copies the referenced bytes into the frame and records the relocation. */
   take(opaque: Opaque): number {
     if (opaque.length === 0) return NOWHERE;
     const taken = this.#taken.get(opaque.at);
     if (taken !== undefined) return taken;
-    const offset = this.#builder.copy(this.#options.oldBytes.read(opaque));
+    const offset = this.#builder.copy(this.#options.sourceBlocks.read(opaque));
     this.relocations.add(opaque.at, this.#builder.positionOf(offset));
     this.#taken.set(opaque.at, offset);
     return offset;

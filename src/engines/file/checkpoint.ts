@@ -1,11 +1,11 @@
 /**
- * A checkpoint on disk: an image of the state, with the opaque bytes it refers to. It consists of one or more
- * parts, files of at most a gigabyte each, so that every position fits. A part is a file head
- * (`file-head.ts`), frames of kind image chained like those of a segment, from part to part, and a
- * frame of kind end, whose `seq` field is the number of parts in the last part and 0 in all others.
+ * A checkpoint on disk: an image of the state, with the opaque bytes it refers to. It consists of one or more parts,
+ * files of at most a gigabyte, so that every position fits. A part is a file head (`file-head.ts`), frames of kind
+ * image that are chained like those of a segment and across parts, and a frame of kind end. The `seq` field of the
+ * end frame is the number of parts in the last part and 0 in all others.
  *
- * A part gets its name only when all of it is durable, the last part last. So a checkpoint without its end
- * is one that was never finished, and one with it that cannot be read is damaged.
+ * A part is renamed to its final name only when it is durable, the last part last. A checkpoint without its end was
+ * never finished; a checkpoint with its end that cannot be read is damaged.
  */
 import { join } from 'node:path';
 import type { Files, OpenFile } from '../../seams/files.ts';
@@ -28,7 +28,7 @@ export interface CheckpointOnDisk {
 
 class FoundPart extends LogFile {
   readonly head: FileHead;
-  /** The number of parts, if this is the last; else 0. */
+  /** The number of parts if this is the last one, else 0. */
   readonly partsCount: number;
 
   constructor(path: string, file: OpenFile, bytes: number, head: FileHead, partsCount: number) {
@@ -63,7 +63,7 @@ export async function findCheckpoint(
   }
 }
 
-/** The parts of a checkpoint that has just been written. */
+/** Opens the parts of a checkpoint that was just written. */
 export async function openCheckpoint(
   files: Files,
   dir: string,
@@ -96,7 +96,7 @@ async function openPart(files: Files, dir: string, name: string, number: number)
   return part;
 }
 
-/** Tells the whole image; `frame` hears of every frame before its records are told. */
+/** Replays the whole image. `frame` is called for every frame before its records are replayed. */
 export async function replayCheckpoint(
   checkpoint: CheckpointOnDisk,
   reader: FrameReader,

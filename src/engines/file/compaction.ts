@@ -1,10 +1,10 @@
 /**
- * Compaction: the last checkpoint and the sealed segments after it are replayed into a state of their own, and
- * that state is written out as the next checkpoint, with the opaque bytes it refers to. A plain function
- * of files; it runs on a thread of its own (`compaction-thread.ts`), beside the log that goes on.
+ * Compaction: replays the last checkpoint and the sealed segments after it into a separate state, and writes that
+ * state as the next checkpoint, with the opaque bytes it refers to. It runs on its own thread
+ * (`compaction-thread.ts`) while the log continues.
  *
- * It deletes nothing and names nothing: all that it makes has a temporary name until the log has seen that the directory
- * is still its own. What is left behind when that fails or dies is removed when the log is opened again.
+ * It deletes and renames nothing: everything it creates has a temporary name until the log has checked that the
+ * directory is still its own. Files left by a failed compaction are removed when the log is next opened.
  */
 import { join } from 'node:path';
 import { apply } from '../../core/apply.ts';
@@ -23,23 +23,23 @@ import type { FileHead } from './file-head.ts';
 import { FILE_HEAD_BYTES } from './file-head.ts';
 import { fileName } from './file-names.ts';
 import { FrameScan, MORE, ScanMemory } from './frame-scan.ts';
-import { OldBytes } from './old-bytes.ts';
+import { SourceBlocks } from './source-blocks.ts';
 
 /** Plain data, so that it can be sent to another thread. */
 export interface CompactionInput {
   readonly dir: string;
-  /** Parts of the checkpoint to start from; none for a log that has none. */
+  /** Parts of the checkpoint to start from; empty for a log without one. */
   readonly parts: readonly number[];
   readonly segments: readonly { readonly number: number; readonly end: number }[];
-  /** What the new checkpoint stands for. */
+  /** What the new checkpoint covers. */
   readonly head: FileHead;
-  /** Numbers it may use for its parts. */
+  /** File numbers reserved for the parts. */
   readonly numbers: readonly number[];
   readonly partBytesMax: number;
 }
 
 export interface CompactionOutput {
-  /** The numbers of its parts, which are still to be named. */
+  /** The numbers of the parts, which still have temporary names. */
   readonly parts: readonly number[];
   readonly oldAt: Float64Array;
   readonly newAt: Float64Array;
@@ -49,10 +49,10 @@ export async function compact(files: Files, input: CompactionInput, pace: Pace):
   const { dir, head, numbers, partBytesMax } = input;
   const sources = new Map<number, OpenFile>();
   try {
-    const oldBytes = new OldBytes(sources);
-    const writer = new CheckpointWriter({ files, dir, numbers, partBytesMax, head, oldBytes });
+    const sourceBlocks = new SourceBlocks(sources);
+    const writer = new CheckpointWriter({ files, dir, numbers, partBytesMax, head, sourceBlocks });
     try {
-      // The state is in no variable, so that its memory can go before that of the relocations is needed.
+      // No variable holds the state, so that it can be collected before the relocations need memory.
       const parts = await writer.write(pace.each(imageOf(await replayed(files, input, sources, pace))));
       return { parts, ...writer.relocations.sorted() };
     } finally {
@@ -97,12 +97,12 @@ async function replayed(
     );
   }
   if (state.lastSeq !== head.seq || checksum !== head.previous) {
-    throw new Error(`Compaction came to seq ${state.lastSeq}, but the log says ${head.seq}.`);
+    throw new Error(`Compaction replayed up to seq ${state.lastSeq}, but the log is at seq ${head.seq}.`);
   }
   return state;
 }
 
-/** Hands over every batch of a segment, and answers the checksum of its last frame. */
+/** Passes every batch of a segment to `take` and returns the checksum of its last frame. */
 async function replaySegment(
   scan: FrameScan,
   end: number,

@@ -1,11 +1,13 @@
-/** The data directory itself: made so that no power cut can take it back, local, and locked; and who has it. */
+/**
+ * The data directory: created durably, checked to be local, locked by one writer. Also tells which process holds it.
+ */
 import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { Files, HeldLock } from '../../seams/files.ts';
 import { LogHeldError } from '../log.ts';
 import { LOCK_NAME } from './file-names.ts';
 
-/** The directories that would have to be made, the outermost first. */
+/** The directories that do not exist yet, the outermost first. */
 export async function missingDirs(files: Files, dir: string): Promise<string[]> {
   const missing: string[] = [];
   for (let path = dir; (await isMissing(files, path)) && path !== dirname(path); path = dirname(path)) {
@@ -24,8 +26,8 @@ async function isMissing(files: Files, path: string): Promise<boolean> {
 }
 
 /**
- * Every directory that is made is synced into its parent, or a power cut could take the log with it. A process that
- * died here may have made one more than it synced, so the deepest one that is there is synced as well.
+ * Creates missing directories and syncs each into its parent, or a power failure could lose the log. A process that
+ * died here may have created one directory more than it synced, so the deepest existing one is synced too.
  */
 export async function makeDirs(files: Files, dir: string): Promise<void> {
   const missing = await missingDirs(files, dir);
@@ -37,7 +39,7 @@ export async function makeDirs(files: Files, dir: string): Promise<void> {
   }
 }
 
-/** A directory we may not read is none in which we made anything. */
+/** A directory that we may not read contains nothing that we created. */
 function ignoreForeign(error: unknown): void {
   const code = error instanceof Error && 'code' in error ? error.code : null;
   if (code !== 'EACCES' && code !== 'EPERM') throw error;
@@ -52,9 +54,9 @@ export async function assertLocal(files: Files, dir: string): Promise<void> {
   );
 }
 
-const NAMELESS = 'a process that has not said its name yet';
+const NAMELESS = 'a process that has not written its name yet';
 
-/** `purpose` is told to the processes that find the lock taken. */
+/** `purpose` is shown to processes that find the lock held. */
 export async function takeLock(files: Files, dir: string, purpose?: string): Promise<HeldLock> {
   const name = `process ${process.pid} on ${hostname()}`;
   const lock = await files.lock(join(dir, LOCK_NAME), purpose === undefined ? name : `${name}, ${purpose}`);
@@ -62,14 +64,14 @@ export async function takeLock(files: Files, dir: string, purpose?: string): Pro
   return lock;
 }
 
-/** The process that has a directory open, or had when it died. */
+/** The process that has the directory open, or had it open when it died. */
 export interface Owner {
   readonly name: string;
-  /** Whether it still has the directory: the kernel says so, not its number, which others have too. Null: unknown. */
+  /** Whether it still holds the lock. The kernel knows; a process id could have been reused. Null: unknown. */
   readonly isRunning: boolean | null;
 }
 
-/** Null when the last writer has closed the log. Nobody is kept out and nothing is changed. */
+/** Null when the last writer closed the log. Takes no lock and changes nothing. */
 export async function ownerOf(files: Files, dir: string): Promise<Owner | null> {
   const path = join(dir, LOCK_NAME);
   const isRunning = await files.isLocked(path);

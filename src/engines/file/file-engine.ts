@@ -1,15 +1,14 @@
 /**
- * Opens the log of a data directory: makes the directory, takes the lock, recovers, and repairs what a crash left
- * behind before the first append: a torn tail is overwritten with zeros, so that bytes never acknowledged
- * cannot come back, and the newest frame is written once more unless something proves that it was durable,
- * because it may have been read from a cache that no disk has seen. A spare without a head gets one.
+ * Opens the log of a data directory: creates the directory, takes the lock, recovers, and repairs what a crash left
+ * behind before the first append. A torn tail is overwritten with zeros, so that unacknowledged bytes cannot
+ * reappear. The newest frame is written again unless something proves that it was durable: it may have been read from
+ * a page cache that never reached the disk. A spare segment without a head gets one.
  */
 import { join, resolve } from 'node:path';
 import type { Files } from '../../seams/files.ts';
 import type { Threads } from '../../seams/threads.ts';
 import type { Engine, Log, Replay } from '../log.ts';
 import { MANIFEST_NAME } from './backup-manifest.ts';
-import { blankOut } from './blank.ts';
 import { assertLocal, makeDirs, takeLock } from './data-dir.ts';
 import { FILE_HEAD_BYTES } from './file-head.ts';
 import { FileLog } from './file-log.ts';
@@ -17,8 +16,9 @@ import { fileName } from './file-names.ts';
 import type { Recovered } from './recovery.ts';
 import { recover } from './recovery.ts';
 import { Segment } from './segment.ts';
-import { encodeSpareHead } from './spare-head.ts';
-import { assertNoRestoreBegun } from './unfinished.ts';
+import { encodeSpareHead } from './spare-segment-head.ts';
+import { assertNoRestoreBegun } from './unfinished-copy.ts';
+import { writeZeros } from './zeroed-space.ts';
 
 const MIB = 1024 * 1024;
 
@@ -33,15 +33,15 @@ export interface FileEngineOptions {
   readonly operationBytesMax?: number;
   /** How many of the newest bytes stay in memory; 32 MiB. */
   readonly recentBytesMax?: number;
-  /** How much of older files is kept in memory once read; 16 MiB. */
+  /** Cache for blocks read from older files; 16 MiB. */
   readonly cacheBytesMax?: number;
   /** Where compaction runs; without it the log is never compacted. */
   readonly threads?: Threads;
-  /** How many sealed bytes make a compaction worth its cost, unless the checkpoint is larger; 256 MiB. */
+  /** Sealed bytes that make a compaction worthwhile, unless the checkpoint is larger; 256 MiB. */
   readonly compactionBytesMin?: number;
   /** Size of one part of a checkpoint; 1 GiB, and it must stay below 4 GiB. */
   readonly partBytesMax?: number;
-  /** Opens a directory on a network file system all the same, where the lock may lie. */
+  /** Opens a directory on a network file system, where the lock may be unreliable. */
   readonly allowNetworkFileSystem?: boolean;
 }
 
@@ -65,7 +65,7 @@ async function openLog(options: FileEngineOptions, replay: Replay): Promise<Log>
   await makeDirs(files, dir);
   if ((await files.list(dir))?.includes(MANIFEST_NAME)) {
     throw new Error(
-      `${dir} is a backup (it has a ${MANIFEST_NAME}): opened as it is, it would give out numbers a second time. ` +
+      `${dir} is a backup (it has a ${MANIFEST_NAME}): a server on it would issue numbers that were already issued. ` +
         `Restore it into another directory with "leasehold wal restore".`,
     );
   }
@@ -108,16 +108,16 @@ async function openLog(options: FileEngineOptions, replay: Replay): Promise<Log>
 
 async function repair(files: Files, dir: string, recovered: Recovered): Promise<void> {
   const { segments, blank, chain, unproven, leftovers } = recovered;
-  // The process before may have made or renamed files and died before it could sync their names.
+  // The previous process may have created or renamed files and died before syncing the directory.
   await files.syncDir(dir);
   const current = segments.at(-1);
   for (const segment of current ? [current, ...blank] : blank) {
     await segment.file?.close();
     segment.file = await files.open(segment.path, { durable: true });
-    await blankOut(segment.file, segment.spareHead ? FILE_HEAD_BYTES : segment.end, segment.allocated);
+    await writeZeros(segment.file, segment.spareHead ? FILE_HEAD_BYTES : segment.end, segment.allocated);
   }
   if (unproven) await write(unproven.segment, unproven.bytes, unproven.offset);
-  // Only now all of the log is durable for certain, and a spare may say so.
+  // Only now the whole log is known to be durable, which is what the head of a spare states.
   for (const spare of current ? blank : []) {
     if (spare.spareHead || spare.allocated < FILE_HEAD_BYTES) continue;
     const { number } = spare;

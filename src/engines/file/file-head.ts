@@ -1,18 +1,19 @@
 /**
  * The first 64 bytes of every file. Little-endian:
  *
- *    0  8 bytes  magic, one for segments, one for checkpoints and one for spare segments
+ *    0  8 bytes  magic: one each for segments, checkpoints and spare segments
  *    8  u32      CRC-32 of bytes 12…63         12  u32  version of the format
  *   16  f64      number of the file
- *   24  f64      segment: the `seq` that follows the frame before it. Checkpoint: the `seq` it stands for.
- *                Spare: the `seq` that was to come next when it was made
- *   32  u32      checksum of the frame before: of the last frame a checkpoint stands for; spare: 0
+ *   24  f64      segment: the `seq` after the previous frame. Checkpoint: the last `seq` it covers.
+ *                Spare: the next `seq` of the log when the spare was created
+ *   32  u32      checksum of the previous frame (checkpoint: of the last frame it covers; spare: 0)
  *   36  u32      epoch of that frame           40  f64  time of that frame; spare: 0
- *   48  f64      checkpoint: number of the newest segment it stands for. Spare: of the segment in use. Else 0
+ *   48  f64      checkpoint: number of the newest segment it covers. Spare: of the segment in use. Else 0
  *   56  f64      checkpoint: number of its first part; else 0
  *
- * The head of a segment is written together with its first frame; until then the segment is zeros, behind the head
- * of a spare (`spare-head.ts`) unless it is the first of all. To change it, see `frame.ts`: the version is the same.
+ * The head of a segment is written together with its first frame. Until then the segment holds the head of a spare
+ * (`spare-segment-head.ts`, absent in the first segment) and zeros. To change the format, see `frame.ts`: the version
+ * is the same.
  */
 import { crc32 } from 'node:zlib';
 import { FORMAT_VERSION } from '../frame.ts';
@@ -52,7 +53,7 @@ export function encodeFileHead(kind: HeadKind, head: FileHead): Buffer {
   return bytes;
 }
 
-/** The head of a file, or null when these bytes are none. */
+/** The head of a file, or null when the bytes are not a head. */
 export function decodeFileHead(kind: HeadKind, name: string, bytes: Buffer): FileHead | null {
   if (bytes.length < FILE_HEAD_BYTES) return null;
   if (MAGIC[kind].compare(bytes, 0, 8) !== 0) return null;

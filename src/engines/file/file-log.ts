@@ -1,10 +1,9 @@
 /**
- * The log of one data directory, open for writing. A batch is one frame, written with one write to a
- * descriptor on which every write is durable; when that write fails in any way the log is dead for ever,
- * because nobody can know what reached the disk.
+ * The log of one data directory, open for writing. A batch is one frame, written by one write to a descriptor opened
+ * for durable writes. After a failed write the log accepts nothing more: what reached the disk is unknown.
  *
- * The segment a batch goes to is chosen at `begin`, so that positions are known while it is being built:
- * the current one, or the next when this one cannot take another batch of the largest size.
+ * The segment of a batch is chosen at `begin`, so that positions are known while the batch is built: the current one,
+ * or the next one when a batch of the largest size would no longer fit.
  */
 import { join } from 'node:path';
 import type { Entry } from '../../core/entries.ts';
@@ -23,21 +22,21 @@ import type { FileHead } from './file-head.ts';
 import { encodeFileHead, FILE_HEAD_BYTES } from './file-head.ts';
 import { fileName } from './file-names.ts';
 import type { LogFile } from './log-file.ts';
+import { Preallocation } from './preallocation.ts';
 import type { RunningCompaction } from './running-compaction.ts';
 import { startCompaction } from './running-compaction.ts';
 import { Segment } from './segment.ts';
 import { entriesOf } from './segment-entries.ts';
 import { snapshotOf } from './snapshot.ts';
-import { Space } from './space.ts';
-import { encodeSpareHead } from './spare-head.ts';
+import { encodeSpareHead } from './spare-segment-head.ts';
 
 export interface FileLogOptions {
   readonly files: Files;
   readonly dir: string;
   readonly segmentBytes: number;
-  /** How large a batch may get before its last operation … */
+  /** The size limit of a batch before its last operation … */
   readonly batchBytesMax: number;
-  /** … and how much that one may add. */
+  /** … and how much that operation may add. */
   readonly operationBytesMax: number;
   readonly recentBytesMax: number;
   readonly cacheBytesMax: number;
@@ -49,23 +48,26 @@ export interface FileLogOptions {
 export interface FileLogStart {
   readonly lock: HeldLock;
   readonly checkpoint: CheckpointOnDisk | null;
-  /** In order; the last one is written to. */
+  /** In order. The last one is written to. */
   readonly segments: Segment[];
-  /** Allocated, at least in part, and never used. */
+  /** Allocated, at least in part, and not yet used. */
   readonly spare: Segment[];
   readonly chain: Chain;
   readonly lastNumber: number;
 }
 
-/** What a compaction has made of some files, as long as those are there. */
+/** The files that a compaction replaced, until they are deleted. */
 interface Replaced {
   readonly checkpoint: CheckpointOnDisk;
   readonly files: readonly LogFile[];
 }
 
-/** A compaction that takes only what nobody else wants may never come to its end; one for so much as this insists. */
+/**
+ * A compaction at idle priority may never finish. With this many times the threshold sealed, it runs at normal
+ * priority.
+ */
 const URGENT_COMPACTIONS = 4;
-/** How far the current segment is filled when space for the next one is sought. */
+/** The next segment is allocated when the current one is filled to this share. */
 const AHEAD = 1 / 4;
 
 export class FileLog implements Log {
@@ -78,14 +80,14 @@ export class FileLog implements Log {
   readonly #segments: Segment[];
   readonly #spare: Segment[];
   readonly #chain: Chain;
-  readonly #space: Space;
+  readonly #preallocation: Preallocation;
   readonly #store: OpaqueStore;
   readonly #builder = new FrameBuilder();
   readonly #markBuilder = new FrameBuilder();
   readonly #reader = new FrameReader();
   #checkpoint: CheckpointOnDisk | null;
   #compaction: RunningCompaction | null = null;
-  /** The newest checkpoint and the files it made superfluous, until they are dropped. */
+  /** The newest checkpoint and the files it replaced, until they are deleted. */
   #replaced: Replaced | null = null;
   #dropping: Promise<void> | null = null;
   #lastNumber: number;
@@ -110,13 +112,13 @@ export class FileLog implements Log {
     this.lost = new Promise((resolve) => {
       this.#tellLost = resolve;
     });
-    this.#space = new Space(
+    this.#preallocation = new Preallocation(
       options.files,
       () => this.#wantsSpace(),
       (segment) => this.#leadOf(segment),
     );
     this.#store = new OpaqueStore({ ...options, sourceOf: (number) => this.#sourceOf(number) });
-    this.#space.seek();
+    this.#preallocation.seek();
   }
 
   get position(): LogPosition {
@@ -136,7 +138,7 @@ export class FileLog implements Log {
   }
 
   get full(): boolean {
-    return this.#space.fault !== null;
+    return this.#preallocation.fault !== null;
   }
 
   get batchBytes(): number {
@@ -152,7 +154,7 @@ export class FileLog implements Log {
     return this.#compactionsWorth >= 1;
   }
 
-  /** How often what has been sealed is as much as a compaction is made for. */
+  /** Sealed bytes as a multiple of the compaction threshold. */
   get #compactionsWorth(): number {
     const sealed = this.#segments.slice(0, -1).reduce((sum, { end }) => sum + end, 0);
     const checkpoint = this.#checkpoint?.parts.reduce((sum, { durable }) => sum + durable, 0) ?? 0;
@@ -164,7 +166,7 @@ export class FileLog implements Log {
   }
 
   seekSpace(): void {
-    this.#space.seek();
+    this.#preallocation.seek();
   }
 
   get areaAt(): number {
@@ -208,18 +210,18 @@ export class FileLog implements Log {
   mark(): Promise<void> {
     if (this.#fault) return Promise.reject(this.#fault);
     if (!this.#isInPlace()) return Promise.reject(this.#fault);
-    // A batch that is being built or written is itself the mark of the one before.
+    // A batch that is being built or written also marks the one before it.
     if (this.#marked || this.#batchLimit !== null || this.#writing) return this.#writing ?? Promise.resolve();
     const segment = this.#current;
     const offset = segment.end;
-    // Where zeros are still to be written nothing may stand; a mark can wait for the next time.
+    // Nothing may be written where the allocation still writes zeros. The mark can wait for the next call.
     if (segment.allocated < offset + FRAME_HEAD_BYTES && segment.allocated < segment.capacity) {
       return Promise.resolve();
     }
     const { checksum, lastSeq, lastAtMs } = this.#chain;
     this.#markBuilder.begin(segment.number, offset, null);
     const frame = this.#markBuilder.finish(KIND_MARK, this.epoch, lastSeq + 1, lastAtMs, checksum);
-    // From here on the next batch is built behind the mark, and will be written after it.
+    // From here on the next batch is built after the mark and will be written after it.
     this.#chain.checksum = this.#markBuilder.checksum;
     segment.end += frame.length;
     this.#marked = true;
@@ -257,7 +259,7 @@ export class FileLog implements Log {
 
   async snapshot(): Promise<LogSnapshot> {
     if (this.#fault) throw this.#fault;
-    // A mark that is on its way is part of the chain already, but not yet of the disk.
+    // A mark that is being written is already part of the chain but not yet durable.
     while (this.#current.durable < this.#current.end) await this.#writing;
     return snapshotOf(this.#checkpoint, this.#segments, this.#chain);
   }
@@ -289,7 +291,7 @@ export class FileLog implements Log {
     }
   }
 
-  /** Not once it is closed: then it is for whoever opens the log next. */
+  /** Does nothing once the log is closed: the next writer removes the files. */
   async dropOld(): Promise<void> {
     if (this.#replaced === null) return;
     if (this.#fault) throw this.#fault;
@@ -313,21 +315,21 @@ export class FileLog implements Log {
     await files.syncDir(dir);
   }
 
-  /** Resolves once there is a file to write to, and it is known whether the disk is full. */
+  /** Resolves when there is a file to write to and it is known whether the disk is full. */
   async ready(): Promise<void> {
     const current = this.#current;
-    if (current.file === null) await this.#space.room(current, 1);
+    if (current.file === null) await this.#preallocation.room(current, 1);
     if (this.#limitOf(current) > 0) return;
-    // The reserve is used up. A failure to get more is the state `full`; what is left takes the first entry.
-    await this.#space.room(this.#next(), 1).catch(() => {});
+    // The reserve is used up. If no more is available, the log is `full`; the remaining space takes the first entry.
+    await this.#preallocation.room(this.#next(), 1).catch(() => {});
   }
 
   async close(): Promise<void> {
-    // What fails from here on has failed for its own caller already, or is found again at the next opening.
+    // A failure here was already reported to its caller, or is found again at the next opening.
     await this.#writing?.catch(() => {});
     if (!this.#fault) await this.mark().catch(() => {});
     this.#fault ??= new LogClosedError('The log is closed.');
-    await this.#space.stop();
+    await this.#preallocation.stop();
     await this.#compaction?.stop();
     await this.#dropping?.catch(() => {});
     const parts = [...(this.#checkpoint?.parts ?? []), ...(this.#replaced?.checkpoint.parts ?? [])];
@@ -344,9 +346,10 @@ export class FileLog implements Log {
     const target = this.#target;
     const start = target.end;
     const end = start + frame.length;
-    // A batch that is larger than announced makes the file longer; it only costs time.
+    // A batch that is larger than announced extends the file, which only costs time.
     const needed = Math.min(end, target.capacity);
-    if (target.allocated < needed) await this.#space.room(target, needed).catch((fault) => this.#die(fault));
+    if (target.allocated < needed)
+      await this.#preallocation.room(target, needed).catch((fault) => this.#die(fault));
     await this.#write(target, frame, start, isLone);
     if (target !== this.#current) {
       this.#spare.splice(this.#spare.indexOf(target), 1);
@@ -364,7 +367,7 @@ export class FileLog implements Log {
     this.#store.recent.put(target.number, start, frame);
   }
 
-  /** One write, whole and durable, or the end of this log. */
+  /** Writes all of the frame durably, or ends this log. */
   async #write(segment: Segment, frame: Buffer, offset: number, isLone = false): Promise<void> {
     try {
       const file = segment.file!;
@@ -380,7 +383,7 @@ export class FileLog implements Log {
     throw this.#fault;
   }
 
-  /** Remembers what is being written until it is; the failure itself belongs to whoever asked for the write. */
+  /** Tracks the write until it settles. Its failure is reported to the caller that asked for it. */
   #follow(written: Promise<void>): void {
     const done = () => {
       if (this.#writing === written) this.#writing = null;
@@ -396,21 +399,21 @@ export class FileLog implements Log {
     if (current.capacity - current.end >= wanted) return current;
     const next = this.#next();
     if (next.allocated >= Math.min(next.capacity, FILE_HEAD_BYTES + wanted)) return next;
-    // It is not ready. As long as this one takes any operation at all, smaller batches are better than waiting.
+    // The next segment is not ready. While this one takes any operation, smaller batches are better than waiting.
     if (this.#limitOf(current) > 0 || this.full) return current;
     return next;
   }
 
-  /** How much a batch in this segment may hold before its last operation, so that even that one fits. */
+  /** How large a batch in this segment may get before its last operation, so that this operation still fits. */
   #limitOf(segment: Segment): number {
     const { batchBytesMax, operationBytesMax } = this.#options;
     const room = (this.full ? segment.allocated : segment.capacity) - segment.end;
-    // Room for the head of the file, of the frame, and for the mark that may follow it.
+    // Preallocation for the file head, the frame head and the mark that may follow.
     const fixed = FILE_HEAD_BYTES + FRAME_HEAD_BYTES * 2;
     return Math.max(0, Math.min(batchBytesMax, room - operationBytesMax - fixed));
   }
 
-  /** The segment after the current one. It may not have any space yet. */
+  /** The segment after the current one. It may not be allocated yet. */
   #next(): Segment {
     const spare = this.#spare[0];
     if (spare) return spare;
@@ -431,8 +434,8 @@ export class FileLog implements Log {
   }
 
   /**
-   * Asked before anything is made, named or removed in the directory. Where it was taken away, and somebody else may
-   * have begun a new log at its path, this one has ended: whatever it made there would destroy the other.
+   * Checked before anything is created, renamed or removed in the directory. If the directory was moved away, another
+   * process may have started a new log at its path, and writing there would destroy it. So this log ends.
    */
   #isInPlace(): boolean {
     if (this.#lock.isInPlace()) return true;
@@ -446,7 +449,7 @@ export class FileLog implements Log {
     if (!this.#isInPlace()) throw this.#fault;
   }
 
-  /** What a segment says until it is written to. The first one of a log has nothing to say. */
+  /** The head of a spare segment, written when it is allocated. The first segment of a log has none. */
   #leadOf({ number }: Segment): Buffer | null {
     this.#assertInPlace();
     const after = this.#current.number;

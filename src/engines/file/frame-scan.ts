@@ -1,6 +1,6 @@
 /**
- * Walks over the frames of one file in order, through a window that is read in large pieces, the next one
- * while this one is being looked at. It judges single frames; what a bad one means is not its business.
+ * Walks over the frames of one file in order. It reads large pieces and prefetches the next one while the caller
+ * works on the current one. It validates single frames; the caller decides what an invalid one means.
  */
 
 import type { OpenFile } from '../../seams/files.ts';
@@ -9,21 +9,21 @@ import { FRAME_HEAD_BYTES, isWhole, readHead } from '../frame.ts';
 
 const PIECE_BYTES = 1024 * 1024;
 
-/** The memory of a window, to be used again by the next scan: a log may consist of hundreds of files. */
+/** Buffers that the next scan reuses: a log may consist of hundreds of files. */
 export class ScanMemory {
   window: Buffer = Buffer.alloc(0);
   other: Buffer = Buffer.alloc(0);
 }
 
-/** The window ends before the frame does: `fill`, and ask again. */
+/** The window ends before the frame does: call `fill` and ask again. */
 export const MORE = 'more';
 
 export class FrameScan {
-  /** The bytes of the window; only those from `at` on are promised to be there. */
+  /** The bytes of the window. Only those from `at` on are valid. */
   buffer: Buffer;
-  /** What to add to an offset in the buffer to get the offset in the file. */
+  /** Added to an offset in the buffer, it gives the offset in the file. */
   shift: number;
-  /** Where in the buffer the scan is. */
+  /** The offset of the scan in the buffer. */
   at: number;
   readonly #file: OpenFile;
   readonly #number: number;
@@ -55,12 +55,11 @@ export class FrameScan {
     this.shift = from;
   }
 
-  /** Offset in the file. */
   get offset(): number {
     return this.at + this.shift;
   }
 
-  /** The whole frame at `at` of the buffer, null when there is none. */
+  /** The whole frame at offset `at` of the buffer, or null. */
   frame(at: number): FrameHead | null | typeof MORE {
     const position = at + this.shift;
     if (position + FRAME_HEAD_BYTES > this.#end) return null;
@@ -72,7 +71,7 @@ export class FrameScan {
     return isWhole(this.buffer, head) ? head : null;
   }
 
-  /** Reads on; everything from `at` on stays in the window, moved to the front. */
+  /** Reads the next piece. Everything from `at` on stays in the window, moved to the front. */
   async fill(): Promise<void> {
     const ahead = this.#ahead ?? this.#read(this.shift + this.#filled, this.#other, this.#pieceBytes);
     this.#ahead = null;
@@ -96,7 +95,7 @@ export class FrameScan {
     if (position < this.#end) this.#ahead = this.#read(position, this.#other, this.#pieceBytes);
   }
 
-  /** Waits for what is still being read, so that the file may be closed. That it failed concerns nobody then. */
+  /** Waits for the prefetch, so that the file can be closed. Its failure no longer matters. */
   async close(): Promise<void> {
     await this.#ahead?.count.catch(() => 0);
     this.#ahead = null;
@@ -104,7 +103,7 @@ export class FrameScan {
     this.#memory.other = this.#other;
   }
 
-  /** Reads a piece into `into`, behind as much room as the window may have to carry over. */
+  /** Reads a piece into `into`, after space for the bytes that the window may carry over. */
   #read(position: number, into: Buffer, bytes: number) {
     const length = Math.min(bytes, this.#end - position);
     if (into.length < length * 2) {
@@ -113,7 +112,7 @@ export class FrameScan {
     }
     const lead = into.length - bytes;
     const count = this.#file.read(into, lead, length, position);
-    // A failure is reported by the `fill` that needs the piece, which may be much later.
+    // The `fill` that needs the piece reports the failure, possibly much later.
     count.catch(() => {});
     return { position, lead, count };
   }

@@ -8,10 +8,10 @@ import { collect } from '../../../test/support/log-story.ts';
 import { PowerCutError, TestDisk } from '../../../test/support/test-disk.ts';
 import type { Files } from '../../seams/files.ts';
 import { LogDamagedError, LogHeldError } from '../log.ts';
-import { asOf } from './as-of.ts';
 import { fileEngine } from './file-engine.ts';
 import { inspectLog, statLog, verifyLog } from './inspect.ts';
 import { restoreLog } from './restore.ts';
+import { truncatedView } from './truncated-view.ts';
 
 const SMALL = {
   segmentBytes: 8 * 1024,
@@ -35,7 +35,7 @@ async function lived({ compact }: { readonly compact: boolean }) {
 /** A disk on which a stretch of a file reads as zeros in the first so many scans, as it does before it is written. */
 function lateStretch(disk: TestDisk, name: string, from: number, end: number, scans: number): Files {
   let opened = 0;
-  const files: Files = asOf(disk, name, Number.POSITIVE_INFINITY);
+  const files: Files = truncatedView(disk, name, Number.POSITIVE_INFINITY);
   return {
     ...files,
     list: (dir) => disk.list(dir),
@@ -100,7 +100,7 @@ describe('a log that is written while it is read', () => {
     ];
     let opened = 0;
     const moving: Files = {
-      ...asOf(disk, name, Number.POSITIVE_INFINITY),
+      ...truncatedView(disk, name, Number.POSITIVE_INFINITY),
       list: (dir) => disk.list(dir),
       open(path, mode) {
         const look = looks[Math.min(opened, 2)]!;

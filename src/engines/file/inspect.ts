@@ -1,7 +1,7 @@
 /**
- * Looks into a data directory without owning it: verify, stat and cat of the command line. Nobody is
- * kept from it and nothing is changed. The directory of a running writer may be looked at as well; then a torn end is
- * most likely the batch it is just writing, and the report says who has it.
+ * Reads a data directory without locking it, for `leasehold wal verify`, `stat` and `cat`. Changes nothing. A server
+ * may be writing to the directory; then a torn tail is most likely the batch it is writing, and the report names the
+ * process.
  */
 import { crc32 } from 'node:zlib';
 import type { Opaque } from '../../core/opaque.ts';
@@ -11,7 +11,6 @@ import { FILE_SPAN, KIND_BATCH, KIND_IMAGE } from '../frame.ts';
 import { FrameReader } from '../frame-reader.ts';
 import { LogDamagedError, type LoggedEntry } from '../log.ts';
 import { OpaqueStore } from '../opaque-store.ts';
-import { asOf } from './as-of.ts';
 import { assertComplete, readManifest } from './backup-manifest.ts';
 import { ownerOf } from './data-dir.ts';
 import { numberedNames } from './file-names.ts';
@@ -19,15 +18,16 @@ import type { LogFile } from './log-file.ts';
 import type { Recovered } from './recovery.ts';
 import { recover } from './recovery.ts';
 import { entriesOf } from './segment-entries.ts';
-import { assertFinished } from './unfinished.ts';
+import { truncatedView } from './truncated-view.ts';
+import { assertFinished } from './unfinished-copy.ts';
 
 interface FileReport {
   readonly name: string;
   readonly kind: 'segment' | 'checkpoint';
-  /** What is used of it, and how large it is. */
+  /** Bytes in use, and the size of the file. */
   readonly bytes: number;
   readonly allocatedBytes: number;
-  /** 0 where there are none. */
+  /** 0 when the file holds no entries. */
   readonly firstSeq: number;
   readonly lastSeq: number;
 }
@@ -40,9 +40,11 @@ interface DamagedOpaque {
 
 export interface LogReport {
   readonly dir: string;
-  /** What the lock file says; null when the last writer has closed the log. After a crash it names a dead process. */
+  /**
+   * The content of the lock file; null when the last writer closed the log. After a crash it names a dead process.
+   */
   readonly inUseBy: string | null;
-  /** Whether that process still has the directory; null when nobody can say. */
+  /** Whether that process still holds the directory; null when unknown. */
   readonly isInUse: boolean | null;
   readonly epoch: number;
   readonly firstSeq: number;
@@ -51,14 +53,14 @@ export interface LogReport {
   /** Entries that can be read one by one, and records of the checkpoint before them. */
   readonly entries: number;
   readonly imageRecords: number;
-  /** The `seq` the checkpoint stands for; null without one. */
+  /** The last `seq` that the checkpoint covers; null without one. */
   readonly checkpointSeq: number | null;
   readonly files: readonly FileReport[];
-  /** Where an unfinished write begins. The next writer will cut it. */
+  /** The offset of a torn write. The next writer cuts it. */
   readonly torn: { readonly file: string; readonly offset: number } | null;
-  /** Names the next writer will remove. */
+  /** Files that the next writer will remove. */
   readonly leftovers: readonly string[];
-  /** Empty unless asked for: opaque bytes whose checksum is wrong. They concern nothing but themselves. */
+  /** Opaque bytes with a wrong checksum; empty unless they were checked. No other data is affected. */
   readonly damagedOpaques: readonly DamagedOpaque[];
 }
 
@@ -69,12 +71,12 @@ export interface LogInspection {
   close(): Promise<void>;
 }
 
-/** Everything `openLog` would find, without opaque checksums. Throws LogDamagedError as it would. */
+/** What opening the log would find, without opaque checksums. Throws LogDamagedError in the same cases. */
 export async function statLog(files: Files, dir: string): Promise<LogReport> {
   return reportAndClose(await inspectLog(files, dir, { opaques: false }));
 }
 
-/** The same with every opaque checksum; a backup must also be all that it was made of. */
+/** The same, with every opaque checksum. A backup must also match its manifest. */
 export async function verifyLog(files: Files, dir: string): Promise<LogReport> {
   const report = await reportAndClose(await inspectLog(files, dir, { opaques: true }));
   const manifest = await readManifest(files, dir);
@@ -159,8 +161,9 @@ export async function inspectLog(
 }
 
 /**
- * Reads a log that may be written meanwhile. Then a frame can look damaged because it was read before it was written,
- * and those behind it after that. Damage stays where it is: what is gone at a second look was the end of the log.
+ * Reads a log that may be written at the same time. A frame can look damaged because it was read before it was
+ * written, and the frames after it later. Damage is permanent: what a second read does not find was the tail of the
+ * log.
  */
 async function readMoving(files: Files, read: (files: Files) => Promise<Recovered>): Promise<Recovered> {
   try {
@@ -173,7 +176,7 @@ async function readMoving(files: Files, read: (files: Files) => Promise<Recovere
       if (!(second instanceof LogDamagedError)) throw second;
       if (second.file === first.file && second.offset === first.offset) throw second;
     }
-    return await read(asOf(files, first.file, first.offset));
+    return await read(truncatedView(files, first.file, first.offset));
   }
 }
 

@@ -1,6 +1,6 @@
 /**
- * A file that opaque bytes or entries may be read from. Readers hold on to it while they use it; one that was
- * dropped takes no new readers and is closed by the last of them, so that deleting it disturbs nobody.
+ * A file that opaque bytes or entries are read from, with a reference count. A dropped file accepts no new readers;
+ * the last reader closes it, so deleting a file never breaks a read.
  */
 import { basename } from 'node:path';
 import type { OpenFile } from '../../seams/files.ts';
@@ -9,7 +9,7 @@ export class LogFile {
   readonly number: number;
   readonly path: string;
   readonly name: string;
-  /** Null before there is one and after it was closed. */
+  /** Null before it is opened and after it is closed. */
   file: OpenFile | null;
   /** Bytes below this are durable and never change again. */
   durable: number;

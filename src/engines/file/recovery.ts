@@ -1,14 +1,15 @@
 /**
- * Finds out what a data directory holds, and tells the past to whoever asks. It only reads.
+ * Reads a data directory, replays its entries and reports its condition. It only reads.
  *
- * A frame proves that the one before it was durable, because a writer has one batch under way at a time; so do
- * the head of the next segment and a commit mark. Hence, of the first place where no whole frame is:
+ * A frame proves that the previous one was durable, because a writer has one batch in flight; so do the head of the
+ * next segment and a commit mark. The first place without a whole frame is therefore:
  *
- *   zeros to the end, and nothing in later segments         the end of the log, if no segment is missing (`missing.ts`)
- *   a whole frame or head anywhere behind it                damage: what was durable is gone
- *   anything else                                           a torn tail, never acknowledged; to be cut
+ *   zeros to the end, and nothing in later segments         the end of the log, if no segment is missing
+ *                                                           (`missing-segments.ts`)
+ *   a whole frame or head anywhere after it                 damage: durable bytes were lost
+ *   anything else                                           a torn tail, never acknowledged; it is cut
  *
- * The newest frame, if nothing proves it, must have its opaque bytes whole as well, or it is torn itself.
+ * The newest frame, unless something proves it durable, must also have intact opaque bytes, or it counts as torn.
  */
 
 import { join } from 'node:path';
@@ -21,7 +22,6 @@ import { FrameReader } from '../frame-reader.ts';
 import type { Replay } from '../log.ts';
 import { LogDamagedError } from '../log.ts';
 import { RESTORE_JUMP } from '../restored-seq.ts';
-import { findFrame, isBlank } from './blank.ts';
 import type { CheckpointOnDisk } from './checkpoint.ts';
 import { findCheckpoint, replayCheckpoint } from './checkpoint.ts';
 import type { FileHead } from './file-head.ts';
@@ -29,25 +29,26 @@ import { decodeFileHead, encodeFileHead, FILE_HEAD_BYTES } from './file-head.ts'
 import { numberedNames } from './file-names.ts';
 import { FrameScan, MORE, ScanMemory } from './frame-scan.ts';
 import type { LogFile } from './log-file.ts';
-import { assertNoneMissing } from './missing.ts';
+import { assertNoSegmentMissing } from './missing-segments.ts';
 import { Segment } from './segment.ts';
-import { decodeSpareHead } from './spare-head.ts';
-import { assertFinished } from './unfinished.ts';
+import { decodeSpareHead } from './spare-segment-head.ts';
+import { assertFinished } from './unfinished-copy.ts';
+import { findFrame, isZeroed } from './zeroed-space.ts';
 
 export interface Recovered {
   readonly checkpoint: CheckpointOnDisk | null;
-  /** Those in use, in order. */
+  /** Segments in use, in order. */
   readonly segments: Segment[];
-  /** Those never used, in order; they may hold what is left of a torn write. */
+  /** Unused segments, in order. They may hold the rest of a torn write. */
   readonly blank: Segment[];
   readonly chain: Chain;
-  /** The newest frame, when nothing behind it proves that it was durable. */
+  /** The newest frame, when nothing after it proves that it was durable. */
   readonly unproven: { readonly segment: Segment; readonly offset: number; readonly bytes: Buffer } | null;
-  /** Where a torn write begins, when there is one. */
+  /** The offset of a torn write, if there is one. */
   readonly torn: { readonly file: string; readonly offset: number } | null;
-  /** Names that a crash left behind and nobody needs. */
+  /** Files that a crash left behind and that are not needed. */
   readonly leftovers: readonly string[];
-  /** No file had a number above this. */
+  /** The highest number of any file. */
   readonly lastNumber: number;
 }
 
@@ -64,7 +65,7 @@ export interface RecoveryOptions {
   readonly dir: string;
   readonly replay: Replay;
   readonly segmentBytes: number;
-  /** Called for every whole frame of a segment or checkpoint, before its records are told. */
+  /** Called for every whole frame of a segment or checkpoint, before its records are replayed. */
   readonly frame?: (file: LogFile, buffer: Buffer, head: FrameHead, shift: number) => void;
 }
 
@@ -95,7 +96,7 @@ export async function recover(options: RecoveryOptions): Promise<Recovered> {
     const walk = new Walk(options, reader, found, chain);
     await walk.run();
     const { segments, blank, unproven, torn } = walk;
-    assertNoneMissing({ checkpoint, segments, blank, chain, lastNumber });
+    assertNoSegmentMissing({ checkpoint, segments, blank, chain, lastNumber });
     return { checkpoint, segments, blank, chain, unproven, torn, leftovers, lastNumber };
   } catch (error) {
     for (const { segment } of found) await segment.drop();
@@ -147,7 +148,7 @@ class Walk {
     if (head === null) {
       if (await this.#anythingFrom(index, 0)) throw new LogDamagedError(name, 0, 'the head is not readable');
       const from = segment.spareHead ? FILE_HEAD_BYTES : 0;
-      if (!this.torn && !(await isBlank(file, from, size))) this.torn = { file: name, offset: 0 };
+      if (!this.torn && !(await isZeroed(file, from, size))) this.torn = { file: name, offset: 0 };
       return false;
     }
     const { checksum, lastSeq } = this.#chain;
@@ -162,7 +163,7 @@ class Walk {
       await scan.close();
     }
     if (segment.firstSeq === 0) {
-      // Its first write was torn behind the head. It is as good as unused.
+      // Its first write was torn after the head, so the segment counts as unused.
       if (!this.torn && (await this.#anythingFrom(index, FILE_HEAD_BYTES))) {
         throw new LogDamagedError(name, FILE_HEAD_BYTES, 'the first frame is not readable');
       }
@@ -171,7 +172,7 @@ class Walk {
     }
     segment.head = head;
     this.segments.push(segment);
-    if (!this.torn && !(await isBlank(file, segment.end, size))) {
+    if (!this.torn && !(await isZeroed(file, segment.end, size))) {
       if (await this.#anythingFrom(index, segment.end)) {
         throw new LogDamagedError(name, segment.end, 'a frame is not readable, and whole ones follow it');
       }
@@ -197,7 +198,7 @@ class Walk {
     }
   }
 
-  /** Whether the last frame of a segment counts: something proves it, or all its bytes are there. */
+  /** Whether the last frame of a segment counts: something proves it durable, or all its bytes are intact. */
   async #proven(index: number, scan: FrameScan, head: FrameHead): Promise<boolean> {
     const { segment, name, head: own } = this.#found[index]!;
     const follower = this.#found[index + 1]?.head;
@@ -213,7 +214,7 @@ class Walk {
       return false;
     }
     const frame = scan.buffer.subarray(head.offset, head.recordsEnd);
-    // The head of a segment was written together with its first frame, and is no surer than that.
+    // The head of a segment is written together with its first frame, and proves no more than that frame.
     const isFirst = scan.offset === FILE_HEAD_BYTES;
     this.unproven = isFirst
       ? { segment, offset: 0, bytes: Buffer.concat([encodeFileHead('seg', own!), frame]) }
@@ -248,7 +249,7 @@ class Walk {
     this.#reader.entries(scan.buffer, head, scan.shift, (entry, seq, atMs) => replay.entry(entry, seq, atMs));
   }
 
-  /** Whether there is a whole frame behind `offset` of a segment, or a frame or head in a later one. */
+  /** Whether a whole frame follows `offset` in a segment, or a frame or head exists in a later one. */
   async #anythingFrom(index: number, offset: number): Promise<boolean> {
     for (const [i, { segment, file, size, head }] of this.#found.entries()) {
       if (i < index) continue;

@@ -1,10 +1,10 @@
 /**
- * The directory a backup is restored into. `RESTORING` is in it, durably, before anything else and until the restored log
- * is whole; a directory that has it is no log, and no place for a new one (`unfinished.ts`). A directory that has to be made
- * appears with the marker in it. So wherever a restore is killed, the directory is as it was before, is refused, or
- * holds the restored log.
+ * The directory a backup is restored into. `RESTORING` is durable in it before anything else and until the restored
+ * log is complete; a directory with this marker is neither a log nor a place for a new one (`unfinished-copy.ts`). A
+ * created directory appears with the marker inside. So wherever a restore is killed, the directory is unchanged, is
+ * refused, or holds the restored log.
  *
- * A restore that finds the marker starts over: no process but a restore writes into such a directory.
+ * A restore that finds the marker starts over: only restores write into such a directory.
  */
 import { dirname, join } from 'node:path';
 import type { Files, HeldLock } from '../../seams/files.ts';
@@ -12,12 +12,12 @@ import { LogHeldError } from '../log.ts';
 import { MANIFEST_NAME } from './backup-manifest.ts';
 import { makeDirs, missingDirs, ownerOf, takeLock } from './data-dir.ts';
 import { numberedNames, RESTORING_NAME, RESTORING_SUFFIX } from './file-names.ts';
-import { isPart } from './unfinished.ts';
+import { isPart } from './unfinished-copy.ts';
 
-/** What a restore says in the lock, for the servers and other restores that find it taken. */
+/** Written into the lock file, for servers and other restores that find it held. */
 const PURPOSE = 'restoring a backup';
 
-/** Marks and locks the directory. Throws, and leaves everything as it was, where a log or a server is. */
+/** Marks and locks the directory. If it holds a log or a server uses it, throws and changes nothing. */
 export async function claimTarget(files: Files, dir: string): Promise<HeldLock> {
   const names = await files.list(dir);
   const isAgain = names?.includes(RESTORING_NAME) === true;
@@ -27,19 +27,19 @@ export async function claimTarget(files: Files, dir: string): Promise<HeldLock> 
     if (!isAgain) assertWithoutLog(dir, names);
     const owner = await ownerOf(files, dir);
     if (owner?.isRunning) throw new LogHeldError(owner.name);
-    // Also where they are: a restore that was killed may not have synced the directory or its marker.
+    // Also for existing directories: a killed restore may not have synced the directory or its marker.
     await makeDirs(files, dir);
     await mark(files, dir);
   }
   const lock = await takeLock(files, dir, PURPOSE).catch(async (fault: unknown) => {
-    // A server was faster; it must find no marker at its next start. To another restore the marker belongs as well.
+    // A server took the lock first and must not find a marker at its next start. Another restore needs the marker.
     const isServer = fault instanceof LogHeldError && !fault.holder.endsWith(PURPOSE);
     if (isServer && !isAgain) await unmark(files, dir);
     throw fault;
   });
   if (isAgain) return lock;
   try {
-    // A server may have come and gone before there was a marker.
+    // A server may have started and stopped before the marker existed.
     assertWithoutLog(dir, (await files.list(dir)) ?? []);
     return lock;
   } catch (fault) {
@@ -49,12 +49,12 @@ export async function claimTarget(files: Files, dir: string): Promise<HeldLock> 
   }
 }
 
-/** Removes what a restore has copied. The marker stays: a new log in this directory would give out old numbers. */
+/** Removes the copied files. The marker stays: a new log in this directory would issue old numbers again. */
 export async function clearTarget(files: Files, dir: string): Promise<void> {
   for (const { name } of numberedNames((await files.list(dir)) ?? [])) await files.remove(join(dir, name));
 }
 
-/** From here on it is a log. */
+/** From here on the directory is a log. */
 export async function unmark(files: Files, dir: string): Promise<void> {
   await files.remove(join(dir, RESTORING_NAME));
   await files.syncDir(dir);
@@ -73,13 +73,13 @@ async function makeMarked(files: Files, dir: string): Promise<void> {
     await makeDirs(files, parent);
     await files.makeDir(made);
     const names = (await files.list(made)) ?? [];
-    // One with nothing but the marker is from a restore that was killed here.
+    // A directory with only the marker is from a restore that was killed here.
     if (names.some((name) => name !== RESTORING_NAME)) throw new Error(`${made} is in the way; remove it.`);
     await mark(files, made);
     await files.rename(made, dir);
   } catch (fault) {
     await removeMade(files, missing).catch(() => {
-      // Neither an empty directory nor one of this name is taken for a log.
+      // Neither an empty directory nor one with this suffix is opened as a log.
     });
     throw fault;
   }

@@ -1,14 +1,14 @@
 /**
- * Restores a backup, a copy of a data directory, into an empty one. The restored log begins a new epoch 2^40 and
- * more above everything the backup knows, and above whatever was restored before: what happened after the backup was
- * made is lost, but no fence that was given out then can ever be given out again.
+ * Restores a backup, which is a copy of a data directory, into an empty directory. The restored log starts a new
+ * epoch at least 2^40 above everything in the backup and above all earlier restores. Entries after the backup are
+ * lost, but no fence issued in them is ever issued again.
  *
- * Until the log is whole the directory is marked as unfinished (`restore-target.ts`). The new epoch is also written into
- * the copy of the newest segment before that gets its name, and files get their names from the newest to the oldest: a
- * version that does not know the marker, or an operator who removes it, finds a log without its beginning, and never an
- * old log that looks whole.
+ * Until the log is complete, the directory is marked as unfinished (`restore-target.ts`). The new epoch is written
+ * into the copy of the newest segment before that file is renamed to its final name, and files are renamed from the
+ * newest to the oldest. So a version that does not know the marker, or an operator who removes it, finds a log
+ * without its beginning, never an old log that looks complete.
  *
- * A directory that somebody writes to is no backup: what is read of it at different moments need not fit together.
+ * A directory in use by a writer is not a backup: bytes read at different moments need not be consistent.
  */
 import { join, resolve } from 'node:path';
 import type { Files, OpenFile } from '../../seams/files.ts';
@@ -17,7 +17,6 @@ import { FrameBuilder, KIND_BATCH } from '../frame.ts';
 import { LogHeldError } from '../log.ts';
 import { restoredEpoch } from '../restored-epoch.ts';
 import { restoredSeq } from '../restored-seq.ts';
-import { assertApart } from './apart.ts';
 import { ownerOf } from './data-dir.ts';
 import type { FileHead } from './file-head.ts';
 import { encodeFileHead, FILE_HEAD_BYTES } from './file-head.ts';
@@ -27,7 +26,8 @@ import { verifyLog } from './inspect.ts';
 import type { Recovered } from './recovery.ts';
 import { recover } from './recovery.ts';
 import { claimTarget, clearTarget, unmark } from './restore-target.ts';
-import { isDiskFull, writeWhole } from './write-whole.ts';
+import { assertSeparate } from './separate-dirs.ts';
+import { isDiskFull, writeFully } from './write-fully.ts';
 
 const PIECE_BYTES = 1024 * 1024;
 
@@ -38,17 +38,16 @@ export interface RestoreOptions {
   readonly nowMs: number;
   /** 32 random bits. */
   readonly seed: number;
-  /** A number that is known to have been given out, and that the backup may not know of. */
+  /** A number known to have been issued, which the backup may not contain. */
   readonly aboveSeq?: number | undefined;
-  /** What `EpochStarted` says about the format. */
+  /** The format that `EpochStarted` records. */
   readonly format: string;
   readonly version: number;
 }
 
 export interface Restored {
-  /** What was found in the backup. */
   readonly backup: LogReport;
-  /** The `seq` of the new epoch. */
+  /** The `seq` at which the new epoch starts. */
   readonly seq: number;
   readonly epoch: number;
 }
@@ -56,15 +55,15 @@ export interface Restored {
 export async function restoreLog(options: RestoreOptions): Promise<Restored> {
   const { files, backupDir, nowMs, aboveSeq } = options;
   const dir = resolve(options.dir);
-  await assertApart(files, backupDir, options.dir);
+  await assertSeparate(files, backupDir, options.dir);
   await assertUnused(files, backupDir);
   const backup = await verifyLog(files, backupDir);
   const replay = { image() {}, entry() {} };
   const recovered = await recover({ files, dir: backupDir, replay, segmentBytes: 0 });
   try {
-    // Somebody may have begun to write while it was read.
+    // A writer may have opened it while it was read.
     await assertUnused(files, backupDir);
-    // Before anything is made: there may be no number left to go on with.
+    // Before anything is created: too few numbers may be left.
     const seq = restoredSeq({ lastSeq: recovered.chain.lastSeq, nowMs, aboveSeq });
     const lock = await claimTarget(files, dir);
     try {
@@ -82,11 +81,11 @@ export async function restoreLog(options: RestoreOptions): Promise<Restored> {
   }
 }
 
-/** Gives back the space, says what happened, and leaves the directory marked. */
+/** Frees the space, reports the failure, and leaves the directory marked. */
 async function giveUp(files: Files, dir: string, fault: unknown): Promise<never> {
   const isCleared = await clearTarget(files, dir).then(
     () => true,
-    // What is left is removed by the next restore.
+    // The next restore removes the rest.
     () => false,
   );
   const cleared = `What it had copied ${isCleared ? 'was' : 'could not be'} removed.`;
@@ -111,7 +110,7 @@ async function assertUnused(files: Files, backupDir: string): Promise<void> {
   );
 }
 
-/** Copies what was found, with a new epoch at its end, and says which. */
+/** Copies the files, adds a new epoch at the end, and returns its number. */
 async function copyAll(options: RestoreOptions, recovered: Recovered, seq: number): Promise<number> {
   const { files, dir, seed } = options;
   await clearTarget(files, dir);
@@ -124,7 +123,7 @@ async function copyAll(options: RestoreOptions, recovered: Recovered, seq: numbe
   const target = await files.open(join(dir, fileName(number, 'seg.tmp')), { create: true });
   try {
     if (newest) await copyBytes(newest.file!, target, newest.end);
-    await writeWhole(target, frame, end);
+    await writeFully(target, frame, end);
     await target.sync();
   } finally {
     await target.close();
@@ -145,7 +144,7 @@ async function copyAll(options: RestoreOptions, recovered: Recovered, seq: numbe
 }
 
 interface RestoredEpoch {
-  /** The segment it is written to, and where its frames end. */
+  /** The segment that the epoch is written to, and where its frames end. */
   readonly number: number;
   readonly end: number;
   readonly seq: number;
@@ -179,7 +178,7 @@ async function copyBytes(from: OpenFile, to: OpenFile, bytes: number): Promise<v
     const length = Math.min(piece.length, bytes - at);
     const count = await from.read(piece, 0, length, at);
     if (count !== length) throw new Error('The backup became shorter while it was being copied.');
-    await writeWhole(to, piece.subarray(0, length), at);
+    await writeFully(to, piece.subarray(0, length), at);
   }
 }
 

@@ -1,4 +1,4 @@
-/** A compaction under way on its thread, and what it comes to: a checkpoint that can be read, and what moved. */
+/** A compaction running on its thread. Its result is a readable checkpoint and the relocated positions. */
 
 import { join } from 'node:path';
 import type { Files } from '../../seams/files.ts';
@@ -15,7 +15,7 @@ import { FILE_HEAD_BYTES } from './file-head.ts';
 import { fileName } from './file-names.ts';
 import type { Segment } from './segment.ts';
 
-/** Built, all of them end in .js; run from source, on a Node that can, in .ts. */
+/** `.js` when built; `.ts` when a Node that supports it runs the sources. */
 const MODULE = new URL(
   import.meta.url.endsWith('.ts') ? './compaction-thread.ts' : './compaction-thread.js',
   import.meta.url,
@@ -23,19 +23,19 @@ const MODULE = new URL(
 
 export interface RunningCompaction {
   readonly result: Promise<{ readonly checkpoint: CheckpointOnDisk; readonly relocation: Relocation }>;
-  /** Ends it, wherever it is. */
+  /** Stops it at any point. */
   stop(): Promise<void>;
 }
 
 export interface CompactionPlan {
   readonly checkpoint: CheckpointOnDisk | null;
   readonly sealed: readonly Segment[];
-  /** The head of the segment after them: it says where the chain was. */
+  /** The head of the segment after the sealed ones: it holds the state of the chain. */
   readonly next: FileHead;
   readonly takeNumber: () => number;
-  /** So much waits that others have to wait for it. */
+  /** So much is sealed that the compaction runs at normal priority. */
   readonly isUrgent: boolean;
-  /** Throws when the directory is not that of the log any more. */
+  /** Throws when the directory is no longer that of this log. */
   readonly assertInPlace: () => void;
 }
 
@@ -71,12 +71,12 @@ export function startCompaction(options: CompactionOptions, plan: CompactionPlan
       const gone = new Set(old.map(({ number }) => number));
       return { checkpoint: await openCheckpoint(files, dir, parts), relocation: { oldAt, newAt, gone } };
     } catch (fault) {
-      // What cannot be removed now is removed when the log is opened again.
+      // Files that cannot be removed now are removed when the log is next opened.
       if (!isStopped) await removeUnfinished().catch(() => {});
       throw fault;
     }
   };
-  /** Gives back the space of a checkpoint that came to nothing; whatever it became, it is not in use. */
+  /** Frees the space of an unfinished checkpoint. None of its files is in use. */
   const removeUnfinished = async () => {
     assertInPlace();
     const names = new Set((await files.list(dir)) ?? []);

@@ -1,4 +1,4 @@
-/** The entries of one segment, frame by frame, read back from disk in pieces small enough to keep nobody waiting. */
+/** Reads the entries of one segment from disk, frame by frame, in pieces small enough not to block the event loop. */
 import { KIND_BATCH } from '../frame.ts';
 import type { FrameReader } from '../frame-reader.ts';
 import type { LoggedEntry } from '../log.ts';
@@ -8,7 +8,7 @@ import type { Segment } from './segment.ts';
 
 const PIECE_BYTES = 256 * 1024;
 
-/** Batches from the one that holds `fromSeq` on, or a little before, up to where the segment ends now. */
+/** Batches from the one that holds `fromSeq` (or slightly before) to the current end of the segment. */
 export async function* entriesOf(
   segment: Segment,
   reader: FrameReader,

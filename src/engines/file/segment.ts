@@ -3,22 +3,22 @@
 import type { OpenFile } from '../../seams/files.ts';
 import type { FileHead } from './file-head.ts';
 import { LogFile } from './log-file.ts';
-import type { SpareHead } from './spare-head.ts';
+import type { SpareHead } from './spare-segment-head.ts';
 
-/** One frame in so many bytes is remembered, so that a reader never walks over more than that. */
+/** One frame is indexed per this many bytes, which bounds how far a reader has to scan. */
 const INDEX_BYTES = 64 * 1024;
 
 export class Segment extends LogFile {
   readonly capacity: number;
-  /** What stands in its first bytes, once it is written to: where the chain was when it began. */
+  /** Its head once it is in use: the state of the chain when the segment began. */
   head: FileHead | null = null;
-  /** What was found in its place, if it was never written to. */
+  /** The head of a spare, if the segment was never written to. */
   spareHead: SpareHead | null = null;
-  /** How many bytes are on disk for certain, written or zero. */
+  /** Bytes known to be on disk, written or zero. */
   allocated = 0;
-  /** Where the next frame goes, durable or not; 0 while not even the head is written. */
+  /** Where the next frame goes, durable or not; 0 before the head is written. */
   end = 0;
-  /** The `seq` of the first entry in it and of the newest; 0 while there is none. */
+  /** The `seq` of its first and its newest entry; 0 while it has none. */
   firstSeq = 0;
   lastSeq = 0;
   readonly #seqs: number[] = [];
@@ -29,7 +29,7 @@ export class Segment extends LogFile {
     this.capacity = capacity;
   }
 
-  /** Remembers a durable batch that lies at `offset`. */
+  /** Records a durable batch at `offset`. */
   note(firstSeq: number, count: number, offset: number): void {
     if (this.firstSeq === 0) this.firstSeq = firstSeq;
     this.lastSeq = firstSeq + count - 1;
@@ -39,7 +39,7 @@ export class Segment extends LogFile {
     this.#offsets.push(offset);
   }
 
-  /** The offset of a frame from which walking forward meets `seq`. */
+  /** The offset of a frame from which a forward scan reaches `seq`. */
   offsetBelow(seq: number): number {
     let low = 0;
     let high = this.#seqs.length - 1;

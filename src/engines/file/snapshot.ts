@@ -1,11 +1,10 @@
 /**
- * What is durable in a running log at one moment, to be copied while the log goes on. Of every file only the bytes
- * that are durable count: they never change again, so what is appended meanwhile is behind them. And the
- * descriptors the log has open are held on to: a file that a compaction deletes meanwhile has lost its name, but
- * not its bytes. Nothing has to be postponed for a slow reader; it only costs space until it lets go.
+ * A snapshot of the durable bytes of a running log, to be copied while the log continues. Durable bytes never change,
+ * and later appends come after them. The snapshot keeps the open descriptors: a file that a compaction deletes loses
+ * its name but not its bytes. A slow reader delays nothing; it only costs disk space until it releases the snapshot.
  *
- * Behind the newest frame the copy has a commit mark of its own, because that frame was durable: damage to it can
- * then be told from a torn write in the copy as well.
+ * After the newest frame the copy gets its own commit mark, because that frame was durable: damage to it can then be
+ * told from a torn write in the copy too.
  */
 
 import type { Chain } from '../chain.ts';
@@ -18,7 +17,7 @@ import type { Segment } from './segment.ts';
 const PIECE_BYTES = 256 * 1024;
 const NOTHING = Buffer.alloc(0);
 
-/** The chain must end where the newest segment is durable to. */
+/** The chain must end at the durable end of the newest segment. */
 export function snapshotOf(
   checkpoint: CheckpointOnDisk | null,
   segments: readonly Segment[],
@@ -55,7 +54,7 @@ function snapshotFile(source: LogFile, tail: Buffer): SnapshotFile {
     bytes: durable + tail.length,
     async *read() {
       if (source.file === null) throw new Error(`${name} can no longer be read: its snapshot was released.`);
-      // Held once more, so that a release in the middle of a read closes nothing under it.
+      // Retained again, so that a release during a read does not close the file.
       source.retain();
       try {
         for (let at = 0; at < durable; at += PIECE_BYTES) {

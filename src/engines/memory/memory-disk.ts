@@ -1,13 +1,13 @@
 /**
- * What a memory log is written to. It survives the closing of a log, so that opening another one on it is a
- * restart. `sync` is where a test holds an append back, or lets it fail.
+ * What a memory log is written to. It outlives a closed log, so opening another log on it is a restart. Tests use
+ * `sync` to delay or fail an append.
  */
 export class MemoryDisk {
   readonly frames: Buffer[] = [];
-  /** Counts the openings; only the newest writer may append. */
+  /** Counts openings. Only the newest writer may append. */
   writer = 0;
   bytes = 0;
-  /** Waited for before a batch is kept. */
+  /** Awaited before a batch is stored. */
   sync: () => Promise<void> = () => Promise.resolve();
 
   keep(frame: Buffer): void {

@@ -1,7 +1,6 @@
 /**
- * A log in memory: frames in an array, encoded as the file engine encodes them. It keeps the promises of a log
- * as far as memory goes: what a disk holds outlives the log opened on it, and a newer opener fences the
- * older one out.
+ * A log in memory: frames in an array, encoded as the file engine encodes them. It keeps the promises of a log within
+ * one process: the disk outlives the log opened on it, and a newer writer fences the older one out.
  */
 import { crc32 } from 'node:zlib';
 import type { Entry } from '../../core/entries.ts';

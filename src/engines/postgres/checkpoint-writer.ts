@@ -1,8 +1,7 @@
 /**
- * Writes a checkpoint (`checkpoint.ts` has its shape): frames of about a megabyte, a row each, and at last the row by
- * which they count. Every statement is refused unless the epoch is still that of the writer it works for,
- * and this checkpoint the one that writer waits for. Only the last one waits for the disk: what was written before it
- * is durable with it.
+ * Writes a checkpoint (layout: `checkpoint.ts`): frames of about a megabyte, one per row, then the row that makes
+ * them valid. Every statement is refused unless the epoch is still that of the writer and this checkpoint is the one
+ * the writer waits for. Only the last statement waits for the disk, which makes the earlier ones durable too.
  */
 import type { ImageRecord } from '../../core/image.ts';
 import { NOWHERE, type Opaque } from '../../core/opaque.ts';
@@ -12,7 +11,7 @@ import { LogClosedError } from '../log.ts';
 import type { OpaqueArea } from '../record-parts.ts';
 import { RelocationList } from '../relocation-list.ts';
 import type { Checkpoint } from './checkpoint.ts';
-import type { OldRows } from './old-rows.ts';
+import type { SourceBlocks } from './source-blocks.ts';
 import type { Tables } from './tables.ts';
 
 const FRAME_BYTES = 1024 * 1024;
@@ -20,25 +19,27 @@ const FRAME_BYTES = 1024 * 1024;
 export interface CheckpointWriterOptions {
   readonly connection: SqlConnection;
   readonly tables: Tables;
-  /** The epoch of the writer it works for. */
+  /** The epoch of the writer that started the compaction. */
   readonly writerEpoch: number;
-  /** Numbers for its parts, more than it can need, one after the other. */
+  /** The first of consecutive part numbers, at least as many as it can need. */
   readonly firstPart: number;
   readonly partsMax: number;
   readonly partBytesMax: number;
-  readonly oldRows: OldRows;
+  readonly sourceBlocks: SourceBlocks;
 }
 
-/** What a checkpoint stands for. */
+/** What a checkpoint covers. */
 export type CheckpointHead = Pick<Checkpoint, 'sealedThrough' | 'seq' | 'atMs' | 'epoch' | 'checksum'>;
 
 export class CheckpointWriter implements OpaqueArea {
   readonly relocations = new RelocationList();
-  /** How many bytes each part has so far. */
+  /** The size of each part so far. */
   readonly partEnds: number[] = [0];
   readonly #options: CheckpointWriterOptions;
   readonly #builder = new FrameBuilder();
-  /** What this frame has already, by where it was: names that were taken together share their metadata. */
+  /**
+   * Offsets of the opaque bytes already in this frame, by their old position: names taken together share metadata.
+   */
   readonly #taken = new Map<number, number>();
   #part: number;
   #offset = 0;
@@ -51,12 +52,12 @@ export class CheckpointWriter implements OpaqueArea {
   }
 
   async write(records: Iterable<ImageRecord>, head: CheckpointHead): Promise<Checkpoint> {
-    const { oldRows, partBytesMax } = this.#options;
+    const { sourceBlocks, partBytesMax } = this.#options;
     const frameBytes = Math.min(FRAME_BYTES, partBytesMax);
     this.#begin();
     for (const record of records) {
-      const missing = oldRows.missingFor(record);
-      if (missing !== null) await oldRows.load(missing);
+      const missing = sourceBlocks.missingFor(record);
+      if (missing !== null) await sourceBlocks.load(missing);
       this.#builder.addImage(record, this);
       if (this.#builder.bytes < frameBytes) continue;
       await this.#end(KIND_IMAGE, head);
@@ -66,12 +67,12 @@ export class CheckpointWriter implements OpaqueArea {
     return this.#complete(head);
   }
 
-  /** Copies the bytes behind the reference from where they are, and notes that they moved. */
+  /** Copies the referenced bytes into the frame and records the relocation. */
   take(opaque: Opaque): number {
     if (opaque.length === 0) return NOWHERE;
     const taken = this.#taken.get(opaque.at);
     if (taken !== undefined) return taken;
-    const offset = this.#builder.copy(this.#options.oldRows.read(opaque));
+    const offset = this.#builder.copy(this.#options.sourceBlocks.read(opaque));
     this.relocations.add(opaque.at, this.#builder.positionOf(offset));
     this.#taken.set(opaque.at, offset);
     return offset;
@@ -134,6 +135,6 @@ export class CheckpointWriter implements OpaqueArea {
 
 function assertOurs(inserted: readonly unknown[]): void {
   if (inserted.length === 0) {
-    throw new LogClosedError('A newer writer has opened the log, or the checkpoint was given up.');
+    throw new LogClosedError('A newer writer has opened the log, or the checkpoint was abandoned.');
   }
 }

@@ -1,7 +1,7 @@
 /**
  * A checkpoint in the database: an image of the state as frames of kind image, chained like batches and numbered as
- * parts, with a frame of kind end behind them; and a row of `leasehold_checkpoint`, written last, by which all of them
- * count. Frames without such a row are what is left of a checkpoint that came to nothing.
+ * parts, followed by a frame of kind end. A row of `leasehold_checkpoint`, written last, makes them valid. Frames
+ * without such a row belong to a checkpoint that was never finished.
  */
 
 import type { Reading } from '../../seams/database.ts';
@@ -17,9 +17,9 @@ export interface Checkpoint {
   readonly firstPart: number;
   readonly lastPart: number;
   readonly bytes: number;
-  /** Segments up to this number are in it. */
+  /** Segments up to this number are covered. */
   readonly sealedThrough: number;
-  /** The newest entry in it, and where the chain of batches was. */
+  /** The newest entry in it, and the state of the chain there. */
   readonly seq: number;
   readonly atMs: number;
   readonly epoch: number;
@@ -45,7 +45,7 @@ export async function newestCheckpoint(reading: Reading, { checkpoint }: Tables)
   return { firstPart, lastPart, bytes, sealedThrough, seq, atMs, epoch, checksum };
 }
 
-/** Tells the whole image, and where its frames lie. */
+/** Replays the whole image and reports where its frames are. */
 export async function replayCheckpoint(
   reading: Reading,
   tables: Tables,

@@ -1,4 +1,4 @@
-/** What runs on the thread that compacts: loaded by `src/world/thread-main.ts`, which knows how to reach a database. */
+/** The entry point of the compaction thread. `src/world/thread-main.ts` loads it and passes in database access. */
 import type { ThreadOutput, ThreadWorld } from '../../seams/threads.ts';
 import { Pace } from '../pace.ts';
 import type { CompactionInput } from './compaction.ts';

@@ -1,10 +1,9 @@
 /**
- * Compaction: the last checkpoint and the sealed segments after it are replayed into a state of their own, and that
- * state is written out as the next checkpoint, with the opaque bytes it refers to. A plain function of a database; it
- * runs on a thread of its own (`compaction-thread.ts`), beside the log that goes on.
+ * Compaction: replays the last checkpoint and the sealed segments after it into a separate state, and writes that
+ * state as the next checkpoint, with the opaque bytes it refers to. It runs on its own thread
+ * (`compaction-thread.ts`) while the log continues.
  *
- * It deletes nothing. What it leaves behind when it fails or dies are frames that no checkpoint counts as its own;
- * they are removed by the next writer.
+ * It deletes nothing. A failed compaction leaves frames that belong to no checkpoint; the next writer removes them.
  */
 import { apply } from '../../core/apply.ts';
 import { imageOf, restoreImage } from '../../core/image-io.ts';
@@ -19,8 +18,8 @@ import type { Checkpoint } from './checkpoint.ts';
 import { replayCheckpoint } from './checkpoint.ts';
 import type { CheckpointHead } from './checkpoint-writer.ts';
 import { CheckpointWriter } from './checkpoint-writer.ts';
-import { OldRows } from './old-rows.ts';
 import { batchesAbove } from './row-pages.ts';
+import { SourceBlocks } from './source-blocks.ts';
 import type { Tables } from './tables.ts';
 import { tablesIn } from './tables.ts';
 
@@ -29,9 +28,9 @@ export interface CompactionInput {
   readonly address: string;
   readonly schema: string;
   readonly writerEpoch: number;
-  /** What to start from; null for a log that has no checkpoint. */
+  /** The checkpoint to start from; null for a log without one. */
   readonly from: Checkpoint | null;
-  /** What the new checkpoint stands for. */
+  /** What the new checkpoint covers. */
   readonly head: CheckpointHead;
   readonly firstPart: number;
   readonly partsMax: number;
@@ -40,13 +39,15 @@ export interface CompactionInput {
 
 export interface CompactionOutput {
   readonly checkpoint: Checkpoint;
-  /** How many bytes each of its parts has. */
+  /** The size of each part. */
   readonly partEnds: readonly number[];
   readonly oldAt: Float64Array;
   readonly newAt: Float64Array;
 }
 
-/** Far more than any piece of it takes: a compaction that hears nothing any more must fail, or there is never another. */
+/**
+ * Far more than any statement takes. A compaction that gets no answer must fail, or there would never be another one.
+ */
 export const COMPACTION_STATEMENT_MS_MAX = 60_000;
 
 export async function compact(
@@ -57,9 +58,9 @@ export async function compact(
   const tables = tablesIn(input.schema);
   const connection = await connections.connect({ statementMsMax: COMPACTION_STATEMENT_MS_MAX });
   try {
-    const oldRows = new OldRows(connection, tables);
-    const writer = new CheckpointWriter({ ...input, connection, tables, oldRows });
-    // The state is in no variable, so that its memory can go before that of the relocations is needed.
+    const sourceBlocks = new SourceBlocks(connection, tables);
+    const writer = new CheckpointWriter({ ...input, connection, tables, sourceBlocks });
+    // No variable holds the state, so that it can be collected before the relocations need memory.
     const records = pace.each(imageOf(await replayed(connection, tables, input, pace)));
     const checkpoint = await writer.write(records, input.head);
     return { checkpoint, partEnds: writer.partEnds, ...writer.relocations.sorted() };
@@ -103,7 +104,7 @@ async function replayed(
     }
   }
   if (state.lastSeq !== head.seq || checksum !== head.checksum) {
-    throw new Error(`Compaction came to seq ${state.lastSeq}, but the log says ${head.seq}.`);
+    throw new Error(`Compaction replayed up to seq ${state.lastSeq}, but the log is at seq ${head.seq}.`);
   }
   return state;
 }

@@ -50,7 +50,7 @@ describe('the clock of a database', () => {
 
   it('is not led by when no answer is quick enough', async () => {
     await expect(errorOver([130, 130], [0, 300])).rejects.toThrow(
-      'too far away to lead by its clock: the quickest of 18 answers took 260 ms, and at most 250 ms will do',
+      'too far from the database to lead: the fastest of 18 answers took 260 ms, and the limit is 250 ms',
     );
   });
 });

@@ -1,34 +1,37 @@
 /**
- * The database's clock, read from afar: one that all who ever write the log share, so that a lease ends at the same
- * moment whichever server leads by then. What the database says is the time at some moment between the question and the
- * answer; taken for the middle of the two it is wrong by at most half the round trip. So it is asked several times and
- * the quickest answer counts, and an answer that is not quick enough is none: a leader whose clock is behind writes
- * down ends that are too early, and the next leader would end those leases while their holders rely on them.
+ * The database's clock, which all writers of a log share, so that a lease ends at the same moment whichever server
+ * leads. The database answers with a time between question and answer; taken as the middle of the two, the error is
+ * at most half the round trip. So several samples are taken and the fastest counts. A slow answer is rejected: a
+ * leader whose clock is behind would record expiries that are too early, and the next leader would end leases that
+ * holders rely on.
  *
- * A step of that clock must end no lease. So only the first leader takes it as it is. From then on time is the leader's
- * (`DatabaseClock`): every renewal of its guard brings the database's, and its own follows, slowly. The next leader goes
- * on with the time of the one before (`guard-watch.ts`).
+ * A step of the database's clock must not end a lease. So only the first leader adopts it as it is. From then on the
+ * leader keeps time (`DatabaseClock`): each guard renewal returns the database's time, and the leader's clock slews
+ * towards it. The next leader continues the time of the previous one (`guard-watch.ts`).
  */
 
 import type { GuardWorld, Reading } from '../../seams/database.ts';
 import { LogTooFarError } from '../log.ts';
 
-/** An expression: the time there, in milliseconds. */
+/** An SQL expression: the database's time in milliseconds. */
 export const DATABASE_MS = 'extract(epoch FROM clock_timestamp()) * 1000';
 
 const SAMPLES_MIN = 5;
 const SAMPLES_MAX = 20;
-/** Two leaders then differ by no more than a holder takes off the end of a lease of five seconds (`lease-deadline.ts`). */
+/**
+ * Two leaders then differ by less than the margin a holder subtracts from a lease of five seconds
+ * (`lease-deadline.ts`).
+ */
 const ROUND_TRIP_MS_MAX = 250;
 /**
- * How much faster or slower than the monotonic clock time may run while it follows: a fifth of the margin that a holder
- * takes off for clocks of different speeds, and a hundred times what an ordinary clock drifts.
+ * How much faster or slower than the monotonic clock the leader's clock may run while it slews: a fifth of the margin
+ * that a holder subtracts for clock drift, and a hundred times the drift of an ordinary clock.
  */
 const FOLLOW_SHARE = 1 / 100;
-/** For all answers together. */
+/** Limit for all samples together. */
 const SAMPLING_MS_MAX = 5_000;
 
-/** What must be added to the monotonic clock to get the database's. */
+/** The offset from the monotonic clock to the database's clock. */
 export async function readDatabaseClock(
   connection: Pick<Reading, 'query'>,
   { clock }: Pick<GuardWorld, 'clock'>,
@@ -49,20 +52,20 @@ export async function readDatabaseClock(
     if (samples >= SAMPLES_MIN && quickestMs <= ROUND_TRIP_MS_MAX) return anchorMs;
   }
   throw new LogTooFarError(
-    `The database is too far away to lead by its clock: the quickest of ${samples} answers took ` +
-      `${Math.round(quickestMs)} ms, and at most ${ROUND_TRIP_MS_MAX} ms will do.`,
+    `This server is too far from the database to lead: the fastest of ${samples} answers took ` +
+      `${Math.round(quickestMs)} ms, and the limit is ${ROUND_TRIP_MS_MAX} ms.`,
   );
 }
 
-/** Time as a leader counts it: it follows the database's, never jumps and never goes back. */
+/** The leader's time. It slews towards the database's clock, never jumps and never goes back. */
 export class DatabaseClock {
   readonly #clock: GuardWorld['clock'];
-  /** What had to be added to the monotonic clock then, and by how much that was wrong. */
+  /** The offset from the monotonic clock at the last sample, and its error then. */
   #fromMs: number;
   #offsetMs: number;
   #errorMs: number;
 
-  /** Both are to be added to the monotonic clock: one gives the time to start with, the other the database's. */
+  /** Offsets from the monotonic clock: the time to start with, and the database's time. */
   constructor(clock: GuardWorld['clock'], offsetMs: number, databaseOffsetMs = offsetMs) {
     this.#clock = clock;
     this.#fromMs = clock.monotonicMs();
@@ -76,8 +79,9 @@ export class DatabaseClock {
   }
 
   /**
-   * What the database said to a question sent then. It was said at some moment up to now, so an error of half the round
-   * trip may be none; only what is beyond that is one, and to follow no further can never make the clock worse.
+   * Records the database's answer to a question sent at `sentMs`. The answer may be up to a round trip old, so an
+   * error within half the round trip may be none. Only the error beyond that is corrected, which never makes the
+   * clock worse.
    */
   note(sentMs: number, databaseMs: number): void {
     const monotonicMs = this.#clock.monotonicMs();
@@ -90,7 +94,7 @@ export class DatabaseClock {
     this.#errorMs = Math.sign(seemsMs) * Math.max(0, Math.abs(seemsMs) - doubtMs);
   }
 
-  /** The log is ahead: time goes on from its end, and comes back to the database's as slowly as ever. */
+  /** The log is ahead: time continues from its end and slews back to the database's clock. */
   advanceTo(newestInLogMs: number): void {
     const aheadMs = newestInLogMs - this.nowMs();
     if (aheadMs <= 0) return;

@@ -1,6 +1,6 @@
 /**
- * A log that another writes, read along by a standby: it keeps the standby's state warm, says who leads, and becomes
- * the log itself when it can take the guard.
+ * A log that a standby follows while another process writes it. It keeps the standby's state warm, names the leader,
+ * and becomes the log itself when it takes the guard.
  */
 import type { Opaque } from '../../core/opaque.ts';
 import type { FollowedLog, Leader, Log, LogPosition, LogSize, Replay } from '../log.ts';
@@ -44,7 +44,7 @@ export class FollowedRows implements FollowedLog {
 
   async lead(): Promise<Log | null> {
     this.#assertOurs();
-    // As far as it can be done without the guard, so that little is left to replay once it leads.
+    // As much as possible before taking the guard, so that little is left to replay afterwards.
     await this.#rows.catchUp(this.#replay);
     const log = await this.#lead();
     this.#isHandedOver ||= log !== null;

@@ -1,13 +1,13 @@
 /**
- * What one process sees of the guard that another holds, and what follows from it:
+ * What this process observes of the guard that another process holds, and what follows from it:
  *
- *   whether it may be taken  Its holder answers for a TTL after the renewal that it sent last. So others may take over when
- *                            they have themselves seen no renewal and no append for that long and a margin, by their own
- *                            monotonic clock. The database's clock proves nothing: it may have been set.
- *   what time it is          Every renewal brings the holder's time, and from then on the monotonic clock counts. Only a
- *                            process that has never seen a renewal goes by the database's clock as it is.
+ *   whether it may be taken  The holder relies on the guard for a TTL after it sent its last renewal. Others may take over
+ *                            once they have seen neither a renewal nor an append for a TTL plus a margin, by their own
+ *                            monotonic clock. The database's clock is not used: it may have been set.
+ *   what time it is          Every renewal carries the holder's time; from then on the monotonic clock counts. Only a
+ *                            process that has never seen a renewal uses the database's clock as it is.
  *
- * There is one for as long as the process lives: what it knows outlives connections, compactions and being leader.
+ * One instance lives as long as the process: its knowledge outlives connections, compactions and terms as leader.
  */
 
 import type { GuardWorld, Reading } from '../../seams/database.ts';
@@ -17,21 +17,24 @@ import { type GuardLook, guardMarginMs, type HeldGuard, lookAtGuard } from './gu
 import type { Tables } from './tables.ts';
 
 /**
- * A renewal that came after a look, and before the next one so much later, is taken to be new: time is late by at most
- * this, and never early. After a longer gap, as when the database was away, nothing tells how old it is.
+ * A renewal found within this time after the previous look counts as new: time is then late by at most this much, and
+ * never early. After a longer gap, such as a database outage, the age of the renewal is unknown.
  */
 const FRESH_MS_MAX = 1_000;
 
 export class GuardWatch {
   readonly #clock: GuardWorld['clock'];
   readonly #tables: Tables;
-  /** For a holder that does not say its own. */
+  /** For a holder that does not state its own. */
   readonly #ttlMs: number;
   #seen: GuardLook | null = null;
-  /** When the newest look was sent, and when the one that first found the guard and the log like this was answered. */
+  /**
+   * When the newest look was sent, and when the look that first found the guard and the log in this state was
+   * answered.
+   */
   #lookedMs = 0;
   #sinceMs = 0;
-  /** The time of the process that leads or led last; null while it is not known. */
+  /** The time of the current or last leader; null while unknown. */
   #time: DatabaseClock | null = null;
   #databaseOffsetMs: number | null = null;
 
@@ -41,7 +44,7 @@ export class GuardWatch {
     this.#ttlMs = ttlMs;
   }
 
-  /** Who holds the guard; null when it may be taken. */
+  /** The holder of the guard; null when the guard may be taken. */
   async look(reading: Pick<Reading, 'query'>): Promise<Leader | null> {
     const sentMs = this.#clock.monotonicMs();
     this.#note(await lookAtGuard(reading, this.#tables), sentMs);
@@ -50,30 +53,30 @@ export class GuardWatch {
     return held === null || remainingMs <= 0 ? null : { holder: held.holder, url: held.url, remainingMs };
   }
 
-  /** The guard as it was at the last look, as one text that every renewal changes; null when it was free. */
+  /** The guard at the last look, as one text that every renewal changes; null when it was free. */
   get row(): string | null {
     return this.#seen?.held?.row ?? null;
   }
 
-  /** The same, once it may be taken from its holder. */
+  /** The same, once the guard may be taken from its holder. */
   get overdueRow(): string | null {
     return this.#remainingMs() <= 0 ? this.row : null;
   }
 
-  /** The time of the leader; the database's while that is not known, null before the first look. */
+  /** The leader's time; the database's while that is unknown; null before the first look. */
   nowMs(): number | null {
     if (this.#time !== null) return this.#time.nowMs();
     return this.#databaseOffsetMs === null ? null : this.#databaseOffsetMs + this.#clock.monotonicMs();
   }
 
-  /** The clock to lead by: it begins with the time that is known, and the database's only where none is. */
+  /** The clock for leading: it continues the known time, and uses the database's only if there is none. */
   clockToLead(databaseOffsetMs: number): DatabaseClock {
     const knownMs = this.#time?.nowMs() ?? null;
     const offsetMs = knownMs === null ? databaseOffsetMs : knownMs - this.#clock.monotonicMs();
     return new DatabaseClock(this.#clock, offsetMs, databaseOffsetMs);
   }
 
-  /** From now on this process leads: time is its own, until it sees the renewal of another. */
+  /** From now on this process leads and keeps its own time, until it sees a renewal by another. */
   lead(clock: DatabaseClock): void {
     this.#time = clock;
     this.#seen = null;
@@ -99,7 +102,7 @@ export class GuardWatch {
     }
   }
 
-  /** Goes by the time that a renewal brought: all of it when that is new, else only as far as time was behind it. */
+  /** Adopts the time of a renewal: all of it when the renewal is new, else only to move forward. */
   #follow({ terms }: HeldGuard, isFresh: boolean): void {
     if (terms === null) return;
     if (isFresh) this.#time = new DatabaseClock(this.#clock, terms.renewedAtMs - this.#clock.monotonicMs());

@@ -1,17 +1,17 @@
 /**
- * The guard: one row that says who may write. It elects; what keeps an older writer out is the epoch that is raised in
- * the same statement, because every append checks it.
+ * The guard: one row that says which process may write. It elects the leader. The epoch, raised in the same
+ * statement, fences an older writer out, because every append checks it.
  *
- *   given back, or not renewed for a TTL ──take──▶ ours ──renew, every heartbeat──▶ ours ──release──▶ given back
- *                                                    └── first renewal that fails, or is unanswered when the next
- *                                                        is due ──▶ lost
+ *   released, or not renewed for a TTL ──take──▶ ours ──renew, every heartbeat──▶ ours ──release──▶ released
+ *                                                  └── first renewal that fails, or is unanswered when the next
+ *                                                      is due ──▶ lost
  *
- * No clock is compared with another one's. The holder counts the TTL from before its last renewal was sent, by its own
- * clocks. Others count it from when they saw that renewal (`guard-watch.ts`), by theirs, and take the guard only as they
- * saw it: `row` is the guard as one text that every renewal changes. `expires_at` is the holder's time plus its TTL. So a
- * process that sees a renewal also learns the holder's time.
+ * Clocks of different machines are never compared. The holder counts the TTL from before it sent its last renewal, by
+ * its own clocks. Others count it from when they saw that renewal (`guard-watch.ts`), by theirs, and take the guard
+ * only in the state they saw: `row` is the guard as one text that every renewal changes. `expires_at` is the holder's
+ * time plus its TTL, so a process that sees a renewal also learns the holder's time.
  *
- * One statement takes it: a process that stops half-way leaves no lock behind.
+ * One statement takes the guard: a process that stops half-way leaves no lock behind.
  */
 
 import type { GuardWorld, Reading, SqlConnection } from '../../seams/database.ts';
@@ -23,7 +23,7 @@ export interface GuardOptions {
   readonly world: GuardWorld;
   readonly tables: Tables;
   readonly holder: string;
-  /** Where the holder serves, for those who look for it. */
+  /** The address of the holder for clients. */
   readonly url: string;
   readonly ttlMs: number;
   readonly heartbeatMs: number;
@@ -32,20 +32,20 @@ export interface GuardOptions {
 const MARGIN = 1 / 10;
 const MARGIN_MS_MAX = 1_000;
 
-/** How much earlier its holder takes a guard for over, and how much later all others do: clocks do not run quite alike. */
+/** The holder stops relying on the guard this much earlier, and others wait this much longer: clocks drift. */
 export const guardMarginMs = (ttlMs: number): number => Math.min(MARGIN_MS_MAX, ttlMs * MARGIN);
 
-/** An expression: the guard as one text; null when it was given back. */
+/** An SQL expression: the guard as one text; null when it was released. */
 const ROW = "token || ' ' || extract(epoch FROM expires_at)::text";
-/** The instant that a parameter names in milliseconds. */
+/** An SQL expression: the instant that a parameter gives in milliseconds. */
 const instantOf = (parameter: string): string => `to_timestamp(${parameter}::double precision / 1000)`;
 
-/** A guard that was not given back, as it was at one look. */
+/** A guard that was not released, at one look. */
 export interface HeldGuard {
   readonly row: string;
   readonly holder: string;
   readonly url: string;
-  /** What the holder goes by; null when an older version holds it, which does not say. */
+  /** The holder's TTL and time; null when an older version, which does not state them, holds it. */
   readonly terms: { readonly ttlMs: number; readonly renewedAtMs: number } | null;
 }
 
@@ -77,7 +77,7 @@ function heldGuard([row, token, holder, url]: readonly string[], expiresAtMs: nu
   return { row: row!, holder: holder!, url: url!, terms };
 }
 
-/** The token names the TTL of its holder, because others may have been started with another one. */
+/** The token contains the TTL of its holder, because other processes may be configured differently. */
 const tokenOf = (ttlMs: number, secret: string): string => `${ttlMs}ms ${secret}`;
 
 function ttlOf(token: string): number | null {
@@ -86,9 +86,9 @@ function ttlOf(token: string): number | null {
 }
 
 /**
- * Takes the guard and raises the epoch; null when another has it. One that was not given back is taken only if it still
- * is the `overdueRow`. Appends under way end before this does. The holder's time is what the clock says, and the clock
- * is told the database's with every renewal. The epoch becomes the next one, or `epochMin` if that is higher.
+ * Takes the guard and raises the epoch; null when another process holds it. A guard that was not released is taken
+ * only if it still is the `overdueRow`. Appends in flight end first. `clock` gives the holder's time and receives the
+ * database's time with every renewal. The epoch becomes the next one, or `epochMin` if that is higher.
  */
 export async function takeGuard(
   connection: SqlConnection,
@@ -146,7 +146,7 @@ export class Guard {
   readonly #options: GuardOptions;
   readonly #token: string;
   readonly #clock: GuardClock;
-  /** When the newest renewal that succeeded was sent. */
+  /** When the newest successful renewal was sent. */
   #sent: Moment;
   #isAsked = false;
   #timer: { cancel(): void } | null = null;
@@ -171,7 +171,9 @@ export class Guard {
     this.#timer = options.world.timers.after(options.heartbeatMs, this.#beat);
   }
 
-  /** True while nobody else can have taken the guard, by either clock: a monotonic one stands still in suspend. */
+  /**
+   * True while no other process can have taken the guard, by either clock: the monotonic clock stops during suspend.
+   */
   get isOurs(): boolean {
     if (this.#isOver) return false;
     const { world, ttlMs } = this.#options;
@@ -180,15 +182,14 @@ export class Guard {
     return world.clock.monotonicMs() - monotonicMs < lastsMs && world.clock.wallMs() - wallMs < lastsMs;
   }
 
-  /** Stops renewing. */
   stop(): void {
     this.#isOver = true;
     this.#timer?.cancel();
   }
 
   /**
-   * Gives the guard back, so that the next leader need not wait. A database that forgets this in a crash
-   * makes others wait and nothing worse, so it need not be durable; whoever takes the guard makes it so.
+   * Releases the guard, so that the next leader need not wait. Not durable: if the database loses it in a crash,
+   * others only wait longer. Taking the guard is durable.
    */
   async release(): Promise<void> {
     this.stop();
@@ -211,7 +212,7 @@ export class Guard {
     const sent = momentOf(world);
     this.#connection
       .query(
-        // Durable: were it lost in a crash, another could lead while we still go by what we were told.
+        // Durable: if a crash lost the renewal, another process could lead while this one still relies on it.
         `UPDATE ${tables.guard}
          SET expires_at = ${instantOf('$2')}
          FROM (SELECT set_config('synchronous_commit', 'on', true) AS synchronous) AS durable

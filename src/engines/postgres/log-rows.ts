@@ -1,9 +1,9 @@
 /**
- * The past as it stands in the rows: replayed once and then along with whoever writes, with what is needed to find it
- * again. A follower has one, and hands it to the log when it becomes the writer.
+ * The log as rows: replays them, then follows new ones, and keeps the index to find them again. A follower has one
+ * and hands it to the log when it becomes the writer.
  *
- * Rows are numbered as if they lay in files: a segment is a stretch of rows, a checkpoint one of parts, and a position
- * is the number times 2^32 plus an offset. So positions are small, and a compaction moves whole segments.
+ * Rows are addressed as if they were in files: a segment is a range of rows, a checkpoint a range of parts, and a
+ * position is the number times 2^32 plus an offset. So positions are small, and a compaction replaces whole segments.
  */
 
 import type { Opaque } from '../../core/opaque.ts';
@@ -26,7 +26,7 @@ import type { Tables } from './tables.ts';
 export interface RowSegment {
   readonly number: number;
   readonly firstSeq: number;
-  /** Where the chain was when it began. */
+  /** The state of the chain when the segment began. */
   readonly before: Chain;
   /** Where the next frame goes. */
   end: number;
@@ -44,12 +44,12 @@ const LISTED_BYTES = 256 * 1024;
 export class LogRows {
   readonly chain: Chain = { checksum: 0, lastSeq: 0, lastAtMs: 0, epoch: 0 };
   readonly segments: RowSegment[] = [];
-  /** Where the newest batch lies; 0 while there is none. */
+  /** The position of the newest batch; 0 while there is none. */
   lastAt = 0;
   checkpoint: Checkpoint | null = null;
-  /** A checkpoint that is complete while the state still refers to what it replaces. */
+  /** A complete checkpoint, while the state still refers to the rows it replaces. */
   #next: Checkpoint | null = null;
-  /** How many bytes each part of those has. */
+  /** The sizes of the parts of these checkpoints. */
   readonly #partEnds = new Map<number, number>();
   readonly reading: ReadingConnection;
   readonly tables: Tables;
@@ -75,7 +75,7 @@ export class LogRows {
     };
   }
 
-  /** Tells the newest checkpoint and everything after it. */
+  /** Replays the newest checkpoint and everything after it. */
   async start(replay: Replay): Promise<void> {
     const checkpoint = await newestCheckpoint(this.reading, this.tables);
     this.checkpoint = checkpoint;
@@ -94,7 +94,7 @@ export class LogRows {
     await this.catchUp(replay);
   }
 
-  /** Tells what was appended since; true when there was something. */
+  /** Replays what was appended since the last call; true when there was something. */
   async catchUp(replay: Replay): Promise<boolean> {
     const from = this.chain.lastSeq;
     await this.assertSamePast();
@@ -110,29 +110,31 @@ export class LogRows {
   }
 
   /**
-   * What was told must still be there: a newer checkpoint than the one it came from may have replaced it, and a
-   * database that was restored from a copy may never have had it.
+   * Checks that the replayed rows still exist: a newer checkpoint may have replaced them, and a database restored
+   * from a copy may never have had them.
    */
   async assertSamePast(): Promise<void> {
     const { reading, tables, lastAt } = this;
-    // All of it as it is now: whoever reads for a leader is overtaken by its appends and its compaction.
+    // Copied before the query: a leader's appends and compaction continue while it reads.
     const { checksum } = this.chain;
     const known = this.#knownCheckpoints;
     const newest = await newestCheckpoint(reading, tables);
-    // One that was found may have been taken for ours only meanwhile.
+    // The checkpoint may have been adopted while the query ran.
     const isSame = [...known, ...this.#knownCheckpoints].includes(newest?.firstPart ?? null);
     if (!isSame)
-      throw new LogCompactedError('The log was compacted meanwhile: read it anew, from its checkpoint.');
+      throw new LogCompactedError(
+        'The log was compacted in the meantime: replay it again from its checkpoint.',
+      );
     if (lastAt === 0) return;
     const found = await reading.query(`SELECT 1 FROM ${tables.log} WHERE at = $1 AND checksum = $2`, [
       lastAt,
       checksum,
     ]);
     if (found.length === 0)
-      throw new LogCompactedError('The log is not the one that was read: read it anew.');
+      throw new LogCompactedError('The log is not the one that was replayed: replay it again.');
   }
 
-  /** Remembers a batch that has become durable. */
+  /** Records a batch that has become durable. */
   note(at: number, frame: Buffer, now: Chain, firstSeq: number): void {
     const number = Math.floor(at / FILE_SPAN);
     const offset = at % FILE_SPAN;
@@ -183,13 +185,13 @@ export class LogRows {
     }
   }
 
-  /** A checkpoint is complete: from now on what is in it can be found, and what it replaces as well. */
+  /** The checkpoint is complete: its rows can be read from now on, and so can those it replaces. */
   prepare(checkpoint: Checkpoint, partEnds: readonly number[]): void {
     this.#next = checkpoint;
     for (const [index, end] of partEnds.entries()) this.#partEnds.set(checkpoint.firstPart + index, end);
   }
 
-  /** Adopts the newest checkpoint: from now on nothing before it can be found. */
+  /** Adopts the newest checkpoint: rows before it can no longer be read. */
   adopt(checkpoint: Checkpoint, gone: ReadonlySet<number>): void {
     this.checkpoint = checkpoint;
     this.#next = null;
@@ -199,7 +201,7 @@ export class LogRows {
     this.#store.forget(gone);
   }
 
-  /** False when the row is not the next one of the chain. */
+  /** False when the row does not continue the chain. */
   #take({ at, frame }: FrameRow, replay: Replay): boolean {
     const { lastSeq, checksum } = this.chain;
     const head = wholeFrame(frame, 0, Math.floor(at / FILE_SPAN));
@@ -219,7 +221,7 @@ export class LogRows {
       const start = number * FILE_SPAN + position;
       const bytes = into.subarray(offset, offset + length);
       const count = await readRows(this.reading, this.tables, start, start + length, bytes);
-      // Rows may go while they are being looked for; bytes that have moved are not damaged.
+      // Rows may be deleted while they are read. Bytes that moved are not damaged.
       if (this.#durableOf(number) === null)
         throw new LogCompactedError(`Segment ${number} was compacted away.`);
       const end = this.#partEnds.get(number) ?? durable;
@@ -229,19 +231,19 @@ export class LogRows {
     return { file: { read }, durable, retain() {}, async release() {} };
   }
 
-  /** How many bytes of a segment or part are there; null when it is none of this log. */
+  /** The bytes of a segment or part; null when it does not belong to this log. */
   #durableOf(number: number): number | null {
     const segment = this.segments.find((candidate) => candidate.number === number);
     if (segment !== undefined) return segment.end;
     for (const checkpoint of [this.checkpoint, this.#next]) {
       if (checkpoint === null || number < checkpoint.firstPart || number > checkpoint.lastPart) continue;
-      // Nothing in it changes, so all of it may be kept, what lies beyond its end too.
+      // Nothing in it changes, so every block may be cached, including those past its end.
       return FILE_SPAN;
     }
     return null;
   }
 
-  /** The first parts of the checkpoints that are ours; null for having none. */
+  /** The first parts of the checkpoints of this log; null stands for none. */
   get #knownCheckpoints(): readonly (number | null)[] {
     const current = this.checkpoint?.firstPart ?? null;
     return this.#next === null ? [current] : [current, this.#next.firstPart];

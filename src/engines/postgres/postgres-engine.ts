@@ -1,9 +1,9 @@
 /**
- * Opens the log in a database: makes its tables, takes the guard, replays, and gives the log with the right to append.
- * A process that cannot have the guard can follow, and lead later.
+ * Opens the log in a database: creates its tables, takes the guard, replays, and returns the log with the right to
+ * append. A process that cannot get the guard can follow and lead later.
  *
- * The guard comes first and the replay after it: taking it raises the epoch, which waits for an append under way and
- * keeps every later one of an older writer out. So what is replayed then is all there will ever be before us.
+ * The guard is taken before the replay: it raises the epoch, which waits for an append in flight and refuses every
+ * later one of an older writer. So the replay sees everything that was ever written before this term.
  */
 import { crc32 } from 'node:zlib';
 import type { GuardWorld, SqlConnection, SqlConnections } from '../../seams/database.ts';
@@ -23,48 +23,48 @@ import { assertDurable, assertMayWrite, ensureTables, tablesIn } from './tables.
 const MIB = 1024 * 1024;
 const TTL_MS = 15_000;
 const HEARTBEATS_A_TTL = 3;
-/** How often a guard that was not given back is looked at while it is waited for. */
+/** How often a held guard is polled while this process waits for it. */
 const LOOK_MS = 100;
-/** For so long a leader waits for an append; the guard of one that is gone is waited for longer. */
+/** Appends time out after this many heartbeats, which is less than others wait for the guard of a dead leader. */
 const HEARTBEATS_AN_APPEND = 2;
-/** So much later the database gives an append up as well: what it has locked must not keep the next one from leading. */
+/** The database cancels an append this much later, so that its locks do not block the next leader. */
 const LATE_MS = 1_000;
 
-/** Less than anybody waits for a server to lead: what hangs on a lock must not go on hanging when its server asks anew. */
+/** Shorter than any wait for a leader: a statement blocked by a lock must end before the server retries. */
 const GUARD_STATEMENT_MS_MAX = 8_000;
 
 export interface PostgresEngineOptions {
   readonly connections: SqlConnections;
   readonly world: GuardWorld;
-  /** Who we are, for whoever finds the guard taken. */
+  /** The name of this process, for others that find the guard held. */
   readonly holder: string;
-  /** Where we serve, for clients and standbys that look for the leader. */
+  /** Our address, for clients and standbys that look for the leader. */
   readonly url?: string;
-  /** Where the tables lie; leasehold. */
+  /** The schema of the tables; leasehold. */
   readonly schema?: string;
-  /** Whether the tables are made where there are none, or that is a failure; true. */
+  /** Whether missing tables are created or an error; true. */
   readonly mayCreate?: boolean;
   /** How long the guard lasts after its last renewal; 15 s. */
   readonly guardTtlMs?: number;
-  /** How often it is renewed; a third of that. It may not be more. */
+  /** How often it is renewed; a third of the TTL, and at most that. */
   readonly guardHeartbeatMs?: number;
   /** Writes to a database that runs with fsync=off, and would lose what it has acknowledged. For tests. */
   readonly allowFsyncOff?: boolean;
   /** Where compaction runs; without it the log is never compacted. */
   readonly threads?: Threads;
-  /** Whether the log lost its newest rows, so that its next epoch must be none that the lost ones may have had; false. */
+  /** Whether the log lost its newest rows, so that its next epoch must differ from those of the lost rows; false. */
   readonly isRestored?: boolean;
   /** Size of a batch before its last operation; 4 MiB. */
   readonly batchBytesMax?: number;
-  /** From which size on rows count as a new segment; 64 MiB. */
+  /** Rows of this many bytes form a segment; 64 MiB. */
   readonly segmentBytes?: number;
-  /** How many sealed bytes make a compaction worth its cost, unless the checkpoint is larger; 256 MiB. */
+  /** Sealed bytes that make a compaction worthwhile, unless the checkpoint is larger; 256 MiB. */
   readonly compactionBytesMin?: number;
   /** Size of one part of a checkpoint; 1 GiB, and it must stay below 4 GiB. */
   readonly partBytesMax?: number;
   /** How many of the newest bytes stay in memory; 32 MiB. */
   readonly recentBytesMax?: number;
-  /** How much of what was read is kept in memory; 16 MiB. */
+  /** Cache for blocks read from older rows; 16 MiB. */
   readonly cacheBytesMax?: number;
 }
 
@@ -85,7 +85,7 @@ class Opening {
   readonly #schema: string;
   readonly #guard: GuardOptions;
   readonly #watch: GuardWatch;
-  /** Whether the tables have been found or made: a log that vanishes later is a loss, and not a first start. */
+  /** Whether the tables were found or created: if they vanish later, that is a loss and not a first start. */
   #wereThere = false;
 
   constructor(options: PostgresEngineOptions) {
@@ -113,7 +113,7 @@ class Opening {
     }
   }
 
-  /** Waits for a guard that was not given back. A process that renews it meanwhile has the log. */
+  /** Waits for a guard that was not released. If its holder renews it meanwhile, the log is held. */
   async #untilFree({ reading }: LogRows): Promise<void> {
     const { timers } = this.#options.world;
     let leader = await this.#watch.look(reading);
@@ -128,12 +128,12 @@ class Opening {
 
   async follow(replay: Replay, signal?: AbortSignal): Promise<FollowedLog> {
     const reading = this.#reading();
-    // Without its connection it fails wherever it is, and tells nothing more.
+    // Without its connection the replay fails at once and delivers nothing more.
     const giveUp = (): void => void reading.close().catch(() => undefined);
     signal?.addEventListener('abort', giveUp);
     try {
       const rows = await this.#rows(reading);
-      // Before the replay: while that goes on, a guard that is left over is running out.
+      // Before the replay: the TTL of an abandoned guard runs out while the replay is running.
       await this.#watch.look(reading);
       await rows.start(replay);
       return new FollowedRows(rows, replay, this.#watch, () => this.#lead(rows, () => rows.catchUp(replay)));
@@ -160,7 +160,7 @@ class Opening {
       const connection = await reading.connected();
       await ensureTables(connection, this.#schema, { mayCreate, wereThere: this.#wereThere });
       this.#wereThere = true;
-      // A follower too: it would find out only when everybody waits for it to lead.
+      // For followers too: otherwise a missing right would show only when they have to lead.
       await assertMayWrite(connection, this.#schema);
     } catch (fault) {
       await reading.close();
@@ -169,14 +169,14 @@ class Opening {
     return new LogRows({ reading, tables: this.#guard.tables, recentBytesMax, cacheBytesMax });
   }
 
-  /** Takes the guard, then replays to the very end; null when another has it. */
+  /** Takes the guard, then replays to the end; null when another process holds it. */
   async #lead(rows: LogRows, replayRest: () => Promise<unknown>): Promise<Log | null> {
     const { connections, world, allowFsyncOff = false } = this.#options;
     const guarding = await connections.connect({ statementMsMax: GUARD_STATEMENT_MS_MAX });
     let isKept = false;
     try {
       if (!allowFsyncOff) await assertDurable(guarding);
-      // Before the guard: who cannot read the clock well enough must not keep others from leading meanwhile.
+      // Before the guard: a process that cannot read the clock well enough must not keep others from leading.
       const clock = this.#watch.clockToLead(await readDatabaseClock(guarding, world));
       const epochMin = await this.#epochMin(guarding);
       const guard = await takeGuard(guarding, this.#guard, {
@@ -205,7 +205,7 @@ class Opening {
           if (!isKept) await writing.close();
         }
       } finally {
-        // A process that fails after that is not the leader; when even this fails, the guard runs out by itself.
+        // The process failed after taking the guard and does not lead. If releasing fails too, the guard expires.
         if (!isKept) await guard.release().catch(() => {});
       }
     } finally {
@@ -244,7 +244,7 @@ class Opening {
   }
 }
 
-/** The highest number in use, by whatever is left of a checkpoint that came to nothing too. */
+/** The highest number in use, including those of unfinished checkpoints. */
 async function lastNumberOf({ reading, tables, checkpoint }: LogRows): Promise<number> {
   const [row] = await reading.query(`SELECT max(at) FROM ${tables.log}`);
   const newest = Math.floor(Number(row?.[0] ?? 0) / FILE_SPAN);

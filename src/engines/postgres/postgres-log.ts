@@ -1,12 +1,12 @@
 /**
- * The log in a database, open for writing. A batch is one row, appended by one statement that locks the epoch, checks
- * that it is still ours and that the row before is the one we know, and waits for the disk. When that statement fails
- * in any way the log is dead for ever: nobody can know what was committed.
+ * The log in a database, open for writing. A batch is one row. One statement locks the epoch, checks that the epoch
+ * and the previous row are those of this writer, inserts the row, and waits for the disk. After a failed statement
+ * the log accepts nothing more: what was committed is unknown.
  *
- * It dies as well, at once and without an append, when its guard is lost: another may be about to take over. And it
- * dies when an append is not answered in time, though the guard is renewed on a connection of its own: a leader that
- * can write nothing must not keep others from leading, so it gives the guard back. Such an append may still be carried
- * out, before another leads and never after, because it locks the epoch that the next one raises.
+ * The log also ends when it loses its guard, because another process may take over, and when an append times out
+ * although the guard is renewed on a connection of its own: a leader that cannot write must not keep others from
+ * leading, so it releases the guard. Such an append may still be executed before another process leads and never
+ * after, because it locks the epoch that the next leader raises.
  */
 import type { Entry } from '../../core/entries.ts';
 import type { Opaque } from '../../core/opaque.ts';
@@ -25,9 +25,9 @@ export interface PostgresLogOptions extends RowCompactionOptions {
   readonly batchBytesMax: number;
   readonly segmentBytes: number;
   readonly compactionBytesMin: number;
-  /** How long an append may go unanswered. */
+  /** Timeout of an append. */
   readonly appendMs: number;
-  /** How long a farewell to the database may take. */
+  /** Timeout for closing the connections to the database. */
   readonly closeMs: number;
   readonly timers: { after(ms: number, call: () => void): { cancel(): void } };
 }
@@ -35,9 +35,9 @@ export interface PostgresLogOptions extends RowCompactionOptions {
 export interface PostgresLogStart {
   readonly rows: LogRows;
   readonly guard: Guard;
-  /** What appends go over. */
+  /** The connection for appends. */
   readonly writing: SqlConnection;
-  /** What the guard is kept by. */
+  /** The connection for guard renewals. */
   readonly guarding: SqlConnection;
   /** The database's clock. */
   readonly nowMs: () => number;
@@ -47,7 +47,7 @@ export interface PostgresLogStart {
 
 export class PostgresLog implements Log {
   readonly epoch: number;
-  /** A database that is full refuses the append, and that ends the log. */
+  /** A full database rejects the append, which ends the log. */
   readonly full = false;
   readonly lost: Promise<Error>;
   readonly batchBytesMax: number;
@@ -61,18 +61,18 @@ export class PostgresLog implements Log {
   readonly #builder = new FrameBuilder();
   readonly #compaction: RowCompaction;
   #lastNumber: number;
-  /** The segment after the current one, once a batch has been meant for it; 0 before. */
+  /** The number of the next segment, once a batch was built for it; 0 before. */
   #nextSegment = 0;
   #at = 0;
   #isBuilding = false;
   #firstSeq = 0;
   #atMs = 0;
   #pending: Promise<void> = Promise.resolve();
-  /** Ends the append under way when the log dies before the database has answered. */
+  /** Rejects the append in flight when the log ends before the database answers. */
   #abandon: ((fault: Error) => void) | null = null;
   #fault: Error | null = null;
   #isClosing = false;
-  /** Settles, always well, when a guard that is given back early has been. */
+  /** Resolves, never rejects, when the early release of the guard has ended. */
   #released: Promise<void> = Promise.resolve();
   #lose: (fault: Error) => void = () => {};
 
@@ -150,7 +150,7 @@ export class PostgresLog implements Log {
     const { checksum } = this.#rows.chain;
     const frame = this.#builder.finish(KIND_BATCH, this.epoch, this.#firstSeq, this.#atMs, checksum);
     const appended = this.#append(frame);
-    // The failure itself belongs to whoever asked for the append.
+    // The caller of the append handles its failure.
     this.#pending = appended.catch(() => {});
     return appended;
   }
@@ -254,7 +254,7 @@ export class PostgresLog implements Log {
     this.#guard.stop();
     this.#abandon?.(fault);
     this.#lose(fault);
-    // Whatever was still on its way to the database has lost its sender; nobody waits for the farewell.
+    // Statements in flight have no receiver any more. No caller waits for the connections to close.
     this.#disconnect().catch(() => {});
   }
 
@@ -263,7 +263,7 @@ export class PostgresLog implements Log {
     await Promise.all([this.#writing.close(), guarding, this.#rows.reading.close()]);
   }
 
-  /** What fails or hangs in a farewell has no consequence but that the guard runs out by itself. */
+  /** A failed or hanging close has no consequence except that the guard has to expire. */
   async #withinLimit(farewell: Promise<void>): Promise<void> {
     const { timers, closeMs } = this.#options;
     await new Promise<void>((resolve) => {

@@ -1,8 +1,8 @@
 /**
- * A connection for reading what never changes. When it is cut, given up, or silent for too long, the statement fails, and
- * the next one goes over a new connection: a standby keeps its warm state through a restart of the database, and a
- * leader whose reads go nowhere can read again. The database has the same limit, so that it does not go on with what
- * nobody waits for.
+ * A connection for reading rows that never change. When it is cut, given up or silent for too long, the statement
+ * fails and the next one uses a new connection. So a standby keeps its warm state through a restart of the database,
+ * and a leader recovers from a hanging read. The database has the same timeout and stops statements whose caller is
+ * gone.
  */
 
 import type {
@@ -17,7 +17,7 @@ import type {
 import { LogClosedError, LogGoneError, LogOutOfReachError } from '../log.ts';
 import { isNotThere } from './tables.ts';
 
-/** No statement takes long: what there is to read comes in pages. */
+/** No statement takes long: reads are paged. */
 const STATEMENT_MS_MAX = 10_000;
 
 export class ReadingConnection implements Reading {
@@ -25,9 +25,9 @@ export class ReadingConnection implements Reading {
   readonly #timers: GuardWorld['timers'];
   #connection: Promise<SqlConnection> | null = null;
   #isClosed = false;
-  /** What tells those who wait for an answer that none will come. */
+  /** Rejects the statements that wait for an answer. */
   readonly #waiting = new Set<(fault: Error) => void>();
-  /** There while anybody waits. */
+  /** Set while a statement waits. */
   #limit: { cancel(): void } | null = null;
 
   constructor(connections: SqlConnections, timers: GuardWorld['timers']) {
@@ -49,13 +49,14 @@ export class ReadingConnection implements Reading {
     return this.#connection;
   }
 
-  /** Gives up a connection that says nothing any more: whoever waits for an answer on it is told at once. */
+  /** Gives up a silent connection. Waiting statements fail at once. */
   hangUp(): void {
     const silent = this.#connection;
     this.#connection = null;
-    // One that comes about later is wanted by nobody.
+    // A connection that is established later is not needed.
     silent?.then((connection) => connection.close()).catch(() => undefined);
-    for (const fail of this.#waiting) fail(new Error('no answer came, and the connection was given up'));
+    for (const fail of this.#waiting)
+      fail(new Error('the database did not answer, and the connection was given up'));
     this.#waiting.clear();
     this.#listen();
   }
@@ -71,14 +72,17 @@ export class ReadingConnection implements Reading {
       this.#waiting.add(reject);
       if (this.#limit === null) this.#listen();
       const answered = (): void => {
-        // What was given up says nothing about the connection that is there now.
+        // An abandoned statement says nothing about the current connection.
         if (this.#waiting.delete(reject)) this.#listen();
       };
       this.connected().then(statement).finally(answered).then(resolve, reject);
     }).catch(outOfReach);
   }
 
-  /** Waits for the next answer, if there is one to come: statements run one after the other, so each has the whole limit. */
+  /**
+   * Restarts the timeout if an answer is outstanding: statements run one after the other, so each has the whole
+   * timeout.
+   */
   #listen(): void {
     this.#limit?.cancel();
     this.#limit = this.#waiting.size === 0 ? null : this.#timers.after(STATEMENT_MS_MAX, () => this.hangUp());
@@ -94,11 +98,11 @@ export class ReadingConnection implements Reading {
   }
 }
 
-/** What became of a read concerns whoever reads, and not whether the log is still ours. */
+/** A failed read concerns its caller, not whether this process still holds the log. */
 function outOfReach(cause: unknown): never {
   if (cause instanceof LogClosedError) throw cause;
   const why = cause instanceof Error ? cause.message : String(cause);
-  // Nothing is read before the tables have been found.
+  // Reads start only after the tables were found.
   if (isNotThere(cause)) throw new LogGoneError(`The tables of the log are gone: ${why}.`, { cause });
   throw new LogOutOfReachError(`The log cannot be read now: ${why}.`, { cause });
 }

@@ -1,23 +1,23 @@
 /**
- * After a database came back without its newest rows (restored from a copy, or failed over to a replica that was
- * behind): begins a new epoch 2^40 and more above everything that is left, and above whatever was restored before. What is
- * lost is lost, but every lease has ended, and no number that was given out in the lost rows can ever be given out again.
+ * Continues a log whose database lost its newest rows (restored from a copy, or failed over to a lagging replica):
+ * starts a new epoch at least 2^40 above everything that is left and above all earlier restores. The lost entries
+ * stay lost, but every lease has ended, and no number issued in them is ever issued again.
  */
 import { LOG_FORMAT, LOG_VERSION } from '../../core/state.ts';
 import type { Engine } from '../log.ts';
 import { restoredSeq } from '../restored-seq.ts';
 
 export interface RestoredRows {
-  /** The newest entry that was left. */
+  /** The newest entry that is left. */
   readonly lastSeq: number;
-  /** The `seq` of the new epoch. */
+  /** The `seq` at which the new epoch starts. */
   readonly seq: number;
   readonly epoch: number;
 }
 
 /**
- * The engine must have been told that its log `isRestored`. Reads and verifies all of the log first. Throws LogHeldError while anybody has the guard. `aboveSeq` is a number that
- * is known to have been given out.
+ * The engine must have been opened with `isRestored`. Reads and verifies the whole log first. Throws LogHeldError
+ * while another process holds the guard. `aboveSeq` is a number known to have been issued.
  */
 export async function markRestored(engine: Engine, aboveSeq?: number): Promise<RestoredRows> {
   const log = await engine.open({ image() {}, entry() {} });

@@ -1,10 +1,10 @@
-/** Bytes by their position, cut out of the rows they lie in, for whoever reads them as if they were files. */
+/** Reads bytes by position out of the rows that contain them, as if the rows were files. */
 import type { Reading } from '../../seams/database.ts';
 import type { Tables } from './tables.ts';
 
 /**
- * Reads what lies from `start` up to `end`, both in the same segment or part, into `into`; answers how many bytes
- * from the beginning on were there without a gap.
+ * Reads the bytes from `start` to `end`, both in the same segment or part, into `into`. Returns how many were found
+ * from the beginning without a gap.
  */
 export async function readRows(
   reading: Reading,

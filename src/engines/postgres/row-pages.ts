@@ -1,6 +1,6 @@
 /**
- * Frames out of their rows, in order, a page at a time. A page is limited by its bytes, whatever the rows measure, and
- * the next one is under way while the last is being used.
+ * Reads frames from their rows in order, a page at a time. A page is limited by bytes, and the next page is fetched
+ * while the caller works on the current one.
  */
 
 import type { BytesRow, Reading } from '../../seams/database.ts';
@@ -57,7 +57,7 @@ async function* pages(
       const last = rows.at(-1);
       if (last === undefined) return;
       next = reading.queryBytes(text(last.numbers[0]!));
-      // Whoever asks for the page hears of its failure; when nobody does any more, it concerns nobody.
+      // The consumer that asks for the page gets its failure. Without a consumer it does not matter.
       next.catch(() => {});
       yield rows.map(({ numbers, bytes }) => ({ at: numbers[1]!, frame: bytes }));
     }

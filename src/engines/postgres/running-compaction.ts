@@ -1,7 +1,6 @@
 /**
- * Compaction, as the writer sees it: a thread makes the checkpoint, the state's references follow, and then what it
- * replaced is removed, a piece at a time so that no statement takes long. Over a connection of its own, because what
- * is removed may be much and appends must not wait for it.
+ * Compaction as the writer sees it: a thread writes the checkpoint, the state adopts the new positions, and then the
+ * replaced rows are deleted in small statements. It uses a connection of its own, so that appends never wait for it.
  */
 
 import type { SqlConnection, SqlConnections } from '../../seams/database.ts';
@@ -14,13 +13,13 @@ import type { Checkpoint } from './checkpoint.ts';
 import { COMPACTION_STATEMENT_MS_MAX, type CompactionInput, type CompactionOutput } from './compaction.ts';
 import type { LogRows } from './log-rows.ts';
 
-/** Built, all of them end in .js; run from source, on a Node that can, in .ts. */
+/** `.js` when built; `.ts` when a Node that supports it runs the sources. */
 const MODULE = new URL(
   import.meta.url.endsWith('.ts') ? './compaction-thread.ts' : './compaction-thread.js',
   import.meta.url,
 ).href;
 
-/** How much one statement removes: so many bytes, and one row more. */
+/** One statement deletes this many bytes, and one row more. */
 const REMOVED_BYTES = 8 * 1024 * 1024;
 const REMOVED_ROWS_MAX = 2_000;
 
@@ -38,7 +37,7 @@ export class RowCompaction {
   readonly #epoch: number;
   readonly #takeNumber: () => number;
   #thread: RunningThread | null = null;
-  /** The newest checkpoint and the numbers it made superfluous, until they are dropped. */
+  /** The newest checkpoint and the numbers it replaced, until they are deleted. */
   #replaced: { readonly checkpoint: Checkpoint; readonly gone: ReadonlySet<number> } | null = null;
   #sweeping: Promise<void> = Promise.resolve();
   #isRunning = false;
@@ -52,7 +51,7 @@ export class RowCompaction {
     this.#takeNumber = takeNumber;
   }
 
-  /** Whether one could be started now. */
+  /** Whether a compaction could start now. */
   get isPossible(): boolean {
     return this.#options.threads !== null && !this.#isRunning && this.#replaced === null && !this.#isStopped;
   }
@@ -65,7 +64,7 @@ export class RowCompaction {
     if (threads === null || !this.isPossible || sealed.length === 0 || next === undefined) return null;
     this.#isRunning = true;
     try {
-      // What a checkpoint before left behind must be gone first, so that it cannot be taken for part of this one.
+      // The rest of an earlier checkpoint must be gone first, so that it cannot be taken for part of this one.
       await this.#sweeping;
       const plan = this.#plan(sealed.at(-1)!.number, next.before);
       await this.#connected((connection) => this.#allow(connection, plan.firstPart));
@@ -96,11 +95,11 @@ export class RowCompaction {
     await this.#sweeping;
   }
 
-  /** Removes, in the background, what no checkpoint and no segment needs any more. */
+  /** Deletes, in the background, rows that no checkpoint and no segment needs. */
   sweepLeftovers(): void {
     this.#sweeping = this.#sweeping
       .then(() => this.#sweep())
-      // What could not be removed now is removed the next time; it only takes room.
+      // The next sweep removes what is left. It only takes space.
       .catch(() => {});
   }
 
@@ -110,7 +109,7 @@ export class RowCompaction {
     await this.#sweeping;
   }
 
-  /** Ends at once what `stop` has waited for in vain: it fails, and what it had to do is done by the next writer. */
+  /** Ends a compaction that `stop` has waited for too long. It fails, and the next writer cleans up. */
   hangUp(): void {
     for (const connection of this.#open) connection.close().catch(() => undefined);
   }
@@ -138,21 +137,21 @@ export class RowCompaction {
     const { tables, checkpoint } = this.#rows;
     const { firstPart = 0, lastPart = -1, sealedThrough = 0 } = checkpoint ?? {};
     await this.#connected(async (connection) => {
-      // What a thread that has failed has still under way must not come after this.
+      // Statements of a failed thread that are still in flight must not take effect after this.
       await this.#allow(connection, 0);
       await connection.query(
         `WITH writer AS (SELECT id FROM ${tables.epoch} WHERE id = 1 AND epoch = $1::bigint FOR SHARE)
          DELETE FROM ${tables.checkpoint} WHERE EXISTS (SELECT 1 FROM writer) AND first_part <> $2`,
         [this.#epoch, firstPart],
       );
-      // Batches up to the last sealed segment, and pieces of every checkpoint but ours.
+      // Batches up to the last sealed segment, and the rows of every other checkpoint.
       await this.#remove(connection, 'at < $4', [(sealedThrough + 1) * FILE_SPAN]);
       const parts = [firstPart * FILE_SPAN, (lastPart + 1) * FILE_SPAN];
       await this.#remove(connection, 'last_seq IS NULL AND (at < $4 OR at >= $5)', parts);
     });
   }
 
-  /** Says which checkpoint may be written from now on; 0 for none. */
+  /** Sets the checkpoint that may be written from now on; 0 for none. */
   async #allow(connection: SqlConnection, firstPart: number): Promise<void> {
     const { epoch } = this.#rows.tables;
     await connection.query(`UPDATE ${epoch} SET checkpoint = $2 WHERE id = 1 AND epoch = $1`, [
@@ -174,7 +173,7 @@ export class RowCompaction {
     }
   }
 
-  /** Only while the epoch is ours: to a later writer, pieces of its checkpoint are none of ours to remove. */
+  /** Only while the epoch is ours: a later writer's checkpoint must not be touched. */
   async #remove(connection: SqlConnection, where: string, values: readonly number[]): Promise<void> {
     const { log, epoch } = this.#rows.tables;
     const text = `

@@ -1,18 +1,16 @@
 /**
- * How the log lies in the database, version 1: four tables in a schema of its own, made when the log is opened for
- * the first time. Plain SQL only, so that any database that speaks like Postgres will do.
+ * The tables of the log, version 1: four tables in their own schema, created when the log is first opened. Plain SQL
+ * only, so that any database compatible with Postgres works.
  *
- *   leasehold_log         a frame a row (`frame.ts`): a batch, or a piece of a checkpoint, whose `last_seq` is null.
- *                         `at` is its position: the number of its segment or part times 2^32, plus its offset in that
- *   leasehold_checkpoint  a row a checkpoint that is complete: which parts it has, and what it stands for
- *   leasehold_guard       one row: who may write, and until when by its own time. Renewed while the writer lives (`guard.ts`)
- *   leasehold_epoch       one row: the format, and the epoch of the newest writer. Every append locks it FOR SHARE and
- *                         is refused unless the epoch is still its own, so nothing of an older writer gets in; and
- *                         the first part of the one checkpoint that may be written now, so that nothing of one that
- *                         was given up gets in either
+ *   leasehold_log         one frame per row (`frame.ts`): a batch, or a piece of a checkpoint, whose `last_seq` is null.
+ *                         `at` is its position: the number of its segment or part times 2^32, plus the offset in it
+ *   leasehold_checkpoint  one row per complete checkpoint: its parts, and what it covers
+ *   leasehold_guard       one row: which process may write, and until when by its own time (`guard.ts`)
+ *   leasehold_epoch       one row: the format, and the epoch of the newest writer. Every append locks it FOR SHARE and is
+ *                         refused unless the epoch is still its own, which fences older writers out. Also the first part
+ *                         of the one checkpoint that may be written now, which fences abandoned checkpoints out
  *
- * To change it: raise TABLES_VERSION, keep reading what the version before wrote, and say in `ensureTables` how one
- * becomes the other.
+ * To change it: raise TABLES_VERSION, keep reading the previous version, and migrate in `ensureTables`.
  */
 
 import { type SqlConnection, sqlState } from '../../seams/database.ts';
@@ -47,14 +45,14 @@ const NOT_THERE = ['42P01', '3F000'];
 
 export const isNotThere = (fault: unknown): boolean => NOT_THERE.includes(sqlState(fault));
 
-/** What one of two who make the same tables at the same time may be told. */
+/** Errors that a process may get when two create the same tables at the same time. */
 const MADE_MEANWHILE = ['23505', '42P07', '42P06', '42710', '40001', '40P01', 'XX000'];
-/** A database that does not know how to leave bytes uncompressed works without being told to. */
+/** Errors of databases that cannot store bytes uncompressed. They work without it. */
 const NOT_KNOWN_HERE = ['0A000', '42601', '42P16', '42501'];
 
 /**
- * Makes the tables where there are none, if it may, and refuses those of a newer version. May be repeated and raced.
- * Whoever has found tables before makes none.
+ * Creates missing tables if allowed, and refuses those of a newer version. Idempotent and safe to race. Never creates
+ * tables again once this process has seen them.
  */
 export async function ensureTables(
   connection: SqlConnection,
@@ -92,7 +90,7 @@ async function versionOf(connection: SqlConnection, { epoch }: Tables): Promise<
 
 async function create(connection: SqlConnection, schema: string, tables: Tables): Promise<void> {
   const { log, checkpoint, guard, epoch } = tables;
-  // Where the schema is there already, the right to make one is not needed.
+  // If the schema exists, the right to create one is not needed.
   const [made] = await connection.query('SELECT 1 FROM information_schema.schemata WHERE schema_name = $1', [
     schema,
   ]);
@@ -136,14 +134,14 @@ async function create(connection: SqlConnection, schema: string, tables: Tables)
     epoch bigint NOT NULL,
     checkpoint bigint NOT NULL
   )`);
-  // The last step: whoever finds this row finds everything before it.
+  // Written last: a process that finds this row finds everything before it.
   await connection.query(
     `INSERT INTO ${epoch} (id, format, epoch, checkpoint) VALUES (1, ${TABLES_VERSION}, 0, 0)
      ON CONFLICT (id) DO NOTHING`,
   );
 }
 
-/** What a writer does to the tables; locking a row needs the same right as changing it. */
+/** The rights a writer needs. Locking a row needs the same right as changing it. */
 const NEEDED_RIGHTS = {
   log: ['SELECT', 'INSERT', 'DELETE'],
   checkpoint: ['SELECT', 'INSERT', 'DELETE'],
@@ -151,10 +149,10 @@ const NEEDED_RIGHTS = {
   epoch: ['SELECT', 'UPDATE'],
 } as const satisfies Record<keyof Tables, readonly string[]>;
 
-/** A database that cannot be asked for rights tells of one that is missing when it is needed. */
+/** Errors of databases that cannot be asked for rights. A missing right shows when it is needed. */
 const NOT_TO_BE_ASKED = ['42883', '0A000'];
 
-/** Refuses a role that could never write; a single right that is missing is enough for that. */
+/** Refuses a role that lacks any of the rights for writing. */
 export async function assertMayWrite(connection: SqlConnection, schema: string): Promise<void> {
   const wanted = Object.entries(NEEDED_RIGHTS).flatMap(([table, rights]) =>
     rights.map((right) => `('${right}', '${schema}.leasehold_${table}')`),
@@ -178,7 +176,7 @@ export async function assertMayWrite(connection: SqlConnection, schema: string):
   );
 }
 
-/** Refuses a database that says of itself that it loses what it has acknowledged. */
+/** Refuses a database that reports fsync=off and would lose acknowledged writes. */
 export async function assertDurable(connection: SqlConnection): Promise<void> {
   const [row] = await connection.query(`SELECT setting FROM pg_catalog.pg_settings WHERE name = 'fsync'`);
   if (row?.[0] !== 'off') return;

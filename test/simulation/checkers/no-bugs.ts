@@ -27,7 +27,7 @@ export const noBugs = checker(
         const { node, error, message } = event;
         // A restore that failed half-way and is yet to be repeated is no log that may be opened.
         const isHeld =
-          error === 'LogHeldError' || message.includes('a restore into this directory was cut short');
+          error === 'LogHeldError' || message.includes('a restore into this directory was interrupted');
         const isDamaged = error === 'LogDamagedError' && mayBeDamaged;
         const isFailing = /^(EIO|ENOSPC)\b/.test(message) && mayFail;
         if (!isHeld && !isDamaged && !isFailing)

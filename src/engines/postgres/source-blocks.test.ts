@@ -4,14 +4,14 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { ImageRecord } from '../../core/image.ts';
 import type { Opaque } from '../../core/opaque.ts';
 import type { SqlConnection } from '../../seams/database.ts';
-import { OldRows } from './old-rows.ts';
+import { SourceBlocks } from './source-blocks.ts';
 import type { Tables } from './tables.ts';
 
 const BLOCK = 256 * 1024;
 const KEPT = 64;
 
 let reads: number;
-let rows: OldRows;
+let rows: SourceBlocks;
 
 beforeEach(() => {
   reads = 0;
@@ -21,7 +21,7 @@ beforeEach(() => {
       return [[String(start), bytesAt(Number(start), Number(end) - Number(start))]];
     },
   };
-  rows = new OldRows(connection as SqlConnection, { log: 'log' } as Tables);
+  rows = new SourceBlocks(connection as SqlConnection, { log: 'log' } as Tables);
 });
 
 function bytesAt(at: number, length: number): Buffer {

@@ -1,15 +1,14 @@
 /**
- * Space on disk, taken before it is needed: zeros, written and synced piece by piece in the background, one
- * segment at a time. Writing into bytes that were written before is a third faster than into new ones, and
- * cannot run out of space. A failure is no fault of the log: it is the state `full`, and is tried again
- * when asked.
+ * Allocates disk space in advance: writes and syncs zeros piece by piece in the background, one segment at a time.
+ * Overwriting allocated bytes is a third faster than extending a file and cannot run out of space. A failure does not
+ * end the log: it is the state `full`, and allocation is retried on request.
  */
 import { dirname } from 'node:path';
 import type { Files, OpenFile } from '../../seams/files.ts';
-import { ZEROS } from './blank.ts';
 import type { Segment } from './segment.ts';
+import { ZEROS } from './zeroed-space.ts';
 
-/** The first piece is small, so that a new log is open at once. */
+/** The first piece is small, so that a new log opens at once. */
 const FIRST_PIECE_BYTES = 128 * 1024;
 
 interface Waiter {
@@ -19,13 +18,13 @@ interface Waiter {
   readonly reject: (fault: Error) => void;
 }
 
-export class Space {
+export class Preallocation {
   /** Why the last attempt failed; null when it did not. */
   fault: Error | null = null;
   readonly #files: Files;
-  /** Answers the segment that needs space most, or null. */
+  /** Returns the segment that needs space most, or null. */
   readonly #wanted: () => Segment | null;
-  /** Answers what a new file begins with, before its zeros; null for nothing. Throws when nothing may be written there. */
+  /** Returns the bytes a new file starts with, or null. Throws when nothing may be written there. */
   readonly #lead: (segment: Segment) => Buffer | null;
   #waiters: Waiter[] = [];
   #running: Promise<void> | null = null;
@@ -37,17 +36,17 @@ export class Space {
     this.#lead = lead;
   }
 
-  /** Goes to work if there is any and it has not begun yet. */
+  /** Starts allocating if a segment needs space and no allocation is running. */
   seek(): void {
     if (this.#running || this.#stopped || this.#wanted() === null) return;
     this.#running = this.#run().finally(() => {
       this.#running = null;
-      // What came in while the last piece was on its way may want another one.
+      // A batch that came in meanwhile may need another piece.
       if (this.fault === null) this.seek();
     });
   }
 
-  /** Resolves once the first `bytes` of a segment are allocated; rejects when the disk will not have it. */
+  /** Resolves when the first `bytes` of a segment are allocated; rejects when the disk is full. */
   room(segment: Segment, bytes: number): Promise<void> {
     if (segment.allocated >= bytes) return Promise.resolve();
     return new Promise((resolve, reject) => {
@@ -72,14 +71,14 @@ export class Space {
     }
     const waiters = this.#waiters;
     this.#waiters = [];
-    const fault = this.fault ?? new Error('The log was closed before there was space.');
+    const fault = this.fault ?? new Error('The log was closed before space was allocated.');
     for (const waiter of waiters) waiter.reject(fault);
   }
 
   async #allocate(segment: Segment): Promise<void> {
     const { path, capacity } = segment;
     const lead = this.#lead(segment);
-    // Not opened durable: a sync every megabyte is enough for zeros, and much cheaper.
+    // Not opened for durable writes: a sync every megabyte is enough for zeros, and much cheaper.
     const file = await this.#files.open(path, { create: true });
     try {
       while (segment.allocated < capacity && !this.#stopped) {
@@ -96,7 +95,7 @@ export class Space {
     }
   }
 
-  /** A new file exists for certain only when its directory is synced; before that nothing may be written to it. */
+  /** A new file is durable only when its directory is synced. Nothing may be written to it before. */
   async #name(path: string): Promise<OpenFile> {
     await this.#files.syncDir(dirname(path));
     return this.#files.open(path, { durable: true });

@@ -1,4 +1,6 @@
-/** A directory into which a restore or a backup was cut short. It is no log, and no directory for a new one. */
+/**
+ * Refuses a directory into which a restore or backup was interrupted. It is neither a log nor a place for a new one.
+ */
 import type { Files } from '../../seams/files.ts';
 import { LogDamagedError } from '../log.ts';
 import { MANIFEST_NAME } from './backup-manifest.ts';
@@ -6,13 +8,13 @@ import { numberedNames, PART, RESTORING_NAME, RESTORING_SUFFIX } from './file-na
 
 export function assertFinished(dir: string, names: readonly string[]): void {
   if (names.includes(RESTORING_NAME)) throw unfinishedRestore(dir, dir);
-  // Of versions that made no marker.
+  // Older versions wrote no marker.
   const restored = numberedNames(names).find(({ kind }) => kind === 'seg.tmp');
   if (restored) {
     throw new LogDamagedError(
       restored.name,
       0,
-      'a restore into this directory was cut short; empty it first',
+      'a restore into this directory was interrupted; empty the directory first',
     );
   }
   const received = names.find(isPart);
@@ -20,13 +22,13 @@ export function assertFinished(dir: string, names: readonly string[]): void {
   throw new LogDamagedError(
     received,
     0,
-    'a backup into this directory was cut short; empty it and make the backup again',
+    'a backup into this directory was interrupted; empty the directory and run the backup again',
   );
 }
 
 /**
- * A restore into a missing directory begins in one beside it, so that the directory never appears without its marker. A
- * new log in its place would give out old numbers.
+ * A restore into a missing directory starts in a sibling directory, so that the target never appears without its
+ * marker. A new log at the target would issue old numbers again.
  */
 export async function assertNoRestoreBegun(files: Files, dir: string): Promise<void> {
   if (await isDirectory(files, dir)) return;
@@ -49,7 +51,7 @@ function unfinishedRestore(dir: string, left: string): LogDamagedError {
   return new LogDamagedError(RESTORING_NAME, 0, why, says);
 }
 
-/** Whether a name is one that `leasehold backup` gives to what it has not yet received as a whole. */
+/** Whether `leasehold backup` gives this name to a file that it has not received completely. */
 export function isPart(name: string): boolean {
   if (!name.endsWith(PART)) return false;
   const whole = name.slice(0, -PART.length);

@@ -1,20 +1,20 @@
 /**
- * Segments that are not there although they must have been. Where a later segment has a head, the chain says so; behind
- * the end of the log there is only what was never used, and of that:
+ * Detects missing segments. Before the newest segment the chain of heads shows a gap. After it only these rules do:
  *
- *   a spare says which `seq` the log had reached       the log must reach it
- *   a checkpoint is made when something follows it     a segment in use must follow it
- *   without a checkpoint nothing was ever deleted      the first segment, number 1, must be there
- *   a compaction needs a sealed segment                before the first one is sealed, nothing but its spare takes a
- *                                                      number: after a single segment comes the next number
+ *   a spare states the `seq` that the log had reached      the log must reach it
+ *   a checkpoint is written when something follows it      a used segment must follow it
+ *   without a checkpoint nothing was ever deleted          segment 1 must exist
+ *   a compaction needs a sealed segment                    until one is sealed only the spare takes a number, so
+ *                                                          a single segment is followed by the next number
  *
- * A gap in the numbers proves nothing else: a compaction takes more than it uses, and those of one that died are lost.
+ * Other gaps in the numbers prove nothing: a compaction reserves more numbers than it uses, and loses them if it
+ * dies.
  */
 import { LogDamagedError } from '../log.ts';
 import { fileName } from './file-names.ts';
 import type { Recovered } from './recovery.ts';
 
-export function assertNoneMissing(
+export function assertNoSegmentMissing(
   recovered: Pick<Recovered, 'checkpoint' | 'segments' | 'blank' | 'chain' | 'lastNumber'>,
 ): void {
   const { checkpoint, segments, blank, lastNumber } = recovered;
@@ -30,7 +30,7 @@ export function assertNoneMissing(
   }
   if (first === undefined) {
     if (lastNumber === 0 || spare?.number === 1) return;
-    throw new LogDamagedError(fileName(1, 'seg'), 0, 'it is missing, and no checkpoint stands for it');
+    throw new LogDamagedError(fileName(1, 'seg'), 0, 'it is missing, and no checkpoint covers it');
   }
   if (segments.length > 1 || spare === undefined || spare.number === first.number + 1) return;
   const missing = fileName(first.number + 1, 'seg');
@@ -48,6 +48,6 @@ function assertReached(
   throw new LogDamagedError(
     fileName(after, 'seg'),
     there?.end ?? 0,
-    `${there ? 'its end' : 'it'} is missing: the log ends at seq ${chain.lastSeq}, and had reached ${seq} when ${spare} was made`,
+    `${there ? 'its end' : 'it'} is missing: the log ends at seq ${chain.lastSeq}, but had reached ${seq} when ${spare} was created`,
   );
 }

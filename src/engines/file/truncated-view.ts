@@ -1,12 +1,12 @@
 /**
- * A directory as it was when its newest bytes lay before a certain place: what comes after reads as zeros, and later
- * segments are not there. For whoever looks on while somebody writes, and has seen a later frame before an earlier one.
+ * A view of a data directory truncated at one offset: bytes after it read as zeros, and later segments are hidden. A
+ * reader needs it when it runs beside a writer and has read a later frame before an earlier one.
  */
 import { basename } from 'node:path';
 import type { Files, OpenFile } from '../../seams/files.ts';
 import { numberedNames } from './file-names.ts';
 
-export function asOf(files: Files, name: string, offset: number): Files {
+export function truncatedView(files: Files, name: string, offset: number): Files {
   const last = numberedNames([name])[0]?.number ?? Number.POSITIVE_INFINITY;
   const isLater = (each: string): boolean =>
     numberedNames([each]).some(({ kind, number }) => kind === 'seg' && number > last);

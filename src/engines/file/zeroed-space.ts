@@ -1,6 +1,6 @@
 /**
- * Questions about the part of a file where nothing should be: is it all zeros, is there a whole frame in it
- * after all, and: make it zeros again.
+ * The unused space of a file, which must be all zeros: checks that it is, finds a whole frame in it, or overwrites it
+ * with zeros.
  */
 
 import type { OpenFile } from '../../seams/files.ts';
@@ -12,8 +12,8 @@ export const ZEROS = Buffer.alloc(PIECE_BYTES);
 
 const isZero = (bytes: Buffer): boolean => bytes.equals(ZEROS.subarray(0, bytes.length));
 
-/** Whether the file holds nothing but zeros from `from` on. */
-export async function isBlank(file: OpenFile, from: number, size: number): Promise<boolean> {
+/** Whether the file holds only zeros from `from` to its end. */
+export async function isZeroed(file: OpenFile, from: number, size: number): Promise<boolean> {
   const piece = Buffer.allocUnsafeSlow(Math.min(PIECE_BYTES, Math.max(size - from, 0)));
   for (let at = from; at < size; at += piece.length) {
     const count = await file.read(piece, 0, Math.min(piece.length, size - at), at);
@@ -22,14 +22,14 @@ export async function isBlank(file: OpenFile, from: number, size: number): Promi
   return true;
 }
 
-/** The offset of a whole frame somewhere from `from` on, or null. Frames begin at multiples of eight. */
+/** The offset of a whole frame at or after `from`, or null. Frames start at multiples of eight. */
 export async function findFrame(
   file: OpenFile,
   number: number,
   from: number,
   size: number,
 ): Promise<number | null> {
-  if (await isBlank(file, from, size)) return null;
+  if (await isZeroed(file, from, size)) return null;
   const start = Math.ceil(from / 8) * 8;
   const rest = Buffer.alloc(Math.max(0, size - start));
   await file.read(rest, 0, rest.length, start);
@@ -42,8 +42,8 @@ export async function findFrame(
   return null;
 }
 
-/** Writes zeros wherever there are none from `from` on, and syncs; a file that is blank is left alone. */
-export async function blankOut(file: OpenFile, from: number, size: number): Promise<void> {
+/** Overwrites everything that is not zero from `from` on, then syncs. Does nothing if all of it is zero. */
+export async function writeZeros(file: OpenFile, from: number, size: number): Promise<void> {
   const piece = Buffer.allocUnsafeSlow(Math.min(PIECE_BYTES, Math.max(size - from, 0)));
   let touched = false;
   for (let at = from; at < size; at += piece.length) {

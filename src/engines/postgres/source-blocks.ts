@@ -1,6 +1,7 @@
 /**
- * Opaque bytes of rows that are about to go. What a record needs is fetched in large blocks before the record is
- * encoded; rows lie mostly in the order in which their bytes were written, so mostly it is there already.
+ * Reads the opaque bytes of the rows that a compaction replaces, through a small cache of large blocks. The blocks of
+ * a record are loaded before it is encoded. Records refer to bytes roughly in the order in which they were written,
+ * so most blocks are already loaded.
  */
 import type { ImageRecord } from '../../core/image.ts';
 import type { Opaque } from '../../core/opaque.ts';
@@ -11,12 +12,12 @@ import type { Tables } from './tables.ts';
 const BLOCK_BYTES = 256 * 1024;
 const BLOCKS_MAX = 64;
 
-export class OldRows {
+export class SourceBlocks {
   readonly #connection: SqlConnection;
   readonly #tables: Tables;
-  /** By the number of the block; the one that was used longest ago comes first. */
+  /** By block number, least recently used first. */
   readonly #blocks = new Map<number, Buffer>();
-  /** How many blocks the present record needs at most; the newest ones are its own. */
+  /** How many blocks the current record needs at most. They are the newest ones. */
   #needed = 0;
 
   constructor(connection: SqlConnection, tables: Tables) {
@@ -24,7 +25,7 @@ export class OldRows {
     this.#tables = tables;
   }
 
-  /** The blocks that a record needs and that are not here; null when all of them are. */
+  /** The blocks that a record needs and that are not loaded; null when all of them are. */
   missingFor(record: ImageRecord): Set<number> | null {
     const missing = new Set<number>();
     this.#needed = 0;
@@ -52,7 +53,7 @@ export class OldRows {
     }
   }
 
-  /** The bytes as they are, right or wrong: their checksum goes along with them. They must have been loaded. */
+  /** The bytes unverified: their checksum is copied with them. They must have been loaded. */
   read({ at, length }: Opaque): Buffer {
     const first = Math.floor(at / BLOCK_BYTES);
     const offset = at % BLOCK_BYTES;
@@ -79,7 +80,7 @@ export class OldRows {
   }
 }
 
-/** What a record refers to, less what is empty and lies nowhere. */
+/** The opaques of a record, without empty ones, which have no position. */
 function opaquesOf(record: ImageRecord): Opaque[] {
   const all =
     record.kind === 'task'

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { nodeFiles } from '../../world/node-files.ts';
-import { assertApart } from './apart.ts';
+import { assertSeparate } from './separate-dirs.ts';
 
 let parent = '';
 beforeEach(() => {
@@ -14,7 +14,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(parent, { recursive: true }));
 
-const apart = (dir: string) => assertApart(nodeFiles, join(parent, 'backup'), join(parent, dir));
+const apart = (dir: string) => assertSeparate(nodeFiles, join(parent, 'backup'), join(parent, dir));
 
 describe('a directory to restore into', () => {
   it.each(['new', 'backup-2', '..backup', 'deep/down/new'])('may be %s beside the backup', async (dir) => {

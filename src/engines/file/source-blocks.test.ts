@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { TestDisk } from '../../../test/support/test-disk.ts';
 import type { Opaque } from '../../core/opaque.ts';
 import { FILE_SPAN } from '../frame.ts';
-import { OldBytes } from './old-bytes.ts';
+import { SourceBlocks } from './source-blocks.ts';
 
 const BLOCK_BYTES = 256 * 1024;
 const FILES = [3, 4];
@@ -22,27 +22,27 @@ const referenceTo = (file: number, offset: number, length: number): Opaque => ({
 describe('old bytes', () => {
   it('are found around every edge of a block, and at the end of the file', async () => {
     const size = 3 * BLOCK_BYTES + 100;
-    const { oldBytes, contents } = await filesOf(size);
+    const { sourceBlocks, contents } = await filesOf(size);
     for (const edge of [BLOCK_BYTES, 2 * BLOCK_BYTES, size - 8]) {
       for (let offset = edge - 4; offset <= edge + 4; offset++) {
         for (const length of [1, 3, 4, 5, 8].filter((each) => offset + each <= size)) {
-          const found = oldBytes.read(referenceTo(3, offset, length));
+          const found = sourceBlocks.read(referenceTo(3, offset, length));
           expect(found, `${length} at ${offset}`).toEqual(contents.get(3)!.subarray(offset, offset + length));
         }
       }
     }
-    const long = oldBytes.read(referenceTo(3, 10, 2 * BLOCK_BYTES));
+    const long = sourceBlocks.read(referenceTo(3, 10, 2 * BLOCK_BYTES));
     expect(Buffer.compare(long, contents.get(3)!.subarray(10, 10 + 2 * BLOCK_BYTES))).toBe(0);
   });
 
   it('are those of their own file and place, when there are more blocks than are kept', async () => {
     const blocks = 12;
-    const { oldBytes, contents } = await filesOf(blocks * BLOCK_BYTES);
+    const { sourceBlocks, contents } = await filesOf(blocks * BLOCK_BYTES);
     for (let round = 0; round < 2; round++) {
       for (let block = 0; block < blocks; block++) {
         for (const file of FILES) {
           const offset = block * BLOCK_BYTES + 1_000;
-          const found = oldBytes.read(referenceTo(file, offset, 100));
+          const found = sourceBlocks.read(referenceTo(file, offset, 100));
           expect(found, `block ${block} of ${file}`).toEqual(
             contents.get(file)!.subarray(offset, offset + 100),
           );
@@ -52,8 +52,8 @@ describe('old bytes', () => {
   });
 
   it('in a file that is not part of the log are a bug', async () => {
-    const { oldBytes } = await filesOf(100);
-    expect(() => oldBytes.read(referenceTo(9, 0, 10))).toThrow(/file 9/);
+    const { sourceBlocks } = await filesOf(100);
+    expect(() => sourceBlocks.read(referenceTo(9, 0, 10))).toThrow(/file 9/);
   });
 });
 
@@ -68,5 +68,5 @@ async function filesOf(length: number) {
     files.set(number, file);
     contents.set(number, content);
   }
-  return { oldBytes: new OldBytes(files), contents };
+  return { sourceBlocks: new SourceBlocks(files), contents };
 }

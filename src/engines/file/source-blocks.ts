@@ -1,6 +1,7 @@
 /**
- * Opaque bytes of files that are about to go, read without leaving the thread. Rows lie mostly in the order in
- * which their bytes were written, so a few large blocks make a million small reads cheap.
+ * Reads the opaque bytes of the files that a compaction replaces, synchronously, through a small cache of large
+ * blocks. Rows refer to bytes roughly in the order in which they were written, so a few blocks serve a million small
+ * reads.
  */
 import type { Opaque } from '../../core/opaque.ts';
 import type { OpenFile } from '../../seams/files.ts';
@@ -15,16 +16,16 @@ interface Block {
   readonly bytes: Buffer;
 }
 
-export class OldBytes {
+export class SourceBlocks {
   readonly #files: ReadonlyMap<number, OpenFile>;
-  /** The one used last comes first. */
+  /** Most recently used first. */
   readonly #blocks: Block[] = [];
 
   constructor(files: ReadonlyMap<number, OpenFile>) {
     this.#files = files;
   }
 
-  /** The bytes as they are, right or wrong: their checksum goes along with them. Good until the next call. */
+  /** The bytes unverified: their checksum is copied with them. Valid until the next call. */
   read(reference: Opaque): Buffer {
     const { at, length } = reference;
     const file = Math.floor(at / FILE_SPAN);

@@ -91,7 +91,7 @@ describe('a missing segment', () => {
       let seen = 0;
       for await (const { disk, newest } of withSpare({ compact })) {
         disk.unlinkBehindTheBack(newest);
-        await expectDamaged(disk, newest, /it is missing: the log ends at seq \d+, and had reached \d+ when/);
+        await expectDamaged(disk, newest, /it is missing: the log ends at seq \d+, but had reached \d+ when/);
         seen += 1;
       }
       expect(seen).toBeGreaterThan(10);

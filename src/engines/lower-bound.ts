@@ -1,5 +1,8 @@
-/** The first place in ascending numbers that is not below the number looked for; the last one when all are. */
-export function placeOf(number: number, ascending: Float64Array): number {
+/**
+ * Lower bound: the index of the first number that is not below the one searched for; the last index when all are
+ * below.
+ */
+export function lowerBound(number: number, ascending: Float64Array): number {
   let low = 0;
   let high = ascending.length - 1;
   while (low < high) {
