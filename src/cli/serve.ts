@@ -10,7 +10,7 @@ import { inlineMore } from '../world/inlining.ts';
 import { nodeFiles } from '../world/node-files.ts';
 import { loopLag } from '../world/node-loop-lag.ts';
 import { nodeThreads } from '../world/node-threads.ts';
-import { openFilesMax } from '../world/open-files.ts';
+import { openFilesMax } from '../world/open-files-max.ts';
 import { systemIds } from '../world/system-ids.ts';
 import { directory, durationMs } from './arguments.ts';
 import { examples } from './connection.ts';

@@ -1,11 +1,11 @@
 /**
- * The world, as the authority sees it. The real one is in `src/world`, the simulated ones in the tests;
- * nothing else here may know what time it is or wait for anything.
+ * Clocks, timers and ids: a seam. `src/world` has the real ones, tests have simulated ones. No other code reads the
+ * time or waits.
  */
 export interface Clock {
   /** Milliseconds since 1970 by the wall clock, which may jump. */
   wallMs(): number;
-  /** Milliseconds since some moment; never jumps, stands still in suspend on some systems. */
+  /** Milliseconds since an arbitrary moment. Never jumps; on some systems it stops during suspend. */
   monotonicMs(): number;
 }
 
@@ -14,10 +14,10 @@ export interface Timer {
 }
 
 export interface Timers {
-  /** Calls back after at least `ms`; does not keep the process alive by itself. */
+  /** Calls back after at least `ms`. Does not keep the process alive. */
   after(ms: number, call: () => void): Timer;
-  /** Calls back once everything that is ready to run has run. */
+  /** Calls back after everything that is ready has run. */
   soon(call: () => void): void;
-  /** Keeps the process alive until cancelled: somebody waits for an answer that only time can bring. */
+  /** Keeps the process alive until cancelled: a caller waits for an answer that only time can bring. */
   hold(): Timer;
 }

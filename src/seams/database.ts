@@ -1,17 +1,17 @@
 /**
- * A database, as far as the log in it needs one: a seam. A connection runs one statement at a time, in the order in
- * which they were given; each is a transaction of its own. Errors are thrown as the driver throws them, with the
- * SQLSTATE as their `code` when it was the server that spoke.
+ * The database, as far as the log needs it: a seam. A connection runs one statement at a time, in the order given;
+ * each is its own transaction. Errors are thrown as the driver throws them, with the SQLSTATE as `code` when they
+ * come from the server.
  */
 export type SqlValue = string | number | Buffer | null;
 
-/** What can be read from. */
+/** Read access. */
 export type Reading = Pick<SqlConnection, 'query' | 'queryBytes'>;
 
-/** The columns of a row in their order. Whole numbers of eight bytes come as strings, bytes as a Buffer. */
+/** The columns of a row in order. 64-bit integers are strings, bytes are a Buffer. */
 export type SqlRow = readonly unknown[];
 
-/** Whole numbers, and bytes in the last column. */
+/** Integers, and bytes in the last column. */
 export interface BytesRow {
   readonly numbers: readonly number[];
   readonly bytes: Buffer;
@@ -19,33 +19,33 @@ export interface BytesRow {
 
 export interface SqlConnection {
   query(text: string, values?: readonly SqlValue[]): Promise<readonly SqlRow[]>;
-  /** For many bytes at once: a SELECT of bigint columns and a bytea at the end, by the fastest way there is. */
+  /** Bulk reads: a SELECT of bigint columns and a final bytea, by the fastest available protocol. */
   queryBytes(select: string): Promise<readonly BytesRow[]>;
-  /** Resolves when the connection has ended without our asking for it. */
+  /** Resolves when the connection ends without `close`. */
   readonly lost: Promise<Error>;
-  /** Ends it: politely when no statement runs, else at once. Harmless twice. */
+  /** Closes it: gracefully when no statement runs, else at once. Idempotent. */
   close(): Promise<void>;
 }
 
 export interface ConnectOptions {
   /**
-   * After so long the database itself ends a statement; without it, or where it has a lower limit, its own counts. Soon
-   * after that the connection is cut by whoever still waits: by us for an answer, by the database, where it can, for
-   * the rest of what was sent. A statement of which only that is missing would keep its locks for ever.
+   * Statement timeout in the database; a lower limit of its own counts. Soon after that either side that still waits
+   * cuts the connection: the client for an answer, the database, where it can, for the rest of a message. Otherwise a
+   * half-sent statement would keep its locks for ever.
    */
   readonly statementMsMax?: number;
 }
 
 export interface SqlConnections {
   connect(options?: ConnectOptions): Promise<SqlConnection>;
-  /** What another thread makes the same connections from. */
+  /** From this, another thread opens the same connections. */
   readonly address: string;
 }
 
-/** Makes connections from an address. */
+/** Opens connections to an address. */
 export type Databases = (address: string) => SqlConnections;
 
-/** The part of the world a guard needs; the authority's clock and timers fit. */
+/** The clock and timers a guard needs. Those of the authority fit. */
 export interface GuardWorld {
   readonly clock: { wallMs(): number; monotonicMs(): number };
   readonly timers: { after(ms: number, call: () => void): { cancel(): void } };

@@ -1,11 +1,10 @@
 /**
- * Until when the client itself may rely on a lease. It counts from before the request that won or last renewed
- * the lease was sent, so it never ends after the authority's; and it is over as soon as the monotonic or the wall
- * clock says so: a wall clock that is set back cannot stretch it, and a monotonic clock that stood still while
- * the machine slept cannot either.
+ * Until when a client may rely on a lease. It counts from before the request that acquired or last renewed the lease
+ * was sent, so it never ends after the authority's expiry. It is over as soon as either clock says so: a wall clock
+ * that is set back cannot extend it, nor can a monotonic clock that stopped while the machine slept.
  *
- * A margin is taken off for clocks that run at different speeds and for the way from a check to its effect: a
- * twentieth of the time, at least 50 ms, but never more than a quarter, so that short leases can be used at all.
+ * A margin is subtracted for clock drift and for the time between a check and its effect: a twentieth of the TTL, at
+ * least 50 ms, but at most a quarter, so that short leases stay usable.
  */
 import type { Clock } from './clock.ts';
 
@@ -28,12 +27,12 @@ export function momentOf(clock: Clock): Moment {
 }
 
 export class Deadline {
-  /** Before the request was sent that this deadline counts from. */
+  /** Before the request that this deadline counts from was sent. */
   readonly sentMs: number;
   readonly monotonicMs: number;
   readonly wallMs: number;
 
-  /** `lastsMs` is what the authority said was left when it decided, which was after the request was sent. */
+  /** `lastsMs` is the remaining time when the authority decided, which was after the request was sent. */
   constructor(sent: Moment, lastsMs: number) {
     const usableMs = lastsMs - marginMs(lastsMs);
     this.sentMs = sent.monotonicMs;
@@ -41,7 +40,7 @@ export class Deadline {
     this.wallMs = sent.wallMs + usableMs;
   }
 
-  /** What is left by the clock that says less; zero or below means over. */
+  /** The remaining time by the clock that gives less. Zero or below: over. */
   remainingMs(clock: Clock): number {
     return Math.min(this.monotonicMs - clock.monotonicMs(), this.wallMs - clock.wallMs());
   }

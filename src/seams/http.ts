@@ -1,30 +1,30 @@
 /**
- * The seam between the client and the network: one request and its reply, or a reply that keeps coming. Who
- * implements it decides about sockets and TLS and nothing else; retries, time limits and meaning are ours.
+ * The seam between the client and the network: one request and its reply, or a streamed reply. The implementation
+ * handles sockets and TLS only. Retries, timeouts and meaning belong to the client.
  */
 
 /**
- * Each lane has connections of its own, so that renewals never stand behind a large batch, and calls that
- * wait for minutes never keep others from leaving. As many calls may wait at once as there are.
+ * Each lane has its own connections, so that renewals never queue behind a large batch and long polls never block
+ * other calls. The number of concurrent long polls is not limited.
  */
 export type Lane = 'calls' | 'waits' | 'renewals';
 
 export interface HttpRequest {
   readonly lane: Lane;
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
-  /** Scheme, host and port, without a slash behind them. */
+  /** Scheme, host and port, without a trailing slash. */
   readonly origin: string;
   /** Path and query, percent-encoded. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string | null;
-  /** Ends the request and its connection; it then rejects with the signal's reason. */
+  /** Aborts the request and closes its connection. The request rejects with the signal's reason. */
   readonly signal: AbortSignal;
 }
 
 export interface HttpReply {
   readonly status: number;
-  /** By its name in small letters; null when the reply has none. */
+  /** Looked up by lower-case name; null when the reply has none. */
   header(name: string): string | null;
   /** UTF-8. */
   readonly body: Uint8Array;
@@ -33,23 +33,23 @@ export interface HttpReply {
 export interface HttpStream {
   readonly status: number;
   header(name: string): string | null;
-  /** Text as it comes, cut anywhere. Whoever stops reading ends the connection. */
+  /** Text as it arrives, split anywhere. To stop reading closes the connection. */
   readonly chunks: AsyncIterable<string>;
 }
 
-/** What every rejection is that is not the reason of an aborted signal. Its message is a sentence that names the server. */
+/** Every rejection except that of an aborted signal. Its message is a sentence that names the server. */
 export interface HttpFault extends Error {
   readonly name: 'HttpFault';
-  /** 'none': the request has not left. 'unknown': it may have reached the server. */
+  /** 'none': the request was not sent. 'unknown': it may have reached the server. */
   readonly effect: 'none' | 'unknown';
-  /** An answer was waited for, for as long as anybody should. */
+  /** The request timed out waiting for an answer. */
   readonly isLate?: boolean;
 }
 
 export interface Http {
   send(request: HttpRequest): Promise<HttpReply>;
   stream(request: HttpRequest): Promise<HttpStream>;
-  /** Lets go of all connections; whatever is still under way rejects. */
+  /** Closes all connections. Requests in flight reject. */
   close(): Promise<void>;
 }
 

@@ -1,7 +1,7 @@
-/** The files that hold the output of programs: appended to, replaced when full, listed and removed. */
+/** The files for program output: appended to, rotated when full, listed and removed. */
 export interface LogFiles {
   append(path: string, bytes: Uint8Array): Promise<void>;
-  /** Replaces what is there. */
+  /** Replaces an existing file. */
   rename(from: string, to: string): Promise<void>;
 }
 

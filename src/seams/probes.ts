@@ -1,7 +1,7 @@
-/** What `doctor` measures from outside: how fast the disk syncs, and what a server answers. */
+/** What `leasehold doctor` measures: how fast the disk syncs, and what a server answers. */
 export interface DiskProbe {
   freeBytes(dir: string): Promise<number>;
-  /** How long a small write took until it was durable, so many times. */
+  /** The durations of `count` small durable writes. */
   syncMs(dir: string, count: number): Promise<readonly number[]>;
 }
 
@@ -11,7 +11,7 @@ export type HttpProbe = (
 ) => Promise<{
   readonly status: number;
   readonly text: string;
-  /** What the server says the time is, to the second; NaN when it does not say. */
+  /** The server's time from its Date header, to the second; NaN without one. */
   readonly dateMs: number;
   readonly tookMs: number;
 }>;

@@ -1,13 +1,13 @@
-/** Ending this process: at once with a sentence, or by a watchdog outside the event loop once a deadline has passed. */
+/** Ends this process: at once with a message, or by a watchdog outside the event loop when a deadline passes. */
 export interface ProcessEnding {
-  /** Watches a deadline from outside the event loop and kills the process, saying why, once it has passed. */
+  /** Watches a deadline from another thread. When it passes, prints the message and kills the process. */
   startWatchdog(says: string, onDeath: (fault: Error) => void): Promise<Watchdog>;
-  /** Says why on the standard error and ends the process. */
+  /** Prints the message to standard error and exits. */
   endProcess(code: number, says: string): void;
 }
 
 export interface Watchdog {
-  /** Until when the process may live, by both clocks of this world. */
+  /** Moves the deadline, given by both clocks. */
   moveTo(deadline: { readonly monotonicMs: number; readonly wallMs: number }): void;
   stop(): void;
 }

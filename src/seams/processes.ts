@@ -1,6 +1,6 @@
 /**
- * Other programs, as the command line sees them: a seam. Every program is started in a process group of its
- * own, so that all it has started can be ended with it, and nothing else is.
+ * Other programs: a seam. Every program starts in its own process group, so that everything it started can be ended
+ * with it, and nothing else.
  */
 export type SignalName = NodeJS.Signals;
 
@@ -11,11 +11,11 @@ export interface Ended {
 }
 
 export interface Child {
-  /** Also the number of its process group. */
+  /** Also its process group id. */
   readonly pid: number;
-  /** When it began, as the process table has it; null where the system does not tell. */
+  /** Its start time in the process table; null where the system does not tell. */
   readonly startTime: string | null;
-  /** Once it has ended, nothing of its group is left and its output has been read. */
+  /** Resolves when it has ended, its group is gone and its output has been read. */
   readonly ended: Promise<Ended>;
 }
 
@@ -27,45 +27,45 @@ export interface Pipes {
 
 export interface StartOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Null: the program shares our own input and output. */
+  /** Null: the program shares our input and output. */
   readonly pipes: Pipes | null;
   /**
-   * Told the process number before the program itself runs: it stands at a gate until this has returned, and should we
-   * die before that, it never runs. Then only a missing gate rejects; a missing program leaves with 127.
+   * Receives the process id before the program itself runs: the process waits at a gate until this returns, and if we
+   * die first, the program never runs. With a gate, only a missing gate rejects; a missing program exits with 127.
    */
   readonly begun?: (pid: number) => void;
 }
 
-/** A keeper that runs beside us and ends what it keeps when we are gone; see `keeper.ts`. */
+/** A keeper process beside this one, which ends its programs when this process is gone; see `keeper.ts`. */
 export interface KeeperChannel {
   send(message: object): void;
-  /** Lets it go; it ends by itself once nothing is left to keep. */
+  /** Disconnects. It ends by itself when it has no program left. */
   close(): void;
-  /** Ends it at once, also when it is stopped; `gone` follows. */
+  /** Kills it at once, even when it is stopped. `gone` follows. */
   kill(): void;
 }
 
 export interface KeeperOptions {
-  /** Whether programs it starts share our own input and output. */
+  /** Whether programs it starts share our input and output. */
   readonly sharesInput: boolean;
   readonly heard: (message: unknown) => void;
-  /** It has ended, asked or not, and everything it had to say has been heard. */
+  /** It has ended, on request or not, and all its messages were delivered. */
   readonly gone: () => void;
 }
 
 export interface Processes {
-  /** Rejects with the fault of the system (`code` ENOENT, EACCES, …) when there is no such program. */
+  /** Rejects with the system error (`code` ENOENT, EACCES, …) when the program cannot be started. */
   start(command: readonly string[], options: StartOptions): Promise<Child>;
-  /** Why a program could not be started, as the system would say (ENOENT, EACCES); null when it could. */
+  /** Why a program could not be started (ENOENT, EACCES); null when it could. */
   lookFor(program: string, path: string): Promise<string | null>;
   startKeeper(options: KeeperOptions): KeeperChannel;
-  /** False when nothing of the group is left. Signal 0 only asks. */
+  /** False when the group has no process left. Signal 0 only checks. */
   signalGroup(pid: number, signal: SignalName | 0): boolean;
-  /** Calls back for signals that are sent to us, instead of ending, until the returned function is called. */
+  /** Handles signals to this process instead of ending, until the returned function is called. */
   onSignals(signals: readonly SignalName[], call: (signal: SignalName) => void): () => void;
 }
 
-/** The exit code that stands for how a process ended, as shells have it. */
+/** The exit code for how a process ended, as shells report it. */
 export function exitCodeOf({ code, signal }: Ended, numbers: Readonly<Record<string, number>>): number {
   if (signal === null) return code ?? 1;
   return 128 + (numbers[signal] ?? 0);

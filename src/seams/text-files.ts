@@ -1,10 +1,13 @@
-/** The few small files a command reads or writes: tokens, output somebody asked for. A seam. */
+/** The few small files that commands read or write: tokens and requested output. A seam. */
 export interface TextFiles {
   read(path: string): Promise<string>;
-  /** Readable for its owner only; replaces what is there. */
+  /** Readable by its owner only. Replaces an existing file. */
   write(path: string, text: string): Promise<void>;
-  /** A new directory of our own for what must not outlive us; among those of the system unless one is named. */
+  /**
+   * Creates a private directory for files that must not outlive the process; in the system's temporary directory by
+   * default.
+   */
   makeTemporary(prefix: string, within?: string): Promise<string>;
-  /** With everything below it; harmless when it is gone. */
+  /** Recursive. Succeeds when it does not exist. */
   remove(path: string): Promise<void>;
 }

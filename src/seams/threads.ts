@@ -1,21 +1,21 @@
 /**
- * Threads, as far as a log needs them: a seam. A module is given by its address; it exports a function `run(input, world)`,
- * which gets plain data, and the world as the thread sees it.
+ * Threads, as far as a log needs them: a seam. A module is given by its URL and exports `run(input, world)`, which
+ * gets plain data and the thread's access to disk and database.
  */
 import type { Databases } from './database.ts';
 import type { Files } from './files.ts';
 
 export interface ThreadOutput {
   readonly value: unknown;
-  /** Memory that is handed over instead of being copied. */
+  /** Memory to transfer instead of copying. */
   readonly transfer: readonly ArrayBufferLike[];
 }
 
-/** What a thread is lent. */
+/** What a thread can use. */
 export interface ThreadWorld {
   readonly files: Files;
   readonly databases: Databases;
-  /** Leaves the processor to others for a moment. */
+  /** Yields the CPU for a moment. */
   readonly pause: () => void;
 }
 
@@ -25,11 +25,11 @@ export interface ThreadModule {
 
 export interface RunningThread {
   readonly result: Promise<unknown>;
-  /** Ends it wherever it is; the result rejects, unless it is there already. */
+  /** Stops it at any point. The result rejects unless it has already resolved. */
   stop(): Promise<void>;
 }
 
 export interface Threads {
-  /** One that is not urgent takes only what nobody else wants of the processors. */
+  /** A thread that is not urgent runs at idle CPU priority. */
   start(module: string, input: unknown, isUrgent?: boolean): RunningThread;
 }

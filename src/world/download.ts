@@ -1,12 +1,12 @@
 /**
- * Fetches something large over HTTP, byte by byte as it arrives: a seam of the command line. Whoever stops reading
- * ends the connection. What fails on the way is thrown as undici throws it; an answer of any status is an answer.
+ * A streaming HTTP download for the command line. To stop reading closes the connection. Errors are thrown as undici
+ * throws them; a response of any status is returned.
  */
 import { request } from 'undici';
 
 export interface Downloaded {
   readonly status: number;
-  /** The media type without its parameters, in lower case; empty when the answer has none. */
+  /** The media type without parameters, in lower case; empty when the response has none. */
   readonly type: string;
   readonly body: AsyncIterable<Uint8Array>;
 }

@@ -1,4 +1,4 @@
-/** One plain GET, with everything that came back: what `leasehold doctor` asks servers with. */
+/** One plain GET and everything it returned, for `leasehold doctor`. */
 import { request } from 'undici';
 import type { HttpProbe } from '../seams/probes.ts';
 

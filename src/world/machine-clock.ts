@@ -1,6 +1,6 @@
 /**
- * Clocks that all processes of this machine read alike: what one of them says can be compared with what another
- * says, which is how a keeper can be told a deadline. The monotonic one counts from the start of the machine.
+ * Clocks that all processes of this machine share, so that one process can send a deadline to another (the keeper).
+ * The monotonic clock counts from boot.
  */
 export const machineClock = {
   wallMs: (): number => Date.now(),

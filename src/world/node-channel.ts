@@ -1,7 +1,7 @@
 /**
- * Messages between a process and one that it started, as JSON, one a line, over descriptor 3. What was sent stays
- * readable when the sender is gone, and its end comes after it: Node's own channel drops what nobody listened for in
- * time, and a keeper that hears late must still hear everything.
+ * Messages between a process and its child, as JSON lines over descriptor 3. Messages stay readable after the sender
+ * is gone, and the end comes after them. Node's own channel drops messages that arrive before a listener is attached;
+ * a keeper must not lose any.
  */
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -29,7 +29,7 @@ export function openChannel(stream: Duplex, heard: (message: unknown) => void, e
     text = lines.pop() ?? '';
     for (const line of lines) heard(JSON.parse(line));
   });
-  // A side that is killed may leave a broken pipe or a reset behind; both mean that it is gone.
+  // A killed peer may leave a broken pipe or a reset. Both mean that it is gone.
   stream.once('error', end);
   stream.once('end', end);
   stream.once('close', end);
@@ -41,7 +41,7 @@ export function openChannel(stream: Duplex, heard: (message: unknown) => void, e
   };
 }
 
-/** The channel to whoever started this process. */
+/** The channel to the parent process. */
 export function openParentChannel(heard: (message: unknown) => void, ended: () => void): Channel {
   return openChannel(new Socket({ fd: DESCRIPTOR }), heard, ended);
 }

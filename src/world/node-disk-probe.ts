@@ -1,4 +1,4 @@
-/** What `leasehold doctor` measures on a disk: how much room there is, and how long it takes until bytes are safe. */
+/** Measures a disk for `leasehold doctor`: free space, and the time until bytes are durable. */
 import fs from 'node:fs';
 import { join } from 'node:path';
 import type { DiskProbe } from '../seams/probes.ts';

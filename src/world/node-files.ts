@@ -1,14 +1,14 @@
 /**
- * The real disk: the Files seam on `node:fs`. The lock is `flock(2)`, taken by flock(1) on a descriptor it
- * inherits from us: the lock belongs to the open file, so it stays when flock(1) ends and goes when
- * we do. Where there is no flock(1), koffi calls flock(2) directly; where neither is, nothing is opened.
+ * The real disk: the Files seam on `node:fs`. The lock is `flock(2)`, taken by flock(1) on an inherited descriptor:
+ * the lock belongs to the open file, so it outlives flock(1) and ends with this process. Without flock(1), koffi
+ * calls flock(2) directly; without both, no data directory is opened.
  */
 import { spawnSync } from 'node:child_process';
 import type { PathLike } from 'node:fs';
 import fs from 'node:fs';
 import type { Files, HeldLock, OpenFile, OpenMode } from '../seams/files.ts';
 
-/** `f_type` of statfs(2) for file systems whose files live on another machine, or in another process. */
+/** `f_type` of statfs(2) for file systems whose files are on another machine or served by another process. */
 const NETWORK_KINDS: ReadonlyMap<number, string> = new Map([
   [0x6969, 'nfs'],
   [0x517b, 'smb'],
@@ -24,14 +24,14 @@ const NETWORK_KINDS: ReadonlyMap<number, string> = new Map([
 
 const FLOCK_TAKEN = 1;
 const LOCK_NOW = 4;
-/** How flock(1) and flock(2) call them. */
+/** The names of the modes for flock(1) and flock(2). */
 const EXCLUSIVE = { flag: '-x', operation: 2 } as const;
 const SHARED = { flag: '-s', operation: 1 } as const;
 type LockKind = typeof EXCLUSIVE | typeof SHARED;
-/** Much longer than it takes to look whether the lock is held. */
+/** Much longer than a check of the lock takes. */
 const LOOK_MS = 100;
 
-/** There is no way to lock a file here, so nothing can be said about locks either. */
+/** No way to lock a file is available, so the state of locks is unknown too. */
 class NoLockError extends Error {
   override readonly name = 'NoLockError';
 }
@@ -77,7 +77,7 @@ export const nodeFiles: Files = {
   async lock(path, owner) {
     const descriptor = await openDescriptor(path, fs.constants.O_RDWR | fs.constants.O_CREAT);
     try {
-      if (!(await takeLockFromLookers(descriptor))) {
+      if (!(await takeLockDespiteChecks(descriptor))) {
         const heldBy = fs.readFileSync(path, 'utf8').trim();
         fs.closeSync(descriptor);
         return { heldBy };
@@ -100,9 +100,9 @@ export const nodeFiles: Files = {
       throw error;
     }
     try {
-      // A holder has its name in the file; where none is, nobody need be disturbed.
+      // A holder writes its name into the file. If it is empty, no check is needed.
       if (fs.fstatSync(descriptor).size === 0) return false;
-      // The kernel tells only those who try. Shared, so that two who look do not see each other.
+      // The kernel answers only an attempt. Shared, so that two checks do not see each other.
       return !(await takeLock(descriptor, SHARED));
     } catch (error) {
       if (error instanceof NoLockError) return null;
@@ -116,7 +116,7 @@ export const nodeFiles: Files = {
 
   async networkKind(dir) {
     const { type } = await fs.promises.statfs(dir);
-    // Some kernels hand out the type as a signed number.
+    // Some kernels return the type as a signed number.
     return NETWORK_KINDS.get(type < 0 ? type + 2 ** 32 : type) ?? null;
   },
 };
@@ -207,20 +207,20 @@ function heldLock(descriptor: number, path: string): HeldLock {
         const found = fs.statSync(path, { bigint: true });
         return found.dev === dev && found.ino === ino;
       } catch (error) {
-        // Whatever else a disk says, it does not say that the file has gone.
+        // No other error means that the file is gone.
         return !hasCode(error, 'ENOENT') && !hasCode(error, 'ENOTDIR');
       }
     },
     async release() {
-      // The name of a former holder would only mislead; the file itself stays, or two could lock two of them.
+      // The name of a former holder would mislead. The file itself stays, or two processes could lock two files.
       fs.ftruncateSync(descriptor);
       fs.closeSync(descriptor);
     },
   };
 }
 
-/** Somebody who only looks at the lock has it for a moment; a holder still has it after that. */
-async function takeLockFromLookers(descriptor: number): Promise<boolean> {
+/** A check of the lock holds it for a moment. A real holder still has it afterwards. */
+async function takeLockDespiteChecks(descriptor: number): Promise<boolean> {
   if (await takeLock(descriptor, EXCLUSIVE)) return true;
   await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
   return takeLock(descriptor, EXCLUSIVE);
@@ -245,9 +245,12 @@ async function lockByCall(
     () => null,
   );
   if (koffi === null) {
-    throw new NoLockError('The data directory cannot be locked: there is neither flock(1) nor koffi here.', {
-      cause,
-    });
+    throw new NoLockError(
+      'The data directory cannot be locked: neither flock(1) nor the package koffi is available.',
+      {
+        cause,
+      },
+    );
   }
   const library = koffi.load(process.platform === 'darwin' ? 'libSystem.dylib' : 'libc.so.6');
   const call = library.func('int flock(int, int)') as (descriptor: number, operation: number) => number;

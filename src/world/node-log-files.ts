@@ -1,4 +1,4 @@
-/** Log files of pipelines: bounded by whoever writes them, readable for their owner only. */
+/** Log files of pipelines, readable by their owner only. The writer bounds their size. */
 import fs from 'node:fs/promises';
 import type { LogDirectory, LogFiles } from '../seams/log-files.ts';
 

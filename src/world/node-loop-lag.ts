@@ -1,6 +1,6 @@
 /**
- * How late the event loop is: by how much a timer of the process misses its time. The sampling starts with the
- * first `watch`, runs beside the program and never keeps it alive.
+ * Event loop lag: how late a timer of the process fires. Sampling starts with the first `watch` and never keeps the
+ * process alive.
  */
 import { type IntervalHistogram, monitorEventLoopDelay } from 'node:perf_hooks';
 
@@ -16,7 +16,7 @@ export const loopLag = {
     histogram.enable();
   },
 
-  /** What it was since the last time somebody took it. */
+  /** The lag since the last call. */
   take(): { meanMs: number; p99Ms: number; maxMs: number } {
     if (histogram === null || histogram.count === 0) return { meanMs: 0, p99Ms: 0, maxMs: 0 };
     const figures = {
@@ -29,7 +29,7 @@ export const loopLag = {
   },
 };
 
-/** The samples are the times between two ticks, so the tick itself has to be taken off. */
+/** Samples are the times between two ticks, so the tick itself is subtracted. */
 function lateness(nanoseconds: number): number {
   return Math.max(0, nanoseconds / NANOSECONDS - RESOLUTION_MS);
 }

@@ -1,13 +1,13 @@
 /**
- * The processes of this machine as Linux shows them in /proc. Where there is no /proc, or one that belongs to another
- * namespace than ours, nothing can be said of anybody, and nothing is.
+ * The processes of this machine from Linux's /proc. Without /proc, or with one of another PID namespace, every answer
+ * is "unknown".
  */
 import { readFileSync } from 'node:fs';
 import { readdir, readFile, readlink } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import type { LivingProcess, ProcessTable } from '../seams/process-table.ts';
 
-/** Fields of /proc/PID/stat behind the name of the program, which may itself contain spaces and brackets. */
+/** Fields of /proc/PID/stat after the program name, which may contain spaces and brackets. */
 const STATE = 0;
 const GROUP = 2;
 const THREADS = 17;
@@ -21,12 +21,12 @@ async function statOf(pid: number): Promise<readonly string[]> {
   return fieldsOf(await readFile(`/proc/${pid}/stat`, 'utf8'));
 }
 
-/** It only waits for its parent to take note; one whose first thread has ended before the others is alive. */
+/** A zombie, which its parent has not reaped. A process whose first thread ended before the others is alive. */
 function isDead(stat: readonly string[]): boolean {
   return (stat[STATE] === 'Z' || stat[STATE] === 'X') && Number(stat[THREADS]) <= 1;
 }
 
-/** At this very moment; null when there is no such process or the system does not tell. */
+/** Read synchronously; null when there is no such process or the system does not tell. */
 function statNow(pid: number): readonly string[] | null {
   try {
     return fieldsOf(readFileSync(`/proc/${pid}/stat`, 'utf8'));
@@ -36,12 +36,12 @@ function statNow(pid: number): readonly string[] | null {
   }
 }
 
-/** When a process began that cannot have been collected yet. */
+/** The start time of a process that cannot have been reaped yet. */
 export function startTimeNow(pid: number): string | null {
   return statNow(pid)?.[START_TIME] ?? null;
 }
 
-/** Null when it cannot be read, for whatever reason the system has. */
+/** Null when it cannot be read for any reason. */
 async function orNull<T>(reading: Promise<T>): Promise<T | null> {
   try {
     return await reading;
@@ -51,7 +51,7 @@ async function orNull<T>(reading: Promise<T>): Promise<T | null> {
   }
 }
 
-/** Whether there is a process of that number; /proc may be made to hide those of others. */
+/** Whether a process with this id exists. /proc may hide those of other users. */
 function isThere(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -62,7 +62,7 @@ function isThere(pid: number): boolean {
   }
 }
 
-/** As the process was started with it; that of another user cannot be read. */
+/** Whether the process was started with these variables. Those of another user cannot be read. */
 async function carries(pid: number, variables: readonly string[]): Promise<boolean> {
   const environment = await orNull(readFile(`/proc/${pid}/environ`, 'utf8'));
   const carried = new Set(environment?.split('\0'));
@@ -107,7 +107,7 @@ export const nodeProcessTable: ProcessTable = {
     if (own === null || names === null) return null;
     const variables = Object.entries(mark).map(([name, value]) => `${name}=${value}`);
     const found: LivingProcess[] = [];
-    // One after the other: a machine may have more processes than we may open files.
+    // Sequentially: a machine may have more processes than we may open files.
     for (const pid of names.filter((name) => /^[0-9]+$/.test(name)).map(Number)) {
       const stat = await orNull(statOf(pid));
       if (stat === null || isDead(stat) || stat[GROUP] === own[GROUP]) continue;
@@ -121,11 +121,11 @@ export const nodeProcessTable: ProcessTable = {
     const stat = statNow(pid);
     if (stat?.[START_TIME] !== startTime || Number(stat[GROUP]) !== group) return;
     try {
-      // Numbers 0 and 1 do not name a group of its own but ours, or everybody.
+      // Groups 0 and 1 are not its own: they mean our group, or every process.
       process.kill(group > 1 ? -group : pid, 'SIGKILL');
     } catch (fault) {
       if (!(fault instanceof Error && 'code' in fault)) throw fault;
-      // Gone meanwhile, or another user's: then it is found again, and that is told.
+      // It has ended, or belongs to another user. The next look finds it again and reports it.
       if (fault.code !== 'ESRCH' && fault.code !== 'EPERM') throw fault;
     }
   },

@@ -9,7 +9,7 @@ import type { Ended, Pipes, Processes, SignalName } from '../seams/processes.ts'
 import { openChannel } from './node-channel.ts';
 import { startTimeNow } from './node-process-table.ts';
 
-/** Built, this file and the other one end in .js; run from source, on a Node that can, both end in .ts. */
+/** Both files end in `.js` when built and in `.ts` when a Node that supports it runs the sources. */
 const KEEPER = fileURLToPath(
   new URL(
     import.meta.url.endsWith('.ts') ? '../cli/keeper-main.ts' : '../cli/keeper-main.js',
@@ -17,10 +17,15 @@ const KEEPER = fileURLToPath(
   ),
 );
 
-/** Waits for a line on descriptor 3 and becomes the program; without one, as when nobody is there to send it, it ends. */
+/**
+ * Waits for a line on descriptor 3, then executes the program. Exits when the line never comes, as when its sender
+ * died.
+ */
 const GATE = ['/bin/sh', '-c', 'IFS= read -r _ <&3 || exit 125; exec 3<&-; exec "$@"', 'sh'];
 
-/** How long output may still come after the process has ended and its group is gone: somebody left the group with it. */
+/**
+ * How long output may continue after the process and its group are gone: a process that left the group may hold it.
+ */
 const LAST_OUTPUT_MS = 1_000;
 
 export const nodeProcesses: Processes = {
@@ -28,13 +33,13 @@ export const nodeProcesses: Processes = {
     const own = pipes === null ? 'inherit' : 'pipe';
     const [program = '', ...args] = begun === undefined ? command : [...GATE, ...command];
     const child = spawn(program, args, {
-      // A session of its own, and with it a process group.
+      // Its own session, and so its own process group.
       detached: true,
       env,
       stdio: begun === undefined ? own : [own, own, own, 'pipe'],
     });
     const ended = endOf(child);
-    // Read before we can have collected it, so that it is never another's.
+    // Read before the process can be reaped, so that it is never that of another process.
     const startTime = child.pid === undefined ? null : startTimeNow(child.pid);
     return new Promise((resolve, reject) => {
       child.once('error', reject);
@@ -69,10 +74,10 @@ export const nodeProcesses: Processes = {
       isGone = true;
     };
     child.once('error', end);
-    // A machine that is out of descriptors gives none of these; the error says so in a moment.
+    // When the machine is out of descriptors there is none; the error follows.
     const stream = (child.stdio as typeof child.stdio | undefined)?.[3];
     if (!stream) return { send: () => undefined, close: () => undefined, kill: () => undefined };
-    // Its end may be known before its last words are read, and one of them may be which program it has begun.
+    // Its exit may be known before its last messages are read, and one of them may name the program it started.
     child.once('close', end);
     child.once('exit', () => {
       const timer = setTimeout(() => stream.destroy(), LAST_OUTPUT_MS);
@@ -104,7 +109,7 @@ function openGate(child: ChildProcess, begun: ((pid: number) => void) | undefine
   if (begun === undefined) return;
   begun(child.pid!);
   const gate = child.stdio[3] as Duplex;
-  // Whoever stands there may have been killed meanwhile.
+  // The process at the gate may have been killed.
   gate.on('error', ignoreBrokenPipe);
   gate.end('\n');
 }
@@ -130,13 +135,13 @@ function signalGroup(pid: number, signal: SignalName | 0): boolean {
   } catch (fault) {
     if (!(fault instanceof Error && 'code' in fault)) throw fault;
     if (fault.code === 'ESRCH') return false;
-    // Somebody in the group runs as another user; the others have got it.
+    // A process of the group runs as another user. The others got the signal.
     if (fault.code === 'EPERM') return true;
     throw fault;
   }
 }
 
-/** Once it has ended: what it left behind in its group is ended too, and what it wrote has been read. */
+/** Resolves when it has ended, the rest of its group is killed and its output is read. */
 function endOf(child: ChildProcess): Promise<Ended> {
   return new Promise((resolve) => {
     child.once('exit', (code, signal) => {

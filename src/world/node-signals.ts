@@ -1,7 +1,6 @@
 /**
- * SIGTERM, shared by whoever wants to end in order. While anybody listens, the signal no longer ends the process;
- * when the last one has stopped listening it does again. So everything that listens must stop once it is done,
- * and then the process ends by itself if nothing else keeps it.
+ * SIGTERM, shared by everything that shuts down gracefully. While there is a listener, the signal does not end the
+ * process; when the last one is removed, it does again. So listeners must be removed when their work is done.
  */
 const calls = new Set<() => void>();
 
@@ -9,9 +8,9 @@ function terminate(): void {
   for (const call of [...calls]) call();
 }
 
-/** Calls at every SIGTERM; gives the call that takes it back. */
+/** Calls back at every SIGTERM. Returns the function that removes the listener. */
 export function onTerminate(call: () => void): () => void {
-  // A function of its own: two may well hand in the same one.
+  // A new function: two listeners may pass the same one.
   const mine = (): void => call();
   if (calls.size === 0) process.on('SIGTERM', terminate);
   calls.add(mine);

@@ -10,7 +10,7 @@ export const nodeTextFiles: TextFiles = {
   async write(path, text) {
     const file = await fs.open(path, 'w', 0o600);
     try {
-      // A file that was there already keeps its mode, and may be readable for everybody.
+      // An existing file keeps its mode, which may be readable by all users.
       await file.chmod(0o600);
       await file.writeFile(text);
     } finally {

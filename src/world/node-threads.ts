@@ -4,7 +4,7 @@ import type { RunningThread, Threads } from '../seams/threads.ts';
 import type { ThreadData } from './thread-main.ts';
 import { threadOptions } from './thread-options.ts';
 
-/** Built, this file and the other one end in .js; run from source, on a Node that can, both end in .ts. */
+/** Both files end in `.js` when built and in `.ts` when a Node that supports it runs the sources. */
 const MAIN = new URL(
   import.meta.url.endsWith('.ts') ? './thread-main.ts' : './thread-main.js',
   import.meta.url,
@@ -16,7 +16,7 @@ export const nodeThreads: Threads = {
       workerData: { module, input, isUrgent } satisfies ThreadData,
       ...threadOptions(),
     });
-    // A thread that makes a checkpoint must not keep a process alive that has nothing else to do.
+    // A compaction must not keep an otherwise idle process alive.
     worker.unref();
     const result = new Promise<unknown>((resolve, reject) => {
       worker.once('message', resolve);

@@ -1,6 +1,6 @@
 /**
- * What the watching thread runs: sleeps towards the deadline, looks again, because it may have moved on, and kills the
- * process when it has not. It never sleeps long, since a machine that was suspended wakes up with the time already over.
+ * The watchdog thread: sleeps until the deadline, reads it again because it may have moved, and kills the process
+ * when it has passed. It never sleeps long: after a suspend the deadline may already have passed.
  */
 import { writeSync } from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';
@@ -23,7 +23,7 @@ while (Atomics.load(isStopped, 0) === 0) {
   const leftMs = remainingMs();
   if (leftMs <= 0) {
     writeSync(2, `${says}\n`);
-    // Nothing gentler would do: handlers and exits need the very loop that is blocked.
+    // SIGKILL only: handlers and exits need the event loop that is blocked.
     process.kill(process.pid, 'SIGKILL');
   }
   Atomics.wait(isStopped, 0, 0, Math.min(leftMs, LOOK_MS));

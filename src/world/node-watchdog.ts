@@ -1,13 +1,13 @@
 /**
- * A thread that watches a deadline while the main loop may be blocked, and kills the process once it has passed. The two
- * share two numbers: the deadline by the monotonic clock of the machine, which is the same for all threads (the
- * `performance.now` of a thread is not), and by the wall clock, which goes on while the machine sleeps.
+ * A thread that watches a deadline while the main event loop may be blocked, and kills the process once it has
+ * passed. They share two numbers: the deadline by the machine's monotonic clock, which is the same for all threads
+ * (`performance.now` is not), and by the wall clock, which continues while the machine sleeps.
  */
 import { isMainThread, Worker } from 'node:worker_threads';
 import type { Watchdog } from '../seams/process-ending.ts';
 import { threadOptions } from './thread-options.ts';
 
-/** Built, this file and the other one end in .js; run from source, on a Node that can, both end in .ts. */
+/** Both files end in `.js` when built and in `.ts` when a Node that supports it runs the sources. */
 const THREAD = new URL(
   import.meta.url.endsWith('.ts') ? './node-watchdog-thread.ts' : './node-watchdog-thread.js',
   import.meta.url,
@@ -17,15 +17,15 @@ const THREAD = new URL(
 const NEVER = 0x7fff_ffff_ffff_ffffn;
 
 export interface WatchdogInput {
-  /** Two 64-bit numbers, nanoseconds of the monotonic and milliseconds of the wall clock, and a 32-bit flag that ends it. */
+  /** Two 64-bit numbers (monotonic nanoseconds, wall-clock milliseconds) and a 32-bit stop flag. */
   readonly shared: SharedArrayBuffer;
-  /** Written to the standard error before the end. */
+  /** Printed to standard error before the process is killed. */
   readonly says: string;
 }
 
-/** Resolves once the thread watches. `onDeath` hears of a thread that ends without having been asked to. */
+/** Resolves when the thread is watching. `onDeath` is called when the thread ends unasked. */
 export async function startWatchdog(says: string, onDeath: (fault: Error) => void): Promise<Watchdog> {
-  // A thread cannot end its process, only itself, and a guard that is lost must end everything.
+  // A thread can end only itself, and a lost guard must end the whole process.
   if (!isMainThread) throw new TypeError('A guard ends its process, which only the main thread can do.');
   const shared = new SharedArrayBuffer(24);
   const deadline = new BigInt64Array(shared, 0, 2).fill(NEVER);

@@ -1,4 +1,4 @@
-/** The world of a client on Node: the clocks of the machine, ids from its randomness, and this process. */
+/** The world of a client on Node: the machine's clocks, random ids, and this process. */
 import type { ClientWorld } from '../client/world.ts';
 import { systemClock, systemTimers } from './system-clock.ts';
 import { systemIds } from './system-ids.ts';

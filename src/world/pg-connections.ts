@@ -1,7 +1,7 @@
 /**
- * Real connections to a Postgres: the SqlConnections seam on `pg`, which is loaded when the first one is made, because
- * it is not installed with us. Statements with values are prepared once a connection. An address is whatever `pg`
- * takes as a connection string, TLS and all; what it leaves out comes from the PG… variables.
+ * Real connections to Postgres: the SqlConnections seam on `pg`. The package is loaded with the first connection,
+ * because it is an optional dependency. Statements with values are prepared once per connection. An address is any
+ * connection string of `pg`, including TLS; missing parts come from the PG… variables.
  */
 import type {
   BytesRow,
@@ -17,13 +17,13 @@ type Pg = Pick<typeof import('pg'), 'Client'>;
 type Client = InstanceType<Pg['Client']>;
 
 const CONNECT_TIMEOUT_MS = 10_000;
-/** How long a database may take to answer a farewell; one that is silent never does. */
+/** How long the database may take to close. A silent one never does. */
 const FAREWELL_MS = 1_000;
-/** How much longer than a statement may take the database waits for the rest of it, and we for the answer. */
+/** How much longer than the statement timeout the database waits for the rest of a message, and we for the answer. */
 const REST_MS = 1_000;
 const ANSWER_MS = 2_000;
 
-/** The package `pg` is not there. */
+/** The package `pg` is not installed. */
 export class PgMissingError extends Error {
   override readonly name = 'PgMissingError';
 }
@@ -55,12 +55,12 @@ export function pgConnections(address: string): SqlConnections {
       let limit: NodeJS.Timeout | undefined;
       try {
         await client.connect();
-        // The driver's own limit ends with the greeting.
+        // The driver's own timeout ends when the server first answers.
         limit = setTimeout(() => void connection.close(), CONNECT_TIMEOUT_MS);
         await connection.query(SETTINGS);
         if (statementMsMax !== undefined) await connection.query(limitsText(statementMsMax));
       } catch (fault) {
-        // A server that still waits for a password would keep the process alive; whether it says goodbye is its affair.
+        // A server that still waits for a password would keep the process alive. A failure to close is ignored.
         connection.close().catch(() => undefined);
         throw fault;
       } finally {
@@ -72,30 +72,29 @@ export function pgConnections(address: string): SqlConnections {
 }
 
 /**
- * A connection that waits for its turn is not an idle one. One whose other end is gone is noticed in seconds: what it has
- * locked keeps others from leading, and the usual limit is two hours. Databases that know no such setting need not be
- * told.
+ * A connection that waits for its next statement is not idle. A dead peer is detected within seconds: its locks keep
+ * others from leading, and the default keepalive is two hours. Settings that the database does not have are skipped.
  */
 const SETTINGS = `SELECT set_config(name, value, false) FROM pg_catalog.pg_settings JOIN (VALUES
     ('idle_session_timeout', '0'),
     ('tcp_keepalives_idle', '5'), ('tcp_keepalives_interval', '2'), ('tcp_keepalives_count', '3')
   ) AS wanted (setting_name, value) ON name = setting_name`;
 
-/** Every statement is a transaction of its own, so that has a limit as well; Postgres knows it since version 17. */
+/** Every statement is its own transaction, so that gets a timeout too. Postgres has it since version 17. */
 const limitsText = (ms: number): string => `SELECT set_config(name, most::text, false)
   FROM pg_catalog.pg_settings JOIN (VALUES
     ('statement_timeout', ${ms}), ('transaction_timeout', ${ms + REST_MS})
   ) AS wanted (setting_name, most) ON name = setting_name
   WHERE CASE WHEN name = setting_name THEN setting::bigint NOT BETWEEN 1 AND most END`;
 
-/** What a database says that speaks like Postgres but has no COPY of this kind. */
+/** Errors of databases that are compatible with Postgres but lack binary COPY. */
 const NOT_KNOWN_HERE = ['0A000', '42601', '42704'];
 
 class PgConnection implements SqlConnection {
   readonly lost: Promise<Error>;
   readonly #client: Client;
   readonly #names = new Map<string, string>();
-  /** The statement before; `pg` wants to be given one at a time. */
+  /** The previous statement. `pg` expects one at a time. */
   #before: Promise<unknown> = Promise.resolve();
   #knowsCopy = true;
   #isClosing = false;
@@ -143,12 +142,12 @@ class PgConnection implements SqlConnection {
 
   #inTurn<T>(statement: () => Promise<T>): Promise<T> {
     const turn = this.#before.then(() => this.#inTime(statement));
-    // Its failure is for who asked for it; the next one has its turn all the same.
+    // The caller of the statement gets its failure. The next one runs anyway.
     this.#before = turn.catch(() => {});
     return turn;
   }
 
-  /** Cuts the connection when no answer comes: the statement fails, and what else is sent does as well. */
+  /** Cuts the connection when no answer comes. This and all queued statements fail. */
   async #inTime<T>(statement: () => Promise<T>): Promise<T> {
     const ms = this.#answerMsMax;
     if (ms === null) return statement();

@@ -1,8 +1,8 @@
 /**
- * Many bytes out of a Postgres as they are. What `pg` gives for a bytea it has read as hexadecimal text, which costs
- * five times as much as sending it; `COPY … TO STDOUT (FORMAT binary)` brings the very bytes. The format: a signature,
- * flags and an extension; then for every row the number of fields as i16 (-1 behind the last), and for each field its
- * length as i32 and its bytes.
+ * Reads bytes from Postgres in binary. `pg` parses a bytea from hexadecimal text, which costs five times as much as
+ * sending it; `COPY … TO STDOUT (FORMAT binary)` returns the bytes themselves. Format: a signature, flags and an
+ * extension; then for every row the number of fields as i16 (-1 after the last row), and for each field its length as
+ * i32 and its bytes.
  */
 import type { Connection, Submittable } from 'pg';
 import type { BytesRow } from '../seams/database.ts';
@@ -10,7 +10,7 @@ import type { BytesRow } from '../seams/database.ts';
 const SIGNATURE_BYTES = 11;
 const HEAD_BYTES = SIGNATURE_BYTES + 8;
 
-/** A statement whose columns are whole numbers of eight bytes, and bytes in the last. */
+/** A statement with bigint columns and a final bytea. */
 export class CopyQuery implements Submittable {
   readonly done: Promise<readonly BytesRow[]>;
   readonly #text: string;
@@ -33,7 +33,7 @@ export class CopyQuery implements Submittable {
   }
 
   handleCopyData({ chunk }: { readonly chunk: Buffer }): void {
-    // The driver uses its memory again for what comes next.
+    // The driver reuses its buffer.
     const bytes = this.#rest === null ? Buffer.from(chunk) : Buffer.concat([this.#rest, chunk]);
     let at = 0;
     if (!this.#isBehindHead && bytes.length >= HEAD_BYTES) {
@@ -63,7 +63,7 @@ export class CopyQuery implements Submittable {
   handleEmptyQuery(): void {}
   handlePortalSuspended(): void {}
 
-  /** Where the row at `start` ends; null while not all of it is there. */
+  /** The end of the row at `start`; null while it is incomplete. */
   #row(bytes: Buffer, start: number): number | null {
     if (start + 2 > bytes.length) return null;
     const fields = bytes.readInt16BE(start);

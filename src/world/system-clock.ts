@@ -1,14 +1,14 @@
-/** The clocks and timers of the machine we run on. */
+/** The clocks and timers of this machine. */
 export const systemClock = {
   wallMs: (): number => Date.now(),
   monotonicMs: (): number => performance.now(),
 };
 
-/** A timer of Node that is set further ahead than this goes off at once. */
+/** Node fires a timer that is set further ahead than this at once. */
 const AHEAD_MAX_MS = 2 ** 31 - 1;
 
 export const systemTimers = {
-  /** Unreferenced: a lease that could expire tomorrow must not keep a program from ending today. */
+  /** Unreferenced: a lease that expires tomorrow must not keep a program running today. */
   after(ms: number, call: () => void): { cancel(): void } {
     if (ms > AHEAD_MAX_MS) return afterLong(ms, call);
     const timer = setTimeout(call, ms);
@@ -24,7 +24,7 @@ export const systemTimers = {
   },
 };
 
-/** However long it is, in steps that a timer can take. */
+/** Splits a long wait into steps that a timer can take. */
 function afterLong(ms: number, call: () => void): { cancel(): void } {
   let timer = systemTimers.after(AHEAD_MAX_MS, () => {
     timer = systemTimers.after(ms - AHEAD_MAX_MS, call);

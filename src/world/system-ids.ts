@@ -1,4 +1,7 @@
-/** Randomness: tokens for named leases, and the seed that spreads hashes. Taken from a pool, which is 20 times cheaper than one by one. */
+/**
+ * Randomness: tokens for named leases, and the seed of hash functions. Drawn from a pool, which is 20 times cheaper
+ * than one system call each.
+ */
 import { randomFillSync } from 'node:crypto';
 
 const TOKEN_BYTES = 18; // 144 bits, and whole base64 quanta

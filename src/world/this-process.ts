@@ -1,11 +1,11 @@
-/** This process, as the client sees it: what holders are called by default, how it is asked to end, and how a lost guard ends it. */
+/** This process, as the client sees it: the default holder name, the request to end, and the exit on a lost guard. */
 import { writeSync } from 'node:fs';
 import { hostname } from 'node:os';
 import type { ClientWorld } from '../client/world.ts';
 import { onTerminate } from './node-signals.ts';
 import { startWatchdog } from './node-watchdog.ts';
 
-/** Holders may have 256 bytes, and a token is to follow. */
+/** A holder has at most 256 bytes, and a token follows. */
 const HOST_MAX = 64;
 
 export const thisProcess: Required<Pick<ClientWorld, 'label' | 'ending' | 'onTerminate'>> = {
@@ -14,7 +14,7 @@ export const thisProcess: Required<Pick<ClientWorld, 'label' | 'ending' | 'onTer
   ending: {
     startWatchdog,
     endProcess(code, says) {
-      // Straight to the descriptor: what is still in a stream when a process exits may be lost.
+      // Directly to the descriptor: buffered output may be lost on exit.
       writeSync(2, `${says}\n`);
       process.exit(code);
     },

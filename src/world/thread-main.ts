@@ -1,4 +1,7 @@
-/** The first code of every thread: steps back behind the thread that serves, loads the module it was told to, and lends it the real disk and databases. */
+/**
+ * The entry point of every thread: lowers its priority below the serving thread, loads the given module, and passes
+ * in the real disk and databases.
+ */
 import { readlinkSync } from 'node:fs';
 import { setPriority } from 'node:os';
 import { basename } from 'node:path';
@@ -13,19 +16,19 @@ export interface ThreadData {
   readonly isUrgent: boolean;
 }
 
-/** The least there is: with a little more, what serves waits for a whole slice of it each time it wakes up. */
-const BEHIND = 19;
+/** The lowest priority. With a slightly higher one the serving thread waits for a whole time slice on each wakeup. */
+const LOWEST_PRIORITY = 19;
 
-/** On Linux a priority belongs to a thread. Elsewhere there is no such name, and the thread runs as any other. */
-function stepBack(): void {
+/** On Linux a priority belongs to a thread. Elsewhere the thread runs at normal priority. */
+function lowerPriority(): void {
   try {
-    setPriority(Number(basename(readlinkSync('/proc/thread-self'))), BEHIND);
+    setPriority(Number(basename(readlinkSync('/proc/thread-self'))), LOWEST_PRIORITY);
   } catch {
-    // A checkpoint made at full speed is a checkpoint as well.
+    // Compaction works at normal priority too.
   }
 }
 
-/** As short as the system can: some fifty microseconds more than this. */
+/** The shortest sleep: the system adds some fifty microseconds. */
 const PAUSE_MS = 0.05;
 const nothing = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
 const pause = (): void => void Atomics.wait(nothing, 0, 0, PAUSE_MS);
@@ -33,12 +36,12 @@ const goOn = (): void => undefined;
 
 async function main(): Promise<void> {
   const { module, input, isUrgent } = workerData as ThreadData;
-  if (!isUrgent) stepBack();
+  if (!isUrgent) lowerPriority();
   const { run } = (await import(module)) as ThreadModule;
   const world = { files: nodeFiles, databases: pgConnections, pause: isUrgent ? goOn : pause };
   const { value, transfer } = await run(input, world);
   parentPort?.postMessage(value, transfer as ArrayBuffer[]);
 }
 
-// A failure is not caught here: it ends the thread, and whoever started it hears of it.
+// A failure is not caught here: it ends the thread and is reported to its starter.
 void main();

@@ -1,7 +1,7 @@
 /**
- * How a thread of ours is started: with the flags of its process, unless those say what kind of program stands on the
- * command line or the standard input. A thread has a file, and Node refuses that flag with it. Then it is started without
- * any: those of the engine hold for the whole process, and Node takes none of them for a thread.
+ * The flags of a new thread: those of the process, except when they define the kind of program given on the command
+ * line or standard input. Node refuses such a flag for a thread, which has a file. Then the thread gets no flags: V8
+ * flags apply to the whole process and Node ignores them for a thread.
  */
 export function threadOptions(flags: readonly string[] = process.execArgv): { execArgv?: string[] } {
   return flags.some((flag) => /^--input-type\b/.test(flag)) ? { execArgv: [] } : {};

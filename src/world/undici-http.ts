@@ -1,13 +1,13 @@
 /**
- * HTTP for clients on Node: a pool of kept connections for every lane. Undici is loaded when the first client
- * is made, because programs that only open a data directory need none of it. Time limits are the caller's, by
- * its signal: a call may wait for ten minutes, so none of undici's own would fit.
+ * HTTP for clients on Node: a pool of keep-alive connections per lane. Undici is loaded with the first client,
+ * because programs that only open a data directory do not need it. Timeouts come from the caller's signal: a long
+ * poll may take ten minutes, so undici's own are off.
  */
 import type { Dispatcher, Pool } from 'undici';
 import type { Http, HttpFault, HttpReply, HttpRequest, Lane } from '../seams/http.ts';
 
 export interface UndiciHttpOptions {
-  /** Certificates in PEM to trust instead of those that come with Node. */
+  /** Certificates in PEM to trust instead of Node's own. */
   readonly ca?: string;
 }
 
@@ -17,11 +17,11 @@ type Headers = Readonly<Record<string, string | string[] | undefined>>;
 const CONNECT_TIMEOUT_MS = 5_000;
 const USER_AGENT = 'leasehold';
 
-/** Null: as many as there are calls. Batches need two; the others are for calls that travel alone. */
+/** Null: one per call. Batches need two; the others are for single calls. */
 const CONNECTIONS: Readonly<Record<Lane, number | null>> = { calls: 32, waits: null, renewals: 4 };
 
 export function undiciHttp(options: UndiciHttpOptions = {}): Http {
-  // With junk instead every connection would fail, and nobody would know why.
+  // With invalid certificates every connection would fail without a clear reason.
   if (options.ca !== undefined && !/-----BEGIN [A-Z0-9 ]*CERTIFICATE-----/.test(String(options.ca)))
     throw new TypeError('The option ca must hold certificates in PEM.');
   const loading = import('undici');
@@ -74,7 +74,7 @@ function dispatchOptions({ method, path, headers, body }: HttpRequest): Dispatch
   return { method, path, headers: { 'user-agent': USER_AGENT, ...headers }, body };
 }
 
-/** One request and its reply. Undici's own promises would not tell whether the request had left. */
+/** One request and its reply. Undici's promises do not tell whether the request was sent. */
 class Exchange implements Dispatcher.DispatchHandler {
   readonly #request: HttpRequest;
   readonly #resolve: (reply: HttpReply) => void;
@@ -134,7 +134,7 @@ async function* chunksOf(
   body: AsyncIterable<Uint8Array>,
   { origin, signal }: HttpRequest,
 ): AsyncIterable<string> {
-  // A character may be cut in two between chunks.
+  // A character may be split between chunks.
   const decoder = new TextDecoder();
   try {
     for await (const chunk of body) yield decoder.decode(chunk, { stream: true });
@@ -150,9 +150,9 @@ function headerOf(headers: Headers): HttpReply['header'] {
   };
 }
 
-/** `hasLeft`: the request was given to a connection, so it may have reached the server. */
+/** `hasLeft`: the request was passed to a connection, so it may have reached the server. */
 function faultOf(origin: string, cause: unknown, hasLeft: boolean): HttpFault {
-  // OpenSSL's own message has line breaks and places in its source; the reason is what it means.
+  // OpenSSL's message contains line breaks and source locations. `reason` is the readable part.
   const { code = '', message, reason } = cause as Error & { code?: string; reason?: string };
   const says = hasLeft
     ? `The connection to ${origin} broke before the answer came`
@@ -163,7 +163,7 @@ function faultOf(origin: string, cause: unknown, hasLeft: boolean): HttpFault {
 }
 
 const REASONS: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'nobody listens there',
+  ECONNREFUSED: 'the connection was refused',
   ECONNRESET: 'it was reset',
   ENOTFOUND: 'the host is unknown',
   EAI_AGAIN: 'the host could not be looked up',

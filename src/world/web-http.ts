@@ -1,7 +1,7 @@
 /**
- * HTTP for clients in browsers, by `fetch`. A browser keeps its own connections and decides how many there are,
- * so lanes mean nothing here; over HTTP/1.1 it opens about six to a server, and calls that wait take them up.
- * It also does not tell why a request failed, so that any of them may have reached the server.
+ * HTTP for clients in browsers, by `fetch`. A browser manages its own connections, so lanes have no effect; over
+ * HTTP/1.1 it opens about six per server, and long polls occupy them. It does not tell why a request failed, so any
+ * request may have reached the server.
  */
 import type { Http, HttpFault, HttpRequest } from '../seams/http.ts';
 
@@ -26,7 +26,7 @@ export const webHttp: Http = {
 
 function open(request: HttpRequest): Promise<Response> {
   const { method, headers, body, signal } = request;
-  // A name of its own, because the types of Node do not know `cache`, and browsers do.
+  // A separate variable, because the types of Node lack `cache`.
   const init = {
     method,
     headers,
@@ -49,7 +49,7 @@ async function* chunksOf(request: HttpRequest, { body }: Response): AsyncIterabl
       yield value;
     }
   } finally {
-    // Whoever stops reading ends the connection; a stream that has failed already has nothing left to cancel.
+    // To stop reading closes the connection. A stream that has failed has nothing to cancel.
     reader.cancel().catch(() => undefined);
   }
 }
@@ -67,7 +67,7 @@ function faultOf(origin: string, cause: unknown): HttpFault {
   return Object.assign(fault, { name: 'HttpFault', effect: wasRefused(cause) ? 'none' : 'unknown' } as const);
 }
 
-/** Where `fetch` does tell, as on Node: a connection that was refused carried nothing. */
+/** Where `fetch` tells, as on Node: a refused connection carried nothing. */
 function wasRefused(cause: unknown): boolean {
   const inner = cause instanceof Error ? (cause.cause as { code?: string } | undefined) : undefined;
   return inner?.code === 'ECONNREFUSED';

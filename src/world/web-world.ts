@@ -1,4 +1,4 @@
-/** The clocks, timers and randomness of a browser. Nothing here keeps a page alive, and nothing needs to. */
+/** The clocks, timers and randomness of a browser. Nothing here keeps a page alive. */
 import type { ClientWorld } from '../client/world.ts';
 
 const TOKEN_BYTES = 18; // 144 bits, and whole base64 quanta
@@ -10,7 +10,7 @@ export const webWorld: ClientWorld = {
   },
   timers: {
     after(ms, call) {
-      // Set further ahead it would go off at once, and no page lives so long.
+      // A longer timer would fire at once, and no page lives that long.
       const timer = setTimeout(call, Math.min(ms, 2 ** 31 - 1));
       return { cancel: () => clearTimeout(timer) };
     },

@@ -90,7 +90,7 @@ describe.each(['leasehold', 'leasehold/client'])('connect of %s', (name) => {
       await lh.status().catch(({ code, message }) => console.log(code, message));`;
     expect(await run(script, 'module')).toEqual({
       status: 0,
-      stdout: 'UNREACHABLE No connection to http://127.0.0.1:1 could be made: nobody listens there.\n',
+      stdout: 'UNREACHABLE No connection to http://127.0.0.1:1 could be made: the connection was refused.\n',
     });
   });
 });

@@ -1,4 +1,4 @@
-/** How many files and sockets this process may have open at once; null where the system does not say. */
+/** The limit of open files and sockets of this process; null where the system does not tell. */
 export function openFilesMax(): number | null {
   const { userLimits } = (process.report?.getReport() ?? {}) as {
     readonly userLimits?: { readonly open_files?: { readonly soft: number | 'unlimited' } };
