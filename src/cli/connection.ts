@@ -2,7 +2,7 @@
 import { Command } from 'commander';
 import { LeaseholdError } from '../client/error.ts';
 import type { Leasehold } from '../client/leasehold.ts';
-import { atMost } from '../keeper/waiting.ts';
+import { atMost } from '../keeper/at-most.ts';
 import { EXIT, Failure, refused, wrongUsage } from './failure.ts';
 import type { Server, Shell } from './shell.ts';
 

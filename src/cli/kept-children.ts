@@ -4,7 +4,7 @@
  */
 
 import type { Limits, ToKeeper } from '../keeper/keeper.ts';
-import { hasMoved, limitsOf, tellEveryMs } from '../keeper/kept-limits.ts';
+import { hasMoved, limitsOf, tellEveryMs } from '../keeper/kill-deadlines.ts';
 import type { Timer } from '../seams/clock.ts';
 import type { Ended, KeeperChannel, StartOptions } from '../seams/processes.ts';
 import type { Shell } from './shell.ts';

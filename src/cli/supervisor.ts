@@ -5,7 +5,7 @@
  * a Ctrl-C in the terminal reaches us alone, and we decide who ends first.
  */
 
-import { atMost } from '../keeper/waiting.ts';
+import { atMost } from '../keeper/at-most.ts';
 import type { Timers } from '../seams/clock.ts';
 import type { Child, Ended, Processes } from '../seams/processes.ts';
 import { EXIT } from './failure.ts';

@@ -1,11 +1,11 @@
 /**
- * The output of a program in a file that cannot grow for ever: when half of what is allowed has been written, the file
- * becomes its own predecessor, `.1`, and a new one begins. Writing never holds the program up: what comes faster than
- * the disk takes it is left out and counted in its place. A disk that fails is told once, and nothing more is written.
+ * The output of a program in a file of bounded size. At half of the limit the file is renamed to `.1`, replacing the
+ * previous one, and a new file starts. Writing never blocks the program: output that exceeds the disk's speed is
+ * dropped and its size is noted in the log. A disk fault is reported once; nothing is written after it.
  */
 import type { LogFiles } from '../seams/log-files.ts';
 
-/** What may wait for the disk. */
+/** The most bytes that may wait for the disk. */
 const PENDING_MAX = 256 * 1024;
 
 export class BoundedLog {
@@ -38,7 +38,7 @@ export class BoundedLog {
     this.draining ??= this.drain();
   }
 
-  /** Once everything that was taken is written, and how much was not. */
+  /** Resolves when everything accepted is written, with a note of what was dropped. */
   async close(): Promise<void> {
     await this.draining;
     if (this.isBroken || this.leftOut === 0) return;
@@ -53,7 +53,7 @@ export class BoundedLog {
   }
 
   private add(bytes: Uint8Array): void {
-    // Whoever reads the output may use the memory again.
+    // The reader of the output may reuse its buffer.
     this.pending.push(Uint8Array.from(bytes));
     this.pendingBytes += bytes.length;
   }
@@ -71,7 +71,7 @@ export class BoundedLog {
     }
   }
 
-  /** A piece may be larger than half of what is allowed; then its end is what matters. */
+  /** A piece may be larger than half of the limit. Then only its end is kept. */
   private async writePiece(piece: Uint8Array): Promise<void> {
     const bytes = piece.subarray(Math.max(0, piece.length - this.halfBytes));
     if (this.written > 0 && this.written + bytes.length > this.halfBytes) {

@@ -1,36 +1,36 @@
 /**
- * The keeper: a small process beside `run`, `work` and `orchestrate` that sees to it that no program outlives its
- * lease, even when the process that holds the lease is killed or paused. It is told deadlines in moments that every process of
- * the machine reads alike, and it needs nobody to act on them:
+ * The keeper: a small process beside `run`, `work` and `orchestrate`. It ensures that no program outlives its lease,
+ * even when the process that holds the lease is killed or paused. Deadlines are moments of a clock that all processes
+ * of the machine share, and the keeper acts on them by itself:
  *
- *   terminateBy reached    SIGTERM to the whole group
- *   killBy reached         SIGKILL to the whole group
- *   whoever held it gone   SIGTERM now, SIGKILL one grace later or at killBy, whichever is first
+ *   terminateBy reached    SIGTERM to the process group
+ *   killBy reached         SIGKILL to the process group
+ *   lease holder gone      SIGTERM now, SIGKILL one grace later or at killBy, whichever is first
  *
- * It either starts the program itself (`start`), so that there is no moment in which it runs unkept, or is shown
- * one that runs already (`watch`), which is good enough where the authority cancels whatever comes too late.
+ * It starts the program itself (`start`), so that the program is never unsupervised, or watches a running one
+ * (`watch`), which is enough where the authority cancels late completions.
  */
 import type { Clock, Timer, Timers } from '../seams/clock.ts';
 import type { Moment } from '../seams/deadline.ts';
 import type { LogFiles } from '../seams/log-files.ts';
 import type { Ended, Pipes, Processes, SignalName } from '../seams/processes.ts';
+import { atMost } from './at-most.ts';
 import { BoundedLog } from './bounded-log.ts';
 import { LineWatch } from './line-watch.ts';
-import { atMost } from './waiting.ts';
 
 export interface Limits {
   readonly terminateBy: Moment;
   readonly killBy: Moment;
-  /** Between SIGTERM and SIGKILL, when it is stopped before its time. */
+  /** Between SIGTERM and SIGKILL, when the program is stopped early. */
   readonly graceMs: number;
 }
 
-/** Where the output of a program goes that has no terminal to write to. */
+/** Where the output of a program without a terminal goes. */
 export interface KeptOutput {
   readonly file: string;
-  /** Of the file and its predecessor together. */
+  /** Limit for the file and its predecessor together. */
   readonly bytesMax: number;
-  /** A regular expression; the first line of the standard output that fits it is told as `ready`. */
+  /** A regular expression. The first matching line of the standard output is reported as `ready`. */
   readonly ready: string | null;
 }
 
@@ -41,15 +41,15 @@ export type ToKeeper =
       readonly command: readonly string[];
       readonly env: Readonly<Record<string, string | undefined>>;
       readonly limits: Limits;
-      /** What is to be removed should whoever starts it be gone by its end: it holds a secret. */
+      /** A file with a secret, removed when the program ends after its starter. */
       readonly scratch: string | null;
-      /** Null: the program shares the input and output of the keeper, which are those of whoever started it. */
+      /** Null: the program shares the keeper's input and output, which are those of its starter. */
       readonly output: KeptOutput | null;
     }
   | { readonly do: 'watch'; readonly id: string; readonly pid: number; readonly limits: Limits }
   | { readonly do: 'limit'; readonly id: string; readonly limits: Limits }
   | { readonly do: 'signal'; readonly id: string; readonly signal: SignalName }
-  /** Its own grace unless given; a second one can only make the end come sooner. */
+  /** Its own grace unless given. A second stop can only make the end earlier. */
   | { readonly do: 'stop'; readonly id: string; readonly graceMs?: number }
   | { readonly do: 'forget'; readonly id: string };
 
@@ -60,45 +60,45 @@ export type FromKeeper =
       readonly pid: number;
       readonly startTime: string | null;
     }
-  /** It has heard that it is to stop. */
+  /** It has received the request to stop. */
   | { readonly is: 'stopping'; readonly id: string }
   | { readonly is: 'ready'; readonly id: string }
-  /** Its output can no longer be written down; it runs on. */
+  /** Its output can no longer be written. It keeps running. */
   | { readonly is: 'unlogged'; readonly id: string; readonly message: string }
   | { readonly is: 'not-started'; readonly id: string; readonly code: string; readonly message: string }
-  /** `isStopped`: the keeper ended it, by itself or because it was told to. */
+  /** `isStopped`: the keeper ended it, on a deadline or on request. */
   | { readonly is: 'ended'; readonly id: string; readonly end: Ended; readonly isStopped: boolean };
 
 export interface KeeperWorld {
-  /** `machineClock`, or another that all who send limits read as well. */
+  /** `machineClock`, or another clock that all senders of limits share. */
   readonly clock: Clock;
   readonly timers: Timers;
   readonly processes: Pick<Processes, 'start' | 'signalGroup'>;
   readonly files: LogFiles & { remove(path: string): Promise<void> };
 }
 
-/** A wall clock may jump, and a monotonic one stands still while the machine sleeps: neither timer would notice. */
+/** A wall clock may jump, and a monotonic clock stops while the machine sleeps. No timer notices either. */
 const LOOK_EVERY_MS = 100;
 const KILLS_MAX = 50;
 const LOG_CLOSE_MS = 1_000;
 
-interface Ward {
+interface KeptProgram {
   /** 0 until it runs. */
   pid: number;
-  /** What was to be passed on to it before that. */
+  /** Signals to forward once it runs. */
   readonly early: SignalName[];
   limits: Limits;
   isStopped: boolean;
-  /** How often it was told to die. */
+  /** How many times SIGKILL was sent. */
   kills: number;
-  /** Nobody will tell us that it has ended, so we have to look. */
+  /** Its end is not reported to us, so it has to be polled. */
   readonly isWatched: boolean;
 }
 
 export class Keeper {
   private readonly world: KeeperWorld;
   private readonly say: (message: FromKeeper) => void;
-  private readonly wards = new Map<string, Ward>();
+  private readonly programs = new Map<string, KeptProgram>();
   private timer: Timer | null = null;
   private hold: Timer | null = null;
   private isAlone = false;
@@ -124,33 +124,33 @@ export class Keeper {
       });
       return;
     }
-    const ward = this.wards.get(message.id);
-    // It has ended meanwhile, and the word of it is on its way.
-    if (ward === undefined) return;
+    const program = this.programs.get(message.id);
+    // It has ended; the report is already on its way.
+    if (program === undefined) return;
     if (message.do === 'limit') {
-      // What has been told to end ends, even if a renewal got through after all.
-      if (!ward.isStopped) ward.limits = message.limits;
-    } else if (message.do === 'signal') this.passOn(ward, message.signal);
+      // A program that was told to end ends, even if a renewal succeeds afterwards.
+      if (!program.isStopped) program.limits = message.limits;
+    } else if (message.do === 'signal') this.passOn(program, message.signal);
     else if (message.do === 'stop') {
-      this.stop(ward, message.graceMs);
+      this.stop(program, message.graceMs);
       this.say({ is: 'stopping', id: message.id });
     } else this.remove(message.id);
     this.look();
   }
 
-  /** Whoever held the leases is gone: nothing it started may go on. */
+  /** The lease holder is gone: everything it started must end. */
   abandon(): void {
     this.isAlone = true;
-    for (const ward of this.wards.values()) this.stop(ward);
+    for (const program of this.programs.values()) this.stop(program);
     this.look();
   }
 
   private async start(message: ToKeeper & { do: 'start' }): Promise<void> {
     const { id, command, env, limits, scratch, output } = message;
-    const ward: Ward = { pid: 0, early: [], limits, isStopped: false, kills: 0, isWatched: false };
-    this.add(id, ward);
-    // Too late already: what would be ended at once is not even begun.
-    if (ward.isStopped) {
+    const program: KeptProgram = { pid: 0, early: [], limits, isStopped: false, kills: 0, isWatched: false };
+    this.add(id, program);
+    // The deadline has passed: the program is not started.
+    if (program.isStopped) {
       this.say({ is: 'ended', id, end: { code: null, signal: 'SIGTERM' }, isStopped: true });
       this.remove(id);
       return;
@@ -159,16 +159,16 @@ export class Keeper {
     try {
       const pipes = output === null || log === null ? null : this.pipesInto(id, output, log);
       const { pid, startTime, ended } = await this.world.processes.start(command, { env, pipes });
-      ward.pid = pid;
+      program.pid = pid;
       this.say({ is: 'started', id, pid, startTime });
-      // It may have been told to stop while it was starting, or sent something.
-      if (ward.isStopped) this.signal(ward, 'SIGTERM');
-      for (const signal of ward.early) this.signal(ward, signal);
+      // A stop or a signal may have arrived while it was starting.
+      if (program.isStopped) this.signal(program, 'SIGTERM');
+      for (const signal of program.early) this.signal(program, signal);
       this.look();
       const end = await ended;
-      // A disk that hangs must not keep a slot.
+      // A hanging disk must not delay the end.
       if (log !== null) await atMost(this.world.timers, LOG_CLOSE_MS, log.close());
-      this.say({ is: 'ended', id, end, isStopped: ward.isStopped });
+      this.say({ is: 'ended', id, end, isStopped: program.isStopped });
     } catch (fault) {
       if (!(fault instanceof Error && 'code' in fault)) throw fault;
       this.say({ is: 'not-started', id, code: String(fault.code), message: fault.message });
@@ -178,16 +178,16 @@ export class Keeper {
     }
   }
 
-  private add(id: string, ward: Ward): void {
-    this.wards.set(id, ward);
+  private add(id: string, program: KeptProgram): void {
+    this.programs.set(id, program);
     this.hold ??= this.world.timers.hold();
-    if (this.isAlone) this.stop(ward);
+    if (this.isAlone) this.stop(program);
     this.look();
   }
 
   private remove(id: string): void {
-    this.wards.delete(id);
-    if (this.wards.size > 0) return;
+    this.programs.delete(id);
+    if (this.programs.size > 0) return;
     this.timer?.cancel();
     this.hold?.cancel();
     this.timer = null;
@@ -212,45 +212,45 @@ export class Keeper {
     };
   }
 
-  private stop(ward: Ward, graceMs: number = ward.limits.graceMs): void {
-    const { limits, isStopped } = ward;
+  private stop(program: KeptProgram, graceMs: number = program.limits.graceMs): void {
+    const { limits, isStopped } = program;
     const { clock } = this.world;
-    ward.isStopped = true;
+    program.isStopped = true;
     const killBy = {
       monotonicMs: Math.min(limits.killBy.monotonicMs, clock.monotonicMs() + graceMs),
       wallMs: Math.min(limits.killBy.wallMs, clock.wallMs() + graceMs),
     };
-    ward.limits = { ...limits, killBy };
-    if (!isStopped) this.signal(ward, 'SIGTERM');
+    program.limits = { ...limits, killBy };
+    if (!isStopped) this.signal(program, 'SIGTERM');
   }
 
-  private passOn(ward: Ward, signal: SignalName): void {
-    if (ward.pid === 0) ward.early.push(signal);
-    else this.signal(ward, signal);
+  private passOn(program: KeptProgram, signal: SignalName): void {
+    if (program.pid === 0) program.early.push(signal);
+    else this.signal(program, signal);
   }
 
-  private signal({ pid }: Ward, signal: SignalName): boolean {
+  private signal({ pid }: KeptProgram, signal: SignalName): boolean {
     return pid === 0 || this.world.processes.signalGroup(pid, signal);
   }
 
-  /** Acts on every deadline that has come, and comes back for the next. */
+  /** Acts on every deadline that has passed and schedules the next look. */
   private look(): void {
     let soonestMs = LOOK_EVERY_MS;
-    for (const [id, ward] of this.wards) {
-      if (!ward.isStopped && this.leftMs(ward.limits.terminateBy) <= 0) this.stop(ward);
-      const leftMs = this.leftMs(ward.isStopped ? ward.limits.killBy : ward.limits.terminateBy);
+    for (const [id, program] of this.programs) {
+      if (!program.isStopped && this.leftMs(program.limits.terminateBy) <= 0) this.stop(program);
+      const leftMs = this.leftMs(program.isStopped ? program.limits.killBy : program.limits.terminateBy);
       if (leftMs <= 0) {
-        this.signal(ward, 'SIGKILL');
-        ward.kills += 1;
+        this.signal(program, 'SIGKILL');
+        program.kills += 1;
       } else soonestMs = Math.min(soonestMs, leftMs);
-      if (ward.isWatched && this.isGone(ward)) this.remove(id);
+      if (program.isWatched && this.isGone(program)) this.remove(id);
     }
     this.timer?.cancel();
-    this.timer = this.wards.size === 0 ? null : this.world.timers.after(soonestMs, () => this.look());
+    this.timer = this.programs.size === 0 ? null : this.world.timers.after(soonestMs, () => this.look());
   }
 
-  /** A dead process that nobody collects still counts as one, so at some point asking has to end. */
-  private isGone({ pid, kills }: Ward): boolean {
+  /** A zombie that is never reaped still counts as a process, so polling has to end at some point. */
+  private isGone({ pid, kills }: KeptProgram): boolean {
     return kills > KILLS_MAX || !this.world.processes.signalGroup(pid, 0);
   }
 

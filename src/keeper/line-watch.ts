@@ -1,6 +1,6 @@
 /**
- * Looks for the first line of some output that fits a pattern, and says so once. What is kept of a line that does not
- * end is bounded, and a line is looked at before it has ended: a program may wait for something right behind its word.
+ * Reports the first line of some output that matches a pattern, once. The buffer for an unfinished line is bounded. A
+ * line is tested before it ends: a program may print its ready message without a newline and wait.
  */
 const LINE_MAX = 16_384;
 

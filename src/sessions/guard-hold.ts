@@ -1,34 +1,34 @@
 /**
- * The guard while it is held: renewed every heartbeat, and lost for ever by the first renewal that fails, is refused,
- * or is not answered when the next is due; also by its own deadline, which counts from before the last good renewal was
- * sent and is over as soon as either clock says so. Seed 000 calls it fail-closed: whoever loses it ends.
+ * The guard while it is held: renewed every heartbeat. It is lost for ever when a renewal fails, is refused, or is
+ * not answered when the next is due, and also at its deadline, which counts from before the last successful renewal
+ * was sent, by either clock. Seed 000 calls this fail-closed: a process that loses the guard ends.
  */
 
 import { LeaseholdError } from '../client/error.ts';
 import { ORCHESTRATOR_GUARD as GUARD } from '../core/reserved-names.ts';
-import { atMost } from '../keeper/waiting.ts';
+import { atMost } from '../keeper/at-most.ts';
 import type { Timer } from '../seams/clock.ts';
 import { Deadline, momentOf } from '../seams/deadline.ts';
 import type { GuardTerms } from './take-guard.ts';
 import { guardSpan, type Span, type Timing } from './timing.ts';
 import type { OrchestratorWorld } from './world.ts';
 
-/** Giving it back must not hold up whoever waits for our end; it runs out by itself anyway. */
+/** A release must not delay the shutdown. The guard expires anyway. */
 const RELEASE_MS = 2_000;
-/** A suspended machine wakes up with the time already over, which no timer notices. */
+/** A suspended machine wakes up after the deadline, which no timer notices. */
 const WATCH_MS = 1_000;
 
 export interface GuardEvents {
-  /** Pipelines may run a little longer. */
+  /** The guard was renewed: pipelines may run longer. */
   renewed(): void;
-  /** Once, with a sentence. */
+  /** Called once, with the reason. */
   lost(why: string): void;
 }
 
 export class GuardHold {
-  /** Shown with every change that is asked for. */
+  /** Sent with every change. */
   readonly claim: { readonly name: string; readonly holder: string; readonly token: string };
-  /** Until when pipelines may run for its sake. */
+  /** Until when the guard allows pipelines to run. */
   span: Span;
   private readonly world: OrchestratorWorld;
   private readonly timing: Timing;
@@ -50,23 +50,23 @@ export class GuardHold {
     this.dueMs = sent.monotonicMs + timing.heartbeatMs;
   }
 
-  /** From here on it is renewed. */
+  /** Starts renewing. */
   keep(): void {
     this.arm();
   }
 
-  /** By the clocks, not by what timers had the time to find out. */
+  /** By the clocks, not by timers, which may be late. */
   get isHeld(): boolean {
     if (!this.isLost && this.deadline.isOver(this.world.clock)) this.lose('its time has run out');
     return !this.isLost;
   }
 
-  /** Somebody else found out. */
+  /** Another part of the orchestrator found that it is lost. */
   refuted(why: string): void {
     this.lose(why);
   }
 
-  /** Best effort, and bounded. */
+  /** Best effort and bounded. */
   async release(): Promise<void> {
     const { client, timers } = this.world;
     this.isLost = true;
@@ -88,13 +88,13 @@ export class GuardHold {
     if (!this.isHeld) return;
     if (this.world.clock.monotonicMs() < this.dueMs) this.arm();
     else if (this.unanswered === 0) this.beat();
-    // An answer may lie there unread when this loop was held up, so it gets one turn.
+    // An answer may be unread if this event loop was blocked, so it gets one turn.
     else this.world.timers.soon(() => (this.unanswered === 0 ? this.look() : this.lose(NO_ANSWER)));
   }
 
   private beat(): void {
     this.dueMs = this.world.clock.monotonicMs() + this.timing.heartbeatMs;
-    // Rejects for a bug only, which ends the process.
+    // Rejects only on a bug, which ends the process.
     void this.renew();
     this.arm();
   }

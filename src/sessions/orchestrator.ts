@@ -1,19 +1,19 @@
 /**
- * The orchestrator: the only taker of services and slots, and the only one who runs pipelines. In this order:
+ * The orchestrator: the only process that claims services and slots and runs pipelines. In this order:
  *
- *   scopes ─▶ guard ─▶ wipe ─▶ work: pipelines of earlier orchestrators are ended, then start tasks are taken in,
- *                              sessions renewed together, stops followed in the log
+ *   scopes ─▶ guard ─▶ wipe ─▶ work: ends pipelines of earlier orchestrators, then takes start tasks, renews sessions
+ *                              together, follows stops in the log
  *
- * Any trouble before work has begun is fatal, and nothing was begun (code 3); a token that may not take start tasks is
- * found out before anything is touched. Losing the guard ends everything: every pipeline is stopped and nothing more is
- * written (code 4). Asked to end, it ends its sessions, gives the guard back and is done (code 0); while a pipeline has not
- * ended, it neither gives the guard back nor leaves with 0. It reaches the world through its seams only, so a simulation
- * can run it as it is.
+ * Any failure before work starts is fatal, and nothing was started (code 3). A token without the right to take start
+ * tasks is detected before anything is changed. A lost guard ends everything: every pipeline is stopped and nothing
+ * more is written (code 4). On request it ends its sessions, releases the guard and ends (code 0); while a pipeline
+ * is still alive, it neither releases the guard nor exits with 0. It uses seams only, so a simulation can run it
+ * unchanged.
  */
 import { LeaseholdError } from '../client/error.ts';
 import { pause } from '../client/pause.ts';
 import { ORCHESTRATOR_GUARD as GUARD, SESSION_LEASES, START_QUEUE } from '../core/reserved-names.ts';
-import { atMost } from '../keeper/waiting.ts';
+import { atMost } from '../keeper/at-most.ts';
 import type { Requests } from '../operations/table.ts';
 import { LIMITS } from '../protocol/limits.ts';
 import type { Reply } from '../protocol/problem.ts';
@@ -22,7 +22,7 @@ import { AUTHORITY_ID, sharedAuthorityId } from './authority-id.ts';
 import type { OrchestratorConfig } from './config.ts';
 import { GuardHold } from './guard-hold.ts';
 import { followSessions } from './session-feed.ts';
-import { type RunDesk, SessionRun } from './session-run.ts';
+import { type SessionHost, SessionRun } from './session-run.ts';
 import { endStrays } from './stray-pipelines.ts';
 import { fatalRefusal, StartUp, takeGuard } from './take-guard.ts';
 import { LOST_GRACE_MS, type Span, type Timing } from './timing.ts';
@@ -31,7 +31,7 @@ import { FatalError, type OrchestratorWorld } from './world.ts';
 export interface OrchestratorOptions {
   readonly config: OrchestratorConfig;
   readonly timing: Timing;
-  /** For all of start-up together. */
+  /** For the whole start-up. */
   readonly startMs?: number;
 }
 
@@ -46,24 +46,24 @@ const ASKED: Outcome = { code: 0, says: null };
 const START_MS = 10_000;
 const TAKEN_AT_ONCE = 16;
 const INTAKE_WAIT_MS = 20_000;
-/** What leasing start tasks needs. */
+/** The scope that leasing start tasks needs. */
 const SCOPE = '*';
 const AGAIN_MS = 500;
-/** How often a pipeline is killed in vain before it is worth another word. */
+/** A warning is repeated after this many unsuccessful kills. */
 const LOOKS_A_WARNING = 20;
 /**
- * Starts that are on their way; a saturated queue waits at the authority and not here. Fewer than a client has
- * connections, so that starts that hang never keep the end of a session from being told.
+ * The limit of concurrent starts; a saturated queue waits at the authority and not here. Fewer than a client has
+ * connections, so that hanging starts never block the report of a session's end.
  */
 const CLAIMS_MAX = 24;
-/** Whoever held these leases before us has stopped its pipelines by then, killed ones included. */
+/** By then the previous holder of these leases has stopped its pipelines, killed ones included. */
 const HANDOVER_MS = 2 * LOST_GRACE_MS;
-/** The guard is lost: so long after that the process ends, whatever still hangs. */
+/** After a lost guard the process ends within this time, whatever still hangs. */
 const FAIL_MS = 1_600;
-/** On top of the grace, when it is asked to end. */
+/** Added to the grace on shutdown. */
 const SHUTDOWN_MS = 5_000;
 
-export class Orchestrator implements RunDesk {
+export class Orchestrator implements SessionHost {
   readonly world: OrchestratorWorld;
   readonly config: OrchestratorConfig;
   readonly timing: Timing;
@@ -71,13 +71,13 @@ export class Orchestrator implements RunDesk {
   private startUp: StartUp | null = null;
   private guard: GuardHold | null = null;
   private guardSeq = 0;
-  /** Known before the first pipeline is started. */
+  /** Known before the first pipeline starts. */
   authorityId = '';
   private readonly runs = new Map<string, SessionRun>();
-  /** Ends what waits for news; nothing that was asked for is lost by it. */
+  /** Ends long polls. No request is lost by it. */
   private readonly closing = new AbortController();
   private isWorking = false;
-  /** Somebody else's pipelines may still be ending, because our wipe has ended their leases, heard of or not. */
+  /** Pipelines of a previous orchestrator may still be ending, because our wipe ended their leases. */
   private isHandover = false;
   private othersGone: Promise<void> | null = null;
   /** Why nothing may be written any more. */
@@ -85,7 +85,7 @@ export class Orchestrator implements RunDesk {
   private isAsked = false;
   private finish: (outcome: Outcome) => void = () => undefined;
   private readonly finished: Promise<Outcome>;
-  /** What changed among the runs; whoever waits for one to end is woken by it. */
+  /** Called when a run has changed, for callers that wait for one to end. */
   private wake: (() => void)[] = [];
 
   constructor(world: OrchestratorWorld, { config, timing, startMs = START_MS }: OrchestratorOptions) {
@@ -106,7 +106,7 @@ export class Orchestrator implements RunDesk {
     return this.guard!.span;
   }
 
-  /** Until it is over. */
+  /** Runs until it ends. */
   async run(): Promise<Outcome> {
     const hold = this.world.timers.hold();
     try {
@@ -117,7 +117,7 @@ export class Orchestrator implements RunDesk {
       return await this.finished;
     } catch (fault) {
       if (!(fault instanceof FatalError)) throw fault;
-      // Nothing was begun, so there is nothing to stop; a guard that was won must not keep the next one out.
+      // Nothing was started, so there is nothing to stop. A guard that was acquired must not keep the next one out.
       await this.handedOver();
       await this.guard?.release();
       if (this.isAsked) return ASKED;
@@ -128,7 +128,7 @@ export class Orchestrator implements RunDesk {
     }
   }
 
-  /** Asked to end in order. */
+  /** A graceful shutdown was requested. */
   shutdown(): void {
     if (this.isEnding) return;
     this.isAsked = true;
@@ -138,7 +138,7 @@ export class Orchestrator implements RunDesk {
     else this.startUp?.fail(new FatalError('it was asked to end'));
   }
 
-  /** The first position at which something may happen to sessions of ours. */
+  /** Returns the first log position at which one of our sessions may change. */
   private async begin(): Promise<number> {
     const { world, timing } = this;
     const startUp = new StartUp(world, this.startMs);
@@ -169,21 +169,21 @@ export class Orchestrator implements RunDesk {
     });
     if (!wiped.ok) throw fatalRefusal(wiped);
     world.say('info', 'leases of earlier sessions are wiped', { wiped: wiped.wiped, seq: wiped.seq });
-    // A wipe that reached the server twice has found nothing the second time.
+    // A wipe that was delivered twice finds nothing the second time.
     this.isHandover = wiped.wiped > 0 || terms.isTakenOver;
     return wiped.seq + 1;
   }
 
   /**
-   * Resolves once the pipelines of whoever was here before us are gone. Until then nothing is begun, and the guard is
-   * not given back either: the next one's wipe would find nothing, and so it would not wait for them.
+   * Resolves when the pipelines of the previous orchestrator are gone. Until then nothing starts, and the guard is
+   * not released either: the next orchestrator's wipe would find nothing, so it would not wait for them.
    */
   private handedOver(): Promise<void> | null {
     if (this.isHandover) this.othersGone ??= pause(this.world.timers, HANDOVER_MS);
     return this.othersGone;
   }
 
-  /** What nobody keeps any more, because its keeper was killed together with its orchestrator or is stopped. */
+  /** Orphans: their keeper was killed together with its orchestrator, or is stopped. */
   private async endEarlierPipelines(): Promise<void> {
     const { world } = this;
     while (this.authorityId === '' && !this.isEnding) {
@@ -197,11 +197,11 @@ export class Orchestrator implements RunDesk {
       mark: { [AUTHORITY_ID]: this.authorityId },
       found: (strays) => {
         const pids = strays.map(({ pid }) => pid);
-        if (looks === 0) world.say('warn', 'pipelines that nobody keeps are killed', { pids });
+        if (looks === 0) world.say('warn', 'orphaned pipelines are killed', { pids });
         else if (looks % LOOKS_A_WARNING === 0) world.say('error', 'pipelines cannot be killed', { pids });
         looks += 1;
       },
-      // A look takes time: what was started after the guard was lost is somebody else's.
+      // A look takes time: pipelines started after the guard was lost belong to another orchestrator.
       isOver: () => this.isEnding || !this.guard!.isHeld,
     });
   }
@@ -210,7 +210,7 @@ export class Orchestrator implements RunDesk {
     this.isWorking = true;
     const { tuners, profiles } = this.config;
     this.world.say('info', 'taking intents', { tuners, profiles: Object.keys(profiles) });
-    // Only a bug makes any of these reject. It ends the process, and that ends the pipelines.
+    // These reject only on a bug. It ends the process, and that ends the pipelines.
     void this.follow(fromSeq);
     void this.takeIn();
     this.beat();
@@ -230,7 +230,7 @@ export class Orchestrator implements RunDesk {
     return null;
   }
 
-  /** For loops that go on whatever fails once: after a refusal or a fault there is a pause. */
+  /** For loops that continue after a failure: pauses after a refusal or a fault. */
   private async tried<T extends { readonly ok: true }>(
     call: (guard: Requests['session.change']['guard']) => Promise<Reply<T>>,
   ): Promise<Reply<T> | null> {
@@ -275,7 +275,8 @@ export class Orchestrator implements RunDesk {
           { signal: closing.signal },
         ),
       );
-      // Its token was changed since; whoever may not take start tasks keeps the guard from one who may.
+      // The token was changed. An orchestrator that may not take start tasks must not keep the guard from one that
+      // may.
       if (reply?.ok === false && reply.code === 'FORBIDDEN') {
         return this.guard!.refuted(`taking start tasks was refused (${reply.code}: ${reply.detail})`);
       }
@@ -302,8 +303,8 @@ export class Orchestrator implements RunDesk {
   }
 
   /**
-   * A slot may be given to the next session before we have heard that the one on it has ended. The authority gives it
-   * to one at a time, so of two that claim it the earlier one is over.
+   * A slot may be granted to the next session before we have learned that the previous one has ended. The authority
+   * grants it to one at a time, so of two that claim it the earlier one is over.
    */
   clearSlot(newest: SessionRun): Promise<boolean> {
     const others = [...this.runs.values()].filter((run) => run !== newest && run.slot === newest.slot);
@@ -311,7 +312,7 @@ export class Orchestrator implements RunDesk {
     return this.whenNone((run) => run.hasProcess && others.includes(run));
   }
 
-  /** They were told to end and are killed soon; what cannot be killed is not waited for. */
+  /** They were told to end and are killed soon. A process that cannot be killed is not waited for. */
   private async whenNone(isSo: (run: SessionRun) => boolean): Promise<boolean> {
     const { clock, timers } = this.world;
     const untilMs = clock.monotonicMs() + HANDOVER_MS;
@@ -341,7 +342,7 @@ export class Orchestrator implements RunDesk {
     this.world.timers.after(this.timing.heartbeatMs, () => this.beat());
   }
 
-  /** All sessions together, both leases of each. */
+  /** Renews all sessions in one request, both leases of each. */
   private async renew(): Promise<void> {
     const { client, clock } = this.world;
     const session_ids = [...this.runs.values()].filter(({ isClaimed }) => isClaimed).map(({ id }) => id);
@@ -364,7 +365,7 @@ export class Orchestrator implements RunDesk {
     await followSessions(this.world, fromSeq, this.closing.signal, {
       changed: (sessionId, state) => this.runs.get(sessionId)?.hear(state),
       broken: (name) => {
-        if (name === GUARD) this.guard?.refuted('somebody ended it');
+        if (name === GUARD) this.guard?.refuted('another client ended it');
       },
     });
   }
@@ -394,8 +395,9 @@ export class Orchestrator implements RunDesk {
     if (this.loss !== null) return;
     const left = count(this.runs, ({ hasProcess }) => hasProcess);
     if (left === 0) return this.giveBack();
-    // The next one could start another on the same slot: it has to wait for the guard, and then ends these first.
-    const says = `FATAL: ${left} pipelines cannot be killed, so the guard ${GUARD} is not given back.`;
+    // The next orchestrator could start another pipeline on the slot. It has to wait for the guard, and then ends
+    // these first.
+    const says = `FATAL: ${left} pipelines cannot be killed, so the guard ${GUARD} is not released.`;
     this.finish({ code: 4, says });
   }
 
@@ -406,13 +408,13 @@ export class Orchestrator implements RunDesk {
     this.finish(ASKED);
   }
 
-  /** The guard is lost. Not one more write: `ask` sees to that. */
+  /** The guard is lost. `ask` prevents any further write. */
   private failClosed(why: string): void {
     if (this.loss !== null) return;
     this.loss = why;
     this.changed();
     if (!this.isWorking) {
-      // Nothing has been begun.
+      // Nothing has been started.
       this.startUp?.fail(new FatalError(lossText(why)));
       return;
     }

@@ -1,17 +1,17 @@
 /**
- * One session from its start task to its end. What happens to it comes from three sides: the authority (states heard
- * from the log or with a renewal), the pipeline (running, ready, ended), and the orchestrator itself (shutdown, idle).
- * They may come in any order and at any point; therefore what is wanted is kept apart from what is done:
+ * One session from its start task to its end. Events come from three sides, in any order: the authority (states from
+ * the log or a renewal), the pipeline (running, ready, ended), and the orchestrator (shutdown, idle). So the wanted
+ * state is kept apart from the progress:
  *
  *   wanted   RUN ──STOPPING, shutdown, idle──▶ STOP ──ended at the authority──▶ GONE      (never back)
  *   done     claim slot and service ─▶ pipeline ─▶ its end ─▶ tell the authority
  *
- * Once the pipeline is there, nothing is told that ends the session before nothing of the pipeline is left: so a slot
- * is never free at the authority while its process runs.
+ * Once the pipeline has started, the end of the session is reported only when no process of the pipeline is left. So
+ * a slot is never free at the authority while its process runs.
  */
 import { LeaseholdError } from '../client/error.ts';
 import { pause } from '../client/pause.ts';
-import { atMost } from '../keeper/waiting.ts';
+import { atMost } from '../keeper/at-most.ts';
 import type { SessionRecord } from '../operations/records.ts';
 import type { Body, Requests } from '../operations/table.ts';
 import type { Problem, Reply } from '../protocol/problem.ts';
@@ -26,25 +26,25 @@ export type SessionState = SessionRecord['state'];
 type SessionEvent = Requests['session.change']['event'];
 type StartTask = Body<'task.lease'>['leases'][number];
 
-/** What a run needs from the orchestrator around it. */
-export interface RunDesk {
+/** What a run needs from its orchestrator. */
+export interface SessionHost {
   readonly world: OrchestratorWorld;
   readonly config: OrchestratorConfig;
   readonly timing: Timing;
   readonly guardSpan: Span;
-  /** Common to all orchestrators of one authority; see `authority-id.ts`. */
+  /** Shared by all orchestrators of one authority; see `authority-id.ts`. */
   readonly authorityId: string;
-  /** From then on nothing new is begun. */
+  /** True from the start of the shutdown: nothing new starts. */
   readonly isEnding: boolean;
-  /** A call with the guard; null when it may not be sent or came back without the guard: then everything is over. */
+  /** A call under the guard; null when it may not be sent or the guard was lost: then everything is over. */
   ask<T extends { readonly ok: true }>(
     call: (guard: Requests['session.change']['guard']) => Promise<Reply<T>>,
   ): Promise<Reply<T> | null>;
-  /** Slots that no process of ours is left on, once those are gone whose sessions have ended. */
+  /** Slots without a process of ours, once the processes of ended sessions are gone. */
   freeSlots(): Promise<readonly string[]>;
-  /** Ends what still runs on the slot of this run, and waits for it; false when that did not end. */
+  /** Ends what still runs on the slot of this run and waits for it; false when it did not end. */
   clearSlot(run: SessionRun): Promise<boolean>;
-  /** Something about a run is no longer as it was. */
+  /** A run has changed. */
   changed(): void;
 }
 
@@ -60,11 +60,11 @@ interface Claim {
   readonly leaseSeq: number;
 }
 
-/** How long after a failed call the next try comes. */
+/** The delay before a failed call is retried. */
 const AGAIN_MS = 250;
-/** How soon a start looks again whether the session in its way has ended. */
+/** How often a start checks whether the session in its way has ended. */
 const PATIENT_LOOK_MS = 100;
-/** On top of the grace that the session in the way has. */
+/** Added to the grace of the session in the way. */
 const PATIENCE_MS = 3_000;
 const DETAIL_MAX = 500;
 
@@ -72,22 +72,22 @@ const ENDED: ReadonlySet<string> = new Set(['STOPPED', 'FAILED', 'CANCELLED']);
 
 export class SessionRun {
   readonly id: string;
-  /** Where it runs, from the claim to the very end of the pipeline. */
+  /** Its slot, from the claim to the end of the pipeline. */
   slot: string | null = null;
-  /** Of the claim; whoever has the higher one has the slot. */
+  /** The number of the claim. The run with the higher one has the slot. */
   leaseSeq = 0;
-  /** Until it is decided whether it gets a slot. */
+  /** True until it is decided whether it gets a slot. */
   isClaiming = true;
-  private readonly desk: RunDesk;
+  private readonly host: SessionHost;
   private readonly task: StartTask;
   private wanted: 'RUN' | 'STOP' | 'GONE' = 'RUN';
   private span: Span | null = null;
   private pipeline: Pipeline | null = null;
-  /** Changes are told one after the other: ready comes before the end. */
+  /** Events are reported one after the other: ready before the end. */
   private told: Promise<unknown> = Promise.resolve();
 
-  constructor(desk: RunDesk, task: StartTask) {
-    this.desk = desk;
+  constructor(host: SessionHost, task: StartTask) {
+    this.host = host;
     this.task = task;
     this.id = task.task_id;
   }
@@ -111,14 +111,14 @@ export class SessionRun {
     return this.span !== null && this.wanted === 'RUN';
   }
 
-  /** Resolves when all is said and done. */
+  /** Resolves when the session has ended and everything is reported. */
   async live(): Promise<void> {
     const intent = this.task.payload.parse() as Intent;
-    const profile = Object.hasOwn(this.desk.config.profiles, intent.profileID)
-      ? this.desk.config.profiles[intent.profileID]!
+    const profile = Object.hasOwn(this.host.config.profiles, intent.profileID)
+      ? this.host.config.profiles[intent.profileID]!
       : null;
     if (profile === null) {
-      this.desk.world.say('info', 'a session has an unknown profile', {
+      this.host.world.say('info', 'a session has an unknown profile', {
         session_id: this.id,
         profile: intent.profileID,
       });
@@ -127,36 +127,36 @@ export class SessionRun {
     }
     const claim = await this.claim();
     this.isClaiming = false;
-    this.desk.changed();
+    this.host.changed();
     if (claim === null) return;
-    const isClear = await this.desk.clearSlot(this);
-    if (this.desk.isEnding) await this.end('shutdown');
+    const isClear = await this.host.clearSlot(this);
+    if (this.host.isEnding) await this.end('shutdown');
     if (this.wanted !== 'RUN') return this.tellEnd(null);
     await this.tellEnd(isClear ? await this.runPipeline(intent, profile, claim) : notClear(claim));
   }
 
-  /** The authority says where it stands. */
+  /** The authority reported its state. */
   hear(state: SessionState): void {
     if (ENDED.has(state)) this.leave('GONE');
     else if (state === 'STOPPING') this.leave('STOP');
   }
 
   renewed(sent: Moment, lastsMs: number): void {
-    this.span = leaseSpan(sent, lastsMs, this.desk.timing);
+    this.span = leaseSpan(sent, lastsMs, this.host.timing);
     this.limit();
   }
 
-  /** The guard or the leases last longer now. */
+  /** The guard or the leases were extended. */
   limit(): void {
-    if (this.span !== null) this.pipeline?.limit(limitsWithin(this.desk.guardSpan, this.span));
+    if (this.span !== null) this.pipeline?.limit(limitsWithin(this.host.guardSpan, this.span));
   }
 
-  /** Ends it, and says why. The pipeline is stopped whatever the authority answers. */
+  /** Ends it with a reason. The pipeline is stopped whatever the authority answers. */
   async end(event: 'shutdown' | 'idle'): Promise<void> {
     if (!this.isRunning) return;
     const told = this.tell(event, null);
     if (event === 'idle') {
-      // A client may have come back; then nothing changes.
+      // A client may have returned. Then nothing changes.
       const state = await told;
       if (state !== null) this.hear(state);
       return;
@@ -165,7 +165,7 @@ export class SessionRun {
     await told;
   }
 
-  /** Nothing may be told any more; only the process has to go. */
+  /** Nothing may be written any more; only the process is stopped. */
   abandon(graceMs: number): void {
     this.wanted = 'GONE';
     this.pipeline?.stop(graceMs);
@@ -174,17 +174,17 @@ export class SessionRun {
   private leave(wanted: 'STOP' | 'GONE'): void {
     if (this.wanted === 'GONE' || this.wanted === wanted) return;
     this.wanted = wanted;
-    this.pipeline?.stop(wanted === 'GONE' ? LOST_GRACE_MS : this.desk.timing.graceMs);
+    this.pipeline?.stop(wanted === 'GONE' ? LOST_GRACE_MS : this.host.timing.graceMs);
   }
 
-  /** The service and a slot; null when it came to nothing, which the authority knows already. */
+  /** Claims the service and a slot; null when the claim failed, which the authority knows already. */
   private async claim(): Promise<Claim | null> {
-    const { world, timing } = this.desk;
+    const { world, timing } = this.host;
     const { clock, timers, client } = world;
     const token = world.newToken();
     const patientUntilMs = clock.monotonicMs() + timing.graceMs + PATIENCE_MS;
-    while (!this.desk.isEnding && this.wanted === 'RUN') {
-      const slots = await this.desk.freeSlots();
+    while (!this.host.isEnding && this.wanted === 'RUN') {
+      const slots = await this.host.freeSlots();
       const sent = momentOf(clock);
       const reply = await this.again((guard, signal) =>
         client.session.start(
@@ -203,7 +203,7 @@ export class SessionRun {
       if (reply === null) return null;
       if (reply.ok) return this.claimed(reply, sent);
       if (reply.code !== 'LEASE_HELD') {
-        world.say('info', 'a start came to nothing', { session_id: this.id, code: reply.code });
+        world.say('info', 'a start failed', { session_id: this.id, code: reply.code });
         return null;
       }
       await pause(timers, PATIENT_LOOK_MS);
@@ -212,7 +212,7 @@ export class SessionRun {
   }
 
   private claimed(reply: Body<'session.start'>, sent: Moment): Claim | null {
-    const { world, timing } = this.desk;
+    const { world, timing } = this.host;
     const { state, reason, reason_detail, slot, lease_seq, remaining_ms } = reply;
     this.hear(state);
     if (slot === undefined || lease_seq === undefined || ENDED.has(state)) {
@@ -225,9 +225,9 @@ export class SessionRun {
     return { slot, leaseSeq: lease_seq };
   }
 
-  /** From its start to its very end. */
+  /** Runs the pipeline from start to end. */
   private async runPipeline(intent: Intent, profile: PipelineProfile, claim: Claim): Promise<PipelineEnd> {
-    const { world, guardSpan, authorityId } = this.desk;
+    const { world, guardSpan, authorityId } = this.host;
     const { slot, leaseSeq } = claim;
     const { serviceRef = '', recordingID = '', start_ms = 0 } = intent;
     const session_id = this.id;
@@ -268,37 +268,37 @@ export class SessionRun {
 
   private async becomeReady(): Promise<void> {
     if (this.wanted !== 'RUN') return;
-    // Once it ends, nobody wants to know any more, and its end must not wait for an answer to this.
+    // Once it is ending, ready is irrelevant, and the end must not wait for an answer to it.
     const state = await this.tell('ready', null, () => this.wanted === 'RUN' && this.pipeline !== null);
     if (state !== null) this.hear(state);
-    if (state === 'READY') this.desk.world.say('info', 'a session is ready', { session_id: this.id });
+    if (state === 'READY') this.host.world.say('info', 'a session is ready', { session_id: this.id });
   }
 
-  /** Nothing of the pipeline is left, or it was never begun. */
+  /** No process of the pipeline is left, or it was never started. */
   private async tellEnd(end: PipelineEnd | null): Promise<void> {
-    // Nothing needs its leases any more. Should nobody be there to be told, they run out and end the session.
+    // The leases are no longer needed. If the authority cannot be reached, they expire and end the session.
     const { span } = this;
     this.span = null;
     const wanted = this.wanted as 'RUN' | 'STOP' | 'GONE';
     const about = { session_id: this.id, slot: this.slot };
     if (wanted === 'GONE') return;
     if (wanted === 'RUN' && end?.is === 'ended' && end.isKept) {
-      this.desk.world.say('warn', 'a pipeline was ended before its leases would have been over', about);
-      // It did not end by itself: of leases that could not be renewed in time the authority says so in a moment. Where
-      // only the guard was short, they would keep the slot of a session that is gone.
-      if (span !== null && isPast(span.terminateBy, momentOf(this.desk.world.clock))) return;
+      this.host.world.say('warn', 'a pipeline was ended before its leases expired', about);
+      // It did not end by itself. If its leases could not be renewed in time, the authority reports that in a moment.
+      // If only the guard was short, they would keep the slot of a session that is gone.
+      if (span !== null && isPast(span.terminateBy, momentOf(this.host.world.clock))) return;
     }
     const state = await this.tell(eventOf(wanted, end), end === null ? null : endText(end));
-    this.desk.world.say('info', 'a session has ended', { ...about, state });
+    this.host.world.say('info', 'a session has ended', { ...about, state });
   }
 
-  /** Tells the authority, behind whatever is being told; gives where the session stands, null when nobody knows. */
+  /** Reports an event after those in progress. Returns the state of the session; null when unknown. */
   private tell(
     event: SessionEvent,
     detail: string | null,
     isOfUse: () => boolean = () => true,
   ): Promise<SessionState | null> {
-    const { session } = this.desk.world.client;
+    const { session } = this.host.world.client;
     const said = this.told.then(async () => {
       const reply = await this.again(
         (guard, signal) =>
@@ -320,10 +320,10 @@ export class SessionRun {
     return said;
   }
 
-  /** That it has ended, or is past that, is an answer; anything else somebody should know of. */
+  /** A session that has ended is an answer. Any other refusal is logged. */
   private refused(event: SessionEvent, { code, detail }: Problem): void {
     if (code === 'SESSION_TERMINAL' || code === 'SESSION_STATE_CONFLICT') return;
-    this.desk.world.say('warn', 'the authority refused a change', {
+    this.host.world.say('warn', 'the authority refused a change', {
       session_id: this.id,
       event,
       code,
@@ -332,20 +332,20 @@ export class SessionRun {
   }
 
   /**
-   * Until it is answered; null when that is of no use any more. Leases that nobody renews have run out by then, and with
-   * them the session has ended. What is not answered in time is given up, or it would keep its connection from others.
+   * Retries until answered; null when that is no longer useful: leases that are not renewed have expired by then, and
+   * the session has ended with them. A call that is not answered in time is abandoned, to free its connection.
    */
   private async again<T extends { readonly ok: true }>(
     call: (guard: Requests['session.change']['guard'], signal: AbortSignal) => Promise<Reply<T>>,
     isOfUse: () => boolean = () => true,
   ): Promise<Reply<T> | null> {
-    const { world, timing } = this.desk;
+    const { world, timing } = this.host;
     const { clock, timers } = world;
     const untilMs = clock.monotonicMs() + timing.leaseTtlMs;
     for (;;) {
       try {
         const late = new AbortController();
-        const asked = this.desk.ask((guard) => call(guard, late.signal));
+        const asked = this.host.ask((guard) => call(guard, late.signal));
         const reply = await atMost(timers, timing.heartbeatMs, asked);
         if (reply !== undefined) return reply;
         late.abort();
@@ -371,7 +371,7 @@ function eventOf(wanted: 'RUN' | 'STOP', end: PipelineEnd | null): SessionEvent 
 }
 
 function notClear({ slot }: Claim): PipelineEnd {
-  return { is: 'not-started', says: `What ran on slot ${slot} before has not ended.` };
+  return { is: 'not-started', says: `The previous pipeline on slot ${slot} has not ended.` };
 }
 
 function shortened(text: string): string {

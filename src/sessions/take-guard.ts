@@ -1,16 +1,16 @@
 /**
- * The gate: takes the guard or throws a `FatalError`. Whatever is not a clear yes is a no. A guard that somebody
- * holds is taken over only from a process that is dead beyond doubt, by one conditional change that names the very
- * grant it supersedes; of two who try that at the same time one is refused.
+ * Takes the guard or throws a `FatalError`. Anything but a clear yes is a no. A held guard is taken over only from a
+ * process that is provably dead, by one conditional change that names the grant it supersedes; of two concurrent
+ * attempts one is refused.
  *
  *   acquire ─▶ granted
- *      └─ held ─▶ look ─▶ gone meanwhile: acquire again
+ *      └─ held ─▶ look ─▶ free by then: acquire again
  *                   ├─ its process is dead ─▶ acquire, superseding that grant ─▶ granted, or fatal
  *                   └─ otherwise: fatal, naming the holder
  */
 import { LeaseholdError } from '../client/error.ts';
 import { ORCHESTRATOR_GUARD as GUARD } from '../core/reserved-names.ts';
-import { atMost } from '../keeper/waiting.ts';
+import { atMost } from '../keeper/at-most.ts';
 import type { Body } from '../operations/table.ts';
 import { Json } from '../protocol/json.ts';
 import type { Problem } from '../protocol/problem.ts';
@@ -19,27 +19,27 @@ import type { ProcessIdentity } from '../seams/process-table.ts';
 import { isProvablyDead } from './process-identity.ts';
 import { FatalError, type OrchestratorWorld } from './world.ts';
 
-/** How often a guard that was free again when we looked is asked for before somebody else is believed to have it. */
+/** How often a guard that was free at the look is retried before it counts as held. */
 const ROUNDS = 3;
-/** Holders may have 256 bytes. */
+/** A holder has at most 256 bytes. */
 const HOST_MAX = 64;
 
 export interface GuardTerms {
   readonly holder: string;
   readonly token: string;
   readonly leaseSeq: number;
-  /** It was another's a moment ago. */
+  /** It was held by another process before. */
   readonly isTakenOver: boolean;
-  /** From before the request that won it was sent, and what was left of it when it was. */
+  /** Before the request that acquired it was sent, and its remaining time then. */
   readonly sent: Moment;
   readonly lastsMs: number;
 }
 
-/** Carries out the steps of start-up, each within what is left of the time for all of them. */
+/** Runs the steps of start-up, each within what is left of the total time. */
 export class StartUp {
   private readonly world: OrchestratorWorld;
   private readonly untilMs: number;
-  /** Ends whatever step is being waited for; the ones after it are never begun. */
+  /** Fails the current step. Later ones never start. */
   fail: (fault: FatalError) => void = () => undefined;
   private readonly failed: Promise<never>;
   private hasFailed = false;
@@ -53,11 +53,11 @@ export class StartUp {
         reject(fault);
       };
     });
-    // It may fail between two steps, when nobody waits.
+    // It may fail between two steps, when no step is waiting.
     this.failed.catch(() => undefined);
   }
 
-  /** The body or the refusal; a server that fails or is slow is fatal. */
+  /** The body or the refusal. A failing or slow server is fatal. */
   async step<T extends object>(what: string, call: () => Promise<T>): Promise<T> {
     const { clock, timers } = this.world;
     if (this.hasFailed) await this.failed;
@@ -108,7 +108,9 @@ export async function takeGuard(
     if (!('ok' in taken)) return taken;
     if (taken.code !== 'LEASE_HELD') throw fatalRefusal(taken);
     refusal = taken;
-    const found = await startUp.step('Looking who holds the guard', () => client.lease.get({ name: GUARD }));
+    const found = await startUp.step('Reading the holder of the guard', () =>
+      client.lease.get({ name: GUARD }),
+    );
     if (!found.ok && found.code === 'LEASE_NOT_FOUND') continue;
     if (!found.ok) throw fatalRefusal(found);
     const note = noteOf(found.metadata);
@@ -116,14 +118,14 @@ export async function takeGuard(
     world.say('warn', 'the guard is taken over from a dead process', { holder: found.holder });
     const superseded = await acquire(found.lease_seq);
     if (!('ok' in superseded)) return superseded;
-    // It has run out in this very moment, and is there for whoever asks.
+    // It has just expired and is free.
     if (superseded.code === 'LEASE_NOT_FOUND') continue;
     if (superseded.code !== 'LEASE_HELD' && superseded.code !== 'LEASE_NOT_CURRENT') {
       throw fatalRefusal(superseded);
     }
-    throw new FatalError(`the guard ${GUARD} was taken by ${superseded.holder ?? 'somebody else'} first`);
+    throw new FatalError(`the guard ${GUARD} was taken by ${superseded.holder ?? 'another process'} first`);
   }
-  throw new FatalError(`the guard ${GUARD} is held by ${refusal?.holder ?? 'somebody else'}`);
+  throw new FatalError(`the guard ${GUARD} is held by ${refusal?.holder ?? 'another process'}`);
 }
 
 function heldBy({ holder, remaining_ms }: Body<'lease.get'>, metadata: Partial<ProcessIdentity>): FatalError {
@@ -139,7 +141,7 @@ export function fatalRefusal({ code, detail, holder }: Problem): FatalError {
   return new FatalError(`the guard ${GUARD}${who} was refused (${code}: ${detail})`);
 }
 
-/** Whatever somebody once put beside the guard. */
+/** The metadata of the guard may be anything. */
 function noteOf(metadata: unknown): Partial<ProcessIdentity> {
   return Object(metadata instanceof Json ? metadata.parse() : metadata) as Partial<ProcessIdentity>;
 }

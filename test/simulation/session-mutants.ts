@@ -115,7 +115,7 @@ export const SESSION_MUTANTS: readonly Mutant[] = [
       {
         file: 'src/keeper/keeper.ts',
         from: `    this.isAlone = true;
-    for (const ward of this.wards.values()) this.stop(ward);`,
+    for (const program of this.programs.values()) this.stop(program);`,
         to: '    this.isAlone = true;',
       },
     ],
@@ -159,8 +159,8 @@ export const SESSION_MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: 'src/sessions/session-run.ts',
-        from: "this.pipeline?.stop(wanted === 'GONE' ? LOST_GRACE_MS : this.desk.timing.graceMs);",
-        to: "this.pipeline?.stop(wanted === 'GONE' ? LOST_GRACE_MS : this.desk.timing.graceMs);\n    if (wanted === 'STOP') void this.tell('stopped', null);",
+        from: "this.pipeline?.stop(wanted === 'GONE' ? LOST_GRACE_MS : this.host.timing.graceMs);",
+        to: "this.pipeline?.stop(wanted === 'GONE' ? LOST_GRACE_MS : this.host.timing.graceMs);\n    if (wanted === 'STOP') void this.tell('stopped', null);",
       },
     ],
   },

@@ -1,19 +1,19 @@
 /**
- * When a program that runs under a lease has to be gone, as the keeper is told: killed one margin before the client
- * stops relying on the lease, which is one margin before the lease ends; asked to end one grace earlier.
+ * When a program under a lease must have ended: killed one margin before the client stops relying on the lease, which
+ * is one margin before the lease ends; asked to end one grace earlier.
  */
 import type { Clock } from '../seams/clock.ts';
 import { type Moment, marginMs, momentOf } from '../seams/deadline.ts';
 import type { Limits } from './keeper.ts';
 
-/** Of the time of a lease; long enough to clean up, short enough to leave renewals a second and third chance. */
+/** A share of the TTL: long enough to clean up, short enough to leave time for a second and third renewal. */
 const GRACE_SHARE = 1 / 6;
 const GRACE_MAX_MS = 5_000;
-/** A lease that is lost may already be somebody else's. */
+/** A lost lease may already be held by another client. */
 const LOST_GRACE_MAX_MS = 1_000;
 const SAME_MS = 5;
 
-/** `remainingMs` asks the lease; the clock is read before, so that a pause in between makes the limits earlier. */
+/** `remainingMs` asks the lease. The clock is read first, so that a pause in between makes the limits earlier. */
 export function limitsOf(clock: Clock, ttlMs: number, remainingMs: () => number): Limits {
   const now = momentOf(clock);
   const killMs = remainingMs() - marginMs(ttlMs);
@@ -25,12 +25,12 @@ export function limitsOf(clock: Clock, ttlMs: number, remainingMs: () => number)
   };
 }
 
-/** How often the limits are told anew: renewals come three times in the life of a lease. */
+/** How often limits are sent: leases are renewed three times per TTL. */
 export function tellEveryMs(ttlMs: number): number {
   return Math.min(Math.max(ttlMs / 30, 10), 250);
 }
 
-/** Whether a renewal lies between the two; reading clocks one after the other makes for small differences. */
+/** Whether a renewal happened between the two. Clocks read one after the other differ slightly without one. */
 export function hasMoved(before: Limits, after: Limits): boolean {
   return Math.abs(after.killBy.monotonicMs - before.killBy.monotonicMs) > SAME_MS;
 }

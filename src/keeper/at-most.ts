@@ -1,7 +1,7 @@
-/** Waiting for something that may be left undone. It keeps the process alive meanwhile. */
+/** A wait with a time limit. It keeps the process alive in the meantime. */
 import type { Timer, Timers } from '../seams/clock.ts';
 
-/** What the work came to; undefined when it took longer than this. Nobody waits for it any more then. */
+/** The result of the work, or undefined when it took longer. The result is then ignored. */
 export async function atMost<T>(timers: Timers, ms: number, work: Promise<T>): Promise<T | undefined> {
   const hold = timers.hold();
   let timer: Timer | null = null;

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { ManualWorld } from '../../test/support/manual-world.ts';
 import { Deadline, momentOf } from '../seams/deadline.ts';
-import { limitsOf } from './kept-limits.ts';
+import { limitsOf } from './kill-deadlines.ts';
 
 describe('the limits of a program', () => {
   it.each([500, 1_000, 15_000, 60_000, 3_600_000])(
