@@ -1,6 +1,6 @@
 /**
- * leasehold/sessions: the orchestrator of sessions on scarce slots, in a process of your own. `leasehold orchestrate` is
- * this and a command line around it.
+ * leasehold/sessions: the orchestrator of sessions on scarce slots, in your own process. `leasehold orchestrate`
+ * wraps it in a command line.
  */
 import type { Leasehold } from './client/leasehold.ts';
 import type { OrchestratorConfig } from './sessions/config.ts';
@@ -20,22 +20,22 @@ export interface OrchestratorOptions {
   readonly timing: Timing;
   /** The directory for the output of pipelines; it must exist. */
   readonly logDir: string;
-  /** The environment of pipelines, besides what each is given. That of this process by default. */
+  /** The environment of pipelines, besides their own variables. That of this process by default. */
   readonly env?: Readonly<Record<string, string | undefined>>;
-  /** Told of every meaningful event. */
+  /** Receives every significant event. */
   readonly say?: OrchestratorWorld['say'];
 }
 
 export interface RunningOrchestrator {
-  /** Resolves when it has ended, with the exit code it would have as a process: 0 asked, 3 not started, 4 guard lost. */
+  /** Resolves when it has ended, with its exit code: 0 on request, 3 not started, 4 guard lost. */
   readonly done: Promise<Outcome>;
-  /** Asks it to end its sessions, give back the guard and end. */
+  /** Asks it to end its sessions, release the guard and end. */
   shutdown(): void;
 }
 
 /**
- * Starts the orchestrator. The client must try each call once (`connect(url, { retry: { tries: 1 } })`): an orchestrator may
- * continue only while it is answered. A process whose orchestrator ended with 4 must exit at once.
+ * Starts the orchestrator. The client must not retry (`connect(url, { retry: { tries: 1 } })`): an orchestrator may
+ * continue only while its calls are answered. A process whose orchestrator ended with 4 must exit at once.
  */
 export function startOrchestrator(client: Leasehold, options: OrchestratorOptions): RunningOrchestrator {
   const { config, timing, logDir, env = process.env, say = () => undefined } = options;

@@ -1,10 +1,10 @@
 /**
- * Tells the pipelines of one authority from those of another on the same machine: a random id that all orchestrators of
- * the authority share and every pipeline carries in its environment. Session ids alone cannot, since they are positions
- * of a log and every log has the same ones. The first orchestrator makes the id and keeps it as the fenced object of
- * the guard: only the holder of the guard can write it, and it survives restarts and compactions.
+ * Distinguishes the pipelines of one authority from those of another on the same machine: a random id that all
+ * orchestrators of the authority share and every pipeline has in its environment. Session ids are not enough: they
+ * are log positions, and every log has the same ones. The first orchestrator generates the id and stores it as the
+ * fenced object of the guard: only the holder of the guard can write it, and it survives restarts and compactions.
  *
- * A restored log takes a new id: its original may be alive on the same machine, and its pipelines carry the old one.
+ * A restored log gets a new id: the original may still run on the same machine, and its pipelines carry the old one.
  */
 import { ORCHESTRATOR_GUARD as GUARD } from '../core/reserved-names.ts';
 import { RESTORE_JUMP } from '../engines/restored-seq.ts';
@@ -19,7 +19,7 @@ export interface SharedId {
   readonly id: string;
 }
 
-/** The id of this authority; `newId` becomes it when there is none. */
+/** The id of this authority. If it has none, `newId` becomes it. */
 export async function sharedAuthorityId(
   { object }: Pick<AuthorityClient, 'object'>,
   guardSeq: number,

@@ -1,11 +1,11 @@
-/** The configuration of the orchestrator, judged like every other input: unknown fields are refused in a sentence. */
+/** The schema of the orchestrator's configuration. Unknown fields are refused, as for every other input. */
 import { type Static, Type } from '@sinclair/typebox';
 import { compileCheck, type RequestCheck } from '../operations/schema-check.ts';
 import { LIMITS } from '../protocol/limits.ts';
 
 const strict = { additionalProperties: false };
 
-/** Short enough to stand behind `lease:tuner:` in a name. */
+/** Short enough to follow `lease:tuner:` in a name. */
 const Tuner = Type.String({ format: 'name', maxLength: 128 });
 
 const Profile = Type.Object(
@@ -19,7 +19,7 @@ const Profile = Type.Object(
 const Config = Type.Object(
   {
     tuners: Type.Array(Tuner, { minItems: 1, maxItems: LIMITS.slotsMax, uniqueItems: true }),
-    /** What is wrong with a name is said by whoever reads the file: here it would only be an unknown field. */
+    /** Names are checked by the reader of the file: here a bad one would only be reported as an unknown field. */
     profiles: Type.Record(Type.String({ pattern: '^[^]*$' }), Profile, { additionalProperties: false }),
     session_idle_ms: Type.Optional(Type.Integer({ minimum: 1_000, maximum: LIMITS.ttlMaxMs })),
   },

@@ -31,9 +31,9 @@ describe('the configuration', () => {
     [
       'has a profile with a bar',
       config({ profiles: { 'a|b': PROFILE } }),
-      /without a bar, which "a\|b" is not/,
+      /contain a bar; "a\|b" is not valid/,
     ],
-    ['has a profile without a name', config({ profiles: { '': PROFILE } }), /without a bar, which "" is not/],
+    ['has a profile without a name', config({ profiles: { '': PROFILE } }), /not be empty or contain a bar; "" is not valid/],
     [
       'has an unknown field in a profile',
       config({ profiles: { low: { ...PROFILE, shell: 1 } } }),
@@ -42,7 +42,7 @@ describe('the configuration', () => {
     [
       'has a bad pattern',
       config({ profiles: { low: { ...PROFILE, ready: { stdout: '(' } } } }),
-      /profile low is no regular expression/,
+      /profile low is not a valid regular expression/,
     ],
     [
       'has an unknown placeholder',

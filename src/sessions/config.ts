@@ -1,9 +1,9 @@
 /**
- * What the orchestrator runs: its tuners, and for every profile the program of a pipeline. Everything that can be
- * found wrong with it is found when it is read, in a sentence, and not when somebody wants to watch something.
+ * The orchestrator's configuration: its tuners, and the pipeline program of every profile. All errors are reported
+ * when it is read, each with a message, and not when a session starts.
  *
- * Placeholders stand inside arguments, as in `-i {serviceRef}`; what they stand for is one argument or a part of one,
- * whatever is in it, because no shell ever sees it. `{{word}}` is a literal `{word}`.
+ * Placeholders are parts of arguments, as in `-i {serviceRef}`. Their values never pass through a shell, so each
+ * stays one argument or part of one, whatever it contains. `{{word}}` is a literal `{word}`.
  */
 import { ORCHESTRATOR_CONFIG, type OrchestratorConfig } from './config-schema.ts';
 
@@ -15,7 +15,7 @@ export type Filling = Readonly<Record<Placeholder, string>>;
 
 const BRACES = /\{\{(\w+)\}\}|\{(\w+)\}/g;
 
-/** The message is a sentence for whoever wrote the file. */
+/** The message is for the author of the file. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
 }
@@ -43,7 +43,7 @@ export function filled(command: readonly string[], filling: Filling): string[] {
   );
 }
 
-/** The text as an argument of a command in which no placeholder is seen. */
+/** Escapes the text so that it contains no placeholder. */
 export function literal(text: string): string {
   return text.replace(BRACES, '{$&}');
 }
@@ -57,17 +57,17 @@ function parse(text: string): unknown {
   }
 }
 
-/** The bar stands between the parts of an idempotency key. */
+/** The bar separates the parts of an idempotency key. */
 function checkName(profile: string): void {
   if (profile !== '' && !profile.includes('|')) return;
   throw new ConfigError(
-    `The name of a profile must be some text without a bar, which ${JSON.stringify(profile)} is not.`,
+    `The name of a profile must not be empty or contain a bar; ${JSON.stringify(profile)} is not valid.`,
   );
 }
 
 function checkCommand(profile: string, [program = '', ...args]: readonly string[]): void {
   if (program === '') throw new ConfigError(`The command of the profile ${profile} names no program.`);
-  // Whoever may ask for a session would otherwise choose what is run.
+  // Otherwise a client that asks for a session could choose the program.
   if ([...program.matchAll(BRACES)].some(([, literal]) => literal === undefined)) {
     throw new ConfigError(
       `The program of the profile ${profile} may not have placeholders; only arguments may.`,
@@ -77,7 +77,7 @@ function checkCommand(profile: string, [program = '', ...args]: readonly string[
     if (literal !== undefined || (PLACEHOLDERS as readonly string[]).includes(name!)) continue;
     const known = PLACEHOLDERS.map((word) => `{${word}}`).join(' ');
     throw new ConfigError(
-      `The placeholder {${name}} of the profile ${profile} is unknown; known are ${known}, and {{${name}}} stands for itself.`,
+      `The placeholder {${name}} of the profile ${profile} is unknown. Known are ${known}. Write {{${name}}} for the literal text.`,
     );
   }
 }
@@ -88,7 +88,7 @@ function checkPattern(profile: string, pattern: string): void {
   } catch (fault) {
     if (!(fault instanceof SyntaxError)) throw fault;
     throw new ConfigError(
-      `The pattern ready.stdout of the profile ${profile} is no regular expression (${fault.message}).`,
+      `The pattern ready.stdout of the profile ${profile} is not a valid regular expression (${fault.message}).`,
     );
   }
 }

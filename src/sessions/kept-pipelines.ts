@@ -1,6 +1,6 @@
 /**
- * Pipelines as real processes, each in a group of its own under a keeper of its own. The keeper writes down their
- * output, a bounded file for each session; of the files of old sessions only the newest are kept.
+ * Pipelines as real processes, each in its own group under its own keeper. The keeper writes their output to a
+ * bounded file per session. Only the newest files are kept.
  */
 import { join } from 'node:path';
 import { pause } from '../client/pause.ts';
@@ -24,13 +24,13 @@ export interface KeptPipelinesWorld {
 
 const LOG_BYTES_MAX = 1024 * 1024;
 const LOG_SESSIONS_MAX = 200;
-/** A keeper that has answered gets so long after the grace for the last output of the program. */
+/** After the grace, a keeper that has answered gets this long to deliver the last output. */
 const LAST_OUTPUT_MS = 3_000;
-/** Where the system shows no processes: how long and how often a group is killed that lost its keeper. */
+/** Without a process table: how long and how often a group that lost its keeper is killed. */
 const GONE_MS = 2_000;
 const GONE_LOOK_MS = 20;
 
-/** What the orchestrator knows and its pipelines must not. */
+/** Variables of the orchestrator that pipelines must not get. */
 const SECRETS: ReadonlySet<string> = new Set([
   'LEASEHOLD_TOKEN',
   'LEASEHOLD_TOKENS',
@@ -67,7 +67,7 @@ export class KeptPipelines implements Pipelines {
     return pipeline;
   }
 
-  /** Ids of sessions sort by age, and so do their files. */
+  /** Session ids sort by age, and so do their files. */
   private async prune({ warned }: PipelineEvents): Promise<void> {
     try {
       const names = await this.world.files.list(this.dir);
@@ -83,7 +83,7 @@ export class KeptPipelines implements Pipelines {
   }
 }
 
-/** A keeper has one program here, so the name does not matter. */
+/** A keeper has one program here, so the id does not matter. */
 const KEPT = 'pipeline';
 
 class KeptPipeline implements Pipeline {
@@ -94,7 +94,7 @@ class KeptPipeline implements Pipeline {
   private pid = 0;
   private startTime: string | null = null;
   private killBy: Moment;
-  /** How often it was told to stop without an answer. */
+  /** Stop requests without an answer. */
   private unanswered = 0;
   private hasEnded = false;
 
@@ -123,11 +123,11 @@ class KeptPipeline implements Pipeline {
     const { timers } = this.world;
     this.tell({ do: 'stop', id: KEPT, graceMs });
     this.unanswered += 1;
-    // An answer may lie there unread when this loop was held up, so it gets one turn.
+    // An answer may be unread if this event loop was blocked, so it gets one turn.
     timers.after(Math.min(graceMs, this.leftMs()), () => timers.soon(() => this.overdue()));
   }
 
-  /** Until its keeper kills it in any case. */
+  /** The time until its keeper kills it in any case. */
   private leftMs(): number {
     const { clock } = this.world;
     const { monotonicMs, wallMs } = this.killBy;
@@ -148,7 +148,7 @@ class KeptPipeline implements Pipeline {
       case 'ready':
         return this.events.ready();
       case 'unlogged':
-        return this.events.warned(`Its output cannot be written down: ${message.message}`);
+        return this.events.warned(`Its output cannot be written: ${message.message}`);
       case 'not-started':
         return this.end({ is: 'not-started', says: message.message });
       case 'ended':
@@ -156,7 +156,7 @@ class KeptPipeline implements Pipeline {
     }
   }
 
-  /** The grace is over. A keeper that has answered may have been stopped since, so we kill the program as well. */
+  /** The grace is over. A keeper that has answered may have been stopped since, so the program is killed here too. */
   private overdue(): void {
     if (this.hasEnded) return;
     if (this.unanswered > 0) return this.giveUpKeeper();
@@ -164,22 +164,22 @@ class KeptPipeline implements Pipeline {
     this.world.timers.after(LAST_OUTPUT_MS, () => this.giveUpKeeper());
   }
 
-  /** A keeper that is stopped ends nothing; without it we can. */
+  /** A stopped keeper ends nothing. Once it is gone, this process can. */
   private giveUpKeeper(): void {
     if (this.hasEnded) return;
     this.events.warned('The keeper of the pipeline does not answer, so it is killed.');
     this.keeper.kill();
   }
 
-  /** Without a keeper nobody would end the program in time if we were paused, so it ends now. */
+  /** Without a keeper no process would end the program in time if we were paused, so it ends now. */
   private orphaned(): void {
     if (this.hasEnded) return;
-    this.events.warned('The keeper of the pipeline has ended, so the pipeline is ended too.');
-    // Rejects for a bug only, which ends the process.
+    this.events.warned('The keeper of the pipeline has ended, so the pipeline is stopped.');
+    // Rejects only on a bug, which ends the process.
     void this.endRest();
   }
 
-  /** Also of a program of which its keeper had no time to tell. */
+  /** Also ends a program that its keeper had no time to report. */
   private async endRest(): Promise<void> {
     const isKnown = await this.killRest();
     const { pid } = this;
@@ -194,7 +194,7 @@ class KeptPipeline implements Pipeline {
     return endStrays(world, { mark: plan.mark, choose, isOver: () => this.hasEnded });
   }
 
-  /** A dead process that nobody collects still counts as one, so at some point asking has to end. */
+  /** A zombie that is never reaped still counts as a process, so polling has to end at some point. */
   private async killBlindly(pid: number): Promise<void> {
     const { timers, processes } = this.world;
     for (let leftMs = GONE_MS; leftMs > 0 && !this.hasEnded; leftMs -= GONE_LOOK_MS) {

@@ -617,7 +617,7 @@ describe('a lease that is lost', () => {
     const next = await stage.intent('sport');
     await stage.advance(1_000);
     expect(await stage.stateOf(next)).toBe(
-      'FAILED R_PIPELINE_START_FAILED What ran on slot 0 before has not ended.',
+      'FAILED R_PIPELINE_START_FAILED The previous pipeline on slot 0 has not ended.',
     );
     expect(pipelines.started).toHaveLength(1);
   });
@@ -753,7 +753,10 @@ describe('the guard', () => {
     const actor = await running();
     await stage.world.finish(stage.lh.lease.break({ name: GUARD, reason: 'test' }));
     await stage.advance(600);
-    expect(actor.outcome).toMatchObject({ code: 4, says: expect.stringContaining('somebody ended it') });
+    expect(actor.outcome).toMatchObject({
+      code: 4,
+      says: expect.stringContaining('another client ended it'),
+    });
     expect(actor.pipelines.alive).toEqual([]);
   });
 

@@ -1,18 +1,18 @@
 /**
- * Pipelines, as the orchestrator sees them: a seam. Each is one program, which ends by itself, when it is told to, or
- * when its limits have come without having been moved on; whatever happens to the orchestrator, it never outlives
- * them. `kept-pipelines.ts` has the real ones, each under a keeper; a simulation brings its own.
+ * Pipelines, as the orchestrator sees them: a seam. Each is one program. It ends by itself, when told to, or when its
+ * deadline passes without having been extended; it never outlives the deadline, whatever happens to the orchestrator.
+ * `kept-pipelines.ts` has the real ones, each under a keeper; a simulation has its own.
  */
 import type { Limits } from '../keeper/keeper.ts';
 
 export interface PipelinePlan {
   readonly sessionId: string;
   readonly command: readonly string[];
-  /** On top of the environment of the orchestrator. */
+  /** Added to the environment of the orchestrator. */
   readonly env: Readonly<Record<string, string>>;
-  /** The part of it that no other pipeline has: what its processes are known by. */
+  /** The part of `env` that no other pipeline has: it identifies its processes. */
   readonly mark: Readonly<Record<string, string>>;
-  /** A regular expression that says of a line of the output that it is ready; null: it is once it runs. */
+  /** A regular expression for the output line that means ready; null: ready as soon as it runs. */
   readonly ready: string | null;
   readonly limits: Limits;
 }
@@ -21,15 +21,15 @@ export interface PipelineEvents {
   running(pid: number): void;
   /** At most once, after `running`. */
   ready(): void;
-  /** Exactly once, and nothing after it: nothing of it is left. */
+  /** Exactly once, as the last event: no process of it is left. */
   ended(end: PipelineEnd): void;
-  /** Something that whoever looks after the machine may want to know. */
+  /** A problem for the operator of the machine. */
   warned(says: string): void;
 }
 
 export type PipelineEnd =
   | { readonly is: 'not-started'; readonly says: string }
-  /** By its own code or a signal. `isKept`: its keeper ended it, because it was told to or its time was up. */
+  /** By its own code or a signal. `isKept`: its keeper ended it, on request or at its deadline. */
   | {
       readonly is: 'ended';
       readonly code: number | null;
@@ -39,7 +39,7 @@ export type PipelineEnd =
 
 export interface Pipeline {
   limit(limits: Limits): void;
-  /** SIGTERM now, SIGKILL after the grace; again, it can only come sooner. */
+  /** SIGTERM now, SIGKILL after the grace. A second call can only make it earlier. */
   stop(graceMs: number): void;
 }
 

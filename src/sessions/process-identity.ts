@@ -1,11 +1,10 @@
 /**
- * Who holds the guard, precisely enough to tell whether that process is dead: a process is known by its machine since
- * it was started (boot id), the namespace its number belongs to, its number, and when it began. A guard of which
- * anything of this cannot be compared belongs to a process that may be alive.
+ * Identifies the process that holds the guard, precisely enough to tell whether it is dead: by boot id, PID
+ * namespace, PID and start time. If any of these cannot be compared, the process may be alive.
  */
 import type { ProcessIdentity, ProcessTable } from '../seams/process-table.ts';
 
-/** Whether the process of this metadata is dead beyond doubt. */
+/** Whether the process of this metadata is provably dead. */
 export async function isProvablyDead(
   metadata: unknown,
   self: ProcessIdentity | null,

@@ -1,7 +1,7 @@
 /**
- * What the authority writes down about sessions, as it becomes durable: this is how a stop reaches the orchestrator
- * without anybody having to ask. A feed that breaks goes on behind the last entry it gave; what it might miss when the
- * log no longer reaches back comes with the next renewal.
+ * The log entries about sessions, as they become durable: a stop reaches the orchestrator without polling. After a
+ * broken connection the feed continues after its last entry. Entries that were compacted away meanwhile are covered
+ * by the next renewal.
  */
 import { LeaseholdError } from '../client/error.ts';
 import { pause } from '../client/pause.ts';
@@ -11,13 +11,13 @@ import type { OrchestratorWorld } from './world.ts';
 
 export interface FeedEvents {
   changed(sessionId: string, state: SessionState): void;
-  /** Somebody ended a named lease before its time. */
+  /** A named lease was ended early by another client. */
   broken(name: string): void;
 }
 
 const AGAIN_MS = 500;
 
-/** Until the signal aborts. */
+/** Runs until the signal aborts. */
 export async function followSessions(
   { client, timers, say }: OrchestratorWorld,
   fromSeq: number,
@@ -35,7 +35,7 @@ export async function followSessions(
     } catch (fault) {
       if (signal.aborted) return;
       if (!(fault instanceof LeaseholdError)) throw fault;
-      say('warn', 'the log cannot be followed', { code: fault.code, message: fault.message });
+      say('warn', 'following the log failed', { code: fault.code, message: fault.message });
       if (fault.code === 'LOG_COMPACTED') from = undefined;
     }
     if (!signal.aborted) await pause(timers, AGAIN_MS);

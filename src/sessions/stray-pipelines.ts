@@ -1,15 +1,15 @@
 /**
- * Ends pipelines that no keeper keeps any more. They are found by what they carry in their environment, which every
- * process inherits from the one that started it: the id of the authority and of the session. What cleared its
- * environment, runs as another user, on another machine or in another PID namespace is not found; where the system
- * shows no processes, nothing is.
+ * Ends orphaned pipelines, which have no keeper any more. They are found by variables of their environment, which
+ * every process inherits: the ids of the authority and of the session. Not found are processes that cleared their
+ * environment, run as another user, on another machine or in another PID namespace, and all processes where the
+ * system has no process table.
  */
 
 import { pause } from '../client/pause.ts';
 import type { Timers } from '../seams/clock.ts';
 import type { LivingProcess, ProcessTable } from '../seams/process-table.ts';
 
-/** How soon after a SIGKILL it is looked again; a process that hangs in the kernel is looked after less and less often. */
+/** The delay before the first check after a SIGKILL. It grows for a process that hangs in the kernel. */
 const FIRST_LOOK_MS = 20;
 const LOOK_MAX_MS = 500;
 
@@ -20,15 +20,15 @@ export interface StrayWorld {
 
 export interface StraySearch {
   readonly mark: Readonly<Record<string, string>>;
-  /** Which of all processes are meant; the marked ones unless given. */
+  /** Selects among all processes; the marked ones by default. */
   readonly choose?: (living: readonly LivingProcess[]) => readonly LivingProcess[];
-  /** Told what was found each time. */
+  /** Receives what was found each time. */
   readonly found?: (strays: readonly LivingProcess[]) => void;
-  /** Asked between each look and its kills: from then on nothing is killed any more. */
+  /** Checked between each look and its kills. Once true, nothing more is killed. */
   readonly isOver: () => boolean;
 }
 
-/** Kills until nothing is left, and says so by true; false when nobody can know. */
+/** Kills until nothing is left, then returns true; false when that cannot be known. */
 export async function endStrays({ timers, processTable }: StrayWorld, search: StraySearch): Promise<boolean> {
   const { mark, choose = marked, found, isOver } = search;
   for (let lookMs = FIRST_LOOK_MS; ; lookMs = Math.min(2 * lookMs, LOOK_MAX_MS)) {
@@ -47,11 +47,11 @@ function marked(living: readonly LivingProcess[]): readonly LivingProcess[] {
   return living.filter(({ isMarked }) => isMarked);
 }
 
-/** What is left of a program and of all it has started: its group, and what carries its mark. */
+/** The rest of a program and of everything it started: its group, and processes with its mark. */
 export function restOf(pid: number, startTime: string | null) {
   return (living: readonly LivingProcess[]): readonly LivingProcess[] => {
     const leader = living.find((process) => process.pid === pid);
-    // A number is given again only once neither a process nor a group has it, so then nothing of the group is left.
+    // A PID is reused only when no process and no group has it, so then nothing of the group is left.
     const isReused = leader !== undefined && startTime !== null && leader.startTime !== startTime;
     const hasGroup = pid !== 0 && !isReused;
     return living.filter(({ group, isMarked }) => isMarked || (hasGroup && group === pid));

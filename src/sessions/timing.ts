@@ -1,11 +1,11 @@
 /**
- * The times of an orchestrator, and when its pipelines have to be gone.
+ * The durations of an orchestrator, and the deadlines of its pipelines.
  *
  *   guard   sent ──heartbeat──▶ renewed ──▶ … ──no answer when the next is due──▶ stop, dead one second before its end
  *   lease   asked to end one grace before this client stops relying on it, and killed then
  *
- * A pipeline is told whichever comes first. Everything counts from before the request was sent that won or renewed
- * the lease, so it is never later than the authority's own time.
+ * The earlier one counts. Everything is measured from before the request was sent that acquired or renewed the lease,
+ * so it is never later than the authority's own expiry.
  */
 
 import type { Limits } from '../keeper/keeper.ts';
@@ -15,24 +15,24 @@ import { type Moment, marginMs } from '../seams/deadline.ts';
 export interface Timing {
   readonly guardTtlMs: number;
   readonly heartbeatMs: number;
-  /** Of the service and slot of a session. */
+  /** TTL of the service and slot leases of a session. */
   readonly leaseTtlMs: number;
   /** Between SIGTERM and SIGKILL when a session is stopped. */
   readonly graceMs: number;
 }
 
-/** What is lost may be somebody else's soon: enough for a program to close its files, and no more. */
+/** A lost lease may soon be held by another client: enough for a program to close its files, and no more. */
 export const LOST_GRACE_MS = 500;
 
 const HEARTBEAT_MIN_MS = 100;
 const HEARTBEATS_MIN = 3;
-/** Pipelines are dead so long before the guard ends; of a guard that is very short, a third. */
+/** Pipelines are dead this long before the guard expires; a third of a very short guard. */
 const GUARD_LEAD_MS = 1_000;
 const GUARD_LEAD_SHARE = 1 / 3;
 const GUARD_SLACK_MS = 100;
 const GRACE_SHARE_MAX = 1 / 3;
 
-/** Why these times cannot work, in a sentence; null when they can. */
+/** Why these durations cannot work, as a sentence; null when they can. */
 export function wrongTiming({ guardTtlMs, heartbeatMs, leaseTtlMs, graceMs }: Timing): string | null {
   if (heartbeatMs < HEARTBEAT_MIN_MS) return `The heartbeat must be at least ${HEARTBEAT_MIN_MS} ms.`;
   for (const [what, ttlMs] of [
@@ -47,7 +47,7 @@ export function wrongTiming({ guardTtlMs, heartbeatMs, leaseTtlMs, graceMs }: Ti
   return graceMs > LIMITS.ttlMaxMs ? `The grace may be at most ${LIMITS.ttlMaxMs} ms.` : null;
 }
 
-/** Until when pipelines may run for the sake of a lease that was asked for at `sent` and then had `lastsMs` left. */
+/** Until when a lease requested at `sent`, with `lastsMs` left then, allows pipelines to run. */
 export interface Span {
   readonly terminateBy: Moment;
   readonly killBy: Moment;
@@ -61,7 +61,7 @@ export function leaseSpan(sent: Moment, lastsMs: number, { graceMs }: Timing): S
   };
 }
 
-/** A renewal that is answered when the next is due is in time, so before that moment nothing is asked to end. */
+/** A renewal answered when the next is due is in time, so no pipeline is stopped before that moment. */
 export function guardSpan(sent: Moment, lastsMs: number, { heartbeatMs, graceMs }: Timing): Span {
   const leadMs = Math.min(GUARD_LEAD_MS, lastsMs * GUARD_LEAD_SHARE);
   const killMs = lastsMs - leadMs - Math.min(GUARD_SLACK_MS, heartbeatMs / 10);

@@ -1,23 +1,25 @@
-/** What an orchestrator lives in: an authority to ask, time, the processes of this machine, pipelines, and somebody to tell. */
+/** The world of an orchestrator: the authority's client, time, the process table, pipelines, and an event sink. */
 import type { Leasehold } from '../client/leasehold.ts';
 import type { ClientWorld } from '../client/world.ts';
 import type { ProcessTable } from '../seams/process-table.ts';
 import type { Pipelines } from './pipelines.ts';
 
-/** A client whose calls are tried once: whoever may go on only while it is answered must hear of the first failure. */
+/**
+ * A client without retries: an orchestrator may continue only while it is answered, so it must see the first failure.
+ */
 export type AuthorityClient = Pick<Leasehold, 'lease' | 'task' | 'session' | 'object' | 'whoami' | 'follow'>;
 
 export interface OrchestratorWorld extends Pick<ClientWorld, 'clock' | 'timers' | 'newToken'> {
-  /** Moments of `clock` are told to pipelines, so it must be one that their keepers read as well. */
+  /** Its moments are sent to pipelines, so their keepers must read the same clock. */
   readonly clock: ClientWorld['clock'];
   readonly client: AuthorityClient;
   readonly processTable: ProcessTable;
   readonly pipelines: Pipelines;
-  /** One meaningful event: a few words, and what they are about. */
+  /** One significant event: a few words, and its fields. */
   say(level: 'info' | 'warn' | 'error', event: string, fields?: Readonly<Record<string, unknown>>): void;
 }
 
-/** Start-up came to nothing, and nothing was begun. The message is the line that says why. */
+/** Start-up failed, and nothing was started. The message says why. */
 export class FatalError extends Error {
   override readonly name = 'FatalError';
 }

@@ -110,7 +110,7 @@ describe('kill -9 of an orchestrator and its keepers together', () => {
     await killTogether(orchestrator, ...old);
     expect(bench.alive).toEqual(old);
     const next = await bench.orchestrate();
-    await next.says(/pipelines that nobody keeps/);
+    await next.says(/orphaned pipelines/);
     await bench.ready('channel-a');
     await bench.ready('channel-b');
     expect(old.filter(({ pid }) => isAlive(pid))).toEqual([]);
