@@ -1,6 +1,6 @@
 /**
- * leasehold/postgres: leases with fencing numbers in a Postgres of your own, without any server of ours. It takes
- * whatever has `query(text, values)`; the package `pg` fits.
+ * leasehold/postgres: leases with fencing numbers in your own Postgres database, without a leasehold server. It
+ * accepts anything that has `query(text, values)`, such as the package `pg`.
  */
 import type { Queryable } from './postgres/database.ts';
 import type { LeaseWorld } from './postgres/lease-world.ts';
@@ -15,7 +15,7 @@ const systemWorld: LeaseWorld = { clock: systemClock, timers: systemTimers };
 
 /** A lease that renews itself: `await using lease = await RuntimeLease.acquire(pool, { … })`. */
 export class RuntimeLease extends HeldLease {
-  /** Takes the lease, or throws a `RuntimeLeaseError` because somebody else holds it. `world` is for tests. */
+  /** Takes the lease, or throws a `RuntimeLeaseError` when another holder has it. `world` is for tests. */
   static override acquire(
     db: Queryable,
     options: RuntimeLeaseOptions,
@@ -27,7 +27,7 @@ export class RuntimeLease extends HeldLease {
 }
 
 /**
- * Runs the function under the lease and gives the lease back whatever happens. Held by somebody else: throws a
+ * Runs the function under the lease and releases the lease in every case. If another holder has the lease, throws a
  * `RuntimeLeaseError` before the function runs.
  */
 export function withRuntimeLease<T>(
@@ -39,7 +39,7 @@ export function withRuntimeLease<T>(
   return runUnder(RuntimeLease.acquire(db, options, world), work);
 }
 
-/** Governed commands behind gates, all inside one lease. */
+/** Runs governed commands behind gates, all inside one lease. */
 export class OperatorRuntime extends GovernedRuntime {
   constructor(options: OperatorRuntimeOptions, world: LeaseWorld = systemWorld) {
     super(options, world);

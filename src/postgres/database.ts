@@ -1,16 +1,16 @@
 /**
- * What we need of a database: something that runs a statement. A `pg` Pool or Client fits, and so does whatever
- * opens a new connection for every statement. Transactions need one connection for several statements: a pool that
- * gives out connections, or whoever runs a function inside a transaction.
+ * What the leases need of a database: something that runs a statement, such as a `pg` Pool or Client, or an adapter
+ * that opens a connection per statement. Transactions need one connection for several statements: a pool with
+ * `connect`, or an object that runs a function inside a transaction.
  */
 export interface Queryable {
   query(text: string, values?: unknown[]): Promise<{ readonly rows: readonly unknown[] }>;
 }
 
 export interface PooledConnection extends Queryable {
-  /** Gives it back; `true` when nobody may use it again. */
+  /** Returns it to the pool; `true` when it must not be reused. */
   release(isBroken?: boolean): void;
-  /** Where a connection that is cut while nobody waits for it says so; unheard, it would end the process. */
+  /** A connection that is cut while idle emits 'error' here. Without a listener that would end the process. */
   on?(event: 'error', listener: (fault: Error) => void): unknown;
   off?(event: 'error', listener: (fault: Error) => void): unknown;
 }
@@ -26,35 +26,38 @@ export interface Transactional extends Queryable {
 
 export type TransactionalDatabase = ConnectionPool | Transactional;
 
-/** The SQLSTATE of whatever is sent in a transaction that has failed. */
+/** The SQLSTATE of any statement in a failed transaction. */
 export const IN_FAILED_TRANSACTION = '25P02';
 
-/** Runs the work in one transaction at READ COMMITTED, whatever the database's default: a lock must see the newest row. */
+/**
+ * Runs the work in one transaction at READ COMMITTED, whatever the database's default: a lock must see the newest
+ * row.
+ */
 export async function inTransaction<T>(
   db: TransactionalDatabase,
   work: (connection: Queryable) => Promise<T>,
 ): Promise<T> {
   if ('transaction' in db) return db.transaction(work);
   const connection = await db.connect();
-  connection.on?.('error', heardAtTheNextStatement);
+  connection.on?.('error', ignoreUntilNextStatement);
   let isBroken = true;
   try {
     await connection.query('BEGIN ISOLATION LEVEL READ COMMITTED');
     const result = await worked(connection, work);
     const { command } = (await connection.query('COMMIT')) as { readonly command?: unknown };
     isBroken = false;
-    // A statement failed and its error was caught: then there is nothing to commit, and COMMIT does not say so by failing.
+    // A statement failed and its error was caught. Nothing is committed, and COMMIT reports that without failing.
     if (command === 'ROLLBACK') throw rolledBack();
     return result;
   } catch (fault) {
-    // What the work says against itself leaves the connection sound once the transaction has been rolled back.
+    // An error of the work itself leaves the connection usable after a rollback.
     if (fault instanceof WorkFailed) {
       isBroken = !fault.isRolledBack;
       throw fault.fault;
     }
     throw fault;
   } finally {
-    connection.off?.('error', heardAtTheNextStatement);
+    connection.off?.('error', ignoreUntilNextStatement);
     connection.release(isBroken);
   }
 }
@@ -64,8 +67,8 @@ function rolledBack(): Error {
   return Object.assign(new Error(says), { code: IN_FAILED_TRANSACTION });
 }
 
-/** A cut connection fails every statement that is sent on it, so nothing has to be done about it earlier. */
-function heardAtTheNextStatement(): void {}
+/** Every later statement on a cut connection fails, so nothing has to be done earlier. */
+function ignoreUntilNextStatement(): void {}
 
 class WorkFailed extends Error {
   readonly fault: unknown;
@@ -84,7 +87,7 @@ async function worked<T>(connection: Queryable, work: (connection: Queryable) =>
   } catch (fault) {
     const isRolledBack = await connection.query('ROLLBACK').then(
       () => true,
-      // A connection that cannot roll back is dead, and the server rolls back for it; the first fault says more.
+      // A connection that cannot roll back is dead, and the server rolls back. The first fault says more.
       () => false,
     );
     throw new WorkFailed(fault, isRolledBack);

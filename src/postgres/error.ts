@@ -1,13 +1,13 @@
 /**
- * What can be said against a run, by code. What the database itself fails with is thrown as the driver gave it, or is
- * the `cause` of one of these.
+ * The errors of leases and runs, by code. An error of the database is thrown as the driver gave it, or is the `cause`
+ * of one of these.
  *
- *   INVALID_ARGUMENT      a name, a holder or a time to live outside its limits; nothing was asked of the database
- *   LEASE_HELD            somebody else holds the lease: do not run
- *   LEASE_LOST            the lease ran out, was granted again to its holder, or could not be renewed in time
+ *   INVALID_ARGUMENT      a name, a holder or a TTL outside its limits; the database was not asked
+ *   LEASE_HELD            another holder has the lease: do not run
+ *   LEASE_LOST            the lease expired, was granted again to its holder, or could not be renewed in time
  *   COMMAND_NOT_GOVERNED  a command that is not registered, or whose name does not begin with `dot_iu_`
  *   GATE_NOT_FOUND        `dot_config` has no such gate
- *   GATES_NOT_CLOSED      the run could not close its gates; the next one that holds the lease does
+ *   GATES_NOT_CLOSED      the run could not close its gates; the next run under the lease closes them
  */
 export type RuntimeLeaseCode = 'INVALID_ARGUMENT' | 'LEASE_HELD' | 'LEASE_LOST';
 export type OperatorRuntimeCode = 'COMMAND_NOT_GOVERNED' | 'GATE_NOT_FOUND' | 'GATES_NOT_CLOSED';
@@ -15,7 +15,7 @@ export type OperatorRuntimeCode = 'COMMAND_NOT_GOVERNED' | 'GATE_NOT_FOUND' | 'G
 export class RuntimeLeaseError extends Error {
   override readonly name = 'RuntimeLeaseError';
   readonly code: RuntimeLeaseCode;
-  /** Who holds the lease, when it is held by somebody else and was still there to be asked. */
+  /** The current holder, when another one has the lease and was still there when asked. */
   readonly holder: string | null;
 
   constructor(
@@ -32,7 +32,7 @@ export class RuntimeLeaseError extends Error {
 export class OperatorRuntimeError extends Error {
   override readonly name = 'OperatorRuntimeError';
   readonly code: OperatorRuntimeCode;
-  /** What the run itself failed with, when closing its gates failed on top of that. */
+  /** The error of the run itself, when closing its gates failed as well. */
   readonly fault: unknown;
 
   constructor(
@@ -46,11 +46,11 @@ export class OperatorRuntimeError extends Error {
   }
 }
 
-/** Classes of SQLSTATE that a second try will not change: bad values, wrong names, missing rights, no such database. */
+/** Classes of SQLSTATE that a retry does not change: bad values, wrong names, missing rights, no such database. */
 const LASTING = /^(22|28|3D|3F|42)...$/;
 
-/** Whether the same statement may well work a moment later: the connection was cut, or the server is restarting. */
-export function isPassing(fault: unknown): boolean {
+/** Whether a retry may succeed: the connection was cut, or the server is restarting. */
+export function isTransient(fault: unknown): boolean {
   const { code } = Object(fault) as { readonly code?: unknown };
   return !(typeof code === 'string' && LASTING.test(code));
 }
@@ -59,7 +59,7 @@ export function isTableMissing(fault: unknown): boolean {
   return (Object(fault) as { readonly code?: unknown }).code === '42P01';
 }
 
-/** What Postgres gives up because of others at the same time: nothing of it was done, and it may be sent again at once. */
+/** Serialization failure and deadlock: nothing was done, and the statement may be sent again at once. */
 const LOST_RACE = ['40001', '40P01'];
 
 export function isLostRace(fault: unknown): boolean {

@@ -1,17 +1,17 @@
 /**
- * A fence around a table of your own: no row is inserted, changed or deleted except under the lease, and the database
- * itself says no, whatever the program believes. It adds two columns and a trigger:
+ * A fence around your own table: the database refuses every insert, update and delete without the lease, whatever the
+ * program believes. It adds two columns and a trigger:
  *
  *   lease_seq  what a write presents. The trigger checks it and clears it, so it is NULL at rest, and an UPDATE that
- *              does not mention it presents nothing. One column would keep the number of the last write, and every
+ *              does not mention it presents nothing. A single column would keep the number of the last write, and every
  *              careless UPDATE would present that.
  *   fence      the number that last wrote the row.
  *
- * DELETE and TRUNCATE have no columns to present: they take the number from `leasehold.lease_seq`, a setting of their
- * transaction (`presentLease`). The lease row stays locked FOR KEY SHARE to the end of the writing transaction, so that
- * nobody can take the lease over between the check and the commit, and its holder can renew it.
+ * DELETE and TRUNCATE have no columns: they take the number from `leasehold.lease_seq`, a setting of their
+ * transaction (`presentLease`). The lease row stays locked FOR KEY SHARE until the writing transaction ends. So the
+ * lease cannot change hands between the check and the commit, and its holder can still renew it.
  *
- * Checks, in the order of docs/errors.md, each with an SQLSTATE of its own and its code as the name of the constraint:
+ * The checks are in the order of docs/errors.md. Each has its own SQLSTATE and its code as the constraint name:
  * WRITE_UNFENCED (LH001), LEASE_OBJECT_MISMATCH (LH002), WRITE_STALE_FENCE (LH003), WRITE_UNKNOWN_FENCE (LH004),
  * LEASE_EXPIRED (LH006).
  */
@@ -23,7 +23,7 @@ export interface FenceOptions {
   readonly lease: string;
 }
 
-/** The SQLSTATE of each refusal; the numbers are those of the checks. */
+/** The SQLSTATE of each refusal, numbered in the order of the checks. */
 export const FENCE_STATES = {
   WRITE_UNFENCED: 'LH001',
   LEASE_OBJECT_MISMATCH: 'LH002',
@@ -38,7 +38,7 @@ const raise = (code: FenceCode, says: string, ...values: readonly string[]): str
   `RAISE EXCEPTION '${code}: ${says}'${values.map((value) => `, ${value}`).join('')}
         USING ERRCODE = '${FENCE_STATES[code]}', CONSTRAINT = '${code}', TABLE = TG_TABLE_NAME, SCHEMA = TG_TABLE_SCHEMA;`;
 
-/** Shared by all fenced tables; the name of the lease is the argument of the trigger. */
+/** Shared by all fenced tables. The name of the lease is the argument of the trigger. */
 const FUNCTION = `
   CREATE OR REPLACE FUNCTION fn_leasehold_fence() RETURNS trigger LANGUAGE plpgsql AS $function$
   DECLARE
@@ -86,8 +86,8 @@ const FUNCTION = `
   END $function$;`;
 
 /**
- * The statements that put the fence around a table and take it away, for your own migrations; both may be repeated.
- * `table` may name its schema (`billing.invoices`); a name that needs quotes is given as it is, without them.
+ * The statements that add and remove the fence of a table, for your own migrations. Both are idempotent. `table` may
+ * include the schema (`billing.invoices`); a name that needs quotes is given without them.
  */
 export function fence(table: string, { lease }: FenceOptions): Migration {
   if (lease === '' || lease.includes('\0')) throw new TypeError('A fence needs the name of a lease.');
@@ -95,7 +95,7 @@ export function fence(table: string, { lease }: FenceOptions): Migration {
   return { name: `fence ${table}`, up: up(quoted, lease), down: down(quoted) };
 }
 
-/** The table and those that inherit from it, its partitions among them. */
+/** The table and those that inherit from it, including its partitions. */
 const MEMBERS = (table: string): string => `
     WITH RECURSIVE family AS (
       SELECT ${literal(table)}::regclass::oid AS member
@@ -103,9 +103,9 @@ const MEMBERS = (table: string): string => `
     )`;
 
 /**
- * Those of them that one fence is around. A partition has the trigger of its parent for
- * rows, but not that for TRUNCATE; any other child has neither. A child with a fence of its own keeps that: of those that
- * have one only those are named whose lease is `leases`, as triggers have it.
+ * The tables that one fence covers. A partition inherits the row trigger of its parent but not the TRUNCATE trigger;
+ * any other child inherits neither. A child with its own fence keeps it: of the fenced children only those are
+ * included whose lease is in `leases`, in the encoding of trigger arguments.
  */
 const FAMILY = (table: string, leases: string): string => `${MEMBERS(table)}
     SELECT member::regclass AS named, relispartition AND member <> ${literal(table)}::regclass AS has_parents
@@ -115,11 +115,11 @@ const FAMILY = (table: string, leases: string): string => `${MEMBERS(table)}
           WHERE tgrelid = member AND tgname = 'leasehold_fence' AND tgargs <> ALL (${leases})
       )`;
 
-/** What is ours on a table; a partition that was detached has lost the trigger for rows. */
+/** Our triggers on a table. A detached partition has lost the row trigger. */
 const OWN_TRIGGERS = (table: string): string =>
   `SELECT tgargs FROM pg_trigger WHERE tgrelid = ${literal(table)}::regclass AND tgname LIKE 'leasehold\\_fence%'`;
 
-/** Columns of the same names that are somebody else's must not be taken over. */
+/** Existing columns with these names that are not ours must not be reused. */
 const up = (table: string, lease: string): string => `DO $fence$
 DECLARE
   lease text := ${literal(lease)};
@@ -156,7 +156,7 @@ BEGIN
   END LOOP;
 END $fence$`;
 
-/** A child would lose the columns of its own fence with those of its parent, where it has them from there. */
+/** A child that inherits the columns of its own fence from the parent would lose them. */
 const down = (table: string): string => `DO $fence$
 DECLARE
   before bytea;
@@ -191,8 +191,8 @@ BEGIN
 END $fence$`;
 
 /**
- * Presents a number for the DELETEs and TRUNCATEs of the transaction that the connection is in. Outside of one it has no
- * effect, and what follows is refused as unfenced.
+ * Presents a number for the DELETEs and TRUNCATEs of the connection's transaction. Outside a transaction it has no
+ * effect, and the following statements are refused as unfenced.
  */
 export async function presentLease(connection: Queryable, leaseSeq: number | bigint): Promise<void> {
   await connection.query("SELECT set_config('leasehold.lease_seq', $1::bigint::text, true)", [leaseSeq]);
@@ -206,7 +206,7 @@ function quotedTable(table: string): string {
   return parts.map((part) => `"${part.replaceAll('"', '""')}"`).join('.');
 }
 
-/** Also safe inside the dollar quotes around it, which no text may end. */
+/** Also safe inside the surrounding dollar quotes, whose tag it must not contain. */
 function literal(text: string): string {
   if (text.includes('$fence$')) throw new TypeError('A name must not contain $fence$.');
   return `'${text.replaceAll("'", "''")}'`;

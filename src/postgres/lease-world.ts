@@ -1,4 +1,4 @@
-/** Time, as a lease in a database sees it. The clocks only measure; the instants are the database's. */
+/** Time for a lease in a database. Local clocks only measure durations; the instants are the database's. */
 import type { Clock, Timers } from '../seams/clock.ts';
 
 export interface LeaseWorld {
@@ -6,7 +6,7 @@ export interface LeaseWorld {
   readonly timers: Pick<Timers, 'after' | 'hold'>;
 }
 
-/** Keeps the process alive meanwhile. */
+/** Keeps the process alive while it waits. */
 export async function pause({ timers }: LeaseWorld, ms: number): Promise<void> {
   const hold = timers.hold();
   await new Promise<void>((resolve) => {

@@ -1,17 +1,17 @@
 /**
- * Migration 019 (seed 001): the table of leases, the sequence of fencing numbers, the three functions, and the table of
- * gates that an OperatorRuntime has open. Each way is one statement, so it is one transaction by itself and also fits
- * into one of yours; both may be repeated.
+ * Migration 019 (seed 001): the lease table, the sequence of fencing numbers, the three functions, and the table of
+ * gates that an OperatorRuntime has open. Each direction is one statement, so it is its own transaction and also fits
+ * into yours. Both are idempotent.
  *
- * A lease is one row. Whoever wants it first wins the row, and only while holding it draws number, token and end: a
- * number drawn earlier, by a slow loser, could land after a faster winner's higher one. Every check of the clock comes
- * after the wait for the row: one made before it would be as old as the wait. The clock is `clock_timestamp()`, for
- * `now()` stands still in a transaction. Migrating again replaces the functions of an older version and keeps the leases;
- * a change of this file must keep that so.
+ * A lease is one row. A client first locks the row and only then draws number, token and expiry: a number drawn
+ * earlier by a slow loser could land after a faster winner's higher one. The clock is read after the wait for the
+ * row; before it, the time would be stale by the wait. The clock is `clock_timestamp()`, because `now()` is fixed
+ * within a transaction. Migrating again replaces the functions of an older version and keeps the leases; a change of
+ * this file must keep that.
  *
- * Who writes through a fence locks the row FOR KEY SHARE to the end of the transaction. Granting and releasing wait for
- * that, for they change a key of the row: `lease_seq` is one, by its unique index. Renewing changes no key and waits for
- * nobody: behind FOR SHARE it would wait for every writer that comes, also for those that come later (decision 0046).
+ * A write through a fence locks the row FOR KEY SHARE until its transaction ends. Grants and releases wait for that,
+ * because they change a key: `lease_seq`, by its unique index. A renewal changes no key and does not wait: behind FOR
+ * SHARE it would wait for every writer, including later ones (decision 0046).
  */
 import type { Queryable } from './database.ts';
 
@@ -21,13 +21,13 @@ export interface Migration {
   readonly down: string;
 }
 
-/** Two migrations at once would trip over each other's functions. */
+/** Two concurrent migrations would conflict on the functions. */
 const ONE_AT_A_TIME = `PERFORM pg_advisory_xact_lock(hashtextextended('leasehold:migration:019', 0));`;
 
 /**
- * A gate has a row in `dot_iu_runtime_lease_gate` exactly while an OperatorRuntime has it open: the row is written and
- * deleted by the transactions that open and close the gate. `config` is the table of the gate, which another session may
- * not find by its name. The row of a run that died stays, with a token that no live lease has, until the gate is closed.
+ * A gate has a row in `dot_iu_runtime_lease_gate` exactly while an OperatorRuntime has it open: the transactions that
+ * open and close the gate write and delete it. `config` is the table of the gate, which may not be on another
+ * session's search path. The row of a dead run stays, with a token that no live lease has, until the gate is closed.
  */
 const TABLES = `
   CREATE TABLE IF NOT EXISTS dot_iu_runtime_lease (
@@ -48,8 +48,8 @@ const TABLES = `
   );`;
 
 /**
- * Begins at the time in microseconds: after a rollback and a new migration, numbers still go on above all earlier ones,
- * which no database gives out at a million a second. They stay below 2^53 until the year 2255.
+ * Starts at the time in microseconds: after a rollback and a new migration the numbers are still above all earlier
+ * ones, because no database issues a million a second. They stay below 2^53 until the year 2255.
  */
 const SEQUENCE = `
   IF to_regclass('dot_iu_runtime_lease_seq') IS NULL THEN
@@ -59,7 +59,7 @@ const SEQUENCE = `
     );
   END IF;`;
 
-/** Names and holders as everywhere in leasehold: 1 to 256 bytes. */
+/** Names and holders have 1 to 256 bytes, as everywhere in leasehold. */
 const NAMES_CHECKED = (fn: string): string => `
     IF coalesce(octet_length(${fn}.lease_name), 0) NOT BETWEEN 1 AND 256 THEN
       RAISE EXCEPTION 'The name of a lease has 1 to 256 bytes.' USING ERRCODE = 'invalid_parameter_value';
@@ -68,7 +68,7 @@ const NAMES_CHECKED = (fn: string): string => `
       RAISE EXCEPTION 'A lease needs a holder, with 1 to 256 bytes.' USING ERRCODE = 'invalid_parameter_value';
     END IF;`;
 
-/** NaN is greater than everything here, so it does not pass either. */
+/** NaN is greater than every number here, so it is refused too. */
 const TTL_CHECKED = (fn: string): string => `
     IF (${fn}.ttl_seconds BETWEEN 0.01 AND 2592000) IS NOT TRUE THEN
       RAISE EXCEPTION 'ttl_seconds is 0.01 to 2592000 (10 ms to 30 days), and this is %.',
@@ -76,8 +76,8 @@ const TTL_CHECKED = (fn: string): string => `
     END IF;`;
 
 /**
- * How long an acquire waits for the row: long enough for a transaction that is being committed, and no longer than this
- * for one whose process is paused. Postgres applies it to each lock, and there are two: the place in line and the row.
+ * How long an acquire waits for the row: long enough for a transaction that is committing, and no longer for one
+ * whose process is paused. Postgres applies it to each of two locks: the place in the queue and the row.
  */
 const ROW_WAIT = '1 s';
 
@@ -184,7 +184,7 @@ const RELEASE = `
     RETURN coalesce(ended_at > clock_timestamp(), false);
   END $function$;`;
 
-/** The names and arguments of the functions, as Postgres tells them. */
+/** The names and arguments of the functions, as Postgres reports them. */
 const FUNCTIONS = {
   fn_dot_iu_runtime_lease_acquire: 'lease_name text, holder text, ttl_seconds double precision',
   fn_dot_iu_runtime_lease_renew: 'lease_name text, holder text, token uuid, ttl_seconds double precision',
@@ -192,7 +192,7 @@ const FUNCTIONS = {
 } as const;
 const SIGNATURES = Object.entries(FUNCTIONS);
 
-/** What somebody else installed under these names would be called instead of ours, or half of it would stay. */
+/** Foreign objects with these names would be called instead of ours, or half of them would stay. */
 const NOTHING_FOREIGN = `
   SELECT count(*) INTO known FROM pg_attribute
     WHERE attrelid = to_regclass(quote_ident(current_schema()) || '.dot_iu_runtime_lease')
@@ -213,7 +213,7 @@ const NOTHING_FOREIGN = `
       USING ERRCODE = 'duplicate_function', HINT = 'Drop it first.';
   END IF;`;
 
-/** Whoever calls them must not lead them to tables of the same name: a schema of their own, or a temporary one. */
+/** A caller's search path must not redirect the functions to other tables of the same names. */
 const AT_HOME = SIGNATURES.map(
   ([name, arguments_]) => `
   EXECUTE format('ALTER FUNCTION ${name}(${arguments_}) SET search_path TO %I, pg_temp', current_schema());`,
@@ -234,9 +234,11 @@ BEGIN
   ${AT_HOME}
 END $migration$`;
 
-/** How long a rollback waits for transactions that use the leases. All other statements on the table wait behind it. */
+/**
+ * How long a rollback waits for transactions that use the leases. All other statements on the table queue behind it.
+ */
 const TABLE_WAIT = '5 s';
-/** Longer than most commands that a forced rollback finds running. */
+/** Longer than most commands that a forced rollback interrupts. */
 const FORCED_TABLE_WAIT = '25 s';
 
 const IS_INSTALLED = `
@@ -267,8 +269,8 @@ BEGIN
 END $migration$`;
 
 /**
- * Looks for a live run before the lock, so that a refusal waits for no command, and again under it. The lock waits for
- * every governed transaction, and none begins afterwards; they lock leases before gates, and so must this.
+ * Looks for a live run before taking the lock, so that a refusal waits for no command, and again under it. The lock
+ * waits for every governed transaction, and none starts afterwards. They lock leases before gates, and so must this.
  */
 const down = (isForced: boolean): string => `DO $migration$
 DECLARE
@@ -292,7 +294,7 @@ BEGIN
   DROP SEQUENCE IF EXISTS dot_iu_runtime_lease_seq;
 END $migration$`;
 
-/** For your own migration tool; `migrate` and `rollback` run just these. */
+/** For your own migration tool. `migrate` and `rollback` run exactly these. */
 export const MIGRATION_019: Migration = { name: '019', up: UP, down: down(false) };
 
 export async function migrate(db: Queryable): Promise<void> {
@@ -305,9 +307,9 @@ export interface RollbackOptions {
 }
 
 /**
- * Closes every gate that a run left open. While a run holds its lease it fails with the SQLSTATE 55006, unless it is
- * forced: then the gates are closed at once, by a statement of its own, and the rest waits for the command that is running.
- * Other live leases end with their table: their holders learn of it at the next renewal.
+ * Closes every gate that a run left open. While a run holds its lease it fails with SQLSTATE 55006, unless forced:
+ * then a separate statement closes the gates at once, and the rest waits for the running command. Other live leases
+ * end with their table; their holders learn it at the next renewal.
  */
 export async function rollback(db: Queryable, { force = false }: RollbackOptions = {}): Promise<void> {
   if (force) await db.query(CLOSE_ALL_GATES);

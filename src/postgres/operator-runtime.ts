@@ -1,22 +1,22 @@
 /**
- * Runs governed commands behind gates (seed 001, finding F-960x-1): the gates in `dot_config` are opened, the commands
- * applied, the gates closed, all inside one lease.
+ * Runs governed commands behind gates (seed 001, finding F-960x-1): opens the gates in `dot_config`, applies the
+ * commands, and closes the gates, all inside one lease.
  *
  *   check the commands → acquire → open the gates → apply, one by one → close the gates, in any case → release
  *
- * Holding a lease is not enough: a run that was paused past its end does not know it. So every write to a gate and every
- * command has a transaction of its own that first locks its own unexpired lease row FOR SHARE. No row: refused, nothing
- * is applied. While the lock is there nobody can take the lease over, so a late run can neither close the gates under
- * its successor nor apply anything behind gates that its successor opened. The lock keeps renewals out as well, so the
- * lease is renewed before each of these transactions. The database itself ends a transaction that outlives the lease:
- * otherwise a process that is paused inside a command would keep the lock for as long as it is paused.
+ * Holding a lease is not enough: a run that was paused past its expiry does not know it. So every write to a gate and
+ * every command has its own transaction, which first locks its own unexpired lease row FOR SHARE. Without the row it
+ * is refused and nothing is applied. The lock keeps the lease from changing hands, so a late run can neither close
+ * its successor's gates nor apply anything behind them. The lock blocks renewals too, so the lease is renewed before
+ * each of these transactions. The database ends a transaction that outlives the lease; otherwise a process paused
+ * inside a command would keep the lock.
  */
 import { inTransaction, type Queryable, type TransactionalDatabase } from './database.ts';
-import { isPassing, isTableMissing, OperatorRuntimeError, RuntimeLeaseError } from './error.ts';
+import { isTableMissing, isTransient, OperatorRuntimeError, RuntimeLeaseError } from './error.ts';
 import { type LeaseWorld, pause } from './lease-world.ts';
 import { RuntimeLease, type RuntimeLeaseOptions, runUnder } from './runtime-lease.ts';
 
-/** What a command may do: anything, on the connection it is given, whose transaction it neither begins nor ends. */
+/** A command may do anything on the given connection, but must not begin or end its transaction. */
 export type GovernedCommand = (
   connection: Queryable,
   input: unknown,
@@ -28,7 +28,7 @@ export interface OperatorRuntimeOptions {
   readonly lease: RuntimeLeaseOptions;
   /** Keys of `dot_config(key, value)`: "true" is open, "false" is closed. */
   readonly gates: readonly string[];
-  /** All commands there are, by name. */
+  /** All registered commands, by name. */
   readonly commands: Readonly<Record<string, GovernedCommand>>;
 }
 
@@ -39,16 +39,16 @@ export interface CommandCall {
 
 const GOVERNED = /^dot_iu_[a-z0-9]+(_[a-z0-9]+)*$/;
 const CLOSE_AGAIN_MS = 100;
-/** The largest value of a timeout in Postgres, 24.8 days; a lease may last longer. */
+/** The largest timeout in Postgres, 24.8 days. A lease may last longer. */
 const TIMEOUT_MAX_MS = 2_147_483_647;
 
 /**
- * Locks the row and limits the rest of the transaction to the time that is left. The clock is read after the row is
- * locked: in one level with the lock it would be read before the wait.
+ * Locks the row and limits the rest of the transaction to the remaining time. The clock is read after the row is
+ * locked: in one query level with the lock it would be read before the wait.
  *
- * `transaction_timeout` (Postgres 17) ends the transaction whatever it does. Before 17 the other two end it when it is
- * idle or in one statement for too long. A limit of the session's own that is shorter stays. Zero first: Postgres starts
- * the timer of `transaction_timeout` only when there is none.
+ * `transaction_timeout` (Postgres 17) ends the transaction in every case. Before 17 the other two end it when it is
+ * idle or in one statement for too long. A shorter limit of the session stays. It is set to zero first: Postgres
+ * starts the timer of `transaction_timeout` only when none is set.
  */
 const LOCK_OWN_LEASE = `
   WITH own AS MATERIALIZED (
@@ -66,7 +66,7 @@ const LOCK_OWN_LEASE = `
     current_setting(name, true) AS value
   WHERE ms > 0 AND value IS NOT NULL`;
 
-/** With the row that tells a rollback of the migration which gates are open, and under which lease. */
+/** Also records the open gate and its lease, for a rollback of the migration. */
 const OPEN_GATE = `
   WITH opened AS (UPDATE dot_config SET value = 'true' WHERE key = $1 RETURNING key)
   INSERT INTO dot_iu_runtime_lease_gate (config, gate, lease_name, token)
@@ -91,8 +91,8 @@ export class OperatorRuntime {
   }
 
   /**
-   * Applies the commands in order and gives their results. Each is committed by itself; the first that fails ends the
-   * run. With no commands it opens and closes the gates, which also closes what a run that died left open.
+   * Applies the commands in order and returns their results. Each is committed separately; the first failure ends the
+   * run. Without commands it opens and closes the gates, which also closes gates that a dead run left open.
    */
   async run(calls: readonly CommandCall[]): Promise<readonly unknown[]> {
     const plan = calls.map((call) => ({ ...call, apply: this.registered(call.command) }));
@@ -131,7 +131,7 @@ export class OperatorRuntime {
     return outcome.result;
   }
 
-  /** Tried again while the lease is held: a server that restarts must not leave the gates open. */
+  /** Retried while the lease is held: a restarting server must not leave the gates open. */
   private async closeGates(lease: RuntimeLease, fault: unknown): Promise<void> {
     for (;;) {
       try {
@@ -139,7 +139,7 @@ export class OperatorRuntime {
         return;
       } catch (cause) {
         const isVerdict = cause instanceof RuntimeLeaseError || cause instanceof OperatorRuntimeError;
-        if (isVerdict || !isPassing(cause) || !lease.isHeld) throw notClosed(cause, fault);
+        if (isVerdict || !isTransient(cause) || !lease.isHeld) throw notClosed(cause, fault);
       }
       await pause(this.world, CLOSE_AGAIN_MS);
     }
@@ -175,7 +175,7 @@ export class OperatorRuntime {
   }
 }
 
-/** A Client of `pg` has a `connect` as well, but one connection only, which renewals and commands cannot share. */
+/** A `pg` Client also has `connect`, but only one connection, which renewals and commands cannot share. */
 function assertTransactional(db: TransactionalDatabase): void {
   if ('transaction' in db || ('connect' in db && !('processID' in db))) return;
   throw new TypeError('The db of an OperatorRuntime must be a pool, or have transaction(work).');
@@ -189,9 +189,9 @@ function assertGoverned(name: string): void {
   );
 }
 
-/** What the run has to say about gates that it could not close. */
+/** The error for gates that could not be closed. */
 function notClosed(cause: unknown, fault: unknown): unknown {
-  // A gate that is not there was not opened either, and without the table of leases none is open: its rollback closes them.
+  // A missing gate was not opened. Without the lease table no gate is open: its rollback closes them.
   if (cause instanceof OperatorRuntimeError || isTableMissing(cause)) return fault ?? cause;
   if (cause instanceof RuntimeLeaseError) {
     const says = `${cause.message.replace(/; nothing was applied\.$/, '')}, so its gates were left to the next run.`;

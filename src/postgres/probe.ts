@@ -1,6 +1,6 @@
 /**
- * T1 to T7 of seed 001, asked of the functions that are really installed, inside BEGIN … ROLLBACK: nothing of it stays.
- * T2 is the proof that two instances cannot both hold the lease.
+ * T1 to T7 of seed 001 against the installed functions, inside BEGIN … ROLLBACK, so that nothing stays. T2 proves
+ * that two instances cannot both hold the lease.
  */
 import type { Queryable } from './database.ts';
 
@@ -20,11 +20,11 @@ const LEASE = 'leasehold:probe';
 const A = 'holder A';
 const B = 'holder B';
 const OTHER_TOKEN = '00000000-0000-4000-8000-000000000000';
-/** Long enough for the rest of the probe, however slow; and one that has run out by the next statement but one. */
+/** Long enough for the rest of a slow probe; and one that has expired two statements later. */
 const TTL_SECONDS = 600;
 const SHORT_SECONDS = 0.01;
 
-/** `connection` is one connection, for this is one transaction: a client, not a pool. */
+/** `connection` must be a single connection, not a pool: the probe is one transaction. */
 export async function probe(connection: Queryable): Promise<ProbeReport> {
   await connection.query('BEGIN');
   try {

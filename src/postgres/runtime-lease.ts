@@ -1,24 +1,24 @@
 /**
- * A lease of migration 019 in the hands of a program. It is renewed when a third of its time has passed, by the renew
- * function and never by acquiring again, so token and number stay what they are.
+ * A lease of migration 019 held by a program. It is renewed after a third of its TTL by the renew function, never by
+ * acquiring again, so token and number stay the same.
  *
- *   held ──renewed──▶ held        a renewal that fails is tried again until the deadline
- *    │ ├─ NULL ─▶ lost            it is over, or granted anew: nothing brings it back
+ *   held ──renewed──▶ held        a failed renewal is retried until the deadline
+ *    │ ├─ NULL ─▶ lost            it expired or was granted again: final
  *    │ └─ its deadline passes ─▶ lost
- *    └─ released                  once; a second release is harmless
+ *    └─ released                  once; a second release does nothing
  *
- * It needs nothing of a session: every statement may have a connection of its own, or one from a pooler.
+ * It needs no session state: every statement may use another connection, for example from a pooler.
  */
 import { isNameText } from '../protocol/texts.ts';
 import type { Timer } from '../seams/clock.ts';
 import { Deadline, type Moment, momentOf } from '../seams/deadline.ts';
 import { IN_FAILED_TRANSACTION, type Queryable } from './database.ts';
-import { isLostRace, isPassing, RuntimeLeaseError } from './error.ts';
+import { isLostRace, isTransient, RuntimeLeaseError } from './error.ts';
 import { type LeaseWorld, pause } from './lease-world.ts';
 
 export interface RuntimeLeaseOptions {
   readonly name: string;
-  /** Who holds it. The same holder may acquire again, and the older grant is lost: give every run its own. */
+  /** The holder. If the same holder acquires again, the older grant is lost: give every run its own. */
   readonly holder: string;
   /** How long it lasts without a renewal: 0.01 to 2 592 000. Also how long others wait when this process dies. */
   readonly ttlSeconds: number;
@@ -26,13 +26,13 @@ export interface RuntimeLeaseOptions {
 
 const TTL_SECONDS_MIN = 0.01;
 const TTL_SECONDS_MAX = 2_592_000;
-/** However long the lease lasts, nobody waits longer than this for a release that fails or is not answered. */
+/** The limit for a release that fails or is not answered, however long the lease lasts. */
 const RELEASE_MS = 10_000;
-/** How often an acquisition is sent that the database gave up because of others at the same time. */
+/** How often an acquisition is retried after a serialization failure or deadlock. */
 const TRIES_MAX = 20;
-/** Of a lease that was renewed this share of its time ago, nothing more is asked. */
+/** A lease that was renewed within this share of its TTL is not renewed again. */
 const FRESH_SHARE = 1 / 20;
-/** The deadline is looked at this often at least: a wall clock that jumped is noticed within that time. */
+/** The deadline is checked at least this often, which bounds how late a wall-clock jump is noticed. */
 const WATCH_MS = 1_000;
 
 const GRANT = `token::text AS token, lease_seq::text AS lease_seq,
@@ -57,7 +57,7 @@ export interface Grant {
 export class RuntimeLease implements AsyncDisposable {
   readonly name: string;
   readonly holder: string;
-  /** The secret of this grant: whoever has it can renew and release the lease. */
+  /** The secret of this grant. Whoever has it can renew and release the lease. */
   readonly token: string;
   /** The fencing number: higher than that of every earlier holder. */
   readonly leaseSeq: number;
@@ -68,7 +68,7 @@ export class RuntimeLease implements AsyncDisposable {
   private deadline: Deadline;
   private fault: unknown;
   private renewal: Timer | null = null;
-  /** Who waits for the answer to any renewal. */
+  /** Callers waiting for the answer to a renewal. */
   private readonly waiting = new Set<() => void>();
   private watch: Timer | null = null;
   private isReleased = false;
@@ -86,7 +86,7 @@ export class RuntimeLease implements AsyncDisposable {
     this.watchDeadline();
   }
 
-  /** Takes the lease, or throws a `RuntimeLeaseError` because somebody else holds it. */
+  /** Takes the lease, or throws a `RuntimeLeaseError` when another holder has it. */
   static async acquire(
     db: Queryable,
     options: RuntimeLeaseOptions,
@@ -103,18 +103,18 @@ export class RuntimeLease implements AsyncDisposable {
     return this.ending.signal;
   }
 
-  /** Whether it is held, by the clocks and not by what timers had the time to find out. */
+  /** Whether it is held, by the clocks and not by timers, which may be late. */
   get isHeld(): boolean {
     if (this.isReleased || this.signal.aborted) return false;
     if (this.remainingMs <= 0) this.runOut();
     return !this.signal.aborted;
   }
 
-  /** Throws unless the lease is held at this very moment; true after a blocked event loop too. */
+  /** Throws unless the lease is held now; correct after a blocked event loop too. */
   assertHeld(): void {
     if (this.isHeld) return;
     if (this.signal.aborted) throw this.signal.reason;
-    throw new RuntimeLeaseError('LEASE_LOST', `The lease on "${this.name}" has been given back.`);
+    throw new RuntimeLeaseError('LEASE_LOST', `The lease on "${this.name}" has been released.`);
   }
 
   get remainingMs(): number {
@@ -123,8 +123,8 @@ export class RuntimeLease implements AsyncDisposable {
   }
 
   /**
-   * Gives it back, lost or not: what we no longer rely on may still have its row. True when this call ended it; false
-   * when it was over, was released before, or the database could not be reached, in which case it runs out by itself.
+   * Releases it, lost or not: a lost lease may still have its row. True when this call ended it; false when it was
+   * over, was released before, or the database could not be reached, in which case it expires.
    */
   async release(): Promise<boolean> {
     if (this.isReleased) return false;
@@ -146,7 +146,7 @@ export class RuntimeLease implements AsyncDisposable {
     await this.release();
   }
 
-  /** Asks until it is answered, or there is no sense in it any more. */
+  /** Retries until it is answered or no longer makes sense. */
   private async giveBack(): Promise<boolean> {
     const { clock } = this.world;
     const untilMs = clock.monotonicMs() + Math.min(this.ttlMs, RELEASE_MS);
@@ -155,7 +155,7 @@ export class RuntimeLease implements AsyncDisposable {
         const { rows } = await this.db.query(RELEASE, [this.name, this.holder, this.token]);
         return (rows[0] as { readonly released: boolean }).released;
       } catch (fault) {
-        if (!isPassing(fault)) throw fault;
+        if (!isTransient(fault)) throw fault;
         if (clock.monotonicMs() + this.retryMs >= untilMs) return false;
       }
       await pause(this.world, this.retryMs);
@@ -166,7 +166,7 @@ export class RuntimeLease implements AsyncDisposable {
     return this.ttlSeconds * 1_000;
   }
 
-  /** How soon after a failed renewal the next is tried: several times before the deadline, and not in a storm. */
+  /** The delay before a failed renewal is retried: several times before the deadline, without flooding. */
   private get retryMs(): number {
     return Math.min(Math.max(this.ttlMs / 15, 10), 2_000);
   }
@@ -178,7 +178,7 @@ export class RuntimeLease implements AsyncDisposable {
   private planRenewal(ms: number): void {
     this.renewal?.cancel();
     this.renewal = this.world.timers.after(ms, () => {
-      // A renewal that is not answered must not be the last one: the next is planned before this one is sent.
+      // The next renewal is planned before this one is sent, in case this one is never answered.
       this.planRenewal(this.ttlMs / 3);
       void this.sendRenewal();
     });
@@ -190,9 +190,8 @@ export class RuntimeLease implements AsyncDisposable {
   }
 
   /**
-   * Before something that keeps renewals out, such as a lock on the row: renews when a good part of the time is over, and
-   * waits for the answer, or for that to one that was sent before. Never rejects; whether the lease is held is for the
-   * caller to see.
+   * For use before something that blocks renewals, such as a lock on the row: renews if a good part of the TTL has
+   * passed, and waits for this renewal or one in flight. Never rejects; the caller checks whether the lease is held.
    */
   async freshen(): Promise<void> {
     const goneMs = this.world.clock.monotonicMs() - this.deadline.sentMs;
@@ -210,7 +209,7 @@ export class RuntimeLease implements AsyncDisposable {
     });
   }
 
-  /** Never rejects: what fails is noted and tried again. */
+  /** Never rejects: a failure is recorded and retried. */
   private async renew(): Promise<void> {
     const sent = momentOf(this.world.clock);
     let grant: Grant | null;
@@ -224,11 +223,11 @@ export class RuntimeLease implements AsyncDisposable {
     }
     if (!this.isHeld) return;
     if (grant === null) {
-      this.lose('is over: it ran out, was granted again to its holder, or was removed');
+      this.lose('is over: it expired, was granted again to its holder, or was removed');
       return;
     }
     this.fault = undefined;
-    // Answers may overtake each other; the statement sent last says most.
+    // Answers may arrive out of order. The statement sent last counts.
     if (sent.monotonicMs >= this.deadline.sentMs) this.deadline = grant.deadline;
   }
 
@@ -256,8 +255,8 @@ export class RuntimeLease implements AsyncDisposable {
 }
 
 /**
- * Runs the function under the lease and gives the lease back whatever happens. A lease that was lost on the way is
- * thrown even when the function did not notice: its result was not protected to the end.
+ * Runs the function under the lease and releases the lease in every case. Throws if the lease was lost meanwhile,
+ * even if the function did not notice: its result was not protected to the end.
  */
 export async function runUnder<L extends RuntimeLease, T>(
   acquired: Promise<L>,
@@ -269,7 +268,7 @@ export async function runUnder<L extends RuntimeLease, T>(
     result = await work(lease);
     if (!lease.isHeld) lease.signal.throwIfAborted();
   } catch (fault) {
-    // The lease runs out by itself when it cannot be given back; what the work failed with says more.
+    // A lease that cannot be released expires. The error of the work says more.
     await lease.release().catch(() => false);
     throw fault;
   }
@@ -289,7 +288,9 @@ function check({ name, holder, ttlSeconds }: RuntimeLeaseOptions): void {
   }
 }
 
-/** Null when somebody else holds it. At a stricter level than READ COMMITTED the database may give up a statement for another. */
+/**
+ * Null when another holder has it. Above READ COMMITTED the database may abort the statement in favour of another.
+ */
 async function granted(
   db: Queryable,
   options: RuntimeLeaseOptions,
@@ -302,7 +303,7 @@ async function granted(
     try {
       return grantIn((await db.query(ACQUIRE, [name, holder, ttlSeconds])).rows, sent);
     } catch (fault) {
-      // In a transaction of the caller's nothing can be sent again, and why it failed is for the caller to hear.
+      // In a caller's transaction nothing can be retried. The caller must get the original error.
       if (lostRace !== null && (fault as { code?: string }).code === IN_FAILED_TRANSACTION) throw lostRace;
       if (left === 0 || !isLostRace(fault)) throw fault;
       lostRace = fault;
@@ -322,7 +323,7 @@ async function heldError(db: Queryable, name: string): Promise<RuntimeLeaseError
   const { rows } = await db.query(WHO, [name]);
   const [held] = rows as readonly { readonly lease_holder: string }[];
   const holder = held?.lease_holder ?? null;
-  const by = holder === null ? 'somebody who has just given it back' : `"${holder}"`;
+  const by = holder === null ? 'a holder that has just released it' : `"${holder}"`;
   return new RuntimeLeaseError('LEASE_HELD', `The lease on "${name}" is held by ${by}: do not run.`, {
     holder,
   });
