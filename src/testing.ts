@@ -1,4 +1,4 @@
-/** `leasehold/testing`: what your own tests need. */
+/** `leasehold/testing`: a leasehold in memory for your own tests. */
 export type { Loss } from './testing/lose-lease.ts';
 export {
   type FailOptions,

@@ -1,6 +1,6 @@
 /**
- * A transport that goes wrong on demand. A lost reply is treated as over a network: what may be sent again is
- * sent again, with the id that makes it the same call, and what may not is thrown with an unknown effect.
+ * A transport that fails on demand. A lost reply behaves as over a network: an idempotent call is retried with the
+ * same id, any other call throws with an unknown effect.
  */
 import { LeaseholdError } from '../client/error.ts';
 import { isSafeAgain, retryOf } from '../client/retries.ts';
@@ -10,7 +10,7 @@ import type { Body, Operation, Requests } from '../operations/table.ts';
 import type { Problem, Reply } from '../protocol/problem.ts';
 
 interface Plan<Failure> {
-  /** Null: whatever comes next. */
+  /** Null: the next call of any operation. */
   readonly operation: Operation | null;
   readonly failure: Failure;
 }
@@ -23,7 +23,7 @@ export class FaultyTransport implements Transport {
   private readonly newToken: () => string;
   private readonly lostReplies: Plan<LeaseholdError>[] = [];
   private readonly failures: Plan<LeaseholdError | Problem>[] = [];
-  /** Holders of a name, and ids of tasks, whose renewals never arrive. */
+  /** Holders of a name and ids of tasks whose renewals are dropped. */
   private readonly unrenewed = new Set<string>();
 
   constructor(inner: Transport, newToken: () => string) {
@@ -34,19 +34,19 @@ export class FaultyTransport implements Transport {
     this.close = () => inner.close();
   }
 
-  /** The next such call is carried out, and its reply is lost. */
+  /** The next such call is executed, and its reply is lost. */
   dropReply(operation: Operation | null): void {
     const says = 'The reply was lost.';
     const failure = new LeaseholdError('UNREACHABLE', says, { retryable: true, effect: 'unknown' });
     this.lostReplies.push({ operation, failure });
   }
 
-  /** The next such call fails before anything happens: a fault is thrown, a refusal is its answer. */
+  /** The next such call fails without being executed: a fault is thrown, a refusal is returned. */
   failNext(operation: Operation | null, failure: LeaseholdError | Problem): void {
     this.failures.push({ operation, failure });
   }
 
-  /** From now on no renewal of this holder of a name, or for this task, arrives; gives the call that ends that. */
+  /** Drops renewals of this holder of a name, or for this task, until the returned function is called. */
   withholdRenewals(subject: string, holder?: string): () => void {
     const unrenewed = holder === undefined ? subject : ofHolder(subject, holder);
     this.unrenewed.add(unrenewed);
@@ -69,7 +69,7 @@ export class FaultyTransport implements Transport {
     return this.again(operation, arriving, options, lost);
   }
 
-  /** Carried out, reply lost, sent again: as the transport over HTTP does it, from the same tables. */
+  /** Executed, reply lost, retried: as the HTTP transport does it, from the same tables. */
   private async again<Op extends Operation>(
     operation: Op,
     request: Requests[Op],
@@ -87,9 +87,9 @@ export class FaultyTransport implements Transport {
       return (await secondLook(ask, operation, known, reply)) as Reply<Body<Op>>;
     }
     if (!isMissing || !reply.ok) return reply;
-    // A live dedup key may have given another task, which the caller shall hear of.
+    // A live dedup key may have returned another task, which the caller must see.
     if (operation === 'task.create' && field(reply, 'task_id') !== field(known, 'task_id')) return reply;
-    // What repeats our own lost answer is no duplicate in the eyes of the caller, who called once.
+    // The repeated answer is no duplicate for the caller, who called once.
     const { duplicate: _, ...body } = reply as Body<Op> & { readonly duplicate?: true };
     return body as unknown as Body<Op>;
   }
@@ -111,7 +111,7 @@ export class FaultyTransport implements Transport {
   }
 }
 
-/** Whoever takes the name next is another holder, or takes over from this one by its own will. */
+/** The next holder of the name has another key, or takes over by itself. */
 function ofHolder(name: string, holder: string): string {
   return JSON.stringify([name, holder]);
 }
@@ -120,7 +120,7 @@ function field(of: object, name: string): unknown {
   return (of as Readonly<Record<string, unknown>>)[name];
 }
 
-/** Of the first plan that is meant for this operation; it is used up by that. */
+/** The first plan for this operation, which is then used up. */
 function take<Failure>(plans: Plan<Failure>[], operation: Operation): Failure | null {
   const index = plans.findIndex((plan) => plan.operation === null || plan.operation === operation);
   return index < 0 ? null : plans.splice(index, 1)[0]!.failure;

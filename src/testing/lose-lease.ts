@@ -1,4 +1,4 @@
-/** Takes a lease away from whoever holds it, in the ways in which that happens. */
+/** Takes a lease from its holder, in each of the ways in which that happens. */
 import { LeaseholdError } from '../client/error.ts';
 import { LIMITS } from '../protocol/limits.ts';
 import type { Reply } from '../protocol/problem.ts';
@@ -6,7 +6,7 @@ import type { FaultyTransport } from './faulty-transport.ts';
 import type { TestWorld } from './test-world.ts';
 
 /**
- *   expired      its renewals no longer arrive, and the clocks move on until it has run out
+ *   expired      its renewals no longer arrive, and time passes until it has expired
  *   broken       an administrator breaks a named lease
  *   superseded   the holder of a named lease is granted it again, elsewhere
  *   killed       an administrator kills the task
@@ -24,7 +24,7 @@ export async function loseLease(
   cause: Loss | undefined,
 ): Promise<void> {
   if (cause !== undefined && !LOSSES.includes(cause)) {
-    throw new TypeError(`A lease is not lost as ${JSON.stringify(cause)}: it is ${LOSSES.join(', ')}.`);
+    throw new TypeError(`Unknown cause ${JSON.stringify(cause)}; use one of ${LOSSES.join(', ')}.`);
   }
   const lease = await transport.call('lease.get', { name: subject });
   if (lease.ok) {
@@ -33,7 +33,7 @@ export async function loseLease(
   }
   const task = await transport.call('task.get', { task_id: subject });
   if (!task.ok || task.current_lease_id === null) {
-    throw new TypeError(`Nobody holds a lease on ${subject}, be it a name or a task.`);
+    throw new TypeError(`There is no lease on ${subject}, neither as a name nor as a task.`);
   }
   await loseTask(transport, world, subject, task.current_lease_id, cause ?? 'expired');
 }
@@ -81,7 +81,7 @@ async function loseTask(
     case 'killed':
       return done(await transport.call('task.kill', { task_id, reason: REASON }));
     case 'expired': {
-      // Never shortens, so it only tells how much is left.
+      // A renewal never shortens, so it only reports how much is left.
       const request = { task_id, lease_id, ttl_ms: LIMITS.ttlMinMs };
       const left = await transport.call('task.extend', request);
       if (!left.ok) throw LeaseholdError.of(left);
@@ -93,7 +93,7 @@ async function loseTask(
   }
 }
 
-/** The holder hears nothing of it but silence, as when its network is cut. */
+/** The holder gets no answer, as when its network is cut. */
 async function runOut(
   transport: FaultyTransport,
   world: TestWorld,

@@ -1,10 +1,10 @@
 /**
- * Time that stands still until somebody moves it: both clocks, and the timers that hang on them. Ids come in
- * order, so that every run of a test is the same. How the event loop turns is left to whoever extends this.
+ * Time that moves only on request: both clocks and their timers. Ids are sequential, so every run of a test is the
+ * same. Subclasses decide how the event loop runs.
  */
 import type { Timer } from '../seams/clock.ts';
 
-/** The beginning of 2026. */
+/** The start of 2026. */
 const START_MS = 1_767_225_600_000;
 
 interface Pending {
@@ -16,7 +16,7 @@ export abstract class ManualTime {
   wallMs = START_MS;
   monotonicMs = 1_000;
   readonly hashSeed = 7;
-  /** How many want the process to stay alive. */
+  /** How many holds keep the process alive. */
   holds = 0;
   private pending: Pending[] = [];
   private tokens = 0;
@@ -54,10 +54,10 @@ export abstract class ManualTime {
 
   protected abstract soon(call: () => void): void;
 
-  /** Lets everything run that is ready to run, until nothing is. */
+  /** Runs everything that is ready until nothing is. */
   abstract settle(): Promise<void>;
 
-  /** Moves both clocks on, timer by timer. */
+  /** Advances both clocks, timer by timer. */
   async advance(ms: number): Promise<void> {
     await this.settle();
     const untilMs = this.monotonicMs + ms;
@@ -70,12 +70,12 @@ export abstract class ManualTime {
     await this.settle();
   }
 
-  /** The wall clock alone is set, as by an administrator; the monotonic one does not notice. */
+  /** Sets the wall clock only, as an administrator would. The monotonic clock is unaffected. */
   setWall(ms: number): void {
     this.wallMs = ms;
   }
 
-  /** Of several that are due at the same time the one that was set first. */
+  /** Of several timers due at the same time, the one set first. */
   private takeDue(untilMs: number): Pending | null {
     let first: Pending | null = null;
     for (const timer of this.pending) {

@@ -146,10 +146,10 @@ describe('loseLease', () => {
   });
 
   it('complains when there is nothing to lose, or not in that way', async () => {
-    await expect(t.loseLease('nobody')).rejects.toThrow(/Nobody holds/);
+    await expect(t.loseLease('nobody')).rejects.toThrow(/There is no lease on/);
     await t.lh.acquire('n');
     await expect(t.loseLease('n', 'killed')).rejects.toThrow(/Only tasks/);
-    await expect(t.loseLease('n', 'brokn' as never)).rejects.toThrow(/not lost as "brokn"/);
+    await expect(t.loseLease('n', 'brokn' as never)).rejects.toThrow(/Unknown cause "brokn"/);
     await t.lh.enqueue(mail, { to: 'ada' }, { taskId: 'mine' });
     await t.lh.task.lease({ worker_id: 'w', queues: ['mail'] });
     await expect(t.loseLease('mine', 'broken')).rejects.toThrow(/not broken/);

@@ -1,6 +1,6 @@
 /**
- * A whole leasehold in memory for the users' own tests. Nothing is written anywhere, no time passes but what the
- * test lets pass, ids come in order, and leases, replies and calls are lost when the test says so.
+ * A whole leasehold in memory for users' own tests. It writes nothing, time passes only when the test advances it,
+ * ids are sequential, and leases, replies and calls are lost when the test says so.
  */
 import { type Duration, durationMs } from '../client/durations.ts';
 import { type ErrorCode, LeaseholdError } from '../client/error.ts';
@@ -21,16 +21,16 @@ import { type Exit, TestWorld } from './test-world.ts';
 export type TestOptions = Pick<OpenOptions, 'retention'>;
 
 export interface FailOptions {
-  /** UNREACHABLE unless told. */
+  /** UNREACHABLE by default. */
   readonly code?: ErrorCode;
   readonly message?: string;
-  /** Of what is thrown; true unless told. Whether a refusal may pass is said by its code. */
+  /** For thrown errors; true by default. A refusal is retryable according to its code. */
   readonly retryable?: boolean;
 }
 
 const FAIL_OPTIONS = ['code', 'message', 'retryable'];
 
-/** What waits for an operation that never comes would make a test pass that tests nothing. */
+/** A fault planned for an operation that does not exist would make a test pass that tests nothing. */
 function assertKnown(operation: Operation | undefined): void {
   if (operation === undefined || Object.hasOwn(OPERATIONS, operation)) return;
   throw new TypeError(
@@ -38,7 +38,7 @@ function assertKnown(operation: Operation | undefined): void {
   );
 }
 
-/** Whether a caller gets this code as a value: not what concerns the server's moment, or says that it failed. */
+/** Whether a caller gets this code as a value, and not as a thrown fault of the server. */
 function isAnswer(code: ErrorCode): code is RefusalCode {
   if (!Object.hasOwn(REFUSALS, code) || momentaryEffect({ code }) !== null) return false;
   return REFUSALS[code as RefusalCode].status < 500 || code === 'DISK_FULL';
@@ -55,7 +55,7 @@ export async function testLeasehold(options: TestOptions = {}): Promise<TestLeas
 }
 
 export class TestLeasehold implements AsyncDisposable {
-  /** The full handle, as `open` and `connect` give it. */
+  /** The full handle, as `open` and `connect` return it. */
   readonly lh: Leasehold;
   readonly #world: TestWorld;
   readonly #transport: FaultyTransport;
@@ -66,22 +66,22 @@ export class TestLeasehold implements AsyncDisposable {
     this.lh = new Leasehold(transport, world);
   }
 
-  /** Milliseconds since 1970 in this world; a test begins with the year 2026. */
+  /** Milliseconds since 1970 in this world, which starts in 2026. */
   now(): number {
     return this.#world.wallMs;
   }
 
-  /** Lets time pass, timer by timer; between two of them everything runs that is ready to run. */
+  /** Advances time, timer by timer. Between two timers everything that is ready runs. */
   advance(duration: Duration): Promise<void> {
     return this.#world.advance(durationMs(duration));
   }
 
-  /** Lets everything run that is ready to run, without any time passing. */
+  /** Runs everything that is ready without advancing time. */
   settle(): Promise<void> {
     return this.#world.settle();
   }
 
-  /** Resolves once that much time has been let pass: for handlers that take their time. */
+  /** Resolves when this much time has passed; for slow handlers. */
   sleep(duration: Duration): Promise<void> {
     return new Promise((resolve) => {
       this.#world.timers.after(durationMs(duration), resolve);
@@ -89,27 +89,29 @@ export class TestLeasehold implements AsyncDisposable {
   }
 
   /**
-   * Takes away the lease on a name or a task. A name is `broken` unless told; its holder hears of it with its next
-   * renewal, so let time pass. A task's lease is `expired` unless told, which lets that time pass.
+   * Takes the lease on a name or a task from its holder. A name is `broken` by default; its holder learns it with its
+   * next renewal, so advance time. A task's lease is `expired` by default, which advances time by itself.
    */
   loseLease(nameOrTaskId: string, cause?: Loss): Promise<void> {
     return loseLease(this.#transport, this.#world, nameOrTaskId, cause);
   }
 
-  /** The next call of this operation, or of any, is carried out and its reply lost; the client does what it does then. */
+  /**
+   * The next call of this operation, or of any, is executed and its reply lost; the client reacts as over a network.
+   */
   dropReply(operation?: Operation): void {
     assertKnown(operation);
     this.#transport.dropReply(operation ?? null);
   }
 
   /**
-   * The next call of this operation, or of any, fails before anything happens, as it would for real: with a code that is
-   * an answer of the authority, such as LEASE_HELD, it is refused, and with any other it throws.
+   * The next call of this operation, or of any, fails without being executed. With a code that is an answer of the
+   * authority, such as LEASE_HELD, the call is refused; with any other code it throws.
    */
   failNext(operation?: Operation, options: FailOptions = {}): void {
     assertKnown(operation);
     refuseUnknown(options, FAIL_OPTIONS, 'failNext');
-    const { code = 'UNREACHABLE', message = 'The call failed because a test wanted it to.' } = options;
+    const { code = 'UNREACHABLE', message = 'The test made this call fail.' } = options;
     const failure = isAnswer(code)
       ? problem({ refused: code, detail: message })
       : new LeaseholdError(code, message, { retryable: options.retryable ?? true });
@@ -121,7 +123,7 @@ export class TestLeasehold implements AsyncDisposable {
     this.#world.terminate();
   }
 
-  /** How often a lost guard would have ended the process, and with what words. */
+  /** How often a lost guard would have ended the process, and with which message. */
   get exits(): readonly Exit[] {
     return this.#world.exits;
   }

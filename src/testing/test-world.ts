@@ -1,6 +1,6 @@
 /**
- * The world of `leasehold/testing`: the clocks stand still, the event loop turns as ever. So whatever needs no
- * time happens by itself, and whatever needs time happens when a test moves the clocks.
+ * The world of `leasehold/testing`: the clocks stand still, the event loop runs. Work that needs no time happens by
+ * itself; work that needs time happens when a test advances the clocks.
  */
 
 import type { World } from '../open.ts';
@@ -8,10 +8,10 @@ import type { ProcessEnding } from '../seams/process-ending.ts';
 import { systemTimers } from '../world/system-clock.ts';
 import { ManualTime } from './manual-time.ts';
 
-/** Turns of the event loop in which nothing happens before it counts as quiet: a promise may need one or two. */
+/** Idle turns of the event loop before it counts as quiet: a promise may need one or two. */
 const QUIET_TURNS = 3;
 
-/** A program that would have ended itself. */
+/** A process exit that a lost guard would have caused. */
 export interface Exit {
   readonly code: number;
   readonly says: string;
@@ -21,7 +21,7 @@ export class TestWorld extends ManualTime implements World {
   readonly label = 'test';
   readonly exits: Exit[] = [];
   private readonly terminators = new Set<() => void>();
-  /** Something has run since the last look. */
+  /** Whether anything has run since the last check. */
   private hasStirred = false;
 
   readonly ending: ProcessEnding = {
@@ -39,7 +39,7 @@ export class TestWorld extends ManualTime implements World {
     };
   }
 
-  /** As SIGTERM does. */
+  /** Acts as SIGTERM would. */
   terminate(): void {
     for (const call of [...this.terminators]) call();
   }
