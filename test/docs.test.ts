@@ -180,9 +180,14 @@ describe('docs/invariants.md', () => {
 describe('docs/decisions', () => {
   const files = readdirSync(join(root, 'docs/decisions')).filter((name) => name !== 'README.md');
 
-  it('are numbered without gaps', () => {
-    const numbers = files.sort().map((name) => name.slice(0, 5));
-    expect(numbers).toEqual(files.map((_, index) => `${String(index + 1).padStart(4, '0')}-`));
+  it('have a number each, which is not one that was merged', () => {
+    const numbers = files.map((name) => /^(\d{4})-/.exec(name)?.[1]);
+    expect(numbers).not.toContain(undefined);
+    expect(new Set(numbers).size).toBe(files.length);
+    const merged = [...read('docs/decisions/README.md').matchAll(/^\| (\d{4}(?:, \d{4})*) \|/gm)]
+      .flatMap(([, list]) => list!.split(', '))
+      .filter((number) => numbers.includes(number));
+    expect(merged).toEqual([]);
   });
 
   it.each(files)('%s has a status and the four sections', (name) => {
@@ -203,15 +208,19 @@ describe('docs/decisions', () => {
     }
   });
 
-  it('have one for every runtime dependency', () => {
+  it('name every runtime dependency and its kind', () => {
     const { dependencies, optionalDependencies, peerDependencies } = JSON.parse(read('package.json'));
-    const titles = files.map((name) => read(join('docs/decisions', name)).split('\n')[0]!);
-    for (const name of Object.keys({ ...dependencies, ...optionalDependencies })) {
-      expect(titles.filter((title) => title.endsWith(`untime dependency: ${name}`))).toHaveLength(1);
-    }
-    for (const name of Object.keys(peerDependencies)) {
-      expect(titles.filter((title) => title.endsWith(`peer dependency: ${name}`))).toHaveLength(1);
-    }
+    const rows = [
+      ...read('docs/decisions/0070-dependencies.md').matchAll(/^\| `(.+?)` \| (.+?) \| .+ \|$/gm),
+    ];
+    const kinds = (packages: object, kind: string) => Object.keys(packages).map((name) => [name, kind]);
+    expect(rows.map(([, name, kind]) => [name, kind]).sort()).toEqual(
+      [
+        ...kinds(dependencies, 'dependency'),
+        ...kinds(optionalDependencies, 'optional dependency'),
+        ...kinds(peerDependencies, 'optional peer dependency'),
+      ].sort(),
+    );
   });
 });
 

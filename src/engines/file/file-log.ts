@@ -188,7 +188,7 @@ export class FileLog implements Log {
     if (target.end === 0) target.head = this.#headOf(target);
     const lead = target.end === 0 ? encodeFileHead('seg', target.head!) : null;
     this.#builder.begin(target.number, frameOffset(target), lead);
-    this.#space.seek();
+    this.#preallocation.seek();
   }
 
   add(entry: Entry): void {
