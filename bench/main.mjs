@@ -1,7 +1,7 @@
 /**
- * `npm run bench -- SUITE [SECTION…] [--quick]`: what the machine and leasehold do, in one run on one machine.
- * Every section runs in a process of its own on an empty directory, so that none inherits another's heap.
- * Figures of one run may be compared with each other; those of two runs may not.
+ * `npm run bench -- SUITE [SECTION…] [--quick]`: measures the machine and leasehold in one run. Every section runs in
+ * its own process on an empty directory, so that none inherits another's heap. Compare figures of one run only, never
+ * of two runs.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
@@ -10,7 +10,7 @@ import { basename, dirname, join } from 'node:path';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
 
-/** A young generation that holds what thousands of calls in flight keep alive; docs/operating.md recommends it. */
+/** A young generation large enough for thousands of calls in flight; docs/operating.md recommends it. */
 const NODE_FLAGS = ['--expose-gc', '--max-semi-space-size=64'];
 
 const here = dirname(fileURLToPath(import.meta.url));

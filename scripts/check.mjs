@@ -1,5 +1,5 @@
-// Everything that can be said about the code without running it: types, lint and format, unused code. All of them
-// run to the end, so that one run shows every complaint. `npm run fix` mends what can be mended without thought.
+// All static checks: types, lint and format, unused code. All of them run to the end, so that one run shows every
+// problem. `npm run fix` repairs what can be repaired automatically.
 import { spawn } from 'node:child_process';
 import { dirname, join } from 'node:path';
 import process from 'node:process';
@@ -21,7 +21,7 @@ for (const { name, code, seconds, output } of results) {
 }
 process.exitCode = results.every(({ code }) => code === 0) ? 0 : 1;
 
-/** Runs one tool with this very Node and gathers what it says. */
+/** Runs one tool with this Node and collects its output. */
 function run({ name, args }) {
   return new Promise((resolve, reject) => {
     const from = performance.now();

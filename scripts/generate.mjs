@@ -1,4 +1,5 @@
-// `npm run generate`: writes the files that are generated from definitions. `test/generated.test.ts` compares them.
+// `npm run generate`: writes the files that are generated from definitions. `test/generated.test.ts` checks that they
+// are current.
 import { spawnSync } from 'node:child_process';
 import process from 'node:process';
 

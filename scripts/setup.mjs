@@ -1,6 +1,5 @@
-// Makes a clone ready to run: checks the Node version, installs when the lockfile changed, builds when sources
-// changed. It runs before `npm start` and `npm test`, so it uses nothing but Node itself and says nothing when
-// there is nothing to do.
+// Prepares a clone: checks the Node version, installs when the lockfile changed, builds when sources changed. It runs
+// before `npm start` and `npm test`, so it uses only Node itself and prints nothing when there is nothing to do.
 //
 //   node scripts/setup.mjs             install and build where needed
 //   node scripts/setup.mjs --no-build  install only, for commands that read sources and not dist/
@@ -54,8 +53,8 @@ function checkNode() {
 function installIfNeeded() {
   const wanted = createHash('sha256').update(readFileSync(lockFile)).digest('hex');
   if (existsSync(installStamp) && readFileSync(installStamp, 'utf8').trim() === wanted) return;
-  // `npm ci` removes node_modules first, and the stamp with it: an interrupted install is never taken for a whole one.
-  // `--include=dev` because NODE_ENV=production would otherwise leave the compiler and the test runner out.
+  // `npm ci` removes node_modules first, and the stamp with it: an interrupted install never looks complete.
+  // `--include=dev` because NODE_ENV=production would omit the compiler and the test runner.
   step('install', () =>
     run('npm', ['ci', '--include=dev', '--no-audit', '--no-fund'], process.platform === 'win32'),
   );
@@ -66,7 +65,7 @@ function buildIfNeeded(force) {
   if (!force && existsSync(buildStamp) && newestSource() <= statSync(buildStamp).mtimeMs) return;
   const startedAt = new Date();
   step('build', () => {
-    // Output of sources that are gone would otherwise stay importable, and would be published.
+    // Output of deleted sources would otherwise stay importable and would be published.
     rmSync(dist, { recursive: true, force: true });
     run(process.execPath, [compiler, '-p', 'tsconfig.json'], false);
     // npm makes a command executable when it links it, which in a clone happens once and not after every build.
@@ -74,11 +73,11 @@ function buildIfNeeded(force) {
   });
   mkdirSync(dist, { recursive: true });
   writeFileSync(buildStamp, '');
-  // The stamp carries the time before the compiler read anything, so that an edit made meanwhile causes another build.
+  // The stamp has the time before the compiler started, so that an edit made meanwhile causes another build.
   utimesSync(buildStamp, startedAt, startedAt);
 }
 
-/** Directories count too: removing a file leaves its mark nowhere else. Tests are no part of the build. */
+/** Directories count too, because removing a file changes only its directory. Tests are not part of the build. */
 function newestSource() {
   let newest = 0;
   const look = (path) => {
@@ -104,7 +103,7 @@ function step(name, work) {
   console.log(`setup: ${name} ${((performance.now() - from) / 1000).toFixed(1)} s`);
 }
 
-/** Runs quietly; a command that fails is shown in full and ends the setup. */
+/** Runs quietly. Shows the full output of a failed command and ends the setup. */
 function run(command, args, shell) {
   const result = spawnSync(command, args, {
     cwd: root,

@@ -1,6 +1,6 @@
-// `npm test`: the stages in order, one line each. A stage that fails shows all it said and the others still run.
-// The last line is always `N passed, N failed, N skipped`. To add a stage, add a line to STAGES; a stage made of tests
-// is also a project in vitest.config.ts.
+// `npm test`: the stages in order, one line each. A failed stage prints its output, and the others still run. The
+// last line is always `N passed, N failed, N skipped`. To add a stage, add a line to STAGES; a stage of tests is also
+// a project in vitest.config.ts.
 import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -55,9 +55,9 @@ const flags = [
   ...wish.only.map((name) => `--only ${name}`),
   ...wish.without.map((name) => `--without ${name}`),
 ];
-// A run that tested nothing must not look like a run in which everything is fine.
+// A run without any test must not look successful.
 if (testsRun === 0 && stages.some((stage) => stage.hasTests)) {
-  console.log('No test ran at all, and that counts as one failed.');
+  console.log('No test ran, which counts as one failure.');
   total.failed += 1;
 }
 if (flags.length > 0) console.log(`Only a part was run: ${flags.join(' ')}`);
@@ -98,7 +98,7 @@ function wrong(sentence) {
   process.exit(2);
 }
 
-/** A stage that is one script: it counts as one test, passed or failed by its exit code. */
+/** A stage that is one script counts as one test, passed or failed by its exit code. */
 function script(path) {
   const run = async () => {
     const { code, output } = await runNode([path]);
@@ -107,7 +107,7 @@ function script(path) {
   return { run, hasTests: false };
 }
 
-/** A stage that is a project in vitest.config.ts; its numbers come from the JSON report, not from reading the screen. */
+/** A stage that is a project in vitest.config.ts. Its counts come from the JSON report. */
 function vitest(project) {
   const run = async () => {
     const folder = mkdtempSync(join(tmpdir(), 'leasehold-test-'));
@@ -124,7 +124,7 @@ function vitest(project) {
       const counts = existsSync(report)
         ? count(JSON.parse(readFileSync(report, 'utf8')))
         : count({ testResults: [] });
-      // A runner that fails without a failed test (an unhandled rejection, a crash, no report) is a failure all the same.
+      // A runner that fails without a failed test (an unhandled rejection, a crash, no report) is a failure too.
       if (code !== 0 && counts.failed === 0) counts.failed = 1;
       return { ...counts, output };
     } finally {
@@ -143,13 +143,13 @@ function count(report) {
       else if (status === 'failed') counts.failed += 1;
       else counts.skipped += 1;
     }
-    // A file that could not be loaded has no failed tests to show, only its own state.
+    // A file that could not be loaded has no failed tests, only its own state.
     if (file.status === 'failed' && counts.failed === failedBefore) counts.failed += 1;
   }
   return counts;
 }
 
-/** Runs this very Node in the repository and gathers what it says. */
+/** Runs this Node in the repository and collects its output. */
 function runNode(args) {
   return new Promise((resolve, reject) => {
     const child = spawn(process.execPath, args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] });

@@ -1,4 +1,4 @@
-/** What the sections share: a directory, a handle on it, a clock, a payload of 256 bytes, and rows of figures. */
+/** Shared by the core sections: a directory, a handle, a clock, a payload of 256 bytes, and rows of figures. */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -14,10 +14,10 @@ import { systemIds } from '../../dist/world/system-ids.js';
 
 export const quick = process.argv.includes('--quick');
 
-/** A tenth of the work for those who only want to see it run. */
+/** `--quick` does a tenth of the work. */
 export const scaled = (count) => (quick ? Math.ceil(count / 10) : count);
 
-/** LEASEHOLD_BENCH_DIR names a directory on the disk to be measured. */
+/** LEASEHOLD_BENCH_DIR names a directory on the disk to measure. */
 export function benchDir() {
   const dir = mkdtempSync(join(process.env.LEASEHOLD_BENCH_DIR ?? tmpdir(), 'leasehold-bench-'));
   process.on('exit', () => rmSync(dir, { recursive: true, force: true }));
@@ -37,7 +37,7 @@ export function openBench(dir, engineOptions = {}, options = {}) {
   return openWith(engineOn(dir, engineOptions), world, options);
 }
 
-/** The same without the handle, for what only the authority itself can tell. */
+/** Without the handle, for figures that only the authority has. */
 export const openBenchCore = (dir) => openCore(engineOn(dir, {}), world);
 
 export const payload = Json.of({ data: 'x'.repeat(256 - '{"data":""}'.length) });
@@ -53,8 +53,8 @@ export function row(...cells) {
 export const perSecond = (count, ms) => Math.round((count * 1000) / ms).toLocaleString('en');
 
 /**
- * Runs `width` loops at once until `count` turns have been taken; gives the milliseconds it took. Each loop is
- * written by its section, `while (more())`, so that the harness adds no promise of its own to every turn.
+ * Runs `width` loops concurrently until `count` turns are taken; returns the milliseconds. Each section writes its
+ * own loop, `while (more())`, so that the harness adds no promise per turn.
  */
 export async function inFlight(count, width, loop) {
   let left = count;
@@ -64,7 +64,7 @@ export async function inFlight(count, width, loop) {
   return nowMs() - from;
 }
 
-/** Tasks from their creation to their completion; throws when anything is refused. */
+/** Tasks from creation to completion; throws on any refusal. */
 export async function lifecycles(lh, worker, more, value = payload) {
   while (more()) {
     await lh.task.create({ payload: value });
@@ -81,8 +81,8 @@ export async function creates(lh, more) {
 }
 
 /**
- * What this thread has had of a processor, in microseconds: unlike the clock it does not count the time in which other
- * threads had the core. NaN where the system does not tell.
+ * CPU time of this thread in microseconds. Unlike the clock, it excludes time in which other threads had the core.
+ * NaN where the system does not tell.
  */
 export function threadCpuUs() {
   try {
@@ -93,8 +93,8 @@ export function threadCpuUs() {
 }
 
 /**
- * The longest time the event loop was away, as a timer of one millisecond sees it. Looking between all its turns would
- * keep one of the cores busy that the threads of the log need.
+ * The longest stall of the event loop, seen by a timer of one millisecond. Checking between all turns would keep a
+ * core busy that the threads of the log need.
  */
 export function watchLoop() {
   const delays = monitorEventLoopDelay({ resolution: 1 });

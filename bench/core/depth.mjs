@@ -1,6 +1,6 @@
 /**
- * What lease and complete cost with five million waiting tasks against one thousand, and the longest stall. Both are
- * measured in turn, a little at a time: the machine drifts more between two minutes than the figures differ.
+ * The cost of lease and complete with five million waiting tasks against one thousand, and the longest stall. Both
+ * are measured alternately in small rounds: the machine drifts more between two minutes than the figures differ.
  */
 import { spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
@@ -29,13 +29,13 @@ const shallow = await openBench(join(dir, 'shallow'), uncompacted);
 let lh = await openBench(join(dir, 'deep'), uncompacted);
 row('waiting tasks', 'lease+complete', 'CPU of it', 'longest stall');
 await create(deep, `while creating ${deep.toLocaleString('en')}`);
-// What the creates left for the disk to do in the background would be charged to the wrong account.
+// Flush what the creates left in the page cache, so that it is not charged to the next measurement.
 spawnSync('sync');
 await workOff(shallow, 2 * rounds, fill);
 await compare(deep.toLocaleString('en'), TURNS);
 await lh.close();
 
-// The same log, opened so that it is compacted: the thread begins with the first batch and shares the two cores.
+// The same log with compaction: the thread starts with the first batch and shares the two cores.
 lh = await openBench(join(dir, 'deep'));
 await compare(`${deep.toLocaleString('en')}, compacting`, 10 * TURNS, () => !hasCheckpoint());
 row('the checkpoint was whole by then', hasCheckpoint() ? 'yes' : 'no');
@@ -50,7 +50,7 @@ async function create(count, what) {
   row(what, '', '', `${loop.worst().toFixed(0)} ms`);
 }
 
-/** The deep one and the shallow one in turn, for as long as it is worth measuring. */
+/** Alternates the deep and the shallow log for as long as it is worth measuring. */
 async function compare(what, turnsMax, goesOn = () => true) {
   const few = { us: 0, cpuUs: 0 };
   const many = { us: 0, cpuUs: 0 };
@@ -81,8 +81,8 @@ async function fill(handle) {
 }
 
 /**
- * Leases and completes a thousand tasks a round; only that is timed. Microseconds a pair: as the clock has it, and what
- * the loop's thread had of a processor, which neither the disk nor a thread that shares the core can make dearer.
+ * Leases and completes a thousand tasks per round; only that is timed. Microseconds per pair: by the clock, and as
+ * CPU time of the event loop's thread, which neither the disk nor other threads can increase.
  */
 async function workOff(handle, count, before) {
   let ms = 0;

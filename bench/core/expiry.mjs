@@ -1,4 +1,6 @@
-/** One million leases that fall due at once: how late their ends are written, and how long a renewal waits meanwhile. */
+/**
+ * One million leases that expire at once: how late the expiries are written, and how long a renewal waits meanwhile.
+ */
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { benchDir, inFlight, nowMs, openBench, row, scaled } from './bench-world.mjs';

@@ -1,4 +1,4 @@
-/** One million leases that end one after the other: how late each end is written, while they are all there. */
+/** One million leases that expire one after the other: how late each expiry is written. */
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { benchDir, inFlight, nowMs, openBenchCore, perSecond, row, scaled } from './bench-world.mjs';
@@ -30,7 +30,7 @@ for (const share of [0.5, 0.99, 0.999]) {
 row('on the average after', `${(lateMs.sum / lateMs.count).toFixed(1)} ms`);
 await authority.close();
 
-/** The histogram knows bounds only, so this is the bound below which so many lie. */
+/** The histogram has buckets only, so this is the bucket bound for that share. */
 function bound(share) {
   let seen = 0;
   for (const [index, each] of lateMs.counts.entries()) {

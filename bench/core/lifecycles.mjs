@@ -1,6 +1,6 @@
 /**
- * Full task lifecycles (create, lease, complete), each acknowledgement after its sync, with 1 to 4 096 in
- * flight; beside them three bare durable writes of the same size into a preallocated file, on the same disk.
+ * Full task lifecycles (create, lease, complete), each acknowledged after its sync, with 1 to 4 096 in flight;
+ * compared with three bare durable writes of the same size into a preallocated file on the same disk.
  */
 import { spawnSync } from 'node:child_process';
 import { closeSync, constants, openSync, writeFileSync, writeSync } from 'node:fs';
@@ -15,7 +15,7 @@ await inFlight(scaled(50_000), 256, (worker, more) => lifecycles(lh, workers[wor
 await run(1, 100);
 
 row('in flight', 'lifecycles/s', 'µs each', 'CPU µs each');
-// What the warm-up left for the disk to do in the background would be charged to the wrong account.
+// Flush what the warm-up left in the page cache, so that it is not charged to the next measurement.
 spawnSync('sync');
 const before = await bareWrites(join(dir, 'bare'), scaled(2_000));
 const lone = await run(1, scaled(2_000));
@@ -40,7 +40,7 @@ function show(width, { us, cpuUs }) {
   row(width, perSecond(1_000, us), us.toFixed(1), cpuUs.toFixed(1));
 }
 
-/** Microseconds for one durable write of 512 bytes into a file that was written before. */
+/** Microseconds for one durable write of 512 bytes into an allocated file. */
 async function bareWrites(file, count) {
   writeFileSync(file, Buffer.alloc(16 * 2 ** 20));
   const handle = await open(file, 'r+');

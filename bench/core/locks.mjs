@@ -1,4 +1,6 @@
-/** Acquire and release of distinct names with 4 096 in flight, and what ten million distinct names leave in memory. */
+/**
+ * Acquire and release of distinct names with 4 096 in flight, and the memory left after ten million distinct names.
+ */
 import { join } from 'node:path';
 import { benchDir, inFlight, openBench, perSecond, row, scaled } from './bench-world.mjs';
 

@@ -1,4 +1,4 @@
-/** Resident memory at one million waiting tasks above that of the empty process, a task. */
+/** Resident memory per task: one million waiting tasks minus the empty process. */
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { benchDir, creates, inFlight, openBench, row, scaled } from './bench-world.mjs';

@@ -1,5 +1,5 @@
-/** What the core suite measures, in this order. */
+/** The sections of the core suite, in order. */
 export const SECTIONS = ['lifecycles', 'locks', 'replay', 'memory', 'depth', 'expiry', 'lateness'];
 
-/** Memory is measured as Node comes: a larger young generation would be charged to the tasks. */
+/** Memory is measured with Node's default flags: a larger young generation would be charged to the tasks. */
 export const PLAIN_SECTIONS = ['memory'];

@@ -1,4 +1,4 @@
-/** graphile-worker: jobs added and worked off by themselves; and with all the batching it has, as its docs advise. */
+/** graphile-worker: jobs added and run one by one; and with all its batching, as its docs advise. */
 import process from 'node:process';
 import { Logger, makeWorkerUtils, run } from 'graphile-worker';
 import pg from 'pg';
@@ -29,7 +29,7 @@ function fail(fault) {
   throw fault;
 }
 
-/** Milliseconds until every job has been worked off and its completion is in the database. */
+/** Milliseconds until every job has run and its completion is in the database. */
 async function workOff(count, worker) {
   await pgPool.query('ANALYZE graphile_worker._private_jobs');
   const from = performance.now();

@@ -1,15 +1,15 @@
-/** What the drivers share: their arguments, a payload of 256 bytes as the others have it, and the line they answer with. */
+/** Shared by the drivers: their arguments, the same payload of 256 bytes, and the result line. */
 import process from 'node:process';
 
 const [address, count] = process.argv.slice(2);
 
-/** The database to work in, and how many tasks one mode takes. */
+/** The database to use, and how many tasks one mode takes. */
 export const url = address;
 export const tasks = Number(count);
 
 export const data = { data: 'x'.repeat(256 - '{"data":""}'.length) };
 
-/** Takes the work `count` times, at most `width` at once, and gives the milliseconds it took. */
+/** Calls `work` `times` times, at most `width` concurrently; returns the milliseconds. */
 export async function inFlight(times, width, work) {
   let left = times;
   const from = performance.now();

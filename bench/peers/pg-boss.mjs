@@ -1,4 +1,7 @@
-/** pg-boss: a job sent, fetched and completed by itself, 64 at once; and in the largest pieces its API takes well. */
+/**
+ * pg-boss: jobs sent, fetched and completed one by one, 64 concurrently; and in the largest batches its API handles
+ * well.
+ */
 import process from 'node:process';
 import { PgBoss } from 'pg-boss';
 import { answer, data, inFlight, tasks, url } from './peer-world.mjs';
@@ -37,7 +40,7 @@ const workMs = await inFlight((batches * INSERTED) / FETCHED, FETCHERS, async ()
 answer(`in by ${INSERTED}, out by ${FETCHED}`, batches * INSERTED, insertMs + workMs);
 process.exit(0);
 
-/** It skips what others are about to take, and may come back with nothing although there is something. */
+/** Skips rows that others are about to take, and may return nothing although jobs are left. */
 async function fetched(queue, batchSize) {
   for (;;) {
     const some = await boss.fetch(queue, { batchSize });

@@ -1,6 +1,6 @@
 /**
- * A Postgres for the sections to measure on: one of our own that syncs what it commits, or the one that
- * LEASEHOLD_BENCH_POSTGRES names; and a handle whose log lies in it.
+ * The Postgres to measure on: a temporary one that syncs its commits, or the one in LEASEHOLD_BENCH_POSTGRES; and a
+ * handle with its log in it.
  */
 import process from 'node:process';
 import pg from 'pg';
@@ -12,7 +12,7 @@ import { systemClock, systemTimers } from '../../dist/world/system-clock.js';
 import { systemIds } from '../../dist/world/system-ids.js';
 import { startCluster, stopCluster } from '../../scripts/postgres-cluster.mjs';
 
-/** Gives the URL of an empty database to the work, and takes everything away afterwards. */
+/** Passes the URL of an empty database to the work, and removes everything afterwards. */
 export async function withPostgres(work) {
   const given = process.env.LEASEHOLD_BENCH_POSTGRES;
   if (given !== undefined) return work(given);

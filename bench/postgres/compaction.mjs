@@ -1,6 +1,6 @@
 /**
- * What a compaction costs whoever works meanwhile: lifecycles with 1 024 in flight while a checkpoint of so many waiting
- * tasks is made and old rows are removed, beside the same without; and the longest time the event loop was away.
+ * The cost of a compaction for concurrent work: lifecycles with 1 024 in flight while a checkpoint is written and old
+ * rows are removed, against the same without; and the longest stall of the event loop.
  */
 import {
   creates,

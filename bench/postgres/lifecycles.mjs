@@ -1,6 +1,6 @@
 /**
- * Full task lifecycles (create, lease, complete) with the log in a Postgres, each acknowledgement after its commit, with
- * 1 to 4 096 in flight; beside them bare commits of one small row each, one by one on one connection.
+ * Full task lifecycles (create, lease, complete) with the log in Postgres, each acknowledged after its commit, with 1
+ * to 4 096 in flight; compared with bare commits of one small row each, one by one on one connection.
  */
 import pg from 'pg';
 import { inFlight, lifecycles, nowMs, perSecond, row, scaled } from '../core/bench-world.mjs';

@@ -1,7 +1,7 @@
 /**
- * Lifecycles a second on one Postgres: leasehold with 1 024 in flight, pg-boss and graphile-worker, in turn and twice, so
- * that none has the machine in a better hour. The others are installed the first time, into bench/peers and nowhere else;
- * they need a newer Node than ours, which comes with them.
+ * Lifecycles a second on one Postgres: leasehold with 1 024 in flight, pg-boss and graphile-worker, in turn and
+ * twice, so that machine drift affects all alike. The others are installed on first use, into bench/peers only; they
+ * need a newer Node, which is installed with them.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -31,7 +31,7 @@ async function ourselves(url, round, count) {
   await lh.close();
 }
 
-/** Each in a database of its own, which nobody has used before. */
+/** Each in a new database. */
 async function other(url, peer, round, count) {
   const name = `bench_${peer.replace('-', '_')}_${round}`;
   await statement(url, `CREATE DATABASE ${name}`);

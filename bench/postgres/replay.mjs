@@ -1,4 +1,4 @@
-/** Replay out of a Postgres: a start on three million entries that were written with 4 096 in flight. */
+/** Replay from Postgres: a start on three million entries that were written with 4 096 in flight. */
 import { inFlight, lifecycles, nowMs, perSecond, row, scaled } from '../core/bench-world.mjs';
 import { openOn, withPostgres } from './bench-postgres.mjs';
 

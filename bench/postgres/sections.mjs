@@ -1,4 +1,4 @@
-/** What the postgres suite measures, in this order. */
+/** The sections of the postgres suite, in order. */
 export const SECTIONS = ['lifecycles', 'peers', 'replay', 'compaction'];
 
 export const PLAIN_SECTIONS = [];

@@ -1,4 +1,4 @@
-/** A server of the bench's own in a process of its own; it prints its address when it listens. */
+/** A baseline server in its own process. It prints its address when it listens. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import process from 'node:process';
@@ -19,7 +19,7 @@ export async function bareChild(path) {
   };
 }
 
-/** In the child: says where it listens, and ends when it is told to. */
+/** In the child: reports its address, and ends on request. */
 export function listening(server) {
   process.once('SIGTERM', () => process.exit(0));
   console.log(`http://127.0.0.1:${server.address().port}`);

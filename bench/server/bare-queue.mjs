@@ -1,7 +1,7 @@
 /**
- * A queue with nothing but what a queue cannot do without: batches over HTTP, a Map, a list, a log that is synced in
- * groups. It checks nothing, no lease ever ends, nothing is found again after a restart. How fast it is says how fast
- * this machine is today, and so what the figures beside it are worth.
+ * A baseline: the minimum of a queue. Batches over HTTP, a Map, a list, and a log with group commit. It checks
+ * nothing, leases never expire, and nothing survives a restart. Its speed is the yardstick of this machine for the
+ * figures beside it.
  */
 import { createServer } from 'node:http';
 import { join } from 'node:path';
@@ -10,11 +10,11 @@ import { fileURLToPath } from 'node:url';
 import { Pool } from 'undici';
 import { benchDir } from '../core/bench-world.mjs';
 import { bareChild, listening } from './bare-child.mjs';
-import { groupFile } from './group-file.mjs';
+import { groupFile } from './group-commit-file.mjs';
 
 const self = fileURLToPath(import.meta.url);
 
-/** As in our client: what makes a good batch leaves at once, the rest when fewer than two are on their way. */
+/** As in our client: a full batch is sent at once, the rest when fewer than two are in flight. */
 const OPS_MAX = 512;
 const GOOD_OPS = 128;
 const IN_FLIGHT_MAX = 8;

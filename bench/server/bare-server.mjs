@@ -1,11 +1,11 @@
-/** What there would be without leasehold: Fastify, the schema of task.create, and a file that is synced in groups. */
+/** A baseline: Fastify, the schema of task.create, and a file with group commit. */
 import { join } from 'node:path';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { fastify } from 'fastify';
 import { benchDir } from '../core/bench-world.mjs';
 import { bareChild, listening } from './bare-child.mjs';
-import { groupFile } from './group-file.mjs';
+import { groupFile } from './group-commit-file.mjs';
 
 const self = fileURLToPath(import.meta.url);
 

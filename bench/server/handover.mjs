@@ -1,6 +1,6 @@
 /**
- * One name that 64 waiters want: how often it changes hands, how evenly, and how long each waits for it. One call at a
- * time makes both sides' code warm only after seconds; those are not counted.
+ * One name with 64 waiters: how often it changes hands, how evenly, and how long each waits. The first seconds are a
+ * warm-up and not counted.
  */
 import { connect } from '../../dist/index.js';
 import { quick, row } from '../core/bench-world.mjs';

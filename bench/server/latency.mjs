@@ -1,4 +1,4 @@
-/** From enqueue to the handler, at 2 000 tasks a second offered, one by one at their time and not in bursts. */
+/** Latency from enqueue to handler at 2 000 tasks a second, evenly spaced and not in bursts. */
 import { connect, defineTask } from '../../dist/index.js';
 import { quick, row } from '../core/bench-world.mjs';
 import { percentile, served } from './served.mjs';

@@ -1,7 +1,6 @@
 /**
- * Task lifecycles through the client. First as one program would write it: create, lease, complete, so many at a
- * time, each a call of its own, in turn with a bare queue. Then as a queue is used: enqueue on one side, a worker on
- * the other.
+ * Task lifecycles through the client. First as one program does it: create, lease, complete, several concurrently,
+ * one call each, in turn with a bare queue. Then as a queue is used: enqueue on one side, a worker on the other.
  */
 import { connect, defineTask } from '../../dist/index.js';
 import { inFlight, lifecycles, payload, perSecond, row, scaled } from '../core/bench-world.mjs';
@@ -22,7 +21,7 @@ for (const [width, count] of [
   [1_024, 200_000],
   [4_096, 400_000],
 ]) {
-  // Both sides compile what they run often while they run it; what is measured is what comes after.
+  // A warm-up: both sides are compiled while they run.
   await turns(lh, payload, count / 2);
   await turns(bare, input, count / 2);
   const ms = [0, 0];
@@ -55,7 +54,7 @@ for (const [width, count] of [
   await worker.drain();
   row(`${width.toLocaleString('en')}, enqueue and a worker`, 2, perSecond(scaled(count), ms));
 
-  /** At most `width` tasks are between their creation and their completion. */
+  /** Keeps at most `width` tasks between creation and completion. */
   async function inFlightUntil(total, most) {
     const from = performance.now();
     let made = 0;

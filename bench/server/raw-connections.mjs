@@ -1,8 +1,10 @@
-// Keep-alive connections on plain sockets, one request at a time on each: the cheapest client there is, so that what
-// is measured is the server. Reads just enough of an answer to know where it ends.
+// Keep-alive connections on plain sockets, one request at a time each: the cheapest client, so that the server is
+// measured. It parses just enough of a reply to find its end.
 import { connect } from 'node:net';
 
-/** Opens `count` connections to a URL and gives `run(next, ms)`: each connection sends what `next()` gives, again and again. */
+/**
+ * Opens `count` connections to a URL. Returns `run(next, ms)`: each connection keeps sending what `next()` returns.
+ */
 export async function rawConnections(url, count) {
   const { hostname, port, host } = new URL(url);
   const sockets = await Promise.all(

@@ -1,4 +1,4 @@
-// Many connections in a process of their own that ask for much and read nothing of it, or all of it.
+// Many connections in their own process that request much and read nothing or everything.
 //
 //   node readers-child.mjs PORT CONNECTIONS REQUESTS reads|unread PATH…   (connection n asks for path n modulo)
 //   child → 'sent'   once every request was written
@@ -21,7 +21,7 @@ function open(n) {
       socket.on('data', (chunk) => {
         bytes += chunk.length;
       });
-    // The server may cut it: that is one way to bound what is unsent.
+    // The server may cut it, which is one way to bound unsent data.
     socket.on('error', () => resolve());
   });
 }

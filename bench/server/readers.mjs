@@ -1,7 +1,7 @@
 /**
- * What readers that ask for much cost others: the server's memory at its peak and afterwards, and how long renewals on
- * another connection take meanwhile. Connections that read nothing are the worst case for memory, connections that
- * read everything for latency.
+ * The cost of heavy readers for other clients: the server's memory at its peak and afterwards, and the latency of
+ * renewals on another connection. Connections that read nothing are the worst case for memory, those that read
+ * everything for latency.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -29,7 +29,7 @@ const SCENARIOS = [
 const MEASURE_MS = 15_000;
 const AFTERWARDS_MS = 10_000;
 
-// Every server and its crowd are ended with this process.
+// Every server and its readers end with this process.
 process.setMaxListeners(2 * SCENARIOS.length + 10);
 row('readers', 'peak MB', 'afterwards MB', 'renewal p50 ms', 'p99 ms', 'max ms', 'MB read');
 for (const [title, connections, requests, how, ...paths] of SCENARIOS) {
@@ -55,7 +55,7 @@ async function measure(title, connections, requests, how, paths) {
       if (typeof message === 'number') resolve(message);
     });
   });
-  // What followers at the tip are owed.
+  // New entries for the followers at the tail.
   const creating = create(lh, scaled(MEASURE_MS));
   const { latencies } = await run(() => renewal, scaled(MEASURE_MS));
   await creating;
@@ -81,7 +81,7 @@ async function measure(title, connections, requests, how, paths) {
 async function create(lh, ms) {
   const untilMs = performance.now() + ms;
   while (performance.now() < untilMs) {
-    // A server that is too busy to answer is what is being measured.
+    // A server that is too busy to answer is what is measured.
     await lh.task.create({ payload: PAYLOAD }).catch(() => undefined);
     await new Promise((resolve) => setTimeout(resolve, 100));
   }

@@ -1,4 +1,4 @@
-/** A real server in a process of its own, on an empty directory; it shares the cores with whoever asks it. */
+/** A real server in its own process on an empty directory. It shares the cores with its clients. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { dirname, join } from 'node:path';
@@ -27,7 +27,7 @@ export async function served(nodeFlags = ['--max-semi-space-size=64']) {
   };
 }
 
-/** The value below which a part of the samples lies. */
+/** The value below which this share of the samples lies. */
 export function percentile(samples, part) {
   const sorted = Float64Array.from(samples).sort();
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))];

@@ -1,11 +1,11 @@
-/** A file whose bytes are synced in groups: what comes while a write is on its way is written together with the next. */
+/** A file with group commit: texts that arrive during a write are written together with the next one. */
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 
 const BYTES = 256 * 1024 * 1024;
 
 export async function groupFile(path) {
-  // Written before, so that a sync changes no metadata.
+  // Preallocated, so that a sync changes no metadata.
   const blank = await open(path, 'w');
   await blank.write(Buffer.alloc(BYTES));
   await blank.sync();
@@ -27,7 +27,7 @@ export async function groupFile(path) {
     }
     isBusy = false;
   };
-  /** Resolves once the text is durable. */
+  /** Resolves when the text is durable. */
   return (text) =>
     new Promise((resolve) => {
       waiting.push({ text, resolve });
