@@ -7,7 +7,7 @@ export interface Cluster {
 }
 
 /**
- * `lines` are settings as in postgresql.conf; `parent` is the parent directory, the system's temporary one by
+ * `settings` are lines as in postgresql.conf; `parent` is the parent directory, the system's temporary one by
  * default; `env` is added to the environment of the server.
  */
 export function startCluster(

@@ -23,7 +23,7 @@ import { imageTypes, rowColumns } from './generated/row-columns.ts';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const isWriting = process.env.LEASEHOLD_GENERATE === '1';
 
-/** Each file, and its text made from what is there now. */
+/** Each generated file, and its text generated now. */
 const GENERATED: Readonly<Record<string, (now: string) => string>> = {
   'src/client/operation-table.ts': clientTable,
   'src/core/entries.ts': entryInterfaces,

@@ -40,7 +40,7 @@ const MAY_IMPORT: Record<string, Permission> = {
   sessions: {
     folders: ['client', 'keeper', 'protocol', 'seams'],
     types: ['operations'],
-    // The jump of a restored log tells an orchestrator that its log was restored.
+    // By the jump of its positions an orchestrator recognizes a restored log.
     files: ['src/core/reserved-names.ts', 'src/engines/restored-seq.ts', 'src/operations/schema-check.ts'],
     packages: ['@sinclair/typebox'],
     node: true,

@@ -33,7 +33,11 @@ describe('the configuration', () => {
       config({ profiles: { 'a|b': PROFILE } }),
       /contain a bar; "a\|b" is not valid/,
     ],
-    ['has a profile without a name', config({ profiles: { '': PROFILE } }), /not be empty or contain a bar; "" is not valid/],
+    [
+      'has a profile without a name',
+      config({ profiles: { '': PROFILE } }),
+      /not be empty or contain a bar; "" is not valid/,
+    ],
     [
       'has an unknown field in a profile',
       config({ profiles: { low: { ...PROFILE, shell: 1 } } }),

@@ -17,7 +17,7 @@ beforeEach(async () => {
   stage = await OrchestratorStage.open();
 });
 
-/** What a session of somebody who is gone leaves behind: its leases, in the way of everybody. */
+/** The leases that a session of a dead orchestrator leaves behind. */
 async function leftBehind(): Promise<void> {
   for (const name of ['lease:tuner:0', 'lease:service:news']) {
     await stage.world.finish(stage.lh.lease.acquire({ name, holder: 's-old', ttl_ms: 600_000 }));
@@ -436,7 +436,7 @@ describe('a session', () => {
     await stage.advance(TIMING.leaseTtlMs);
     expect(await stage.stateOf(id)).toBe('FAILED R_LEASE_EXPIRED expired');
     expect(await stage.leases()).toEqual([]);
-    // From then on there is nothing to be told any more.
+    // From then on there is nothing left to report.
     const told = line.sent.filter((operation) => operation === 'session.change').length;
     await stage.advance(60_000);
     expect(line.sent.filter((operation) => operation === 'session.change')).toHaveLength(told);
@@ -762,7 +762,7 @@ describe('the guard', () => {
 
   it('ends pipelines through their limits when nobody is there to stop them', async () => {
     const actor = await running();
-    // As if the process were paused: nothing it decides reaches anybody.
+    // As if the process were paused: none of its decisions has an effect.
     for (const each of actor.pipelines.alive) each.limit = () => undefined;
     const fromMs = stage.world.monotonicMs;
     await stage.advance(TIMING.guardTtlMs);

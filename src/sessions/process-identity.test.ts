@@ -1,4 +1,4 @@
-// The processes of this machine, as Linux tells of them.
+// The processes of this machine, as Linux reports them.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { describe, expect, it } from 'vitest';

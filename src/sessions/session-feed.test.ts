@@ -1,4 +1,4 @@
-// The feed of a log whose connections the test plays: what is heard of each, and where the next one begins.
+// The feed of a log whose connections the test plays: what each delivers, and where the next one starts.
 import { expect, it } from 'vitest';
 import { ManualWorld } from '../../test/support/manual-world.ts';
 import { LeaseholdError } from '../client/error.ts';

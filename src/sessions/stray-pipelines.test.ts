@@ -1,4 +1,4 @@
-// Which processes are killed that nobody keeps, and which are not.
+// Which orphaned processes are killed, and which processes are not.
 import { beforeEach, describe, expect, it } from 'vitest';
 import { LivingProcesses } from '../../test/support/living-processes.ts';
 import { ManualWorld } from '../../test/support/manual-world.ts';

@@ -48,7 +48,7 @@ describe('a channel', () => {
     );
     for (let count = 0; count < 100; count++) sender.send({ count });
     await new Promise<void>((resolve) => left.end(resolve));
-    // Only now does anybody listen.
+    // Only now a listener is attached.
     const heard: unknown[] = [];
     await new Promise<void>((resolve) => openChannel(right, (message) => heard.push(message), resolve));
     expect(heard).toHaveLength(100);

@@ -1,4 +1,4 @@
-// What no simulated disk can tell: that the real one is asked to keep what the log relies on, and shows it to nobody.
+// What no simulated disk can show: that the real one syncs what the log relies on, and that files are private.
 import fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

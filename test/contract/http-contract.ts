@@ -1,4 +1,4 @@
-// What the client relies on, whoever carries its requests: held against bare servers that behave and misbehave.
+// What the client relies on from every Http implementation: tested against bare servers that behave and misbehave.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -13,7 +13,7 @@ let handler: Handler;
 /** Method, path and body of what arrived. */
 let arrived: string[];
 
-/** Resolves once somebody calls it. */
+/** Resolves when `call` is called. */
 export function signalled(): { readonly done: Promise<void>; readonly call: () => void } {
   let call = (): void => undefined;
   const done = new Promise<void>((resolve) => {

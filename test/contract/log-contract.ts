@@ -19,7 +19,7 @@ export interface LogHarness {
   readonly engine: () => Engine;
   /** The writer is gone without a word; what it was promised to be durable is not. */
   readonly crash: () => void | Promise<void>;
-  /** What becomes of somebody who opens the log while another has it. */
+  /** What happens to a process that opens the log while another one has it. */
   readonly secondOpener: 'is refused' | 'takes over';
   /** An engine on a copy of a snapshot; null for a log that is not in files. */
   readonly engineFrom: ((snapshot: LogSnapshot) => Promise<Engine>) | null;

@@ -122,7 +122,7 @@ describe('doctor', () => {
     const levels = Object.fromEntries(
       JSON.parse(run.stdout).findings.map(({ check, level }: Record<string, string>) => [check, level]),
     );
-    // How fast the disk is when everything else is tested on it is nobody's fault.
+    // The disk may be slow while other tests use it.
     expect(levels['disk sync']).toMatch(/ok|note|wrong/);
     expect(levels).toMatchObject({
       versions: 'ok',

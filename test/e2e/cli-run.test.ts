@@ -190,7 +190,7 @@ describe('the lease', () => {
   it('is given back after one Ctrl-C under npm, whose second SIGINT comes when the program has ended', async () => {
     const run = bench.start(['run', door, '--', 'sh', '-c', 'echo "$LEASEHOLD_TOKEN_FILE"; exec sleep 600']);
     const [file] = await run.says(/.+(?=\n)/);
-    // Whoever does not answer keeps the lease from being given back meanwhile.
+    // A server that does not answer prevents the release of the lease meanwhile.
     bench.signalServer('SIGSTOP');
     try {
       run.kill('SIGINT');

@@ -24,7 +24,7 @@ setInterval(() => undefined, 1_000);
 const isTime = () => point !== 'never' && --left === 0;
 const die = () => process.kill(process.pid, 'SIGKILL');
 
-/** The real disk, with a process that ends at the point it was told. */
+/** The real disk, with a process that ends at the given point. */
 const files = {
   ...nodeFiles,
   async open(path, mode) {
@@ -75,7 +75,7 @@ function say(line) {
   process.stdout.write(`${line}\n`);
 }
 
-/** A process that nobody kills in time stops working, so that the ledger stays short. */
+/** A process that is not killed in time stops working, so that the ledger stays short. */
 function acknowledge(line) {
   say(line);
   acknowledged += 1;

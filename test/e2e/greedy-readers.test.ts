@@ -32,7 +32,7 @@ afterEach(async () => {
   await bench.close();
 });
 
-/** Sends requests in one go; reads nothing until it is told to. */
+/** Sends requests in one write. Reads nothing until asked to. */
 async function ask(...paths: readonly string[]): Promise<Socket> {
   const socket = connect({ host: '127.0.0.1', port: Number(new URL(bench.url).port) });
   sockets.push(socket);

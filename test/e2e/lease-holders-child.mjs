@@ -24,7 +24,10 @@ function isHeld(lease) {
   }
 }
 
-/** Once through the handle, which knows better, and once past it, as a program would that was never told. */
+/**
+ * Once through the handle, which knows that the lease is lost, and once past it, as a program would that does not
+ * know.
+ */
 async function write(lease, value) {
   const byHandle = await lease.write(value).catch(({ code, cause }) => ({ code, cause }));
   const { leaseSeq: lease_seq } = lease;

@@ -1,5 +1,5 @@
-// Holders in processes of their own, over real sockets: blocked past their time, paused past it, cut off, restarted. In each
-// case somebody else may take over, the stale write is refused, and the holder is told.
+// Holders in their own processes, over real sockets: blocked past their deadline, paused past it, cut off, restarted.
+// In each case another holder may take over, the stale write is refused, and the holder learns it.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, connect as openSocket, type Server, type Socket } from 'node:net';
@@ -103,7 +103,7 @@ async function holding(options?: HolderOptions): Promise<{ holder: Holder; lease
   return { holder, leaseSeq: leaseSeq as number };
 }
 
-/** When the last grant ends, or ended: whoever asks may be late, and what is over is not listed any more. */
+/** When the last grant ends or ended. The question may come late, and an expired lease is no longer listed. */
 async function endOfLease(): Promise<number> {
   const { entries } = await served.done('lease.history', { name: NAME });
   const last = entries.findLast(({ expires_at: at }: Body) => typeof at === 'string');

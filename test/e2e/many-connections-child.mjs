@@ -1,9 +1,9 @@
-// Thousands of connections in a process of their own: long polls, or followers of the log. It tells its parent what it
-// has, and does nothing else.
+// Thousands of connections in their own process: long polls, or followers of the log. It reports their state to its
+// parent.
 //
 //   node many-connections-child.mjs PORT polls|followers
-//   parent → { open: COUNT, path, body? }   opens so many more connections that ask for that
-//   parent → { report: true, target? }      asks what has come of them
+//   parent → { open: COUNT, path, body? }   opens this many more connections with that request
+//   parent → { report: true, target? }      asks for their state
 //   child  → { open, answered, leases, empty, others, closed, reached }   after either
 import { connect } from 'node:net';
 

@@ -17,7 +17,7 @@ let output: string;
 beforeEach(() => {
   dir = mkdtempSync(join(tmpdir(), 'leasehold-start-'));
   output = '';
-  // What comes before it builds what is not built, and somebody else may be using that just now.
+  // Its `prestart` would build, while other tests may be using the build.
   npm = spawn('npm', ['start', '--ignore-scripts'], {
     cwd: ROOT,
     detached: true,

@@ -20,7 +20,7 @@ async function writesAfter(seq: number): Promise<LogEntry[]> {
   );
 }
 
-/** The guard in the hands of somebody of whom nothing is known. */
+/** The guard is held by an unknown process. */
 async function guardTaken(): Promise<void> {
   const { status } = await bench.call('POST', `/v1/leases/${GUARD}/acquire`, {
     holder: 'somebody',
@@ -151,7 +151,7 @@ describe('1 Single-Worker Lease Constraint', () => {
       await until('the end of every pipeline', () => bench.alive.length === 0);
       const exited = await bench.seq();
       for (const { sessionId } of bench.pipelines) await bench.reaches(sessionId, 'FAILED');
-      // Renewals of sessions may have been on their way until it heard of it.
+      // Renewals of sessions may have been in flight until it learned of the loss.
       expect(await writesAfter(fate === 'passes' ? harmed : exited)).toEqual([]);
       await bench.finish();
     },
@@ -169,7 +169,7 @@ describe('1 Single-Worker Lease Constraint', () => {
     }
     expect((await bench.log()).at(-1)).toMatchObject({ type: 'NameReleased', name: GUARD });
     await bench.finish();
-    // Fast failover: nobody has to wait for a minute.
+    // Fast failover: no wait of a minute.
     await bench.orchestrate();
   });
 });

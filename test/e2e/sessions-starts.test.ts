@@ -38,7 +38,7 @@ describe('200 intents at once on 4 tuners', () => {
       expect(end).toMatchObject({ reason: 'R_NO_TUNER', reason_detail: 'REJECTED_NO_TUNER' });
     }
     expect(await bench.metric('xg2g_tuners_in_use')).toBe(4);
-    // Whoever found no tuner has given its service back.
+    // A session that found no tuner has released its service.
     expect(await bench.leases()).toHaveLength(8);
     for (const { session_id: id = '' } of running) await bench.stop(id);
     for (const { session_id: id = '' } of running) await bench.reaches(id, 'STOPPED');
@@ -276,7 +276,7 @@ describe('a saturated start queue', () => {
     const times = { heartbeat: '20s' };
     const orchestrator = await bench.orchestrate({ url: proxy.url, times });
     const [first, second] = [await bench.ready('channel-a'), await bench.ready('channel-b', 'stubborn')];
-    // Every start hangs, and there are more of them than anybody takes at once.
+    // Every start hangs, and there are more of them than one orchestrator takes at once.
     proxy.let(START, 'is held');
     await Promise.all(Array.from({ length: 200 }, (_, index) => bench.ask(`channel-${index}`)));
     await proxy.holds(START, 16);

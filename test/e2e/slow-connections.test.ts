@@ -1,5 +1,5 @@
-// Connections that are slow, silent or stalled: each is cut in its time and costs nothing lasting, and nobody else
-// notices. The times are those of the server made short.
+// Connections that are slow, silent or stalled: each is cut in time, costs nothing lasting, and does not affect
+// others. The timeouts are those of the server, shortened.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type RawConnection, type Served, startServed, stopAllServed } from '../support/served.ts';
 import { TEST_CERTIFICATE, TEST_KEY } from '../support/test-certificate.ts';

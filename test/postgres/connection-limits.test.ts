@@ -1,6 +1,6 @@
-// Every connection of a log has a limit for its statements, those that compaction opens too: whichever of them falls
-// silent, the statement fails, what it has locked is free again, and whoever waited can try anew. What the limit does is
-// in silent-connection.test.ts.
+// Every connection of a log has a statement timeout, including those of compaction: when one falls silent, the
+// statement fails, its locks are released, and the caller can retry. The effect of the timeout is tested in
+// silent-connection.test.ts.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ConnectOptions, SqlConnections } from '../../src/seams/database.ts';
 import { nodeFiles } from '../../src/world/node-files.ts';

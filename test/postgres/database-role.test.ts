@@ -1,5 +1,5 @@
-// The role a server has in the database: one that could never write is told so when it starts, and not found out when
-// it should take over.
+// The server's role in the database: one that could never write is refused at the start, not discovered at a
+// take-over.
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Log } from '../../src/engines/log.ts';

@@ -1,5 +1,5 @@
-// The tables of a log vanish under servers that run: nobody begins a new log, whose numbers would be those of the old one
-// again, unless it is told to by being started.
+// The tables of a log vanish under running servers: no server starts a new log, which would issue the same numbers
+// again, unless it is restarted.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { LogGoneError } from '../../src/engines/log.ts';
 import { until } from '../support/cli-processes.ts';

@@ -7,7 +7,7 @@ import { TestDatabase } from '../support/postgres.ts';
 
 const LOOPS = 32;
 const GRANTS = 40;
-/** Only a race in which somebody starves comes near it. */
+/** Only a race with starvation comes near it. */
 const TURNS_MAX = 1_000_000;
 
 const OBVIOUS = `
@@ -45,7 +45,7 @@ beforeAll(async () => {
 });
 afterAll(() => db.drop());
 
-/** Runs on the server, a transaction a statement: round trips would leave it idle, and nobody would ever collide. */
+/** Runs on the server, one transaction per statement: round trips would leave it idle, without collisions. */
 const loop = (acquire: string, holder: string): string => `DO $$
   DECLARE
     own uuid;

@@ -1,5 +1,5 @@
-// A database that wants a password nobody gave: whoever asked is told, and nothing stays behind that would keep the process
-// alive until the database has had enough of waiting.
+// A database that wants a password that was not given: the caller gets an error, and nothing keeps the process alive
+// until the database times out.
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -20,7 +20,7 @@ function authentication(kind: number, text: string): Buffer {
   return Buffer.concat([head, Buffer.from(text)]);
 }
 
-/** Wants SCRAM-SHA-256, as Postgres does, and waits for what only somebody with a password can say. */
+/** Requests SCRAM-SHA-256, as Postgres does, and waits for the proof of the password. */
 function askForPassword(socket: Socket): void {
   socket.once('data', () => {
     socket.write(authentication(10, 'SCRAM-SHA-256\0\0'));

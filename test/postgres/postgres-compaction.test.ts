@@ -1,5 +1,5 @@
-// Compaction in a database changes no answer: not while it runs beside appends, not between checkpoint and adoption, not
-// after the old rows are gone, and not when the writer dies in the middle. Who reads along is told to start over.
+// Compaction in a database changes no answer: not while it runs beside appends, not between checkpoint and adoption,
+// not after the old rows are gone, and not when the writer dies in the middle. A follower is told to start over.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { apply } from '../../src/core/apply.ts';
 import { restoreImage } from '../../src/core/image-io.ts';
@@ -229,7 +229,7 @@ describe('compaction', () => {
     const texts = await chronicle.texts();
     await expect(chronicle.log.compact()).rejects.toThrow(/not today/);
     expect(await chronicle.texts()).toEqual(texts);
-    // Nobody has to wait for another one until there is room again.
+    // No further compaction is needed until there is space again.
     await until(async () => (await pieces()) === 0);
     await chronicle.live();
     await db.pool.query('DROP TRIGGER refusing ON leasehold.leasehold_checkpoint');

@@ -1,5 +1,5 @@
-// What goes wrong around a log in a database: every fault ends the writer at once, nothing acknowledged is lost, and
-// whoever opens the log afterwards goes on.
+// Faults around a log in a database: every fault ends the writer at once, nothing acknowledged is lost, and the next
+// writer continues.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Log, LogClosedError, LogDamagedError, LogTooNewError } from '../../src/engines/log.ts';
 import { DATABASE_MS } from '../../src/engines/postgres/database-clock.ts';
@@ -26,7 +26,7 @@ afterAll(async () => {
   await db.drop();
 });
 
-/** Opens the log as the next writer does, and answers what it was told. */
+/** Opens the log as the next writer does, and returns what was replayed. */
 async function reopened(): Promise<{ log: Log; seqs: number[] }> {
   await freeGuard(db);
   const { log, heard } = await openHeard(engineOn(db));
@@ -69,7 +69,7 @@ class LateNetwork implements SqlConnections {
 /** Makes the next append wait inside the database, until it is let go: before it has locked anything. */
 const holdAppends = () => holding('LOCK TABLE leasehold.leasehold_log IN SHARE MODE');
 
-/** The same, but behind its lock on the epoch: somebody else seems to take its place. */
+/** The same, but behind its lock on the epoch: another writer seems to take its place. */
 const holdLockedAppends = () =>
   holding(`INSERT INTO leasehold.leasehold_log (at, bytes, last_seq, epoch, checksum, frame)
     SELECT at + bytes, 0, NULL, 0, 0, '' FROM leasehold.leasehold_log ORDER BY at DESC LIMIT 1`);

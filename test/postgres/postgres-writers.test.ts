@@ -1,5 +1,5 @@
-// Two writers on one database: whoever has been deposed gets nothing in, however long it slept, and says nothing from
-// memory alone once its guard may be another's.
+// Two writers on one database: a deposed writer appends nothing, however long it slept, and answers nothing from
+// memory once another may hold the guard.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { LogClosedError, LogHeldError } from '../../src/engines/log.ts';
 import { appendBatch, Heard, openHeard } from '../support/log-story.ts';

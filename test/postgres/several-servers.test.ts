@@ -1,5 +1,5 @@
-// `connect([urls])` and the command line with several servers, and servers that are replaced one by one: whoever calls
-// finds the leader, waiting calls are carried over, and nobody notices more than a pause.
+// `connect([urls])` and the command line with several servers, and servers that are replaced one by one: callers find
+// the leader, waiting calls are carried over, and the outage is only a pause.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { connect, type Leasehold } from '../../src/client-node.ts';
 import { Process, until } from '../support/cli-processes.ts';

@@ -1,5 +1,5 @@
-// One connection to a database behind a network that swallows everything at some moment, or behind limits of its own:
-// whoever has it is never kept by it.
+// One connection to a database behind a network that starts to drop everything, or behind timeouts of its own: its
+// user is never blocked by it.
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -40,7 +40,7 @@ afterEach(() => {
   network.close();
 });
 
-/** From now on nothing comes through, in either direction; nobody is told. */
+/** From now on nothing passes, in either direction, and neither end is notified. */
 function fallSilent(): void {
   for (const socket of sockets) socket.unpipe();
 }

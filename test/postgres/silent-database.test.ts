@@ -101,7 +101,7 @@ async function look(): Promise<void> {
   await world.settle();
 }
 
-/** Lets a standby wait in vain for longer than it is ready to, and then does something while nobody can look. */
+/** Lets a standby wait longer than its timeout, and does something while it cannot read. */
 async function whileSilent(work: () => Promise<void> = async () => undefined): Promise<void> {
   const locker = await db.pool.connect();
   try {

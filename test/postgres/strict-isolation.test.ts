@@ -1,5 +1,5 @@
-// Leases in a database whose transactions are stricter than READ COMMITTED by default, where Postgres gives up whoever meets
-// another: nobody hears of that, and one of them has the lease.
+// Leases in a database whose default isolation is stricter than READ COMMITTED, where Postgres aborts conflicting
+// transactions: callers see no error, and one of them gets the lease.
 import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { migrate } from '../../src/postgres/migration.ts';

@@ -6,7 +6,7 @@ import { CliBench, type Process } from '../support/cli-processes.ts';
 import { TestDatabase } from '../support/postgres.ts';
 import { freeGuard } from '../support/postgres-log.ts';
 
-/** Nobody loses a guard by accident, and a server that lost it finds out soon. */
+/** The guard is never lost by accident, and a server that lost it finds out soon. */
 const GUARD = ['--guard-ttl', '10m', '--heartbeat', '1s'];
 
 let database: TestDatabase;
@@ -64,7 +64,7 @@ describe('up on a database that another one leads', () => {
     await first.says(/taking intents/);
     const second = up('second');
     await second.says(/orchestrator is started when it leads|FATAL/);
-    // Otherwise it might be the first to find that nobody has the guard.
+    // Otherwise it might be the first to find the guard free.
     first.kill('SIGSTOP');
     await freeGuard(database);
     await second.says(/taking intents/);

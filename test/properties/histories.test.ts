@@ -175,7 +175,7 @@ function checkAnswer(story: Scenario, model: OwnershipModel, number: number, ste
   if (typeof step.act !== 'function') return;
   const { answer } = story.ticket(`#${number}`);
   if (answer === null || !isRefusal(answer) || answer.refused !== 'LEASE_HELD') return;
-  // Whoever is refused met a live holder, or a line in which somebody stands.
+  // A refused caller met a live holder, or a line with waiters.
   const nowMs = story.machine.batchAtMs;
   const holder = answer.holder!;
   const holds = [...model.names.keys()].some((name) => model.holderOf(name, nowMs) === holder);

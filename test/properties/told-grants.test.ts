@@ -1,6 +1,6 @@
-// Calls for one grant, repeated under the same token or request_id or renewed, in any order with callers that go, appends and reads
-// that take long, and the batches they fall into. Whoever was told of a grant holds it; a grant of which nobody was told
-// has been given back.
+// Calls for one grant, retried under the same token or request_id or renewed, in any order with callers that leave,
+// slow appends and reads, and different batches. A caller that was answered with a grant holds it; a grant without a
+// delivered answer has been released.
 import fc from 'fast-check';
 import { describe, it } from 'vitest';
 import type { Leasehold } from '../../src/client/leasehold.ts';

@@ -29,7 +29,7 @@ export interface CallEvent {
   readonly request: Record<string, Json>;
   /** Operations of one request share it; 0 at the user layer. */
   readonly batch: number;
-  /** The network delivered this request a second time; nobody will ever see its answer. */
+  /** The network delivered this request twice. The answer to this copy never arrives. */
   readonly isEcho?: true;
   readonly simMs: number;
 }
@@ -207,7 +207,7 @@ export interface EntryEvent {
   readonly simMs: number;
 }
 
-/** A client that follows the log over the wire was told of an entry. Each time it begins anew, `stream` is another one. */
+/** A client that follows the log over the wire received an entry. `stream` changes each time it starts over. */
 export interface FollowedEvent {
   readonly kind: 'followed';
   readonly client: string;
@@ -217,18 +217,18 @@ export interface FollowedEvent {
   readonly simMs: number;
 }
 
-/** A client that follows one session was told of an entry, or is done: each time it begins anew, `stream` is another one. */
+/** A client that follows one session received an entry, or is done. `stream` changes each time it starts over. */
 export interface HeardEvent {
   readonly kind: 'heard';
   readonly client: string;
   readonly stream: number;
   readonly session: string;
-  /** From which position on it wanted to hear; 0 for all there is. */
+  /** The position to start after; 0 for all. */
   readonly from: number;
   /**
-   * `ended`: the stream came to an end with the session; `terminal`: it was told that there is nothing more to hear;
-   * `gone`: it had heard nothing, asked without a position and was told that the session has ended; `not-found`: it was told
-   * that there is no such session, or no longer; `left`: it went away by itself; `failed`: the server was away.
+   * `ended`: the stream ended with the session; `terminal`: the server said that nothing more will come; `gone`: it
+   * had received nothing, asked without a position and was answered that the session has ended; `not-found`: there is
+   * no such session, or no longer; `left`: the client disconnected; `failed`: the server was away.
    */
   readonly is: 'entry' | 'ended' | 'terminal' | 'gone' | 'not-found' | 'left' | 'failed';
   readonly seq: number;
@@ -299,7 +299,7 @@ export interface QuietEvent {
   readonly simMs: number;
 }
 
-/** Somebody still wanted something when the run was given up; there must be none. */
+/** A program was still waiting when the run was ended. There must be none. */
 export interface StuckEvent {
   readonly kind: 'stuck';
   readonly client: string;

@@ -266,7 +266,10 @@ function drawKeeperDeaths(
   }));
 }
 
-/** Keepers that are stopped, and keepers that are killed together with their orchestrator: nobody keeps their pipelines. */
+/**
+ * Keepers that are stopped, and keepers that are killed together with their orchestrator: their pipelines are
+ * orphans.
+ */
 function drawStrays(seed: number, workloads: readonly PlannedWorkload[], durationMs: number): PlannedFault[] {
   const orchestrators = workloads[0]?.orchestrators ?? 0;
   const random = new Random(seed, 'strays');
@@ -285,7 +288,7 @@ function drawStrays(seed: number, workloads: readonly PlannedWorkload[], duratio
   });
 }
 
-/** Those who only watch come last and are nobody's target, so that a plan is otherwise the same with and without them. */
+/** Observers come last and are never a target, so that a plan is otherwise the same with and without them. */
 function drawFollowers(seed: number): PlannedWorkload[] {
   const random = new Random(seed, 'followers');
   const [low, high] = ROUNDS.followers;
@@ -295,7 +298,7 @@ function drawFollowers(seed: number): PlannedWorkload[] {
 
 const NET_KINDS = KINDS.filter((kind) => kind.startsWith('net.'));
 
-/** Those who follow sessions, and what the network does to them. They come last of all, and are nobody's target but its. */
+/** Followers of sessions, and what the network does to them. They come last and are a target of the network only. */
 function drawListeners(
   seed: number,
   workloads: readonly PlannedWorkload[],
@@ -317,8 +320,8 @@ function drawListeners(
 }
 
 /**
- * A machine that was suspended, so that its monotonic clock stood still, and whose wall clock was set back, has no way at
- * all to know how much time has passed. Nobody can promise anything then, so no machine meets with both.
+ * A suspended machine whose monotonic clock stopped and whose wall clock was set back cannot know how much time has
+ * passed. No promise holds then, so no machine gets both.
  */
 function possible(faults: readonly PlannedFault[]): PlannedFault[] {
   const slept = new Set(faults.flatMap(({ fault, target }) => (fault === 'clock.suspend' ? [target] : [])));

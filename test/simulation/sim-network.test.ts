@@ -1,4 +1,4 @@
-// The simulated network: what becomes of a request and its answer, and who hears of it.
+// The simulated network: what happens to a request and its answer, and which ends are notified.
 import { describe, expect, it } from 'vitest';
 import { type HttpReply, isHttpFault } from '../../src/seams/http.ts';
 import { Kernel } from './world/kernel.ts';
@@ -9,7 +9,7 @@ import { SimNetwork } from './world/sim-network.ts';
 import { SimProcess } from './world/sim-process.ts';
 import type { SimResponse, WireRequest, WireServer } from './world/wire-server.ts';
 
-/** A server that notes what arrives and answers at once, unless it is told to wait. */
+/** A server that records requests and answers at once, unless asked to wait. */
 function start() {
   const kernel = new Kernel();
   const recorder = new Recorder(kernel);

@@ -25,7 +25,7 @@ const LOOK_EVERY_MS = 500;
 export async function simulate(plan: Plan): Promise<History> {
   if (plan.fleet !== undefined) return simulateFleet(plan, plan.fleet);
   const world = makeWorld(plan);
-  // A rejection that nobody handles would end the process of a user.
+  // An unhandled rejection would end a user's process.
   const unhandled = (reason: unknown): void => {
     world.recorder.broken('nobody', `A rejection was left unhandled: ${reasonOf(reason)}`);
   };

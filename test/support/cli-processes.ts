@@ -61,7 +61,7 @@ export class Process {
     this.child.kill(signal);
   }
 
-  /** Nobody reads this any more, as when `head` has seen enough. */
+  /** Closes the reading end, as `head` does when it has seen enough. */
   unread(stream: 'stdout' | 'stderr'): void {
     this.child[stream].destroy();
   }

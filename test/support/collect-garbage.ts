@@ -1,4 +1,4 @@
-/** How much memory is in use once everything that nobody refers to is gone. */
+/** Memory in use after a full garbage collection. */
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 

@@ -1,6 +1,5 @@
-// Requests that nobody would send by accident, made from one number: for every route valid ones, and what comes of them
-// when methods, paths, encodings, bodies, headers and lengths are bent and broken. The same number makes the same
-// requests, in the same order.
+// Malformed requests generated from a seed: for every route valid ones, and variations with broken methods, paths,
+// encodings, bodies, headers and lengths. The same seed gives the same requests in the same order.
 
 import { PAGES } from '../../src/operations/pages.ts';
 import { OPERATIONS, type Operation, operationOf } from '../../src/operations/table.ts';

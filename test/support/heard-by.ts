@@ -1,4 +1,4 @@
-// The types of the entries a follower of a handle has heard of so far; the array grows as they come.
+// The types of the entries that a follower of a handle has received so far. The array grows.
 import type { Leasehold } from '../../src/client/leasehold.ts';
 
 export function heardBy(lh: Leasehold, options: { signal?: AbortSignal } = {}): string[] {
@@ -7,7 +7,7 @@ export function heardBy(lh: Leasehold, options: { signal?: AbortSignal } = {}): 
   const listen = async (): Promise<void> => {
     for await (const entry of entries) heard.push(entry.type);
   };
-  // A handle that dies under its follower is told to everybody else too.
+  // A handle that dies is reported by other means.
   listen().catch(() => undefined);
   return heard;
 }

@@ -16,7 +16,7 @@ export class LivingProcesses implements Pick<ProcessTable, 'living' | 'killGroup
   readonly killed: number[] = [];
   /** The system shows no processes. */
   isBlind = false;
-  /** Happens while somebody looks, after what is found has been read. */
+  /** Runs during a look, after the processes were read. */
   meanwhile: () => Promise<unknown> = async () => undefined;
   private processes: Required<Started>[] = [];
 

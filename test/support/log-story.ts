@@ -10,7 +10,7 @@ import { opaqueOf } from '../../src/operations/opaque-values.ts';
 export const payloadText = (seed: number, length = 24): string =>
   JSON.stringify(`${seed}:`.padEnd(Math.max(0, length - 2), 'x'));
 
-/** A task whose payload can be told from every other. */
+/** A task with a payload that is unique. */
 export function taskCreated(seq: number, length?: number): Entry {
   return {
     type: 'TaskCreated',
@@ -29,7 +29,7 @@ export function taskCreated(seq: number, length?: number): Entry {
 
 export const queuePaused = (seq: number): Entry => ({ type: 'QueuePaused', queue: `queue-${seq}` });
 
-/** What a log told while it was opened. */
+/** What a log replayed while it was opened. */
 export class Heard implements Replay {
   readonly images: ImageRecord[] = [];
   readonly logged: LoggedEntry[] = [];

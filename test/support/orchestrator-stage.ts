@@ -46,7 +46,7 @@ class Line {
   /** By operation, and `follow`; what is not named passes. */
   readonly fates = new Map<string, Fate>();
   readonly sent: string[] = [];
-  /** How many calls hang that nobody has given up. */
+  /** How many calls hang and were not aborted. */
   hanging = 0;
   /** By operation: what happens on the other side right before it gets there. */
   readonly meanwhile = new Map<string, () => Promise<unknown>>();
@@ -107,7 +107,7 @@ class Line {
   }
 }
 
-/** A log from which nothing is ever heard. */
+/** A log that never delivers anything. */
 async function* silence(signal: AbortSignal): AsyncGenerator<never> {
   await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()));
 }

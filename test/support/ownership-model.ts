@@ -48,7 +48,7 @@ export class OwnershipModel {
     this.judge(seq, entry);
   }
 
-  /** Who holds a name by the authority's clock; null when nobody does. */
+  /** The holder of a name by the authority's clock; null when it is free. */
   holderOf(name: string, nowMs: number): string | null {
     const lease = this.names.get(name) ?? null;
     return lease !== null && nowMs < lease.expiresAtMs ? lease.holder : null;
@@ -206,7 +206,7 @@ export class OwnershipModel {
     return task!;
   }
 
-  /** The lease with which somebody acts; it must be the current one and not over. */
+  /** The lease that a caller presents. It must be current and not expired. */
   private held(key: TaskKey, leaseSeq: number): Lease {
     return this.live(this.task(key).lease, leaseSeq);
   }

@@ -24,7 +24,7 @@ export class TestDatabase {
   /** Who makes a pool ends it. */
   newPool(max: number): pg.Pool {
     const pool = new pg.Pool({ connectionString: this.url, max });
-    // A connection that a restart cuts while nobody uses it is not a failure of anybody.
+    // An idle connection that is cut by a restart is no failure.
     pool.on('error', () => undefined);
     return pool;
   }

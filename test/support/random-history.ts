@@ -71,7 +71,7 @@ const presentedLease = fc.oneof(
   { weight: 1, arbitrary: fc.nat(500) },
 );
 
-/** Mostly a task that somebody holds, else one by name, which may or may not be there. */
+/** Usually a held task, else one by name, which may not exist. */
 const target = fc.record({ taskId: taskIds, held: fc.option(fc.nat(9), { freq: 4 }), lease: presentedLease });
 type Target = typeof target extends fc.Arbitrary<infer T> ? T : never;
 
@@ -87,7 +87,7 @@ function at({ taskId, held, lease }: Target, make: (taskId: string, leaseSeq: nu
   };
 }
 
-/** The same wish with the proof of whoever holds the name. */
+/** The same command with the proof of the current holder of the name. */
 function asHolder<C extends RenewName | ReleaseName>(isHolder: boolean, wish: Wish<C>): Wish<C> {
   return (state) => {
     const command = wish(state);
@@ -97,7 +97,7 @@ function asHolder<C extends RenewName | ReleaseName>(isHolder: boolean, wish: Wi
   };
 }
 
-/** The place of whoever holds the name, or held it last. */
+/** The position of the current or last holder of the name. */
 function supersede({ name, holder, token }: { name: string; holder: string; token: string }): Wish {
   return (state) => {
     const row = state.names.find(name);
@@ -106,7 +106,7 @@ function supersede({ name, holder, token }: { name: string; holder: string; toke
   };
 }
 
-/** The same wish with the proof of whoever holds the guard; without that, whoever it names. */
+/** The same command with the proof of the current holder of the guard, or of the one it names. */
 function asGuard<C extends { readonly guard?: Guard }>(
   isHolder: boolean,
   wish: (state: State) => C,
@@ -121,7 +121,7 @@ function asGuard<C extends { readonly guard?: Guard }>(
   };
 }
 
-/** One of the sessions in this state if there is one, else any, which may refuse the wish. */
+/** One of the sessions in this state if there is one, else any, which may refuse the command. */
 function sessionAt({ sessions }: State, pick: number, isWanted = (_: Session): boolean => true): string {
   const known = [...sessions.open.values(), ...sessions.ended.values()];
   const wanted = known.filter(isWanted);
@@ -368,7 +368,7 @@ function wishes(waitMs: fc.Arbitrary<number>): fc.Arbitrary<{ says: string; wish
 
 export interface HistoryShape {
   readonly maxLength: number;
-  /** Whether anybody waits; lines are soft state, which some properties leave out. */
+  /** Whether calls wait. Lines are soft state, which some properties leave out. */
   readonly waits: boolean;
   readonly restarts: boolean;
 }
@@ -410,7 +410,7 @@ function acts(act: Exclude<HistoryStep['act'], Wish>) {
   return fc.constant({ says: act, act });
 }
 
-/** Plays one step of a history. Whoever waits is called `#` and the number of the step. */
+/** Plays one step of a history. A waiter is named `#` and the number of the step. */
 export function play(story: Scenario, step: HistoryStep, number: number): void {
   const waiting = story.waiting();
   story.moveBy(step.afterMs);
@@ -422,7 +422,7 @@ export function play(story: Scenario, step: HistoryStep, number: number): void {
   else if (who !== undefined && story.waiting().includes(who)) story.leave(who);
 }
 
-/** Plays the wishes of a history several at a time. */
+/** Plays the commands of a history several at a time. */
 export function playTogether(story: Scenario, steps: readonly HistoryStep[], number: number): void {
   story.moveBy(Math.max(...steps.map(({ afterMs }) => afterMs)));
   story.runTogether(

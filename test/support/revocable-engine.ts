@@ -1,5 +1,5 @@
-// A log in memory that can be taken away from its writer, as one in a database can: the right to answer from memory
-// runs out, or the log is lost while nobody writes. Its clock is its own.
+// A log in memory that its writer can lose, as one in a database: the right to answer from memory expires, or the log
+// is lost while idle. It has its own clock.
 import type { Engine, Log, Replay } from '../../src/engines/log.ts';
 import { memoryEngine } from '../../src/engines/memory/memory-engine.ts';
 

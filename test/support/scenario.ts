@@ -49,7 +49,7 @@ export interface LoggedFact {
   readonly entry: Entry;
 }
 
-/** Anything that moves a story on: a wish, or something that happens to the machine. */
+/** Anything that moves a story on: a command, or something that happens to the machine. */
 export type Step = Wish | Happening;
 type Happening = { readonly happens: (scenario: Scenario) => void };
 
@@ -92,7 +92,7 @@ export class Scenario {
   state: State = createState();
   machine: Machine;
   readonly log: LoggedFact[] = [];
-  /** The answer to the last wish; null when it waits. */
+  /** The answer to the last command; null while it waits. */
   answer: Answer | Refusal | null = null;
   private readonly retention: Retention;
   private readonly bounds: MachineBounds | undefined;
@@ -127,7 +127,7 @@ export class Scenario {
     return this;
   }
 
-  /** The step in question, at the time in question. With `as`, whoever has to wait gets a name. */
+  /** The step under test, at its time. `as` names a caller that has to wait. */
   when(step: Step, { atMs = this.nowMs, as = '' }: { atMs?: number; as?: string } = {}): this {
     this.loggedBefore = this.log.length;
     this.hashBefore = stateHash(this.state);
@@ -202,7 +202,7 @@ export class Scenario {
     return this;
   }
 
-  /** What somebody who waited has been told. */
+  /** The answer that a waiter got. */
   thenServes(who: string, answer: Record<string, unknown>): this {
     expect(this.ticket(who).answer, who).toMatchObject(answer);
     return this;
@@ -252,12 +252,12 @@ export class Scenario {
 
   // --- moving --------------------------------------------------------------------------------------
 
-  /** One wish in a batch of its own. */
+  /** One command in its own batch. */
   run(command: Command, as = ''): Answer | Refusal | null {
     return this.runTogether([[() => command, as]]);
   }
 
-  /** Wishes that arrive in one batch, each with the name of who has it. */
+  /** Commands that arrive in one batch, each with the name of its caller. */
   runTogether(wishes: readonly (readonly [Wish, string])[]): Answer | Refusal | null {
     this.machine.begin(this.nowMs);
     for (const [wish, as] of wishes) {
@@ -399,7 +399,7 @@ export class Scenario {
   }
 
   private thenRecordsNothingBut(): this {
-    // Time may have written what had run out; the refused wish itself writes nothing.
+    // Due expiries may have been written. The refused command itself writes nothing.
     const written = this.entries.map(({ type }) => type);
     expect(
       written.filter((type) => !['LeaseExpired', 'NameExpired', 'TaskDead', 'Forgotten'].includes(type)),
@@ -425,7 +425,7 @@ export function restoredFrom(state: State): State {
   return restored;
 }
 
-// --- what can happen besides wishes -------------------------------------------------------------------
+// --- what can happen besides commands -----------------------------------------------------------------
 
 export const at = (nowMs: number): Happening => ({ happens: (story) => story.moveTo(nowMs) });
 export const later = (ms: number): Happening => ({ happens: (story) => story.moveBy(ms) });
@@ -433,7 +433,7 @@ export const restart = ({ downMs = 0 } = {}): Happening => ({ happens: (story) =
 export const restore = ({ jump = 2 ** 40 } = {}): Happening => ({ happens: (story) => story.restore(jump) });
 export const hangUp = (who: string): Happening => ({ happens: (story) => story.hangUp(who) });
 export const leave = (who: string): Happening => ({ happens: (story) => story.leave(who) });
-/** Somebody, by name, makes a wish; used for those who wait. */
+/** A named caller sends a command; for those who wait. */
 export const by = (who: string, wish: Wish): Happening => ({
   happens: (story) => {
     story.run(wish(story.state), who);

@@ -113,12 +113,12 @@ export class Served {
     this.said = said;
   }
 
-  /** Lets time pass for the server; what has run out by then is found so by whoever names it next. */
+  /** Advances the server's time. An expired lease is found by the next call that names it. */
   advance(ms: number): void {
     this.clock.advance(ms);
   }
 
-  /** Waits, turn by turn, for something that must come about by itself. */
+  /** Waits, turn by turn, for a condition. */
   async until(isSo: () => boolean | Promise<boolean>): Promise<void> {
     const from = performance.now();
     while (!(await isSo())) {

@@ -8,7 +8,7 @@ const HEARTBEAT_MS = 150;
 
 /** For tests in which a leader shall be deposed by what the test does, and not by a machine that hesitates. */
 export const PATIENT = ['--guard-ttl', '1500ms', '--heartbeat', '500ms'];
-/** A guard that nobody loses by accident, and nobody has the time to wait for: whoever takes over was let. */
+/** A guard that is neither lost by accident nor waited for: a take-over happens only when it is released. */
 export const STEADY = ['--guard-ttl', '10m', '--heartbeat', '20s'];
 
 /** Any JSON of the wire, as a test reads it. */
@@ -50,7 +50,7 @@ export class FleetServer {
     return { status: reply.status, headers: reply.headers, body: isJson ? JSON.parse(text) : text };
   }
 
-  /** What it says it is; null when nobody answers. */
+  /** The role it reports; null when it does not answer. */
   async role(): Promise<'leader' | 'standby' | null> {
     try {
       return (await this.ask('GET', '/v1/status')).body.role ?? null;

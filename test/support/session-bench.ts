@@ -170,7 +170,7 @@ export class SessionBench extends CliBench {
     return (await this.call('GET', `/v1/leases?prefix=${prefix}&limit=1000`)).body.leases;
   }
 
-  /** Of whoever orchestrates; a problem when nobody does. */
+  /** The guard of the current orchestrator; a problem when there is none. */
   async guard(): Promise<Body> {
     return (await this.call('GET', `/v1/leases/${GUARD}`)).body;
   }
@@ -221,7 +221,7 @@ export class SessionBench extends CliBench {
     }
   }
 
-  /** Where a session first came into one of these states; one that ended otherwise is told at once. */
+  /** The entry where a session first reached one of these states. Fails at once if it ended otherwise. */
   async reaches(id: string, ...states: string[]): Promise<LogEntry> {
     const what = `session ${id} in ${states}`;
     const isOver = ({ state = '' }: LogEntry): boolean => states.includes(state) || TERMINAL.includes(state);

@@ -1,5 +1,5 @@
-// What tests of sessions have in common: an orchestrator that holds the guard, intents, and sessions at every stage of
-// their life, all by the operations that anybody else would use.
+// Shared by tests of sessions: an orchestrator that holds the guard, intents, and sessions at every stage of their
+// life, all through public operations.
 import type { Operation } from '../../src/operations/table.ts';
 import type { Body, CallAnswer, Sent, Served } from './served.ts';
 

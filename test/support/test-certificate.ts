@@ -1,5 +1,5 @@
-// A certificate for localhost that signed itself, with its key: for tests only, known to everybody, trusted by nobody.
-// Valid from 2024 to 2120, for localhost, 127.0.0.1 and ::1.
+// A self-signed certificate for localhost with its key, for tests only. Valid from 2024 to 2120, for localhost,
+// 127.0.0.1 and ::1.
 export const TEST_CERTIFICATE = `-----BEGIN CERTIFICATE-----
 MIIBeTCCAR+gAwIBAgIBATAKBggqhkjOPQQDAjAUMRIwEAYDVQQDDAlsb2NhbGhv
 c3QwIBcNMjQwMTAxMDAwMDAwWhgPMjEyMDAxMDEwMDAwMDBaMBQxEjAQBgNVBAMM

@@ -1,6 +1,6 @@
-// A disk in memory under the Files seam that forgets what it was not asked to keep. It tells what is synced from what
-// is not, for bytes and for names; a power cut throws the rest away, or any part of it, sector by sector. Every
-// operation passes a gate first, where a test may count it, let it fail, or cut the power in the middle of it.
+// A disk in memory under the Files seam that loses everything that was not synced. It tracks syncs of bytes and of
+// names; a power failure drops the rest, or any part of it, sector by sector. Every operation passes a gate first,
+// where a test may count it, fail it, or cut the power in the middle of it.
 import { dirname } from 'node:path';
 import type { Files, HeldLock, OpenFile, OpenMode } from '../../src/seams/files.ts';
 
@@ -69,7 +69,7 @@ function overlaid(content: Buffer, { position, bytes }: UnsyncedWrite): Buffer {
 }
 
 export interface Survivors {
-  /** Which sectors of writes that were not synced reach the disk all the same; none unless told. */
+  /** Which sectors of unsynced writes reach the disk; none by default. */
   readonly sector?: (path: string, sector: number) => boolean;
   /** Whether names that were not synced are there after the cut, or which. */
   readonly names?: boolean | ((path: string) => boolean);

@@ -35,7 +35,7 @@ export class TestResponse extends EventEmitter implements StreamResponse {
     this.ended = true;
   }
 
-  /** The connection is gone, whoever ended it. */
+  /** The connection is gone, on either side's initiative. */
   destroy(): void {
     if (this.destroyed) return;
     this.destroyed = true;

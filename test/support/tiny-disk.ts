@@ -1,5 +1,5 @@
-// A disk for one table that is soon full: a tablespace on a few megabytes of memory. Only root can mount one; for
-// anybody else a trigger says what Postgres says then, word for word.
+// A small disk for one table: a tablespace on a few megabytes of memory. Only root can mount one; for other users a
+// trigger raises the same error as Postgres.
 import { execFileSync } from 'node:child_process';
 import { chownSync, mkdirSync, rmdirSync } from 'node:fs';
 import { join } from 'node:path';

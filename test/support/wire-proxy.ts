@@ -1,6 +1,6 @@
-// A server in front of the server, on a port of its own, that does to requests what networks and sick servers do: fails
-// them, cuts their connection, or holds them or their replies back until it is told to let go. What is held reaches
-// the server afterwards, however long ago its sender died.
+// A proxy in front of the server, on its own port, that does to requests what networks and failing servers do: fails
+// them, cuts their connection, or holds them or their replies until released. Held requests reach the server later,
+// even if their sender died.
 import {
   type ClientRequest,
   createServer,

@@ -263,7 +263,7 @@ export function deleteObject(
   return (state) => ({ type: 'DeleteObject', objectId, lease: presented(state, objectId, lease), ifVersion });
 }
 
-// Sessions: unless the test says otherwise, the newest one, by whoever holds the guard as 'holder' with 'token'.
+// Sessions: by default the newest one, by the holder of the guard, 'holder' with 'token'.
 
 export function newestSession({ sessions }: State): string {
   return sessionIdOfSeq(Math.max(0, ...sessions.open.keys(), ...sessions.ended.keys()));

@@ -191,7 +191,7 @@ describe('compaction', () => {
     expect(firstSeq).toBeGreaterThan(1);
     const seqs = (await collect(chronicle.log.entries(1, Number.POSITIVE_INFINITY))).map(({ seq }) => seq);
     expect(seqs).toEqual(Array.from({ length: lastSeq - firstSeq + 1 }, (_, i) => firstSeq + i));
-    // Somebody who was reading when the files went reads on to the end.
+    // A reader that was active when the files were deleted reads to the end.
     let last = 1;
     for (let next = await slow.next(); !next.done; next = await slow.next()) {
       expect(next.value.seq).toBe(last + 1);

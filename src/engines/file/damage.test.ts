@@ -1,5 +1,5 @@
-// Bytes that were durable and are not what they were: refused with file and offset, or seen when they are read. Never
-// does a log open with an entry that nobody wrote.
+// Durable bytes that have changed: refused with file and offset, or detected when they are read. A log never opens
+// with an entry that was not written.
 import { basename } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import {

@@ -42,7 +42,7 @@ async function operationsOf(body: (disk: TestDisk) => Promise<void>): Promise<nu
   return disk.operations.length;
 }
 
-/** What is there now: everything acknowledged, perhaps the one batch nobody heard about, and all of it right. */
+/** Checks the log: everything acknowledged, perhaps the one unacknowledged batch, and all of it intact. */
 async function expectAtLeast(disk: TestDisk, lastSeq: number, where: string): Promise<void> {
   const { log, heard } = await openHeard(engineOn(disk));
   const found = heard.logged.length;
@@ -79,7 +79,7 @@ describe('any one operation of the disk', () => {
           (error: unknown) => error,
         );
         const where = `operation ${failing} (${disk.operations[failing]?.name} ${disk.operations[failing]?.path})`;
-        // Whoever was told of a failure was told of this one; space that could not be had in advance is no failure.
+        // A reported failure is this one. Failing to preallocate space is no failure.
         if (outcome !== null) {
           expect(outcome, where).toBe(fault);
           clear += 1;

@@ -47,7 +47,7 @@ beforeAll(async () => {
   backupDisk = disk.copy();
 });
 
-/** What is there of what was not synced: all of it after a kill, anything after a power cut. */
+/** What survives of unsynced changes: everything after a kill, anything after a power failure. */
 const EVERYTHING: Survivors = { names: true, sector: () => true };
 const WITHOUT_MARKER: Survivors = { names: (path) => !path.endsWith('/RESTORING'), sector: () => true };
 const LEFT: Record<string, Survivors> = {

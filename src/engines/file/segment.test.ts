@@ -1,4 +1,4 @@
-// The coarse index of a segment: whoever looks for an entry begins at its batch, or a little before it. And a walk over
+// The coarse index of a segment: a reader starts at the batch of an entry, or slightly before it. And a scan over
 // several segments.
 import { describe, expect, it } from 'vitest';
 import { appendBatch, collect, openHeard, taskCreated } from '../../../test/support/log-story.ts';

@@ -149,7 +149,7 @@ describe('a tail that was never acknowledged', () => {
     await appendBatch(log, 2);
     disk.gate = (operation) => void (operation.name === 'write' && disk.cutPower());
     await expect(appendBatch(log, 2)).rejects.toThrow();
-    // The process died and the kernel has all of it: nobody was told, but it is whole.
+    // The process died and the kernel has all of it: never acknowledged, but intact.
     const killed = disk.afterKill();
     const again = await openHeard(engineOn(killed));
     expect(again.heard.seqs).toEqual(upTo(4));

@@ -1,5 +1,5 @@
-// Old bytes on their way into a checkpoint, from a log that is larger than what is kept of it. The database is one row
-// without end whose every byte tells where it lies.
+// Opaque bytes on their way into a checkpoint, from a log that is larger than the cache. The database is one endless
+// row in which every byte encodes its own position.
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { ImageRecord } from '../../core/image.ts';
 import type { Opaque } from '../../core/opaque.ts';

@@ -1,5 +1,5 @@
-// Nothing happens that nobody asked for: behind every entry that time does not bring stands a call that was made before it,
-// with the right to it: the token of the grant, the number of the lease, the guard.
+// Nothing happens unasked: every entry that time does not cause has an earlier call with the right to it: the token
+// of the grant, the number of the lease, the guard.
 import { leaseIdOfSeq } from '../../../src/core/ids.ts';
 import { checker } from './checker.ts';
 import { follow, GUARD, type Ownership } from './ownership.ts';

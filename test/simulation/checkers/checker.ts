@@ -1,5 +1,5 @@
-// What a checker is: a function from a history that was read to what is wrong with it. Each complaint names the events
-// that prove it, so that whoever reads the report need not believe the checker.
+// A checker: a function from a parsed history to a list of complaints. Each complaint names the events that prove it,
+// so that a reader can verify it.
 import type { HistoryEvent } from '../history.ts';
 import type { Reading } from './reading.ts';
 

@@ -1,5 +1,5 @@
-// The checkers that judge what clients did and heard, on histories written by hand: lines, deadlines, losses, two programs
-// at once, replays, and whether everybody was served in the end.
+// The checkers of what clients did and received, on hand-written histories: lines, deadlines, losses, two programs at
+// once, replays, and whether every caller was served in the end.
 import { describe, expect, it } from 'vitest';
 import { aborts } from './aborts.ts';
 import { exclusive } from './exclusive.ts';

@@ -1,6 +1,6 @@
-// Durable or invisible. Every change that was acknowledged is in the log, and stays there; and nothing was shown to anybody,
-// by an answer, a read or the feed, that was not durable then. The exceptions are what a fault explicitly allows: a disk
-// that forgets what it had synced, a backup that is older than what it replaces.
+// Durable or invisible. Every acknowledged change is in the log and stays there, and no answer, read or feed shows
+// anything that was not durable then. The exceptions are what a fault explicitly allows: a disk that forgets what it
+// had synced, a backup that is older than what it replaces.
 import type { HistoryEvent } from '../history.ts';
 import { type Complain, checker } from './checker.ts';
 import { claimsOf } from './claims.ts';

@@ -1,7 +1,7 @@
-// Two programs never work under one name at one time, in the one true time of the world. That is more than the authority
-// can promise alone: it needs the client to count its deadline carefully. It does not hold where somebody ended a lease
-// from outside (broken, wiped, taken again by its own holder), which the old holder learns only later; nor after the clock
-// of the authority was set forward, or stood still and was set right by a restart, nor after its disk lied.
+// Two programs never work under one name at one time, in the true time of the world. The authority cannot promise
+// that alone: the client must count its deadline carefully. It does not hold where a lease was ended from outside
+// (broken, wiped, acquired again by its own holder), which the old holder learns later; nor after the authority's
+// clock was set forward, or stopped and was corrected by a restart, nor after its disk lied.
 import { checker } from './checker.ts';
 import { handlesOf, troublesOf } from './handles.ts';
 import { follow } from './ownership.ts';

@@ -1,4 +1,4 @@
-// Whoever follows the log over the wire is told of every entry, in order, once, and of none that is not in the log.
+// A follower of the log over the wire gets every entry, in order, once, and none that is not in the log.
 import type { FollowedEvent } from '../history.ts';
 import { checker } from './checker.ts';
 

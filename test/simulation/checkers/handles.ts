@@ -1,6 +1,6 @@
-// The lease handles of a run, each with what its client had been told about it: every answer that won or renewed the lease,
-// when it was asked for and how long it then had. From before the question was sent until that time has passed, and
-// no longer, may a client rely on the lease.
+// The lease handles of a run, each with the answers its client got: every answer that acquired or renewed the lease,
+// when it was requested and how long it then lasted. A client may rely on the lease from before the request until
+// that time has passed.
 import type { HeldEvent, LostEvent, ReleasedEvent, UsedEvent } from '../history.ts';
 import type { Call, Reading } from './reading.ts';
 import { list, text, whole } from './reading.ts';
@@ -67,7 +67,7 @@ function assurancesOf({ calls }: Reading): Map<string, Assurance[]> {
   return told;
 }
 
-/** Until when the client may rely on it, by what it had been told at that moment; undefined when by nothing. */
+/** Until when the client may rely on it, by the answers it had at that moment; undefined without any. */
 export function assuredUntil({ assurances }: Handle, simMs: number): number | undefined {
   const known = assurances.filter(({ answeredMs }) => answeredMs <= simMs);
   return known.length === 0 ? undefined : Math.max(...known.map(({ untilMs }) => untilMs));

@@ -1,4 +1,4 @@
-// What followers of one session hear, on histories written by hand.
+// What followers of one session receive, on hand-written histories.
 import { describe, expect, it } from 'vitest';
 import { sessionIdOfSeq } from '../../../src/core/ids.ts';
 import type { HeardEvent } from '../history.ts';

@@ -1,5 +1,5 @@
-// Whoever follows one session is told of every change of it that the log has, in order, once, not before it is there, and of
-// nothing else; and is sent away only when there is nothing left to hear. What was compacted away cannot be told any more.
+// A follower of one session gets every change in the log, in order, once, not before it is durable, and nothing else;
+// and its stream ends only when there is nothing left to send. Compacted entries cannot be sent any more.
 import type { HeardEvent } from '../history.ts';
 import { type Complain, checker } from './checker.ts';
 import { type Fact, type Reading, text } from './reading.ts';
@@ -34,9 +34,9 @@ export const heard = checker(
 );
 
 interface Stream {
-  /** What there is to hear. */
+  /** The changes there are. */
   readonly life: readonly Fact[];
-  /** How much of it has been heard. */
+  /** How many of them were received. */
   next: number;
   before: HeardEvent | undefined;
 }

@@ -1,6 +1,6 @@
-// Waiters that stayed are served in order, nobody passes a line, and nobody is granted anything once its wait has run out.
-// Of two requests for one name that were both granted, the one that reached the authority first is granted first; the
-// exception is who takes again what it holds itself.
+// Waiters that stay are served in order, no caller passes a line, and no caller is granted anything after its wait
+// has expired. Of two granted requests for one name, the one that reached the authority first is granted first,
+// except when a holder re-acquires its own lease.
 import { type Complain, checker } from './checker.ts';
 import { makersOf } from './claims.ts';
 import { follow, type Ownership } from './ownership.ts';
@@ -66,7 +66,7 @@ function isTakenAgain(fact: Fact, before: Ownership): boolean {
   return namesOf(fact.entry).some((name) => before.names.get(name)?.lease?.owner === holder);
 }
 
-/** What time it was at the authority, at the latest, when a request had arrived: somebody who came later was answered. */
+/** The latest time at the authority when a request had arrived: a caller that came later was answered. */
 class Times {
   /** From the last arrival to the first: the earliest time of any entry that a later call made. */
   private readonly bounds: { readonly place: number; readonly atMs: number }[] = [];

@@ -8,7 +8,7 @@ import { at, complaints, Story } from './story.ts';
 const isFine = (story: Story) => expect(complaints(linearisable, story)).toEqual([]);
 const isBad = (story: Story) => expect(complaints(linearisable, story)).toHaveLength(1);
 
-/** Somebody renews with a token, and is answered that the lease now lasts until then. */
+/** A caller renews with a token, and is answered that the lease now lasts until then. */
 function renews(story: Story, holder: string, token = `token of ${holder}`): Story {
   const id = story.call('lease.renew', { name: 'a', holder, token, ttl_ms: 5_000 });
   const fromMs = story.nowMs;

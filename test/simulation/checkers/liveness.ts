@@ -1,5 +1,5 @@
-// When the faults have stopped, everything that waits is served within a bound: nobody is stuck when the run ends, and no
-// call made after the faults takes longer than what it asked for plus a while.
+// When the faults have stopped, everything that waits is served within a bound: no program is stuck when the run
+// ends, and no call made after the faults takes longer than it asked for plus a margin.
 import { checker } from './checker.ts';
 
 /** Beyond the wait that the call itself asked for. */

@@ -1,5 +1,5 @@
-// No work after a lost guard, nor after any other lost lease: once the signal of a handle has aborted, the handle is never
-// again taken for held, and nobody wipes anything in the name of a guard that it knows to be lost.
+// No work after a lost guard or lease: once the signal of a handle has aborted, the handle never counts as held
+// again, and no program wipes under a guard that it knows to be lost.
 import { checker } from './checker.ts';
 import { handlesOf } from './handles.ts';
 import { record } from './reading.ts';
@@ -9,7 +9,7 @@ export const lostGuards = checker(
   'No work is done under a guard, or any lease, that is known to be lost.',
   (reading, complain) => {
     for (const { held, lost, uses } of handlesOf(reading)) {
-      // A worker that drains tells its tasks so by the same signal, and they may still finish.
+      // A draining worker signals its tasks the same way, and they may still finish.
       if (lost === undefined || lost.cause === 'other') continue;
       const lostAt = reading.placeOf(lost);
       for (const used of uses) {

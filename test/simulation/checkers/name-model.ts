@@ -65,7 +65,7 @@ export const NAME_MODEL: SubjectModel<NameState> = {
     const live = isOver(state.live, atMs) ? null : state.live;
     switch (entry.type) {
       case 'NameLeased': {
-        // One that has run out must have been written as expired before anybody else can have it.
+        // An expired lease must have been written as expired before another holder can get it.
         if (state.live !== null && live?.holder !== entry.holder) return null;
         return { ...after, live: grantIn(fact), past: null, fence: seq };
       }
@@ -251,7 +251,7 @@ function isRefused(state: NameState, { call, answer }: Call): boolean {
     case 'WRITE_UNFENCED':
       return Number.isNaN(presented);
     case 'WRITE_STALE_FENCE':
-      // A name that was never heard of, or forgotten, has no fence of its own.
+      // A name that never existed or was forgotten has no fence of its own.
       return presented < fence || fence === 0;
     case 'WRITE_UNKNOWN_FENCE':
       return presented > fence;

@@ -1,5 +1,5 @@
-// Only the world may fail: nobody dies of an assertion, no workload finds its own promise broken, and an authority
-// refuses to start only when the disk was damaged or somebody else has the log.
+// Only the world may fail: no process dies of an assertion, no workload finds its own promise broken, and an
+// authority refuses to start only when the disk was damaged or another process has the log.
 
 import { checker } from './checker.ts';
 
@@ -19,7 +19,7 @@ export const noBugs = checker(
       } else if (event.kind === 'death' && event.cause === 'bug') {
         complain(`${event.node} died: ${event.why}`, event);
       } else if (event.kind === 'broken') {
-        // A client cannot know that a disk has lost what it was told before.
+        // A client cannot know that a disk has lost earlier answers.
         const isExcused = eras.length > 1 && /^c\d+$/.test(event.who);
         if (!isExcused) complain(`${event.who}: ${event.says}`, event);
       }

@@ -1,5 +1,5 @@
-// Positions, times, epochs and with them the numbers of leases only grow: through restarts, wipes, compactions and also
-// through the restore of a backup, which jumps ahead. Judged by the log and, separately, by what callers were told.
+// Positions, times, epochs and lease numbers only grow: across restarts, wipes, compactions, and restores, which jump
+// ahead. Judged by the log and, separately, by the answers that callers got.
 import type { Json } from '../plan.ts';
 import { type Complain, checker } from './checker.ts';
 import type { Call, Fact, Reading } from './reading.ts';
@@ -62,7 +62,7 @@ interface Told {
   readonly call: Call;
 }
 
-/** Whoever asks after an answer arrived is given a higher number than that answer had. */
+/** A call made after an answer arrived gets a higher number than that answer. */
 function complainOfAnswers({ calls, eras }: Reading, complain: Complain): void {
   if (eras.some(({ end }) => end?.allowedBy?.allows.some(({ may }) => may === 'lose'))) return;
   const newest = new Map<string, Told>();

@@ -1,5 +1,5 @@
-// Of several servers on one database one answers at a time. An answer that shows what only memory knows never leaves a server
-// once another leads in a later epoch. What a server has appended in time may be told later: no other was before it.
+// Of several servers on one database one answers at a time. An answer from memory never leaves a server once another
+// one leads in a later epoch. An answer to a timely append may be sent later, because no other writer came before it.
 import type { BootEvent } from '../history.ts';
 import { checker } from './checker.ts';
 

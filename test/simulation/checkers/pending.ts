@@ -1,7 +1,7 @@
-// Which operations have yet to be put in order, and which of them may come next: those that were called before the
-// first answer of any that is still to come. Two linked lists, one by hint and one by answer: taking an operation out
-// leaves its own links as they were, so whoever was taken last can be put back at once. Whoever may come next is looked for
-// one at a time: in a crowd there are thousands, and the first is mostly the right one.
+// The operations that are not ordered yet, and which of them may come next: those called before the first answer of
+// any remaining one. Two linked lists, one by hint and one by answer. Removing an operation keeps its own links, so
+// the last one removed can be put back at once. Candidates are tried one at a time: there may be thousands, and the
+// first is usually right.
 import type { Operation } from './linearise.ts';
 
 /** No operation. */

@@ -1,9 +1,9 @@
-// Pipelines in the one true time of the world: never two on one slot, one at most for a session, none for a session that
-// was said to have ended by itself, and none behind the end of the guard it was started under or that of its keeper. A guard
-// that somebody broke is known to its holder only later, at the latest when its time is up; and a machine that sleeps cannot
-// end anything, but its pipelines sleep too. Who lost its keeper, or has one that stands still, is in the hands of its
-// orchestrator; when that dies or is paused as well, nobody is left to end it but the next orchestrator on the same machine,
-// and that one has to before it starts another on the slot.
+// Pipelines in the true time of the world: never two on one slot, at most one per session, none for a session that
+// was reported as ended by itself, and none past the end of the guard it was started under or of its keeper. The
+// holder of a broken guard learns it later, at the latest at its deadline. A sleeping machine cannot end anything,
+// but its pipelines sleep too. A pipeline whose keeper is dead or stopped depends on its orchestrator; if that dies
+// or is paused as well, only the next orchestrator on the same machine can end it, and must do so before it starts
+// another one on the slot.
 import type { KeeperDeathEvent, KeeperPauseEvent, PipelineEvent } from '../history.ts';
 import { type Complain, checker } from './checker.ts';
 import { troublesOf } from './handles.ts';
@@ -32,7 +32,7 @@ export const pipelines = checker(
   'Never two pipelines on one slot or for one session, and none behind the end of its guard.',
   (reading, complain) => {
     const runs = runsOf(reading);
-    // What a lying disk ended, or began again, nobody could know of.
+    // What a lying disk ended or restarted could not be known.
     if (reading.eras.length > 1) return;
     complainOfSecondStarts(runs, complain);
     const orphans = orphansOf(reading, runs);
@@ -216,7 +216,7 @@ function isAsleep({ events }: Reading, { begun }: Run, atMs: number): boolean {
   });
 }
 
-/** Its end is told once nothing is left of it, so at that position of the log it is gone. */
+/** Its end is reported when nothing is left of it, so at that log position it is gone. */
 function complainOfOutlived({ eras }: Reading, runs: readonly Run[], complain: Complain): void {
   const bySession = new Map(runs.map((run) => [run.begun.session, run]));
   for (const era of eras) {

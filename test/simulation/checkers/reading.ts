@@ -19,7 +19,7 @@ import type { Json } from '../plan.ts';
 export interface Call {
   readonly call: CallEvent;
   readonly arrival: ArriveEvent | undefined;
-  /** The one that says what happened; undefined while nobody knows. */
+  /** The answer that says what happened; undefined while unknown. */
   readonly answer: AnswerEvent | undefined;
   readonly unanswered: UnansweredEvent | undefined;
   /** Places in the history; Infinity for an answer that never came. */
@@ -118,8 +118,8 @@ class LogReader {
   }
 
   /**
-   * What a new writer does not know of is gone, and so is what it found something else in place of. Its own first entry is
-   * the newest one it has; `replayed` is what it had read before and nobody had seen.
+   * Entries that a new writer does not know, or finds replaced, are gone. Its own first entry is its newest;
+   * `replayed` is what it had read before and no client had seen.
    */
   boot(boot: BootEvent, replayed: readonly Fact[]): void {
     if (boot.epoch === 0) return;
@@ -137,7 +137,7 @@ class LogReader {
     this.keptThrough = through;
   }
 
-  /** The log is again what it was when the backup was made; what else is in that is told behind the boot. */
+  /** The log is again as it was at the backup. Its other contents come after the boot. */
   private restored(boot: BootEvent, { fault, madeAtMs, lastSeq }: Restore): void {
     const era = this.eras.find(({ end }) => end!.boot.simMs > madeAtMs);
     const then = era?.facts ?? [...this.facts.values()];
@@ -170,7 +170,7 @@ class LogReader {
     this.eras.push({ facts, kept, lost, end });
   }
 
-  /** The restore that this writer is the first to know of: the newest, if nobody had started from one before it. */
+  /** The restore that this writer is the first to know: the newest, if no earlier writer started from one. */
   private restoreBefore({ lastSeq }: BootEvent): Restore | undefined {
     for (const fault of this.allowances.toReversed()) {
       for (const each of fault.allows) {

@@ -5,7 +5,7 @@ import type { AnswerEvent, BootEvent, CallEvent, EntryEvent } from '../history.t
 import { checker } from './checker.ts';
 import { whole } from './reading.ts';
 
-/** What the holder was told, and until when it relies on that if its clocks are right. */
+/** What the holder was answered, and until when it relies on that if its clocks are right. */
 interface Trust {
   readonly call: CallEvent;
   readonly answer: AnswerEvent;

@@ -1,6 +1,6 @@
-// The life of sessions as the log tells it: from state to state as the rules have it and never on from an end, one session
-// for a key while it can be shared, both leases for as long as it runs and not a position longer, never two on one slot,
-// and a failed start only for a reason that was one.
+// The life of sessions in the log: from state to state by the rules and never on from an end, one session per key
+// while it can be shared, both leases exactly while it runs, never two on one slot, and a failed start only for a
+// valid reason.
 import { checker } from './checker.ts';
 import { follow, GUARD, isRunning, type Ownership, type Session } from './ownership.ts';
 import type { Call, Fact, Reading } from './reading.ts';
@@ -26,7 +26,7 @@ export const sessions = checker(
   (reading, complain) => {
     const starts = startsOf(reading);
     for (const era of reading.eras) {
-      // A disk may lose a wipe and keep the guard; whoever has made both cannot know.
+      // A disk may lose a wipe and keep the guard, which the holder of both cannot know.
       let wipedAt = reading.eras.length > 1 ? Number.POSITIVE_INFINITY : 0;
       let unserved: { readonly session: Session; readonly by: Fact } | null = null;
       follow(era, (fact, before) => {
@@ -62,7 +62,7 @@ function isWipe({ entry }: Fact): boolean {
   return entry.type === 'NamesWiped' && 'lease:'.startsWith(text(entry.prefix));
 }
 
-/** Whoever has a new guard first ends what its predecessor left. */
+/** A new holder of the guard first ends what its predecessor left. */
 function isEarlyStart({ entry }: Fact, before: Ownership, wipedAt: number): boolean {
   if (entry.type !== 'LeaseGranted' || !before.sessions.has(text(entry.task_id))) return false;
   return wipedAt < (before.names.get(GUARD)?.lease?.seq ?? 0);
@@ -201,7 +201,7 @@ function startsOf({ calls }: Reading): ReadonlyMap<string, readonly Call[]> {
   return starts;
 }
 
-/** Whoever asks after a session has left its key is not given that session. */
+/** A call made after a session has left its key does not get that session. */
 function staleReplays(reading: Reading): { says: string; call: Call; ended: Fact }[] {
   if (reading.eras.length > 1) return [];
   const leftAt = new Map<string, Fact>();

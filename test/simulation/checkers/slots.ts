@@ -1,5 +1,5 @@
-// Never more than N on N slots: each slot has at most one live holder, and each holder at most one slot. Judged by the
-// entries about the names of slots, so it holds for whoever takes them.
+// Never more than N on N slots: each slot has at most one live holder, and each holder at most one slot. Judged by
+// the entries about slot names, so it holds for every kind of holder.
 import { checker } from './checker.ts';
 import { follow } from './ownership.ts';
 import type { Fact } from './reading.ts';

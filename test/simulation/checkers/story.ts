@@ -35,7 +35,7 @@ export class Story {
     return this.note({ kind: 'boot', node: 'authority', epoch, lastSeq, lastAtMs: START_MS + this.nowMs });
   }
 
-  /** An entry on the feed; at the next position unless told which. */
+  /** An entry on the feed, at the next position by default. */
   entry(type: string, fields: Fields, seq = this.seq + 1, source: 'feed' | 'replay' | 'log' = 'feed'): this {
     this.seq = Math.max(this.seq, seq);
     const atMs = START_MS + this.nowMs;

@@ -1,5 +1,5 @@
-// A task as a caller may think of it: its state, its attempt, its one live lease, and how each earlier one ended. What a
-// late verdict is told depends on that end alone.
+// A task as a caller sees it: its state, its attempt, its one live lease, and how each earlier one ended. The answer
+// to a late verdict depends on that end alone.
 import { leaseIdOfSeq, seqOfLeaseId } from '../../../src/core/ids.ts';
 import type { Call, Fact } from './reading.ts';
 import { list, millis, type record, text, whole } from './reading.ts';

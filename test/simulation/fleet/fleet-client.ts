@@ -1,6 +1,6 @@
 /**
- * A client of several servers: it asks each of them in turn, by what the wire has, and notes what it was told. One holds leases
- * and renews some of them; another only asks every server, all the time, who holds what.
+ * A client of several servers: it calls each in turn over the wire and records the answers. One holds leases and
+ * renews some of them; another keeps asking every server who holds what.
  */
 import type { HttpRequest } from '../../../src/seams/http.ts';
 import type { Json } from '../plan.ts';

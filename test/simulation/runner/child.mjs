@@ -1,4 +1,4 @@
-// A process that runs plans for whoever started it, one at a time. The bug to put in, if any, comes with its start.
+// A process that runs plans for its parent, one at a time. The deliberate bug, if any, is given at its start.
 import { register } from 'node:module';
 import process from 'node:process';
 

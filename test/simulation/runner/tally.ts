@@ -33,7 +33,7 @@ export class Tally {
     for (const [fault, times] of Object.entries(seen))
       this.seen.set(fault, (this.seen.get(fault) ?? 0) + times);
     const start = this.output.isTTY === true ? '\r\u001b[K' : '';
-    // Whoever lets it run for an hour wants to look into a failure at once.
+    // Shown at once: during an hour-long run the user wants to look into a failure immediately.
     for (const { checker, says } of findings.slice(0, 1))
       this.output.write(`${start}seed ${seed} FAILED: ${checker}: ${says}\n`);
     if (this.output.isTTY === true) this.output.write(start + this.line(seed));

@@ -1,4 +1,4 @@
-/** Many leases that end in the same moment: nobody renews them, and all of them are over in time. */
+/** Many leases that expire at the same moment: none is renewed, and all of them are over in time. */
 import type { ClientProgram } from '../world/client-program.ts';
 
 const LEASES = 120;

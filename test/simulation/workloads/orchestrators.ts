@@ -1,7 +1,7 @@
 /**
- * The product's own orchestrator, supervised: whenever it has ended it is started again, until nobody needs it. Several of
- * them want the same guard, some on one machine. Now and then one that has lost its guard had requests under way that
- * arrive much later, as from a proxy that held them back; nothing may come of those.
+ * The product's own orchestrator, supervised: it is restarted whenever it ends, until it is not needed. Several of
+ * them want the same guard, some on one machine. Sometimes an orchestrator that lost its guard has requests in flight
+ * that arrive much later, as from a proxy that delayed them; they must have no effect.
  */
 import type { Leasehold } from '../../../src/client/leasehold.ts';
 import { type OrchestratorConfig, readConfig } from '../../../src/sessions/config.ts';

@@ -46,7 +46,7 @@ async function sameGrant(program: ClientProgram): Promise<void> {
   if (late?.ok) await leasehold.lease.release(grant);
 }
 
-/** The same holder with another token is somebody else: it gets a grant of its own, and the first one is stale. */
+/** The same holder with another token is another caller: it gets its own grant, and the first one is stale. */
 async function twin(program: ClientProgram, request: Acquire, first: number): Promise<void> {
   const { leasehold, random } = program;
   const token = random.token() + random.token();

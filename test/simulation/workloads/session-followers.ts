@@ -1,7 +1,7 @@
 /**
- * Clients that follow the life of one session after the other: with the handle of the client, or as a browser does, which
- * goes on after the id that it heard last until it is told that there is nothing more to hear. They leave and come back.
- * When the faults are over they stop a session and hear of its end.
+ * Clients that follow one session after the other: with the client's handle, or as a browser does, which reconnects
+ * after its last id until the server says that nothing more will come. They disconnect and return. When the faults
+ * are over they stop a session and wait for its end.
  */
 import { LeaseholdError } from '../../../src/client/error.ts';
 import type { SessionRecord } from '../../../src/operations/records.ts';
@@ -18,7 +18,7 @@ interface Heard {
   readonly state?: unknown;
 }
 
-/** One session, and how far it has been heard. */
+/** One session, and how far it was received. */
 interface Watched {
   readonly id: string;
   nextSeq: number;
@@ -52,7 +52,7 @@ async function choose(
   return sessions.length === 0 ? null : { id: random.pick(sessions).session_id, nextSeq: 0 };
 }
 
-/** Nothing goes wrong any more: whoever follows a session until it ends hears that it does. */
+/** Without faults, a follower of a session until its end receives that end. */
 async function hearTheEnd(program: ClientProgram): Promise<void> {
   const isAlive = ({ state }: SessionRecord): boolean => /^(NEW|STARTING|READY)$/.test(state);
   const watched = await program.bear(() => choose(program, isAlive));

@@ -50,7 +50,7 @@ async function watch(program: ClientProgram, session_id: string): Promise<void> 
   if (random.chance(0.6)) await leasehold.session.stop({ session_id });
 }
 
-/** An administrator who ends leases that somebody relies on. */
+/** An administrator who ends leases in use. */
 async function meddle({ leasehold, random }: ClientProgram): Promise<void> {
   const name = random.pick([
     GUARD,

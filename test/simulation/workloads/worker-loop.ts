@@ -25,7 +25,7 @@ export async function workerLoop(program: ClientProgram): Promise<void> {
     const started = leasehold.work(job, { ...options, workerId: `${client}-${program.run}` }, (task) =>
       handle(program, task),
     );
-    // A worker ends when the server says that it made a mistake; whoever runs one starts another.
+    // A worker ends when the server reports a mistake. Its program starts another one.
     void program
       .bear(() => started.done)
       .then(() => {

@@ -46,9 +46,9 @@ export class AuthorityNode {
   /** Started or about to be. */
   process: SimProcess | null = null;
   running: Running | null = null;
-  /** Nobody starts it before this time. */
+  /** It is not started before this time. */
   downUntilMs = 0;
-  /** Kills a process so long after each start, as often as told. */
+  /** Kills the process this long after each start, this many times. */
   crashLoop: { times: number; readonly afterMs: number } | null = null;
   /** The operator is at the disk; nothing else happens to the machine meanwhile. */
   isBeingRestored = false;
@@ -58,12 +58,12 @@ export class AuthorityNode {
   restores = 0;
   /** A backup of a log that had just been restored was restored in its turn, so that numbers are ahead of the clock. */
   isAheadOfClock = false;
-  /** The highest position that anybody has seen. */
+  /** The highest position that any client has seen. */
   newestSeq = 0;
   /** How many there have been so far. */
   processes = 0;
   #isWaiting = false;
-  /** What anybody has seen at each position, and what each process replayed before it served. */
+  /** What clients have seen at each position, and what each process replayed before it served. */
   readonly #shown = new Map<number, string>();
   #restoresShown = 0;
   readonly #replayed = new Map<SimProcess, LoggedEntry[]>();
@@ -95,7 +95,7 @@ export class AuthorityNode {
     });
   }
 
-  /** Ends the process at once. `power` takes the machine's memory with it, and nobody is told. */
+  /** Ends the process at once. `power` takes the machine's memory with it, without notice to any peer. */
   kill(cause: DeathEvent['cause'], downMs: number, why = ''): void {
     const { process, running } = this;
     if (process === null && this.isBeingRestored) return;
@@ -115,7 +115,7 @@ export class AuthorityNode {
     this.boot();
   }
 
-  /** Stops it for a while and starts another one meanwhile, as somebody does who takes it for dead. */
+  /** Pauses it and starts another one meanwhile, as an operator would who takes it for dead. */
   depose(forMs: number): void {
     const { running, process } = this;
     if (running === null || process === null) return;
@@ -256,7 +256,7 @@ export class AuthorityNode {
     }
     this.disk.forgetDamage(damages);
     const server = new WireServer(core, process, (fault) => {
-      // Damage that was done while it runs is met by whoever reads that part of the log.
+      // Damage done while it runs is found by the next read of that part of the log.
       const isDamage = fault instanceof LogDamagedError && this.disk.damages > 0;
       if (!isDamage && !isInjected(fault)) this.recorder.broken('server', String(fault));
     });

@@ -37,7 +37,7 @@ export class ClientNode {
   isQuiet = false;
   /** It serves the others, and its work is over when theirs is. */
   isServing = false;
-  /** Whether anybody whom it could serve has work left. */
+  /** Whether any program that it could serve has work left. */
   isNeeded: () => boolean = () => false;
   readonly #plan: Plan;
   readonly #kernel: Kernel;
@@ -85,7 +85,7 @@ export class ClientNode {
     void this.#run(process, random);
   }
 
-  /** `isSilent`: the machine is gone with it, and the server is not told that the connections are. */
+  /** `isSilent`: the machine is gone too, and the server gets no notice that the connections are. */
   kill(downMs: number, isSilent: boolean, why: string): void {
     const { process } = this;
     if (process === null) return;
@@ -120,7 +120,7 @@ export class ClientNode {
     await leasehold.close();
   }
 
-  /** For whoever does without the client. */
+  /** For programs that do not use the client. */
   http(process: SimProcess): Http {
     return this.#network.httpFor(process);
   }

@@ -90,7 +90,7 @@ export class ClientProgram {
     }
   }
 
-  /** Says what comes next, for whoever finds it stuck. */
+  /** Records the next step, for the report when it is stuck. */
   doing(what: string): void {
     this.#node.doing = what;
     this.#node.doingSinceMs = this.#process.kernel.nowMs;

@@ -44,7 +44,7 @@ async function placesOf(disk: SimDisk): Promise<Place[]> {
 
 export async function damage(disk: SimDisk, kind: 'flip' | 'truncate' | 'stale'): Promise<Damage | null> {
   const { random } = disk;
-  // What a second damage may lead to could not be told from the first.
+  // The effects of a second damage could not be told from the first.
   if (disk.isDamaged) return null;
   const places = await placesOf(disk);
   const place = places.length === 0 ? null : random.pick(places);

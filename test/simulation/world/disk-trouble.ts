@@ -8,7 +8,7 @@ import type { Random } from './random.ts';
 import type { Inode } from './sim-disk.ts';
 import type { SimProcess } from './sim-process.ts';
 
-/** Thrown into a process that has just been killed in the middle of a call that cannot wait. Nobody hears of it. */
+/** Thrown into a process that was killed in the middle of a synchronous call. It is never reported. */
 export class KilledError extends Error {
   override readonly name = 'KilledError';
 }
@@ -46,7 +46,7 @@ export class DiskTrouble {
   failingSyncs = 0;
   /** The next durable write lands elsewhere in its file. */
   isMisdirecting = false;
-  /** Told of the write that went astray. */
+  /** Called for a misplaced write. */
   onMisplaced: (misplaced: Misplaced) => void = () => {};
   #slowUntilMs = 0;
   #slowMs = 0;

@@ -207,7 +207,7 @@ function armKill(world: SimWorld, fault: PlannedFault, { step, when, countdown, 
   world.authority.disk.trouble.killPoint = { step, when, countdown, kill };
 }
 
-/** Between any two things that happen to it, whatever they are. What the disk does for it happens to nobody. */
+/** Between any two events of its owner, whatever they are. Work of the disk has no owner. */
 function armTripwire(world: SimWorld, fault: PlannedFault): void {
   note(world, fault);
   const { authority, kernel } = world;

@@ -46,8 +46,8 @@ export class Kernel {
   }
 
   /**
-   * Calls right after the n-th thing from now on that happens to an owner who is meant, before anybody who waited for it
-   * goes on. There is one such wire at a time.
+   * Calls back right after the n-th event of a matching owner from now on, before code that awaited it continues.
+   * There is one such trip wire at a time.
    */
   trip(isMeant: (owner: Owner | null) => boolean, countdown: number, call: () => void): void {
     this.#tripwire = { isMeant, countdown, call };

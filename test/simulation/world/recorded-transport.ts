@@ -1,4 +1,4 @@
-/** A transport that notes what a program asks for and is told, and otherwise stays out of the way. */
+/** A transport that records what a program asks for and is answered, and changes nothing. */
 import { LeaseholdError } from '../../../src/client/error.ts';
 import type { Transport } from '../../../src/client/transport.ts';
 import { OPERATIONS } from '../../../src/operations/table.ts';

@@ -29,7 +29,7 @@ async function replayDurable(node: AuthorityNode, throughSeq: number): Promise<R
     },
   };
   if (node.plan.engine === 'memory') {
-    // A log opened for reading must not take the right to append away from whoever has it.
+    // A log opened for reading must not take the right to append from its writer.
     const { writer } = node.memory;
     const opening = memoryEngine(node.memory).open(replay);
     node.memory.writer = writer;

@@ -49,7 +49,7 @@ export async function restoreBackup(
     if (snapshot === null) return null;
     await copySnapshot(snapshot, files, backupDir);
     await snapshot.release();
-    // A backup that nobody has looked at is none: the disk under it may be damaged.
+    // An unverified backup does not count: the disk under it may be damaged.
     await verifyLog(files, backupDir);
   } catch {
     // The authority or the disk failed under it: there is no backup to restore.
@@ -61,10 +61,10 @@ export async function restoreBackup(
   const aboveSeq = isOlder && authority.isAheadOfClock ? authority.newestSeq : undefined;
   authority.isAheadOfClock ||= restores > 0;
   authority.restores += 1;
-  // First of all nobody is started any more, neither now nor by whoever waits to do it.
+  // First, no authority is started any more, neither now nor by a pending restart.
   authority.kill('kill', Number.POSITIVE_INFINITY, 'restore');
   authority.isBeingRestored = true;
-  // Nobody else may be at the directory when it is taken away.
+  // No other process may use the directory when it is removed.
   while (authority.rivals > 0) await operator.sleep(PAUSE_MS);
   const restoreBy = (process: SimProcess) =>
     restoreLog({

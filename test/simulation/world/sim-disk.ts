@@ -368,7 +368,7 @@ export class SimDisk {
     };
   }
 
-  /** One step that takes time. The disk does it whether or not the process lives to hear of it. */
+  /** One step that takes time. The disk completes it even if the process dies. */
   #step<T>(process: SimProcess, name: string, path: string, act: () => T): Promise<T> {
     if (process.isDead) return never();
     const life = this.#life;

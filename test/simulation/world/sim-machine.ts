@@ -1,7 +1,7 @@
 /**
- * The processes of a machine beside its main ones: their numbers, as orchestrators look them up, and pipelines under the
- * product's own keepers. A killed process leaves its keepers alone at the end of their channel; a power cut takes
- * everything with it. Numbers come again soon, so that nobody takes a number for a process.
+ * The processes of a machine beside its main ones: their pids, as orchestrators look them up, and pipelines under the
+ * product's own keepers. A killed process leaves its keepers at the end of their channel; a power failure takes
+ * everything with it. Pids are reused soon, so that no code can take a pid for a process.
  */
 import type { ProcessIdentity, ProcessTable } from '../../../src/seams/process-table.ts';
 import type { ClientNode } from './client-node.ts';
@@ -21,7 +21,7 @@ export interface SimKeeper {
   readonly parent: SimProcess;
   readonly process: SimProcess;
   program: SimProgram | null;
-  /** Whoever started it has let it go. */
+  /** Its parent has disconnected. */
   isLetGo: boolean;
 }
 
@@ -35,7 +35,7 @@ export class SimMachine {
   /** Of pipelines, by number. */
   readonly programs = new Map<number, SimProgram>();
   #keepers: SimKeeper[] = [];
-  /** How long the next keeper lives, from its own beginning or that of its pipeline; null unless somebody is after it. */
+  /** How long the next keeper lives, from its own start or that of its pipeline; null when it is not to be killed. */
   doom: { readonly from: 'start' | 'begin'; readonly afterMs: number } | null = null;
   readonly #startTimes = new Map<number, string>();
   #boots = 1;
@@ -150,7 +150,7 @@ export class SimMachine {
     return this.#programs;
   }
 
-  /** Everything is gone at once, and after the next start it is another machine as far as anybody can tell. */
+  /** Everything is gone at once, and after the next start it looks like another machine. */
   cutPower(): void {
     this.#boots += 1;
     for (const { process } of this.#keepers.splice(0)) process.die();
@@ -158,7 +158,7 @@ export class SimMachine {
   }
 }
 
-/** Somebody listens to it: whoever kills a keeper that is alone kills two, and then nobody is left to act. */
+/** Whether its parent still listens: killing a keeper without a parent would leave no process to act. */
 function isKeeping({ parent, process, isLetGo }: SimKeeper): boolean {
   return !process.isDead && !parent.isDead && !isLetGo;
 }

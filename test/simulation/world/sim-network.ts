@@ -1,7 +1,7 @@
 /**
- * The network between clients and the authority, under the client's Http seam. Every request is an exchange of its own;
- * both ends learn of each other's fate only through messages, which take time, get lost, overtake each other or come
- * twice. What is cut off hears nothing: no refusal, no reset, and no end of the other side.
+ * The network between clients and the authority, under the client's Http seam. Every request is its own exchange.
+ * Both ends learn about each other only through messages, which take time, get lost, overtake each other or arrive
+ * twice. A partitioned end receives nothing: no refusal, no reset, no close.
  */
 import {
   type Http,
@@ -58,7 +58,7 @@ export class SimNetwork {
   readonly #links = new Map<string, Link>();
   readonly #flights = new Set<Flight>();
   #listener: Listener | null = null;
-  /** While the machine of the authority has no power nobody refuses a connection either. */
+  /** While the authority's machine has no power, connections are not even refused. */
   isDark = false;
   #requests = 0;
 
@@ -91,7 +91,7 @@ export class SimNetwork {
     });
   }
 
-  /** From now on nobody answers. */
+  /** From now on no server answers. */
   unlisten(): void {
     this.#listener = null;
   }
@@ -108,7 +108,7 @@ export class SimNetwork {
     for (const link of this.#links.values()) Object.assign(link, new Link());
   }
 
-  /** Both ends of every connection of a client hear that it is broken. */
+  /** Both ends of every connection of a client see it break. */
   breakAll(client: string): void {
     for (const flight of [...this.#flights]) {
       if (flight.client.name !== client) continue;
@@ -117,7 +117,7 @@ export class SimNetwork {
     }
   }
 
-  /** The client hears that its connections are broken, and the server never does. */
+  /** The client sees its connections break, and the server never does. */
   breakHalf(client: string): void {
     for (const flight of [...this.#flights]) {
       if (flight.client.name === client) this.#reset(flight, 'The connection broke on one side.');

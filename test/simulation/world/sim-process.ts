@@ -98,7 +98,7 @@ export class SimProcess implements Owner {
   }
 }
 
-/** What never comes, because whoever waited for it is dead. */
+/** A promise that never settles, because its waiter is dead. */
 export function never<T>(): Promise<T> {
   return new Promise<T>(() => {});
 }

@@ -70,7 +70,7 @@ function keptBy(
     isOpen = false;
     kept.isLetGo = true;
   };
-  // Until it has come up it hears nothing, and is still told everything.
+  // Until it has started it reads nothing, but messages are queued for it.
   process.pause(random.span(5, 80));
   parent.whenDead(close);
   process.whenDead(() => toParent.whenRead(() => kernel.after(0, parent, gone)));
@@ -124,7 +124,7 @@ function starterOn(machine: SimMachine, keeper: SimKeeper, { guardSeq }: Commiss
   return (_command, options) =>
     new Promise<Child>((resolve, reject) => {
       const isMissing = random.chance(0.04);
-      // It runs before its keeper hears of it, and also if its keeper never does.
+      // It runs before its keeper is notified, and also if its keeper never is.
       const program = isMissing
         ? null
         : new SimProgram(machine, keeper.client, keeper.process, options, guardSeq);

@@ -1,4 +1,4 @@
-/** The client's end of an answer that keeps coming: what arrived waits here until somebody reads it. */
+/** The client's end of a streamed reply: chunks wait here until they are read. */
 import type { HttpStream } from '../../../src/seams/http.ts';
 
 export class SimStream {

@@ -36,7 +36,7 @@ export interface WireRequest {
   readonly body: string | null;
 }
 
-/** Who hears what a response says. */
+/** Receives what a response writes. */
 export interface ResponseSink {
   head(status: number, headers: Readonly<Record<string, string>>): void;
   chunk(text: string): void;
@@ -45,7 +45,7 @@ export interface ResponseSink {
   cut(): void;
 }
 
-/** The server's end of one exchange. It takes everything at once: whoever reads slowly is the network's business. */
+/** The server's end of one exchange. It accepts everything at once: slow readers are simulated by the network. */
 export class SimResponse extends EventEmitter implements StreamResponse {
   destroyed = false;
   headersSent = false;
@@ -147,7 +147,7 @@ export class WireServer {
     }
   }
 
-  /** Nobody waits any more. */
+  /** The caller no longer waits. */
   stop(): void {
     this.#house.isStopping = true;
     this.#waits.stop();

@@ -1,5 +1,5 @@
-// A keeper that is killed has told which program it began: that is heard before its end is, however late anybody listens.
-// Otherwise the program would run on with nobody who knows it. The order is forced: nothing is read until both are there.
+// A killed keeper has reported which program it started: that message is delivered before its end, however late the
+// listener. Otherwise the program would run on unknown. The order is forced: nothing is read until both have arrived.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
