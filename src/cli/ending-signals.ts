@@ -17,6 +17,8 @@ interface Wishes {
   asked(signal: SignalName): void;
   /** What must still be done before it ends at once. */
   hurried?(): void;
+  /** Which signals ask for it, where not all do. */
+  readonly signals?: readonly SignalName[];
 }
 
 const ENDING: readonly SignalName[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
@@ -27,7 +29,7 @@ const SAME_MS = 2_000;
 export function onEndingSignals(
   world: SignalledWorld,
   options: { readonly json?: boolean | undefined },
-  { asked, hurried }: Wishes,
+  { asked, hurried, signals = ENDING }: Wishes,
 ): void {
   onRepeatedSignals(world, {
     asked,
@@ -39,16 +41,21 @@ export function onEndingSignals(
         lastLine(options, { exitCode, code: null, sentence: 'Ended at once.' }),
       );
     },
+    signals,
   });
 }
 
 /** The same for whom ending at once is something else than that. */
 export function onRepeatedSignals(
   { clock, processes }: Omit<SignalledWorld, 'ending'>,
-  { asked, hurried }: { asked(signal: SignalName): void; hurried(signal: SignalName): void },
+  {
+    asked,
+    hurried,
+    signals = ENDING,
+  }: Pick<Wishes, 'asked' | 'signals'> & { hurried(signal: SignalName): void },
 ): void {
   let first: { readonly signal: SignalName; readonly atMs: number } | null = null;
-  processes.onSignals(ENDING, (signal) => {
+  processes.onSignals(signals, (signal) => {
     const atMs = clock.monotonicMs();
     if (first === null) {
       first = { signal, atMs };

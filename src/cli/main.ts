@@ -9,6 +9,9 @@ import { realShell } from './real-shell.ts';
 
 const ARGS = process.argv.slice(2);
 
+// A server may be asked to reload before it is loaded, and after it has stopped: that must not end the process.
+if (ARGS[0] === 'serve' || ARGS[0] === 'up') process.on('SIGHUP', () => undefined);
+
 let endsWhenDone = false;
 let outlivesReaders = false;
 let isToldOfEpipe = false;

@@ -23,7 +23,7 @@ const GROUPS: Readonly<Record<string, readonly Row[]>> = {
     },
     {
       name: 'serve',
-      does: 'Serve a data directory or a database over HTTP. Ends cleanly on SIGTERM and SIGINT.',
+      does: 'Serve a data directory or a database over HTTP. Ends cleanly on SIGTERM and SIGINT; SIGHUP reloads tokens and certificate.',
       load: async (shell) => (await import('./serve.ts')).serveCommand(shell),
     },
     {

@@ -1,10 +1,9 @@
 /** `leasehold serve`: the authority of a data directory or a database behind a port, until a signal ends it. */
 import { Command, Option } from 'commander';
 import { fileEngine } from '../engines/file/file-engine.ts';
-import { LIMITS } from '../protocol/limits.ts';
 import { connectionLimit } from '../server/connection-limit.ts';
 import { LOG_LEVELS, type LogLevel, makeLogger } from '../server/make-logger.ts';
-import { parseTokens, type TokenGrant } from '../server/scopes.ts';
+import type { TokenGrant } from '../server/scopes.ts';
 import { type Served, type ServeOptions, type ServeWorld, serve } from '../server/serve.ts';
 import { inlineMore } from '../world/inlining.ts';
 import { nodeFiles } from '../world/node-files.ts';
@@ -16,17 +15,18 @@ import { directory, durationMs } from './arguments.ts';
 import { examples } from './connection.ts';
 import { onEndingSignals } from './ending-signals.ts';
 import { EXIT, Failure, wrongUsage } from './failure.ts';
+import { onReloadSignal, reloadAccess, SERVER_ENDS_ON } from './reload.ts';
 import { type Database, type DatabaseFlags, databaseOf, serveDatabase } from './serve-database.ts';
 import type { Shell } from './shell.ts';
 import { readTls, type TlsFlags, tlsFailure } from './tls-files.ts';
+import { readTokens, type TokenFlags, warnOfShortTokens } from './token-file.ts';
 import { VERSION } from './version.ts';
 
 const DEFAULT_DATA = './leasehold-data';
 const DEFAULT_LISTEN = '127.0.0.1:7420';
 
-export interface ServeFlags extends DatabaseFlags, TlsFlags {
+export interface ServeFlags extends DatabaseFlags, TlsFlags, TokenFlags {
   readonly listen?: string;
-  readonly tokens?: string;
   readonly allowNet?: string[];
   readonly trustedProxy?: string[];
   readonly keepEnded?: number;
@@ -36,7 +36,7 @@ export interface ServeFlags extends DatabaseFlags, TlsFlags {
 
 export function serveCommand(shell: Shell): Command {
   const command = new Command('serve').description(
-    'Serve a data directory or a database over HTTP. Ends cleanly on SIGTERM and SIGINT.',
+    'Serve a data directory or a database over HTTP. Ends cleanly on SIGTERM and SIGINT; SIGHUP reloads tokens and certificate.',
   );
   return withServeOptions(command)
     .option(
@@ -73,9 +73,9 @@ export function withServeOptions(command: Command): Command {
     .option('--listen <address>', `host:port or a port alone (LEASEHOLD_LISTEN; default ${DEFAULT_LISTEN})`)
     .option(
       '--tokens <file>',
-      'who may do what: a JSON list of {"token", "scopes", "name"?} (LEASEHOLD_TOKENS holds the list itself)',
+      'who may do what: a JSON list of {"token", "scopes", "name"?}, a token as it is or as sha256:HEX; read again on SIGHUP (LEASEHOLD_TOKENS holds the list itself)',
     )
-    .option('--tls-cert <file>', 'serve HTTPS with this certificate chain (PEM)')
+    .option('--tls-cert <file>', 'serve HTTPS with this certificate chain (PEM); read again on SIGHUP')
     .option('--tls-key <file>', 'and this private key (PEM)')
     .option('--allow-net <cidr...>', 'serve only these networks')
     .option('--trusted-proxy <cidr...>', 'believe X-Forwarded-For from these networks')
@@ -87,11 +87,13 @@ export function withServeOptions(command: Command): Command {
 }
 
 async function run(shell: Shell, flags: ServeFlags): Promise<void> {
+  const reloadWith = onReloadSignal(shell);
   const ended = new Promise<null>((resolve) => {
-    onEndingSignals(shell, flags, { asked: () => resolve(null) });
+    onEndingSignals(shell, flags, { asked: () => resolve(null), signals: SERVER_ENDS_ON });
   });
   const serving = await startServing(shell, flags);
-  const { served, death } = serving;
+  const { served, death, reload } = serving;
+  reloadWith(reload);
   welcome(shell, flags, serving);
   const fault = await Promise.race([ended, death]);
   await served.stop();
@@ -111,6 +113,8 @@ export interface Serving {
   readonly hasTokens: boolean;
   /** Settles only when the log cannot be written any more. */
   readonly death: Promise<Error>;
+  /** Reads tokens and certificate again. */
+  reload(): Promise<void>;
 }
 
 export function placeText(place: Serving['place']): string {
@@ -134,10 +138,7 @@ export async function startServing(
   const tls = await readTls(shell, flags, address);
   const intents = readIntents(shell);
   const logger = makeLogger(flags.logLevel);
-  for (const { name, token } of tokens ?? []) {
-    if (token.length < LIMITS.tokenBytesMin)
-      logger.warn({ name }, 'a token is so short that it could be guessed');
-  }
+  warnOfShortTokens(tokens ?? [], logger);
   let died = (_: Error): void => undefined;
   const death = new Promise<Error>((resolve) => {
     died = resolve;
@@ -162,7 +163,9 @@ export async function startServing(
     throw servingFailure(tlsFailure(fault, flags, address), { dir, host, port });
   });
   const place = database === null ? { data: dir } : { engine: database.shown };
-  return { served, place, death, hasTokens: tokens !== null };
+  const reloaded = { access: served.access, flags, more, address, logger };
+  const reload = (): Promise<void> => reloadAccess(shell, reloaded);
+  return { served, place, death, reload, hasTokens: tokens !== null };
 }
 
 function begin(
@@ -207,18 +210,6 @@ export function listenAddress(
     throw wrongUsage(`${text} is not an address to listen on; write it like ${DEFAULT_LISTEN}.`);
   }
   return { host: match[1]?.replace(/^\[(.*)\]$/, '$1') ?? '127.0.0.1', port };
-}
-
-async function readTokens({ env, files }: Shell, { tokens }: ServeFlags): Promise<TokenGrant[] | null> {
-  try {
-    if (tokens !== undefined) return parseTokens(await files.read(tokens), tokens);
-    return env.LEASEHOLD_TOKENS ? parseTokens(env.LEASEHOLD_TOKENS, 'LEASEHOLD_TOKENS') : null;
-  } catch (fault) {
-    const { code, message } = fault as NodeJS.ErrnoException;
-    if (code === undefined) throw wrongUsage(message);
-    const why = code === 'ENOENT' ? 'there is no such file' : `it cannot be read (${code})`;
-    throw wrongUsage(`The tokens in ${tokens} (--tokens) cannot be used: ${why}.`);
-  }
 }
 
 const ON = ['1', 'true', 'on'];

@@ -1,7 +1,7 @@
 /** `--tls-cert` and `--tls-key`: read from their files, and what is wrong with them as one sentence that names both. */
 import { type TlsPair, UnusableTlsError } from '../server/usable-tls.ts';
 import { type Failure, wrongUsage } from './failure.ts';
-import type { Shell } from './shell.ts';
+import type { AccessWorld } from './token-file.ts';
 
 export interface TlsFlags {
   readonly tlsCert?: string;
@@ -9,7 +9,11 @@ export interface TlsFlags {
 }
 
 /** `address` is where it would have been served. */
-export async function readTls(shell: Shell, flags: TlsFlags, address: string): Promise<TlsPair | null> {
+export async function readTls(
+  shell: Pick<AccessWorld, 'files'>,
+  flags: TlsFlags,
+  address: string,
+): Promise<TlsPair | null> {
   const { tlsCert, tlsKey } = flags;
   if (tlsCert === undefined && tlsKey === undefined) return null;
   if (tlsCert === undefined || tlsKey === undefined)

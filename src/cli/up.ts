@@ -2,7 +2,7 @@
  * `leasehold up`: a server and an orchestrator together. The orchestrator is a process of its own, so that each can die
  * alone: it is started again when it ends, and when the server cannot go on, both end. While the server stands by
  * there is nothing for an orchestrator to do, and none is started. One Ctrl-C stops the orchestrator and then the
- * server; another one, two seconds later, stops everything at once.
+ * server; another one, two seconds later, stops everything at once. SIGHUP reloads tokens and certificate.
  */
 import { isIP } from 'node:net';
 import { join } from 'node:path';
@@ -20,6 +20,7 @@ import {
   planOf,
   withOrchestratorOptions,
 } from './orchestrator-options.ts';
+import { onReloadSignal, SERVER_ENDS_ON } from './reload.ts';
 import {
   addressText,
   deathFailure,
@@ -60,11 +61,16 @@ export function upCommand(shell: Shell): Command {
 }
 
 async function run(shell: Shell, flags: UpFlags): Promise<void> {
+  const reloadWith = onReloadSignal(shell);
   const { config } = await planOf(shell, flags);
   assertReachable(shell, flags);
   if (flags.logDir !== undefined) await makeLogDirectory(flags.logDir);
   const asked = new Promise<void>((resolve) => {
-    onEndingSignals(shell, flags, { asked: () => resolve(), hurried: () => supervisor?.kill() });
+    onEndingSignals(shell, flags, {
+      asked: () => resolve(),
+      hurried: () => supervisor?.kill(),
+      signals: SERVER_ENDS_ON,
+    });
   });
   let supervisor: Supervisor | null = null;
   // Known to nobody but the two of them, and gone with them.
@@ -72,6 +78,7 @@ async function run(shell: Shell, flags: UpFlags): Promise<void> {
   const serving = await startServing(shell, serverFlags(shell, flags), [
     { token, scopes: ['*'], name: 'orchestrator' },
   ]);
+  reloadWith(serving.reload);
   supervisor = new Supervisor(
     { ...shell, say: (line) => say(shell, flags, 'warn', line) },
     {

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Refusal } from '../core/refusals.ts';
 import type { ScopeNeeded } from '../operations/operation.ts';
 import { foreignRequest, isLoopback, LanGuard } from './network.ts';
-import { ANYBODY, type Caller, may, type TokenGrant, Tokens } from './scopes.ts';
+import { ANYBODY, type Caller, may, Revocation, type TokenGrant, Tokens } from './scopes.ts';
 
 export interface DoorOptions {
   readonly tokens?: readonly TokenGrant[];
@@ -16,7 +16,7 @@ export interface Admission {
   readonly refusal: Refusal | null;
 }
 
-const NOBODY: Caller = { name: 'nobody', scopes: new Set(), granted: [] };
+const NOBODY: Caller = { name: 'nobody', scopes: new Set(), granted: [], revocation: new Revocation() };
 const WELCOME: Admission = { caller: ANYBODY, refusal: null };
 
 export class Door {
@@ -34,6 +34,11 @@ export class Door {
     throw new TypeError(
       `Without tokens the server listens on this machine only, and ${host} is not a loopback address. Set LEASEHOLD_TOKENS or --tokens FILE.`,
     );
+  }
+
+  /** A server that was started without tokens has none to replace. */
+  replaceTokens(grants: readonly TokenGrant[]): void {
+    this.tokens?.replace(grants);
   }
 
   enter({ headers, socket, httpVersionMinor }: IncomingMessage, scope: ScopeNeeded | null): Admission {

@@ -51,12 +51,16 @@ export class Exchange {
    */
   readonly isLeaving = (): boolean => this.isGone() || this.request.socket.readableEnded;
 
-  /** Calls once when the client closes its side of the connection; at once if it has. */
+  /** Calls when the client closes its side of the connection or its token is revoked; at once if that has happened. */
   onLeaving(call: () => void): void {
     const { socket } = this.request;
     if (socket.readableEnded) return call();
     socket.once('end', call);
-    this.response.once('close', () => socket.off('end', call));
+    const forget = this.caller.revocation.onRevoked(call);
+    this.response.once('close', () => {
+      socket.off('end', call);
+      forget();
+    });
   }
 
   get path(): string {

@@ -15,7 +15,7 @@ import { LongReads } from './long-reads.ts';
 import { bodyWriter } from './reply-bytes.ts';
 import { type Fields, readBody, readQuery, withPathFields } from './request-bytes.ts';
 import { type Caller, may } from './scopes.ts';
-import { GoneError, StoppingError, UnwatchedError, type Waits } from './waits.ts';
+import { GoneError, RevokedError, StoppingError, UnwatchedError, type Waits } from './waits.ts';
 
 /** What Fastify has found out about a request. */
 export interface Arrival {
@@ -59,9 +59,9 @@ export function operationHandler(
   const waitFor = (
     request: unknown,
     options: CallOptions,
-    { response, request: incoming }: Exchange,
+    { response, request: incoming, caller }: Exchange,
   ): Promise<Reply<object>> => {
-    const { signal, end } = waits.begin(response, incoming.socket);
+    const { signal, end } = waits.begin(response, incoming.socket, caller.revocation);
     return call(request, { ...options, signal }).finally(end);
   };
 
@@ -156,6 +156,9 @@ export function isProblem(reply: Reply<object>): reply is Problem {
 export function refuseFault(fault: unknown, exchange: Exchange, trouble: Trouble): void {
   if (fault instanceof GoneError) return;
   if (fault instanceof RefusedReadError) return exchange.refuse(fault.refusal);
+  if (fault instanceof RevokedError) {
+    return exchange.refuse({ refused: 'UNAUTHENTICATED', detail: fault.message });
+  }
   if (fault instanceof UnwatchedError) return exchange.refuse(invalid(fault.message));
   if (fault instanceof StoppingError || isUnavailable(fault)) {
     exchange.refuse({ refused: 'UNAVAILABLE', detail: fault.message });

@@ -1,8 +1,10 @@
 // Who may do what: the list of tokens is read strictly, and a scope holds exactly what it implies.
+import { hash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { ANYBODY, may, parseTokens, Tokens } from './scopes.ts';
 
 const SECRET = 'secret-of-16-byte';
+const hashed = (token: string) => `sha256:${hash('sha256', token, 'hex')}`;
 const read = (list: unknown) => parseTokens(JSON.stringify(list), 'tokens.json');
 
 describe('a list of tokens', () => {
@@ -54,6 +56,11 @@ describe('a list of tokens', () => {
       { token: 1e20, scopes: ['*'] },
       'Token 2 of list must have 1 to 256 visible ASCII characters.',
     ],
+    [
+      'with a hash that is too short',
+      { token: 'sha256:00ff', scopes: ['*'] },
+      'Token 2 of list begins with sha256: and must go on with 64 hexadecimal digits.',
+    ],
     ['without scopes', { token: `${SECRET}!` }, 'Token 2 of list must have scopes.'],
     ['with a scope for a list', { token: `${SECRET}!`, scopes: '*' }, 'Token 2 of list must have scopes.'],
     [
@@ -85,6 +92,14 @@ describe('a list of tokens', () => {
     const twice = [
       { token: SECRET, scopes: ['v1:read'] },
       { token: SECRET, scopes: ['*'] },
+    ];
+    expect(() => read(twice)).toThrow(new TypeError('tokens.json has the same token twice.'));
+  });
+
+  it('that names a token and its hash names it twice', () => {
+    const twice = [
+      { token: SECRET, scopes: ['v1:read'] },
+      { token: hashed(SECRET), scopes: ['*'] },
     ];
     expect(() => read(twice)).toThrow(new TypeError('tokens.json has the same token twice.'));
   });
@@ -153,5 +168,75 @@ describe('the Authorization header', () => {
     `Bearer ${'x'.repeat(10_000)}`,
   ])('without a known token is nobody: %s', (header) => {
     expect(tokens.find(header)).toBeNull();
+  });
+});
+
+describe('a token that is listed by its hash', () => {
+  const tokens = new Tokens(
+    read([{ token: hashed(SECRET).toUpperCase().replace('SHA256', 'sha256'), scopes: ['*'] }]),
+  );
+
+  it('is found by the token', () => {
+    expect(tokens.find(`Bearer ${SECRET}`)).toMatchObject({ granted: ['*'] });
+  });
+
+  it('is not found by the hash', () => {
+    expect(tokens.find(`Bearer ${hashed(SECRET)}`)).toBeNull();
+  });
+});
+
+describe('a list that replaces another', () => {
+  const OTHER = `${SECRET}-2`;
+  const find = (tokens: Tokens, token: string) => tokens.find(`Bearer ${token}`);
+
+  /** How often the first token was revoked by the second list. */
+  function revokedBy(scopes: string[], next: object[]): number {
+    const tokens = new Tokens(read([{ token: SECRET, scopes }]));
+    let times = 0;
+    find(tokens, SECRET)?.revocation.onRevoked(() => {
+      times += 1;
+    });
+    tokens.replace(read(next));
+    return times;
+  }
+
+  it('is the only one that counts from then on', () => {
+    const tokens = new Tokens(read([{ token: SECRET, scopes: ['*'] }]));
+    tokens.replace(read([{ token: OTHER, scopes: ['v1:read'] }]));
+    expect(find(tokens, SECRET)).toBeNull();
+    expect(find(tokens, OTHER)).toMatchObject({ granted: ['v1:read'] });
+  });
+
+  it.each<[string, string[], object[], number]>([
+    ['dropped', ['*'], [{ token: OTHER, scopes: ['*'] }], 1],
+    ['left with fewer scopes', ['v1:admin'], [{ token: SECRET, scopes: ['v1:read'] }], 1],
+    ['kept', ['v1:read'], [{ token: SECRET, scopes: ['v1:read'], name: 'renamed' }], 0],
+    ['kept as a hash', ['v1:read'], [{ token: hashed(SECRET), scopes: ['v1:read'] }], 0],
+    ['given more scopes', ['v1:read'], [{ token: SECRET, scopes: ['*'] }], 0],
+  ])('revokes a token that is %s as often as it should', (_, scopes, next, times) => {
+    expect(revokedBy(scopes, next)).toBe(times);
+  });
+
+  it('revokes what a list before the last one had kept', () => {
+    const tokens = new Tokens(read([{ token: SECRET, scopes: ['v1:read'] }]));
+    let isRevoked = false;
+    find(tokens, SECRET)?.revocation.onRevoked(() => {
+      isRevoked = true;
+    });
+    tokens.replace(read([{ token: SECRET, scopes: ['*'] }]));
+    expect(isRevoked).toBe(false);
+    tokens.replace(read([{ token: OTHER, scopes: ['*'] }]));
+    expect(isRevoked).toBe(true);
+  });
+
+  it('tells at once those who come too late', () => {
+    const tokens = new Tokens(read([{ token: SECRET, scopes: ['*'] }]));
+    const caller = find(tokens, SECRET)!;
+    tokens.replace(read([{ token: OTHER, scopes: ['*'] }]));
+    let isRevoked = false;
+    caller.revocation.onRevoked(() => {
+      isRevoked = true;
+    });
+    expect(isRevoked).toBe(true);
   });
 });

@@ -1,11 +1,13 @@
 /**
  * Who may do what: bearer tokens and their scopes. Tokens are kept and compared as SHA-256, every one of them
- * each time, so that neither the time nor a core dump tells more than yes or no.
+ * each time, so that neither the time nor a core dump tells more than yes or no. The list may hold the hash instead of
+ * the token (`sha256:<hex>`); a hash is never accepted as a token. A list can be replaced while the server runs.
  */
 import { hash, timingSafeEqual } from 'node:crypto';
 import type { Scope } from '../operations/operation.ts';
 
 export interface TokenGrant {
+  /** The token itself, or `sha256:` and the 64 hexadecimal digits of its SHA-256. */
   readonly token: string;
   readonly scopes: readonly string[];
   readonly name?: string;
@@ -18,6 +20,26 @@ export interface Caller {
   readonly scopes: ReadonlySet<string>;
   /** The scopes as they were given to its token. */
   readonly granted: readonly string[];
+  readonly revocation: Revocation;
+}
+
+/** Tells the open streams and waits of a token that a new list has dropped it or taken a scope from it. */
+export class Revocation {
+  private readonly calls = new Set<() => void>();
+  private isRevoked = false;
+
+  /** Calls once, at once if it is revoked already; gives the call that takes this back. */
+  onRevoked(call: () => void): () => void {
+    if (this.isRevoked) call();
+    else this.calls.add(call);
+    return () => this.calls.delete(call);
+  }
+
+  revoke(): void {
+    this.isRevoked = true;
+    for (const call of this.calls) call();
+    this.calls.clear();
+  }
 }
 
 const KNOWN = ['v1:read', 'v1:write', 'v1:admin', 'v3:read', 'v3:write', 'v3:admin', '*'];
@@ -27,6 +49,7 @@ export const ANYBODY: Caller = {
   name: 'anybody on this machine',
   scopes: new Set(['*']),
   granted: ['*'],
+  revocation: new Revocation(),
 };
 
 const IMPLIED: Readonly<Record<string, readonly string[]>> = {
@@ -35,19 +58,34 @@ const IMPLIED: Readonly<Record<string, readonly string[]>> = {
   admin: ['admin', 'write', 'read'],
 };
 
-export function may(caller: Caller, scope: Scope | '*'): boolean {
+export function may(caller: Pick<Caller, 'scopes'>, scope: Scope | '*'): boolean {
   return caller.scopes.has(scope) || caller.scopes.has('*');
 }
 
 export class Tokens {
-  private readonly digests: Buffer[] = [];
-  private readonly callers: Caller[] = [];
+  private digests: readonly Buffer[] = [];
+  private callers: readonly Caller[] = [];
 
   constructor(grants: readonly TokenGrant[]) {
-    for (const [index, { token, scopes, name }] of grants.entries()) {
-      this.digests.push(digestOf(token));
-      this.callers.push({ name: name ?? `token ${index + 1}`, scopes: expand(scopes), granted: scopes });
-    }
+    this.replace(grants);
+  }
+
+  /** From now on only these. A token that keeps its scopes keeps its streams and waits. */
+  replace(grants: readonly TokenGrant[]): void {
+    const before = new Map(
+      this.digests.map((digest, index) => [digest.toString('hex'), this.callers[index]!]),
+    );
+    this.digests = grants.map(({ token }) => listedDigest(token));
+    this.callers = grants.map(({ scopes, name = null }, index) => {
+      const caller = { name: name ?? `token ${index + 1}`, scopes: expand(scopes), granted: scopes };
+      const key = this.digests[index]!.toString('hex');
+      const old = before.get(key);
+      const keepsAll = [...(old?.scopes ?? [])].every((scope) => may(caller, scope as Scope));
+      if (old === undefined || !keepsAll) return { ...caller, revocation: new Revocation() };
+      before.delete(key);
+      return { ...caller, revocation: old.revocation };
+    });
+    for (const { revocation } of before.values()) revocation.revoke();
   }
 
   /** Null for a header that carries no token of ours. */
@@ -64,6 +102,19 @@ export class Tokens {
 
 function digestOf(token: string): Buffer {
   return hash('sha256', token, 'buffer');
+}
+
+const HASH_PREFIX = 'sha256:';
+const HASH = /^sha256:[0-9a-f]{64}$/i;
+
+/** Of a token as the list has it. What a caller presents is never read like this: a hash must not open anything. */
+function listedDigest(token: string): Buffer {
+  return HASH.test(token) ? Buffer.from(token.slice(HASH_PREFIX.length), 'hex') : digestOf(token);
+}
+
+/** Whether the list shows the token itself, so that its length is known. */
+export function isPlain({ token }: TokenGrant): boolean {
+  return !HASH.test(token);
 }
 
 function expand(scopes: readonly string[]): ReadonlySet<string> {
@@ -89,7 +140,8 @@ export function parseTokens(text: string, source: string): TokenGrant[] {
     throw new TypeError(`${source} must be a list of at least one token.`);
   }
   const grants = parsed.map((each: unknown, index) => grantOf(each, `Token ${index + 1} of ${source}`));
-  if (new Set(grants.map(({ token }) => token)).size < grants.length) {
+  const digests = grants.map(({ token }) => listedDigest(token).toString('hex'));
+  if (new Set(digests).size < grants.length) {
     throw new TypeError(`${source} has the same token twice.`);
   }
   return grants;
@@ -100,6 +152,9 @@ function grantOf(each: unknown, which: string): TokenGrant {
   const { token, scopes, name, ...rest } = each as Record<string, unknown>;
   if (typeof token !== 'string' || !/^[\x21-\x7e]{1,256}$/.test(token)) {
     throw new TypeError(`${which} must have 1 to 256 visible ASCII characters.`);
+  }
+  if (token.startsWith(HASH_PREFIX) && !HASH.test(token)) {
+    throw new TypeError(`${which} begins with sha256: and must go on with 64 hexadecimal digits.`);
   }
   if (!Array.isArray(scopes)) throw new TypeError(`${which} must have scopes.`);
   const strange = scopes.find((scope) => !KNOWN.includes(scope as string));

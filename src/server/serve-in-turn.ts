@@ -95,6 +95,7 @@ export async function serveInTurn(
   logger.info({ url, role, seq: seqNow() }, 'serving');
   return {
     url,
+    access: server,
     get role() {
       return role;
     },

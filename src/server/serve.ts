@@ -21,6 +21,8 @@ export interface ServeOptions extends ServerOptions {
 
 export interface Served {
   readonly url: string;
+  /** What may be replaced while it serves. */
+  readonly access: Pick<Server, 'replaceTokens' | 'replaceTls'>;
   /** What it does now; a file has one writer, who leads as long as it lives. */
   readonly role: 'leader' | 'standby';
   /** Resolves when it leads: at once if it does already. */
@@ -70,6 +72,7 @@ export async function serve(engine: Engine, world: ServeWorld, options: ServeOpt
     logger.info({ url, seq: authority.log.position.lastSeq }, 'serving');
     return {
       url,
+      access: server,
       role: 'leader',
       whenLeading: () => Promise.resolve(),
       get seq() {

@@ -5,8 +5,10 @@
  *
  *   socket → door (network, Host, token, scope) → service: handler → authority → reply
  */
+import type { X509Certificate } from 'node:crypto';
 import type { Server as HttpServer, IncomingMessage, ServerResponse } from 'node:http';
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net';
+import type { Server as TlsServer } from 'node:tls';
 import type { FastifyInstance, FastifyRequest, onRequestHookHandler, RouteHandlerMethod } from 'fastify';
 import type { Refusal } from '../core/refusals.ts';
 import type { Scope } from '../operations/operation.ts';
@@ -26,6 +28,7 @@ import { type Arrival, type Handle, refuseFault } from './operation-handler.ts';
 import { isDecodable } from './request-bytes.ts';
 import type { Caller, TokenGrant } from './scopes.ts';
 import type { RouteName, Service, ServiceParts } from './service.ts';
+import { assertUsableTls, type TlsPair } from './usable-tls.ts';
 import { StoppingError, Waits } from './waits.ts';
 
 export interface ServerOptions {
@@ -143,6 +146,18 @@ export class Server implements House {
     this.service.close();
     this.service = service;
     this.handlers = { ...service.handlers, ...this.fixed };
+  }
+
+  /** Connections stay. Streams and waits of tokens that are gone end. */
+  replaceTokens(grants: readonly TokenGrant[]): void {
+    this.door.replaceTokens(grants);
+  }
+
+  /** For connections from now on. Throws, with nothing changed, what cannot be served. */
+  replaceTls(tls: TlsPair): X509Certificate {
+    const certificate = assertUsableTls(tls);
+    (this.app.server as unknown as TlsServer).setSecureContext({ ...tls });
+    return certificate;
   }
 
   /** Resolves with the address it listens on. */

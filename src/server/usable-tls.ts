@@ -27,7 +27,8 @@ const PRIVATE_KEY = /-----BEGIN ([A-Z]+ )?PRIVATE KEY-----/;
 /** In both of the ways in which PEM says it. */
 const ENCRYPTED = /-----BEGIN ENCRYPTED PRIVATE KEY-----|^Proc-Type: 4,ENCRYPTED/m;
 
-export function assertUsableTls({ cert, key }: TlsPair): void {
+/** Gives the certificate that clients are shown. */
+export function assertUsableTls({ cert, key }: TlsPair): X509Certificate {
   const certificate = certificateIn(cert);
   if (!certificate.checkPrivateKey(privateKeyIn(key))) {
     throw new UnusableTlsError(
@@ -41,6 +42,7 @@ export function assertUsableTls({ cert, key }: TlsPair): void {
       `${names.cert} and ${names.key} are refused (${reasonOf(fault)})`;
     throw new UnusableTlsError(says, fault);
   }
+  return certificate;
 }
 
 function certificateIn(cert: string): X509Certificate {

@@ -61,6 +61,11 @@ export class Process {
     this.child.kill(signal);
   }
 
+  /** Whether the signal would be handled, and not end it. */
+  catches(signal: NodeJS.Signals): boolean {
+    return hasInMask(this.pid, 'SigCgt', signal);
+  }
+
   /** Closes the reading end, as `head` does when it has seen enough. */
   unread(stream: 'stdout' | 'stderr'): void {
     this.child[stream].destroy();
@@ -165,7 +170,12 @@ export async function until(what: string, isSo: () => boolean | Promise<boolean>
 
 /** Whether a signal was sent to it that it has not seen yet. */
 function hasPending(pid: number, signal: NodeJS.Signals): boolean {
-  const [, mask = ''] = /^ShdPnd:\s+([0-9a-f]+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
+  return hasInMask(pid, 'ShdPnd', signal);
+}
+
+function hasInMask(pid: number, name: string, signal: NodeJS.Signals): boolean {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+  const [, mask = ''] = new RegExp(`^${name}:\\s+([0-9a-f]+)$`, 'm').exec(status) ?? [];
   return ((BigInt(`0x${mask}`) >> BigInt(constants.signals[signal] - 1)) & 1n) === 1n;
 }
 

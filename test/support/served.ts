@@ -98,6 +98,7 @@ export class Served {
   readonly url: string;
   readonly port: number;
   readonly authority: Authority;
+  readonly access: ServedAlone['access'];
   readonly said: readonly Said[];
   private readonly clock: MovableClock;
   private readonly agent = new Agent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY });
@@ -108,6 +109,7 @@ export class Served {
     this.url = server.url;
     this.port = Number(new URL(server.url).port);
     this.authority = server.authority;
+    this.access = server.access;
     this.stopServer = () => server.stop();
     this.clock = clock;
     this.said = said;
