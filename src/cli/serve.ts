@@ -6,6 +6,7 @@ import { LOG_LEVELS, type LogLevel, makeLogger } from '../server/make-logger.ts'
 import type { TokenGrant } from '../server/scopes.ts';
 import { type Served, type ServeOptions, type ServeWorld, serve } from '../server/serve.ts';
 import { inlineMore } from '../world/inlining.ts';
+import { nodeDiskProbe } from '../world/node-disk-probe.ts';
 import { nodeFiles } from '../world/node-files.ts';
 import { loopLag } from '../world/node-loop-lag.ts';
 import { nodeThreads } from '../world/node-threads.ts';
@@ -176,7 +177,8 @@ function begin(
 ): Promise<Served> {
   if (database !== null) return serveDatabase(database, world, options);
   const files = { files: nodeFiles, threads: nodeThreads };
-  return serve(fileEngine({ dir, ...files, allowNetworkFileSystem: false }), world, options);
+  const engine = fileEngine({ dir, ...files, allowNetworkFileSystem: false });
+  return serve(engine, { ...world, freeBytes: () => nodeDiskProbe.freeBytes(dir) }, options);
 }
 
 /** What to do next, for people; one line for programs. */

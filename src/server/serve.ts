@@ -3,6 +3,7 @@ import { createServer } from 'node:net';
 import type { Authority } from '../authority/authority.ts';
 import type { Engine } from '../engines/log.ts';
 import { type OpenOptions, openCore, type World } from '../open.ts';
+import { type DiskWatchWorld, watchDisk } from './disk-watch.ts';
 import { Door } from './door.ts';
 import { leaderService } from './leader-service.ts';
 import type { Logger } from './logger.ts';
@@ -38,7 +39,8 @@ export interface ServedAlone extends Served {
   readonly authority: Authority;
 }
 
-export type ServeWorld = World & { readonly logger: Logger } & Pick<ServerWorld, 'loopLag'>;
+export type ServeWorld = World & { readonly logger: Logger } & Pick<ServerWorld, 'loopLag'> &
+  Pick<DiskWatchWorld, 'freeBytes'>;
 
 const NO_SECRET =
   'XG2G_IDEM_SECRET IS NOT SET: a random one was made up, so no intent sent before a restart is known again after it';
@@ -70,6 +72,7 @@ export async function serve(engine: Engine, world: ServeWorld, options: ServeOpt
     const server = new Server(world, options, (parts) => leaderService(core, parts));
     const url = await listen(server, options);
     logger.info({ url, seq: authority.log.position.lastSeq }, 'serving');
+    const diskWatch = watchDisk(authority.log, world);
     return {
       url,
       access: server,
@@ -82,6 +85,7 @@ export async function serve(engine: Engine, world: ServeWorld, options: ServeOpt
       async stop() {
         logger.info({}, 'stopping');
         await server.stop();
+        diskWatch.cancel();
         await authority.close();
         logger.info({}, 'stopped');
       },

@@ -1,0 +1,53 @@
+/**
+ * Says in the server's log when the disk is full and when there is room again, once per change. While it is full the
+ * watch asks for space itself, so that a server without requests finds the room as well.
+ */
+import type { Log } from '../engines/log.ts';
+import type { Clock, Timer, Timers } from '../seams/clock.ts';
+import type { Logger } from './logger.ts';
+
+const LOOK_MS = 1_000;
+
+export interface DiskWatchWorld {
+  readonly clock: Clock;
+  readonly timers: Timers;
+  readonly logger: Pick<Logger, 'info' | 'error'>;
+  /** How much the file system of the log has left; absent where that is not known. */
+  readonly freeBytes?: () => Promise<number>;
+}
+
+/** Looks every second until the timer is cancelled. */
+export function watchDisk(
+  log: Pick<Log, 'full' | 'size' | 'batchBytesMax' | 'seekSpace'>,
+  { clock, timers, logger, freeBytes }: DiskWatchWorld,
+): Timer {
+  let fullSinceMs: number | null = null;
+  let timer: Timer;
+
+  const figures = async (): Promise<object> => {
+    const log_bytes = log.size.bytes;
+    const free = await freeBytes?.().catch(() => undefined);
+    return { log_bytes, ...(free === undefined ? {} : { free_bytes: free }) };
+  };
+
+  const look = (): void => {
+    timer = timers.after(LOOK_MS, look);
+    const nowMs = clock.monotonicMs();
+    if (log.full) {
+      log.seekSpace();
+      if (fullSinceMs !== null) return;
+      fullSinceMs = nowMs;
+      // What one more batch of renewals, verdicts and releases may have; at 0 they are refused as well.
+      const batch_bytes_max = log.batchBytesMax;
+      const says = 'the disk is full: nothing new is taken until there is room';
+      void figures().then((known) => logger.error({ ...known, batch_bytes_max }, says));
+    } else if (fullSinceMs !== null) {
+      const full_ms = Math.round(nowMs - fullSinceMs);
+      fullSinceMs = null;
+      void figures().then((known) => logger.info({ ...known, full_ms }, 'the disk has room again'));
+    }
+  };
+
+  look();
+  return { cancel: () => timer.cancel() };
+}
