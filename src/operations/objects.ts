@@ -153,7 +153,7 @@ export const listReceipts = leaderRead({
         { description: 'Only refusals with this code.' },
       ),
     ),
-    limit: Type.Optional(Limit),
+    limit: Type.Optional(note(Limit, 'How many at most; 100 by default.')),
     stale,
   }),
   reply: Type.Object({ receipts: Type.Array(Receipt) }),

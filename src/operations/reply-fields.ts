@@ -17,7 +17,12 @@ export const RemainingMs = Type.Integer({
 export const Duplicate = Type.Optional(
   Type.Literal(true, { description: 'repeats an earlier answer; nothing was changed' }),
 );
-export const NextCursor = Type.Optional(Type.String({ description: 'ask again with it as cursor' }));
+export const NextCursor = Type.Optional(
+  Type.String({
+    description:
+      'there is more: ask again with it as cursor. A page may be short and still have one; without it, this page is the last',
+  }),
+);
 
 /** Any JSON, byte for byte as it came in. */
 export const Opaque = Type.Unsafe<Json>({

@@ -23,6 +23,7 @@ const FORMATS = [
   'session',
   'date-time',
   'uri-reference',
+  'int64',
 ];
 
 function check(

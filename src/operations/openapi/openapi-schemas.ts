@@ -165,6 +165,7 @@ export function strictObject(fields: readonly Field[]): Schema {
 const TEXT: Schema = { type: 'string' };
 const TEXT_OR_NULL: Schema = { anyOf: [{ type: 'string' }, { type: 'null' }] };
 const POSITION: Schema = { type: 'integer', minimum: 0 };
+const HTTP_STATUS: Schema = { type: 'integer', minimum: 100, maximum: 599 };
 
 const PROBLEM: Schema = {
   type: 'object',
@@ -173,14 +174,19 @@ const PROBLEM: Schema = {
   properties: {
     type: { type: 'string', format: 'uri-reference', description: 'A page of this server about the code.' },
     title: { ...TEXT, description: 'The code as a sentence.' },
-    status: { type: 'integer', description: 'The status of the reply.' },
+    status: { ...HTTP_STATUS, description: 'The status of the reply.' },
     detail: { ...TEXT, description: 'A sentence about this very case.' },
     instance: { type: 'string', format: 'uri-reference', description: 'The path that was asked.' },
     code: { type: 'string', enum: Object.keys(REFUSALS), description: 'Never renamed; made for programs.' },
     requestId: { ...TEXT, description: 'What the log of the server calls this request.' },
     holder: { ...TEXT, description: 'Who is in the way.' },
     remaining_ms: { type: 'integer', description: 'For how long the lease in the way still lasts.' },
-    index: { type: 'integer', minimum: 0, description: 'Which of several writes it is about.' },
+    index: {
+      type: 'integer',
+      minimum: 0,
+      maximum: LIMITS.batchOps,
+      description: 'Which of several writes it is about.',
+    },
     outcome: { const: 'REJECTED', type: 'string', description: 'For verdicts on tasks.' },
     first_seq: { ...POSITION, description: 'The first entry that is kept.' },
     leader_url: { ...TEXT, description: 'Where the leader is, as far as a standby knows.' },
@@ -241,13 +247,29 @@ export const BATCH_REPLY: Schema = {
         type: 'object',
         required: ['status', 'body'],
         properties: {
-          status: { type: 'integer', description: 'The status the operation alone would have had.' },
+          status: { ...HTTP_STATUS, description: 'The status the operation alone would have had.' },
           body: { type: 'object', description: 'Its reply, or a Problem.' },
         },
       },
     },
   },
 };
+
+const INT32_MAX = 2 ** 31 - 1;
+
+/**
+ * The document with `format: int64` at every integer whose bounds allow more than 32 bits: generators of clients take an
+ * integer without a format for one of 32 bits, and a `lease_seq` is above that after the first restore. Examples stay.
+ */
+export function withInt64(node: unknown): unknown {
+  if (Array.isArray(node)) return node.map(withInt64);
+  if (typeof node !== 'object' || node === null) return node;
+  const copy = Object.fromEntries(
+    Object.entries(node).map(([key, value]) => [key, /^examples?$/.test(key) ? value : withInt64(value)]),
+  );
+  const { type, maximum = Number.POSITIVE_INFINITY } = copy;
+  return type === 'integer' && Number(maximum) > INT32_MAX ? { ...copy, format: 'int64' } : copy;
+}
 
 export function componentSchemas(): Record<string, Schema> {
   return {

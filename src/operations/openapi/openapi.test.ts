@@ -140,6 +140,38 @@ describe('the OpenAPI text', () => {
     expect(problem.properties.code.enum).toEqual(Object.keys(REFUSALS));
   });
 
+  it('marks the integers that may exceed 32 bits, and no others', () => {
+    const { Status, WrittenObject, Problem } = document.components.schemas as Record<string, Schema>;
+    const format = (schema: Schema | undefined, field: string) =>
+      (schema?.properties as Record<string, Schema> | undefined)?.[field]?.format;
+    expect(format(WrittenObject, 'lease_seq')).toBe('int64');
+    expect(format(WrittenObject, 'version')).toBe('int64');
+    expect(format(WrittenObject, 'seq')).toBe('int64');
+    expect(format(Status, 'log_bytes')).toBe('int64');
+    expect(format(Problem, 'current_fence')).toBe('int64');
+    expect(format(Problem, 'status')).toBeUndefined();
+    const bounded: string[] = [];
+    const unmarked: string[] = [];
+    everyNode(({ type, maximum, format }, path) => {
+      if (type !== 'integer') return;
+      const isWide = maximum === undefined || Number(maximum) >= 2 ** 31;
+      if (isWide && format !== 'int64') unmarked.push(path);
+      if (!isWide && format !== undefined) bounded.push(path);
+    });
+    expect([unmarked, bounded]).toEqual([[], []]);
+  });
+
+  it('says of every page that it may be short', () => {
+    const pages: string[] = [];
+    everyNode(({ properties }, path) => {
+      const cursor = (properties as Record<string, Schema> | undefined)?.next_cursor;
+      if (cursor === undefined) return;
+      pages.push(path);
+      expect(cursor.description, path).toMatch(/A page may be short/);
+    });
+    expect(pages.length).toBeGreaterThan(3);
+  });
+
   it('names only tags that it describes', () => {
     const tags = document.tags.map(({ name }) => name);
     expect(new Set(items.flatMap(({ item }) => item.tags))).toEqual(new Set(tags));

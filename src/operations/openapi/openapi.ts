@@ -16,6 +16,7 @@ import {
   plainSchema,
   type Schema,
   strictObject,
+  withInt64,
 } from './openapi-schemas.ts';
 
 const DESCRIPTION = `Leases with fencing numbers, durable tasks and fenced objects, from one log.
@@ -26,7 +27,10 @@ out, byte for byte. Names in a path are percent-encoded, a slash as \`%2F\`.
 
 Every refusal is \`application/problem+json\` with a \`code\` that is never renamed; \`/errors/CODE\` says what to do about
 it. A path that is not listed here answers 404 \`ROUTE_NOT_FOUND\`, a method that is not listed 405 \`METHOD_NOT_ALLOWED\`
-with an \`Allow\` header. HEAD is taken wherever GET is listed.`;
+with an \`Allow\` header. HEAD is taken wherever GET is listed.
+
+A list answers a page. A page may be short, even if there is more: only a reply without \`next_cursor\` is the last one.
+Integers with \`format: int64\` may exceed 32 bits; all of them are below 2^53.`;
 
 const TAGS: Readonly<Record<string, string>> = {
   task: 'Durable work, leased to one worker at a time.',
@@ -43,7 +47,7 @@ const TAGS: Readonly<Record<string, string>> = {
 };
 
 export function openApiDocument(version: string): object {
-  return {
+  return withInt64({
     openapi: '3.1.0',
     info: {
       title: 'leasehold',
@@ -74,7 +78,7 @@ export function openApiDocument(version: string): object {
         },
       },
     },
-  };
+  }) as object;
 }
 
 const REQUEST_ID: Schema = {
