@@ -45,7 +45,7 @@ describe('docs/cli.md', () => {
       return [argument.required ? `<${name}>` : `[${name}]`, help.argumentDescription(argument)];
     });
     const options = command.options
-      .filter(({ flags }) => !EVERYWHERE.includes(flags))
+      .filter(({ flags, hidden }) => !hidden && !EVERYWHERE.includes(flags))
       .map((option) => [option.flags, help.optionDescription(option)]);
     expect(rows).toEqual([...words, ...options]);
   });

@@ -305,7 +305,7 @@ describe('receipts', () => {
     const seq = await held('door');
     await test.run('object', 'put', 'door', '1', '--lease-seq', String(seq - 1));
     await test.run('object', 'put', 'door', '1');
-    const whole = await test.run('receipts', '--json', '--out', '/receipts.json');
+    const whole = await test.run('receipts', '--json', '--output', '/receipts.json');
     const { receipts } = JSON.parse(whole.out) as { receipts: Record<string, unknown>[] };
     expect(receipts.map(({ code }) => code)).toEqual(['WRITE_UNFENCED', 'WRITE_STALE_FENCE']);
     expect(receipts[1]).toMatchObject({
@@ -339,6 +339,9 @@ describe('receipts', () => {
   it('are none before anything was refused', async () => {
     expect((await test.run('receipts')).out).toBe('No write has been refused.\n');
     expect((await test.run('receipts', '--json')).out).toBe('{"receipts":[]}\n');
+    expect([...test.files.keys()]).not.toContain('fencing_rejection_receipts.json');
+    const written = await test.run('receipts', '--output');
+    expect(written.out).toBe('0 receipts are in fencing_rejection_receipts.json.\n');
     expect(JSON.parse(test.files.get('fencing_rejection_receipts.json')!)).toEqual({ receipts: [] });
   });
 });

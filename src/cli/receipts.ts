@@ -1,6 +1,6 @@
 /**
- * `leasehold receipts`: the evidence of refused writes. With --json it is one JSON document, `{"receipts": […]}`,
- * printed and also kept as `fencing_rejection_receipts.json`, because evidence that a restart forgets must be kept.
+ * `leasehold receipts`: the evidence of refused writes. With --json it is one JSON document, `{"receipts": […]}`, on
+ * standard output; with --output it is written to a file, because evidence that a restart forgets must be kept.
  */
 import { type Command, Option } from 'commander';
 import { WRITE_REFUSALS } from '../operations/fenced-writes.ts';
@@ -18,48 +18,59 @@ interface ReceiptOptions extends ServerOptions {
   readonly object?: string;
   readonly code?: (typeof WRITE_REFUSALS)[number];
   readonly limit: number;
+  /** True without a name. */
+  readonly output?: string | true;
   readonly out?: string;
 }
 
 export function receiptsCommand(shell: Shell): Command {
-  return serverCommand('receipts')
-    .description(
-      'Show the writes that were refused, newest first. Evidence, not truth: a restart forgets it.',
-    )
-    .option('--object <name>', 'only writes to this object')
-    .addOption(new Option('--code <code>', 'only refused with this code').choices(WRITE_REFUSALS))
-    .addOption(limitOption(1_000))
-    .option(
-      '--out <file>',
-      `write them there as JSON; - for standard output (with --json: ${EVIDENCE} unless given)`,
-    )
-    .addHelpText(
-      'after',
-      examples(
-        'leasehold receipts --code WRITE_STALE_FENCE',
-        'leasehold receipts --json --out evidence.json',
-      ),
-    )
-    .action((options: ReceiptOptions) =>
-      withServer(shell, options, async (lh) => {
-        const { object, code, limit } = options;
-        const out = options.out ?? (options.json ? EVIDENCE : undefined);
-        const { receipts } = answered(
-          await lh.object.receipts({
-            limit,
-            ...(object === undefined ? {} : { object_id: object }),
-            ...(code === undefined ? {} : { code }),
-          }),
-        );
-        // Shown first: where no file can be written the evidence is at least on the screen.
-        if (options.json || out === '-') sayJson(shell, { receipts });
-        if (out === '-') return;
-        if (out !== undefined) await shell.files.write(out, `${JSON.stringify({ receipts }, null, 2)}\n`);
-        if (options.json) return;
-        if (out !== undefined) sayLines(shell, [`${receipts.length} receipts are in ${visible(out)}.`]);
-        else await showList(shell, options, [receipts], receiptColumns(shell, options));
-      }),
-    );
+  return (
+    serverCommand('receipts')
+      .description(
+        'Show the writes that were refused, newest first. Evidence, not truth: a restart forgets it.',
+      )
+      .option('--object <name>', 'only writes to this object')
+      .addOption(new Option('--code <code>', 'only refused with this code').choices(WRITE_REFUSALS))
+      .addOption(limitOption(1_000))
+      .option('--output [file]', `write them to this file as JSON (${EVIDENCE} unless named)`)
+      // The former name of --output, kept for one release.
+      .addOption(new Option('--out <file>', 'the same').hideHelp())
+      .addHelpText(
+        'after',
+        examples(
+          'leasehold receipts --code WRITE_STALE_FENCE',
+          'leasehold receipts --json',
+          'leasehold receipts --output evidence.json',
+        ),
+      )
+      .action((options: ReceiptOptions) =>
+        withServer(shell, options, async (lh) => {
+          const { object, code, limit } = options;
+          const file = fileOf(options);
+          const { receipts } = answered(
+            await lh.object.receipts({
+              limit,
+              ...(object === undefined ? {} : { object_id: object }),
+              ...(code === undefined ? {} : { code }),
+            }),
+          );
+          // Shown first: where no file can be written the evidence is at least on the screen.
+          if (options.json || file === '-') sayJson(shell, { receipts });
+          if (file !== null && file !== '-') {
+            await shell.files.write(file, `${JSON.stringify({ receipts }, null, 2)}\n`);
+            if (!options.json) sayLines(shell, [`${receipts.length} receipts are in ${visible(file)}.`]);
+          }
+          if (options.json || file !== null) return;
+          await showList(shell, options, [receipts], receiptColumns(shell, options));
+        }),
+      )
+  );
+}
+
+/** Where they are written; `-` is standard output, null is no file. */
+function fileOf({ output, out }: ReceiptOptions): string | null {
+  const named = output ?? out ?? null;
+  return named === true ? EVIDENCE : named;
 }
 
 function receiptColumns({ clock }: Shell, { object, code }: ReceiptOptions): Columns<ReceiptRecord> {

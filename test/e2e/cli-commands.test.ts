@@ -78,7 +78,7 @@ describe('a walk through', () => {
     const release = await bench.run(['lease', 'release', 'a/b c', ...holder, '--json'], ADMIN);
     expect(JSON.parse(release.stdout)).toMatchObject({ released: true });
     const out = join(bench.dir, 'fencing_rejection_receipts.json');
-    expect(await bench.run(['receipts', '--out', out], ADMIN)).toMatchObject({ status: 0 });
+    expect(await bench.run(['receipts', '--output', out], ADMIN)).toMatchObject({ status: 0 });
     expect(JSON.parse(readFileSync(out, 'utf8')).receipts[0]).toMatchObject({
       code: 'WRITE_STALE_FENCE',
       object_id: 'a/b c',
