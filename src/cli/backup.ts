@@ -6,6 +6,7 @@ import { constants } from 'node:os';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { LeaseholdError } from '../client/error.ts';
+import type { RefusalCode } from '../core/refusals.ts';
 import { isDiskFull } from '../engines/file/write-fully.ts';
 import { PAGES } from '../operations/pages.ts';
 import type { Files } from '../seams/files.ts';
@@ -149,7 +150,7 @@ function problemIn(text: string): Failure | null {
     throw fault;
   }
   const { code, detail } = Object(problem) as { code?: unknown; detail?: unknown };
-  return typeof code === 'string' && typeof detail === 'string' ? refused(code, detail) : null;
+  return typeof code === 'string' && typeof detail === 'string' ? refused(code as RefusalCode, detail) : null;
 }
 
 /** Shows on a terminal how much has arrived. */

@@ -4,12 +4,13 @@
  */
 import { CommanderError } from 'commander';
 import { LeaseholdError } from '../client/error.ts';
-import { EXIT, Failure } from './failure.ts';
+import { COMMAND_CODES, type CommandCode } from './command-codes.ts';
+import { EXIT, Failure, type FailureCode } from './failure.ts';
 
 export interface Ending {
   readonly exitCode: number;
   /** What programs know it by; null when the exit code says it all. */
-  readonly code: string | null;
+  readonly code: FailureCode | null;
   /** It may begin with the code. */
   readonly sentence: string;
 }
@@ -20,14 +21,9 @@ interface Silence {
 }
 
 /** What stands for an exit code where nothing says it better. */
-const NAMES: Readonly<Record<number, string>> = {
-  [EXIT.usage]: 'WRONG_USAGE',
-  [EXIT.inUse]: 'IN_USE',
-  [EXIT.guardLost]: 'GUARD_LOST',
-  [EXIT.damaged]: 'LOG_DAMAGED',
-  [EXIT.notExecutable]: 'NOT_EXECUTABLE',
-  [EXIT.commandNotFound]: 'COMMAND_NOT_FOUND',
-};
+const NAMES: ReadonlyMap<number | null, CommandCode> = new Map(
+  (Object.keys(COMMAND_CODES) as CommandCode[]).map((code) => [COMMAND_CODES[code].exit, code]),
+);
 /** What goes wrong with files and directories that somebody has named. */
 const SYSTEM: Readonly<Record<string, string>> = {
   ENOENT: 'There is no such file or directory',
@@ -91,8 +87,12 @@ export function lastLine(
 ): string {
   if (!json) return `leasehold: ${sentence}`;
   const message = sentence.startsWith(`${code}: `) ? sentence.slice(`${code}: `.length) : sentence;
-  const name = code ?? NAMES[exitCode] ?? (exitCode > SIGNALLED ? 'INTERRUPTED' : 'FAILED');
+  const name = code ?? nameOf(exitCode);
   return JSON.stringify({ code: name, message, exit_code: exitCode });
+}
+
+function nameOf(exitCode: number): CommandCode {
+  return NAMES.get(exitCode) ?? (exitCode > SIGNALLED ? 'INTERRUPTED' : 'FAILED');
 }
 
 /** Whether a command line asks for JSON; what stands behind -- is for somebody else. */

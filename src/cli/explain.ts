@@ -1,15 +1,17 @@
-/** `leasehold explain CODE`: what a refusal or the end of a session means and what to do about it, without a server. */
+/** `leasehold explain CODE`: what any code that a command can print means and what to do about it, without a server. */
 import { Command } from 'commander';
-import { REFUSALS } from '../core/refusals.ts';
+import { REFUSALS, type RefusalCode } from '../core/refusals.ts';
 import { EXPLANATIONS } from '../protocol/explanations.ts';
 import { CLIENT_CODES } from './client-codes.ts';
+import { COMMAND_CODES } from './command-codes.ts';
 import { examples } from './connection.ts';
 import { Failure } from './failure.ts';
 import { nearWords } from './near-words.ts';
-import { show, showList } from './output.ts';
+import { sayLines, show, showList } from './output.ts';
 import { SESSION_REASONS } from './session-reasons.ts';
 import type { Shell } from './shell.ts';
 import { TASK_REASONS } from './task-reasons.ts';
+import { WHY_CODES } from './why-codes.ts';
 
 const RETRY = {
   never: 'The same call never succeeds.',
@@ -20,7 +22,7 @@ const WIDTH_MAX = 100;
 
 export function explainCommand(shell: Shell): Command {
   return new Command('explain')
-    .description('Explain an error code, or why a session or a task ended: when it comes, and what to do.')
+    .description('Explain a code that a command prints: when it comes, and what to do.')
     .argument('[code]', 'the code; without one all of them are listed')
     .option('--json', 'print JSON: one object, or one a line for lists')
     .addHelpText(
@@ -33,20 +35,72 @@ export function explainCommand(shell: Shell): Command {
     });
 }
 
-/** What is known of a code besides its explanation, each kind with fields of its own. */
-type Listed = { readonly code: string; readonly says: string } & (
-  | { readonly status: number; readonly retry: string }
-  | { readonly state: string }
-  | object
-);
+interface Explanation {
+  readonly code: string;
+  readonly says: string;
+  readonly when: string;
+  readonly todo: string;
+}
 
-/** Every code there is, in the order of the documents. */
-export const CODES: readonly Listed[] = [
-  ...Object.entries(REFUSALS).map(([code, { status, says, retry }]) => ({ code, status, says, retry })),
-  ...Object.entries(CLIENT_CODES).map(([code, { says }]) => ({ code, says })),
-  ...Object.entries(SESSION_REASONS).map(([code, { state, says }]) => ({ code, state, says })),
-  ...Object.entries(TASK_REASONS).map(([code, { says }]) => ({ code, state: 'DEAD', says })),
+/** A code, and what kind of code it is. One code may be of several kinds: FAILED is the end of a command and of a task. */
+interface Explained {
+  /** What a list has of it. */
+  readonly listed: {
+    readonly code: string;
+    readonly says: string;
+    readonly status?: number;
+    readonly retry?: string;
+  };
+  readonly body: Explanation;
+  readonly from: string;
+  readonly ending: string;
+}
+
+/** The rows of a table whose codes are all of one kind. */
+function kind<Row extends Omit<Explanation, 'code'>>(
+  table: Readonly<Record<string, Row>>,
+  from: (row: Row) => string,
+  ending: string,
+): Explained[] {
+  return Object.entries(table).map(([code, row]) => {
+    const { when: _when, todo: _todo, ...listed } = row;
+    return { listed: { code, ...listed }, body: { code, ...row }, from: from(row), ending };
+  });
+}
+
+/** Every code there is, in the order of the documents. Each table is the one that its codes are defined or typed by. */
+const EXPLAINED: readonly Explained[] = [
+  ...(Object.keys(REFUSALS) as RefusalCode[]).map((code) => {
+    const { status, says, retry } = REFUSALS[code];
+    const listed = { code, status, says, retry };
+    return {
+      listed,
+      body: { ...listed, ...EXPLANATIONS[code] },
+      from: `status ${status}`,
+      ending: RETRY[retry],
+    };
+  }),
+  ...kind(CLIENT_CODES, () => 'said by the client', 'No server answers with it.'),
+  ...kind(
+    SESSION_REASONS,
+    ({ state }) => `a session ended ${state}`,
+    'The reason of a session, not a refusal.',
+  ),
+  ...kind(
+    Object.fromEntries(Object.entries(TASK_REASONS).map(([code, row]) => [code, { state: 'DEAD', ...row }])),
+    () => 'a task ended DEAD',
+    'The reason of a task, not a refusal.',
+  ),
+  ...kind(WHY_CODES, () => 'why a task is not running', 'An answer of `leasehold task why`, not a refusal.'),
+  ...kind(
+    COMMAND_CODES,
+    ({ exit }) => (exit === null ? 'the end of a command' : `the end of a command, exit code ${exit}`),
+    'Said by a command, not by a server.',
+  ),
 ];
+
+/** What a list shows of each. */
+export const CODES: readonly Explained['listed'][] = EXPLAINED.map(({ listed }) => listed);
 
 /** The details of two reasons are spelt like codes, and looked for like them. */
 const DETAILS: Readonly<Record<string, string>> = {
@@ -59,8 +113,8 @@ async function list(shell: Shell, options: { readonly json?: boolean }): Promise
     head: ['CODE', 'STATUS', 'RETRY', 'MEANS'],
     cells: (listed, paint) => [
       paint.bold(listed.code),
-      'status' in listed ? String(listed.status) : '-',
-      'retry' in listed ? listed.retry : '-',
+      String(listed.status ?? '-'),
+      listed.retry ?? '-',
       listed.says,
     ],
     none: '',
@@ -70,30 +124,12 @@ async function list(shell: Shell, options: { readonly json?: boolean }): Promise
 function explain(shell: Shell, options: { readonly json?: boolean }, word: string): void {
   const written = word.toUpperCase().replaceAll('-', '_');
   const code = DETAILS[written] ?? written;
-  if (isIn(REFUSALS, code)) {
-    const { status, says, retry } = REFUSALS[code];
-    const body = { code, status, says, retry, ...EXPLANATIONS[code] };
-    explainBody(shell, options, body, `status ${status}`, RETRY[retry]);
-  } else if (isIn(CLIENT_CODES, code)) {
-    const body = { code, ...CLIENT_CODES[code] };
-    explainBody(shell, options, body, 'said by the client', 'No server answers with it.');
-  } else if (isIn(SESSION_REASONS, code)) {
-    const body = { code, ...SESSION_REASONS[code] };
-    explainBody(
-      shell,
-      options,
-      body,
-      `a session ended ${body.state}`,
-      'The reason of a session, not a refusal.',
-    );
-  } else if (isIn(TASK_REASONS, code)) {
-    const body = { code, state: 'DEAD', ...TASK_REASONS[code] };
-    explainBody(shell, options, body, 'a task ended DEAD', 'The reason of a task, not a refusal.');
-  } else throw unknownCode(word, code);
-}
-
-function isIn<T extends object>(table: T, code: string): code is keyof T & string {
-  return Object.hasOwn(table, code);
+  const found = EXPLAINED.filter(({ body }) => body.code === code);
+  if (found.length === 0) throw unknownCode(word, code);
+  for (const [index, each] of found.entries()) {
+    if (index > 0 && !options.json) sayLines(shell, ['']);
+    explainOne(shell, options, each);
+  }
 }
 
 function unknownCode(word: string, code: string): Failure {
@@ -105,19 +141,10 @@ function unknownCode(word: string, code: string): Failure {
   return new Failure(`There is no code ${word}. ${hint}`);
 }
 
-interface Explanation {
-  readonly code: string;
-  readonly says: string;
-  readonly when: string;
-  readonly todo: string;
-}
-
-function explainBody(
+function explainOne(
   shell: Shell,
   options: { readonly json?: boolean },
-  body: Explanation,
-  from: string,
-  ending: string,
+  { body, from, ending }: Explained,
 ): void {
   const { code, says, when, todo } = body;
   show(shell, options, body, (paint) => [

@@ -1,29 +1,21 @@
 /** What a command fails with: one clear sentence for stderr and the code to leave with. */
+import type { ErrorCode } from '../client/error.ts';
 import type { Problem } from '../protocol/problem.ts';
+import type { CommandCode } from './command-codes.ts';
+import { EXIT } from './exit-codes.ts';
 
-/** The codes of `leasehold`; a command that runs a program of yours leaves with the code of that program. */
-export const EXIT = {
-  done: 0,
-  failed: 1,
-  usage: 2,
-  inUse: 3,
-  guardLost: 4,
-  damaged: 5,
-  /** EX_CANTCREAT of sysexits.h: somebody else holds the lease. */
-  notAcquired: 73,
-  /** EX_TEMPFAIL of sysexits.h: the lease was lost on the way. */
-  leaseLost: 75,
-  notExecutable: 126,
-  commandNotFound: 127,
-} as const;
+export { EXIT };
+
+/** Every code that a command can fail with; `leasehold explain` knows them all. */
+export type FailureCode = ErrorCode | CommandCode;
 
 export class Failure extends Error {
   override readonly name = 'Failure';
   readonly exitCode: number;
   /** What programs know it by; null when the exit code says it all. */
-  readonly code: string | null;
+  readonly code: FailureCode | null;
 
-  constructor(sentence: string, exitCode: number = EXIT.failed, code: string | null = null) {
+  constructor(sentence: string, exitCode: number = EXIT.failed, code: FailureCode | null = null) {
     super(sentence);
     this.exitCode = exitCode;
     this.code = code;
@@ -31,12 +23,12 @@ export class Failure extends Error {
 }
 
 /** What has a code that `leasehold explain` knows; the sentence begins with it. */
-export function refused(code: string, says: string, exitCode = exitCodeOfCode(code)): Failure {
+export function refused(code: ErrorCode, says: string, exitCode = exitCodeOfCode(code)): Failure {
   return new Failure(`${code}: ${says}`, exitCode, code);
 }
 
 /** Only the command line can be at fault when what it said makes no sense to the server. */
-function exitCodeOfCode(code: string): number {
+function exitCodeOfCode(code: ErrorCode): number {
   return code === 'INVALID_ARGUMENT' ? EXIT.usage : EXIT.failed;
 }
 

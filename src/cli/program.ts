@@ -129,7 +129,7 @@ const GROUPS: Readonly<Record<string, readonly Row[]>> = {
     },
     {
       name: 'explain',
-      does: 'Explain an error code, or why a session or a task ended: when it comes, and what to do.',
+      does: 'Explain a code that a command prints: when it comes, and what to do.',
       load: async (shell) => (await import('./explain.ts')).explainCommand(shell),
     },
     {
