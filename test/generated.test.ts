@@ -19,6 +19,7 @@ import { errorsPage } from './generated/errors-page.ts';
 import { httpPage } from './generated/http-page.ts';
 import { imageCodec } from './generated/image-codec.ts';
 import { imageTypes, rowColumns } from './generated/row-columns.ts';
+import { manPage } from './generated/man-page.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const isWriting = process.env.LEASEHOLD_GENERATE === '1';
@@ -38,6 +39,7 @@ const GENERATED: Readonly<Record<string, (now: string) => string>> = {
   'docs/embedding.md': embeddingPage,
   'docs/errors.md': errorsPage,
   'docs/http.md': httpPage,
+  'docs/leasehold.1': manPage,
   'docs/log-format.md': logFormatPage,
 };
 

@@ -141,7 +141,8 @@ const GROUPS: Readonly<Record<string, readonly Row[]>> = {
   ],
 };
 
-const EXIT_CODES = `
+/** What stands below the commands in the help; the manual page has it as well. */
+export const AFTER_HELP = `
 Exit codes:
   0    done
   1    failed, or refused: the sentence on stderr begins with the code of the refusal
@@ -193,7 +194,7 @@ export async function makeProgram(shell: Shell, words: readonly string[] | null)
       // Said by whoever runs the program, like everything else that went wrong.
       outputError: () => undefined,
     })
-    .addHelpText('after', EXIT_CODES)
+    .addHelpText('after', AFTER_HELP)
     .hook('preAction', (_program, action) => handDown(action));
   for (const [heading, rows] of Object.entries(GROUPS)) {
     for (const { name, does, load } of rows) {
