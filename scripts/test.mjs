@@ -28,10 +28,10 @@ ${STAGES.map(({ name, says }) => `  ${name.padEnd(11)} ${says}`).join('\n')}
 Exit codes: 0 all passed, 1 something failed or no test ran, 2 the command line is wrong.`;
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
-const wish = readCommandLine(process.argv.slice(2));
-const stages = STAGES.filter(({ name }) => wish.only.length === 0 || wish.only.includes(name)).filter(
-  ({ name }) => !wish.without.includes(name),
-);
+const selection = readCommandLine(process.argv.slice(2));
+const stages = STAGES.filter(
+  ({ name }) => selection.only.length === 0 || selection.only.includes(name),
+).filter(({ name }) => !selection.without.includes(name));
 if (stages.length === 0) wrong('these flags leave no stage to run.');
 
 const total = { passed: 0, failed: 0, skipped: 0 };
@@ -52,8 +52,8 @@ for (const stage of stages) {
 }
 
 const flags = [
-  ...wish.only.map((name) => `--only ${name}`),
-  ...wish.without.map((name) => `--without ${name}`),
+  ...selection.only.map((name) => `--only ${name}`),
+  ...selection.without.map((name) => `--without ${name}`),
 ];
 // A run without any test must not look successful.
 if (testsRun === 0 && stages.some((stage) => stage.hasTests)) {
@@ -65,7 +65,7 @@ console.log(`${total.passed} passed, ${total.failed} failed, ${total.skipped} sk
 process.exitCode = total.failed > 0 ? 1 : 0;
 
 function readCommandLine(args) {
-  const wish = { only: [], without: [] };
+  const selection = { only: [], without: [] };
   const rest = args.flatMap((arg) => (/^--(only|without)=/.test(arg) ? splitOnce(arg) : [arg]));
   while (rest.length > 0) {
     const flag = rest.shift();
@@ -83,9 +83,9 @@ function readCommandLine(args) {
         `${flag} needs the name of a stage (${names})${name === undefined ? '' : `, and ${name} is none`}.`,
       );
     }
-    wish[flag.slice(2)].push(name);
+    selection[flag.slice(2)].push(name);
   }
-  return wish;
+  return selection;
 }
 
 function splitOnce(arg) {

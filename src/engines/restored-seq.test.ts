@@ -1,4 +1,4 @@
-// Where a restored log goes on: no fence in the world goes back, whichever backup is restored, and however often.
+// Where a restored log continues: no fence goes back, whichever backup is restored, and however often.
 import { describe, expect, it } from 'vitest';
 import { RESTORE_JUMP, restoredSeq } from './restored-seq.ts';
 

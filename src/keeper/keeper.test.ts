@@ -147,7 +147,7 @@ describe('a program the keeper started', () => {
     expect(groups.sent).toEqual([[100, 'SIGTERM']]);
   });
 
-  it('is stopped when whoever held the lease is gone, and killed one grace later', async () => {
+  it('is stopped when the lease holder is gone, and killed one grace later', async () => {
     groups.isStubborn = true;
     start(limits(10_000, 20_000, 500));
     await world.settle();
@@ -258,7 +258,7 @@ describe('the output of a program', () => {
     expect(written.get('/logs/it.log')).toBe('tuning\non aon air?\nir\non air\n');
   });
 
-  it('keeps nobody waiting when the disk hangs: its end is told a second later', async () => {
+  it('does not wait for a hanging disk: its end is reported a second later', async () => {
     isDiskHanging = true;
     start(limits(60_000, 60_000), OUTPUT);
     await world.settle();
@@ -271,7 +271,7 @@ describe('the output of a program', () => {
     expect(world.holds).toBe(0);
   });
 
-  it('is that of the keeper itself where nobody names a file', async () => {
+  it('is that of the keeper itself when no file is given', async () => {
     start(limits(1_000, 2_000));
     await world.settle();
     expect(groups.pipes).toBeNull();
@@ -326,7 +326,7 @@ describe('programs the keeper watches', () => {
     expect(world.holds).toBe(0);
   });
 
-  it('do not keep the keeper for ever when nobody collects them', async () => {
+  it('do not keep the keeper for ever when they are never reaped', async () => {
     const { signalGroup } = groups.processes;
     groups.processes.signalGroup = (pid, signal) => signalGroup(pid, signal) || true;
     keeper.abandon();

@@ -102,7 +102,7 @@ const ACQUIRE = `
     IF FOUND THEN
       RETURN NULL;
     END IF;
-    -- Win the row. The values are only there to be replaced: nobody sees them, this is one transaction. That a key is
+    -- Win the row. The values are placeholders, replaced in the same transaction and never visible. That a key is
     -- among them makes it wait for those who write under the lease before it looks at the clock.
     BEGIN
       -- For this statement alone, unless the caller waits less anyway. A failure takes the setting back by itself.

@@ -57,7 +57,7 @@ export interface Grant {
 export class RuntimeLease implements AsyncDisposable {
   readonly name: string;
   readonly holder: string;
-  /** The secret of this grant. Whoever has it can renew and release the lease. */
+  /** The secret of this grant. It is needed to renew and release the lease. */
   readonly token: string;
   /** The fencing number: higher than that of every earlier holder. */
   readonly leaseSeq: number;

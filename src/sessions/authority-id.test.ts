@@ -29,7 +29,7 @@ it('is made by the first, and found by all that follow', async () => {
   expect(await world.finish(sharedAuthorityId(lh, first, 'two'))).toEqual({ ok: true, id: 'one' });
 });
 
-it('is written by nobody but the holder of the guard', async () => {
+it('is written only by the holder of the guard', async () => {
   const first = await guardSeq('a');
   const reply = await world.finish(sharedAuthorityId(lh, first - 1, 'one'));
   expect(reply).toMatchObject({ ok: false, code: 'WRITE_STALE_FENCE' });

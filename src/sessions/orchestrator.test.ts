@@ -82,7 +82,7 @@ describe('start-up', () => {
     expect(await stage.guardHolder()).toBe('anna');
   });
 
-  it('is fatal when somebody holds the guard, and names who', async () => {
+  it('is fatal when another process holds the guard, and names it', async () => {
     await stage.orchestrate();
     await leftBehind();
     const before = await stage.seq();
@@ -186,7 +186,7 @@ describe('start-up', () => {
     },
   );
 
-  it('waits after a wipe that ended leases, until the pipelines of whoever had them are gone', async () => {
+  it('waits after a wipe that ended leases, until the pipelines of the previous holder are gone', async () => {
     await leftBehind();
     await stage.intent('sport');
     const { pipelines } = await stage.orchestrate();
@@ -217,7 +217,7 @@ describe('a guard left by a dead process', () => {
     expect(heir.pipelines.alive).toHaveLength(1);
   });
 
-  it('is taken as anybody would when it is over in that very moment', async () => {
+  it('is acquired normally when it expires at that very moment', async () => {
     await deadTwin();
     let acquires = 0;
     const over = async (): Promise<void> => {
@@ -250,7 +250,7 @@ describe('a guard left by a dead process', () => {
     expect(heir.outcome?.code).toBe(3);
   });
 
-  it('is taken over when its number is somebody else by now', async () => {
+  it('is taken over when its pid belongs to another process by now', async () => {
     await deadTwin();
     stage.machine.processes.set(101, '77777');
     expect((await stage.orchestrate()).outcome).toBeNull();
@@ -428,7 +428,7 @@ describe('a session', () => {
     expect(await stage.stateOf(id)).toBe('FAILED R_PROCESS_ENDED exit code 7');
   });
 
-  it('whose end cannot be told at all ends with its leases, which nobody renews for it', async () => {
+  it('whose end cannot be reported ends with its leases, which are no longer renewed', async () => {
     const { pipelines, line } = await stage.orchestrate();
     const id = await stage.intent('news');
     line.fates.set('session.change', 'fails with 500');
@@ -485,7 +485,7 @@ describe('a session', () => {
     expect(pipelines.started).toHaveLength(1);
   });
 
-  it('that was accepted while nobody was there starts once somebody is', async () => {
+  it('that was accepted without an orchestrator starts once there is one', async () => {
     const id = await stage.intent('news');
     await stage.advance(60_000);
     await stage.orchestrate();
@@ -509,7 +509,7 @@ describe('a stop', () => {
     expect(await stage.leases()).toEqual([]);
   });
 
-  it('of a session that nobody has started cancels it', async () => {
+  it('of a session that was not started cancels it', async () => {
     const id = await stage.intent('news');
     await stage.stop(id);
     const { pipelines } = await stage.orchestrate();
@@ -531,7 +531,7 @@ describe('a stop', () => {
     },
   );
 
-  it('is heard with the next renewal when the log is silent', async () => {
+  it('is learned with the next renewal when the log is silent', async () => {
     const { pipelines } = await stage.orchestrate({ fates: { follow: 'hangs' } });
     const id = await stage.intent('news');
     await stage.stop(id);
@@ -564,7 +564,7 @@ describe('a stop', () => {
     expect(await stage.stateOf(second)).toBe('FAILED R_LEASE_BUSY REJECTED_BUSY');
   });
 
-  it('is heard with the answer to a start that had to be asked for twice: nothing is begun', async () => {
+  it('is learned with the answer to a start that was retried: nothing is started', async () => {
     const { line, pipelines } = await stage.orchestrate({
       fates: { follow: 'hangs', 'session.start': 'dies' },
     });
@@ -578,7 +578,7 @@ describe('a stop', () => {
 });
 
 describe('a lease that is lost', () => {
-  it('stops its pipeline at once, and its slot is given to nobody before that is gone', async () => {
+  it('stops its pipeline at once, and its slot is not given away before that is gone', async () => {
     const { pipelines } = await stage.orchestrate();
     pipelines.areStubborn = true;
     const id = await stage.intent('news');
@@ -609,7 +609,7 @@ describe('a lease that is lost', () => {
     expect(pipelines.violations).toEqual([]);
   });
 
-  it('gives its slot to nobody whose predecessor cannot be ended', async () => {
+  it('does not give away its slot while the predecessor cannot be ended', async () => {
     const { pipelines } = await stage.orchestrate({ fates: { follow: 'hangs' } });
     const id = await stage.intent('news');
     pipelines.of(id).stop = () => undefined;
@@ -749,7 +749,7 @@ describe('the guard', () => {
     expect(actor.outcome).toMatchObject({ code: 4, says: expect.stringContaining('time has run out') });
   });
 
-  it('that somebody breaks is missed at once, not only with the next renewal', async () => {
+  it('that another client breaks is noticed at once, not only with the next renewal', async () => {
     const actor = await running();
     await stage.world.finish(stage.lh.lease.break({ name: GUARD, reason: 'test' }));
     await stage.advance(600);
@@ -760,7 +760,7 @@ describe('the guard', () => {
     expect(actor.pipelines.alive).toEqual([]);
   });
 
-  it('ends pipelines through their limits when nobody is there to stop them', async () => {
+  it('ends pipelines through their limits when the orchestrator cannot stop them', async () => {
     const actor = await running();
     // As if the process were paused: none of its decisions has an effect.
     for (const each of actor.pipelines.alive) each.limit = () => undefined;
@@ -875,7 +875,7 @@ describe('asked to end', () => {
     expect(await stage.leases()).toEqual([]);
   });
 
-  it('it ends although nobody answers any more', async () => {
+  it('it ends although the server no longer answers', async () => {
     const actor = await stage.orchestrate();
     await stage.intent('news');
     for (const operation of ['session.change', 'lease.release']) actor.line.fates.set(operation, 'hangs');

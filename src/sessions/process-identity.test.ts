@@ -15,7 +15,7 @@ describe('the process table', () => {
     expect(await isProvablyDead({ ...self, start_time: '1' }, self, table)).toBe(true);
   });
 
-  it('knows that a process has ended, though nobody has collected it yet', async () => {
+  it('knows that a process has ended, though it has not been reaped yet', async () => {
     const self = (await table.self())!;
     // The shell starts a process that ends, becomes another program, and never collects it.
     const parent = spawn('sh', ['-c', 'sleep 0.2 & echo $!; exec sleep 60'], {
@@ -41,7 +41,7 @@ describe('the process table', () => {
     ['no number', { start_time: '1' }],
     ['no start', { pid: 2 ** 22 }],
     ['a number below 1', { pid: 0, start_time: '1' }],
-  ])('takes nobody for dead of whom it is told %s', async (_what, note) => {
+  ])('takes no process for dead when it is given %s', async (_what, note) => {
     const self = (await table.self())!;
     const told = note === null ? null : { boot_id: self.boot_id, pid_ns: self.pid_ns, ...note };
     expect(await isProvablyDead(told, self, table)).toBe(false);

@@ -48,7 +48,7 @@ async function fed(
   return { begun, heard };
 }
 
-it('goes on behind the last entry it gave when a connection breaks', async () => {
+it('continues after its last entry when a connection breaks', async () => {
   const { begun, heard } = await fed([
     { brings: [7, 9], fails: 'UNREACHABLE' },
     { brings: [], fails: 'UNREACHABLE' },
@@ -58,7 +58,7 @@ it('goes on behind the last entry it gave when a connection breaks', async () =>
   expect(heard).toEqual(['session 7 STOPPING', 'session 9 STOPPING']);
 });
 
-it('goes on from now when the log no longer reaches back to where it was', async () => {
+it('continues from now when the log no longer reaches back to its position', async () => {
   const { begun } = await fed([
     { brings: [7], fails: 'LOG_COMPACTED' },
     { brings: [20], fails: 'UNREACHABLE' },

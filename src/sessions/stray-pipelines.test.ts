@@ -51,7 +51,7 @@ describe('stray pipelines', () => {
     expect(await world.finish(call)).toBe(true);
   });
 
-  it('are left alone once it is over, also when that happens while somebody looks', async () => {
+  it('are left alone once it is over, also when that happens during a look', async () => {
     processes.start({ pid: 7, env: MARK });
     let isOver = false;
     processes.meanwhile = async () => {

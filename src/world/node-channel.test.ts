@@ -54,7 +54,7 @@ describe('a channel', () => {
     expect(heard).toHaveLength(100);
   });
 
-  it('tells the end once, and takes messages to nobody', async () => {
+  it('reports the end once, and accepts messages without a receiver', async () => {
     let ends = 0;
     const channel = openChannel(
       right,

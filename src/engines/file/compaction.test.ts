@@ -66,7 +66,7 @@ describe('compaction', () => {
     expect(again.log.epoch).toBe(chronicle.log.epoch + 1);
   });
 
-  it('goes on for ever: checkpoint after checkpoint, over restarts', async () => {
+  it('can be repeated for ever: checkpoint after checkpoint, over restarts', async () => {
     let disk = new TestDisk();
     let compactions = 0;
     for (let writer = 0; writer < 6; writer++) {
@@ -386,7 +386,7 @@ describe('compaction that is cut short', () => {
     }
   });
 
-  it('takes what nobody else wants, and insists once four times as much waits for it', async () => {
+  it('runs at idle priority, and at normal priority once four times as much is sealed', async () => {
     const disk = new TestDisk();
     const urgent: unknown[] = [];
     const threads: Threads = {
@@ -441,7 +441,7 @@ describe('compaction that is cut short', () => {
     expect(disk.paths()).toEqual(left);
   });
 
-  it('by closing the log keeps what it replaced for the next one, if nobody had begun to remove it', async () => {
+  it('by closing the log keeps what it replaced for the next one, if its removal had not begun', async () => {
     const disk = new TestDisk();
     const { chronicle } = await compacted(disk);
     chronicle.adopt((await chronicle.log.compact())!);

@@ -260,7 +260,7 @@ describe('what is no damage', () => {
     }
   });
 
-  it('is a payload that changed, in the last batch of a segment too: it concerns nobody else', async () => {
+  it('is a payload that changed, in the last batch of a segment too: nothing else is affected', async () => {
     const { disk, logged, used } = await story(30, async () => {});
     const [first] = [...used.keys()];
     const at = disk.contentOf(first!).lastIndexOf('xxxx');

@@ -124,7 +124,7 @@ describe('a log that is written while it is read', () => {
   });
 });
 
-/** Goes on with a log for a while, and says the newest number that was given out then. */
+/** Continues a log for a while, and returns the newest number issued. */
 async function newestAfterUse(disk: TestDisk, dir: string): Promise<number> {
   const chronicle = await Chronicle.open(engineOn(disk, dir));
   await chronicle.start();

@@ -38,7 +38,7 @@ it('a batch of several megabytes is replayed, listed and read like any other', a
   }
 });
 
-it('an operation larger than announced makes its segment longer, and the log goes on', async () => {
+it('an operation larger than announced makes its segment longer, and the log continues', async () => {
   const engineOn = (files: TestDisk) =>
     fileEngine({
       dir: '/data',

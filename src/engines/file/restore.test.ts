@@ -239,7 +239,7 @@ describe('the target of a restore', () => {
     expect(disk.contentOf('/empty/0000000000000001.seg')).toEqual(bytes);
   });
 
-  it('is not made from a directory of somebody else', async () => {
+  it('is not made from a directory in use', async () => {
     const disk = backupDisk.copy();
     await disk.makeDir('/new.restoring');
     await disk.open('/new.restoring/mine', { create: true });

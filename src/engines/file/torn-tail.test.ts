@@ -26,7 +26,7 @@ const SMALL = {
 const engineOn = (files: TestDisk, sizes: object = {}) => fileEngine({ dir: DIR, files, ...SMALL, ...sizes });
 const upTo = (seq: number) => Array.from({ length: seq }, (_, i) => i + 1);
 
-/** Opens, expects exactly the entries up to `lastSeq`, each with its payload, and that the log goes on from there. */
+/** Opens, expects exactly the entries up to `lastSeq`, each with its payload, and that the log continues from there. */
 async function expectLogOf(disk: TestDisk, lastSeq: number, sizes: object = {}): Promise<void> {
   const { log, heard } = await openHeard(engineOn(disk, sizes));
   expect(heard.seqs).toEqual(upTo(lastSeq));

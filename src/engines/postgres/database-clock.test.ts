@@ -141,7 +141,7 @@ describe('the time of a leader', () => {
     expect(errorMs()).toBe(0);
   });
 
-  it("goes on from the end of a log that is ahead, never goes back, and comes down to the database's", () => {
+  it("continues from the end of a log that is ahead, never goes back, and slews down to the database's", () => {
     world.monotonicMs += BEAT_MS;
     clock.advanceTo(clock.nowMs() + 5_000);
     expect(errorMs()).toBe(5_000);

@@ -151,7 +151,7 @@ describe('the time of a process that looks at the guard', () => {
     expect(Math.round(clock.nowMs() - leaderMs())).toBe(1_000);
   });
 
-  it('goes on by itself while the database is away, and is not set back by a renewal from before', async () => {
+  it('continues by itself while the database is away, and is not set back by a renewal from before', async () => {
     await look();
     renew();
     await look();

@@ -1,4 +1,4 @@
-// What a reader of the rows asks the database while its own writer goes on: the database answers when the test says so.
+// A reader of the rows while its own writer appends. The database answers when the test says so.
 import { crc32 } from 'node:zlib';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { ManualWorld } from '../../../test/support/manual-world.ts';

@@ -110,7 +110,7 @@ describe('an append that is not answered', () => {
     expect(guarding.isClosed).toBe(true);
   });
 
-  it('is not waited for any longer than that by whoever closes the log', async () => {
+  it('does not delay closing the log any longer than that', async () => {
     writing.isSilent = true;
     const told = expect(appendBatch(log, 1)).rejects.toThrow(LogClosedError);
     const closing = log.close();

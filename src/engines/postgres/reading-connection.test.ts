@@ -53,7 +53,7 @@ describe('a connection that only reads', () => {
     expect(await second).toEqual([[2]]);
   });
 
-  it('has the limit in the database as well, which would otherwise go on for nobody', async () => {
+  it('has the limit in the database as well, which would otherwise continue without a caller', async () => {
     const answered = reading.query('SELECT 1');
     await world.settle();
     expect(asked).toEqual([{ statementMsMax: LIMIT_MS }]);
