@@ -342,8 +342,7 @@ export class Authority {
     if (command === null) {
       const found = read!(machine) as Answer;
       this.encode();
-      this.settle(request, found);
-      return;
+      return this.settle(request, found);
     }
     // What was a repeat when it came may have become a new wish by now.
     const isFull = this.log.full && this.isTooMuch(request, machine.batchAtMs);
@@ -390,10 +389,8 @@ export class Authority {
 
   /** The batch is durable: now everybody may know. */
   private deliver(): void {
-    const { settled } = this;
-    this.settled = [];
     if (this.encoded > 0) this.feed.publish(this.machine.batch.entries);
-    for (const request of settled) {
+    for (const request of this.settled.splice(0)) {
       const { command, answer } = request;
       this.queue.letGo(request);
       if (command === null) {

@@ -46,7 +46,7 @@ export function opaqueOf(text: string): Opaque {
   return opaque(bytes, checksumOf(bytes));
 }
 
-export function checksumOf(bytes: Uint8Array): number {
+function checksumOf(bytes: Uint8Array): number {
   return bytes.reduce((sum, byte) => Math.imul(sum ^ byte, 0x0100_0193) >>> 0, 0x811c_9dc5);
 }
 
