@@ -139,6 +139,7 @@ function encodeTaskImage(out: ByteWriter, area: OpaqueArea, task: TaskImage): vo
   }
   if (has64) {
     out.f64(task.endedSeq);
+    out.reserve(FIXED_MAX);
     out.f64(task.endedAtMs);
   }
   if (task.dedupKey !== null) {
@@ -149,6 +150,7 @@ function encodeTaskImage(out: ByteWriter, area: OpaqueArea, task: TaskImage): vo
   }
   if (has128) {
     out.f64(task.attempt);
+    out.reserve(FIXED_MAX);
     out.f64(task.countedAttempts);
     out.f64(task.failures);
     out.u32(task.leases.length);

@@ -85,6 +85,30 @@ function decoded(record: Buffer): Entry {
   return decodeEntry(source, new OpaqueReader(source));
 }
 
+/** A task with each choice of the parts that may be left out of its record. */
+function eachLeftOut(task: TaskImage): TaskImage[] {
+  const whole = {
+    ...task,
+    maxFailures: 3,
+    result: task.payload,
+    endedSeq: 9,
+    dedupKey: 'd',
+    reason: 'r',
+    attempt: 1,
+  };
+  const left: Partial<TaskImage>[] = [
+    { maxFailures: 5, backoffMs: 1_000, maxBackoffMs: 300_000, maxAttempts: 100 },
+    { result: null },
+    { endedSeq: 0, endedAtMs: 0 },
+    { dedupKey: null },
+    { reason: null },
+    { attempt: 0, countedAttempts: 0, failures: 0, leases: [] },
+  ];
+  return Array.from({ length: 2 ** left.length }, (_, choice) =>
+    Object.assign({ ...whole, task: 7 }, ...left.filter((_part, bit) => choice & (1 << bit))),
+  );
+}
+
 describe('the record codec', () => {
   it.each(ENTRY_TYPES)('gives back every %s as it was', (type) => {
     fc.assert(
@@ -143,7 +167,12 @@ describe('the record codec', () => {
     // With a long id of its own, and everything behind it that may be left out.
     const [task] = fc.sample(arbitraryImageOf('task'), { seed: 7, numRuns: 1 }) as [TaskImage];
     const longest = { ...task, task: 'k'.repeat(200), maxFailures: 3, result: task.payload, endedSeq: 9 };
-    const images = [longest, ...fc.sample(arbitraryImage, { seed: 7, numRuns: 100 })];
+    const images = [
+      longest,
+      ...fc.sample(arbitraryImage, { seed: 7, numRuns: 100 }),
+      // What is left out leaves no room for what follows it.
+      ...eachLeftOut(task),
+    ];
     const encodings = [
       ...entries.map((entry) => (out: ByteWriter) => encodeEntry(out, area, entry)),
       ...images.map((record) => (out: ByteWriter) => encodeImage(out, area, record)),

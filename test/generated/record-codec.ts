@@ -59,14 +59,22 @@ function written(definition: Definition, layout: StoredLayout): string[] {
   const lines = sharedFlags(definition, layout);
   // The caller of a record has reserved what it begins with.
   let room = layout.byte === null ? Number.POSITIVE_INFINITY : RESERVED - 1;
+  // What is left when the words of the present condition are left out.
+  let roomWithout = room;
   let condition: string | null = null;
   for (const word of layout.words) {
     const name = word.replace('#', '');
     const field = fields[name] as StoredField | undefined;
     if (field?.retired) continue;
     const next = field === undefined ? null : conditionOf(`${subject}.${name}`, field);
-    if (condition !== next && condition !== null) lines.push('}');
-    if (condition !== next && next !== null) lines.push(`if (${next}) {`);
+    if (condition !== next && condition !== null) {
+      lines.push('}');
+      room = Math.min(room, roomWithout);
+    }
+    if (condition !== next && next !== null) {
+      lines.push(`if (${next}) {`);
+      roomWithout = room;
+    }
     condition = next;
     const indent = condition === null ? '' : '  ';
     const { head, isFixed } = sizeOf(word, field, definition, layout);
@@ -76,8 +84,7 @@ function written(definition: Definition, layout: StoredLayout): string[] {
     }
     lines.push(`${indent}${writeOf(word, field, definition, layout)};`);
     const after = isFixed ? room - head : AFTER_TEXT;
-    const mayBeNothing = condition !== null || (field !== undefined && isList(field));
-    room = mayBeNothing ? Math.min(room, after) : after;
+    room = field !== undefined && isList(field) ? Math.min(room, after) : after;
   }
   if (condition !== null) lines.push('}');
   return lines;
