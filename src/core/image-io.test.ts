@@ -1,7 +1,7 @@
 /** Images: a state written out, and read back into an empty one, answers every question alike. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { arbitraryImageOf } from '../../test/support/arbitrary-records.ts';
+import { arbitraryEntryOf, arbitraryImageOf } from '../../test/support/arbitrary-records.ts';
 import {
   at,
   given,
@@ -27,6 +27,7 @@ import {
   writeObject,
 } from '../../test/support/wishes.ts';
 import { apply } from './apply.ts';
+import type { TaskCreated } from './entries.ts';
 import type { LeaseImage, NameImage, ObjectImage, TaskImage } from './image.ts';
 import { imageOf, restoreImage } from './image-io.ts';
 import { checkInvariants } from './invariants.ts';
@@ -237,12 +238,7 @@ describe('a row', () => {
   });
 
   it('that is used again holds nothing of the task before, nor does anything else', () => {
-    const entry = {
-      task: 'new',
-      payload: { bytes: null, at: 1, length: 1, crc: 1 },
-      ...{ queue: 'q', priority: 0, dueAtMs: 0, dedupKey: null },
-      ...{ maxFailures: 1, backoffMs: 1, maxBackoffMs: 1, maxAttempts: 1 },
-    };
+    const [entry] = fc.sample(arbitraryEntryOf('TaskCreated'), { seed: 7, numRuns: 1 }) as [TaskCreated];
     const fresh = createState();
     fresh.tasks.create(entry, 1, 1);
     fc.assert(
