@@ -8,8 +8,6 @@ import {
 } from './client/connect.ts';
 import { Leasehold } from './client/leasehold.ts';
 import { refuseUnknown } from './client/unknown-options.ts';
-import { readUsualReply } from './client/usual-replies.ts';
-import type { ClientWorld } from './client/world.ts';
 import { nodeWorld } from './world/node-world.ts';
 import { type UndiciHttpOptions, undiciHttp } from './world/undici-http.ts';
 
@@ -33,8 +31,6 @@ export type { TaskWorker, WorkerCounts } from './client/worker.ts';
 export type { TaskHandler, WorkerOptions } from './client/worker-options.ts';
 export * from './client.ts';
 
-const world: ClientWorld = { ...nodeWorld, readUsual: readUsualReply };
-
 export interface NodeConnectOptions extends ConnectOptions, UndiciHttpOptions {}
 
 /**
@@ -49,7 +45,7 @@ export function connect(urls?: Servers, options: NodeConnectOptions = {}): Lease
   return connectWith(
     Leasehold,
     () => undiciHttp(ca === undefined ? {} : { ca }),
-    world,
+    nodeWorld,
     urls ?? (LEASEHOLD_URL || DEFAULT_URL).split(',').map((url) => url.trim()),
     token === undefined ? rest : { ...rest, token },
   );

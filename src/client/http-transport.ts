@@ -180,7 +180,7 @@ export class HttpTransport implements Transport {
   #batchAnswered(calls: readonly PendingCall[], reply: HttpReply): void {
     let body: WireBody;
     try {
-      body = readReply(reply, this.#wire.server, 'unknown', this.#world);
+      body = readReply(reply, this.#wire.server, 'unknown');
     } catch (fault) {
       this.#failed(calls, fault);
       return;
@@ -230,7 +230,7 @@ export class HttpTransport implements Transport {
       };
       const reply = await this.#wire.send(ask, this.#timeoutMs(lane, [call]) + waitMs);
       const { server } = this.#wire;
-      const body = readReply(reply, server, effectOf(call, 'unknown'), this.#world);
+      const body = readReply(reply, server, effectOf(call, 'unknown'));
       if (!isWhole(call, reply.status, body)) throw notOurs(reply, server, 'unknown');
       this.#desk.answered(call, reply.status, body, retryAfterMs(reply));
     } catch (fault) {

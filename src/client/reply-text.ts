@@ -29,21 +29,11 @@ export function momentaryEffect(body: WireBody): Effect | null {
   return body.effect === 'none' ? 'none' : MOMENTARY[code]!;
 }
 
-/** Reads the replies that come most in half the time; null for any other. Absent where it would be too much to load. */
-export interface ReplyReader {
-  readUsual?(body: Uint8Array): object | null;
-}
-
 /** The body; a problem when the status is 400 or above. */
-export function readReply(
-  reply: HttpReply,
-  server: string,
-  effect: Effect,
-  { readUsual }: ReplyReader = {},
-): WireBody {
+export function readReply(reply: HttpReply, server: string, effect: Effect): WireBody {
   let body: unknown;
   try {
-    body = readUsual?.(reply.body) ?? readJson(reply.body);
+    body = readJson(reply.body);
   } catch (fault) {
     if (fault instanceof JsonError) throw notOurs(reply, server, effect, fault);
     throw fault;

@@ -2,9 +2,8 @@
 
 import type { Clock, Timers } from '../seams/clock.ts';
 import type { ProcessEnding } from '../seams/process-ending.ts';
-import type { ReplyReader } from './reply-text.ts';
 
-export interface ClientWorld extends ReplyReader {
+export interface ClientWorld {
   readonly clock: Clock;
   readonly timers: Timers;
   /** At least 128 random bits as visible ASCII without a slash: tokens, task ids, request ids, holders. */
