@@ -5,7 +5,6 @@ import { connectionLimit } from '../server/connection-limit.ts';
 import { LOG_LEVELS, type LogLevel, makeLogger } from '../server/make-logger.ts';
 import type { TokenGrant } from '../server/scopes.ts';
 import { type Served, type ServeOptions, type ServeWorld, serve } from '../server/serve.ts';
-import { inlineMore } from '../world/inlining.ts';
 import { nodeDiskProbe } from '../world/node-disk-probe.ts';
 import { nodeFiles } from '../world/node-files.ts';
 import { loopLag } from '../world/node-loop-lag.ts';
@@ -128,7 +127,6 @@ export async function startServing(
   flags: ServeFlags,
   more: readonly TokenGrant[] = [],
 ): Promise<Serving> {
-  inlineMore();
   shell.outliveReaders();
   const { env } = shell;
   const dir = flags.data ?? (env.LEASEHOLD_DATA || DEFAULT_DATA);

@@ -5,8 +5,8 @@
 
 import type { LogRequest } from '../operations/pages.ts';
 import type { EntryRecord } from '../operations/records.ts';
-import { JsonError, readJson } from '../protocol/json-reader.ts';
 import type { Reply } from '../protocol/problem.ts';
+import { JsonError, readJson } from '../protocol/read-json.ts';
 import type { Clock, Timers } from '../seams/clock.ts';
 import { type HttpReply, type HttpStream, httpFault, isHttpFault } from '../seams/http.ts';
 import { handleClosed } from './closed.ts';

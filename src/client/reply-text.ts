@@ -3,8 +3,9 @@
  * says so; anything else does not come from a leasehold server, and the caller is told so in a sentence
  * instead of being shown somebody's web page.
  */
-import { JsonError, readJson } from '../protocol/json-reader.ts';
+
 import type { Problem } from '../protocol/problem.ts';
+import { JsonError, readJson } from '../protocol/read-json.ts';
 import type { HttpReply } from '../seams/http.ts';
 import { type Effect, LeaseholdError } from './error.ts';
 

@@ -7,7 +7,6 @@
 import type { Operation } from '../operations/table.ts';
 import { Json, jsonText } from '../protocol/json.ts';
 import type { Problem } from '../protocol/problem.ts';
-import { KEY_TEXTS } from '../protocol/wire-keys.ts';
 import { OPERATION_ROWS, type OperationRow } from './operation-table.ts';
 import { retryOf } from './retries.ts';
 
@@ -43,7 +42,7 @@ function fieldsText(fields: Fields): string | Problem {
   try {
     for (const field of Object.keys(fields)) {
       const value = valueText(field, fields[field]);
-      if (value !== undefined) text += (KEY_TEXTS.get(field) ?? `,${quoted(field)}:`) + value;
+      if (value !== undefined) text += `,${quoted(field)}:${value}`;
     }
     return text;
   } catch {

@@ -3,9 +3,8 @@ import { crc32 } from 'node:zlib';
 import { type Opaque, opaque } from '../core/opaque.ts';
 import type { Refusal } from '../core/refusals.ts';
 import { Json } from '../protocol/json.ts';
-import { isTooDeep } from '../protocol/json-depth.ts';
-import { DEPTH_MAX } from '../protocol/json-reader.ts';
 import { LIMITS } from '../protocol/limits.ts';
+import { DEPTH_MAX, isTooDeep } from '../protocol/read-json.ts';
 
 /** Opaque bytes within their limit, or the refusal. */
 export function wrap(field: string, value: unknown): Opaque | Refusal {

@@ -12,15 +12,14 @@ import type { RequestCheck } from '../operations/schema-check.ts';
 import { type AnyChange, type BatchOperation, CHANGES, isOperation } from '../operations/table.ts';
 import { LIMITS } from '../protocol/limits.ts';
 import { problem } from '../protocol/problem.ts';
+import { type BodyText, bodyText } from './body-text.ts';
 import type { Exchange } from './exchange.ts';
-import { JsonBytes, Piece } from './json-bytes.ts';
 import {
   type Arrival,
   forbiddenTo,
   grantOptions,
   HALF_CLOSED,
   type Handle,
-  hasFields,
   isGivenBack,
   isProblem,
   isUnavailable,
@@ -29,9 +28,7 @@ import {
   type Trouble,
 } from './operation-handler.ts';
 import { problemText } from './problem-text.ts';
-import { type BodyWriter, bodyWriter } from './reply-bytes.ts';
 import { type Fields, readBatch } from './request-bytes.ts';
-import { type Ops, readUsualBatch } from './usual-batch.ts';
 
 /** What is needed for an operation, found by one look at its name. */
 interface Kind {
@@ -39,49 +36,35 @@ interface Kind {
   readonly isGivenBack: boolean;
   readonly check: RequestCheck;
   readonly send: Send;
-  readonly write: BodyWriter;
+  readonly text: BodyText;
 }
-
-const RESULTS = new Piece('{"results":[');
-const RESULTS_END = new Piece(']}');
-const STATUS = new Piece('{"status":');
-const BODY = new Piece(',"body":');
-const END = new Piece('}');
-const COMMA = new Piece(',');
 
 /** How many bytes of leased tasks one answer gives out; what is beyond is refused, and can be asked for again. */
 const LEASED_BYTES_MAX = 16 * 1024 * 1024;
-
-/** Batches are written one after the other, each in one go, so one serves them all. */
-const out = new JsonBytes();
 
 export function batchHandler(sends: Sends, trouble: Trouble): Handle {
   const kinds = new Map<unknown, Kind>();
   for (const change of CHANGES) {
     if (!change.batch) continue;
     const name = change.name as BatchOperation;
-    const [check, send, write] = [BATCH_CHECKS[name], sends[name], bodyWriter(name)];
-    kinds.set(name, { change, isGivenBack: isGivenBack(change), check, send, write });
+    const [check, send, text] = [BATCH_CHECKS[name], sends[name], bodyText(name)];
+    kinds.set(name, { change, isGivenBack: isGivenBack(change), check, send, text });
   }
   return (exchange, arrival) => {
     const ops = opsOf(arrival);
     if (isRefusal(ops)) exchange.refuse(ops);
-    else new Batch(ops as Ops, exchange, trouble).run(kinds);
+    else new Batch(ops as unknown[], exchange, trouble).run(kinds);
   };
 }
 
-const NONE_CHECKED: readonly boolean[] = [];
-
-function opsOf({ body, query }: Arrival): Ops | Refusal {
-  const usual = hasFields(query) ? null : readUsualBatch(body);
-  if (usual !== null) return usual;
+function opsOf({ body, query }: Arrival): unknown[] | Refusal {
   const fields = readBatch(body);
   if (isRefusal(fields)) return fields;
   const { ops, ...rest } = fields as Fields;
   const [unknown] = [...Object.keys(rest), ...Object.keys(query)];
   if (unknown !== undefined) return invalid(`The field ${unknown} is unknown.`);
   if (!Array.isArray(ops)) return invalid('The field ops must be a list of operations.');
-  if (ops.length <= LIMITS.batchOps) return { ops, checked: NONE_CHECKED };
+  if (ops.length <= LIMITS.batchOps) return ops;
   return invalid(`The batch has ${ops.length} operations; ${LIMITS.batchOps} are allowed.`);
 }
 
@@ -98,7 +81,6 @@ class Batch implements Sink {
   room = LEASED_BYTES_MAX;
   hasOrdinary = false;
   private readonly ops: readonly unknown[];
-  private readonly checked: readonly boolean[];
   private readonly exchange: Exchange;
   private readonly trouble: Trouble;
   /** Of those that were not refused at once. */
@@ -110,9 +92,8 @@ class Batch implements Sink {
   /** It has been told; what fails one operation mostly fails several. */
   private hasTrouble = false;
 
-  constructor({ ops, checked }: Ops, exchange: Exchange, trouble: Trouble) {
+  constructor(ops: readonly unknown[], exchange: Exchange, trouble: Trouble) {
     this.ops = ops;
-    this.checked = checked;
     this.exchange = exchange;
     this.trouble = trouble;
     this.kinds = new Array<Kind | null>(ops.length).fill(null);
@@ -122,17 +103,14 @@ class Batch implements Sink {
   }
 
   run(kinds: ReadonlyMap<unknown, Kind>): void {
-    const { ops, checked, exchange } = this;
+    const { ops, exchange } = this;
     if (ops.length === 0) return this.finish();
     const options: CallOptions = { requestId: exchange.requestId };
     const forGrants = grantOptions(exchange);
     for (let place = 0; place < ops.length; place++) {
       const op = ops[place];
       const kind = kinds.get((op as Fields | null)?.op);
-      const refusal =
-        kind === undefined
-          ? unknownOperation(op)
-          : this.refusalOf(op as Fields, kind, checked[place] === true);
+      const refusal = kind === undefined ? unknownOperation(op) : this.refusalOf(op as Fields, kind);
       if (refusal !== null) {
         this.settle(place, refusal);
         continue;
@@ -142,11 +120,9 @@ class Batch implements Sink {
     }
   }
 
-  private refusalOf(op: Fields, { change, check }: Kind, isChecked: boolean): Refusal | null {
-    if (!isChecked) {
-      if (op.wait_ms !== undefined) return invalid('No operation may wait inside a batch.');
-      if (!check.accepts(op)) return invalid(check.explain(op));
-    }
+  private refusalOf(op: Fields, { change, check }: Kind): Refusal | null {
+    if (op.wait_ms !== undefined) return invalid('No operation may wait inside a batch.');
+    if (!check.accepts(op)) return invalid(check.explain(op));
     return forbiddenTo(this.exchange.caller, change, op);
   }
 
@@ -169,31 +145,23 @@ class Batch implements Sink {
     this.settle(place, { refused: 'INTERNAL' });
   }
 
-  /** Called from inside the authority, which must not stumble over an answer that is longer than any buffer. */
+  /** Called from inside the authority, which must not stumble over an answer that is longer than any string. */
   private finish(): void {
     try {
-      out.piece(RESULTS);
-      for (let place = 0; place < this.answers.length; place++) {
-        if (place > 0) out.piece(COMMA);
-        this.write(place, this.answers[place]!);
-      }
-      out.piece(RESULTS_END);
-      this.exchange.json(200, out.take());
+      const results = this.answers.map((answer, place) => this.resultText(place, answer!));
+      this.exchange.json(200, `{"results":[${results.join(',')}]}`);
     } catch (fault) {
-      out.clear();
       refuseFault(fault, this.exchange, this.trouble);
     }
   }
 
-  private write(place: number, answer: Answer | Refusal): void {
+  private resultText(place: number, answer: Answer | Refusal): string {
     const kind = this.kinds[place]!;
     const reply = isRefusal(answer) ? problem(answer) : kind.send.reply(answer, this.shown[place]!);
-    const isRefused = isProblem(reply);
-    out.piece(STATUS);
-    out.number(isRefused ? reply.status : statusOf(kind.change, reply));
-    out.piece(BODY);
-    if (isRefused) out.json(problemText(reply, `/v1/batch#${place}`, this.exchange.requestId));
-    else kind.write(out, reply);
-    out.piece(END);
+    if (isProblem(reply)) {
+      const body = problemText(reply, `/v1/batch#${place}`, this.exchange.requestId);
+      return `{"status":${reply.status},"body":${body}}`;
+    }
+    return `{"status":${statusOf(kind.change, reply)},"body":${kind.text(reply)}}`;
   }
 }

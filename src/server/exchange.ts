@@ -6,11 +6,12 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Refusal } from '../core/refusals.ts';
 import { type Problem, problem } from '../protocol/problem.ts';
 import type { HttpCounts } from './http-counts.ts';
-import { SHORT_BYTES } from './json-bytes.ts';
 import type { LongReads } from './long-reads.ts';
 import { PROBLEM_TYPE, problemHeaders, problemText } from './problem-text.ts';
 import type { Caller } from './scopes.ts';
 
+/** Longer texts are turned into bytes once; a shorter one leaves together with its head as a single string. */
+const SHORT_TEXT = 16_384;
 const JSON_TYPE = 'application/json; charset=utf-8';
 
 /** What all exchanges of a server share. */
@@ -89,8 +90,7 @@ export class Exchange {
   answer(status: number, type: string, body: string | Uint8Array, headers?: Record<string, string>): void {
     const { response } = this;
     if (response.headersSent || response.destroyed) return;
-    // A long text is turned into bytes once; a short one leaves together with its head as a single string.
-    const isLong = body.length > SHORT_BYTES;
+    const isLong = body.length > SHORT_TEXT;
     const content = isLong && typeof body === 'string' ? Buffer.from(body) : body;
     const length = typeof content === 'string' ? Buffer.byteLength(content) : content.length;
     response.writeHead(status, {

@@ -9,10 +9,9 @@ import type { CheckedCall } from '../operations/calls.ts';
 import { CHECKS } from '../operations/checks.ts';
 import { type AnyOperation, type Operation, operationOf } from '../operations/table.ts';
 import type { Problem, Reply } from '../protocol/problem.ts';
+import { bodyText } from './body-text.ts';
 import type { Exchange } from './exchange.ts';
-import { JsonBytes } from './json-bytes.ts';
 import { LongReads } from './long-reads.ts';
-import { bodyWriter } from './reply-bytes.ts';
 import { type Fields, readBody, readQuery, withPathFields } from './request-bytes.ts';
 import { type Caller, may } from './scopes.ts';
 import { GoneError, RevokedError, StoppingError, UnwatchedError, type Waits } from './waits.ts';
@@ -115,15 +114,12 @@ function optionsOf({ name, grants }: AnyOperation, exchange: Exchange): CallOpti
   return name === 'whoami.get' ? { requestId, caller } : { requestId };
 }
 
-/** Replies are written one after the other, each in one go, so one serves them all. */
-const out = new JsonBytes();
-
 function answerer(
   operation: Operation,
   trouble: Trouble,
 ): (reply: Promise<Reply<object>>, exchange: Exchange) => Promise<void> {
   const definition = operationOf(operation);
-  const write = bodyWriter(operation);
+  const text = bodyText(operation);
   const isGrant = isGivenBack(definition);
   return (reply, exchange) =>
     reply.then(
@@ -131,13 +127,9 @@ function answerer(
         try {
           if (isProblem(body)) exchange.problem(body);
           else if (isGrant && exchange.isLeaving()) exchange.refuse(HALF_CLOSED);
-          else {
-            write(out, body);
-            exchange.json(statusOf(definition, body), out.take(), outcomeOf(body));
-          }
+          else exchange.json(statusOf(definition, body), text(body), outcomeOf(body));
         } catch (fault) {
-          // A thousand payloads can make an answer that is longer than any buffer.
-          out.clear();
+          // A thousand payloads can make an answer that is longer than any string.
           refuseFault(fault, exchange, trouble);
         }
       },
@@ -193,7 +185,7 @@ export function forbiddenTo(caller: Caller, { extraScope }: AnyOperation, reques
   return extra === null || may(caller, extra.scope) ? null : { refused: 'FORBIDDEN', detail: extra.detail };
 }
 
-export function hasFields(query: Readonly<Record<string, unknown>>): boolean {
+function hasFields(query: Readonly<Record<string, unknown>>): boolean {
   for (const _ in query) return true;
   return false;
 }

@@ -3,7 +3,7 @@ import { isUtf8 } from 'node:buffer';
 import { invalid } from '../core/decision.ts';
 import type { Refusal } from '../core/refusals.ts';
 import { Json } from '../protocol/json.ts';
-import { JsonError, type Keep, readJson } from '../protocol/json-reader.ts';
+import { JsonError, type Keep, readJson } from '../protocol/read-json.ts';
 
 export type Fields = Record<string, unknown>;
 

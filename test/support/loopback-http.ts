@@ -10,8 +10,8 @@ import { type Calls, openCalls } from '../../src/operations/calls.ts';
 import { localTransport } from '../../src/operations/local-transport.ts';
 import { type AnyOperation, OPERATIONS, type Operation } from '../../src/operations/table.ts';
 import { jsonText } from '../../src/protocol/json.ts';
-import { JsonError, readJson } from '../../src/protocol/json-reader.ts';
 import { type Problem, problem } from '../../src/protocol/problem.ts';
+import { JsonError, readJson } from '../../src/protocol/read-json.ts';
 import {
   type Http,
   type HttpReply,

@@ -4,8 +4,7 @@ import { describe, expect, it } from 'vitest';
 import type { Body, Operation } from '../operations/table.ts';
 import { Json } from '../protocol/json.ts';
 import { isNameText } from '../protocol/texts.ts';
-import { JsonBytes } from './json-bytes.ts';
-import { bodyWriter } from './reply-bytes.ts';
+import { bodyText } from './body-text.ts';
 
 const name = fc
   .oneof(
@@ -94,9 +93,7 @@ const WRITTEN: readonly (readonly [Operation, fc.Arbitrary<object>])[] = [
 ];
 
 function textOf(operation: Operation, body: object): string {
-  const out = new JsonBytes();
-  bodyWriter(operation)(out, body);
-  return String(out.take());
+  return bodyText(operation)(body);
 }
 
 describe('the text of a reply', () => {
