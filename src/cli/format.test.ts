@@ -1,17 +1,7 @@
 // How things look to a person.
 import { describe, expect, it } from 'vitest';
 import { instant } from '../protocol/instant.ts';
-import {
-  ago,
-  columnsOf,
-  duration,
-  epochMs,
-  paintFor,
-  shortened,
-  size,
-  tableLines,
-  visible,
-} from './format.ts';
+import { ago, columnsOf, duration, paintFor, shortened, size, tableLines, visible } from './format.ts';
 
 describe('a duration', () => {
   it.each([
@@ -34,9 +24,8 @@ describe('a duration', () => {
 describe('an instant', () => {
   it('is read back as it was written, over leap years and centuries', () => {
     for (const ms of [0, 1, 951_782_399_999, 951_782_400_000, 1_709_164_800_000, 4_107_542_400_000]) {
-      expect(epochMs(instant(ms))).toBe(ms);
+      expect(Date.parse(instant(ms))).toBe(ms);
     }
-    expect(epochMs('yesterday')).toBeNaN();
   });
 
   it('is told by its distance from now', () => {

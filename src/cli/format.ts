@@ -20,31 +20,9 @@ export function duration(ms: number): string {
 
 /** An instant of the server beside our own clock: near enough for reading, never for deciding. */
 export function ago(instant: string, nowMs: number): string {
-  const ms = nowMs - epochMs(instant);
+  const ms = nowMs - Date.parse(instant);
   if (Math.abs(ms) < 1_000) return 'now';
   return ms > 0 ? `${duration(ms)} ago` : `in ${duration(-ms)}`;
-}
-
-/** Milliseconds since 1970 of `2026-01-01T00:00:00.000Z`, by the usual era arithmetic on years that begin in March. */
-export function epochMs(instant: string): number {
-  const found = /^(\d{4,})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)\.(\d{3})Z$/.exec(instant);
-  if (found === null) return Number.NaN;
-  const [year, month, day, hour, minute, second, ms] = found.slice(1).map(Number) as [
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-  ];
-  const marchYear = month <= 2 ? year - 1 : year;
-  const era = Math.floor(marchYear / 400);
-  const yearOfEra = marchYear - era * 400;
-  const dayOfYear = Math.floor((153 * (month > 2 ? month - 3 : month + 9) + 2) / 5) + day - 1;
-  const dayOfEra = yearOfEra * 365 + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100) + dayOfYear;
-  const days = era * 146_097 + dayOfEra - 719_468;
-  return (((days * 24 + hour) * 60 + minute) * 60 + second) * 1_000 + ms;
 }
 
 /** `512 B`, `1.5 KiB`, `64.0 MiB`. */

@@ -12,7 +12,7 @@ import type { Reply } from '../protocol/problem.ts';
 import { durationMs, limitOption, wholeNumber } from './arguments.ts';
 import { examples, type ServerOptions, serverCommand, withServer } from './connection.ts';
 import { answered, Failure, wrongUsage } from './failure.ts';
-import { ago, duration, epochMs, fieldLines, type Paint, shortened, visible } from './format.ts';
+import { ago, duration, fieldLines, type Paint, shortened, visible } from './format.ts';
 import { type Columns, pagesOf, paintOf, sayJson, sayLines, show, showList } from './output.ts';
 import type { Shell } from './shell.ts';
 
@@ -97,7 +97,7 @@ function sessionColumns({ clock }: Shell): Columns<SessionRecord> {
 
 /** Those that have not ended, as they are watched. */
 export function runningSessionColumns({ clock }: Shell): Columns<SessionRecord> {
-  const since = (instant: string): string => duration(Math.max(0, clock.wallMs() - epochMs(instant)));
+  const since = (instant: string): string => duration(Math.max(0, clock.wallMs() - Date.parse(instant)));
   return {
     head: ['SESSION', 'STATE', 'TARGET', 'SLOT', 'AGE', 'READY FOR'],
     cells: (session, paint) => [

@@ -41,10 +41,19 @@ export function seamRule(seams: Seams): Rule {
       }
       if (!ts.isIdentifier(node) || isTypePosition(node)) return;
       if (seams.anywhere.includes(node.text)) report(node, node.text);
-      else if (seams.globals.includes(node.text) && !isMemberName(node)) report(node, node.text);
+      else if (seams.globals.includes(node.text) && !isMemberName(node) && !isPureDate(node)) {
+        report(node, node.text);
+      }
     });
     return found;
   };
+}
+
+/** `new Date(ms)`, `Date.UTC(…)` and `Date.parse(text)` calculate; they do not read the clock. */
+function isPureDate({ text, parent }: ts.Identifier): boolean {
+  if (text !== 'Date') return false;
+  if (ts.isNewExpression(parent)) return (parent.arguments?.length ?? 0) > 0;
+  return ts.isPropertyAccessExpression(parent) && ['UTC', 'parse'].includes(parent.name.text);
 }
 
 /** `a.b`, `a['b']` and `const { b } = a`, as object and name; anything less direct is not recognised. */
