@@ -132,7 +132,7 @@ function leaseOf(lease: GrantedTask) {
     lease_id: leaseIdOfSeq(lease.leaseSeq),
     lease_seq: lease.leaseSeq,
     attempt: lease.attempt,
-    payload: new Json(lease.payload.bytes!),
+    payload: Json.shallow(lease.payload.bytes!),
     queue: lease.queue,
     expiry_timestamp: expires,
     expires_at: expires,

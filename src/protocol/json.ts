@@ -6,6 +6,15 @@
 const encoder = new TextEncoder();
 /** Bytes that are no UTF-8 are no JSON, and must not quietly become another text. */
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+const laxDecoder = new TextDecoder('utf-8', { ignoreBOM: true });
+/** Of bytes that are known to be UTF-8, Node makes short texts in a fifth of the time that a decoder takes. */
+const utf8Slice = (globalThis as { Buffer?: { prototype: { utf8Slice: Slice } } }).Buffer?.prototype
+  .utf8Slice;
+type Slice = (this: Uint8Array, from: number, to: number) => string;
+
+export function textOfUtf8(bytes: Uint8Array, from = 0, to = bytes.length): string {
+  return utf8Slice ? utf8Slice.call(bytes, from, to) : laxDecoder.decode(bytes.subarray(from, to));
+}
 
 export class Json {
   /** What it was made from; the other form is made when somebody asks for it. */
@@ -63,7 +72,8 @@ export class Json {
   }
 
   text(): string {
-    return typeof this.source === 'string' ? this.source : decoder.decode(this.source);
+    if (typeof this.source === 'string') return this.source;
+    return this.isChecked ? textOfUtf8(this.source) : decoder.decode(this.source);
   }
 
   parse(): unknown {
@@ -77,12 +87,18 @@ export class Json {
 
 /** Like JSON.stringify, but every `Json` inside appears as its own text, byte for byte. */
 export function jsonText(value: unknown): string {
+  if (typeof value === 'number' && Number.isFinite(value)) return String(value);
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null';
   if (value instanceof Json) return value.text();
   if (Array.isArray(value)) return `[${value.map(jsonText).join(',')}]`;
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null';
   if (!holdsJson(value)) return JSON.stringify(value);
-  const fields = Object.entries(value).filter(([, field]) => field !== undefined);
-  return `{${fields.map(([key, field]) => `${JSON.stringify(key)}:${jsonText(field)}`).join(',')}}`;
+  let text = '';
+  const fields = value as Readonly<Record<string, unknown>>;
+  for (const key of Object.keys(fields)) {
+    const field = fields[key];
+    if (field !== undefined) text += `${text === '' ? '{' : ','}${JSON.stringify(key)}:${jsonText(field)}`;
+  }
+  return `${text}}`;
 }
 
 /** A line break in JSON can only be space between its tokens, never part of a value; in a list it would end the line. */

@@ -7,7 +7,7 @@
  * The scan relies on nothing but where strings begin and end, so it need not know whether the text is JSON: JSON.parse
  * judges each value that was cut out and the rest. Strings that JSON.parse makes are copies and keep no text alive.
  */
-import { Json } from './json.ts';
+import { Json, textOfUtf8 } from './json.ts';
 
 /** The fields whose values belong to the user. */
 export const OPAQUE_KEYS: readonly string[] = ['payload', 'result', 'value', 'metadata', 'late_result'];
@@ -35,13 +35,6 @@ const CLOSE = 0x7d;
 const opaqueKeys = new Set(OPAQUE_KEYS);
 const encoder = new TextEncoder();
 const KEY_BYTES = OPAQUE_KEYS.map((key) => encoder.encode(key));
-// A byte order mark is not JSON, and must not vanish.
-const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
-/** Node cuts short strings out of bytes in a third of the time that a decoder takes. */
-const utf8Slice = (globalThis as { Buffer?: { prototype: { utf8Slice: Slice } } }).Buffer?.prototype
-  .utf8Slice;
-type Slice = (this: Uint8Array, from: number, to: number) => string;
-
 /** By default opaque values are kept as text, which keeps nothing else in memory. */
 export function readJson(source: string | Uint8Array, keep: Keep = keepText): unknown {
   const bytes = typeof source === 'string' ? encoder.encode(source) : source;
@@ -57,11 +50,7 @@ export function isTooDeep(bytes: Uint8Array): boolean {
 }
 
 function keepText(bytes: Uint8Array, from: number, to: number): Json {
-  return Json.shallow(textOf(bytes, from, to));
-}
-
-function textOf(bytes: Uint8Array, from: number, to: number): string {
-  return utf8Slice ? utf8Slice.call(bytes, from, to) : decoder.decode(bytes.subarray(from, to));
+  return Json.shallow(textOfUtf8(bytes, from, to));
 }
 
 interface Cut {
@@ -74,9 +63,9 @@ interface Cut {
 
 function cutOpaque(bytes: Uint8Array, keep: Keep): Cut {
   // Cutting a text is cheaper than decoding each part, and places in it are those in the bytes if all is ASCII.
-  const whole = textOf(bytes, 0, bytes.length);
+  const whole = textOfUtf8(bytes, 0, bytes.length);
   const isAscii = whole.length === bytes.length;
-  const cut = (from: number, to: number) => (isAscii ? whole.slice(from, to) : textOf(bytes, from, to));
+  const cut = (from: number, to: number) => (isAscii ? whole.slice(from, to) : textOfUtf8(bytes, from, to));
   const opaque: Json[] = [];
   let rest = '';
   let done = 0;
@@ -119,7 +108,8 @@ function isOpaqueKey(bytes: Uint8Array, from: number, to: number): boolean {
     if (same === length) return true;
   }
   for (let at = from; at < to; at++) {
-    if (bytes[at] === BACKSLASH) return opaqueKeys.has(String(parse(textOf(bytes, from - 1, to + 1), bytes)));
+    if (bytes[at] === BACKSLASH)
+      return opaqueKeys.has(String(parse(textOfUtf8(bytes, from - 1, to + 1), bytes)));
   }
   return false;
 }
@@ -176,7 +166,7 @@ function parse(text: string, bytes: Uint8Array): unknown {
 
 function messageFor(bytes: Uint8Array): string | null {
   try {
-    JSON.parse(textOf(bytes, 0, bytes.length));
+    JSON.parse(textOfUtf8(bytes, 0, bytes.length));
     return null;
   } catch (fault) {
     return (fault as Error).message;

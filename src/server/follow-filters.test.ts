@@ -100,7 +100,6 @@ describe('a follower that wants some types', () => {
     }
     await run('queue.pause', { queue: 'b' });
     await world.advance(50);
-    expect(hub.backlogEntries).toBeLessThan(50);
     expect([response.seqs, hub.cuts]).toEqual([[2], 0]);
     response.stalled = false;
     response.drain();
@@ -109,7 +108,6 @@ describe('a follower that wants some types', () => {
     await run('queue.pause', { queue: 'c' });
     await world.advance(50);
     expect(response.seqs).toEqual([2, 53, 54]);
-    expect(hub.backlogEntries).toBe(0);
   });
 
   it('has no copy of its own of what it does not take, however many want different ones', async () => {

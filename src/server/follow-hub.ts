@@ -1,13 +1,11 @@
 /**
- * Followers of the log over HTTP, thousands of them on one stream. All who are at the tip get the very same
- * bytes, at most 20 times a second; the first entry after a quiet time leaves at once. A follower is a
- * position and a connection, nothing more:
+ * Followers of the log over HTTP, thousands of them on one stream. All followers at the tip get the same bytes, at most 20
+ * times a second; the first entry after a quiet time leaves at once. A follower is a position and a connection:
  *
  *   behind ── reads slices from the log, as fast as its connection takes them ──► at the tip
- *   at the tip ── does not take what it is sent ──► 8 MiB behind ──► cut; it resumes from its seq
- *   at the tip ── does not take what it is sent, and wants little of what comes ──► behind
+ *   at the tip ── does not take what it was sent ──► behind; nothing is kept for it
  *
- * Only what is in the log and durable is ever read, so nobody sees an entry early, twice or not at all.
+ * Only what is in the log and durable is ever read, so no follower sees an entry early, twice or not at all.
  */
 import type { Authority } from '../authority/authority.ts';
 import type { Timer, Timers } from '../seams/clock.ts';
@@ -27,15 +25,12 @@ const PAUSE_MS = 50;
 const BEAT_MS = 15_000;
 /** Who takes nothing for so many beats is not there any more, whatever its connection says. */
 const STALLED_BEATS_MAX = 8;
-const UNSENT_MAX = 8 * 1024 * 1024;
 /** How much a flush takes from the log, and how much it sends to all together; what is beyond follows with the next. */
 const FLUSH_CHARACTERS_MAX = 4 * 1024 * 1024;
 const FLUSH_CHARACTERS_FOR_ALL = 256 * 1024 * 1024;
 /** After so many followers or bytes others get their turn. */
 const WRITES_A_TURN = 64;
 const BYTES_A_TURN = 4 * 1024 * 1024;
-/** How many pieces one who has fallen behind is given at a time. */
-const PIECES_A_WRITE = 256;
 
 /**
  * What says "still here" while nothing happens. For NDJSON a space: it becomes part of the next line, where
@@ -64,9 +59,6 @@ interface Follower {
   linesLeft: number;
   isReady: boolean;
   isGone: boolean;
-  /** What it has not been given because it was not ready, and what is kept because of it. */
-  owedCharacters: number;
-  keptCharacters: number;
   stalledBeats: number;
   /** Called when it is ready again, or gone. */
   whenReady: (() => void) | null;
@@ -85,8 +77,6 @@ export class FollowHub {
   private readonly slices: LogSlices;
   private readonly followers = new Set<Follower>();
   private readonly atTip = new Set<Follower>();
-  /** What was sent to those at the tip and not everybody has taken yet. */
-  private backlog: Slice[] = [];
   /** The first entry that those at the tip have not been sent. */
   private tipSeq = 0;
   private phase: 'quiet' | 'flushing' | 'pausing' = 'quiet';
@@ -119,11 +109,6 @@ export class FollowHub {
     return this.followers.size;
   }
 
-  /** Entries that are kept because somebody at the tip has not taken them yet. */
-  get backlogEntries(): number {
-    return this.backlog.reduce((sum, { lines }) => sum + lines.length, 0);
-  }
-
   /** Sends every entry from `fromSeq` on, as it becomes durable; gives the call that stops it. */
   attach(
     response: StreamResponse,
@@ -140,8 +125,6 @@ export class FollowHub {
       linesLeft: linesMax,
       isReady: true,
       isGone: false,
-      owedCharacters: 0,
-      keptCharacters: 0,
       stalledBeats: 0,
       whenReady: null,
       drained: () => this.drained(follower),
@@ -150,7 +133,7 @@ export class FollowHub {
     this.followers.add(follower);
     response.on('drain', follower.drained);
     response.on('close', follower.left);
-    this.catchUp(follower).catch((fault: unknown) => this.fail([follower], fault));
+    this.catchUp(follower);
     return follower.left;
   }
 
@@ -178,7 +161,6 @@ export class FollowHub {
   private rest(): void {
     this.stopHearing?.();
     this.beat?.cancel();
-    this.backlog = [];
     this.slices.clear();
   }
 
@@ -222,16 +204,21 @@ export class FollowHub {
     follower.isReady = true;
     follower.stalledBeats = 0;
     follower.whenReady?.();
-    if (follower.nextSeq < this.tipSeq && this.atTip.has(follower)) this.wake();
   }
 
-  /** Brings a follower to the tip, from wherever it is. */
-  private async catchUp(follower: Follower): Promise<void> {
-    while (!follower.isGone && follower.nextSeq < this.tipSeq) {
+  private catchUp(follower: Follower): void {
+    this.bringToTip(follower).catch((fault: unknown) => this.fail([follower], fault));
+  }
+
+  /** From wherever it is, once it takes more. */
+  private async bringToTip(follower: Follower): Promise<void> {
+    for (;;) {
+      if (!follower.isReady) await ready(follower);
+      if (follower.isGone) return;
+      if (follower.nextSeq >= this.tipSeq) break;
       await this.reads.inTurn('slice', () => this.giveNext(follower));
-      if (!follower.isGone && !follower.isReady) await ready(follower);
     }
-    if (!follower.isGone) this.atTip.add(follower);
+    this.atTip.add(follower);
   }
 
   /** Reads the next slice for a follower that is behind, and sends it. */
@@ -293,15 +280,13 @@ export class FollowHub {
     let writes = 0;
     let bytes = 0;
     for (const follower of this.atTip) {
-      if (follower.isReady) bytes += this.send(follower, isBeat);
-      else if (news !== null) this.owe(follower, news);
+      bytes += this.send(follower, news, isBeat);
       writes += 1;
       if (writes < WRITES_A_TURN && bytes < BYTES_A_TURN) continue;
       writes = 0;
       bytes = 0;
       await this.turn();
     }
-    this.trim();
   }
 
   /** What has become durable since the last time, if anybody is at the tip to hear of it. */
@@ -329,27 +314,19 @@ export class FollowHub {
     if (this.atTip.size === 0) nextSeq = lastSeq + 1;
     // Never back: everybody may have left meanwhile, and somebody else begun further on.
     this.tipSeq = Math.max(this.tipSeq, nextSeq);
-    if (found.length === 0) return null;
-    const news = Slice.of(found);
-    this.backlog.push(news);
-    return news;
+    return found.length === 0 ? null : Slice.of(found);
   }
 
-  /** Gives a follower what it has not got; how many bytes that was. */
-  private send(follower: Follower, isBeat: boolean): number {
-    const { response, format, filter, nextSeq } = follower;
-    let first = this.backlog.length;
-    while (first > 0 && this.backlog[first - 1]!.nextSeq > nextSeq) first -= 1;
-    let sent = 0;
-    for (const slice of this.backlog.slice(first, first + PIECES_A_WRITE)) {
-      sent += this.give(follower, slice);
-      if (follower.isGone) return sent;
+  /** Sends a follower at the tip what is new; how many bytes that was. One that does not take it falls behind. */
+  private send(follower: Follower, news: Slice | null, isBeat: boolean): number {
+    const { response, format, nextSeq } = follower;
+    const sent = news !== null && news.nextSeq > nextSeq ? this.give(follower, news) : 0;
+    if (follower.isGone) return sent;
+    if (isBeat && follower.isReady) follower.isReady = response.write(BEATS[format]);
+    if (!follower.isReady) {
+      this.atTip.delete(follower);
+      this.catchUp(follower);
     }
-    if (isBeat) follower.isReady = response.write(BEATS[format]);
-    const left = this.backlog.slice(first + PIECES_A_WRITE);
-    follower.owedCharacters = left.reduce((sum, slice) => sum + slice.charactersFor(filter), 0);
-    follower.keptCharacters = left.reduce((sum, { characters }) => sum + characters, 0);
-    if (left.length > 0) this.hasMore = true;
     return sent;
   }
 
@@ -376,30 +353,6 @@ export class FollowHub {
     return lines.length <= linesLeft
       ? slice.bytes(format, nextSeq, filter)
       : encode(format, lines.slice(0, linesLeft));
-  }
-
-  private owe(follower: Follower, news: Slice): void {
-    follower.owedCharacters += news.charactersFor(follower.filter);
-    follower.keptCharacters += news.characters;
-    if (follower.owedCharacters + follower.response.writableLength >= UNSENT_MAX) this.cut(follower);
-    else if (follower.keptCharacters >= UNSENT_MAX) this.fallBehind(follower);
-  }
-
-  /** Once it is ready it reads from the log what it wants; until then nothing is kept for it. */
-  private fallBehind(follower: Follower): void {
-    this.atTip.delete(follower);
-    follower.owedCharacters = 0;
-    follower.keptCharacters = 0;
-    ready(follower)
-      .then(() => this.catchUp(follower))
-      .catch((fault: unknown) => this.fail([follower], fault));
-  }
-
-  /** Forgets what everybody has. */
-  private trim(): void {
-    let neededSeq = this.tipSeq;
-    for (const { nextSeq } of this.atTip) neededSeq = Math.min(neededSeq, nextSeq);
-    this.backlog = this.backlog.filter((slice) => slice.nextSeq > neededSeq);
   }
 
   private turn(): Promise<void> {

@@ -102,12 +102,6 @@ export class Slice {
     return this.lines.filter((line) => line.seq >= fromSeq && filter?.takes(line) !== false);
   }
 
-  /** How much it has for a filter; told without encoding it, which would keep a copy for every filter there is. */
-  charactersFor(filter: LineFilter | null): number {
-    if (filter === null) return this.characters;
-    return this.lines.reduce((sum, line) => (filter.takes(line) ? sum + line.text.length : sum), 0);
-  }
-
   /** Whether nothing more can come for this filter after it. */
   ends(filter: LineFilter | null): boolean {
     return filter?.stopsAtEnd === true && this.lines.some((line) => line.isEnd && filter.takes(line));

@@ -21,7 +21,7 @@ let authority: Authority;
 let calls: CheckedCalls;
 let http: HttpCounts;
 let metrics: Metrics;
-const hub = { size: 3, cuts: 2, backlogEntries: 7 };
+const hub = { size: 3, cuts: 2 };
 const waits = { size: 5 };
 const loopLag = {
   watched: 0,
@@ -271,7 +271,6 @@ describe('the metrics', () => {
     expect(samples.get('leasehold_http_waits')).toBe(5);
     expect(samples.get('leasehold_followers')).toBe(3);
     expect(samples.get('leasehold_followers_cut_total')).toBe(2);
-    expect(samples.get('leasehold_followers_backlog')).toBe(7);
     expect(loopLag.watched).toBeGreaterThan(0);
     expect(family(samples, 'leasehold_event_loop_lag_seconds')).toEqual({
       '{figure="mean"}': 0.001,

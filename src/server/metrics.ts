@@ -25,7 +25,7 @@ export interface LoopLag {
 
 /** What is there besides the authority; what is missing is not shown. */
 export interface MetricsParts {
-  readonly hub?: { readonly size: number; readonly cuts: number; readonly backlogEntries: number };
+  readonly hub?: { readonly size: number; readonly cuts: number };
   readonly waits?: { readonly size: number };
   readonly loopLag?: LoopLag;
   /** With it, a log that hangs costs a look at the state and not the whole answer. */
@@ -249,9 +249,6 @@ export class Metrics {
       this.expose('leasehold_http_waits', 'gauge', 'Long polls that wait.', () => one(waits.size));
     }
     if (hub !== undefined) {
-      this.expose('leasehold_followers_backlog', 'gauge', 'Entries kept for followers that are slow.', () =>
-        one(hub.backlogEntries),
-      );
       this.expose('leasehold_followers', 'gauge', 'Followers of the log.', () => one(hub.size));
       this.expose('leasehold_followers_cut_total', 'counter', 'Followers that did not keep up.', () =>
         one(hub.cuts),
