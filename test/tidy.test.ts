@@ -22,7 +22,7 @@ const MAY_IMPORT: Record<string, Permission> = {
   },
   server: {
     folders: ['protocol', 'operations', 'authority', 'core', 'engines', 'seams', 'open.ts'],
-    packages: ['fastify', 'pino', 'prom-client'],
+    packages: ['fastify', 'pino'],
     node: true,
   },
   operations: {

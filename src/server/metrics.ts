@@ -3,7 +3,6 @@
  * integers; they are looked at only when somebody asks. `docs/operating.md` says what each is good for, and a
  * test holds that page to this list.
  */
-import { type Metric, Registry } from 'prom-client';
 import { Authority } from '../authority/authority.ts';
 import type { Buckets } from '../authority/buckets.ts';
 import { type Counts, countAll, listQueues, type QueueCounts } from '../authority/reads.ts';
@@ -14,6 +13,7 @@ import type { CommandType } from '../core/commands.ts';
 import type { LogPosition } from '../engines/log.ts';
 import type { Timers } from '../seams/clock.ts';
 import type { HttpCounts } from './http-counts.ts';
+import { METRICS_TYPE, type Metric, metricsText, type Sample } from './metrics-text.ts';
 import { processMetrics } from './process-metrics.ts';
 import { exposeSessions, SessionClaims, type SessionFigures } from './session-metrics.ts';
 
@@ -34,14 +34,7 @@ export interface MetricsParts {
   readonly warn?: (fields: object, says: string) => void;
 }
 
-export interface Sample {
-  readonly value: number;
-  readonly labels?: Readonly<Record<string, string | number>>;
-  /** Where it is not that of the metric itself, as in a histogram. */
-  readonly metricName?: string;
-}
-
-export type Look = () => readonly Sample[];
+export type Look = Metric['look'];
 
 interface StateCounts {
   readonly all: Counts;
@@ -82,8 +75,8 @@ const STATE_WAIT_MS = 1_000;
 const MS = 1_000;
 
 export class Metrics {
-  readonly contentType = Registry.PROMETHEUS_CONTENT_TYPE;
-  private readonly registry = new Registry();
+  readonly contentType = METRICS_TYPE;
+  private readonly metrics: Metric[] = [];
   private readonly authority: Authority | null;
   private readonly timers: Timers | null;
   private readonly claims: SessionClaims;
@@ -107,24 +100,17 @@ export class Metrics {
     }
     this.exposeHttp(http, parts);
     if (parts.loopLag !== undefined) this.exposeLoopLag(parts.loopLag);
-    for (const { name, type, help, look } of processMetrics()) this.expose(name, type, help, look);
+    this.metrics.push(...processMetrics());
   }
 
   async text(): Promise<string> {
     this.state = await this.lookAtState();
-    return this.registry.metrics();
+    return metricsText(this.metrics);
   }
 
-  /** Adds a metric; `look` is called whenever somebody asks. */
-  expose(name: string, type: 'counter' | 'gauge' | 'histogram', help: string, look: Look): void {
-    // A metric of prom-client keeps its own numbers. To its registry anything is a metric that can be asked.
-    const metric = {
-      name,
-      help,
-      type,
-      get: async () => ({ name, help, type, values: look() }),
-    };
-    this.registry.registerMetric(metric as unknown as Metric);
+  /** Adds a metric; `look` is called whenever the page is asked for. */
+  expose(name: string, type: Metric['type'], help: string, look: Look): void {
+    this.metrics.push({ name, type, help, look });
   }
 
   private exposePosition(subject: Authority | Standby): void {

@@ -1,26 +1,16 @@
-/**
- * The process as every dashboard for Node knows it, under the usual names. Only what can be asked for when it is
- * wanted: the defaults of prom-client watch the garbage collector and the loop all the time, for every registry.
- */
-import type { Sample } from './metrics.ts';
-
-interface ProcessMetric {
-  readonly name: string;
-  readonly type: 'counter' | 'gauge';
-  readonly help: string;
-  readonly look: () => Sample[];
-}
+/** The process as every dashboard for Node knows it, under the usual names; only what costs nothing until it is asked for. */
+import type { Metric } from './metrics-text.ts';
 
 const MICROSECONDS = 1e6;
 
-export function processMetrics(): ProcessMetric[] {
-  const gauge = (name: string, help: string, look: () => number): ProcessMetric => ({
+export function processMetrics(): Metric[] {
+  const gauge = (name: string, help: string, look: () => number): Metric => ({
     name,
     type: 'gauge',
     help,
     look: () => [{ value: look() }],
   });
-  const cpu = (name: string, help: string, look: (usage: NodeJS.CpuUsage) => number): ProcessMetric => ({
+  const cpu = (name: string, help: string, look: (usage: NodeJS.CpuUsage) => number): Metric => ({
     name,
     type: 'counter',
     help,

@@ -9,7 +9,8 @@ import type { SessionState } from '../core/entries.ts';
 import { seqOfSessionId } from '../core/ids.ts';
 import type { Machine } from '../core/machine.ts';
 import type { BrokenClaim, ClaimRule } from '../core/sessions/slot-claims.ts';
-import type { Metrics, Sample } from './metrics.ts';
+import type { Metrics } from './metrics.ts';
+import type { Sample } from './metrics-text.ts';
 
 const MS = 1_000;
 
