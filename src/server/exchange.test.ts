@@ -3,14 +3,14 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { RawConnection } from '../../test/support/served.ts';
-import { Exchange, type House } from './exchange.ts';
+import { Exchange, type ExchangeContext } from './exchange.ts';
 import { LongReads } from './long-reads.ts';
 import { ANYBODY } from './scopes.ts';
 
 const STALL_MS = 50_000;
 const KEEP_ALIVE_MS = 75_000;
 const LONG = JSON.stringify('x'.repeat(100_000));
-const HOUSE: House = {
+const HOUSE: ExchangeContext = {
   isStopping: false,
   counts: { refused: () => undefined },
   longReads: new LongReads({ soon: (call) => void setImmediate(call) }, STALL_MS),

@@ -15,7 +15,7 @@ const SHORT_TEXT = 16_384;
 const JSON_TYPE = 'application/json; charset=utf-8';
 
 /** What all exchanges of a server share. */
-export interface House {
+export interface ExchangeContext {
   /** Clients that keep their connection are told to let go of it while the server is going away. */
   readonly isStopping: boolean;
   readonly counts: Pick<HttpCounts, 'refused'>;
@@ -27,20 +27,20 @@ export class Exchange {
   readonly response: ServerResponse;
   readonly requestId: string;
   readonly caller: Caller;
-  private readonly house: House;
+  private readonly context: ExchangeContext;
 
   constructor(
     request: IncomingMessage,
     response: ServerResponse,
     requestId: string,
     caller: Caller,
-    house: House,
+    context: ExchangeContext,
   ) {
     this.request = request;
     this.response = response;
     this.requestId = requestId;
     this.caller = caller;
-    this.house = house;
+    this.context = context;
   }
 
   /** The answer cannot be sent any more: the connection is closed. */
@@ -82,7 +82,7 @@ export class Exchange {
   }
 
   problem(problem: Problem, headers?: Record<string, string>): void {
-    this.house.counts.refused(problem.code);
+    this.context.counts.refused(problem.code);
     const text = problemText(problem, this.path, this.requestId);
     this.answer(problem.status, PROBLEM_TYPE, text, { ...problemHeaders(problem), ...headers });
   }
@@ -97,10 +97,10 @@ export class Exchange {
       'content-type': type,
       'content-length': length,
       'x-request-id': this.requestId,
-      ...(this.house.isStopping ? { connection: 'close' } : undefined),
+      ...(this.context.isStopping ? { connection: 'close' } : undefined),
       ...headers,
     });
-    if (isLong) this.house.longReads.sending(response, length);
+    if (isLong) this.context.longReads.sending(response, length);
     response.end(content);
   }
 }

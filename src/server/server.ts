@@ -17,7 +17,7 @@ import { type AnyOperation, OPERATIONS } from '../operations/table.ts';
 import type { Clock, Timers } from '../seams/clock.ts';
 import { Bodies } from './body-bytes.ts';
 import { Door } from './door.ts';
-import { Exchange, type House } from './exchange.ts';
+import { Exchange, type ExchangeContext } from './exchange.ts';
 import { fixedPages } from './fixed-pages.ts';
 import { HttpCounts } from './http-counts.ts';
 import { makeListener, TIMEOUTS, type Timeouts, withHead } from './listener.ts';
@@ -79,7 +79,7 @@ const SETTLE_MS = 2_000;
  */
 const LINGER_MS = 100;
 
-export class Server implements House {
+export class Server implements ExchangeContext {
   private readonly waits = new Waits();
   private readonly app: FastifyInstance;
   private readonly world: ServerWorld;
