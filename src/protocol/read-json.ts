@@ -10,7 +10,7 @@
 import { Json, textOfUtf8 } from './json.ts';
 
 /** The fields whose values belong to the user. */
-export const OPAQUE_KEYS: readonly string[] = ['payload', 'result', 'value', 'metadata', 'late_result'];
+const OPAQUE_KEYS: readonly string[] = ['payload', 'result', 'value', 'metadata', 'late_result'];
 
 /** The depth of an opaque value counts from itself: what was taken in one envelope must be readable in any other. */
 export const DEPTH_MAX = 1_000;
