@@ -3,7 +3,7 @@
  * timers: a call to an idle client leaves at the end of the turn it was made in, together with whatever else
  * was called in that turn.
  */
-import { BODY_BYTES_MAX } from '../protocol/limits.ts';
+import { LIMITS } from '../protocol/limits.ts';
 
 /** What stands in a queue: its text, and whether anybody still wants it. */
 export interface Batchable {
@@ -128,7 +128,7 @@ export class Batcher<T extends Batchable, R> {
       const call = this.#queue[this.#head]!;
       if (!call.isSettled) {
         length += call.text.length + 1;
-        if (length > BODY_BYTES_MAX && calls.length > 0) break;
+        if (length > LIMITS.bodyBytes && calls.length > 0) break;
         calls.push(call);
       }
       this.#head += 1;
@@ -154,11 +154,11 @@ function bodyOf(calls: readonly Batchable[]): string {
 
 /** Whether an operation may stand in a batch at all. */
 export function fitsBatch(text: string): boolean {
-  return 4 * text.length <= BODY_BYTES_MAX || fitsBody(OPENING + text + CLOSING);
+  return 4 * text.length <= LIMITS.bodyBytes || fitsBody(OPENING + text + CLOSING);
 }
 
 /** Characters beyond ASCII have up to three bytes each, so most bodies need not be counted. */
 export function fitsBody(text: string): boolean {
-  if (text.length > BODY_BYTES_MAX) return false;
-  return 3 * text.length <= BODY_BYTES_MAX || encoder.encode(text).length <= BODY_BYTES_MAX;
+  if (text.length > LIMITS.bodyBytes) return false;
+  return 3 * text.length <= LIMITS.bodyBytes || encoder.encode(text).length <= LIMITS.bodyBytes;
 }

@@ -11,7 +11,7 @@
 import type { LogRequest } from '../operations/pages.ts';
 import type { EntryRecord } from '../operations/records.ts';
 import type { Body, Operation, Requests } from '../operations/table.ts';
-import { BODY_BYTES_MAX, WAIT_MAX_MS } from '../protocol/limits.ts';
+import { LIMITS } from '../protocol/limits.ts';
 import type { Problem, Reply } from '../protocol/problem.ts';
 import { type Http, type HttpReply, isHttpFault, type Lane } from '../seams/http.ts';
 import { AbortWatch } from './abort-watch.ts';
@@ -346,10 +346,10 @@ function fieldsOf(call: PendingCall, nowMs: number): { waitMs: number; fields: F
     waitMs = Math.max(0, request.wait_ms - Math.floor(nowMs - (startedMs ?? nowMs)));
     fields.wait_ms = waitMs;
   }
-  return { waitMs: Math.min(waitMs, WAIT_MAX_MS), fields };
+  return { waitMs: Math.min(waitMs, LIMITS.waitMaxMs), fields };
 }
 
 function tooLarge(): Problem {
-  const detail = `The body may have ${BODY_BYTES_MAX} bytes.`;
+  const detail = `The body may have ${LIMITS.bodyBytes} bytes.`;
   return { ok: false, code: 'PAYLOAD_TOO_LARGE', status: 413, title: detail, detail };
 }

@@ -3,7 +3,7 @@
  * `tryAcquire` and a `LEASE_HELD` of the others. The client chooses holder and token of every grant, so that a request
  * whose reply was lost can be sent again; what an abandoned request may still have won is given back.
  */
-import { WAIT_MAX_MS } from '../protocol/limits.ts';
+import { LIMITS } from '../protocol/limits.ts';
 import type { Problem } from '../protocol/problem.ts';
 import { Deadline, type Moment, momentOf } from '../seams/deadline.ts';
 import { type Duration, durationMs } from './durations.ts';
@@ -173,14 +173,14 @@ export class NamedLeases {
   async #askInLine(wish: Wish, untilMs: number): Promise<Won | Problem> {
     const { clock, newToken } = this.#world;
     let answer = await this.#ask(wish, 0);
-    let more = Math.ceil(wish.waitMs / WAIT_MAX_MS) + TRIES_MORE;
+    let more = Math.ceil(wish.waitMs / LIMITS.waitMaxMs) + TRIES_MORE;
     for (; !answer.ok && more > 0; more--) {
       const leftMs = Math.max(0, Math.floor(untilMs - clock.monotonicMs()));
       if (answer.code === 'LEASE_NOT_HELD' && wish.isTokenOurs && wish.isHolderOurs) {
         // Nobody but us knew the token: we were granted the lease, the connection broke, and the server took it back.
         wish.token = newToken();
       } else if (answer.code !== 'LEASE_HELD' || leftMs === 0) break;
-      answer = await this.#ask(wish, Math.min(leftMs, WAIT_MAX_MS));
+      answer = await this.#ask(wish, Math.min(leftMs, LIMITS.waitMaxMs));
     }
     return answer;
   }

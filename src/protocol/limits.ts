@@ -1,15 +1,12 @@
-/** The limits of the contract, in one place. Browsers load two of them, which therefore have names of their own. */
-export const BODY_BYTES_MAX = 1024 * 1024;
-export const WAIT_MAX_MS = 600_000;
-
+/** The limits of the contract, in one place. */
 export const LIMITS = {
-  bodyBytes: BODY_BYTES_MAX,
+  bodyBytes: 1024 * 1024,
   opaqueBytes: 256 * 1024,
   nameBytes: 256,
   reasonBytes: 4096,
   ttlMinMs: 10,
   ttlMaxMs: 30 * 86_400_000,
-  waitMaxMs: WAIT_MAX_MS,
+  waitMaxMs: 600_000,
   delayMaxMs: 366 * 86_400_000,
   leasesMax: 1_000,
   batchOps: 5_000,

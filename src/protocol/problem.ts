@@ -76,7 +76,7 @@ function sessionFields({ sessionId, state, reason, reasonDetail }: Refusal): Par
   };
 }
 
-/** A list of its own, so that browsers need not carry the table of refusals; a test holds the two together. */
+/** A list of its own, because the client holds nothing of the core; a test holds it to the table of refusals. */
 const RETRYABLE: ReadonlySet<string> = new Set<RefusalCode>([
   'REQUEST_TIMEOUT',
   'LEASE_HELD',
