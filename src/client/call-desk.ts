@@ -8,7 +8,6 @@ import type { Timer, Timers } from '../seams/clock.ts';
 import type { HttpFault } from '../seams/http.ts';
 import { handleClosed } from './closed.ts';
 import { type Effect, LeaseholdError } from './error.ts';
-import { givingBack } from './give-back.ts';
 import { OPERATION_ROWS } from './operation-table.ts';
 import type { Patience } from './patience.ts';
 import type { PendingCall } from './pending-call.ts';
@@ -112,10 +111,7 @@ export class CallDesk {
     for (const call of calls) {
       const { operation, request } = call;
       if (effectOf(call, effect) === 'unknown') call.isUncertain = true;
-      if (call.isSettled) {
-        if (call.isUncertain) this.#giveBack(call, null);
-        continue;
-      }
+      if (call.isSettled) continue;
       if (call.lane === 'waits' && this.#world.nowMs() - call.sentMs >= GOOD_MS) call.failures = 0;
       const mayRepeat = !this.#isStopped && (!call.isUncertain || isSafeAgain(operation, request));
       const delayMs = mayRepeat ? patience.delayAfter(call, retryAfterMs) : null;
@@ -153,14 +149,20 @@ export class CallDesk {
     this.#delayed.clear();
   }
 
-  /** A call whose caller has gone, and whose request was ended with it. */
-  abandoned(call: PendingCall): void {
-    this.#giveBack(call, null);
-  }
-
-  #giveBack(call: PendingCall, body: WireBody | null): void {
-    for (const [operation, request] of givingBack(call, body)) {
-      this.#world.ask(operation, request as never).catch((fault: unknown) => {
+  /**
+   * Releases what was granted to a caller that has gone. A grant that does not arrive at all is taken back by the server.
+   * A named lease whose token the caller chose may be in use again by now.
+   */
+  #giveBack({ operation, madeId, isTokenOwn }: PendingCall, body: WireBody): void {
+    const isTask = operation === 'task.lease';
+    const isName = operation === 'lease.acquire' || operation === 'lease.acquire_all';
+    if (!isTask && !(isName && (madeId !== '' || isTokenOwn))) return;
+    for (const lease of (body.leases ?? [body]) as Record<string, string>[]) {
+      const { task_id, lease_id, name, holder, token } = lease;
+      const released = isTask
+        ? this.#world.ask('task.release', { task_id: task_id!, lease_id: lease_id! })
+        : this.#world.ask('lease.release', { name: name!, holder: holder!, token: token! });
+      released.catch((fault: unknown) => {
         // Out of reach: then the lease ends by itself when its time is over.
         if (!(fault instanceof LeaseholdError)) throw fault;
       });

@@ -255,10 +255,7 @@ export class HttpTransport implements Transport {
       this.#desk.lost(calls, fault);
       return;
     }
-    for (const call of calls) {
-      if (call.isSettled) this.#desk.abandoned(call);
-      else call.reject(fault);
-    }
+    for (const call of calls) call.reject(fault);
   }
 
   async log(request: Omit<LogRequest, 'follow'>): Promise<Reply<EntryListing>> {
