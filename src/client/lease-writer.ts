@@ -1,11 +1,9 @@
 /**
- * Fenced writes to one object under one lease, each with exactly one effect even when its reply is lost. Every
- * write names the version it replaces, so a request that is sent twice can take effect only once; and since
- * nobody without this lease can write, a version that has moved on to our own value is our own write. Writes go
- * one after the other, because each needs to know the version the one before has made.
+ * Fenced writes to one object under one lease, each with exactly one effect even when its reply is lost: every write
+ * names the version it replaces, so the transport can send it again, and a refusal from it is certain. Writes go one
+ * after the other, because each needs to know the version the one before has made.
  */
 
-import type { ObjectRecord } from '../operations/records.ts';
 import { Json } from '../protocol/json.ts';
 import type { Problem } from '../protocol/problem.ts';
 import { LeaseholdError } from './error.ts';
@@ -45,8 +43,6 @@ export class LeaseWriter {
   readonly #terms: WriterTerms;
   /** Of the last reply; null when it has to be asked for. */
   #version: number | null = null;
-  /** The newest version that a reply named: what we are told later and is not newer was not made by a later write. */
-  #toldVersion = -1;
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(transport: Transport, terms: WriterTerms) {
@@ -66,79 +62,37 @@ export class LeaseWriter {
   }
 
   async #writeNow(value: Json, ifVersion: number | null): Promise<Written> {
+    const { objectId, leaseSeq, holder, assertHeld, onRefusal } = this.#terms;
+    const lease = { lease_seq: leaseSeq, object_id: objectId, holder_id: holder };
     for (let tries = 1; ; tries++) {
-      const base = ifVersion ?? this.#version ?? (await this.#askVersion());
-      const reply = await this.#send(value, base);
-      if (reply.ok) return this.#written(reply);
-      if (reply.code !== 'VERSION_MISMATCH') return this.#refused(reply);
-      const found = await this.#find();
-      this.#version = found?.version ?? NO_VERSION;
-      if (found !== null && this.#isOurs(found, value, base)) return this.#written(found);
-      const hadNoEffect = this.#hadNoEffect(found, base);
-      if (ifVersion !== null || !hadNoEffect || tries === TRIES_MAX) {
-        const effect = hadNoEffect ? 'none' : 'unknown';
-        throw new LeaseholdError(reply.code, reply.detail, { problem: reply, effect });
+      const if_version = ifVersion ?? this.#version ?? (await this.#askVersion());
+      assertHeld();
+      // Unknown until a reply tells: the write may be lost, or another writer under the same lease was faster.
+      this.#version = null;
+      const reply = await this.#transport.call('object.write', {
+        object_id: objectId,
+        value,
+        lease,
+        if_version,
+      });
+      if (reply.ok) {
+        const { version, seq } = reply;
+        this.#version = version;
+        return { version, seq };
+      }
+      if (OVER.has(reply.code)) onRefusal(reply);
+      if (reply.code !== 'VERSION_MISMATCH' || ifVersion !== null || tries === TRIES_MAX) {
+        throw LeaseholdError.of(reply);
       }
     }
   }
 
-  async #send(value: Json, base: number) {
-    const { objectId, leaseSeq, holder, assertHeld } = this.#terms;
-    assertHeld();
-    const lease = { lease_seq: leaseSeq, object_id: objectId, holder_id: holder };
-    try {
-      const request = { object_id: objectId, value, lease, if_version: base };
-      return await this.#transport.call('object.write', request);
-    } catch (fault) {
-      // Whether it was written is unknown, and so is the version.
-      this.#version = null;
-      throw fault;
-    }
-  }
-
-  #written({ version, seq }: Written): Written {
-    this.#version = version;
-    this.#toldVersion = version;
-    return { version, seq };
-  }
-
-  #refused(problem: Problem): never {
-    if (OVER.has(problem.code)) this.#terms.onRefusal(problem);
-    throw LeaseholdError.of(problem);
-  }
-
-  /** Whether what is there was made by the very write that is refused now: its first reply was lost. */
-  #isOurs(found: ObjectRecord, value: Json, base: number): boolean {
-    const isNext = found.version === base + 1 || base === NO_VERSION;
-    return (
-      isNext &&
-      found.version > this.#toldVersion &&
-      found.lease_seq === this.#terms.leaseSeq &&
-      found.value?.text() === value.text()
-    );
-  }
-
-  /**
-   * Whether a write that replaced `base` and is not what is there now can have had no effect: that version had been
-   * replaced before or has never been, or nothing was ever written under this lease, or the one write that replaced it is another's.
-   */
-  #hadNoEffect(found: ObjectRecord | null, base: number): boolean {
-    if (base < this.#toldVersion) return true;
-    if (found === null) return false;
-    if (found.version <= base) return true;
-    return found.lease_seq < this.#terms.leaseSeq || (found.version === base + 1 && found.value !== null);
-  }
-
   async #askVersion(): Promise<number> {
-    return (await this.#find())?.version ?? NO_VERSION;
-  }
-
-  async #find(): Promise<ObjectRecord | null> {
     const { objectId, assertHeld } = this.#terms;
     assertHeld();
     const found = await this.#transport.call('object.get', { object_id: objectId });
-    if (found.ok) return found;
-    if (found.code === 'OBJECT_NOT_FOUND') return null;
+    if (found.ok) return found.version;
+    if (found.code === 'OBJECT_NOT_FOUND') return NO_VERSION;
     throw LeaseholdError.of(found);
   }
 }

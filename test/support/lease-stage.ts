@@ -2,6 +2,8 @@
 // its own that can be cut, held up or made to lose a reply. Calls are counted, so that tests can see what was sent.
 import { type Effect, LeaseholdError } from '../../src/client/error.ts';
 import { Leasehold } from '../../src/client/leasehold.ts';
+import { retryOf } from '../../src/client/retries.ts';
+import { secondLook } from '../../src/client/second-look.ts';
 import type { CallOptions, Transport } from '../../src/client/transport.ts';
 import type { ClientWorld } from '../../src/client/world.ts';
 import { MemoryDisk } from '../../src/engines/memory/memory-disk.ts';
@@ -90,8 +92,13 @@ export class TestWire implements Transport {
       const { name, holder, token } = request as Requests['lease.release'];
       await this.#transport.call('lease.release', { name, holder, token });
     }
-    if (fate === 'repeats' || fate === 'breaks')
+    if (fate === 'repeats' || fate === 'breaks') {
       reply = await this.#transport.call(operation, request, options);
+      if (!reply.ok && retryOf(operation)?.looks) {
+        const ask: Transport['call'] = (...call) => this.#transport.call(...call);
+        reply = (await secondLook(ask, operation, request, reply)) as Reply<Body<Op>>;
+      }
+    }
     if (this.holding === 'all' || this.holding === operation) {
       await new Promise<void>((resolve) => this.held.push(resolve));
     }
