@@ -84,6 +84,16 @@ describe('calls that may stand in a batch', () => {
     expect(http.operations.map((ops) => ops.length)).toEqual([1, 1, 3]);
   });
 
+  it('get an id, and leave fields out, when a field is there and undefined', async () => {
+    const create = { payload: 1, task_id: undefined, queue: undefined } as never;
+    const complete = { task_id: 't', lease_id: 'l', writes: undefined } as never;
+    expect(await world.finish(transport.call('task.create', create))).toMatchObject({ ok: true });
+    await world.finish(transport.call('task.complete', complete));
+    const [created, completed] = http.sent.map(({ request }) => JSON.parse(request.body!).ops[0]);
+    expect(created).toEqual({ op: 'task.create', task_id: expect.stringMatching(/^t/), payload: 1 });
+    expect(completed).toEqual({ op: 'task.complete', task_id: 't', lease_id: 'l' });
+  });
+
   it('say nothing about a wait of 0', async () => {
     await world.finish(acquire('n', { wait_ms: 0 }));
     expect(JSON.parse(http.sent[0]!.request.body!).ops[0]).not.toHaveProperty('wait_ms');

@@ -18,50 +18,34 @@ export interface Routed {
   readonly body: string | null;
 }
 
-/** How every operation begins in a batch, and how if an id stands first. Joined in advance, because it comes so often. */
-const OPENINGS = Object.fromEntries(
-  Object.keys(OPERATION_ROWS).map((operation) => {
-    const opening = `{"op":"${operation}"`;
-    return [operation, [opening, `${opening},"${retryOf(operation as Operation)?.fills}":"`]];
-  }),
-) as Record<Operation, [plain: string, withId: string]>;
-
-/** The operation as it stands in a batch, with an id if one was made up for it. */
+/** The operation as it stands in a batch, with an id if the client generated one for it. */
 export function opText(operation: Operation, request: Fields, madeId: string): string | Problem {
+  const id = madeId === '' ? {} : { [retryOf(operation)!.fills!]: madeId };
   // Nothing waits inside a batch, and not to wait is said by saying nothing.
-  const fields = request.wait_ms === undefined ? request : { ...request, wait_ms: undefined };
-  const text = fieldsText(fields);
-  if (typeof text !== 'string') return text;
-  const [plain, withId] = OPENINGS[operation];
-  return `${madeId === '' ? plain : `${withId}${madeId}"`}${text}}`;
+  // The id a second time, because the request may have the field, as undefined.
+  return fieldsText({ op: operation, ...id, ...request, ...id, wait_ms: undefined });
 }
 
-/** The fields with a comma before each, or why they cannot be written. */
+/** A JSON object, or why there is none. */
 function fieldsText(fields: Fields): string | Problem {
-  let text = '';
   try {
-    for (const field of Object.keys(fields)) {
-      const value = valueText(field, fields[field]);
-      if (value !== undefined) text += `,${quoted(field)}:${value}`;
+    const texts: string[] = [];
+    for (const [field, value] of Object.entries(fields)) {
+      const text = valueText(field, value);
+      if (text !== undefined) texts.push(`${JSON.stringify(field)}:${text}`);
     }
-    return text;
+    return `{${texts.join(',')}}`;
   } catch {
     // A cycle, a BigInt, a depth that nobody could read, or whatever a `toJSON` of the caller's throws.
     return invalid('The request has no JSON form.');
   }
 }
 
-/** Undefined for what JSON has no word for. This is on the hot path, and one JSON.stringify for all is slower. */
+/** Undefined for what JSON has no word for. */
 function valueText(field: string, value: unknown): string | undefined {
-  if (typeof value === 'string') return quoted(value);
   if (value instanceof Json) return value.text();
   // The values of writes are opaque, one level further down.
-  return field === 'writes' ? jsonText(value) : JSON.stringify(value);
-}
-
-/** Most texts on the wire are ids and need no escapes. */
-function quoted(text: string): string {
-  return /^[ !#-[\]-~]*$/.test(text) ? `"${text}"` : JSON.stringify(text);
+  return field === 'writes' && value !== undefined ? jsonText(value) : JSON.stringify(value);
 }
 
 /** The operation as a request of its own. */
@@ -81,7 +65,7 @@ export function routed(operation: Operation, request: Fields): Routed | Problem 
   }
   if (method === 'GET') return { method, path: path + queryText(rest), body: null };
   const body = fieldsText(rest);
-  return typeof body === 'string' ? { method, path, body: `{${body.slice(1)}}` } : body;
+  return typeof body === 'string' ? { method, path, body } : body;
 }
 
 /** Null for half a character, which has no bytes. */
