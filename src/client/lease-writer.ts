@@ -25,7 +25,7 @@ const OPTIONS = ['ifVersion'];
 
 /** An object that is not there, or was deleted, counts as this. */
 const NO_VERSION = 0;
-/** How often a write without a version of its own steps aside for somebody else who writes under the same lease. */
+/** How often a write without a version of its own is tried when another writer under the same lease is faster. */
 const TRIES_MAX = 16;
 
 export interface WriterTerms {
@@ -53,7 +53,7 @@ export class LeaseWriter {
   async write(value: unknown, options: WriteOptions = {}): Promise<Written> {
     refuseUnknown(options, OPTIONS, 'write');
     this.#terms.assertHeld();
-    // Made into text now: whoever changes the value while it waits its turn must not change what is written.
+    // Made into text now: a caller that changes the value later must not change what is written.
     const json = value instanceof Json ? value : Json.of(value);
     const turn = this.#last.then(() => this.#writeNow(json, options.ifVersion ?? null));
     // The next in line goes on whatever became of this one; its own caller hears of the failure.

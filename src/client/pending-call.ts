@@ -27,25 +27,16 @@ export class OpenCalls {
   }
 }
 
-let resolveNewest: (reply: never) => void;
-let rejectNewest: (fault: unknown) => void;
-
-/** One for all: a function for each call, with all that it can see, would live as long as the call. */
-const executor = (resolve: (reply: never) => void, reject: (fault: unknown) => void): void => {
-  resolveNewest = resolve;
-  rejectNewest = reject;
-};
-
 export class PendingCall implements Tries {
   /** What the caller waits for. */
-  readonly answer = new Promise<never>(executor);
+  readonly answer: Promise<never>;
   readonly operation: Operation;
   readonly request: Fields;
   readonly lane: Lane;
   readonly requestId: string | undefined;
-  /** The id the client made up so that a second try is recognised; empty when the caller gave one or none is needed. */
+  /** The id the client generated so that a second try is recognised; empty when the caller gave one or none is needed. */
   madeId = '';
-  /** The token in the request was made up for this call, as an id would have been. */
+  /** The token in the request was generated for this call alone. */
   isTokenOwn = false;
   /** As it stands in a batch; empty for one that travels alone. */
   text = '';
@@ -63,8 +54,8 @@ export class PendingCall implements Tries {
   ending: AbortController | null = null;
   #unlisten: (() => void) | null = null;
   readonly #open: OpenCalls;
-  readonly #resolve = resolveNewest;
-  readonly #reject = rejectNewest;
+  #resolve!: (reply: never) => void;
+  #reject!: (fault: unknown) => void;
 
   constructor(
     operation: Operation,
@@ -73,6 +64,10 @@ export class PendingCall implements Tries {
     requestId: string | undefined,
     open: OpenCalls,
   ) {
+    this.answer = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
     this.operation = operation;
     this.request = request;
     this.lane = lane;

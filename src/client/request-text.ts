@@ -36,7 +36,7 @@ function fieldsText(fields: Fields): string | Problem {
     }
     return `{${texts.join(',')}}`;
   } catch {
-    // A cycle, a BigInt, a depth that nobody could read, or whatever a `toJSON` of the caller's throws.
+    // A cycle, a BigInt, a depth beyond the call stack, or a throwing `toJSON` of the caller.
     return invalid('The request has no JSON form.');
   }
 }

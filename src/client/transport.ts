@@ -11,13 +11,13 @@ import type { EntryType } from '../protocol/entry-types.ts';
 import type { Reply } from '../protocol/problem.ts';
 
 export interface CallOptions {
-  /** Gives up waiting; a grant that comes too late is given back. */
+  /** Gives up waiting; a grant that arrives after that is released. */
   readonly signal?: AbortSignal;
   /** Kept in the server's log and in receipts. */
   readonly requestId?: string;
   /** Renewals must not stand behind a large batch, so they travel on a connection of their own. */
   readonly isRenewal?: boolean;
-  /** Nobody but this call knows its token: a grant that comes too late is given back by it. */
+  /** The token was generated for this call alone: a grant that arrives after the caller gave up is released. */
   readonly isTokenOwn?: boolean;
 }
 
