@@ -20,21 +20,23 @@ export interface Routed {
 
 /** The operation as it stands in a batch, with an id if the client generated one for it. */
 export function opText(operation: Operation, request: Fields, madeId: string): string | Problem {
-  const id = madeId === '' ? {} : { [retryOf(operation)!.fills!]: madeId };
   // Nothing waits inside a batch, and not to wait is said by saying nothing.
-  // The id a second time, because the request may have the field, as undefined.
-  return fieldsText({ op: operation, ...id, ...request, ...id, wait_ms: undefined });
+  const fields = request.wait_ms === undefined ? request : { ...request, wait_ms: undefined };
+  const text = fieldsText(fields);
+  if (typeof text !== 'string') return text;
+  const id = madeId === '' ? '' : `,"${retryOf(operation)!.fills}":"${madeId}"`;
+  return `{"op":"${operation}"${id}${text}}`;
 }
 
-/** A JSON object, or why there is none. */
+/** The fields with a comma before each, or why they cannot be written. */
 function fieldsText(fields: Fields): string | Problem {
+  let text = '';
   try {
-    const texts: string[] = [];
-    for (const [field, value] of Object.entries(fields)) {
-      const text = valueText(field, value);
-      if (text !== undefined) texts.push(`${JSON.stringify(field)}:${text}`);
+    for (const field of Object.keys(fields)) {
+      const value = valueText(field, fields[field]);
+      if (value !== undefined) text += `,${JSON.stringify(field)}:${value}`;
     }
-    return `{${texts.join(',')}}`;
+    return text;
   } catch {
     // A cycle, a BigInt, a depth beyond the call stack, or a throwing `toJSON` of the caller.
     return invalid('The request has no JSON form.');
@@ -65,7 +67,7 @@ export function routed(operation: Operation, request: Fields): Routed | Problem 
   }
   if (method === 'GET') return { method, path: path + queryText(rest), body: null };
   const body = fieldsText(rest);
-  return typeof body === 'string' ? { method, path, body } : body;
+  return typeof body === 'string' ? { method, path, body: `{${body.slice(1)}}` } : body;
 }
 
 /** Null for half a character, which has no bytes. */
