@@ -62,7 +62,7 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'read-before-durable',
     'A read that comes while a batch is being written sees what is in that batch.',
-    { seed: 713, by: 'replays' },
+    { seed: 168, by: 'durable' },
     [
       AUTHORITY,
       'const request = new Request(null, read, null, PLAIN);',
