@@ -1,0 +1,169 @@
+/**
+ * A set of rows in the order of a column, such as the position at which a task was created: what lists are read from, in
+ * either direction and from any position. Rows stand in leaves of up to 512, and a directory holds the leaves in order.
+ *
+ * Adding the newest row and removing the oldest cost a few writes, because that is what a queue mostly does. Anything
+ * else is two binary searches and a move within one leaf. A row takes four bytes where leaves are full, and eight in the
+ * worst case. The order column must not change while its row is in the set.
+ */
+import type { Float64Column } from './columns.ts';
+
+const LEAF_MAX = 512;
+const LEAF_MIN = 8;
+/** A leaf this small is merged into its neighbour, if both then fill at most half a leaf. */
+const SMALL_LEAF = LEAF_MAX / 4;
+
+interface Leaf {
+  /** In use from `start` to before `end`. */
+  rows: Int32Array;
+  start: number;
+  end: number;
+}
+
+export class OrderedRows<Row extends number = number> {
+  size = 0;
+  private readonly order: Float64Column<Row>;
+  /** None of them is empty. */
+  private readonly leaves: Leaf[] = [];
+
+  constructor(order: Float64Column<Row>) {
+    this.order = order;
+  }
+
+  add(row: Row): void {
+    this.size += 1;
+    const { leaves } = this;
+    const key = this.order.get(row);
+    const at = Math.max(0, this.leafOf(key));
+    const leaf = leaves[at];
+    if (leaf === undefined) {
+      leaves.push(newLeaf(row));
+      return;
+    }
+    const place = this.placeIn(leaf, key);
+    if (leaf.end - leaf.start < LEAF_MAX) insert(leaf, place, row);
+    else if (place === leaf.end && at === leaves.length - 1) leaves.push(newLeaf(row));
+    else this.splitAndAdd(at, place, row);
+  }
+
+  remove(row: Row): void {
+    this.size -= 1;
+    const key = this.order.get(row);
+    const at = this.leafOf(key);
+    const leaf = this.leaves[at]!;
+    if (leaf.rows[leaf.start] === row) leaf.start += 1;
+    else {
+      const place = leaf.rows[leaf.end - 1] === row ? leaf.end - 1 : this.placeIn(leaf, key);
+      leaf.rows.copyWithin(place, place + 1, leaf.end);
+      leaf.end -= 1;
+    }
+    if (leaf.start === leaf.end) this.leaves.splice(at, 1);
+    else if (leaf.end - leaf.start < SMALL_LEAF && this.leaves.length > 1) this.mergeWithNext(at);
+  }
+
+  /** Rows above a position, ascending. The set must not change meanwhile. */
+  *ascending(above: number): Generator<Row> {
+    for (let at = Math.max(0, this.leafOf(above)); at < this.leaves.length; at++) {
+      const leaf = this.leaves[at]!;
+      let place = this.placeIn(leaf, above);
+      if (place < leaf.end && this.keyAt(leaf, place) === above) place += 1;
+      for (; place < leaf.end; place++) yield leaf.rows[place] as Row;
+    }
+  }
+
+  /** Rows below a position, descending. The set must not change meanwhile. */
+  *descending(below: number): Generator<Row> {
+    for (let at = this.leafOf(below); at >= 0; at--) {
+      const leaf = this.leaves[at]!;
+      for (let place = this.placeIn(leaf, below) - 1; place >= leaf.start; place--)
+        yield leaf.rows[place] as Row;
+    }
+  }
+
+  /** The last leaf that begins at or below a position; -1 when all begin above it. */
+  private leafOf(key: number): number {
+    const { leaves } = this;
+    let low = 0;
+    let high = leaves.length - 1;
+    if (high < 0 || this.keyAt(leaves[0]!, leaves[0]!.start) > key) return -1;
+    if (this.keyAt(leaves[high]!, leaves[high]!.start) <= key) return high;
+    while (high - low > 1) {
+      const middle = (low + high) >>> 1;
+      if (this.keyAt(leaves[middle]!, leaves[middle]!.start) <= key) low = middle;
+      else high = middle;
+    }
+    return low;
+  }
+
+  /** The first place in a leaf whose row is not below a position. */
+  private placeIn(leaf: Leaf, key: number): number {
+    let low = leaf.start;
+    let high = leaf.end;
+    if (this.keyAt(leaf, high - 1) < key) return high;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (this.keyAt(leaf, middle) < key) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  private keyAt(leaf: Leaf, place: number): number {
+    return this.order.get(leaf.rows[place] as Row);
+  }
+
+  /** The leaf is full: its upper half becomes a leaf of its own. */
+  private splitAndAdd(at: number, place: number, row: Row): void {
+    const lower = this.leaves[at]!;
+    const middle = (lower.start + lower.end) >>> 1;
+    const upper: Leaf = { rows: new Int32Array(LEAF_MAX), start: 0, end: lower.end - middle };
+    upper.rows.set(lower.rows.subarray(middle, lower.end));
+    lower.end = middle;
+    this.leaves.splice(at + 1, 0, upper);
+    if (place <= middle) insert(lower, place, row);
+    else insert(upper, place - middle, row);
+  }
+
+  private mergeWithNext(at: number): void {
+    const lower = this.leaves[at]!;
+    const upper = this.leaves[at + 1];
+    if (upper === undefined) return;
+    const lowerSize = lower.end - lower.start;
+    const size = lowerSize + upper.end - upper.start;
+    if (size > LEAF_MAX / 2) return;
+    const rows = new Int32Array(LEAF_MAX);
+    rows.set(lower.rows.subarray(lower.start, lower.end));
+    rows.set(upper.rows.subarray(upper.start, upper.end), lowerSize);
+    this.leaves.splice(at, 2, { rows, start: 0, end: size });
+  }
+}
+
+function newLeaf(row: number): Leaf {
+  const rows = new Int32Array(LEAF_MIN);
+  rows[0] = row;
+  return { rows, start: 0, end: 1 };
+}
+
+/** There is room for one more row in the leaf, if not always at its end. */
+function insert(leaf: Leaf, place: number, row: number): void {
+  let at = place;
+  if (leaf.end === leaf.rows.length) {
+    at -= leaf.start;
+    makeRoom(leaf);
+  }
+  leaf.rows.copyWithin(at + 1, at, leaf.end);
+  leaf.rows[at] = row;
+  leaf.end += 1;
+}
+
+/** Moves the rows to the front; into a larger array unless at least half of this one is free. */
+function makeRoom(leaf: Leaf): void {
+  const { rows, start, end } = leaf;
+  const size = end - start;
+  if (size > rows.length / 2 && rows.length < LEAF_MAX) {
+    leaf.rows = new Int32Array(rows.length * 2);
+    leaf.rows.set(rows.subarray(start, end));
+  } else rows.copyWithin(0, start, end);
+  leaf.start = 0;
+  leaf.end = size;
+}
