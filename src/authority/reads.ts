@@ -5,10 +5,10 @@
 
 import type { SessionState } from '../core/entries.ts';
 import type { NameImage, TaskImage, TaskState } from '../core/image.ts';
+import { type ListOrder, matchesFilter, type TaskFilter, walkTasks } from '../core/list-tasks.ts';
 import type { Machine } from '../core/machine.ts';
 import { ORCHESTRATOR_GUARD } from '../core/reserved-names.ts';
 import { taskOpaques } from '../core/row-columns.ts';
-import type { NameRow, TaskRow } from '../core/row-types.ts';
 import type { SessionCommands } from '../core/sessions/session-commands.ts';
 import { type Why, whyNotRunning } from '../core/why.ts';
 import { countSessions } from './sessions/session-reads.ts';
@@ -56,20 +56,27 @@ export function readWhy(machine: ReadView, taskId: string): Why | null {
   return row === 0 ? null : whyNotRunning(machine.state, row, machine.batchAtMs);
 }
 
+/** In the order of creation; the cursor is the position at which the last task of a page was created. */
 export function listTasks(
   machine: ReadView,
-  state: TaskState | null,
-  queue: string | null,
+  filter: TaskFilter,
+  order: ListOrder,
   limit: number,
-  after: number,
+  after: number | null,
 ): Page<TaskImage> {
-  const { tasks } = machine.state;
-  const matches = (row: number): row is TaskRow => {
-    if (!tasks.inUse(row) || (queue !== null && tasks.queueOf(row).name !== queue)) return false;
-    machine.expireTaskRow(row);
-    return state === null || tasks.stateOf(row) === state;
-  };
-  return page(tasks.rows.used, after, limit, matches, (row) => tasks.image(row), taskBytes);
+  const { state } = machine;
+  return page({
+    after,
+    limit,
+    walk: (position) => walkTasks(state, filter, order, position),
+    positionOf: (row) => state.tasks.createdSeq.get(row),
+    matches(row) {
+      machine.expireTaskRow(row);
+      return matchesFilter(state, row, filter);
+    },
+    show: (row) => state.tasks.image(row),
+    bytesOf: taskBytes,
+  });
 }
 
 function taskBytes(task: TaskImage): number {
@@ -83,35 +90,43 @@ export function readName(machine: ReadView, name: string): NameImage | null {
   return row === 0 ? null : machine.state.names.image(row);
 }
 
-export function listLeases(machine: ReadView, prefix: string, limit: number, after: number): Page<NameImage> {
+/** In the order of their rows, which is not promised; the cursor is the row of the last name of a page. */
+export function listLeases(
+  machine: ReadView,
+  prefix: string,
+  holder: string | null,
+  limit: number,
+  after: number | null,
+): Page<NameImage> {
   const { names } = machine.state;
-  const matches = (row: number): row is NameRow => {
-    if (!names.inUse(row) || !names.isLive(row) || !names.nameOf(row).startsWith(prefix)) return false;
-    machine.expireNameRow(row);
-    return names.isLive(row);
-  };
-  const bytesOf = ({ metadata }: NameImage): number => metadata?.length ?? 0;
-  return page(names.rows.used, after, limit, matches, (row) => names.image(row), bytesOf);
+  return page({
+    after,
+    limit,
+    walk: (row) => (holder === null ? names.allRows(row ?? 0) : names.heldNames(holder, row ?? 0)),
+    positionOf: (row) => row,
+    matches(row) {
+      if (!names.isLive(row) || !names.nameOf(row).startsWith(prefix)) return false;
+      machine.expireNameRow(row);
+      return names.isLive(row) && (holder === null || names.heldBy(row, holder));
+    },
+    show: (row) => names.image(row),
+    bytesOf: ({ metadata }) => metadata?.length ?? 0,
+  });
 }
 
 /** By name, because a replay meets them in another order than they came in. */
 export function listQueues(machine: ReadView): QueueCounts[] {
-  const queues = [...machine.state.tasks.queues.values()].map(({ name, paused, counts }) => ({
+  const queues = [...machine.state.tasks.queues.values()].map(({ name, paused, lists }) => ({
     queue: name,
     paused,
-    counts: { ...counts },
+    counts: lists.counts,
   }));
   return queues.sort((a, b) => (a.queue < b.queue ? -1 : 1));
 }
 
 /** How many live leases each worker has. */
 export function leasesByWorker({ state: { tasks } }: ReadView): Map<string, number> {
-  const counts = new Map<string, number>();
-  for (const row of tasks.expiring.all()) {
-    const worker = tasks.leases.workerOf(tasks.lease.get(row));
-    counts.set(worker, (counts.get(worker) ?? 0) + 1);
-  }
-  return counts;
+  return new Map(tasks.leases.byWorker.counts());
 }
 
 export function guardHolder(machine: ReadView): string | null {
@@ -125,13 +140,9 @@ export function liveGuard(machine: ReadView): NameImage | null {
 }
 
 export function countAll(machine: ReadView): Counts {
-  const tasks = { WAITING: 0, LEASED: 0, COMPLETED: 0, FAILED: 0, DEAD: 0 };
-  for (const { counts } of machine.state.tasks.queues.values()) {
-    for (const state of Object.keys(tasks) as TaskState[]) tasks[state] += counts[state];
-  }
-  const { names } = machine.state;
+  const { tasks, names } = machine.state;
   return {
-    tasks,
+    tasks: tasks.lists.counts,
     leases: names.expiring.size,
     names: names.rows.live,
     waiters: machine.lines.size,
@@ -142,23 +153,47 @@ export function countAll(machine: ReadView): Counts {
 /** A page ends early once what it shows has this size: all of it is in memory at once. */
 export const BYTES_A_PAGE = 4 * 1024 * 1024;
 
-function page<Row extends number, T>(
-  used: number,
-  after: number,
-  limit: number,
-  matches: (row: number) => row is Row,
-  show: (row: Row) => T,
-  bytesOf: (item: T) => number,
-): Page<T> {
+interface PageOf<Row extends number, T> {
+  /** The cursor; null for the first page. */
+  readonly after: number | null;
+  readonly limit: number;
+  /** Candidates behind a position, in order. */
+  readonly walk: (position: number | null) => Generator<Row>;
+  readonly positionOf: (row: Row) => number;
+  /** May write what is due, and so change the lists that are walked. */
+  readonly matches: (row: Row) => boolean;
+  readonly show: (row: Row) => T;
+  readonly bytesOf: (item: T) => number;
+}
+
+/** Takes candidates by the handful before it looks at them, because a look may change the list they come from. */
+function page<Row extends number, T>(of: PageOf<Row, T>): Page<T> {
+  const { limit, walk, positionOf, matches, show, bytesOf } = of;
   const items: T[] = [];
   let bytes = 0;
-  const last = Math.min(used, after + ROWS_A_PAGE);
-  for (let row = after + 1; row <= last; row++) {
-    if (!matches(row)) continue;
-    const item = show(row);
-    items.push(item);
-    bytes += bytesOf(item);
-    if (items.length === limit || bytes >= BYTES_A_PAGE) return { items, next: row < used ? row : null };
+  let position = of.after;
+  for (let examined = 0; examined < ROWS_A_PAGE; ) {
+    const rows = firstOf(walk(position), Math.min(limit, ROWS_A_PAGE - examined));
+    if (rows.length === 0) return { items, next: null };
+    examined += rows.length;
+    for (const row of rows) {
+      position = positionOf(row);
+      if (!matches(row)) continue;
+      const item = show(row);
+      items.push(item);
+      bytes += bytesOf(item);
+      if (items.length < limit && bytes < BYTES_A_PAGE) continue;
+      return { items, next: walk(position).next().done ? null : position };
+    }
   }
-  return { items, next: last < used ? last : null };
+  return { items, next: position };
+}
+
+function firstOf<T>(walk: Generator<T>, count: number): T[] {
+  const items: T[] = [];
+  for (const item of walk) {
+    items.push(item);
+    if (items.length === count) break;
+  }
+  return items;
 }

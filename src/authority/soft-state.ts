@@ -12,7 +12,9 @@ export class SoftState {
   readonly sessions = new SessionBeats();
 
   note(command: Command, answer: Answer | Refusal | null, requestId: string | null, nowMs: number): void {
-    if (command.type === 'LeaseTasks' || command.type === 'Heartbeat') {
+    if (command.type === 'LeaseTasks') {
+      this.workers.heard(command.workerId, nowMs, command.queues);
+    } else if (command.type === 'Heartbeat') {
       this.workers.heard(command.workerId, nowMs);
     } else if (command.type === 'HeartbeatSession') {
       if (answer !== null && !isRefusal(answer)) this.sessions.heard(command.sessionId, nowMs);

@@ -140,6 +140,7 @@ const SCENARIOS: { readonly [Op in Operation]: Scenario<Op> } = {
   'queue.list': { request: () => ({}), gives: 'same' },
   'lease.get': { request: () => ({ name: 'held' }), gives: 'same' },
   'lease.list': { request: () => ({ prefix: 'h' }), gives: 'same' },
+  'lease.waiters': { request: () => ({ name: 'held' }), gives: 'same' },
   'lease.history': { request: () => ({ name: 'held' }), gives: 'same' },
   'object.get': { request: () => ({ object_id: 'held' }), gives: 'same' },
   'receipt.list': { request: () => ({}), gives: 'same' },

@@ -42,6 +42,7 @@ export const OPERATION_ROWS: Readonly<Record<Operation, OperationRow>> = {
   'lease.wipe': { method: 'POST', path: '/v1/leases/wipe' },
   'lease.get': { method: 'GET', path: '/v1/leases/{name}' },
   'lease.list': { method: 'GET', path: '/v1/leases' },
+  'lease.waiters': { method: 'GET', path: '/v1/leases/{name}/waiters' },
   'lease.history': { method: 'GET', path: '/v1/leases/{name}/history' },
   'object.write': { method: 'PUT', path: '/v1/objects/{object_id}', batch: true, retry: { needs: 'if_version', looks: true } },
   'object.get': { method: 'GET', path: '/v1/objects/{object_id}' },

@@ -112,13 +112,19 @@ const OF_A_STATE: Record<Exclude<InvariantId, keyof typeof OF_A_STEP | 'INV-APPL
     [
       [createTask()],
       ({ tasks }) => {
-        tasks.queues.get('default')!.counts.WAITING = 2;
+        tasks.queues.get('default')!.lists.add(FIRST_TASK, 'LEASED');
       },
     ],
     [[], ({ tasks }) => void tasks.openQueue('idle')],
   ],
   'INV-QUEUE-ORDER': [
     [[createTask(), createTask({ taskId: 'later' })], ({ tasks }) => tasks.createdSeq.set(SECOND_TASK, 1)],
+  ],
+  'INV-LISTS-EXACT': [
+    [[createTask()], ({ tasks }) => tasks.lists.remove(FIRST_TASK, 'WAITING')],
+    [[createTask()], ({ tasks }) => tasks.lists.add(SECOND_TASK, 'DEAD')],
+    [TASK, ({ tasks }) => tasks.leases.byWorker.of('worker')!.remove(FIRST_TASK)],
+    [NAME, ({ names }) => names.byHolder.remove(FIRST_NAME)],
   ],
   'INV-INDEX-EXACT': [
     [[createTask()], ({ tasks }) => tasks.byId.add(1, FIRST_TASK)],

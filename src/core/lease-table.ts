@@ -5,10 +5,11 @@
 import { LEASE_ENDS, type LeaseEnd, type LeaseImage } from './image.ts';
 import { LeaseColumns } from './row-columns.ts';
 import type { LeaseRow, Seq, TaskRow } from './row-types.ts';
-import { Int32Column, Uint8Column } from './tables/columns.ts';
+import { type Float64Column, Int32Column, Uint8Column } from './tables/columns.ts';
 import { HashIndex, hashOfString } from './tables/hash-index.ts';
 import { Rows } from './tables/rows.ts';
 import type { StringSlab } from './tables/string-slab.ts';
+import { WorkerTasks } from './worker-tasks.ts';
 
 /** How many ended leases a task remembers. */
 const PAST_LEASES_MAX = 16;
@@ -27,15 +28,17 @@ export class LeaseTable extends LeaseColumns {
   private readonly sibling = new Int32Column<LeaseRow, LeaseRow>();
   private readonly siblingBefore = new Int32Column<LeaseRow, LeaseRow>();
   readonly byRequest = new HashIndex<LeaseRow>();
+  readonly byWorker: WorkerTasks;
   private hashedWorker = '';
   private hashedRequest = '';
   private hash: number;
   readonly rows: Rows<LeaseRow>;
   private readonly seed: number;
 
-  constructor(strings: StringSlab, seed: number) {
+  constructor(strings: StringSlab, seed: number, createdSeq: Float64Column<TaskRow, Seq>) {
     super(strings);
     this.seed = seed;
+    this.byWorker = new WorkerTasks(createdSeq);
     this.hash = hashOfString(this.hashedRequest, hashOfString(this.hashedWorker, seed));
     this.rows = new Rows<LeaseRow>([
       ...this.columns,
@@ -45,6 +48,7 @@ export class LeaseTable extends LeaseColumns {
       this.requestHash,
       this.sibling,
       this.siblingBefore,
+      this.byWorker,
     ]);
   }
 
@@ -62,6 +66,7 @@ export class LeaseTable extends LeaseColumns {
     this.task.set(row, task);
     this.older.set(row, older);
     this.ends.set(row, LIVE);
+    this.byWorker.add(row, workerId, task);
     if (requestId !== null) this.link(row, workerId, requestId);
     return row;
   }
@@ -79,6 +84,12 @@ export class LeaseTable extends LeaseColumns {
     const next = this.sibling.get(first);
     if (next !== 0) this.siblingBefore.set(next, row);
     this.sibling.set(first, row);
+  }
+
+  /** For a lease that is live until now. */
+  private leaveIndexes(row: LeaseRow): void {
+    this.byWorker.remove(row, this.task.get(row));
+    this.unlink(row);
   }
 
   private unlink(row: LeaseRow): void {
@@ -118,7 +129,7 @@ export class LeaseTable extends LeaseColumns {
 
   /** Ends a live lease. Only live ones can be found by their request, so it is not kept any longer. */
   end(row: LeaseRow, how: LeaseEnd, seq: Seq, dueAtMs: number): void {
-    this.unlink(row);
+    this.leaveIndexes(row);
     this.ends.set(row, LEASE_ENDS.indexOf(how));
     this.endedSeq.set(row, seq);
     this.dueAtMs.set(row, dueAtMs);
@@ -128,7 +139,7 @@ export class LeaseTable extends LeaseColumns {
   forgetFrom(first: LeaseRow | 0): void {
     for (let row: LeaseRow | 0 = first; row !== 0; ) {
       const older = this.older.get(row);
-      if (this.endOf(row) === 'live') this.unlink(row);
+      if (this.endOf(row) === 'live') this.leaveIndexes(row);
       this.clear(row);
       this.rows.free(row);
       row = older;

@@ -17,6 +17,9 @@ export interface Ticket {
 export interface Waiter<C extends AcquireNames | LeaseTasks> {
   readonly command: C;
   readonly ticket: Ticket;
+  /** When it joined, and its number among all that ever joined. */
+  readonly sinceMs: number;
+  readonly arrival: number;
   /** It is granted only while now < this. */
   readonly deadlineMs: number;
   readonly slot: number;
@@ -41,6 +44,7 @@ export class Lines<C extends AcquireNames | LeaseTasks> {
   private readonly freeSlots: number[] = [];
   private readonly positions = new Int32Column();
   private readonly deadlines = new RowHeap(this.positions);
+  private arrivals = 0;
 
   get size(): number {
     return this.deadlines.size;
@@ -67,10 +71,12 @@ export class Lines<C extends AcquireNames | LeaseTasks> {
     return waiter.places.filter((place) => place.before === null).map((place) => place.key);
   }
 
-  join(command: C, ticket: Ticket, keys: readonly string[], deadlineMs: number): Waiter<C> {
+  join(command: C, ticket: Ticket, keys: readonly string[], sinceMs: number): Waiter<C> {
     const slot = this.freeSlots.pop() ?? this.waiters.length;
     const places = keys.map((key): Place<C> => ({ key, waiter: null, before: null, after: null }));
-    const waiter: Waiter<C> = { command, ticket, deadlineMs, slot, places };
+    const deadlineMs = sinceMs + command.waitMs;
+    this.arrivals += 1;
+    const waiter: Waiter<C> = { command, ticket, sinceMs, arrival: this.arrivals, deadlineMs, slot, places };
     this.waiters[slot] = waiter;
     for (const place of places) {
       place.waiter = waiter;
@@ -91,6 +97,12 @@ export class Lines<C extends AcquireNames | LeaseTasks> {
 
   isWaiting(waiter: Waiter<C>): boolean {
     return this.waiters[waiter.slot] === waiter;
+  }
+
+  /** Those in one line, in order. */
+  *inLine(key: string): Generator<Waiter<C>> {
+    for (let place = this.lines.get(key)?.first ?? null; place !== null; place = place.after)
+      yield place.waiter!;
   }
 
   *all(): Generator<Waiter<C>> {

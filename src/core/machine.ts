@@ -241,7 +241,7 @@ export class Machine {
       leases = this.leaseUpTo(command);
     }
     if (leases.length > 0 || command.waitMs === 0) return this.grantedTasks(leases, false);
-    this.lines.tasks.join(command, ticket, [...new Set(command.queues)], this.nowMs + command.waitMs);
+    this.lines.tasks.join(command, ticket, [...new Set(command.queues)], this.nowMs);
     return null;
   }
 
@@ -314,7 +314,7 @@ export class Machine {
     const isHeld = isRefusal(decision.answer) && decision.answer.refused === 'LEASE_HELD';
     if (isHeld ? command.waitMs > 0 : line !== null && decision.entries.length > 0) {
       if (command.waitMs === 0) return this.lines.behind(line!);
-      this.lines.names.join(command, ticket, command.names, this.nowMs + command.waitMs);
+      this.lines.names.join(command, ticket, command.names, this.nowMs);
       return null;
     }
     const answer = this.enact(decision);

@@ -3,6 +3,7 @@
  * may write. What the columns mean is said in `NameImage`. A name with neither lease nor object
  * is idle and may be forgotten: its next grant is above every earlier one anyway.
  */
+import { HolderNames } from './holder-names.ts';
 import { NAME_ENDS, type NameEnd, type NameImage, type ObjectImage } from './image.ts';
 import { NameColumns } from './row-columns.ts';
 import type { Counted, NameRow, Seq } from './row-types.ts';
@@ -36,6 +37,7 @@ export class NameTable extends NameColumns {
   readonly byName = new HashIndex<NameRow>();
   /** Live leases by their number: a write may present the number of another name. */
   readonly byLease = new HashIndex<NameRow>();
+  readonly byHolder = new HolderNames(this);
   private foundName: string | null = null;
   private foundRow: NameRow | 0 = 0;
   private readonly seed: number;
@@ -51,6 +53,7 @@ export class NameTable extends NameColumns {
       this.after,
       this.tokens,
       this.expiring,
+      this.byHolder,
     ]);
   }
 
@@ -120,6 +123,20 @@ export class NameTable extends NameColumns {
     return { value, version: this.version.get(row), leaseSeq, seq };
   }
 
+  /** Every row behind another, free ones too: a walk over a table that is mostly free must not be long. */
+  *allRows(after: number): Generator<NameRow> {
+    for (let row = after + 1; row <= this.rows.used; row++) yield row as NameRow;
+  }
+
+  /** The live names of a holder behind a row, in the order of their rows. */
+  *heldNames(holder: string, after: number): Generator<NameRow> {
+    const hash = hashOfString(holder, this.seed);
+    for (let row = this.byHolder.after(holder, hash, after); row !== 0; ) {
+      yield row;
+      row = this.byHolder.after(holder, hash, row);
+    }
+  }
+
   /** A new name, without lease or object, not yet idle; what a lease brings, the caller sets. */
   create(row: NameRow, name: string): void {
     this.start(row, name);
@@ -161,6 +178,8 @@ export class NameTable extends NameColumns {
   /** Makes the lease of the name live. */
   private enter(row: NameRow): void {
     this.ends.set(row, LIVE);
+    const holder = this.holderOf(row);
+    this.byHolder.add(row, holder, hashOfString(holder, this.seed));
     this.byLease.add(hashOfSeq(this.leaseSeq.get(row)), row);
     this.expiring.add(row, this.expiresAtMs.get(row));
   }
@@ -168,6 +187,7 @@ export class NameTable extends NameColumns {
   /** Ends a live lease. */
   end(row: NameRow, how: NameEnd): void {
     this.byLease.remove(hashOfSeq(this.leaseSeq.get(row)), row);
+    this.byHolder.remove(row);
     this.expiring.remove(row);
     this.ends.set(row, ENDS.indexOf(how));
   }

@@ -60,7 +60,7 @@ describe('a queue', () => {
     queue.paused = true;
     expect(queue.idle).toBe(false);
     queue.paused = false;
-    queue.counts.COMPLETED = 1;
+    queue.lists.add(1 as TaskRow, 'COMPLETED');
     expect(queue.idle).toBe(false);
   });
 });

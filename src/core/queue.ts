@@ -4,8 +4,8 @@
  * tasks that came back in a heap beside it, because they belong before what stands at the list's end.
  * All of it is derived from the tasks and safe to lose.
  */
-import type { TaskState } from './image.ts';
 import type { Seq, TaskRow } from './row-types.ts';
+import { StateLists } from './state-lists.ts';
 import type { Float64Column, Int32Column } from './tables/columns.ts';
 import { RowHeap } from './tables/row-heap.ts';
 import { RowList } from './tables/row-list.ts';
@@ -28,7 +28,8 @@ export class Queue {
   readonly name: string;
   readonly index: number;
   paused = false;
-  readonly counts: Record<TaskState, number> = { WAITING: 0, LEASED: 0, COMPLETED: 0, FAILED: 0, DEAD: 0 };
+  /** All tasks of the queue, by state. */
+  readonly lists: StateLists;
   /** Highest priority first. */
   private readonly lanes: Lane[] = [];
   private readonly columns: LaneColumns;
@@ -37,21 +38,12 @@ export class Queue {
     this.name = name;
     this.index = index;
     this.columns = columns;
-  }
-
-  /** One by one, as in `codeOf` of the table, and for the same reason. */
-  count(state: TaskState, change: number): void {
-    const { counts } = this;
-    if (state === 'WAITING') counts.WAITING += change;
-    else if (state === 'LEASED') counts.LEASED += change;
-    else if (state === 'COMPLETED') counts.COMPLETED += change;
-    else counts[state] += change;
+    this.lists = new StateLists(columns.createdSeq);
   }
 
   /** Nothing would be lost by dropping it. */
   get idle(): boolean {
-    const { WAITING, LEASED, COMPLETED, FAILED, DEAD } = this.counts;
-    return !this.paused && WAITING + LEASED + COMPLETED + FAILED + DEAD === 0;
+    return !this.paused && this.lists.isEmpty;
   }
 
   /** The task to lease next, 0 when there is none. */
@@ -83,6 +75,26 @@ export class Queue {
     else lane.returned!.remove(row);
     // The only lane stays even when it is empty, because a queue at rest is mostly one task deep.
     if (this.lanes.length > 1 && isEmpty(lane)) this.lanes.splice(this.lanes.indexOf(lane), 1);
+  }
+
+  /** How many tasks come before this one, which stands in a lane; counts no further than `max`. */
+  countAhead(row: TaskRow, priority: number, max: number): number {
+    const createdSeq = this.columns.createdSeq.get(row);
+    let ahead = 0;
+    for (const lane of this.lanes) {
+      if (lane.priority < priority) break;
+      if (lane.priority > priority) {
+        ahead += lane.list.size + (lane.returned?.size ?? 0);
+        continue;
+      }
+      ahead += lane.returned?.countBelow(createdSeq, max) ?? 0;
+      let other: TaskRow | 0 = lane.list.first;
+      for (; other !== 0 && ahead < max; other = lane.list.next(other)) {
+        if (this.columns.createdSeq.get(other) >= createdSeq) break;
+        ahead += 1;
+      }
+    }
+    return Math.min(ahead, max);
   }
 
   /** Everybody who stands in a lane, in no particular order. */

@@ -5,6 +5,8 @@
 import type { Fail } from './invariants.ts';
 import type { LeaseRow, NameRow, Seq, TaskRow } from './row-types.ts';
 import type { State } from './state.ts';
+import { TASK_STATES } from './state-lists.ts';
+import type { OrderedRows } from './tables/ordered-rows.ts';
 import { isTerminal } from './task-table.ts';
 
 // --- tasks ---------------------------------------------------------------------------------------
@@ -129,7 +131,7 @@ export function checkQueueCounts(state: State, fail: Fail): void {
   for (const [name, queue] of tasks.queues) {
     if (queue.name !== name) fail(`${name} is called ${queue.name}`);
     if (queue.idle) fail(`${name} has nothing to keep it`);
-    for (const [taskState, count] of Object.entries(queue.counts)) {
+    for (const [taskState, count] of Object.entries(queue.lists.counts)) {
       const real = counts.get(name)?.[taskState] ?? 0;
       if (count !== real) fail(`${name} counts ${count} ${taskState} and has ${real}`);
     }
@@ -205,6 +207,46 @@ export function checkIndexes(state: State, fail: Fail): void {
   ] as const;
   for (const [what, size, real] of sizes)
     if (size !== real) fail(`there are ${real} ${what} and not ${size}`);
+}
+
+export function checkLists(state: State, fail: Fail): void {
+  const { tasks, names } = state;
+  const expected = new Map<unknown, number[]>();
+  const put = (list: unknown, row: number): void => {
+    expected.set(list, [...(expected.get(list) ?? []), row]);
+  };
+  const inOrder = [...taskRows(state)].sort((a, b) => tasks.createdSeq.get(a) - tasks.createdSeq.get(b));
+  for (const row of inOrder) {
+    const taskState = tasks.stateOf(row);
+    put(tasks.lists.of(taskState), row);
+    put(tasks.queueOf(row).lists.of(taskState), row);
+    if (taskState === 'LEASED')
+      put(tasks.leases.byWorker.of(tasks.leases.workerOf(tasks.lease.get(row))), row);
+  }
+  const compare = (what: string, list: OrderedRows<TaskRow> | null): void => {
+    const found = list === null ? [] : [...list.ascending(0)];
+    const real = expected.get(list) ?? [];
+    if (found.length !== (list?.size ?? 0) || found.join() !== (list === null ? '' : real.join()))
+      fail(`${what} lists rows ${found} and has ${real}`);
+    expected.delete(list);
+  };
+  for (const each of TASK_STATES) {
+    compare(each, tasks.lists.of(each));
+    for (const queue of tasks.queues.values()) compare(`${queue.name} ${each}`, queue.lists.of(each));
+  }
+  for (const [workerId] of tasks.leases.byWorker.counts())
+    compare(workerId, tasks.leases.byWorker.of(workerId));
+  if (expected.size > 0) fail(`rows ${[...expected.values()][0]} are in no list`);
+  const held = new Map<string, NameRow[]>();
+  for (const row of nameRows(state)) {
+    if (names.isLive(row)) held.set(names.holderOf(row), [...(held.get(names.holderOf(row)) ?? []), row]);
+  }
+  for (const [holder, rows] of held) {
+    const found = [...names.heldNames(holder, 0)];
+    if (found.join() !== rows.join()) fail(`${holder} holds rows ${rows}, not ${found}`);
+  }
+  if (names.byHolder.roots.size !== held.size)
+    fail(`${names.byHolder.roots.size} holders are not ${held.size}`);
 }
 
 export function checkRows({ tasks, names }: State, fail: Fail): void {

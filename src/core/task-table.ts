@@ -14,6 +14,7 @@ import { LeaseTable } from './lease-table.ts';
 import { Queue } from './queue.ts';
 import { TaskColumns } from './row-columns.ts';
 import type { Counted, LeaseRow, Seq, TaskRow } from './row-types.ts';
+import { StateLists } from './state-lists.ts';
 import { Int32Column, Uint8Column, Uint32Column } from './tables/columns.ts';
 import { DueRows } from './tables/due-rows.ts';
 import { HashIndex, hashOfSeq, hashOfString } from './tables/hash-index.ts';
@@ -59,6 +60,8 @@ export class TaskTable extends TaskColumns {
   );
   readonly delayed = new RowHeap<TaskRow>(this.heapPosition);
   readonly ended = new RowList<TaskRow>(this.before, this.after);
+  /** All tasks, by state. */
+  readonly lists = new StateLists(this.createdSeq);
   readonly rows: Rows<TaskRow>;
   readonly queues = new Map<string, Queue>();
   private readonly queueAt: (Queue | undefined)[] = [];
@@ -80,7 +83,7 @@ export class TaskTable extends TaskColumns {
     this.seed = seed;
     this.hash = hashOfString(this.hashedId, seed);
     this.id = new TextColumn(strings);
-    this.leases = new LeaseTable(strings, seed);
+    this.leases = new LeaseTable(strings, seed, this.createdSeq);
     this.rows = new Rows<TaskRow>([
       ...this.columns,
       this.lease,
@@ -148,6 +151,10 @@ export class TaskTable extends TaskColumns {
     return this.queueOf(row).name;
   }
 
+  isDelayed(row: TaskRow): boolean {
+    return this.asleep.get(row) !== 0;
+  }
+
   /** Newest first. */
   leasesOf(row: TaskRow): LeaseImage[] {
     const leases: LeaseImage[] = [];
@@ -203,7 +210,8 @@ export class TaskTable extends TaskColumns {
   enter(row: TaskRow, state: TaskState, nowMs: number): void {
     const queue = this.queueOf(row);
     this.states.set(row, codeOf(state));
-    queue.count(state, 1);
+    queue.lists.add(row, state);
+    this.lists.add(row, state);
     if (state === 'WAITING') {
       const dueAtMs = this.dueAtMs.get(row);
       if (dueAtMs > nowMs) {
@@ -225,7 +233,8 @@ export class TaskTable extends TaskColumns {
   leave(row: TaskRow): void {
     const state = this.stateOf(row);
     const queue = this.queueOf(row);
-    queue.count(state, -1);
+    queue.lists.remove(row, state);
+    this.lists.remove(row, state);
     if (state === 'WAITING') {
       if (this.asleep.get(row) === 0) queue.remove(row, this.priorityOf(row));
       else this.wake(row);

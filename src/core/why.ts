@@ -15,9 +15,34 @@ export type WhyCode =
 export interface Why {
   readonly code: WhyCode;
   readonly says: string;
+  readonly queue: string;
+  /** When its delay or backoff ends; null unless it has one. */
+  readonly dueAtMs: number | null;
+  /** How many due tasks of its queue come before it; more than AHEAD_MAX are not counted. Null unless it is due and waits. */
+  readonly ahead: number | null;
 }
 
-export function whyNotRunning({ tasks }: State, row: TaskRow, nowMs: number): Why {
+/** Tasks ahead are counted exactly up to this number. */
+export const AHEAD_MAX = 10_000;
+
+export function whyNotRunning(state: State, row: TaskRow, nowMs: number): Why {
+  const { tasks } = state;
+  const isWaiting = tasks.stateOf(row) === 'WAITING';
+  const dueAtMs = tasks.dueAtMs.get(row);
+  const isDue = isWaiting && dueAtMs <= nowMs;
+  const queue = tasks.queueOf(row);
+  return {
+    ...reasonFor(state, row, nowMs),
+    queue: queue.name,
+    dueAtMs: isWaiting && !isDue ? dueAtMs : null,
+    // One more than is told, so that exactly that many can be told from more. A task that is due and still stands
+    // among the delayed is brought into line with the next batch.
+    ahead:
+      isDue && !tasks.isDelayed(row) ? queue.countAhead(row, tasks.priorityOf(row), AHEAD_MAX + 1) : null,
+  };
+}
+
+function reasonFor({ tasks }: State, row: TaskRow, nowMs: number): Pick<Why, 'code' | 'says'> {
   const state = tasks.stateOf(row);
   const queue = tasks.queueOf(row);
   const reason = tasks.reason.get(row);

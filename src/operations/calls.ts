@@ -8,6 +8,7 @@ import { RefusedReadError } from '../authority/refused-read.ts';
 import type { CallOptions, Handling, Sink } from '../authority/request.ts';
 import { SessionBeats } from '../authority/sessions/session-beats.ts';
 import type { Standby } from '../authority/standby.ts';
+import { Workers } from '../authority/workers.ts';
 import type { Answer } from '../core/commands.ts';
 import { isRefusal } from '../core/decision.ts';
 import type { Refusal } from '../core/refusals.ts';
@@ -167,6 +168,7 @@ function leaderContext(authority: Authority, timers: Timers): LeaderContext {
     ends: new EndWatch(authority.feed),
     timers,
     beats: authority.soft.sessions,
+    workers: authority.soft.workers,
     figures: () => ({
       role: 'leader',
       first_seq: log.position.firstSeq,
@@ -183,6 +185,7 @@ function standbyContext(standby: Standby, timers: Timers): ReadContext {
     ends: new EndWatch(standby.feed),
     timers,
     beats: new SessionBeats(),
+    workers: new Workers(),
     figures: ({ state }) => ({
       role: 'standby',
       first_seq: standby.position.firstSeq,

@@ -3,6 +3,7 @@ import type { Authority } from '../authority/authority.ts';
 import type { EndWatch } from '../authority/end-watch.ts';
 import type { ReadView } from '../authority/reads.ts';
 import type { SessionBeats } from '../authority/sessions/session-beats.ts';
+import type { Workers } from '../authority/workers.ts';
 import type { Log } from '../engines/log.ts';
 import type { Timers } from '../seams/clock.ts';
 import type { IntentSecrets } from './intent-keys.ts';
@@ -49,6 +50,7 @@ export interface ReadContext {
   readonly timers: Timers;
   /** What the leader has heard; empty on a standby. */
   readonly beats: SessionBeats;
+  readonly workers: Workers;
   readonly figures: (view: ReadView) => RoleFigures;
 }
 

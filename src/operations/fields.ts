@@ -70,6 +70,8 @@ export const Limit = Type.Integer({
 const CURSOR = 'The next_cursor of the page before.';
 export const Cursor = Type.String({ pattern: '^[0-9]{1,10}$', description: CURSOR });
 export const cursorOf = (pattern: string) => Type.String({ pattern, description: CURSOR });
+/** An instant in a request. */
+export const At = Type.String({ format: 'date-time' });
 export const Prefix = Type.Union([Type.Literal(''), Name], {
   description: 'Only names that begin with it; empty: all names.',
 });

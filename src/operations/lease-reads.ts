@@ -4,7 +4,7 @@ import { listLeases, readName } from '../authority/reads.ts';
 import type { NameImage } from '../core/image.ts';
 import { instant } from '../protocol/instant.ts';
 import { REPORT, REPORT_TIMES } from './example-story.ts';
-import { Cursor, fields, LeaseName, Limit, note, Prefix, stale } from './fields.ts';
+import { Cursor, fields, Holder, LeaseName, Limit, note, Prefix, stale } from './fields.ts';
 import { type OpenedBytes, openAll } from './opening.ts';
 import { type Plain, stateRead } from './operation.ts';
 import { Instant, Kept, NextCursor, RemainingMs, Seq, Text } from './reply-fields.ts';
@@ -50,8 +50,10 @@ export const listAllLeases = stateRead({
   path: '/v1/leases',
   long: 'list',
   does: 'List live named leases, page by page.',
+  details: `With \`holder\` a page costs what it returns, however many leases there are. The order is not promised.`,
   request: fields({
     prefix: Type.Optional(Prefix),
+    holder: Type.Optional(note(Holder, 'Only leases of this holder.')),
     limit: Type.Optional(Limit),
     cursor: Type.Optional(Cursor),
     stale,
@@ -59,9 +61,9 @@ export const listAllLeases = stateRead({
   reply: Type.Object({ leases: Type.Array(Lease), next_cursor: NextCursor }),
   refusals: [],
   example: { request: { prefix: 'nightly-', limit: 100 }, reply: { leases: [LEASE] } },
-  async look({ prefix = '', limit = 100, cursor = '0' }, { source }) {
+  async look({ prefix = '', holder = null, limit = 100, cursor = '0' }, { source }) {
     const [{ items, next }, nowMs] = await source.read(
-      (view) => [listLeases(view, prefix, limit, Number(cursor)), view.batchAtMs] as const,
+      (view) => [listLeases(view, prefix, holder, limit, Number(cursor)), view.batchAtMs] as const,
     );
     const open = await openAll(
       source.log,

@@ -1,6 +1,7 @@
 /** Schemas compiled to checks that say in one sentence what is wrong. */
 import { FormatRegistry, type TSchema } from '@sinclair/typebox';
 import { TypeCompiler, type ValueError, ValueErrorType } from '@sinclair/typebox/compiler';
+import { instantMs } from '../protocol/instant.ts';
 import { LIMITS } from '../protocol/limits.ts';
 import {
   isIdText,
@@ -21,6 +22,7 @@ FormatRegistry.Set('token', isTokenText);
 FormatRegistry.Set('shown', isShownText);
 FormatRegistry.Set('profile', isProfileText);
 FormatRegistry.Set('session', isSessionIdText);
+FormatRegistry.Set('date-time', (text) => Number.isFinite(instantMs(text)));
 
 export interface RequestCheck {
   accepts(request: unknown): boolean;
@@ -36,6 +38,7 @@ const FORMATS: Record<string, string> = {
   token: `must be ${LIMITS.tokenBytesMin} to ${LIMITS.nameBytes} visible ASCII characters`,
   shown: `must be 1 to ${LIMITS.nameBytes} visible ASCII characters`,
   profile: `must be 1 to ${LIMITS.nameBytes} bytes of printable text in NFC without a bar`,
+  'date-time': 'must be an instant with a time zone, such as 2026-01-31T12:00:00.000Z',
   session: 'must be the id of a session, which looks like s0000000001a',
 };
 

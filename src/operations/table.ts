@@ -12,6 +12,7 @@ import { acceptIntent } from './intents.ts';
 import { acquireAll, acquireLease } from './lease-acquire.ts';
 import { breakLease, releaseLease, renewLease, wipeLeases } from './lease-changes.ts';
 import { getLease, listAllLeases } from './lease-reads.ts';
+import { listWaiters } from './lease-waiters.ts';
 import { deleteObject, getObject, listReceipts, writeObject } from './objects.ts';
 import type { Change, ExtraScope, Read } from './operation.ts';
 import { listAllQueues, pauseQueue, resumeQueue } from './queues.ts';
@@ -21,8 +22,10 @@ import { getStatus } from './status.ts';
 import { createTask } from './task-create.ts';
 import { extendLease, heartbeat } from './task-extend.ts';
 import { leaseTasks } from './task-lease.ts';
-import { getTask, listAllTasks, whyTask } from './task-reads.ts';
+import { listAllTasks } from './task-list.ts';
+import { getTask } from './task-reads.ts';
 import { completeTask, failTask, killTask, releaseTask } from './task-verdicts.ts';
+import { whyTask } from './task-why.ts';
 import { whoami } from './whoami.ts';
 import { listWorkers } from './workers.ts';
 
@@ -51,6 +54,7 @@ const DEFINITIONS = [
   wipeLeases,
   getLease,
   listAllLeases,
+  listWaiters,
   leaseHistory,
   writeObject,
   getObject,

@@ -1,6 +1,6 @@
-/** Looking at tasks: `task.get`, `task.list`, `task.why`. */
+/** `task.get`, and how a task reads on the wire. */
 import { type Static, Type } from '@sinclair/typebox';
-import { listTasks, readTask, readWhy } from '../authority/reads.ts';
+import { readTask } from '../authority/reads.ts';
 import type { Room } from '../authority/request.ts';
 import { taskIdOfKey } from '../core/entry-json.ts';
 import { leaseIdOfSeq } from '../core/ids.ts';
@@ -19,20 +19,10 @@ import {
   RETRY,
   TASK_ID,
 } from './example-story.ts';
-import { Cursor, fields, Limit, note, Queue, stale, TaskId, WaitMs } from './fields.ts';
+import { fields, note, stale, TaskId, WaitMs } from './fields.ts';
 import { type OpenedBytes, openAll } from './opening.ts';
 import { type Plain, stateRead } from './operation.ts';
-import {
-  Instant,
-  Kept,
-  NextCursor,
-  RemainingMs,
-  Seq,
-  TASK_STATES,
-  TaskState,
-  Text,
-  Whole,
-} from './reply-fields.ts';
+import { Instant, Kept, RemainingMs, Seq, TaskState, Text, Whole } from './reply-fields.ts';
 
 export const PastLease = Type.Object({
   lease_id: note(Text, 'the id of the lease'),
@@ -76,7 +66,7 @@ export const Task = Type.Object({
   seq: note(Seq, 'the newest entry that touched it'),
 });
 
-const TASK: Plain<Static<typeof Task>> = {
+export const TASK: Plain<Static<typeof Task>> = {
   task_id: TASK_ID,
   payload: PAYLOAD,
   state: 'COMPLETED',
@@ -104,7 +94,7 @@ const TASK: Plain<Static<typeof Task>> = {
   seq: 45,
 };
 
-const NOT_FOUND: Refusal = { refused: 'TASK_NOT_FOUND' };
+export const NOT_FOUND: Refusal = { refused: 'TASK_NOT_FOUND' };
 
 export const getTask = stateRead({
   name: 'task.get',
@@ -124,63 +114,8 @@ for a leased task only.`,
   },
 });
 
-export const listAllTasks = stateRead({
-  name: 'task.list',
-  path: '/v1/tasks',
-  long: 'list',
-  does: 'List tasks, page by page.',
-  details: `The order is not promised.`,
-  request: fields({
-    state: Type.Optional(
-      Type.Union(
-        TASK_STATES.map((state) => Type.Literal(state)),
-        { description: 'Only tasks in this state.' },
-      ),
-    ),
-    queue: Type.Optional(note(Queue, 'Only tasks of this queue.')),
-    limit: Type.Optional(Limit),
-    cursor: Type.Optional(Cursor),
-    stale,
-  }),
-  reply: Type.Object({ tasks: Type.Array(Task), next_cursor: NextCursor }),
-  refusals: [],
-  example: {
-    request: { state: 'COMPLETED', queue: 'mail', limit: 1 },
-    reply: { tasks: [TASK], next_cursor: '17' },
-  },
-  async look({ state = null, queue = null, limit = 100, cursor = '0' }, context) {
-    const { items, next, nowMs } = await context.source.read((view) => ({
-      ...listTasks(view, state, queue, limit, Number(cursor)),
-      nowMs: view.batchAtMs,
-    }));
-    const tasks = await Promise.all(items.map((image) => record(context, { image, nowMs })));
-    return { ok: true, tasks, ...(next === null ? {} : { next_cursor: String(next) }) };
-  },
-});
-
-export const whyTask = stateRead({
-  name: 'task.why',
-  path: '/v1/tasks/{task_id}/why',
-  does: 'Why a task is not running, as a code and a sentence.',
-  details: `\`code\` is \`DELAYED\`, \`BACKOFF\`, \`WAITING_FOR_WORKER\`, \`QUEUE_PAUSED\`, \`LEASED\` or the last state of the task.`,
-  request: fields({ task_id: TaskId, stale }),
-  reply: Type.Object({
-    code: note(Text, 'the reason, for programs'),
-    says: note(Text, 'the reason as a sentence'),
-  }),
-  refusals: ['TASK_NOT_FOUND'],
-  example: {
-    request: { task_id: TASK_ID },
-    reply: { code: 'WAITING_FOR_WORKER', says: 'It is due, and waits for a worker to ask the queue mail.' },
-  },
-  async look({ task_id: taskId }, { source }) {
-    const why = await source.read((view) => readWhy(view, taskId));
-    return why === null ? NOT_FOUND : { ok: true, ...why };
-  },
-});
-
 /** A task, and when it was looked at. */
-interface Seen {
+export interface Seen {
   readonly image: TaskImage;
   readonly nowMs: number;
 }
@@ -227,7 +162,7 @@ async function lookAtEnd(
   }
 }
 
-async function record(
+export async function record(
   { source }: ReadContext,
   { image, nowMs }: Seen,
   room?: Room,

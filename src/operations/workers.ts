@@ -11,6 +11,7 @@ export const Worker = Type.Object({
   worker_id: note(Text, 'the id of the worker'),
   last_heartbeat: note(Instant, 'when it was last heard of'),
   active_leases: note(Whole, 'how many tasks it has'),
+  queues: Type.Array(Text, { description: 'the queues it last asked for tasks' }),
 });
 
 export const listWorkers = leaderRead({
@@ -24,7 +25,9 @@ export const listWorkers = leaderRead({
   refusals: [],
   example: {
     request: {},
-    reply: { workers: [{ worker_id: 'worker-1', last_heartbeat: GRANTED_AT, active_leases: 1 }] },
+    reply: {
+      workers: [{ worker_id: 'worker-1', last_heartbeat: GRANTED_AT, active_leases: 1, queues: ['mail'] }],
+    },
   },
   async look(_, { authority }) {
     const workers = await authority.read((machine) =>
@@ -32,10 +35,11 @@ export const listWorkers = leaderRead({
     );
     return {
       ok: true,
-      workers: workers.map(({ workerId, lastHeartbeatMs, activeLeases }) => ({
+      workers: workers.map(({ workerId, lastHeartbeatMs, activeLeases, queues }) => ({
         worker_id: workerId,
         last_heartbeat: instant(lastHeartbeatMs),
         active_leases: activeLeases,
+        queues: [...queues],
       })),
     };
   },

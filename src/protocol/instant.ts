@@ -15,3 +15,10 @@ export function instant(ms: number): string {
   oldest = (oldest + 1) % KEPT;
   return text;
 }
+
+const INSTANT = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2})$/;
+
+/** An instant of a request in milliseconds, which names its time zone; NaN for anything else. */
+export function instantMs(text: string): number {
+  return INSTANT.test(text) ? Date.parse(text) : Number.NaN;
+}

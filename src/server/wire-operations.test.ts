@@ -249,6 +249,9 @@ const OPERATIONS: Record<Exclude<Operation, SessionOperation>, () => Promise<voi
     expect(names.sort()).toEqual(['a:1', 'a:2', 'a:3']);
     expect((await served.send('GET', '/v1/leases')).text).not.toContain(TOKEN);
   },
+  'lease.waiters': async () => {
+    expect(await served.done('lease.waiters', { name: 'report' })).toMatchObject({ waiters: [] });
+  },
   'lease.history': async () => {
     await acquire('report');
     await served.done('lease.break', { name: 'report', reason: 'stuck' });

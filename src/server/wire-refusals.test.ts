@@ -273,6 +273,7 @@ const CASES: {
   },
   'lease.get': { LEASE_NOT_FOUND: () => served.call('lease.get', { name: fresh() }) },
   'lease.list': {},
+  'lease.waiters': {},
   'lease.history': { LEASE_NOT_FOUND: () => served.call('lease.history', { name: fresh() }) },
   'object.write': {
     ...writes((write) => served.call('object.write', { value: 1, ...write })),
@@ -387,6 +388,7 @@ const REQUESTS: Record<Operation, object> = {
   'lease.wipe': { prefix: '', guard: NO_GUARD },
   'lease.get': { name: 'n' },
   'lease.list': {},
+  'lease.waiters': { name: 'n' },
   'lease.history': { name: 'n' },
   'object.write': { object_id: 'o', value: 1 },
   'object.get': { object_id: 'o' },

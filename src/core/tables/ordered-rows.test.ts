@@ -59,6 +59,31 @@ describe('an ordered set of rows', () => {
     );
   });
 
+  it('is read from a value of another column that rises with its own, equal values included', () => {
+    fc.assert(
+      fc.property(
+        fc.uniqueArray(fc.integer({ min: 1, max: ROWS }), { maxLength: 1_500 }),
+        fc.integer({ min: 1, max: 900 }),
+        fc.integer({ min: 0, max: ROWS }),
+        (rows, run, value) => {
+          const { set, order } = createSet(7);
+          const times = new Float64Column();
+          times.reserve(ROWS);
+          for (const row of rows) {
+            times.set(row, Math.floor(order.get(row) / (10 * run)));
+            set.add(row);
+          }
+          const all = sorted(new Set(rows), order);
+          expect([...set.ascending(value, times)]).toEqual(all.filter((row) => times.get(row) > value));
+          expect([...set.descending(value, times)]).toEqual(
+            all.filter((row) => times.get(row) < value).toReversed(),
+          );
+        },
+      ),
+      { seed: 5, numRuns: 100 },
+    );
+  });
+
   it('stays sorted while the oldest leave and the newest come, as in a queue', () => {
     const { set } = createSet(1);
     for (let row = 1; row <= 1_500; row++) set.add(row);

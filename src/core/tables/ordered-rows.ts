@@ -61,55 +61,59 @@ export class OrderedRows<Row extends number = number> {
     else if (leaf.end - leaf.start < SMALL_LEAF && this.leaves.length > 1) this.mergeWithNext(at);
   }
 
-  /** Rows above a position, ascending. The set must not change meanwhile. */
-  *ascending(above: number): Generator<Row> {
-    for (let at = Math.max(0, this.leafOf(above)); at < this.leaves.length; at++) {
+  /**
+   * Rows above a value, ascending. The value is one of the order column, or of another column that rises with it, such as
+   * the time of creation. The set must not change meanwhile.
+   */
+  *ascending(above: number, column = this.order): Generator<Row> {
+    for (let at = Math.max(0, this.leafOf(above, column)); at < this.leaves.length; at++) {
       const leaf = this.leaves[at]!;
-      let place = this.placeIn(leaf, above);
-      if (place < leaf.end && this.keyAt(leaf, place) === above) place += 1;
+      let place = this.placeIn(leaf, above, column);
+      while (place < leaf.end && column.get(leaf.rows[place] as Row) === above) place += 1;
       for (; place < leaf.end; place++) yield leaf.rows[place] as Row;
     }
   }
 
-  /** Rows below a position, descending. The set must not change meanwhile. */
-  *descending(below: number): Generator<Row> {
-    for (let at = this.leafOf(below); at >= 0; at--) {
+  /** Rows below a value, descending; otherwise as `ascending`. */
+  *descending(below: number, column = this.order): Generator<Row> {
+    for (let at = this.leafOf(below, column); at >= 0; at--) {
       const leaf = this.leaves[at]!;
-      for (let place = this.placeIn(leaf, below) - 1; place >= leaf.start; place--)
+      for (let place = this.placeIn(leaf, below, column) - 1; place >= leaf.start; place--)
         yield leaf.rows[place] as Row;
     }
   }
 
-  /** The last leaf that begins at or below a position; -1 when all begin above it. */
-  private leafOf(key: number): number {
+  /** The last leaf that begins at or below a value; -1 when all begin above it. */
+  private leafOf(value: number, column = this.order): number {
     const { leaves } = this;
+    const first = (at: number): number => {
+      const leaf = leaves[at]!;
+      return column.get(leaf.rows[leaf.start] as Row);
+    };
     let low = 0;
     let high = leaves.length - 1;
-    if (high < 0 || this.keyAt(leaves[0]!, leaves[0]!.start) > key) return -1;
-    if (this.keyAt(leaves[high]!, leaves[high]!.start) <= key) return high;
+    if (high < 0 || first(low) > value) return -1;
+    if (first(high) <= value) return high;
     while (high - low > 1) {
       const middle = (low + high) >>> 1;
-      if (this.keyAt(leaves[middle]!, leaves[middle]!.start) <= key) low = middle;
+      if (first(middle) <= value) low = middle;
       else high = middle;
     }
     return low;
   }
 
-  /** The first place in a leaf whose row is not below a position. */
-  private placeIn(leaf: Leaf, key: number): number {
+  /** The first place in a leaf whose row is not below a value. */
+  private placeIn(leaf: Leaf, value: number, column = this.order): number {
+    const { rows } = leaf;
     let low = leaf.start;
     let high = leaf.end;
-    if (this.keyAt(leaf, high - 1) < key) return high;
+    if (column.get(rows[high - 1] as Row) < value) return high;
     while (low < high) {
       const middle = (low + high) >>> 1;
-      if (this.keyAt(leaf, middle) < key) low = middle + 1;
+      if (column.get(rows[middle] as Row) < value) low = middle + 1;
       else high = middle;
     }
     return low;
-  }
-
-  private keyAt(leaf: Leaf, place: number): number {
-    return this.order.get(leaf.rows[place] as Row);
   }
 
   /** The leaf is full: its upper half becomes a leaf of its own. */

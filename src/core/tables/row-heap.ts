@@ -71,6 +71,18 @@ export class RowHeap<Row extends number = number> {
     for (let at = 0; at < this.size; at++) yield this.rows.get(at);
   }
 
+  /** How many rows have a lower key; counts no further than `max`, and looks at no more than four times as many. */
+  countBelow(key: number, max: number): number {
+    const open = [0];
+    let count = 0;
+    for (let at = open.pop(); at !== undefined && count < max; at = open.pop()) {
+      if (at >= this.size || this.keys.get(at) >= key) continue;
+      count += 1;
+      for (let child = 4 * at + 4; child > 4 * at; child--) open.push(child);
+    }
+    return count;
+  }
+
   private rise(from: number, row: Row, key: number): void {
     let at = from;
     while (at > 0) {

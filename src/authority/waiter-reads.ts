@@ -1,0 +1,44 @@
+/** Who waits for a name, as the leader sees it. */
+import type { AcquireNames } from '../core/commands.ts';
+import type { Waiter } from '../core/lines.ts';
+import type { Machine } from '../core/machine.ts';
+
+export interface WaitingFor {
+  readonly holder: string;
+  readonly names: readonly string[];
+  readonly sinceMs: number;
+  readonly deadlineMs: number;
+  readonly blockedBy: readonly string[];
+}
+
+export interface LineOfName {
+  readonly waiters: readonly WaitingFor[];
+  /** Where to go on; null at the end. */
+  readonly next: number | null;
+  readonly nowMs: number;
+}
+
+/** The cursor is the arrival of the last waiter of a page, so that those who leave meanwhile shift nothing. */
+export function readWaiters(machine: Machine, name: string, limit: number, after: number): LineOfName {
+  machine.expireName(name);
+  const waiters: WaitingFor[] = [];
+  let last = 0;
+  for (const waiter of machine.lines.names.inLine(name)) {
+    if (waiter.arrival <= after) continue;
+    if (waiters.length === limit) return { waiters, next: last, nowMs: machine.batchAtMs };
+    waiters.push(waitingFor(machine, waiter));
+    last = waiter.arrival;
+  }
+  return { waiters, next: null, nowMs: machine.batchAtMs };
+}
+
+function waitingFor({ state, lines }: Machine, waiter: Waiter<AcquireNames>): WaitingFor {
+  const { holder, names } = waiter.command;
+  const { sinceMs, deadlineMs } = waiter;
+  const blockedBy = names.filter((name) => {
+    const row = state.names.find(name);
+    const isHeld = row !== 0 && state.names.isLive(row) && !state.names.heldBy(row, holder);
+    return isHeld || lines.names.first(name) !== waiter;
+  });
+  return { holder, names, sinceMs, deadlineMs, blockedBy };
+}

@@ -1,0 +1,95 @@
+/**
+ * Lists of tasks, in the order of their creation. What a filter names decides which list is walked: the tasks of a
+ * worker, of a state in a queue, of a queue, of a state, or all. There a page costs what it returns. What else the
+ * filter names is checked row by row.
+ */
+import type { TaskState } from './image.ts';
+import type { Seq, TaskRow } from './row-types.ts';
+import type { State } from './state.ts';
+import { type StateLists, TASK_STATES } from './state-lists.ts';
+import type { OrderedRows } from './tables/ordered-rows.ts';
+
+export interface TaskFilter {
+  readonly queue: string | null;
+  readonly state: TaskState | null;
+  /** Tasks that this worker has leased. */
+  readonly workerId: string | null;
+  /** Neither bound is included. */
+  readonly createdAfterMs: number | null;
+  readonly createdBeforeMs: number | null;
+}
+
+export type ListOrder = 'oldest' | 'newest';
+
+/** Rows of the list that the filter is read from, behind a position, until the time range ends. */
+export function* walkTasks(
+  { tasks }: State,
+  filter: TaskFilter,
+  order: ListOrder,
+  after: Seq | null,
+): Generator<TaskRow> {
+  const { createdSeq, createdAtMs } = tasks;
+  const sets = listsOf(tasks, filter);
+  const isOldest = order === 'oldest';
+  const fromMs = isOldest ? filter.createdAfterMs : filter.createdBeforeMs;
+  const toMs = isOldest ? filter.createdBeforeMs : filter.createdAfterMs;
+  const open = (rows: OrderedRows<TaskRow>): Generator<TaskRow> => {
+    if (after === null && fromMs !== null)
+      return isOldest ? rows.ascending(fromMs, createdAtMs) : rows.descending(fromMs, createdAtMs);
+    return isOldest ? rows.ascending(after ?? 0) : rows.descending(after ?? Number.POSITIVE_INFINITY);
+  };
+  const comesFirst = (a: TaskRow, b: TaskRow): boolean => createdSeq.get(a) < createdSeq.get(b) === isOldest;
+  for (const row of merge(sets.map(open), comesFirst)) {
+    if (toMs !== null) {
+      const atMs = createdAtMs.get(row);
+      if (isOldest ? atMs >= toMs : atMs <= toMs) return;
+    }
+    yield row;
+  }
+}
+
+/** Whether a row of the walked list is one the filter asks for. */
+export function matchesFilter({ tasks }: State, row: TaskRow, filter: TaskFilter): boolean {
+  const { queue, state, workerId } = filter;
+  if (state !== null && tasks.stateOf(row) !== state) return false;
+  if (queue !== null && tasks.queueOf(row).name !== queue) return false;
+  if (workerId === null) return true;
+  return tasks.stateOf(row) === 'LEASED' && tasks.leases.workerOf(tasks.lease.get(row)) === workerId;
+}
+
+function listsOf(tasks: State['tasks'], { queue, state, workerId }: TaskFilter): OrderedRows<TaskRow>[] {
+  if (workerId !== null) return present([tasks.leases.byWorker.of(workerId)]);
+  const lists: StateLists | undefined = queue === null ? tasks.lists : tasks.queues.get(queue)?.lists;
+  if (lists === undefined) return [];
+  return present(state === null ? TASK_STATES.map((each) => lists.of(each)) : [lists.of(state)]);
+}
+
+function present<T>(items: readonly (T | null)[]): T[] {
+  return items.filter((item) => item !== null);
+}
+
+/** A handful of sorted walks as one. */
+function* merge(
+  walks: readonly Generator<TaskRow>[],
+  comesFirst: (a: TaskRow, b: TaskRow) => boolean,
+): Generator<TaskRow> {
+  if (walks.length === 1) {
+    yield* walks[0]!;
+    return;
+  }
+  const heads = walks.map((walk) => ({ walk, row: nextOf(walk) }));
+  for (;;) {
+    let best: (typeof heads)[number] | null = null;
+    for (const head of heads) {
+      if (head.row !== 0 && (best === null || comesFirst(head.row, best.row as TaskRow))) best = head;
+    }
+    if (best === null) return;
+    yield best.row as TaskRow;
+    best.row = nextOf(best.walk);
+  }
+}
+
+function nextOf(walk: Generator<TaskRow>): TaskRow | 0 {
+  const { done, value } = walk.next();
+  return done ? 0 : value;
+}

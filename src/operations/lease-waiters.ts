@@ -1,0 +1,68 @@
+/** `lease.waiters`: who waits for a name. Soft state: lines last as long as the connections that stand in them. */
+import { type Static, Type } from '@sinclair/typebox';
+import { type LineOfName, readWaiters, type WaitingFor } from '../authority/waiter-reads.ts';
+import { instant } from '../protocol/instant.ts';
+import { GRANTED_AT, REPORT } from './example-story.ts';
+import { cursorOf, fields, LeaseName, Limit, note, stale } from './fields.ts';
+import { leaderRead } from './operation.ts';
+import { Instant, NextCursor, RemainingMs, Text } from './reply-fields.ts';
+
+export const Waiter = Type.Object({
+  holder: note(Text, 'who waits'),
+  names: Type.Array(Text, { description: 'all names it asked for; it is granted all of them or none' }),
+  waiting_since: note(Instant, 'when it joined the line'),
+  remaining_ms: note(RemainingMs, 'how long it goes on waiting'),
+  blocked_by: Type.Array(Text, {
+    description: 'those of its names that are held, or for which another waiter comes first',
+  }),
+});
+
+export const listWaiters = leaderRead({
+  name: 'lease.waiters',
+  path: '/v1/leases/{name}/waiters',
+  long: 'list',
+  does: 'Who waits for a name, in the order in which they are served. Soft state.',
+  details: `A request for several names waits in all their lines and is granted once it heads each of them and all are free.`,
+  request: fields({
+    name: LeaseName,
+    limit: Type.Optional(Limit),
+    cursor: Type.Optional(cursorOf('^[0-9]{1,16}$')),
+    stale,
+  }),
+  reply: Type.Object({ waiters: Type.Array(Waiter), next_cursor: NextCursor }),
+  refusals: [],
+  example: {
+    request: { name: REPORT.name, limit: 100 },
+    reply: {
+      waiters: [
+        {
+          holder: 'report-host-2',
+          names: [REPORT.name],
+          waiting_since: GRANTED_AT,
+          remaining_ms: 28_500,
+          blocked_by: [REPORT.name],
+        },
+      ],
+    },
+  },
+  async look({ name, limit = 100, cursor = '0' }, { authority }) {
+    const { waiters, next, nowMs }: LineOfName = await authority.read((machine) =>
+      readWaiters(machine, name, limit, Number(cursor)),
+    );
+    return {
+      ok: true,
+      waiters: waiters.map((waiter) => waiterRecord(waiter, nowMs)),
+      ...(next === null ? {} : { next_cursor: String(next) }),
+    };
+  },
+});
+
+function waiterRecord(waiter: WaitingFor, nowMs: number): Static<typeof Waiter> {
+  return {
+    holder: waiter.holder,
+    names: [...waiter.names],
+    waiting_since: instant(waiter.sinceMs),
+    remaining_ms: Math.max(0, waiter.deadlineMs - nowMs),
+    blocked_by: [...waiter.blockedBy],
+  };
+}

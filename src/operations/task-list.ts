@@ -1,0 +1,64 @@
+/** `task.list`: tasks in the order of their creation, by index. */
+import { Type } from '@sinclair/typebox';
+import { listTasks } from '../authority/reads.ts';
+import { instantMs } from '../protocol/instant.ts';
+import { At, cursorOf, fields, Limit, note, Queue, stale, WorkerId } from './fields.ts';
+import { stateRead } from './operation.ts';
+import { NextCursor, TASK_STATES } from './reply-fields.ts';
+import { record, TASK, Task } from './task-reads.ts';
+
+export const listAllTasks = stateRead({
+  name: 'task.list',
+  path: '/v1/tasks',
+  long: 'list',
+  does: 'List tasks in the order of their creation, page by page.',
+  details: `Filtered by nothing, \`queue\`, \`state\`, both of these, or \`worker_id\`, a page costs what it returns, however many
+tasks there are, and is never empty while it has a \`next_cursor\`. Other combinations walk the shortest such list, at most
+10 000 tasks a call: then a page may be empty and still have a \`next_cursor\`. The bounds of time are not included.`,
+  request: fields({
+    state: Type.Optional(
+      Type.Union(
+        TASK_STATES.map((state) => Type.Literal(state)),
+        { description: 'Only tasks in this state.' },
+      ),
+    ),
+    queue: Type.Optional(note(Queue, 'Only tasks of this queue.')),
+    worker_id: Type.Optional(note(WorkerId, 'Only tasks that this worker has leased.')),
+    created_after: Type.Optional(note(At, 'Only tasks created after this instant.')),
+    created_before: Type.Optional(note(At, 'Only tasks created before this instant.')),
+    order: Type.Optional(
+      Type.Union([Type.Literal('oldest'), Type.Literal('newest')], {
+        description: 'Which come first; oldest by default.',
+      }),
+    ),
+    limit: Type.Optional(Limit),
+    cursor: Type.Optional(cursorOf('^[0-9]{1,16}$')),
+    stale,
+  }),
+  reply: Type.Object({ tasks: Type.Array(Task), next_cursor: NextCursor }),
+  refusals: [],
+  example: {
+    request: { state: 'COMPLETED', queue: 'mail', order: 'newest', limit: 1 },
+    reply: { tasks: [TASK], next_cursor: '42' },
+  },
+  async look(request, context) {
+    const { order = 'oldest', limit = 100, cursor = null } = request;
+    const filter = {
+      queue: request.queue ?? null,
+      state: request.state ?? null,
+      workerId: request.worker_id ?? null,
+      createdAfterMs: boundOf(request.created_after),
+      createdBeforeMs: boundOf(request.created_before),
+    };
+    const { items, next, nowMs } = await context.source.read((view) => ({
+      ...listTasks(view, filter, order, limit, cursor === null ? null : Number(cursor)),
+      nowMs: view.batchAtMs,
+    }));
+    const tasks = await Promise.all(items.map((image) => record(context, { image, nowMs })));
+    return { ok: true, tasks, ...(next === null ? {} : { next_cursor: String(next) }) };
+  },
+});
+
+function boundOf(text: string | undefined): number | null {
+  return text === undefined ? null : instantMs(text);
+}

@@ -1,0 +1,96 @@
+/** `task.why`: why a task is not running, with numbers. */
+import { Type } from '@sinclair/typebox';
+import { readWhy } from '../authority/reads.ts';
+import type { Poller } from '../authority/workers.ts';
+import { AHEAD_MAX } from '../core/why.ts';
+import { instant } from '../protocol/instant.ts';
+import { GRANTED_AT, TASK_ID } from './example-story.ts';
+import { fields, note, stale, TaskId } from './fields.ts';
+import { stateRead } from './operation.ts';
+import { Instant, Text, Whole } from './reply-fields.ts';
+import { NOT_FOUND } from './task-reads.ts';
+
+/** How many of the workers that poll the queue are named. */
+const POLLERS_MAX = 10;
+
+export const whyTask = stateRead({
+  name: 'task.why',
+  path: '/v1/tasks/{task_id}/why',
+  does: 'Why a task is not running, as a code and a sentence, with what is ahead of it and who polls its queue.',
+  details: `\`code\` is \`DELAYED\`, \`BACKOFF\`, \`WAITING_FOR_WORKER\`, \`QUEUE_PAUSED\`, \`LEASED\` or the last state of the task.
+\`polled_by\` is soft state: it starts empty after a restart, and a standby has none.`,
+  request: fields({ task_id: TaskId, stale }),
+  reply: Type.Object({
+    code: note(Text, 'the reason, for programs'),
+    says: note(Text, 'the reason as a sentence'),
+    queue: note(Text, 'the queue it is in'),
+    due_at: Type.Optional(note(Instant, 'when its delay or backoff ends')),
+    ahead: Type.Optional(
+      note(Whole, `how many due tasks of the queue come before it; exact up to ${AHEAD_MAX}`),
+    ),
+    more_than: Type.Optional(note(Whole, 'instead of ahead: more than this many come before it')),
+    polled_by: Type.Optional(
+      Type.Array(
+        Type.Object({
+          worker_id: note(Text, 'the id of the worker'),
+          last_polled_at: note(Instant, 'when it last asked this queue for tasks'),
+        }),
+        {
+          description: `workers that asked the queue in the last ten minutes, the latest first, at most ${POLLERS_MAX}; there for tasks that wait`,
+        },
+      ),
+    ),
+  }),
+  refusals: ['TASK_NOT_FOUND'],
+  example: {
+    request: { task_id: TASK_ID },
+    reply: {
+      code: 'WAITING_FOR_WORKER',
+      says: 'It is due, and waits for a worker to ask the queue mail. 3 tasks are ahead of it. worker-1 asked last, 2 s ago.',
+      queue: 'mail',
+      ahead: 3,
+      polled_by: [{ worker_id: 'worker-1', last_polled_at: GRANTED_AT }],
+    },
+  },
+  async look({ task_id: taskId }, { source, workers }) {
+    const seen = await source.read((view) => {
+      const why = readWhy(view, taskId);
+      const nowMs = view.batchAtMs;
+      return why === null ? null : { why, nowMs, pollers: workers.pollersOf(why.queue, nowMs) };
+    });
+    if (seen === null) return NOT_FOUND;
+    const { why, nowMs, pollers } = seen;
+    const isWaiting =
+      why.dueAtMs !== null || why.code === 'WAITING_FOR_WORKER' || why.code === 'QUEUE_PAUSED';
+    return {
+      ok: true,
+      code: why.code,
+      says: [
+        why.says,
+        ...(why.code === 'WAITING_FOR_WORKER' ? numbersOf(why.ahead, pollers, nowMs) : []),
+      ].join(' '),
+      queue: why.queue,
+      ...(why.dueAtMs === null ? {} : { due_at: instant(why.dueAtMs) }),
+      ...(why.ahead === null ? {} : why.ahead > AHEAD_MAX ? { more_than: AHEAD_MAX } : { ahead: why.ahead }),
+      ...(isWaiting
+        ? {
+            polled_by: pollers.slice(0, POLLERS_MAX).map(({ workerId, polledMs }) => ({
+              worker_id: workerId,
+              last_polled_at: instant(polledMs),
+            })),
+          }
+        : {}),
+    };
+  },
+});
+
+function numbersOf(ahead: number | null, pollers: readonly Poller[], nowMs: number): string[] {
+  const says: string[] = [];
+  if (ahead === 1) says.push('1 task is ahead of it.');
+  else if (ahead !== null && ahead > AHEAD_MAX) says.push(`More than ${AHEAD_MAX} tasks are ahead of it.`);
+  else if (ahead !== null && ahead > 0) says.push(`${ahead} tasks are ahead of it.`);
+  const [last] = pollers;
+  if (last === undefined) says.push('No worker has asked this queue in the last ten minutes.');
+  else says.push(`${last.workerId} asked last, ${Math.round((nowMs - last.polledMs) / 1000)} s ago.`);
+  return says;
+}
