@@ -1,11 +1,12 @@
 // Compaction changes no answer: not while it runs, not between checkpoint and adoption, not after the old files are
 // gone, and not when it is cut short at any operation of the disk.
+import { crc32 } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { Chronicle } from '../../../test/support/chronicle.ts';
 import { inlineThreads } from '../../../test/support/inline-threads.ts';
 import { collect } from '../../../test/support/log-story.ts';
 import { diskError, PowerCutError, TestDisk } from '../../../test/support/test-disk.ts';
-import { opaqueOf } from '../../operations/opaque-values.ts';
+import { opaque } from '../../core/opaque.ts';
 import type { Threads } from '../../seams/threads.ts';
 import { FILE_SPAN } from '../frame.ts';
 import { LogCompactedError, LogDamagedError } from '../log.ts';
@@ -29,6 +30,7 @@ async function lived(disk: TestDisk, rounds: number, sizes: object = {}): Promis
   return chronicle;
 }
 
+const opaqueOf = (text: string) => opaque(Buffer.from(text), crc32(text));
 const pathsOf = (disk: TestDisk, end: string) => disk.paths().filter((path) => path.endsWith(end));
 
 describe('compaction', () => {
@@ -118,7 +120,7 @@ describe('compaction', () => {
         holder: 'holder',
         tokenHash: 'x'.repeat(32),
         expiresAtMs: 9e12,
-        metadata: opaqueOf(Buffer.from(JSON.stringify('m'.repeat(4_096)))),
+        metadata: opaqueOf(JSON.stringify('m'.repeat(4_096))),
       },
     ]);
     while (!chronicle.log.wantsCompaction) await chronicle.live();
@@ -229,7 +231,7 @@ describe('compaction', () => {
     const lease = { type: 'NameLeased', holder: 'h', expiresAtMs: 4e12 } as const;
     const tokenHash = 'x'.repeat(32);
     await chronicle.write(() => [
-      { ...lease, names: ['empty'], tokenHash, metadata: opaqueOf(Buffer.alloc(0)) },
+      { ...lease, names: ['empty'], tokenHash, metadata: opaqueOf('') },
     ]);
     for (let i = 0; i < 60; i++) await chronicle.live();
     const { hash } = chronicle;
