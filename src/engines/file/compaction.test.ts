@@ -230,9 +230,7 @@ describe('compaction', () => {
     const chronicle = await lived(disk, 0);
     const lease = { type: 'NameLeased', holder: 'h', expiresAtMs: 4e12 } as const;
     const tokenHash = 'x'.repeat(32);
-    await chronicle.write(() => [
-      { ...lease, names: ['empty'], tokenHash, metadata: opaqueOf('') },
-    ]);
+    await chronicle.write(() => [{ ...lease, names: ['empty'], tokenHash, metadata: opaqueOf('') }]);
     for (let i = 0; i < 60; i++) await chronicle.live();
     const { hash } = chronicle;
     for (let i = 0; i < 2; i++) {
