@@ -66,9 +66,13 @@ export class LeaseTable extends LeaseColumns {
     this.task.set(row, task);
     this.older.set(row, older);
     this.ends.set(row, LIVE);
+    this.enterIndexes(row, task, workerId, requestId);
+    return row;
+  }
+
+  private enterIndexes(row: LeaseRow, task: TaskRow, workerId: string, requestId: string | null): void {
     this.byWorker.add(row, workerId, task);
     if (requestId !== null) this.link(row, workerId, requestId);
-    return row;
   }
 
   private link(row: LeaseRow, workerId: string, requestId: string): void {
@@ -180,7 +184,7 @@ export class LeaseTable extends LeaseColumns {
     this.task.set(row, task);
     this.older.set(row, older);
     this.ends.set(row, LEASE_ENDS.indexOf(image.end));
-    if (image.end === 'live' && image.requestId !== null) this.link(row, image.workerId, image.requestId);
+    if (image.end === 'live') this.enterIndexes(row, task, image.workerId, image.requestId);
     return row;
   }
 }

@@ -69,7 +69,14 @@ describe.each(NAMES)('the golden log %s', (name) => {
       queues: await world.finish(lh.queues()),
       ...(records.sessions && { sessions: await world.finish(lh.session.list({ limit: 1_000 })) }),
     };
-    // They were listed as they came when these were made, and are by name since.
+    // When these were made tasks were listed by row, and queues as they came. Now tasks are in order of creation, and
+    // queues by name.
+    type Task = { readonly created_at: string; readonly seq: number; readonly task_id: string };
+    const { tasks } = records.tasks as { readonly tasks: Task[] };
+    const listed = (JSON.parse(jsonText(found.tasks)) as { readonly tasks: readonly Task[] }).tasks;
+    expect(listed.every((task, at) => at === 0 || listed[at - 1]!.created_at <= task.created_at)).toBe(true);
+    const placeOf = ({ task_id: id }: Task): number => listed.findIndex((task) => task.task_id === id);
+    tasks.sort((a, b) => placeOf(a) - placeOf(b));
     const { queues } = records.queues as { readonly queues: { readonly queue: string }[] };
     queues.sort((a, b) => (a.queue < b.queue ? -1 : 1));
     expect(JSON.parse(jsonText(found))).toEqual(records);
