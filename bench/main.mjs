@@ -18,6 +18,14 @@ const suites = readdirSync(here, { withFileTypes: true })
   .filter((entry) => entry.isDirectory() && existsSync(join(here, entry.name, 'sections.mjs')))
   .map((entry) => entry.name);
 
+// This suite has options of its own and no sections.
+if (process.argv[2] === 'peers') {
+  const { status } = spawnSync(process.execPath, [join(here, 'peers', 'main.mjs'), ...process.argv.slice(3)], {
+    stdio: 'inherit',
+  });
+  process.exit(status ?? 1);
+}
+
 const args = process.argv.slice(2);
 const flags = args.filter((arg) => arg.startsWith('--'));
 const [suite, ...wanted] = args.filter((arg) => !arg.startsWith('--'));
@@ -28,7 +36,7 @@ if (suite === undefined || flags.includes('--help') || unknown !== undefined || 
   else if (suite !== undefined && !suites.includes(suite)) console.error(`There is no suite ${suite}.`);
   console.log(`Usage: npm run bench -- SUITE [SECTION...] [--quick]
 
-Suites: ${suites.join(', ')}
+Suites: ${suites.join(', ')}; peers, which has options of its own: npm run bench -- peers --help
 --quick takes a tenth of the work, for trying things out; its figures mean little.`);
   process.exit(flags.includes('--help') ? 0 : 2);
 }

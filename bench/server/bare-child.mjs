@@ -12,6 +12,7 @@ export async function bareChild(path) {
   const [line] = await once(createInterface({ input: child.stdout }), 'line');
   return {
     url: line,
+    pid: child.pid,
     async stop() {
       child.kill('SIGTERM');
       await once(child, 'exit');

@@ -48,6 +48,7 @@ export async function bareQueue() {
       isDue = true;
     });
   return {
+    pid: server.pid,
     task: {
       create: ({ payload }) => call({ op: 'create', task_id: `t-${made++}`, payload }),
       lease: ({ worker_id }) => call({ op: 'lease', worker_id }),
