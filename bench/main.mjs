@@ -20,9 +20,13 @@ const suites = readdirSync(here, { withFileTypes: true })
 
 // This suite has options of its own and no sections.
 if (process.argv[2] === 'peers') {
-  const { status } = spawnSync(process.execPath, [join(here, 'peers', 'main.mjs'), ...process.argv.slice(3)], {
-    stdio: 'inherit',
-  });
+  const { status } = spawnSync(
+    process.execPath,
+    [join(here, 'peers', 'main.mjs'), ...process.argv.slice(3)],
+    {
+      stdio: 'inherit',
+    },
+  );
   process.exit(status ?? 1);
 }
 

@@ -45,7 +45,10 @@ const parent = process.env.LEASEHOLD_BENCH_DIR ?? tmpdir();
 const folder = mkdtempSync(join(parent, 'leasehold-peers-'));
 let cluster = null;
 for (const signal of ['SIGINT', 'SIGTERM']) {
-  process.once(signal, () => void cleanUp().finally(() => leave(130, 'Interrupted; everything started is stopped.')));
+  process.once(
+    signal,
+    () => void cleanUp().finally(() => leave(130, 'Interrupted; everything started is stopped.')),
+  );
 }
 const fromMs = performance.now();
 const results = {
@@ -63,7 +66,9 @@ console.log(
   `peers on Node ${process.version}, ${results.machine.cores} × ${results.machine.cpu}, ${results.machine.memoryGiB} GiB: ${jobs.length} measurements`,
 );
 if (results.machine.isMemoryDisk) {
-  console.log(`${parent} is in memory, so syncs cost nothing there: set LEASEHOLD_BENCH_DIR to a directory on a disk.`);
+  console.log(
+    `${parent} is in memory, so syncs cost nothing there: set LEASEHOLD_BENCH_DIR to a directory on a disk.`,
+  );
 }
 try {
   if (jobs.some(({ needs }) => needs.postgres)) {
@@ -99,7 +104,9 @@ async function runAll() {
     } else {
       note(job, answer.figures);
       const [first] = workOf(work).figures;
-      console.log(`${place} ${what}: ${figureText(answer.figures[first.figure], first.digits)} ${first.says}`);
+      console.log(
+        `${place} ${what}: ${figureText(answer.figures[first.figure], first.digits)} ${first.says}`,
+      );
     }
     const next = jobs[index + 1];
     if (next?.work !== work || next.width !== width) printTable(work, width);

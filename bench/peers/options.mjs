@@ -38,10 +38,12 @@ export function optionsOf(args, peerNames) {
     return { problem: fault.message };
   }
   const only = listOf(values.only, peerNames);
-  if (only?.unknown) return { problem: `There is no peer ${only.unknown}; there are: ${peerNames.join(', ')}.` };
+  if (only?.unknown)
+    return { problem: `There is no peer ${only.unknown}; there are: ${peerNames.join(', ')}.` };
   const workNames = WORKS.map(({ name }) => name);
   const works = listOf(values.work, workNames);
-  if (works?.unknown) return { problem: `There is no work ${works.unknown}; there are: ${workNames.join(', ')}.` };
+  if (works?.unknown)
+    return { problem: `There is no work ${works.unknown}; there are: ${workNames.join(', ')}.` };
   const rounds = values.rounds === undefined ? (values.quick ? 1 : ROUNDS) : Number(values.rounds);
   if (!Number.isInteger(rounds) || rounds < 1 || rounds > ROUNDS_MAX) {
     return { problem: `--rounds takes a whole number from 1 to ${ROUNDS_MAX}.` };

@@ -40,4 +40,5 @@ export function planOf(peers, { isQuick, only, works, rounds }) {
   return { jobs, skipped };
 }
 
-const quickWidths = (work) => work.quickWidths ?? (work.widths.includes(QUICK_WIDTH) ? [QUICK_WIDTH] : work.widths);
+const quickWidths = (work) =>
+  work.quickWidths ?? (work.widths.includes(QUICK_WIDTH) ? [QUICK_WIDTH] : work.widths);

@@ -17,7 +17,8 @@ export function crashingQueue({ cluster, close, open, countText, query }) {
   return {
     // Tasks are in tables and in memory shared by all processes: resident memory says little about them.
     hasOwnMemory: false,
-    diskBytes: async () => Number((await query('SELECT pg_database_size(current_database()) AS bytes')).rows[0].bytes),
+    diskBytes: async () =>
+      Number((await query('SELECT pg_database_size(current_database()) AS bytes')).rows[0].bytes),
     async kill() {
       await close();
       process.kill(postmasterPid(cluster), 'SIGKILL');

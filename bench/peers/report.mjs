@@ -14,18 +14,25 @@ export const CHARTS = 'peers';
 /** A number with thin grouping, as the other tables of the page have it. */
 export function figureText(value, digits) {
   if (!Number.isFinite(value)) return '–';
-  return value.toLocaleString('en', { minimumFractionDigits: digits, maximumFractionDigits: digits }).replaceAll(',', ' ');
+  return value
+    .toLocaleString('en', { minimumFractionDigits: digits, maximumFractionDigits: digits })
+    .replaceAll(',', ' ');
 }
 
 /** Rows of cells; the first is the heading. The leading figure has its spread beside it. */
 function rowsOf(work, width, { measured }) {
-  const heading = ['', 'durable', ...work.figures.flatMap(({ says }, index) => (index === 0 ? [says, 'spread'] : [says]))];
+  const heading = [
+    '',
+    'durable',
+    ...work.figures.flatMap(({ says }, index) => (index === 0 ? [says, 'spread'] : [says])),
+  ];
   const rows = measuredIn(work, width, measured).map((entry) => {
     const cells = work.figures.flatMap(({ figure, digits }, index) => {
       const found = entry.summary[figure];
       const median = figureText(found?.median, digits);
       if (index > 0) return [median];
-      const spread = found === undefined ? '–' : `${figureText(found.min, digits)} – ${figureText(found.max, digits)}`;
+      const spread =
+        found === undefined ? '–' : `${figureText(found.min, digits)} – ${figureText(found.max, digits)}`;
       return [median, spread];
     });
     return [nameOf(entry), entry.durable, ...cells];
@@ -78,7 +85,9 @@ export function markdownReport(results) {
     for (const width of widthsOf(work, results)) {
       parts.push(`${figureText(width, 0)} in flight:`, markdownTable(rowsOf(work, width, results)));
     }
-    parts.push(['Traps:', '', ...work.traps.map((trap) => `- ${trap}`), ...leftOut(work, results)].join('\n'));
+    parts.push(
+      ['Traps:', '', ...work.traps.map((trap) => `- ${trap}`), ...leftOut(work, results)].join('\n'),
+    );
   }
   return parts.join('\n\n');
 }
@@ -86,10 +95,15 @@ export function markdownReport(results) {
 /** Peers that were not measured or failed, with the reason. */
 function leftOut(work, { skipped, failed }) {
   const lines = [
-    ...skipped.filter((each) => each.work === work.name).map((each) => `- ${nameOf(each)} is not measured: ${each.reason}`),
+    ...skipped
+      .filter((each) => each.work === work.name)
+      .map((each) => `- ${nameOf(each)} is not measured: ${each.reason}`),
     ...failed
       .filter((each) => each.work === work.name)
-      .map((each) => `- ${nameOf(each)}, ${each.width} in flight, round ${each.round} failed: ${each.fault.split('\n')[0]}`),
+      .map(
+        (each) =>
+          `- ${nameOf(each)}, ${each.width} in flight, round ${each.round} failed: ${each.fault.split('\n')[0]}`,
+      ),
   ];
   return [...new Set(lines)];
 }
@@ -107,7 +121,15 @@ export function charts(results) {
             const { median: value, min, max } = entry.summary[figure];
             const isDurable = entry.durable === 'yes';
             const isOurs = entry.peer === 'leasehold';
-            return { label: nameOf(entry), value, min, max, text: figureText(value, digits), isOurs, isDurable };
+            return {
+              label: nameOf(entry),
+              value,
+              min,
+              max,
+              text: figureText(value, digits),
+              isOurs,
+              isDurable,
+            };
           }),
       }));
       return [`${work.name}.svg`, barChart(work.title, panels)];

@@ -48,6 +48,8 @@ function answerOf(spec, limitMs) {
   const child = spawn(node, [...NODE_FLAGS, driver], {
     detached: true,
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    // Whatever makes a temporary directory below the driver makes it where it is removed with the job.
+    env: { ...process.env, LEASEHOLD_BENCH_DIR: spec.dir },
   });
   groups.add(child.pid);
   return new Promise((resolve) => {

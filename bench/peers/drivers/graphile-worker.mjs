@@ -25,7 +25,9 @@ export const peer = {
     let utils;
     const open = async () => {
       pgPool = new pg.Pool({ connectionString: database, max: connections + 2 });
+      // A crash ends connections; calls that need them fail by themselves.
       pgPool.on('error', () => undefined);
+      pgPool.on('connect', (client) => client.on('error', () => undefined));
       utils = await makeWorkerUtils({ pgPool, logger });
       await utils.migrate();
     };
@@ -39,7 +41,8 @@ export const peer = {
       batch,
       stop: close,
       enqueue: (data) => utils.addJob('task', data),
-      enqueueMany: batch && ((list) => utils.addJobs(list.map((payload) => ({ identifier: 'task', payload })))),
+      enqueueMany:
+        batch && ((list) => utils.addJobs(list.map((payload) => ({ identifier: 'task', payload })))),
       async work({ isDraining, handle, completed }) {
         if (isDraining) await pgPool.query(`ANALYZE ${JOBS}`);
         const batching = { localQueue: { size: BATCH }, completeJobBatchDelay: 0, failJobBatchDelay: 0 };
@@ -59,7 +62,8 @@ export const peer = {
           // It does not tell when a completion is committed; the row is gone then.
           async settled() {
             const text = `SELECT EXISTS (SELECT 1 FROM ${JOBS}) AS found`;
-            while ((await pgPool.query(text)).rows[0].found) await new Promise((resolve) => setImmediate(resolve));
+            while ((await pgPool.query(text)).rows[0].found)
+              await new Promise((resolve) => setImmediate(resolve));
           },
           stop: () => runner.stop(),
         };

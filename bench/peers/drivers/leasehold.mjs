@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { connect, defineTask, open } from '../../../dist/index.js';
+import { postmasterPid } from '../postgres-processes.mjs';
 import { freePort, serverProcess } from '../server-process.mjs';
 
 const command = join(dirname(fileURLToPath(import.meta.url)), '..', '..', '..', 'dist', 'cli', 'main.js');
@@ -15,7 +16,9 @@ const NODE_FLAGS = ['--max-semi-space-size=64'];
 const SERVED = {
   HTTP: (url) => connect(url),
 };
-const inProcess = { waiting: 'It is in the client’s process; the server has the same log and the same tables.' };
+const inProcess = {
+  waiting: 'It is in the client’s process; the server has the same log and the same tables.',
+};
 
 export const peer = {
   name: 'leasehold',
@@ -26,13 +29,14 @@ export const peer = {
     ...Object.keys(SERVED).map((name) => ({ name, durable: 'yes' })),
     { name: 'embedded, log in Postgres', durable: 'yes', needs: { postgres: true }, skips: inProcess },
   ],
-  async start({ variant, dir, database }) {
+  async start({ variant, dir, database, cluster }) {
     const make = SERVED[variant.name];
     const server = make === undefined ? null : await serve(join(dir, 'data'));
     let lh = await (server !== null ? make(server.url) : openIn(dir, database));
     const task = defineTask('task');
+    const served = server === null ? [] : [server.process.pid];
     return {
-      pids: server === null ? [] : [server.process.pid],
+      pids: cluster === undefined ? served : [postmasterPid(cluster)],
       dataDir: join(dir, 'data'),
       async stop() {
         await lh.close();

@@ -44,7 +44,13 @@ export const peer = {
       batch,
       stop: close,
       enqueue: (data) => boss.send(QUEUE, data),
-      enqueueMany: batch && ((list) => boss.insert(QUEUE, list.map((data) => ({ data })))),
+      enqueueMany:
+        batch &&
+        ((list) =>
+          boss.insert(
+            QUEUE,
+            list.map((data) => ({ data })),
+          )),
       async work({ isDraining, handle, completed, failed }) {
         if (!isDraining) {
           const options = { batchSize: FETCHED, pollingIntervalSeconds: 0.5, burstWhenBatchFull: true };
