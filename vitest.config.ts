@@ -22,6 +22,7 @@ export default defineConfig({
             'test/docs.test.ts',
             'test/generated.test.ts',
             'test/tidy.test.ts',
+            'bench/peers/*.test.mjs',
           ],
           testTimeout: 20_000,
           hookTimeout: 20_000,

@@ -20,14 +20,9 @@ const suites = readdirSync(here, { withFileTypes: true })
 
 // This suite has options of its own and no sections.
 if (process.argv[2] === 'peers') {
-  const { status } = spawnSync(
-    process.execPath,
-    [join(here, 'peers', 'main.mjs'), ...process.argv.slice(3)],
-    {
-      stdio: 'inherit',
-    },
-  );
-  process.exit(status ?? 1);
+  process.argv.splice(2, 1);
+  await import('./peers/main.mjs');
+  process.exit();
 }
 
 const args = process.argv.slice(2);

@@ -19,7 +19,7 @@ export function barChart(title, panels) {
   for (const { title: heading, bars } of panels) {
     shapes.push(text(8, y + 18, heading, 'font-weight="600"'));
     y += TITLE;
-    const most = Math.max(...bars.map(({ value, max }) => Math.max(value, max)), Number.MIN_VALUE);
+    const most = Math.max(...bars.map(({ value, max }) => Math.max(value, max))) || 1;
     const scale = (WIDTH - LABEL - VALUE) / most;
     for (const bar of bars) {
       shapes.push(...barShapes(bar, y, scale));

@@ -23,8 +23,12 @@ export async function serverProcess(command, args, { dir, ready, env = {} }) {
   closeSync(log);
   let ended = null;
   const exit = new Promise((resolve) => {
-    child.once('error', (fault) => resolve((ended ??= fault.message)));
-    child.once('exit', (code, signal) => resolve((ended ??= `it ended with ${code ?? signal}`)));
+    const end = (says) => {
+      ended ??= says;
+      resolve();
+    };
+    child.once('error', (fault) => end(fault.message));
+    child.once('exit', (code, signal) => end(`it ended with ${code ?? signal}`));
   });
   const says = () => readFileSync(logFile, 'utf8').trim().split('\n').slice(-5).join('\n');
   const untilMs = performance.now() + START_MS;

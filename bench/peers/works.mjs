@@ -131,6 +131,7 @@ export const WORKS = [
     chart: { figure: 'restartMs', says: 'restart in ms, lower is better', digits: 0 },
     limitMs: 400_000,
     traps: [
+      'BullMQ, pg-boss and graphile-worker are filled in batches of 500, the others by one call per task.',
       '`kill -9` ends the process and not the machine: what was written and not synced survives it. Tasks that are there afterwards do not prove that they were durable.',
       'Memory is resident memory over that of the empty server. Postgres keeps tasks in its tables, so its memory says little and is left out.',
       'Redis replays its append-only file; a rewrite of the file before the kill would shorten the restart.',
