@@ -71,7 +71,7 @@ export const WORKS = [
     ],
     limitMs: 60_000,
     traps: [
-      'redlock, etcd and the Postgres row poll, every 1 to 5 ms here. The caller that has just released often wins again: that raises hand-overs and starves the others. Read p99 and the fewest turns beside the rate.',
+      'redlock, etcd and the Postgres row poll, every 1 to 5 ms here. The caller that has just released often wins again: that raises hand-overs and starves the others. Read p99 and the fewest turns beside the rate; a wait that has not ended when the time is up is in neither.',
       'A durable hand-over costs at least one sync and one round trip.',
     ],
   },
