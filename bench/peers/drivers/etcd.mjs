@@ -56,16 +56,28 @@ export const peer = {
         const channel = channelOf(lane);
         const { ID } = await channel.leaseClient.leaseGrant({ TTL: 20 * TTL_SECONDS });
         await create(channel, Buffer.from(name), ID);
-        const stream = await channel.leaseClient.leaseKeepAlive();
-        const waiting = [];
-        stream.on('data', () => waiting.shift()?.resolve());
-        stream.on('error', (fault) => waiting.shift()?.reject(fault));
-        return () =>
-          new Promise((resolve, reject) => {
-            waiting.push({ resolve, reject });
-            stream.write({ ID });
-          });
+        channel.keepAlive ??= openKeepAlive(channel);
+        const keepAlive = await channel.keepAlive;
+        return () => keepAlive(ID);
       },
     };
   },
 };
+
+/** One stream of renewals for a channel; its answers name the lease. */
+async function openKeepAlive(channel) {
+  const stream = await channel.leaseClient.leaseKeepAlive();
+  const waiting = new Map();
+  stream.on('data', ({ ID }) => {
+    waiting.get(ID)?.resolve();
+    waiting.delete(ID);
+  });
+  stream.on('error', (fault) => {
+    for (const { reject } of waiting.values()) reject(fault);
+  });
+  return (ID) =>
+    new Promise((resolve, reject) => {
+      waiting.set(ID, { resolve, reject });
+      stream.write({ ID });
+    });
+}
