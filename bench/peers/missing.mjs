@@ -7,7 +7,7 @@ import process from 'node:process';
 /** The Debian package of each command. */
 const DEBIAN = { beanstalkd: 'beanstalkd', 'redis-server': 'redis-server', etcd: 'etcd-server' };
 const VERSION_FLAGS = { beanstalkd: '-v', 'redis-server': '--version', etcd: '--version' };
-const NEWER_NODE = [22, 12];
+const NEWER_NODE = [22, 18];
 
 const folder = import.meta.dirname ?? new URL('.', import.meta.url).pathname;
 const packageFolder = (name) => join(folder, 'node_modules', name);
