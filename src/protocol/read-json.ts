@@ -38,7 +38,8 @@ const KEY_BYTES = OPAQUE_KEYS.map((key) => encoder.encode(key));
 /** By default opaque values are kept as text, which keeps nothing else in memory. */
 export function readJson(source: string | Uint8Array, keep: Keep = keepText): unknown {
   const bytes = typeof source === 'string' ? encoder.encode(source) : source;
-  const { rest, opaque, keys } = cutOpaque(bytes, keep);
+  const whole = typeof source === 'string' ? source : textOfUtf8(bytes);
+  const { rest, opaque, keys } = cutOpaque(bytes, whole, keep);
   const value = parse(rest, bytes);
   if (putBack(value, opaque) !== keys) throw new JsonError(`The key ${repeatedKey(rest)} stands twice.`);
   return value;
@@ -61,9 +62,8 @@ interface Cut {
   readonly keys: number;
 }
 
-function cutOpaque(bytes: Uint8Array, keep: Keep): Cut {
+function cutOpaque(bytes: Uint8Array, whole: string, keep: Keep): Cut {
   // Cutting a text is cheaper than decoding each part, and places in it are those in the bytes if all is ASCII.
-  const whole = textOfUtf8(bytes, 0, bytes.length);
   const isAscii = whole.length === bytes.length;
   const cut = (from: number, to: number) => (isAscii ? whole.slice(from, to) : textOfUtf8(bytes, from, to));
   const opaque: Json[] = [];

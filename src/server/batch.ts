@@ -12,7 +12,7 @@ import type { RequestCheck } from '../operations/schema-check.ts';
 import { type AnyChange, type BatchOperation, CHANGES, isOperation } from '../operations/table.ts';
 import { LIMITS } from '../protocol/limits.ts';
 import { problem } from '../protocol/problem.ts';
-import { type BodyText, bodyText } from './body-text.ts';
+import { bodyText, withoutOk } from './body-text.ts';
 import type { Exchange } from './exchange.ts';
 import {
   type Arrival,
@@ -27,7 +27,7 @@ import {
   statusOf,
   type Trouble,
 } from './operation-handler.ts';
-import { problemText } from './problem-text.ts';
+import { problemBody } from './problem-text.ts';
 import { type Fields, readBatch } from './request-bytes.ts';
 
 /** What is needed for an operation, found by one look at its name. */
@@ -36,7 +36,6 @@ interface Kind {
   readonly isGivenBack: boolean;
   readonly check: RequestCheck;
   readonly send: Send;
-  readonly text: BodyText;
 }
 
 /** How many bytes of leased tasks one answer gives out; what is beyond is refused, and can be asked for again. */
@@ -47,8 +46,8 @@ export function batchHandler(sends: Sends, trouble: Trouble): Handle {
   for (const change of CHANGES) {
     if (!change.batch) continue;
     const name = change.name as BatchOperation;
-    const [check, send, text] = [BATCH_CHECKS[name], sends[name], bodyText(name)];
-    kinds.set(name, { change, isGivenBack: isGivenBack(change), check, send, text });
+    const [check, send] = [BATCH_CHECKS[name], sends[name]];
+    kinds.set(name, { change, isGivenBack: isGivenBack(change), check, send });
   }
   return (exchange, arrival) => {
     const ops = opsOf(arrival);
@@ -148,20 +147,18 @@ class Batch implements Sink {
   /** Called from inside the authority, which must not stumble over an answer that is longer than any string. */
   private finish(): void {
     try {
-      const results = this.answers.map((answer, place) => this.resultText(place, answer!));
-      this.exchange.json(200, `{"results":[${results.join(',')}]}`);
+      const results = this.answers.map((answer, place) => this.resultOf(place, answer!));
+      this.exchange.json(200, bodyText({ results }));
     } catch (fault) {
       refuseFault(fault, this.exchange, this.trouble);
     }
   }
 
-  private resultText(place: number, answer: Answer | Refusal): string {
+  private resultOf(place: number, answer: Answer | Refusal): object {
     const kind = this.kinds[place]!;
     const reply = isRefusal(answer) ? problem(answer) : kind.send.reply(answer, this.shown[place]!);
-    if (isProblem(reply)) {
-      const body = problemText(reply, `/v1/batch#${place}`, this.exchange.requestId);
-      return `{"status":${reply.status},"body":${body}}`;
-    }
-    return `{"status":${statusOf(kind.change, reply)},"body":${kind.text(reply)}}`;
+    if (!isProblem(reply)) return { status: statusOf(kind.change, reply), body: withoutOk(reply) };
+    const body = problemBody(reply, `/v1/batch#${place}`, this.exchange.requestId);
+    return { status: reply.status, body };
   }
 }

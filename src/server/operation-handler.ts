@@ -119,7 +119,6 @@ function answerer(
   trouble: Trouble,
 ): (reply: Promise<Reply<object>>, exchange: Exchange) => Promise<void> {
   const definition = operationOf(operation);
-  const text = bodyText(operation);
   const isGrant = isGivenBack(definition);
   return (reply, exchange) =>
     reply.then(
@@ -127,7 +126,7 @@ function answerer(
         try {
           if (isProblem(body)) exchange.problem(body);
           else if (isGrant && exchange.isLeaving()) exchange.refuse(HALF_CLOSED);
-          else exchange.json(statusOf(definition, body), text(body), outcomeOf(body));
+          else exchange.json(statusOf(definition, body), bodyText(body), outcomeOf(body));
         } catch (fault) {
           // A thousand payloads can make an answer that is longer than any string.
           refuseFault(fault, exchange, trouble);

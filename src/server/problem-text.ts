@@ -7,17 +7,12 @@ export const PROBLEM_TYPE = 'application/problem+json';
 const RETRY_AFTER_SECONDS = '1';
 
 export function problemText(problem: Problem, instance: string, requestId: string): string {
+  return JSON.stringify(problemBody(problem, instance, requestId));
+}
+
+export function problemBody(problem: Problem, instance: string, requestId: string): object {
   const { ok: _, code, status, title, detail, ...more } = problem;
-  return JSON.stringify({
-    type: `/errors/${code}`,
-    title,
-    status,
-    detail,
-    instance,
-    code,
-    requestId,
-    ...more,
-  });
+  return { type: `/errors/${code}`, title, status, detail, instance, code, requestId, ...more };
 }
 
 /** The headers a problem needs besides its type. */
