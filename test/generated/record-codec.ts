@@ -25,7 +25,7 @@ export const usualOf = (name: string): string => `USUAL_${constantCase(name)}`;
 export const isItem = ({ name }: Definition): boolean => `${name}[]` in KINDS;
 const isPart = (definition: Definition): boolean => definition.tag === null && !isItem(definition);
 
-export function needsOpaques({ fields }: Definition): boolean {
+function needsOpaques({ fields }: Definition): boolean {
   return storedOf(fields).some(([, field]) => {
     const record = recordNamed(field.kind.replace('[]', ''));
     return isOpaque(field) || (record !== undefined && needsOpaques(record));
