@@ -15,7 +15,7 @@ const lh = await open(dir);
 let running = 0;
 
 await Promise.all([runner('runner-1'), runner('runner-2')]);
-const { entries } = await lh.lease.history({ name: 'nightly-report' });
+const { entries } = await lh.call('lease.history', { name: 'nightly-report' });
 const story = entries.map(({ type, lease_seq }) => `${type} ${lease_seq}`);
 console.log(`in the log: ${story.slice(-5).join(', ')}`);
 await lh.close();
@@ -23,14 +23,24 @@ await lh.close();
 if (process.argv[2] === undefined) rmSync(dir, { recursive: true });
 
 async function runner(holder) {
-  const lease = await lh.lease.acquire({ name: 'nightly-report', holder, ttl_ms: TTL_MS, wait_ms: 60_000 });
+  const lease = await lh.call('lease.acquire', {
+    name: 'nightly-report',
+    holder,
+    ttl_ms: TTL_MS,
+    wait_ms: 60_000,
+  });
   if (!lease.ok) throw new Error(`${holder} did not get its turn: ${lease.detail}`);
   console.log(`${holder} has the lease, number ${lease.lease_seq}`);
 
   // Renewed at a third of its length: two renewals may fail before time revokes it.
   const lost = new AbortController();
   const renewal = setInterval(async () => {
-    const reply = await lh.lease.renew({ name: lease.name, holder, token: lease.token, ttl_ms: TTL_MS });
+    const reply = await lh.call('lease.renew', {
+      name: lease.name,
+      holder,
+      token: lease.token,
+      ttl_ms: TTL_MS,
+    });
     if (!reply.ok) lost.abort(new Error(reply.detail));
   }, TTL_MS / 3);
   try {
@@ -38,7 +48,7 @@ async function runner(holder) {
   } finally {
     clearInterval(renewal);
     console.log(`${holder} is done and gives the lease back`);
-    await lh.lease.release({ name: lease.name, holder, token: lease.token });
+    await lh.call('lease.release', { name: lease.name, holder, token: lease.token });
   }
 }
 

@@ -29,14 +29,14 @@ await lease.release();
 // Somebody who may do so ends the lease of dora while she works. She hears of it with the next renewal.
 try {
   await publish('dora', async (signal) => {
-    await lh.lease.break({ name, reason: 'the page is needed for something else' });
+    await lh.call('lease.break', { name, reason: 'the page is needed for something else' });
     await sleep(60_000, undefined, { signal });
   });
 } catch (error) {
   say('dora has lost it', `${error.code}, ${error.cause}`);
 }
 
-const { value } = await lh.object.get({ object_id: name });
+const { value } = await lh.call('object.get', { object_id: name });
 say('the object is', value.text());
 await lh.close();
 // A directory of our own making goes again; one that was named stays.

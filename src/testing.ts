@@ -1,5 +1,5 @@
 /** `leasehold/testing`: what your own tests need. */
-export type { Loss } from './testing/lose-lease.ts';
+export type { TestLoss } from './testing/lose-lease.ts';
 export {
   type FailOptions,
   type TestLeasehold,

@@ -13,7 +13,13 @@ import {
   faultsOf,
   RECORD_DEFINITIONS,
 } from './generated/entry-fields.ts';
-import { entryInterfaces, entryOpaques, entryToJsonFile, entryTypeList } from './generated/entry-types.ts';
+import {
+  entryInterfaces,
+  entryOpaques,
+  entryShapes,
+  entryToJsonFile,
+  entryTypeList,
+} from './generated/entry-types.ts';
 import { errorsPage } from './generated/errors-page.ts';
 import { httpPage } from './generated/http-page.ts';
 
@@ -28,6 +34,7 @@ const GENERATED: Readonly<Record<string, (now: string) => string>> = {
   'src/core/entry-to-json.ts': entryToJsonFile,
   'src/engines/entry-decoder.ts': entryDecoder,
   'src/engines/entry-encoder.ts': entryEncoder,
+  'src/protocol/entry-shapes.ts': entryShapes,
   'src/protocol/entry-types.ts': entryTypeList,
   'docs/embedding.md': embeddingPage,
   'docs/errors.md': errorsPage,

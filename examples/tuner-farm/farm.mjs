@@ -30,7 +30,7 @@ const ids = await Promise.all(wishes.map(request));
 for (const [index, session] of (await Promise.all(ids.map(settled))).entries()) show(wishes[index], session);
 
 // Whoever wants the same is given the session that is there.
-const again = await lh.session.request(live('ard'));
+const again = await lh.call('intent.accept', live('ard'));
 say('ard once more', again.session_id === ids[0] ? `${again.status}, the same session` : 'another session');
 
 // For a fifth there is no tuner.
@@ -38,7 +38,7 @@ show(live('orf'), await settled(await request(live('orf'))));
 say('tuners in use', await metric('xg2g_tuners_in_use'));
 
 // A tuner that is given back is there for the next.
-await lh.session.stop({ session_id: ids[1] });
+await lh.call('session.stop', { session_id: ids[1] });
 const stopped = await ended(ids[1]);
 say('zdf is stopped', `${stopped.state}, ${stopped.reason}`);
 const orf = await request(live('orf'));
@@ -49,9 +49,9 @@ if (hasFfmpeg && isKept)
   for (const id of running) say('to be played', join(dir, 'streams', id, 'index.m3u8'));
 
 // The entry that ends a session also ends its leases, so that nothing is left behind.
-await Promise.all(running.map((session_id) => lh.session.stop({ session_id })));
+await Promise.all(running.map((session_id) => lh.call('session.stop', { session_id })));
 await Promise.all(running.map(ended));
-const { leases } = await lh.lease.list({ prefix: 'lease:' });
+const { leases } = await lh.call('lease.list', { prefix: 'lease:' });
 say(
   'all are stopped',
   `${leases.length} leases are held, tuners in use: ${await metric('xg2g_tuners_in_use')}`,
@@ -71,14 +71,14 @@ function recording(recordingID, start_ms) {
 }
 
 async function request(wish) {
-  const { session_id } = await lh.session.request(wish);
+  const { session_id } = await lh.call('intent.accept', wish);
   return session_id;
 }
 
 /** The session once it is READY; one that has ended is refused with SESSION_TERMINAL, and that says how it did. */
 async function settled(session_id) {
   for (;;) {
-    const session = await lh.session.get({ session_id });
+    const session = await lh.call('session.get', { session_id });
     if (!session.ok || session.state === 'READY') return session;
     await sleep(50);
   }
@@ -86,7 +86,7 @@ async function settled(session_id) {
 
 async function ended(session_id) {
   for (;;) {
-    const session = await lh.session.get({ session_id });
+    const session = await lh.call('session.get', { session_id });
     if (!session.ok) return session;
     await sleep(50);
   }

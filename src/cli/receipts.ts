@@ -45,7 +45,7 @@ export function receiptsCommand(shell: Shell): Command {
         const { object, code, limit } = options;
         const out = options.out ?? (options.json ? EVIDENCE : undefined);
         const { receipts } = answered(
-          await lh.object.receipts({
+          await lh.call('receipt.list', {
             limit,
             ...(object === undefined ? {} : { object_id: object }),
             ...(code === undefined ? {} : { code }),

@@ -33,7 +33,7 @@ describe('connect', () => {
     const { sent, http } = recorded();
     const lh = connectWith(Client, http, world, url, { token: 'secret' });
     expect(sent).toEqual([]);
-    expect(await lh.workers()).toEqual({ ok: true, workers: [] });
+    expect(await lh.call('worker.list', {})).toEqual({ ok: true, workers: [] });
     expect(sent[0]).toMatchObject({ origin, path, headers: { authorization: 'Bearer secret' } });
     await lh.close();
   });

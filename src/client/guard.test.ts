@@ -64,7 +64,7 @@ async function service({ signal }: Guarded, stopsInMs = 0): Promise<string> {
 }
 
 async function holderOfGuard(): Promise<string | null> {
-  const found = await world.finish(other.lease.get({ name: GUARD }));
+  const found = await world.finish(other.call('lease.get', { name: GUARD }));
   return found.ok ? found.holder : null;
 }
 
@@ -195,7 +195,7 @@ describe('a guard that is lost', () => {
     await world.advance(ms - 1);
     expect(guarded.signal.aborted).toBe(false);
     await world.advance(1);
-    expect(guarded.signal.reason).toMatchObject({ code: 'LEASE_LOST', cause: 'unreachable' });
+    expect(guarded.signal.reason).toMatchObject({ code: 'LEASE_LOST', details: { loss: 'unreachable' } });
     expect(world.ends).toEqual([{ code: 4, says: expect.stringContaining(GUARD) }]);
     await expect(world.finish(running)).rejects.toMatchObject({ code: 'LEASE_LOST' });
     // Without another write: whoever comes next takes over when the lease has run out.
@@ -250,7 +250,10 @@ describe('a guard that is lost', () => {
     });
     void later(running);
     await world.advance(1);
-    await expect(world.finish(running)).rejects.toMatchObject({ code: 'LEASE_LOST', cause: 'expired' });
+    await expect(world.finish(running)).rejects.toMatchObject({
+      code: 'LEASE_LOST',
+      details: { loss: 'expired' },
+    });
     expect(world.ends).toHaveLength(1);
   });
 

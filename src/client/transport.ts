@@ -13,8 +13,12 @@ import type { Reply } from '../protocol/problem.ts';
 export interface CallOptions {
   /** Gives up waiting; a grant that comes too late is given back. */
   readonly signal?: AbortSignal;
-  /** Kept in the server's log and in receipts. */
+  /** Kept in the server's log, and with refused writes. */
   readonly requestId?: string;
+}
+
+/** What the client itself says beside that. */
+export interface TransportOptions extends CallOptions {
   /** Renewals must not stand behind a large batch, so they travel on a connection of their own. */
   readonly isRenewal?: boolean;
   /** Nobody but this call knows its token: a grant that comes too late is given back by it. */
@@ -37,7 +41,7 @@ export interface Transport {
   call<Op extends Operation>(
     operation: Op,
     request: Requests[Op],
-    options?: CallOptions,
+    options?: TransportOptions,
   ): Promise<Reply<Body<Op>>>;
 
   /** Durable entries from a position on; without one, from the first that is kept. */

@@ -10,6 +10,7 @@
  * time: `begin` may be called again only after `append` has resolved. A failed append is final: every
  * later call rejects with the same fault.
  */
+import { LeaseholdError } from '../client/error.ts';
 import type { Entry } from '../core/entries.ts';
 import type { ImageRecord } from '../core/image.ts';
 import type { Opaque } from '../core/opaque.ts';
@@ -204,18 +205,18 @@ export class LogTooFarError extends Error {
 }
 
 /** Another process (or handle) has the log. */
-export class LogHeldError extends Error {
-  override readonly name = 'LogHeldError';
+export class LogHeldError extends LeaseholdError {
+  override readonly name: string = 'LogHeldError';
   readonly holder: string;
   constructor(holder: string, says = `The log is in use by ${holder}.`) {
-    super(says);
+    super('LOG_HELD', says, { details: { holder } });
     this.holder = holder;
   }
 }
 
 /** Bytes that were durable are no longer what they were. Nothing is repaired behind anybody's back. */
-export class LogDamagedError extends Error {
-  override readonly name = 'LogDamagedError';
+export class LogDamagedError extends LeaseholdError {
+  override readonly name: string = 'LogDamagedError';
   readonly file: string;
   readonly offset: number;
   constructor(
@@ -224,15 +225,18 @@ export class LogDamagedError extends Error {
     why: string,
     says = `The log is damaged: ${file} at offset ${offset}: ${why}.`,
   ) {
-    super(says);
+    super('LOG_DAMAGED', says, { details: { file, offset } });
     this.file = file;
     this.offset = offset;
   }
 }
 
 /** The log was written by a newer version of leasehold. */
-export class LogTooNewError extends Error {
-  override readonly name = 'LogTooNewError';
+export class LogTooNewError extends LeaseholdError {
+  override readonly name: string = 'LogTooNewError';
+  constructor(says: string) {
+    super('LOG_TOO_NEW', says);
+  }
 }
 
 /** The bytes or entries asked for were compacted away; the state knows where they are now. */

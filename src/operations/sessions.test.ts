@@ -35,12 +35,12 @@ async function done<T extends { readonly ok: boolean }>(call: Promise<T>): Promi
 
 /** A session that is STARTING. */
 async function starting(): Promise<string> {
-  await done(lh.lease.acquire({ ...GUARD, ttl_ms: 600_000 }));
-  const { session_id } = await done(lh.session.request(LIVE));
+  await done(lh.call('lease.acquire', { ...GUARD, ttl_ms: 600_000 }));
+  const { session_id } = await done(lh.call('intent.accept', LIVE));
   const queues = ['system:session-starts'];
-  const { leases } = await done(lh.task.lease({ worker_id: 'o', queues, guard: GUARD }));
+  const { leases } = await done(lh.call('task.lease', { worker_id: 'o', queues, guard: GUARD }));
   const { lease_id } = leases[0]!;
-  await done(lh.session.start({ session_id, guard: GUARD, lease_id, slots: ['0'], ttl_ms: 60_000 }));
+  await done(lh.call('session.start', { session_id, guard: GUARD, lease_id, slots: ['0'], ttl_ms: 60_000 }));
   return session_id;
 }
 
@@ -53,21 +53,21 @@ async function heard(entries: AsyncIterable<EntryRecord>): Promise<unknown[]> {
 
 describe('an intent in process', () => {
   it('is accepted under the name that the call was given, or one that is made up', async () => {
-    const named = await world.finish(lh.session.request(LIVE, { requestId: 'mine' }));
+    const named = await world.finish(lh.call('intent.accept', LIVE, { requestId: 'mine' }));
     expect(named).toMatchObject({ ok: true, status: 'accepted', requestId: 'mine' });
-    const again = await done(lh.session.request(LIVE));
+    const again = await done(lh.call('intent.accept', LIVE));
     expect(again).toMatchObject({ status: 'idempotent_replay', requestId: expect.stringMatching(/./) });
   });
 
   it('is known again without a secret, as long as the handle is open', async () => {
-    const { session_id } = await done(lh.session.request(LIVE));
-    expect((await done(lh.session.request(LIVE))).session_id).toBe(session_id);
+    const { session_id } = await done(lh.call('intent.accept', LIVE));
+    expect((await done(lh.call('intent.accept', LIVE))).session_id).toBe(session_id);
   });
 
   it('takes the lease of its service itself where it is told to', async () => {
     await openIn({ intents: { takeLeases: true } });
-    const { session_id } = await done(lh.session.request(LIVE));
-    expect(await world.finish(lh.session.request(LIVE))).toMatchObject({
+    const { session_id } = await done(lh.call('intent.accept', LIVE));
+    expect(await world.finish(lh.call('intent.accept', LIVE))).toMatchObject({
       ok: false,
       code: 'LEASE_HELD',
       session_id,
@@ -89,9 +89,9 @@ describe('following a session in process', () => {
     const id = await starting();
     const life = heard(lh.session.follow(id));
     await world.settle();
-    await done(lh.session.request({ ...LIVE, serviceRef: 'another' }));
-    await done(lh.session.change({ session_id: id, guard: GUARD, event: 'ready' }));
-    await done(lh.session.change({ session_id: id, guard: GUARD, event: 'process_ended' }));
+    await done(lh.call('intent.accept', { ...LIVE, serviceRef: 'another' }));
+    await done(lh.call('session.change', { session_id: id, guard: GUARD, event: 'ready' }));
+    await done(lh.call('session.change', { session_id: id, guard: GUARD, event: 'process_ended' }));
     expect(await world.finish(life)).toEqual(['IntentAccepted', 'STARTING', 'READY', 'FAILED']);
     expect(await world.finish(heard(lh.session.follow(id)))).toHaveLength(4);
   });
@@ -107,8 +107,8 @@ describe('following a session in process', () => {
     const follow = (id: string, from = 0) => world.finish(heard(lh.session.follow(id, { from })));
     await expect(follow('no id at all')).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
     await expect(follow('s0000000000v')).rejects.toMatchObject({ code: 'SESSION_NOT_FOUND' });
-    const { session_id } = await done(lh.session.request(LIVE));
-    const { seq } = await done(lh.session.stop({ session_id }));
+    const { session_id } = await done(lh.call('intent.accept', LIVE));
+    const { seq } = await done(lh.call('session.stop', { session_id }));
     await expect(follow(session_id, seq + 1)).rejects.toMatchObject({
       code: 'SESSION_TERMINAL',
       problem: { state: 'CANCELLED' },
@@ -133,9 +133,9 @@ describe('following a session in process', () => {
 describe('the history of a name', () => {
   it('has the end of the session that held it', async () => {
     const id = await starting();
-    await done(lh.session.change({ session_id: id, guard: GUARD, event: 'ready' }));
-    await done(lh.session.change({ session_id: id, guard: GUARD, event: 'process_ended' }));
-    const { entries } = await done(lh.lease.history({ name: 'lease:tuner:0' }));
+    await done(lh.call('session.change', { session_id: id, guard: GUARD, event: 'ready' }));
+    await done(lh.call('session.change', { session_id: id, guard: GUARD, event: 'process_ended' }));
+    const { entries } = await done(lh.call('lease.history', { name: 'lease:tuner:0' }));
     expect(entries.map(({ type, state }) => state ?? type)).toEqual(['NameLeased', 'FAILED']);
   });
 });
@@ -144,12 +144,12 @@ describe('a session that nobody watches', () => {
   it('is idle for no longer than the authority has been up', async () => {
     const disk = new MemoryDisk();
     lh = await world.finish(openWith(memoryEngine(disk), world));
-    const { session_id } = await done(lh.session.request(LIVE));
+    const { session_id } = await done(lh.call('intent.accept', LIVE));
     await world.advance(3_600_000);
-    expect(await done(lh.session.get({ session_id }))).toMatchObject({ idle_ms: 3_600_000 });
+    expect(await done(lh.call('session.get', { session_id }))).toMatchObject({ idle_ms: 3_600_000 });
     await world.finish(lh.close());
     lh = await world.finish(openWith(memoryEngine(disk), world));
     await world.advance(1_000);
-    expect(await done(lh.session.get({ session_id }))).toMatchObject({ idle_ms: 1_000 });
+    expect(await done(lh.call('session.get', { session_id }))).toMatchObject({ idle_ms: 1_000 });
   });
 });

@@ -5,7 +5,7 @@ import type { ProcessTable } from '../seams/process-table.ts';
 import type { Pipelines } from './pipelines.ts';
 
 /** A client whose calls are tried once: whoever may go on only while it is answered must hear of the first failure. */
-export type AuthorityClient = Pick<Leasehold, 'lease' | 'task' | 'session' | 'object' | 'whoami' | 'follow'>;
+export type AuthorityClient = Pick<Leasehold, 'call' | 'whoami' | 'follow'>;
 
 export interface OrchestratorWorld extends Pick<ClientWorld, 'clock' | 'timers' | 'newToken'> {
   /** Moments of `clock` are told to pipelines, so it must be one that their keepers read as well. */

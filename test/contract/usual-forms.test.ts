@@ -37,10 +37,10 @@ describe('a client on Node', () => {
     const readAny = vi.spyOn(FormReader.prototype, 'any');
     const readForm = vi.spyOn(FormReader.prototype, 'oneOf');
     try {
-      await lh.task.create({ payload: 1 });
-      const leased = await lh.task.lease({ worker_id: 'w' });
+      await lh.call('task.create', { payload: 1 });
+      const leased = await lh.call('task.lease', { worker_id: 'w' });
       const { task_id, lease_id } = (leased as Extract<typeof leased, { ok: true }>).leases[0]!;
-      expect(await lh.task.complete({ task_id, lease_id })).toMatchObject({ outcome: 'COMMITTED' });
+      expect(await lh.call('task.complete', { task_id, lease_id })).toMatchObject({ outcome: 'COMMITTED' });
       // Three requests, and three replies.
       expect(readForm).toHaveBeenCalledTimes(6);
       expect(readAny).not.toHaveBeenCalled();

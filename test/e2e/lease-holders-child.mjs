@@ -28,7 +28,7 @@ function isHeld(lease) {
 async function write(lease, value) {
   const byHandle = await lease.write(value).catch(({ code, cause }) => ({ code, cause }));
   const { leaseSeq: lease_seq } = lease;
-  const past = await lh.object.write({ object_id: name, value, lease: { lease_seq } });
+  const past = await lh.call('object.write', { object_id: name, value, lease: { lease_seq } });
   say({ is: 'wrote', byHandle, past: past.ok ? { version: past.version } : { code: past.code } });
 }
 

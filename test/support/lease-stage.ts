@@ -2,7 +2,7 @@
 // its own that can be cut, held up or made to lose a reply. Calls are counted, so that tests can see what was sent.
 import { type Effect, LeaseholdError } from '../../src/client/error.ts';
 import { Leasehold } from '../../src/client/leasehold.ts';
-import type { CallOptions, Transport } from '../../src/client/transport.ts';
+import type { Transport, TransportOptions } from '../../src/client/transport.ts';
 import type { ClientWorld } from '../../src/client/world.ts';
 import { MemoryDisk } from '../../src/engines/memory/memory-disk.ts';
 import { memoryEngine } from '../../src/engines/memory/memory-engine.ts';
@@ -17,7 +17,7 @@ import type { ManualWorld } from './manual-world.ts';
 export interface Sent {
   readonly operation: Operation;
   readonly request: Readonly<Record<string, unknown>>;
-  readonly options: CallOptions | undefined;
+  readonly options: TransportOptions | undefined;
 }
 
 /**
@@ -71,7 +71,7 @@ export class TestWire implements Transport {
   async call<Op extends Operation>(
     operation: Op,
     request: Requests[Op],
-    options?: CallOptions,
+    options?: TransportOptions,
   ): Promise<Reply<Body<Op>>> {
     this.#sent.push({ operation, request, options });
     const fate = this.fateOf(operation);
