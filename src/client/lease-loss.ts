@@ -22,8 +22,13 @@ export class LeaseLostError extends LeaseholdError {
     details: ErrorDetails['LEASE_LOST'],
     more: { readonly cause?: unknown; readonly problem?: Problem } = {},
   ) {
-    super('LEASE_LOST', `The lease on ${subjectOf(details)} ${SAYS[details.loss]}.`, { ...more, details });
+    super('LEASE_LOST', `The lease on ${subjectOf(details)} ${endOf(details)}.`, { ...more, details });
   }
+}
+
+function endOf({ loss, taskId }: ErrorDetails['LEASE_LOST']): string {
+  const isSaid = loss === 'released' && taskId !== undefined;
+  return isSaid ? "is no longer the handler's: the end of the task has been said" : SAYS[loss];
 }
 
 function subjectOf({ names = [], taskId }: ErrorDetails['LEASE_LOST']): string {

@@ -226,7 +226,7 @@ describe('withLease', () => {
     await world.settle();
     await world.finish(other.call('lease.break', { name: 'n', reason: 'stuck' }));
     await world.advance(5_000);
-    await expect(world.finish(working)).rejects.toMatchObject({ code: 'LEASE_LOST', fault: mine });
+    await expect(world.finish(working)).rejects.toMatchObject({ code: 'LEASE_LOST', cause: mine });
   });
 
   it('throws LEASE_LOST when the function blocked the event loop past the end and noticed nothing', async () => {

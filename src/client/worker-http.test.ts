@@ -88,7 +88,7 @@ describe('a worker over HTTP', () => {
       });
       await world.advance(5_000);
       expect(inputs.sort((a, b) => a - b)).toEqual(taskIds.map((_, index) => index));
-      expect(worker.counts).toMatchObject({ completed: 20, cancelled: 0, rejected: 0 });
+      expect(worker.counts).toMatchObject({ completed: 20, late: 0, rejected: 0 });
       const history = await world.finish(http.authority.call('task.list', { queue: 'double' }));
       if (!history.ok) throw new Error(history.detail);
       expect(history.tasks.map(({ state, attempt }) => `${state} ${attempt}`)).toEqual(

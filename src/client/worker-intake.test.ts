@@ -196,7 +196,7 @@ describe('a server that is away', () => {
     expect(worker.counts).toMatchObject({ leased: 4, running: 0, completed: 0 });
     wire.mend();
     await world.advance(10_000);
-    expect(worker.counts).toMatchObject({ completed: taskIds.length, cancelled: 0 });
+    expect(worker.counts).toMatchObject({ completed: taskIds.length, late: 0 });
   });
 
   it('does not disturb a handler while its lease lasts, and gets its result when it is back', async () => {

@@ -92,6 +92,9 @@ export const TIMEOUT_MAX_MS = 24 * 86_400_000;
 
 export function settingsOf(options: WorkerOptions, jobs: readonly Job[], world: ClientWorld): WorkerSettings {
   refuseUnknown(options, OPTIONS, 'a worker');
+  if (!jobs.every((each) => typeof each === 'object' && each !== null)) {
+    throw new TypeError('The jobs of a worker are a list of what job gives.');
+  }
   for (const { definition } of jobs) assertDefinition(definition);
   const { concurrency = 1 } = options;
   if (!Number.isSafeInteger(concurrency) || concurrency < 1) {
@@ -113,7 +116,7 @@ export function settingsOf(options: WorkerOptions, jobs: readonly Job[], world: 
     graceMs: durationMs(options.grace ?? DEFAULT_GRACE, 'grace'),
     waitMs: bounded(options.wait ?? DEFAULT_WAIT, 'wait', 1, LIMITS.waitMaxMs),
     onVerdict: onVerdict ?? null,
-    onFault: onFault ?? world.onFault ?? (() => undefined),
+    onFault: onFault ?? ((fault) => world.onFault?.(fault)),
     drainOn: drainOnOf(options),
     jobs: byQueue(jobs, options.timeout),
   };

@@ -11,7 +11,7 @@ import type { TaskContext } from './task-context.ts';
 import { HandBack, NoRetry, RetryLater } from './task-errors.ts';
 import type { TaskVerdict } from './task-verdict.ts';
 import type { Worker } from './worker.ts';
-import type { TaskHandler, WorkerOptions } from './worker-options.ts';
+import { job, type TaskHandler, type WorkerOptions } from './worker-options.ts';
 
 let world: ManualWorld;
 let stage: Stage;
@@ -377,7 +377,7 @@ describe('verdicts', () => {
     finish('too late');
     await world.settle();
     expect(verdicts).toMatchObject([{ outcome: 'LATE', verb: 'complete', loss: 'expired' }]);
-    expect(worker.counts).toMatchObject({ cancelled: 1, completed: 0 });
+    expect(worker.counts).toMatchObject({ late: 1, completed: 0 });
     const { leases } = await taskOf(receipt);
     expect(leases.map(({ late_result }) => late_result?.parse())).toContain('too late');
   });
@@ -418,10 +418,8 @@ describe('a worker for several tasks', () => {
     const print = defineTask<{ pages: number }, string>('print');
     const letter = await add({ to: 'ada' });
     const page = await world.finish(other.enqueue(print, { pages: 2 }));
-    const worker = lh.worker({ workerId: 'both' }, [
-      [mail, () => 'mailed'],
-      [print, ({ input }) => `printed ${input.pages}`],
-    ]);
+    const jobs = [job(mail, () => 'mailed'), job(print, ({ input }) => `printed ${input.pages}`)];
+    const worker = lh.work(jobs, { workerId: 'both' });
     await world.settle();
     expect(await world.finish(letter.result())).toMatchObject({ output: 'mailed' });
     expect(await world.finish(page.result())).toMatchObject({ output: 'printed 2' });
@@ -432,11 +430,8 @@ describe('a worker for several tasks', () => {
   it('leases by the shortest ttl among them unless it has its own', async () => {
     const quick = defineTask('quick', { ttl: '5s' });
     const slow = defineTask('slow', { ttl: '1h' });
-    lh.worker({}, [
-      [quick, () => 1],
-      [slow, () => 1],
-    ]);
-    lh.worker({ ttl: '1m' }, [[quick, () => 1]]);
+    lh.work([job(quick, () => 1), job(slow, () => 1)]);
+    lh.work([job(quick, () => 1)], { ttl: '1m' });
     await world.settle();
     expect(wire.sent.map(({ request }) => request.ttl_ms)).toEqual([5_000, 60_000]);
   });
@@ -451,6 +446,7 @@ describe('the options of a worker', () => {
     ['a wait that is too long', { wait: '1h' }, /wait 1h/],
     ['a signal that is none', { signal: new AbortController() }, /signal must be an AbortSignal/],
     ['a listener that is none', { onVerdict: 5 }, /onVerdict must be a function/],
+    ['another that is none', { onFault: 5 }, /onFault must be a function/],
   ])('are refused before anything is leased: %s', (_what, options, says) => {
     expect(() => lh.work(mail, options, () => 1)).toThrow(says);
     expect(wire.sent).toEqual([]);
@@ -458,15 +454,10 @@ describe('the options of a worker', () => {
   });
 
   it('and its handlers are checked: none, two for one task, no function', () => {
-    expect(() => lh.worker({}, [])).toThrow(/at least one task/);
-    expect(() => lh.worker({}, undefined as never)).toThrow(/a list of pairs/);
-    expect(() => lh.worker({}, [null] as never)).toThrow(/a list of pairs/);
-    expect(() =>
-      lh.worker({}, [
-        [mail, () => 1],
-        [mail, () => 2],
-      ]),
-    ).toThrow(/two handlers/);
+    expect(() => lh.work([])).toThrow(/at least one task/);
+    expect(() => lh.work(undefined as never, () => 1)).toThrow(/what defineTask gives/);
+    expect(() => lh.work([null] as never)).toThrow(/what job gives/);
+    expect(() => lh.work([job(mail, () => 1), job(mail, () => 2)])).toThrow(/two handlers/);
     expect(() => lh.work(mail, {}, undefined as never)).toThrow(/no function/);
   });
 });

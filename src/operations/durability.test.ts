@@ -137,7 +137,7 @@ describe('a full disk', () => {
       if (!reply.ok) refusal = reply;
     }
     expect(refusal).toMatchObject({ code: 'DISK_FULL', status: 507 });
-    expect(await world.finish(lh.status())).toMatchObject({ disk_full: true });
+    expect(await world.finish(lh.status())).toMatchObject({ diskFull: true });
     expect(
       await world.finish(lh.call('lease.acquire', { name: 'other', holder: 'h', ttl_ms: 60_000 })),
     ).toMatchObject({ code: 'DISK_FULL' });
@@ -173,7 +173,7 @@ describe('a full disk', () => {
     for (let tried = 0; tried < 10; tried++)
       reply = await world.finish(lh.call('task.create', { payload: 1 }));
     expect(reply).toMatchObject({ ok: true });
-    expect(await world.finish(lh.status())).toMatchObject({ disk_full: false });
+    expect(await world.finish(lh.status())).toMatchObject({ diskFull: false });
   });
 });
 
@@ -188,7 +188,7 @@ describe('what was a repeat when it came to a full disk', () => {
     for (let tried = 0; tried < 1_000; tried++) {
       if (!(await world.finish(lh.call('task.create', { payload: 'x'.repeat(500) }))).ok) break;
     }
-    expect(await world.finish(lh.status())).toMatchObject({ disk_full: true });
+    expect(await world.finish(lh.status())).toMatchObject({ diskFull: true });
     const again = await world.finish(lh.call('intent.accept', LIVE));
     expect(again).toMatchObject({ session_id, status: 'idempotent_replay' });
   });

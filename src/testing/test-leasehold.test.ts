@@ -82,7 +82,7 @@ describe('loseLease', () => {
     await t.loseLease('n');
     await t.advance('5s');
     expect(lease.signal.reason).toMatchObject({ code: 'LEASE_LOST', details: { loss: 'broken' } });
-    expect(await t.lh.tryAcquire('n')).toMatchObject({ ok: true });
+    expect(await t.lh.tryAcquire('n')).not.toBeNull();
   });
 
   it('supersedes a named lease, which fences out what its holder writes', async () => {
@@ -231,8 +231,10 @@ describe('failNext', () => {
 
   it('answers with a refusal where the authority would', async () => {
     t.failNext('lease.acquire', { code: 'LEASE_HELD', message: 'somebody else has it' });
-    const refusal = { ok: false, code: 'LEASE_HELD', status: 409, detail: 'somebody else has it' };
-    expect(await t.lh.tryAcquire('n', { ttl: '15s' })).toMatchObject(refusal);
+    expect(await t.lh.tryAcquire('n', { ttl: '15s' })).toBeNull();
+    t.failNext('lease.acquire', { code: 'LEASE_HELD', message: 'somebody else has it' });
+    const problem409 = { ok: false, code: 'LEASE_HELD', status: 409, detail: 'somebody else has it' };
+    await expect(t.lh.acquire('n')).rejects.toMatchObject({ problem: problem409 });
     t.failNext('task.create', { code: 'DISK_FULL' });
     expect(await t.lh.call('task.create', { payload: 1 })).toMatchObject({
       ok: false,
@@ -273,7 +275,7 @@ describe('the process', () => {
   });
 
   it('is not ended by a lost guard, but it is told how it would have been', async () => {
-    const guarded = t.lh.guard({ name: 'system:only', ttl: '15s' }, ({ signal }) => {
+    const guarded = t.lh.guard('system:only', { ttl: '15s' }, ({ signal }) => {
       return new Promise<void>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
     });
     guarded.catch(() => undefined);

@@ -50,7 +50,7 @@ async function hold(lease) {
 
 const options = { ttl, ...(holder === undefined ? {} : { holder }) };
 try {
-  if (guards) await lh.guard({ name, ...options }, hold);
+  if (guards) await lh.guard(name, options, hold);
   else await hold(await lh.acquire(name, options));
 } catch ({ code, message }) {
   say({ is: 'refused', code, message });
