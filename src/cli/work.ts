@@ -144,7 +144,9 @@ class ProgramWorker {
           ...(timeout === undefined ? {} : { timeout }),
           grace,
           signal: this.drain.signal,
-          handleSignals: false,
+          drainOn: [],
+          // What `done` rejects with is said at the end.
+          onFault: () => undefined,
           onVerdict: (verdict) => this.tell(verdict),
         },
         (task) => this.handle(task),

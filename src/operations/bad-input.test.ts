@@ -1,7 +1,9 @@
 // Bad input gets a clear answer and costs nothing: a code, a sentence, and not one entry in the log.
+
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { heardBy } from '../../test/support/heard-by.ts';
 import { ManualWorld } from '../../test/support/manual-world.ts';
+import { transportOf } from '../client/client.ts';
 import type { Leasehold } from '../client/leasehold.ts';
 import { memoryEngine } from '../engines/memory/memory-engine.ts';
 import { openWith } from '../open.ts';
@@ -52,7 +54,7 @@ const OPERATIONS: Record<string, (request: Anything) => Promise<unknown>> = {
   'object.delete': (request) => lh.call('object.delete', request as never),
   'object.get': (request) => lh.call('object.get', request as never),
   'receipt.list': (request) => lh.call('receipt.list', request as never),
-  'log.read': (request) => lh.log(request as never),
+  'log.read': (request) => transportOf(lh).log(request as never),
   'queue.pause': (request) => lh.pause(request as never),
   'queue.resume': (request) => lh.resume(request as never),
 };

@@ -1,8 +1,10 @@
 // Compaction under a running authority: it changes no answer, and what is read meanwhile is there.
+
 import { describe, expect, it } from 'vitest';
 import { inlineThreads } from '../../test/support/inline-threads.ts';
 import { ManualWorld } from '../../test/support/manual-world.ts';
 import { TestDisk } from '../../test/support/test-disk.ts';
+import { transportOf } from '../client/client.ts';
 import type { Leasehold } from '../client/leasehold.ts';
 import { fileEngine } from '../engines/file/file-engine.ts';
 import { openWith } from '../open.ts';
@@ -81,7 +83,7 @@ describe('compaction', () => {
     expect(firstSeq).toBeGreaterThan(1);
     expect(await look(world, lh)).toBe(before);
     expect((await world.finish(lh.status())).logBytes).toBeLessThan(bytesBefore);
-    expect(await world.finish(lh.log({ from: 1 }))).toMatchObject({
+    expect(await world.finish(transportOf(lh).log({ from: 1 }))).toMatchObject({
       code: 'LOG_COMPACTED',
       first_seq: firstSeq,
     });

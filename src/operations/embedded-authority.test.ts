@@ -1,8 +1,10 @@
 // The single writer: one batch at a time, and nothing that is not durable is visible to anyone.
+
 import { beforeEach, describe, expect, it } from 'vitest';
 import { heardBy } from '../../test/support/heard-by.ts';
 import { HeldEngine } from '../../test/support/held-engine.ts';
 import { isSettled, ManualWorld } from '../../test/support/manual-world.ts';
+import { transportOf } from '../client/client.ts';
 import type { Leasehold } from '../client/leasehold.ts';
 import { LogCompactedError } from '../engines/log.ts';
 import { MemoryDisk } from '../engines/memory/memory-disk.ts';
@@ -51,14 +53,14 @@ describe('a handle that is closed', () => {
   it('answers nothing more, not even from the log', async () => {
     await world.finish(lh.close());
     const error = { name: 'LeaseholdError', code: 'UNAVAILABLE' };
-    await expect(world.finish(lh.log())).rejects.toMatchObject(error);
+    await expect(world.finish(transportOf(lh).log({}))).rejects.toMatchObject(error);
     await expect(world.finish(lh.call('task.create', { payload: 1 }))).rejects.toMatchObject(error);
   });
 
   it('tells a reader of the log that it was closed when what was being read is lost by then, as a client does', async () => {
     await world.finish(lh.call('task.create', { payload: 1 }));
     engine.isHoldingReads = true;
-    const page = later(lh.log());
+    const page = later(transportOf(lh).log({}));
     await world.settle();
     const closed = lh.close();
     await world.settle();
@@ -307,7 +309,7 @@ describe('time', () => {
     world.setWall(world.wallMs - 24 * 3_600_000);
     lh = await openNow();
     expect(await world.finish(lh.call('task.complete', lease))).toMatchObject({ outcome: 'CANCELLED' });
-    const log = await world.finish(lh.log({ from: 1, limit: 100 }));
+    const log = await world.finish(transportOf(lh).log({ from: 1, limit: 100 }));
     if (!log.ok) throw new Error(log.detail);
     const times = log.entries.map((entry) => entry.at);
     expect(times).toEqual([...times].sort());
@@ -414,7 +416,7 @@ describe('waiting', () => {
     expect(await world.finish(lh.call('lease.get', { name: 'n' }))).toMatchObject({
       code: 'LEASE_NOT_FOUND',
     });
-    const log = await world.finish(lh.log({ from: 2 }));
+    const log = await world.finish(transportOf(lh).log({ from: 2 }));
     if (!log.ok) throw new Error(log.detail);
     expect(log.entries.map((entry) => entry.type)).toEqual(['NameLeased', 'NameReleased']);
   });

@@ -1,6 +1,8 @@
 // Histories come page by page: nobody is given all that ever happened to a name in one answer.
+
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ManualWorld } from '../../test/support/manual-world.ts';
+import { transportOf } from '../client/client.ts';
 import type { Leasehold } from '../client/leasehold.ts';
 import { memoryEngine } from '../engines/memory/memory-engine.ts';
 import { openWith } from '../open.ts';
@@ -92,7 +94,7 @@ describe('the history of a name', () => {
     await done(lh.call('lease.acquire', { ...HELD, ttl_ms: 60_000 }));
     await done(lh.call('lease.release', HELD));
     await world.advance(11 * 60_000);
-    expect(typesOf((await done(lh.log({ from: 1 }))).entries)).toContain('Forgotten');
+    expect(typesOf((await done(transportOf(lh).log({ from: 1 }))).entries)).toContain('Forgotten');
     expect((await pages({ name: 'door' })).map(typesOf)).toEqual([['NameLeased', 'NameReleased']]);
     expect((await pages({ name: 'door', limit: 1 })).map(typesOf)).toEqual([
       ['NameLeased'],

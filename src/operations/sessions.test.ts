@@ -1,6 +1,8 @@
 // Intents and sessions in process: the same operations without a wire, and the life of a session as it happens.
+
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ManualWorld } from '../../test/support/manual-world.ts';
+import { transportOf } from '../client/client.ts';
 import type { Leasehold } from '../client/leasehold.ts';
 import { MemoryDisk } from '../engines/memory/memory-disk.ts';
 import { memoryEngine } from '../engines/memory/memory-engine.ts';
@@ -87,24 +89,24 @@ describe('an intent in process', () => {
 describe('following a session in process', () => {
   it('tells its life from the intent on and ends with it', async () => {
     const id = await starting();
-    const life = heard(lh.session.follow(id));
+    const life = heard(lh.sessions.attach(id).follow());
     await world.settle();
     await done(lh.call('intent.accept', { ...LIVE, serviceRef: 'another' }));
     await done(lh.call('session.change', { session_id: id, guard: GUARD, event: 'ready' }));
     await done(lh.call('session.change', { session_id: id, guard: GUARD, event: 'process_ended' }));
     expect(await world.finish(life)).toEqual(['IntentAccepted', 'STARTING', 'READY', 'FAILED']);
-    expect(await world.finish(heard(lh.session.follow(id)))).toHaveLength(4);
+    expect(await world.finish(heard(lh.sessions.attach(id).follow()))).toHaveLength(4);
   });
 
   it('hears of the end that time brings', async () => {
     const id = await starting();
-    const life = heard(lh.session.follow(id));
+    const life = heard(lh.sessions.attach(id).follow());
     await world.advance(60_000);
     expect(await world.finish(life)).toEqual(['IntentAccepted', 'STARTING', 'FAILED']);
   });
 
   it('throws what a server would refuse', async () => {
-    const follow = (id: string, from = 0) => world.finish(heard(lh.session.follow(id, { from })));
+    const follow = (id: string, from = 0) => world.finish(heard(lh.sessions.attach(id).follow({ from })));
     await expect(follow('no id at all')).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
     await expect(follow('s0000000000v')).rejects.toMatchObject({ code: 'SESSION_NOT_FOUND' });
     const { session_id } = await done(lh.call('intent.accept', LIVE));
@@ -123,9 +125,9 @@ describe('following a session in process', () => {
     expect((await world.finish(entries.next())).value).toMatchObject({ state: 'STARTING' });
     ends.abort();
     expect(await world.finish(entries.next())).toMatchObject({ done: true });
-    const page = await done(lh.log({ types: ['IntentAccepted', 'TaskCompleted'], limit: 2 }));
+    const page = await done(transportOf(lh).log({ types: ['IntentAccepted', 'TaskCompleted'], limit: 2 }));
     expect(page.entries.map(({ type }) => type)).toEqual(['IntentAccepted', 'TaskCompleted']);
-    const wrong = await world.finish(lh.log({ types: ['Nothing'] } as never));
+    const wrong = await world.finish(transportOf(lh).log({ types: ['Nothing'] } as never));
     expect(wrong).toMatchObject({ ok: false, code: 'INVALID_ARGUMENT' });
   });
 });

@@ -1,7 +1,9 @@
 // What nobody was told of is given back, whatever happens meanwhile; what somebody was told of is kept.
+
 import { beforeEach, describe, expect, it } from 'vitest';
 import { HeldEngine } from '../../test/support/held-engine.ts';
 import { ManualWorld } from '../../test/support/manual-world.ts';
+import { transportOf } from '../client/client.ts';
 import type { Leasehold } from '../client/leasehold.ts';
 import { MemoryDisk } from '../engines/memory/memory-disk.ts';
 import { memoryEngine } from '../engines/memory/memory-engine.ts';
@@ -71,7 +73,9 @@ describe('a grant whose caller has gone', () => {
     gone.abort(GONE);
     await goOn();
     expect(await world.finish(killed)).toMatchObject({ ok: true, state: 'DEAD' });
-    const log = await world.finish(lh.log({ types: ['LeaseGranted', 'TaskDead', 'TaskCancelled'] }));
+    const log = await world.finish(
+      transportOf(lh).log({ types: ['LeaseGranted', 'TaskDead', 'TaskCancelled'] }),
+    );
     expect(log.ok && log.entries.map(({ type }) => type)).toEqual(['LeaseGranted', 'TaskDead']);
   });
 

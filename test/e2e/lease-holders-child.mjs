@@ -19,14 +19,14 @@ function isHeld(lease) {
   try {
     lease.assertHeld();
     return { is: 'held', leaseSeq: lease.leaseSeq };
-  } catch ({ code, cause }) {
-    return { is: 'not held', code, cause };
+  } catch ({ code, details }) {
+    return { is: 'not held', code, details };
   }
 }
 
 /** Once through the handle, which knows better, and once past it, as a program would that was never told. */
 async function write(lease, value) {
-  const byHandle = await lease.write(value).catch(({ code, cause }) => ({ code, cause }));
+  const byHandle = await lease.write(value).catch(({ code, details }) => ({ code, details }));
   const { leaseSeq: lease_seq } = lease;
   const past = await lh.call('object.write', { object_id: name, value, lease: { lease_seq } });
   say({ is: 'wrote', byHandle, past: past.ok ? { version: past.version } : { code: past.code } });
@@ -43,7 +43,8 @@ async function obey(lease, [order, argument]) {
 async function hold(lease) {
   say(isHeld(lease));
   lease.signal.addEventListener('abort', () => {
-    say({ is: 'lost', code: lease.signal.reason.code, cause: lease.signal.reason.cause });
+    const { code, details } = lease.signal.reason;
+    say({ is: 'lost', code, details });
   });
   for await (const line of createInterface({ input: process.stdin })) await obey(lease, JSON.parse(line));
 }

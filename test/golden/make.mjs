@@ -7,6 +7,7 @@ import { dirname, join } from 'node:path';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
+import { transportOf } from '../../dist/client/client.js';
 import { fileEngine } from '../../dist/engines/file/file-engine.js';
 import { openWith } from '../../dist/open.js';
 import { jsonText } from '../../dist/protocol/json.js';
@@ -163,7 +164,7 @@ await lh.call('session.stop', { session_id: running });
 const { session_id: again } = await request('3sat');
 await lh.call('session.stop', { session_id: again });
 // Something that leaves nothing behind, until the segment is full and its checkpoint has replaced it.
-for (let round = 0; isCompacted && (await lh.status()).first_seq === 1; round++) {
+for (let round = 0; isCompacted && (await lh.status()).firstSeq === 1; round++) {
   if (round === 5_000) throw new Error('It is not compacted.');
   await lh.call('queue.pause', { queue: 'filling' });
   await lh.call('queue.resume', { queue: 'filling' });
@@ -173,9 +174,9 @@ for (let round = 0; isCompacted && (await lh.status()).first_seq === 1; round++)
 await lh.close();
 lh = await openWith(engine(), world, options);
 
-const entries = await lh.log({ limit: 1_000 });
+const entries = await transportOf(lh).log({ limit: 1_000 });
 const records = {
-  status: await lh.status(),
+  status: await lh.call('status.get', {}),
   tasks: await lh.call('task.list', { limit: 1_000 }),
   leases: await lh.call('lease.list', { limit: 1_000 }),
   object: await lh.call('object.get', { object_id: 'object' }),

@@ -1,8 +1,10 @@
 // Calls for one grant, repeated under the same token or request_id or renewed, in any order with callers that go, appends and reads
 // that take long, and the batches they fall into. Whoever was told of a grant holds it; a grant of which nobody was told
 // has been given back.
+
 import fc from 'fast-check';
 import { describe, it } from 'vitest';
+import { transportOf } from '../../src/client/client.ts';
 import type { Leasehold } from '../../src/client/leasehold.ts';
 import { MemoryDisk } from '../../src/engines/memory/memory-disk.ts';
 import { memoryEngine } from '../../src/engines/memory/memory-engine.ts';
@@ -88,7 +90,7 @@ class Story {
       await this.#world.settle();
     }
     await this.#world.settle();
-    const entries = await this.#world.finish(this.#lh.log({ limit: 1_000 }));
+    const entries = await this.#world.finish(transportOf(this.#lh).log({ limit: 1_000 }));
     if (!entries.ok) throw new Error(entries.detail);
     const [grant, release] =
       way === 'a task' ? ['LeaseGranted', 'TaskReleased'] : ['NameLeased', 'NameReleased'];

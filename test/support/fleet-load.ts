@@ -2,6 +2,7 @@
 // against the log afterwards: nothing acknowledged may be missing, and no number may stand twice.
 
 import type { EntryRecord } from '../../src/browser.ts';
+import { transportOf } from '../../src/client/client.ts';
 import { connect, type Leasehold } from '../../src/client-node.ts';
 
 export class FleetLoad {
@@ -114,7 +115,7 @@ export async function wholeLog(urls: readonly string[]): Promise<EntryRecord[]> 
   try {
     const entries: EntryRecord[] = [];
     for (;;) {
-      const page = granted(await lh.log({ from: entries.length + 1, limit: 1_000 }));
+      const page = granted(await transportOf(lh).log({ from: entries.length + 1, limit: 1_000 }));
       if (page.entries.length === 0) return entries;
       entries.push(...page.entries);
     }

@@ -96,7 +96,7 @@ async function listen(
 ): Promise<Ending> {
   const from = nextSeq > 0 ? { from: nextSeq } : {};
   try {
-    for await (const entry of leasehold.session.follow(id, { ...from, signal })) hear(entry);
+    for await (const entry of leasehold.sessions.attach(id).follow({ ...from, signal })) hear(entry);
     return signal.aborted ? 'left' : 'ended';
   } catch (fault) {
     if (!(fault instanceof LeaseholdError)) throw fault;
