@@ -2,13 +2,13 @@
 // ./leasehold-tour. Run it as often as you like: the log only grows.
 import process from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { LogHeldError, open } from 'leasehold';
+import { LeaseholdError, open } from 'leasehold';
 
 const dir = process.argv[2] ?? './leasehold-tour';
 
 const lh = await open(dir).catch((fault) => {
-  const inUse = `The data directory ${dir} is in use by ${fault.holder}; stop that process first.`;
-  console.error(fault instanceof LogHeldError ? inUse : fault.message);
+  const inUse = `The data directory ${dir} is in use by ${fault.details?.holder}; stop that process first.`;
+  console.error(LeaseholdError.is(fault, 'LOG_HELD') ? inUse : fault.message);
   process.exit(1);
 });
 

@@ -99,8 +99,10 @@ describe('top', () => {
         ...real,
         async connect(server) {
           const lh = await real.connect(server);
-          Object.assign(lh.session, { list: async () => FORBIDDEN });
-          return lh;
+          const call = lh.call.bind(lh);
+          const forbidding: typeof call = async (operation, ...rest) =>
+            operation === 'session.list' ? FORBIDDEN : call(operation, ...rest);
+          return Object.assign(lh, { call: forbidding });
         },
       };
     };

@@ -282,10 +282,7 @@ describe('the programs in README.md', () => {
     const env = { ...process.env, LEASEHOLD_URL: server.url, LEASEHOLD_TOKEN: '' };
     const outputs = programs.map((program) => outputOf(program, env));
     expect(await server.stop()).toBe(0);
-    expect(outputs).toEqual([
-      'written, version 1\n',
-      "{ state: 'COMPLETED', output: 'sent to grace@example.org' }\n",
-    ]);
+    expect(outputs).toEqual(['written, version 1\n', 'sent to grace@example.org\n']);
   });
 
   it('run without one when they open a directory instead', () => {
@@ -295,7 +292,7 @@ describe('the programs in README.md', () => {
     );
     expect(inProcess.map((program) => outputOf(program, process.env))).toEqual([
       'written, version 1\n',
-      "{ state: 'COMPLETED', output: 'sent to grace@example.org' }\n",
+      'sent to grace@example.org\n',
     ]);
   });
 });
