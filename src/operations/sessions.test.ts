@@ -7,7 +7,7 @@ import type { Leasehold } from '../client/leasehold.ts';
 import { MemoryDisk } from '../engines/memory/memory-disk.ts';
 import { memoryEngine } from '../engines/memory/memory-engine.ts';
 import { type OpenOptions, openWith } from '../open.ts';
-import type { EntryRecord } from './records.ts';
+import type { EntryOf } from '../protocol/entry-shapes.ts';
 
 const GUARD = {
   name: 'system:orchestrator:guard_lock',
@@ -47,9 +47,11 @@ async function starting(): Promise<string> {
 }
 
 /** Everything that is heard until the end. */
-async function heard(entries: AsyncIterable<EntryRecord>): Promise<unknown[]> {
+async function heard(
+  entries: AsyncIterable<EntryOf<'IntentAccepted' | 'SessionChanged'>>,
+): Promise<unknown[]> {
   const found: unknown[] = [];
-  for await (const { type, state } of entries) found.push(state ?? type);
+  for await (const entry of entries) found.push('state' in entry ? entry.state : entry.type);
   return found;
 }
 

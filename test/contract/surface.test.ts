@@ -1,10 +1,10 @@
 // The rules of the handle that hold for all of it: members that survive destructuring, one error for every loss, lists
 // page by page, faults that end no process; and what 0.1 called by other names.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type TestLeasehold, testLeasehold } from '../testing/test-leasehold.ts';
-import { defineTask } from './define-task.ts';
-import { LeaseholdError } from './error.ts';
-import { job } from './worker-options.ts';
+import { defineTask } from '../../src/client/define-task.ts';
+import { LeaseholdError } from '../../src/client/error.ts';
+import { job } from '../../src/client/worker-options.ts';
+import { type TestLeasehold, testLeasehold } from '../../src/testing/test-leasehold.ts';
 
 const mail = defineTask<{ to: string }, string>('mail', { retry: { maxFailures: 1 } });
 
