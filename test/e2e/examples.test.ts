@@ -237,7 +237,7 @@ describe('tuner-farm/farm.mjs', () => {
       'zdf: READY on tuner T, number N',
       'film-7 from 0 s: READY on tuner T, number N',
       'film-7 from 60 s: READY on tuner T, number N',
-      'ard once more: idempotent_replay, the same session',
+      'ard once more: the same session',
       'orf: FAILED R_NO_TUNER, REJECTED_NO_TUNER',
       'tuners in use: 4',
       'zdf is stopped: STOPPED, R_CLIENT_STOP',
