@@ -32,7 +32,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'processes',
-          include: ['test/e2e/**/*.test.ts'],
+          include: ['test/e2e/**/*.test.ts', 'test/types/**/*.test.ts'],
           testTimeout: 120_000,
           hookTimeout: 120_000,
         },

@@ -12,7 +12,7 @@ const dir = process.argv[2] ?? mkdtempSync(join(tmpdir(), 'leasehold-hello-task-
 const queue = 'greetings';
 const lh = await open(dir);
 
-const created = await lh.task.create({ payload: { name: 'Ada' }, queue });
+const created = await lh.call('task.create', { payload: { name: 'Ada' }, queue });
 console.log(`created    ${created.task_id} at seq ${created.seq}`);
 
 // The first worker gets a short lease and takes too long. When its lease has run out, the second one is given the task.
@@ -28,10 +28,10 @@ console.log(`completed  by quick-worker: ${await complete(quick, 'quick-worker')
 await tooLong;
 console.log(`completed  by slow-worker: ${await complete(slow, 'slow-worker')}`);
 
-const task = await lh.task.get({ task_id: quick.task_id });
+const task = await lh.call('task.get', { task_id: quick.task_id });
 console.log(`the task   is ${task.state}, and its result is ${task.result.text()}`);
 
-const { entries } = await lh.task.history({ task_id: quick.task_id });
+const { entries } = await lh.call('task.history', { task_id: quick.task_id });
 console.log(`its story  ${entries.map(({ type }) => type).join(', ')}`);
 await lh.close();
 // A directory of our own making goes again; one that was named stays.
@@ -39,11 +39,11 @@ if (process.argv[2] === undefined) rmSync(dir, { recursive: true });
 
 /** Waits for a task; `payload` is the JSON that went in, parsed only when somebody asks for it. */
 async function nextTask(worker_id, ttl_ms) {
-  const reply = await lh.task.lease({ worker_id, queues: [queue], ttl_ms, wait_ms: 10_000 });
+  const reply = await lh.call('task.lease', { worker_id, queues: [queue], ttl_ms, wait_ms: 10_000 });
   return reply.leases[0];
 }
 
 async function complete({ task_id, lease_id, payload }, worker) {
   const result = `Hello, ${payload.parse().name}, from the ${worker}!`;
-  return (await lh.task.complete({ task_id, lease_id, result })).outcome;
+  return (await lh.call('task.complete', { task_id, lease_id, result })).outcome;
 }

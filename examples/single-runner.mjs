@@ -9,37 +9,25 @@ import process from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { open } from 'leasehold';
 
-const TTL_MS = 1_000;
 const dir = process.argv[2] ?? mkdtempSync(join(tmpdir(), 'leasehold-single-runner-'));
 const lh = await open(dir);
 let running = 0;
 
 await Promise.all([runner('runner-1'), runner('runner-2')]);
-const { entries } = await lh.lease.history({ name: 'nightly-report' });
-const story = entries.map(({ type, lease_seq }) => `${type} ${lease_seq}`);
+const { items } = await lh.leases.history('nightly-report');
+const story = items.map(({ type, leaseSeq }) => `${type} ${leaseSeq}`);
 console.log(`in the log: ${story.slice(-5).join(', ')}`);
 await lh.close();
 // A directory of our own making goes again; one that was named stays.
 if (process.argv[2] === undefined) rmSync(dir, { recursive: true });
 
+/** Waits for its turn; the lease is renewed while the job runs, and given back when it is done. */
 async function runner(holder) {
-  const lease = await lh.lease.acquire({ name: 'nightly-report', holder, ttl_ms: TTL_MS, wait_ms: 60_000 });
-  if (!lease.ok) throw new Error(`${holder} did not get its turn: ${lease.detail}`);
-  console.log(`${holder} has the lease, number ${lease.lease_seq}`);
-
-  // Renewed at a third of its length: two renewals may fail before time revokes it.
-  const lost = new AbortController();
-  const renewal = setInterval(async () => {
-    const reply = await lh.lease.renew({ name: lease.name, holder, token: lease.token, ttl_ms: TTL_MS });
-    if (!reply.ok) lost.abort(new Error(reply.detail));
-  }, TTL_MS / 3);
-  try {
-    await job(holder, lost.signal);
-  } finally {
-    clearInterval(renewal);
+  await lh.withLease('nightly-report', { holder, ttl: '1s', wait: '1m' }, async ({ leaseSeq, signal }) => {
+    console.log(`${holder} has the lease, number ${leaseSeq}`);
+    await job(holder, signal);
     console.log(`${holder} is done and gives the lease back`);
-    await lh.lease.release({ name: lease.name, holder, token: lease.token });
-  }
+  });
 }
 
 /** Stops as soon as the lease is lost; the work itself is a nap. */

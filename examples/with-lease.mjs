@@ -20,23 +20,22 @@ await Promise.all([
   publish('boris', (signal) => sleep(10, undefined, { signal })),
 ]);
 
-// Whoever asks with tryAcquire is told in a value that somebody else has it.
+// tryAcquire gives null when somebody else has it; acquire throws LEASE_HELD, and says who.
 const lease = await lh.acquire(name);
-const refused = await lh.tryAcquire(name);
-say('carla is refused', refused.code);
+if ((await lh.tryAcquire(name)) === null) say('carla is refused', 'LEASE_HELD');
 await lease.release();
 
 // Somebody who may do so ends the lease of dora while she works. She hears of it with the next renewal.
 try {
   await publish('dora', async (signal) => {
-    await lh.lease.break({ name, reason: 'the page is needed for something else' });
+    await lh.leases.break(name, { reason: 'the page is needed for something else' });
     await sleep(60_000, undefined, { signal });
   });
 } catch (error) {
-  say('dora has lost it', `${error.code}, ${error.cause}`);
+  say('dora has lost it', `${error.code}, ${error.details.loss}`);
 }
 
-const { value } = await lh.object.get({ object_id: name });
+const { value } = await lh.objects.get(name);
 say('the object is', value.text());
 await lh.close();
 // A directory of our own making goes again; one that was named stays.

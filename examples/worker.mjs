@@ -40,7 +40,7 @@ await lh.enqueue(square, 'many').catch(({ code, effect, message }) => {
   console.log(`refused      ${code}, effect ${effect}: ${message}`);
 });
 
-// No new tasks; running handlers may finish; what is left is handed back. SIGTERM does the same.
+// No new tasks; running handlers may finish; what is left is handed back. SIGTERM and SIGINT do the same.
 await worker.drain();
 const { leased, completed, failed } = worker.counts;
 console.log(`the worker   leased ${leased}, completed ${completed}, failed ${failed}`);

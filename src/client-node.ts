@@ -1,4 +1,7 @@
-/** leasehold/client on Node: the same, over kept connections of its own, with defaults from the environment. */
+/**
+ * leasehold/client, and most of leasehold: the client on Node, over kept connections of its own, with defaults from the
+ * environment.
+ */
 import {
   CONNECT_OPTIONS,
   type ConnectOptions,
@@ -11,25 +14,28 @@ import { refuseUnknown } from './client/unknown-options.ts';
 import { nodeWorld } from './world/node-world.ts';
 import { type UndiciHttpOptions, undiciHttp } from './world/undici-http.ts';
 
+export * from './browser.ts';
 export {
   type AnyTask,
   defineTask,
   type RetryPolicy,
   type TaskDefinition,
+  type TaskOf,
   type TaskPolicy,
 } from './client/define-task.ts';
-export type { EnqueueOptions, EnqueueReceipt } from './client/enqueue.ts';
-export type { Guarded, GuardOptions } from './client/guard.ts';
-export type { Leasehold } from './client/leasehold.ts';
-export type { ResultOptions, TaskReceipt, TaskResult } from './client/receipt.ts';
-export type { SessionFollowOptions, SessionHandle } from './client/session-handle.ts';
-export type { StandardSchema } from './client/standard-schema.ts';
+export type { WireOperations, WireSession } from './client/deprecated.ts';
+export type { EnqueueItem, EnqueueOptions, EnqueueReceipt } from './client/enqueue.ts';
+export type { Guarded, GuardedMain, GuardOptions } from './client/guard.ts';
+export type { CloseOptions, Leasehold } from './client/leasehold.ts';
+export type { Receipt, TaskResult, Wait } from './client/receipt.ts';
+export type { Session, SessionFilter, SessionFollowOptions, Sessions } from './client/sessions.ts';
+export type { SchemaInput, SchemaOutput, StandardSchema } from './client/standard-schema.ts';
 export type { PresentedLease, TaskContext } from './client/task-context.ts';
 export { HandBack, NoRetry, RetryLater, TaskTimeout, WorkerStopping } from './client/task-errors.ts';
 export type { TaskVerdict } from './client/task-verdict.ts';
-export type { TaskWorker, WorkerCounts } from './client/worker.ts';
-export type { TaskHandler, WorkerOptions } from './client/worker-options.ts';
-export * from './client.ts';
+export type { Worker, WorkerCounts } from './client/worker.ts';
+export { type Job, job, type TaskHandler, type WorkerOptions } from './client/worker-options.ts';
+export type { DrainSignal } from './client/world.ts';
 
 export interface NodeConnectOptions extends ConnectOptions, UndiciHttpOptions {}
 

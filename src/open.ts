@@ -1,6 +1,7 @@
 /** `open(dir)`: the authority of a data directory, in this process. */
 import type { Authority } from './authority/authority.ts';
 import { openAuthority } from './authority/open-authority.ts';
+import { type Duration, durationMs } from './client/durations.ts';
 import { Leasehold } from './client/leasehold.ts';
 import type { ClientWorld } from './client/world.ts';
 import { DEFAULT_RETENTION, type Retention } from './core/retention.ts';
@@ -18,7 +19,7 @@ import { thisProcess } from './world/this-process.ts';
 
 export interface OpenOptions {
   /** What is forgotten, and when. */
-  readonly retention?: Partial<Retention>;
+  readonly retention?: RetentionOptions;
   /** Told once when the log cannot be written any more; the handle is dead from then on. */
   readonly onDeath?: (fault: Error) => void;
   /** Told each time the log could not be compacted; that is tried again, and until then the log only grows. */
@@ -27,6 +28,33 @@ export interface OpenOptions {
   readonly allowNetworkFileSystem?: boolean;
   /** How intents are known again, and who takes their leases. */
   readonly intents?: IntentOptions;
+}
+
+/** How long something is kept, and how many of it at most. */
+export interface Keeping {
+  readonly for?: Duration;
+  readonly max?: number;
+}
+
+export interface RetentionOptions {
+  /** Tasks that have ended: '1d' and 1 000 000 unless told. */
+  readonly endedTasks?: Keeping;
+  /** Sessions that have ended: '1d' and 100 000 unless told. */
+  readonly endedSessions?: Keeping;
+  /** Names without lease and object: '10m' and 65 536 unless told. */
+  readonly idleNames?: Keeping;
+  /** @deprecated since 0.2, gone in 0.3: `endedTasks: { for }`. */
+  readonly endedTasksMs?: number;
+  /** @deprecated since 0.2, gone in 0.3: `endedTasks: { max }`. */
+  readonly endedTasksMax?: number;
+  /** @deprecated since 0.2, gone in 0.3: `idleNames: { for }`. */
+  readonly idleNamesMs?: number;
+  /** @deprecated since 0.2, gone in 0.3: `idleNames: { max }`. */
+  readonly idleNamesMax?: number;
+  /** @deprecated since 0.2, gone in 0.3: `endedSessions: { for }`. */
+  readonly endedSessionsMs?: number;
+  /** @deprecated since 0.2, gone in 0.3: `endedSessions: { max }`. */
+  readonly endedSessionsMax?: number;
 }
 
 export interface IntentOptions {
@@ -124,12 +152,18 @@ function intentPolicy({ intents = {} }: OpenOptions, newToken: () => string): In
 }
 
 export function retentionOf({ retention = {} }: Pick<OpenOptions, 'retention'>): Retention {
-  return {
-    endedTasksMs: retention.endedTasksMs ?? DEFAULT_RETENTION.endedTasksMs,
-    endedTasksMax: retention.endedTasksMax ?? DEFAULT_RETENTION.endedTasksMax,
-    idleNamesMs: retention.idleNamesMs ?? DEFAULT_RETENTION.idleNamesMs,
-    idleNamesMax: retention.idleNamesMax ?? DEFAULT_RETENTION.idleNamesMax,
-    endedSessionsMs: retention.endedSessionsMs ?? DEFAULT_RETENTION.endedSessionsMs,
-    endedSessionsMax: retention.endedSessionsMax ?? DEFAULT_RETENTION.endedSessionsMax,
+  const { endedTasks = {}, idleNames = {}, endedSessions = {} } = retention;
+  const asked: Partial<Retention> = {
+    ...kept('endedTasksMs', endedTasks.for ?? retention.endedTasksMs),
+    ...kept('endedTasksMax', endedTasks.max ?? retention.endedTasksMax),
+    ...kept('idleNamesMs', idleNames.for ?? retention.idleNamesMs),
+    ...kept('idleNamesMax', idleNames.max ?? retention.idleNamesMax),
+    ...kept('endedSessionsMs', endedSessions.for ?? retention.endedSessionsMs),
+    ...kept('endedSessionsMax', endedSessions.max ?? retention.endedSessionsMax),
   };
+  return { ...DEFAULT_RETENTION, ...asked };
+}
+
+function kept(name: keyof Retention, value: Duration | undefined): Partial<Retention> {
+  return value === undefined ? {} : { [name]: durationMs(value, 'retention') };
 }

@@ -2,6 +2,9 @@
  * leasehold/postgres: leases with fencing numbers in your own Postgres database, without a leasehold server. It
  * accepts anything that has `query(text, values)`, such as the package `pg`.
  */
+import type { Duration } from './client/durations.ts';
+import { LeaseholdError } from './client/error.ts';
+import { refuseUnknown } from './client/unknown-options.ts';
 import type { Queryable } from './postgres/database.ts';
 import type { LeaseWorld } from './postgres/lease-world.ts';
 import {
@@ -10,6 +13,8 @@ import {
 } from './postgres/operator-runtime.ts';
 import { RuntimeLease as HeldLease, type RuntimeLeaseOptions, runUnder } from './postgres/runtime-lease.ts';
 import { systemClock, systemTimers } from './world/system-clock.ts';
+import { systemIds } from './world/system-ids.ts';
+import { thisProcess } from './world/this-process.ts';
 
 const systemWorld: LeaseWorld = { clock: systemClock, timers: systemTimers };
 
@@ -39,13 +44,81 @@ export function withRuntimeLease<T>(
   return runUnder(RuntimeLease.acquire(db, options, world), work);
 }
 
-/** Runs governed commands behind gates, all inside one lease. */
+/** The options of a lease whose name is given before them. */
+export interface PostgresLeaseOptions {
+  /** Who holds it; unless given, every call is a holder of its own. */
+  readonly holder?: string;
+  /** How long it lasts without a renewal: '10ms' to '30d', '15s' unless given. */
+  readonly ttl?: Duration;
+}
+
+/** A lease that renews itself until it is released or lost. Throws LEASE_HELD. */
+export function acquire(
+  db: Queryable,
+  name: string,
+  options: PostgresLeaseOptions = {},
+): Promise<RuntimeLease> {
+  refuseUnknown(options, ['holder', 'ttl'], 'a lease');
+  const { holder = `${thisProcess.label}:${systemIds.token()}`, ttl } = options;
+  return RuntimeLease.acquire(db, { name, holder, ...(ttl === undefined ? {} : { ttl }) });
+}
+
+/** The same; null when it is held. Everything else that goes wrong is thrown. */
+export async function tryAcquire(
+  db: Queryable,
+  name: string,
+  options: PostgresLeaseOptions = {},
+): Promise<RuntimeLease | null> {
+  try {
+    return await acquire(db, name, options);
+  } catch (fault) {
+    if (LeaseholdError.is(fault, 'LEASE_HELD')) return null;
+    throw fault;
+  }
+}
+
+/** Runs the function under the lease and gives the lease back whatever happens. */
+export function withLease<T>(
+  db: Queryable,
+  name: string,
+  work: (lease: RuntimeLease) => Promise<T> | T,
+): Promise<T>;
+export function withLease<T>(
+  db: Queryable,
+  name: string,
+  options: PostgresLeaseOptions,
+  work: (lease: RuntimeLease) => Promise<T> | T,
+): Promise<T>;
+export async function withLease<T>(
+  db: Queryable,
+  name: string,
+  ...rest:
+    | [(lease: RuntimeLease) => Promise<T> | T]
+    | [PostgresLeaseOptions, (lease: RuntimeLease) => Promise<T> | T]
+): Promise<T> {
+  const [options, work] = rest.length === 1 ? [{}, rest[0]] : rest;
+  if (typeof work !== 'function')
+    throw new TypeError('withLease takes a database, a name, options and a function.');
+  return runUnder(acquire(db, name, options), async (lease) => work(lease));
+}
+
+/** Governed commands behind gates, all inside one lease. */
 export class OperatorRuntime extends GovernedRuntime {
   constructor(options: OperatorRuntimeOptions, world: LeaseWorld = systemWorld) {
     super(options, world);
   }
 }
 
+export type { Duration } from './client/durations.ts';
+export {
+  type Effect,
+  type ErrorCode,
+  type ErrorDetails,
+  type Failure,
+  LeaseholdError,
+  type Loss,
+} from './client/error.ts';
+export type { Held } from './client/held.ts';
 export type {
   ConnectionPool,
   PooledConnection,

@@ -1,5 +1,5 @@
 /** `leasehold/testing`: a leasehold in memory for your own tests. */
-export type { Loss } from './testing/lose-lease.ts';
+export type { TestLoss } from './testing/lose-lease.ts';
 export {
   type FailOptions,
   type TestLeasehold,

@@ -14,12 +14,18 @@ import {
 } from './generated/definitions.ts';
 import { entryDecoder, entryEncoder } from './generated/entry-codec.ts';
 import { embeddingPage, logFormatPage } from './generated/entry-docs.ts';
-import { entryInterfaces, entryOpaques, entryToJsonFile, entryTypeList } from './generated/entry-types.ts';
+import {
+  entryInterfaces,
+  entryOpaques,
+  entryShapes,
+  entryToJsonFile,
+  entryTypeList,
+} from './generated/entry-types.ts';
 import { errorsPage } from './generated/errors-page.ts';
 import { httpPage } from './generated/http-page.ts';
 import { imageCodec } from './generated/image-codec.ts';
-import { imageTypes, rowColumns } from './generated/row-columns.ts';
 import { manPage } from './generated/man-page.ts';
+import { imageTypes, rowColumns } from './generated/row-columns.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const isWriting = process.env.LEASEHOLD_GENERATE === '1';
@@ -35,6 +41,7 @@ const GENERATED: Readonly<Record<string, (now: string) => string>> = {
   'src/engines/entry-decoder.ts': entryDecoder,
   'src/engines/entry-encoder.ts': entryEncoder,
   'src/engines/image-codec.ts': imageCodec,
+  'src/protocol/entry-shapes.ts': entryShapes,
   'src/protocol/entry-types.ts': entryTypeList,
   'docs/embedding.md': embeddingPage,
   'docs/errors.md': errorsPage,

@@ -35,7 +35,8 @@ const MAY_IMPORT: Record<string, Permission> = {
   },
   authority: { folders: ['core', 'engines', 'seams'], node: true },
   core: { folders: [], node: false },
-  engines: { folders: ['core', 'seams'], node: true },
+  // What opening a log fails with is an error of the handle that opens it.
+  engines: { folders: ['core', 'seams'], files: ['src/client/error.ts'], node: true },
   keeper: { folders: ['seams'], node: true },
   sessions: {
     folders: ['client', 'keeper', 'protocol', 'seams'],
@@ -45,7 +46,12 @@ const MAY_IMPORT: Record<string, Permission> = {
     packages: ['@sinclair/typebox'],
     node: true,
   },
-  postgres: { folders: ['seams'], files: ['src/protocol/texts.ts'], node: true },
+  postgres: {
+    folders: ['seams'],
+    files: ['src/protocol/texts.ts', 'src/client/durations.ts', 'src/client/error.ts'],
+    types: ['client'],
+    node: true,
+  },
   cli: { folders: 'any', packages: ['commander', 'pg'], node: true },
   seams: { folders: [], node: false },
   world: { folders: [], types: ['seams', 'client'], packages: ['koffi', 'pg', 'undici'], node: true },
@@ -60,9 +66,9 @@ const MAY_IMPORT: Record<string, Permission> = {
   },
   'sessions.ts': { folders: ['sessions', 'world'], types: ['client'], node: false },
   'testing.ts': { folders: ['testing'], node: false },
-  'postgres.ts': { folders: ['postgres', 'world'], types: ['seams'], node: false },
-  'client.ts': { folders: ['client', 'protocol', 'world'], types: ['core', 'operations'], node: false },
-  'client-node.ts': { folders: ['client', 'world', 'client.ts'], node: false },
+  'postgres.ts': { folders: ['client', 'postgres', 'world'], types: ['seams'], node: false },
+  'browser.ts': { folders: ['client', 'protocol', 'world'], types: ['core', 'operations'], node: false },
+  'client-node.ts': { folders: ['client', 'world', 'browser.ts'], node: false },
   'index.ts': {
     folders: ['open.ts', 'client', 'protocol', 'engines', 'world', 'client-node.ts'],
     types: 'any',

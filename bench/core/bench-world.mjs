@@ -67,17 +67,17 @@ export async function inFlight(count, width, loop) {
 /** Tasks from creation to completion; throws on any refusal. */
 export async function lifecycles(lh, worker, more, value = payload) {
   while (more()) {
-    await lh.task.create({ payload: value });
-    const { leases } = await lh.task.lease({ worker_id: worker });
+    await lh.call('task.create', { payload: value });
+    const { leases } = await lh.call('task.lease', { worker_id: worker });
     const { task_id, lease_id } = leases[0];
-    const { outcome } = await lh.task.complete({ task_id, lease_id });
+    const { outcome } = await lh.call('task.complete', { task_id, lease_id });
     if (outcome !== 'COMMITTED') throw new Error(`The outcome was ${outcome}.`);
   }
 }
 
 /** Tasks that are only created. */
 export async function creates(lh, more) {
-  while (more()) await lh.task.create({ payload });
+  while (more()) await lh.call('task.create', { payload });
 }
 
 /**

@@ -92,9 +92,9 @@ async function workOff(handle, count, before) {
     const from = threadCpuUs();
     ms += await inFlight(ROUND, 256, async (worker, more) => {
       while (more()) {
-        const { leases } = await handle.task.lease({ worker_id: workers[worker] });
+        const { leases } = await handle.call('task.lease', { worker_id: workers[worker] });
         const { task_id, lease_id } = leases[0];
-        await handle.task.complete({ task_id, lease_id });
+        await handle.call('task.complete', { task_id, lease_id });
       }
     });
     cpuUs += threadCpuUs() - from;

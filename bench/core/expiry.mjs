@@ -9,12 +9,12 @@ const lh = await openBench(join(benchDir(), 'data'));
 const count = scaled(1_000_000);
 const ttl = 30_000;
 const dueAt = nowMs() + ttl;
-const kept = await lh.lease.acquire({ name: 'kept', holder: 'renewer', ttl_ms: 600_000 });
+const kept = await lh.call('lease.acquire', { name: 'kept', holder: 'renewer', ttl_ms: 600_000 });
 let next = 0;
 await inFlight(count, 4_096, async (_, more) => {
   while (more()) {
     const ttl_ms = Math.max(10, Math.round(dueAt - nowMs()));
-    await lh.lease.acquire({ name: `name-${next++}`, holder: 'holder', ttl_ms });
+    await lh.call('lease.acquire', { name: `name-${next++}`, holder: 'holder', ttl_ms });
   }
 });
 if (nowMs() > dueAt) throw new Error('Granting took longer than the leases last.');
@@ -23,7 +23,7 @@ const waits = [];
 let lastMs = 0;
 while (lastMs === 0 && nowMs() < dueAt + 60_000) {
   const from = nowMs();
-  const renewed = await lh.lease.renew({
+  const renewed = await lh.call('lease.renew', {
     name: 'kept',
     holder: 'renewer',
     token: kept.token,

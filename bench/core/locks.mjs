@@ -12,8 +12,8 @@ async function cycles(worker, more) {
   const holder = holders[worker];
   while (more()) {
     const name = `name-${next++}`;
-    const { token } = await lh.lease.acquire({ name, holder, ttl_ms: 30_000 });
-    const { released } = await lh.lease.release({ name, holder, token });
+    const { token } = await lh.call('lease.acquire', { name, holder, ttl_ms: 30_000 });
+    const { released } = await lh.call('lease.release', { name, holder, token });
     if (!released) throw new Error('The lease was not released.');
   }
 }

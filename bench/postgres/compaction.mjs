@@ -33,8 +33,8 @@ await withPostgres(async (url) => {
     await inFlight(count, 1_024, (worker, more) => lifecycles(lh, `worker-${worker}`, more));
     const ms = nowMs() - from;
     loop.stop();
-    const { log_bytes } = await lh.status();
-    row(what, perSecond(count, ms), `${Math.round(loop.worst())} ms`, `${Math.round(log_bytes / MIB)} MiB`);
+    const { logBytes } = await lh.status();
+    row(what, perSecond(count, ms), `${Math.round(loop.worst())} ms`, `${Math.round(logBytes / MIB)} MiB`);
     await lh.close();
   }
 });

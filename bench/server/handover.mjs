@@ -21,13 +21,18 @@ await Promise.all(
     const holder = `waiter-${index}`;
     while (performance.now() < untilMs) {
       const from = performance.now();
-      const lease = await lh.lease.acquire({ name: 'the-one', holder, ttl_ms: 30_000, wait_ms: 60_000 });
+      const lease = await lh.call('lease.acquire', {
+        name: 'the-one',
+        holder,
+        ttl_ms: 30_000,
+        wait_ms: 60_000,
+      });
       if (!lease.ok) throw new Error(lease.detail);
       if (from >= fromMs) {
         waits.push(performance.now() - from);
         turns[index] += 1;
       }
-      await lh.lease.release({ name: 'the-one', holder, token: lease.token });
+      await lh.call('lease.release', { name: 'the-one', holder, token: lease.token });
     }
   }),
 );

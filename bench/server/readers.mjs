@@ -39,8 +39,8 @@ for (const [title, connections, requests, how, ...paths] of SCENARIOS) {
 async function measure(title, connections, requests, how, paths) {
   const server = await served([]);
   const lh = connect(server.url);
-  for (let n = 0; n < TASKS; n++) await lh.task.create({ payload: PAYLOAD, task_id: `task-${n}` });
-  const { token } = await lh.lease.acquire({ name: 'renewed', holder: 'h', ttl_ms: 600_000 });
+  for (let n = 0; n < TASKS; n++) await lh.call('task.create', { payload: PAYLOAD, task_id: `task-${n}` });
+  const { token } = await lh.call('lease.acquire', { name: 'renewed', holder: 'h', ttl_ms: 600_000 });
   const renewal = {
     method: 'POST',
     path: '/v1/leases/renewed/renew',
@@ -81,8 +81,8 @@ async function measure(title, connections, requests, how, paths) {
 async function create(lh, ms) {
   const untilMs = performance.now() + ms;
   while (performance.now() < untilMs) {
-    // A server that is too busy to answer is what is measured.
-    await lh.task.create({ payload: PAYLOAD }).catch(() => undefined);
+    // A server that is too busy to answer is what is being measured.
+    await lh.call('task.create', { payload: PAYLOAD }).catch(() => undefined);
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
 }

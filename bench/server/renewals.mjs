@@ -11,14 +11,14 @@ await inFlight(WIDTH, WIDTH, async (worker, more) => {
   while (more()) {
     const name = `name-${worker}`;
     const holder = `holder-${worker}`;
-    const { token } = await lh.lease.acquire({ name, holder, ttl_ms: 600_000 });
+    const { token } = await lh.call('lease.acquire', { name, holder, ttl_ms: 600_000 });
     leases[worker] = { name, holder, token, ttl_ms: 600_000 };
   }
 });
 
 async function renewals(worker, more) {
   while (more()) {
-    const { ok } = await lh.lease.renew(leases[worker], { isRenewal: true });
+    const { ok } = await lh.call('lease.renew', leases[worker], { isRenewal: true });
     if (!ok) throw new Error('A renewal was refused.');
   }
 }

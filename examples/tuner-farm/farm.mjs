@@ -12,12 +12,12 @@ import process from 'node:process';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { connect } from 'leasehold';
+import { connect, LeaseholdError } from 'leasehold';
 
 const isKept = process.argv[2] !== undefined;
 const dir = resolve(isKept ? process.argv[2] : mkdtempSync(join(tmpdir(), 'leasehold-tuner-farm-')));
 const hasFfmpeg = spawnSync('ffmpeg', ['-version'], { stdio: 'ignore' }).status === 0;
-const profileID = hasFfmpeg ? 'pattern' : 'demo';
+const profileId = hasFfmpeg ? 'pattern' : 'demo';
 
 const farm = await startFarm();
 const lh = connect(farm.url);
@@ -26,32 +26,32 @@ say('the farm runs', hasFfmpeg ? 'ffmpeg, test patterns' : 'there is no ffmpeg, 
 // A wish is durable when it is accepted. Who gets a tuner is decided by the orchestrator, in the order of the wishes.
 // Another position of a recording is a wish of its own.
 const wishes = [live('ard'), live('zdf'), recording('film-7', 0), recording('film-7', 60_000)];
-const ids = await Promise.all(wishes.map(request));
-for (const [index, session] of (await Promise.all(ids.map(settled))).entries()) show(wishes[index], session);
+const sessions = await Promise.all(wishes.map(lh.sessions.request));
+for (const [index, info] of (await Promise.all(sessions.map(settled))).entries()) show(wishes[index], info);
 
 // Whoever wants the same is given the session that is there.
-const again = await lh.session.request(live('ard'));
-say('ard once more', again.session_id === ids[0] ? `${again.status}, the same session` : 'another session');
+const again = await lh.sessions.request(live('ard'));
+say('ard once more', again.sessionId === sessions[0].sessionId ? 'the same session' : 'another session');
 
 // For a fifth there is no tuner.
-show(live('orf'), await settled(await request(live('orf'))));
+show(live('orf'), await settled(await lh.sessions.request(live('orf'))));
 say('tuners in use', await metric('xg2g_tuners_in_use'));
 
 // A tuner that is given back is there for the next.
-await lh.session.stop({ session_id: ids[1] });
-const stopped = await ended(ids[1]);
+await sessions[1].stop();
+const stopped = await ended(sessions[1]);
 say('zdf is stopped', `${stopped.state}, ${stopped.reason}`);
-const orf = await request(live('orf'));
+const orf = await lh.sessions.request(live('orf'));
 show(live('orf'), await settled(orf));
 
-const running = [ids[0], ids[2], ids[3], orf];
+const running = [sessions[0], sessions[2], sessions[3], orf];
 if (hasFfmpeg && isKept)
-  for (const id of running) say('to be played', join(dir, 'streams', id, 'index.m3u8'));
+  for (const { sessionId } of running) say('to be played', join(dir, 'streams', sessionId, 'index.m3u8'));
 
 // The entry that ends a session also ends its leases, so that nothing is left behind.
-await Promise.all(running.map((session_id) => lh.session.stop({ session_id })));
+await Promise.all(running.map(({ stop }) => stop()));
 await Promise.all(running.map(ended));
-const { leases } = await lh.lease.list({ prefix: 'lease:' });
+const { items: leases } = await lh.leases.list({ prefix: 'lease:' });
 say(
   'all are stopped',
   `${leases.length} leases are held, tuners in use: ${await metric('xg2g_tuners_in_use')}`,
@@ -63,38 +63,32 @@ say('the farm is closed', `exit code ${await farm.stop()}`);
 if (!isKept) rmSync(dir, { recursive: true });
 
 function live(serviceRef) {
-  return { type: 'live', serviceRef, profileID };
+  return { type: 'live', serviceRef, profileId };
 }
 
-function recording(recordingID, start_ms) {
-  return { type: 'vod', recordingID, start_ms, profileID };
+function recording(recordingId, startMs) {
+  return { type: 'vod', recordingId, startMs, profileId };
 }
 
-async function request(wish) {
-  const { session_id } = await lh.session.request(wish);
-  return session_id;
+/** The session once it is READY, or has ended. */
+async function settled(session) {
+  await session.ready().catch((error) => {
+    if (!LeaseholdError.is(error, 'SESSION_TERMINAL')) throw error;
+  });
+  return session.get();
 }
 
-/** The session once it is READY; one that has ended is refused with SESSION_TERMINAL, and that says how it did. */
-async function settled(session_id) {
+async function ended(session) {
   for (;;) {
-    const session = await lh.session.get({ session_id });
-    if (!session.ok || session.state === 'READY') return session;
+    const info = await session.get();
+    if (['STOPPED', 'FAILED', 'CANCELLED'].includes(info.state)) return info;
     await sleep(50);
   }
 }
 
-async function ended(session_id) {
-  for (;;) {
-    const session = await lh.session.get({ session_id });
-    if (!session.ok) return session;
-    await sleep(50);
-  }
-}
-
-function show({ serviceRef, recordingID, start_ms }, { state, reason, reason_detail, slot, lease_seq }) {
-  const what = serviceRef ?? `${recordingID} from ${start_ms / 1_000} s`;
-  const where = state === 'READY' ? `on tuner ${slot}, number ${lease_seq}` : `${reason}, ${reason_detail}`;
+function show({ serviceRef, recordingId, startMs }, { state, reason, reasonDetail, slot, leaseSeq }) {
+  const what = serviceRef ?? `${recordingId} from ${startMs / 1_000} s`;
+  const where = state === 'READY' ? `on tuner ${slot}, number ${leaseSeq}` : `${reason}, ${reasonDetail}`;
   say(what, `${state} ${where}`);
 }
 

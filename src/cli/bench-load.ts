@@ -23,19 +23,22 @@ const TTL_MS = 60_000;
 export const LOADS: Readonly<Record<string, Turn>> = {
   async 'a task: create, lease, complete'(lh, caller) {
     const queue = `leasehold-bench:${caller}`;
-    answered(await lh.task.create({ payload: PAYLOAD, queue }));
+    answered(await lh.call('task.create', { payload: PAYLOAD, queue }));
     // As many as there are: a run that was killed may have left some.
     const { leases } = answered(
-      await lh.task.lease({ worker_id: caller, queues: [queue], max: 100, ttl_ms: TTL_MS }),
+      await lh.call('task.lease', { worker_id: caller, queues: [queue], max: 100, ttl_ms: TTL_MS }),
     );
     if (leases.length === 0) throw new Failure(`The queue ${queue} gives out no task; is it paused?`);
-    for (const { task_id, lease_id } of leases) answered(await lh.task.complete({ task_id, lease_id }));
+    for (const { task_id, lease_id } of leases)
+      answered(await lh.call('task.complete', { task_id, lease_id }));
   },
 
   async 'a named lease: acquire, release'(lh, caller) {
     const name = `leasehold-bench:${caller}`;
-    const { holder, token } = answered(await lh.lease.acquire({ name, holder: caller, ttl_ms: TTL_MS }));
-    answered(await lh.lease.release({ name, holder, token }));
+    const { holder, token } = answered(
+      await lh.call('lease.acquire', { name, holder: caller, ttl_ms: TTL_MS }),
+    );
+    answered(await lh.call('lease.release', { name, holder, token }));
   },
 };
 

@@ -23,4 +23,59 @@ export const CLIENT_CODES = {
     when: '`enqueue` was given an input, or a handler an input or result, that the schema of the task refuses.',
     todo: 'Correct the value or the schema. Nothing was made.',
   },
+  TASK_FAILED: {
+    says: 'The task has failed, or is dead.',
+    when: '`output` of a receipt was awaited, and the task ended without a result. `details` has its state and the reason.',
+    todo: 'Look at the reason. `result` gives the same as a value.',
+  },
+  TASK_PENDING: {
+    says: 'The wait is over, and the task has not ended.',
+    when: '`output` of a receipt was given a `wait`, and the task took longer.',
+    todo: 'Ask again later, from any process that knows the id of the task.',
+  },
+  TASK_TIMEOUT: {
+    says: 'The handler took longer than it may.',
+    when: 'It is the reason of the signal of a handler whose `timeout` is over. A second later the task has failed.',
+    todo: 'End the work. Give the task or the worker a longer `timeout` if it needs one.',
+  },
+  WORKER_STOPPING: {
+    says: 'The worker is stopping.',
+    when: 'It is the reason of the signal of a handler that has not finished when the grace period of its worker is over.',
+    todo: 'End the work: the task is handed back, which is neither a failure nor an attempt.',
+  },
+  SESSION_PENDING: {
+    says: 'The wait is over, and the session is not READY.',
+    when: '`ready` of a session was given a `wait`, and starting took longer.',
+    todo: 'Ask again later; the session goes on.',
+  },
+  LOG_HELD: {
+    says: 'Another process has the data directory.',
+    when: '`open` was called on a directory that a server or another handle has open. `details.holder` says which.',
+    todo: 'Use `connect` to talk to that server, or end it first.',
+  },
+  LOG_DAMAGED: {
+    says: 'Bytes that were durable are no longer what they were.',
+    when: '`open` read the log. `details` has the file and the offset. Nothing is repaired behind your back.',
+    todo: 'Look at it with `leasehold wal verify`, and restore the newest backup.',
+  },
+  LOG_TOO_NEW: {
+    says: 'The log was written by a newer version of leasehold.',
+    when: '`open` read a format it does not know.',
+    todo: 'Use that version, or a newer one.',
+  },
+  COMMAND_NOT_GOVERNED: {
+    says: 'The command is not one of the governed commands.',
+    when: 'An `OperatorRuntime` was asked for a command that is not registered, or whose name does not begin with `dot_iu_`.',
+    todo: 'Register it under such a name.',
+  },
+  GATE_NOT_FOUND: {
+    says: 'There is no such gate.',
+    when: 'An `OperatorRuntime` was to open a gate that `dot_config` does not have.',
+    todo: 'Add the row, or correct the name.',
+  },
+  GATES_NOT_CLOSED: {
+    says: 'The run could not close its gates.',
+    when: 'The database failed while an `OperatorRuntime` closed its gates.',
+    todo: 'The next run under the same lease closes them. Run it with no commands.',
+  },
 } as const satisfies Record<Exclude<ErrorCode, RefusalCode>, object>;

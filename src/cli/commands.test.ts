@@ -13,7 +13,7 @@ beforeEach(async () => {
 
 /** A lease somebody holds, for ten minutes. */
 async function held(name: string, holder = 'anna'): Promise<number> {
-  const grant = await test.world.finish(test.lh.lease.acquire({ name, holder, ttl_ms: 600_000 }));
+  const grant = await test.world.finish(test.lh.call('lease.acquire', { name, holder, ttl_ms: 600_000 }));
   if (!grant.ok) throw new Error(grant.detail);
   return grant.lease_seq;
 }
@@ -103,7 +103,7 @@ describe('task add', () => {
 describe('task ls', () => {
   it('follows the cursor to the end, and stops at the limit', async () => {
     for (let count = 0; count < 450; count++) {
-      await test.world.finish(test.lh.task.create({ payload: count }));
+      await test.world.finish(test.lh.call('task.create', { payload: count }));
     }
     expect(ndjson(await test.run('task', 'ls', '--json'))).toHaveLength(450);
     expect(ndjson(await test.run('task', 'ls', '--json', '--limit', '201'))).toHaveLength(201);
@@ -151,7 +151,7 @@ describe('task show, why, history and kill', () => {
   it('tell everything about one task', async () => {
     await test.run('task', 'add', '{"a":1}', '--id', 'mine');
     expect((await test.run('task', 'why', 'mine')).out).toMatch(/^WAITING_FOR_WORKER: /);
-    await test.world.finish(test.lh.task.lease({ worker_id: 'w' }));
+    await test.world.finish(test.lh.call('task.lease', { worker_id: 'w' }));
     expect((await test.run('task', 'show', 'mine')).out).toMatch(/^task +mine\nstate +LEASED\n/);
     expect((await test.run('task', 'kill', 'mine', '--reason', 'no')).out).toMatch(/^mine is DEAD/);
     const types = ndjson(await test.run('task', 'history', 'mine', '--json')).map(({ type }) => type);
@@ -237,7 +237,7 @@ describe('lease', () => {
   });
 
   it('waits in line as long as it is told', async () => {
-    await test.world.finish(test.lh.lease.acquire({ name: 'door', holder: 'anna', ttl_ms: 60_000 }));
+    await test.world.finish(test.lh.call('lease.acquire', { name: 'door', holder: 'anna', ttl_ms: 60_000 }));
     const args = ['lease', 'acquire', 'door', '--holder', 'boris', '--ttl', '1s'];
     const impatient = test.start(...args, '--wait', '59s');
     await test.world.advance(59_000);
@@ -353,12 +353,16 @@ describe('queue, status and workers', () => {
     expect((await test.run('queue', 'ls')).out).toMatch(/\nmail +1 +0 +0 +0 +0 +paused\n$/);
     expect((await test.run('queue', 'resume', 'mail')).out).toMatch(/^mail is handed out again/);
     expect(ndjson(await test.run('queue', 'ls', '--json'))).toMatchObject([{ queue: 'mail', paused: false }]);
-    await test.world.finish(test.lh.heartbeat({ worker_id: 'w' }));
+    await test.world.finish(test.lh.call('worker.heartbeat', { worker_id: 'w' }));
     expect((await test.run('workers')).out).toMatch(/\nw +0 +now\n$/);
     expect(ndjson(await test.run('status', '--json'))[0]).toMatchObject({ role: 'leader', seq: 4 });
     expect((await test.run('status')).out).toMatch(/^server +http:\/\/127\.0\.0\.1:7420, leader\n/);
     const worker = new AbortController();
-    const waiting = test.lh.task.lease({ worker_id: 'w', wait_ms: 60_000 }, { signal: worker.signal });
+    const waiting = test.lh.call(
+      'task.lease',
+      { worker_id: 'w', wait_ms: 60_000 },
+      { signal: worker.signal },
+    );
     expect((await test.run('status')).out).toMatch(/^in line +1 waiting for a lease or a task$/m);
     worker.abort();
     await expect(test.world.finish(waiting)).rejects.toThrow();
@@ -398,8 +402,8 @@ describe('log tail', () => {
       'QueueResumed',
     );
     await test.world.settle();
-    await test.world.finish(test.lh.pause({ queue: 'another' }));
-    await test.world.finish(test.lh.resume({ queue: 'q' }));
+    await test.world.finish(test.lh.call('queue.pause', { queue: 'another' }));
+    await test.world.finish(test.lh.call('queue.resume', { queue: 'q' }));
     await test.world.settle();
     test.signal('SIGINT');
     expect(ndjson(await test.world.finish(tail)).map(({ type }) => type)).toEqual([
@@ -411,7 +415,7 @@ describe('log tail', () => {
   it('follows until a signal comes, and then leaves with 0', async () => {
     const tail = test.start('log', 'tail', '-f', '--json', '--from', '1');
     await test.world.settle();
-    await test.world.finish(test.lh.task.create({ payload: Json.text('[\n1]'), task_id: 'late' }));
+    await test.world.finish(test.lh.call('task.create', { payload: Json.text('[\n1]'), task_id: 'late' }));
     await test.world.settle();
     test.signal('SIGINT');
     const run = await test.world.finish(tail);
@@ -442,7 +446,7 @@ describe('top', () => {
     const top = test.start('top');
     await test.world.settle();
     expect(test.out.take()).toContain('\u001b[?1049h');
-    await test.world.finish(test.lh.task.create({ payload: 1 }));
+    await test.world.finish(test.lh.call('task.create', { payload: 1 }));
     await test.world.advance(1_000);
     const screen = test.out.take();
     expect(screen).toContain('(+1.0 entries/s)');

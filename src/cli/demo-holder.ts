@@ -15,19 +15,19 @@ export type HolderWord =
 
 async function main(url: string, name: string, holder: string, ttlMs: number): Promise<void> {
   const lh = await realShell().connect({ url, token: null });
-  const grant = await lh.lease.acquire({ name, holder, ttl_ms: ttlMs, wait_ms: 60_000 });
+  const grant = await lh.call('lease.acquire', { name, holder, ttl_ms: ttlMs, wait_ms: 60_000 });
   if (!grant.ok) throw new Error(grant.detail);
   const { lease_seq, token } = grant;
   say({ is: 'granted', leaseSeq: lease_seq });
   for (let count = 1; ; count++) {
     const value = `${holder} was here, ${count}`;
-    const written = await lh.object.write({ object_id: name, value, lease: { lease_seq } });
+    const written = await lh.call('object.write', { object_id: name, value, lease: { lease_seq } });
     if (!written.ok) {
       say({ is: 'refused', leaseSeq: lease_seq, code: written.code, fence: written.current_fence ?? 0 });
       break;
     }
     say({ is: 'wrote', leaseSeq: lease_seq, version: written.version, value });
-    await lh.lease.renew({ name, holder, token, ttl_ms: ttlMs });
+    await lh.call('lease.renew', { name, holder, token, ttl_ms: ttlMs });
     await pause(systemTimers, ttlMs / 4);
   }
   await lh.close();

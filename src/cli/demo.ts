@@ -165,8 +165,8 @@ class Demo {
   private async conclude(refused: HolderWord & { is: 'refused' }): Promise<void> {
     const lh = await this.shell.connect({ url: this.served.url, token: null });
     try {
-      const object = answered(await lh.object.get({ object_id: NAME }));
-      const { receipts } = answered(await lh.object.receipts({ object_id: NAME, limit: 1 }));
+      const object = answered(await lh.call('object.get', { object_id: NAME }));
+      const { receipts } = answered(await lh.call('receipt.list', { object_id: NAME, limit: 1 }));
       await this.say(
         `The object says ${this.paint.bold(object.value?.text() ?? 'nothing')}, written under ${object.lease_seq}.`,
       );

@@ -3,7 +3,7 @@
  * every other line, {"code", "message", "exit_code"}.
  */
 import { CommanderError } from 'commander';
-import { LeaseholdError } from '../client/error.ts';
+import { type ErrorCode, LeaseholdError } from '../client/error.ts';
 import { COMMAND_CODES, type CommandCode } from './command-codes.ts';
 import { EXIT, Failure, type FailureCode } from './failure.ts';
 
@@ -36,13 +36,16 @@ const SYSTEM: Readonly<Record<string, string>> = {
   EEXIST: 'It exists already',
 };
 
+/** What is wrong with a log has an exit code of its own, and no code before its sentence. */
+const OF_A_LOG: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['LOG_HELD', 'LOG_DAMAGED', 'LOG_TOO_NEW']);
+
 /** From here on exit codes stand for signals. */
 const SIGNALLED = 128;
 
 /** Without a sentence where all has been said: help was asked for, or no command named. */
 export function endingOf(fault: unknown): Ending | Silence {
   if (fault instanceof CommanderError) return usageEnding(fault);
-  if (fault instanceof LeaseholdError) {
+  if (fault instanceof LeaseholdError && !OF_A_LOG.has(fault.code)) {
     const { code, message } = fault;
     return { exitCode: EXIT.failed, code, sentence: `${code}: ${message}` };
   }

@@ -42,7 +42,7 @@ function listCommand(shell: Shell): Command {
         const { prefix } = options;
         const pages = pagesOf(options.limit, async (page) => {
           const filter = prefix === undefined ? {} : { prefix };
-          const { leases, next_cursor } = answered(await lh.lease.list({ ...filter, ...page }));
+          const { leases, next_cursor } = answered(await lh.call('lease.list', { ...filter, ...page }));
           return { items: leases, next: next_cursor };
         });
         await showList(shell, options, pages, LEASE_COLUMNS);
@@ -69,7 +69,7 @@ function showCommand(shell: Shell): Command {
     .addHelpText('after', examples('leasehold lease show nightly-report'))
     .action((name: string, options: ServerOptions) =>
       withServer(shell, options, async (lh) => {
-        const lease = answered(await lh.lease.get({ name }));
+        const lease = answered(await lh.call('lease.get', { name }));
         show(shell, options, lease, (paint) =>
           fieldLines(
             [
@@ -115,7 +115,7 @@ function acquireCommand(shell: Shell): Command {
     .action((name: string, options: AcquireOptions) =>
       withServer(shell, options, async (lh) => {
         const { holder, ttl, wait, tokenFile } = options;
-        const reply = await lh.lease.acquire({
+        const reply = await lh.call('lease.acquire', {
           name,
           holder,
           token: shell.newToken(),
@@ -152,7 +152,7 @@ async function keepToken(
   try {
     await files.write(path, `${token}\n`);
   } catch (fault) {
-    await lh.lease.release({ name, holder, token });
+    await lh.call('lease.release', { name, holder, token });
     throw new Failure(
       `The token cannot be written to ${path}, so the lease was given back: ${sentence(fault)}`,
     );
@@ -197,7 +197,7 @@ function renewCommand(shell: Shell): Command {
       withServer(shell, options, async (lh) => {
         const token = await tokenOf(shell, options);
         const { holder, ttl } = options;
-        const renewed = answered(await lh.lease.renew({ name, holder, token, ttl_ms: ttl }));
+        const renewed = answered(await lh.call('lease.renew', { name, holder, token, ttl_ms: ttl }));
         const { token: _secret, ...open } = renewed;
         show(shell, options, open, () => [
           `${visible(name)} is yours for another ${duration(renewed.remaining_ms)}, lease_seq ${renewed.lease_seq}.`,
@@ -216,7 +216,7 @@ function releaseCommand(shell: Shell): Command {
     .action((name: string, options: TokenOptions) =>
       withServer(shell, options, async (lh) => {
         const token = await tokenOf(shell, options);
-        const reply = answered(await lh.lease.release({ name, holder: options.holder, token }));
+        const reply = answered(await lh.call('lease.release', { name, holder: options.holder, token }));
         show(shell, options, reply, () => [
           reply.released
             ? `${visible(name)} is free, durable at seq ${reply.seq}.`
@@ -242,7 +242,11 @@ function breakCommand(shell: Shell): Command {
       withServer(shell, options, async (lh) => {
         const { reason, leaseSeq } = options;
         const broken = answered(
-          await lh.lease.break({ name, reason, ...(leaseSeq === undefined ? {} : { lease_seq: leaseSeq }) }),
+          await lh.call('lease.break', {
+            name,
+            reason,
+            ...(leaseSeq === undefined ? {} : { lease_seq: leaseSeq }),
+          }),
         );
         show(shell, options, broken, () => [
           `${visible(broken.holder)} has lost ${visible(broken.name)} (lease_seq ${broken.lease_seq}), durable at seq ${broken.seq}.`,
@@ -259,7 +263,7 @@ function historyCommand(shell: Shell): Command {
     .action((name: string, options: ServerOptions) =>
       withServer(shell, options, async (lh) => {
         const pages = pagesOf(Number.POSITIVE_INFINITY, async (page) => {
-          const { entries, next_cursor } = answered(await lh.lease.history({ name, ...page }));
+          const { entries, next_cursor } = answered(await lh.call('lease.history', { name, ...page }));
           return { items: entries, next: next_cursor };
         });
         await showList(shell, options, pages, ENTRY_COLUMNS);

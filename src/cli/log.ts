@@ -1,5 +1,6 @@
 /** `leasehold log tail`: the newest entries of the log, and those to come. */
 import { Command, Option } from 'commander';
+import { transportOf } from '../client/client.ts';
 import { LeaseholdError } from '../client/error.ts';
 import type { Leasehold } from '../client/leasehold.ts';
 import { pause } from '../client/pause.ts';
@@ -48,14 +49,14 @@ function tailCommand(shell: Shell): Command {
     )
     .action((options: TailOptions) =>
       withServer(shell, options, async (lh, server) => {
-        const { seq, first_seq } = await lh.status();
+        const { seq, firstSeq } = await lh.status();
         const { type: types, lines } = options;
         if (types !== undefined && options.from === undefined) {
-          const newest = await newestOf(pages(lh, first_seq, seq, types), lines);
+          const newest = await newestOf(pages(lh, firstSeq, seq, types), lines);
           await show(shell, lh, newest, seq + 1, options, server);
           return;
         }
-        const from = options.from ?? Math.max(first_seq, seq - lines + 1);
+        const from = options.from ?? Math.max(firstSeq, seq - lines + 1);
         if (options.follow) await follow(shell, lh, from, options, server);
         else await showList(shell, options, pages(lh, from, seq, types), ENTRY_COLUMNS);
       }),
@@ -71,7 +72,7 @@ async function* pages(
 ): AsyncGenerator<readonly EntryRecord[]> {
   const only = types === undefined ? {} : { types };
   for (let next = from; next <= last; ) {
-    const { entries } = answered(await lh.log({ from: next, limit: PAGE_ENTRIES, ...only }));
+    const { entries } = answered(await transportOf(lh).log({ from: next, limit: PAGE_ENTRIES, ...only }));
     const newest = entries.at(-1);
     if (newest === undefined) return;
     yield entries.filter(({ seq }) => seq <= last);
@@ -126,7 +127,7 @@ async function follow(
     while (!ends.signal.aborted) {
       try {
         const only = types === undefined ? {} : { types };
-        for await (const entry of lh.follow({ from: next, signal: ends.signal, ...only })) {
+        for await (const entry of transportOf(lh).follow(next, ends.signal, only)) {
           say(shell, entry, paint, options);
           next = entry.seq + 1;
           isAway = false;

@@ -31,7 +31,7 @@ function getCommand(shell: Shell): Command {
     )
     .action((name: string, options: ServerOptions) =>
       withServer(shell, options, async (lh) => {
-        const object = answered(await lh.object.get({ object_id: name }));
+        const object = answered(await lh.call('object.get', { object_id: name }));
         if (options.json) sayJson(shell, object);
         else if (object.value === null) throw new Failure(`The value of ${name} was damaged on the disk.`);
         else shell.out.write(`${object.value.text()}\n`);
@@ -70,7 +70,7 @@ function putCommand(shell: Shell): Command {
       withServer(shell, options, async (lh) => {
         const value = await jsonArgument(shell, word, 'value');
         const written = answered(
-          await lh.object.write({ object_id: name, value, ...fenceOf(shell, options) }),
+          await lh.call('object.write', { object_id: name, value, ...fenceOf(shell, options) }),
         );
         show(shell, options, written, () => [
           `${visible(name)} has version ${written.version}, written under lease_seq ${written.lease_seq}, durable at seq ${written.seq}.`,
@@ -85,7 +85,9 @@ function deleteCommand(shell: Shell): Command {
     .addHelpText('after', examples('leasehold object delete nightly-report --lease-seq 42'))
     .action((name: string, options: WriteOptions) =>
       withServer(shell, options, async (lh) => {
-        const deleted = answered(await lh.object.delete({ object_id: name, ...fenceOf(shell, options) }));
+        const deleted = answered(
+          await lh.call('object.delete', { object_id: name, ...fenceOf(shell, options) }),
+        );
         show(shell, options, deleted, () => [`${visible(name)} is gone, durable at seq ${deleted.seq}.`]);
       }),
     );

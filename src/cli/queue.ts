@@ -21,7 +21,7 @@ function listCommand(shell: Shell): Command {
     .addHelpText('after', examples('leasehold queue ls'))
     .action((options: ServerOptions) =>
       withServer(shell, options, async (lh) => {
-        const { queues } = await lh.queues();
+        const { queues } = answered(await lh.call('queue.list', {}));
         await showList(shell, options, [queues], QUEUE_COLUMNS);
       }),
     );
@@ -56,7 +56,7 @@ function switchCommand(shell: Shell, verb: keyof typeof SWITCHES): Command {
     .addHelpText('after', examples(`leasehold queue ${verb} mail`))
     .action((queue: string, options: ServerOptions) =>
       withServer(shell, options, async (lh) => {
-        const switched = answered(await lh[verb]({ queue }));
+        const switched = answered(await lh.call(`queue.${verb}`, { queue }));
         show(shell, options, switched, () => [
           `${visible(switched.queue)} ${SWITCHES[verb].says}, durable at seq ${switched.seq}.`,
         ]);

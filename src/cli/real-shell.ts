@@ -10,7 +10,7 @@ import { wrongUsage } from './failure.ts';
 import type { Screen, Shell } from './shell.ts';
 
 /** A person waits: a server that is not there is told of at once, and a lost reply is still asked for again. */
-const RETRY = { tries: 4, maxMs: 2_000 };
+const RETRY = { tries: 4, within: '2s' } as const;
 
 type Wishes = Partial<Pick<Shell, 'endWhenDone' | 'outliveReaders'>>;
 

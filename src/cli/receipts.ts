@@ -48,7 +48,7 @@ export function receiptsCommand(shell: Shell): Command {
           const { object, code, limit } = options;
           const file = fileOf(options);
           const { receipts } = answered(
-            await lh.object.receipts({
+            await lh.call('receipt.list', {
               limit,
               ...(object === undefined ? {} : { object_id: object }),
               ...(code === undefined ? {} : { code }),

@@ -64,7 +64,7 @@ function shell(): Shell {
 const run = (): Promise<void> => test.world.finish(runProgram(shell(), ['run', 'door', '--', 'program']));
 
 async function isFree(): Promise<boolean> {
-  return !(await test.world.finish(test.lh.lease.get({ name: 'door' }))).ok;
+  return !(await test.world.finish(test.lh.call('lease.get', { name: 'door' }))).ok;
 }
 
 describe('a signal that asks for an end', () => {
@@ -77,7 +77,7 @@ describe('a signal that asks for an end', () => {
   });
 
   it('while the lease is asked for: nothing is started', async () => {
-    await test.world.finish(test.lh.lease.acquire({ name: 'door', holder: 'anna', ttl_ms: 60_000 }));
+    await test.world.finish(test.lh.call('lease.acquire', { name: 'door', holder: 'anna', ttl_ms: 60_000 }));
     const waiting = runProgram(shell(), ['run', 'door', '--wait', '1m', '--', 'program']);
     await test.world.settle();
     signal('SIGINT');

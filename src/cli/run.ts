@@ -5,7 +5,9 @@
 import { constants, hostname } from 'node:os';
 import { join } from 'node:path';
 import type { Command } from 'commander';
-import type { Lease } from '../client/lease-handle.ts';
+import { namedLeasesOf } from '../client/client.ts';
+import { LeaseholdError } from '../client/error.ts';
+import type { LeaseHandle } from '../client/lease-handle.ts';
 import type { Leasehold } from '../client/leasehold.ts';
 import { atMost } from '../keeper/at-most.ts';
 import type { FromKeeper, Limits, ToKeeper } from '../keeper/keeper.ts';
@@ -126,15 +128,15 @@ async function acquire(
   { name, command, ttl, wait, holder }: Wish & { readonly holder: string },
   token: string,
   asked: AbortSignal,
-): Promise<Lease | null> {
+): Promise<LeaseHandle | null> {
   const metadata = { host: hostname(), pid: process.pid, program: command[0] };
   try {
-    const acquired = await lh.tryAcquire(name, { ttl, wait, holder, token, metadata, signal: asked });
-    if (acquired.ok) return acquired.lease;
-    throw notAcquired(name, acquired);
+    return await namedLeasesOf(lh).acquire(name, { ttl, wait, holder, token, metadata, signal: asked });
   } catch (fault) {
-    if (!asked.aborted || fault !== asked.reason) throw fault;
-    return null;
+    if (asked.aborted && fault === asked.reason) return null;
+    throw fault instanceof LeaseholdError && fault.problem !== null
+      ? notAcquired(name, fault.problem)
+      : fault;
   }
 }
 
@@ -158,7 +160,12 @@ interface Setting {
 }
 
 /** Runs the program and gives the code to leave with. */
-async function runUnder(shell: Shell, lease: Lease, kept: KeptProgram, setting: Setting): Promise<number> {
+async function runUnder(
+  shell: Shell,
+  lease: LeaseHandle,
+  kept: KeptProgram,
+  setting: Setting,
+): Promise<number> {
   const { server, token, wish, asked } = setting;
   const scratch = await shell.files.makeTemporary('leasehold-run-');
   const tokenFile = join(scratch, 'token');
@@ -184,7 +191,7 @@ async function runUnder(shell: Shell, lease: Lease, kept: KeptProgram, setting: 
   }
 }
 
-function lossOf({ name, signal }: Lease): string {
+function lossOf({ name, signal }: LeaseHandle): string {
   const { reason } = signal;
   return reason instanceof Error ? reason.message : `The lease on "${name}" could not be renewed in time.`;
 }
@@ -218,7 +225,7 @@ class KeptProgram {
   /** Until the program has ended; what is sent to us meanwhile is passed on. */
   async run(
     program: Pick<ToKeeper & { do: 'start' }, 'command' | 'env' | 'scratch'>,
-    lease: Lease,
+    lease: LeaseHandle,
     ttlMs: number,
   ): Promise<ProgramEnd> {
     const { machineClock, processes, timers } = this.shell;

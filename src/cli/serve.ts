@@ -153,7 +153,7 @@ export async function startServing(
     trustedProxies: flags.trustedProxy ?? [],
     ...(flags.keepEnded === undefined
       ? {}
-      : { retention: { endedTasksMs: flags.keepEnded, endedSessionsMs: flags.keepEnded } }),
+      : { retention: { endedTasks: { for: flags.keepEnded }, endedSessions: { for: flags.keepEnded } } }),
     intents,
     ...connectionLimit(openFilesMax()),
     onDeath: (fault) => died(fault),

@@ -18,7 +18,7 @@ let test: TestShell;
 
 beforeEach(async () => {
   test = await TestShell.open();
-  const guard = await test.world.finish(test.lh.lease.acquire({ ...GUARD, ttl_ms: 600_000 }));
+  const guard = await test.world.finish(test.lh.call('lease.acquire', { ...GUARD, ttl_ms: 600_000 }));
   expect(guard.ok).toBe(true);
 });
 
@@ -34,18 +34,20 @@ async function accepted(serviceRef: string, profileID = 'low'): Promise<string> 
 async function begin(...slots: string[]): Promise<void> {
   const { lh, world } = test;
   const queues = ['system:session-starts'];
-  const reply = await world.finish(lh.task.lease({ worker_id: 'o', queues, guard: GUARD }));
+  const reply = await world.finish(lh.call('task.lease', { worker_id: 'o', queues, guard: GUARD }));
   if (!reply.ok) throw new Error(reply.detail);
   const { task_id: session_id, lease_id } = reply.leases[0]!;
   const started = await world.finish(
-    lh.session.start({ session_id, guard: GUARD, lease_id, slots, ttl_ms: 60_000 }),
+    lh.call('session.start', { session_id, guard: GUARD, lease_id, slots, ttl_ms: 60_000 }),
   );
   if (!started.ok) throw new Error(started.detail);
 }
 
 async function happens(session_id: string, event: 'ready' | 'process_ended' | 'stopped', detail?: string) {
   const told = detail === undefined ? {} : { detail };
-  const reply = await test.world.finish(test.lh.session.change({ session_id, guard: GUARD, event, ...told }));
+  const reply = await test.world.finish(
+    test.lh.call('session.change', { session_id, guard: GUARD, event, ...told }),
+  );
   if (!reply.ok) throw new Error(reply.detail);
 }
 
@@ -97,8 +99,10 @@ describe('top', () => {
         ...real,
         async connect(server) {
           const lh = await real.connect(server);
-          Object.assign(lh.session, { list: async () => FORBIDDEN });
-          return lh;
+          const call = lh.call.bind(lh);
+          const forbidding: typeof call = async (operation, ...rest) =>
+            operation === 'session.list' ? FORBIDDEN : call(operation, ...rest);
+          return Object.assign(lh, { call: forbidding });
         },
       };
     };
@@ -249,7 +253,7 @@ describe('session ls', () => {
   it('follows the cursor to the end, and stops at the limit', async () => {
     for (let count = 0; count < 250; count++) {
       const intent = { type: 'live', serviceRef: `service-${count}`, profileID: 'low' } as const;
-      await test.world.finish(test.lh.session.request(intent));
+      await test.world.finish(test.lh.call('intent.accept', intent));
     }
     const found = ndjson(await test.run('session', 'ls', '--json')) as unknown as SessionRecord[];
     expect(new Set(found.map(({ session_id }) => session_id)).size).toBe(250);

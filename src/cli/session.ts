@@ -63,7 +63,7 @@ function listCommand(shell: Shell): Command {
         const { state } = options;
         const filter = state === undefined ? {} : { state };
         const pages = pagesOf(options.limit, async (page) => {
-          const { sessions, next_cursor } = answered(await lh.session.list({ ...filter, ...page }));
+          const { sessions, next_cursor } = answered(await lh.call('session.list', { ...filter, ...page }));
           return { items: sessions, next: next_cursor };
         });
         await showList(shell, options, pages, sessionColumns(shell));
@@ -137,7 +137,7 @@ function showCommand(shell: Shell): Command {
     .addHelpText('after', examples('leasehold session show s00000000012'))
     .action((id: string, options: ServerOptions) =>
       withServer(shell, options, async (lh) => {
-        const session = seen(await lh.session.get({ session_id: id }));
+        const session = seen(await lh.call('session.get', { session_id: id }));
         show(shell, options, session, (paint) => sessionLines(session, shell.clock.wallMs(), paint));
       }),
     );
@@ -223,7 +223,7 @@ async function startSession(
   request: Requests['intent.accept'],
   options: StartOptions,
 ): Promise<void> {
-  const accepted = answered(await lh.session.request(request));
+  const accepted = answered(await lh.call('intent.accept', request));
   const { session_id, status } = accepted;
   const isThere = status === 'idempotent_replay';
   const says = `${session_id} ${isThere ? 'is there already' : 'is accepted'}, durable at seq ${accepted.seq}.`;
@@ -256,7 +256,7 @@ function stopCommand(shell: Shell): Command {
     .action((id: string, options: WaitOptions) => {
       checkWait(options);
       return withServer(shell, options, async (lh) => {
-        const stopping = answered(await lh.session.stop({ session_id: id }));
+        const stopping = answered(await lh.call('session.stop', { session_id: id }));
         const session = options.wait ? await awaited(shell, lh, id, options, hasEnded) : stopping;
         show(shell, options, session, (paint) => [
           `${session.session_id} is ${stateText(session.state, paint)}: ${visible(reasonOf(session))}.`,
@@ -278,7 +278,7 @@ async function awaited(
 ): Promise<Seen> {
   const untilMs = shell.clock.monotonicMs() + timeout;
   for (let pauseMs = LOOK_FIRST_MS; ; pauseMs = Math.min(pauseMs * 1.5, LOOK_MAX_MS)) {
-    const session = seen(await lh.session.get({ session_id: sessionId }));
+    const session = seen(await lh.call('session.get', { session_id: sessionId }));
     if (isSo(session)) return session;
     const leftMs = untilMs - shell.clock.monotonicMs();
     if (leftMs <= 0)

@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import type { WorkerRecord } from '../operations/records.ts';
 import type { Body } from '../operations/table.ts';
 import { examples, type ServerOptions, serverCommand, withServer } from './connection.ts';
+import { answered } from './failure.ts';
 import { ago, fieldLines, type Paint, size, visible } from './format.ts';
 import { type Columns, show, showList } from './output.ts';
 import type { Shell } from './shell.ts';
@@ -13,7 +14,7 @@ export function statusCommand(shell: Shell): Command {
     .addHelpText('after', examples('leasehold status', 'leasehold status --json'))
     .action((options: ServerOptions) =>
       withServer(shell, options, async (lh, { url }) => {
-        const status = await lh.status();
+        const status = answered(await lh.call('status.get', {}));
         show(shell, options, status, (paint) => statusLines(status, url, shell.clock.wallMs(), paint));
       }),
     );
@@ -50,7 +51,7 @@ export function workersCommand(shell: Shell): Command {
     .addHelpText('after', examples('leasehold workers'))
     .action((options: ServerOptions) =>
       withServer(shell, options, async (lh) => {
-        const { workers } = await lh.workers();
+        const { workers } = answered(await lh.call('worker.list', {}));
         await showList(shell, options, [workers], workerColumns(shell));
       }),
     );

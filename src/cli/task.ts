@@ -57,7 +57,7 @@ function addCommand(shell: Shell): Command {
           ...(options.delay === undefined ? {} : { delay_ms: options.delay }),
           ...(options.dedup === undefined ? {} : { dedup_key: options.dedup }),
         };
-        const task = answered(await lh.task.create(request));
+        const task = answered(await lh.call('task.create', request));
         show(shell, options, task, (paint) => [
           `${paint.bold(visible(task.task_id))} ${task.duplicate ? 'is there already' : 'waits'} in queue ${visible(task.queue)}, durable at seq ${task.seq}.`,
         ]);
@@ -89,7 +89,7 @@ function listCommand(shell: Shell): Command {
           ...(state === undefined ? {} : { state }),
         };
         const pages = pagesOf(options.limit, async (page) => {
-          const { tasks, next_cursor } = answered(await lh.task.list({ ...filter, ...page }));
+          const { tasks, next_cursor } = answered(await lh.call('task.list', { ...filter, ...page }));
           return { items: tasks, next: next_cursor };
         });
         await showList(shell, options, pages, taskColumns(shell));
@@ -140,7 +140,7 @@ function showCommand(shell: Shell): Command {
     .addHelpText('after', examples('leasehold task show t-42', 'leasehold task show t-42 --json'))
     .action((id: string, options: ServerOptions) =>
       withServer(shell, options, async (lh) => {
-        const task = answered(await lh.task.get({ task_id: id }));
+        const task = answered(await lh.call('task.get', { task_id: id }));
         show(shell, options, task, (paint) => taskLines(task, shell.clock.wallMs(), paint));
       }),
     );
@@ -181,7 +181,7 @@ function whyCommand(shell: Shell): Command {
     .addHelpText('after', examples('leasehold task why t-42'))
     .action((id: string, options: ServerOptions) =>
       withServer(shell, options, async (lh) => {
-        const why = answered(await lh.task.why({ task_id: id }));
+        const why = answered(await lh.call('task.why', { task_id: id }));
         show(shell, options, why, (paint) => [`${paint.bold(why.code)}: ${visible(why.says)}`]);
       }),
     );
@@ -195,7 +195,7 @@ function historyCommand(shell: Shell): Command {
     .action((id: string, options: ServerOptions) =>
       withServer(shell, options, async (lh) => {
         const pages = pagesOf(Number.POSITIVE_INFINITY, async (page) => {
-          const { entries, next_cursor } = answered(await lh.task.history({ task_id: id, ...page }));
+          const { entries, next_cursor } = answered(await lh.call('task.history', { task_id: id, ...page }));
           return { items: entries, next: next_cursor };
         });
         await showList(shell, options, pages, ENTRY_COLUMNS);
@@ -211,7 +211,7 @@ function killCommand(shell: Shell): Command {
     .addHelpText('after', examples('leasehold task kill t-42 --reason "wrong address"'))
     .action((id: string, options: ServerOptions & { readonly reason: string }) =>
       withServer(shell, options, async (lh) => {
-        const killed = answered(await lh.task.kill({ task_id: id, reason: options.reason }));
+        const killed = answered(await lh.call('task.kill', { task_id: id, reason: options.reason }));
         show(shell, options, killed, () => [
           `${visible(killed.task_id)} is ${killed.state}, durable at seq ${killed.seq}.`,
         ]);

@@ -61,19 +61,26 @@ export function topCommand(shell: Shell): Command {
 }
 
 async function sampleOf({ clock }: Shell, lh: Leasehold): Promise<Sample> {
-  const [status, { queues }, listed, { workers }, sessions] = await Promise.all([
-    lh.status(),
-    lh.queues(),
-    lh.lease.list({ limit: LEASES_MAX }),
-    lh.workers(),
+  const [status, queued, listed, heard, sessions] = await Promise.all([
+    lh.call('status.get', {}),
+    lh.call('queue.list', {}),
+    lh.call('lease.list', { limit: LEASES_MAX }),
+    lh.call('worker.list', {}),
     sessionsOf(lh),
   ]);
-  return { atMs: clock.monotonicMs(), status, queues, leases: answered(listed).leases, workers, sessions };
+  return {
+    atMs: clock.monotonicMs(),
+    status: answered(status),
+    queues: answered(queued).queues,
+    leases: answered(listed).leases,
+    workers: answered(heard).workers,
+    sessions,
+  };
 }
 
 /** The list begins with those that have not ended. Whoever may see all the rest need not have the right to see them. */
 async function sessionsOf(lh: Leasehold): Promise<readonly SessionRecord[] | null> {
-  const listed = await lh.session.list({ limit: SESSIONS_MAX });
+  const listed = await lh.call('session.list', { limit: SESSIONS_MAX });
   if (!listed.ok && listed.code === 'FORBIDDEN') return null;
   return answered(listed).sessions.filter((session) => !hasEnded(session));
 }

@@ -144,7 +144,9 @@ class ProgramWorker {
           ...(timeout === undefined ? {} : { timeout }),
           grace,
           signal: this.drain.signal,
-          handleSignals: false,
+          drainOn: [],
+          // What `done` rejects with is said at the end.
+          onFault: () => undefined,
           onVerdict: (verdict) => this.tell(verdict),
         },
         (task) => this.handle(task),
@@ -219,7 +221,9 @@ class ProgramWorker {
   }
 
   private tell(verdict: TaskVerdict): void {
-    const { taskId, queue, attempt, leaseSeq, verb, outcome, error } = verdict;
+    const { taskId, queue, attempt, leaseSeq, verb, error } = verdict;
+    // What is printed for programs keeps the word of the wire.
+    const outcome = verdict.outcome === 'LATE' ? 'CANCELLED' : verdict.outcome;
     const reason = error instanceof Error ? error.message : undefined;
     if (this.options.json) {
       const ids = { task_id: taskId, queue, attempt, lease_seq: leaseSeq };
@@ -227,8 +231,10 @@ class ProgramWorker {
     }
     const why = reason === undefined ? '' : `: ${visible(reason.trimEnd().split('\n').at(-1) ?? '')}`;
     const id = this.paint.bold(visible(taskId));
-    if (outcome === 'CANCELLED') this.note(`${id} ${this.paint.yellow('came too late')} (${verdict.cause}).`);
-    else if (outcome === 'REJECTED') this.note(`${id} ${this.paint.red('was rejected')}: ${verdict.code}.`);
+    if (verdict.outcome === 'LATE')
+      this.note(`${id} ${this.paint.yellow('came too late')} (${verdict.loss}).`);
+    else if (verdict.outcome === 'REJECTED')
+      this.note(`${id} ${this.paint.red('was rejected')}: ${verdict.code}.`);
     else if (verb === 'complete') this.note(`${id} ${this.paint.green('completed')}, attempt ${attempt}.`);
     else if (verb === 'release') this.note(`${id} handed back${why}`);
     else this.note(`${id} ${this.paint.red('failed')}, attempt ${attempt}${why}`);

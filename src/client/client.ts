@@ -1,116 +1,166 @@
 /**
- * A handle as small as a browser wants it: the operations as the wire has them (`task`, `lease`, `object`), leases
- * that are held and renewed for a program, and the log. `Leasehold` adds what only a process can do.
+ * A handle as small as a browser wants it: leases that are held and renewed for a program, what the authority knows, the
+ * log, and `call` for the operations as the wire has them. `Leasehold` adds what only a process can do.
  */
 
-import type { LogRequest } from '../operations/pages.ts';
-import type { EntryRecord } from '../operations/records.ts';
-import type { Body } from '../operations/table.ts';
+import type { Body, Operation, Requests } from '../operations/table.ts';
+import type { Entry, EntryOf } from '../protocol/entry-shapes.ts';
+import type { EntryType } from '../protocol/entry-types.ts';
 import type { Reply } from '../protocol/problem.ts';
+import { unknownToCallers } from './call-options.ts';
+import { camelCased } from './camel-case.ts';
 import { LeaseholdError } from './error.ts';
-import type { Lease, LeaseSet } from './lease-handle.ts';
-import { type Acquired, type LeaseOptions, NamedLeases } from './named-leases.ts';
-import { type Operations, operationsOf, type Run, run } from './operation-methods.ts';
-import type { EntryListing, FollowOnly, Transport } from './transport.ts';
+import type { Lease, LeaseSet } from './held.ts';
+import type { Identity, Status } from './infos.ts';
+import { type Listing, listing, type PageOptions } from './listing.ts';
+import { type LeasedWork, type LeaseOptions, NamedLeases } from './named-leases.ts';
+import {
+  type Leases,
+  leasesOf,
+  type Objects,
+  objectsOf,
+  type Queues,
+  queuesOf,
+  type Tasks,
+  tasksOf,
+  type Workers,
+  workersOf,
+} from './namespaces.ts';
+import { ask, checkFilter } from './questions.ts';
+import type { CallOptions, Transport } from './transport.ts';
 import { refuseUnknown } from './unknown-options.ts';
 import type { ClientWorld } from './world.ts';
 
-export interface FollowOptions extends FollowOnly {
+export interface FollowOptions<Type extends EntryType = EntryType> {
+  /** Only entries of these types. */
+  readonly types?: readonly Type[];
   /** The first position; from now on when there is none. */
   readonly from?: number;
   readonly signal?: AbortSignal;
 }
 
-const FOLLOW_OPTIONS = ['from', 'types', 'session', 'signal'];
+export interface EntriesOptions<Type extends EntryType = EntryType> extends PageOptions {
+  readonly types?: readonly Type[];
+  /** The first position; the first that is kept when there is none. */
+  readonly from?: number;
+}
+
+/** How many entries a page of the log has unless told. */
+const ENTRIES_A_PAGE = 100;
+
+/** What the rest of the package needs of a handle and its users do not. */
+let parts: (client: Client) => { transport: Transport; leases: NamedLeases; closing: AbortSignal };
 
 export class Client implements AsyncDisposable {
-  readonly task: Operations<'task'>;
-  readonly lease: Operations<'lease'>;
-  readonly object: Operations<'object'> & {
-    /** Refused writes, newest first. Evidence, not truth: they do not survive a restart. */
-    readonly receipts: Run<'receipt.list'>;
-  };
-  /** Extends every listed lease and tells which are lost. */
-  readonly heartbeat: Run<'worker.heartbeat'>;
-  readonly pause: Run<'queue.pause'>;
-  readonly resume: Run<'queue.resume'>;
-  protected readonly transport: Transport;
-  protected readonly world: ClientWorld;
-  protected readonly leases: NamedLeases;
+  readonly tasks: Tasks;
+  readonly queues: Queues;
+  readonly leases: Leases;
+  readonly objects: Objects;
+  readonly workers: Workers;
+  readonly #transport: Transport;
+  readonly #leases: NamedLeases;
   /** Aborted by `close`: whatever runs in the background ends. */
-  protected readonly closing = new AbortController();
+  readonly #closing = new AbortController();
+
+  static {
+    parts = (client) => ({
+      transport: client.#transport,
+      leases: client.#leases,
+      closing: client.#closing.signal,
+    });
+  }
 
   constructor(transport: Transport, world: ClientWorld) {
-    this.transport = transport;
-    this.world = world;
-    this.leases = new NamedLeases(transport, world);
-    this.task = operationsOf(transport, 'task');
-    this.lease = operationsOf(transport, 'lease');
-    this.object = { ...operationsOf(transport, 'object'), receipts: run(transport, 'receipt.list') };
-    this.heartbeat = run(transport, 'worker.heartbeat');
-    this.pause = run(transport, 'queue.pause');
-    this.resume = run(transport, 'queue.resume');
+    this.#transport = transport;
+    this.#leases = new NamedLeases(transport, world);
+    this.tasks = tasksOf(transport);
+    this.queues = queuesOf(transport);
+    this.leases = leasesOf(transport);
+    this.objects = objectsOf(transport);
+    this.workers = workersOf(transport);
   }
 
-  /**
-   * Runs `work` while it holds the lease, and gives it back in any case. Throws `LEASE_HELD` when it is not to be had
-   * within `wait`. When it is lost, `lease.signal` aborts, `work` is awaited, and then `LEASE_LOST` is thrown.
-   */
-  withLease<T>(name: string, options: LeaseOptions, work: (lease: Lease) => Promise<T> | T): Promise<T> {
-    return this.leases.withLease(name, options, work);
-  }
-
-  /** A lease that renews itself until it is released or lost; `LEASE_HELD` is thrown. */
+  /** A lease that renews itself until it is released or lost. Throws LEASE_HELD when it is not to be had within `wait`. */
   acquire(name: string, options?: LeaseOptions): Promise<Lease> {
-    return this.leases.acquire(name, options);
+    return this.#leases.acquire(name, options);
   }
 
-  /** The same, with every refusal as a result. */
-  tryAcquire(name: string, options?: LeaseOptions): Promise<Acquired> {
-    return this.leases.tryAcquire(name, options);
+  /** The same; null when it is held. Everything else that goes wrong is thrown. */
+  tryAcquire(name: string, options?: LeaseOptions): Promise<Lease | null> {
+    return this.#leases.tryAcquire(name, options);
   }
 
   /** All of the names under one fencing number, or none. */
   acquireAll(names: readonly string[], options?: LeaseOptions): Promise<LeaseSet> {
-    return this.leases.acquireAll(names, options);
+    return this.#leases.acquireAll(names, options);
   }
 
-  async queues(): Promise<Body<'queue.list'>> {
-    return granted(await this.transport.call('queue.list', {}));
+  /**
+   * Runs `work` while it holds the lease, and gives it back in any case. Throws LEASE_HELD when it is not to be had
+   * within `wait`. When it is lost, `lease.signal` aborts, `work` is awaited, and then LEASE_LOST is thrown.
+   */
+  withLease<T>(name: string, work: LeasedWork<T>): Promise<T>;
+  withLease<T>(name: string, options: LeaseOptions, work: LeasedWork<T>): Promise<T>;
+  withLease<T>(name: string, ...rest: [LeasedWork<T>] | [LeaseOptions, LeasedWork<T>]): Promise<T> {
+    return this.#leases.withLease(name, ...optionsAndWork<LeaseOptions, LeasedWork<T>>(rest));
   }
 
-  /** Who was heard of lately; soft state that starts empty. */
-  async workers(): Promise<Body<'worker.list'>> {
-    return granted(await this.transport.call('worker.list', {}));
-  }
-
-  async status(): Promise<Body<'status.get'>> {
-    return granted(await this.transport.call('status.get', {}));
+  status(): Promise<Status> {
+    return ask(this.#transport, 'status.get', {});
   }
 
   /** The name and the scopes of the token in use. */
-  async whoami(): Promise<Body<'whoami.get'>> {
-    return granted(await this.transport.call('whoami.get', {}));
+  whoami(): Promise<Identity> {
+    return ask(this.#transport, 'whoami.get', {});
   }
 
-  /** Durable entries from a position on; without one, from the first that is kept. */
-  log(request: Omit<LogRequest, 'follow'> = {}): Promise<Reply<EntryListing>> {
-    return this.transport.log(request);
+  /** Durable entries from a position on, oldest first, up to the newest. */
+  entries<Type extends EntryType = EntryType>(options: EntriesOptions<Type> = {}): Listing<EntryOf<Type>> {
+    checkFilter(options, ['types', 'from'], 'entries');
+    const { types, from, limit = ENTRIES_A_PAGE } = options;
+    return listing(options.cursor ?? from?.toString(), async (cursor) => {
+      const reply = await this.#transport.log({
+        limit,
+        ...(cursor === undefined ? {} : { from: Number(cursor) }),
+        ...(types === undefined ? {} : { types: [...types] }),
+      });
+      if (!reply.ok) throw LeaseholdError.of(reply);
+      const items = reply.entries.map((entry) => camelCased(entry) as unknown as EntryOf<Type>);
+      // A page that is not full has reached the end.
+      return { items, cursor: items.length < limit ? null : String(items.at(-1)!.seq + 1) };
+    });
   }
 
   /** Entries as they become durable, from a position on; without one, from now on. Ends with the signal or the handle. */
-  follow(options: FollowOptions = {}): AsyncIterable<EntryRecord> {
-    refuseUnknown(options, FOLLOW_OPTIONS, 'follow');
-    const { signal } = this.closing;
-    const ends = options.signal === undefined ? signal : AbortSignal.any([signal, options.signal]);
-    return this.transport.follow(options.from ?? null, ends, options);
+  follow<Type extends EntryType = EntryType>(
+    options: FollowOptions<Type> = {},
+  ): AsyncIterable<EntryOf<Type>> {
+    refuseUnknown(options, ['types', 'from', 'signal'], 'follow');
+    const { types, from = null, signal } = options;
+    const only = types === undefined ? {} : { types };
+    return shownEntries(this.#transport.follow(from, endOf(this, signal), only)) as AsyncIterable<
+      EntryOf<Type>
+    >;
+  }
+
+  /**
+   * An operation as the wire has it: snake_case in, a body with `ok: true` or a refusal with `ok: false` out. Only a
+   * failing world throws.
+   */
+  call<Op extends Operation>(
+    operation: Op,
+    request: Requests[Op],
+    options?: CallOptions,
+  ): Promise<Reply<Body<Op>>> {
+    const refused = unknownToCallers(options);
+    return refused === null ? this.#transport.call(operation, request, options) : Promise.resolve(refused);
   }
 
   /** Lets go of the connections, or of the data directory. */
   async close(): Promise<void> {
-    this.closing.abort(new Error('The handle has been closed.'));
-    this.leases.keeper.close();
-    await this.transport.close();
+    this.#closing.abort(new Error('The handle has been closed.'));
+    this.#leases.keeper.close();
+    await this.#transport.close();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -118,8 +168,32 @@ export class Client implements AsyncDisposable {
   }
 }
 
-/** The body, for calls that only somebody without the right scope is refused. */
-function granted<T extends { readonly ok: true }>(reply: Reply<T>): T {
-  if (reply.ok) return reply;
-  throw LeaseholdError.of(reply);
+export function transportOf(client: Client): Transport {
+  return parts(client).transport;
+}
+
+export function namedLeasesOf(client: Client): NamedLeases {
+  return parts(client).leases;
+}
+
+/** Aborts when the handle is closed. */
+export function closingOf(client: Client): AbortSignal {
+  return parts(client).closing;
+}
+
+/** The signal of something that ends with the handle, and with its caller's signal if there is one. */
+export function endOf(client: Client, signal: AbortSignal | undefined): AbortSignal {
+  const closing = closingOf(client);
+  return signal === undefined ? closing : AbortSignal.any([closing, signal]);
+}
+
+export async function* shownEntries(entries: AsyncIterable<object>): AsyncGenerator<Entry, void, undefined> {
+  for await (const entry of entries) yield camelCased(entry) as unknown as Entry;
+}
+
+/** Options may be left out before a function, which is always last. */
+export function optionsAndWork<Options extends object, Work>(
+  rest: readonly [Work] | readonly [Options, Work],
+): [Options, Work] {
+  return rest.length === 1 ? [{} as Options, rest[0]] : [rest[0], rest[1]];
 }

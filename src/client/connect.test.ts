@@ -21,6 +21,9 @@ function recorded() {
   return { sent, http: () => http };
 }
 
+const NO_DURATION =
+  'is no duration: give milliseconds as a number, or text such as 500ms, 15s, 1m, 2h or 1d.';
+
 describe('connect', () => {
   it.each([
     ['http://127.0.0.1:7420', 'http://127.0.0.1:7420', '/v1/workers'],
@@ -33,7 +36,7 @@ describe('connect', () => {
     const { sent, http } = recorded();
     const lh = connectWith(Client, http, world, url, { token: 'secret' });
     expect(sent).toEqual([]);
-    expect(await lh.workers()).toEqual({ ok: true, workers: [] });
+    expect(await lh.call('worker.list', {})).toEqual({ ok: true, workers: [] });
     expect(sent[0]).toMatchObject({ origin, path, headers: { authorization: 'Bearer secret' } });
     await lh.close();
   });
@@ -62,12 +65,14 @@ describe('connect', () => {
   });
 
   it.each([
-    [{ tokn: 'x' }, 'The option tokn of connect is not known; known are token, retry.'],
+    [{ tokn: 'x' }, 'The option tokn of connect is not known; known are token, retry, onFault.'],
     [{ token: 'two words' }, 'The option token must be visible ASCII characters without spaces.'],
     [{ token: '' }, 'The option token must be visible ASCII characters without spaces.'],
-    [{ retry: { try: 1 } }, 'The option try of connect.retry is not known; known are tries, maxMs.'],
+    [{ retry: { try: 1 } }, 'The option try of connect.retry is not known; known are tries, within, maxMs.'],
     [{ retry: { tries: 0 } }, 'The option retry.tries must be a whole number above 0.'],
-    [{ retry: { maxMs: -1 } }, 'The option retry.maxMs must be a number from 0 on.'],
+    [{ retry: { within: 'soon' } }, `The time retry.within "soon" ${NO_DURATION}`],
+    [{ retry: { maxMs: -1 } }, `The time retry.within -1 ${NO_DURATION}`],
+    [{ onFault: 1 }, 'The option onFault must be a function.'],
   ])('refuses the options %j', (options, says) => {
     expect(() => connectWith(Client, recorded().http, world, 'http://x', options as object)).toThrow(
       new TypeError(says),

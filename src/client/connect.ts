@@ -1,7 +1,8 @@
 /** `connect`: a client of one server, or of several that stand in for each other. */
 import type { Http } from '../seams/http.ts';
+import { durationMs } from './durations.ts';
 import { HttpTransport } from './http-transport.ts';
-import type { RetryOptions } from './patience.ts';
+import type { PatienceTerms, RetryOptions } from './patience.ts';
 import type { Transport } from './transport.ts';
 import { refuseUnknown } from './unknown-options.ts';
 import type { ServerAddress } from './wire.ts';
@@ -12,6 +13,8 @@ export interface ConnectOptions {
   readonly token?: string;
   /** How often and how long a call is tried again that the server did not answer. */
   readonly retry?: RetryOptions;
+  /** Told of faults in the background, such as a worker that cannot go on; unless given, they are written to stderr. */
+  readonly onFault?: (fault: unknown) => void;
 }
 
 /** One server, or several that stand in for each other. */
@@ -19,8 +22,8 @@ export type Servers = string | URL | readonly (string | URL)[];
 
 export const DEFAULT_URL = 'http://127.0.0.1:7420';
 
-export const CONNECT_OPTIONS: readonly string[] = ['token', 'retry'];
-const RETRY_OPTIONS = ['tries', 'maxMs'];
+export const CONNECT_OPTIONS: readonly string[] = ['token', 'retry', 'onFault'];
+const RETRY_OPTIONS = ['tries', 'within', 'maxMs'];
 
 /** Nothing is sent yet: a server that is not there is found out by the first call. */
 export function connectWith<Handle>(
@@ -33,8 +36,9 @@ export function connectWith<Handle>(
   const servers = [urls].flat().map(addressOf);
   if (servers.length === 0) throw new TypeError('At least one server must be named.');
   checkOptions(options);
-  const { token = null, retry = {} } = options;
-  return new Handle(new HttpTransport(http(), world, { servers, token, retry }), world);
+  const { token = null, retry = {}, onFault } = options;
+  const ours = onFault === undefined ? world : { ...world, onFault };
+  return new Handle(new HttpTransport(http(), ours, { servers, token, retry: patienceOf(retry) }), ours);
 }
 
 function addressOf(given: string | URL): ServerAddress {
@@ -57,14 +61,22 @@ function addressOf(given: string | URL): ServerAddress {
 
 function checkOptions(options: ConnectOptions): void {
   refuseUnknown(options, CONNECT_OPTIONS, 'connect');
-  const { token, retry = {} } = options;
+  const { token, retry = {}, onFault } = options;
   if (token !== undefined && !/^[\x21-\x7e]+$/.test(token)) {
     throw new TypeError('The option token must be visible ASCII characters without spaces.');
   }
+  if (onFault !== undefined && typeof onFault !== 'function')
+    throw new TypeError('The option onFault must be a function.');
   refuseUnknown(retry, RETRY_OPTIONS, 'connect.retry');
-  const { tries = 1, maxMs = 0 } = retry;
+  const { tries = 1 } = retry;
   if (!Number.isInteger(tries) || tries < 1)
     throw new TypeError('The option retry.tries must be a whole number above 0.');
-  if (!Number.isFinite(maxMs) || maxMs < 0)
-    throw new TypeError('The option retry.maxMs must be a number from 0 on.');
+}
+
+function patienceOf({ tries, within, maxMs }: RetryOptions): PatienceTerms {
+  const limit = within ?? maxMs;
+  return {
+    ...(tries === undefined ? {} : { tries }),
+    ...(limit === undefined ? {} : { maxMs: durationMs(limit, 'time retry.within') }),
+  };
 }

@@ -3,6 +3,7 @@ import { describe, expect, expectTypeOf, it } from 'vitest';
 import { defineTask, type TaskDefinition } from './define-task.ts';
 import type { Leasehold } from './leasehold.ts';
 import type { StandardSchema } from './standard-schema.ts';
+import { job } from './worker-options.ts';
 
 function schema<Input, Output = Input>(): StandardSchema<Input, Output> {
   const validate = (value: unknown) => ({ value: value as Output });
@@ -30,7 +31,11 @@ describe('defineTask', () => {
       () => defineTask('mail', { retry: { max: 3 } } as never),
       /option max of task mail/,
     ],
-    ['a duration nobody can read', () => defineTask('mail', { retry: { backoff: 'soon' } }), /"soon"/],
+    [
+      'a duration nobody can read',
+      () => defineTask('mail', { retry: { backoff: 'soon' as '1s' } }),
+      /"soon"/,
+    ],
     [
       'what is no schema',
       () => defineTask('mail', { input: { parse: () => 1 } as never }),
@@ -72,15 +77,9 @@ describe('the types of a task', () => {
       lh.work(both, {}, ({ input }) => input.getTime());
       // @ts-expect-error The result has to be a number.
       lh.work(both, {}, () => 'text');
-      lh.worker({}, [
-        [both, async ({ input }) => input.getTime()],
-        [typed, ({ input }) => input.to.length],
-      ]);
-      lh.worker({}, [
-        [both, async ({ input }) => input.getTime()],
-        // @ts-expect-error The result has to be a number.
-        [typed, ({ input }) => input.to],
-      ]);
+      lh.work([job(both, async ({ input }) => input.getTime()), job(typed, ({ input }) => input.to.length)]);
+      // @ts-expect-error The result has to be a number.
+      lh.work([job(typed, ({ input }) => input.to)]);
     };
     expectTypeOf(read).returns.toEqualTypeOf<Promise<void>>();
   });

@@ -22,7 +22,7 @@ export interface RetryPolicy {
   readonly maxBackoff?: Duration;
 }
 
-export interface TaskPolicy {
+export interface TaskPolicy<Input = unknown> {
   /** How long a worker's lease lasts between renewals, unless the worker says otherwise. */
   readonly ttl?: Duration;
   /** How long a handler may take before the task has failed, unless the worker says otherwise; as long as it likes unless told. */
@@ -32,6 +32,8 @@ export interface TaskPolicy {
   readonly maxAttempts?: number;
   /** −128 … 127, higher first. */
   readonly priority?: number;
+  /** While a task of this queue with the same key has not ended, there is no second one. */
+  dedupKey?(input: Input): string;
 }
 
 /**
@@ -39,7 +41,7 @@ export interface TaskPolicy {
  * `Returned` what it returns. They differ only where a schema transforms.
  */
 export interface TaskDefinition<Input = unknown, Output = unknown, Accepted = Input, Returned = Output>
-  extends TaskPolicy {
+  extends TaskPolicy<Input> {
   readonly name: string;
   readonly input?: StandardSchema<Input, Accepted>;
   readonly output?: StandardSchema<Returned, Output>;
@@ -48,15 +50,24 @@ export interface TaskDefinition<Input = unknown, Output = unknown, Accepted = In
 /** Any definition at all. */
 export type AnyTask = TaskDefinition<unknown, unknown>;
 
-type WithInput<I extends StandardSchema> = TaskPolicy & { readonly input: I; readonly output?: undefined };
-type WithOutput<O extends StandardSchema> = TaskPolicy & { readonly input?: undefined; readonly output: O };
-type WithBoth<I extends StandardSchema, O extends StandardSchema> = TaskPolicy & {
+/** One whose result is this. */
+export type TaskOf<Output> = TaskDefinition<unknown, Output, unknown, unknown>;
+
+type WithInput<I extends StandardSchema> = TaskPolicy<SchemaInput<I>> & {
+  readonly input: I;
+  readonly output?: undefined;
+};
+type WithOutput<O extends StandardSchema, Input> = TaskPolicy<Input> & {
+  readonly input?: undefined;
+  readonly output: O;
+};
+type WithBoth<I extends StandardSchema, O extends StandardSchema> = TaskPolicy<SchemaInput<I>> & {
   readonly input: I;
   readonly output: O;
 };
-type WithNeither = TaskPolicy & { readonly input?: undefined; readonly output?: undefined };
+type WithNeither<Input> = TaskPolicy<Input> & { readonly input?: undefined; readonly output?: undefined };
 
-const OPTIONS = ['input', 'output', 'ttl', 'timeout', 'retry', 'maxAttempts', 'priority'];
+const OPTIONS = ['input', 'output', 'ttl', 'timeout', 'retry', 'maxAttempts', 'priority', 'dedupKey'];
 export const RETRY_OPTIONS = ['maxFailures', 'backoff', 'maxBackoff'];
 
 /** A name alone would be taken for a definition without one, and its tasks would go where nobody looks for them. */
@@ -77,16 +88,16 @@ export function defineTask<I extends StandardSchema, Output = unknown>(
 ): TaskDefinition<SchemaInput<I>, Output, SchemaOutput<I>>;
 export function defineTask<O extends StandardSchema, Input = unknown>(
   name: string,
-  options: WithOutput<O>,
+  options: WithOutput<O, Input>,
 ): TaskDefinition<Input, SchemaOutput<O>, Input, SchemaInput<O>>;
 /** Without, they are whatever the program says, and nobody checks. */
 export function defineTask<Input = unknown, Output = unknown>(
   name: string,
-  options?: WithNeither,
+  options?: WithNeither<NoInfer<Input>>,
 ): TaskDefinition<Input, Output>;
 export function defineTask(
   name: string,
-  options: TaskPolicy & {
+  options: TaskPolicy<never> & {
     readonly input?: StandardSchema | undefined;
     readonly output?: StandardSchema | undefined;
   } = {},
@@ -99,6 +110,9 @@ export function defineTask(
     if (schema !== undefined && !isStandardSchema(schema)) {
       throw new TypeError(`The ${side} of task ${name} is no Standard Schema.`);
     }
+  }
+  if (options.dedupKey !== undefined && typeof options.dedupKey !== 'function') {
+    throw new TypeError(`The dedupKey of task ${name} must be a function of its input.`);
   }
   // A duration that nobody can read is found where it was written, not where it is first used.
   const { ttl, timeout, retry } = options;

@@ -27,14 +27,14 @@ function later<T>(call: Promise<T>): Promise<T> {
 }
 
 async function taskOf(taskId: string) {
-  const task = await world.finish(lh.task.get({ task_id: taskId }));
+  const task = await world.finish(lh.call('task.get', { task_id: taskId }));
   if (!task.ok) throw new Error(task.detail);
   return task;
 }
 
 /** Takes the task and ends it; how, says the caller. */
 async function leased(queue = 'mail'): Promise<{ task_id: string; lease_id: string }> {
-  const reply = await world.finish(lh.task.lease({ worker_id: 'w', queues: [queue] }));
+  const reply = await world.finish(lh.call('task.lease', { worker_id: 'w', queues: [queue] }));
   if (!reply.ok) throw new Error(reply.detail);
   const { task_id, lease_id } = reply.leases[0]!;
   return { task_id, lease_id };
@@ -89,7 +89,13 @@ describe('enqueue', () => {
       max_attempts: 7,
       retry: { max_failures: 2, backoff_ms: 5_000, max_backoff_ms: 300_000 },
     });
-    const options = { priority: -1, maxAttempts: 8, retry: { maxBackoff: '1h' }, delay: '1m', dedupKey: 'k' };
+    const options = {
+      priority: -1,
+      maxAttempts: 8,
+      retry: { maxBackoff: '1h' },
+      delay: '1m',
+      dedupKey: 'k',
+    } as const;
     const own = await world.finish(lh.enqueue(task, 1, options));
     const made = await taskOf(own.taskId);
     expect(made).toMatchObject({
@@ -191,16 +197,16 @@ describe('a receipt', () => {
     const waiting = receipt.result({ wait: '10s' });
     const lease = await leased();
     expect(await isSettled(waiting)).toBe(false);
-    await world.finish(lh.task.complete({ ...lease, result: { sent: true } }));
+    await world.finish(lh.call('task.complete', { ...lease, result: { sent: true } }));
     expect(await world.finish(waiting)).toEqual({ state: 'COMPLETED', output: { sent: true } });
   });
 
   it('gives the reason when it has failed or was killed', async () => {
     const failed = await world.finish(lh.enqueue(mail, 1));
-    await world.finish(lh.task.fail({ ...(await leased()), reason: 'no paper', retry: false }));
+    await world.finish(lh.call('task.fail', { ...(await leased()), reason: 'no paper', retry: false }));
     expect(await world.finish(failed.result())).toEqual({ state: 'FAILED', reason: 'no paper' });
     const killed = await world.finish(lh.enqueue(mail, 2));
-    await world.finish(lh.task.kill({ task_id: killed.taskId, reason: 'enough' }));
+    await world.finish(lh.call('task.kill', { task_id: killed.taskId, reason: 'enough' }));
     expect(await world.finish(killed.result())).toEqual({ state: 'DEAD', reason: 'enough' });
   });
 
@@ -239,7 +245,7 @@ describe('a receipt', () => {
     const waiting = receipt.result({ wait: '1m' });
     await world.advance(30_000);
     wire.mend();
-    await world.finish(lh.task.complete({ ...(await leased()), result: 1 }));
+    await world.finish(lh.call('task.complete', { ...(await leased()), result: 1 }));
     await world.advance(5_000);
     expect(await world.finish(waiting)).toEqual({ state: 'COMPLETED', output: 1 });
   });
@@ -255,8 +261,8 @@ describe('a receipt', () => {
   });
 
   it('can be had for a task that somebody else made, from its id alone', async () => {
-    await world.finish(lh.task.create({ payload: 1, queue: 'mail', task_id: 'by-curl' }));
-    await world.finish(lh.task.complete({ ...(await leased()), result: 'ok' }));
+    await world.finish(lh.call('task.create', { payload: 1, queue: 'mail', task_id: 'by-curl' }));
+    await world.finish(lh.call('task.complete', { ...(await leased()), result: 'ok' }));
     const receipt = lh.receipt(mail, 'by-curl');
     expect(await world.finish(receipt.result())).toEqual({ state: 'COMPLETED', output: 'ok' });
     await expect(world.finish(lh.receipt(mail, 'nobody').result())).rejects.toMatchObject({
@@ -267,7 +273,7 @@ describe('a receipt', () => {
   it('refuses an output that does not fit the definition', async () => {
     const digits = defineTask('digits', { output: text(/^\d+$/) });
     const receipt = await world.finish(lh.enqueue(digits, 1));
-    await world.finish(lh.task.complete({ ...(await leased('digits')), result: 'many' }));
+    await world.finish(lh.call('task.complete', { ...(await leased('digits')), result: 'many' }));
     await expect(world.finish(receipt.result())).rejects.toMatchObject({ code: 'INVALID_TASK' });
   });
 

@@ -1,16 +1,23 @@
 /**
- * `enqueue`: makes a task by its definition. The input is checked as the worker will see it, after its way
- * through JSON; one that does not fit makes no task. The client chooses the id, so a lost reply is asked for
- * again and one call makes one task.
+ * `enqueue` and `enqueueMany`: make tasks by their definition. The input is checked as the worker will see it, after its
+ * way through JSON; one that does not fit makes no task. The client chooses the id, so a lost reply is asked for again
+ * and one call makes one task.
  */
 
 import type { Requests } from '../operations/table.ts';
 import { Json } from '../protocol/json.ts';
-import { assertDefinition, RETRY_OPTIONS, type RetryPolicy, type TaskDefinition } from './define-task.ts';
+import {
+  type AnyTask,
+  assertDefinition,
+  RETRY_OPTIONS,
+  type RetryPolicy,
+  type TaskDefinition,
+  type TaskOf,
+} from './define-task.ts';
 import { type Duration, durationMs } from './durations.ts';
 import { LeaseholdError } from './error.ts';
-import { Receipt, type TaskReceipt } from './receipt.ts';
-import { parseBy } from './standard-schema.ts';
+import { type Receipt, TaskReceipt } from './receipt.ts';
+import { invalidTask, parseBy } from './standard-schema.ts';
 import type { Transport } from './transport.ts';
 import { refuseUnknown } from './unknown-options.ts';
 import type { ClientWorld } from './world.ts';
@@ -18,30 +25,34 @@ import type { ClientWorld } from './world.ts';
 export interface EnqueueOptions {
   /** The same id with the same input makes no second task, from wherever it comes. */
   readonly taskId?: string;
-  /** While a task of this queue with the same key has not ended, there is no second one. */
-  readonly dedupKey?: string;
   readonly delay?: Duration;
-  /** These three stand before what the definition says. */
+  /** Gives up waiting for the answer; the task may have been made. */
+  readonly signal?: AbortSignal;
+  /** These four stand before what the definition says. */
+  readonly dedupKey?: string;
   readonly priority?: number;
   readonly retry?: RetryPolicy;
   readonly maxAttempts?: number;
 }
 
-export interface EnqueueReceipt<Output> extends TaskReceipt<Output> {
+/** One of several tasks of the same kind. */
+export type EnqueueItem<Input> = EnqueueOptions & { readonly input: Input };
+
+export interface EnqueueReceipt<Output> extends Receipt<Output> {
   /** Where in the log the task stands; it is durable. */
   readonly seq: number;
   /** The task was there already, by its id or its dedup key. */
   readonly duplicate: boolean;
 }
 
-class Enqueued<Output> extends Receipt<Output> implements EnqueueReceipt<Output> {
+class Enqueued<Output> extends TaskReceipt<Output> implements EnqueueReceipt<Output> {
   readonly seq: number;
   readonly duplicate: boolean;
 
   constructor(
     transport: Transport,
     world: ClientWorld,
-    definition: TaskDefinition<unknown, Output, unknown, unknown>,
+    definition: TaskOf<Output>,
     created: { readonly taskId: string; readonly seq: number; readonly duplicate: boolean },
   ) {
     super(transport, world, definition, created.taskId);
@@ -51,7 +62,13 @@ class Enqueued<Output> extends Receipt<Output> implements EnqueueReceipt<Output>
 }
 
 const NO_OPTIONS: EnqueueOptions = {};
-const OPTIONS = ['taskId', 'dedupKey', 'delay', 'priority', 'retry', 'maxAttempts'];
+const OPTIONS = ['taskId', 'dedupKey', 'delay', 'signal', 'priority', 'retry', 'maxAttempts'];
+
+/** A task that is checked and can be sent. */
+interface Wish {
+  readonly request: Requests['task.create'];
+  readonly options: EnqueueOptions;
+}
 
 export async function enqueue<Input, Output>(
   transport: Transport,
@@ -60,36 +77,65 @@ export async function enqueue<Input, Output>(
   input: Input,
   options: EnqueueOptions = NO_OPTIONS,
 ): Promise<EnqueueReceipt<Output>> {
+  return send(transport, world, definition, await wishOf(definition, input, options));
+}
+
+/** Inputs are all checked before anything is sent. Every task is judged on its own; the first refusal is thrown once all are. */
+export async function enqueueMany<Input, Output>(
+  transport: Transport,
+  world: ClientWorld,
+  definition: TaskDefinition<Input, Output, unknown, unknown>,
+  items: Iterable<EnqueueItem<Input>>,
+): Promise<readonly EnqueueReceipt<Output>[]> {
+  const wishes = await Promise.all(
+    Array.from(items, ({ input, ...options }) => wishOf(definition, input, options)),
+  );
+  const sent = await Promise.allSettled(wishes.map((wish) => send(transport, world, definition, wish)));
+  return sent.map((each) => {
+    if (each.status === 'rejected') throw each.reason;
+    return each.value;
+  });
+}
+
+async function wishOf(definition: AnyTask, input: unknown, options: EnqueueOptions): Promise<Wish> {
   assertDefinition(definition);
   if (options !== NO_OPTIONS) {
     refuseUnknown(options, OPTIONS, 'enqueue');
     refuseUnknown(options.retry ?? {}, RETRY_OPTIONS, 'enqueue');
   }
   const payload = payloadOf(definition, input);
+  const dedupKey = options.dedupKey ?? definition.dedupKey?.(input instanceof Json ? input.parse() : input);
   if (definition.input !== undefined) {
     await parseBy(definition.input, payload.parse(), `The input of task ${definition.name}`);
   }
-  const reply = await transport.call('task.create', requestOf(definition, payload, options));
+  const request = requestOf(definition, payload, options);
+  if (dedupKey !== undefined) request.dedup_key = dedupKey;
+  return { request, options };
+}
+
+async function send<Output>(
+  transport: Transport,
+  world: ClientWorld,
+  definition: TaskOf<Output>,
+  { request, options: { signal } }: Wish,
+): Promise<EnqueueReceipt<Output>> {
+  const reply = await transport.call('task.create', request, signal === undefined ? undefined : { signal });
   if (!reply.ok) throw LeaseholdError.of(reply);
   const { task_id: taskId, seq, duplicate = false } = reply;
   return new Enqueued(transport, world, definition, { taskId, seq, duplicate });
 }
 
 /** Made at once: what the caller does to its object afterwards is no longer part of the task. */
-function payloadOf({ name }: TaskDefinition, input: unknown): Json {
+function payloadOf({ name }: AnyTask, input: unknown): Json {
   if (input instanceof Json) return input;
   try {
     return Json.of(input === undefined ? null : input);
   } catch (cause) {
-    throw new LeaseholdError('INVALID_TASK', `The input of task ${name} has no JSON form.`, { cause });
+    throw invalidTask(`The input of task ${name} has no JSON form.`, { cause });
   }
 }
 
-function requestOf(
-  definition: TaskDefinition,
-  payload: Json,
-  options: EnqueueOptions,
-): Requests['task.create'] {
+function requestOf(definition: AnyTask, payload: Json, options: EnqueueOptions): Requests['task.create'] {
   const request: Requests['task.create'] = { payload, queue: definition.name };
   if (options.taskId !== undefined) request.task_id = options.taskId;
   const priority = options.priority ?? definition.priority;
@@ -99,7 +145,6 @@ function requestOf(
   if (definition.retry !== undefined || options.retry !== undefined)
     request.retry = retryOf({ ...definition.retry, ...options.retry });
   if (options.delay !== undefined) request.delay_ms = durationMs(options.delay, 'delay');
-  if (options.dedupKey !== undefined) request.dedup_key = options.dedupKey;
   return request;
 }
 

@@ -64,14 +64,14 @@ async function service({ signal }: Guarded, stopsInMs = 0): Promise<string> {
 }
 
 async function holderOfGuard(): Promise<string | null> {
-  const found = await world.finish(other.lease.get({ name: GUARD }));
+  const found = await world.finish(other.call('lease.get', { name: GUARD }));
   return found.ok ? found.holder : null;
 }
 
 describe('a guard', () => {
   it('runs main while it holds the lease, returns its value, and gives the lease back', async () => {
     const value = await world.finish(
-      lh.guard({ name: GUARD }, async (guarded) => {
+      lh.guard(GUARD, async (guarded) => {
         guarded.assertHeld();
         expect(guarded.remaining()).toBe(14_250);
         expect(await holderOfGuard()).toBe(guarded.holder);
@@ -86,7 +86,7 @@ describe('a guard', () => {
   });
 
   it('gives the lease back when main throws, and lets the error pass', async () => {
-    const failing = lh.guard({ name: GUARD }, () => {
+    const failing = lh.guard(GUARD, () => {
       throw new Error('my own');
     });
     await expect(world.finish(failing)).rejects.toThrow('my own');
@@ -96,7 +96,7 @@ describe('a guard', () => {
 
   it('refuses to start when somebody else has it, without waiting, and names the holder', async () => {
     await world.finish(other.acquire(GUARD, { holder: 'host-1:77' }));
-    const refused = lh.guard({ name: GUARD }, () => expect.unreachable());
+    const refused = lh.guard(GUARD, () => expect.unreachable());
     await expect(world.finish(refused)).rejects.toMatchObject({
       code: 'LEASE_HELD',
       message: expect.stringContaining('host-1:77'),
@@ -105,21 +105,22 @@ describe('a guard', () => {
   });
 
   it.each([
-    [{ name: GUARD, endProcess: false }, 'The option endProcess of guard is not known'],
+    [{ endProcess: false }, 'The option endProcess of guard is not known'],
     [GUARD, 'The options of guard must be an object.'],
   ])('refuses %j before anything is asked for', async (options, says) => {
-    await expect(lh.guard(options as never, () => 1)).rejects.toThrow(says);
+    await expect(lh.guard(GUARD, options as never, () => 1)).rejects.toThrow(says);
+    await expect(lh.guard(GUARD, options as never)).rejects.toThrow(/takes a name, options and a function/);
     expect([world.watchdogs, wire.sent]).toEqual([0, []]);
   });
 
   it('refuses to start when nobody can be reached', async () => {
     wire.let(null, 'fails');
-    const refused = lh.guard({ name: GUARD }, () => expect.unreachable());
+    const refused = lh.guard(GUARD, () => expect.unreachable());
     await expect(world.finish(refused)).rejects.toMatchObject({ code: 'UNREACHABLE' });
   });
 
   it('goes on as long as every renewal gets through, and moves the deadline of the watchdog', async () => {
-    const running = later(lh.guard({ name: GUARD }, service));
+    const running = later(lh.guard(GUARD, service));
     await world.advance(0);
     expect(world.deadline).toEqual({
       monotonicMs: world.monotonicMs + 14_250,
@@ -135,7 +136,7 @@ describe('a guard', () => {
   });
 
   it('gives a renewal until the next is due to be answered, though another lease is due before', async () => {
-    const running = later(lh.guard({ name: GUARD }, service));
+    const running = later(lh.guard(GUARD, service));
     await world.advance(4_000);
     await world.finish(lh.acquire('another'));
     wire.hold('lease.renew');
@@ -148,7 +149,7 @@ describe('a guard', () => {
   });
 
   it('gives a renewal that time though the wall clock is set forward meanwhile', async () => {
-    const running = later(lh.guard({ name: GUARD }, service));
+    const running = later(lh.guard(GUARD, service));
     await world.settle();
     wire.hold('lease.renew');
     await world.advance(5_000);
@@ -166,11 +167,11 @@ describe('a guard', () => {
       timers: world.timers,
       newToken: world.newToken,
     });
-    await expect(browser.guard({ name: GUARD }, () => 1)).rejects.toThrow(/this world has none to end/);
+    await expect(browser.guard(GUARD, () => 1)).rejects.toThrow(/this world has none to end/);
   });
 
   it('ends the process when the thread that watches it dies', async () => {
-    void later(lh.guard({ name: GUARD }, service));
+    void later(lh.guard(GUARD, service));
     await world.settle();
     world.watchdogDies(new Error('out of memory'));
     expect(world.ends).toEqual([{ code: 4, says: expect.stringContaining('out of memory') }]);
@@ -185,7 +186,7 @@ describe('a guard that is lost', () => {
   ] as const)('ends the process after the first renewal that %s', async (fate, ms) => {
     let guarded!: Guarded;
     const running = later(
-      lh.guard({ name: GUARD }, (it) => {
+      lh.guard(GUARD, (it) => {
         guarded = it;
         return service(it);
       }),
@@ -195,7 +196,7 @@ describe('a guard that is lost', () => {
     await world.advance(ms - 1);
     expect(guarded.signal.aborted).toBe(false);
     await world.advance(1);
-    expect(guarded.signal.reason).toMatchObject({ code: 'LEASE_LOST', cause: 'unreachable' });
+    expect(guarded.signal.reason).toMatchObject({ code: 'LEASE_LOST', details: { loss: 'unreachable' } });
     expect(world.ends).toEqual([{ code: 4, says: expect.stringContaining(GUARD) }]);
     await expect(world.finish(running)).rejects.toMatchObject({ code: 'LEASE_LOST' });
     // Without another write: whoever comes next takes over when the lease has run out.
@@ -204,7 +205,7 @@ describe('a guard that is lost', () => {
   });
 
   it('gives main its grace to end by itself', async () => {
-    const running = later(lh.guard({ name: GUARD, grace: '3s' }, (guarded) => service(guarded, 60_000)));
+    const running = later(lh.guard(GUARD, { grace: '3s' }, (guarded) => service(guarded, 60_000)));
     await world.settle();
     wire.let('lease.renew', 'fails');
     await world.advance(7_999);
@@ -215,7 +216,7 @@ describe('a guard that is lost', () => {
   });
 
   it('ends the process as soon as main has ended', async () => {
-    void later(lh.guard({ name: GUARD, grace: '5s' }, (guarded) => service(guarded, 1_000)));
+    void later(lh.guard(GUARD, { grace: '5s' }, (guarded) => service(guarded, 1_000)));
     await world.settle();
     wire.let('lease.renew', 'fails');
     await world.advance(5_999);
@@ -225,7 +226,7 @@ describe('a guard that is lost', () => {
   });
 
   it('ends the process before its watchdog would kill it, however long the grace and short the lease is', async () => {
-    void later(lh.guard({ name: GUARD, ttl: '2s', grace: '1h' }, (guarded) => service(guarded, 60_000)));
+    void later(lh.guard(GUARD, { ttl: '2s', grace: '1h' }, (guarded) => service(guarded, 60_000)));
     await world.settle();
     const endsMs = world.deadline!.monotonicMs - 200;
     wire.let('lease.renew', 'fails');
@@ -236,7 +237,7 @@ describe('a guard that is lost', () => {
   });
 
   it('grants none at all when somebody else may run already', async () => {
-    void later(lh.guard({ name: GUARD, holder: 'twin' }, (guarded) => service(guarded, 60_000)));
+    void later(lh.guard(GUARD, { holder: 'twin' }, (guarded) => service(guarded, 60_000)));
     await world.settle();
     await world.finish(other.acquire(GUARD, { holder: 'twin' }));
     await world.advance(5_000);
@@ -244,20 +245,21 @@ describe('a guard that is lost', () => {
   });
 
   it('ends the process when main blocked the event loop past the deadline and returned', async () => {
-    const running = lh.guard({ name: GUARD }, () => {
+    const running = lh.guard(GUARD, () => {
       world.monotonicMs += 20_000;
       world.wallMs += 20_000;
     });
     void later(running);
     await world.advance(1);
-    await expect(world.finish(running)).rejects.toMatchObject({ code: 'LEASE_LOST', cause: 'expired' });
+    await expect(world.finish(running)).rejects.toMatchObject({
+      code: 'LEASE_LOST',
+      details: { loss: 'expired' },
+    });
     expect(world.ends).toHaveLength(1);
   });
 
   it('leaves the process alone for those who ask for it: main is awaited, then LEASE_LOST is thrown', async () => {
-    const running = later(
-      lh.guard({ name: GUARD, endsProcess: false }, (guarded) => service(guarded, 60_000)),
-    );
+    const running = later(lh.guard(GUARD, { endsProcess: false }, (guarded) => service(guarded, 60_000)));
     await world.settle();
     expect(world.watchdogs).toBe(0);
     wire.let('lease.renew', 'fails');

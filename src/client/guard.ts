@@ -7,9 +7,9 @@
 
 import type { ProcessEnding } from '../seams/process-ending.ts';
 import { type Duration, durationMs } from './durations.ts';
+import type { Lease } from './held.ts';
 import type { Grant } from './lease-grant.ts';
-import { Lease } from './lease-handle.ts';
-import type { LeaseLostError } from './lease-loss.ts';
+import { LeaseHandle } from './lease-handle.ts';
 import { LEASE_OPTIONS, type LeaseOptions, type NamedLeases } from './named-leases.ts';
 import type { Transport } from './transport.ts';
 import { refuseUnknown } from './unknown-options.ts';
@@ -20,20 +20,18 @@ const EXIT_LOST = 4;
 const ENDING_MS = 200;
 
 export interface GuardOptions extends LeaseOptions {
-  readonly name: string;
   /** How long `main` has to end by itself after the loss, within the deadline; '2s' unless given. */
   readonly grace?: Duration;
   /** Unless false, losing the guard ends the process. If false, `main` is awaited, then `guard` throws; no thread watches. */
   readonly endsProcess?: boolean;
 }
 
-const OPTIONS = ['name', 'grace', 'endsProcess', ...LEASE_OPTIONS];
+const OPTIONS = ['grace', 'endsProcess', ...LEASE_OPTIONS];
 
 /** What `main` is given: the lease, without the means to give it back. */
-export type Guarded = Pick<
-  Lease,
-  'name' | 'holder' | 'leaseSeq' | 'signal' | 'remaining' | 'assertHeld' | 'write'
->;
+export type Guarded = Omit<Lease, 'release' | 'renew' | typeof Symbol.asyncDispose>;
+
+export type GuardedMain<T> = (guarded: Guarded) => Promise<T> | T;
 
 export class Guard {
   private readonly transport: Transport;
@@ -46,10 +44,10 @@ export class Guard {
     this.leases = leases;
   }
 
-  async run<T>(options: GuardOptions, main: (guarded: Guarded) => Promise<T> | T): Promise<T> {
-    if (typeof main !== 'function') throw new TypeError('guard takes options and a function.');
+  async run<T>(name: string, options: GuardOptions, main: GuardedMain<T>): Promise<T> {
+    if (typeof main !== 'function') throw new TypeError('guard takes a name, options and a function.');
     refuseUnknown(options, OPTIONS, 'guard');
-    const { name, grace = '2s', endsProcess = true, ...leaseOptions } = options;
+    const { grace = '2s', endsProcess = true, ...leaseOptions } = options;
     const graceMs = durationMs(grace, 'grace');
     const ending = endsProcess ? this.ending() : null;
     // Before the lease: a thread that starts only then would not see a loop that is blocked right away.
@@ -85,7 +83,7 @@ export class Guard {
   /** What `main` came to, as a function that returns or throws it; null when it did not end in its grace. */
   private async runUnder<T>(
     grant: Grant,
-    main: (guarded: Guarded) => Promise<T> | T,
+    main: GuardedMain<T>,
     graceMs: number | null,
   ): Promise<(() => T) | null> {
     const { keeper } = this.leases;
@@ -105,23 +103,14 @@ export class Guard {
   }
 
   private guarded(grant: Grant): Guarded {
-    const lease = new Lease(this.transport, this.leases.keeper, grant);
-    const { name, holder, leaseSeq, signal } = lease;
-    return {
-      name,
-      holder,
-      leaseSeq,
-      signal,
-      remaining: () => lease.remaining(),
-      assertHeld: () => lease.assertHeld(),
-      write: (value, options) => lease.write(value, options),
-    };
+    const lease = new LeaseHandle(this.transport, this.leases.keeper, grant);
+    const { name, holder, leaseSeq, signal, remaining, assertHeld, extend, write } = lease;
+    return { name, holder, leaseSeq, signal, remaining, assertHeld, extend, write };
   }
 
   /** A renewal that failed leaves what was left of the lease; any other loss may mean that the next one runs already. */
   private graceOf({ loss, deadline }: Grant, graceMs: number): number {
-    const { cause } = loss as LeaseLostError;
-    if (cause !== 'unreachable') return 0;
+    if (loss?.details.loss !== 'unreachable') return 0;
     return Math.max(0, Math.min(graceMs, deadline.remainingMs(this.world.clock) - ENDING_MS));
   }
 
@@ -132,7 +121,7 @@ export class Guard {
   }
 }
 
-async function outcomeOf<T>(main: (guarded: Guarded) => Promise<T> | T, guarded: Guarded): Promise<() => T> {
+async function outcomeOf<T>(main: GuardedMain<T>, guarded: Guarded): Promise<() => T> {
   try {
     const value = await main(guarded);
     return () => value;

@@ -22,7 +22,7 @@ import { closedEntries, handleClosed } from './closed.ts';
 import { LeaseholdError } from './error.ts';
 import { LogReader } from './log-reader.ts';
 import { BATCH_PATH, OPERATION_ROWS } from './operation-table.ts';
-import { Patience, type RetryOptions } from './patience.ts';
+import { Patience, type PatienceTerms } from './patience.ts';
 import { OpenCalls, PendingCall } from './pending-call.ts';
 import {
   isObject,
@@ -35,14 +35,14 @@ import {
 } from './reply-text.ts';
 import { type Fields, invalid, opText, routed } from './request-text.ts';
 import { isSafeAgain, type Retry, retryOf } from './retries.ts';
-import type { CallOptions, EntryListing, FollowOnly, Transport } from './transport.ts';
+import type { EntryListing, FollowOnly, Transport, TransportOptions } from './transport.ts';
 import { type ServerAddress, Wire } from './wire.ts';
 import type { ClientWorld } from './world.ts';
 
 export interface HttpTransportOptions {
   readonly servers: readonly ServerAddress[];
   readonly token: string | null;
-  readonly retry: RetryOptions;
+  readonly retry: PatienceTerms;
 }
 
 /** How long an answer may take, besides the time a call itself wants to wait. A renewal that late is of no use. */
@@ -105,7 +105,7 @@ export class HttpTransport implements Transport {
   call<Op extends Operation>(
     operation: Op,
     request: Requests[Op],
-    options?: CallOptions,
+    options?: TransportOptions,
   ): Promise<Reply<Body<Op>>> {
     if (this.#closed !== null) return Promise.reject(handleClosed());
     const settled = options === undefined ? null : settledByOptions(options);

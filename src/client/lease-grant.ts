@@ -78,7 +78,7 @@ export class Grant implements Due {
 
   /** Giving a lease back is no loss: what was begun under it may be finished. */
   tell(loss: LeaseLostError): void {
-    if (loss.cause !== 'released') this.#controller?.abort(loss);
+    if (loss.details.loss !== 'released') this.#controller?.abort(loss);
   }
 
   /** One renewal for every name, all sent before this returns. */

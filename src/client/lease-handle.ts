@@ -1,10 +1,11 @@
 /**
- * What a program holds while it holds a lease. The handle renews itself until it is released or lost. `signal`
- * aborts when the lease is lost, with a `LeaseLostError` whose `cause` says how; giving it back yourself is no loss and
- * does not abort. `assertHeld` asks the clocks, so it tells the truth even when no timer had a chance to run.
- * The secret of the grant can be seen nowhere.
+ * What a program holds while it holds a named lease. The handle renews itself until it is released or lost. `signal`
+ * aborts when the lease is lost, with a LEASE_LOST that says how; giving it back yourself is no loss and does not abort.
+ * `assertHeld` asks the clocks, so it tells the truth even when no timer had a chance to run. Methods are getters of
+ * functions, so that they may be taken out of the handle. The secret of the grant can be seen nowhere.
  */
 import { type Duration, durationMs } from './durations.ts';
+import type { Lease, LeaseSet } from './held.ts';
 import type { Grant } from './lease-grant.ts';
 import type { LeaseKeeper } from './lease-keeper.ts';
 import type { LeaseLostError } from './lease-loss.ts';
@@ -33,42 +34,40 @@ abstract class Handle implements AsyncDisposable {
     return this.#grant.holder;
   }
 
-  /** The fencing number: whatever checks it refuses everybody with a lower one. */
   get leaseSeq(): number {
     return this.#grant.leaseSeq;
   }
 
-  /** Aborts when the lease is lost; the reason is a `LeaseLostError`. */
   get signal(): AbortSignal {
     return this.#grant.signal;
   }
 
-  /** Milliseconds until this client stops relying on the lease, unless it is renewed; 0 once it is lost or given back. */
-  remaining(): number {
-    return this.#keeper.remainingMs(this.#grant);
+  get remaining(): () => number {
+    return () => this.#keeper.remainingMs(this.#grant);
   }
 
-  /** Throws a `LeaseLostError` unless the lease is held at this very moment, by both clocks. */
-  assertHeld(): void {
-    this.#keeper.assertHeld(this.#grant);
+  get assertHeld(): () => void {
+    return () => this.#keeper.assertHeld(this.#grant);
   }
 
-  /** Renews at once, from now on by this much each time. It renews itself, so this is for a longer breath. */
-  async renew(ttl?: Duration): Promise<void> {
-    await this.#keeper.renew(this.#grant, ttl === undefined ? this.#grant.ttlMs : durationMs(ttl, 'ttl'));
+  get extend(): (atLeast: Duration) => Promise<void> {
+    return async (atLeast) => this.#keeper.extend(this.#grant, durationMs(atLeast, 'time'));
   }
 
-  /**
-   * Gives the lease back, also after it was lost, and tries again while it could last. True when that is what ended it;
-   * false when it was over, or will run out by itself because nobody could be reached. Harmless twice.
-   */
-  async release(): Promise<boolean> {
-    if (this.#released !== null) {
-      await this.#released;
-      return false;
-    }
-    this.#released = this.#keeper.release(this.#grant);
-    return (await this.#released) === true;
+  get renew(): (ttl?: Duration) => Promise<void> {
+    return async (ttl) =>
+      this.#keeper.renew(this.#grant, ttl === undefined ? this.#grant.ttlMs : durationMs(ttl, 'ttl'));
+  }
+
+  get release(): () => Promise<boolean> {
+    return async () => {
+      if (this.#released !== null) {
+        await this.#released;
+        return false;
+      }
+      this.#released = this.#keeper.release(this.#grant);
+      return (await this.#released) === true;
+    };
   }
 
   /**
@@ -84,7 +83,7 @@ abstract class Handle implements AsyncDisposable {
     if (this.#released !== null) {
       await this.#released;
       const { loss } = this.#grant;
-      return loss === null || loss.cause === 'released' ? null : loss;
+      return loss?.details.loss === 'released' ? null : loss;
     }
     const finished = this.#keeper.finish(this.#grant);
     // Whoever asked is told when it fails; a later release has only to wait for it.
@@ -96,22 +95,21 @@ abstract class Handle implements AsyncDisposable {
     await this.release();
   }
 
-  protected shown(): Record<string, unknown> {
-    const { loss } = this.#grant;
-    const { holder, leaseSeq } = this;
-    return { holder, leaseSeq, state: loss === null ? 'held' : loss.cause };
-  }
+  protected abstract subject(): object;
 
   toJSON(): Record<string, unknown> {
-    return this.shown();
+    const { holder, leaseSeq } = this;
+    return { ...this.subject(), holder, leaseSeq, state: this.#grant.loss?.details.loss ?? 'held' };
   }
+
+  protected abstract readonly kind: string;
 
   [INSPECT](_depth: number, _options: unknown, inspect?: (value: unknown) => string): string {
-    const shown = this.shown();
-    return `${this.constructor.name} ${inspect === undefined ? JSON.stringify(shown) : inspect(shown)}`;
+    const shown = this.toJSON();
+    return `${this.kind} ${inspect === undefined ? JSON.stringify(shown) : inspect(shown)}`;
   }
 
-  protected get names(): readonly string[] {
+  get names(): readonly string[] {
     return this.#grant.names;
   }
 
@@ -123,7 +121,7 @@ abstract class Handle implements AsyncDisposable {
         objectId,
         leaseSeq: this.leaseSeq,
         holder: this.holder,
-        assertHeld: () => this.assertHeld(),
+        assertHeld: this.assertHeld,
         onRefusal: (problem) => this.#keeper.refute(this.#grant, problem),
       });
       this.#writers.set(objectId, writer);
@@ -132,38 +130,37 @@ abstract class Handle implements AsyncDisposable {
   }
 }
 
-/** A lease on one name. */
-export class Lease extends Handle {
+export class LeaseHandle extends Handle implements Lease {
   get name(): string {
     return this.names[0]!;
   }
 
-  /**
-   * Writes the object of the same name, fenced: refused as soon as anybody was granted the name later. Exactly one
-   * effect, lost replies included. Throws a `LeaseholdError` with the code of the refusal.
-   */
-  write(value: unknown, options?: WriteOptions): Promise<Written> {
-    return this.writeObject(this.name, value, options);
+  get write(): Lease['write'] {
+    return (value, options) => this.writeObject(this.name, value, options);
   }
 
-  protected override shown(): Record<string, unknown> {
-    return { name: this.name, ...super.shown() };
+  protected get kind(): string {
+    return 'Lease';
+  }
+
+  protected subject(): object {
+    return { name: this.name };
   }
 }
 
-/** A lease on several names, taken together: they share one fencing number, and losing one is losing all. */
-export class LeaseSet extends Handle {
-  override get names(): readonly string[] {
-    return super.names;
+export class LeaseSetHandle extends Handle implements LeaseSet {
+  get write(): LeaseSet['write'] {
+    return async (name, value, options) => {
+      if (!this.names.includes(name)) throw new TypeError(`The name "${name}" is none of this lease.`);
+      return this.writeObject(name, value, options);
+    };
   }
 
-  /** Writes the object of one of the names, as `Lease.write` does. */
-  async write(name: string, value: unknown, options?: WriteOptions): Promise<Written> {
-    if (!this.names.includes(name)) throw new TypeError(`The name "${name}" is none of this lease.`);
-    return this.writeObject(name, value, options);
+  protected get kind(): string {
+    return 'LeaseSet';
   }
 
-  protected override shown(): Record<string, unknown> {
-    return { names: this.names, ...super.shown() };
+  protected subject(): object {
+    return { names: this.names };
   }
 }

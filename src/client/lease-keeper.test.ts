@@ -2,7 +2,8 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { openStage, type Stage, type TestWire } from '../../test/support/lease-stage.ts';
 import { isSettled, ManualWorld } from '../../test/support/manual-world.ts';
-import type { Lease } from './lease-handle.ts';
+import { namedLeasesOf } from './client.ts';
+import type { Lease } from './held.ts';
 import type { Leasehold } from './leasehold.ts';
 
 let world: ManualWorld;
@@ -33,7 +34,7 @@ function suspend(ms: number): void {
 const lossOf = (lease: Pick<Lease, 'signal'>): unknown => (lease.signal.aborted ? lease.signal.reason : null);
 
 async function holderOf(name: string): Promise<string | null> {
-  const found = await world.finish(other.lease.get({ name }));
+  const found = await world.finish(other.call('lease.get', { name }));
   return found.ok ? found.holder : null;
 }
 
@@ -99,7 +100,7 @@ describe('renewing', () => {
     };
     const { clock, newToken } = world;
     const { lh: counted } = stage.client({ clock, timers, newToken });
-    for (const ttl of ['1h', '2s', '1s', '300ms']) await world.finish(counted.acquire(ttl, { ttl }));
+    for (const ttl of ['1h', '2s', '1s', '300ms'] as const) await world.finish(counted.acquire(ttl, { ttl }));
     expect(underWay).toBe(1);
     await world.advance(10_000);
     expect(underWay).toBe(1);
@@ -139,8 +140,11 @@ describe('renewing', () => {
 
   it('says what was lost when it is asked for too late', async () => {
     const lease = await world.finish(lh.acquire('n'));
-    await world.finish(other.lease.break({ name: 'n', reason: 'stuck' }));
-    await expect(world.finish(lease.renew())).rejects.toMatchObject({ code: 'LEASE_LOST', cause: 'broken' });
+    await world.finish(other.call('lease.break', { name: 'n', reason: 'stuck' }));
+    await expect(world.finish(lease.renew())).rejects.toMatchObject({
+      code: 'LEASE_LOST',
+      details: { loss: 'broken' },
+    });
   });
 });
 
@@ -154,16 +158,16 @@ describe('a blocked event loop', () => {
     block(1);
     expect(lease.remaining()).toBe(0);
     expect(() => lease.assertHeld()).toThrow(
-      expect.objectContaining({ code: 'LEASE_LOST', cause: 'expired' }),
+      expect.objectContaining({ code: 'LEASE_LOST', details: expect.objectContaining({ loss: 'expired' }) }),
     );
-    expect(signal.reason).toMatchObject({ code: 'LEASE_LOST', cause: 'expired' });
+    expect(signal.reason).toMatchObject({ code: 'LEASE_LOST', details: { loss: 'expired' } });
   });
 
   it('hears of the loss by its signal as soon as it turns again', async () => {
     const lease = await world.finish(lh.acquire('n'));
     block(20_000);
     await world.advance(1);
-    expect(lossOf(lease)).toMatchObject({ cause: 'expired' });
+    expect(lossOf(lease)).toMatchObject({ details: { loss: 'expired' } });
   });
 
   it('cannot write under the lease it lost, and the authority would not let it either', async () => {
@@ -173,7 +177,7 @@ describe('a blocked event loop', () => {
     await expect(world.finish(lease.write('late'))).rejects.toMatchObject({ code: 'LEASE_LOST' });
     const { leaseSeq: lease_seq } = lease;
     expect(
-      await world.finish(lh.object.write({ object_id: 'n', value: 'late', lease: { lease_seq } })),
+      await world.finish(lh.call('object.write', { object_id: 'n', value: 'late', lease: { lease_seq } })),
     ).toMatchObject({ code: 'WRITE_STALE_FENCE' });
     next.assertHeld();
   });
@@ -184,7 +188,9 @@ describe('a blocked event loop', () => {
     await world.advance(6_000);
     expect(wire.count('lease.renew')).toBe(2);
     block(20_000);
-    expect(() => lease.assertHeld()).toThrow(expect.objectContaining({ cause: 'expired' }));
+    expect(() => lease.assertHeld()).toThrow(
+      expect.objectContaining({ details: expect.objectContaining({ loss: 'expired' }) }),
+    );
   });
 
   it('is not taken for an unreachable authority, though a renewal was under way', async () => {
@@ -192,7 +198,9 @@ describe('a blocked event loop', () => {
     wire.let('lease.renew', 'hangs', 1);
     await world.advance(5_000);
     block(20_000);
-    expect(() => lease.assertHeld()).toThrow(expect.objectContaining({ cause: 'expired' }));
+    expect(() => lease.assertHeld()).toThrow(
+      expect.objectContaining({ details: expect.objectContaining({ loss: 'expired' }) }),
+    );
   });
 });
 
@@ -203,8 +211,10 @@ describe('a suspended machine', () => {
     suspend(60_000);
     expect(lease.remaining()).toBe(0);
     await world.advance(1_000);
-    expect(signal.reason).toMatchObject({ code: 'LEASE_LOST', cause: 'expired' });
-    expect(() => lease.assertHeld()).toThrow(expect.objectContaining({ cause: 'expired' }));
+    expect(signal.reason).toMatchObject({ code: 'LEASE_LOST', details: { loss: 'expired' } });
+    expect(() => lease.assertHeld()).toThrow(
+      expect.objectContaining({ details: expect.objectContaining({ loss: 'expired' }) }),
+    );
   });
 
   it('is not taken for an unreachable authority, though a renewal was under way', async () => {
@@ -212,7 +222,9 @@ describe('a suspended machine', () => {
     wire.let('lease.renew', 'hangs', 1);
     await world.advance(5_000);
     suspend(20_000);
-    expect(() => lease.assertHeld()).toThrow(expect.objectContaining({ cause: 'expired' }));
+    expect(() => lease.assertHeld()).toThrow(
+      expect.objectContaining({ details: expect.objectContaining({ loss: 'expired' }) }),
+    );
   });
 
   it('renews at once after a sleep that was short enough', async () => {
@@ -231,7 +243,7 @@ describe('a suspended machine', () => {
     await world.advance(14_249);
     lease.assertHeld();
     await world.advance(1);
-    expect(lossOf(lease)).toMatchObject({ cause: 'unreachable' });
+    expect(lossOf(lease)).toMatchObject({ details: { loss: 'unreachable' } });
   });
 });
 
@@ -240,33 +252,33 @@ describe('losing a lease', () => {
     const lease = await world.finish(lh.acquire('n', { holder: 'twin' }));
     const twin = await world.finish(other.acquire('n', { holder: 'twin' }));
     await world.advance(5_000);
-    expect(lossOf(lease)).toMatchObject({ code: 'LEASE_LOST', cause: 'superseded' });
+    expect(lossOf(lease)).toMatchObject({ code: 'LEASE_LOST', details: { loss: 'superseded' } });
     expect(twin.leaseSeq).toBeGreaterThan(lease.leaseSeq);
     twin.assertHeld();
   });
 
   it('is told at the next renewal when an administrator broke it', async () => {
     const lease = await world.finish(lh.acquire('n'));
-    await world.finish(other.lease.break({ name: 'n', reason: 'stuck' }));
+    await world.finish(other.call('lease.break', { name: 'n', reason: 'stuck' }));
     await world.advance(5_000);
-    expect(lossOf(lease)).toMatchObject({ cause: 'broken', problem: { code: 'LEASE_NOT_HELD' } });
+    expect(lossOf(lease)).toMatchObject({ details: { loss: 'broken' }, problem: { code: 'LEASE_NOT_HELD' } });
   });
 
   it('counts as broken as well when somebody else has it by now', async () => {
     const lease = await world.finish(lh.acquire('n'));
-    await world.finish(other.lease.break({ name: 'n', reason: 'stuck' }));
+    await world.finish(other.call('lease.break', { name: 'n', reason: 'stuck' }));
     await world.finish(other.acquire('n'));
     await world.advance(5_000);
-    expect(lossOf(lease)).toMatchObject({ cause: 'broken' });
+    expect(lossOf(lease)).toMatchObject({ details: { loss: 'broken' } });
   });
 
   it('counts as broken when the orchestrator wiped it', async () => {
     const lease = await world.finish(lh.acquire('lease:a'));
     const guard = { name: 'system:orchestrator:guard_lock', holder: 'o', token: 'the-token-of-the-guard' };
-    await world.finish(other.lease.acquire({ ...guard, ttl_ms: 60_000 }));
-    await world.finish(other.lease.wipe({ prefix: 'lease:', guard }));
+    await world.finish(other.call('lease.acquire', { ...guard, ttl_ms: 60_000 }));
+    await world.finish(other.call('lease.wipe', { prefix: 'lease:', guard }));
     await world.advance(5_000);
-    expect(lossOf(lease)).toMatchObject({ cause: 'broken' });
+    expect(lossOf(lease)).toMatchObject({ details: { loss: 'broken' } });
   });
 
   it('says expired when the authority says so, whatever the own clocks say', async () => {
@@ -277,56 +289,58 @@ describe('losing a lease', () => {
     });
     const lease = await world.finish(slow.lh.acquire('n'));
     await world.advance(17_000);
-    expect(lossOf(lease)).toMatchObject({ cause: 'expired', problem: { code: 'LEASE_EXPIRED' } });
+    expect(lossOf(lease)).toMatchObject({ details: { loss: 'expired' }, problem: { code: 'LEASE_EXPIRED' } });
   });
 
   it('is final: nobody may rely on the lease while it is being found out why', async () => {
     const lease = await world.finish(lh.acquire('n'));
-    await world.finish(other.lease.break({ name: 'n', reason: 'stuck' }));
+    await world.finish(other.call('lease.break', { name: 'n', reason: 'stuck' }));
     wire.let('lease.get', 'hangs');
     await world.advance(5_000);
     expect(lease.remaining()).toBe(0);
     expect(lossOf(lease)).toBeNull();
-    expect(() => lease.assertHeld()).toThrow(expect.objectContaining({ cause: 'superseded' }));
-    expect(lossOf(lease)).toMatchObject({ cause: 'superseded' });
+    expect(() => lease.assertHeld()).toThrow(
+      expect.objectContaining({ details: expect.objectContaining({ loss: 'superseded' }) }),
+    );
+    expect(lossOf(lease)).toMatchObject({ details: { loss: 'superseded' } });
   });
 
   it('does not wait long for the word that says why', async () => {
     const lease = await world.finish(lh.acquire('n'));
-    await world.finish(other.lease.break({ name: 'n', reason: 'stuck' }));
+    await world.finish(other.call('lease.break', { name: 'n', reason: 'stuck' }));
     wire.let('lease.get', 'hangs');
     await world.advance(5_250);
-    expect(lossOf(lease)).toMatchObject({ cause: 'superseded' });
+    expect(lossOf(lease)).toMatchObject({ details: { loss: 'superseded' } });
   });
 
   it('ends the renewals: none is sent while it is being found out why', async () => {
     const lease = await world.finish(lh.acquire('n', { ttl: '300ms' }));
     const { signal } = lease;
-    await world.finish(other.lease.break({ name: 'n', reason: 'stuck' }));
+    await world.finish(other.call('lease.break', { name: 'n', reason: 'stuck' }));
     wire.hold('lease.get');
     // The renewal is refused when a third of the time is over; the next would be due when two are.
     await world.advance(240);
     expect(wire.count('lease.renew')).toBe(1);
     wire.letGo();
     await world.settle();
-    expect(signal.reason).toMatchObject({ cause: 'broken' });
+    expect(signal.reason).toMatchObject({ details: { loss: 'broken' } });
   });
 
   it('does not wait for the word beyond the deadline', async () => {
     const lease = await world.finish(lh.acquire('n', { ttl: '300ms' }));
-    await world.finish(other.lease.break({ name: 'n', reason: 'stuck' }));
+    await world.finish(other.call('lease.break', { name: 'n', reason: 'stuck' }));
     wire.let('lease.get', 'hangs');
     // The renewal is refused when a third of the time is over, and the margin of so short a lease is 50 ms.
     await world.advance(250);
-    expect(lossOf(lease)).toMatchObject({ cause: 'superseded' });
+    expect(lossOf(lease)).toMatchObject({ details: { loss: 'superseded' } });
   });
 
   it('is told to a hundred at once without a hundred questions', async () => {
     const guard = { name: 'system:orchestrator:guard_lock', holder: 'o', token: 'the-token-of-the-guard' };
-    await world.finish(other.lease.acquire({ ...guard, ttl_ms: 60_000 }));
+    await world.finish(other.call('lease.acquire', { ...guard, ttl_ms: 60_000 }));
     const names = Array.from({ length: 100 }, (_, index) => `lease:${index}`);
     const leases = await world.finish(Promise.all(names.map((name) => lh.acquire(name))));
-    await world.finish(other.lease.wipe({ prefix: '', guard }));
+    await world.finish(other.call('lease.wipe', { prefix: '', guard }));
     await world.advance(5_000);
     expect(wire.count('lease.get')).toBeLessThan(10);
     for (const lease of leases) expect(lossOf(lease)).toMatchObject({ code: 'LEASE_LOST' });
@@ -335,18 +349,18 @@ describe('losing a lease', () => {
   it('is put into the right word for each of many that are lost one after the other', async () => {
     for (let index = 0; index < 10; index++) {
       const lease = await world.finish(lh.acquire('n'));
-      await world.finish(other.lease.break({ name: 'n', reason: 'stuck' }));
+      await world.finish(other.call('lease.break', { name: 'n', reason: 'stuck' }));
       await world.advance(5_000);
-      expect(lossOf(lease)).toMatchObject({ cause: 'broken' });
+      expect(lossOf(lease)).toMatchObject({ details: { loss: 'broken' } });
     }
   });
 
   it.each(['refuses', 'fails'] as const)('says superseded when the question %s', async (fate) => {
     const lease = await world.finish(lh.acquire('n'));
-    await world.finish(other.lease.break({ name: 'n', reason: 'stuck' }));
+    await world.finish(other.call('lease.break', { name: 'n', reason: 'stuck' }));
     wire.let('lease.get', fate);
     await world.advance(5_000);
-    expect(lossOf(lease)).toMatchObject({ cause: 'superseded' });
+    expect(lossOf(lease)).toMatchObject({ details: { loss: 'superseded' } });
   });
 
   it('is told by a refused write, too', async () => {
@@ -354,14 +368,14 @@ describe('losing a lease', () => {
     await world.finish(other.acquire('n', { holder: 'twin' }));
     await expect(world.finish(lease.write(1))).rejects.toMatchObject({ code: 'WRITE_STALE_FENCE' });
     await world.settle();
-    expect(lossOf(lease)).toMatchObject({ cause: 'superseded' });
+    expect(lossOf(lease)).toMatchObject({ details: { loss: 'superseded' } });
   });
 
   it('happens to all leases of a client that is closed', async () => {
     const lease = await world.finish(lh.acquire('n'));
     const { signal } = lease;
     await world.finish(lh.close());
-    expect(signal.reason).toMatchObject({ code: 'LEASE_LOST', cause: 'unreachable' });
+    expect(signal.reason).toMatchObject({ code: 'LEASE_LOST', details: { loss: 'unreachable' } });
     expect(await world.finish(lease.release())).toBe(false);
   });
 
@@ -386,8 +400,8 @@ describe('an authority that cannot be reached', () => {
     await world.advance(1);
     expect(signal.reason).toMatchObject({
       code: 'LEASE_LOST',
-      cause: 'unreachable',
-      fault: { code: 'UNREACHABLE' },
+      details: { loss: 'unreachable' },
+      cause: { code: 'UNREACHABLE' },
     });
   });
 
@@ -407,7 +421,7 @@ describe('an authority that cannot be reached', () => {
     await world.advance(14_249);
     lease.assertHeld();
     await world.advance(1);
-    expect(lossOf(lease)).toMatchObject({ cause: 'unreachable', fault: { code: 'OVERLOADED' } });
+    expect(lossOf(lease)).toMatchObject({ details: { loss: 'unreachable' }, cause: { code: 'OVERLOADED' } });
   });
 
   it('is one that never answers, which is asked again when the next renewal is due', async () => {
@@ -418,7 +432,7 @@ describe('an authority that cannot be reached', () => {
     await world.advance(1);
     expect(wire.count('lease.renew')).toBe(2);
     await world.advance(4_250);
-    expect(lossOf(lease)).toMatchObject({ cause: 'unreachable' });
+    expect(lossOf(lease)).toMatchObject({ details: { loss: 'unreachable' } });
   });
 
   it('is not asked again about one lease because another is due', async () => {
@@ -436,7 +450,7 @@ describe('an authority that cannot be reached', () => {
     const lease = await world.finish(lh.acquire('n'));
     wire.hold('lease.renew');
     await world.advance(14_250);
-    expect(lossOf(lease)).toMatchObject({ cause: 'unreachable' });
+    expect(lossOf(lease)).toMatchObject({ details: { loss: 'unreachable' } });
     wire.letGo();
     await world.advance(1_000);
     expect(() => lease.assertHeld()).toThrow();
@@ -456,10 +470,10 @@ describe('releasing', () => {
   });
 
   it('finished twice tells the same twice', async () => {
-    const lease = await world.finish(lh.acquire('n'));
-    await world.finish(other.lease.break({ name: 'n', reason: 'stuck' }));
+    const lease = await world.finish(namedLeasesOf(lh).acquire('n'));
+    await world.finish(other.call('lease.break', { name: 'n', reason: 'stuck' }));
     const told = [await world.finish(lease.finish()), await world.finish(lease.finish())];
-    expect(told).toMatchObject([{ cause: 'broken' }, { cause: 'broken' }]);
+    expect(told).toMatchObject([{ details: { loss: 'broken' } }, { details: { loss: 'broken' } }]);
   });
 
   it('is no loss: the signal does not abort, but nobody may rely on the lease', async () => {
@@ -469,10 +483,10 @@ describe('releasing', () => {
     expect(signal.aborted).toBe(false);
     expect(lease.remaining()).toBe(0);
     expect(() => lease.assertHeld()).toThrow(
-      expect.objectContaining({ code: 'LEASE_LOST', cause: 'released' }),
+      expect.objectContaining({ code: 'LEASE_LOST', details: expect.objectContaining({ loss: 'released' }) }),
     );
-    await expect(lease.write(1)).rejects.toMatchObject({ cause: 'released' });
-    await expect(lease.renew()).rejects.toMatchObject({ cause: 'released' });
+    await expect(lease.write(1)).rejects.toMatchObject({ details: { loss: 'released' } });
+    await expect(lease.renew()).rejects.toMatchObject({ details: { loss: 'released' } });
   });
 
   it('is not undone or mistaken for a loss when a renewal was under way', async () => {
@@ -491,7 +505,7 @@ describe('releasing', () => {
     const lease = await world.finish(lh.acquire('n', { ttl: '1h' }));
     suspend(3_600_000);
     await world.advance(1_000);
-    expect(lossOf(lease)).toMatchObject({ cause: 'expired' });
+    expect(lossOf(lease)).toMatchObject({ details: { loss: 'expired' } });
     expect(await holderOf('n')).toBe(lease.holder);
     expect(await world.finish(lease.release())).toBe(true);
     expect(await holderOf('n')).toBeNull();

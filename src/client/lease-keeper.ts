@@ -14,11 +14,11 @@
 import type { Problem } from '../protocol/problem.ts';
 import type { Timer } from '../seams/clock.ts';
 import { Deadline, type Moment, momentOf } from '../seams/deadline.ts';
-import { LeaseholdError } from './error.ts';
+import { LeaseholdError, type Loss } from './error.ts';
 import { historySince } from './history-since.ts';
 import { type Grant, isVerdict, type RenewalAnswer } from './lease-grant.ts';
 import { LeaseHeap } from './lease-heap.ts';
-import { LeaseLostError, type LossCause } from './lease-loss.ts';
+import { LeaseLostError } from './lease-loss.ts';
 import { pause } from './pause.ts';
 import type { Transport } from './transport.ts';
 import type { ClientWorld } from './world.ts';
@@ -38,7 +38,7 @@ const INQUIRIES_MAX = 8;
 const RELEASE_MS = 10_000;
 
 /** How an entry about a grant ends it. */
-const ENDS: Readonly<Record<string, LossCause>> = {
+const ENDS: Readonly<Record<string, Loss>> = {
   NameReleased: 'released',
   NameExpired: 'expired',
   NameBroken: 'broken',
@@ -64,7 +64,7 @@ export class LeaseKeeper {
 
   keep(grant: Grant): void {
     if (this.#closed) {
-      this.#lose(grant, 'unreachable', { fault: closedError() });
+      this.#lose(grant, 'unreachable', { cause: closedError() });
       return;
     }
     if (this.#heap.size === 0) this.#wallAheadMs = this.#wallLead();
@@ -89,12 +89,17 @@ export class LeaseKeeper {
     return Math.max(0, Math.floor(grant.deadline.remainingMs(this.#world.clock)));
   }
 
-  /** One renewal at once; throws when the lease is lost, or when this renewal failed. */
-  async renew(grant: Grant, ttlMs: number): Promise<void> {
+  /** One renewal at once, for at least this long; throws when the lease is lost, or when this renewal failed. */
+  async extend(grant: Grant, atLeastMs: number): Promise<void> {
     this.assertHeld(grant);
-    const fault = await this.#send(grant, ttlMs);
+    const fault = await this.#send(grant, atLeastMs);
     this.assertHeld(grant);
     if (fault !== null) throw fault;
+  }
+
+  /** The same, and from now on it is renewed by this much each time. */
+  async renew(grant: Grant, ttlMs: number): Promise<void> {
+    await this.extend(grant, ttlMs);
     grant.ttlMs = ttlMs;
     this.#plan(grant, grant.deadline.sentMs + intervalMs(grant));
     this.#arm();
@@ -117,7 +122,7 @@ export class LeaseKeeper {
   async release(grant: Grant): Promise<boolean | null> {
     const { clock } = this.#world;
     this.#heap.remove(grant);
-    grant.loss ??= new LeaseLostError(grant.names, 'released');
+    grant.loss ??= lossOf(grant, 'released');
     const untilMs = Math.min(clock.monotonicMs() + RELEASE_MS, grant.deadline.sentMs + grant.ttlMs);
     for (;;) {
       try {
@@ -144,16 +149,16 @@ export class LeaseKeeper {
   }
 
   /** How a lease ended that we found to be over; a release of ours whose answer was lost is no loss. */
-  async #lossAtEnd({ names, leaseSeq }: Grant): Promise<LeaseLostError | null> {
-    for (const name of names) {
-      const end = await this.#endOf(name, leaseSeq);
-      if (end !== 'released') return new LeaseLostError(names, end);
+  async #lossAtEnd(grant: Grant): Promise<LeaseLostError | null> {
+    for (const name of grant.names) {
+      const end = await this.#endOf(name, grant.leaseSeq);
+      if (end !== 'released') return lossOf(grant, end);
     }
     return null;
   }
 
   /** The first entry after the grant that ends it; a name that is idle long enough to be forgotten was not renewed. */
-  async #endOf(name: string, leaseSeq: number): Promise<LossCause> {
+  async #endOf(name: string, leaseSeq: number): Promise<Loss> {
     const ask: Transport['call'] = (operation, request) => this.#transport.call(operation, request);
     for await (const { type, seq, lease_seq: of } of historySince(ask, name, leaseSeq)) {
       if (type === 'NamesWiped') return 'broken';
@@ -169,7 +174,7 @@ export class LeaseKeeper {
     this.#closed = true;
     this.#timer?.cancel();
     this.#timer = null;
-    for (const grant of this.#heap.all()) this.#lose(grant, 'unreachable', { fault: closedError() });
+    for (const grant of this.#heap.all()) this.#lose(grant, 'unreachable', { cause: closedError() });
   }
 
   readonly #tick = (): void => {
@@ -209,7 +214,7 @@ export class LeaseKeeper {
       return;
     }
     if (grant.isStrict && grant.unanswered > 0) {
-      this.#lose(grant, 'unreachable', { fault: new LeaseholdError('UNREACHABLE', NO_ANSWER) });
+      this.#lose(grant, 'unreachable', { cause: new LeaseholdError('UNREACHABLE', NO_ANSWER) });
       return;
     }
     // Rejects for a bug only, which ends the process.
@@ -261,7 +266,7 @@ export class LeaseKeeper {
   #failed(grant: Grant, fault: LeaseholdError): LeaseholdError {
     grant.fault = fault;
     if (grant.isStrict) {
-      this.#lose(grant, 'unreachable', { fault });
+      this.#lose(grant, 'unreachable', { cause: fault });
     } else {
       this.#plan(grant, this.#world.clock.monotonicMs() + retryMs(grant));
       grant.opensMs = grant.dueMs - retryMs(grant) / 4;
@@ -291,7 +296,7 @@ export class LeaseKeeper {
   }
 
   /** A lease cannot be superseded but by its own holder; without one that did, somebody ended it. */
-  async #causeOf({ holder }: Grant, name: string): Promise<LossCause> {
+  async #causeOf({ holder }: Grant, name: string): Promise<Loss> {
     try {
       const found = await this.#transport.call('lease.get', { name });
       if (found.ok) return found.holder === holder ? 'superseded' : 'broken';
@@ -308,16 +313,16 @@ export class LeaseKeeper {
     const nowMs = this.#world.clock.monotonicMs();
     const wasAway =
       this.#isAsleep || nowMs - this.#timerDueMs > ASLEEP_MS || nowMs < grant.deadline.monotonicMs;
-    if (fault !== null) this.#lose(grant, 'unreachable', { fault });
+    if (fault !== null) this.#lose(grant, 'unreachable', { cause: fault });
     else if (grant.unanswered > 0 && !wasAway) {
-      this.#lose(grant, 'unreachable', { fault: new LeaseholdError('UNREACHABLE', NO_ANSWER) });
+      this.#lose(grant, 'unreachable', { cause: new LeaseholdError('UNREACHABLE', NO_ANSWER) });
     } else this.#lose(grant, 'expired');
   }
 
-  #lose(grant: Grant, cause: LossCause, more: { fault?: unknown; problem?: Problem } = {}): void {
+  #lose(grant: Grant, loss: Loss, more: { cause?: unknown; problem?: Problem } = {}): void {
     this.#heap.remove(grant);
     if (grant.loss !== null) return;
-    grant.loss = new LeaseLostError(grant.names, cause, more);
+    grant.loss = lossOf(grant, loss, more);
     grant.tell(grant.loss);
   }
 
@@ -355,6 +360,14 @@ export class LeaseKeeper {
     this.#timerDueMs = dueMs;
     this.#timer = this.#world.timers.after(Math.max(1, Math.ceil(dueMs - nowMs)), this.#tick);
   }
+}
+
+function lossOf(
+  { names, leaseSeq }: Grant,
+  loss: Loss,
+  more: { cause?: unknown; problem?: Problem } = {},
+): LeaseLostError {
+  return new LeaseLostError({ loss, leaseSeq, names }, more);
 }
 
 const NO_ANSWER = 'A renewal was not answered in time.';

@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { openStage, type Stage, type TestWire } from '../../test/support/lease-stage.ts';
 import { ManualWorld } from '../../test/support/manual-world.ts';
 import { Json } from '../protocol/json.ts';
-import type { Lease } from './lease-handle.ts';
+import type { Lease } from './held.ts';
 import type { Leasehold } from './leasehold.ts';
 
 let world: ManualWorld;
@@ -23,14 +23,14 @@ beforeEach(async () => {
 });
 
 async function object(): Promise<{ value: unknown; version: number } | null> {
-  const found = await world.finish(other.object.get({ object_id: 'n' }));
+  const found = await world.finish(other.call('object.get', { object_id: 'n' }));
   return found.ok ? { value: found.value?.parse(), version: found.version } : null;
 }
 
 /** Somebody else who was lent the lease, such as a child process. */
 function writeBeside(value: unknown) {
   const { leaseSeq: lease_seq } = lease;
-  return world.finish(other.object.write({ object_id: 'n', value, lease: { lease_seq } }));
+  return world.finish(other.call('object.write', { object_id: 'n', value, lease: { lease_seq } }));
 }
 
 describe('writing under a lease', () => {
@@ -66,7 +66,7 @@ describe('writing under a lease', () => {
   it('goes on after the object was deleted, whose versions go on counting', async () => {
     await world.finish(lease.write('old'));
     const { leaseSeq: lease_seq } = lease;
-    await world.finish(other.object.delete({ object_id: 'n', lease: { lease_seq } }));
+    await world.finish(other.call('object.delete', { object_id: 'n', lease: { lease_seq } }));
     await world.finish(lease.release());
     const next = await world.finish(lh.acquire('n'));
     wire.let('object.write', 'repeats');
@@ -90,7 +90,7 @@ describe('writing under a lease', () => {
 
   it('takes JSON text as it is, and refuses what has no JSON form', async () => {
     await world.finish(lease.write(Json.text('{"big": 10000000000000000000001}')));
-    const found = await world.finish(other.object.get({ object_id: 'n' }));
+    const found = await world.finish(other.call('object.get', { object_id: 'n' }));
     if (!found.ok) throw new Error(found.detail);
     expect(found.value?.text()).toBe('{"big": 10000000000000000000001}');
     await expect(lease.write(undefined)).rejects.toThrow(TypeError);
@@ -154,7 +154,7 @@ describe('a reply that is lost', () => {
   it('answers with the position at which the write is durable', async () => {
     wire.let('object.write', 'repeats');
     const { seq } = await world.finish(lease.write('a'));
-    const found = await world.finish(other.object.get({ object_id: 'n' }));
+    const found = await world.finish(other.call('object.get', { object_id: 'n' }));
     expect(found).toMatchObject({ seq });
   });
 
@@ -194,7 +194,7 @@ describe('a write under a lease that is over', () => {
       code: 'WRITE_STALE_FENCE',
       problem: { current_fence: twin.leaseSeq },
     });
-    const receipts = await world.finish(other.object.receipts({ object_id: 'm' }));
+    const receipts = await world.finish(other.call('receipt.list', { object_id: 'm' }));
     expect(receipts).toMatchObject({
       receipts: [{ code: 'WRITE_STALE_FENCE', presented_lease_seq: own.leaseSeq, holder_id: 'twin' }],
     });
@@ -202,7 +202,7 @@ describe('a write under a lease that is over', () => {
 
   it('is refused as expired when the lease was broken, and the holder hears how it ended', async () => {
     const { signal } = lease;
-    await world.finish(other.lease.break({ name: 'n', reason: 'stuck' }));
+    await world.finish(other.call('lease.break', { name: 'n', reason: 'stuck' }));
     const late = lease.write('late').catch((fault: unknown) => {
       // From the moment the write is refused, not a little later.
       expect(signal.aborted).toBe(true);
@@ -210,14 +210,17 @@ describe('a write under a lease that is over', () => {
       throw fault;
     });
     await expect(world.finish(late)).rejects.toMatchObject({ code: 'LEASE_EXPIRED' });
-    expect(signal.reason).toMatchObject({ cause: 'broken' });
+    expect(signal.reason).toMatchObject({ details: { loss: 'broken' } });
     expect(await object()).toBeNull();
   });
 
   it('is not even sent once the holder knows', async () => {
     world.monotonicMs += 20_000;
     world.wallMs += 20_000;
-    await expect(lease.write('late')).rejects.toMatchObject({ code: 'LEASE_LOST', cause: 'expired' });
+    await expect(lease.write('late')).rejects.toMatchObject({
+      code: 'LEASE_LOST',
+      details: { loss: 'expired' },
+    });
     expect(wire.count('object.write')).toBe(0);
   });
 

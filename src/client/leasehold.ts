@@ -1,31 +1,69 @@
 /**
- * What `connect` and `open` give a process. `task`, `lease`, `object` and `session` hold the operations as the wire has
- * them; the methods of the handle itself are made for programs: they hold leases, renew them, tell when they are lost,
- * and run tasks.
+ * What `connect` and `open` give a process: leases, tasks, workers, guards and sessions, in camelCase, with durations and
+ * exceptions. `call` alone speaks the wire.
  */
-import { Client } from './client.ts';
+import type { LogRequest } from '../operations/pages.ts';
+import type { Reply } from '../protocol/problem.ts';
+import { Client, closingOf, endOf, namedLeasesOf, optionsAndWork, transportOf } from './client.ts';
 import type { AnyTask, TaskDefinition } from './define-task.ts';
-import { type EnqueueOptions, type EnqueueReceipt, enqueue } from './enqueue.ts';
-import { Guard, type Guarded, type GuardOptions } from './guard.ts';
-import { Receipt, type TaskReceipt } from './receipt.ts';
-import { type SessionHandle, sessionHandle } from './session-handle.ts';
-import type { Transport } from './transport.ts';
-import type { TaskWorker } from './worker.ts';
-import type { HandlerOf, Job, TaskHandler, WorkerOptions } from './worker-options.ts';
+import {
+  deprecatedOperations,
+  deprecatedSession,
+  type HandlerOf,
+  type WireOperations,
+  type WireSession,
+} from './deprecated.ts';
+import { type Duration, durationMs } from './durations.ts';
+import {
+  type EnqueueItem,
+  type EnqueueOptions,
+  type EnqueueReceipt,
+  enqueue,
+  enqueueMany,
+} from './enqueue.ts';
+import { Guard, type GuardedMain, type GuardOptions } from './guard.ts';
+import { pause } from './pause.ts';
+import { type Receipt, TaskReceipt } from './receipt.ts';
+import { type Sessions, sessionsOf } from './sessions.ts';
+import type { EntryListing, Transport } from './transport.ts';
+import { refuseUnknown } from './unknown-options.ts';
+import type { Worker } from './worker.ts';
+import type { Job, TaskHandler, WorkerOptions } from './worker-options.ts';
 import { startWorker } from './worker-start.ts';
 import type { ClientWorld } from './world.ts';
 
+export interface CloseOptions {
+  /** How long workers may drain first; unless given, what they have not finished is handed back at once. */
+  readonly grace?: Duration;
+}
+
 export class Leasehold extends Client {
-  readonly session: SessionHandle;
+  readonly sessions: Sessions;
+  readonly #world: ClientWorld;
+  readonly #workers = new Set<Worker>();
+  readonly #wire: WireOperations;
 
   constructor(transport: Transport, world: ClientWorld) {
     super(transport, world);
-    this.session = sessionHandle(transport, (options) => this.follow(options));
+    this.#world = world;
+    this.#wire = deprecatedOperations(transport);
+    this.sessions = sessionsOf(transport, world, (signal) => endOf(this, signal));
   }
 
   /** Makes this process the only one of its kind while `main` runs, and ends it when that can no longer be proven. */
-  guard<T>(options: GuardOptions, main: (guarded: Guarded) => Promise<T> | T): Promise<T> {
-    return new Guard(this.transport, this.world, this.leases).run(options, main);
+  guard<T>(name: string, main: GuardedMain<T>): Promise<T>;
+  guard<T>(name: string, options: GuardOptions, main: GuardedMain<T>): Promise<T>;
+  /** @deprecated since 0.2, gone in 0.3: the name comes first. */
+  guard<T>(options: GuardOptions & { readonly name: string }, main: GuardedMain<T>): Promise<T>;
+  async guard<T>(
+    subject: string | (GuardOptions & { readonly name: string }),
+    ...rest: [GuardedMain<T>] | [GuardOptions, GuardedMain<T>]
+  ): Promise<T> {
+    const guard = new Guard(transportOf(this), this.#world, namedLeasesOf(this));
+    const [options, main] = optionsAndWork<GuardOptions, GuardedMain<T>>(rest);
+    if (typeof subject === 'string') return guard.run(subject, options, main);
+    const { name, ...old } = subject;
+    return guard.run(name, old, main);
   }
 
   /** Makes a task. What does not fit its definition makes none and throws INVALID_TASK. */
@@ -34,40 +72,116 @@ export class Leasehold extends Client {
     input: NoInfer<Input>,
     options?: EnqueueOptions,
   ): Promise<EnqueueReceipt<Output>> {
-    return enqueue(this.transport, this.world, definition, input, options);
+    return enqueue(transportOf(this), this.#world, definition, input, options);
   }
 
-  /** The receipt of a task that somebody else enqueued, or that was enqueued before a restart. */
+  /**
+   * Makes several tasks; receipts come in the order of the items. Inputs are all checked before anything is sent. Each
+   * task is judged on its own: when one is refused, that is thrown, and the others are made.
+   */
+  enqueueMany<Input, Output>(
+    definition: TaskDefinition<Input, Output, unknown, unknown>,
+    items: Iterable<EnqueueItem<NoInfer<Input>>>,
+  ): Promise<readonly EnqueueReceipt<Output>[]> {
+    return enqueueMany(transportOf(this), this.#world, definition, items);
+  }
+
+  /** The receipt of a task that was enqueued elsewhere, or before a restart. */
   receipt<Output>(
     definition: TaskDefinition<unknown, Output, unknown, unknown>,
     taskId: string,
-  ): TaskReceipt<Output> {
-    return new Receipt(this.transport, this.world, definition, taskId);
+  ): Receipt<Output> {
+    return new TaskReceipt(transportOf(this), this.#world, definition, taskId);
   }
 
-  /** Leases tasks of one kind and runs the handler for each, until the worker is drained. */
-  work<Input, Output, Accepted, Returned>(
-    definition: TaskDefinition<Input, Output, Accepted, Returned>,
+  /** Leases tasks and runs the handler for each, until the worker is drained. Several kinds share the concurrency. */
+  work<Accepted, Returned>(
+    definition: TaskDefinition<unknown, unknown, Accepted, Returned>,
+    handler: TaskHandler<NoInfer<Accepted>, NoInfer<Returned>>,
+  ): Worker;
+  work<Accepted, Returned>(
+    definition: TaskDefinition<unknown, unknown, Accepted, Returned>,
     options: WorkerOptions,
     handler: TaskHandler<NoInfer<Accepted>, NoInfer<Returned>>,
-  ): TaskWorker {
-    return this.startWorker(options, [[definition, handler]]);
+  ): Worker;
+  work(jobs: readonly Job[], options?: WorkerOptions): Worker;
+  work(subject: object, ...rest: readonly unknown[]): Worker {
+    if (Array.isArray(subject)) return this.#start(subject, (rest[0] ?? {}) as WorkerOptions);
+    const [options, handler] = optionsAndWork<WorkerOptions, Job['handler']>(rest as [Job['handler']]);
+    return this.#start([{ definition: subject as Job['definition'], handler }], options);
   }
 
-  /** The same for several kinds, each with its handler; they share the concurrency. */
+  #start(jobs: readonly Job[], options: WorkerOptions): Worker {
+    const worker = startWorker(transportOf(this), this.#world, closingOf(this), options, jobs);
+    this.#workers.add(worker);
+    worker.whenEnded(() => this.#workers.delete(worker));
+    return worker;
+  }
+
+  /** Lets go of the connections, or of the data directory. With `grace`, workers drain first. */
+  override async close(options: CloseOptions = {}): Promise<void> {
+    refuseUnknown(options, ['grace'], 'close');
+    const { grace } = options;
+    if (grace !== undefined && this.#workers.size > 0) {
+      const drained = Promise.allSettled([...this.#workers].map((worker) => worker.drain()));
+      const over = new AbortController();
+      void drained.then(() => over.abort());
+      await pause(this.#world.timers, durationMs(grace, 'grace'), over.signal);
+    }
+    await super.close();
+  }
+
+  /** @deprecated since 0.2, gone in 0.3: `work(jobs, options)` with `job(definition, handler)`. */
   worker<const Tasks extends readonly AnyTask[]>(
     options: WorkerOptions,
-    jobs: { readonly [K in keyof Tasks]: readonly [Tasks[K], HandlerOf<Tasks[K]>] },
-  ): TaskWorker {
-    return this.startWorker(options, jobs);
-  }
-
-  private startWorker(options: WorkerOptions, jobs: readonly (readonly unknown[])[]): TaskWorker {
-    const { transport, world, closing } = this;
-    if (!Array.isArray(jobs) || !jobs.every((job) => Array.isArray(job))) {
+    pairs: { readonly [K in keyof Tasks]: readonly [Tasks[K], HandlerOf<Tasks[K]>] },
+  ): Worker {
+    const given: readonly unknown[] = pairs;
+    if (!Array.isArray(given) || !given.every((pair) => Array.isArray(pair))) {
       throw new TypeError('worker takes options and a list of pairs, each a definition and its handler.');
     }
-    const pairs = jobs.map(([definition, handler]) => ({ definition, handler }) as Job);
-    return startWorker(transport, world, closing.signal, options, pairs);
+    const jobs = given.map(([definition, handler]) => ({ definition, handler }) as Job);
+    return this.#start(jobs, options);
+  }
+
+  /** @deprecated since 0.2, gone in 0.3: `call('task.…', request)`. */
+  get task(): WireOperations['task'] {
+    return this.#wire.task;
+  }
+
+  /** @deprecated since 0.2, gone in 0.3: `call('lease.…', request)`. */
+  get lease(): WireOperations['lease'] {
+    return this.#wire.lease;
+  }
+
+  /** @deprecated since 0.2, gone in 0.3: `call('object.…', request)`, `call('receipt.list', request)`. */
+  get object(): WireOperations['object'] {
+    return this.#wire.object;
+  }
+
+  /** @deprecated since 0.2, gone in 0.3: `sessions`, or `call('session.…', request)`. */
+  get session(): WireSession {
+    const transport = transportOf(this);
+    return deprecatedSession(transport, (signal) => endOf(this, signal));
+  }
+
+  /** @deprecated since 0.2, gone in 0.3: `call('worker.heartbeat', request)`. */
+  get heartbeat(): WireOperations['heartbeat'] {
+    return this.#wire.heartbeat;
+  }
+
+  /** @deprecated since 0.2, gone in 0.3: `queues.pause`. */
+  get pause(): WireOperations['pause'] {
+    return this.#wire.pause;
+  }
+
+  /** @deprecated since 0.2, gone in 0.3: `queues.resume`. */
+  get resume(): WireOperations['resume'] {
+    return this.#wire.resume;
+  }
+
+  /** @deprecated since 0.2, gone in 0.3: `entries`. */
+  log(request: Omit<LogRequest, 'follow'> = {}): Promise<Reply<EntryListing>> {
+    return transportOf(this).log(request);
   }
 }

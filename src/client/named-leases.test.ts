@@ -3,7 +3,7 @@ import { inspect } from 'node:util';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { openStage, type Stage, type TestWire } from '../../test/support/lease-stage.ts';
 import { isSettled, ManualWorld } from '../../test/support/manual-world.ts';
-import type { Lease } from './lease-handle.ts';
+import type { Lease } from './held.ts';
 import type { Leasehold } from './leasehold.ts';
 
 let world: ManualWorld;
@@ -27,35 +27,41 @@ function later<T>(call: Promise<T>): Promise<T> {
 }
 
 async function holderOf(name: string): Promise<string | null> {
-  const found = await world.finish(other.lease.get({ name }));
+  const found = await world.finish(other.call('lease.get', { name }));
   return found.ok ? found.holder : null;
 }
 
 describe('withLease', () => {
   it('throws when the lease was lost after its last renewal, although nobody had noticed', async () => {
     const broken = lh.withLease('n', {}, async () => {
-      await other.lease.break({ name: 'n', reason: 'stuck' });
+      await other.call('lease.break', { name: 'n', reason: 'stuck' });
       return 'done';
     });
     await expect(world.finish(broken)).rejects.toMatchObject({
       name: 'LeaseLostError',
       code: 'LEASE_LOST',
-      cause: 'broken',
+      details: { loss: 'broken' },
     });
     const superseded = lh.withLease('n', { holder: 'twin' }, async () => {
-      await other.lease.acquire({ name: 'n', holder: 'twin', ttl_ms: 60_000 });
+      await other.call('lease.acquire', { name: 'n', holder: 'twin', ttl_ms: 60_000 });
     });
-    await expect(world.finish(superseded)).rejects.toMatchObject({ code: 'LEASE_LOST', cause: 'superseded' });
+    await expect(world.finish(superseded)).rejects.toMatchObject({
+      code: 'LEASE_LOST',
+      details: { loss: 'superseded' },
+    });
   });
 
   it('throws when the lease was lost, although the function gave it back afterwards', async () => {
     const lost = lh.withLease('n', {}, async (lease) => {
-      await other.lease.break({ name: 'n', reason: 'stuck' });
-      await expect(lease.renew()).rejects.toMatchObject({ cause: 'broken' });
+      await other.call('lease.break', { name: 'n', reason: 'stuck' });
+      await expect(lease.renew()).rejects.toMatchObject({ details: { loss: 'broken' } });
       await lease.release();
       return 'done';
     });
-    await expect(world.finish(lost)).rejects.toMatchObject({ code: 'LEASE_LOST', cause: 'broken' });
+    await expect(world.finish(lost)).rejects.toMatchObject({
+      code: 'LEASE_LOST',
+      details: { loss: 'broken' },
+    });
     const given = lh.withLease('n', {}, async (lease) => lease.release());
     expect(await world.finish(given)).toBe(true);
   });
@@ -63,28 +69,37 @@ describe('withLease', () => {
   it('says how the lease was lost however long its history is', async () => {
     const broken = lh.withLease('n', {}, async (lease) => {
       for (let value = 0; value < 1_100; value++) await lease.write(value);
-      await other.lease.break({ name: 'n', reason: 'stuck' });
+      await other.call('lease.break', { name: 'n', reason: 'stuck' });
     });
-    await expect(world.finish(broken)).rejects.toMatchObject({ code: 'LEASE_LOST', cause: 'broken' });
+    await expect(world.finish(broken)).rejects.toMatchObject({
+      code: 'LEASE_LOST',
+      details: { loss: 'broken' },
+    });
   });
 
   it('says what ended the lease, not what came after', async () => {
     const guard = { name: 'system:orchestrator:guard_lock', holder: 'o', token: 'the-token-of-the-guard' };
-    await world.finish(other.lease.acquire({ ...guard, ttl_ms: 600_000 }));
+    await world.finish(other.call('lease.acquire', { ...guard, ttl_ms: 600_000 }));
     const superseded = lh.withLease('n', { holder: 'twin' }, async () => {
-      await other.lease.acquire({ name: 'n', holder: 'twin', ttl_ms: 60_000 });
-      await other.lease.wipe({ prefix: '', guard });
+      await other.call('lease.acquire', { name: 'n', holder: 'twin', ttl_ms: 60_000 });
+      await other.call('lease.wipe', { prefix: '', guard });
     });
-    await expect(world.finish(superseded)).rejects.toMatchObject({ code: 'LEASE_LOST', cause: 'superseded' });
+    await expect(world.finish(superseded)).rejects.toMatchObject({
+      code: 'LEASE_LOST',
+      details: { loss: 'superseded' },
+    });
   });
 
   it('says broken when the orchestrator wiped the lease after its last renewal', async () => {
     const guard = { name: 'system:orchestrator:guard_lock', holder: 'o', token: 'the-token-of-the-guard' };
-    await world.finish(other.lease.acquire({ ...guard, ttl_ms: 600_000 }));
+    await world.finish(other.call('lease.acquire', { ...guard, ttl_ms: 600_000 }));
     const wiped = lh.withLease('n', {}, async () => {
-      await other.lease.wipe({ prefix: '', guard });
+      await other.call('lease.wipe', { prefix: '', guard });
     });
-    await expect(world.finish(wiped)).rejects.toMatchObject({ code: 'LEASE_LOST', cause: 'broken' });
+    await expect(world.finish(wiped)).rejects.toMatchObject({
+      code: 'LEASE_LOST',
+      details: { loss: 'broken' },
+    });
   });
 
   it('does not take its own release for a loss when the answer to it was lost', async () => {
@@ -101,7 +116,7 @@ describe('withLease', () => {
     process.on('unhandledRejection', note);
     wire.let('lease.history', 'fails');
     const broken = lh.withLease('n', {}, async () => {
-      await other.lease.break({ name: 'n', reason: 'stuck' });
+      await other.call('lease.break', { name: 'n', reason: 'stuck' });
     });
     await expect(world.finish(broken)).rejects.toMatchObject({ code: 'UNREACHABLE' });
     await world.settle();
@@ -133,7 +148,7 @@ describe('withLease', () => {
   it('lets the error of the function pass when nobody can be asked how the lease ended', async () => {
     wire.let('lease.history', 'fails');
     const failing = lh.withLease('n', {}, async () => {
-      await other.lease.break({ name: 'n', reason: 'stuck' });
+      await other.call('lease.break', { name: 'n', reason: 'stuck' });
       throw new Error('my own');
     });
     await expect(world.finish(failing)).rejects.toThrow('my own');
@@ -188,12 +203,15 @@ describe('withLease', () => {
       }),
     );
     await world.settle();
-    await world.finish(other.lease.break({ name: 'n', reason: 'stuck' }));
+    await world.finish(other.call('lease.break', { name: 'n', reason: 'stuck' }));
     await world.advance(5_000);
     expect(isDone).toBe(false);
     expect(await isSettled(working)).toBe(false);
     await world.advance(5_000);
-    await expect(world.finish(working)).rejects.toMatchObject({ code: 'LEASE_LOST', cause: 'broken' });
+    await expect(world.finish(working)).rejects.toMatchObject({
+      code: 'LEASE_LOST',
+      details: { loss: 'broken' },
+    });
     expect(isDone).toBe(true);
   });
 
@@ -206,9 +224,9 @@ describe('withLease', () => {
       }),
     );
     await world.settle();
-    await world.finish(other.lease.break({ name: 'n', reason: 'stuck' }));
+    await world.finish(other.call('lease.break', { name: 'n', reason: 'stuck' }));
     await world.advance(5_000);
-    await expect(world.finish(working)).rejects.toMatchObject({ code: 'LEASE_LOST', fault: mine });
+    await expect(world.finish(working)).rejects.toMatchObject({ code: 'LEASE_LOST', cause: mine });
   });
 
   it('throws LEASE_LOST when the function blocked the event loop past the end and noticed nothing', async () => {
@@ -216,7 +234,10 @@ describe('withLease', () => {
       world.monotonicMs += 20_000;
       world.wallMs += 20_000;
     });
-    await expect(world.finish(working)).rejects.toMatchObject({ code: 'LEASE_LOST', cause: 'expired' });
+    await expect(world.finish(working)).rejects.toMatchObject({
+      code: 'LEASE_LOST',
+      details: { loss: 'expired' },
+    });
   });
 
   it('does not mind a function that gives the lease back itself', async () => {
@@ -245,7 +266,7 @@ describe('acquire', () => {
 
   it('takes 15 s unless told otherwise, and keeps the metadata for others to see', async () => {
     await world.finish(lh.acquire('n', { metadata: { job: 7 } }));
-    const found = await world.finish(other.lease.get({ name: 'n' }));
+    const found = await world.finish(other.call('lease.get', { name: 'n' }));
     if (!found.ok) throw new Error(found.detail);
     expect(found.remaining_ms).toBe(15_000);
     expect(found.metadata?.parse()).toEqual({ job: 7 });
@@ -255,7 +276,7 @@ describe('acquire', () => {
     await expect(lh.acquire('n', { ttlMs: 5 } as never)).rejects.toThrow(
       /The option ttlMs of a lease is not known; known are ttl, wait/,
     );
-    await expect(lh.acquire('n', { ttl: 'long' })).rejects.toThrow(/The ttl "long"/);
+    await expect(lh.acquire('n', { ttl: 'long' as '1s' })).rejects.toThrow(/The ttl "long"/);
     await expect(lh.acquire('n', { signal: {} as never })).rejects.toThrow(/AbortSignal/);
     await expect(world.finish(lh.acquire('n', { ttl: 1 }))).rejects.toMatchObject({
       code: 'INVALID_ARGUMENT',
@@ -514,25 +535,40 @@ describe('a grant that the server took back because the connection broke', () =>
 
   it('is refused to a caller who chose the token: it belongs to an earlier grant now', async () => {
     wire.let('lease.acquire', 'breaks', 1);
-    expect(await world.finish(lh.tryAcquire('n', { token: 'a-token-of-my-own-choosing' }))).toMatchObject({
+    await expect(
+      world.finish(lh.tryAcquire('n', { token: 'a-token-of-my-own-choosing' })),
+    ).rejects.toMatchObject({
       code: 'LEASE_NOT_HELD',
     });
   });
 
   it('is not asked for without end', async () => {
     wire.let('lease.acquire', 'breaks');
-    expect(await world.finish(lh.tryAcquire('n', { wait: '1m' }))).toMatchObject({ code: 'LEASE_NOT_HELD' });
+    await expect(world.finish(lh.tryAcquire('n', { wait: '1m' }))).rejects.toMatchObject({
+      code: 'LEASE_NOT_HELD',
+    });
     expect(wire.count('lease.acquire')).toBeLessThan(10);
   });
 });
 
 describe('tryAcquire', () => {
-  it('answers contention with a result', async () => {
+  it('gives the lease, or null when it is held', async () => {
     const first = await world.finish(lh.tryAcquire('n'));
-    expect(first).toMatchObject({ ok: true });
-    const second = await world.finish(lh.tryAcquire('n'));
-    expect(second).toMatchObject({ ok: false, code: 'LEASE_HELD', remaining_ms: 15_000 });
-    if (first.ok) expect(second).toHaveProperty('holder', first.lease.holder);
+    expect(first).toMatchObject({ name: 'n' });
+    expect(await world.finish(lh.tryAcquire('n'))).toBeNull();
+    await expect(world.finish(lh.acquire('n'))).rejects.toMatchObject({
+      code: 'LEASE_HELD',
+      details: { holder: first!.holder, remainingMs: 15_000 },
+    });
+  });
+
+  it('throws every other refusal: a mistake is not contention', async () => {
+    await expect(world.finish(lh.tryAcquire('n'.repeat(257)))).rejects.toMatchObject({
+      code: 'INVALID_ARGUMENT',
+    });
+    await expect(world.finish(lh.tryAcquire('n', { ttl: 1 }))).rejects.toMatchObject({
+      code: 'INVALID_ARGUMENT',
+    });
   });
 
   it('throws when nobody can be reached', async () => {
@@ -547,7 +583,7 @@ describe('acquireAll', () => {
     expect(both.names).toEqual(['a', 'b']);
     expect(await holderOf('a')).toBe(both.holder);
     expect(await holderOf('b')).toBe(both.holder);
-    const found = await world.finish(other.lease.get({ name: 'b' }));
+    const found = await world.finish(other.call('lease.get', { name: 'b' }));
     expect(found).toMatchObject({ lease_seq: both.leaseSeq });
     await expect(world.finish(other.acquireAll(['c', 'a']))).rejects.toMatchObject({ code: 'LEASE_HELD' });
     expect(await holderOf('c')).toBeNull();
@@ -565,9 +601,9 @@ describe('acquireAll', () => {
 
   it('is lost as a whole when one name is lost', async () => {
     const both = await world.finish(lh.acquireAll(['a', 'b']));
-    await world.finish(other.lease.break({ name: 'b', reason: 'stuck' }));
+    await world.finish(other.call('lease.break', { name: 'b', reason: 'stuck' }));
     await world.advance(5_000);
-    expect(both.signal.reason).toMatchObject({ code: 'LEASE_LOST', cause: 'broken' });
+    expect(both.signal.reason).toMatchObject({ code: 'LEASE_LOST', details: { loss: 'broken' } });
     expect(await holderOf('a')).toBe(both.holder);
     await world.finish(both.release());
     expect(await holderOf('a')).toBeNull();
@@ -575,7 +611,7 @@ describe('acquireAll', () => {
 
   it('says on release that it was over already when one of its names was', async () => {
     const both = await world.finish(lh.acquireAll(['a', 'b']));
-    await world.finish(other.lease.break({ name: 'a', reason: 'stuck' }));
+    await world.finish(other.call('lease.break', { name: 'a', reason: 'stuck' }));
     expect(await world.finish(both.release())).toBe(false);
     expect(await holderOf('b')).toBeNull();
   });
@@ -583,10 +619,10 @@ describe('acquireAll', () => {
   it('is lost at once when one name is lost, though the renewal of another was only put off', async () => {
     const both = await world.finish(lh.acquireAll(['a', 'b']));
     const { signal } = both;
-    await world.finish(other.lease.break({ name: 'b', reason: 'stuck' }));
+    await world.finish(other.call('lease.break', { name: 'b', reason: 'stuck' }));
     wire.let('lease.renew', 'refuses', 1);
     await world.advance(5_000);
-    expect(signal.reason).toMatchObject({ code: 'LEASE_LOST', cause: 'broken' });
+    expect(signal.reason).toMatchObject({ code: 'LEASE_LOST', details: { loss: 'broken' } });
   });
 
   it('lasts no longer than the name that ends first', async () => {
@@ -611,7 +647,7 @@ describe('acquireAll', () => {
     const both = await world.finish(lh.acquireAll(['a', 'b']));
     expect(await world.finish(both.write('b', 1))).toMatchObject({ version: 1 });
     await expect(both.write('c', 1)).rejects.toThrow(TypeError);
-    expect(await world.finish(other.object.get({ object_id: 'b' }))).toMatchObject({
+    expect(await world.finish(other.call('object.get', { object_id: 'b' }))).toMatchObject({
       version: 1,
       lease_seq: both.leaseSeq,
     });
@@ -623,7 +659,7 @@ describe('the secret of a grant', () => {
     const token = 'this-must-not-be-seen-anywhere';
     const lease = await world.finish(lh.acquire('n', { token }));
     const both = await world.finish(lh.acquireAll(['a', 'b'], { token }));
-    await world.finish(other.lease.break({ name: 'n', reason: 'stuck' }));
+    await world.finish(other.call('lease.break', { name: 'n', reason: 'stuck' }));
     await world.advance(5_000);
     for (const each of [lease, both, lh, lease.signal.reason]) {
       expect(inspect(each, { depth: 20, showHidden: true })).not.toContain('seen');

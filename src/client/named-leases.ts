@@ -1,6 +1,6 @@
 /**
- * Taking named leases for programs: alone, several at once, or around a function. Contention is a result of
- * `tryAcquire` and a `LEASE_HELD` of the others. The client chooses holder and token of every grant, so that a request
+ * Taking named leases for programs: alone, several at once, or around a function. Contention is a null of
+ * `tryAcquire` and a LEASE_HELD of the others; whatever else goes wrong is thrown. The client chooses holder and token of every grant, so that a request
  * whose reply was lost can be sent again; what an abandoned request may still have won is given back.
  */
 import { LIMITS } from '../protocol/limits.ts';
@@ -8,8 +8,9 @@ import type { Problem } from '../protocol/problem.ts';
 import { Deadline, type Moment, momentOf } from '../seams/deadline.ts';
 import { type Duration, durationMs } from './durations.ts';
 import { LeaseholdError } from './error.ts';
+import type { Lease, LeaseSet } from './held.ts';
 import { Grant } from './lease-grant.ts';
-import { Lease, LeaseSet } from './lease-handle.ts';
+import { LeaseHandle, LeaseSetHandle } from './lease-handle.ts';
 import { LeaseKeeper } from './lease-keeper.ts';
 import { LeaseLostError } from './lease-loss.ts';
 import type { Transport } from './transport.ts';
@@ -31,7 +32,8 @@ export interface LeaseOptions {
   readonly signal?: AbortSignal;
 }
 
-export type Acquired = { readonly ok: true; readonly lease: Lease } | Problem;
+/** What runs while a lease is held. */
+export type LeasedWork<T> = (lease: Lease) => Promise<T> | T;
 
 export const LEASE_OPTIONS: readonly string[] = ['ttl', 'wait', 'holder', 'token', 'metadata', 'signal'];
 
@@ -74,20 +76,21 @@ export class NamedLeases {
     this.keeper = new LeaseKeeper(transport, world);
   }
 
-  async tryAcquire(name: string, options: LeaseOptions = {}): Promise<Acquired> {
+  async tryAcquire(name: string, options: LeaseOptions = {}): Promise<Lease | null> {
     const grant = await this.#take(this.#wishOf([name], options));
-    if (!(grant instanceof Grant)) return grant;
-    return { ok: true, lease: new Lease(this.#transport, this.keeper, grant) };
+    if (grant instanceof Grant) return new LeaseHandle(this.#transport, this.keeper, grant);
+    if (grant.code === 'LEASE_HELD') return null;
+    throw LeaseholdError.of(grant);
   }
 
-  async acquire(name: string, options: LeaseOptions = {}): Promise<Lease> {
-    return new Lease(this.#transport, this.keeper, await this.grant([name], options));
+  async acquire(name: string, options: LeaseOptions = {}): Promise<LeaseHandle> {
+    return new LeaseHandle(this.#transport, this.keeper, await this.grant([name], options));
   }
 
   async acquireAll(names: readonly string[], options: LeaseOptions = {}): Promise<LeaseSet> {
     // A text would be taken for a list of its letters.
     if (!Array.isArray(names)) throw new TypeError('acquireAll takes a list of names.');
-    return new LeaseSet(this.#transport, this.keeper, await this.grant([...names], options));
+    return new LeaseSetHandle(this.#transport, this.keeper, await this.grant([...names], options));
   }
 
   /** A strict one does not outlive its first failed renewal. */
@@ -97,14 +100,10 @@ export class NamedLeases {
     throw refusalError(names, grant);
   }
 
-  async withLease<T>(
-    name: string,
-    options: LeaseOptions,
-    work: (lease: Lease) => Promise<T> | T,
-  ): Promise<T> {
+  async withLease<T>(name: string, options: LeaseOptions, work: LeasedWork<T>): Promise<T> {
     if (typeof work !== 'function') throw new TypeError('withLease takes a name, options and a function.');
     const grant = await this.grant([name], options);
-    const lease = new Lease(this.#transport, this.keeper, grant);
+    const lease = new LeaseHandle(this.#transport, this.keeper, grant);
     let value: T;
     try {
       value = await work(lease);
@@ -114,7 +113,7 @@ export class NamedLeases {
         if (fault instanceof LeaseholdError) return null;
         throw fault;
       });
-      throw lostError(grant, loss, error) ?? error;
+      throw lostError(loss, error) ?? error;
     }
     const loss = await lease.finish();
     if (loss !== null) throw loss;
@@ -267,11 +266,11 @@ function checkOptions(options: LeaseOptions): void {
   }
 }
 
-/** When the lease was lost, that is what is told; what the work itself failed with goes along as the fault. */
-function lostError(grant: Grant, loss: LeaseLostError | null, error: unknown): LeaseLostError | null {
+/** When the lease was lost, that is what is told; what the work itself failed with goes along as its cause. */
+function lostError(loss: LeaseLostError | null, error: unknown): LeaseLostError | null {
   if (loss === null || loss === error) return loss;
-  const { cause, problem } = loss;
-  return new LeaseLostError(grant.names, cause, { fault: error, ...(problem === null ? {} : { problem }) });
+  const { details, problem } = loss;
+  return new LeaseLostError(details, { cause: error, ...(problem === null ? {} : { problem }) });
 }
 
 function refusalError(names: readonly string[], problem: Problem): LeaseholdError {

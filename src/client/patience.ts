@@ -4,11 +4,20 @@
  * there are several servers one of them takes over sooner or later, so they are asked for longer and more steadily.
  */
 import type { Clock } from '../seams/clock.ts';
+import type { Duration } from './durations.ts';
 
 export interface RetryOptions {
   /** How often a call is tried on each server, the first time included. 8 unless told; 100 with several servers. */
   readonly tries?: number;
-  /** How long after its first failure a call may be tried again. 5 000 unless told; 30 000 with several servers. */
+  /** How long after its first failure a call may be tried again. '5s' unless told; '30s' with several servers. */
+  readonly within?: Duration;
+  /** @deprecated since 0.2, gone in 0.3: `within`. */
+  readonly maxMs?: number;
+}
+
+/** The same, read. */
+export interface PatienceTerms {
+  readonly tries?: number;
   readonly maxMs?: number;
 }
 
@@ -35,7 +44,7 @@ export class Patience {
   readonly #maxMs: number;
   readonly #delayMaxMs: number;
 
-  constructor(clock: Clock, servers: number, { tries, maxMs }: RetryOptions = {}) {
+  constructor(clock: Clock, servers: number, { tries, maxMs }: PatienceTerms = {}) {
     const kind = Number(servers > 1);
     this.#clock = clock;
     this.#servers = servers;

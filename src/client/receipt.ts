@@ -3,11 +3,11 @@
  * id. It asks for the result in long polls, and outlasts a server that is away as long as it was told to wait.
  */
 import type { Body } from '../operations/table.ts';
-import type { TaskDefinition } from './define-task.ts';
+import type { TaskOf } from './define-task.ts';
 import { type Duration, durationMs } from './durations.ts';
 import { LeaseholdError } from './error.ts';
 import { pause } from './pause.ts';
-import { parseBy } from './standard-schema.ts';
+import { invalidTask, parseBy } from './standard-schema.ts';
 import { GrowingDelay, isPassing } from './task-patience.ts';
 import type { Transport } from './transport.ts';
 import { refuseUnknown } from './unknown-options.ts';
@@ -23,41 +23,62 @@ export type TaskResult<Output> =
   | { readonly state: 'FAILED' | 'DEAD'; readonly reason: string }
   | { readonly state: 'WAITING' | 'LEASED' };
 
-export interface ResultOptions {
-  /** How long to wait for the end of the task; without it, not at all. */
+export interface Wait {
   readonly wait?: Duration;
   readonly signal?: AbortSignal;
 }
 
-export interface TaskReceipt<Output> {
+export interface Receipt<Output> {
   readonly taskId: string;
-  result(options?: ResultOptions): Promise<TaskResult<Output>>;
+  /** What is known of the task now, or once it has ended or `wait` is over. Never throws for a task that failed. */
+  result(options?: Wait): Promise<TaskResult<Output>>;
+  /** Waits for the end and gives what came of it. Throws TASK_FAILED, and TASK_PENDING when `wait` is over first. */
+  output(options?: Wait): Promise<Output>;
 }
 
 /** The ways out of a receipt, hidden so that a receipt that is logged or stored shows what it is for. */
-export class Receipt<Output> implements TaskReceipt<Output> {
+export class TaskReceipt<Output> implements Receipt<Output> {
   readonly taskId: string;
   readonly #transport: Transport;
   readonly #world: ClientWorld;
-  readonly #definition: TaskDefinition<unknown, Output, unknown, unknown>;
+  readonly #definition: TaskOf<Output>;
 
-  constructor(
-    transport: Transport,
-    world: ClientWorld,
-    definition: TaskDefinition<unknown, Output, unknown, unknown>,
-    taskId: string,
-  ) {
+  constructor(transport: Transport, world: ClientWorld, definition: TaskOf<Output>, taskId: string) {
     this.taskId = taskId;
     this.#transport = transport;
     this.#world = world;
     this.#definition = definition;
   }
 
-  async result(options: ResultOptions = {}): Promise<TaskResult<Output>> {
-    refuseUnknown(options, OPTIONS, 'result');
-    const { wait = 0, signal } = options;
+  get result(): Receipt<Output>['result'] {
+    return async (options = {}) => {
+      refuseUnknown(options, OPTIONS, 'result');
+      return this.#await(durationMs(options.wait ?? 0, 'wait'), options.signal);
+    };
+  }
+
+  get output(): Receipt<Output>['output'] {
+    return async (options = {}) => {
+      refuseUnknown(options, OPTIONS, 'output');
+      const { wait, signal } = options;
+      const waitMs = wait === undefined ? Number.POSITIVE_INFINITY : durationMs(wait, 'wait');
+      const result = await this.#await(waitMs, signal);
+      if (result.state === 'COMPLETED') return result.output;
+      const { taskId } = this;
+      const details = { taskId, ...result };
+      if ('reason' in result) {
+        throw new LeaseholdError('TASK_FAILED', `Task ${taskId} is ${result.state}: ${result.reason}`, {
+          details,
+        });
+      }
+      const says = `Task ${taskId} is ${result.state}, and the wait is over.`;
+      throw new LeaseholdError('TASK_PENDING', says, { retryable: true, details });
+    };
+  }
+
+  async #await(waitMs: number, signal: AbortSignal | undefined): Promise<TaskResult<Output>> {
     const { clock } = this.#world;
-    const overMs = clock.monotonicMs() + durationMs(wait, 'wait');
+    const overMs = clock.monotonicMs() + waitMs;
     const delay = new GrowingDelay();
     for (;;) {
       const leftMs = Math.ceil(Math.max(0, overMs - clock.monotonicMs()));
@@ -85,7 +106,7 @@ export class Receipt<Output> implements TaskReceipt<Output> {
     if (state === 'FAILED' || state === 'DEAD') return { state, reason };
     if (state !== 'COMPLETED') return { state };
     const what = `The output of task ${this.taskId}`;
-    if (result === null) throw new LeaseholdError('INVALID_TASK', `${what} was damaged on the disk.`);
+    if (result === null) throw invalidTask(`${what} was damaged on the disk.`);
     const output = result?.parse();
     const schema = this.#definition.output;
     return { state, output: schema === undefined ? (output as Output) : await parseBy(schema, output, what) };

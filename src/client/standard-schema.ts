@@ -2,7 +2,7 @@
  * The part of Standard Schema (version 1) that is needed to check a value, whichever library the schema is
  * from. Zod, Valibot, ArkType and others have it under `~standard`; nothing of theirs is imported here.
  */
-import { LeaseholdError } from './error.ts';
+import { LeaseholdError, type SchemaIssue } from './error.ts';
 
 export interface StandardSchema<Input = unknown, Output = Input> {
   readonly '~standard': {
@@ -16,9 +16,9 @@ export interface StandardSchema<Input = unknown, Output = Input> {
 
 type SchemaResult<Output> =
   | { readonly value: Output; readonly issues?: undefined }
-  | { readonly issues: readonly SchemaIssue[] };
+  | { readonly issues: readonly StandardIssue[] };
 
-interface SchemaIssue {
+interface StandardIssue {
   readonly message: string;
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
 }
@@ -47,12 +47,22 @@ export function parseBy<Output>(
 
 function accepted<Output>(result: SchemaResult<Output>, what: string): Output {
   if (result.issues === undefined) return result.value;
-  const issues = result.issues.map(sentenceOf).join('; ');
-  throw new LeaseholdError('INVALID_TASK', `${what} does not fit its schema: ${issues}`);
+  const issues = result.issues.map(plainIssue);
+  throw invalidTask(`${what} does not fit its schema: ${issues.map(sentenceOf).join('; ')}`, { issues });
 }
 
-function sentenceOf({ message, path }: SchemaIssue): string {
-  if (path === undefined || path.length === 0) return message;
-  const keys = path.map((part) => String(typeof part === 'object' ? part.key : part));
-  return `${keys.join('.')}: ${message}`;
+export function invalidTask(
+  says: string,
+  { issues = [], cause }: { readonly issues?: readonly SchemaIssue[]; readonly cause?: unknown } = {},
+): LeaseholdError {
+  return new LeaseholdError('INVALID_TASK', says, { details: { issues }, cause });
+}
+
+function plainIssue({ message, path = [] }: StandardIssue): SchemaIssue {
+  const keys = path.map((part) => (typeof part === 'object' ? part.key : part));
+  return keys.length === 0 ? { message } : { message, path: keys };
+}
+
+function sentenceOf({ message, path = [] }: SchemaIssue): string {
+  return path.length === 0 ? message : `${path.map(String).join('.')}: ${message}`;
 }

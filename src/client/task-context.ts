@@ -6,16 +6,19 @@ import { Json } from '../protocol/json.ts';
 import { Deadline, momentOf } from '../seams/deadline.ts';
 import { type Duration, durationMs } from './durations.ts';
 import { LeaseholdError } from './error.ts';
-import type { TaskRun } from './task-run.ts';
+import type { Held } from './held.ts';
+import { lossBy, type TaskRun } from './task-run.ts';
 import type { Transport } from './transport.ts';
 import type { ClientWorld } from './world.ts';
 
-/** A lease that a fenced write presents: a handle, or a reply of `lease.acquire`. */
-export type PresentedLease =
-  | { readonly leaseSeq: number; readonly holder?: string }
-  | { readonly lease_seq: number; readonly holder?: string };
+/** The lease that a fenced write presents: whatever is held, or its numbers alone. */
+export type PresentedLease = Pick<Held, 'leaseSeq'> & { readonly holder?: string };
 
-export interface TaskContext<Input> {
+/**
+ * `signal` also aborts when the time of the task is up (TASK_TIMEOUT) or the worker stops (WORKER_STOPPING). The
+ * worker renews the lease; `extend` is for work that lets nothing else run.
+ */
+export interface TaskContext<Input> extends Held {
   readonly input: Input;
   /** The input as it travelled, byte for byte. */
   readonly payload: Json;
@@ -23,18 +26,8 @@ export interface TaskContext<Input> {
   readonly queue: string;
   /** Counts the leases granted for this task: 1 the first time. */
   readonly attempt: number;
-  /** The fencing number of this lease. */
-  readonly leaseSeq: number;
-  /** Aborts when the lease is lost (LEASE_LOST, with the cause), its time is up (TaskTimeout) or the worker stops (WorkerStopping). */
-  readonly signal: AbortSignal;
-  /** Milliseconds until the lease is over by our own clocks, if nothing renews it. */
-  readonly remaining: () => number;
-  /** Throws LEASE_LOST once the lease is over; synchronous, so it tells the truth after a blocked event loop too. */
-  readonly assertHeld: () => void;
-  /** Makes the lease last at least this long from now: for work that lets nothing else run. Throws LEASE_LOST. */
-  readonly extend: (ttl: Duration) => Promise<void>;
   /** Adds a fenced write to the completion: all of them and the result in one entry, or nothing. */
-  readonly write: (objectId: string, value: unknown, lease: PresentedLease) => void;
+  write(objectId: string, value: unknown, lease: PresentedLease): void;
 }
 
 export class HandlerContext implements TaskContext<unknown> {
@@ -89,17 +82,18 @@ export class HandlerContext implements TaskContext<unknown> {
     };
   }
 
-  get extend(): (ttl: Duration) => Promise<void> {
-    return (ttl) => extendLease(this.#run, durationMs(ttl, 'ttl'), this.#transport, this.#world);
+  get extend(): (atLeast: Duration) => Promise<void> {
+    return async (atLeast) =>
+      extendLease(this.#run, durationMs(atLeast, 'time'), this.#transport, this.#world);
   }
 
-  get write(): (objectId: string, value: unknown, lease: PresentedLease) => void {
+  get write(): TaskContext<unknown>['write'] {
     const run = this.#run;
     return (objectId, value, lease) => {
       if (run.isSettling) throw new TypeError('The task is done; nothing can be added to its completion.');
-      if (typeof lease !== 'object' || lease === null)
+      if (typeof lease?.leaseSeq !== 'number')
         throw new TypeError('write takes the id of an object, its value, and the lease to write it under.');
-      const leaseSeq = 'leaseSeq' in lease ? lease.leaseSeq : lease.lease_seq;
+      const { leaseSeq } = lease;
       const holder = lease.holder === undefined ? {} : { holder_id: lease.holder };
       const json = value instanceof Json ? value : Json.of(value);
       run.writes ??= [];
@@ -123,7 +117,11 @@ async function extendLease(
     run.renewed(new Deadline(sent, reply.remaining_ms));
     return;
   }
-  if (reply.code !== 'LEASE_EXPIRED' && reply.code !== 'LEASE_NOT_CURRENT') throw LeaseholdError.of(reply);
-  run.lose(reply.code === 'LEASE_EXPIRED' ? 'expired' : 'ended');
-  throw run.loss ?? LeaseholdError.of(reply);
+  if (reply.code === 'LEASE_EXPIRED') run.lose('expired');
+  else if (reply.code === 'LEASE_NOT_CURRENT') {
+    const task = await transport.call('task.get', { task_id });
+    const end = task.ok ? task.leases.find((lease) => lease.lease_id === lease_id)?.end : undefined;
+    run.lose(lossBy(end));
+  } else throw LeaseholdError.of(reply);
+  throw run.over ?? LeaseholdError.of(reply);
 }

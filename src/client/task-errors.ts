@@ -4,6 +4,7 @@
  */
 import { LIMITS } from '../protocol/limits.ts';
 import { type Duration, durationMs } from './durations.ts';
+import { LeaseholdError } from './error.ts';
 
 interface ErrorOptions {
   readonly cause?: unknown;
@@ -52,11 +53,19 @@ export class HandBack extends Error {
 }
 
 /** Why a handler's signal aborts when it takes longer than it may: if it does not heed that either, the task has failed. */
-export class TaskTimeout extends Error {
-  override readonly name = 'TaskTimeout';
+export class TaskTimeout extends LeaseholdError {
+  override readonly name: string = 'TaskTimeout';
+
+  constructor(taskId: string, timeoutMs: number) {
+    super('TASK_TIMEOUT', `The handler took longer than ${timeoutMs} ms.`, { details: { taskId } });
+  }
 }
 
 /** Why a handler's signal aborts when its worker stops: what it has not finished is handed back. */
-export class WorkerStopping extends Error {
-  override readonly name = 'WorkerStopping';
+export class WorkerStopping extends LeaseholdError {
+  override readonly name: string = 'WorkerStopping';
+
+  constructor(message: string) {
+    super('WORKER_STOPPING', message);
+  }
 }

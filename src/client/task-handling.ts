@@ -1,8 +1,7 @@
 /** From a leased task to its end: the input checked, the handler run, and what it returned or threw put into a verb. */
 import { Json } from '../protocol/json.ts';
 import { LIMITS } from '../protocol/limits.ts';
-import { LeaseholdError } from './error.ts';
-import { parseBy } from './standard-schema.ts';
+import { invalidTask, parseBy } from './standard-schema.ts';
 import { HandlerContext } from './task-context.ts';
 import { HandBack, NoRetry, RetryLater, TaskTimeout, WorkerStopping } from './task-errors.ts';
 import type { TaskRun } from './task-run.ts';
@@ -54,7 +53,7 @@ function jsonOf(returned: unknown, run: TaskRun): Json | null {
   try {
     return Json.of(returned);
   } catch (cause) {
-    throw new LeaseholdError('INVALID_TASK', `${outputOf(run)} has no JSON form.`, { cause });
+    throw invalidTask(`${outputOf(run)} has no JSON form.`, { cause });
   }
 }
 

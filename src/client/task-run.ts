@@ -8,19 +8,28 @@ import type { TaskLeaseRecord } from '../operations/records.ts';
 import type { Requests } from '../operations/table.ts';
 import type { Clock, Timer } from '../seams/clock.ts';
 import type { Deadline } from '../seams/deadline.ts';
-import { LeaseholdError } from './error.ts';
+import type { Loss } from './error.ts';
+import { LeaseLostError } from './lease-loss.ts';
 import type { TaskEnd } from './task-handling.ts';
 import type { TimedJob } from './worker-options.ts';
 
 export type FencedWrite = NonNullable<Requests['task.complete']['writes']>[number];
 
-/** As the authority tells them, and two of our own: 'expired' by our own clocks, 'unreachable' when no renewal got through. */
-const LOSSES: Readonly<Record<string, string>> = {
-  expired: 'has run out',
-  killed: 'ended because the task was killed',
-  restored: 'ended because the log was restored from a backup',
-  unreachable: 'could not be renewed in time',
+/** How the authority says that the lease on a task ended; a verdict of ours that was answered gives it back. */
+const ENDS: Readonly<Record<string, Loss>> = {
+  killed: 'killed',
+  restored: 'restored',
+  complete: 'released',
+  completed: 'released',
+  fail: 'released',
+  failed: 'released',
+  release: 'released',
+  released: 'released',
 };
+
+export function lossBy(end: string | undefined): Loss {
+  return ENDS[end ?? ''] ?? 'expired';
+}
 
 export class TaskRun {
   readonly lease: TaskLeaseRecord;
@@ -29,9 +38,7 @@ export class TaskRun {
   /** What the worker says about the task; null while the handler runs. */
   end: TaskEnd | null = null;
   /** Why the lease was lost, as the signal says it. */
-  loss: LeaseholdError | null = null;
-  /** The same in the authority's word; what nobody has noticed has run out. */
-  lossCause = 'expired';
+  loss: LeaseLostError | null = null;
   writes: FencedWrite[] | null = null;
   private controller: AbortController | null = null;
   abortReason: Error | null = null;
@@ -58,10 +65,14 @@ export class TaskRun {
   }
 
   /** Why nothing may rely on the lease any more: it was lost, or the task has had its end; null while it may. */
-  get over(): LeaseholdError | null {
+  get over(): LeaseLostError | null {
     if (this.loss !== null || this.end === null) return this.loss;
-    const says = `The lease on task ${this.lease.task_id} is no longer the handler's: the end of the task has been said.`;
-    return new LeaseholdError('LEASE_LOST', says, { cause: 'ended' });
+    return this.lossOf('released');
+  }
+
+  private lossOf(loss: Loss, cause?: unknown): LeaseLostError {
+    const { task_id: taskId, lease_seq: leaseSeq } = this.lease;
+    return new LeaseLostError({ loss, leaseSeq, taskId }, { cause });
   }
 
   /** The first reason stays. */
@@ -72,14 +83,9 @@ export class TaskRun {
   }
 
   /** The lease is gone; the handler is told, unless it is done. */
-  lose(cause: string, fault?: unknown): void {
+  lose(loss: Loss, cause?: unknown): void {
     if (this.isSettling || this.loss !== null) return;
-    const says = LOSSES[cause] ?? `is over: ${cause}`;
-    const { task_id: taskId } = this.lease;
-    this.lossCause = cause;
-    this.loss = new LeaseholdError('LEASE_LOST', `The lease on task ${taskId} ${says}.`, {
-      cause: fault ?? cause,
-    });
+    this.loss = this.lossOf(loss, cause);
     this.abort(this.loss);
   }
 

@@ -1,9 +1,10 @@
 /**
  * What the authority said to the end of a piece of work. It is a value, never an exception: COMMITTED is what
- * counts; CANCELLED came too late, the lease was over by then and somebody else may have the task; REJECTED
+ * counts; LATE came too late, the lease was over by then and somebody else may have the task; REJECTED
  * means that the authority does not know the task or the lease.
  */
 import type { RefusalCode } from '../core/refusals.ts';
+import type { Loss } from './error.ts';
 
 interface Subject {
   readonly taskId: string;
@@ -25,9 +26,9 @@ export type TaskVerdict = Subject &
         readonly seq: number;
       }
     | {
-        readonly outcome: 'CANCELLED';
+        readonly outcome: 'LATE';
         /** How the lease had ended. */
-        readonly cause: string;
+        readonly loss: Loss;
       }
     | {
         readonly outcome: 'REJECTED';

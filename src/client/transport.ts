@@ -13,8 +13,12 @@ import type { Reply } from '../protocol/problem.ts';
 export interface CallOptions {
   /** Gives up waiting; a grant that arrives after that is released. */
   readonly signal?: AbortSignal;
-  /** Kept in the server's log and in receipts. */
+  /** Kept in the server's log, and with refused writes. */
   readonly requestId?: string;
+}
+
+/** What the client itself says beside that. */
+export interface TransportOptions extends CallOptions {
   /** Renewals must not stand behind a large batch, so they travel on a connection of their own. */
   readonly isRenewal?: boolean;
   /** The token was generated for this call alone: a grant that arrives after the caller gave up is released. */
@@ -37,7 +41,7 @@ export interface Transport {
   call<Op extends Operation>(
     operation: Op,
     request: Requests[Op],
-    options?: CallOptions,
+    options?: TransportOptions,
   ): Promise<Reply<Body<Op>>>;
 
   /** Durable entries from a position on; without one, from the first that is kept. */

@@ -8,8 +8,9 @@ import type { Leasehold } from './leasehold.ts';
 import type { TaskContext } from './task-context.ts';
 import { WorkerStopping } from './task-errors.ts';
 import type { TaskVerdict } from './task-verdict.ts';
-import type { TaskWorker } from './worker.ts';
+import type { Worker } from './worker.ts';
 import type { WorkerOptions } from './worker-options.ts';
+import type { DrainSignal } from './world.ts';
 
 let world: ManualWorld;
 let stage: Stage;
@@ -24,20 +25,20 @@ let running: {
 }[];
 let verdicts: TaskVerdict[];
 /** Who wants to hear of SIGTERM. */
-let hooks: Set<() => void>;
+let hooks: Record<DrainSignal, Set<() => void>>;
 
 const mail = defineTask('mail');
 
 beforeEach(async () => {
   world = new ManualWorld();
   stage = await openStage(world);
-  hooks = new Set();
+  hooks = { SIGTERM: new Set(), SIGINT: new Set() };
   const { clock, timers, newToken } = world;
-  const onTerminate = (call: () => void): (() => void) => {
-    hooks.add(call);
-    return () => void hooks.delete(call);
+  const onSignal = (signal: DrainSignal, call: () => void): (() => void) => {
+    hooks[signal].add(call);
+    return () => void hooks[signal].delete(call);
   };
-  ({ lh, wire } = stage.client({ clock, timers, newToken, onTerminate }));
+  ({ lh, wire } = stage.client({ clock, timers, newToken, onSignal }));
   other = stage.client().lh;
   running = [];
   verdicts = [];
@@ -49,7 +50,7 @@ async function add(count: number): Promise<string[]> {
 }
 
 /** A worker whose handlers run until they are told to finish. */
-async function start(options: WorkerOptions = {}): Promise<TaskWorker> {
+async function start(options: WorkerOptions = {}): Promise<Worker> {
   const onVerdict = (verdict: TaskVerdict): void => void verdicts.push(verdict);
   const worker = lh.work(mail, { ttl: '30s', grace: '10s', onVerdict, ...options }, (task) => {
     return new Promise((resolve, reject) => running.push({ task, finish: resolve, fail: reject }));
@@ -60,7 +61,7 @@ async function start(options: WorkerOptions = {}): Promise<TaskWorker> {
 
 /** State, attempts and failures of a task. */
 async function stateOf(taskId: string): Promise<string> {
-  const task = await world.finish(other.task.get({ task_id: taskId }));
+  const task = await world.finish(other.call('task.get', { task_id: taskId }));
   return task.ok ? `${task.state} ${task.attempt} ${task.failures}` : task.code;
 }
 
@@ -131,7 +132,9 @@ describe('draining', () => {
     await world.finish(drained);
     expect(await stateOf(taskId!)).toBe('WAITING 1 0');
     const { assertHeld, remaining, extend } = running[0]!.task;
-    expect(assertHeld).toThrow(expect.objectContaining({ code: 'LEASE_LOST', cause: 'ended' }));
+    expect(assertHeld).toThrow(
+      expect.objectContaining({ code: 'LEASE_LOST', details: expect.objectContaining({ loss: 'released' }) }),
+    );
     expect(remaining()).toBe(0);
     await expect(extend('1m')).rejects.toMatchObject({ code: 'LEASE_LOST' });
     running[0]!.finish('nobody listens');
@@ -189,9 +192,9 @@ describe('draining', () => {
     expect(verdicts).toEqual([]);
     // Found out when it would be repeated.
     await world.advance(3_000);
-    expect(verdicts).toMatchObject([{ outcome: 'CANCELLED', verb: 'fail', cause: 'expired', taskId }]);
+    expect(verdicts).toMatchObject([{ outcome: 'LATE', verb: 'fail', loss: 'expired', taskId }]);
     await world.finish(worker.drain());
-    expect(worker.counts).toMatchObject({ cancelled: 1, failed: 0, unanswered: 0 });
+    expect(worker.counts).toMatchObject({ late: 1, failed: 0, unanswered: 0 });
     expect(world.holds).toBe(0);
   });
 
@@ -203,7 +206,7 @@ describe('draining', () => {
     await world.advance(5_000);
     wire.mend();
     await world.advance(5_000);
-    expect(verdicts).toMatchObject([{ outcome: 'CANCELLED', verb: 'complete', cause: 'expired' }]);
+    expect(verdicts).toMatchObject([{ outcome: 'LATE', verb: 'complete', loss: 'expired' }]);
   });
 
   it('ends although nothing is answered at all', async () => {
@@ -278,21 +281,38 @@ describe('what drains a worker', () => {
   it('is SIGTERM, within the grace period, and the hook is gone when the worker is', async () => {
     const [taskId] = await add(1);
     const worker = await start();
-    expect(hooks.size).toBe(1);
-    for (const call of hooks) call();
+    expect(hooks.SIGTERM.size).toBe(1);
+    for (const call of hooks.SIGTERM) call();
     await world.settle();
     expect(await isSettled(worker.done)).toBe(false);
     // Still there: a second SIGTERM while it drains must not kill the process.
-    expect(hooks.size).toBe(1);
+    expect(hooks.SIGTERM.size).toBe(1);
     running[0]!.finish(1);
     await world.finish(worker.done);
-    expect(hooks.size).toBe(0);
+    expect(hooks.SIGTERM.size).toBe(0);
     expect(await stateOf(taskId!)).toBe('COMPLETED 1 0');
   });
 
-  it('is not SIGTERM for a worker that was told to leave signals alone', async () => {
+  it.each(['SIGINT', 'SIGTERM'] as const)('is %s alone for a worker that was told so', async (signal) => {
+    const worker = await start({ drainOn: [signal] });
+    expect(hooks.SIGTERM.size + hooks.SIGINT.size).toBe(1);
+    for (const call of hooks[signal]) call();
+    await world.finish(worker.done);
+    expect(hooks[signal].size).toBe(0);
+  });
+
+  it('cannot be another signal', async () => {
+    await expect(start({ drainOn: ['SIGHUP' as 'SIGINT'] })).rejects.toThrow(/SIGTERM and SIGINT/);
+  });
+
+  it('is no signal for a worker that was told in the way of 0.1 to leave them alone', async () => {
     await start({ handleSignals: false });
-    expect(hooks.size).toBe(0);
+    expect(hooks.SIGTERM.size + hooks.SIGINT.size).toBe(0);
+  });
+
+  it('is not SIGTERM for a worker that was told to leave signals alone', async () => {
+    await start({ drainOn: [] });
+    expect(hooks.SIGTERM.size).toBe(0);
   });
 });
 

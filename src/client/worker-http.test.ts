@@ -4,7 +4,7 @@ import { type Loopback, openLoopback } from '../../test/support/loopback-http.ts
 import { ManualWorld } from '../../test/support/manual-world.ts';
 import { defineTask } from './define-task.ts';
 import { Leasehold } from './leasehold.ts';
-import type { TaskWorker } from './worker.ts';
+import type { Worker } from './worker.ts';
 
 let world: ManualWorld;
 let http: Loopback['http'];
@@ -35,7 +35,7 @@ async function results(taskIds: readonly string[]): Promise<unknown[]> {
   return await world.finish(Promise.all(calls));
 }
 
-function start(concurrency: number): TaskWorker {
+function start(concurrency: number): Worker {
   return lh.work(double, { concurrency }, ({ input }) => 2 * input);
 }
 
@@ -88,7 +88,7 @@ describe('a worker over HTTP', () => {
       });
       await world.advance(5_000);
       expect(inputs.sort((a, b) => a - b)).toEqual(taskIds.map((_, index) => index));
-      expect(worker.counts).toMatchObject({ completed: 20, cancelled: 0, rejected: 0 });
+      expect(worker.counts).toMatchObject({ completed: 20, late: 0, rejected: 0 });
       const history = await world.finish(http.authority.call('task.list', { queue: 'double' }));
       if (!history.ok) throw new Error(history.detail);
       expect(history.tasks.map(({ state, attempt }) => `${state} ${attempt}`)).toEqual(

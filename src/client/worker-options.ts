@@ -5,7 +5,7 @@ import { type Duration, durationMs } from './durations.ts';
 import type { TaskContext } from './task-context.ts';
 import type { TaskVerdict } from './task-verdict.ts';
 import { refuseUnknown } from './unknown-options.ts';
-import type { ClientWorld } from './world.ts';
+import type { ClientWorld, DrainSignal } from './world.ts';
 
 const DEFAULT_TTL = '30s';
 const DEFAULT_GRACE = '10s';
@@ -24,28 +24,35 @@ export interface WorkerOptions {
   readonly timeout?: Duration;
   /** How long running handlers may go on once the worker is to stop; 10 s unless told. */
   readonly grace?: Duration;
-  /** How long one poll waits for a task; 30 s unless told. */
-  readonly wait?: Duration;
   /** Drains the worker when it aborts. */
   readonly signal?: AbortSignal;
-  /** Whether SIGTERM drains the worker; true unless told. */
-  readonly handleSignals?: boolean;
+  /** The signals to the process that drain the worker: SIGTERM and SIGINT unless told. A second SIGINT ends the process. */
+  readonly drainOn?: readonly DrainSignal[];
   /** Told of every verdict, in the order in which they are known. */
   readonly onVerdict?: (verdict: TaskVerdict) => void;
+  /** Told once why the worker cannot go on. Unless given, that of `connect` is told, else it is written to stderr. */
+  readonly onFault?: (fault: unknown) => void;
+  /** How long one poll waits for a task; 30 s unless told. @deprecated since 0.2, gone in 0.3: there is no need to choose it. */
+  readonly wait?: Duration;
+  /** @deprecated since 0.2, gone in 0.3: `drainOn`; false is an empty list. */
+  readonly handleSignals?: boolean;
 }
 
 export type TaskHandler<Accepted, Returned> = (task: TaskContext<Accepted>) => Returned | Promise<Returned>;
 
-/** The handler that fits a definition. */
-export type HandlerOf<D> =
-  D extends TaskDefinition<infer _Input, infer _Output, infer Accepted, infer Returned>
-    ? TaskHandler<Accepted, Returned>
-    : never;
-
-/** A definition with what does the work. */
+/** A definition with what does the work; `job` makes one. */
 export interface Job {
   readonly definition: AnyTask;
   readonly handler: TaskHandler<unknown, unknown>;
+}
+
+/** A definition and its handler, for `work` with several kinds of tasks. */
+export function job<Accepted, Returned>(
+  // biome-ignore lint/suspicious/noExplicitAny: what producers give and get does not matter to the handler.
+  definition: TaskDefinition<any, any, Accepted, Returned>,
+  handler: TaskHandler<Accepted, NoInfer<Returned>>,
+): Job {
+  return { definition, handler: handler as Job['handler'] };
 }
 
 /** The same as a worker has it. */
@@ -61,6 +68,8 @@ export interface WorkerSettings {
   readonly graceMs: number;
   readonly waitMs: number;
   readonly onVerdict: ((verdict: TaskVerdict) => void) | null;
+  readonly onFault: (fault: unknown) => void;
+  readonly drainOn: readonly DrainSignal[];
   readonly jobs: ReadonlyMap<string, TimedJob>;
 }
 
@@ -70,27 +79,35 @@ const OPTIONS = [
   'ttl',
   'timeout',
   'grace',
-  'wait',
   'signal',
-  'handleSignals',
+  'drainOn',
   'onVerdict',
+  'onFault',
+  'wait',
+  'handleSignals',
 ];
+const DRAIN_SIGNALS: readonly DrainSignal[] = ['SIGTERM', 'SIGINT'];
 /** Timers take no more than 2^31 milliseconds. */
 export const TIMEOUT_MAX_MS = 24 * 86_400_000;
 
 export function settingsOf(options: WorkerOptions, jobs: readonly Job[], world: ClientWorld): WorkerSettings {
   refuseUnknown(options, OPTIONS, 'a worker');
+  if (!jobs.every((each) => typeof each === 'object' && each !== null)) {
+    throw new TypeError('The jobs of a worker are a list of what job gives.');
+  }
   for (const { definition } of jobs) assertDefinition(definition);
   const { concurrency = 1 } = options;
   if (!Number.isSafeInteger(concurrency) || concurrency < 1) {
     throw new TypeError(`The concurrency ${String(concurrency)} is no whole number above zero.`);
   }
-  const { signal, onVerdict } = options;
+  const { signal, onVerdict, onFault } = options;
   if (signal !== undefined && !(signal instanceof AbortSignal)) {
     throw new TypeError('The option signal must be an AbortSignal.');
   }
-  if (onVerdict !== undefined && typeof onVerdict !== 'function') {
-    throw new TypeError('The option onVerdict must be a function.');
+  for (const [name, call] of Object.entries({ onVerdict, onFault })) {
+    if (call !== undefined && typeof call !== 'function') {
+      throw new TypeError(`The option ${name} must be a function.`);
+    }
   }
   return {
     workerId: options.workerId ?? `${world.label ?? 'worker'}:${world.newToken()}`,
@@ -99,8 +116,16 @@ export function settingsOf(options: WorkerOptions, jobs: readonly Job[], world: 
     graceMs: durationMs(options.grace ?? DEFAULT_GRACE, 'grace'),
     waitMs: bounded(options.wait ?? DEFAULT_WAIT, 'wait', 1, LIMITS.waitMaxMs),
     onVerdict: onVerdict ?? null,
+    onFault: onFault ?? ((fault) => world.onFault?.(fault)),
+    drainOn: drainOnOf(options),
     jobs: byQueue(jobs, options.timeout),
   };
+}
+
+function drainOnOf({ drainOn, handleSignals = true }: WorkerOptions): readonly DrainSignal[] {
+  const signals = drainOn ?? (handleSignals ? DRAIN_SIGNALS : []);
+  if (Array.isArray(signals) && signals.every((name) => DRAIN_SIGNALS.includes(name))) return signals;
+  throw new TypeError(`The option drainOn must be a list of ${DRAIN_SIGNALS.join(' and ')}.`);
 }
 
 function byQueue(jobs: readonly Job[], timeout: Duration | undefined): ReadonlyMap<string, TimedJob> {

@@ -7,7 +7,7 @@ import { defineTask } from './define-task.ts';
 import type { Leasehold } from './leasehold.ts';
 import type { TaskContext } from './task-context.ts';
 import type { TaskVerdict } from './task-verdict.ts';
-import type { TaskWorker } from './worker.ts';
+import type { Worker } from './worker.ts';
 import type { WorkerOptions } from './worker-options.ts';
 
 let world: ManualWorld;
@@ -37,7 +37,7 @@ async function add(count: number): Promise<string[]> {
 }
 
 /** A worker whose handlers run until they are told to finish. */
-async function start(options: WorkerOptions = {}): Promise<TaskWorker> {
+async function start(options: WorkerOptions = {}): Promise<Worker> {
   const onVerdict = (verdict: TaskVerdict): void => void verdicts.push(verdict);
   const worker = lh.work(mail, { ttl: '30s', onVerdict, ...options }, (task) => {
     return new Promise<void>((resolve, reject) => running.push({ task, finish: resolve, fail: reject }));
@@ -47,7 +47,7 @@ async function start(options: WorkerOptions = {}): Promise<TaskWorker> {
 }
 
 async function stateOf(taskId: string): Promise<string> {
-  const task = await world.finish(other.task.get({ task_id: taskId }));
+  const task = await world.finish(other.call('task.get', { task_id: taskId }));
   return task.ok ? `${task.state} ${task.attempt}` : task.code;
 }
 
@@ -183,11 +183,11 @@ describe('a grant that had to be waited for', () => {
     await world.advance(25_000);
     wire.let('worker.heartbeat', 'lingers', 1);
     const [taskId] = await add(1);
-    await world.finish(other.task.kill({ task_id: taskId!, reason: 'enough' }));
+    await world.finish(other.call('task.kill', { task_id: taskId!, reason: 'enough' }));
     wire.letGo();
     await world.settle();
     expect(running).toEqual([]);
-    expect(verdicts).toMatchObject([{ outcome: 'CANCELLED', cause: 'killed', taskId }]);
+    expect(verdicts).toMatchObject([{ outcome: 'LATE', loss: 'killed', taskId }]);
   });
 });
 
@@ -195,11 +195,15 @@ describe('a lost lease', () => {
   it('aborts the signal of its handler alone, with the cause the authority names', async () => {
     const [first] = await add(2);
     await start({ concurrency: 2 });
-    await world.finish(other.task.kill({ task_id: first!, reason: 'enough' }));
+    await world.finish(other.call('task.kill', { task_id: first!, reason: 'enough' }));
     const { signal } = running[0]!.task;
     expect(signal.aborted).toBe(false);
     await world.advance(10_000);
-    expect(signal.reason).toMatchObject({ name: 'LeaseholdError', code: 'LEASE_LOST', cause: 'killed' });
+    expect(signal.reason).toMatchObject({
+      name: 'LeaseLostError',
+      code: 'LEASE_LOST',
+      details: { loss: 'killed' },
+    });
     expect(running[1]!.task.signal.aborted).toBe(false);
   });
 
@@ -211,7 +215,10 @@ describe('a lost lease', () => {
     expect(running[0]!.task.signal.aborted).toBe(false);
     expect(running[0]!.task.remaining()).toBe(1);
     await world.advance(1);
-    expect(running[0]!.task.signal.reason).toMatchObject({ code: 'LEASE_LOST', cause: 'unreachable' });
+    expect(running[0]!.task.signal.reason).toMatchObject({
+      code: 'LEASE_LOST',
+      details: { loss: 'unreachable' },
+    });
     expect(running[0]!.task.remaining()).toBe(0);
     expect(await stateOf(taskId!)).toBe('LEASED 1');
   });
@@ -221,7 +228,10 @@ describe('a lost lease', () => {
     await start({ ttl: '10s' });
     wire.let('worker.heartbeat', 'hangs');
     await world.advance(9_500);
-    expect(running[0]!.task.signal.reason).toMatchObject({ code: 'LEASE_LOST', cause: 'unreachable' });
+    expect(running[0]!.task.signal.reason).toMatchObject({
+      code: 'LEASE_LOST',
+      details: { loss: 'unreachable' },
+    });
   });
 
   it('is found out by assertHeld when nothing else had the time to', async () => {
@@ -232,7 +242,9 @@ describe('a lost lease', () => {
     // The event loop was blocked: time went by and no timer ran.
     world.monotonicMs += 9_500;
     world.wallMs += 9_500;
-    expect(assertHeld).toThrow(expect.objectContaining({ code: 'LEASE_LOST', cause: 'expired' }));
+    expect(assertHeld).toThrow(
+      expect.objectContaining({ code: 'LEASE_LOST', details: expect.objectContaining({ loss: 'expired' }) }),
+    );
     expect(signal.aborted).toBe(true);
   });
 
@@ -241,7 +253,10 @@ describe('a lost lease', () => {
     await start({ ttl: '10s' });
     world.setWall(world.wallMs + 3_600_000);
     await world.advance(1_000);
-    expect(running[0]!.task.signal.reason).toMatchObject({ code: 'LEASE_LOST', cause: 'expired' });
+    expect(running[0]!.task.signal.reason).toMatchObject({
+      code: 'LEASE_LOST',
+      details: { loss: 'expired' },
+    });
   });
 
   it('has run out, and was not out of reach, when renewals had got through until the machine slept', async () => {
@@ -251,7 +266,10 @@ describe('a lost lease', () => {
     expect(wire.count('worker.heartbeat')).toBe(2);
     world.setWall(world.wallMs + 3_600_000);
     await world.advance(1_000);
-    expect(running[0]!.task.signal.reason).toMatchObject({ code: 'LEASE_LOST', cause: 'expired' });
+    expect(running[0]!.task.signal.reason).toMatchObject({
+      code: 'LEASE_LOST',
+      details: { loss: 'expired' },
+    });
   });
 
   it('no longer concerns a handler that is done', async () => {
@@ -260,7 +278,7 @@ describe('a lost lease', () => {
     const { signal } = running[0]!.task;
     wire.let('task.complete', 'hangs');
     running[0]!.finish();
-    await world.finish(other.task.kill({ task_id: taskId!, reason: 'enough' }));
+    await world.finish(other.call('task.kill', { task_id: taskId!, reason: 'enough' }));
     await world.advance(10_000);
     expect(wire.count('worker.heartbeat')).toBe(1);
     expect(signal.aborted).toBe(false);
@@ -274,21 +292,21 @@ describe('a lost lease', () => {
     expect(running[0]!.task.signal.aborted).toBe(true);
   });
 
-  it('needs no word from a handler that gives up: the verdict is CANCELLED', async () => {
+  it('needs no word from a handler that gives up: the verdict is LATE', async () => {
     const [taskId] = await add(1);
     await start();
-    await world.finish(other.task.kill({ task_id: taskId!, reason: 'enough' }));
+    await world.finish(other.call('task.kill', { task_id: taskId!, reason: 'enough' }));
     await world.advance(10_000);
     running[0]!.fail(running[0]!.task.signal.reason);
     await world.settle();
-    expect(verdicts).toMatchObject([{ outcome: 'CANCELLED', verb: 'fail', cause: 'killed', taskId }]);
+    expect(verdicts).toMatchObject([{ outcome: 'LATE', verb: 'fail', loss: 'killed', taskId }]);
     expect(wire.count('task.fail')).toBe(0);
   });
 
   it('leaves room for the next task only once its handler is done', async () => {
     const [taskId] = await add(2);
     await start();
-    await world.finish(other.task.kill({ task_id: taskId!, reason: 'enough' }));
+    await world.finish(other.call('task.kill', { task_id: taskId!, reason: 'enough' }));
     await world.advance(20_000);
     expect(running).toHaveLength(1);
     running[0]!.fail(new Error('gave up'));
@@ -312,7 +330,7 @@ describe('extending a lease', () => {
   it('throws LEASE_LOST once it is over, and that is the reason of the signal too', async () => {
     const [taskId] = await add(1);
     await start();
-    await world.finish(other.task.kill({ task_id: taskId!, reason: 'enough' }));
+    await world.finish(other.call('task.kill', { task_id: taskId!, reason: 'enough' }));
     const { extend, signal } = running[0]!.task;
     await expect(world.finish(extend('1m'))).rejects.toMatchObject({ code: 'LEASE_LOST' });
     expect(signal.reason).toMatchObject({ code: 'LEASE_LOST' });

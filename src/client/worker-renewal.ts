@@ -9,7 +9,7 @@ import type { Timer } from '../seams/clock.ts';
 import { Deadline, type Moment, momentOf } from '../seams/deadline.ts';
 import { LeaseholdError } from './error.ts';
 import { GrowingDelay } from './task-patience.ts';
-import type { TaskRun } from './task-run.ts';
+import { lossBy, type TaskRun } from './task-run.ts';
 import type { Transport } from './transport.ts';
 import type { ClientWorld } from './world.ts';
 
@@ -88,7 +88,7 @@ export class WorkerRenewal {
       }
       this.runs.get(lease_id)?.renewed(deadline);
     }
-    for (const { lease_id, cause } of lost) this.runs.get(lease_id)?.lose(cause);
+    for (const { lease_id, cause } of lost) this.runs.get(lease_id)?.lose(lossBy(cause));
   }
 
   private readonly tick = (): void => {

@@ -1,8 +1,8 @@
-/** Starts a worker and ties it to what may end it: the caller's signal, the closing of the handle, and SIGTERM. */
+/** Starts a worker and ties it to what may end it: the caller's signal, the closing of the handle, and signals to the process. */
 import { AbortWatch } from './abort-watch.ts';
 import { handleClosed } from './closed.ts';
 import type { Transport } from './transport.ts';
-import { RunningWorker, type TaskWorker } from './worker.ts';
+import { RunningWorker } from './worker.ts';
 import { type Job, settingsOf, type WorkerOptions } from './worker-options.ts';
 import type { ClientWorld } from './world.ts';
 
@@ -12,7 +12,7 @@ export function startWorker(
   closing: AbortSignal,
   options: WorkerOptions,
   jobs: readonly Job[],
-): TaskWorker {
+): RunningWorker {
   const settings = settingsOf(options, jobs, world);
   if (closing.aborted) throw handleClosed();
   const worker = new RunningWorker(transport, world, settings);
@@ -20,8 +20,8 @@ export function startWorker(
   const drain = (): void => void worker.drain();
   listen(worker, closing, () => worker.abandon());
   if (options.signal !== undefined) listen(worker, options.signal, drain);
-  if (options.handleSignals ?? true) {
-    const unhook = world.onTerminate?.(drain);
+  for (const signal of settings.drainOn) {
+    const unhook = world.onSignal?.(signal, drain);
     if (unhook !== undefined) worker.whenEnded(unhook);
   }
   return worker.start();

@@ -3,6 +3,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { openStage, type Stage } from '../../test/support/lease-stage.ts';
 import { ManualWorld } from '../../test/support/manual-world.ts';
 import { defineTask } from './define-task.ts';
+import type { Duration } from './durations.ts';
 import type { Leasehold } from './leasehold.ts';
 import type { TaskContext } from './task-context.ts';
 import { TaskTimeout } from './task-errors.ts';
@@ -35,7 +36,7 @@ async function work(
 }
 
 async function taskOf(taskId: string) {
-  return world.finish(lh.task.get({ task_id: taskId }));
+  return world.finish(lh.call('task.get', { task_id: taskId }));
 }
 
 describe('a handler that takes longer than its timeout', () => {
@@ -106,6 +107,6 @@ describe('a handler that is done in time', () => {
 
 describe('a timeout that is none', () => {
   it.each(['0', 0, '25d', 'soon'])('is refused: %j', (timeout) => {
-    expect(() => lh.work(slow, { timeout }, () => 1)).toThrow(TypeError);
+    expect(() => lh.work(slow, { timeout: timeout as Duration }, () => 1)).toThrow(TypeError);
   });
 });

@@ -10,7 +10,7 @@ import { LeaseholdError } from './error.ts';
 import { pause } from './pause.ts';
 import { failure, type TaskEnd } from './task-handling.ts';
 import { GrowingDelay, isPassing } from './task-patience.ts';
-import type { TaskRun } from './task-run.ts';
+import { lossBy, type TaskRun } from './task-run.ts';
 import type { TaskVerdict } from './task-verdict.ts';
 import type { Transport } from './transport.ts';
 import type { ClientWorld } from './world.ts';
@@ -71,7 +71,7 @@ function call(run: TaskRun, end: TaskEnd, transport: Transport): Promise<Reply<B
 }
 
 export function verdictOf(run: TaskRun, answer: Answer): TaskVerdict {
-  const { lease, lossCause } = run;
+  const { lease, loss } = run;
   const end = run.end!;
   const { task_id: taskId, queue, lease_seq: leaseSeq, attempt } = lease;
   const { verb } = end;
@@ -82,8 +82,10 @@ export function verdictOf(run: TaskRun, answer: Answer): TaskVerdict {
   }
   const error = end.verb === 'complete' ? {} : { error: end.error };
   const subject = { taskId, queue, leaseSeq, attempt, verb, ...error };
-  if (answer === null) return { ...subject, outcome: 'CANCELLED', cause: lossCause };
+  // What nobody has noticed has run out.
+  if (answer === null) return { ...subject, outcome: 'LATE', loss: loss?.details.loss ?? 'expired' };
   if (!answer.ok) return { ...subject, outcome: 'REJECTED', code: answer.code, detail: answer.detail };
-  const { outcome, state, seq, cause = 'unknown' } = answer;
-  return outcome === 'COMMITTED' ? { ...subject, outcome, state, seq } : { ...subject, outcome, cause };
+  const { outcome, state, seq, cause } = answer;
+  if (outcome === 'COMMITTED') return { ...subject, outcome, state, seq };
+  return { ...subject, outcome: 'LATE', loss: lossBy(cause) };
 }

@@ -10,8 +10,8 @@ import type { StandardSchema } from './standard-schema.ts';
 import type { TaskContext } from './task-context.ts';
 import { HandBack, NoRetry, RetryLater } from './task-errors.ts';
 import type { TaskVerdict } from './task-verdict.ts';
-import type { TaskWorker } from './worker.ts';
-import type { TaskHandler, WorkerOptions } from './worker-options.ts';
+import type { Worker } from './worker.ts';
+import { job, type TaskHandler, type WorkerOptions } from './worker-options.ts';
 
 let world: ManualWorld;
 let stage: Stage;
@@ -36,17 +36,14 @@ function add(input: unknown, task: AnyTask = mail): Promise<EnqueueReceipt<unkno
 }
 
 /** A worker on `mail` that notes its verdicts, and whatever it does without any time passing. */
-async function start(
-  handler: TaskHandler<unknown, unknown>,
-  options: WorkerOptions = {},
-): Promise<TaskWorker> {
+async function start(handler: TaskHandler<unknown, unknown>, options: WorkerOptions = {}): Promise<Worker> {
   const worker = lh.work(mail, { onVerdict: (verdict) => verdicts.push(verdict), ...options }, handler);
   await world.settle();
   return worker;
 }
 
 async function taskOf({ taskId }: { readonly taskId: string }) {
-  const task = await world.finish(other.task.get({ task_id: taskId }));
+  const task = await world.finish(other.call('task.get', { task_id: taskId }));
   if (!task.ok) throw new Error(task.detail);
   return task;
 }
@@ -274,7 +271,7 @@ describe('the schemas of a task', () => {
 
   it('fail the task whose input does not fit, without calling the handler', async () => {
     const count = defineTask('count', { input: digits() });
-    await world.finish(other.task.create({ payload: 'many', queue: 'count', task_id: 'foreign' }));
+    await world.finish(other.call('task.create', { payload: 'many', queue: 'count', task_id: 'foreign' }));
     lh.work(count, { onVerdict: (verdict) => verdicts.push(verdict) }, () => expect.unreachable());
     await world.settle();
     expect(verdicts).toMatchObject([{ verb: 'fail', state: 'WAITING', error: { code: 'INVALID_TASK' } }]);
@@ -301,7 +298,7 @@ describe('the schemas of a task', () => {
 });
 
 async function history(taskId: string): Promise<readonly Record<string, unknown>[]> {
-  const reply = await other.task.history({ task_id: taskId });
+  const reply = await other.call('task.history', { task_id: taskId });
   if (!reply.ok) throw new Error(reply.detail);
   return reply.entries;
 }
@@ -315,17 +312,21 @@ describe('fenced writes of a handler', () => {
       return 'written';
     });
     expect(await taskOf(receipt)).toMatchObject({ state: 'COMPLETED' });
-    const object = await world.finish(other.object.get({ object_id: 'report' }));
+    const object = await world.finish(other.call('object.get', { object_id: 'report' }));
     expect(object).toMatchObject({ ok: true, version: 1, lease_seq: lease.leaseSeq });
     expect(await stage.entries()).not.toContain('ObjectWritten');
   });
 
-  it('take the lease as the wire gives it too', async () => {
-    const lease = await world.finish(other.lease.acquire({ name: 'report', holder: 'me', ttl_ms: 60_000 }));
+  it('take the numbers of a lease alone too', async () => {
+    const lease = await world.finish(
+      other.call('lease.acquire', { name: 'report', holder: 'me', ttl_ms: 60_000 }),
+    );
     if (!lease.ok) throw new Error(lease.detail);
     await add(1);
-    await start(({ write }) => write('report', 1, lease));
-    expect(await world.finish(other.object.get({ object_id: 'report' }))).toMatchObject({ version: 1 });
+    await start(({ write }) => write('report', 1, { leaseSeq: lease.lease_seq, holder: lease.holder }));
+    expect(await world.finish(other.call('object.get', { object_id: 'report' }))).toMatchObject({
+      version: 1,
+    });
   });
 
   it('fail the task when one of them is refused, and nothing is written', async () => {
@@ -339,7 +340,7 @@ describe('fenced writes of a handler', () => {
       { outcome: 'COMMITTED', verb: 'fail', state: 'WAITING', error: { code: 'LEASE_OBJECT_MISMATCH' } },
     ]);
     expect(await taskOf(receipt)).toMatchObject({ state: 'WAITING', failures: 1 });
-    expect(await world.finish(other.object.get({ object_id: 'report' }))).toMatchObject({
+    expect(await world.finish(other.call('object.get', { object_id: 'report' }))).toMatchObject({
       code: 'OBJECT_NOT_FOUND',
     });
   });
@@ -364,7 +365,7 @@ describe('verdicts', () => {
     expect(worker.counts).toMatchObject({ leased: 1, running: 0, completed: 1 });
   });
 
-  it('are CANCELLED for a result that comes too late, and the late result is kept', async () => {
+  it('are LATE for a result that comes too late, and the late result is kept', async () => {
     const receipt = await add(1);
     let finish = (_value: string): void => undefined;
     const worker = await start(() => new Promise((resolve) => (finish = resolve)), {
@@ -375,8 +376,8 @@ describe('verdicts', () => {
     await world.advance(10_000);
     finish('too late');
     await world.settle();
-    expect(verdicts).toMatchObject([{ outcome: 'CANCELLED', verb: 'complete', cause: 'expired' }]);
-    expect(worker.counts).toMatchObject({ cancelled: 1, completed: 0 });
+    expect(verdicts).toMatchObject([{ outcome: 'LATE', verb: 'complete', loss: 'expired' }]);
+    expect(worker.counts).toMatchObject({ late: 1, completed: 0 });
     const { leases } = await taskOf(receipt);
     expect(leases.map(({ late_result }) => late_result?.parse())).toContain('too late');
   });
@@ -385,9 +386,13 @@ describe('verdicts', () => {
     const { taskId } = await add(1);
     const worker = await start(async () => {
       // Somebody else speaks in the worker's name.
-      const task = await other.task.get({ task_id: taskId });
+      const task = await other.call('task.get', { task_id: taskId });
       if (!task.ok) throw new Error(task.detail);
-      await other.task.release({ task_id: taskId, lease_id: task.current_lease_id!, delay_ms: 60_000 });
+      await other.call('task.release', {
+        task_id: taskId,
+        lease_id: task.current_lease_id!,
+        delay_ms: 60_000,
+      });
     });
     expect(verdicts).toMatchObject([{ outcome: 'REJECTED', verb: 'complete', code: 'LEASE_NOT_CURRENT' }]);
     expect(worker.counts).toMatchObject({ rejected: 1 });
@@ -413,10 +418,8 @@ describe('a worker for several tasks', () => {
     const print = defineTask<{ pages: number }, string>('print');
     const letter = await add({ to: 'ada' });
     const page = await world.finish(other.enqueue(print, { pages: 2 }));
-    const worker = lh.worker({ workerId: 'both' }, [
-      [mail, () => 'mailed'],
-      [print, ({ input }) => `printed ${input.pages}`],
-    ]);
+    const jobs = [job(mail, () => 'mailed'), job(print, ({ input }) => `printed ${input.pages}`)];
+    const worker = lh.work(jobs, { workerId: 'both' });
     await world.settle();
     expect(await world.finish(letter.result())).toMatchObject({ output: 'mailed' });
     expect(await world.finish(page.result())).toMatchObject({ output: 'printed 2' });
@@ -427,11 +430,8 @@ describe('a worker for several tasks', () => {
   it('leases by the shortest ttl among them unless it has its own', async () => {
     const quick = defineTask('quick', { ttl: '5s' });
     const slow = defineTask('slow', { ttl: '1h' });
-    lh.worker({}, [
-      [quick, () => 1],
-      [slow, () => 1],
-    ]);
-    lh.worker({ ttl: '1m' }, [[quick, () => 1]]);
+    lh.work([job(quick, () => 1), job(slow, () => 1)]);
+    lh.work([job(quick, () => 1)], { ttl: '1m' });
     await world.settle();
     expect(wire.sent.map(({ request }) => request.ttl_ms)).toEqual([5_000, 60_000]);
   });
@@ -446,6 +446,7 @@ describe('the options of a worker', () => {
     ['a wait that is too long', { wait: '1h' }, /wait 1h/],
     ['a signal that is none', { signal: new AbortController() }, /signal must be an AbortSignal/],
     ['a listener that is none', { onVerdict: 5 }, /onVerdict must be a function/],
+    ['another that is none', { onFault: 5 }, /onFault must be a function/],
   ])('are refused before anything is leased: %s', (_what, options, says) => {
     expect(() => lh.work(mail, options, () => 1)).toThrow(says);
     expect(wire.sent).toEqual([]);
@@ -453,15 +454,10 @@ describe('the options of a worker', () => {
   });
 
   it('and its handlers are checked: none, two for one task, no function', () => {
-    expect(() => lh.worker({}, [])).toThrow(/at least one task/);
-    expect(() => lh.worker({}, undefined as never)).toThrow(/a list of pairs/);
-    expect(() => lh.worker({}, [null] as never)).toThrow(/a list of pairs/);
-    expect(() =>
-      lh.worker({}, [
-        [mail, () => 1],
-        [mail, () => 2],
-      ]),
-    ).toThrow(/two handlers/);
+    expect(() => lh.work([])).toThrow(/at least one task/);
+    expect(() => lh.work(undefined as never, () => 1)).toThrow(/what defineTask gives/);
+    expect(() => lh.work([null] as never)).toThrow(/what job gives/);
+    expect(() => lh.work([job(mail, () => 1), job(mail, () => 2)])).toThrow(/two handlers/);
     expect(() => lh.work(mail, {}, undefined as never)).toThrow(/no function/);
   });
 });

@@ -5,7 +5,8 @@
  *   working ──drain──▶ finishing ──grace is over──▶ aborting ──a second──▶ releasing ──a second──▶ ended
  *                      no new tasks                 signals abort          what is left is handed back
  *
- * A fault that cannot pass (a token that is not good enough, say) stops it the same way, and `done` rejects.
+ * A fault that cannot pass (a token that is not good enough, say) is told to `onFault` and stops it the same way; then
+ * `done` rejects.
  */
 
 import type { TaskLeaseRecord } from '../operations/records.ts';
@@ -34,16 +35,16 @@ export interface WorkerCounts {
   readonly failed: number;
   readonly released: number;
   /** Verdicts that came too late, and those about what the authority does not know. */
-  readonly cancelled: number;
+  readonly late: number;
   readonly rejected: number;
   /** Ends that the authority had not answered when the worker ended. */
   readonly unanswered: number;
 }
 
-export interface TaskWorker {
+export interface Worker {
   readonly workerId: string;
   readonly counts: WorkerCounts;
-  /** Resolves once the worker has stopped; rejects when it could not go on. */
+  /** Resolves once the worker has stopped; rejects when it could not go on. It need not be awaited: see `onFault`. */
   readonly done: Promise<void>;
   /** Takes no more tasks, lets running handlers finish within the grace period, hands back what is left. */
   drain(): Promise<void>;
@@ -56,14 +57,14 @@ class Counts implements WorkerCounts {
   completed = 0;
   failed = 0;
   released = 0;
-  cancelled = 0;
+  late = 0;
   rejected = 0;
   unanswered = 0;
 }
 
 const COMMITTED = { complete: 'completed', fail: 'failed', release: 'released' } as const;
 
-export class RunningWorker implements TaskWorker {
+export class RunningWorker implements Worker {
   readonly workerId: string;
   readonly counts = new Counts();
   readonly done: Promise<void>;
@@ -101,6 +102,8 @@ export class RunningWorker implements TaskWorker {
     this.done = new Promise((resolve, reject) => {
       this.settleDone = { resolve, reject };
     });
+    // A fault is told below, so a promise that no one awaits must not end the process.
+    this.done.catch(() => undefined);
   }
 
   start(): this {
@@ -114,10 +117,10 @@ export class RunningWorker implements TaskWorker {
     else this.unhooks.push(unhook);
   }
 
-  drain(): Promise<void> {
+  readonly drain = (): Promise<void> => {
     this.stop();
     return this.done;
-  }
+  };
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.drain();
@@ -191,7 +194,7 @@ export class RunningWorker implements TaskWorker {
   private limit(run: TaskRun, timeoutMs: number): void {
     const { timers } = this.world;
     run.timer = timers.after(timeoutMs, () => {
-      const fault = new TaskTimeout(`The handler took longer than ${timeoutMs} ms.`);
+      const fault = new TaskTimeout(run.lease.task_id, timeoutMs);
       run.abort(fault);
       run.timer = timers.after(LAST_MS, () => this.finish(run, failure(fault)));
     });
@@ -236,14 +239,17 @@ export class RunningWorker implements TaskWorker {
   }
 
   private count({ verb }: TaskEnd, answer: Answer): void {
-    if (answer === null) this.counts.cancelled += 1;
+    if (answer === null) this.counts.late += 1;
     else if (!answer.ok) this.counts.rejected += 1;
-    else if (answer.outcome === 'CANCELLED') this.counts.cancelled += 1;
+    else if (answer.outcome === 'CANCELLED') this.counts.late += 1;
     else this.counts[COMMITTED[verb]] += 1;
   }
 
   private fail(why: unknown): void {
-    this.fault ??= { why };
+    if (this.fault === null) {
+      this.fault = { why };
+      this.settings.onFault(why);
+    }
     this.stop();
   }
 
@@ -297,5 +303,5 @@ function handedBack(why: string): TaskEnd {
 
 /** The signal's reason, or the fault of the last attempt; the way to the authority may itself be closed by then. */
 function isNoAnswer(fault: unknown): boolean {
-  return fault instanceof WorkerStopping || fault instanceof LeaseholdError;
+  return fault instanceof LeaseholdError;
 }

@@ -3,6 +3,9 @@
 import type { Clock, Timers } from '../seams/clock.ts';
 import type { ProcessEnding } from '../seams/process-ending.ts';
 
+/** What a process is asked with to end in order. */
+export type DrainSignal = 'SIGTERM' | 'SIGINT';
+
 export interface ClientWorld {
   readonly clock: Clock;
   readonly timers: Timers;
@@ -12,6 +15,8 @@ export interface ClientWorld {
   readonly label?: string;
   /** Absent where a program cannot end itself, as in a browser; then there are no guards. */
   readonly ending?: ProcessEnding;
-  /** Calls when this process is asked to end in order, and gives the call that takes it back; absent where nobody asks. */
-  onTerminate?(call: () => void): () => void;
+  /** Calls when this process gets the signal, and gives the call that takes it back; absent where there are none. */
+  onSignal?(signal: DrainSignal, call: () => void): () => void;
+  /** Told of faults in the background that no option of their own is told of; in a process, written to stderr. */
+  onFault?(fault: unknown): void;
 }

@@ -10,6 +10,7 @@
  * time: `begin` may be called again only after `append` has resolved. A failed append is final: every later call
  * rejects with the same fault.
  */
+import { LeaseholdError } from '../client/error.ts';
 import type { Entry } from '../core/entries.ts';
 import type { ImageRecord } from '../core/image.ts';
 import type { Opaque } from '../core/opaque.ts';
@@ -206,19 +207,19 @@ export class LogTooFarError extends Error {
   override readonly name = 'LogTooFarError';
 }
 
-/** Another process (or handle) holds the log. */
-export class LogHeldError extends Error {
-  override readonly name = 'LogHeldError';
+/** Another process (or handle) has the log. */
+export class LogHeldError extends LeaseholdError {
+  override readonly name: string = 'LogHeldError';
   readonly holder: string;
   constructor(holder: string, says = `The log is in use by ${holder}.`) {
-    super(says);
+    super('LOG_HELD', says, { details: { holder } });
     this.holder = holder;
   }
 }
 
-/** Durable bytes have changed. Nothing is repaired silently. */
-export class LogDamagedError extends Error {
-  override readonly name = 'LogDamagedError';
+/** Bytes that were durable are no longer what they were. Nothing is repaired behind anybody's back. */
+export class LogDamagedError extends LeaseholdError {
+  override readonly name: string = 'LogDamagedError';
   readonly file: string;
   readonly offset: number;
   constructor(
@@ -227,15 +228,18 @@ export class LogDamagedError extends Error {
     why: string,
     says = `The log is damaged: ${file} at offset ${offset}: ${why}.`,
   ) {
-    super(says);
+    super('LOG_DAMAGED', says, { details: { file, offset } });
     this.file = file;
     this.offset = offset;
   }
 }
 
 /** The log was written by a newer version of leasehold. */
-export class LogTooNewError extends Error {
-  override readonly name = 'LogTooNewError';
+export class LogTooNewError extends LeaseholdError {
+  override readonly name: string = 'LogTooNewError';
+  constructor(says: string) {
+    super('LOG_TOO_NEW', says);
+  }
 }
 
 /** The requested bytes or entries were compacted away. The state has their new positions. */

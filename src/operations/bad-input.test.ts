@@ -1,7 +1,9 @@
 // Bad input gets a clear answer and costs nothing: a code, a sentence, and not one entry in the log.
+
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { heardBy } from '../../test/support/heard-by.ts';
 import { ManualWorld } from '../../test/support/manual-world.ts';
+import { transportOf } from '../client/client.ts';
 import type { Leasehold } from '../client/leasehold.ts';
 import { memoryEngine } from '../engines/memory/memory-engine.ts';
 import { openWith } from '../open.ts';
@@ -27,32 +29,32 @@ const NAMED = { name: 'n', holder: 'h', ttl_ms: 1_000 };
 type Anything = Parameters<Leasehold['task']['create']>[0] & Record<string, unknown>;
 
 const OPERATIONS: Record<string, (request: Anything) => Promise<unknown>> = {
-  'task.create': (request) => lh.task.create(request),
-  'task.lease': (request) => lh.task.lease(request as never),
-  'task.extend': (request) => lh.task.extend(request as never),
-  'task.complete': (request) => lh.task.complete(request as never),
-  'task.fail': (request) => lh.task.fail(request as never),
-  'task.release': (request) => lh.task.release(request as never),
-  'task.kill': (request) => lh.task.kill(request as never),
-  'task.get': (request) => lh.task.get(request as never),
-  'task.list': (request) => lh.task.list(request as never),
-  'task.why': (request) => lh.task.why(request as never),
-  'task.history': (request) => lh.task.history(request as never),
+  'task.create': (request) => lh.call('task.create', request),
+  'task.lease': (request) => lh.call('task.lease', request as never),
+  'task.extend': (request) => lh.call('task.extend', request as never),
+  'task.complete': (request) => lh.call('task.complete', request as never),
+  'task.fail': (request) => lh.call('task.fail', request as never),
+  'task.release': (request) => lh.call('task.release', request as never),
+  'task.kill': (request) => lh.call('task.kill', request as never),
+  'task.get': (request) => lh.call('task.get', request as never),
+  'task.list': (request) => lh.call('task.list', request as never),
+  'task.why': (request) => lh.call('task.why', request as never),
+  'task.history': (request) => lh.call('task.history', request as never),
   'worker.heartbeat': (request) => lh.heartbeat(request as never),
-  'lease.acquire': (request) => lh.lease.acquire(request as never),
-  'lease.acquire_all': (request) => lh.lease.acquireAll(request as never),
-  'lease.renew': (request) => lh.lease.renew(request as never),
-  'lease.release': (request) => lh.lease.release(request as never),
-  'lease.break': (request) => lh.lease.break(request as never),
-  'lease.wipe': (request) => lh.lease.wipe(request as never),
-  'lease.get': (request) => lh.lease.get(request as never),
-  'lease.list': (request) => lh.lease.list(request as never),
-  'lease.history': (request) => lh.lease.history(request as never),
-  'object.write': (request) => lh.object.write(request as never),
-  'object.delete': (request) => lh.object.delete(request as never),
-  'object.get': (request) => lh.object.get(request as never),
-  'receipt.list': (request) => lh.object.receipts(request as never),
-  'log.read': (request) => lh.log(request as never),
+  'lease.acquire': (request) => lh.call('lease.acquire', request as never),
+  'lease.acquire_all': (request) => lh.call('lease.acquire_all', request as never),
+  'lease.renew': (request) => lh.call('lease.renew', request as never),
+  'lease.release': (request) => lh.call('lease.release', request as never),
+  'lease.break': (request) => lh.call('lease.break', request as never),
+  'lease.wipe': (request) => lh.call('lease.wipe', request as never),
+  'lease.get': (request) => lh.call('lease.get', request as never),
+  'lease.list': (request) => lh.call('lease.list', request as never),
+  'lease.history': (request) => lh.call('lease.history', request as never),
+  'object.write': (request) => lh.call('object.write', request as never),
+  'object.delete': (request) => lh.call('object.delete', request as never),
+  'object.get': (request) => lh.call('object.get', request as never),
+  'receipt.list': (request) => lh.call('receipt.list', request as never),
+  'log.read': (request) => transportOf(lh).log(request as never),
   'queue.pause': (request) => lh.pause(request as never),
   'queue.resume': (request) => lh.resume(request as never),
 };
@@ -148,11 +150,11 @@ describe('input that is too large', () => {
   it('a payload, a result or a value above 256 KiB is PAYLOAD_TOO_LARGE', async () => {
     const replies = await world.finish(
       Promise.all([
-        lh.task.create({ payload: big }),
-        lh.task.complete({ ...LEASE, result: big }),
-        lh.task.complete({ ...LEASE, writes: [{ object_id: 'o', value: big }] }),
-        lh.object.write({ object_id: 'o', value: big }),
-        lh.lease.acquire({ ...NAMED, metadata: big }),
+        lh.call('task.create', { payload: big }),
+        lh.call('task.complete', { ...LEASE, result: big }),
+        lh.call('task.complete', { ...LEASE, writes: [{ object_id: 'o', value: big }] }),
+        lh.call('object.write', { object_id: 'o', value: big }),
+        lh.call('lease.acquire', { ...NAMED, metadata: big }),
       ]),
     );
     for (const reply of replies) expect(reply).toMatchObject({ code: 'PAYLOAD_TOO_LARGE', status: 413 });
@@ -160,13 +162,13 @@ describe('input that is too large', () => {
 
   it('a payload of exactly 256 KiB is taken', async () => {
     const payload = Json.of('x'.repeat(256 * 1024 - 2));
-    expect(await world.finish(lh.task.create({ payload }))).toMatchObject({ ok: true });
+    expect(await world.finish(lh.call('task.create', { payload }))).toMatchObject({ ok: true });
   });
 
   it('writes that are together above 1 MiB are PAYLOAD_TOO_LARGE', async () => {
     const value = Json.of('x'.repeat(250 * 1024));
     const writes = Array.from({ length: 5 }, (_, index) => ({ object_id: `o${index}`, value }));
-    const reply = await world.finish(lh.task.complete({ ...LEASE, writes }));
+    const reply = await world.finish(lh.call('task.complete', { ...LEASE, writes }));
     expect(reply).toMatchObject({ code: 'PAYLOAD_TOO_LARGE' });
   });
 });
@@ -175,18 +177,21 @@ describe('hostile but valid input', () => {
   it.each(['__proto__', 'constructor', 'toString', '日本語', '🙂'.repeat(64), 'a b', '..', '%2e%2e'])(
     'the name %j is a name like any other',
     async (name) => {
-      const reply = await world.finish(lh.lease.acquire({ name, holder: name, ttl_ms: 60_000 }));
+      const reply = await world.finish(lh.call('lease.acquire', { name, holder: name, ttl_ms: 60_000 }));
       expect(reply).toMatchObject({ ok: true, name, holder: name });
-      expect(await world.finish(lh.lease.get({ name }))).toMatchObject({ ok: true, name });
-      await world.finish(lh.task.create({ payload: 1, queue: name, task_id: name }));
-      expect(await world.finish(lh.task.get({ task_id: name }))).toMatchObject({ ok: true, queue: name });
+      expect(await world.finish(lh.call('lease.get', { name }))).toMatchObject({ ok: true, name });
+      await world.finish(lh.call('task.create', { payload: 1, queue: name, task_id: name }));
+      expect(await world.finish(lh.call('task.get', { task_id: name }))).toMatchObject({
+        ok: true,
+        queue: name,
+      });
     },
   );
 
   it('gives opaque text back byte for byte', async () => {
     const text = '{"b":1.0,  "a":12345678901234567890, "__proto__":{"x":1}, "b":2, "e":"\\u00e9"}';
-    await world.finish(lh.task.create({ payload: Json.text(text), queue: 'bytes' }));
-    const reply = await world.finish(lh.task.lease({ worker_id: 'w', queues: ['bytes'] }));
+    await world.finish(lh.call('task.create', { payload: Json.text(text), queue: 'bytes' }));
+    const reply = await world.finish(lh.call('task.lease', { worker_id: 'w', queues: ['bytes'] }));
     if (!reply.ok) throw new Error(reply.detail);
     expect(reply.leases[0]!.payload.text()).toBe(text);
   });
@@ -195,22 +200,22 @@ describe('hostile but valid input', () => {
 describe('input that changes after it was checked', () => {
   it('is taken as it was when the call was made', async () => {
     const names = ['kept-a', 'kept-b'];
-    const call = lh.lease.acquireAll({ names, holder: 'h', ttl_ms: 60_000 });
+    const call = lh.call('lease.acquire_all', { names, holder: 'h', ttl_ms: 60_000 });
     names.length = 0;
     expect(await world.finish(call)).toMatchObject({ leases: [{ name: 'kept-a' }, { name: 'kept-b' }] });
     const queues = ['kept'];
-    await world.finish(lh.task.create({ payload: 1, queue: 'kept' }));
-    const leased = lh.task.lease({ worker_id: 'w', queues });
+    await world.finish(lh.call('task.create', { payload: 1, queue: 'kept' }));
+    const leased = lh.call('task.lease', { worker_id: 'w', queues });
     queues[0] = 'other';
     expect(await world.finish(leased)).toMatchObject({ leases: [{ queue: 'kept' }] });
   });
 
   it('is kept as it was, also when it came as bytes that are used again', async () => {
     const bytes = Buffer.from('{"n":1}');
-    const call = lh.task.create({ payload: new Json(bytes), queue: 'bytes' });
+    const call = lh.call('task.create', { payload: new Json(bytes), queue: 'bytes' });
     bytes.fill('z');
     await world.finish(call);
-    const leased = await world.finish(lh.task.lease({ worker_id: 'w', queues: ['bytes'] }));
+    const leased = await world.finish(lh.call('task.lease', { worker_id: 'w', queues: ['bytes'] }));
     expect(leased.ok && leased.leases.map(({ payload }) => payload.text())).toEqual(['{"n":1}']);
   });
 });
@@ -221,9 +226,9 @@ describe('what is no request', () => {
   });
 
   it('a signal that is none is refused, and nothing happens', async () => {
-    const call = lh.lease.acquire({ ...NAMED, name: 'unsignalled' }, { signal: 'x' as never });
+    const call = lh.call('lease.acquire', { ...NAMED, name: 'unsignalled' }, { signal: 'x' as never });
     await expect(world.finish(call)).rejects.toThrow('The option signal must be an AbortSignal.');
-    expect(await world.finish(lh.lease.get({ name: 'unsignalled' }))).toMatchObject({
+    expect(await world.finish(lh.call('lease.get', { name: 'unsignalled' }))).toMatchObject({
       code: 'LEASE_NOT_FOUND',
     });
   });
@@ -243,10 +248,10 @@ describe('an option that is there and undefined', () => {
   it('is the default', async () => {
     const options = { retention: { endedTasksMs: undefined } };
     const other = await world.finish(openWith(memoryEngine(), world, options as never));
-    await world.finish(other.task.create({ payload: 1, task_id: 'kept' }));
-    await world.finish(other.task.kill({ task_id: 'kept', reason: 'enough' }));
+    await world.finish(other.call('task.create', { payload: 1, task_id: 'kept' }));
+    await world.finish(other.call('task.kill', { task_id: 'kept', reason: 'enough' }));
     await world.advance(1_000);
-    expect(await world.finish(other.task.get({ task_id: 'kept' }))).toMatchObject({ state: 'DEAD' });
+    expect(await world.finish(other.call('task.get', { task_id: 'kept' }))).toMatchObject({ state: 'DEAD' });
     await world.finish(other.close());
   });
 });
@@ -255,7 +260,7 @@ describe('following', () => {
   it('ends the moment it is ended', async () => {
     const stop = new AbortController();
     const heard = heardBy(lh, { signal: stop.signal });
-    const calls = Promise.all(Array.from({ length: 20 }, () => lh.task.create({ payload: 1 })));
+    const calls = Promise.all(Array.from({ length: 20 }, () => lh.call('task.create', { payload: 1 })));
     stop.abort();
     await world.finish(calls);
     await world.settle();

@@ -22,8 +22,8 @@ beforeEach(async () => {
   engine = new RevocableEngine(held);
   deaths = [];
   lh = await world.finish(openWith(engine, world, { onDeath: (fault) => deaths.push(fault) }));
-  await world.finish(lh.lease.acquire({ name: 'n', holder: 'h', token: TOKEN, ttl_ms: 60_000 }));
-  await world.finish(lh.task.create({ payload: 1, task_id: 't' }));
+  await world.finish(lh.call('lease.acquire', { name: 'n', holder: 'h', token: TOKEN, ttl_ms: 60_000 }));
+  await world.finish(lh.call('task.create', { payload: 1, task_id: 't' }));
 });
 
 const refused = (call: Promise<unknown>, effect = 'unknown'): Promise<void> =>
@@ -56,7 +56,7 @@ describe('past the deadline', () => {
   });
 
   it('whoever waits is told so when the wait is over, and not that nothing came', async () => {
-    const waiting = lh.task.lease({ worker_id: 'w', queues: ['none'], wait_ms: 1_000 });
+    const waiting = lh.call('task.lease', { worker_id: 'w', queues: ['none'], wait_ms: 1_000 });
     waiting.catch(() => undefined);
     await world.settle();
     engine.mayAnswer = false;
@@ -66,7 +66,7 @@ describe('past the deadline', () => {
 
   it('what has become durable is still acknowledged: no other writer can have been before it', async () => {
     held.holding = true;
-    const created = lh.task.create({ payload: 2, task_id: 'u' });
+    const created = lh.call('task.create', { payload: 2, task_id: 'u' });
     await world.settle();
     engine.mayAnswer = false;
     held.letGo();
@@ -76,7 +76,7 @@ describe('past the deadline', () => {
 
 describe('a log that is lost', () => {
   it('ends the authority at once, though nobody asks for anything', async () => {
-    const waiting = lh.lease.acquire({ name: 'n', holder: 'w', ttl_ms: 1_000, wait_ms: 60_000 });
+    const waiting = lh.call('lease.acquire', { name: 'n', holder: 'w', ttl_ms: 1_000, wait_ms: 60_000 });
     waiting.catch(() => undefined);
     await world.settle();
     engine.lose(new Error('deposed'));
@@ -86,7 +86,7 @@ describe('a log that is lost', () => {
 
   it('leaves it unknown what became of an append that was under way, even if it gets through', async () => {
     held.holding = true;
-    const created = lh.task.create({ payload: 2, task_id: 'u' });
+    const created = lh.call('task.create', { payload: 2, task_id: 'u' });
     created.catch(() => undefined);
     await world.settle();
     engine.lose(new Error('deposed'));
@@ -103,7 +103,7 @@ describe('the time of a log with a clock of its own', () => {
     engine.nowMs = world.wallMs + 86_400_000;
     const other = await world.finish(openWith(engine, world));
     for (let time = 1; time <= 2; time++) {
-      const created = await world.finish(other.task.create({ payload: time }));
+      const created = await world.finish(other.call('task.create', { payload: time }));
       const { created_at } = created as { created_at: string };
       expect(Date.parse(created_at)).toBe(engine.nowMs);
       engine.nowMs += 5_000;

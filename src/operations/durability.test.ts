@@ -34,9 +34,9 @@ describe('a reply', () => {
     });
     disk.slow = ({ name }) => (name === 'write' ? held : null);
     const calls = [
-      lh.task.create({ payload: 1 }),
-      lh.lease.acquire({ name: 'n', holder: 'h', ttl_ms: 60_000 }),
-      lh.task.list(),
+      lh.call('task.create', { payload: 1 }),
+      lh.call('lease.acquire', { name: 'n', holder: 'h', ttl_ms: 60_000 }),
+      lh.call('task.list', {}),
     ];
     await world.settle();
     for (const call of calls) expect(await isSettled(call)).toBe(false);
@@ -51,12 +51,12 @@ describe('a power cut', () => {
     const worker = async (name: string): Promise<void> => {
       for (let number = 0; number < 6; number++) {
         const id = `${name}-${number}`;
-        await lh.task.create({ task_id: id, payload: { id }, queue: name });
+        await lh.call('task.create', { task_id: id, payload: { id }, queue: name });
         acknowledged.set(id, 'WAITING');
-        const reply = await lh.task.lease({ worker_id: name, queues: [name] });
+        const reply = await lh.call('task.lease', { worker_id: name, queues: [name] });
         if (!reply.ok) return;
         const { task_id, lease_id } = reply.leases[0]!;
-        await lh.task.complete({ task_id, lease_id, result: id });
+        await lh.call('task.complete', { task_id, lease_id, result: id });
         acknowledged.set(id, 'COMPLETED');
       }
     };
@@ -86,7 +86,7 @@ describe('a power cut', () => {
       const next = disk.afterPowerCut({ sector: (_, sector) => (sector * 7 + cutAt) % 3 === 0 });
       const survivor = await openOn(next);
       for (const [taskId, state] of acknowledged) {
-        const task = await world.finish(survivor.task.get({ task_id: taskId }));
+        const task = await world.finish(survivor.call('task.get', { task_id: taskId }));
         if (!task.ok) throw new Error(`cut at ${cutAt}: ${taskId} is gone`);
         if (state === 'COMPLETED') expect(task.state).toBe('COMPLETED');
         expect(task.payload?.parse()).toEqual({ id: taskId });
@@ -100,20 +100,20 @@ describe('a power cut', () => {
 describe('a failing disk', () => {
   it('ends the handle at once, and the next open is clean', async () => {
     const lh = await openOn(disk);
-    await world.finish(lh.task.create({ payload: 1, task_id: 'before' }));
+    await world.finish(lh.call('task.create', { payload: 1, task_id: 'before' }));
     disk.gate = ({ name }) => {
       if (name === 'write') throw diskError('EIO');
     };
-    const failed = lh.task.create({ payload: 2, task_id: 'during' });
+    const failed = lh.call('task.create', { payload: 2, task_id: 'during' });
     await expect(world.finish(failed)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
-    await expect(world.finish(lh.task.get({ task_id: 'before' }))).rejects.toMatchObject({
+    await expect(world.finish(lh.call('task.get', { task_id: 'before' }))).rejects.toMatchObject({
       code: 'UNAVAILABLE',
     });
     await world.finish(lh.close());
     disk.gate = () => undefined;
     const again = await openOn(disk);
-    expect(await world.finish(again.task.get({ task_id: 'before' }))).toMatchObject({ ok: true });
-    expect(await world.finish(again.task.get({ task_id: 'during' }))).toMatchObject({
+    expect(await world.finish(again.call('task.get', { task_id: 'before' }))).toMatchObject({ ok: true });
+    expect(await world.finish(again.call('task.get', { task_id: 'during' }))).toMatchObject({
       code: 'TASK_NOT_FOUND',
     });
   });
@@ -124,51 +124,56 @@ describe('a full disk', () => {
 
   it('is a state and not a crash: what is new is refused, what is held can be kept and ended, what is repeated is answered', async () => {
     const lh = await openOn(disk);
-    const held = await world.finish(lh.lease.acquire({ name: 'n', holder: 'h', ttl_ms: 60_000 }));
+    const held = await world.finish(lh.call('lease.acquire', { name: 'n', holder: 'h', ttl_ms: 60_000 }));
     const mine = { task_id: 'mine', payload: 1, dedup_key: 'once' };
-    await world.finish(lh.task.create(mine));
-    const leased = await world.finish(lh.task.lease({ worker_id: 'w', request_id: 'r' }));
-    await world.finish(lh.session.request(LIVE));
+    await world.finish(lh.call('task.create', mine));
+    const leased = await world.finish(lh.call('task.lease', { worker_id: 'w', request_id: 'r' }));
+    await world.finish(lh.call('intent.accept', LIVE));
     if (!held.ok || !leased.ok) throw new Error('refused');
     disk.capacityBytes = segments().reduce((sum, path) => sum + disk.contentOf(path).length, 0);
     let refusal: unknown = null;
     for (let tried = 0; tried < 1_000 && refusal === null; tried++) {
-      const reply = await world.finish(lh.task.create({ payload: 'x'.repeat(500) }));
+      const reply = await world.finish(lh.call('task.create', { payload: 'x'.repeat(500) }));
       if (!reply.ok) refusal = reply;
     }
     expect(refusal).toMatchObject({ code: 'DISK_FULL', status: 507 });
-    expect(await world.finish(lh.status())).toMatchObject({ disk_full: true });
+    expect(await world.finish(lh.status())).toMatchObject({ diskFull: true });
     expect(
-      await world.finish(lh.lease.acquire({ name: 'other', holder: 'h', ttl_ms: 60_000 })),
+      await world.finish(lh.call('lease.acquire', { name: 'other', holder: 'h', ttl_ms: 60_000 })),
     ).toMatchObject({ code: 'DISK_FULL' });
-    expect(await world.finish(lh.task.lease({ worker_id: 'w' }))).toMatchObject({ code: 'DISK_FULL' });
+    expect(await world.finish(lh.call('task.lease', { worker_id: 'w' }))).toMatchObject({
+      code: 'DISK_FULL',
+    });
     const proof = { name: 'n', holder: 'h', token: held.token };
     const { payload } = leased.leases[0]!;
     const repeats: Promise<unknown>[] = [
-      lh.lease.acquire({ ...proof, ttl_ms: 60_000 }),
-      lh.task.create({ task_id: 'mine', payload }),
-      lh.task.create({ payload, dedup_key: 'once' }),
-      lh.task.lease({ worker_id: 'w', request_id: 'r' }),
+      lh.call('lease.acquire', { ...proof, ttl_ms: 60_000 }),
+      lh.call('task.create', { task_id: 'mine', payload }),
+      lh.call('task.create', { payload, dedup_key: 'once' }),
+      lh.call('task.lease', { worker_id: 'w', request_id: 'r' }),
     ];
     for (const repeat of repeats) {
       expect(await world.finish(repeat)).toMatchObject({ ok: true, duplicate: true });
     }
-    expect(await world.finish(lh.session.request(LIVE))).toMatchObject({ status: 'idempotent_replay' });
-    expect(await world.finish(lh.session.request({ ...LIVE, serviceRef: 'two' }))).toMatchObject({
+    expect(await world.finish(lh.call('intent.accept', LIVE))).toMatchObject({ status: 'idempotent_replay' });
+    expect(await world.finish(lh.call('intent.accept', { ...LIVE, serviceRef: 'two' }))).toMatchObject({
       code: 'DISK_FULL',
     });
-    expect(await world.finish(lh.lease.renew({ ...proof, ttl_ms: 90_000 }))).toMatchObject({ ok: true });
-    expect(await world.finish(lh.lease.release(proof))).toMatchObject({ released: true });
+    expect(await world.finish(lh.call('lease.renew', { ...proof, ttl_ms: 90_000 }))).toMatchObject({
+      ok: true,
+    });
+    expect(await world.finish(lh.call('lease.release', proof))).toMatchObject({ released: true });
     const { task_id, lease_id } = leased.leases[0]!;
-    expect(await world.finish(lh.task.complete({ task_id, lease_id }))).toMatchObject({
+    expect(await world.finish(lh.call('task.complete', { task_id, lease_id }))).toMatchObject({
       outcome: 'COMMITTED',
     });
 
     disk.capacityBytes = Number.POSITIVE_INFINITY;
     let reply: unknown = null;
-    for (let tried = 0; tried < 10; tried++) reply = await world.finish(lh.task.create({ payload: 1 }));
+    for (let tried = 0; tried < 10; tried++)
+      reply = await world.finish(lh.call('task.create', { payload: 1 }));
     expect(reply).toMatchObject({ ok: true });
-    expect(await world.finish(lh.status())).toMatchObject({ disk_full: false });
+    expect(await world.finish(lh.status())).toMatchObject({ diskFull: false });
   });
 });
 
@@ -176,28 +181,28 @@ describe('what was a repeat when it came to a full disk', () => {
   it('is answered also when the secret of intents has changed since', async () => {
     const LIVE = { type: 'live', serviceRef: 'one', profileID: 'low' } as const;
     const first = await openOn(disk, { secret: 'before' });
-    const { session_id } = (await world.finish(first.session.request(LIVE))) as { session_id?: string };
+    const { session_id } = (await world.finish(first.call('intent.accept', LIVE))) as { session_id?: string };
     await world.finish(first.close());
     const lh = await openOn(disk, { secret: 'after', previousSecret: 'before' });
     disk.capacityBytes = segments().reduce((sum, path) => sum + disk.contentOf(path).length, 0);
     for (let tried = 0; tried < 1_000; tried++) {
-      if (!(await world.finish(lh.task.create({ payload: 'x'.repeat(500) }))).ok) break;
+      if (!(await world.finish(lh.call('task.create', { payload: 'x'.repeat(500) }))).ok) break;
     }
-    expect(await world.finish(lh.status())).toMatchObject({ disk_full: true });
-    const again = await world.finish(lh.session.request(LIVE));
+    expect(await world.finish(lh.status())).toMatchObject({ diskFull: true });
+    const again = await world.finish(lh.call('intent.accept', LIVE));
     expect(again).toMatchObject({ session_id, status: 'idempotent_replay' });
   });
 
   it('is refused when it has become a new wish by its turn', async () => {
     const lh = await openOn(disk);
-    for (let payload = 0; payload < 10; payload++) await world.finish(lh.task.create({ payload }));
+    for (let payload = 0; payload < 10; payload++) await world.finish(lh.call('task.create', { payload }));
     const asked = { worker_id: 'w', request_id: 'r', ttl_ms: 1_000, max: 5 };
-    await world.finish(lh.task.lease({ ...asked, max: 1 }));
-    const held = await world.finish(lh.lease.acquire({ name: 'n', holder: 'h', ttl_ms: 600_000 }));
+    await world.finish(lh.call('task.lease', { ...asked, max: 1 }));
+    const held = await world.finish(lh.call('lease.acquire', { name: 'n', holder: 'h', ttl_ms: 600_000 }));
     if (!held.ok) throw new Error(held.detail);
     disk.capacityBytes = segments().reduce((sum, path) => sum + disk.contentOf(path).length, 0);
     for (let tried = 0; tried < 1_000; tried++) {
-      const reply = await world.finish(lh.task.create({ payload: 'x'.repeat(500), queue: 'fill' }));
+      const reply = await world.finish(lh.call('task.create', { payload: 'x'.repeat(500), queue: 'fill' }));
       if (!reply.ok) break;
     }
     await world.advance(999);
@@ -209,10 +214,10 @@ describe('what was a repeat when it came to a full disk', () => {
     const proof = { name: 'n', holder: 'h', token: held.token };
     // So many that they are not written at once.
     const before = Promise.all(
-      Array.from({ length: 40 }, (_, more) => lh.lease.renew({ ...proof, ttl_ms: 900_000 + more })),
+      Array.from({ length: 40 }, (_, more) => lh.call('lease.renew', { ...proof, ttl_ms: 900_000 + more })),
     );
     await world.settle();
-    const repeat = lh.task.lease(asked);
+    const repeat = lh.call('task.lease', asked);
     await world.advance(1);
     letGo();
     await world.finish(before);
@@ -223,13 +228,13 @@ describe('what was a repeat when it came to a full disk', () => {
 describe('a disk on which nothing fits any more', () => {
   /** Renews until even the reserve is used up. */
   async function fill(lh: Leasehold): Promise<void> {
-    const held = await world.finish(lh.lease.acquire({ name: 'n', holder: 'h', ttl_ms: 3_600_000 }));
+    const held = await world.finish(lh.call('lease.acquire', { name: 'n', holder: 'h', ttl_ms: 3_600_000 }));
     if (!held.ok) throw new Error(held.detail);
     disk.capacityBytes = segments().reduce((sum, path) => sum + disk.contentOf(path).length, 0);
     const proof = { name: 'n', holder: 'h', token: held.token };
     let refusal: unknown = null;
     for (let tried = 0; tried < 5_000 && refusal === null; tried++) {
-      const reply = await world.finish(lh.lease.renew({ ...proof, ttl_ms: 3_600_000 + tried }));
+      const reply = await world.finish(lh.call('lease.renew', { ...proof, ttl_ms: 3_600_000 + tried }));
       if (!reply.ok) refusal = reply;
     }
     expect(refusal).toMatchObject({ code: 'DISK_FULL' });
@@ -238,7 +243,7 @@ describe('a disk on which nothing fits any more', () => {
   it('lets who waits leave, and the handle be closed', async () => {
     const lh = await openOn(disk);
     const leaving = new AbortController();
-    const waiting = lh.task.lease({ worker_id: 'w', wait_ms: 600_000 }, { signal: leaving.signal });
+    const waiting = lh.call('task.lease', { worker_id: 'w', wait_ms: 600_000 }, { signal: leaving.signal });
     waiting.catch(() => undefined);
     await fill(lh);
     leaving.abort(new Error('enough'));
@@ -251,9 +256,13 @@ describe('a disk on which nothing fits any more', () => {
     const lh = await openOn(disk);
     const leaving = new AbortController();
     const ask = { ttl_ms: 600_000, wait_ms: 600_000 };
-    await world.finish(lh.lease.acquire({ name: 'y', holder: 'h', ttl_ms: 3_600_000 }));
-    const ahead = lh.lease.acquireAll({ ...ask, names: ['x', 'y'], holder: 'a' }, { signal: leaving.signal });
-    const behind = lh.lease.acquire({ ...ask, name: 'x', holder: 'b' });
+    await world.finish(lh.call('lease.acquire', { name: 'y', holder: 'h', ttl_ms: 3_600_000 }));
+    const ahead = lh.call(
+      'lease.acquire_all',
+      { ...ask, names: ['x', 'y'], holder: 'a' },
+      { signal: leaving.signal },
+    );
+    const behind = lh.call('lease.acquire', { ...ask, name: 'x', holder: 'b' });
     ahead.catch(() => undefined);
     await fill(lh);
     leaving.abort(new Error('enough'));
@@ -265,7 +274,7 @@ describe('a disk on which nothing fits any more', () => {
 
   it('lets what falls due wait for room, without asking for it all the time', async () => {
     const lh = await openOn(disk);
-    await world.finish(lh.lease.acquire({ name: 'due', holder: 'h', ttl_ms: 600_000 }));
+    await world.finish(lh.call('lease.acquire', { name: 'due', holder: 'h', ttl_ms: 600_000 }));
     await fill(lh);
     let attempts = 0;
     disk.gate = () => {
@@ -276,7 +285,9 @@ describe('a disk on which nothing fits any more', () => {
     disk.gate = () => undefined;
     disk.capacityBytes = Number.POSITIVE_INFINITY;
     await world.advance(1_000);
-    expect(await world.finish(lh.lease.get({ name: 'due' }))).toMatchObject({ code: 'LEASE_NOT_FOUND' });
+    expect(await world.finish(lh.call('lease.get', { name: 'due' }))).toMatchObject({
+      code: 'LEASE_NOT_FOUND',
+    });
   });
 });
 
@@ -284,7 +295,7 @@ describe('a payload that was damaged on the disk', () => {
   it('makes its task DEAD with PAYLOAD_DAMAGED, and nothing else', async () => {
     const first = await openOn(disk);
     for (const id of ['one', 'two', 'three']) {
-      await world.finish(first.task.create({ task_id: id, payload: `payload of ${id}` }));
+      await world.finish(first.call('task.create', { task_id: id, payload: `payload of ${id}` }));
     }
     await world.finish(first.close());
     disk.tamper(segments()[0]!, (content) => {
@@ -292,15 +303,15 @@ describe('a payload that was damaged on the disk', () => {
       return content;
     });
     const lh = await openOn(disk);
-    const reply = await world.finish(lh.task.lease({ worker_id: 'w', max: 10 }));
+    const reply = await world.finish(lh.call('task.lease', { worker_id: 'w', max: 10 }));
     if (!reply.ok) throw new Error(reply.detail);
     expect(reply.leases.map(({ task_id }) => task_id)).toEqual(['one', 'three']);
-    expect(await world.finish(lh.task.get({ task_id: 'two' }))).toMatchObject({
+    expect(await world.finish(lh.call('task.get', { task_id: 'two' }))).toMatchObject({
       state: 'DEAD',
       reason: 'PAYLOAD_DAMAGED',
       payload: null,
     });
-    expect(await world.finish(lh.task.get({ task_id: 'one' }))).toMatchObject({ state: 'LEASED' });
+    expect(await world.finish(lh.call('task.get', { task_id: 'one' }))).toMatchObject({ state: 'LEASED' });
   });
 });
 
@@ -320,7 +331,7 @@ describe('an opening that fails', () => {
       if (!(opened instanceof Error)) break;
       failures += 1;
       const lh = await openOn(disk);
-      expect(await world.finish(lh.task.create({ payload: 1 }))).toMatchObject({ ok: true });
+      expect(await world.finish(lh.call('task.create', { payload: 1 }))).toMatchObject({ ok: true });
     }
     expect(failures).toBeGreaterThan(0);
   });

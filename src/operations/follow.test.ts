@@ -12,7 +12,7 @@ describe('a follower', () => {
     const engine = new HeldEngine(memoryEngine());
     const lh = await world.finish(openWith(engine, world));
     engine.holding = true;
-    const call = lh.task.create({ payload: 1 });
+    const call = lh.call('task.create', { payload: 1 });
     await world.settle();
     const heard = heardBy(lh);
     await world.settle();
@@ -43,7 +43,7 @@ describe('a follower', () => {
     const next = entries.next();
     await world.settle();
     expect(holds).toBe(1);
-    await world.finish(lh.task.create({ payload: 1 }));
+    await world.finish(lh.call('task.create', { payload: 1 }));
     expect(await world.finish(next)).toMatchObject({ value: { type: 'TaskCreated' } });
     expect(holds).toBe(0);
     await world.finish(lh.close());

@@ -4,6 +4,12 @@ import { compileCheck, type RequestCheck } from './schema-check.ts';
 
 const Bound = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 
+/** How long, as a duration, which is read elsewhere; and how many. */
+const Keeping = Type.Object(
+  { for: Type.Optional(Type.Union([Bound, Type.String()])), max: Type.Optional(Bound) },
+  { additionalProperties: false },
+);
+
 const Secret = Type.String({ minLength: 1 });
 
 export const OPEN_OPTIONS: RequestCheck = compileCheck(
@@ -12,6 +18,9 @@ export const OPEN_OPTIONS: RequestCheck = compileCheck(
       retention: Type.Optional(
         Type.Object(
           {
+            endedTasks: Type.Optional(Keeping),
+            idleNames: Type.Optional(Keeping),
+            endedSessions: Type.Optional(Keeping),
             endedTasksMs: Type.Optional(Bound),
             endedTasksMax: Type.Optional(Bound),
             idleNamesMs: Type.Optional(Bound),

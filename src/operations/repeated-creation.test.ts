@@ -36,7 +36,8 @@ async function reopen(): Promise<void> {
   await open();
 }
 
-const create = (payload: unknown, task_id = 'chosen') => world.finish(lh.task.create({ task_id, payload }));
+const create = (payload: unknown, task_id = 'chosen') =>
+  world.finish(lh.call('task.create', { task_id, payload }));
 
 describe('a task id that is known already', () => {
   it('is a conflict with a payload that only has the same length and checksum', async () => {
@@ -49,9 +50,9 @@ describe('a task id that is known already', () => {
 
   it('is judged in the same way in the batch that creates it', async () => {
     const calls = [
-      lh.task.create(TASK),
-      lh.task.create({ ...TASK, payload: LOOKALIKE }),
-      lh.task.create(TASK),
+      lh.call('task.create', TASK),
+      lh.call('task.create', { ...TASK, payload: LOOKALIKE }),
+      lh.call('task.create', TASK),
     ];
     const [first, other, again] = await world.finish(Promise.all(calls));
     expect([first, other, again]).toMatchObject([{ ok: true, seq: 2, state: 'WAITING' }, CONFLICT, REPEAT]);
@@ -59,7 +60,7 @@ describe('a task id that is known already', () => {
   });
 
   it('is judged in the same way when we made it', async () => {
-    const made = await world.finish(lh.task.create({ payload: PAYLOAD }));
+    const made = await world.finish(lh.call('task.create', { payload: PAYLOAD }));
     if (!made.ok) throw new Error(made.detail);
     expect(await create(LOOKALIKE, made.task_id)).toMatchObject(CONFLICT);
     expect(await create(PAYLOAD, made.task_id)).toMatchObject({ ...REPEAT, task_id: made.task_id });
@@ -69,7 +70,10 @@ describe('a task id that is known already', () => {
     await create(PAYLOAD);
     await reopen();
     engine.isHoldingReads = true;
-    const [other, again] = [lh.task.create({ ...TASK, payload: LOOKALIKE }), lh.task.create(TASK)];
+    const [other, again] = [
+      lh.call('task.create', { ...TASK, payload: LOOKALIKE }),
+      lh.call('task.create', TASK),
+    ];
     await world.settle();
     for (const call of [other, again]) expect(await isSettled(call)).toBe(false);
     engine.letGo();
@@ -80,7 +84,7 @@ describe('a task id that is known already', () => {
   it('is judged by bytes that a compaction has moved meanwhile', async () => {
     await create(PAYLOAD);
     engine.isHoldingReads = true;
-    const call = lh.task.create({ ...TASK, payload: LOOKALIKE });
+    const call = lh.call('task.create', { ...TASK, payload: LOOKALIKE });
     await world.settle();
     engine.isHoldingReads = false;
     engine.fail(new LogCompactedError('The file is gone.'));
@@ -103,7 +107,7 @@ describe('a task id that is known already', () => {
   it('is no answer when the payload cannot be read', async () => {
     await create(PAYLOAD);
     engine.isHoldingReads = true;
-    const call = lh.task.create(TASK);
+    const call = lh.call('task.create', TASK);
     await world.settle();
     engine.fail(new Error('EIO: the disk does not answer'));
     await expect(world.finish(call)).rejects.toThrow('EIO');

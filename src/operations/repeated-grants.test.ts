@@ -17,7 +17,7 @@ beforeEach(async () => {
   world = new ManualWorld();
   engine = new HeldEngine(memoryEngine(new MemoryDisk()));
   lh = await world.finish(openWith(engine, world));
-  await world.finish(lh.task.create({ payload: 1 }));
+  await world.finish(lh.call('task.create', { payload: 1 }));
 });
 
 type Ask = (gone?: AbortController) => Promise<Reply<object>>;
@@ -28,7 +28,7 @@ const WAYS: readonly [string, () => { readonly ask: Ask; readonly held: () => Pr
     'a named lease',
     () => {
       const request = { name: 'n', holder: 'a', ttl_ms: 60_000, token: 'chosen-by-the-caller' };
-      return { ask: (gone) => lh.lease.acquire(request, gone), held: () => isHeld('n') };
+      return { ask: (gone) => lh.call('lease.acquire', request, gone), held: () => isHeld('n') };
     },
   ],
   [
@@ -36,24 +36,24 @@ const WAYS: readonly [string, () => { readonly ask: Ask; readonly held: () => Pr
     () => {
       const request = { names: ['n', 'm'], holder: 'a', ttl_ms: 60_000, token: 'chosen-by-the-caller' };
       const held = async (): Promise<boolean> => (await isHeld('n')) && (await isHeld('m'));
-      return { ask: (gone) => lh.lease.acquireAll(request, gone), held };
+      return { ask: (gone) => lh.call('lease.acquire_all', request, gone), held };
     },
   ],
   [
     'a task',
     () => {
       const request = { worker_id: 'w', request_id: 'r' };
-      return { ask: (gone) => lh.task.lease(request, gone), held: isLeased };
+      return { ask: (gone) => lh.call('task.lease', request, gone), held: isLeased };
     },
   ],
 ];
 
 async function isHeld(name: string): Promise<boolean> {
-  return (await world.finish(lh.lease.get({ name }))).ok;
+  return (await world.finish(lh.call('lease.get', { name }))).ok;
 }
 
 async function isLeased(): Promise<boolean> {
-  const tasks = await world.finish(lh.task.list({ state: 'LEASED' }));
+  const tasks = await world.finish(lh.call('task.list', { state: 'LEASED' }));
   return tasks.ok && tasks.tasks.length > 0;
 }
 
@@ -132,7 +132,7 @@ describe.each(WAYS)('%s that is asked for again', (_what, way) => {
     const last = new AbortController();
     leaving(ask, last);
     // A write of its own, so that the repeat waits for it.
-    lh.task.create({ payload: 2, queue: 'other' }).catch(() => undefined);
+    lh.call('task.create', { payload: 2, queue: 'other' }).catch(() => undefined);
     gone.abort(GONE);
     engine.letGo();
     await world.settle();
@@ -151,7 +151,7 @@ describe.each(WAYS)('%s that is asked for three times', (_what, way) => {
     await world.settle();
     leaving(ask, second);
     const third = ask();
-    lh.task.create({ payload: 2, queue: 'other' }).catch(() => undefined);
+    lh.call('task.create', { payload: 2, queue: 'other' }).catch(() => undefined);
     first.abort(GONE);
     engine.letGo();
     await world.settle();
@@ -168,8 +168,8 @@ describe('several names of which one is asked for again', () => {
   it('are all given back when all callers have gone', async () => {
     const gone = new AbortController();
     engine.holding = true;
-    leaving((signal) => lh.lease.acquireAll({ ...wish, names: ['n', 'm'] }, signal), gone);
-    leaving((signal) => lh.lease.acquire({ ...wish, name: 'n' }, signal), gone);
+    leaving((signal) => lh.call('lease.acquire_all', { ...wish, names: ['n', 'm'] }, signal), gone);
+    leaving((signal) => lh.call('lease.acquire', { ...wish, name: 'n' }, signal), gone);
     await world.settle();
     gone.abort(GONE);
     await goOn();
@@ -181,9 +181,9 @@ describe('several names of which one is asked for again', () => {
     async (batch) => {
       const gone = new AbortController();
       engine.holding = true;
-      leaving((signal) => lh.lease.acquireAll({ ...wish, names: ['n', 'm'] }, signal), gone);
+      leaving((signal) => lh.call('lease.acquire_all', { ...wish, names: ['n', 'm'] }, signal), gone);
       if (batch === 'the next') await world.settle();
-      const again = lh.lease.acquire({ ...wish, name: 'n' });
+      const again = lh.call('lease.acquire', { ...wish, name: 'n' });
       await world.settle();
       gone.abort(GONE);
       await goOn();
@@ -196,16 +196,16 @@ describe('several names of which one is asked for again', () => {
 describe('several names of which parts are asked for again', () => {
   const wish = { holder: 'a', ttl_ms: 60_000, token: 'chosen-by-the-caller' };
   const both = (gone: AbortController) =>
-    leaving((signal) => lh.lease.acquireAll({ ...wish, names: ['n', 'm'] }, signal), gone);
+    leaving((signal) => lh.call('lease.acquire_all', { ...wish, names: ['n', 'm'] }, signal), gone);
 
   it('are kept as far as anybody was told, whoever asks and goes afterwards', async () => {
     const [first, last] = [new AbortController(), new AbortController()];
     engine.holding = true;
     both(first);
-    const one = lh.lease.acquire({ ...wish, name: 'n' });
+    const one = lh.call('lease.acquire', { ...wish, name: 'n' });
     await world.settle();
     both(last);
-    lh.task.create({ payload: 2, queue: 'other' }).catch(() => undefined);
+    lh.call('task.create', { payload: 2, queue: 'other' }).catch(() => undefined);
     first.abort(GONE);
     engine.letGo();
     await world.settle();
@@ -220,9 +220,9 @@ describe('several names of which parts are asked for again', () => {
     engine.holding = true;
     both(first);
     await world.settle();
-    leaving((signal) => lh.lease.acquire({ ...wish, name: 'm' }, signal), last);
+    leaving((signal) => lh.call('lease.acquire', { ...wish, name: 'm' }, signal), last);
     both(last);
-    lh.task.create({ payload: 2, queue: 'other' }).catch(() => undefined);
+    lh.call('task.create', { payload: 2, queue: 'other' }).catch(() => undefined);
     first.abort(GONE);
     engine.letGo();
     await world.settle();
@@ -235,15 +235,15 @@ describe('several names of which parts are asked for again', () => {
 describe('two calls with one token in a line', () => {
   it('are told of the same grant, which is kept when the first of them has gone', async () => {
     const request = { name: 'n', ttl_ms: 60_000 };
-    const before = await world.finish(lh.lease.acquire({ ...request, holder: 'before' }));
+    const before = await world.finish(lh.call('lease.acquire', { ...request, holder: 'before' }));
     if (!before.ok) throw new Error(before.detail);
     const gone = new AbortController();
     const wish = { ...request, holder: 'a', token: 'chosen-by-the-caller', wait_ms: 30_000 };
-    leaving((signal) => lh.lease.acquire(wish, signal), gone);
-    const again = lh.lease.acquire(wish);
+    leaving((signal) => lh.call('lease.acquire', wish, signal), gone);
+    const again = lh.call('lease.acquire', wish);
     await world.settle();
     engine.holding = true;
-    lh.lease.release({ name: 'n', holder: 'before', token: before.token }).catch(() => undefined);
+    lh.call('lease.release', { name: 'n', holder: 'before', token: before.token }).catch(() => undefined);
     await world.settle();
     gone.abort(GONE);
     await goOn();
@@ -257,10 +257,10 @@ describe('a task whose payload is being read', () => {
     const request = { worker_id: 'w', request_id: 'r' };
     const gone = new AbortController();
     engine.isHoldingReads = true;
-    leaving((signal) => lh.task.lease(request, signal), gone);
+    leaving((signal) => lh.call('task.lease', request, signal), gone);
     await world.settle();
     engine.isHoldingReads = false;
-    const again = await world.finish(lh.task.lease(request));
+    const again = await world.finish(lh.call('task.lease', request));
     expect(again).toMatchObject({ ok: true, leases: [{ attempt: 1 }] });
     gone.abort(GONE);
     engine.letGo();
@@ -270,11 +270,11 @@ describe('a task whose payload is being read', () => {
 
   it('is kept when it was told long ago and only repeats of that have gone', async () => {
     const request = { worker_id: 'w', request_id: 'r' };
-    await world.finish(lh.task.lease(request));
+    await world.finish(lh.call('task.lease', request));
     const gone = new AbortController();
     engine.isHoldingReads = true;
     for (let repeat = 0; repeat < 2; repeat++) {
-      leaving((signal) => lh.task.lease(request, signal), gone);
+      leaving((signal) => lh.call('task.lease', request, signal), gone);
       await world.settle();
     }
     gone.abort(GONE);
@@ -288,9 +288,9 @@ describe('a task whose payload is being read', () => {
     const request = { worker_id: 'w', request_id: 'r' };
     const gone = new AbortController();
     engine.holding = true;
-    leaving((signal) => lh.task.lease(request, signal), gone);
+    leaving((signal) => lh.call('task.lease', request, signal), gone);
     await world.settle();
-    const again = lh.task.lease(request);
+    const again = lh.call('task.lease', request);
     again.catch(() => undefined);
     gone.abort(GONE);
     engine.isHoldingReads = true;
@@ -306,12 +306,12 @@ describe('a task whose payload is being read', () => {
     const request = { worker_id: 'w', request_id: 'r' };
     const gone = new AbortController();
     engine.isHoldingReads = true;
-    leaving((signal) => lh.task.lease({ ...request, ttl_ms: 100 }, signal), gone);
+    leaving((signal) => lh.call('task.lease', { ...request, ttl_ms: 100 }, signal), gone);
     await world.settle();
     await world.advance(200);
-    leaving((signal) => lh.task.lease({ ...request, ttl_ms: 60_000 }, signal), gone);
+    leaving((signal) => lh.call('task.lease', { ...request, ttl_ms: 60_000 }, signal), gone);
     await world.settle();
-    const again = lh.task.lease(request);
+    const again = lh.call('task.lease', request);
     await world.settle();
     gone.abort(GONE);
     engine.isHoldingReads = false;

@@ -27,7 +27,7 @@ export const getSession = stateRead({
   name: 'session.get',
   path: '/api/v3/sessions/{session_id}',
   scope: 'v3:read',
-  does: 'Show a session that has not ended.',
+  does: 'Show a session that has not ended; with ended=ok, also one that has.',
   details: `\`slot\` and \`lease_seq\`, the fencing number of its service and its slot, are there from STARTING on. A session
 that is STOPPED, FAILED or CANCELLED is answered 410, with \`state\`, \`reason\` and \`reason_detail\` in the
 problem:
@@ -43,15 +43,21 @@ problem:
 | the pipeline ended by itself | FAILED | \`R_PROCESS_ENDED\` | exit code or signal |
 | the orchestrator shut down | STOPPED | \`R_SHUTDOWN\` | |
 | its client fell silent | STOPPED | \`R_IDLE_TIMEOUT\` | |`,
-  request: fields({ session_id: SessionId, stale }),
+  request: fields({
+    session_id: SessionId,
+    ended: Type.Optional(
+      Type.Literal('ok', { description: 'ok: a session that has ended is shown as well, instead of 410.' }),
+    ),
+    stale,
+  }),
   reply: Session,
   refusals: ['SESSION_NOT_FOUND', 'SESSION_TERMINAL'],
   example: { request: { session_id: SESSION_ID }, reply: SESSION },
-  look: ({ session_id: sessionId }, context) =>
+  look: ({ session_id: sessionId, ended }, context) =>
     context.source.read((view) => {
       const session = readSession(view, sessionId);
       if (session === null) return SESSION_NOT_FOUND;
-      if (hasEnded(session)) return endedSession(session);
+      if (hasEnded(session) && ended === undefined) return endedSession(session);
       return { ok: true as const, ...sessionRecord(session, watchAt(context, view)) };
     }),
 });

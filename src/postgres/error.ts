@@ -1,6 +1,6 @@
 /**
- * The errors of leases and runs, by code. An error of the database is thrown as the driver gave it, or is the `cause`
- * of one of these.
+ * What can be said against a run, by code; each is a `LeaseholdError`. What the database itself fails with is thrown as the driver gave it, or is
+ * the `cause` of one of these.
  *
  *   INVALID_ARGUMENT      a name, a holder or a TTL outside its limits; the database was not asked
  *   LEASE_HELD            another holder has the lease: do not run
@@ -9,30 +9,33 @@
  *   GATE_NOT_FOUND        `dot_config` has no such gate
  *   GATES_NOT_CLOSED      the run could not close its gates; the next run under the lease closes them
  */
+import { type ErrorMore, LeaseholdError } from '../client/error.ts';
+
 export type RuntimeLeaseCode = 'INVALID_ARGUMENT' | 'LEASE_HELD' | 'LEASE_LOST';
 export type OperatorRuntimeCode = 'COMMAND_NOT_GOVERNED' | 'GATE_NOT_FOUND' | 'GATES_NOT_CLOSED';
 
-export class RuntimeLeaseError extends Error {
-  override readonly name = 'RuntimeLeaseError';
-  readonly code: RuntimeLeaseCode;
-  /** The current holder, when another one has the lease and was still there when asked. */
+export class RuntimeLeaseError extends LeaseholdError {
+  override readonly name: string = 'RuntimeLeaseError';
+  declare readonly code: RuntimeLeaseCode;
+  /** Who holds the lease, when it is held by somebody else and was still there to be asked. */
   readonly holder: string | null;
 
   constructor(
     code: RuntimeLeaseCode,
     message: string,
-    more: { readonly holder?: string | null; readonly cause?: unknown } = {},
+    more: Pick<ErrorMore, 'cause' | 'details'> & { readonly holder?: string | null } = {},
   ) {
-    super(message, more.cause === undefined ? {} : { cause: more.cause });
-    this.code = code;
-    this.holder = more.holder ?? null;
+    const { holder = null, ...rest } = more;
+    const details = holder === null ? {} : { details: { holder } };
+    super(code, message, { retryable: code === 'LEASE_HELD', ...details, ...rest });
+    this.holder = holder;
   }
 }
 
-export class OperatorRuntimeError extends Error {
-  override readonly name = 'OperatorRuntimeError';
-  readonly code: OperatorRuntimeCode;
-  /** The error of the run itself, when closing its gates failed as well. */
+export class OperatorRuntimeError extends LeaseholdError {
+  override readonly name: string = 'OperatorRuntimeError';
+  declare readonly code: OperatorRuntimeCode;
+  /** What the run itself failed with, when closing its gates failed on top of that. */
   readonly fault: unknown;
 
   constructor(
@@ -40,8 +43,7 @@ export class OperatorRuntimeError extends Error {
     message: string,
     more: { readonly cause?: unknown; readonly fault?: unknown } = {},
   ) {
-    super(message, more.cause === undefined ? {} : { cause: more.cause });
-    this.code = code;
+    super(code, message, { cause: more.cause });
     this.fault = more.fault;
   }
 }

@@ -14,7 +14,7 @@
 import { inTransaction, type Queryable, type TransactionalDatabase } from './database.ts';
 import { isTableMissing, isTransient, OperatorRuntimeError, RuntimeLeaseError } from './error.ts';
 import { type LeaseWorld, pause } from './lease-world.ts';
-import { RuntimeLease, type RuntimeLeaseOptions, runUnder } from './runtime-lease.ts';
+import { lostError, RuntimeLease, type RuntimeLeaseOptions, runUnder } from './runtime-lease.ts';
 
 /** A command may do anything on the given connection, but must not begin or end its transaction. */
 export type GovernedCommand = (
@@ -165,10 +165,7 @@ export class OperatorRuntime {
     return inTransaction(this.options.db, async (connection) => {
       const { rows } = await connection.query(LOCK_OWN_LEASE, [lease.name, lease.holder, lease.token]);
       if (rows.length === 0) {
-        throw new RuntimeLeaseError(
-          'LEASE_LOST',
-          `The lease on "${lease.name}" is over; nothing was applied.`,
-        );
+        throw lostError(lease, 'superseded', 'is over; nothing was applied');
       }
       return work(connection);
     });
@@ -195,7 +192,7 @@ function notClosed(cause: unknown, fault: unknown): unknown {
   if (cause instanceof OperatorRuntimeError || isTableMissing(cause)) return fault ?? cause;
   if (cause instanceof RuntimeLeaseError) {
     const says = `${cause.message.replace(/; nothing was applied\.$/, '')}, so its gates were left to the next run.`;
-    return new RuntimeLeaseError('LEASE_LOST', says, { cause: fault ?? cause });
+    return new RuntimeLeaseError('LEASE_LOST', says, { cause: fault ?? cause, details: cause.details });
   }
   const says = cause instanceof Error ? cause.message : String(cause);
   return new OperatorRuntimeError(

@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { isSettled, ManualWorld } from '../../test/support/manual-world.ts';
 import { RuntimeLease, runUnder } from './runtime-lease.ts';
 
-const OPTIONS = { name: 'nightly', holder: 'a test', ttlSeconds: 600 };
+const OPTIONS = { name: 'nightly', holder: 'a test', ttl: '10m' } as const;
 const GRANTED = { token: 'token', lease_seq: '7', remaining_ms: 600_000 };
 
 let world: ManualWorld;

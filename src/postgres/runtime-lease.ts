@@ -9,6 +9,9 @@
  *
  * It needs no session state: every statement may use another connection, for example from a pooler.
  */
+import { type Duration, durationMs } from '../client/durations.ts';
+import type { ErrorDetails, Loss } from '../client/error.ts';
+import type { Held } from '../client/held.ts';
 import { isNameText } from '../protocol/texts.ts';
 import type { Timer } from '../seams/clock.ts';
 import { Deadline, type Moment, momentOf } from '../seams/deadline.ts';
@@ -20,12 +23,22 @@ export interface RuntimeLeaseOptions {
   readonly name: string;
   /** The holder. If the same holder acquires again, the older grant is lost: give every run its own. */
   readonly holder: string;
-  /** How long it lasts without a renewal: 0.01 to 2 592 000. Also how long others wait when this process dies. */
-  readonly ttlSeconds: number;
+  /** How long it lasts without a renewal: '10ms' to '30d'. Also how long others wait when this process dies. */
+  readonly ttl?: Duration;
+  /** @deprecated since 0.2, gone in 0.3: `ttl`. */
+  readonly ttlSeconds?: number;
 }
 
-const TTL_SECONDS_MIN = 0.01;
-const TTL_SECONDS_MAX = 2_592_000;
+/** The options, read. */
+interface Terms {
+  readonly name: string;
+  readonly holder: string;
+  readonly ttlMs: number;
+}
+
+const TTL_MIN_MS = 10;
+const TTL_MAX_MS = 2_592_000_000;
+const DEFAULT_TTL = '15s';
 /** The limit for a release that fails or is not answered, however long the lease lasts. */
 const RELEASE_MS = 10_000;
 /** How often an acquisition is retried after a serialization failure or deadlock. */
@@ -54,7 +67,7 @@ export interface Grant {
   readonly deadline: Deadline;
 }
 
-export class RuntimeLease implements AsyncDisposable {
+export class RuntimeLease implements Held, AsyncDisposable {
   readonly name: string;
   readonly holder: string;
   /** The secret of this grant. It is needed to renew and release the lease. */
@@ -63,7 +76,7 @@ export class RuntimeLease implements AsyncDisposable {
   readonly leaseSeq: number;
   private readonly db: Queryable;
   private readonly world: LeaseWorld;
-  private readonly ttlSeconds: number;
+  private readonly ttlMs: number;
   private readonly ending = new AbortController();
   private deadline: Deadline;
   private fault: unknown;
@@ -73,12 +86,12 @@ export class RuntimeLease implements AsyncDisposable {
   private watch: Timer | null = null;
   private isReleased = false;
 
-  protected constructor(db: Queryable, options: RuntimeLeaseOptions, world: LeaseWorld, grant: Grant) {
+  protected constructor(db: Queryable, terms: Terms, world: LeaseWorld, grant: Grant) {
     this.db = db;
     this.world = world;
-    this.name = options.name;
-    this.holder = options.holder;
-    this.ttlSeconds = options.ttlSeconds;
+    this.name = terms.name;
+    this.holder = terms.holder;
+    this.ttlMs = terms.ttlMs;
     this.token = grant.token;
     this.leaseSeq = grant.leaseSeq;
     this.deadline = grant.deadline;
@@ -92,10 +105,10 @@ export class RuntimeLease implements AsyncDisposable {
     options: RuntimeLeaseOptions,
     world: LeaseWorld,
   ): Promise<RuntimeLease> {
-    check(options);
-    const grant = await granted(db, options, world);
-    if (grant === null) throw await heldError(db, options.name);
-    return new this(db, options, world, grant);
+    const terms = termsOf(options);
+    const grant = await granted(db, terms, world);
+    if (grant === null) throw await heldError(db, terms.name);
+    return new this(db, terms, world, grant);
   }
 
   /** Aborts when the lease is lost, with the `RuntimeLeaseError` as its reason; not when it is released. */
@@ -111,35 +124,53 @@ export class RuntimeLease implements AsyncDisposable {
   }
 
   /** Throws unless the lease is held now; correct after a blocked event loop too. */
-  assertHeld(): void {
-    if (this.isHeld) return;
-    if (this.signal.aborted) throw this.signal.reason;
-    throw new RuntimeLeaseError('LEASE_LOST', `The lease on "${this.name}" has been released.`);
+  get assertHeld(): () => void {
+    return () => {
+      if (this.isHeld) return;
+      if (this.signal.aborted) throw this.signal.reason;
+      throw this.lossOf('released', 'has been released');
+    };
   }
 
+  get remaining(): () => number {
+    return () => this.remainingMs;
+  }
+
+  /** @deprecated since 0.2, gone in 0.3: `remaining()`. */
   get remainingMs(): number {
     if (this.isReleased || this.signal.aborted) return 0;
     return Math.max(0, Math.floor(this.deadline.remainingMs(this.world.clock)));
+  }
+
+  get extend(): (atLeast: Duration) => Promise<void> {
+    return async (atLeast) => {
+      this.assertHeld();
+      await this.renew(durationMs(atLeast, 'time'));
+      this.assertHeld();
+      if (this.fault !== undefined) throw this.fault;
+    };
   }
 
   /**
    * Releases it, lost or not: a lost lease may still have its row. True when this call ended it; false when it was
    * over, was released before, or the database could not be reached, in which case it expires.
    */
-  async release(): Promise<boolean> {
-    if (this.isReleased) return false;
-    this.isReleased = true;
-    this.stopTimers();
-    const { timers } = this.world;
-    const hold = timers.hold();
-    let limit: Timer | undefined;
-    const unanswered = new Promise<boolean>((resolve) => {
-      limit = timers.after(RELEASE_MS, () => resolve(false));
-    });
-    return Promise.race([this.giveBack(), unanswered]).finally(() => {
-      limit?.cancel();
-      hold.cancel();
-    });
+  get release(): () => Promise<boolean> {
+    return async () => {
+      if (this.isReleased) return false;
+      this.isReleased = true;
+      this.stopTimers();
+      const { timers } = this.world;
+      const hold = timers.hold();
+      let limit: Timer | undefined;
+      const unanswered = new Promise<boolean>((resolve) => {
+        limit = timers.after(RELEASE_MS, () => resolve(false));
+      });
+      return Promise.race([this.giveBack(), unanswered]).finally(() => {
+        limit?.cancel();
+        hold.cancel();
+      });
+    };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -162,10 +193,6 @@ export class RuntimeLease implements AsyncDisposable {
     }
   }
 
-  private get ttlMs(): number {
-    return this.ttlSeconds * 1_000;
-  }
-
   /** The delay before a failed renewal is retried: several times before the deadline, without flooding. */
   private get retryMs(): number {
     return Math.min(Math.max(this.ttlMs / 15, 10), 2_000);
@@ -185,7 +212,7 @@ export class RuntimeLease implements AsyncDisposable {
   }
 
   private async sendRenewal(): Promise<void> {
-    await this.renew();
+    await this.renew(this.ttlMs);
     for (const go of [...this.waiting]) go();
   }
 
@@ -210,11 +237,11 @@ export class RuntimeLease implements AsyncDisposable {
   }
 
   /** Never rejects: a failure is recorded and retried. */
-  private async renew(): Promise<void> {
+  private async renew(ttlMs: number): Promise<void> {
     const sent = momentOf(this.world.clock);
     let grant: Grant | null;
     try {
-      const values = [this.name, this.holder, this.token, this.ttlSeconds];
+      const values = [this.name, this.holder, this.token, ttlMs / 1_000];
       grant = grantIn((await this.db.query(RENEW, values)).rows, sent);
     } catch (fault) {
       this.fault = fault;
@@ -223,7 +250,8 @@ export class RuntimeLease implements AsyncDisposable {
     }
     if (!this.isHeld) return;
     if (grant === null) {
-      this.lose('is over: it expired, was granted again to its holder, or was removed');
+      // By our own clocks it has not expired.
+      this.lose('superseded', 'is over: it expired, was granted again to its holder, or was removed');
       return;
     }
     this.fault = undefined;
@@ -239,13 +267,21 @@ export class RuntimeLease implements AsyncDisposable {
   }
 
   private runOut(): void {
-    this.lose('could not be renewed in time', this.fault);
+    this.lose(
+      this.fault === undefined ? 'expired' : 'unreachable',
+      'could not be renewed in time',
+      this.fault,
+    );
   }
 
-  private lose(how: string, cause?: unknown): void {
+  private lose(loss: Loss, how: string, cause?: unknown): void {
     if (this.isEnded) return;
     this.stopTimers();
-    this.ending.abort(new RuntimeLeaseError('LEASE_LOST', `The lease on "${this.name}" ${how}.`, { cause }));
+    this.ending.abort(this.lossOf(loss, how, cause));
+  }
+
+  private lossOf(loss: Loss, how: string, cause?: unknown): RuntimeLeaseError {
+    return lostError(this, loss, how, cause);
   }
 
   private stopTimers(): void {
@@ -276,16 +312,31 @@ export async function runUnder<L extends RuntimeLease, T>(
   return result;
 }
 
+export function lostError(
+  { name, leaseSeq }: Pick<RuntimeLease, 'name' | 'leaseSeq'>,
+  loss: Loss,
+  how: string,
+  cause?: unknown,
+): RuntimeLeaseError {
+  const details: ErrorDetails['LEASE_LOST'] = { loss, leaseSeq, names: [name] };
+  return new RuntimeLeaseError('LEASE_LOST', `The lease on "${name}" ${how}.`, { cause, details });
+}
+
 const NAME_RULE = '1 to 256 bytes of printable text in NFC';
 const isName = (text: unknown): text is string => typeof text === 'string' && isNameText(text);
 
-function check({ name, holder, ttlSeconds }: RuntimeLeaseOptions): void {
+function termsOf({ name, holder, ttl, ttlSeconds }: RuntimeLeaseOptions): Terms {
   const wrong = (says: string): RuntimeLeaseError => new RuntimeLeaseError('INVALID_ARGUMENT', says);
   if (!isName(name)) throw wrong(`A lease needs a name of ${NAME_RULE}.`);
   if (!isName(holder) || holder.trim() === '') throw wrong(`A lease needs a holder of ${NAME_RULE}.`);
-  if (!(ttlSeconds >= TTL_SECONDS_MIN && ttlSeconds <= TTL_SECONDS_MAX)) {
-    throw wrong(`ttlSeconds is ${TTL_SECONDS_MIN} to ${TTL_SECONDS_MAX}, and this is ${String(ttlSeconds)}.`);
+  const ttlMs =
+    ttl === undefined && ttlSeconds !== undefined
+      ? ttlSeconds * 1_000
+      : durationMs(ttl ?? DEFAULT_TTL, 'ttl');
+  if (!(ttlMs >= TTL_MIN_MS && ttlMs <= TTL_MAX_MS)) {
+    throw wrong(`A ttl is 10ms to 30d, and this is ${String(ttl ?? `${ttlSeconds} s`)}.`);
   }
+  return { name, holder, ttlMs };
 }
 
 /**
@@ -293,15 +344,14 @@ function check({ name, holder, ttlSeconds }: RuntimeLeaseOptions): void {
  */
 async function granted(
   db: Queryable,
-  options: RuntimeLeaseOptions,
+  { name, holder, ttlMs }: Terms,
   world: LeaseWorld,
 ): Promise<Grant | null> {
-  const { name, holder, ttlSeconds } = options;
   let lostRace: unknown = null;
   for (let left = TRIES_MAX - 1; ; left--) {
     const sent = momentOf(world.clock);
     try {
-      return grantIn((await db.query(ACQUIRE, [name, holder, ttlSeconds])).rows, sent);
+      return grantIn((await db.query(ACQUIRE, [name, holder, ttlMs / 1_000])).rows, sent);
     } catch (fault) {
       // In a caller's transaction nothing can be retried. The caller must get the original error.
       if (lostRace !== null && (fault as { code?: string }).code === IN_FAILED_TRANSACTION) throw lostRace;

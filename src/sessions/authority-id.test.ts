@@ -17,7 +17,7 @@ beforeEach(async () => {
 /** The guard as a new orchestrator has it. */
 async function guardSeq(holder: string): Promise<number> {
   const reply = await world.finish(
-    lh.lease.acquire({ name: GUARD, holder, token: holder.repeat(22), ttl_ms: 60_000 }),
+    lh.call('lease.acquire', { name: GUARD, holder, token: holder.repeat(22), ttl_ms: 60_000 }),
   );
   if (!reply.ok) throw new Error(reply.detail);
   return reply.lease_seq;
@@ -38,21 +38,19 @@ it('is written only by the holder of the guard', async () => {
 it('is made anew when the log was restored since, because the original may live beside it', async () => {
   const first = await guardSeq('a');
   await world.finish(sharedAuthorityId(lh, first, 'one'));
-  const found = await world.finish(lh.object.get({ object_id: GUARD }));
-  const later = {
-    get: async () => found,
-    write: async () => ({ ok: true }),
-  } as unknown as Leasehold['object'];
-  expect(await sharedAuthorityId({ object: later }, first + RESTORE_JUMP, 'two')).toMatchObject({
+  const found = await world.finish(lh.call('object.get', { object_id: GUARD }));
+  const call = async (operation: string) => (operation === 'object.get' ? found : { ok: true });
+  const later = { call } as unknown as Leasehold;
+  expect(await sharedAuthorityId(later, first + RESTORE_JUMP, 'two')).toMatchObject({
     id: 'one',
   });
   const restored = found.ok ? found.seq + RESTORE_JUMP : 0;
-  expect(await sharedAuthorityId({ object: later }, restored, 'two')).toEqual({ ok: true, id: 'two' });
+  expect(await sharedAuthorityId(later, restored, 'two')).toEqual({ ok: true, id: 'two' });
 });
 
 it('is made anew when the object of the guard is something else', async () => {
   const first = await guardSeq('a');
   const value = 'a note';
-  await world.finish(lh.object.write({ object_id: GUARD, value, lease: { lease_seq: first } }));
+  await world.finish(lh.call('object.write', { object_id: GUARD, value, lease: { lease_seq: first } }));
   expect(await world.finish(sharedAuthorityId(lh, first, 'one'))).toEqual({ ok: true, id: 'one' });
 });

@@ -21,17 +21,18 @@ export interface SharedId {
 
 /** The id of this authority. If it has none, `newId` becomes it. */
 export async function sharedAuthorityId(
-  { object }: Pick<AuthorityClient, 'object'>,
+  client: Pick<AuthorityClient, 'call'>,
   guardSeq: number,
   newId: string,
 ): Promise<Reply<SharedId>> {
-  const found = await object.get({ object_id: GUARD });
+  const found = await client.call('object.get', { object_id: GUARD });
   if (!found.ok && found.code !== 'OBJECT_NOT_FOUND') return found;
   if (found.ok && guardSeq - found.seq < RESTORE_JUMP) {
     const { authority_id: id } = Object(found.value?.parse()) as { readonly authority_id?: unknown };
     if (typeof id === 'string' && id !== '') return { ok: true, id };
   }
   const value = { authority_id: newId };
-  const written = await object.write({ object_id: GUARD, value, lease: { lease_seq: guardSeq } });
+  const lease = { lease_seq: guardSeq };
+  const written = await client.call('object.write', { object_id: GUARD, value, lease });
   return written.ok ? { ok: true, id: newId } : written;
 }

@@ -72,7 +72,7 @@ export class GuardHold {
     this.isLost = true;
     this.timer?.cancel();
     try {
-      await atMost(timers, RELEASE_MS, client.lease.release(this.claim));
+      await atMost(timers, RELEASE_MS, client.call('lease.release', this.claim));
     } catch (fault) {
       if (!(fault instanceof LeaseholdError)) throw fault;
     }
@@ -104,10 +104,10 @@ export class GuardHold {
     const sent = momentOf(clock);
     this.unanswered += 1;
     try {
-      const reply = await client.lease.renew(
-        { ...this.claim, ttl_ms: this.timing.guardTtlMs },
-        { isRenewal: true },
-      );
+      const reply = await client.call('lease.renew', {
+        ...this.claim,
+        ttl_ms: this.timing.guardTtlMs,
+      });
       this.unanswered -= 1;
       if (!this.isHeld) return;
       if (!reply.ok) return this.lose(`a renewal was refused (${reply.code}: ${reply.detail})`);

@@ -20,7 +20,7 @@ beforeEach(async () => {
 /** The leases that a session of a dead orchestrator leaves behind. */
 async function leftBehind(): Promise<void> {
   for (const name of ['lease:tuner:0', 'lease:service:news']) {
-    await stage.world.finish(stage.lh.lease.acquire({ name, holder: 's-old', ttl_ms: 600_000 }));
+    await stage.world.finish(stage.lh.call('lease.acquire', { name, holder: 's-old', ttl_ms: 600_000 }));
   }
 }
 
@@ -74,7 +74,7 @@ describe('start-up', () => {
 
   it.each(FATES)('is fatal when it cannot be found out who holds the guard: it %s', async (fate) => {
     await leftBehind();
-    await stage.world.finish(stage.lh.lease.acquire({ name: GUARD, holder: 'anna', ttl_ms: 60_000 }));
+    await stage.world.finish(stage.lh.call('lease.acquire', { name: GUARD, holder: 'anna', ttl_ms: 60_000 }));
     const actor = await stage.orchestrate({ fates: { 'lease.get': fate } });
     await stage.advance(13_000);
     expect(actor.outcome?.code).toBe(3);
@@ -95,9 +95,11 @@ describe('start-up', () => {
 
   it('takes a guard that was given back when it looked who holds it', async () => {
     const held = { name: GUARD, holder: 'anna', token: 'x'.repeat(22) };
-    await stage.world.finish(stage.lh.lease.acquire({ ...held, ttl_ms: 60_000 }));
+    await stage.world.finish(stage.lh.call('lease.acquire', { ...held, ttl_ms: 60_000 }));
     expect(await stage.guardHolder()).toBe('anna');
-    const actor = await stage.orchestrate({ meanwhile: { 'lease.get': () => stage.lh.lease.release(held) } });
+    const actor = await stage.orchestrate({
+      meanwhile: { 'lease.get': () => stage.lh.call('lease.release', held) },
+    });
     expect(actor.outcome).toBeNull();
     expect(await stage.guardHolder()).toMatch(/^host:101:/);
   });
@@ -223,7 +225,7 @@ describe('a guard left by a dead process', () => {
     const over = async (): Promise<void> => {
       acquires += 1;
       // Neither when it is asked for first, nor when it is asked for again.
-      if (acquires === 2) await stage.lh.lease.break({ name: GUARD, reason: 'test' });
+      if (acquires === 2) await stage.lh.call('lease.break', { name: GUARD, reason: 'test' });
     };
     const heir = await stage.orchestrate({ meanwhile: { 'lease.acquire': over } });
     expect(heir.outcome).toBeNull();
@@ -257,7 +259,7 @@ describe('a guard left by a dead process', () => {
   });
 
   it('is left alone when nothing is said about who left it', async () => {
-    await stage.world.finish(stage.lh.lease.acquire({ name: GUARD, holder: 'anna', ttl_ms: 60_000 }));
+    await stage.world.finish(stage.lh.call('lease.acquire', { name: GUARD, holder: 'anna', ttl_ms: 60_000 }));
     const actor = await stage.orchestrate();
     expect(actor.outcome).toMatchObject({ code: 3, says: expect.stringContaining('anna') });
   });
@@ -582,7 +584,7 @@ describe('a lease that is lost', () => {
     const { pipelines } = await stage.orchestrate();
     pipelines.areStubborn = true;
     const id = await stage.intent('news');
-    await stage.world.finish(stage.lh.lease.break({ name: 'lease:tuner:0', reason: 'test' }));
+    await stage.world.finish(stage.lh.call('lease.break', { name: 'lease:tuner:0', reason: 'test' }));
     await stage.world.settle();
     expect(await stage.stateOf(id)).toBe('FAILED R_LEASE_EXPIRED broken');
     expect(pipelines.of(id).signals).toEqual(['SIGTERM']);
@@ -598,7 +600,7 @@ describe('a lease that is lost', () => {
     const { pipelines } = await stage.orchestrate({ fates: { follow: 'hangs' } });
     pipelines.areStubborn = true;
     const id = await stage.intent('news');
-    await stage.world.finish(stage.lh.lease.break({ name: 'lease:tuner:0', reason: 'test' }));
+    await stage.world.finish(stage.lh.call('lease.break', { name: 'lease:tuner:0', reason: 'test' }));
     const next = await stage.intent('sport');
     expect(await stage.stateOf(next)).toBe('STARTING');
     expect(pipelines.of(id).signals).toEqual(['SIGTERM']);
@@ -613,7 +615,7 @@ describe('a lease that is lost', () => {
     const { pipelines } = await stage.orchestrate({ fates: { follow: 'hangs' } });
     const id = await stage.intent('news');
     pipelines.of(id).stop = () => undefined;
-    await stage.world.finish(stage.lh.lease.break({ name: 'lease:tuner:0', reason: 'test' }));
+    await stage.world.finish(stage.lh.call('lease.break', { name: 'lease:tuner:0', reason: 'test' }));
     const next = await stage.intent('sport');
     await stage.advance(1_000);
     expect(await stage.stateOf(next)).toBe(
@@ -625,7 +627,7 @@ describe('a lease that is lost', () => {
   it('is missed with the next renewal at the latest, when the log is silent', async () => {
     const { pipelines } = await stage.orchestrate({ fates: { follow: 'hangs' } });
     const id = await stage.intent('news');
-    await stage.world.finish(stage.lh.lease.break({ name: 'lease:tuner:0', reason: 'test' }));
+    await stage.world.finish(stage.lh.call('lease.break', { name: 'lease:tuner:0', reason: 'test' }));
     await stage.advance(TIMING.heartbeatMs - 1);
     expect(pipelines.of(id).isAlive).toBe(true);
     await stage.advance(1);
@@ -636,7 +638,7 @@ describe('a lease that is lost', () => {
     stage = await OrchestratorStage.open({ retention: { endedSessionsMax: 0 } });
     const { pipelines } = await stage.orchestrate({ fates: { follow: 'hangs' } });
     const id = await stage.intent('news');
-    await stage.world.finish(stage.lh.lease.break({ name: 'lease:tuner:0', reason: 'test' }));
+    await stage.world.finish(stage.lh.call('lease.break', { name: 'lease:tuner:0', reason: 'test' }));
     await stage.advance(TIMING.heartbeatMs);
     expect(await stage.stateOf(id)).toBe('');
     expect(pipelines.of(id).signals).toEqual(['SIGTERM']);
@@ -727,7 +729,7 @@ describe('the guard', () => {
     const actor = await stage.orchestrate();
     const holder = (await stage.guardHolder())!;
     // A newer grant to the same holder: nothing is broken, and ours is stale from here on.
-    await stage.world.finish(stage.lh.lease.acquire({ name: GUARD, holder, ttl_ms: 60_000 }));
+    await stage.world.finish(stage.lh.call('lease.acquire', { name: GUARD, holder, ttl_ms: 60_000 }));
     await stage.advance(TIMING.heartbeatMs);
     expect(actor.outcome).toMatchObject({ code: 4, says: expect.stringContaining('a renewal was refused') });
     expect(actor.line.sent.at(-1)).toBe('lease.renew');
@@ -751,7 +753,7 @@ describe('the guard', () => {
 
   it('that another client breaks is noticed at once, not only with the next renewal', async () => {
     const actor = await running();
-    await stage.world.finish(stage.lh.lease.break({ name: GUARD, reason: 'test' }));
+    await stage.world.finish(stage.lh.call('lease.break', { name: GUARD, reason: 'test' }));
     await stage.advance(600);
     expect(actor.outcome).toMatchObject({
       code: 4,
@@ -807,7 +809,7 @@ describe('the guard', () => {
     const holder = (await stage.guardHolder())!;
     const id = await stage.intent('news', 'slow');
     // A newer grant to the same holder: nothing is broken, and ours is stale from here on.
-    await stage.world.finish(stage.lh.lease.acquire({ name: GUARD, holder, ttl_ms: 60_000 }));
+    await stage.world.finish(stage.lh.call('lease.acquire', { name: GUARD, holder, ttl_ms: 60_000 }));
     expect(actor.outcome).toBeNull();
     actor.pipelines.of(id).sayReady();
     await stage.world.settle();
@@ -897,7 +899,7 @@ describe('a client that fell silent', () => {
     await stage.orchestrate({ config });
     const id = await stage.intent('news');
     await stage.advance(50_000);
-    await stage.world.finish(stage.lh.session.heartbeat({ session_id: id }));
+    await stage.world.finish(stage.lh.call('session.heartbeat', { session_id: id }));
     await stage.advance(50_000);
     expect(await stage.stateOf(id)).toBe('READY');
     await stage.advance(16_000);

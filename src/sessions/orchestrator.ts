@@ -165,7 +165,7 @@ export class Orchestrator implements SessionHost {
     world.say('info', 'the guard is held', { holder: terms.holder, lease_seq: terms.leaseSeq });
     const wiped = await startUp.step('Wiping the leases of earlier sessions', () => {
       this.isHandover = true;
-      return world.client.lease.wipe({ prefix: SESSION_LEASES, guard: guard.claim });
+      return world.client.call('lease.wipe', { prefix: SESSION_LEASES, guard: guard.claim });
     });
     if (!wiped.ok) throw fatalRefusal(wiped);
     world.say('info', 'leases of earlier sessions are wiped', { wiped: wiped.wiped, seq: wiped.seq });
@@ -263,7 +263,8 @@ export class Orchestrator implements SessionHost {
         continue;
       }
       const reply = await this.tried((guard) =>
-        client.task.lease(
+        client.call(
+          'task.lease',
           {
             worker_id: guard.holder,
             queues: [START_QUEUE],
@@ -349,9 +350,7 @@ export class Orchestrator implements SessionHost {
     if (session_ids.length === 0) return;
     const sent = momentOf(clock);
     const ttl_ms = this.timing.leaseTtlMs;
-    const reply = await this.tried((guard) =>
-      client.session.renew({ guard, session_ids, ttl_ms }, { isRenewal: true }),
-    );
+    const reply = await this.tried((guard) => client.call('session.renew', { guard, session_ids, ttl_ms }));
     if (!reply?.ok) return;
     for (const { session_id, state, remaining_ms } of reply.renewed) {
       const run = this.runs.get(session_id);
@@ -373,7 +372,7 @@ export class Orchestrator implements SessionHost {
   private async endIdle(idleMs: number): Promise<void> {
     const { client } = this.world;
     for (const state of ['STARTING', 'READY'] as const) {
-      const reply = await this.tried(() => client.session.list({ state, limit: 1_000 }));
+      const reply = await this.tried(() => client.call('session.list', { state, limit: 1_000 }));
       for (const { session_id, idle_ms = 0 } of reply?.ok ? reply.sessions : []) {
         const run = this.runs.get(session_id);
         if (idle_ms < idleMs || run === undefined) continue;

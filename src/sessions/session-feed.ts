@@ -5,7 +5,7 @@
  */
 import { LeaseholdError } from '../client/error.ts';
 import { pause } from '../client/pause.ts';
-import type { EntryRecord } from '../operations/records.ts';
+import type { EntryOf } from '../protocol/entry-shapes.ts';
 import type { SessionState } from './session-run.ts';
 import type { OrchestratorWorld } from './world.ts';
 
@@ -42,8 +42,7 @@ export async function followSessions(
   }
 }
 
-function tell(entry: EntryRecord, { changed, broken }: FeedEvents): void {
-  const { type, session_id, state, name } = entry as EntryRecord & Readonly<Record<string, unknown>>;
-  if (type === 'SessionChanged') changed(String(session_id), state as SessionState);
-  else if (type === 'NameBroken') broken(String(name));
+function tell(entry: EntryOf<'SessionChanged' | 'NameBroken'>, { changed, broken }: FeedEvents): void {
+  if (entry.type === 'SessionChanged') changed(entry.sessionId, entry.state);
+  else broken(entry.name);
 }

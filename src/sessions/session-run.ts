@@ -187,7 +187,8 @@ export class SessionRun {
       const slots = await this.host.freeSlots();
       const sent = momentOf(clock);
       const reply = await this.again((guard, signal) =>
-        client.session.start(
+        client.call(
+          'session.start',
           {
             session_id: this.id,
             guard,
@@ -298,11 +299,12 @@ export class SessionRun {
     detail: string | null,
     isOfUse: () => boolean = () => true,
   ): Promise<SessionState | null> {
-    const { session } = this.host.world.client;
+    const { client } = this.host.world;
     const said = this.told.then(async () => {
       const reply = await this.again(
         (guard, signal) =>
-          session.change(
+          client.call(
+            'session.change',
             {
               session_id: this.id,
               guard,

@@ -89,7 +89,7 @@ export async function takeGuard(
   const acquire = async (supersedes?: number): Promise<GuardTerms | Problem> => {
     const sent = momentOf(world.clock);
     const reply = await startUp.step('Taking the guard', () =>
-      client.lease.acquire({
+      client.call('lease.acquire', {
         name: GUARD,
         holder,
         token,
@@ -109,7 +109,7 @@ export async function takeGuard(
     if (taken.code !== 'LEASE_HELD') throw fatalRefusal(taken);
     refusal = taken;
     const found = await startUp.step('Reading the holder of the guard', () =>
-      client.lease.get({ name: GUARD }),
+      client.call('lease.get', { name: GUARD }),
     );
     if (!found.ok && found.code === 'LEASE_NOT_FOUND') continue;
     if (!found.ok) throw fatalRefusal(found);

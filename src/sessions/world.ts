@@ -7,7 +7,7 @@ import type { Pipelines } from './pipelines.ts';
 /**
  * A client without retries: an orchestrator may continue only while it is answered, so it must see the first failure.
  */
-export type AuthorityClient = Pick<Leasehold, 'lease' | 'task' | 'session' | 'object' | 'whoami' | 'follow'>;
+export type AuthorityClient = Pick<Leasehold, 'call' | 'whoami' | 'follow'>;
 
 export interface OrchestratorWorld extends Pick<ClientWorld, 'clock' | 'timers' | 'newToken'> {
   /** Its moments are sent to pipelines, so their keepers must read the same clock. */

@@ -5,7 +5,7 @@
 import { LeaseholdError } from '../client/error.ts';
 import { isSafeAgain, retryOf } from '../client/retries.ts';
 import { secondLook } from '../client/second-look.ts';
-import type { CallOptions, Transport } from '../client/transport.ts';
+import type { Transport, TransportOptions } from '../client/transport.ts';
 import type { Body, Operation, Requests } from '../operations/table.ts';
 import type { Problem, Reply } from '../protocol/problem.ts';
 
@@ -58,7 +58,7 @@ export class FaultyTransport implements Transport {
   async call<Op extends Operation>(
     operation: Op,
     request: Requests[Op],
-    options?: CallOptions,
+    options?: TransportOptions,
   ): Promise<Reply<Body<Op>>> {
     const failure = take(this.failures, operation);
     if (failure instanceof LeaseholdError) throw failure;
@@ -73,7 +73,7 @@ export class FaultyTransport implements Transport {
   private async again<Op extends Operation>(
     operation: Op,
     request: Requests[Op],
-    options: CallOptions | undefined,
+    options: TransportOptions | undefined,
     fault: LeaseholdError,
   ): Promise<Reply<Body<Op>>> {
     const { fills, looks = false } = retryOf(operation) ?? {};

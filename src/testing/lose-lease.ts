@@ -1,5 +1,5 @@
 /** Takes a lease from its holder, in each of the ways in which that happens. */
-import { LeaseholdError } from '../client/error.ts';
+import { LeaseholdError, type Loss } from '../client/error.ts';
 import { LIMITS } from '../protocol/limits.ts';
 import type { Reply } from '../protocol/problem.ts';
 import type { FaultyTransport } from './faulty-transport.ts';
@@ -11,7 +11,7 @@ import type { TestWorld } from './test-world.ts';
  *   superseded   the holder of a named lease is granted it again, elsewhere
  *   killed       an administrator kills the task
  */
-export type Loss = (typeof LOSSES)[number];
+export type TestLoss = Extract<Loss, (typeof LOSSES)[number]>;
 
 const LOSSES = ['expired', 'broken', 'superseded', 'killed'] as const;
 
@@ -21,7 +21,7 @@ export async function loseLease(
   transport: FaultyTransport,
   world: TestWorld,
   subject: string,
-  cause: Loss | undefined,
+  cause: TestLoss | undefined,
 ): Promise<void> {
   if (cause !== undefined && !LOSSES.includes(cause)) {
     throw new TypeError(`Unknown cause ${JSON.stringify(cause)}; use one of ${LOSSES.join(', ')}.`);
@@ -49,7 +49,7 @@ async function loseName(
   transport: FaultyTransport,
   world: TestWorld,
   { name, holder, lease_seq, remaining_ms }: HeldName,
-  cause: Loss,
+  cause: TestLoss,
 ): Promise<void> {
   switch (cause) {
     case 'expired':
@@ -75,7 +75,7 @@ async function loseTask(
   world: TestWorld,
   task_id: string,
   lease_id: string,
-  cause: Loss,
+  cause: TestLoss,
 ): Promise<void> {
   switch (cause) {
     case 'killed':

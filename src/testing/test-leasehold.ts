@@ -7,6 +7,7 @@ import { type ErrorCode, LeaseholdError } from '../client/error.ts';
 import { Leasehold } from '../client/leasehold.ts';
 import { momentaryEffect } from '../client/reply-text.ts';
 import { refuseUnknown } from '../client/unknown-options.ts';
+import type { DrainSignal } from '../client/world.ts';
 import { REFUSALS, type RefusalCode } from '../core/refusals.ts';
 import { memoryEngine } from '../engines/memory/memory-engine.ts';
 import { type OpenOptions, openCore } from '../open.ts';
@@ -15,7 +16,7 @@ import { localTransport } from '../operations/local-transport.ts';
 import { OPERATIONS, type Operation } from '../operations/table.ts';
 import { problem } from '../protocol/problem.ts';
 import { FaultyTransport } from './faulty-transport.ts';
-import { type Loss, loseLease } from './lose-lease.ts';
+import { loseLease, type TestLoss } from './lose-lease.ts';
 import { type Exit, TestWorld } from './test-world.ts';
 
 export type TestOptions = Pick<OpenOptions, 'retention'>;
@@ -92,8 +93,8 @@ export class TestLeasehold implements AsyncDisposable {
    * Takes the lease on a name or a task from its holder. A name is `broken` by default; its holder learns it with its
    * next renewal, so advance time. A task's lease is `expired` by default, which advances time by itself.
    */
-  loseLease(nameOrTaskId: string, cause?: Loss): Promise<void> {
-    return loseLease(this.#transport, this.#world, nameOrTaskId, cause);
+  loseLease(nameOrTaskId: string, loss?: TestLoss): Promise<void> {
+    return loseLease(this.#transport, this.#world, nameOrTaskId, loss);
   }
 
   /**
@@ -118,9 +119,14 @@ export class TestLeasehold implements AsyncDisposable {
     this.#transport.failNext(operation ?? null, failure);
   }
 
-  /** What SIGTERM does to a program: its workers drain. */
-  terminate(): void {
-    this.#world.terminate();
+  /** What SIGTERM, or SIGINT, does to a program: its workers drain. */
+  terminate(signal: DrainSignal = 'SIGTERM'): void {
+    this.#world.terminate(signal);
+  }
+
+  /** What would have been written to stderr: why workers without an `onFault` could not go on. */
+  get faults(): readonly unknown[] {
+    return this.#world.faults;
   }
 
   /** How often a lost guard would have ended the process, and with which message. */

@@ -3,6 +3,7 @@
  * itself; work that needs time happens when a test advances the clocks.
  */
 
+import type { DrainSignal } from '../client/world.ts';
 import type { World } from '../open.ts';
 import type { ProcessEnding } from '../seams/process-ending.ts';
 import { systemTimers } from '../world/system-clock.ts';
@@ -20,7 +21,11 @@ export interface Exit {
 export class TestWorld extends ManualTime implements World {
   readonly label = 'test';
   readonly exits: Exit[] = [];
-  private readonly terminators = new Set<() => void>();
+  private readonly listeners: Readonly<Record<DrainSignal, Set<() => void>>> = {
+    SIGTERM: new Set(),
+    SIGINT: new Set(),
+  };
+  readonly faults: unknown[] = [];
   /** Whether anything has run since the last check. */
   private hasStirred = false;
 
@@ -31,17 +36,21 @@ export class TestWorld extends ManualTime implements World {
     },
   };
 
-  onTerminate(call: () => void): () => void {
+  onSignal(signal: DrainSignal, call: () => void): () => void {
     const mine = (): void => call();
-    this.terminators.add(mine);
+    this.listeners[signal].add(mine);
     return () => {
-      this.terminators.delete(mine);
+      this.listeners[signal].delete(mine);
     };
   }
 
-  /** Acts as SIGTERM would. */
-  terminate(): void {
-    for (const call of [...this.terminators]) call();
+  /** Acts as the signal would. */
+  terminate(signal: DrainSignal): void {
+    for (const call of [...this.listeners[signal]]) call();
+  }
+
+  onFault(fault: unknown): void {
+    this.faults.push(fault);
   }
 
   protected soon(call: () => void): void {

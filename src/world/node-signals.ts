@@ -1,21 +1,32 @@
 /**
- * SIGTERM, shared by everything that shuts down gracefully. While there is a listener, the signal does not end the
- * process; when the last one is removed, it does again. So listeners must be removed when their work is done.
+ * SIGTERM and SIGINT, shared by everything that shuts down gracefully. While there is a listener, the signal does not end
+ * the process; when the last one is removed, it does again. So listeners must be removed when their work is done, and
+ * then the process ends if nothing else keeps it. SIGINT calls once: a second Ctrl-C ends the process.
  */
-const calls = new Set<() => void>();
+import type { DrainSignal } from '../client/world.ts';
 
-function terminate(): void {
-  for (const call of [...calls]) call();
+const calls: Readonly<Record<DrainSignal, Set<() => void>>> = { SIGTERM: new Set(), SIGINT: new Set() };
+
+const listeners: Readonly<Record<DrainSignal, () => void>> = {
+  SIGTERM: () => tell('SIGTERM'),
+  SIGINT: () => {
+    process.off('SIGINT', listeners.SIGINT);
+    tell('SIGINT');
+  },
+};
+
+function tell(signal: DrainSignal): void {
+  for (const call of [...calls[signal]]) call();
 }
 
-/** Calls back at every SIGTERM. Returns the function that removes the listener. */
-export function onTerminate(call: () => void): () => void {
+/** Calls back at the signal. Returns the function that removes the listener. */
+export function onSignal(signal: DrainSignal, call: () => void): () => void {
   // A new function: two listeners may pass the same one.
   const mine = (): void => call();
-  if (calls.size === 0) process.on('SIGTERM', terminate);
-  calls.add(mine);
+  if (calls[signal].size === 0) process.on(signal, listeners[signal]);
+  calls[signal].add(mine);
   return () => {
-    calls.delete(mine);
-    if (calls.size === 0) process.off('SIGTERM', terminate);
+    calls[signal].delete(mine);
+    if (calls[signal].size === 0) process.off(signal, listeners[signal]);
   };
 }

@@ -2,15 +2,21 @@
 import { writeSync } from 'node:fs';
 import { hostname } from 'node:os';
 import type { ClientWorld } from '../client/world.ts';
-import { onTerminate } from './node-signals.ts';
+import { onSignal } from './node-signals.ts';
 import { startWatchdog } from './node-watchdog.ts';
 
 /** A holder has at most 256 bytes, and a token follows. */
 const HOST_MAX = 64;
 
-export const thisProcess: Required<Pick<ClientWorld, 'label' | 'ending' | 'onTerminate'>> = {
+export const thisProcess: Required<Pick<ClientWorld, 'label' | 'ending' | 'onSignal' | 'onFault'>> = {
   label: `${hostname().slice(0, HOST_MAX)}:${process.pid}`,
-  onTerminate,
+  onSignal,
+  onFault(fault) {
+    writeSync(
+      2,
+      `leasehold: a worker cannot go on: ${fault instanceof Error ? fault.message : String(fault)}\n`,
+    );
+  },
   ending: {
     startWatchdog,
     endProcess(code, says) {

@@ -3,8 +3,9 @@
 import { getEventListeners } from 'node:events';
 import { existsSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { connect as connectByFetch } from '../../src/browser.ts';
 import type { Client } from '../../src/client/client.ts';
-import { connect as connectByFetch } from '../../src/client.ts';
+import { transportOf } from '../../src/client/client.ts';
 import { connect } from '../../src/client-node.ts';
 import { memoryEngine } from '../../src/engines/memory/memory-engine.ts';
 import { open, openWith } from '../../src/open.ts';
@@ -49,20 +50,20 @@ describe.each(WAYS)('a handle of %s that has been closed', (_, make) => {
   const gone = { signal: AbortSignal.abort(new Error('gone')) };
 
   const CALLS: Readonly<Record<string, () => Promise<unknown>>> = {
-    'a change': () => lh.task.create({ payload: 1 }),
-    'a look': () => lh.task.get({ task_id: 't' }),
-    'a wait': () => lh.task.lease({ worker_id: 'w', wait_ms: 60_000 }),
+    'a change': () => lh.call('task.create', { payload: 1 }),
+    'a look': () => lh.call('task.get', { task_id: 't' }),
+    'a wait': () => lh.call('task.lease', { worker_id: 'w', wait_ms: 60_000 }),
     'a lease for a program': () => lh.acquire('n'),
     'the status': () => lh.status(),
-    'no request': () => lh.task.create(null as Anything),
-    'a request with an unknown field': () => lh.task.create({ payload: 1, surprise: 1 } as Anything),
-    'options that do not exist': () => lh.task.create({ payload: 1 }, { sginal: 1 } as Anything),
-    'a signal that is none': () => lh.task.create({ payload: 1 }, { signal: 'x' } as Anything),
-    'a signal that has aborted': () => lh.task.create({ payload: 1 }, gone),
-    'a look whose signal has aborted': () => lh.task.get({ task_id: 't' }, gone),
-    'the log': () => lh.log(),
-    'the log from half a position': () => lh.log({ from: 1.5 }),
-    'no request for the log': () => lh.log(null as Anything),
+    'no request': () => lh.call('task.create', null as Anything),
+    'a request with an unknown field': () => lh.call('task.create', { payload: 1, surprise: 1 } as Anything),
+    'options that do not exist': () => lh.call('task.create', { payload: 1 }, { sginal: 1 } as Anything),
+    'a signal that is none': () => lh.call('task.create', { payload: 1 }, { signal: 'x' } as Anything),
+    'a signal that has aborted': () => lh.call('task.create', { payload: 1 }, gone),
+    'a look whose signal has aborted': () => lh.call('task.get', { task_id: 't' }, gone),
+    'the log': () => transportOf(lh).log({}),
+    'the log from half a position': () => transportOf(lh).log({ from: 1.5 }),
+    'no request for the log': () => transportOf(lh).log(null as Anything),
     'following from now on': () => pull({}),
     'following from a position on': () => pull({ from: 1 }),
     'following with a signal that has aborted': () => pull({ from: 1, ...gone }),
@@ -89,8 +90,8 @@ describe.each(WAYS)('closing a handle of %s', (_, make) => {
   });
 
   it('ends whoever waits in line: nothing has happened, and trying again is no use', async () => {
-    await done(lh.lease.acquire({ name: 'n', holder: 'a', ttl_ms: 60_000 }));
-    const waiting = lh.lease.acquire({ name: 'n', holder: 'b', ttl_ms: 60_000, wait_ms: 60_000 });
+    await done(lh.call('lease.acquire', { name: 'n', holder: 'a', ttl_ms: 60_000 }));
+    const waiting = lh.call('lease.acquire', { name: 'n', holder: 'b', ttl_ms: 60_000, wait_ms: 60_000 });
     waiting.catch(() => undefined);
     while ((await lh.status()).counts.waiters === 0);
     await lh.close();
@@ -119,32 +120,34 @@ describe.each(WAYS)('the options of a call, with a handle of %s', (_, make) => {
     lh = await make();
   });
   afterEach(async () => {
-    expect(await lh.task.get({ task_id: 'mine' })).toMatchObject({ code: 'TASK_NOT_FOUND' });
+    expect(await lh.call('task.get', { task_id: 'mine' })).toMatchObject({ code: 'TASK_NOT_FOUND' });
     await lh.close();
   });
 
   it('that are unknown are INVALID_ARGUMENT, like unknown fields', async () => {
     const { signal } = new AbortController();
     for (const more of [{}, { signal }, { requestId: 'r' }]) {
-      expect(await lh.task.create(request, { ...more, sginal: signal } as Anything)).toMatchObject({
+      expect(await lh.call('task.create', request, { ...more, sginal: signal } as Anything)).toMatchObject({
         ok: false,
         code: 'INVALID_ARGUMENT',
         status: 400,
         detail: 'The option sginal is unknown.',
       });
     }
-    expect(await lh.task.list({}, { limit: 1 } as Anything)).toMatchObject({ code: 'INVALID_ARGUMENT' });
+    expect(await lh.call('task.list', {}, { limit: 1 } as Anything)).toMatchObject({
+      code: 'INVALID_ARGUMENT',
+    });
   });
 
   it('may be an AbortController, which has a signal', async () => {
     const giveUp = new AbortController();
-    expect(await lh.task.list({}, giveUp)).toMatchObject({ ok: true });
+    expect(await lh.call('task.list', {}, giveUp)).toMatchObject({ ok: true });
     giveUp.abort(new Error('enough'));
-    await expect(lh.task.create(request, giveUp)).rejects.toThrow('enough');
+    await expect(lh.call('task.create', request, giveUp)).rejects.toThrow('enough');
   });
 
   it.each([[null], [7], ['text'], [[]]])('that are %j are INVALID_ARGUMENT', async (options) => {
-    expect(await lh.task.create(request, options as Anything)).toMatchObject({
+    expect(await lh.call('task.create', request, options as Anything)).toMatchObject({
       code: 'INVALID_ARGUMENT',
       detail: 'The options must be an object.',
     });
@@ -152,17 +155,17 @@ describe.each(WAYS)('the options of a call, with a handle of %s', (_, make) => {
 
   it('of the wrong kind are a TypeError', async () => {
     for (const wrong of [{ signal: 'x' }, { requestId: 'two words' }, { requestId: 7 }, { requestId: '' }]) {
-      await expect(lh.task.create(request, wrong as Anything)).rejects.toThrow(TypeError);
+      await expect(lh.call('task.create', request, wrong as Anything)).rejects.toThrow(TypeError);
     }
   });
 
   it('with a signal that has aborted reject with its reason, whatever is asked for', async () => {
     const reason = new Error('no longer wanted');
     const aborted = { signal: AbortSignal.abort(reason) };
-    await expect(lh.task.create(request, aborted)).rejects.toBe(reason);
-    await expect(lh.task.create({} as Anything, aborted)).rejects.toBe(reason);
-    await expect(lh.task.create(null as Anything, aborted)).rejects.toBe(reason);
-    await expect(lh.task.get({ task_id: 'mine' }, aborted)).rejects.toBe(reason);
+    await expect(lh.call('task.create', request, aborted)).rejects.toBe(reason);
+    await expect(lh.call('task.create', {} as Anything, aborted)).rejects.toBe(reason);
+    await expect(lh.call('task.create', null as Anything, aborted)).rejects.toBe(reason);
+    await expect(lh.call('task.get', { task_id: 'mine' }, aborted)).rejects.toBe(reason);
   });
 });
 
@@ -192,12 +195,12 @@ describe.each(WAYS)('an opaque value, with a handle of %s', (_, make) => {
       const deep = FORMS[form]!(nested(DEPTH_MAX + 1));
       const lease = { task_id: 't', lease_id: 'l00000000001' };
       const replies = await Promise.all([
-        lh.task.create({ payload: deep }),
-        lh.task.complete({ ...lease, result: deep }),
-        lh.task.complete({ ...lease, writes: [{ object_id: 'o', value: deep }] }),
-        lh.object.write({ object_id: 'o', value: deep }),
-        lh.lease.acquire({ name: 'n', holder: 'h', ttl_ms: 1_000, metadata: deep }),
-        lh.lease.acquireAll({ names: ['n', 'm'], holder: 'h', ttl_ms: 1_000, metadata: deep }),
+        lh.call('task.create', { payload: deep }),
+        lh.call('task.complete', { ...lease, result: deep }),
+        lh.call('task.complete', { ...lease, writes: [{ object_id: 'o', value: deep }] }),
+        lh.call('object.write', { object_id: 'o', value: deep }),
+        lh.call('lease.acquire', { name: 'n', holder: 'h', ttl_ms: 1_000, metadata: deep }),
+        lh.call('lease.acquire_all', { names: ['n', 'm'], holder: 'h', ttl_ms: 1_000, metadata: deep }),
       ]);
       for (const reply of replies) {
         expect(reply).toMatchObject({
@@ -210,8 +213,8 @@ describe.each(WAYS)('an opaque value, with a handle of %s', (_, make) => {
 
   it.each(Object.keys(FORMS))('as %s is given out as it came if it is exactly 1 000 deep', async (form) => {
     const text = nested(DEPTH_MAX);
-    await done(lh.task.create({ payload: FORMS[form]!(text) }));
-    const { leases } = await done(lh.task.lease({ worker_id: 'w' }));
+    await done(lh.call('task.create', { payload: FORMS[form]!(text) }));
+    const { leases } = await done(lh.call('task.lease', { worker_id: 'w' }));
     expect(leases[0]!.payload.text()).toBe(text);
   });
 
@@ -220,8 +223,8 @@ describe.each(WAYS)('an opaque value, with a handle of %s', (_, make) => {
     ['quotes and brackets in a string', '"[\\'.repeat(3_000)],
     ['one level after the other', Array.from({ length: 2_000 }, () => [{ a: {} }])],
   ])('is not taken for a deep one: %s', async (_what, payload) => {
-    await done(lh.task.create({ payload }));
-    const { leases } = await done(lh.task.lease({ worker_id: 'w' }));
+    await done(lh.call('task.create', { payload }));
+    const { leases } = await done(lh.call('task.lease', { worker_id: 'w' }));
     expect(leases[0]!.payload.parse()).toEqual(payload);
   });
 });
@@ -230,8 +233,8 @@ describe.each(WAYS)('task.lease, with a handle of %s', (_, make) => {
   it('gives out no further task once the payloads have 4 MiB, and the rest with the next call', async () => {
     lh = await make();
     const payload = 'x'.repeat(256 * 1024 - 2);
-    await Promise.all(Array.from({ length: 18 }, () => lh.task.create({ payload })));
-    const lease = async () => (await done(lh.task.lease({ worker_id: 'w', max: 18 }))).leases.length;
+    await Promise.all(Array.from({ length: 18 }, () => lh.call('task.create', { payload })));
+    const lease = async () => (await done(lh.call('task.lease', { worker_id: 'w', max: 18 }))).leases.length;
     expect([await lease(), await lease(), await lease()]).toEqual([16, 2, 0]);
     await lh.close();
   });
@@ -240,13 +243,18 @@ describe.each(WAYS)('task.lease, with a handle of %s', (_, make) => {
 describe.each(WAYS)('many calls of a handle of %s that hang on one signal', (_, make) => {
   it('put one listener on it, and all end with it', async () => {
     lh = await make();
-    const { task_id } = await done(lh.task.create({ payload: 1 }));
-    await done(lh.lease.acquire({ name: 'n', holder: 'first', ttl_ms: 60_000 }));
+    const { task_id } = await done(lh.call('task.create', { payload: 1 }));
+    await done(lh.call('lease.acquire', { name: 'n', holder: 'first', ttl_ms: 60_000 }));
     const ending = new AbortController();
     const { signal } = ending;
-    for (let turn = 0; turn < 20; turn++) await done(lh.task.get({ task_id, wait_ms: 1 }, { signal }));
+    for (let turn = 0; turn < 20; turn++)
+      await done(lh.call('task.get', { task_id, wait_ms: 1 }, { signal }));
     const waits = Array.from({ length: 20 }, (_each, index) =>
-      lh.lease.acquire({ name: 'n', holder: `h${index}`, ttl_ms: 60_000, wait_ms: 60_000 }, { signal }),
+      lh.call(
+        'lease.acquire',
+        { name: 'n', holder: `h${index}`, ttl_ms: 60_000, wait_ms: 60_000 },
+        { signal },
+      ),
     );
     const ended = Promise.allSettled(waits);
     while ((await lh.status()).counts.waiters < 20);
@@ -280,11 +288,11 @@ describe.each(WAYS)('what has no JSON form, with a handle of %s', (_, make) => {
     ['bytes that are no UTF-8', () => new Json(Buffer.from([0x22, 0xff, 0x22]))],
   ])('is refused and holds up nothing: %s', async (_what, payload) => {
     lh = await make();
-    expect(await lh.task.create({ payload: payload() })).toMatchObject({
+    expect(await lh.call('task.create', { payload: payload() })).toMatchObject({
       ok: false,
       code: 'INVALID_ARGUMENT',
     });
-    expect(await done(lh.task.list())).toMatchObject({ tasks: [] });
+    expect(await done(lh.call('task.list', {}))).toMatchObject({ tasks: [] });
     await lh.close();
   });
 });
@@ -296,7 +304,7 @@ describe.each(WAYS)('an option that does not exist, with a handle of %s', (_, ma
     await expect(lease.write(1, { ifVerson: 7 } as Anything)).rejects.toThrow(
       'The option ifVerson of write is not known',
     );
-    expect(await lh.object.get({ object_id: 'n' })).toMatchObject({ code: 'OBJECT_NOT_FOUND' });
+    expect(await lh.call('object.get', { object_id: 'n' })).toMatchObject({ code: 'OBJECT_NOT_FOUND' });
     expect(() => lh.follow({ form: 1 } as Anything)).toThrow('The option form of follow is not known');
     await lh.close();
   });
@@ -314,7 +322,7 @@ describe.each(WAYS)('what a handle of %s cannot make sense of', (_, make) => {
   it('is refused by acquireAll, which would else take every letter of a name', async () => {
     lh = await make();
     await expect(lh.acquireAll('abc' as Anything)).rejects.toThrow('acquireAll takes a list of names.');
-    expect(await done(lh.lease.list())).toMatchObject({ leases: [] });
+    expect(await done(lh.call('lease.list', {}))).toMatchObject({ leases: [] });
     await lh.close();
   });
 });
@@ -336,8 +344,8 @@ describe('connect', () => {
   });
 
   it.each([
-    [connect, 'known are token, retry, ca.'],
-    [connectByFetch, 'known are token, retry.'],
+    [connect, 'known are token, retry, onFault, ca.'],
+    [connectByFetch, 'known are token, retry, onFault.'],
   ])('refuses an option it does not know, and names those it does', (make, known) => {
     expect(() => make('http://127.0.0.1:1', { tokn: 'x' } as Anything)).toThrow(
       `The option tokn of connect is not known; ${known}`,

@@ -1,4 +1,4 @@
-// leasehold/client as a browser gets it: bundled, without Node, the schema library and the rules of the authority, and at
+// leasehold/browser as a browser gets it: bundled, without Node, the schema library and the rules of the authority, and at
 // work in a place that has nothing but what browsers have.
 
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -27,7 +27,7 @@ beforeAll(async () => {
   try {
     mkdirSync(join(dir, 'node_modules'));
     symlinkSync(ROOT, join(dir, 'node_modules', 'leasehold'));
-    writeFileSync(join(dir, 'entry.js'), "export * from 'leasehold/client';\n");
+    writeFileSync(join(dir, 'entry.js'), "export * from 'leasehold/browser';\n");
     bundle = await bundled(dir);
   } finally {
     rmSync(dir, { recursive: true, force: true });
@@ -57,10 +57,10 @@ async function bundled(dir: string): Promise<Bundle> {
   return { code, modules: Object.keys(modules) };
 }
 
-describe('leasehold/client in a browser', () => {
+describe('leasehold/browser in a browser', () => {
   it('is made from our own files alone: no module of Node, no schema library, nothing of the server', () => {
     const { length } = gzipSync(bundle.code, { level: 9 });
-    console.log(`leasehold/client: ${bundle.code.length} bytes minified, ${length} gzipped`);
+    console.log(`leasehold/browser: ${bundle.code.length} bytes minified, ${length} gzipped`);
     expect(bundle.modules.filter((id) => id.includes('/dist/client/http-transport.js'))).toHaveLength(1);
     expect(
       bundle.modules.filter((id) => id.includes('node_modules/') && !/node_modules\/leasehold\//.test(id)),
@@ -104,8 +104,8 @@ describe('the bundle', () => {
     const reply = await runInContext(
       `(async () => {
         const lh = leasehold.connect('http://127.0.0.1:${port}');
-        const created = await lh.task.create({ payload: 1 });
-        const { workers } = await lh.workers();
+        const created = await lh.call('task.create', { payload: 1 });
+        const workers = await lh.workers.list();
         await lh.close();
         return JSON.stringify([created, workers]);
       })()`,

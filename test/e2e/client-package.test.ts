@@ -59,7 +59,7 @@ function run(
   return new Promise((resolve) => child.on('close', (status) => resolve({ status, stdout })));
 }
 
-const create = 'connect().task.create({ payload: 1 }).then(({ task_id }) => console.log(task_id));';
+const create = "connect().call('task.create', { payload: 1 }).then(({ task_id }) => console.log(task_id));";
 
 describe.each(['leasehold', 'leasehold/client'])('connect of %s', (name) => {
   it.each([
@@ -78,7 +78,7 @@ describe.each(['leasehold', 'leasehold/client'])('connect of %s', (name) => {
   it('keeps a process alive while a call waits', async () => {
     const script = `import { connect } from '${name}';
       const lh = connect('${url}', { token: 'mine' });
-      const reply = await lh.lease.acquire({ name: 'n', holder: 'h', ttl_ms: 1000, wait_ms: 5000 });
+      const reply = await lh.call('lease.acquire', { name: 'n', holder: 'h', ttl_ms: 1000, wait_ms: 5000 });
       console.log(reply.name);`;
     expect(await run(script, 'module')).toEqual({ status: 0, stdout: 'n\n' });
     expect(requests[0]!.headers.authorization).toBe('Bearer mine');

@@ -105,14 +105,14 @@ async function inTurns(all, verifyOne) {
 }
 
 async function verifyTask(id, isCompleted) {
-  const task = await lh.task.get({ task_id: id });
+  const task = await lh.call('task.get', { task_id: id });
   if (!task.ok) missing(`task ${id}: ${task.code}`);
   if (isCompleted && task.state !== 'COMPLETED') missing(`completion of ${id}: ${task.state}`);
   if (task.payload === null || task.payload.parse().id !== id) missing(`payload of ${id}`);
 }
 
 async function verifyObject(id, version) {
-  const object = await lh.object.get({ object_id: id });
+  const object = await lh.call('object.get', { object_id: id });
   if (!object.ok || object.version < version) missing(`version ${version} of ${id}`);
 }
 
@@ -125,23 +125,23 @@ async function work(worker) {
   const queue = `r${round}-w${worker}`;
   const [name, holder] = [`object-${worker}`, queue];
   // The life before this one may have held it when it was killed.
-  await lh.lease.break({ name, reason: 'its holder is dead' });
+  await lh.call('lease.break', { name, reason: 'its holder is dead' });
   for (let number = 0; ; number++) {
     const id = `${queue}-n${number}`;
-    await lh.task.create({ task_id: id, payload: { id, pad: 'x'.repeat(200) }, queue });
+    await lh.call('task.create', { task_id: id, payload: { id, pad: 'x'.repeat(200) }, queue });
     await acknowledge(`created ${id}`);
-    const { leases } = await lh.task.lease({ worker_id: queue, queues: [queue] });
-    const lease = await lh.lease.acquire({ name, holder, ttl_ms: 60_000 });
+    const { leases } = await lh.call('task.lease', { worker_id: queue, queues: [queue] });
+    const lease = await lh.call('lease.acquire', { name, holder, ttl_ms: 60_000 });
     if (!lease.ok) missing(`lease of ${name}: ${lease.code}`);
     await acknowledge(`leased ${name} ${lease.lease_seq}`);
     const write = { object_id: name, value: { id }, lease: { lease_seq: lease.lease_seq } };
     const { task_id, lease_id } = leases[0];
-    const verdict = await lh.task.complete({ task_id, lease_id, writes: [write] });
+    const verdict = await lh.call('task.complete', { task_id, lease_id, writes: [write] });
     if (verdict.outcome !== 'COMMITTED') missing(`lease of ${id}: ${JSON.stringify(verdict)}`);
     // On a machine that is slow enough it is an older one, which came back to the queue.
     await acknowledge(`completed ${task_id}`);
-    const { version } = await lh.object.get({ object_id: name });
+    const { version } = await lh.call('object.get', { object_id: name });
     await acknowledge(`wrote ${name} ${version}`);
-    await lh.lease.release({ name, holder, token: lease.token });
+    await lh.call('lease.release', { name, holder, token: lease.token });
   }
 }

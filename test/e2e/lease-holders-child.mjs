@@ -19,8 +19,8 @@ function isHeld(lease) {
   try {
     lease.assertHeld();
     return { is: 'held', leaseSeq: lease.leaseSeq };
-  } catch ({ code, cause }) {
-    return { is: 'not held', code, cause };
+  } catch ({ code, details }) {
+    return { is: 'not held', code, details };
   }
 }
 
@@ -29,9 +29,9 @@ function isHeld(lease) {
  * know.
  */
 async function write(lease, value) {
-  const byHandle = await lease.write(value).catch(({ code, cause }) => ({ code, cause }));
+  const byHandle = await lease.write(value).catch(({ code, details }) => ({ code, details }));
   const { leaseSeq: lease_seq } = lease;
-  const past = await lh.object.write({ object_id: name, value, lease: { lease_seq } });
+  const past = await lh.call('object.write', { object_id: name, value, lease: { lease_seq } });
   say({ is: 'wrote', byHandle, past: past.ok ? { version: past.version } : { code: past.code } });
 }
 
@@ -46,14 +46,15 @@ async function obey(lease, [order, argument]) {
 async function hold(lease) {
   say(isHeld(lease));
   lease.signal.addEventListener('abort', () => {
-    say({ is: 'lost', code: lease.signal.reason.code, cause: lease.signal.reason.cause });
+    const { code, details } = lease.signal.reason;
+    say({ is: 'lost', code, details });
   });
   for await (const line of createInterface({ input: process.stdin })) await obey(lease, JSON.parse(line));
 }
 
 const options = { ttl, ...(holder === undefined ? {} : { holder }) };
 try {
-  if (guards) await lh.guard({ name, ...options }, hold);
+  if (guards) await lh.guard(name, options, hold);
   else await hold(await lh.acquire(name, options));
 } catch ({ code, message }) {
   say({ is: 'refused', code, message });

@@ -179,8 +179,8 @@ describe('a holder whose event loop is blocked past its time', () => {
     const next = takeOver();
     holder.tell('block', 2 * TTL_MS);
     expect(await next).toBeGreaterThan(leaseSeq);
-    expect(await holder.word('not held')).toMatchObject({ code: 'LEASE_LOST', cause: 'expired' });
-    expect(await holder.word('lost')).toMatchObject({ code: 'LEASE_LOST', cause: 'expired' });
+    expect(await holder.word('not held')).toMatchObject({ code: 'LEASE_LOST', details: { loss: 'expired' } });
+    expect(await holder.word('lost')).toMatchObject({ code: 'LEASE_LOST', details: { loss: 'expired' } });
     holder.tell('write', 'late');
     expect(await holder.word('wrote')).toMatchObject({
       byHandle: { code: 'LEASE_LOST' },
@@ -195,7 +195,7 @@ describe('a holder that is paused past its time', () => {
     holder.kill('SIGSTOP');
     expect(await takeOver()).toBeGreaterThan(leaseSeq);
     holder.kill('SIGCONT');
-    expect(await holder.word('lost')).toMatchObject({ code: 'LEASE_LOST', cause: 'expired' });
+    expect(await holder.word('lost')).toMatchObject({ code: 'LEASE_LOST', details: { loss: 'expired' } });
     holder.tell('write', 'late');
     expect(await holder.word('wrote')).toMatchObject({
       byHandle: { code: 'LEASE_LOST' },
@@ -211,7 +211,7 @@ describe('a holder that is cut off from the server', () => {
     passage.cut();
     const next = takeOver();
     const first = await Promise.race([holder.word('lost'), next.then(() => 'somebody took over')]);
-    expect(first).toMatchObject({ code: 'LEASE_LOST', cause: 'unreachable' });
+    expect(first).toMatchObject({ code: 'LEASE_LOST', details: { loss: 'unreachable' } });
     expect(await next).toBeGreaterThan(leaseSeq);
     passage.mend();
     holder.tell('write', 'late');
@@ -232,7 +232,7 @@ describe('a holder that is restarted under the same name', () => {
       byHandle: { code: 'WRITE_STALE_FENCE' },
       past: { code: 'WRITE_STALE_FENCE' },
     });
-    expect(await first.word('lost')).toMatchObject({ code: 'LEASE_LOST', cause: 'superseded' });
+    expect(await first.word('lost')).toMatchObject({ code: 'LEASE_LOST', details: { loss: 'superseded' } });
     second.tell('write', 'in time');
     expect(await second.word('wrote')).toMatchObject({ byHandle: { version: 1 }, past: { version: 2 } });
   });

@@ -27,7 +27,7 @@ describe('the package', () => {
   it('can be required as well as imported', () => {
     const body = `(async () => {
       const lh = await open(process.argv[1]);
-      console.log((await lh.task.create({ payload: 1 })).state);
+      console.log((await lh.call('task.create', { payload: 1 })).state);
       await lh.close();
     })();`;
     const required = runScript(`const { open } = require('leasehold'); ${body}`, 'commonjs');
@@ -51,8 +51,8 @@ describe('the package', () => {
   it('keeps a process alive that waits for a lease, and lets one end that waits for nothing', () => {
     const script = `import { open } from 'leasehold';
       const lh = await open(process.argv[1]);
-      await lh.lease.acquire({ name: 'n', holder: 'a', ttl_ms: 300 });
-      const { holder } = await lh.lease.acquire({ name: 'n', holder: 'b', ttl_ms: 600_000, wait_ms: 60_000 });
+      await lh.call('lease.acquire', { name: 'n', holder: 'a', ttl_ms: 300 });
+      const { holder } = await lh.acquire('n', { holder: 'b', ttl: '10m', wait: '1m' });
       console.log(holder);`;
     expect(runScript(script, 'module')).toMatchObject({ status: 0, stdout: 'b\n' });
   });

@@ -24,7 +24,7 @@ it.each([
     import('${DIST}world/node-threads.js'), import('${DIST}world/node-world.js')])
     .then(async ([{ open }, { openCore }, { fileEngine }, { nodeFiles: files }, { nodeThreads: threads }, { nodeWorld }]) => {
       const lh = await open(${JSON.stringify(join(dir, 'guard'))});
-      console.log(await lh.guard({ name: 'system:only' }, async () => 'watched'));
+      console.log(await lh.guard('system:only', async () => 'watched'));
       await lh.close();
       const sizes = { segmentBytes: 65536, compactionBytesMin: 1 };
       const engine = fileEngine({ dir: ${JSON.stringify(join(dir, 'log'))}, files, threads, ...sizes });

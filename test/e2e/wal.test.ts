@@ -28,9 +28,9 @@ beforeEach(async () => {
   dir = mkdtempSync(join(tmpdir(), 'leasehold-wal-'));
   data = join(dir, 'data');
   const lh = await open(data);
-  await lh.task.create({ payload: { a: 1.5 }, task_id: 'mine' });
-  await lh.lease.acquire({ name: 'printer', holder: 'anna', ttl_ms: 600_000 });
-  await lh.object.write({ object_id: 'printer', value: [1, 2], lease: { lease_seq: 3 } });
+  await lh.call('task.create', { payload: { a: 1.5 }, task_id: 'mine' });
+  await lh.call('lease.acquire', { name: 'printer', holder: 'anna', ttl_ms: 600_000 });
+  await lh.call('object.write', { object_id: 'printer', value: [1, 2], lease: { lease_seq: 3 } });
   await lh.close();
 });
 
@@ -159,7 +159,7 @@ describe('wal cat', () => {
 
   it('prints an entry on one line, whatever line breaks its payload has between its tokens', async () => {
     const lh = await open(data);
-    await lh.task.create({ payload: Json.text('{\n  "b": 2\r\n}'), task_id: 'written' });
+    await lh.call('task.create', { payload: Json.text('{\n  "b": 2\r\n}'), task_id: 'written' });
     await lh.close();
     const [entry] = lines(leasehold('wal', 'cat', data, '--from', '6'));
     expect(entry).toMatchObject({ task_id: 'written', payload: { b: 2 } });
@@ -185,12 +185,12 @@ describe('wal restore', () => {
     expect(body!.epoch).toBeGreaterThan(1);
     expect(body!.seq).toBeGreaterThanOrEqual(4 + 2 ** 40);
     const lh = await open(restored);
-    expect(await lh.lease.get({ name: 'printer' })).toMatchObject({ code: 'LEASE_NOT_FOUND' });
-    expect(await lh.task.get({ task_id: 'mine' })).toMatchObject({ ok: true, state: 'WAITING' });
-    const grant = await lh.lease.acquire({ name: 'printer', holder: 'boris', ttl_ms: 60_000 });
+    expect(await lh.call('lease.get', { name: 'printer' })).toMatchObject({ code: 'LEASE_NOT_FOUND' });
+    expect(await lh.call('task.get', { task_id: 'mine' })).toMatchObject({ ok: true, state: 'WAITING' });
+    const grant = await lh.call('lease.acquire', { name: 'printer', holder: 'boris', ttl_ms: 60_000 });
     expect(grant).toMatchObject({ ok: true });
     if (grant.ok) expect(grant.lease_seq).toBeGreaterThan(2 ** 40);
-    const late = await lh.object.write({ object_id: 'printer', value: 0, lease: { lease_seq: 3 } });
+    const late = await lh.call('object.write', { object_id: 'printer', value: 0, lease: { lease_seq: 3 } });
     expect(late).toMatchObject({ code: 'WRITE_STALE_FENCE' });
     await lh.close();
     expect(leasehold('wal', 'verify', restored)).toMatchObject({ status: 0 });
@@ -201,7 +201,7 @@ describe('wal restore', () => {
       const found: EntryRecord[] = [];
       for (let cursor: string | undefined, pages = 0; pages < 10; pages++) {
         const page = granted(
-          await lh.task.history({ task_id, limit, ...(cursor === undefined ? {} : { cursor }) }),
+          await lh.call('task.history', { task_id, limit, ...(cursor === undefined ? {} : { cursor }) }),
         );
         found.push(...page.entries);
         cursor = page.next_cursor;
@@ -210,13 +210,13 @@ describe('wal restore', () => {
       return found;
     };
     const lease = async (lh: Leasehold): Promise<{ task_id: string; lease_id: string }> => {
-      const { leases } = granted(await lh.task.lease({ worker_id: 'w', ttl_ms: 600_000 }));
+      const { leases } = granted(await lh.call('task.lease', { worker_id: 'w', ttl_ms: 600_000 }));
       return { task_id: leases[0]!.task_id, lease_id: leases[0]!.lease_id };
     };
     const before = await open(data);
     await lease(before);
-    granted(await before.task.create({ payload: 1, task_id: 'done' }));
-    granted(await before.task.complete({ ...(await lease(before)), result: 'ok' }));
+    granted(await before.call('task.create', { payload: 1, task_id: 'done' }));
+    granted(await before.call('task.complete', { ...(await lease(before)), result: 'ok' }));
     const done = await historyOf(before, 'done');
     expect(done.map(({ type }) => type)).toEqual(['TaskCreated', 'LeaseGranted', 'TaskCompleted']);
     await before.close();
@@ -225,7 +225,7 @@ describe('wal restore', () => {
 
     const after = await open(restored);
     expect(await historyOf(after, 'done')).toEqual(done);
-    granted(await after.task.complete(await lease(after)));
+    granted(await after.call('task.complete', await lease(after)));
     const mine = await historyOf(after, 'mine');
     const types = ['TaskCreated', 'LeaseGranted', 'EpochStarted', 'LeaseGranted', 'TaskCompleted'];
     expect(mine.map(({ type }) => type)).toEqual(types);
@@ -234,11 +234,11 @@ describe('wal restore', () => {
     await after.close();
 
     const forgetful = await open(restored, { retention: { endedTasksMax: 0 } });
-    granted(await forgetful.task.create({ payload: 2, task_id: 'other' }));
+    granted(await forgetful.call('task.create', { payload: 2, task_id: 'other' }));
     for (const task_id of ['mine', 'done'])
-      expect(await forgetful.task.history({ task_id })).toMatchObject({ code: 'TASK_NOT_FOUND' });
+      expect(await forgetful.call('task.history', { task_id })).toMatchObject({ code: 'TASK_NOT_FOUND' });
     // Their entries are still in the log; a task with the same id has a history of its own.
-    granted(await forgetful.task.create({ payload: 2, task_id: 'done' }));
+    granted(await forgetful.call('task.create', { payload: 2, task_id: 'done' }));
     expect((await historyOf(forgetful, 'done')).map(({ type }) => type)).toEqual(['TaskCreated']);
     await forgetful.close();
   });
@@ -247,7 +247,7 @@ describe('wal restore', () => {
     const first = join(dir, 'first');
     expect(leasehold('wal', 'restore', data, first)).toMatchObject({ status: 0, stderr: '' });
     const lh = await open(first);
-    const grant = await lh.lease.acquire({ name: 'printer', holder: 'boris', ttl_ms: 60_000 });
+    const grant = await lh.call('lease.acquire', { name: 'printer', holder: 'boris', ttl_ms: 60_000 });
     const given = grant.ok ? grant.lease_seq : Number.NaN;
     await lh.close();
     const [again] = lines(leasehold('wal', 'restore', data, join(dir, 'second'), '--json'));
@@ -335,7 +335,7 @@ describe('wal restore', () => {
 
   it('onto a full disk says so, gives the space back, and leaves a directory that is refused', async () => {
     const lh = await open(data);
-    for (let i = 0; i < 8; i++) await lh.task.create({ payload: 'x'.repeat(100_000) });
+    for (let i = 0; i < 8; i++) await lh.call('task.create', { payload: 'x'.repeat(100_000) });
     await lh.close();
     const disk = smallDisk(join(dir, 'small'), 400_000);
     try {

@@ -1,4 +1,5 @@
-// A worker in a process of its own that is asked to end: SIGTERM drains it, and then the process ends by itself.
+// A worker in a process of its own that is asked to end: SIGTERM and SIGINT drain it, and then the process ends by itself.
+// And one that cannot go on: that is written to stderr, and ends nothing.
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -33,14 +34,18 @@ const program = (options: string, heeds: string): string => `
 `;
 
 /** Sends the signal, so often, once the handler has begun. */
-async function runUntilTerm(script: string, signals = 1): Promise<{ end: unknown; lines: string[] }> {
+async function runUntilTerm(
+  script: string,
+  signals = 1,
+  name: NodeJS.Signals = 'SIGTERM',
+): Promise<{ end: unknown; lines: string[] }> {
   const args = ['--input-type=module', '-e', script, join(dir, 'data')];
   const child = spawn(process.execPath, args, { cwd: ROOT, stdio: ['ignore', 'pipe', 'inherit'] });
   let output = '';
   child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
     output += chunk;
     if (!chunk.includes('begun')) return;
-    for (let sent = 0; sent < signals; sent++) child.kill('SIGTERM');
+    for (let sent = 0; sent < signals; sent++) child.kill(name);
   });
   const end = await new Promise((resolve) => {
     child.on('close', (code, signal) => resolve(code ?? signal));
@@ -70,8 +75,54 @@ describe('SIGTERM', () => {
 
   it('ends the process as ever when the worker was told to leave signals alone', async () => {
     const forEver = 'await new Promise(() => setInterval(() => {}, 1_000));';
-    const { end, lines } = await runUntilTerm(program('{ handleSignals: false }', forEver));
+    const { end, lines } = await runUntilTerm(program('{ drainOn: [] }', forEver));
     expect(lines).toEqual(['begun']);
     expect(end).toBe('SIGTERM');
+  });
+});
+
+describe('SIGINT', () => {
+  it('lets a running handler finish, and the process ends by itself', async () => {
+    const takesTime = 'await new Promise((resolve) => setTimeout(resolve, 300));';
+    const { end, lines } = await runUntilTerm(program('{}', takesTime), 1, 'SIGINT');
+    expect(lines.slice(0, 2)).toEqual(['begun', 'finished']);
+    expect(end).toBe(0);
+  });
+
+  it('ends the process when it comes again', async () => {
+    const forEver = `process.on('SIGCHLD', () => {});
+      setTimeout(() => process.kill(process.pid, 'SIGINT'), 300);
+      await new Promise(() => setInterval(() => {}, 1_000));`;
+    const { end, lines } = await runUntilTerm(program('{}', forEver), 1, 'SIGINT');
+    expect(lines).toEqual(['begun']);
+    expect(end).toBe('SIGINT');
+  });
+});
+
+describe('a worker that cannot go on', () => {
+  it('says so on stderr, and its process goes on although nothing awaits its end', async () => {
+    const script = `
+      import { connect, defineTask } from 'leasehold';
+      import { createServer } from 'node:http';
+      const problem = { code: 'FORBIDDEN', status: 403, title: 'no', detail: 'The token may not do this.' };
+      const server = createServer((request, response) => {
+        const body = { results: [{ status: 403, body: problem }] };
+        response.writeHead(request.url === '/v1/batch' ? 200 : 403, { 'content-type': 'application/json' });
+        request.resume().on('end', () => response.end(JSON.stringify(request.url === '/v1/batch' ? body : problem)));
+      }).listen(0, '127.0.0.1', () => {
+        const lh = connect('http://127.0.0.1:' + server.address().port);
+        lh.work(defineTask('mail'), () => 1);
+        setTimeout(async () => { console.log('still here'); await lh.close(); server.close(); }, 1_000);
+      });`;
+    const child = spawn(process.execPath, ['--input-type=module', '-e', script], { cwd: ROOT });
+    const said = { stdout: '', stderr: '' };
+    child.stdout.on('data', (chunk: Buffer) => (said.stdout += chunk));
+    child.stderr.on('data', (chunk: Buffer) => (said.stderr += chunk));
+    const code = await new Promise((resolve) => child.on('close', resolve));
+    expect({ code, ...said }).toEqual({
+      code: 0,
+      stdout: 'still here\n',
+      stderr: 'leasehold: a worker cannot go on: The token may not do this.\n',
+    });
   });
 });

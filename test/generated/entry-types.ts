@@ -1,5 +1,6 @@
 // The types of entries, the list of their names, how JSON shows them, and which of their fields are opaque.
-import { WORDS } from '../../src/core/entry-table.ts';
+import { camelName } from '../../src/client/camel-case.ts';
+import { type Kind, WORDS } from '../../src/core/entry-table.ts';
 import {
   type Definition,
   ENTRY_DEFINITIONS,
@@ -127,8 +128,7 @@ function jsonNameOf(name: string, row: Field): string {
 
 function shownLine(field: string, row: Field): string {
   const part = `${jsonNameOf(field, row)}: ${shownValue(field, row)}`;
-  const always = row.shown === 'always' || (row.shown === undefined && ('value' in row || !isNullable(row)));
-  if (always) return `${part},`;
+  if (isAlways(row)) return `${part},`;
   return `...(${row.shown ?? `entry.${field} !== null`} ? { ${part} } : {}),`;
 }
 
@@ -164,4 +164,102 @@ function opaqueParts(fields: Definition['fields']): string[] {
     const inner = record === undefined ? [] : storedOf(record.fields).filter(([, field]) => isOpaque(field));
     return inner.map(([field]) => `...entry.${name}.map((item) => item.${field})`);
   });
+}
+
+/** What a kind of field is in JSON. */
+const SHOWN_TYPES: Readonly<Record<Kind, string>> = {
+  task: 'string',
+  leaseId: 'string',
+  sessionId: 'string',
+  number: 'number',
+  priority: 'number',
+  instant: 'string',
+  text: 'string',
+  label: 'string',
+  sha256: 'string',
+  opaque: 'Json | null',
+  boolean: 'boolean',
+  'FencedWrite[]': 'readonly WrittenValue[]',
+  'task[]': 'readonly string[]',
+  'text[]': 'readonly string[]',
+  'sessionId[]': 'readonly string[]',
+  Intent: 'Intent',
+  Verb: 'Verb',
+  IntentType: 'IntentType',
+  SessionState: 'SessionState',
+  SessionReason: 'SessionReason',
+};
+
+/** The entries as the handle gives them, in camelCase. */
+export function entryShapes(): string {
+  const written = RECORD_DEFINITIONS.find(({ name }) => name === 'FencedWrite')!;
+  return `// biome-ignore-all format: generated, one field a line
+/**
+ * Entries of the log as the handle gives them: instants are ISO 8601, opaque values a \`Json\`, or null when their bytes
+ * were damaged on the disk. ${BY}
+ */
+import type { SessionReason, SessionState, Verb } from '../core/entries.ts';
+import type { Json } from './json.ts';
+
+interface Durable {
+  /** Its position in the log. */
+  readonly seq: number;
+  readonly at: string;
+}
+
+/** A fenced write that came with a completion. */
+export interface WrittenValue {
+${shapeLines(written)}
+}
+
+/** What a session is to show: a live service, or a recording from some point on. */
+export type Intent =
+  | { readonly type: 'live'; readonly serviceRef: string; readonly profileId: string }
+  | { readonly type: 'vod'; readonly recordingId: string; readonly profileId: string; readonly startMs?: number };
+
+export interface EntryShapes {
+${ENTRY_DEFINITIONS.map(
+  (definition) =>
+    `${definition.says === undefined ? '' : `  /** ${definition.says} */\n`}  readonly ${definition.name}: Durable & {\n    readonly type: '${definition.name}';\n${shapeLines(definition, '    ')}\n  };`,
+).join('\n')}
+}
+
+/** An entry of one of these types. */
+export type EntryOf<Type extends keyof EntryShapes> = EntryShapes[Type];
+
+export type Entry = EntryOf<keyof EntryShapes>;
+`;
+}
+
+function shapeLines({ fields }: Definition, indent = '  '): string {
+  const lines: string[] = [];
+  const groups = new Map<string, string[]>();
+  for (const [field, row] of Object.entries(fields)) {
+    if (!isShown(row)) continue;
+    const [name, inner] = jsonNameOf(field, row).split('.') as [string, string?];
+    if (inner === undefined) {
+      lines.push(`${indent}readonly ${camelName(name)}${isAlways(row) ? '' : '?'}: ${shapeType(row)};`);
+      continue;
+    }
+    if (!groups.has(name)) {
+      groups.set(name, []);
+      lines.push(name);
+    }
+    groups.get(name)!.push(`readonly ${camelName(inner)}: ${shapeType(row)}`);
+  }
+  return lines
+    .map((line) =>
+      groups.has(line) ? `${indent}readonly ${camelName(line)}: { ${groups.get(line)!.join('; ')} };` : line,
+    )
+    .join('\n');
+}
+
+function isAlways(row: Field): boolean {
+  return row.shown === 'always' || (row.shown === undefined && ('value' in row || !isNullable(row)));
+}
+
+function shapeType(row: Field): string {
+  if ('value' in row) return row.value === 'seq' ? 'number' : 'string';
+  if (row.words !== undefined) return row.words.map((word) => `'${word}'`).join(' | ');
+  return `${SHOWN_TYPES[row.kind as Kind]}${row.shown === 'always' && isNullable(row) ? ' | null' : ''}`;
 }

@@ -63,11 +63,11 @@ describe.each(NAMES)('the golden log %s', (name) => {
     const lh = await world.finish(openWith(engine, world));
     const { status, ...records } = golden.records;
     const found = {
-      tasks: await world.finish(lh.task.list({ limit: 1_000 })),
-      leases: await world.finish(lh.lease.list({ limit: 1_000 })),
-      object: await world.finish(lh.object.get({ object_id: 'object' })),
-      queues: await world.finish(lh.queues()),
-      ...(records.sessions && { sessions: await world.finish(lh.session.list({ limit: 1_000 })) }),
+      tasks: await world.finish(lh.call('task.list', { limit: 1_000 })),
+      leases: await world.finish(lh.call('lease.list', { limit: 1_000 })),
+      object: await world.finish(lh.call('object.get', { object_id: 'object' })),
+      queues: await world.finish(lh.call('queue.list', {})),
+      ...(records.sessions && { sessions: await world.finish(lh.call('session.list', { limit: 1_000 })) }),
     };
     // When these were made tasks were listed by row, and queues as they came. Now tasks are in order of creation, and
     // queues by name.
@@ -97,24 +97,24 @@ describe.each(['v2-vod.json', 'v2-vod-compacted.json'])('the recordings in %s', 
     world.setWall(golden.nowMs);
     const open = () => world.finish(openWith(fileEngine({ dir, files: nodeFiles }), world));
     let lh = await open();
-    const sessions = await world.finish(lh.session.list({ limit: 1_000 }));
+    const sessions = await world.finish(lh.call('session.list', { limit: 1_000 }));
     if (!sessions.ok) throw new Error(sessions.code);
     const idOf = (recordingID: string): string =>
       sessions.sessions.find((session) => session.recordingID === recordingID)!.session_id;
     const left = async (): Promise<string[]> => {
-      const reply = await world.finish(lh.lease.list({ prefix: 'lease:', limit: 1_000 }));
+      const reply = await world.finish(lh.call('lease.list', { prefix: 'lease:', limit: 1_000 }));
       return reply.ok ? reply.leases.map((lease) => lease.name).sort() : [reply.code];
     };
     const others = ['lease:service:after the restart', 'lease:service:ard', 'lease:tuner:0'];
     const film = ['lease:service:film', 'lease:tuner:2'];
     const series = 'lease:service:series';
     expect(await left()).toEqual([...others, ...film, series].sort());
-    await world.finish(lh.session.stop({ session_id: idOf('series') }));
-    await world.finish(lh.session.stop({ session_id: idOf('film') }));
+    await world.finish(lh.call('session.stop', { session_id: idOf('series') }));
+    await world.finish(lh.call('session.stop', { session_id: idOf('film') }));
     expect(await left()).toEqual([...others, ...film].sort());
     await world.finish(lh.close());
     lh = await open();
-    await world.finish(lh.lease.break({ name: 'lease:service:film', reason: 'by hand' }));
+    await world.finish(lh.call('lease.break', { name: 'lease:service:film', reason: 'by hand' }));
     expect(await left()).toEqual(others);
     await world.finish(lh.close());
   });

@@ -7,6 +7,7 @@ import { dirname, join } from 'node:path';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
+import { transportOf } from '../../dist/client/client.js';
 import { fileEngine } from '../../dist/engines/file/file-engine.js';
 import { openWith } from '../../dist/open.js';
 import { jsonText } from '../../dist/protocol/json.js';
@@ -44,7 +45,7 @@ const engine = () => fileEngine({ dir, files: nodeFiles, segmentBytes: 64 * 1024
 let lh = await openWith(engine(), world, options);
 
 const lease = async (queue, ttl = 30_000) => {
-  const reply = await lh.task.lease({
+  const reply = await lh.call('task.lease', {
     worker_id: 'worker',
     queues: [queue],
     ttl_ms: ttl,
@@ -53,7 +54,7 @@ const lease = async (queue, ttl = 30_000) => {
   const { task_id, lease_id } = reply.leases[0];
   return { task_id, lease_id };
 };
-const object = await lh.lease.acquire({
+const object = await lh.call('lease.acquire', {
   name: 'object',
   holder: 'anna',
   ttl_ms: 600_000,
@@ -61,126 +62,126 @@ const object = await lh.lease.acquire({
 });
 const fence = { lease_seq: object.lease_seq };
 for (const queue of ['done', 'failed', 'released', 'expired', 'killed', 'late', 'waiting']) {
-  await lh.task.create({
+  await lh.call('task.create', {
     payload: { queue, text: 'größer als 1.0' },
     queue,
     priority: queue.length,
     dedup_key: queue,
   });
 }
-await lh.task.create({
+await lh.call('task.create', {
   payload: [1.0, 2],
   task_id: 'chosen/not'.replace('/', '-'),
   queue: 'chosen',
   delay_ms: 5_000,
 });
-await lh.task.complete({
+await lh.call('task.complete', {
   ...(await lease('done')),
   result: { ok: 1 },
   writes: [{ object_id: 'object', value: 1, lease: fence }],
 });
-await lh.task.fail({ ...(await lease('failed')), reason: 'it broke', retry: false });
-await lh.task.release({ ...(await lease('released')), delay_ms: 1_000 });
+await lh.call('task.fail', { ...(await lease('failed')), reason: 'it broke', retry: false });
+await lh.call('task.release', { ...(await lease('released')), delay_ms: 1_000 });
 const expired = await lease('expired', 100);
 const late = await lease('late', 100);
 const killed = await lease('killed');
-await lh.task.extend({ ...killed, ttl_ms: 60_000 });
-await lh.task.kill({ task_id: killed.task_id, reason: 'no longer wanted' });
+await lh.call('task.extend', { ...killed, ttl_ms: 60_000 });
+await lh.call('task.kill', { task_id: killed.task_id, reason: 'no longer wanted' });
 nowMs += 1_000;
-await lh.task.get({ task_id: expired.task_id });
-await lh.task.complete({ ...late, result: 'too late' });
-await lh.object.write({ object_id: 'object', value: { second: true }, lease: fence });
-await lh.lease.renew({ name: 'object', holder: 'anna', token: object.token, ttl_ms: 900_000 });
-const brief = await lh.lease.acquire({ name: 'brief', holder: 'boris', ttl_ms: 1_000 });
-await lh.lease.release({ name: 'brief', holder: 'boris', token: brief.token });
-await lh.lease.acquire({ name: 'expiring', holder: 'boris', ttl_ms: 500 });
-await lh.lease.acquire({ name: 'broken', holder: 'boris', ttl_ms: 60_000 });
-await lh.lease.break({ name: 'broken', reason: 'by hand' });
-await lh.lease.acquireAll({ names: ['a', 'b', 'lease:c'], holder: 'clara', ttl_ms: 600_000 });
-const guard = await lh.lease.acquire({
+await lh.call('task.get', { task_id: expired.task_id });
+await lh.call('task.complete', { ...late, result: 'too late' });
+await lh.call('object.write', { object_id: 'object', value: { second: true }, lease: fence });
+await lh.call('lease.renew', { name: 'object', holder: 'anna', token: object.token, ttl_ms: 900_000 });
+const brief = await lh.call('lease.acquire', { name: 'brief', holder: 'boris', ttl_ms: 1_000 });
+await lh.call('lease.release', { name: 'brief', holder: 'boris', token: brief.token });
+await lh.call('lease.acquire', { name: 'expiring', holder: 'boris', ttl_ms: 500 });
+await lh.call('lease.acquire', { name: 'broken', holder: 'boris', ttl_ms: 60_000 });
+await lh.call('lease.break', { name: 'broken', reason: 'by hand' });
+await lh.call('lease.acquire_all', { names: ['a', 'b', 'lease:c'], holder: 'clara', ttl_ms: 600_000 });
+const guard = await lh.call('lease.acquire', {
   name: 'system:orchestrator:guard_lock',
   holder: 'o',
   ttl_ms: 600_000,
 });
 const proof = { name: guard.name, holder: 'o', token: guard.token };
-await lh.lease.wipe({ prefix: 'lease:', guard: proof });
+await lh.call('lease.wipe', { prefix: 'lease:', guard: proof });
 
 // Sessions: one that runs and stays, and one for every way to end that needs no waiting.
-const request = (serviceRef) => lh.session.request({ type: 'live', serviceRef, profileID: 'low' });
+const request = (serviceRef) => lh.call('intent.accept', { type: 'live', serviceRef, profileID: 'low' });
 const start = async (slots) => {
   const starts = { worker_id: 'o', queues: ['system:session-starts'], guard: proof };
-  const { task_id, lease_id } = (await lh.task.lease(starts)).leases[0];
+  const { task_id, lease_id } = (await lh.call('task.lease', starts)).leases[0];
   const ttl = { ttl_ms: 600_000 };
-  return lh.session.start({ session_id: task_id, guard: proof, lease_id, slots, ...ttl });
+  return lh.call('session.start', { session_id: task_id, guard: proof, lease_id, slots, ...ttl });
 };
 const change = (session_id, event, told = {}) =>
-  lh.session.change({ session_id, guard: proof, event, ...told });
+  lh.call('session.change', { session_id, guard: proof, event, ...told });
 const { session_id: running } = await request('ard');
 await start(['0', '1']);
 await change(running, 'ready');
-await lh.session.renew({ guard: proof, session_ids: [running], ttl_ms: 900_000 });
+await lh.call('session.renew', { guard: proof, session_ids: [running], ttl_ms: 900_000 });
 const { session_id: stopped } = await request('zdf');
 await start(['0', '1']);
-await lh.session.stop({ session_id: stopped });
+await lh.call('session.stop', { session_id: stopped });
 await change(stopped, 'stopped');
-await lh.session.request({ type: 'vod', recordingID: 'größer', profileID: 'high', start_ms: 61_500 });
+await lh.call('intent.accept', { type: 'vod', recordingID: 'größer', profileID: 'high', start_ms: 61_500 });
 await start(['0']);
 const { session_id: failed } = await request('arte');
 await start(['0', '1']);
 await change(failed, 'process_ended', { detail: 'exit code 3' });
 await request('orf');
 await start(['1']);
-await lh.lease.break({ name: 'lease:tuner:1', reason: 'by hand' });
+await lh.call('lease.break', { name: 'lease:tuner:1', reason: 'by hand' });
 const { session_id: cancelled } = await request('3sat');
-await lh.session.stop({ session_id: cancelled });
+await lh.call('session.stop', { session_id: cancelled });
 // And one of a recording that runs and stays.
 const film = { type: 'vod', recordingID: 'film', profileID: 'high', start_ms: 61_500 };
-const { session_id: playing } = await lh.session.request(film);
+const { session_id: playing } = await lh.call('intent.accept', film);
 await start(['2']);
 
 // A failure that uses up the attempts.
-await lh.task.create({ payload: null, queue: 'exhausted', max_attempts: 1 });
-await lh.task.fail({ ...(await lease('exhausted')), reason: 'the only attempt' });
+await lh.call('task.create', { payload: null, queue: 'exhausted', max_attempts: 1 });
+await lh.call('task.fail', { ...(await lease('exhausted')), reason: 'the only attempt' });
 
-const doomed = await lh.lease.acquire({ name: 'doomed', holder: 'd', ttl_ms: 600_000 });
-await lh.object.write({ object_id: 'doomed', value: null, lease: { lease_seq: doomed.lease_seq } });
-await lh.object.delete({ object_id: 'doomed', lease: { lease_seq: doomed.lease_seq } });
-await lh.pause({ queue: 'waiting' });
-await lh.pause({ queue: 'other' });
-await lh.resume({ queue: 'other' });
+const doomed = await lh.call('lease.acquire', { name: 'doomed', holder: 'd', ttl_ms: 600_000 });
+await lh.call('object.write', { object_id: 'doomed', value: null, lease: { lease_seq: doomed.lease_seq } });
+await lh.call('object.delete', { object_id: 'doomed', lease: { lease_seq: doomed.lease_seq } });
+await lh.call('queue.pause', { queue: 'waiting' });
+await lh.call('queue.pause', { queue: 'other' });
+await lh.call('queue.resume', { queue: 'other' });
 nowMs += 1_000;
-await lh.lease.get({ name: 'expiring' });
+await lh.call('lease.get', { name: 'expiring' });
 await lh.close();
 nowMs += 20_000;
 // From here on intents take the lease of their service themselves.
 lh = await openWith(engine(), world, { ...options, intents: { ...options.intents, takeLeases: true } });
 await lh.status();
-await lh.task.create({ payload: 'after the restart', queue: 'waiting' });
+await lh.call('task.create', { payload: 'after the restart', queue: 'waiting' });
 await request('after the restart');
 await change(playing, 'ready');
-await lh.session.request({ type: 'vod', recordingID: 'series', profileID: 'low', start_ms: 5_000 });
-await lh.session.stop({ session_id: running });
+await lh.call('intent.accept', { type: 'vod', recordingID: 'series', profileID: 'low', start_ms: 5_000 });
+await lh.call('session.stop', { session_id: running });
 const { session_id: again } = await request('3sat');
-await lh.session.stop({ session_id: again });
+await lh.call('session.stop', { session_id: again });
 // Something that leaves nothing behind, until the segment is full and its checkpoint has replaced it.
-for (let round = 0; isCompacted && (await lh.status()).first_seq === 1; round++) {
+for (let round = 0; isCompacted && (await lh.status()).firstSeq === 1; round++) {
   if (round === 5_000) throw new Error('It is not compacted.');
-  await lh.pause({ queue: 'filling' });
-  await lh.resume({ queue: 'filling' });
+  await lh.call('queue.pause', { queue: 'filling' });
+  await lh.call('queue.resume', { queue: 'filling' });
   await new Promise((resolve) => setTimeout(resolve, 5));
 }
 // An empty queue that is not paused is in no checkpoint; what is asked below is asked of what the files give.
 await lh.close();
 lh = await openWith(engine(), world, options);
 
-const entries = await lh.log({ limit: 1_000 });
+const entries = await transportOf(lh).log({ limit: 1_000 });
 const records = {
-  status: await lh.status(),
-  tasks: await lh.task.list({ limit: 1_000 }),
-  leases: await lh.lease.list({ limit: 1_000 }),
-  object: await lh.object.get({ object_id: 'object' }),
-  queues: await lh.queues(),
-  sessions: await lh.session.list({ limit: 1_000 }),
+  status: await lh.call('status.get', {}),
+  tasks: await lh.call('task.list', { limit: 1_000 }),
+  leases: await lh.call('lease.list', { limit: 1_000 }),
+  object: await lh.call('object.get', { object_id: 'object' }),
+  queues: await lh.call('queue.list', {}),
+  sessions: await lh.call('session.list', { limit: 1_000 }),
 };
 await lh.close();
 const files = Object.fromEntries(

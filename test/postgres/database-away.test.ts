@@ -47,8 +47,8 @@ describe('while the database is down', () => {
       }
     });
     const lh = connect(fleet.urls);
-    expect(await lh.task.create({ payload: 1, task_id: 'after' })).toMatchObject({ ok: true });
-    expect(await lh.task.get({ task_id: 'known' })).toMatchObject({ ok: true, state: 'WAITING' });
+    expect(await lh.call('task.create', { payload: 1, task_id: 'after' })).toMatchObject({ ok: true });
+    expect(await lh.call('task.get', { task_id: 'known' })).toMatchObject({ ok: true, state: 'WAITING' });
     await lh.close();
     for (const { process } of fleet.servers) expect(process.stderr).not.toContain('a request failed inside');
   });

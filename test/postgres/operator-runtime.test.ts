@@ -74,7 +74,7 @@ function runtime(
   commands: Record<string, GovernedCommand> = {},
   db: ConnectionPool = test.pool,
 ): OperatorRuntime {
-  const lease = { name: 'iu_core', holder: run, ttlSeconds: 60 };
+  const lease = { name: 'iu_core', holder: run, ttl: '1m' } as const;
   return new OperatorRuntime({ db, lease, gates: GATES, commands: { ...registry(run), ...commands } }, world);
 }
 
@@ -214,7 +214,7 @@ describe('an operator run', () => {
     const run = new OperatorRuntime(
       {
         db: test.pool,
-        lease: { name: 'iu_core', holder: 'A', ttlSeconds: 60 },
+        lease: { name: 'iu_core', holder: 'A', ttl: '1m' },
         gates: [...GATES, 'missing'],
         commands: registry('A'),
       },
@@ -253,7 +253,7 @@ describe('an operator run', () => {
         }
       },
     };
-    const lease = { name: 'iu_core', holder: 'A', ttlSeconds: 60 };
+    const lease = { name: 'iu_core', holder: 'A', ttl: '1m' } as const;
     const run = new OperatorRuntime({ db, lease, gates: GATES, commands: registry('A') }, world);
     await run.run(calls('dot_iu_apply'));
     expect(await journal()).toEqual(['A dot_iu_apply']);
@@ -367,7 +367,7 @@ describe('a run that outlived its lease', () => {
     new OperatorRuntime(
       {
         db,
-        lease: { name: 'iu_core', holder: 'A', ttlSeconds: 2 },
+        lease: { name: 'iu_core', holder: 'A', ttl: '2s' },
         gates: GATES,
         commands: { dot_iu_slow: command },
       },
@@ -460,7 +460,7 @@ describe('a run that outlived its lease', () => {
   });
 
   it('may last longer than any timeout of the database can', async () => {
-    const lease = { name: 'iu_core', holder: 'A', ttlSeconds: 2_592_000 };
+    const lease = { name: 'iu_core', holder: 'A', ttl: '30d' } as const;
     const run = new OperatorRuntime({ db: test.pool, lease, gates: GATES, commands: registry('A') }, world);
     await run.run(calls('dot_iu_apply'));
     expect(await journal()).toEqual(['A dot_iu_apply']);

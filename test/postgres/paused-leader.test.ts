@@ -118,7 +118,7 @@ describe('a leader that was paused past its guard', () => {
     leader.process.kill('SIGKILL');
     await standby.becomes('leader');
     const lh = connect([standby.url]);
-    expect(await lh.task.create({ payload: 1, task_id: 'at the end' })).toMatchObject({ ok: true });
+    expect(await lh.call('task.create', { payload: 1, task_id: 'at the end' })).toMatchObject({ ok: true });
     await lh.close();
   });
 });

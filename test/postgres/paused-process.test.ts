@@ -22,7 +22,7 @@ const OPERATOR_PROGRAM = `
 
   const runtime = new OperatorRuntime({
     db: new pg.Pool({ connectionString: process.env.DATABASE_URL }),
-    lease: { name: 'iu_core', holder: 'paused', ttlSeconds: 2 },
+    lease: { name: 'iu_core', holder: 'paused', ttl: '2s' },
     gates: ['iu_core.apply'],
     commands: {
       dot_iu_apply: async (connection) => {
@@ -136,7 +136,7 @@ describe('an OperatorRuntime that is paused inside a command', () => {
     });
     const successor = new OperatorRuntime({
       db: db.pool,
-      lease: { name: 'iu_core', holder: 'successor', ttlSeconds: 30 },
+      lease: { name: 'iu_core', holder: 'successor', ttl: '30s' },
       gates: ['iu_core.apply'],
       commands: {
         dot_iu_apply: (connection) => connection.query("INSERT INTO journal VALUES ('successor')"),

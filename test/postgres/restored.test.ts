@@ -27,7 +27,7 @@ const restored = (...more: readonly string[]): Promise<CommandRun> =>
   shell.run('postgres', 'restored', '--url', db.url, '--allow-fsync-off', ...more);
 
 async function acquired(lh: Leasehold, name: string): Promise<number> {
-  const reply = await lh.lease.acquire({ name, holder: 'a holder', ttl_ms: 600_000 });
+  const reply = await lh.call('lease.acquire', { name, holder: 'a holder', ttl_ms: 600_000 });
   if (!reply.ok) throw new Error(reply.detail);
   return reply.lease_seq;
 }

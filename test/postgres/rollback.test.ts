@@ -41,7 +41,7 @@ const isInstalled = async (): Promise<boolean> =>
 function run(inside: () => Promise<unknown>, pool: ConnectionPool = db.pool): Promise<readonly unknown[]> {
   const runtime = new OperatorRuntime({
     db: pool,
-    lease: { name: 'iu_core', holder: 'host-1', ttlSeconds: 60 },
+    lease: { name: 'iu_core', holder: 'host-1', ttl: '1m' },
     gates: GATES,
     commands: { dot_iu_first: inside, dot_iu_second: async () => 'second' },
   });

@@ -1,13 +1,21 @@
 // RuntimeLease on a real database. Its own time is moved by hand; the database has its own clock, and decides.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { migrate, rollback } from '../../src/postgres/migration.ts';
-import { RuntimeLease, RuntimeLeaseError, withRuntimeLease } from '../../src/postgres.ts';
+import {
+  acquire as acquireNamed,
+  RuntimeLease,
+  RuntimeLeaseError,
+  type RuntimeLeaseOptions,
+  tryAcquire,
+  withLease,
+  withRuntimeLease,
+} from '../../src/postgres.ts';
 import { ManualWorld } from '../support/manual-world.ts';
 import { TestDatabase } from '../support/postgres.ts';
 import { acquire, expire } from '../support/postgres-lease.ts';
 import { WatchedDatabase } from '../support/watched-database.ts';
 
-const OPTIONS = { name: 'run', holder: 'A', ttlSeconds: 60 };
+const OPTIONS: RuntimeLeaseOptions = { name: 'run', holder: 'A', ttl: '1m' };
 const THIRD_MS = 20_000;
 /** The time to live less its margin: what the program itself relies on. */
 const RELIED_MS = 57_000;
@@ -27,7 +35,7 @@ beforeEach(() => {
 afterEach(() => test.pool.query('DELETE FROM dot_iu_runtime_lease'));
 afterAll(() => test.drop());
 
-const take = (more: Partial<typeof OPTIONS> = {}): Promise<RuntimeLease> =>
+const take = (more: Partial<RuntimeLeaseOptions> = {}): Promise<RuntimeLease> =>
   RuntimeLease.acquire(db, { ...OPTIONS, ...more }, world);
 
 async function pass(ms: number): Promise<void> {
@@ -87,11 +95,16 @@ describe('RuntimeLease', () => {
     [{ name: 'x'.repeat(257) }],
     [{ name: 'tab\t' }],
     [{ name: 'not NFC: e\u0301' }],
-    [{ ttlSeconds: 0 }],
-    [{ ttlSeconds: Number.NaN }],
-    [{ ttlSeconds: 2_592_001 }],
+    [{ ttl: 0 }],
+    [{ ttl: '31d' }],
+    [{ ttl: undefined, ttlSeconds: 0 }],
+    [{ ttl: undefined, ttlSeconds: Number.NaN }],
+    [{ ttl: undefined, ttlSeconds: 2_592_001 }],
   ])('refuses %j before it asks the database', async (more) => {
-    await expect(take(more)).rejects.toMatchObject({ name: 'RuntimeLeaseError', code: 'INVALID_ARGUMENT' });
+    await expect(take(more as Partial<RuntimeLeaseOptions>)).rejects.toMatchObject({
+      name: 'RuntimeLeaseError',
+      code: 'INVALID_ARGUMENT',
+    });
     expect(db.texts).toEqual([]);
   });
 
@@ -298,7 +311,7 @@ describe('withRuntimeLease', () => {
   });
 
   it('renews by the system’s own clock and timers, past the time that the lease was granted for', async () => {
-    const run = withRuntimeLease(test.pool, { ...OPTIONS, ttlSeconds: 2 }, async (lease) => {
+    const run = withRuntimeLease(test.pool, { ...OPTIONS, ttl: '2s' }, async (lease) => {
       const granted = await test.value('SELECT expires_at FROM dot_iu_runtime_lease');
       await test.pool.query("SELECT pg_sleep_until($1::timestamptz + interval '100 ms')", [granted]);
       lease.assertHeld();
@@ -346,5 +359,28 @@ describe('a server that restarts in the middle', () => {
     expect(await acquire(test.pool, 'run', 'B')).toBeNull();
     expect(await lease.release()).toBe(true);
     expect(await test.leases()).toBe(0);
+  });
+});
+
+describe('the name first', () => {
+  it('gives a lease with a holder of its own, null to the second, and members that survive destructuring', async () => {
+    const first = await acquireNamed(test.pool, 'n', { ttl: '1m' });
+    expect(await tryAcquire(test.pool, 'n')).toBeNull();
+    await expect(withLease(test.pool, 'n', () => 1)).rejects.toMatchObject({
+      code: 'LEASE_HELD',
+      retryable: true,
+      details: { holder: first.holder },
+    });
+    const { assertHeld, remaining, extend, release } = first;
+    assertHeld();
+    await extend('10m');
+    expect(remaining()).toBeGreaterThan(500_000);
+    expect(await release()).toBe(true);
+    expect(() => assertHeld()).toThrow(
+      expect.objectContaining({ details: { loss: 'released', leaseSeq: first.leaseSeq, names: ['n'] } }),
+    );
+    const seen = await withLease(test.pool, 'n', { holder: 'ada' }, ({ holder }) => holder);
+    expect(seen).toBe('ada');
+    await expect(tryAcquire(test.pool, '')).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
   });
 });

@@ -31,14 +31,14 @@ describe('a client of several servers', () => {
   it('finds the leader, whichever it asks first', async () => {
     const [leader, standby] = await startTwo();
     lh = connect([standby.url, leader.url]);
-    expect(await lh.task.create({ payload: 1 })).toMatchObject({ ok: true });
+    expect(await lh.call('task.create', { payload: 1 })).toMatchObject({ ok: true });
     expect((await lh.status()).role).toBe('leader');
   });
 
   it('does not go where a server sends it unless it was told of that place', async () => {
     const [, standby] = await startTwo();
     lh = connect(standby.url, { token: 'a-secret', retry: { tries: 2 } });
-    await expect(lh.task.create({ payload: 1 })).rejects.toMatchObject({
+    await expect(lh.call('task.create', { payload: 1 })).rejects.toMatchObject({
       code: 'NOT_LEADER',
       retryable: true,
       effect: 'none',
@@ -48,7 +48,7 @@ describe('a client of several servers', () => {
   it('carries a waiting call and a follower over to the next leader', async () => {
     const [leader, standby] = await startTwo(PATIENT);
     lh = connect([leader.url, standby.url]);
-    const held = await lh.lease.acquire({ name: 'n', holder: 'first', ttl_ms: 600_000 });
+    const held = await lh.call('lease.acquire', { name: 'n', holder: 'first', ttl_ms: 600_000 });
     if (!held.ok) throw new Error(held.detail);
     const seen: number[] = [];
     const ending = new AbortController();
@@ -58,12 +58,17 @@ describe('a client of several servers', () => {
         if (type === 'NameReleased') return;
       }
     })();
-    const waiting = lh.lease.acquire({ name: 'n', holder: 'second', ttl_ms: 60_000, wait_ms: 50_000 });
+    const waiting = lh.call('lease.acquire', {
+      name: 'n',
+      holder: 'second',
+      ttl_ms: 60_000,
+      wait_ms: 50_000,
+    });
     await until('the line', async () => (await leader.ask('GET', '/v1/status')).body.counts.waiters === 1);
     leader.process.kill('SIGKILL');
     await standby.becomes('leader');
     await until('the line', async () => (await standby.ask('GET', '/v1/status')).body.counts.waiters === 1);
-    await lh.lease.release({ name: 'n', holder: 'first', token: held.token });
+    await lh.call('lease.release', { name: 'n', holder: 'first', token: held.token });
     const granted = await waiting;
     expect(granted).toMatchObject({ ok: true, holder: 'second' });
     await following;

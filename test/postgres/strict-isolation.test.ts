@@ -36,7 +36,7 @@ describe('leases at SERIALIZABLE', () => {
     for (let round = 0; round < ROUNDS; round++) {
       const settled = await Promise.allSettled(
         Array.from({ length: HOLDERS }, (_, holder) =>
-          RuntimeLease.acquire(pool, { name: `run ${round}`, holder: `${holder}`, ttlSeconds: 60 }, world),
+          RuntimeLease.acquire(pool, { name: `run ${round}`, holder: `${holder}`, ttl: '1m' }, world),
         ),
       );
       const codes = settled.map((each) => (each.status === 'fulfilled' ? 'held' : each.reason.code)).sort();

@@ -3,6 +3,7 @@
 // delivered answer has been released.
 import fc from 'fast-check';
 import { describe, it } from 'vitest';
+import { transportOf } from '../../src/client/client.ts';
 import type { Leasehold } from '../../src/client/leasehold.ts';
 import { MemoryDisk } from '../../src/engines/memory/memory-disk.ts';
 import { memoryEngine } from '../../src/engines/memory/memory-engine.ts';
@@ -23,14 +24,15 @@ type Asked = {
 type Way = (lh: Leasehold, gone: AbortController, which: number) => Promise<Asked>;
 
 const WAYS: Readonly<Record<string, Way>> = {
-  'a name': (lh, gone) => lh.lease.acquire({ ...WISH, name: 'n' }, gone),
-  'a name that is waited for': (lh, gone) => lh.lease.acquire({ ...WISH, name: 'n', wait_ms: 100_000 }, gone),
+  'a name': (lh, gone) => lh.call('lease.acquire', { ...WISH, name: 'n' }, gone),
+  'a name that is waited for': (lh, gone) =>
+    lh.call('lease.acquire', { ...WISH, name: 'n', wait_ms: 100_000 }, gone),
   'a name that is renewed': (lh, gone, which) =>
     which % 2 === 0
-      ? lh.lease.acquire({ ...WISH, name: 'n' }, gone)
-      : lh.lease.renew({ ...WISH, name: 'n' }, gone),
-  'several names': (lh, gone) => lh.lease.acquireAll({ ...WISH, names: ['n', 'm'] }, gone),
-  'a task': (lh, gone) => lh.task.lease({ ...TTL, worker_id: 'w', request_id: 'r' }, gone),
+      ? lh.call('lease.acquire', { ...WISH, name: 'n' }, gone)
+      : lh.call('lease.renew', { ...WISH, name: 'n' }, gone),
+  'several names': (lh, gone) => lh.call('lease.acquire_all', { ...WISH, names: ['n', 'm'] }, gone),
+  'a task': (lh, gone) => lh.call('task.lease', { ...TTL, worker_id: 'w', request_id: 'r' }, gone),
 };
 
 const STEPS = ['ask', 'go away', 'hold', 'let go', 'hold reads', 'read', 'write', 'settle'] as const;
@@ -49,7 +51,7 @@ class Story {
 
   async open(): Promise<void> {
     this.#lh = await this.#world.finish(openWith(this.#engine, this.#world));
-    await this.#world.finish(this.#lh.task.create({ payload: 1 }));
+    await this.#world.finish(this.#lh.call('task.create', { payload: 1 }));
   }
 
   async play(way: string, [what, which]: readonly [(typeof STEPS)[number], number]): Promise<void> {
@@ -60,7 +62,8 @@ class Story {
     else if (what === 'let go') engine.letGo();
     else if (what === 'hold reads') engine.isHoldingReads = true;
     else if (what === 'read') engine.isHoldingReads = false;
-    else if (what === 'write') this.#lh.task.create({ payload: 2, queue: 'other' }).catch(() => undefined);
+    else if (what === 'write')
+      this.#lh.call('task.create', { payload: 2, queue: 'other' }).catch(() => undefined);
     else await this.#world.settle();
   }
 
@@ -86,7 +89,7 @@ class Story {
       await this.#world.settle();
     }
     await this.#world.settle();
-    const entries = await this.#world.finish(this.#lh.log({ limit: 1_000 }));
+    const entries = await this.#world.finish(transportOf(this.#lh).log({ limit: 1_000 }));
     if (!entries.ok) throw new Error(entries.detail);
     const [grant, release] =
       way === 'a task' ? ['LeaseGranted', 'TaskReleased'] : ['NameLeased', 'NameReleased'];

@@ -12,6 +12,7 @@
  *   entries      as the authority showed them on its feed (`feed`), and as they were read back from the disk (`log`). The entry that
  *                starts an epoch is never on a feed: `boot` names its seq
  */
+import type { Loss } from '../../src/client/error.ts';
 import type { Operation } from '../../src/operations/table.ts';
 import type { Json, PlannedFault } from './plan.ts';
 
@@ -97,7 +98,7 @@ export interface LostEvent {
   readonly kind: 'lost';
   readonly client: string;
   readonly handle: number;
-  readonly cause: 'expired' | 'superseded' | 'broken' | 'unreachable' | 'released' | 'other';
+  readonly cause: Loss | 'other';
   readonly now: ClientInstant;
   readonly simMs: number;
 }

@@ -83,8 +83,8 @@ export const SESSION_MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: 'src/sessions/orchestrator.ts',
-        from: 'world.client.lease.wipe({ prefix: SESSION_LEASES, guard: guard.claim });',
-        to: "world.client.lease.wipe({ prefix: 'nothing:', guard: guard.claim });",
+        from: "world.client.call('lease.wipe', { prefix: SESSION_LEASES, guard: guard.claim });",
+        to: "world.client.call('lease.wipe', { prefix: 'nothing:', guard: guard.claim });",
       },
     ],
   },

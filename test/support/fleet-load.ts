@@ -1,7 +1,8 @@
 // Work for several servers that stand in for each other, and a memory of everything they acknowledged, to be held
 // against the log afterwards: nothing acknowledged may be missing, and no number may stand twice.
 
-import type { EntryRecord } from '../../src/client.ts';
+import type { EntryRecord } from '../../src/browser.ts';
+import { transportOf } from '../../src/client/client.ts';
 import { connect, type Leasehold } from '../../src/client-node.ts';
 
 export class FleetLoad {
@@ -49,14 +50,18 @@ export class FleetLoad {
   }
 
   private async makeTask(count: number, queue: string): Promise<void> {
-    const made = await this.lh.task.create({ task_id: `${queue}-${count}`, payload: { count }, queue });
+    const made = await this.lh.call('task.create', {
+      task_id: `${queue}-${count}`,
+      payload: { count },
+      queue,
+    });
     if (!made.ok) throw new Error(`${made.code}: ${made.detail}`);
     this.acknowledged += 1;
     this.tasks.add(made.task_id);
-    const { leases } = granted(await this.lh.task.lease({ worker_id: queue, queues: [queue] }));
+    const { leases } = granted(await this.lh.call('task.lease', { worker_id: queue, queues: [queue] }));
     for (const { task_id, lease_id, lease_seq } of leases) {
       this.noteGrant(lease_seq, task_id);
-      const verdict = granted(await this.lh.task.complete({ task_id, lease_id, result: count }));
+      const verdict = granted(await this.lh.call('task.complete', { task_id, lease_id, result: count }));
       if (verdict.outcome !== 'COMMITTED') continue;
       this.acknowledged += 1;
       this.completed.add(task_id);
@@ -64,9 +69,9 @@ export class FleetLoad {
   }
 
   private async takeLease(_: number, name: string): Promise<void> {
-    const lease = granted(await this.lh.lease.acquire({ name, holder: 'loop', ttl_ms: 60_000 }));
+    const lease = granted(await this.lh.call('lease.acquire', { name, holder: 'loop', ttl_ms: 60_000 }));
     this.noteGrant(lease.lease_seq, name);
-    const written = await this.lh.object.write({
+    const written = await this.lh.call('object.write', {
       object_id: name,
       value: lease.lease_seq,
       lease: { lease_seq: lease.lease_seq, object_id: name, holder_id: 'loop' },
@@ -110,7 +115,7 @@ export async function wholeLog(urls: readonly string[]): Promise<EntryRecord[]> 
   try {
     const entries: EntryRecord[] = [];
     for (;;) {
-      const page = granted(await lh.log({ from: entries.length + 1, limit: 1_000 }));
+      const page = granted(await transportOf(lh).log({ from: entries.length + 1, limit: 1_000 }));
       if (page.entries.length === 0) return entries;
       entries.push(...page.entries);
     }

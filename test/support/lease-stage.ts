@@ -4,7 +4,7 @@ import { type Effect, LeaseholdError } from '../../src/client/error.ts';
 import { Leasehold } from '../../src/client/leasehold.ts';
 import { retryOf } from '../../src/client/retries.ts';
 import { secondLook } from '../../src/client/second-look.ts';
-import type { CallOptions, Transport } from '../../src/client/transport.ts';
+import type { Transport, TransportOptions } from '../../src/client/transport.ts';
 import type { ClientWorld } from '../../src/client/world.ts';
 import { MemoryDisk } from '../../src/engines/memory/memory-disk.ts';
 import { memoryEngine } from '../../src/engines/memory/memory-engine.ts';
@@ -19,7 +19,7 @@ import type { ManualWorld } from './manual-world.ts';
 export interface Sent {
   readonly operation: Operation;
   readonly request: Readonly<Record<string, unknown>>;
-  readonly options: CallOptions | undefined;
+  readonly options: TransportOptions | undefined;
 }
 
 /**
@@ -73,7 +73,7 @@ export class TestWire implements Transport {
   async call<Op extends Operation>(
     operation: Op,
     request: Requests[Op],
-    options?: CallOptions,
+    options?: TransportOptions,
   ): Promise<Reply<Body<Op>>> {
     this.#sent.push({ operation, request, options });
     const fate = this.fateOf(operation);

@@ -212,33 +212,35 @@ export class OrchestratorStage {
   }
 
   async intent(serviceRef: string, profileID = 'plain'): Promise<string> {
-    const reply = await this.world.finish(this.lh.session.request({ type: 'live', serviceRef, profileID }));
+    const reply = await this.world.finish(
+      this.lh.call('intent.accept', { type: 'live', serviceRef, profileID }),
+    );
     if (!reply.ok) throw new Error(reply.detail);
     await this.world.settle();
     return reply.session_id;
   }
 
   async stop(session_id: string): Promise<void> {
-    await this.world.finish(this.lh.session.stop({ session_id }));
+    await this.world.finish(this.lh.call('session.stop', { session_id }));
     await this.world.settle();
   }
 
   /** `READY`, or `FAILED R_NO_TUNER REJECTED_NO_TUNER`. */
   async stateOf(session_id: string): Promise<string> {
-    const reply = await this.world.finish(this.lh.session.get({ session_id }));
+    const reply = await this.world.finish(this.lh.call('session.get', { session_id }));
     const { state, reason, reason_detail } = reply;
     return [state, reason, reason_detail].filter(Boolean).join(' ');
   }
 
   /** The names that are held, guards left out. */
   async leases(): Promise<string[]> {
-    const reply = await this.world.finish(this.lh.lease.list({ prefix: 'lease:' }));
+    const reply = await this.world.finish(this.lh.call('lease.list', { prefix: 'lease:' }));
     if (!reply.ok) throw new Error(reply.detail);
     return reply.leases.map(({ name }) => name);
   }
 
   async guardHolder(): Promise<string | null> {
-    const reply = await this.world.finish(this.lh.lease.get({ name: GUARD }));
+    const reply = await this.world.finish(this.lh.call('lease.get', { name: GUARD }));
     return reply.ok ? reply.holder : null;
   }
 

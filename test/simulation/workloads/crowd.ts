@@ -12,8 +12,14 @@ export async function crowd(program: ClientProgram): Promise<void> {
       const token = random.token() + random.token();
       const wait_ms = random.between(1_000, 30_000);
       await program.bear(async () => {
-        const won = await leasehold.lease.acquire({ name: NAME, holder, token, ttl_ms: 2_000, wait_ms });
-        if (won.ok) await leasehold.lease.release({ name: NAME, holder, token });
+        const won = await leasehold.call('lease.acquire', {
+          name: NAME,
+          holder,
+          token,
+          ttl_ms: 2_000,
+          wait_ms,
+        });
+        if (won.ok) await leasehold.call('lease.release', { name: NAME, holder, token });
       });
     });
     await Promise.all(all);

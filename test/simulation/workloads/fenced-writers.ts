@@ -2,7 +2,7 @@
  * Writers that pause between checking and writing, for longer than their lease lasts: what they write late must be
  * refused by the fence, whatever they believe themselves.
  */
-import type { Lease } from '../../../src/client/lease-handle.ts';
+import type { Lease } from '../../../src/client/held.ts';
 import type { ClientProgram } from '../world/client-program.ts';
 import { NAMES, ttlMs } from './shared-names.ts';
 
@@ -31,7 +31,7 @@ async function write(program: ClientProgram, lease: Lease, left: number): Promis
 async function writeUnder(program: ClientProgram, lease: Lease, handle: number, left: number): Promise<void> {
   const { leasehold, random, client } = program;
   const { name, leaseSeq, holder } = lease;
-  const read = await leasehold.object.get({ object_id: name });
+  const read = await leasehold.call('object.get', { object_id: name });
   const version = read.ok ? read.version : 0;
   if (!program.use(handle, lease)) return;
   if (random.chance(0.3)) await program.block(random.magnitude(50, 12_000));
@@ -39,13 +39,14 @@ async function writeUnder(program: ClientProgram, lease: Lease, handle: number, 
   if (random.chance(0.5)) await lease.write(value);
   else {
     // Past the client's own check, as a program in another language would do it.
-    await leasehold.object.write({
+    await leasehold.call('object.write', {
       object_id: name,
       value,
       lease: { lease_seq: leaseSeq, holder_id: holder },
       ...(random.chance(0.5) ? { if_version: version } : {}),
     });
   }
-  if (random.chance(0.1)) await leasehold.object.delete({ object_id: name, lease: { lease_seq: leaseSeq } });
+  if (random.chance(0.1))
+    await leasehold.call('object.delete', { object_id: name, lease: { lease_seq: leaseSeq } });
   program.released(handle);
 }

@@ -46,20 +46,20 @@ async function orchestrated(program: ClientProgram): Promise<void> {
   const token = random.token() + random.token();
   program.doing('becoming the orchestrator');
   const lasts = random.between(800, 4_000);
-  const won = await leasehold.lease.acquire({ name: GUARD, holder, token, ttl_ms: lasts });
+  const won = await leasehold.call('lease.acquire', { name: GUARD, holder, token, ttl_ms: lasts });
   if (!won.ok) return;
   const guard = { name: GUARD, holder, token };
   for (let slot = random.between(0, 4); slot > 0; slot--) {
-    await leasehold.lease.acquire({ name: `slot:${slot}`, holder, ttl_ms: ttlMs(random) });
+    await leasehold.call('lease.acquire', { name: `slot:${slot}`, holder, ttl_ms: ttlMs(random) });
   }
   if (random.chance(0.4)) await program.block(random.magnitude(100, 8_000));
-  if (random.chance(0.5)) await leasehold.lease.renew({ name: GUARD, holder, token, ttl_ms: lasts });
+  if (random.chance(0.5)) await leasehold.call('lease.renew', { name: GUARD, holder, token, ttl_ms: lasts });
   const prefix = random.chance(0.8) ? 'slot:' : random.chance(0.5) ? 'shared:' : '';
-  await leasehold.lease.wipe({ prefix, guard });
-  if (random.chance(0.7)) await leasehold.lease.release({ name: GUARD, holder, token });
-  // A wipe by the previous holder of the guard.
+  await leasehold.call('lease.wipe', { prefix, guard });
+  if (random.chance(0.7)) await leasehold.call('lease.release', { name: GUARD, holder, token });
+  // A wipe by whoever was the guard a moment ago.
   if (random.chance(0.5)) {
-    const late = await leasehold.lease.wipe({ prefix: 'slot:', guard });
+    const late = await leasehold.call('lease.wipe', { prefix: 'slot:', guard });
     if (!late.ok)
       program.expect(late.code === 'GUARD_NOT_HELD', `A late wipe was refused with ${late.code}.`);
   }

@@ -11,7 +11,7 @@ export async function massExpiry(program: ClientProgram): Promise<void> {
     const lasts = random.between(300, 3_000);
     program.doing('taking many leases');
     const many = Array.from({ length: LEASES }, (_, index) =>
-      leasehold.lease.acquire({
+      leasehold.call('lease.acquire', {
         name: `many:${client}:${left}:${index}`,
         holder: client,
         ttl_ms: lasts,
@@ -21,7 +21,7 @@ export async function massExpiry(program: ClientProgram): Promise<void> {
     program.doing('letting many leases run out');
     await program.sleep(lasts + PATIENCE_MS);
     const name = `many:${client}:${left}:${random.below(LEASES)}`;
-    const found = await leasehold.lease.get({ name });
+    const found = await leasehold.call('lease.get', { name });
     if (found.ok) program.expect(found.remaining_ms > 0, `${name} is shown as held, with nothing left.`);
   });
 }

@@ -4,6 +4,7 @@
  * that arrive much later, as from a proxy that delayed them; they must have no effect.
  */
 import type { Leasehold } from '../../../src/client/leasehold.ts';
+import type { Requests } from '../../../src/operations/table.ts';
 import { type OrchestratorConfig, readConfig } from '../../../src/sessions/config.ts';
 import { KeptPipelines } from '../../../src/sessions/kept-pipelines.ts';
 import { Orchestrator } from '../../../src/sessions/orchestrator.ts';
@@ -109,35 +110,26 @@ interface Spied {
   readonly seen: {
     guard: Claim | null;
     sessions: string[];
-    starts: Parameters<Leasehold['session']['start']>[0][];
+    starts: Requests['session.start'][];
   };
 }
 
 /** The client itself, with an eye on what it is asked for. */
 function spyOn(client: Leasehold): Spied {
   const seen: Spied['seen'] = { guard: null, sessions: [], starts: [] };
-  const { lease, task, session, object } = client;
   return {
     seen,
     client: {
-      lease: {
-        ...lease,
-        wipe: (request, options) => {
-          seen.guard = request.guard;
-          return lease.wipe(request, options);
-        },
+      call: (operation, request, options) => {
+        const asked = request as Partial<Requests['lease.wipe'] & Requests['session.start']>;
+        if (operation === 'lease.wipe') seen.guard = asked.guard!;
+        if (operation === 'session.start') {
+          seen.sessions = [...seen.sessions, asked.session_id!].slice(-4);
+          seen.starts = [...seen.starts, asked as Requests['session.start']].slice(-2);
+        }
+        return client.call(operation, request, options);
       },
-      task,
-      object,
       whoami: () => client.whoami(),
-      session: {
-        ...session,
-        start: (request, options) => {
-          seen.sessions = [...seen.sessions, request.session_id].slice(-4);
-          seen.starts = [...seen.starts, request].slice(-2);
-          return session.start(request, options);
-        },
-      },
       follow: (options) => client.follow(options),
     },
   };
@@ -159,12 +151,12 @@ function sendLate(
   const ttl_ms = leaseTtlMs;
   for (const session_id of seen.sessions) {
     const event = random.pick(['ready', 'stopped', 'process_ended', 'start_failed', 'shutdown'] as const);
-    send(() => late.session.change({ session_id, guard, event }));
-    send(() => late.session.renew({ guard, session_ids: [session_id], ttl_ms }));
+    send(() => late.call('session.change', { session_id, guard, event }));
+    send(() => late.call('session.renew', { guard, session_ids: [session_id], ttl_ms }));
   }
-  for (const start of seen.starts) send(() => late.session.start(start));
+  for (const start of seen.starts) send(() => late.call('session.start', start));
   const queues = ['system:session-starts'];
-  send(() => late.task.lease({ worker_id: guard.holder, queues, max: 4, ttl_ms, guard }));
-  send(() => late.lease.wipe({ prefix: 'lease:', guard }));
-  send(() => late.lease.renew({ name: GUARD, holder: guard.holder, token: guard.token, ttl_ms }));
+  send(() => late.call('task.lease', { worker_id: guard.holder, queues, max: 4, ttl_ms, guard }));
+  send(() => late.call('lease.wipe', { prefix: 'lease:', guard }));
+  send(() => late.call('lease.renew', { name: GUARD, holder: guard.holder, token: guard.token, ttl_ms }));
 }

@@ -47,7 +47,7 @@ async function choose(
   { leasehold, random }: ClientProgram,
   isMeant: (session: SessionRecord) => boolean,
 ): Promise<Watched | null> {
-  const reply = await leasehold.session.list({ limit: 50 });
+  const reply = await leasehold.call('session.list', { limit: 50 });
   const sessions = reply.ok ? reply.sessions.filter(isMeant) : [];
   return sessions.length === 0 ? null : { id: random.pick(sessions).session_id, nextSeq: 0 };
 }
@@ -66,7 +66,7 @@ async function hearTheEnd(program: ClientProgram): Promise<void> {
       if (how !== 'failed') return how;
     }
   })();
-  await program.bear(() => program.leasehold.session.stop({ session_id: id }));
+  await program.bear(() => program.leasehold.call('session.stop', { session_id: id }));
   const how = await heard;
   program.expect(how !== 'left', `${id} was not followed to its end`);
 }
@@ -96,7 +96,7 @@ async function listen(
 ): Promise<Ending> {
   const from = nextSeq > 0 ? { from: nextSeq } : {};
   try {
-    for await (const entry of leasehold.session.follow(id, { ...from, signal })) hear(entry);
+    for await (const entry of leasehold.sessions.attach(id).follow({ ...from, signal })) hear(entry);
     return signal.aborted ? 'left' : 'ended';
   } catch (fault) {
     if (!(fault instanceof LeaseholdError)) throw fault;

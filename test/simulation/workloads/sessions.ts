@@ -32,7 +32,7 @@ async function ask({ leasehold, random }: ClientProgram): Promise<string | null>
   const intent = random.chance(0.8)
     ? ({ type: 'live', serviceRef: target, profileID } as const)
     : ({ type: 'vod', recordingID: target, start_ms: random.below(3) * 1_000, profileID } as const);
-  const reply = await leasehold.session.request(intent);
+  const reply = await leasehold.call('intent.accept', intent);
   return reply.ok ? reply.session_id : null;
 }
 
@@ -41,13 +41,13 @@ async function watch(program: ClientProgram, session_id: string): Promise<void> 
   program.doing(`watching ${session_id}`);
   for (let looks = random.between(0, 8); looks > 0; looks--) {
     const reply = random.chance(0.5)
-      ? await leasehold.session.heartbeat({ session_id })
-      : await leasehold.session.get({ session_id });
+      ? await leasehold.call('session.heartbeat', { session_id })
+      : await leasehold.call('session.get', { session_id });
     if (!reply.ok) return;
     await program.sleep(50, 1_500);
   }
-  if (random.chance(0.15)) await leasehold.session.list({ limit: 10 });
-  if (random.chance(0.6)) await leasehold.session.stop({ session_id });
+  if (random.chance(0.15)) await leasehold.call('session.list', { limit: 10 });
+  if (random.chance(0.6)) await leasehold.call('session.stop', { session_id });
 }
 
 /** An administrator who ends leases in use. */
@@ -57,7 +57,7 @@ async function meddle({ leasehold, random }: ClientProgram): Promise<void> {
     `lease:tuner:${random.pick(SLOTS)}`,
     `lease:service:${random.pick(SERVICES)}`,
   ]);
-  await leasehold.lease.break({ name, reason: 'on purpose' });
+  await leasehold.call('lease.break', { name, reason: 'on purpose' });
 }
 
 /** Nothing goes wrong any more: it is ready or over soon, and over soon after it was stopped. */
@@ -68,10 +68,10 @@ async function settle(program: ClientProgram, session_id: string): Promise<void>
   ] as const) {
     program.doing(`waiting for ${session_id} to be ${what}`);
     for (;;) {
-      const reply = await program.bear(() => program.leasehold.session.get({ session_id }));
+      const reply = await program.bear(() => program.leasehold.call('session.get', { session_id }));
       if (reply?.ok === false) return;
       if (reply !== undefined && isSo(reply.state)) break;
-      if (what === 'over') await program.bear(() => program.leasehold.session.stop({ session_id }));
+      if (what === 'over') await program.bear(() => program.leasehold.call('session.stop', { session_id }));
       await program.sleep(200, 600);
     }
   }

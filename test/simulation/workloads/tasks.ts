@@ -18,7 +18,7 @@ async function create(program: ClientProgram): Promise<void> {
   const { leasehold, random, client } = program;
   program.doing('making a task');
   const isKnown = random.chance(0.3);
-  await leasehold.task.create({
+  await leasehold.call('task.create', {
     queue: random.chance(0.8) ? QUEUE : 'errands',
     payload: { by: client, text: 'x'.repeat(random.below(200)) },
     ...(isKnown ? { task_id: `task-${random.below(30)}` } : {}),
@@ -34,7 +34,7 @@ async function work(program: ClientProgram): Promise<void> {
   const { leasehold, random, client } = program;
   const lasts = ttlMs(random);
   program.doing('leasing tasks');
-  const reply = await leasehold.task.lease({
+  const reply = await leasehold.call('task.lease', {
     worker_id: client,
     queues: random.chance(0.5) ? [QUEUE] : [QUEUE, 'errands'],
     max: random.between(1, 4),
@@ -51,32 +51,37 @@ async function end(program: ClientProgram, lease: TaskLeaseRecord, lasts: number
   const { leasehold, random, client } = program;
   const { task_id, lease_id } = lease;
   if (random.chance(0.2))
-    await leasehold.task.extend({ task_id, lease_id, ttl_ms: random.between(10, lasts) });
+    await leasehold.call('task.extend', { task_id, lease_id, ttl_ms: random.between(10, lasts) });
   if (random.chance(0.2)) {
     const leases = [{ task_id, lease_id }];
-    await leasehold.heartbeat({ worker_id: client, leases, ttl_ms: lasts });
+    await leasehold.call('worker.heartbeat', { worker_id: client, leases, ttl_ms: lasts });
   }
   const times = random.chance(0.15) ? 2 : 1;
   const verb = random.below(20);
   for (let time = 0; time < times; time++) {
     if (verb < 9) {
       const object_id = random.pick(NAMES);
-      const held = random.chance(0.2) ? await leasehold.lease.get({ name: object_id }) : null;
-      // Another client's number, and still a fenced write: any caller that knows it may use it while it is live.
+      const held = random.chance(0.2) ? await leasehold.call('lease.get', { name: object_id }) : null;
+      // Somebody else's number, and still a fenced write: whoever knows it may use it while it is live.
       const writes = held?.ok
         ? [{ object_id, value: { task_id }, lease: { lease_seq: held.lease_seq } }]
         : undefined;
-      await leasehold.task.complete({
+      await leasehold.call('task.complete', {
         task_id,
         lease_id,
         result: { by: client },
         ...(writes === undefined ? {} : { writes }),
       });
     } else if (verb < 13) {
-      await leasehold.task.fail({ task_id, lease_id, reason: 'on purpose', retry: random.chance(0.8) });
-    } else if (verb < 16) await leasehold.task.release({ task_id, lease_id });
-    else if (verb < 17) await leasehold.task.kill({ task_id, reason: 'on purpose' });
-    else if (verb < 18) await leasehold.task.get({ task_id });
+      await leasehold.call('task.fail', {
+        task_id,
+        lease_id,
+        reason: 'on purpose',
+        retry: random.chance(0.8),
+      });
+    } else if (verb < 16) await leasehold.call('task.release', { task_id, lease_id });
+    else if (verb < 17) await leasehold.call('task.kill', { task_id, reason: 'on purpose' });
+    else if (verb < 18) await leasehold.call('task.get', { task_id });
     // The rest is left to run out.
   }
 }

@@ -2,7 +2,10 @@
  * Named leases with waiters: clients stand in line for a few names, hold them for a while, rely on them, write, and give
  * them back, or give up waiting, or simply go away.
  */
-import type { Lease } from '../../../src/client/lease-handle.ts';
+
+import { namedLeasesOf } from '../../../src/client/client.ts';
+import { LeaseholdError } from '../../../src/client/error.ts';
+import type { LeaseHandle } from '../../../src/client/lease-handle.ts';
 import type { ClientProgram } from '../world/client-program.ts';
 import { NAMES, ttlMs } from './shared-names.ts';
 
@@ -14,16 +17,19 @@ export async function waiters(program: ClientProgram): Promise<void> {
     const giveUp = new AbortController();
     const options = { ttl: ttlMs(random), wait: random.between(0, 10_000), signal: giveUp.signal };
     if (random.chance(0.15)) void program.sleep(1, 3_000).then(() => giveUp.abort(new Error('on purpose')));
-    const acquired = await leasehold.tryAcquire(name, options).catch((fault: unknown) => {
+    const acquiring = namedLeasesOf(leasehold).acquire(name, options);
+    const acquired = await acquiring.catch((fault: unknown) => {
       if (giveUp.signal.aborted && fault === giveUp.signal.reason) return null;
+      // Every refusal, not only that it is held: a grant may be over before it is confirmed.
+      if (fault instanceof LeaseholdError && fault.problem !== null) return null;
       throw fault;
     });
-    if (acquired?.ok) await hold(program, acquired.lease);
+    if (acquired !== null) await hold(program, acquired);
     await program.sleep(1, 300);
   });
 }
 
-async function hold(program: ClientProgram, lease: Lease): Promise<void> {
+async function hold(program: ClientProgram, lease: LeaseHandle): Promise<void> {
   const { random } = program;
   const handle = program.held(lease, { names: [lease.name], holder: lease.holder });
   program.doing(`holding ${lease.name}`);

@@ -5,7 +5,7 @@
 import { defineTask } from '../../../src/client/define-task.ts';
 import type { TaskContext } from '../../../src/client/task-context.ts';
 import { HandBack, NoRetry } from '../../../src/client/task-errors.ts';
-import type { TaskWorker } from '../../../src/client/worker.ts';
+import type { Worker } from '../../../src/client/worker.ts';
 import type { ClientProgram } from '../world/client-program.ts';
 
 const job = defineTask<{ by: string }, { by: string }>('kept', {
@@ -21,7 +21,7 @@ export async function workerLoop(program: ClientProgram): Promise<void> {
     grace: 500,
   };
   let isDraining = false;
-  const start = (): TaskWorker => {
+  const start = (): Worker => {
     const started = leasehold.work(job, { ...options, workerId: `${client}-${program.run}` }, (task) =>
       handle(program, task),
     );

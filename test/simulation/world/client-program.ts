@@ -136,7 +136,7 @@ export class ClientProgram {
     const lost = (): void => {
       if (this.#process.isDead) return;
       const { reason } = lease.signal;
-      const cause = reason instanceof LeaseLostError ? reason.cause : 'other';
+      const cause = reason instanceof LeaseLostError ? reason.details.loss : 'other';
       this.#recorder.note({ kind: 'lost', client: this.client, handle, cause, now: instantOf(clock) });
     };
     if (lease.signal.aborted) lost();

@@ -1,0 +1,76 @@
+/**
+ * leasehold/browser: the client alone, by `fetch`, for pages and whatever else has one: leases, what the authority knows,
+ * the log, and the operations by `call`. Workers and guards need a process; `client-node.ts` has them.
+ */
+import { Client } from './client/client.ts';
+import { type ConnectOptions, connectWith, type Servers } from './client/connect.ts';
+import { webHttp } from './world/web-http.ts';
+import { webWorld } from './world/web-world.ts';
+
+/** A client of the server at the URL, or of several that stand in for each other. Nothing is sent before the first call. */
+export function connect(urls: Servers, options?: ConnectOptions): Client {
+  return connectWith(Client, () => webHttp, webWorld, urls, options);
+}
+
+export type { Client, EntriesOptions, FollowOptions } from './client/client.ts';
+export type { ConnectOptions, Servers } from './client/connect.ts';
+export type { Duration } from './client/durations.ts';
+export {
+  type Effect,
+  type ErrorCode,
+  type ErrorDetails,
+  type Failure,
+  LeaseholdError,
+  type Loss,
+  type SchemaIssue,
+} from './client/error.ts';
+export type { Held, Lease, LeaseSet } from './client/held.ts';
+export type {
+  Identity,
+  LeaseInfo,
+  ObjectInfo,
+  QueueInfo,
+  RefusedWrite,
+  SessionInfo,
+  SessionReason,
+  SessionState,
+  Status,
+  Task,
+  TaskLease,
+  TaskState,
+  Why,
+  WorkerInfo,
+} from './client/infos.ts';
+export { LeaseLostError } from './client/lease-loss.ts';
+export type { WriteOptions, Written } from './client/lease-writer.ts';
+export type { Listing, Page, PageOptions } from './client/listing.ts';
+export type { LeasedWork, LeaseOptions } from './client/named-leases.ts';
+export type {
+  HistoryOptions,
+  LeaseFilter,
+  Leases,
+  Objects,
+  Queues,
+  RefusalFilter,
+  TaskFilter,
+  Tasks,
+  Workers,
+} from './client/namespaces.ts';
+export type { RetryOptions } from './client/patience.ts';
+export type { CallOptions } from './client/transport.ts';
+export type { RefusalCode } from './core/refusals.ts';
+export type {
+  EntryRecord,
+  LeaseRecord,
+  ObjectRecord,
+  QueueRecord,
+  ReceiptRecord,
+  SessionRecord,
+  TaskRecord,
+  WorkerRecord,
+} from './operations/records.ts';
+export type { Body, Operation, Replies, Requests } from './operations/table.ts';
+export type { Entry, EntryOf, EntryShapes, Intent, WrittenValue } from './protocol/entry-shapes.ts';
+export type { EntryType } from './protocol/entry-types.ts';
+export { Json } from './protocol/json.ts';
+export type { Problem, Reply } from './protocol/problem.ts';

@@ -1,0 +1,164 @@
+/** What the handle knows of tasks, queues, leases, objects and workers, each under its own name. */
+import type { RefusalCode } from '../core/refusals.ts';
+import type { Entry } from '../protocol/entry-shapes.ts';
+import type {
+  LeaseInfo,
+  ObjectInfo,
+  QueueInfo,
+  RefusedWrite,
+  Task,
+  TaskState,
+  Why,
+  WorkerInfo,
+} from './infos.ts';
+import { type Listing, listing, type PageOptions } from './listing.ts';
+import { ask, askFor, checkFilter, pages } from './questions.ts';
+import type { Transport } from './transport.ts';
+import { refuseUnknown } from './unknown-options.ts';
+
+export interface TaskFilter extends PageOptions {
+  readonly state?: TaskState;
+  readonly queue?: string;
+}
+
+export interface LeaseFilter extends PageOptions {
+  readonly prefix?: string;
+}
+
+/** What a past is asked for with. */
+export interface HistoryOptions extends PageOptions {
+  /** The first position to look at. */
+  readonly from?: number;
+}
+
+export interface RefusalFilter {
+  readonly objectId?: string;
+  readonly code?: RefusalCode;
+  readonly limit?: number;
+}
+
+export interface Tasks {
+  /** Throws TASK_NOT_FOUND. */
+  get(taskId: string): Promise<Task>;
+  /** Why it is not running. */
+  why(taskId: string): Promise<Why>;
+  /** Every entry that touched it, oldest first, as far back as the log reaches. */
+  history(taskId: string, options?: HistoryOptions): Listing<Entry>;
+  /** In no promised order. */
+  find(filter?: TaskFilter): Listing<Task>;
+}
+
+export interface Queues {
+  list(): Promise<readonly QueueInfo[]>;
+  /** No task of the queue is leased until it is resumed; leases that exist continue. */
+  pause(queue: string): Promise<void>;
+  resume(queue: string): Promise<void>;
+}
+
+export interface Leases {
+  /** Who holds the name; null when it is free. */
+  get(name: string): Promise<LeaseInfo | null>;
+  list(filter?: LeaseFilter): Listing<LeaseInfo>;
+  /** Every entry that touched the name or its object, oldest first, as far back as the log reaches. */
+  history(name: string, options?: HistoryOptions): Listing<Entry>;
+  /** Ends a lease that is somebody else's; with `leaseSeq` only if it is still that one. */
+  break(name: string, options: { readonly reason: string; readonly leaseSeq?: number }): Promise<void>;
+}
+
+export interface Objects {
+  /** Null when there is none. */
+  get(objectId: string): Promise<ObjectInfo | null>;
+  /** Writes that fences refused, newest first, as far as the leader remembers them. */
+  refusals(filter?: RefusalFilter): Listing<RefusedWrite>;
+}
+
+export interface Workers {
+  /** Who was heard of lately; soft state that starts empty. */
+  list(): Promise<readonly WorkerInfo[]>;
+}
+
+const HISTORY_OPTIONS = ['from'];
+
+export function tasksOf(transport: Transport): Tasks {
+  return {
+    get: (taskId) => ask(transport, 'task.get', { task_id: taskId }),
+    why: (taskId) => ask(transport, 'task.why', { task_id: taskId }),
+    history(taskId, options = {}) {
+      checkFilter(options, HISTORY_OPTIONS, 'history');
+      const request = { task_id: taskId, ...given('from', options.from) };
+      return pages(transport, 'task.history', request, options, entriesOf);
+    },
+    find(filter = {}) {
+      checkFilter(filter, ['state', 'queue'], 'find');
+      const request = { ...given('state', filter.state), ...given('queue', filter.queue) };
+      return pages(transport, 'task.list', request, filter, ({ tasks }): readonly Task[] => tasks);
+    },
+  };
+}
+
+export function queuesOf(transport: Transport): Queues {
+  return {
+    list: async () => (await ask(transport, 'queue.list', {})).queues,
+    async pause(queue) {
+      await ask(transport, 'queue.pause', { queue });
+    },
+    async resume(queue) {
+      await ask(transport, 'queue.resume', { queue });
+    },
+  };
+}
+
+export function leasesOf(transport: Transport): Leases {
+  return {
+    get: (name) => askFor(transport, 'lease.get', { name }, 'LEASE_NOT_FOUND'),
+    list(filter = {}) {
+      checkFilter(filter, ['prefix'], 'list');
+      const request = given('prefix', filter.prefix);
+      return pages(transport, 'lease.list', request, filter, ({ leases }): readonly LeaseInfo[] => leases);
+    },
+    history(name, options = {}) {
+      checkFilter(options, HISTORY_OPTIONS, 'history');
+      return pages(transport, 'lease.history', { name, ...given('from', options.from) }, options, entriesOf);
+    },
+    async break(name, options) {
+      refuseUnknown(options, ['reason', 'leaseSeq'], 'break');
+      const { reason, leaseSeq } = options;
+      await ask(transport, 'lease.break', { name, reason, ...given('lease_seq', leaseSeq) });
+    },
+  };
+}
+
+export function objectsOf(transport: Transport): Objects {
+  return {
+    get: (objectId) => askFor(transport, 'object.get', { object_id: objectId }, 'OBJECT_NOT_FOUND'),
+    refusals(filter = {}) {
+      refuseUnknown(filter, ['objectId', 'code', 'limit'], 'refusals');
+      const { objectId, code, limit } = filter;
+      return listing(undefined, async () => {
+        const { receipts } = await ask(transport, 'receipt.list', {
+          ...given('object_id', objectId),
+          // Which of the codes can be meant is judged by the authority, as for every caller.
+          ...given('code', code as 'LEASE_EXPIRED' | undefined),
+          ...given('limit', limit),
+        });
+        return { items: receipts as readonly RefusedWrite[], cursor: null };
+      });
+    },
+  };
+}
+
+export function workersOf(transport: Transport): Workers {
+  return { list: async () => (await ask(transport, 'worker.list', {})).workers };
+}
+
+function entriesOf({ entries }: { readonly entries: readonly unknown[] }): readonly Entry[] {
+  return entries as readonly Entry[];
+}
+
+/** The field, if there is a value for it. */
+function given<Name extends string, Value>(
+  name: Name,
+  value: Value | undefined,
+): { [N in Name]?: Exclude<Value, undefined> } {
+  return (value === undefined ? {} : { [name]: value }) as { [N in Name]?: Exclude<Value, undefined> };
+}
