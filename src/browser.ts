@@ -15,15 +15,6 @@ export function connect(urls: Servers, options?: ConnectOptions): Client {
 export type { Client, EntriesOptions, FollowOptions } from './client/client.ts';
 export type { ConnectOptions, Servers } from './client/connect.ts';
 export type { Duration } from './client/durations.ts';
-export {
-  type Effect,
-  type ErrorCode,
-  type ErrorDetails,
-  type Failure,
-  LeaseholdError,
-  type Loss,
-  type SchemaIssue,
-} from './client/error.ts';
 export type { Held, Lease, LeaseSet } from './client/held.ts';
 export type {
   Identity,
@@ -73,4 +64,13 @@ export type { Body, Operation, Replies, Requests } from './operations/table.ts';
 export type { Entry, EntryOf, EntryShapes, Intent, WrittenValue } from './protocol/entry-shapes.ts';
 export type { EntryType } from './protocol/entry-types.ts';
 export { Json } from './protocol/json.ts';
+export {
+  type Effect,
+  type ErrorCode,
+  type ErrorDetails,
+  type Failure,
+  LeaseholdError,
+  type Loss,
+  type SchemaIssue,
+} from './protocol/leasehold-error.ts';
 export type { Problem, Reply } from './protocol/problem.ts';

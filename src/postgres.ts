@@ -3,7 +3,6 @@
  * accepts anything that has `query(text, values)`, such as the package `pg`.
  */
 import type { Duration } from './client/durations.ts';
-import { LeaseholdError } from './client/error.ts';
 import { refuseUnknown } from './client/unknown-options.ts';
 import type { Queryable } from './postgres/database.ts';
 import type { LeaseWorld } from './postgres/lease-world.ts';
@@ -12,6 +11,7 @@ import {
   type OperatorRuntimeOptions,
 } from './postgres/operator-runtime.ts';
 import { RuntimeLease as HeldLease, type RuntimeLeaseOptions, runUnder } from './postgres/runtime-lease.ts';
+import { LeaseholdError } from './protocol/leasehold-error.ts';
 import { systemClock, systemTimers } from './world/system-clock.ts';
 import { systemIds } from './world/system-ids.ts';
 import { thisProcess } from './world/this-process.ts';
@@ -110,14 +110,6 @@ export class OperatorRuntime extends GovernedRuntime {
 }
 
 export type { Duration } from './client/durations.ts';
-export {
-  type Effect,
-  type ErrorCode,
-  type ErrorDetails,
-  type Failure,
-  LeaseholdError,
-  type Loss,
-} from './client/error.ts';
 export type { Held } from './client/held.ts';
 export type {
   ConnectionPool,
@@ -144,4 +136,12 @@ export {
 export type { CommandCall, GovernedCommand, OperatorRuntimeOptions } from './postgres/operator-runtime.ts';
 export { type ProbeReport, type ProbeTest, probe } from './postgres/probe.ts';
 export type { RuntimeLeaseOptions } from './postgres/runtime-lease.ts';
+export {
+  type Effect,
+  type ErrorCode,
+  type ErrorDetails,
+  type Failure,
+  LeaseholdError,
+  type Loss,
+} from './protocol/leasehold-error.ts';
 export type { Clock, Timer, Timers } from './seams/clock.ts';

@@ -28,7 +28,7 @@ const MAY_IMPORT: Record<string, Permission> = {
   operations: {
     folders: ['authority', 'core', 'engines', 'protocol', 'seams'],
     // The way to an authority in the same process looks like a client's transport.
-    files: ['src/client/call-options.ts', 'src/client/closed.ts', 'src/client/error.ts'],
+    files: ['src/client/call-options.ts', 'src/client/closed.ts', 'src/protocol/leasehold-error.ts'],
     types: ['client'],
     packages: ['@sinclair/typebox'],
     node: true,
@@ -36,7 +36,7 @@ const MAY_IMPORT: Record<string, Permission> = {
   authority: { folders: ['core', 'engines', 'seams'], node: true },
   core: { folders: [], node: false },
   // What opening a log fails with is an error of the handle that opens it.
-  engines: { folders: ['core', 'seams'], files: ['src/client/error.ts'], node: true },
+  engines: { folders: ['core', 'seams'], files: ['src/protocol/leasehold-error.ts'], node: true },
   keeper: { folders: ['seams'], node: true },
   sessions: {
     folders: ['client', 'keeper', 'protocol', 'seams'],
@@ -48,7 +48,7 @@ const MAY_IMPORT: Record<string, Permission> = {
   },
   postgres: {
     folders: ['seams'],
-    files: ['src/protocol/texts.ts', 'src/client/durations.ts', 'src/client/error.ts'],
+    files: ['src/protocol/texts.ts', 'src/client/durations.ts', 'src/protocol/leasehold-error.ts'],
     types: ['client'],
     node: true,
   },
@@ -66,7 +66,7 @@ const MAY_IMPORT: Record<string, Permission> = {
   },
   'sessions.ts': { folders: ['sessions', 'world'], types: ['client'], node: false },
   'testing.ts': { folders: ['testing'], node: false },
-  'postgres.ts': { folders: ['client', 'postgres', 'world'], types: ['seams'], node: false },
+  'postgres.ts': { folders: ['client', 'postgres', 'protocol', 'world'], types: ['seams'], node: false },
   'browser.ts': { folders: ['client', 'protocol', 'world'], types: ['core', 'operations'], node: false },
   'client-node.ts': { folders: ['client', 'world', 'browser.ts'], node: false },
   'index.ts': {

@@ -5,10 +5,10 @@
 import { constants } from 'node:os';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import { LeaseholdError } from '../client/error.ts';
 import type { RefusalCode } from '../core/refusals.ts';
 import { isDiskFull } from '../engines/file/write-fully.ts';
 import { PAGES } from '../operations/pages.ts';
+import { LeaseholdError } from '../protocol/leasehold-error.ts';
 import type { Files } from '../seams/files.ts';
 import { exitCodeOf } from '../seams/processes.ts';
 import { type Download, type Downloaded, undiciDownload } from '../world/download.ts';

@@ -1,6 +1,7 @@
 /** The codes that no server answers: what the client and the command line say when they could not go on. */
-import type { ErrorCode } from '../client/error.ts';
+
 import type { RefusalCode } from '../core/refusals.ts';
+import type { ErrorCode } from '../protocol/leasehold-error.ts';
 
 export const CLIENT_CODES = {
   LEASE_LOST: {

@@ -2,8 +2,8 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { isSettled } from '../../test/support/manual-world.ts';
 import { ndjson, TestShell } from '../../test/support/test-shell.ts';
-import { LeaseholdError } from '../client/error.ts';
 import { Json } from '../protocol/json.ts';
+import { LeaseholdError } from '../protocol/leasehold-error.ts';
 
 let test: TestShell;
 

@@ -1,8 +1,8 @@
 /** Commands that talk to a server: their options, the handle while they run, and what it means when nobody answers. */
 import { Command } from 'commander';
-import { LeaseholdError } from '../client/error.ts';
 import type { Leasehold } from '../client/leasehold.ts';
 import { atMost } from '../keeper/at-most.ts';
+import { LeaseholdError } from '../protocol/leasehold-error.ts';
 import { EXIT, Failure, refused, wrongUsage } from './failure.ts';
 import type { Server, Shell } from './shell.ts';
 

@@ -1,8 +1,8 @@
 // What a command says last, to people and to programs, for everything that can go wrong.
 import { CommanderError } from 'commander';
 import { describe, expect, it } from 'vitest';
-import { LeaseholdError } from '../client/error.ts';
 import { LogDamagedError, LogHeldError } from '../engines/log.ts';
+import { LeaseholdError } from '../protocol/leasehold-error.ts';
 import { asksForJson, endingOf, lastLine } from './ending.ts';
 import { Failure, refused, startFailure, wrongUsage } from './failure.ts';
 import { deathFailure } from './serve.ts';

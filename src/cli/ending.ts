@@ -3,7 +3,7 @@
  * every other line, {"code", "message", "exit_code"}.
  */
 import { CommanderError } from 'commander';
-import { type ErrorCode, LeaseholdError } from '../client/error.ts';
+import { type ErrorCode, LeaseholdError } from '../protocol/leasehold-error.ts';
 import { COMMAND_CODES, type CommandCode } from './command-codes.ts';
 import { EXIT, Failure, type FailureCode } from './failure.ts';
 

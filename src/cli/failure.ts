@@ -1,5 +1,5 @@
 /** What a command fails with: one clear sentence for stderr and the code to leave with. */
-import type { ErrorCode } from '../client/error.ts';
+import type { ErrorCode } from '../protocol/leasehold-error.ts';
 import type { Problem } from '../protocol/problem.ts';
 import type { CommandCode } from './command-codes.ts';
 import { EXIT } from './exit-codes.ts';

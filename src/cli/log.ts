@@ -1,11 +1,11 @@
 /** `leasehold log tail`: the newest entries of the log, and those to come. */
 import { Command, Option } from 'commander';
 import { transportOf } from '../client/client.ts';
-import { LeaseholdError } from '../client/error.ts';
 import type { Leasehold } from '../client/leasehold.ts';
 import { pause } from '../client/pause.ts';
 import type { EntryRecord } from '../operations/records.ts';
 import { ENTRY_TYPES, type EntryType } from '../protocol/entry-types.ts';
+import { LeaseholdError } from '../protocol/leasehold-error.ts';
 import { positiveNumber, wholeNumber } from './arguments.ts';
 import { examples, type ServerOptions, serverCommand, withServer } from './connection.ts';
 import { onEndingSignals } from './ending-signals.ts';

@@ -1,9 +1,9 @@
 /** `leasehold top`: queues, leases, sessions and workers on a screen that is drawn anew every second. */
 import type { Command } from 'commander';
-import { LeaseholdError } from '../client/error.ts';
 import type { Leasehold } from '../client/leasehold.ts';
 import type { LeaseRecord, QueueRecord, SessionRecord, WorkerRecord } from '../operations/records.ts';
 import type { Body } from '../operations/table.ts';
+import { LeaseholdError } from '../protocol/leasehold-error.ts';
 import { examples, type ServerOptions, serverCommand, withServer } from './connection.ts';
 import { answered } from './failure.ts';
 import { ago, type Paint, shortened, size, tableLines } from './format.ts';

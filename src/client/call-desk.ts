@@ -3,11 +3,11 @@
  * a fault. A refusal is an answer; a server that is busy, stopping or out of reach is a reason to try again.
  */
 
+import { type Effect, LeaseholdError } from '../protocol/leasehold-error.ts';
 import type { Reply } from '../protocol/problem.ts';
 import type { Timer, Timers } from '../seams/clock.ts';
 import type { HttpFault } from '../seams/http.ts';
 import { handleClosed } from './closed.ts';
-import { type Effect, LeaseholdError } from './error.ts';
 import { OPERATION_ROWS } from './operation-table.ts';
 import type { Patience } from './patience.ts';
 import type { PendingCall } from './pending-call.ts';

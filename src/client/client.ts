@@ -4,12 +4,12 @@
  */
 
 import type { Body, Operation, Requests } from '../operations/table.ts';
+import { camelCased } from '../protocol/camel-case.ts';
 import type { Entry, EntryOf } from '../protocol/entry-shapes.ts';
 import type { EntryType } from '../protocol/entry-types.ts';
+import { LeaseholdError } from '../protocol/leasehold-error.ts';
 import type { Reply } from '../protocol/problem.ts';
 import { unknownToCallers } from './call-options.ts';
-import { camelCased } from './camel-case.ts';
-import { LeaseholdError } from './error.ts';
 import type { Lease, LeaseSet } from './held.ts';
 import type { Identity, Status } from './infos.ts';
 import { type Listing, listing, type PageOptions } from './listing.ts';

@@ -6,6 +6,7 @@
 
 import type { Requests } from '../operations/table.ts';
 import { Json } from '../protocol/json.ts';
+import { LeaseholdError } from '../protocol/leasehold-error.ts';
 import {
   type AnyTask,
   assertDefinition,
@@ -15,7 +16,6 @@ import {
   type TaskOf,
 } from './define-task.ts';
 import { type Duration, durationMs } from './durations.ts';
-import { LeaseholdError } from './error.ts';
 import { type Receipt, TaskReceipt } from './receipt.ts';
 import { invalidTask, parseBy } from './standard-schema.ts';
 import type { Transport } from './transport.ts';

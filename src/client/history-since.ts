@@ -2,8 +2,8 @@
 
 import type { EntryRecord } from '../operations/records.ts';
 import type { Body } from '../operations/table.ts';
+import { LeaseholdError } from '../protocol/leasehold-error.ts';
 import type { Reply } from '../protocol/problem.ts';
-import { LeaseholdError } from './error.ts';
 import type { Transport } from './transport.ts';
 
 export async function* historySince(

@@ -11,6 +11,7 @@
 import type { LogRequest } from '../operations/pages.ts';
 import type { EntryRecord } from '../operations/records.ts';
 import type { Body, Operation, Requests } from '../operations/table.ts';
+import { LeaseholdError } from '../protocol/leasehold-error.ts';
 import { LIMITS } from '../protocol/limits.ts';
 import type { Problem, Reply } from '../protocol/problem.ts';
 import { type Http, type HttpReply, isHttpFault, type Lane } from '../seams/http.ts';
@@ -19,7 +20,6 @@ import { Batcher, fitsBatch, fitsBody } from './batcher.ts';
 import { CallDesk, effectOf } from './call-desk.ts';
 import { settledByOptions } from './call-options.ts';
 import { closedEntries, handleClosed } from './closed.ts';
-import { LeaseholdError } from './error.ts';
 import { LogReader } from './log-reader.ts';
 import { BATCH_PATH, OPERATION_ROWS } from './operation-table.ts';
 import { Patience, type PatienceTerms } from './patience.ts';

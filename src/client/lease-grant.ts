@@ -3,9 +3,10 @@
  * was lost if it was. It decides nothing: `lease-keeper.ts` says when it is renewed and when it is over. The
  * token is a private field of the language, so nothing that prints objects can print it.
  */
+
+import { LeaseholdError } from '../protocol/leasehold-error.ts';
 import type { Problem } from '../protocol/problem.ts';
 import type { Deadline } from '../seams/deadline.ts';
-import { LeaseholdError } from './error.ts';
 import type { Due } from './lease-heap.ts';
 import type { LeaseLostError } from './lease-loss.ts';
 import type { Transport } from './transport.ts';

@@ -11,10 +11,10 @@
  * What is lost stays lost, whatever an answer that comes later says.
  */
 
+import { LeaseholdError, type Loss } from '../protocol/leasehold-error.ts';
 import type { Problem } from '../protocol/problem.ts';
 import type { Timer } from '../seams/clock.ts';
 import { Deadline, type Moment, momentOf } from '../seams/deadline.ts';
-import { LeaseholdError, type Loss } from './error.ts';
 import { historySince } from './history-since.ts';
 import { type Grant, isVerdict, type RenewalAnswer } from './lease-grant.ts';
 import { LeaseHeap } from './lease-heap.ts';

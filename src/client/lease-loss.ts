@@ -1,6 +1,7 @@
 /** The one error that says that a lease was lost, whatever it was a lease on. */
+
+import { type ErrorDetails, LeaseholdError, type Loss } from '../protocol/leasehold-error.ts';
 import type { Problem } from '../protocol/problem.ts';
-import { type ErrorDetails, LeaseholdError, type Loss } from './error.ts';
 
 const SAYS: Readonly<Record<Loss, string>> = {
   expired: 'has run out',

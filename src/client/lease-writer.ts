@@ -5,8 +5,8 @@
  */
 
 import { Json } from '../protocol/json.ts';
+import { LeaseholdError } from '../protocol/leasehold-error.ts';
 import type { Problem } from '../protocol/problem.ts';
-import { LeaseholdError } from './error.ts';
 import type { Transport } from './transport.ts';
 import { refuseUnknown } from './unknown-options.ts';
 

@@ -5,12 +5,12 @@
 
 import type { LogRequest } from '../operations/pages.ts';
 import type { EntryRecord } from '../operations/records.ts';
+import { LeaseholdError } from '../protocol/leasehold-error.ts';
 import type { Reply } from '../protocol/problem.ts';
 import { JsonError, readJson } from '../protocol/read-json.ts';
 import type { Clock, Timers } from '../seams/clock.ts';
 import { type HttpReply, type HttpStream, httpFault, isHttpFault } from '../seams/http.ts';
 import { handleClosed } from './closed.ts';
-import { LeaseholdError } from './error.ts';
 import { LOG_PATH } from './operation-table.ts';
 import type { Patience, Tries } from './patience.ts';
 import { pause } from './pause.ts';

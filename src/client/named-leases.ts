@@ -3,11 +3,12 @@
  * `tryAcquire` and a LEASE_HELD of the others; whatever else goes wrong is thrown. The client chooses holder and token of every grant, so that a request
  * whose reply was lost can be sent again; what an abandoned request may still have won is given back.
  */
+
+import { LeaseholdError } from '../protocol/leasehold-error.ts';
 import { LIMITS } from '../protocol/limits.ts';
 import type { Problem } from '../protocol/problem.ts';
 import { Deadline, type Moment, momentOf } from '../seams/deadline.ts';
 import { type Duration, durationMs } from './durations.ts';
-import { LeaseholdError } from './error.ts';
 import type { Lease, LeaseSet } from './held.ts';
 import { Grant } from './lease-grant.ts';
 import { LeaseHandle, LeaseSetHandle } from './lease-handle.ts';

@@ -1,8 +1,8 @@
 /** One call on its way: what it asks, what it has been through, and who waits for it. */
 import type { Operation } from '../operations/table.ts';
+import type { Effect } from '../protocol/leasehold-error.ts';
 import type { Lane } from '../seams/http.ts';
 import type { AbortWatch } from './abort-watch.ts';
-import type { Effect } from './error.ts';
 import type { Tries } from './patience.ts';
 import type { Fields } from './request-text.ts';
 

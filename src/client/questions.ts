@@ -2,9 +2,9 @@
 
 import type { RefusalCode } from '../core/refusals.ts';
 import type { Body, Operation, Replies, Requests } from '../operations/table.ts';
+import { type CamelCase, camelCased } from '../protocol/camel-case.ts';
+import { LeaseholdError } from '../protocol/leasehold-error.ts';
 import type { Reply } from '../protocol/problem.ts';
-import { type CamelCase, camelCased } from './camel-case.ts';
-import { LeaseholdError } from './error.ts';
 import { type Listing, listing, type PageOptions } from './listing.ts';
 import type { Transport } from './transport.ts';
 import { refuseUnknown } from './unknown-options.ts';

@@ -3,9 +3,9 @@
  * id. It asks for the result in long polls, and outlasts a server that is away as long as it was told to wait.
  */
 import type { Body } from '../operations/table.ts';
+import { LeaseholdError } from '../protocol/leasehold-error.ts';
 import type { TaskOf } from './define-task.ts';
 import { type Duration, durationMs } from './durations.ts';
-import { LeaseholdError } from './error.ts';
 import { pause } from './pause.ts';
 import { invalidTask, parseBy } from './standard-schema.ts';
 import { GrowingDelay, isPassing } from './task-patience.ts';

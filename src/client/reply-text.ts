@@ -4,10 +4,10 @@
  * instead of being shown somebody's web page.
  */
 
+import { type Effect, LeaseholdError } from '../protocol/leasehold-error.ts';
 import type { Problem } from '../protocol/problem.ts';
 import { JsonError, readJson } from '../protocol/read-json.ts';
 import type { HttpReply } from '../seams/http.ts';
-import { type Effect, LeaseholdError } from './error.ts';
 
 /** A body as it came, before `ok` is put in. */
 export type WireBody = Record<string, unknown>;

@@ -7,8 +7,8 @@
 
 import type { Operation, Requests } from '../operations/table.ts';
 import { Json } from '../protocol/json.ts';
+import { LeaseholdError } from '../protocol/leasehold-error.ts';
 import type { Problem, Reply } from '../protocol/problem.ts';
-import { LeaseholdError } from './error.ts';
 import { historySince } from './history-since.ts';
 import type { Transport } from './transport.ts';
 

@@ -1,9 +1,9 @@
 /** Sessions as a program sees them: asked for, waited for, watched, stopped. What orchestrators do goes through `call`. */
 import type { SessionState } from '../core/entries.ts';
 import type { EntryOf, Intent } from '../protocol/entry-shapes.ts';
+import { LeaseholdError } from '../protocol/leasehold-error.ts';
 import { shownEntries } from './client.ts';
 import { durationMs } from './durations.ts';
-import { LeaseholdError } from './error.ts';
 import type { SessionInfo } from './infos.ts';
 import type { Listing, PageOptions } from './listing.ts';
 import { ask, checkFilter, pages } from './questions.ts';

@@ -2,7 +2,7 @@
  * The part of Standard Schema (version 1) that is needed to check a value, whichever library the schema is
  * from. Zod, Valibot, ArkType and others have it under `~standard`; nothing of theirs is imported here.
  */
-import { LeaseholdError, type SchemaIssue } from './error.ts';
+import { LeaseholdError, type SchemaIssue } from '../protocol/leasehold-error.ts';
 
 export interface StandardSchema<Input = unknown, Output = Input> {
   readonly '~standard': {

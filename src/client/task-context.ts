@@ -3,9 +3,9 @@
  * made when it is first asked for.
  */
 import { Json } from '../protocol/json.ts';
+import { LeaseholdError } from '../protocol/leasehold-error.ts';
 import { Deadline, momentOf } from '../seams/deadline.ts';
 import { type Duration, durationMs } from './durations.ts';
-import { LeaseholdError } from './error.ts';
 import type { Held } from './held.ts';
 import { lossBy, type TaskRun } from './task-run.ts';
 import type { Transport } from './transport.ts';

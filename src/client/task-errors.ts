@@ -2,9 +2,10 @@
  * What a handler throws to say more than "it failed". Anything else that is thrown fails the task with its
  * message, and the task's own policy says whether and when it is tried again.
  */
+
+import { LeaseholdError } from '../protocol/leasehold-error.ts';
 import { LIMITS } from '../protocol/limits.ts';
 import { type Duration, durationMs } from './durations.ts';
-import { LeaseholdError } from './error.ts';
 
 interface ErrorOptions {
   readonly cause?: unknown;

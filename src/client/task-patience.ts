@@ -4,9 +4,9 @@
  * at once.
  */
 
+import { LeaseholdError } from '../protocol/leasehold-error.ts';
 import { isRetryable, type Reply } from '../protocol/problem.ts';
 import type { Timers } from '../seams/clock.ts';
-import { LeaseholdError } from './error.ts';
 import { pause } from './pause.ts';
 
 const FIRST_DELAY_MS = 100;

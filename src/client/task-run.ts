@@ -6,9 +6,9 @@
 
 import type { TaskLeaseRecord } from '../operations/records.ts';
 import type { Requests } from '../operations/table.ts';
+import type { Loss } from '../protocol/leasehold-error.ts';
 import type { Clock, Timer } from '../seams/clock.ts';
 import type { Deadline } from '../seams/deadline.ts';
-import type { Loss } from './error.ts';
 import { LeaseLostError } from './lease-loss.ts';
 import type { TaskEnd } from './task-handling.ts';
 import type { TimedJob } from './worker-options.ts';

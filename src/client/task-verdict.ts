@@ -4,7 +4,7 @@
  * means that the authority does not know the task or the lease.
  */
 import type { RefusalCode } from '../core/refusals.ts';
-import type { Loss } from './error.ts';
+import type { Loss } from '../protocol/leasehold-error.ts';
 
 interface Subject {
   readonly taskId: string;

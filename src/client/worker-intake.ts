@@ -6,8 +6,8 @@
  */
 import type { TaskLeaseRecord } from '../operations/records.ts';
 import type { Requests } from '../operations/table.ts';
+import { LeaseholdError } from '../protocol/leasehold-error.ts';
 import { type Moment, momentOf } from '../seams/deadline.ts';
-import { LeaseholdError } from './error.ts';
 import { persist } from './task-patience.ts';
 import type { Transport } from './transport.ts';
 import type { WorkerSettings } from './worker-options.ts';

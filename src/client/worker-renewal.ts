@@ -5,9 +5,9 @@
  */
 
 import type { Body } from '../operations/table.ts';
+import { LeaseholdError } from '../protocol/leasehold-error.ts';
 import type { Timer } from '../seams/clock.ts';
 import { Deadline, type Moment, momentOf } from '../seams/deadline.ts';
-import { LeaseholdError } from './error.ts';
 import { GrowingDelay } from './task-patience.ts';
 import { lossBy, type TaskRun } from './task-run.ts';
 import type { Transport } from './transport.ts';

@@ -5,8 +5,8 @@
  */
 
 import type { Body, Requests } from '../operations/table.ts';
+import { LeaseholdError } from '../protocol/leasehold-error.ts';
 import { isRetryable, type Reply } from '../protocol/problem.ts';
-import { LeaseholdError } from './error.ts';
 import { pause } from './pause.ts';
 import { failure, type TaskEnd } from './task-handling.ts';
 import { GrowingDelay, isPassing } from './task-patience.ts';

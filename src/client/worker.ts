@@ -10,9 +10,9 @@
  */
 
 import type { TaskLeaseRecord } from '../operations/records.ts';
+import { LeaseholdError } from '../protocol/leasehold-error.ts';
 import type { Timer } from '../seams/clock.ts';
 import { Deadline, type Moment, momentOf } from '../seams/deadline.ts';
-import { LeaseholdError } from './error.ts';
 import { TaskTimeout, WorkerStopping } from './task-errors.ts';
 import { failure, handle, type TaskEnd } from './task-handling.ts';
 import { TaskRun } from './task-run.ts';

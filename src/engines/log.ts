@@ -10,10 +10,11 @@
  * time: `begin` may be called again only after `append` has resolved. A failed append is final: every later call
  * rejects with the same fault.
  */
-import { LeaseholdError } from '../client/error.ts';
+
 import type { Entry } from '../core/entries.ts';
 import type { ImageRecord } from '../core/image.ts';
 import type { Opaque } from '../core/opaque.ts';
+import { LeaseholdError } from '../protocol/leasehold-error.ts';
 
 /** Receives the past when a log is opened: at most one image, then every entry after it. */
 export interface Replay {

@@ -9,7 +9,7 @@
  *   GATE_NOT_FOUND        `dot_config` has no such gate
  *   GATES_NOT_CLOSED      the run could not close its gates; the next run under the lease closes them
  */
-import { type ErrorMore, LeaseholdError } from '../client/error.ts';
+import { type ErrorMore, LeaseholdError } from '../protocol/leasehold-error.ts';
 
 export type RuntimeLeaseCode = 'INVALID_ARGUMENT' | 'LEASE_HELD' | 'LEASE_LOST';
 export type OperatorRuntimeCode = 'COMMAND_NOT_GOVERNED' | 'GATE_NOT_FOUND' | 'GATES_NOT_CLOSED';

@@ -10,8 +10,8 @@
  * It needs no session state: every statement may use another connection, for example from a pooler.
  */
 import { type Duration, durationMs } from '../client/durations.ts';
-import type { ErrorDetails, Loss } from '../client/error.ts';
 import type { Held } from '../client/held.ts';
+import type { ErrorDetails, Loss } from '../protocol/leasehold-error.ts';
 import { isNameText } from '../protocol/texts.ts';
 import type { Timer } from '../seams/clock.ts';
 import { Deadline, type Moment, momentOf } from '../seams/deadline.ts';

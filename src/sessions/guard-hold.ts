@@ -4,9 +4,9 @@
  * was sent, by either clock. Seed 000 calls this fail-closed: a process that loses the guard ends.
  */
 
-import { LeaseholdError } from '../client/error.ts';
 import { ORCHESTRATOR_GUARD as GUARD } from '../core/reserved-names.ts';
 import { atMost } from '../keeper/at-most.ts';
+import { LeaseholdError } from '../protocol/leasehold-error.ts';
 import type { Timer } from '../seams/clock.ts';
 import { Deadline, momentOf } from '../seams/deadline.ts';
 import type { GuardTerms } from './take-guard.ts';

@@ -10,11 +10,12 @@
  * is still alive, it neither releases the guard nor exits with 0. It uses seams only, so a simulation can run it
  * unchanged.
  */
-import { LeaseholdError } from '../client/error.ts';
+
 import { pause } from '../client/pause.ts';
 import { ORCHESTRATOR_GUARD as GUARD, SESSION_LEASES, START_QUEUE } from '../core/reserved-names.ts';
 import { atMost } from '../keeper/at-most.ts';
 import type { Requests } from '../operations/table.ts';
+import { LeaseholdError } from '../protocol/leasehold-error.ts';
 import { LIMITS } from '../protocol/limits.ts';
 import type { Reply } from '../protocol/problem.ts';
 import { momentOf } from '../seams/deadline.ts';

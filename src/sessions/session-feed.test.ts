@@ -1,10 +1,10 @@
 // The feed of a log whose connections the test plays: what each delivers, and where the next one starts.
 import { expect, it } from 'vitest';
 import { ManualWorld } from '../../test/support/manual-world.ts';
-import { LeaseholdError } from '../client/error.ts';
 import { Leasehold } from '../client/leasehold.ts';
 import type { Transport } from '../client/transport.ts';
 import type { EntryRecord } from '../operations/records.ts';
+import { LeaseholdError } from '../protocol/leasehold-error.ts';
 import { followSessions } from './session-feed.ts';
 import type { OrchestratorWorld } from './world.ts';
 

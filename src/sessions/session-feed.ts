@@ -3,9 +3,10 @@
  * broken connection the feed continues after its last entry. Entries that were compacted away meanwhile are covered
  * by the next renewal.
  */
-import { LeaseholdError } from '../client/error.ts';
+
 import { pause } from '../client/pause.ts';
 import type { EntryOf } from '../protocol/entry-shapes.ts';
+import { LeaseholdError } from '../protocol/leasehold-error.ts';
 import type { SessionState } from './session-run.ts';
 import type { OrchestratorWorld } from './world.ts';
 

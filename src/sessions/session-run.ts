@@ -9,11 +9,12 @@
  * Once the pipeline has started, the end of the session is reported only when no process of the pipeline is left. So
  * a slot is never free at the authority while its process runs.
  */
-import { LeaseholdError } from '../client/error.ts';
+
 import { pause } from '../client/pause.ts';
 import { atMost } from '../keeper/at-most.ts';
 import type { SessionRecord } from '../operations/records.ts';
 import type { Body, Requests } from '../operations/table.ts';
+import { LeaseholdError } from '../protocol/leasehold-error.ts';
 import type { Problem, Reply } from '../protocol/problem.ts';
 import { type Moment, momentOf } from '../seams/deadline.ts';
 import { AUTHORITY_ID } from './authority-id.ts';

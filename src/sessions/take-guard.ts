@@ -8,11 +8,12 @@
  *                   ├─ its process is dead ─▶ acquire, superseding that grant ─▶ granted, or fatal
  *                   └─ otherwise: fatal, naming the holder
  */
-import { LeaseholdError } from '../client/error.ts';
+
 import { ORCHESTRATOR_GUARD as GUARD } from '../core/reserved-names.ts';
 import { atMost } from '../keeper/at-most.ts';
 import type { Body } from '../operations/table.ts';
 import { Json } from '../protocol/json.ts';
+import { LeaseholdError } from '../protocol/leasehold-error.ts';
 import type { Problem } from '../protocol/problem.ts';
 import { type Moment, momentOf } from '../seams/deadline.ts';
 import type { ProcessIdentity } from '../seams/process-table.ts';

@@ -2,11 +2,12 @@
  * A transport that fails on demand. A lost reply behaves as over a network: an idempotent call is retried with the
  * same id, any other call throws with an unknown effect.
  */
-import { LeaseholdError } from '../client/error.ts';
+
 import { isSafeAgain, retryOf } from '../client/retries.ts';
 import { secondLook } from '../client/second-look.ts';
 import type { Transport, TransportOptions } from '../client/transport.ts';
 import type { Body, Operation, Requests } from '../operations/table.ts';
+import { LeaseholdError } from '../protocol/leasehold-error.ts';
 import type { Problem, Reply } from '../protocol/problem.ts';
 
 interface Plan<Failure> {

@@ -1,5 +1,5 @@
 /** Takes a lease from its holder, in each of the ways in which that happens. */
-import { LeaseholdError, type Loss } from '../client/error.ts';
+import { LeaseholdError, type Loss } from '../protocol/leasehold-error.ts';
 import { LIMITS } from '../protocol/limits.ts';
 import type { Reply } from '../protocol/problem.ts';
 import type { FaultyTransport } from './faulty-transport.ts';

@@ -3,7 +3,6 @@
  * ids are sequential, and leases, replies and calls are lost when the test says so.
  */
 import { type Duration, durationMs } from '../client/durations.ts';
-import { type ErrorCode, LeaseholdError } from '../client/error.ts';
 import { Leasehold } from '../client/leasehold.ts';
 import { momentaryEffect } from '../client/reply-text.ts';
 import { refuseUnknown } from '../client/unknown-options.ts';
@@ -14,6 +13,7 @@ import { type OpenOptions, openCore } from '../open.ts';
 import { openCalls } from '../operations/calls.ts';
 import { localTransport } from '../operations/local-transport.ts';
 import { OPERATIONS, type Operation } from '../operations/table.ts';
+import { type ErrorCode, LeaseholdError } from '../protocol/leasehold-error.ts';
 import { problem } from '../protocol/problem.ts';
 import { FaultyTransport } from './faulty-transport.ts';
 import { loseLease, type TestLoss } from './lose-lease.ts';

@@ -2,8 +2,8 @@
 // page by page, faults that end no process; and what 0.1 called by other names.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { defineTask } from '../../src/client/define-task.ts';
-import { LeaseholdError } from '../../src/client/error.ts';
 import { job } from '../../src/client/worker-options.ts';
+import { LeaseholdError } from '../../src/protocol/leasehold-error.ts';
 import { type TestLeasehold, testLeasehold } from '../../src/testing/test-leasehold.ts';
 
 const mail = defineTask<{ to: string }, string>('mail', { retry: { maxFailures: 1 } });

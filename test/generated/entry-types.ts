@@ -1,6 +1,7 @@
 // The types of entries, the list of their names, how JSON shows them, and which of their fields are opaque.
-import { camelName } from '../../src/client/camel-case.ts';
+
 import { type Kind, WORDS } from '../../src/core/entry-table.ts';
+import { camelName } from '../../src/protocol/camel-case.ts';
 import {
   type Definition,
   ENTRY_DEFINITIONS,

@@ -12,8 +12,9 @@
  *   entries      as the authority showed them on its feed (`feed`), and as they were read back from the disk (`log`). The entry that
  *                starts an epoch is never on a feed: `boot` names its seq
  */
-import type { Loss } from '../../src/client/error.ts';
+
 import type { Operation } from '../../src/operations/table.ts';
+import type { Loss } from '../../src/protocol/leasehold-error.ts';
 import type { Json, PlannedFault } from './plan.ts';
 
 /** Which way a call was seen; see above. */

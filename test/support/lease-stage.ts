@@ -1,6 +1,6 @@
 // Clients of one authority in this process: a log in memory, a clock that is moved by hand, and for each client a wire of
 // its own that can be cut, held up or made to lose a reply. Calls are counted, so that tests can see what was sent.
-import { type Effect, LeaseholdError } from '../../src/client/error.ts';
+
 import { Leasehold } from '../../src/client/leasehold.ts';
 import { retryOf } from '../../src/client/retries.ts';
 import { secondLook } from '../../src/client/second-look.ts';
@@ -12,6 +12,7 @@ import { openCore } from '../../src/open.ts';
 import { openCalls } from '../../src/operations/calls.ts';
 import { localTransport } from '../../src/operations/local-transport.ts';
 import type { Body, Operation, Requests } from '../../src/operations/table.ts';
+import { type Effect, LeaseholdError } from '../../src/protocol/leasehold-error.ts';
 import { problem, type Reply } from '../../src/protocol/problem.ts';
 import { HeldEngine } from './held-engine.ts';
 import type { ManualWorld } from './manual-world.ts';

@@ -1,7 +1,6 @@
 // An orchestrator on a stage: an authority in memory whose time the test moves, pipelines without processes, and a way
 // between the two that can be cut, held up or made to fail, one operation at a time.
 
-import { LeaseholdError } from '../../src/client/error.ts';
 import { Leasehold } from '../../src/client/leasehold.ts';
 import type { Transport } from '../../src/client/transport.ts';
 import { MemoryDisk } from '../../src/engines/memory/memory-disk.ts';
@@ -9,6 +8,7 @@ import { memoryEngine } from '../../src/engines/memory/memory-engine.ts';
 import { type OpenOptions, openCore } from '../../src/open.ts';
 import { openCalls } from '../../src/operations/calls.ts';
 import { localTransport } from '../../src/operations/local-transport.ts';
+import { LeaseholdError } from '../../src/protocol/leasehold-error.ts';
 import { problem } from '../../src/protocol/problem.ts';
 import type { Timers } from '../../src/seams/clock.ts';
 import type { ProcessIdentity, ProcessTable } from '../../src/seams/process-table.ts';

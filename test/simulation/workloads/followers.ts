@@ -1,5 +1,5 @@
 /** Clients that follow the log over the wire, for a while, from now on or from where they were: nothing is left out. */
-import { LeaseholdError } from '../../../src/client/error.ts';
+import { LeaseholdError } from '../../../src/protocol/leasehold-error.ts';
 import type { ClientProgram } from '../world/client-program.ts';
 
 export async function followers(program: ClientProgram): Promise<void> {

@@ -3,8 +3,9 @@
  * after its last id until the server says that nothing more will come. They disconnect and return. When the faults
  * are over they stop a session and wait for its end.
  */
-import { LeaseholdError } from '../../../src/client/error.ts';
+
 import type { SessionRecord } from '../../../src/operations/records.ts';
+import { LeaseholdError } from '../../../src/protocol/leasehold-error.ts';
 import { isHttpFault } from '../../../src/seams/http.ts';
 import type { HeardEvent } from '../history.ts';
 import type { ClientProgram } from '../world/client-program.ts';

@@ -4,8 +4,8 @@
  */
 
 import { namedLeasesOf } from '../../../src/client/client.ts';
-import { LeaseholdError } from '../../../src/client/error.ts';
 import type { LeaseHandle } from '../../../src/client/lease-handle.ts';
+import { LeaseholdError } from '../../../src/protocol/leasehold-error.ts';
 import type { ClientProgram } from '../world/client-program.ts';
 import { NAMES, ttlMs } from './shared-names.ts';
 

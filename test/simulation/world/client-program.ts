@@ -2,9 +2,10 @@
  * What a workload has in its hands: the client, chance, time, and ways to note what it relies on. Faults of the world are
  * caught here by class, so that a bug in the product or in a workload is never taken for one of them.
  */
-import { LeaseholdError } from '../../../src/client/error.ts';
+
 import { LeaseLostError } from '../../../src/client/lease-loss.ts';
 import type { Leasehold } from '../../../src/client/leasehold.ts';
+import { LeaseholdError } from '../../../src/protocol/leasehold-error.ts';
 import type { HeardEvent } from '../history.ts';
 import type { ClientNode } from './client-node.ts';
 import type { Random } from './random.ts';

@@ -1,7 +1,8 @@
 /** A transport that records what a program asks for and is answered, and changes nothing. */
-import { LeaseholdError } from '../../../src/client/error.ts';
+
 import type { Transport } from '../../../src/client/transport.ts';
 import { OPERATIONS } from '../../../src/operations/table.ts';
+import { LeaseholdError } from '../../../src/protocol/leasehold-error.ts';
 import type { Json } from '../plan.ts';
 import type { Recorder } from './recorder.ts';
 import type { SimProcess } from './sim-process.ts';

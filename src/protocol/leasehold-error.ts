@@ -6,8 +6,8 @@
  */
 import type { SessionReason, SessionState } from '../core/entries.ts';
 import type { RefusalCode } from '../core/refusals.ts';
-import { isRetryable, type Problem } from '../protocol/problem.ts';
 import { camelCased } from './camel-case.ts';
+import { isRetryable, type Problem } from './problem.ts';
 
 export type Effect = 'none' | 'applied' | 'unknown';
 
