@@ -374,6 +374,7 @@ export class Authority {
     // An end that fell due while nobody was there to write it says nothing about how prompt we are.
     if (dueMs !== 0)
       this.stats.expiry(entry.type === 'LeaseExpired', atMs - dueMs, dueMs > this.state.epochStartedAtMs);
+    this.stats.tasks.note(this.state, entry, atMs);
     if (entry.type !== 'SessionChanged') return;
     // A session that has ended may be forgotten already, by a later entry of the same step.
     const createdAtMs = this.state.sessions.at(entry.session)?.createdAtMs ?? atMs;

@@ -7,6 +7,7 @@ import { isRefusal } from '../core/decision.ts';
 import { REFUSALS, type Refusal, type RefusalCode } from '../core/refusals.ts';
 import { Buckets } from './buckets.ts';
 import { SessionStats } from './sessions/session-stats.ts';
+import { TaskStats } from './task-stats.ts';
 
 /** Too late is an answer, and not a refusal: the task goes on without it. */
 export type Outcome = 'ok' | 'cancelled' | RefusalCode;
@@ -67,6 +68,7 @@ export class Stats {
   readonly commitMs = new Buckets(COMMIT_MS);
   /** From the end of a lease until the batch that wrote it; only of ends that this authority could have written in time. */
   readonly lateMs = new Buckets(LATE_MS);
+  readonly tasks = new TaskStats();
   readonly sessions = new SessionStats();
   private readonly answered = new Float64Array(Object.keys(COMMANDS).length * OUTCOMES.length);
 

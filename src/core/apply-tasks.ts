@@ -89,7 +89,9 @@ function granted({ tasks }: State, entry: LeaseGranted, seq: Seq, atMs: number):
   const older = tasks.lease.get(row);
   tasks.leases.trim(older);
   const { workerId, requestId, expiresAtMs } = entry;
-  tasks.lease.set(row, tasks.leases.grant(row, seq, workerId, requestId, expiresAtMs, older));
+  const lease = tasks.leases.grant(row, seq, workerId, requestId, expiresAtMs, older);
+  tasks.leases.grantedAtMs.set(lease, atMs);
+  tasks.lease.set(row, lease);
   tasks.attempt.set(row, entry.attempt);
   tasks.countedAttempts.set(row, tasks.countedAttempts.get(row) + 1);
   tasks.lastSeq.set(row, seq);

@@ -115,6 +115,11 @@ const OF_A_STATE: Record<Exclude<InvariantId, keyof typeof OF_A_STEP | 'INV-APPL
         tasks.queues.get('default')!.lists.add(FIRST_TASK, 'LEASED');
       },
     ],
+    [[createTask()], ({ tasks }) => Object.assign(tasks.queues.get('default')!, { backingOff: 1 })],
+    [
+      [createTask({ delayMs: 9 })],
+      ({ tasks }) => Object.assign(tasks.queues.get('default')!, { delayed: 0 }),
+    ],
     [[], ({ tasks }) => void tasks.openQueue('idle')],
   ],
   'INV-QUEUE-ORDER': [

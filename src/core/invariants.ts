@@ -20,7 +20,8 @@ export const INVARIANTS = {
   'INV-TERMINAL-ENDED': 'A task has an end if and only if it is COMPLETED, FAILED or DEAD.',
   'INV-TASK-ONE-PLACE': 'Every task is in exactly one place, the one that follows from its state.',
   'INV-LEASE-IN-HEAP': 'A lease is among those that can run out if and only if it is live.',
-  'INV-QUEUE-COUNTS': 'A queue counts exactly its tasks, and is kept while it has some or is paused.',
+  'INV-QUEUE-COUNTS':
+    'A queue counts exactly its tasks, delayed and backing off ones apart, and is kept while it has some or is paused.',
   'INV-QUEUE-ORDER': 'Next in a queue is the highest priority, and of these the first that came.',
   'INV-ROWS-EXACT': 'A row is either in use or free, never both, and none is lost.',
   'INV-LISTS-EXACT': 'Every list holds what a scan of all rows would find, in the order it promises.',

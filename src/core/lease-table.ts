@@ -5,7 +5,7 @@
 import { LEASE_ENDS, type LeaseEnd, type LeaseImage } from './image.ts';
 import { LeaseColumns } from './row-columns.ts';
 import type { LeaseRow, Seq, TaskRow } from './row-types.ts';
-import { type Float64Column, Int32Column, Uint8Column } from './tables/columns.ts';
+import { Float64Column, Int32Column, Uint8Column } from './tables/columns.ts';
 import { HashIndex, hashOfString } from './tables/hash-index.ts';
 import { Rows } from './tables/rows.ts';
 import type { StringSlab } from './tables/string-slab.ts';
@@ -22,6 +22,8 @@ export class LeaseTable extends LeaseColumns {
   readonly task = new Int32Column<LeaseRow, TaskRow>();
   /** The next older lease of the same task. */
   readonly older = new Int32Column<LeaseRow, LeaseRow>();
+  /** For the metrics only, and in no image: 0 when the lease was restored from a checkpoint. */
+  readonly grantedAtMs = new Float64Column<LeaseRow>();
   private readonly ends = new Uint8Column<LeaseRow>();
   private readonly requestHash = new Int32Column<LeaseRow>();
   /** Live leases of one request, which may be a thousand: only the first is in the index, the others hang on it. */
@@ -44,6 +46,7 @@ export class LeaseTable extends LeaseColumns {
       ...this.columns,
       this.task,
       this.older,
+      this.grantedAtMs,
       this.ends,
       this.requestHash,
       this.sibling,
@@ -183,6 +186,7 @@ export class LeaseTable extends LeaseColumns {
     this.restoreColumns(row, image);
     this.task.set(row, task);
     this.older.set(row, older);
+    this.grantedAtMs.set(row, 0);
     this.ends.set(row, LEASE_ENDS.indexOf(image.end));
     if (image.end === 'live') this.enterIndexes(row, task, image.workerId, image.requestId);
     return row;

@@ -28,6 +28,9 @@ export class Queue {
   readonly name: string;
   readonly index: number;
   paused = false;
+  /** How many WAITING tasks are not due yet: after a failure, and for any other reason. */
+  backingOff = 0;
+  delayed = 0;
   /** All tasks of the queue, by state. */
   readonly lists: StateLists;
   /** Highest priority first. */
@@ -55,6 +58,19 @@ export class Queue {
     if (returned === null || returned.size === 0) return first;
     if (first === 0 || returned.topKey() < this.columns.createdSeq.get(first)) return returned.topRow();
     return first;
+  }
+
+  /** How many tasks could be leased now. */
+  get ready(): number {
+    return this.lists.count('WAITING') - this.delayed - this.backingOff;
+  }
+
+  /** The first of each lane, and the first of those that came back to it. */
+  *heads(): Generator<TaskRow> {
+    for (const { list, returned } of this.lanes) {
+      if (list.first !== 0) yield list.first;
+      if (returned !== null && returned.size > 0) yield returned.topRow();
+    }
   }
 
   add(row: TaskRow, priority: number): void {

@@ -125,15 +125,19 @@ export function checkQueueCounts(state: State, fail: Fail): void {
   const counts = new Map<string, Record<string, number>>();
   for (const row of taskRows(state)) {
     const count = counts.get(tasks.queueOf(row).name) ?? {};
-    count[tasks.stateOf(row)] = (count[tasks.stateOf(row)] ?? 0) + 1;
+    const kinds: string[] = [tasks.stateOf(row)];
+    if (tasks.isDelayed(row)) kinds.push(tasks.isBackingOff(row) ? 'backing off' : 'delayed');
+    for (const kind of kinds) count[kind] = (count[kind] ?? 0) + 1;
     counts.set(tasks.queueOf(row).name, count);
   }
   for (const [name, queue] of tasks.queues) {
     if (queue.name !== name) fail(`${name} is called ${queue.name}`);
     if (queue.idle) fail(`${name} has nothing to keep it`);
-    for (const [taskState, count] of Object.entries(queue.lists.counts)) {
-      const real = counts.get(name)?.[taskState] ?? 0;
-      if (count !== real) fail(`${name} counts ${count} ${taskState} and has ${real}`);
+    const { delayed, backingOff } = queue;
+    const kept = { ...queue.lists.counts, delayed, 'backing off': backingOff };
+    for (const [kind, count] of Object.entries(kept)) {
+      const real = counts.get(name)?.[kind] ?? 0;
+      if (count !== real) fail(`${name} counts ${count} ${kind} and has ${real}`);
     }
     counts.delete(name);
   }

@@ -155,6 +155,17 @@ export class TaskTable extends TaskColumns {
     return this.asleep.get(row) !== 0;
   }
 
+  /** Since when a task in a lane can be leased. */
+  readyAtMs(row: TaskRow): number {
+    return Math.max(this.createdAtMs.get(row), this.dueAtMs.get(row));
+  }
+
+  /** Why a delayed task waits: its newest attempt failed, or else its creator or a release said when it is due. */
+  isBackingOff(row: TaskRow): boolean {
+    const lease = this.lease.get(row);
+    return lease !== 0 && this.leases.endOf(lease) === 'fail';
+  }
+
   /** Newest first. */
   leasesOf(row: TaskRow): LeaseImage[] {
     const leases: LeaseImage[] = [];
@@ -215,8 +226,7 @@ export class TaskTable extends TaskColumns {
     if (state === 'WAITING') {
       const dueAtMs = this.dueAtMs.get(row);
       if (dueAtMs > nowMs) {
-        this.asleep.set(row, 1);
-        this.delayed.add(row, dueAtMs);
+        this.sleep(row, queue, dueAtMs);
       } else {
         queue.add(row, this.priorityOf(row));
       }
@@ -237,7 +247,7 @@ export class TaskTable extends TaskColumns {
     this.lists.remove(row, state);
     if (state === 'WAITING') {
       if (this.asleep.get(row) === 0) queue.remove(row, this.priorityOf(row));
-      else this.wake(row);
+      else this.wake(row, queue);
     } else if (state === 'LEASED') {
       this.expiring.remove(row);
     } else {
@@ -254,7 +264,7 @@ export class TaskTable extends TaskColumns {
     for (let woken = 0; woken < max && this.delayed.topKey() <= nowMs; woken++) {
       const row = this.delayed.topRow();
       const queue = this.queueOf(row);
-      this.wake(row);
+      this.wake(row, queue);
       queue.add(row, this.priorityOf(row));
       queues.add(queue.name);
     }
@@ -292,7 +302,16 @@ export class TaskTable extends TaskColumns {
     this.freeQueues.push(queue.index);
   }
 
-  private wake(row: TaskRow): void {
+  private sleep(row: TaskRow, queue: Queue, dueAtMs: number): void {
+    if (this.isBackingOff(row)) queue.backingOff += 1;
+    else queue.delayed += 1;
+    this.asleep.set(row, 1);
+    this.delayed.add(row, dueAtMs);
+  }
+
+  private wake(row: TaskRow, queue: Queue): void {
+    if (this.isBackingOff(row)) queue.backingOff -= 1;
+    else queue.delayed -= 1;
     this.asleep.set(row, 0);
     this.delayed.remove(row);
   }

@@ -5,6 +5,8 @@
  *   # TYPE leasehold_followers gauge
  *   leasehold_followers 3
  */
+import type { Buckets } from '../authority/buckets.ts';
+
 export const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
 export interface Sample {
@@ -20,6 +22,26 @@ export interface Metric {
   readonly help: string;
   /** What it has to show now. */
   readonly look: () => readonly Sample[];
+}
+
+/** The samples of a histogram. `unit`: how many of what was counted make one of what is shown. */
+export function bucketSamples(
+  name: string,
+  { bounds, counts, count, sum }: Buckets,
+  unit: number,
+  labels: Readonly<Record<string, string>> = {},
+): Sample[] {
+  let below = 0;
+  const samples: Sample[] = bounds.map((bound, index) => {
+    below += counts[index]!;
+    return { metricName: `${name}_bucket`, value: below, labels: { ...labels, le: bound / unit } };
+  });
+  return [
+    ...samples,
+    { metricName: `${name}_bucket`, value: count, labels: { ...labels, le: '+Inf' } },
+    { metricName: `${name}_sum`, value: sum / unit, labels },
+    { metricName: `${name}_count`, value: count, labels },
+  ];
 }
 
 export function metricsText(metrics: readonly Metric[]): string {

@@ -5,7 +5,7 @@
  */
 import { Authority } from '../authority/authority.ts';
 import type { Buckets } from '../authority/buckets.ts';
-import { type Counts, countAll, listQueues, type QueueCounts } from '../authority/reads.ts';
+import { type Counts, countAll } from '../authority/reads.ts';
 import { RefusedReadError } from '../authority/refused-read.ts';
 import type { Standby } from '../authority/standby.ts';
 import { UnavailableError } from '../authority/unavailable.ts';
@@ -13,8 +13,9 @@ import type { CommandType } from '../core/commands.ts';
 import type { LogPosition } from '../engines/log.ts';
 import type { Timers } from '../seams/clock.ts';
 import type { HttpCounts } from './http-counts.ts';
-import { METRICS_TYPE, type Metric, metricsText, type Sample } from './metrics-text.ts';
+import { bucketSamples, METRICS_TYPE, type Metric, metricsText, type Sample } from './metrics-text.ts';
 import { processMetrics } from './process-metrics.ts';
+import { exposeQueues, lookAtQueues, type QueueFigures } from './queue-metrics.ts';
 import { exposeSessions, SessionClaims, type SessionFigures } from './session-metrics.ts';
 
 /** How late the event loop was since the last look; the real one is in `src/world`. */
@@ -39,7 +40,7 @@ export type Look = Metric['look'];
 interface StateCounts {
   readonly all: Counts;
   readonly sessions: SessionFigures;
-  readonly queues: readonly QueueCounts[];
+  readonly queues: QueueFigures;
 }
 
 /** The names by which the wire knows what the authority calls its commands. */
@@ -69,8 +70,6 @@ const OPERATIONS: Readonly<Record<CommandType, string>> = {
   RenewSessions: 'session.renew',
 };
 
-/** Queues are named by users; beyond so many, the busiest keep their own lines and the rest share one. */
-const QUEUES_MAX = 1_000;
 const STATE_WAIT_MS = 1_000;
 const MS = 1_000;
 
@@ -91,6 +90,7 @@ export class Metrics {
     this.exposePosition(subject);
     if (this.authority !== null) {
       this.exposeWork(this.authority);
+      exposeQueues(this, this.authority.stats.tasks, () => this.state?.queues ?? null);
       this.exposeState();
       exposeSessions(this, this.authority.stats.sessions, this.claims, () => {
         const { state } = this;
@@ -160,17 +160,6 @@ export class Metrics {
       (pick: (all: Counts) => number): Look =>
       () =>
         this.state === null ? [] : one(pick(this.state.all));
-    this.expose('leasehold_tasks', 'gauge', 'Tasks by queue and state.', () =>
-      queueSamples(this.state?.queues ?? []),
-    );
-    this.expose('leasehold_queues', 'gauge', 'Queues, by whether they are paused.', () => {
-      const { queues = [] } = this.state ?? {};
-      const paused = queues.filter((queue) => queue.paused).length;
-      return [
-        { value: queues.length - paused, labels: { paused: 'false' } },
-        { value: paused, labels: { paused: 'true' } },
-      ];
-    });
     this.expose(
       'leasehold_leases',
       'gauge',
@@ -262,9 +251,10 @@ export class Metrics {
   /** In line with the changes, like every read: what is not durable does not show here either. */
   private async lookAtState(): Promise<StateCounts | null> {
     if (this.authority === null) return null;
+    const { stats } = this.authority;
     const read = this.authority.read((machine) => ({
       all: countAll(machine),
-      queues: listQueues(machine),
+      queues: lookAtQueues(machine, stats.tasks),
       sessions: this.claims.look(machine),
     }));
     try {
@@ -292,36 +282,4 @@ function one(value: number): Sample[] {
 
 function outcomeLabels(outcome: string): Record<string, string> {
   return outcome === 'ok' || outcome === 'cancelled' ? { outcome } : { outcome: 'refused', code: outcome };
-}
-
-function bucketSamples(name: string, { bounds, counts, count, sum }: Buckets, unit: number): Sample[] {
-  let below = 0;
-  const samples: Sample[] = bounds.map((bound, index) => {
-    below += counts[index]!;
-    return { metricName: `${name}_bucket`, value: below, labels: { le: bound / unit } };
-  });
-  return [
-    ...samples,
-    { metricName: `${name}_bucket`, value: count, labels: { le: '+Inf' } },
-    { metricName: `${name}_sum`, value: sum / unit },
-    { metricName: `${name}_count`, value: count },
-  ];
-}
-
-/** A queue without a name stands for all that have no lines of their own. */
-function queueSamples(queues: readonly QueueCounts[]): Sample[] {
-  if (queues.length <= QUEUES_MAX) return queues.flatMap(({ queue, counts }) => stateSamples(queue, counts));
-  const busiest = queues.toSorted(
-    (a, b) => b.counts.WAITING + b.counts.LEASED - a.counts.WAITING - a.counts.LEASED,
-  );
-  const rest = { WAITING: 0, LEASED: 0, COMPLETED: 0, FAILED: 0, DEAD: 0 };
-  for (const { counts } of busiest.slice(QUEUES_MAX)) {
-    for (const state of Object.keys(rest) as (keyof typeof rest)[]) rest[state] += counts[state];
-  }
-  const named = busiest.slice(0, QUEUES_MAX).flatMap(({ queue, counts }) => stateSamples(queue, counts));
-  return [...named, ...stateSamples('', rest)];
-}
-
-function stateSamples(queue: string, counts: QueueCounts['counts']): Sample[] {
-  return Object.entries(counts).map(([state, value]) => ({ value, labels: { queue, state } }));
 }

@@ -53,6 +53,13 @@ describe('xg2g_tuners_in_use', () => {
   });
 });
 
+describe('leasehold_tasks_total', () => {
+  it('counts the start task of a session as created', async () => {
+    await stage.accept({ serviceRef: 'a' });
+    expect(await figure('leasehold_tasks_total{queue="system:session-starts",event="created"}')).toBe(1);
+  });
+});
+
 describe('xg2g_invariant_violation_total', () => {
   it('has both rules with 0 from the start', async () => {
     expect(await violations('duplicate_slot_claim')).toBe(0);
