@@ -1,7 +1,7 @@
 /**
  * The authority's time: a monotonic clock anchored at the start to wall time, or the clock that all writers of the log
  * share, and never behind the newest time in the log. A wall clock that is set back or forward while we run changes
- * nothing; one that was set back across a restart makes time go on from the end of the log. A shared clock is followed
+ * nothing; one that was set back across a restart makes time continue from the end of the log. A shared clock is followed
  * all the time.
  */
 import type { Clock } from '../seams/clock.ts';

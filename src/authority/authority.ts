@@ -1,13 +1,13 @@
 /**
  * The single writer. One batch at a time: what arrives while a batch is being made durable is the next
  * batch, so throughput grows with load while a lonely call pays for one sync. Inside a batch every call
- * sees the effects of those before it; outside, nobody sees anything before the batch is durable, because
+ * sees the effects of those before it; outside, nothing is visible before the batch is durable, because
  * reads and events take the same way as changes.
  *
  *   call → queue → [ due ends · decide · apply · encode ] → log.append → answers, events
  *                   └───────────────── turn ────────────┘
  *
- * A failed append is final: everybody who waits is told UNAVAILABLE and this authority is dead. So is a log that was
+ * A failed append is final: all waiting callers are told UNAVAILABLE and this authority is dead. So is a log that was
  * lost, and a deadline that has passed: what needed no entry leaves only while no other writer can have the log.
  */
 
@@ -48,7 +48,7 @@ export interface AuthorityOptions {
   readonly retention: Retention;
   /** Told once when this authority has died. */
   readonly onDeath: (fault: Error) => void;
-  /** Told each time the log could not be compacted; it goes on, only longer, and that is tried again after a while. */
+  /** Told each time the log could not be compacted; writing continues, the log grows, and compaction is tried again after a while. */
   readonly onCompactionFault: (fault: unknown) => void;
 }
 
@@ -82,7 +82,7 @@ export class Authority {
   private busy = false;
   private scheduled = false;
   private readonly idle: IdleMark;
-  /** There while anybody waits in a line. */
+  /** There while a caller waits in a line. */
   private hold: Timer | null = null;
   private fault: UnavailableError | null = null;
   private closing: (() => void) | null = null;
@@ -102,7 +102,7 @@ export class Authority {
     });
   }
 
-  /** Makes the epoch durable; until that has happened nobody is served. */
+  /** Makes the epoch durable; until that has happened no call is served. */
   async start(): Promise<void> {
     const { log, machine } = this;
     this.beginBatch();
@@ -177,7 +177,7 @@ export class Authority {
     };
   }
 
-  /** Nothing is accepted any more, and whoever still waits is told why. */
+  /** Nothing is accepted any more, and callers that still wait are told why. */
   private end(fault: UnavailableError): void {
     this.fault ??= fault;
     this.alarm.cancel();
@@ -193,7 +193,7 @@ export class Authority {
   }
 
   /**
-   * Whether what this authority knows may be told now. Asked by whoever answers without a call, and at last by every
+   * Whether what this authority knows may be told now. Asked by code that answers without a call, and at last by every
    * answer that needed no entry. No is for ever: another may have written since, so the authority ends with it.
    */
   mayAnswer(): boolean {
@@ -281,13 +281,13 @@ export class Authority {
     this.log.append(this.isLone()).then(this.appended, this.appendFailed);
   };
 
-  /** Whether the log may write on this very thread: nobody else is waiting, and the disk has been quick. */
+  /** Whether the log may write on this very thread: no other call is waiting, and the disk has been quick. */
   private isLone(): boolean {
     return this.callsInBatch <= LONE_CALLS_MAX && this.queue.size === 0 && this.disk.isQuick;
   }
 
   private readonly appended = (): void => {
-    // A log that was lost meanwhile: whoever waited for this has been told that nobody knows.
+    // A log that was lost meanwhile: callers have been told that the outcome is unknown.
     if (this.fault !== null) return;
     this.busy = false;
     this.stats.commitMs.note(this.disk.end(this.options.clock.monotonicMs()));
@@ -344,7 +344,7 @@ export class Authority {
       this.encode();
       return this.settle(request, found);
     }
-    // What was a repeat when it came may have become a new wish by now.
+    // What was a repeat when it came may have become a new command by now.
     const isFull = this.log.full && this.isTooMuch(request, machine.batchAtMs);
     const answer = isFull ? DISK_FULL : request.hasRoom ? machine.run(command, request) : OVERLOADED;
     this.encode();
@@ -358,7 +358,7 @@ export class Authority {
     this.encoded = 0;
   }
 
-  /** Takes what the machine has decided since: entries to the log, and the answers for those who waited. */
+  /** Takes what the machine has decided since: entries to the log, and the answers for callers that waited. */
   private encode(): void {
     const { batch } = this.machine;
     for (; this.encoded < batch.entries.length; this.encoded++) {
@@ -371,7 +371,7 @@ export class Authority {
   }
 
   private count({ entry, atMs, dueMs }: DecidedEntry): void {
-    // An end that fell due while nobody was there to write it says nothing about how prompt we are.
+    // An end that fell due while no authority was running says nothing about how prompt we are.
     if (dueMs !== 0)
       this.stats.expiry(entry.type === 'LeaseExpired', atMs - dueMs, dueMs > this.state.epochStartedAtMs);
     this.stats.tasks.note(this.state, entry, atMs);
@@ -388,7 +388,7 @@ export class Authority {
     this.grants.add(request);
   }
 
-  /** The batch is durable: now everybody may know. */
+  /** The batch is durable: now it may be told. */
   private deliver(): void {
     if (this.encoded > 0) this.feed.publish(this.machine.batch.entries);
     for (const request of this.settled.splice(0)) {
@@ -413,7 +413,7 @@ export class Authority {
     else this.grants.leave(request, answer);
   }
 
-  /** Ends what was granted to somebody who has gone; while we close, too, or it would be held until it runs out. */
+  /** Ends what was granted to a caller that has gone; while closing, too, or it would be held until it runs out. */
   private giveBack(command: Command): Request {
     const request = new Request(command, null, null, URGENT);
     this.forget(request.done!);
@@ -432,7 +432,7 @@ export class Authority {
     this.compactor.afterBatch();
   }
 
-  /** Who has left a line may set others in motion, and for those there must be room in the log. */
+  /** A caller that leaves a line may set others in motion, and for those there must be room in the log. */
   private get hasWork(): boolean {
     return this.queue.size > 0 || (this.departed.length > 0 && this.log.batchBytesMax > 0);
   }
@@ -455,7 +455,7 @@ export class Authority {
     this.hold = null;
   }
 
-  /** For calls of our own whose answer nobody needs; if the authority dies, everybody hears of it anyway. */
+  /** For calls of our own whose answer is not needed; if the authority dies, `onDeath` tells it. */
   private forget(call: Promise<unknown>): void {
     call.catch(() => undefined);
   }

@@ -1,5 +1,5 @@
 /**
- * How many calls a batch may take: as many as are decided in a moment, so that nobody waits long for the loop. Code
+ * How many calls a batch may take: as many as are decided in a moment, so that no call waits long for the loop. Code
  * that has just been started is twenty times as slow as the same code a second later, so it begins small.
  */
 const FIRST = 256;

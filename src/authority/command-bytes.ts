@@ -17,7 +17,7 @@ export function commandBytes(command: Command): number {
   }
 }
 
-/** What a place in a line takes up, and the line itself where nobody else stands in it. */
+/** What a place in a line takes up, and the line itself where it is the only one in it. */
 const PLACE_BYTES = 256;
 
 /** What a call takes up while it waits in lines; null for one that does not wait. */

@@ -39,7 +39,7 @@ export class Compactor {
         // One that was ended with the log has not failed.
         if (this.stopped) return;
         this.stats.compactionFaults += 1;
-        // What failed now would fail again at once; the log goes on without it, only longer.
+        // What failed now would fail again at once; the log continues without it, only longer.
         this.pause = this.timers.after(RETRY_MS, () => {
           this.pause = null;
         });

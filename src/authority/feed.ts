@@ -1,4 +1,4 @@
-/** The event feed: whoever follows the log hears each batch once it is durable, and never before. */
+/** The event feed: each batch is delivered to the followers of the log once it is durable, and never before. */
 import type { LoggedEntry } from '../engines/log.ts';
 
 export type Follower = (entries: readonly LoggedEntry[]) => void;
@@ -7,7 +7,7 @@ export class Feed {
   private readonly followers = new Set<Follower>();
   private readonly listeners = new Set<() => void>();
 
-  /** Whether anybody wants the entries of the batch that is being decided. */
+  /** Whether there are followers for the entries of the batch that is being decided. */
   get wanted(): boolean {
     return this.followers.size > 0;
   }
@@ -20,15 +20,15 @@ export class Feed {
     };
   }
 
-  /** Calls after every batch that becomes durable from now on, for those who read the log themselves. */
-  hear(listener: () => void): () => void {
+  /** Calls after every batch that becomes durable from now on, for listeners that read the log themselves. */
+  onBatch(listener: () => void): () => void {
     this.listeners.add(listener);
     return () => {
       this.listeners.delete(listener);
     };
   }
 
-  /** The entries are none when nobody wanted them while the batch was decided. */
+  /** There are no entries when there was no follower while the batch was decided. */
   publish(entries: readonly LoggedEntry[]): void {
     if (entries.length > 0) for (const follower of this.followers) follower(entries);
     for (const listener of this.listeners) listener();

@@ -61,7 +61,7 @@ export class GrantDelivery {
     if (isAwaited) request.leave(answer);
     this.left(request, isAwaited, !isAwaited);
     if (isAwaited || !request.open) return;
-    // Nobody has read the payloads of leases that nobody takes.
+    // Payloads are not read for leases that are not taken.
     const isLease = request.command!.type === 'LeaseTasks';
     request.leave(isLease ? { ...(answer as GrantedTasks), leases: [] } : answer);
   }

@@ -19,7 +19,7 @@ function longLog(): { readonly log: Log; readonly read: () => number } {
 }
 
 describe('a history', () => {
-  it('is not looked for any further when nobody wants to know any more', async () => {
+  it('ends when its caller has gone', async () => {
     const world = new ManualWorld();
     const { log, read } = longLog();
     const leaving = new AbortController();

@@ -11,7 +11,7 @@ import { BYTES_A_PAGE } from './reads.ts';
 /** Whether an entry touched the subject; asked in the order of the log. */
 export type Touches = (entry: Entry, seq: Seq) => boolean;
 
-/** After so many entries others get their turn, and it is asked whether anybody still wants to know. */
+/** After so many entries others get their turn, and the read ends if its caller has gone. */
 const ENTRIES_A_TURN = 2_048;
 
 export interface Looking {
@@ -28,7 +28,7 @@ export interface HistoryRange {
 
 export interface HistoryPage {
   readonly entries: readonly LoggedEntry[];
-  /** The position to go on from; null at the end. */
+  /** The position to continue from; null at the end. */
   readonly next: number | null;
 }
 
@@ -73,7 +73,7 @@ export function touchesTask({ task, createdSeq, leases }: TaskImage): Touches {
 /**
  * A name is touched by its leases, by sessions that end with them, and by writes to its object, wherever they stand.
  * `grantedSeq` is its newest grant before the range, if there was one. A wipe touches only what was granted before it;
- * where the range does not begin with the log nobody can tell, and it is shown.
+ * where the range does not begin with the log that is unknown, and it is shown.
  */
 export function touchesName(name: string, grantedSeq = 0, beginsWithLog = false): Touches {
   let leaseSeq = grantedSeq;

@@ -49,7 +49,7 @@ class ScriptedEngine implements Engine {
   leadFault: Error | null = null;
 
   open(): Promise<Log> {
-    throw new Error('Nobody opens a log that is led in turn.');
+    throw new Error('A log that is led in turn is not opened.');
   }
 
   async follow(replay: Replay, signal?: AbortSignal): Promise<FollowedLog> {
@@ -123,8 +123,8 @@ let told: string[];
 /** How long the replay of each that led had taken. */
 let replays: number[];
 let standbys: Standby[];
-/** What whoever follows a standby was told of. */
-let heard: number[];
+/** The entries that followers of a standby received. */
+let received: number[];
 /** Those that were told to be over. */
 let ends: Standby[];
 
@@ -134,7 +134,7 @@ beforeEach(() => {
   told = [];
   replays = [];
   standbys = [];
-  heard = [];
+  received = [];
   ends = [];
   leadership = new Leadership(engine, {
     clock: world.clock,
@@ -143,7 +143,7 @@ beforeEach(() => {
     retention: DEFAULT_RETENTION,
     onStandby(standby, fault) {
       standbys.push(standby);
-      standby.feed.follow((batch) => heard.push(...batch.map(({ seq }) => seq)));
+      standby.feed.follow((batch) => received.push(...batch.map(({ seq }) => seq)));
       standby.whenEnded(() => ends.push(standby));
       told.push(fault === null ? 'standby' : 'deposed');
     },
@@ -152,7 +152,7 @@ beforeEach(() => {
       replays.push(authority.stats.replayMs);
     },
     onCompactionFault: (fault) => told.push(`not compacted: ${(fault as Error).message}`),
-    onTrouble: (fault, tries) => told.push(`trouble ${tries}: ${(fault as Error).message}`),
+    onOutOfReach: (fault, tries) => told.push(`out of reach ${tries}: ${(fault as Error).message}`),
     onEnd: (fault) => told.push(`end: ${(fault as Error).message}`),
   });
 });
@@ -172,13 +172,13 @@ function held(): { until: Promise<void>; letGo: () => void } {
 }
 
 describe('a process among several', () => {
-  it('leads at once when nobody else does', async () => {
+  it('leads at once when there is no leader', async () => {
     engine.leader = null;
     await start();
     expect(told).toEqual(['standby', 'leader']);
   });
 
-  it('reads along while another leads, and leads as soon as it sees that nobody does', async () => {
+  it('reads along while another leads, and leads as soon as it sees that there is no leader', async () => {
     await start();
     await world.advance(10_000);
     expect(told).toEqual(['standby']);
@@ -222,8 +222,8 @@ describe('a process among several', () => {
   });
 
   it('says so when the log is out of reach from the start', async () => {
-    engine.fault = new Error('nobody listens');
-    await expect(start()).rejects.toThrow('nobody listens');
+    engine.fault = new Error('connection refused');
+    await expect(start()).rejects.toThrow('connection refused');
   });
 
   it('gives the guard back when it stops, and looks no more', async () => {
@@ -246,29 +246,29 @@ describe('a process among several', () => {
   });
 });
 
-describe('whoever follows a standby', () => {
-  it('hears of every entry once, when it is read along and not when it was there before', async () => {
+describe('a follower of a standby', () => {
+  it('receives every entry once, when it is read along and not when it was there before', async () => {
     engine.past = (replay) => replay.entry(epoch(1), 1, world.wallMs);
     await start();
-    expect(heard).toEqual([]);
+    expect(received).toEqual([]);
     engine.news = (replay) => replay.entry(epoch(2), 2, world.wallMs);
     await world.advance(200);
-    expect(heard).toEqual([2]);
+    expect(received).toEqual([2]);
   });
 
-  it('hears of what is read at last, before the guard is taken', async () => {
+  it('receives what is read at last, before the guard is taken', async () => {
     await start();
     engine.leader = null;
     engine.lastNews = (replay) => {
       replay.entry(epoch(1), 1, world.wallMs);
-      // Somebody else was quicker.
+      // Another process was quicker.
       engine.leader = OTHER;
       engine.lastNews = () => undefined;
     };
     await world.advance(199);
-    expect(heard).toEqual([]);
+    expect(received).toEqual([]);
     await world.advance(1);
-    expect(heard).toEqual([1]);
+    expect(received).toEqual([1]);
   });
 
   it('is told when it is over, be it for the better', async () => {
@@ -322,7 +322,7 @@ describe('a process that has the guard and cannot use it', () => {
   it('because its first entry cannot be written gives it back, stands by at once, and tries again', async () => {
     disk.fail(new Error('no room'));
     await world.settle();
-    expect(told.slice(1)).toEqual(['standby', 'trouble 1: no room']);
+    expect(told.slice(1)).toEqual(['standby', 'out of reach 1: no room']);
     expect(engine.logCloses).toBe(1);
     engine.log = new RevocableEngine();
     await world.advance(250);
@@ -363,11 +363,11 @@ describe('a standby whose log is out of reach', () => {
     await world.advance(200);
     engine.fault = new Error('away');
     await world.advance(250);
-    expect(told).toEqual(['standby', 'trouble 1: cut', 'trouble 2: away']);
+    expect(told).toEqual(['standby', 'out of reach 1: cut', 'out of reach 2: away']);
     await world.advance(1_000);
     engine.fault = new Error('cut again');
     await world.advance(200);
-    expect(told.at(-1)).toBe('trouble 1: cut again');
+    expect(told.at(-1)).toBe('out of reach 1: cut again');
     expect(engine.follows).toBe(1);
   });
 
@@ -378,7 +378,7 @@ describe('a standby whose log is out of reach', () => {
     engine.fault = new Error('cut off');
     engine.log.lose(new Error('the guard ran out'));
     await world.advance(250);
-    expect(told.slice(2)).toEqual(['deposed', 'standby', 'trouble 1: cut off']);
+    expect(told.slice(2)).toEqual(['deposed', 'standby', 'out of reach 1: cut off']);
     expect(new Set(standbys).size).toBe(standbys.length);
     expect(engine.follows).toBe(2);
   });
@@ -388,19 +388,19 @@ describe('a standby whose log is out of reach', () => {
     engine.leader = null;
     engine.leadFault = new LogTooFarError('too far');
     await world.advance(5_000);
-    expect(told).toContain('trouble 1: too far');
+    expect(told).toContain('out of reach 1: too far');
     expect(told.at(-1)).toBe('leader');
     expect(engine.follows).toBe(1);
   });
 
-  it('gives up a first replay in which nothing is heard any more, before it begins the next', async () => {
+  it('gives up a first replay in which nothing is received any more, before it begins the next', async () => {
     engine.leader = null;
     await start();
     engine.leader = OTHER;
     engine.isSilent = true;
     engine.log.lose(new Error('the guard ran out'));
     await world.advance(10_000);
-    expect(told.at(-1)).toBe('trouble 1: The database has been silent for 10000 ms.');
+    expect(told.at(-1)).toBe('out of reach 1: The database has been silent for 10000 ms.');
     expect(engine.opening).toBe(0);
     await world.advance(60_000);
     expect(engine.opening).toBe(1);
@@ -409,7 +409,7 @@ describe('a standby whose log is out of reach', () => {
     expect([engine.opening, standbys.at(-1)!.isWarm]).toEqual([0, true]);
   });
 
-  it('is told at its start that the log is out of reach when nothing is heard', async () => {
+  it('is told at its start that the log is out of reach when nothing is received', async () => {
     engine.isSilent = true;
     const told = expect(leadership.start()).rejects.toThrow(LogOutOfReachError);
     await world.advance(10_000);
@@ -424,20 +424,20 @@ describe('a standby whose log is out of reach', () => {
     expect([engine.follows, engine.closes]).toEqual([2, 1]);
   });
 
-  it('keeps what it has when nothing is heard any more, and asks again on another connection', async () => {
+  it('keeps what it has when nothing is received any more, and asks again on another connection', async () => {
     await start();
     engine.news = (replay) => replay.entry(epoch(1), 1, world.wallMs);
     await world.advance(200);
     engine.isSilent = true;
     await world.advance(10_200);
-    expect(told.slice(1)).toEqual(['trouble 1: The database has been silent for 10000 ms.']);
+    expect(told.slice(1)).toEqual(['out of reach 1: The database has been silent for 10000 ms.']);
     expect(await standbys[0]!.read(({ state }) => state.lastSeq)).toBe(1);
     await world.advance(10_250);
-    expect(told.at(-1)).toBe('trouble 2: The database has been silent for 10000 ms.');
+    expect(told.at(-1)).toBe('out of reach 2: The database has been silent for 10000 ms.');
     engine.isSilent = false;
     engine.news = (replay) => replay.entry(epoch(2), 2, world.wallMs);
     await world.advance(250);
-    expect(heard).toEqual([1, 2]);
+    expect(received).toEqual([1, 2]);
     expect([standbys.length, engine.follows, engine.closes, engine.hangUps]).toEqual([1, 1, 0, 2]);
   });
 
@@ -466,12 +466,12 @@ describe('a standby whose log is out of reach', () => {
     expect(told.slice(2)).toEqual([
       'deposed',
       'standby',
-      'trouble 1: The database has been silent for 10000 ms.',
+      'out of reach 1: The database has been silent for 10000 ms.',
     ]);
     expect(engine.hangUps).toBe(0);
   });
 
-  it('is patient while something is heard, however long it takes', async () => {
+  it('is patient while something is received, however long it takes', async () => {
     await start();
     engine.news = async (replay) => {
       for (let number = 1; number <= 3; number++) {
@@ -486,24 +486,24 @@ describe('a standby whose log is out of reach', () => {
     expect(await standbys[0]!.read(({ state }) => state.lastSeq)).toBe(3);
   });
 
-  it('begins anew when taking the guard failed: nobody knows how far the replay has come', async () => {
+  it('begins anew when taking the guard failed: it is unknown how far the replay has come', async () => {
     await start();
     engine.leader = null;
     engine.leadFault = new Error('cut');
     await world.advance(200);
-    expect(told.slice(1)).toEqual(['standby', 'trouble 1: cut']);
+    expect(told.slice(1)).toEqual(['standby', 'out of reach 1: cut']);
     expect(engine.closes).toBe(1);
     await world.advance(250);
     expect([engine.follows, told.at(-1)]).toEqual([2, 'leader']);
   });
 
-  it('lets a connection go that comes when nobody waits for it any more', async () => {
+  it('lets a connection go that comes after the wait for it has ended', async () => {
     await start();
     const { until, letGo } = held();
     engine.past = () => until;
     engine.fault = new LogCompactedError('gone');
     await world.advance(11_000);
-    expect(told.at(-1)).toMatch(/^trouble 1: The database has been silent/);
+    expect(told.at(-1)).toMatch(/^out of reach 1: The database has been silent/);
     const { closes } = engine;
     engine.past = () => undefined;
     letGo();
@@ -511,12 +511,12 @@ describe('a standby whose log is out of reach', () => {
     expect(engine.closes).toBe(closes + 1);
   });
 
-  it('gives back a guard that comes when nobody waits for it any more', async () => {
+  it('gives back a guard that comes after the wait for it has ended', async () => {
     await start();
     engine.leader = null;
     engine.isLeadSlow = true;
     await world.advance(10_400);
-    expect(told.at(-1)).toMatch(/^trouble 1: The database has been silent/);
+    expect(told.at(-1)).toMatch(/^out of reach 1: The database has been silent/);
     engine.leader = OTHER;
     engine.letLead();
     await world.settle();

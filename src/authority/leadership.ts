@@ -1,6 +1,6 @@
 /**
  * Who writes a log that several processes can reach, as one of them lives through it. It is in one of these states
- * at any time, and whoever serves is told of each change at the moment it happens:
+ * at any time, and the server is told of each change at the moment it happens:
  *
  *                 replayed                    the guard may be taken
  *   start ─► cold ─────────► following ─────────────────────────────► leading
@@ -42,7 +42,7 @@ export interface LeadershipOptions extends Omit<AuthorityOptions, 'onDeath'> {
   readonly onStandby: (standby: Standby, fault: Error | null) => void;
   readonly onLead: (authority: Authority) => void;
   /** The log is out of reach; `tries` counts since it was not. */
-  readonly onTrouble: (fault: unknown, tries: number) => void;
+  readonly onOutOfReach: (fault: unknown, tries: number) => void;
   /** Told once when there is no sense in trying again. */
   readonly onEnd: (fault: unknown) => void;
 }
@@ -53,7 +53,7 @@ export class Leadership {
   private standby: Standby | null = null;
   private authority: Authority | null = null;
   private isStopping = false;
-  private troubles = 0;
+  private failedTries = 0;
   /** How long the replay of the log has taken: what was there at first, and what was left when the guard was taken. */
   private replayMs = 0;
   private endPause = (): void => undefined;
@@ -85,7 +85,7 @@ export class Leadership {
     while (!this.isStopping) {
       try {
         const authority = await this.look();
-        this.troubles = 0;
+        this.failedTries = 0;
         hasSettled = true;
         settled();
         if (authority === null) await this.pause(untilNextLook(this.standby!.leader));
@@ -93,8 +93,8 @@ export class Leadership {
       } catch (fault) {
         if (!hasSettled) return failed(fault);
         if (isFinal(fault, this.standby)) return this.options.onEnd(fault);
-        this.troubles += 1;
-        this.options.onTrouble(fault, this.troubles);
+        this.failedTries += 1;
+        this.options.onOutOfReach(fault, this.failedTries);
         await this.pause(RETRY_MS);
       }
     }
@@ -112,7 +112,7 @@ export class Leadership {
     try {
       log = await this.inTime(standby, leading);
     } catch (fault) {
-      // A guard that comes too late must not be kept by nobody. Nor is it known how far the replay has come, unless it
+      // A guard that comes too late must be given back. Nor is it known how far the replay has come, unless it
       // was found out before that the log is too far away.
       leading.then((late) => late?.close()).catch(() => undefined);
       if (!(fault instanceof LogTooFarError)) await this.startOver(standby, fault);
@@ -166,7 +166,7 @@ export class Leadership {
   }
 
   private async untilEnded(authority: Authority): Promise<void> {
-    // Whoever asked it to stop before it was there has not closed it.
+    // A stop that came before there was an authority has not closed it.
     if (!this.isStopping && !authority.hasEnded) {
       await new Promise<void>((resolve) => authority.whenEnded(resolve));
     }
@@ -187,18 +187,18 @@ export class Leadership {
     return standby;
   }
 
-  /** Gives up when nothing is heard for too long. */
+  /** Gives up when nothing is received for too long. */
   private inTime<T>(standby: Standby, work: Promise<T>): Promise<T> {
     const { timers } = this.options;
     return new Promise((resolve, reject) => {
-      let { heard } = standby;
+      let { received } = standby;
       const listen = (): Timer =>
         timers.after(SILENCE_MS, () => {
-          if (standby.heard === heard) {
+          if (standby.received === received) {
             reject(new SilenceError(`The database has been silent for ${SILENCE_MS} ms.`));
             return;
           }
-          heard = standby.heard;
+          received = standby.received;
           timer = listen();
         });
       let timer = listen();

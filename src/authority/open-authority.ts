@@ -18,7 +18,7 @@ export async function openAuthority(
   try {
     await authority.start();
   } catch (fault) {
-    // Whoever could not begin must not keep the log from the next attempt.
+    // A failed start must not keep the log from the next attempt.
     await log.close();
     throw fault;
   }

@@ -1,6 +1,6 @@
 /**
  * Payloads join their leases as the answer leaves. What cannot be read back makes its task DEAD and nothing
- * else: the other leases of the same answer go out as they are. And whoever creates a task that is there already is
+ * else: the other leases of the same answer go out as they are. And the creator of a task that is there already is
  * told so after the payloads have been compared.
  */
 import type { CreateTask, GrantedTask, GrantedTasks, TaskCreation } from '../core/commands.ts';

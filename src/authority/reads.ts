@@ -1,6 +1,6 @@
 /**
  * Reads of the state, each as one step in line with the changes: first the ends that are due for what is
- * named, then the look. A list looks at a bounded number of rows and gives a cursor to go on from.
+ * named, then the look. A list looks at a bounded number of rows and gives a cursor to continue from.
  */
 
 import type { SessionState } from '../core/entries.ts';
@@ -26,7 +26,7 @@ export type ReadView = Pick<
 
 export interface Page<T> {
   readonly items: readonly T[];
-  /** Where to go on; null at the end. */
+  /** Where to continue; null at the end. */
   readonly next: number | null;
 }
 
@@ -133,7 +133,7 @@ export function guardHolder(machine: ReadView): string | null {
   return liveGuard(machine)?.holder ?? null;
 }
 
-/** The orchestrator's guard, if anybody holds it. */
+/** The orchestrator's guard, if it is held. */
 export function liveGuard(machine: ReadView): NameImage | null {
   const name = readName(machine, ORCHESTRATOR_GUARD);
   return name?.end === 'live' ? name : null;

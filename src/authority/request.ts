@@ -11,7 +11,7 @@ export interface CallOptions {
   readonly requestId?: string;
   /** Who asks, where a server knows; only `whoami.get` wants to. */
   readonly caller?: { readonly name: string; readonly granted: readonly string[] };
-  /** Asked as the answer is about to leave: a grant that nobody would hear of is given back. */
+  /** Asked as the answer is about to leave: a grant that cannot be delivered is given back. */
   readonly isGone?: () => boolean;
   /** False for a caller without the scope `v1:admin`. In process every caller has it. */
   readonly isAdmin?: boolean;
@@ -50,7 +50,7 @@ const capture = (resolve: Resolve, reject: Reject): void => {
   rejectOfNext = reject;
 };
 
-/** Where answers go that nobody waits for with a promise of their own: to their place in a batch. */
+/** Where answers go that have no promise of their own: to their place in a batch. */
 export interface Sink {
   /** How many bytes of leased tasks its answer may still take: each is looked at and written in one go, all in memory. */
   room: number;
@@ -131,7 +131,7 @@ export class Request implements Ticket {
     for (const { payload } of leases) this.sink.room -= LEASE_BYTES + payload.length;
   }
 
-  /** Whether somebody is still there to hear the answer. */
+  /** Whether the answer can still be delivered. */
   get isAwaited(): boolean {
     return this.open && this.isGone?.() !== true;
   }

@@ -1,4 +1,4 @@
-/** Workers and watched sessions heard of, and receipts for refused writes: none is truth or in the log, all start empty. */
+/** Contacts of workers and watched sessions, and receipts for refused writes: none is truth or in the log, all start empty. */
 import type { Answer, Command } from '../core/commands.ts';
 import { isRefusal } from '../core/decision.ts';
 import type { Refusal } from '../core/refusals.ts';
@@ -13,11 +13,11 @@ export class SoftState {
 
   note(command: Command, answer: Answer | Refusal | null, requestId: string | null, nowMs: number): void {
     if (command.type === 'LeaseTasks') {
-      this.workers.heard(command.workerId, nowMs, command.queues);
+      this.workers.note(command.workerId, nowMs, command.queues);
     } else if (command.type === 'Heartbeat') {
-      this.workers.heard(command.workerId, nowMs);
+      this.workers.note(command.workerId, nowMs);
     } else if (command.type === 'HeartbeatSession') {
-      if (answer !== null && !isRefusal(answer)) this.sessions.heard(command.sessionId, nowMs);
+      if (answer !== null && !isRefusal(answer)) this.sessions.note(command.sessionId, nowMs);
     } else if (answer !== null && isRefusal(answer) && answer.fence !== undefined) {
       if (command.type === 'WriteObject' || command.type === 'DeleteObject') {
         const { objectId, lease } = command;

@@ -35,10 +35,10 @@ export class Standby {
   leader: Leader | null = null;
   /** What taking over an entry failed with, if it did: the next try would fail with the same. */
   replayFault: unknown = null;
-  /** How many images and entries were taken over; whoever waits can see by it that something comes. */
-  heard = 0;
+  /** How many images and entries were received; it grows while the database answers. */
+  received = 0;
   private followed: FollowedLog | null = null;
-  /** Ends a replay that nobody waits for any more. */
+  /** Ends a replay whose caller no longer waits. */
   private readonly opening = new AbortController();
   private hasEnded = false;
   private batch: LoggedEntry[] = [];
@@ -47,7 +47,7 @@ export class Standby {
   /** Settles, always well, with the newest look. */
   private looking: Promise<unknown> = Promise.resolve();
 
-  /** `ownUrls` is where whoever stands by is reached itself. */
+  /** `ownUrls`: where this standby itself is reached. */
   constructor(hashSeed: number, ownUrls: readonly string[] = []) {
     this.state = createState(hashSeed);
     this.ownUrls = ownUrls;
@@ -58,7 +58,7 @@ export class Standby {
     const followed = await engine.follow!(this.replay(), this.opening.signal);
     this.batch = [];
     if (this.hasEnded) {
-      // Whoever asked has not waited for it.
+      // The caller has stopped waiting for it.
       await followed.close();
       throw over();
     }
@@ -78,7 +78,7 @@ export class Standby {
     return this.followed?.size ?? EMPTY;
   }
 
-  /** Where the leader says it is; null when nobody leads, it does not say, or that would lead back here. */
+  /** Where the leader says it is; null when there is no leader, it does not say, or that would lead back here. */
   get leaderUrl(): string | null {
     const url = this.leader?.url || null;
     // A guard that was left by an earlier life of this very server names where it is reached now.
@@ -92,14 +92,14 @@ export class Standby {
     return look;
   }
 
-  /** Gives up a look that hears nothing any more; what it has taken over by then stays, and the next goes on there. */
+  /** Gives up a look that gets no answer; what was received by then stays, and the next look continues there. */
   async hangUp(): Promise<void> {
     this.followed?.hangUp();
     // Two looks at the same time would take over the same entries twice.
     await this.looking;
   }
 
-  /** Tries to become the writer; null while another is. What was read along goes on as the state of the writer. */
+  /** Tries to become the writer; null while another is. What was read along becomes the state of the writer. */
   async lead(): Promise<Log | null> {
     const log = await this.followed!.lead();
     this.publish();
@@ -165,7 +165,7 @@ export class Standby {
   private replay(): Replay {
     const { image, entry } = replayInto(this.state);
     const taking = (take: () => void): void => {
-      this.heard += 1;
+      this.received += 1;
       try {
         take();
       } catch (fault) {

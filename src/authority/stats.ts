@@ -1,6 +1,6 @@
 /**
  * What the authority has done since it was opened, in plain numbers: on the hot path counting costs an addition
- * into a typed array. Nothing here is truth, nothing is in the log; whoever shows the numbers reads them.
+ * into a typed array. Nothing here is truth, nothing is in the log; the metrics read the numbers.
  */
 import type { Answer, Command, CommandType } from '../core/commands.ts';
 import { isRefusal } from '../core/decision.ts';
@@ -9,7 +9,7 @@ import { Buckets } from './buckets.ts';
 import { SessionStats } from './sessions/session-stats.ts';
 import { TaskStats } from './task-stats.ts';
 
-/** Too late is an answer, and not a refusal: the task goes on without it. */
+/** Too late is an answer, and not a refusal: the task continues without it. */
 export type Outcome = 'ok' | 'cancelled' | RefusalCode;
 
 /** Numbers the commands; the first three can be answered CANCELLED. */

@@ -2,7 +2,7 @@
 export class UnavailableError extends Error {
   override readonly name: string = 'UnavailableError';
   readonly code = 'UNAVAILABLE';
-  /** Whether the call took effect: nobody knows, unless it came when all was over. */
+  /** Whether the call took effect: unknown, unless it came after the end. */
   readonly effect: 'none' | 'unknown';
 
   constructor(
@@ -13,7 +13,7 @@ export class UnavailableError extends Error {
     this.effect = effect;
   }
 
-  /** What is said to whoever calls afterwards. */
+  /** What later callers are told. */
   afterwards(): UnavailableError {
     return new UnavailableError(this.message, { cause: this.cause ?? this, effect: 'none' });
   }

@@ -13,7 +13,7 @@ export interface WaitingFor {
 
 export interface LineOfName {
   readonly waiters: readonly WaitingFor[];
-  /** Where to go on; null at the end. */
+  /** Where to continue; null at the end. */
   readonly next: number | null;
   readonly nowMs: number;
 }

@@ -1,6 +1,6 @@
 /**
- * The worker registry of seed 002: who was heard of lately, be it by a heartbeat or by asking for tasks. Soft
- * state; it starts empty, decides nothing, and forgets whoever has been silent for ten minutes. How many leases a
+ * The worker registry of seed 002: workers that sent a heartbeat or asked for tasks lately. Soft
+ * state; it starts empty, decides nothing, and forgets workers that were silent for ten minutes. How many leases a
  * worker has is not kept here: the state knows.
  */
 const SILENT_MS = 10 * 60_000;
@@ -21,7 +21,7 @@ export interface Poller {
   readonly polledMs: number;
 }
 
-interface Heard {
+interface Contact {
   lastMs: number;
   /** When it last asked for tasks, and which queues; 0 when it has not asked yet. */
   polledMs: number;
@@ -30,28 +30,28 @@ interface Heard {
   readonly placedMs: number;
 }
 
-/** Who is heard of again within this time keeps its place: to move it at every call would cost more than the call. */
+/** A worker that calls again within this time keeps its place: moving it at every call would cost more than the call. */
 const PLACE_MS = 1_000;
 
 export class Workers {
-  /** When each was last heard of; those who were silent longest stand first. */
-  private readonly seen = new Map<string, Heard>();
+  /** The newest contact of each worker; those that were silent longest stand first. */
+  private readonly seen = new Map<string, Contact>();
 
   /** `queues`: those it asks for tasks; null for a heartbeat. */
-  heard(workerId: string, nowMs: number, queues: readonly string[] | null = null): void {
-    let heard = this.seen.get(workerId);
-    if (heard === undefined || nowMs - heard.placedMs >= PLACE_MS) {
-      const { polledMs = 0, queues: before = NO_QUEUES } = heard ?? {};
-      if (heard !== undefined) this.seen.delete(workerId);
-      heard = { lastMs: nowMs, placedMs: nowMs, polledMs, queues: before };
-      this.seen.set(workerId, heard);
+  note(workerId: string, nowMs: number, queues: readonly string[] | null = null): void {
+    let contact = this.seen.get(workerId);
+    if (contact === undefined || nowMs - contact.placedMs >= PLACE_MS) {
+      const { polledMs = 0, queues: before = NO_QUEUES } = contact ?? {};
+      if (contact !== undefined) this.seen.delete(workerId);
+      contact = { lastMs: nowMs, placedMs: nowMs, polledMs, queues: before };
+      this.seen.set(workerId, contact);
     }
-    heard.lastMs = nowMs;
+    contact.lastMs = nowMs;
     if (queues !== null) {
-      heard.polledMs = nowMs;
-      heard.queues = queues;
+      contact.polledMs = nowMs;
+      contact.queues = queues;
     }
-    // Who was silent longest makes room; looking for all to forget would cost more than the call, too.
+    // The worker that was silent longest makes room; a search for all that can be forgotten would cost more than the call.
     if (this.seen.size > WORKERS_MAX) this.seen.delete(this.seen.keys().next().value!);
   }
 

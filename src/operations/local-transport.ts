@@ -66,7 +66,7 @@ export function localTransport(authority: Authority, calls: Calls, timers: Pick<
       async function* entries(): AsyncGenerator<EntryRecord, void, undefined> {
         let wake = (): void => undefined;
         const stop = [
-          feed.hear(() => wake()),
+          feed.onBatch(() => wake()),
           authority.whenEnded(() => wake()),
           abortCall(signal, () => wake()),
         ];

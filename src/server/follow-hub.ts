@@ -84,7 +84,7 @@ export class FollowHub {
   private isBeatDue = false;
   private pause: Timer | null = null;
   private beat: Timer | null = null;
-  private stopHearing: (() => void) | null = null;
+  private stopListening: (() => void) | null = null;
   private isClosed = false;
   private flushing: Promise<void> = Promise.resolve();
   private readonly stopWatching: () => void;
@@ -154,12 +154,12 @@ export class FollowHub {
 
   private begin(): void {
     this.tipSeq = this.log.position.lastSeq + 1;
-    this.stopHearing = this.authority.feed.hear(this.wake);
+    this.stopListening = this.authority.feed.onBatch(this.wake);
     this.beat = this.timers.after(BEAT_MS, this.onBeat);
   }
 
   private rest(): void {
-    this.stopHearing?.();
+    this.stopListening?.();
     this.beat?.cancel();
     this.slices.clear();
   }

@@ -68,7 +68,7 @@ export async function serveInTurn(
       for (const call of leadingCalls.splice(0)) call();
     },
 
-    onTrouble(fault, tries) {
+    onOutOfReach(fault, tries) {
       if (tries === 1) isGoneTold = false;
       if (fault instanceof LogGoneError && !isGoneTold) {
         // Usually what came before was that the database is out of reach, which is no reason for alarm.

@@ -68,7 +68,7 @@ beforeEach(async () => {
     onStandby: (standby) => standbys.push(standby),
     onLead: (authority) => leaders.push(authority),
     onCompactionFault: (fault) => told.push((fault as Error).message),
-    onTrouble: (fault) => told.push((fault as Error).message),
+    onOutOfReach: (fault) => told.push((fault as Error).message),
     onEnd: (fault) => told.push(`end: ${fault}`),
   });
   await world.finish(leadership.start());

@@ -13,7 +13,7 @@ const SESSIONS_A_PAGE = 10_000;
 
 export interface SessionPage {
   readonly items: readonly SessionView[];
-  /** Where to go on; null at the end. */
+  /** Where to continue; null at the end. */
   readonly next: string | null;
 }
 

@@ -55,7 +55,7 @@ export class FleetServer {
       retention: DEFAULT_RETENTION,
       onStandby: () => this.#standsBy(process),
       onLead: (authority) => this.#leads(process, authority, heard),
-      onTrouble: () => undefined,
+      onOutOfReach: () => undefined,
       onEnd: (fault) => this.#recorder.broken(process.name, String(fault)),
       onCompactionFault: () => undefined,
     });
