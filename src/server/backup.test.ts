@@ -68,7 +68,7 @@ describe('a backup that leaves the server', () => {
     await archive.return(undefined);
   });
 
-  it('lets go of the snapshot when nobody reads on, at whatever byte', async () => {
+  it('releases the snapshot when its reader stops, at whatever byte', async () => {
     const { log, held } = await watchedLog();
     for (let pieces = 1; pieces < 6; pieces++) {
       const archive = backupStream({ log }, CLOCK);

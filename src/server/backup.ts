@@ -1,6 +1,6 @@
 /**
  * A backup as it leaves the server: the files of a snapshot as a tar archive, and `backup.json` as its last member,
- * which says what the others must be. Whoever stops reading lets go of the snapshot as well.
+ * which says what the others must be. The snapshot is released when its reader stops.
  */
 import { crc32 } from 'node:zlib';
 import type { Authority } from '../authority/authority.ts';

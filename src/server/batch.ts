@@ -23,9 +23,9 @@ import {
   isGivenBack,
   isProblem,
   isUnavailable,
+  type ReportFault,
   refuseFault,
   statusOf,
-  type Trouble,
 } from './operation-handler.ts';
 import { problemBody } from './problem-text.ts';
 import { type Fields, readBatch } from './request-bytes.ts';
@@ -41,7 +41,7 @@ interface Kind {
 /** How many bytes of leased tasks one answer gives out; what is beyond is refused, and can be asked for again. */
 const LEASED_BYTES_MAX = 16 * 1024 * 1024;
 
-export function batchHandler(sends: Sends, trouble: Trouble): Handle {
+export function batchHandler(sends: Sends, reportFault: ReportFault): Handle {
   const kinds = new Map<unknown, Kind>();
   for (const change of CHANGES) {
     if (!change.batch) continue;
@@ -52,7 +52,7 @@ export function batchHandler(sends: Sends, trouble: Trouble): Handle {
   return (exchange, arrival) => {
     const ops = opsOf(arrival);
     if (isRefusal(ops)) exchange.refuse(ops);
-    else new Batch(ops as unknown[], exchange, trouble).run(kinds);
+    else new Batch(ops as unknown[], exchange, reportFault).run(kinds);
   };
 }
 
@@ -81,7 +81,7 @@ class Batch implements Sink {
   hasOrdinary = false;
   private readonly ops: readonly unknown[];
   private readonly exchange: Exchange;
-  private readonly trouble: Trouble;
+  private readonly reportFault: ReportFault;
   /** Of those that were not refused at once. */
   private readonly kinds: (Kind | null)[];
   private readonly answers: (Answer | Refusal | null)[];
@@ -89,12 +89,12 @@ class Batch implements Sink {
   private readonly shown: string[];
   private missing: number;
   /** It has been told; what fails one operation mostly fails several. */
-  private hasTrouble = false;
+  private hasReported = false;
 
-  constructor(ops: readonly unknown[], exchange: Exchange, trouble: Trouble) {
+  constructor(ops: readonly unknown[], exchange: Exchange, reportFault: ReportFault) {
     this.ops = ops;
     this.exchange = exchange;
-    this.trouble = trouble;
+    this.reportFault = reportFault;
     this.kinds = new Array<Kind | null>(ops.length).fill(null);
     this.answers = new Array<Answer | Refusal | null>(ops.length).fill(null);
     this.shown = new Array<string>(ops.length).fill('');
@@ -125,7 +125,7 @@ class Batch implements Sink {
     return forbiddenTo(this.exchange.caller, change, op);
   }
 
-  /** Asks as the authority has just done whether a grant is heard of: a given back one must not be told. */
+  /** Asks, as the authority has just done, whether a grant can be delivered: one that was given back must not be told. */
   settle(place: number, answer: Answer | Refusal): void {
     const isUnheard = this.kinds[place]?.isGivenBack === true && this.exchange.isLeaving();
     this.answers[place] = isUnheard && !isRefusal(answer) ? HALF_CLOSED : answer;
@@ -139,8 +139,8 @@ class Batch implements Sink {
       this.settle(place, { refused: 'UNAVAILABLE', detail: fault.message });
       return;
     }
-    if (!this.hasTrouble) this.trouble(fault, this.exchange);
-    this.hasTrouble = true;
+    if (!this.hasReported) this.reportFault(fault, this.exchange);
+    this.hasReported = true;
     this.settle(place, { refused: 'INTERNAL' });
   }
 
@@ -150,7 +150,7 @@ class Batch implements Sink {
       const results = this.answers.map((answer, place) => this.resultOf(place, answer!));
       this.exchange.json(200, bodyText({ results }));
     } catch (fault) {
-      refuseFault(fault, this.exchange, this.trouble);
+      refuseFault(fault, this.exchange, this.reportFault);
     }
   }
 

@@ -1,4 +1,4 @@
-// Connections are not all a server needs files for: beyond their limit they are turned away, and the log can go on.
+// Connections are not all a server needs files for: beyond their limit they are turned away, and the log can continue.
 import { once } from 'node:events';
 import { createConnection, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';

@@ -12,13 +12,13 @@ const FILES_OF_OUR_OWN = 256;
 /** It is said once in this time that connections are turned away, however many there are. */
 const DROPS_SAID_MS = 10_000;
 
-/** From how many files the process may have open; null when nobody knows. */
+/** From how many files the process may have open; null when that is unknown. */
 export function connectionLimit(filesMax: number | null): { readonly connectionsMax?: number } {
   if (filesMax === null) return {};
   return { connectionsMax: Math.max(filesMax - FILES_OF_OUR_OWN, Math.floor(filesMax / 2)) };
 }
 
-/** Whoever comes next is told nothing: for that the connection would have to be kept. */
+/** Further clients get no answer: for that the connection would have to be kept. */
 export function limitConnections(
   server: Server,
   connectionsMax: number,

@@ -5,7 +5,7 @@ import { htmlPage, proseHtml, tableHtml } from './html.ts';
 
 const RETRY: Readonly<Record<RefusalKind['retry'], string>> = {
   never: 'Never: the call itself is wrong, or the chance is gone.',
-  later: 'Later: somebody else is in the way.',
+  later: 'Later: another caller is in the way.',
   soon: 'Soon: the server is in the way.',
 };
 

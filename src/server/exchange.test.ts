@@ -1,16 +1,16 @@
-// What an exchange does to its connection: a long answer that nobody takes ends it, and nothing of that stays behind.
+// What an exchange does to its connection: a long answer that is not read ends it, and nothing of that stays behind.
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { RawConnection } from '../../test/support/served.ts';
 import { Exchange, type ExchangeContext } from './exchange.ts';
 import { LongReads } from './long-reads.ts';
-import { ANYBODY } from './scopes.ts';
+import { LOCAL_CALLER } from './scopes.ts';
 
 const STALL_MS = 50_000;
 const KEEP_ALIVE_MS = 75_000;
 const LONG = JSON.stringify('x'.repeat(100_000));
-const HOUSE: ExchangeContext = {
+const CONTEXT: ExchangeContext = {
   isStopping: false,
   counts: { refused: () => undefined },
   longReads: new LongReads({ soon: (call) => void setImmediate(call) }, STALL_MS),
@@ -25,7 +25,7 @@ beforeEach(async () => {
   arrived = [];
   whenArrived = () => undefined;
   server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, (request, response) => {
-    arrived.push(new Exchange(request, response, `r${arrived.length}`, ANYBODY, HOUSE));
+    arrived.push(new Exchange(request, response, `r${arrived.length}`, LOCAL_CALLER, CONTEXT));
     whenArrived();
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

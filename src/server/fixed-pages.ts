@@ -14,7 +14,7 @@ export const PAGE_HEADERS = {
 };
 
 export function fixedPages(version: string): Record<FixedPage, Handle> {
-  // As bytes, because it is long: a text would be copied for everybody who asks, and anybody may.
+  // As bytes, because it is long: a text would be copied for every request, and any client may ask.
   const openapi = Buffer.from(JSON.stringify(openApiDocument(version)));
   return {
     health: (exchange) => exchange.json(200, '{"status":"alive"}'),

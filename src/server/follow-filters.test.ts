@@ -11,7 +11,7 @@ import type { CheckedCalls } from '../operations/calls.ts';
 import { FollowHub } from './follow-hub.ts';
 import { type LineFilter, onlySession, onlyTypes } from './follow-slices.ts';
 import { LongReads } from './long-reads.ts';
-import { writeLog } from './write-log.ts';
+import { streamLog } from './stream-log.ts';
 
 let world: ManualWorld;
 let authority: Authority;
@@ -127,7 +127,7 @@ describe('a follower that wants some types', () => {
     expect(hub.size).toBe(filters.length);
   });
 
-  it('hears signs of life while nothing comes', async () => {
+  it('is sent heartbeats while nothing comes', async () => {
     const response = follow(pauses);
     await world.advance(15_000);
     expect(response.text).toBe(' ');
@@ -141,7 +141,7 @@ describe('a follower of a session', () => {
   };
   const life = (id: string) => onlySession(seqOfSessionId(id));
 
-  it('hears of no other, and its stream ends with the end', async () => {
+  it('is sent no other, and its stream ends with the end', async () => {
     const id = await accept('a');
     const response = follow(life(id), 1);
     const other = await accept('b');
@@ -155,7 +155,7 @@ describe('a follower of a session', () => {
     expect(hub.size).toBe(0);
   });
 
-  it('that comes late is told everything and sent home, and the others go on', async () => {
+  it('that comes late is told everything and its stream ends, and the others continue', async () => {
     const id = await accept('a');
     await run('session.stop', { session_id: id });
     const all = follow(null);
@@ -176,7 +176,7 @@ describe('a part of the log with some types', () => {
     }
     const read = async (from: number, limit: number): Promise<TestResponse> => {
       const response = new TestResponse();
-      await world.finish(writeLog(response, authority, { from, limit, filter: pauses }, reads));
+      await world.finish(streamLog(response, authority, { from, limit, filter: pauses }, reads));
       expect(response.ended).toBe(true);
       return response;
     };
@@ -188,7 +188,7 @@ describe('a part of the log with some types', () => {
   it('has no more of them than asked for, if they lie close together', async () => {
     for (const queue of ['a', 'b', 'c', 'd']) await run('queue.pause', { queue });
     const response = new TestResponse();
-    await world.finish(writeLog(response, authority, { from: 1, limit: 3, filter: pauses }, reads));
+    await world.finish(streamLog(response, authority, { from: 1, limit: 3, filter: pauses }, reads));
     expect(response.entries.map(({ queue }) => queue)).toEqual(['a', 'b', 'c']);
   });
 
@@ -200,12 +200,12 @@ describe('a part of the log with some types', () => {
     const responses = [new TestResponse(), new TestResponse(), new TestResponse()];
     const filters = [null, null, pauses];
     const written = responses.map((response, index) =>
-      writeLog(response, authority, { ...part, filter: filters[index]! }, inTurns),
+      streamLog(response, authority, { ...part, filter: filters[index]! }, inTurns),
     );
     let slices = 0;
     for (; responses.some(({ ended }) => !ended) && slices < 100; slices++) {
       await world.settle();
-      // At most two of them have read a slice, and they do not go on before everything else has had a turn.
+      // At most two of them have read a slice, and they do not continue before everything else has had a turn.
       expect(turns.length).toBeLessThanOrEqual(2);
       turns.shift()!();
     }

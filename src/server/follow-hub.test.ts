@@ -16,7 +16,7 @@ import { Json } from '../protocol/json.ts';
 import { FollowHub } from './follow-hub.ts';
 import { type FollowFormat, onlyTypes } from './follow-slices.ts';
 import { LongReads } from './long-reads.ts';
-import { writeLog } from './write-log.ts';
+import { streamLog } from './stream-log.ts';
 
 const KIB = 1024;
 const MIB = 1024 * KIB;
@@ -115,7 +115,7 @@ describe('a follower at the tip', () => {
     expect(response.ended).toBe(true);
   });
 
-  it('is sent it as well when the server begins to stop in the middle of telling everybody', async () => {
+  it('is sent it as well when the server begins to stop in the middle of a delivery', async () => {
     const responses = Array.from({ length: 200 }, () => follow());
     const [first] = responses;
     const write = first!.write.bind(first);
@@ -130,7 +130,7 @@ describe('a follower at the tip', () => {
     for (const { seqs, ended } of responses) expect([seqs, ended]).toEqual([[2], true]);
   });
 
-  it('hears of nothing before it is durable', async () => {
+  it('is sent nothing before it is durable', async () => {
     const response = follow();
     engine.holding = true;
     const call = create();
@@ -142,7 +142,7 @@ describe('a follower at the tip', () => {
     expect(response.seqs).toEqual([2]);
   });
 
-  it('hears of the batch that was on its way to the disk when it came, even if nothing follows', async () => {
+  it('is sent the batch that was on its way to the disk when it came, even if nothing follows', async () => {
     engine.holding = true;
     const call = create();
     await world.settle();
@@ -153,7 +153,7 @@ describe('a follower at the tip', () => {
     expect(response.seqs).toEqual([2]);
   });
 
-  it('hears of a lone entry at once, and of many at most 20 times a second', async () => {
+  it('is sent a lone entry at once, and many at most 20 times a second', async () => {
     const response = follow();
     await created(1);
     await world.settle();
@@ -206,7 +206,7 @@ describe('a follower at the tip', () => {
     const response = follow();
     await created(1);
     await world.settle();
-    // All of it is there before the pause is over, and then nothing else wakes anybody.
+    // All of it is there before the pause is over, and then nothing else wakes a follower.
     await created(30, 'x'.repeat(200 * KIB));
     await world.advance(50);
     expect(response.seqs.length).toBeLessThan(31);
@@ -301,7 +301,7 @@ describe('a follower that starts behind', () => {
     const slow = follow(1, 'ndjson', true);
     const log = new TestResponse();
     log.stalled = true;
-    const written = writeLog(log, authority, { from: 1, limit: 5_000 }, reads);
+    const written = streamLog(log, authority, { from: 1, limit: 5_000 }, reads);
     await world.settle();
     await created(1);
     await world.finish(until(() => authority.stats.compactions > 0));
@@ -343,7 +343,7 @@ describe('a follower at the tip whose next entries were compacted away in the pa
 describe('a follower that does not keep up', () => {
   const large = 'x'.repeat(200 * KIB);
 
-  it('is written nothing more until it reads again, and then goes on from the log', async () => {
+  it('is written nothing more until it reads again, and then continues from the log', async () => {
     const [slow, quick] = [follow(), follow()];
     slow.stalled = true;
     for (let step = 0; step < 60; step++) {
@@ -432,7 +432,7 @@ describe('a stream that reads through much for little', () => {
 });
 
 describe('a quiet stream after many others', () => {
-  it('carries one beat at a time, however often everybody has left before', async () => {
+  it('carries one beat at a time, however often all followers have left before', async () => {
     for (let i = 0; i < 5; i++) {
       const gone = follow();
       await world.advance(1_000);
@@ -445,7 +445,7 @@ describe('a quiet stream after many others', () => {
 });
 
 describe('the end of a stream', () => {
-  it('is clean when the hub closes, for everybody, and at once for who comes later', async () => {
+  it('is clean when the hub closes, for all followers, and at once for later ones', async () => {
     await created(600);
     const responses = [follow(), follow(tip(), 'sse'), follow(1, 'ndjson', true)];
     await world.settle();
@@ -514,7 +514,7 @@ describe('the end of a stream', () => {
 });
 
 describe('every follower', () => {
-  it('hears every entry from where it began, in order and once, however its connection behaves', async () => {
+  it('is sent every entry from where it began, in order and once, however its connection behaves', async () => {
     // A small generator of its own, so that a failure names the seed and nothing else.
     for (let seed = 1; seed <= 12; seed++) {
       await openOn(memoryEngine());
@@ -563,14 +563,14 @@ describe('a part of the log', () => {
   it('is written from where it was asked for, no more than was asked for, and ended', async () => {
     await created(2_000);
     const response = new TestResponse();
-    await world.finish(writeLog(response, authority, { from: 3, limit: 1_000 }, reads));
+    await world.finish(streamLog(response, authority, { from: 3, limit: 1_000 }, reads));
     expect(response.seqs).toEqual(range(3, 1_003));
     expect(response.ended).toBe(true);
     const rest = new TestResponse();
-    await world.finish(writeLog(rest, authority, { from: 1_003, limit: 5_000 }, reads));
+    await world.finish(streamLog(rest, authority, { from: 1_003, limit: 5_000 }, reads));
     expect(rest.seqs).toEqual(range(1_003, 2_002));
     const nothing = new TestResponse();
-    await world.finish(writeLog(nothing, authority, { from: tip(), limit: 1 }, reads));
+    await world.finish(streamLog(nothing, authority, { from: tip(), limit: 1 }, reads));
     expect([nothing.text, nothing.ended]).toEqual(['', true]);
   });
 
@@ -578,7 +578,7 @@ describe('a part of the log', () => {
     await created(2_000);
     const response = new TestResponse();
     response.stalled = true;
-    const written = writeLog(response, authority, { from: 1, limit: 2_000 }, reads);
+    const written = streamLog(response, authority, { from: 1, limit: 2_000 }, reads);
     await world.settle();
     expect(response.writes).toHaveLength(1);
     response.drain();

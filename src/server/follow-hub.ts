@@ -18,7 +18,7 @@ import {
   Slice,
 } from './follow-slices.ts';
 import type { LongReads } from './long-reads.ts';
-import { type StreamResponse, writeCounted } from './write-log.ts';
+import { type StreamResponse, writeCounted } from './stream-log.ts';
 
 /** A second has room for 20 writes to each follower. */
 const PAUSE_MS = 50;
@@ -137,7 +137,7 @@ export class FollowHub {
     return follower.left;
   }
 
-  /** Sends those at the tip what is durable by now, pause or no pause: whoever ends us may have just written it. */
+  /** Sends those at the tip what is durable by now, pause or no pause: it may have been written just before the hub is closed. */
   async settle(): Promise<void> {
     await this.flushing;
     if (this.isClosed || this.log.position.lastSeq < this.tipSeq) return;
@@ -196,7 +196,7 @@ export class FollowHub {
       this.detach(follower);
       follower.response.destroy();
     }
-    // A log that is closed under a reader fails it; once nobody is there any more that is nobody's trouble.
+    // A log that is closed under a reader fails it; without followers that needs no report.
     if (present.length > 0) this.onFault(fault);
   }
 
@@ -262,7 +262,7 @@ export class FollowHub {
       .catch((fault: unknown) => this.fail([...this.atTip], fault))
       .finally(() => {
         this.phase = 'pausing';
-        // Thousands of followers may take longer than a pause; half of the time still belongs to everybody else.
+        // Thousands of followers may take longer than a pause; half of the time still belongs to other requests.
         const pauseMs = Math.max(PAUSE_MS, this.authority.clock.nowMs() - fromMs);
         if (!this.isClosed) this.pause = this.timers.after(pauseMs, this.onPauseOver);
       });
@@ -289,7 +289,7 @@ export class FollowHub {
     }
   }
 
-  /** What has become durable since the last time, if anybody is at the tip to hear of it. */
+  /** What has become durable since the last time, if a follower is at the tip. */
   private async readNews(): Promise<Slice | null> {
     const { lastSeq } = this.log.position;
     const found: Slice[] = [];
@@ -312,7 +312,7 @@ export class FollowHub {
       await this.turn();
     }
     if (this.atTip.size === 0) nextSeq = lastSeq + 1;
-    // Never back: everybody may have left meanwhile, and somebody else begun further on.
+    // Never back: all may have left meanwhile, and another follower begun further on.
     this.tipSeq = Math.max(this.tipSeq, nextSeq);
     return found.length === 0 ? null : Slice.of(found);
   }

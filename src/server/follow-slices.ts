@@ -1,6 +1,6 @@
 /**
  * The log in slices, ready to be sent: bounded numbers of durable entries as text, each rendered once for
- * everybody who asks for it and encoded once for each format and filter. Slices are read from the log itself, so
+ * all followers and encoded once for each format and filter. Slices are read from the log itself, so
  * what is in one is durable, in order and, but for what a filter leaves out, without gaps.
  *
  *   ndjson   {"seq":7,…}⏎
@@ -17,7 +17,7 @@ export type FollowFormat = 'ndjson' | 'sse';
 /** What the slices need of a log. */
 export type ReadableLog = Pick<Log, 'entries' | 'position' | 'read'>;
 
-/** Enough to make a read worth its cost, little enough that rendering keeps nobody else waiting. */
+/** Enough to make a read worth its cost, little enough that rendering keeps no other request waiting. */
 export const SLICE_ENTRIES_MAX = 512;
 /** What a filter leaves out is not rendered, so more can be looked at. */
 const FILTERED_ENTRIES_MAX = 4_096;
@@ -65,7 +65,7 @@ const ENCODE: Readonly<Record<FollowFormat, (line: Line) => string>> = {
 export class Slice {
   readonly lines: readonly Line[];
   readonly characters: number;
-  /** Where reading goes on after it. */
+  /** Where reading continues after it. */
   readonly nextSeq: number;
   private readonly encoded = new Map<string, Buffer>();
 
@@ -84,7 +84,7 @@ export class Slice {
     );
   }
 
-  /** Everything from `fromSeq` on that the filter takes. Who wants the whole gets the same bytes as everybody else. */
+  /** Everything from `fromSeq` on that the filter takes. All followers of the whole slice get the same bytes. */
   bytes(format: FollowFormat, fromSeq = 0, filter: LineFilter | null = null): Buffer {
     const lines = filter === null ? this.lines : this.lines.filter((line) => filter.takes(line));
     const [first] = lines;
@@ -116,7 +116,7 @@ export function encode(format: FollowFormat, lines: readonly Line[]): Buffer {
 
 /**
  * Reads at most so many entries that the filter takes; null when the log no longer reaches back that far, or ends
- * before. With a filter there may be none, and reading goes on all the same.
+ * before. With a filter there may be none, and reading continues all the same.
  */
 export async function readSlice(
   log: ReadableLog,
@@ -166,7 +166,7 @@ export class LogSlices {
     const slice = readSlice(this.log, fromSeq);
     this.kept.set(fromSeq, slice);
     if (this.kept.size > SLICES_KEPT) this.kept.delete(this.kept.keys().next().value!);
-    // What could not be read is not worth keeping; whoever asked hears of the fault.
+    // What could not be read is not worth keeping; the caller gets the fault.
     const forget = (): void => {
       if (this.kept.get(fromSeq) === slice) this.kept.delete(fromSeq);
     };

@@ -26,7 +26,7 @@ describe('the page of the server', () => {
       status.last_commit,
       '9216 bytes',
       'has room',
-      'held by nobody',
+      'not held',
     ]) {
       expect(page).toContain(part);
     }
@@ -40,7 +40,7 @@ describe('the page of the server', () => {
 
   it('tells nothing of the state without one', () => {
     const page = homePage(null);
-    expect(page).toContain('whoever has a token');
+    expect(page).toContain('callers with a token');
     expect(page).not.toContain('leader');
     expect(page).not.toContain('epoch');
   });

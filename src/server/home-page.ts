@@ -1,6 +1,6 @@
 /**
- * `/`: one plain page with the state of the server and where to go next. Whoever may not see the state gets
- * the page without it.
+ * `/`: one plain page with the state of the server and where to go next. A caller that may not see the
+ * state gets the page without it.
  */
 import type { Replies } from '../operations/table.ts';
 import { escapeHtml, htmlPage, tableHtml } from './html.ts';
@@ -49,7 +49,7 @@ ${tableHtml(PLACES.map(([path, says]) => [says, `<a href="${path}"><code>${path}
   );
 }
 
-const NO_STATE = '<p>It is shown to whoever has a token: ask for <code>/v1/status</code> with it.</p>';
+const NO_STATE = '<p>It is shown to callers with a token: ask for <code>/v1/status</code> with it.</p>';
 
 function stateHtml({
   role,
@@ -70,7 +70,7 @@ function stateHtml({
     ['Last commit', escapeHtml(last_commit)],
     ['Size of the log', `${log_bytes} bytes`],
     ['Disk', disk_full ? '<strong>full: nothing new is taken</strong>' : 'has room'],
-    ['Guard', guard_holder === null ? 'held by nobody' : `held by ${escapeHtml(guard_holder)}`],
+    ['Guard', guard_holder === null ? 'not held' : `held by ${escapeHtml(guard_holder)}`],
     ['Tasks', countsText(tasks)],
     ['Named leases', `${counts.leases} live, ${counts.names} names known`],
     ['In line', `${counts.waiters} for a lease or a task`],

@@ -1,6 +1,6 @@
 /**
- * What the HTTP side has seen, in plain numbers: whoever answers counts, whoever shows the numbers reads them.
- * Operations are the names of routes, never anything a client made up, so their number is bounded.
+ * What the HTTP side has seen, in plain numbers: counted where requests are answered, read by the metrics.
+ * Operations are the names of routes, never anything a client chose, so their number is bounded.
  */
 import type { RefusalCode } from '../core/refusals.ts';
 

@@ -10,21 +10,21 @@ import type { Service, ServiceParts } from './service.ts';
 
 export function leaderService(core: OpenCore, parts: ServiceParts): Service {
   const { authority, calls, sends } = core;
-  const { timers, waits, longReads, counts, trouble, warn, loopLag, onStreamFault } = parts;
+  const { timers, longPolls, longReads, counts, reportFault, warn, loopLag, onStreamFault } = parts;
   const hub = new FollowHub(authority, timers, longReads, onStreamFault);
-  const shown = { hub, waits, timers, warn, ...(loopLag === undefined ? {} : { loopLag }) };
+  const shown = { hub, longPolls, timers, warn, ...(loopLag === undefined ? {} : { loopLag }) };
   const metrics = new Metrics(authority, counts, shown);
   const operations = Object.fromEntries(
     (Object.keys(OPERATIONS) as Operation[]).map((operation) => [
       operation,
-      operationHandler(operation, calls[operation], waits, longReads, trouble),
+      operationHandler(operation, calls[operation], longPolls, longReads, reportFault),
     ]),
   ) as Record<Operation, Handle>;
   return {
     handlers: {
       ...operations,
-      batch: batchHandler(sends, trouble),
-      ...pageHandlers({ ...core, clock: parts.clock, hub, metrics, longReads, trouble }),
+      batch: batchHandler(sends, reportFault),
+      ...pageHandlers({ ...core, clock: parts.clock, hub, metrics, longReads, reportFault }),
     },
     settle: () => hub.settle(),
     close: () => hub.close(),

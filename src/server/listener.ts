@@ -29,16 +29,16 @@ import type { Bodies } from './body-bytes.ts';
 import { limitConnections } from './connection-limit.ts';
 import type { HttpCounts } from './http-counts.ts';
 import type { Logger } from './logger.ts';
+import { StoppingError } from './long-polls.ts';
 import { Pipelines } from './pipelines.ts';
 import { PROBLEM_TYPE, problemHeaders, problemText } from './problem-text.ts';
-import { StoppingError } from './waits.ts';
 
 /** How long a connection may take for what; tests are less patient. */
 export interface Timeouts {
   readonly headersMs: number;
   readonly requestMs: number;
   readonly keepAliveMs: number;
-  /** How long somebody may take nothing of a long answer. */
+  /** How long a client may read nothing of a long answer. */
   readonly stallMs: number;
   /** How often it is looked after heads and requests. */
   readonly checkMs: number;
@@ -81,7 +81,7 @@ export function makeListener(
     requestTimeout: requestMs,
     connectionsCheckingInterval: checkMs,
     keepAliveTimeout: keepAliveMs,
-    // Node's own answer to a missing Host header is no problem; the door gives a better one.
+    // Node's own answer to a missing Host header is no problem; access control gives a better one.
     requireHostHeader: false,
     noDelay: true,
   };

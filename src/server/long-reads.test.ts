@@ -2,8 +2,8 @@
 import { EventEmitter } from 'node:events';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { ManualWorld } from '../../test/support/manual-world.ts';
+import { GoneError } from './long-polls.ts';
 import { LongReads, type ReadKind } from './long-reads.ts';
-import { GoneError } from './waits.ts';
 
 const STALL_MS = 60_000;
 const PRESSED_STALL_MS = 10_000;

@@ -7,7 +7,7 @@
 import type { Room } from '../authority/request.ts';
 import { type Operation, operationOf } from '../operations/table.ts';
 import type { Timers } from '../seams/clock.ts';
-import { GoneError } from './waits.ts';
+import { GoneError } from './long-polls.ts';
 
 export type ReadKind = 'list' | 'history' | 'payload' | 'slice';
 

@@ -13,7 +13,7 @@ import { HttpCounts } from './http-counts.ts';
 import { Metrics } from './metrics.ts';
 
 const OPENING_MS = 250;
-/** As many as wait to be decided before anybody is turned away. */
+/** As many as wait to be decided before calls are refused. */
 const QUEUE_MAX = 100_000;
 
 let world: ManualWorld;
@@ -23,7 +23,7 @@ let calls: CheckedCalls;
 let http: HttpCounts;
 let metrics: Metrics;
 const hub = { size: 3, cuts: 2 };
-const waits = { size: 5 };
+const longPolls = { size: 5 };
 const loopLag = {
   watched: 0,
   watch(): void {
@@ -42,7 +42,7 @@ async function openOn(disk: MemoryDisk): Promise<void> {
   });
   ({ authority, calls } = await world.finish(openCore(engine, world)));
   http = new HttpCounts();
-  metrics = new Metrics(authority, http, { hub, waits, loopLag, timers: world.timers });
+  metrics = new Metrics(authority, http, { hub, longPolls, loopLag, timers: world.timers });
 }
 
 beforeEach(async () => {
@@ -68,7 +68,7 @@ describe('the metrics', () => {
     await run('task.complete', { task_id, lease_id });
     await world.advance(2_000);
     await run('task.complete', { task_id: late.task_id, lease_id: late.lease_id });
-    await run('task.complete', { task_id: 'nobody', lease_id });
+    await run('task.complete', { task_id: 'unknown', lease_id });
     await run('lease.acquire', { name: 'n', holder: 'a', ttl_ms: 60_000 });
     await run('lease.acquire', { name: 'n', holder: 'b', ttl_ms: 60_000 });
     await run('lease.acquire', { name: 'n', holder: 'c', ttl_ms: 60_000 });
@@ -156,7 +156,7 @@ describe('the metrics', () => {
     expect(samples.get('leasehold_expiry_lateness_seconds_sum')).toBeCloseTo(0.14, 9);
   });
 
-  it('blame nobody for leases that ran out while the authority was down', async () => {
+  it('observe no lateness for leases that ran out while the authority was down', async () => {
     const disk = new MemoryDisk();
     await openOn(disk);
     await run('lease.acquire', { name: 'n', holder: 'h', ttl_ms: 1_000 });

@@ -1,6 +1,6 @@
 /**
  * Everything an operator may want to plot, as Prometheus text. The numbers are counted elsewhere, in plain
- * integers; they are looked at only when somebody asks. `docs/operating.md` says what each is good for, and a
+ * integers; they are looked at only when the page is asked for. `docs/operating.md` says what each is good for, and a
  * test holds that page to this list.
  */
 import { Authority } from '../authority/authority.ts';
@@ -27,7 +27,7 @@ export interface LoopLag {
 /** What is there besides the authority; what is missing is not shown. */
 export interface MetricsParts {
   readonly hub?: { readonly size: number; readonly cuts: number };
-  readonly waits?: { readonly size: number };
+  readonly longPolls?: { readonly size: number };
   readonly loopLag?: LoopLag;
   /** With it, a log that hangs costs a look at the state and not the whole answer. */
   readonly timers?: Timers;
@@ -200,7 +200,7 @@ export class Metrics {
     );
   }
 
-  private exposeHttp(http: HttpCounts, { hub, waits }: MetricsParts): void {
+  private exposeHttp(http: HttpCounts, { hub, longPolls }: MetricsParts): void {
     this.expose('leasehold_http_requests_total', 'counter', 'Requests that were answered.', () =>
       [...http.requests()].map(({ operation, status, count }) => ({
         value: count,
@@ -220,8 +220,8 @@ export class Metrics {
       one(http.inFlight),
     );
     this.expose('leasehold_http_connections', 'gauge', 'Open connections.', () => one(http.connections));
-    if (waits !== undefined) {
-      this.expose('leasehold_http_waits', 'gauge', 'Long polls that wait.', () => one(waits.size));
+    if (longPolls !== undefined) {
+      this.expose('leasehold_http_waits', 'gauge', 'Long polls that wait.', () => one(longPolls.size));
     }
     if (hub !== undefined) {
       this.expose('leasehold_followers', 'gauge', 'Followers of the log.', () => one(hub.size));
@@ -233,7 +233,7 @@ export class Metrics {
 
   private exposeLoopLag(loopLag: LoopLag): void {
     loopLag.watch();
-    const help = 'How late the event loop was since the last time somebody asked.';
+    const help = 'How late the event loop was since the last scrape.';
     this.expose('leasehold_event_loop_lag_seconds', 'gauge', help, () => {
       const { meanMs, p99Ms, maxMs } = loopLag.take();
       return [

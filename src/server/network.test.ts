@@ -64,10 +64,10 @@ describe('the client behind proxies', () => {
   const guard = new LanGuard(['192.168.0.0/16'], ['10.0.0.0/8', 'fd00::/8']);
 
   it.each([
-    ['nobody forwarded', '192.168.1.1', undefined, '192.168.1.1'],
+    ['there was no proxy', '192.168.1.1', undefined, '192.168.1.1'],
     ['an untrusted peer forwards', '203.0.113.5', '192.168.1.1', '203.0.113.5'],
     ['a trusted proxy forwards', PROXY, '192.168.1.1', '192.168.1.1'],
-    ['the leftmost hop was made up by the client', PROXY, '192.168.1.1, 203.0.113.5', '203.0.113.5'],
+    ['the leftmost hop was forged by the client', PROXY, '192.168.1.1, 203.0.113.5', '203.0.113.5'],
     ['several trusted proxies forward', PROXY, '203.0.113.5, 10.0.0.3, 10.0.0.2', '203.0.113.5'],
     ['a stranger stands between two trusted ones', PROXY, '10.0.0.9, 203.0.113.5, 10.0.0.2', '203.0.113.5'],
     ['only proxies are named', PROXY, '10.0.0.3, 10.0.0.2', '10.0.0.3'],

@@ -1,7 +1,7 @@
 /**
  * From where requests may come. With `--allow-net` only addresses in the given networks are served; behind a
  * trusted proxy the client's address is read from X-Forwarded-For, right to left. Without tokens the server is
- * open to this machine only, and then a web page must not be able to talk to it through somebody's browser:
+ * open to this machine only, and then a web page must not be able to talk to it through a user's browser:
  * requests with a foreign Host or Origin are refused.
  */
 import { BlockList, isIP, isIPv6 } from 'node:net';

@@ -11,10 +11,10 @@ import { type AnyOperation, type Operation, operationOf } from '../operations/ta
 import type { Problem, Reply } from '../protocol/problem.ts';
 import { bodyText } from './body-text.ts';
 import type { Exchange } from './exchange.ts';
+import { GoneError, type LongPolls, RevokedError, StoppingError, UnwatchedError } from './long-polls.ts';
 import { LongReads } from './long-reads.ts';
 import { type Fields, readBody, readQuery, withPathFields } from './request-bytes.ts';
 import { type Caller, may } from './scopes.ts';
-import { GoneError, RevokedError, StoppingError, UnwatchedError, type Waits } from './waits.ts';
 
 /** What Fastify has found out about a request. */
 export interface Arrival {
@@ -23,8 +23,8 @@ export interface Arrival {
   readonly body: Buffer | undefined;
 }
 
-/** A bug or a dying disk; told to whoever keeps the server's log. */
-export type Trouble = (fault: unknown, exchange: Exchange) => void;
+/** Reports a bug or a failing disk in the server's log. */
+export type ReportFault = (fault: unknown, exchange: Exchange) => void;
 
 /** What is answered in place of a grant that was given back. */
 export const HALF_CLOSED = invalid(
@@ -36,22 +36,22 @@ export type Handle = (exchange: Exchange, arrival: Arrival) => void;
 export function operationHandler(
   operation: Operation,
   call: CheckedCall,
-  waits: Waits,
+  longPolls: LongPolls,
   longReads: LongReads,
-  trouble: Trouble,
+  reportFault: ReportFault,
 ): Handle {
   const definition = operationOf(operation);
   const check = CHECKS[operation];
   const numbers = numberFields(operation);
   const isGet = definition.method === 'GET';
-  const answer = answerer(operation, trouble);
+  const answer = answerer(operation, reportFault);
   const kind = LongReads.kindOf(operation);
   const isRecord = LongReads.isRecord(operation);
 
-  /** A history goes through the log, which is of no use to anybody once its reader has gone. */
+  /** A history goes through the log, which is of no use once its reader has gone. */
   const look = (request: unknown, exchange: Exchange): Promise<void> => {
     if (kind !== 'history') return answer(call(request), exchange);
-    const { signal, end } = waits.begin(exchange.response);
+    const { signal, end } = longPolls.begin(exchange.response);
     return answer(call(request, { signal }).finally(end), exchange);
   };
 
@@ -60,7 +60,7 @@ export function operationHandler(
     options: CallOptions,
     { response, request: incoming, caller }: Exchange,
   ): Promise<Reply<object>> => {
-    const { signal, end } = waits.begin(response, incoming.socket, caller.revocation);
+    const { signal, end } = longPolls.begin(response, incoming.socket, caller.revocation);
     return call(request, { ...options, signal }).finally(end);
   };
 
@@ -81,7 +81,7 @@ export function operationHandler(
         .inTurn(kind, async () => {
           if (!exchange.isGone()) await look(request, exchange);
         })
-        .catch((fault: unknown) => refuseFault(fault, exchange, trouble));
+        .catch((fault: unknown) => refuseFault(fault, exchange, reportFault));
       return;
     }
     const { requestId, isGone } = exchange;
@@ -116,7 +116,7 @@ function optionsOf({ name, grants }: AnyOperation, exchange: Exchange): CallOpti
 
 function answerer(
   operation: Operation,
-  trouble: Trouble,
+  reportFault: ReportFault,
 ): (reply: Promise<Reply<object>>, exchange: Exchange) => Promise<void> {
   const definition = operationOf(operation);
   const isGrant = isGivenBack(definition);
@@ -129,10 +129,10 @@ function answerer(
           else exchange.json(statusOf(definition, body), bodyText(body), outcomeOf(body));
         } catch (fault) {
           // A thousand payloads can make an answer that is longer than any string.
-          refuseFault(fault, exchange, trouble);
+          refuseFault(fault, exchange, reportFault);
         }
       },
-      (fault: unknown) => refuseFault(fault, exchange, trouble),
+      (fault: unknown) => refuseFault(fault, exchange, reportFault),
     );
 }
 
@@ -141,10 +141,10 @@ export function isProblem(reply: Reply<object>): reply is Problem {
 }
 
 /**
- * What answers when a call was not decided: its caller has gone, too much waits, the server goes, the authority is
+ * What answers when a call was not decided: its caller has gone, too much longPolls, the server goes, the authority is
  * dead, or a bug.
  */
-export function refuseFault(fault: unknown, exchange: Exchange, trouble: Trouble): void {
+export function refuseFault(fault: unknown, exchange: Exchange, reportFault: ReportFault): void {
   if (fault instanceof GoneError) return;
   if (fault instanceof RefusedReadError) return exchange.refuse(fault.refusal);
   if (fault instanceof RevokedError) {
@@ -155,7 +155,7 @@ export function refuseFault(fault: unknown, exchange: Exchange, trouble: Trouble
     exchange.refuse({ refused: 'UNAVAILABLE', detail: fault.message });
     return;
   }
-  trouble(fault, exchange);
+  reportFault(fault, exchange);
   exchange.refuse({ refused: 'INTERNAL' });
 }
 
@@ -163,7 +163,7 @@ const UNAVAILABLE = [UnavailableError, LogClosedError, LogCompactedError, LogOut
 
 /**
  * The authority is dead, or bytes for an answer could not be read because its log was closed, is out of reach, or has
- * moved them more often than they were looked up again. Whoever asks once more finds them.
+ * moved them more often than they were looked up again. The same call finds them when it is repeated.
  */
 export function isUnavailable(fault: unknown): fault is Error {
   return UNAVAILABLE.some((kind) => fault instanceof kind);

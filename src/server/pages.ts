@@ -22,18 +22,18 @@ import {
   type Handle,
   isProblem,
   isUnavailable,
+  type ReportFault,
   refuseFault,
-  type Trouble,
 } from './operation-handler.ts';
 import { readQuery, withPathFields } from './request-bytes.ts';
-import { drained, writeCounted, writeLog } from './write-log.ts';
+import { drained, streamLog, writeCounted } from './stream-log.ts';
 
 export interface PageParts extends OpenCore {
   readonly clock: Clock;
   readonly hub: FollowHub;
   readonly metrics: Metrics;
   readonly longReads: LongReads;
-  readonly trouble: Trouble;
+  readonly reportFault: ReportFault;
 }
 
 const SEQ = /^(0|[1-9]\d{0,14})$/;
@@ -42,7 +42,7 @@ const NUMBERS: ReadonlySet<string> = new Set(['from', 'limit', 'follow']);
 export function pageHandlers(
   parts: PageParts,
 ): Record<Exclude<keyof typeof PAGES, 'batch' | FixedPage>, Handle> {
-  const { authority, calls, clock, hub, metrics, longReads, trouble } = parts;
+  const { authority, calls, clock, hub, metrics, longReads, reportFault } = parts;
 
   /** For what does not ask the authority by a call, which would find it out by itself. */
   const ifMayAnswer =
@@ -55,8 +55,8 @@ export function pageHandlers(
   /** Streams end by themselves; what goes wrong once they have begun can only be told to the server's log. */
   const stream = (work: Promise<void>, exchange: Exchange): void => {
     work.catch((fault: unknown) => {
-      if (!exchange.response.headersSent) return refuseFault(fault, exchange, trouble);
-      if (!exchange.isGone()) trouble(fault, exchange);
+      if (!exchange.response.headersSent) return refuseFault(fault, exchange, reportFault);
+      if (!exchange.isGone()) reportFault(fault, exchange);
       exchange.response.destroy();
     });
   };
@@ -95,7 +95,7 @@ export function pageHandlers(
         return follow(exchange, { format: 'ndjson', fromSeq: from, filter, linesMax: limit });
       }
       if (!begin(exchange, 'application/x-ndjson')) return;
-      stream(writeLog(exchange.response, authority, { from, limit, filter }, longReads), exchange);
+      stream(streamLog(exchange.response, authority, { from, limit, filter }, longReads), exchange);
     }),
 
     events: ifMayAnswer((exchange, arrival) => {
@@ -127,7 +127,7 @@ export function pageHandlers(
     }),
 
     backup: ifMayAnswer((exchange) => {
-      stream(writeBackup(exchange, begin, backupStream(authority, clock), longReads, trouble), exchange);
+      stream(writeBackup(exchange, begin, backupStream(authority, clock), longReads, reportFault), exchange);
     }),
 
     metrics(exchange) {
@@ -140,13 +140,13 @@ export function pageHandlers(
     ready: ifMayAnswer((exchange) => {
       // Not merely `full`: then nothing new is taken, but what is held can be renewed, and so must be let through.
       if (authority.log.batchBytesMax > 0) return exchange.json(200, '{"status":"ready"}');
-      // Perhaps nobody else asks while this says no.
+      // Perhaps no other call asks while this says no.
       authority.log.seekSpace();
       exchange.refuse({ refused: 'UNAVAILABLE' });
     }),
 
     home(exchange) {
-      // Whoever has not shown a token sees where to go, and nothing else.
+      // A caller without a token sees where to go, and nothing else.
       const mayLook = exchange.caller.scopes.has('*');
       const status = mayLook ? calls['status.get']({}) : Promise.resolve(null);
       stream(
@@ -181,7 +181,7 @@ function sessionEventsRequest({ params, query }: Arrival): SessionEventsRequest 
   return invalid(SESSION_EVENTS_CHECK.explain(request));
 }
 
-/** Where somebody goes on who was cut off; nowhere in particular when it says nothing. */
+/** Where a client that was cut off continues; null when it does not say. */
 function resumedFrom({ request }: Exchange): { readonly fromSeq: number | null } | Refusal {
   const lastId = request.headers['last-event-id'];
   if (lastId === undefined || lastId === '') return { fromSeq: null };
@@ -195,7 +195,7 @@ async function writeBackup(
   begin: (exchange: Exchange, type: string) => boolean,
   chunks: AsyncIterable<Uint8Array>,
   longReads: LongReads,
-  trouble: Trouble,
+  reportFault: ReportFault,
 ): Promise<void> {
   const { response } = exchange;
   try {
@@ -210,7 +210,7 @@ async function writeBackup(
       exchange.refuse({ refused: 'ROUTE_NOT_FOUND', detail: fault.message });
       return;
     }
-    if (!isUnavailable(fault)) trouble(fault, exchange);
+    if (!isUnavailable(fault)) reportFault(fault, exchange);
     const detail = fault instanceof Error ? fault.message : String(fault);
     exchange.refuse({ refused: 'UNAVAILABLE', detail });
     return;

@@ -1,4 +1,4 @@
-// One request of a connection at a time: what is sent behind it waits, in bounded memory, and nobody else with it.
+// One request of a connection at a time: what is sent behind it waits, in bounded memory, and no other connection waits with it.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -41,7 +41,7 @@ async function connect(): Promise<RawConnection> {
 const get = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
 const getAll = (count: number): string => Array.from({ length: count }, (_, n) => get(`/${n}`)).join('');
 
-/** Waits for the next request that begins. */
+/** LongPolls for the next request that begins. */
 async function next(): Promise<{ readonly path: string; readonly response: ServerResponse }> {
   while (begun.length === 0) {
     await new Promise<void>((resolve) => {

@@ -11,7 +11,7 @@ import type { Socket } from 'node:net';
 import type { Timers } from '../seams/clock.ts';
 
 /**
- * So many may be held while reading goes on, which is how the end of a connection is noticed. The parser cannot be
+ * So many may be held while reading continues, which is how the end of a connection is noticed. The parser cannot be
  * stopped inside the 64 KiB it was given, so a few thousand tiny ones may be held all the same.
  */
 const READ_AHEAD = 32;

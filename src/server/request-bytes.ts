@@ -12,7 +12,7 @@ export function readBody(bytes: Buffer | undefined): Fields | Refusal {
   return read(bytes, copied);
 }
 
-/** The same for what nobody waits for: each opaque value is a part of the body, and all of it lives as long as one of them. */
+/** The same for calls that do not wait: each opaque value is a part of the body, and all of it lives as long as one of them. */
 export function readBatch(bytes: Buffer | undefined): Fields | Refusal {
   return read(bytes, (_, from, to) => Json.shallow(bytes!.subarray(from, to)));
 }
@@ -45,7 +45,7 @@ export function withPathFields(body: Fields, params: Readonly<Record<string, str
   return body;
 }
 
-/** A field of the path is a slice of it, and whoever remembers a slice keeps the whole URL in memory. */
+/** A field of the path is a slice of it, and a slice that is remembered keeps the whole URL in memory. */
 function copyOf(text: string): string {
   return Buffer.from(text).toString();
 }

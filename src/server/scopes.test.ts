@@ -1,7 +1,7 @@
 // Who may do what: the list of tokens is read strictly, and a scope holds exactly what it implies.
 import { hash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { ANYBODY, may, parseTokens, Tokens } from './scopes.ts';
+import { LOCAL_CALLER, may, parseTokens, Tokens } from './scopes.ts';
 
 const SECRET = 'secret-of-16-byte';
 const hashed = (token: string) => `sha256:${hash('sha256', token, 'hex')}`;
@@ -59,7 +59,7 @@ describe('a list of tokens', () => {
     [
       'with a hash that is too short',
       { token: 'sha256:00ff', scopes: ['*'] },
-      'Token 2 of list begins with sha256: and must go on with 64 hexadecimal digits.',
+      'Token 2 of list begins with sha256: and must continue with 64 hexadecimal digits.',
     ],
     ['without scopes', { token: `${SECRET}!` }, 'Token 2 of list must have scopes.'],
     ['with a scope for a list', { token: `${SECRET}!`, scopes: '*' }, 'Token 2 of list must have scopes.'],
@@ -79,7 +79,7 @@ describe('a list of tokens', () => {
       'The name of Token 2 of list must be text.',
     ],
     [
-      'with a field nobody knows',
+      'with an unknown field',
       { token: `${SECRET}!`, scopes: ['*'], expires: 'never' },
       'Token 2 of list has the unknown field expires.',
     ],
@@ -126,8 +126,8 @@ describe('a scope', () => {
   });
 
   it('is not needed on a machine without tokens', () => {
-    expect(may(ANYBODY, 'v1:admin')).toBe(true);
-    expect(may(ANYBODY, '*')).toBe(true);
+    expect(may(LOCAL_CALLER, 'v1:admin')).toBe(true);
+    expect(may(LOCAL_CALLER, '*')).toBe(true);
   });
 });
 
@@ -166,7 +166,7 @@ describe('the Authorization header', () => {
     `Token ${SECRET}-a`,
     `Bearer "${SECRET}-a"`,
     `Bearer ${'x'.repeat(10_000)}`,
-  ])('without a known token is nobody: %s', (header) => {
+  ])('without a known token is no caller: %s', (header) => {
     expect(tokens.find(header)).toBeNull();
   });
 });

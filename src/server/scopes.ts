@@ -44,8 +44,8 @@ export class Revocation {
 
 const KNOWN = ['v1:read', 'v1:write', 'v1:admin', 'v3:read', 'v3:write', 'v3:admin', '*'];
 
-/** Without tokens only this machine can reach us, and whoever is on it may do everything. */
-export const ANYBODY: Caller = {
+/** Without tokens only this machine can reach the server, and every caller on it may do everything. */
+export const LOCAL_CALLER: Caller = {
   name: 'anybody on this machine',
   scopes: new Set(['*']),
   granted: ['*'],
@@ -154,7 +154,7 @@ function grantOf(each: unknown, which: string): TokenGrant {
     throw new TypeError(`${which} must have 1 to 256 visible ASCII characters.`);
   }
   if (token.startsWith(HASH_PREFIX) && !HASH.test(token)) {
-    throw new TypeError(`${which} begins with sha256: and must go on with 64 hexadecimal digits.`);
+    throw new TypeError(`${which} begins with sha256: and must continue with 64 hexadecimal digits.`);
   }
   if (!Array.isArray(scopes)) throw new TypeError(`${which} must have scopes.`);
   const strange = scopes.find((scope) => !KNOWN.includes(scope as string));

@@ -3,8 +3,8 @@ import { createServer } from 'node:net';
 import type { Authority } from '../authority/authority.ts';
 import type { Engine } from '../engines/log.ts';
 import { type OpenOptions, openCore, type World } from '../open.ts';
+import { AccessControl } from './access-control.ts';
 import { type DiskWatchWorld, watchDisk } from './disk-watch.ts';
-import { Door } from './door.ts';
 import { leaderService } from './leader-service.ts';
 import type { Logger } from './logger.ts';
 import { Server, type ServerOptions, type ServerWorld } from './server.ts';
@@ -14,9 +14,9 @@ export interface ServeOptions extends ServerOptions {
   readonly host: string;
   readonly port: number;
   readonly retention?: NonNullable<OpenOptions['retention']>;
-  /** How intents are known again; without a secret one is made up, and the log says so. */
+  /** How intents are known again; without a secret one is generated, and the log says so. */
   readonly intents?: NonNullable<OpenOptions['intents']>;
-  /** Told once when the log cannot be written any more: everybody has been answered 503, and it is time to end. */
+  /** Told once when the log cannot be written any more: all calls have been answered 503, and the process must end. */
   readonly onDeath?: (fault: Error) => void;
 }
 
@@ -43,7 +43,7 @@ export type ServeWorld = World & { readonly logger: Logger } & Pick<ServerWorld,
   Pick<DiskWatchWorld, 'freeBytes'>;
 
 const NO_SECRET =
-  'XG2G_IDEM_SECRET IS NOT SET: a random one was made up, so no intent sent before a restart is known again after it';
+  'XG2G_IDEM_SECRET IS NOT SET: a random one was generated, so no intent sent before a restart is known again after it';
 
 /** A shorter one can be found by trying, from the keys that are in the log. */
 const SECRET_BYTES_MIN = 16;
@@ -51,7 +51,7 @@ const SECRET_BYTES_MIN = 16;
 /** Clocks that are set by NTP differ by less. */
 const CLOCK_AHEAD_MS = 1_000;
 
-/** Serves a log that nobody else can have while this process lives. */
+/** Serves a log that no other process can open while this one lives. */
 export async function serve(engine: Engine, world: ServeWorld, options: ServeOptions): Promise<ServedAlone> {
   const { retention, intents = {}, onDeath } = options;
   const { logger } = world;
@@ -109,10 +109,10 @@ export function warnOfSecrets({ intents = {} }: ServeOptions, logger: Logger): v
   }
 }
 
-/** Leases are none the worse for it, but whoever reads an instant is. */
+/** Leases are not affected, but readers of timestamps are. */
 function warnOfClock(aheadMs: number, logger: Logger): void {
   if (aheadMs < CLOCK_AHEAD_MS) return;
-  const says = 'the log is ahead of the clock of this machine; time goes on from the end of the log';
+  const says = 'the log is ahead of the clock of this machine; time continues from the end of the log';
   logger.warn({ ahead_ms: aheadMs }, says);
 }
 
@@ -121,13 +121,13 @@ export function compactionWarning(logger: Logger): (fault: unknown) => void {
   return (fault) => logger.warn({ err: fault }, 'the log could not be compacted; it is tried again');
 }
 
-/** Whatever is wrong with the door is found out before the log is touched: each opening starts an epoch. */
+/** Wrong options for access are reported before the log is touched: each opening starts an epoch. */
 export async function assertMayServe(
   options: ServeOptions,
   assertLogIsFree: () => Promise<void> | undefined,
 ): Promise<void> {
   const { host, port, tls } = options;
-  new Door(options).assertMayListenOn(host);
+  new AccessControl(options).assertMayListenOn(host);
   if (tls !== undefined) assertUsableTls(tls);
   try {
     await assertFree(host, port);

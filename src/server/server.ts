@@ -1,9 +1,9 @@
 /**
  * The server: the operations of the table over HTTP, and what an operator needs beside them. It has no rules
- * of its own; whoever gets past the door reaches the service of the moment, and behind it the authority. Every
+ * of its own; a request that is admitted reaches the service of the moment, and behind it the authority. Every
  * refusal, of whatever layer, is a problem with a code.
  *
- *   socket → door (network, Host, token, scope) → service: handler → authority → reply
+ *   socket → access control (network, Host, token, scope) → service: handler → authority → reply
  */
 import type { X509Certificate } from 'node:crypto';
 import type { Server as HttpServer, IncomingMessage, ServerResponse } from 'node:http';
@@ -15,13 +15,14 @@ import type { Scope } from '../operations/operation.ts';
 import { PAGES, type Page } from '../operations/pages.ts';
 import { type AnyOperation, OPERATIONS } from '../operations/table.ts';
 import type { Clock, Timers } from '../seams/clock.ts';
+import { AccessControl } from './access-control.ts';
 import { Bodies } from './body-bytes.ts';
-import { Door } from './door.ts';
 import { Exchange, type ExchangeContext } from './exchange.ts';
 import { fixedPages } from './fixed-pages.ts';
 import { HttpCounts } from './http-counts.ts';
 import { makeListener, TIMEOUTS, type Timeouts, withHead } from './listener.ts';
 import type { Logger } from './logger.ts';
+import { LongPolls, StoppingError } from './long-polls.ts';
 import { LongReads } from './long-reads.ts';
 import type { LoopLag } from './metrics.ts';
 import { type Arrival, type Handle, refuseFault } from './operation-handler.ts';
@@ -29,7 +30,6 @@ import { isDecodable } from './request-bytes.ts';
 import type { Caller, TokenGrant } from './scopes.ts';
 import type { RouteName, Service, ServiceParts } from './service.ts';
 import { assertUsableTls, type TlsPair } from './usable-tls.ts';
-import { StoppingError, Waits } from './waits.ts';
 
 export interface ServerOptions {
   readonly tokens?: readonly TokenGrant[];
@@ -59,7 +59,7 @@ interface RouteConfig {
 const GARBLED: Refusal = { refused: 'INVALID_ARGUMENT', detail: 'The query is not well formed.' };
 const STOPPING: Refusal = { refused: 'UNAVAILABLE', detail: new StoppingError().message };
 
-/** Who came with which request, between the door and the handler. */
+/** The caller of each request, between access control and the handler. */
 const callers = new WeakMap<IncomingMessage, Caller>();
 
 /** Statuses of those who knocked without the right to come in. */
@@ -80,10 +80,10 @@ const SETTLE_MS = 2_000;
 const LINGER_MS = 100;
 
 export class Server implements ExchangeContext {
-  private readonly waits = new Waits();
+  private readonly longPolls = new LongPolls();
   private readonly app: FastifyInstance;
   private readonly world: ServerWorld;
-  private readonly door: Door;
+  private readonly accessControl: AccessControl;
   readonly counts = new HttpCounts();
   readonly longReads: LongReads;
   isStopping = false;
@@ -104,9 +104,9 @@ export class Server implements ExchangeContext {
     this.world = world;
     this.longReads = new LongReads(world.timers, options.timeouts?.stallMs ?? TIMEOUTS.stallMs);
     this.isTalkative = world.logger.isLevelEnabled('debug');
-    this.door = new Door(options);
+    this.accessControl = new AccessControl(options);
     this.app = makeListener(options, world, this.counts, this.bodies);
-    this.app.addHook('onRequest', this.atTheDoor);
+    this.app.addHook('onRequest', this.checkAccess);
     this.app.server.on('connection', (socket: Socket) => {
       this.counts.connected();
       this.sockets.add(socket);
@@ -126,16 +126,16 @@ export class Server implements ExchangeContext {
 
   /** What services are made with. */
   get parts(): ServiceParts {
-    const { waits, longReads, counts, trouble } = this;
+    const { longPolls, longReads, counts, reportFault } = this;
     const { clock, timers, loopLag, logger } = this.world;
     return {
       clock,
       timers,
       ...(loopLag === undefined ? {} : { loopLag }),
       counts,
-      waits,
+      longPolls,
       longReads,
-      trouble,
+      reportFault,
       warn: (fields, says) => logger.warn(fields, says),
       onStreamFault: (fault) => logger.error({ err: fault }, 'the log could not be read for a follower'),
     };
@@ -150,7 +150,7 @@ export class Server implements ExchangeContext {
 
   /** Connections stay. Streams and waits of tokens that are gone end. */
   replaceTokens(grants: readonly TokenGrant[]): void {
-    this.door.replaceTokens(grants);
+    this.accessControl.replaceTokens(grants);
   }
 
   /** For connections from now on. Throws, with nothing changed, what cannot be served. */
@@ -162,7 +162,7 @@ export class Server implements ExchangeContext {
 
   /** Resolves with the address it listens on. */
   async listen(host: string, port: number): Promise<AddressInfo> {
-    this.door.assertMayListenOn(host);
+    this.accessControl.assertMayListenOn(host);
     // Fastify would listen on a second address beside it, of which neither the limits nor the stop would know.
     await this.app.listen({ host: host === 'localhost' ? '127.0.0.1' : host, port });
     return this.app.server.address() as AddressInfo;
@@ -177,13 +177,13 @@ export class Server implements ExchangeContext {
   private async stopNow(): Promise<void> {
     const { timers } = this.world;
     this.isStopping = true;
-    this.waits.stop();
+    this.longPolls.stop();
     // Our own timers keep no process alive, and perhaps nothing else does any more.
     const hold = timers.hold();
     await this.atMost(SETTLE_MS, this.service.settle?.());
     this.service.close();
     const server = this.app.server as HttpServer;
-    // Nobody new, but whoever is connected stays: closing the server of HTTP would cut those that are idle.
+    // No new connections, but open ones stay: closing the server of HTTP would cut those that are idle.
     NetServer.prototype.close.call(server);
     const quiet = new Promise<void>((resolve) => {
       this.whenQuiet = resolve;
@@ -230,7 +230,7 @@ export class Server implements ExchangeContext {
       try {
         this.handlers[name](exchange, request as unknown as Arrival);
       } catch (fault) {
-        refuseFault(fault, exchange, this.trouble);
+        refuseFault(fault, exchange, this.reportFault);
       }
       // It has been read; a call that waits for ten minutes would keep it as long.
       request.body = undefined;
@@ -241,14 +241,14 @@ export class Server implements ExchangeContext {
   }
 
   /** Before the body is read: who may not come in must not be able to send us a megabyte first. */
-  private readonly atTheDoor: onRequestHookHandler = (request, reply, done) => {
+  private readonly checkAccess: onRequestHookHandler = (request, reply, done) => {
     const { scope = null, name = 'none' } = request.routeOptions.config as Partial<RouteConfig>;
     const response = reply.raw;
     this.inFlight += 1;
     this.counts.began();
     const fromMs = this.isTalkative ? this.world.clock.monotonicMs() : 0;
     response.once('close', () => this.left(name, request, response, fromMs));
-    const { caller, refusal } = this.door.enter(request.raw, scope);
+    const { caller, refusal } = this.accessControl.admit(request.raw, scope);
     callers.set(request.raw, caller);
     if (refusal === null && !this.isStopping) {
       done();
@@ -263,7 +263,7 @@ export class Server implements ExchangeContext {
     return new Exchange(incoming, response, request.id, callers.get(incoming)!, this);
   }
 
-  private readonly trouble = (fault: unknown, { requestId, path }: Exchange): void => {
+  private readonly reportFault = (fault: unknown, { requestId, path }: Exchange): void => {
     const { logger } = this.world;
     logger.error({ err: fault, request_id: requestId, path }, 'a request failed inside the server');
   };
@@ -276,7 +276,7 @@ export class Server implements ExchangeContext {
     if (this.inFlight === 0) this.whenQuiet?.();
   }
 
-  /** Every request at level debug; those who were turned away at the door always. */
+  /** Every request at level debug; those that were denied access always. */
   private tell(operation: string, { id, method, raw }: FastifyRequest, status: number, fromMs: number): void {
     const { logger, clock } = this.world;
     const path = (raw.url ?? '').split('?', 1)[0];

@@ -1,6 +1,6 @@
 /**
- * Sessions, slots and the guard as figures. How many slots are in use is told from the state whenever somebody asks, and
- * never counted up and down; a claim that does not hold up is a broken invariant, counted once for each session and
+ * Sessions, slots and the guard as figures. How many slots are in use is read from the state for every scrape, and never
+ * counted up and down; a claim that does not hold up is a broken invariant, counted once for each session and
  * grant, and said aloud in the server's log.
  */
 import { liveGuard } from '../authority/reads.ts';
@@ -17,7 +17,7 @@ const MS = 1_000;
 /** What one look at the state gives. */
 export interface SessionFigures {
   readonly tunersInUse: number;
-  /** How long the guard still lasts; null when nobody holds it. */
+  /** How long the guard still lasts; null when it is not held. */
   readonly guardRemainingMs: number | null;
 }
 
@@ -112,7 +112,7 @@ export function exposeSessions(
   metrics.expose(
     'leasehold_guard_remaining_seconds',
     'gauge',
-    'How long the guard lasts unless renewed; 0 when nobody holds it.',
+    'How long the guard lasts unless renewed; 0 when it is not held.',
     figure(({ guardRemainingMs }) => (guardRemainingMs ?? 0) / MS),
   );
 }

@@ -17,9 +17,9 @@ import type { Service, ServiceParts } from './service.ts';
 const STALE = 'leasehold-stale';
 
 export function standbyService(standby: Standby, parts: ServiceParts): Service {
-  const { timers, waits, longReads, counts, trouble, loopLag } = parts;
+  const { timers, longPolls, longReads, counts, reportFault, loopLag } = parts;
   const calls = standbyCalls(standby, timers);
-  const shown = { waits, timers, ...(loopLag === undefined ? {} : { loopLag }) };
+  const shown = { longPolls, timers, ...(loopLag === undefined ? {} : { loopLag }) };
   const metrics = new Metrics(standby, counts, shown);
 
   const refuse = (exchange: Exchange): void => {
@@ -29,7 +29,7 @@ export function standbyService(standby: Standby, parts: ServiceParts): Service {
 
   /** A look that the caller allows to be stale. */
   const staleLook = (operation: Operation, call: CheckedCall): Handle => {
-    const look = operationHandler(operation, call, waits, longReads, trouble);
+    const look = operationHandler(operation, call, longPolls, longReads, reportFault);
     return (exchange, arrival) => {
       if (arrival.query.stale !== 'ok' || !standby.isWarm) return refuse(exchange);
       exchange.response.setHeader(STALE, standby.state.lastSeq);
@@ -47,20 +47,20 @@ export function standbyService(standby: Standby, parts: ServiceParts): Service {
   return {
     handlers: {
       ...operations,
-      'status.get': operationHandler('status.get', calls['status.get']!, waits, longReads, trouble),
-      'whoami.get': operationHandler('whoami.get', calls['whoami.get']!, waits, longReads, trouble),
+      'status.get': operationHandler('status.get', calls['status.get']!, longPolls, longReads, reportFault),
+      'whoami.get': operationHandler('whoami.get', calls['whoami.get']!, longPolls, longReads, reportFault),
       batch: refuse,
       log: refuse,
       events: refuse,
       session_events: refuse,
       backup: refuse,
-      // Without a token, so without a word about where anybody is.
+      // Without a token, so without the address of the leader.
       ready: (exchange) => exchange.refuse({ refused: 'NOT_LEADER' }),
 
       metrics(exchange) {
         metrics.text().then(
           (text) => exchange.answer(200, metrics.contentType, text),
-          (fault: unknown) => refuseFault(fault, exchange, trouble),
+          (fault: unknown) => refuseFault(fault, exchange, reportFault),
         );
       },
 
@@ -71,7 +71,7 @@ export function standbyService(standby: Standby, parts: ServiceParts): Service {
         }
         calls['status.get']!({}).then(
           (status) => exchange.answer(200, HTML, homePage(status as Body<'status.get'>), PAGE_HEADERS),
-          (fault: unknown) => refuseFault(fault, exchange, trouble),
+          (fault: unknown) => refuseFault(fault, exchange, reportFault),
         );
       },
     },

@@ -47,7 +47,7 @@ describe('a tar archive', () => {
     await expect(bytesOf([member('n'.repeat(101))])).rejects.toThrow('does not fit');
   });
 
-  it('lets go of its members when nobody reads on', async () => {
+  it('releases its members when its reader stops', async () => {
     let isReleased = false;
     async function* members(): AsyncGenerator<TarMember> {
       try {

@@ -1,6 +1,6 @@
 /**
  * Whether a certificate and a private key can serve TLS, and if not, which of the two is at fault. Node takes an empty
- * text, or a key of another kind than the certificate's, without a word; then every handshake fails and nobody knows why.
+ * text, or a key of another kind than the certificate's, without an error; then every handshake fails, with no hint at the cause.
  */
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
@@ -11,7 +11,7 @@ export interface TlsPair {
   readonly key: string;
 }
 
-/** A mistake in the command line. Whoever read the texts from files can have the sentence with their names. */
+/** A mistake in the command line. A caller that read the texts from files can have the sentence with the names of the files. */
 export class UnusableTlsError extends Error {
   override readonly name = 'UnusableTlsError';
   readonly why: (names: TlsPair) => string;

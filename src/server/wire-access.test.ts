@@ -70,7 +70,7 @@ async function knock(
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
 
 describe('with tokens', () => {
-  it.each(PLACES)('%s is open to those who have its scope, and to nobody else', async (_, place) => {
+  it.each(PLACES)('%s is open to callers with its scope, and to no others', async (_, place) => {
     const { scope } = place;
     const { seq } = await guarded.done('status.get', {}, { token: tokenOf('*') });
     for (const headers of [
@@ -141,7 +141,7 @@ describe('with tokens', () => {
     expect(JSON.stringify(guarded.said)).not.toContain('a-token-that-is-wrong');
   });
 
-  it('the page at / shows the state to nobody without one', async () => {
+  it('the page at / shows no state without one', async () => {
     const { status, text } = await guarded.send('GET', '/');
     expect(status).toBe(200);
     expect(text).not.toContain('Position of the log');

@@ -95,7 +95,7 @@ describe('a batch', () => {
     expect(results[7]!.body.code).toBe('LEASE_UNKNOWN');
   });
 
-  it('goes on behind what is refused', async () => {
+  it('continues behind what is refused', async () => {
     const name = fresh();
     const acquire = { op: 'lease.acquire', name, holder: 'a', ttl_ms: 60_000 };
     const results = await batch([
@@ -134,7 +134,7 @@ describe('a batch', () => {
     expect(new Set(results.map(({ body }) => body.task_id)).size).toBe(LIMITS.batchOps);
   });
 
-  it('gives out 16 MiB of tasks and no more, also of leases that were given before, and goes on behind that', async () => {
+  it('gives out 16 MiB of tasks and no more, also of leases that were given before, and continues behind that', async () => {
     const queue = fresh();
     await served.done('task.create', { payload: 'x'.repeat(256 * 1024 - 2), queue });
     const lease = { op: 'task.lease', worker_id: 'w', queues: [queue], request_id: fresh(), ttl_ms: 60_000 };
@@ -307,7 +307,7 @@ describe('an operation in a batch', () => {
     expect(failing.troubles).toHaveLength(1);
   });
 
-  it('leaves no trouble behind', () => {
+  it('reports no fault', () => {
     expect(served.troubles).toEqual([]);
   });
 });

@@ -88,7 +88,7 @@ describe('a name under system:orchestrator:', () => {
     await served.done('lease.renew', { ...grant, ttl_ms: 60_000 }, ADMIN);
   });
 
-  it.each(ways)('is acquired with v1:admin, and without tokens by anybody, by %s', async (_, acquire) => {
+  it.each(ways)('is acquired with v1:admin, and without tokens by any caller, by %s', async (_, acquire) => {
     const name = fresh('system:orchestrator:admin');
     for (const at of [served, open]) {
       expect((await acquire(at, { name, holder: 'h' }, ADMIN)).status).toBe(200);
@@ -163,7 +163,7 @@ describe('any other name that begins with system:', () => {
   });
 
   it.each(ways)(
-    'is acquired anew with v1:admin, and without tokens by anybody, by %s',
+    'is acquired anew with v1:admin, and without tokens by any caller, by %s',
     async (_, acquire) => {
       const name = fresh('system:reports');
       for (const at of [served, open]) {

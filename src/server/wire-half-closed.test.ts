@@ -125,7 +125,7 @@ describe('a client that has closed its side of the connection', () => {
     await other;
     const { code, detail } = expectProblem(await answerOf(leaving));
     expect([code, detail]).toEqual(['INVALID_ARGUMENT', expect.stringContaining('nothing was granted')]);
-    // Given back at once: whoever waits for it is served.
+    // Given back at once: the next waiter is served.
     const wait = { wait_ms: 60_000 };
     expect((await served.done('lease.acquire', { name: 'n', ...FREE, ...wait })).holder).toBe('h');
     expect((await served.done('task.lease', { worker_id: 'next', ...wait })).leases).toHaveLength(1);

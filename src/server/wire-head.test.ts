@@ -80,7 +80,7 @@ describe('HEAD', () => {
     '/v1/log?from=1&limit=1',
     '/v1/events?from=1',
     '/v1/events',
-  ])('ends where GET would go on: %s', async (path) => {
+  ])('ends where GET would continue: %s', async (path) => {
     expect((await head(served, path)).status).toBe(200);
   });
 

@@ -417,7 +417,7 @@ describe('a connection', () => {
     expect((await connection.answer()).status).toBe(200);
   });
 
-  it('leaves no trouble behind', () => {
+  it('reports no fault', () => {
     expect(served.troubles).toEqual([]);
   });
 });

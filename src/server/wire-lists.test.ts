@@ -54,7 +54,7 @@ describe('GET /v1/tasks', () => {
     expect(await list({ queue: 'video', state: 'WAITING' })).toEqual(['e']);
     expect(await list({ worker_id: 'w2' })).toEqual(['f']);
     expect(await list({ worker_id: 'w2', queue: 'mail' })).toEqual([]);
-    expect(await list({ worker_id: 'nobody' })).toEqual([]);
+    expect(await list({ worker_id: 'unknown' })).toEqual([]);
     expect(await list({ queue: 'nothing' })).toEqual([]);
   });
 

@@ -171,7 +171,7 @@ describe('the events', () => {
     stream.destroy();
   });
 
-  it('go on behind the last one that was seen, whatever the path says', async () => {
+  it('continue behind the last one that was seen, whatever the path says', async () => {
     for (const queue of ['a', 'b', 'c']) await pause(queue);
     for (const [path, id, next] of [
       ['/v1/events', '2', '3'],
@@ -251,7 +251,7 @@ describe('below the first entry that is kept', () => {
 });
 
 describe('a log that cannot be compacted', () => {
-  it('goes on, and the log of the server says why', async () => {
+  it('continues, and the log of the server says why', async () => {
     const fault = new Error('EACCES: the checkpoint cannot be written');
     const threads = { start: () => ({ result: Promise.reject(fault), stop: async () => undefined }) };
     const sizes = { segmentBytes: 16 * 1024, compactionBytesMin: 1 };
@@ -277,7 +277,7 @@ describe('a log that is ahead of the clock of the machine', () => {
   const AHEAD_MS = 3 * 24 * 3_600_000;
   const warnings = () => served.said.filter(({ fields }) => 'ahead_ms' in fields);
 
-  it('goes on from its end, and the log of the server says by how much', async () => {
+  it('continues from its end, and the log of the server says by how much', async () => {
     const engine = fileEngine({ dir: '/data', files: new TestDisk() });
     served = await startServed({ engine });
     served.advance(AHEAD_MS);
@@ -289,7 +289,7 @@ describe('a log that is ahead of the clock of the machine', () => {
       {
         level: 'warn',
         fields: { ahead_ms: expect.any(Number) },
-        says: 'the log is ahead of the clock of this machine; time goes on from the end of the log',
+        says: 'the log is ahead of the clock of this machine; time continues from the end of the log',
       },
     ]);
     const { ahead_ms: aheadMs } = warnings()[0]!.fields as { ahead_ms: number };

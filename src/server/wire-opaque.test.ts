@@ -134,7 +134,7 @@ describe('an opaque value', () => {
 });
 
 describe('bytes that move faster than they can be looked up', () => {
-  it('are answered with UNAVAILABLE and not with INTERNAL: whoever asks again finds them', async () => {
+  it('are answered with UNAVAILABLE and not with INTERNAL: a repeated call finds them', async () => {
     const memory = memoryEngine();
     let isMoving = false;
     const moving: Engine = {

@@ -108,7 +108,7 @@ describe('the backup', () => {
       code: 'ROUTE_NOT_FOUND',
       detail: 'The log of this server is not in files, so there is no backup of it here.',
     });
-    // Nobody is to come back for what will never be there.
+    // No client must come back for what will never be there.
     expect(answer.headers['retry-after']).toBeUndefined();
     expect(served.troubles).toEqual([]);
   });

@@ -20,7 +20,7 @@ import { LIMITS } from '../protocol/limits.ts';
 const TOKENS = [
   { token: 'token-of-a-writer', scopes: ['v1:write'] },
   { token: 'token-of-an-admin', scopes: ['v1:admin'] },
-  { token: 'token-of-everybody', scopes: ['*'] },
+  { token: 'token-of-all-scopes', scopes: ['*'] },
 ];
 const SECRET = 'a-lease-token-of-16-bytes';
 const KIB = 1024;
@@ -80,7 +80,7 @@ const WRITES = {
   },
   LEASE_HOLDER_MISMATCH: async () => {
     const { name, lease_seq } = await acquired();
-    return { object_id: name, lease: { lease_seq, holder_id: 'somebody else' } };
+    return { object_id: name, lease: { lease_seq, holder_id: 'another holder' } };
   },
   LEASE_EXPIRED: async () => {
     const { name, lease_seq } = await acquired();
@@ -477,8 +477,8 @@ describe('a server whose disk is full', () => {
   });
 
   it('refuses who would wait for what is held: it could not be granted either', async () => {
-    const wish = { name: 'held', holder: 'other', ttl_ms: 1_000, wait_ms: 60_000 };
-    expect((await full.call('lease.acquire', wish)).body.code).toBe('DISK_FULL');
+    const request = { name: 'held', holder: 'other', ttl_ms: 1_000, wait_ms: 60_000 };
+    expect((await full.call('lease.acquire', request)).body.code).toBe('DISK_FULL');
   });
 
   it('refuses every change with DISK_FULL once the reserve is used up as well', async () => {
@@ -495,7 +495,7 @@ describe('a server whose disk is full', () => {
     });
   });
 
-  it('is ready again once there is room, though nobody asks for anything else', async () => {
+  it('is ready again once there is room, without any other call', async () => {
     fullDisk.capacityBytes = Number.POSITIVE_INFINITY;
     await full.until(async () => (await full.send('GET', '/readyz')).status === 200);
   });

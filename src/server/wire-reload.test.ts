@@ -75,7 +75,7 @@ describe('a certificate that a reload replaces', () => {
   }
   const subject = (socket: TLSSocket) => socket.getPeerCertificate().subject.CN;
 
-  it('is shown to new connections, and the ones that are open go on', async () => {
+  it('is shown to new connections, and the open ones continue', async () => {
     const server = await startServed({ tls: { cert: TEST_CERTIFICATE, key: TEST_KEY } });
     const old = await open(server.port);
     const { validTo } = server.access.replaceTls({ cert: RENEWED_CERTIFICATE, key: RENEWED_KEY });

@@ -59,7 +59,7 @@ describe('the events of a session', () => {
     const [task] = await stage.startTasks();
     await stage.start(sessionId, task!.lease_id);
     expect((await stream.event())!.data).toMatchObject({ state: 'STARTING', slot: '0' });
-    // What happens to others is not heard here.
+    // What happens to others is not sent here.
     await stage.ended({ serviceRef: 'another' });
     await stage.change(sessionId, 'process_ended', { detail: 'exit code 7' });
     expect((await stream.event())!.data).toMatchObject({
@@ -87,7 +87,7 @@ describe('the events of a session', () => {
     expect(expectProblem(session!)).toMatchObject(problem);
   });
 
-  it('are told to the end to whoever asks for them from a position on', async () => {
+  it('are sent to the end to a client that asks for them from a position on', async () => {
     const sessionId = await lived();
     const path = `/api/v3/sessions/${sessionId}/events?from=1`;
     expect(await rest(await served.stream(path))).toEqual(LIFE);
@@ -106,7 +106,7 @@ describe('the events of a session', () => {
     expect(await rest(await served.stream(from))).toEqual(LIFE.slice(2));
   });
 
-  it('are gone for whoever has heard of the end, so that no browser comes back for ever', async () => {
+  it('are gone for a client that has seen the end, so that no browser comes back for ever', async () => {
     const sessionId = await lived();
     const { seq } = (await stage.done('session.list', {})).sessions[0];
     const headers = { 'last-event-id': String(seq) };
@@ -155,7 +155,7 @@ describe('some types of entries', () => {
   });
 
   it.each(['/v1/log?from=1&follow=1&types=SessionChanged', '/v1/events?from=1&types=SessionChanged'])(
-    'are all that a follower hears: %s',
+    'are all that a follower is sent: %s',
     async (path) => {
       await stage.starting({ serviceRef: 'a' });
       const stream = await served.stream(path);
@@ -170,7 +170,7 @@ describe('some types of entries', () => {
     },
   );
 
-  it('do not disturb those who hear everything', async () => {
+  it('do not disturb followers of everything', async () => {
     const from = (await stage.seq()) + 1;
     const all = await served.stream(`/v1/log?from=${from}&follow=1`);
     const some = await served.stream(`/v1/log?from=${from}&follow=1&types=SessionChanged`);

@@ -11,7 +11,7 @@ import { PAGES } from '../operations/pages.ts';
 import { type AnyOperation, OPERATIONS } from '../operations/table.ts';
 
 const KIB = 1024;
-const NOBODY = 's0000000000v';
+const UNKNOWN_SESSION = 's0000000000v';
 const STALE_GUARD = { ...GUARD, token: 'a-token-that-is-not-the-guards' };
 const TOKENS = ['v1:admin', 'v3:read', 'v3:write', '*'].map((scope) => ({
   token: `token-with-the-scope-${scope}`,
@@ -63,7 +63,7 @@ const CASES: {
     DISK_FULL: async () => full.call('intent.accept', { ...LIVE, ...fresh() }),
   },
   'session.get': {
-    SESSION_NOT_FOUND: () => stage.call('session.get', { session_id: NOBODY }),
+    SESSION_NOT_FOUND: () => stage.call('session.get', { session_id: UNKNOWN_SESSION }),
     SESSION_TERMINAL: async () => {
       const session_id = await ended();
       return () => stage.call('session.get', { session_id });
@@ -71,14 +71,14 @@ const CASES: {
   },
   'session.list': {},
   'session.heartbeat': {
-    SESSION_NOT_FOUND: () => stage.call('session.heartbeat', { session_id: NOBODY }),
+    SESSION_NOT_FOUND: () => stage.call('session.heartbeat', { session_id: UNKNOWN_SESSION }),
     SESSION_TERMINAL: async () => {
       const session_id = await ended();
       return () => stage.call('session.heartbeat', { session_id });
     },
   },
   'session.stop': {
-    SESSION_NOT_FOUND: () => stage.call('session.stop', { session_id: NOBODY }),
+    SESSION_NOT_FOUND: () => stage.call('session.stop', { session_id: UNKNOWN_SESSION }),
     SESSION_TERMINAL: async () => {
       const session_id = await ended();
       return () => stage.call('session.stop', { session_id });
@@ -89,7 +89,7 @@ const CASES: {
       const { sessionId, leaseId } = await taken();
       return () => stage.start(sessionId, leaseId, { guard: STALE_GUARD });
     },
-    SESSION_NOT_FOUND: () => stage.start(NOBODY, 'l00000000001'),
+    SESSION_NOT_FOUND: () => stage.start(UNKNOWN_SESSION, 'l00000000001'),
     LEASE_UNKNOWN: async () => {
       const { sessionId } = await taken();
       return () => stage.start(sessionId, 'l00000000001');
@@ -137,7 +137,7 @@ const CASES: {
     },
     DISK_FULL: async () =>
       full.call('session.start', {
-        session_id: NOBODY,
+        session_id: UNKNOWN_SESSION,
         guard: GUARD,
         lease_id: 'x',
         slots: [],
@@ -149,7 +149,7 @@ const CASES: {
       const { sessionId } = await taken();
       return () => stage.change(sessionId, 'start_failed', { guard: STALE_GUARD });
     },
-    SESSION_NOT_FOUND: () => stage.change(NOBODY, 'ready'),
+    SESSION_NOT_FOUND: () => stage.change(UNKNOWN_SESSION, 'ready'),
     SESSION_STATE_CONFLICT: async () => {
       const { sessionId } = await taken();
       return () => stage.change(sessionId, 'ready');
@@ -217,7 +217,7 @@ describe('6. Auth Strictness', () => {
     ([, { path }]) => path.startsWith('/api/v3/'),
   );
 
-  it.each(PLACES)('whoever may not use %s leaves no trace', async (_, { method, path, scope }) => {
+  it.each(PLACES)('a caller that may not use %s leaves no trace', async (_, { method, path, scope }) => {
     const guarded = await startServed({ tokens: TOKENS });
     const all = new SessionStage(guarded, { token: 'token-with-the-scope-*' });
     await all.takeGuard();
@@ -226,7 +226,7 @@ describe('6. Auth Strictness', () => {
     const seq = await all.seq();
     const place = path.replace('{session_id}', sessionId);
     const body = JSON.stringify({ ...LIVE, profileID: 'low' });
-    const strangers = [undefined, 'a-token-nobody-gave-away', 'token-with-the-scope-v1:admin'];
+    const strangers = [undefined, 'a-token-that-was-not-given', 'token-with-the-scope-v1:admin'];
     if (scope !== 'v3:read') strangers.push('token-with-the-scope-v3:read');
     if (scope === 'v3:admin') strangers.push('token-with-the-scope-v3:write');
     for (const token of strangers) {

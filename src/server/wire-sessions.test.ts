@@ -256,7 +256,7 @@ describe('3.3 Idempotency Key Design', () => {
     expect(await stage.accept()).not.toBe(sessionId);
   });
 
-  it('without a secret one is made up and the log of the server says so, in one line', async () => {
+  it('without a secret one is generated and the log of the server says so, in one line', async () => {
     await serveWith({ intents: {} });
     const warnings = served.said.filter(({ level }) => level === 'warn');
     expect(warnings.map(({ says }) => says)).toEqual([expect.stringContaining('XG2G_IDEM_SECRET')]);
@@ -458,7 +458,7 @@ describe('an id', () => {
     's0000000000z',
     's0000000000v',
     '0b54ac3c-7a29-4b9e-8e5a-5a9a3f8f5c11',
-  ])('of nobody is unknown, whoever may have made it: %s', async (id) => {
+  ])('that was never given out is unknown, whatever its form: %s', async (id) => {
     for (const [method, path] of CALLS) {
       const answer = await served.send(method!, `/api/v3/sessions/${id}${path}`);
       expect([answer.status, expectProblem(answer).code]).toEqual([404, 'SESSION_NOT_FOUND']);

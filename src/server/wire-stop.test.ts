@@ -1,4 +1,4 @@
-// Stopping a server over real sockets: what is in flight is finished, what waits is told to come back, nobody is left
+// Stopping a server over real sockets: what is in flight is finished, what waits is told to come back, no caller is left
 // hanging, and the stop itself ends.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { isSettled, ManualWorld } from '../../test/support/manual-world.ts';
@@ -163,7 +163,7 @@ describe('a server that stops', () => {
     await time.advance(99);
     open.write('GET /v1/status HTTP/1.1\r\nHost: localhost\r\n\r\n');
     expect(expectProblem(await open.answer()).detail).toBe('The server is stopping.');
-    // Nobody else is there to wait for.
+    // There is no other call to wait for.
     await stopped;
   });
 

@@ -1,4 +1,4 @@
-// What is wrong but well formed gets the verdict it deserves: a token nobody was given, a guard that is not shown, a
+// What is wrong but well formed gets the verdict it deserves: a token that was never given out, a guard that is not shown, a
 // write without a lease. None of these is a malformed request.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Served, startServed, stopAllServed } from '../../test/support/served.ts';

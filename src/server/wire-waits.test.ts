@@ -1,5 +1,5 @@
 // Long polls over real sockets: answered when something comes, first come, first served; a connection that has gone
-// never costs anybody a grant.
+// never costs a client a grant.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { bytesInUse } from '../../test/support/collect-garbage.ts';
 import {
@@ -232,7 +232,7 @@ describe('a waiter whose connection has gone', () => {
     expect((await poll).body.leases).toHaveLength(1);
   });
 
-  it('keeps nobody waiting for the end of a task', async () => {
+  it('keeps no caller waiting for the end of a task', async () => {
     const { task_id } = await served.done('task.create', { payload: 1 });
     const gone = await begin('task.get', { task_id, ...WAIT });
     await served.until(async () => (await gauge('leasehold_http_waits')) === 1);
@@ -366,7 +366,7 @@ describe('a line of a thousand waiters, a third of whom go', () => {
   const COUNT = 1_000;
   const isLost = (n: number): boolean => n % 3 === 1;
 
-  it('for a name: every grant reaches somebody alive, first come, first served', async () => {
+  it('for a name: every grant reaches a live caller, first come, first served', async () => {
     await held('n');
     const line: RawConnection[] = [];
     for (let n = 0; n < COUNT; n++) {
@@ -400,7 +400,7 @@ describe('a line of a thousand waiters, a third of whom go', () => {
     ).toBe('last');
   });
 
-  it('for tasks: every task reaches somebody alive, first come, first served', async () => {
+  it('for tasks: every task reaches a live worker, first come, first served', async () => {
     const line: RawConnection[] = [];
     for (let n = 0; n < COUNT; n++) {
       line.push(await begin('task.lease', { worker_id: `w${n}`, ttl_ms: 600_000, ...WAIT }));

@@ -1,7 +1,7 @@
 // The response of a connection whose other end the test plays: it takes everything, or nothing until the test says so,
 // or goes away. It remembers every write with the time it was made at.
 import { EventEmitter } from 'node:events';
-import type { StreamResponse } from '../../src/server/write-log.ts';
+import type { StreamResponse } from '../../src/server/stream-log.ts';
 
 export interface Write {
   readonly bytes: Uint8Array;

@@ -12,19 +12,19 @@ import type { Clock, Timers } from '../../../src/seams/clock.ts';
 import { batchHandler } from '../../../src/server/batch.ts';
 import { Exchange } from '../../../src/server/exchange.ts';
 import { FollowHub } from '../../../src/server/follow-hub.ts';
+import { LongPolls } from '../../../src/server/long-polls.ts';
 import { LongReads } from '../../../src/server/long-reads.ts';
 import type { Metrics } from '../../../src/server/metrics.ts';
 import {
   type Arrival,
   type Handle,
   operationHandler,
+  type ReportFault,
   refuseFault,
-  type Trouble,
 } from '../../../src/server/operation-handler.ts';
 import { pageHandlers } from '../../../src/server/pages.ts';
-import { ANYBODY } from '../../../src/server/scopes.ts';
-import { Waits } from '../../../src/server/waits.ts';
-import type { StreamResponse } from '../../../src/server/write-log.ts';
+import { LOCAL_CALLER } from '../../../src/server/scopes.ts';
+import type { StreamResponse } from '../../../src/server/stream-log.ts';
 import { routeOf } from './wire-routes.ts';
 
 export interface WireRequest {
@@ -96,9 +96,9 @@ export class SimResponse extends EventEmitter implements StreamResponse {
 }
 
 export class WireServer {
-  readonly #waits = new Waits();
+  readonly #longPolls = new LongPolls();
   readonly #handles = new Map<string, Handle>();
-  readonly #trouble: Trouble;
+  readonly #reportFault: ReportFault;
   readonly #hub: FollowHub;
   readonly #house = {
     isStopping: false,
@@ -113,25 +113,25 @@ export class WireServer {
     onBug: (fault: unknown) => void,
   ) {
     const { authority, calls, sends } = core;
-    const trouble: Trouble = (fault) => onBug(fault);
-    this.#trouble = trouble;
+    const reportFault: ReportFault = (fault) => onBug(fault);
+    this.#reportFault = reportFault;
     const longReads = new LongReads(timers);
     this.#hub = new FollowHub(authority, timers, longReads, onBug);
     for (const operation of Object.keys(OPERATIONS) as Operation[]) {
-      const handle = operationHandler(operation, calls[operation], this.#waits, longReads, trouble);
+      const handle = operationHandler(operation, calls[operation], this.#longPolls, longReads, reportFault);
       this.#handles.set(operation, handle);
     }
-    this.#handles.set('batch', batchHandler(sends, trouble));
+    this.#handles.set('batch', batchHandler(sends, reportFault));
     // Of the pages only the two streams are of use here, and neither counts anything.
     const metrics = {} as Metrics;
-    const pages = pageHandlers({ ...core, clock, hub: this.#hub, metrics, longReads, trouble });
+    const pages = pageHandlers({ ...core, clock, hub: this.#hub, metrics, longReads, reportFault });
     for (const page of STREAMS) this.#handles.set(page, pages[page]);
   }
 
   handle({ method, url, headers, requestId, body }: WireRequest, response: SimResponse): void {
     const incoming = { url, headers, socket: response.socket } as unknown as IncomingMessage;
     const outgoing = response as unknown as ServerResponse;
-    const exchange = new Exchange(incoming, outgoing, requestId, ANYBODY, this.#house);
+    const exchange = new Exchange(incoming, outgoing, requestId, LOCAL_CALLER, this.#house);
     const isBatch = url === PAGES.batch.path;
     const routed = isBatch ? null : (streamOf(url) ?? routeOf(method, url));
     const handle = this.#handles.get(isBatch ? 'batch' : (routed?.operation ?? ''));
@@ -143,14 +143,14 @@ export class WireServer {
         body: body === null ? undefined : Buffer.from(body),
       });
     } catch (fault) {
-      refuseFault(fault, exchange, this.#trouble);
+      refuseFault(fault, exchange, this.#reportFault);
     }
   }
 
   /** The caller no longer waits. */
   stop(): void {
     this.#house.isStopping = true;
-    this.#waits.stop();
+    this.#longPolls.stop();
     this.#hub.close();
   }
 }

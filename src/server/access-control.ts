@@ -1,11 +1,11 @@
-/** Who gets in: the network, then Host and Origin where there are no tokens, then the token, then its scope. */
+/** Which requests are admitted: checks the network, then Host and Origin where there are no tokens, then the token, then its scope. */
 import type { IncomingMessage } from 'node:http';
 import type { Refusal } from '../core/refusals.ts';
 import type { ScopeNeeded } from '../operations/operation.ts';
 import { foreignRequest, isLoopback, LanGuard } from './network.ts';
-import { ANYBODY, type Caller, may, Revocation, type TokenGrant, Tokens } from './scopes.ts';
+import { type Caller, LOCAL_CALLER, may, Revocation, type TokenGrant, Tokens } from './scopes.ts';
 
-export interface DoorOptions {
+export interface AccessOptions {
   readonly tokens?: readonly TokenGrant[];
   readonly allowNets?: readonly string[];
   readonly trustedProxies?: readonly string[];
@@ -16,19 +16,19 @@ export interface Admission {
   readonly refusal: Refusal | null;
 }
 
-const NOBODY: Caller = { name: 'nobody', scopes: new Set(), granted: [], revocation: new Revocation() };
-const WELCOME: Admission = { caller: ANYBODY, refusal: null };
+const ANONYMOUS: Caller = { name: 'anonymous', scopes: new Set(), granted: [], revocation: new Revocation() };
+const ADMITTED: Admission = { caller: LOCAL_CALLER, refusal: null };
 
-export class Door {
+export class AccessControl {
   private readonly tokens: Tokens | null;
   private readonly lan: LanGuard;
 
-  constructor({ tokens = [], allowNets = [], trustedProxies = [] }: DoorOptions) {
+  constructor({ tokens = [], allowNets = [], trustedProxies = [] }: AccessOptions) {
     this.tokens = tokens.length === 0 ? null : new Tokens(tokens);
     this.lan = new LanGuard(allowNets, trustedProxies);
   }
 
-  /** Without tokens anybody who reaches the port may do everything, so only this machine may reach it. */
+  /** Without tokens every caller that reaches the port may do everything, so only this machine may reach it. */
   assertMayListenOn(host: string): void {
     if (this.tokens !== null || isLoopback(host)) return;
     throw new TypeError(
@@ -41,7 +41,7 @@ export class Door {
     this.tokens?.replace(grants);
   }
 
-  enter({ headers, socket, httpVersionMinor }: IncomingMessage, scope: ScopeNeeded | null): Admission {
+  admit({ headers, socket, httpVersionMinor }: IncomingMessage, scope: ScopeNeeded | null): Admission {
     if (!this.lan.isOpen) {
       const forwardedFor = headers['x-forwarded-for'];
       const chain = Array.isArray(forwardedFor) ? forwardedFor.join(',') : forwardedFor;
@@ -53,9 +53,9 @@ export class Door {
     }
     if (this.tokens === null) {
       const foreign = foreignRequest(headers.host, headers.origin);
-      return foreign === null ? WELCOME : refused({ refused: 'FORBIDDEN', detail: foreign });
+      return foreign === null ? ADMITTED : refused({ refused: 'FORBIDDEN', detail: foreign });
     }
-    if (scope === null) return { caller: NOBODY, refusal: null };
+    if (scope === null) return { caller: ANONYMOUS, refusal: null };
     const caller = this.tokens.find(headers.authorization);
     if (caller === null) return refused({ refused: 'UNAUTHENTICATED' });
     if (scope === 'any' || may(caller, scope)) return { caller, refusal: null };
@@ -67,5 +67,5 @@ export class Door {
 }
 
 function refused(refusal: Refusal): Admission {
-  return { caller: NOBODY, refusal };
+  return { caller: ANONYMOUS, refusal };
 }

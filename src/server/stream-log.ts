@@ -20,9 +20,9 @@ export interface LogPart {
 
 /**
  * A part of the log, and the end: at most `limit` entries of those that are durable now. When compaction takes
- * away what is still to come, the connection is cut, so that nobody takes a part for the whole.
+ * away what is still to come, the connection is cut, so that no client takes a part for the whole.
  */
-export async function writeLog(
+export async function streamLog(
   response: StreamResponse,
   { log }: { readonly log: ReadableLog },
   { from, limit, filter = null }: LogPart,

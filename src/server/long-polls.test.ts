@@ -3,7 +3,7 @@ import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
-import { GoneError, StoppingError, UnwatchedError, Waits } from './waits.ts';
+import { GoneError, LongPolls, StoppingError, UnwatchedError } from './long-polls.ts';
 
 class Connection extends EventEmitter {
   destroyed = false;
@@ -34,15 +34,15 @@ class TestSocket extends EventEmitter {
 }
 
 describe('a wait', () => {
-  it('goes on while its connection is open', () => {
-    const waits = new Waits();
+  it('continues while its connection is open', () => {
+    const waits = new LongPolls();
     const { signal } = waits.begin(new Connection().response);
     expect(signal.aborted).toBe(false);
     expect(waits.size).toBe(1);
   });
 
   it('ends with its connection, and no other ends with it', () => {
-    const waits = new Waits();
+    const waits = new LongPolls();
     const mine = new Connection();
     const { signal } = waits.begin(mine.response);
     const other = waits.begin(new Connection().response);
@@ -54,11 +54,11 @@ describe('a wait', () => {
   it('does not begin on a connection that has closed', () => {
     const gone = new Connection();
     gone.close();
-    expect(new Waits().begin(gone.response).signal.reason).toBeInstanceOf(GoneError);
+    expect(new LongPolls().begin(gone.response).signal.reason).toBeInstanceOf(GoneError);
   });
 
   it.each(['end', 'pause'])('ends with the %s of what can be read from its connection', (event) => {
-    const waits = new Waits();
+    const waits = new LongPolls();
     const socket = new TestSocket();
     const { signal } = waits.begin(new Connection().response, socket.socket);
     const over = waits.begin(new Connection().response, socket.socket);
@@ -71,13 +71,13 @@ describe('a wait', () => {
 
   it('does not begin on a connection from which nothing can be read', () => {
     for (const socket of [new TestSocket(true, false), new TestSocket(false, true)]) {
-      const { signal } = new Waits().begin(new Connection().response, socket.socket);
+      const { signal } = new LongPolls().begin(new Connection().response, socket.socket);
       expect(signal.reason).toBeInstanceOf(UnwatchedError);
     }
   });
 
   it('is forgotten once it has been answered', () => {
-    const waits = new Waits();
+    const waits = new LongPolls();
     const connection = new Connection();
     const { signal, end } = waits.begin(connection.response);
     end();
@@ -89,7 +89,7 @@ describe('a wait', () => {
   });
 
   it('ends when the server stops', () => {
-    const waits = new Waits();
+    const waits = new LongPolls();
     const signals = [1, 2, 3].map(() => waits.begin(new Connection().response).signal);
     waits.stop();
     for (const { reason } of signals) {
@@ -99,7 +99,7 @@ describe('a wait', () => {
   });
 
   it('does not begin once the server is stopping', () => {
-    const waits = new Waits();
+    const waits = new LongPolls();
     waits.stop();
     expect(waits.begin(new Connection().response).signal.reason).toBeInstanceOf(StoppingError);
   });

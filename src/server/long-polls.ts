@@ -36,7 +36,7 @@ export class StoppingError extends Error {
   }
 }
 
-export class Waits {
+export class LongPolls {
   private readonly open = new Set<AbortController>();
   private isStopping = false;
 
@@ -74,7 +74,7 @@ export class Waits {
     };
   }
 
-  /** From now on nobody waits. */
+  /** From now on no call waits. */
   stop(): void {
     this.isStopping = true;
     for (const controller of this.open) controller.abort(new StoppingError());
