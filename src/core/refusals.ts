@@ -19,7 +19,7 @@ export const REFUSALS = {
   FORBIDDEN: { status: 403, retry: 'never', says: 'The caller may not do this.' },
   GUARD_NOT_HELD: { status: 403, retry: 'never', says: 'The caller does not hold the guard.' },
   TASK_NOT_FOUND: { status: 404, retry: 'never', says: 'There is no such task.' },
-  LEASE_NOT_FOUND: { status: 404, retry: 'never', says: 'Nobody holds this lease.' },
+  LEASE_NOT_FOUND: { status: 404, retry: 'never', says: 'The lease is not held.' },
   OBJECT_NOT_FOUND: { status: 404, retry: 'never', says: 'There is no such object.' },
   SESSION_NOT_FOUND: { status: 404, retry: 'never', says: 'There is no such session.' },
   ROUTE_NOT_FOUND: { status: 404, retry: 'never', says: 'There is nothing at this path.' },
@@ -32,7 +32,7 @@ export const REFUSALS = {
   LEASE_HELD: {
     status: 409,
     retry: 'later',
-    says: 'Somebody else holds this lease, or is first in line for it.',
+    says: 'Another caller holds this lease, or is first in line for it.',
   },
   LEASE_NOT_HELD: { status: 409, retry: 'never', says: 'The caller does not hold this lease.' },
   LEASE_EXPIRED: { status: 409, retry: 'never', says: 'The lease is over.' },

@@ -1,6 +1,6 @@
 /**
- * Instants on the wire: ISO 8601 UTC with milliseconds. The newest few are kept, because the replies of one batch mostly
- * speak of its own time and of one or two ends of leases, and each costs as much as the rest of its reply.
+ * Instants on the wire: ISO 8601 UTC with milliseconds. The newest few are cached: the replies of one batch mostly contain
+ * the time of the batch and one or two expiries, and formatting one costs as much as the rest of a reply.
  */
 const KEPT = 4;
 const keptMs = new Array<number>(KEPT).fill(Number.NaN);
@@ -18,7 +18,7 @@ export function instant(ms: number): string {
 
 const INSTANT = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2})$/;
 
-/** An instant of a request in milliseconds, which names its time zone; NaN for anything else. */
+/** An instant of a request, with a time zone, in milliseconds; NaN for anything else. */
 export function instantMs(text: string): number {
   return INSTANT.test(text) ? Date.parse(text) : Number.NaN;
 }

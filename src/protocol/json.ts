@@ -1,13 +1,12 @@
 /**
- * A JSON text that nobody has to parse: payloads, results, values and metadata travel as the text that came
- * in. `parse` gives the value, `text` the text, `bytes` its UTF-8; `JSON.stringify` of something that
- * contains one shows the value.
+ * A JSON text that is passed on unparsed: payloads, results, values and metadata keep the text that came in. `parse` returns
+ * the value, `text` the text, `bytes` its UTF-8; `JSON.stringify` of an object that contains one shows the value.
  */
 const encoder = new TextEncoder();
-/** Bytes that are no UTF-8 are no JSON, and must not quietly become another text. */
+/** Fatal: bytes that are not UTF-8 are not JSON, and must not be decoded to another text. */
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 const laxDecoder = new TextDecoder('utf-8', { ignoreBOM: true });
-/** Of bytes that are known to be UTF-8, Node makes short texts in a fifth of the time that a decoder takes. */
+/** For bytes that are known to be UTF-8: Node decodes short texts in a fifth of the time of a TextDecoder. */
 const utf8Slice = (globalThis as { Buffer?: { prototype: { utf8Slice: Slice } } }).Buffer?.prototype
   .utf8Slice;
 type Slice = (this: Uint8Array, from: number, to: number) => string;
@@ -17,9 +16,9 @@ export function textOfUtf8(bytes: Uint8Array, from = 0, to = bytes.length): stri
 }
 
 export class Json {
-  /** What it was made from; the other form is made when somebody asks for it. */
+  /** Text or bytes, as given to the constructor; the other form is computed on demand. */
   private readonly source: string | Uint8Array;
-  /** What is known of it: nothing, that it is JSON, or also that it is nested no deeper than we take. */
+  /** What is known about it: nothing, that it is JSON, or also that its nesting is within the limit. */
   #known: 'nothing' | 'json' | 'shallow' = 'nothing';
 
   /** Takes text or bytes that are known to be JSON. Use `Json.of` for a value and `Json.text` for a text. */
@@ -42,7 +41,7 @@ export class Json {
     return Json.knownAs('json', text);
   }
 
-  /** For the reader, which has counted how deep it is: nobody needs to count again. */
+  /** For the reader, which has checked the depth already. */
   static shallow(source: string | Uint8Array): Json {
     return Json.knownAs('shallow', source);
   }
@@ -57,7 +56,7 @@ export class Json {
     return this.#known === 'shallow';
   }
 
-  /** Whether somebody has looked that it is JSON; who uses the constructor only says so. */
+  /** Whether it was checked to be JSON; the constructor takes the word of its caller. */
   get isChecked(): boolean {
     return this.#known !== 'nothing';
   }
@@ -132,12 +131,12 @@ export function jsonText(value: unknown): string {
   return `${text}}`;
 }
 
-/** A line break in JSON can only be space between its tokens, never part of a value; in a list it would end the line. */
+/** A line break in JSON is always white space between tokens, never part of a value; in NDJSON it would end the line. */
 export function onOneLine(text: string): string {
   return text.includes('\n') || text.includes('\r') ? text.replaceAll(/[\r\n]/g, ' ') : text;
 }
 
-/** Whether a Json stands anywhere inside; without one the built-in way gives the same and is faster. */
+/** Whether it contains a `Json`; without one JSON.stringify gives the same text and is faster. */
 function holdsJson(value: object): boolean {
   for (const field of Object.values(value)) {
     if (typeof field !== 'object' || field === null) continue;

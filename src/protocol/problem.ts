@@ -13,27 +13,27 @@ export interface Problem {
   readonly index?: number;
   readonly outcome?: 'REJECTED';
   readonly first_seq?: number;
-  /** Where the server is that leads, as far as a standby knows. */
+  /** The URL of the leader, if the standby knows it. */
   readonly leader_url?: string;
   /** The fence a rejected write met. */
   readonly current_fence?: number;
-  /** The session that has ended or is past what was asked, or the one in the way. */
+  /** The session that has ended or cannot take this change, or the one in the way. */
   readonly session_id?: string;
   readonly state?: SessionState;
   /** Why a session has ended; null only for one that has not. */
   readonly reason?: SessionReason | null;
   readonly reason_detail?: string | null;
-  /** Over the wire: what the server's log calls this request. */
+  /** Over the wire: the id of this request in the server's log. */
   readonly requestId?: string;
 }
 
-/** What every operation gives: its body with `ok: true`, or the problem with `ok: false`. */
+/** What every operation returns: its body with `ok: true`, or the problem with `ok: false`. */
 export type Reply<T> = T | Problem;
 
 /** Refusals of a write are precondition failures, whatever the code says elsewhere. */
 const WRITE_STATUS: Partial<Record<RefusalCode, number>> = { LEASE_EXPIRED: 412 };
 
-/** What is in the way, in numbers and names, where the refusal knows them. */
+/** A sentence with the names and numbers of this refusal, where it has them. */
 function detailOf(refusal: Refusal): string | null {
   const { refused, holder, remainingMs, fence, state, reason, leaderUrl } = refusal;
   if (leaderUrl !== undefined) return `${leaderUrl} leads.`;
@@ -76,7 +76,7 @@ function sessionFields({ sessionId, state, reason, reasonDetail }: Refusal): Par
   };
 }
 
-/** A list of its own, because the client holds nothing of the core; a test holds it to the table of refusals. */
+/** A separate list, because the client does not import the core; a test compares it with the table of refusals. */
 const RETRYABLE: ReadonlySet<string> = new Set<RefusalCode>([
   'REQUEST_TIMEOUT',
   'LEASE_HELD',

@@ -1,26 +1,26 @@
 /**
- * Reads the JSON of requests and replies. The values of opaque fields are cut out of the bytes as they stand (a `Json`), so
- * that `1.0`, huge integers, the order of keys and `__proto__` survive byte for byte; JSON.parse reads the rest, in which a
- * number stands for each of them. Stricter than JSON.parse in two points: an object must not name a key twice, because a
- * proxy may have read the other one, and nesting is bounded, because readers in other languages give up.
+ * Reads the JSON of requests and replies. The values of opaque fields are cut out of the bytes unchanged (as a `Json`), so that
+ * `1.0`, huge integers, the order of keys and `__proto__` survive byte for byte. A number takes the place of each, and
+ * JSON.parse reads the rest. Stricter than JSON.parse in two points: an object must not name a key twice, because a proxy
+ * may have read the other one, and nesting is bounded, because parsers in other languages fail on deep nesting.
  *
- * The scan relies on nothing but where strings begin and end, so it need not know whether the text is JSON: JSON.parse
- * judges each value that was cut out and the rest. Strings that JSON.parse makes are copies and keep no text alive.
+ * The scan needs only the boundaries of strings, so it works on invalid JSON too: JSON.parse checks each value that was
+ * cut out, and the rest. JSON.parse copies strings, so they retain no input text.
  */
 import { Json, textOfUtf8 } from './json.ts';
 
 /** The fields whose values belong to the user. */
 const OPAQUE_KEYS: readonly string[] = ['payload', 'result', 'value', 'metadata', 'late_result'];
 
-/** The depth of an opaque value counts from itself: what was taken in one envelope must be readable in any other. */
+/** The depth of an opaque value counts from itself: a value accepted in one envelope must be readable in any other. */
 export const DEPTH_MAX = 1_000;
 
-/** The text is not JSON, or is JSON that we do not take. */
+/** The text is not JSON, or is JSON that is not accepted. */
 export class JsonError extends Error {
   override readonly name = 'JsonError';
 }
 
-/** Makes a `Json` of the opaque value between these places. */
+/** Returns the opaque value between these offsets as a `Json`. */
 export type Keep = (bytes: Uint8Array, from: number, to: number) => Json;
 
 const QUOTE = 0x22;
@@ -35,7 +35,7 @@ const CLOSE = 0x7d;
 const opaqueKeys = new Set(OPAQUE_KEYS);
 const encoder = new TextEncoder();
 const KEY_BYTES = OPAQUE_KEYS.map((key) => encoder.encode(key));
-/** By default opaque values are kept as text, which keeps nothing else in memory. */
+/** By default opaque values are kept as text, which retains nothing else in memory. */
 export function readJson(source: string | Uint8Array, keep: Keep = keepText): unknown {
   const bytes = typeof source === 'string' ? encoder.encode(source) : source;
   const whole = typeof source === 'string' ? source : textOfUtf8(bytes);
@@ -45,7 +45,7 @@ export function readJson(source: string | Uint8Array, keep: Keep = keepText): un
   return value;
 }
 
-/** Whether a JSON text in UTF-8 is nested deeper than a reader takes. Every level takes two bytes. */
+/** Whether a JSON text in UTF-8 is nested deeper than the limit. Every level has at least two bytes. */
 export function isTooDeep(bytes: Uint8Array): boolean {
   return bytes.length > 2 * DEPTH_MAX && endOfValue(bytes, 0) < 0;
 }
@@ -58,12 +58,12 @@ interface Cut {
   /** The text with a number, an index of `opaque`, in place of each opaque value. */
   readonly rest: string;
   readonly opaque: readonly Json[];
-  /** How many keys the rest has: outside of strings, a colon stands behind each key and nowhere else. */
+  /** How many keys the rest has: outside of strings, each key is followed by a colon, and there are no other colons. */
   readonly keys: number;
 }
 
 function cutOpaque(bytes: Uint8Array, whole: string, keep: Keep): Cut {
-  // Cutting a text is cheaper than decoding each part, and places in it are those in the bytes if all is ASCII.
+  // Slicing a text is cheaper than decoding each part. Its offsets are those of the bytes if all is ASCII.
   const isAscii = whole.length === bytes.length;
   const cut = (from: number, to: number) => (isAscii ? whole.slice(from, to) : textOfUtf8(bytes, from, to));
   const opaque: Json[] = [];
@@ -114,7 +114,7 @@ function isOpaqueKey(bytes: Uint8Array, from: number, to: number): boolean {
   return false;
 }
 
-/** Where the comma or bracket stands that ends the value; negative when it is nested too deep. */
+/** The offset of the comma or bracket that ends the value; negative when it is nested too deep. */
 function endOfValue(bytes: Uint8Array, from: number): number {
   let depth = 0;
   for (let at = from; at < bytes.length; at++) {
@@ -131,7 +131,7 @@ function endOfValue(bytes: Uint8Array, from: number): number {
   return bytes.length;
 }
 
-/** Where the closing quote stands; the end of the bytes when there is none. */
+/** The offset of the closing quote; the end of the bytes when there is none. */
 function endOfString(bytes: Uint8Array, quote: number): number {
   let at = quote + 1;
   while (at < bytes.length && bytes[at] !== QUOTE) at += bytes[at] === BACKSLASH ? 2 : 1;
@@ -154,7 +154,7 @@ function trimSpace(bytes: Uint8Array, from: number, end: number): number {
   return to;
 }
 
-/** A part of the bytes; what is wrong with it is said of the whole. */
+/** A part of the bytes; a syntax error is reported for the whole. */
 function parse(text: string, bytes: Uint8Array): unknown {
   try {
     return JSON.parse(text);
@@ -173,7 +173,7 @@ function messageFor(bytes: Uint8Array): string | null {
   }
 }
 
-/** Puts the opaque values where their numbers stand; how many keys all the objects have. */
+/** Replaces the numbers by the opaque values; returns how many keys all the objects have. */
 function putBack(value: unknown, opaque: readonly Json[]): number {
   let keys = 0;
   if (Array.isArray(value)) for (const item of value) keys += putBack(item, opaque);

@@ -1,6 +1,6 @@
 /**
- * What an id, a name, a reason, a token, a profile and the id of a session may look like. Names are 1–256 bytes of printable UTF-8 in NFC:
- * two spellings of the same text must not be two leases. Ids stand in paths, so they have no slash.
+ * The format of ids, names, reasons, tokens, profiles and session ids. Names are 1–256 bytes of printable UTF-8 in NFC: two
+ * spellings of the same text must not be two leases. Ids are used in paths, so they have no slash.
  */
 import { LIMITS } from './limits.ts';
 
@@ -14,7 +14,7 @@ export function isNameText(text: string): boolean {
   return isPlain(text, LIMITS.nameBytes) || isPrintable(text, LIMITS.nameBytes);
 }
 
-/** The leases of a session are named after what they are on, which may itself be as long as any name. */
+/** The leases of a session are named after their target, which may itself be as long as any name. */
 const SESSION_LEASE = /^lease:(?:(?:service|tuner):(.+)|vod:(.+):[0-9]{1,13})$/;
 
 export function isLeaseNameText(text: string): boolean {
@@ -27,7 +27,7 @@ export function isIdText(text: string): boolean {
   return isNameText(text) && !text.includes('/');
 }
 
-/** Reasons are sentences, often the tail of somebody's stderr: line breaks and tabs are fine. */
+/** Reasons are sentences, often the tail of stderr: line breaks and tabs are allowed. */
 export function isReasonText(text: string): boolean {
   return text.length > 0 && utf8Length(text) <= LIMITS.reasonBytes && !LONE_SURROGATE.test(text);
 }
@@ -37,17 +37,17 @@ export function isTokenText(text: string): boolean {
   return text.length >= LIMITS.tokenBytesMin && text.length <= LIMITS.nameBytes && BASE.test(text);
 }
 
-/** What is shown as a token may be wrong, and then that is the answer, however short it is. */
+/** A presented token may have any length; a wrong one is refused as wrong and not as malformed. */
 export function isShownText(text: string): boolean {
   return text.length <= LIMITS.nameBytes && BASE.test(text);
 }
 
-/** A bar separates the parts that an idempotency key is made of. */
+/** A bar separates the parts of an idempotency key. */
 export function isProfileText(text: string): boolean {
   return isNameText(text) && !text.includes('|');
 }
 
-/** Ids of sessions are all ours. What might be an id of somebody else's is unknown, anything else is no id. */
+/** Session ids are always generated. A well-formed id of another server is unknown, anything else is malformed. */
 export function isSessionIdText(text: string): boolean {
   return SESSION_ID.test(text);
 }
