@@ -93,7 +93,7 @@ describe('docs/http.md', () => {
   it('says once what every look takes', () => {
     const looks = NAMES.filter((operation) => 'stale' in OPERATIONS[operation].request.properties);
     expect(looks).toEqual(NAMES.filter((operation) => OPERATIONS[operation].method === 'GET'));
-    expect(text).toContain('Every operation that looks takes `stale` in its query');
+    expect(text).toContain('Every operation that reads takes `stale` in its query');
   });
 
   it('lists every page with its method, path and scope', () => {

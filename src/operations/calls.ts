@@ -1,6 +1,6 @@
 /**
- * Every operation of the table as a call on an authority: build the command, submit it, give the body or the problem.
- * Calls in process, single HTTP requests and batches all come through here.
+ * Every operation of the table as a call on an authority: build the command, submit it, return the body or the problem.
+ * In-process calls, single HTTP requests and batches all pass through here.
  */
 import type { Authority } from '../authority/authority.ts';
 import { EndWatch } from '../authority/end-watch.ts';
@@ -56,7 +56,7 @@ export function checkedCalls(
   ]) as CheckedCalls;
 }
 
-/** The reads that a standby can answer from what it has read along. */
+/** The reads that a standby answers from its own copy of the state. */
 export function standbyCalls(standby: Standby, timers: Timers): Partial<CheckedCalls> {
   const reads = standbyContext(standby, timers) as LeaderContext;
   return Object.fromEntries(
@@ -81,7 +81,7 @@ export function openCalls(checked: CheckedCalls): Calls {
 
 /** A checked change in a batch. */
 export interface Send {
-  /** The answer goes to its place in the sink. Gives what `reply` shows besides the answer. */
+  /** The answer goes to its place in the sink. Returns what `reply` shows besides the answer. */
   submit(sink: Sink, place: number, request: unknown, options: CallOptions): string;
   reply(answer: Answer | Refusal, shown: string): Reply<object>;
 }
@@ -137,12 +137,12 @@ function replyTo(
   return isRefusal(answer) ? problem(answer) : body(answer, shown, context);
 }
 
-/** The token of the request, or a new one where a grant needs one and the caller has chosen none. */
+/** The token of the request, or a generated one where a grant needs one and the request has none. */
 function tokenOf(request: unknown, { needsToken }: AnyChange, newToken: () => string): string {
   return (request as { token?: string }).token ?? (needsToken ? newToken() : '');
 }
 
-/** A read whose bytes a compaction moved in between looks them up again. */
+/** A read whose bytes were moved by a compaction is repeated once. */
 function readCall({ look }: AnyRead, context: LeaderContext): CheckedCall {
   return async (request, options = {}) => {
     const ask = () => look(request, context, options);

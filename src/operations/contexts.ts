@@ -1,4 +1,4 @@
-/** What operations know besides request and answer: policies of the server for changes, and the state to look at for reads. */
+/** What operations use besides request and answer: policies of the server for changes, and the state for reads. */
 import type { Authority } from '../authority/authority.ts';
 import type { EndWatch } from '../authority/end-watch.ts';
 import type { ReadView } from '../authority/reads.ts';
@@ -10,15 +10,15 @@ import type { IntentSecrets } from './intent-keys.ts';
 
 /** How intents are accepted here. */
 export interface IntentPolicy extends IntentSecrets {
-  /** Whether an intent takes the lease of its service at once, instead of leaving that to the orchestrator. */
+  /** Whether an intent acquires the lease of its service at once, instead of leaving that to the orchestrator. */
   readonly takesLease: boolean;
 }
 
-/** When the watchers of sessions were last heard. */
+/** The last heartbeats of sessions. */
 export interface SessionWatch {
   readonly beats: SessionBeats;
   readonly nowMs: number;
-  /** When this server started; heartbeats before that are not known. */
+  /** When this server started; earlier heartbeats are unknown. */
   readonly startedAtMs: number;
 }
 
@@ -27,14 +27,14 @@ export interface ChangeContext {
   readonly watch: () => SessionWatch;
 }
 
-/** Where the state can be seen: at the leader, or at a standby. */
+/** The state to read from: that of the leader, or of a standby. */
 export interface StateSource {
   read<T>(look: (view: ReadView) => T): Promise<T>;
   readonly log: Pick<Log, 'read'>;
   whenEnded(call: () => void): () => void;
 }
 
-/** What only a leader or only a standby says of itself. */
+/** The fields of `status.get` that differ between leader and standby. */
 export interface RoleFigures {
   readonly role: 'leader' | 'standby';
   readonly first_seq: number;
@@ -48,7 +48,7 @@ export interface ReadContext {
   readonly source: StateSource;
   readonly ends: EndWatch;
   readonly timers: Timers;
-  /** What the leader has heard; empty on a standby. */
+  /** Soft state of the leader; empty on a standby. */
   readonly beats: SessionBeats;
   readonly workers: Workers;
   readonly figures: (view: ReadView) => RoleFigures;

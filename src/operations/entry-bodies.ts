@@ -1,4 +1,4 @@
-/** Log entries as bodies: `{seq, at, type, …}` with their opaque bytes opened. */
+/** Log entries as bodies: `{seq, at, type, …}` with their opaque bytes read. */
 
 import { opaquesOf } from '../core/entry-opaques.ts';
 import { entryToJson } from '../core/entry-to-json.ts';

@@ -1,6 +1,6 @@
 /**
- * The story that all examples tell together: a worker sends a mail, a report is written under a lease, and a session is
- * requested and run. OpenAPI shows them, and a test holds them against the schemas, so they can be copied as they are.
+ * Values shared by all examples, so that they fit together: a worker sends a mail, a report is written under a lease, and a
+ * session is requested and run. OpenAPI shows the examples, and a test checks them against the schemas.
  */
 import { ORCHESTRATOR_GUARD } from '../core/reserved-names.ts';
 

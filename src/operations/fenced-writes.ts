@@ -14,7 +14,7 @@ export const WRITE_REFUSALS = [
   'LEASE_EXPIRED',
 ] as const satisfies readonly RefusalCode[];
 
-const IGNORED = 'Allowed, so that the whole record of a lease can be sent, and ignored.';
+const IGNORED = 'Ignored. Allowed so that the whole record of a lease can be sent.';
 
 /** Without a lease, or with null in its place, a write is well formed and refused as unfenced. */
 export const FenceLease = Type.Optional(
@@ -24,15 +24,15 @@ export const FenceLease = Type.Optional(
         lease_seq: Type.Optional(
           Type.Union([Seq, Type.Null()], { description: 'The fencing number of the lease.' }),
         ),
-        object_id: Type.Optional(note(Name, 'What the lease is for; another object is refused.')),
-        holder_id: Type.Optional(note(Name, 'Who holds the lease; another holder is refused.')),
-        // They belong to the record of a lease and decide nothing: only the authority's clock does.
+        object_id: Type.Optional(note(Name, 'The object of the lease; another object is refused.')),
+        holder_id: Type.Optional(note(Name, 'The holder of the lease; another holder is refused.')),
+        // Part of the record of a lease. Only the authority's clock decides whether a lease is over.
         acquired_at: Type.Optional(Type.String({ description: IGNORED })),
         expires_at: Type.Optional(Type.String({ description: IGNORED })),
       }),
       Type.Null(),
     ],
-    { description: 'The lease under which to write: its lease_seq, and what else is to be checked.' },
+    { description: 'The lease under which to write: its lease_seq, and optional fields to check.' },
   ),
 );
 

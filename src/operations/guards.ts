@@ -10,7 +10,7 @@ export interface ShownGuard {
   readonly token: string;
 }
 
-/** A missing or incomplete guard is refused as not held, not as malformed. Programs must show all of it. */
+/** A missing or incomplete guard is refused as not held, not as malformed. The types require all of it. */
 export const GuardField = Type.Optional(
   Type.Object(
     {
@@ -25,7 +25,7 @@ export const GuardField = Type.Optional(
   ),
 ) as unknown as TUnsafe<ShownGuard>;
 
-/** A caller that shows none gets one that nothing can hold. */
+/** Without a guard: one that cannot be held. */
 export function guardOf(shown: Partial<ShownGuard> = {}): Guard {
   const { name = '', holder = '', token = '' } = shown;
   return { name, holder, tokenHash: tokenHash(token) };

@@ -1,6 +1,6 @@
 /**
- * The past of a subject as far back as the log reaches, page by page: `task.history`, `lease.history`. A cursor is the
- * position to continue from; that of a name also has its newest grant before that position behind a dot, because some
+ * The entries of a subject as far back as the log reaches, page by page: `task.history`, `lease.history`. A cursor is the
+ * position to continue from. That of a name is followed by a dot and its newest grant before that position, because some
  * entries can only be attributed by it.
  */
 import { type Static, Type } from '@sinclair/typebox';
@@ -47,14 +47,14 @@ export const Entry = Type.Unsafe<EntryRecord>(
 export const Entries = Type.Object({
   entries: Type.Array(Entry),
   first_seq: Type.Integer({
-    description: 'the oldest position that is kept: what came before it is not among the entries',
+    description: 'the oldest position that is kept; earlier entries are missing',
   }),
   next_cursor: NextCursor,
 });
 
 const ENTRIES_A_PAGE = 1_000;
 
-/** Which part of a history; the form of its cursor is its own. */
+/** Which part of a history; each history has its own form of cursor. */
 function range(from: string, cursor: string) {
   return {
     from: Type.Optional(note(Position, from)),
@@ -66,14 +66,15 @@ function range(from: string, cursor: string) {
   };
 }
 
-const FROM = 'The first position to look at; by default the first that is kept.';
+const FROM = 'The first position to read; by default the first that is kept.';
 
 export const taskHistory = leaderRead({
   name: 'task.history',
   path: '/v1/tasks/{task_id}/history',
   long: 'history',
   does: 'Every entry that touched a task, as far back as the log reaches, page by page.',
-  details: `Oldest first. A restore that ended a lease of the task is among them (\`EpochStarted\`). It reads the log, so it is for people. What came before \`first_seq\` is not kept any more.`,
+  details: `Oldest first. A restore that ended a lease of the task is included (\`EpochStarted\`). The call scans the log, so it is for
+people and not for polling. Entries before \`first_seq\` are no longer kept.`,
   request: fields({ task_id: TaskId, ...range(FROM, '^[0-9]{1,16}$') }),
   reply: Entries,
   refusals: ['TASK_NOT_FOUND'],
@@ -104,11 +105,11 @@ export const leaseHistory = leaderRead({
   path: '/v1/leases/{name}/history',
   long: 'history',
   does: 'Every entry that touched a name, as far back as the log reaches, page by page.',
-  details: `Entries about the name and about its object. With a \`lease_seq\` as \`from\` it is everything that came of that
-grant, and what came after it. \`LEASE_NOT_FOUND\`: the name is unknown.`,
+  details: `Entries about the name and about its object. With a \`lease_seq\` as \`from\` the page has everything about that
+grant and what followed. \`LEASE_NOT_FOUND\`: the name is unknown.`,
   request: fields({
     name: LeaseName,
-    ...range(`${FROM} From a grant on, nothing is left out that came of it.`, '^[0-9]{1,16}\\.[0-9]{1,16}$'),
+    ...range(`${FROM} From a grant on, all entries about it are included.`, '^[0-9]{1,16}\\.[0-9]{1,16}$'),
   }),
   reply: Entries,
   refusals: ['LEASE_NOT_FOUND'],
@@ -134,7 +135,7 @@ grant, and what came after it. \`LEASE_NOT_FOUND\`: the name is unknown.`,
   },
   async look({ name, from = 1, limit = ENTRIES_A_PAGE, cursor }, { authority, timers }, { signal }) {
     const { log } = authority;
-    // A forgotten name has left the state, but maybe not the log.
+    // A forgotten name is not in the state, but may be in the log.
     const { image, lastSeq } = await authority.read((machine) => ({
       image: readName(machine, name),
       lastSeq: machine.state.lastSeq,
@@ -149,7 +150,7 @@ grant, and what came after it. \`LEASE_NOT_FOUND\`: the name is unknown.`,
     const isKnown =
       image !== null || cursor !== undefined || page.entries.some(({ entry }) => entry.type !== 'NamesWiped');
     if (!isKnown) {
-      return { refused: 'LEASE_NOT_FOUND', detail: 'The log knows nothing of this name.' };
+      return { refused: 'LEASE_NOT_FOUND', detail: 'The log has no entry about this name.' };
     }
     const granted = page.entries.findLast(({ entry }) => entry.type === 'NameLeased')?.seq ?? grantedBefore;
     return body(log, page, `${page.next}.${granted}`);

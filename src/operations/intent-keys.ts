@@ -1,7 +1,7 @@
 /**
- * By what the same intent is known again: a keyed digest of what it asks for, in hexadecimal. Live intents for the same
- * service and profile are one; those for a recording are one within a second of it. A secret that is being
- * replaced still finds the sessions it made, and makes none any more.
+ * The idempotency key of an intent: an HMAC of its fields, in hexadecimal. Live intents are the same if service and profile
+ * are; those for a recording also need the same second of it. During a rotation the previous secret still finds the
+ * sessions created with it, and creates none.
  */
 import { createHmac } from 'node:crypto';
 import type { Intent } from '../core/entries.ts';
@@ -9,7 +9,7 @@ import { bucketOf } from '../core/sessions/session-names.ts';
 
 export interface IntentSecrets {
   readonly secret: string;
-  /** The one before it; null when there is none. */
+  /** The previous secret; null when there is none. */
   readonly previousSecret: string | null;
 }
 

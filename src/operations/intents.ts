@@ -1,4 +1,4 @@
-/** `intent.accept`: ask for a session. Repeating the request returns the existing session while that can be shared. */
+/** `intent.accept`: request a session. Repeating the request returns the existing session while that can be shared. */
 import { type Static, Type } from '@sinclair/typebox';
 import type { AcceptIntent } from '../core/commands.ts';
 import { invalid } from '../core/decision.ts';
@@ -14,16 +14,16 @@ import { Seq, Text } from './reply-fields.ts';
 import { SESSION } from './session-records.ts';
 import { tokenHash } from './token-hashes.ts';
 
-/** How long the service is kept for a session that has not been started, where intents take the lease themselves. */
+/** How long the service is held for a session that has not been started, where intents acquire the lease themselves. */
 const SERVICE_TTL_MS = 30_000;
 
-// Which of the fields belong together is checked in `targetOf`, which says it in a sentence.
+// `targetOf` checks which fields belong together, with a sentence for each mistake.
 const Request = fields({
   type: Type.Union([Type.Literal('live'), Type.Literal('vod')], {
     description: 'live: a service as it is broadcast. vod: a recording.',
   }),
-  serviceRef: Type.Optional(note(Name, 'What to show; needed for live, and only there.')),
-  recordingID: Type.Optional(note(Name, 'What to show; needed for vod, and only there.')),
+  serviceRef: Type.Optional(note(Name, 'What to show; required for live, not allowed for vod.')),
+  recordingID: Type.Optional(note(Name, 'What to show; required for vod, not allowed for live.')),
   profileID: Type.String({
     format: 'profile',
     description: 'How to show it: the name of a profile of the orchestrator.',
@@ -42,24 +42,24 @@ export const acceptIntent = change({
   path: '/api/v3/intents',
   scope: 'v3:write',
   status: 202,
-  // The same intent finds the session that the first try made, while that can be shared.
+  // The same intent finds the session that the first try created, while that can be shared.
   retry: 'safe',
   refusedWhenFull: true,
   needsToken: true,
   showsRequestId: true,
-  does: 'Ask for a session. Repeating the request returns the existing session, while that can be shared.',
+  does: 'Request a session. Repeating the request returns the existing session, while that can be shared.',
   details: `\`status\` is \`idempotent_replay\` when the same intent has a session that is NEW, STARTING or READY. Two live
 intents are the same when service and profile are, and two for a recording when they also begin in the same
 whole second of it.
 
-The session shows whether there is a slot; this reply does not. Only where intents take their service
-themselves (\`XG2G_V3_API_LEASES\`) are they refused while it is held: the problem names the \`session_id\` in the
-way, and \`Retry-After\` says when it may be over.`,
+This reply does not say whether there is a slot; the session does. Where intents acquire their service themselves
+(\`XG2G_V3_API_LEASES\`) they are refused while it is held: the problem names the \`session_id\` in the way, and
+\`Retry-After\` says when to retry.`,
   request: Request,
   reply: Type.Object({
     session_id: note(Text, 'the id of the session'),
     status: Type.Union([Type.Literal('accepted'), Type.Literal('idempotent_replay')], {
-      description: 'whether this request made the session, or found it',
+      description: 'whether this request created the session or found it',
     }),
     requestId: note(Text, 'the id of this request'),
     seq: Seq,
@@ -93,7 +93,7 @@ way, and \`Retry-After\` says when it may be over.`,
   }),
 });
 
-/** What to show: each type has a field of its own, and may not have that of the other. */
+/** What to show: each type requires its own field and does not allow that of the other. */
 function targetOf({ type, serviceRef, recordingID, start_ms }: Static<typeof Request>): string | Refusal {
   if (type === 'live') {
     if (recordingID !== undefined) return invalid('The field recordingID belongs to vod.');

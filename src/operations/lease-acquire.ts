@@ -1,4 +1,4 @@
-/** Taking named leases: `lease.acquire` for one name, `lease.acquire_all` for several, all or none. */
+/** Acquiring named leases: `lease.acquire` for one name, `lease.acquire_all` for several, all or none. */
 import { type Static, Type } from '@sinclair/typebox';
 import type { AcquireNames, GrantedName } from '../core/commands.ts';
 import { invalid, isRefusal } from '../core/decision.ts';
@@ -25,14 +25,14 @@ import { tokenHash } from './token-hashes.ts';
 
 const GRANT = {
   name: note(Text, 'the name that is leased'),
-  holder: note(Text, 'who holds it'),
+  holder: note(Text, 'its holder'),
   token: Type.String({ description: 'the secret of this grant' }),
   lease_seq: note(Seq, 'the fencing number of this grant'),
   acquired_at: note(Instant, 'when it was granted'),
   expires_at: note(Instant, 'when it ends unless it is renewed'),
   remaining_ms: RemainingMs,
-  object_id: note(Text, 'the name, as fenced writes call it'),
-  holder_id: note(Text, 'the holder, as fenced writes call it'),
+  object_id: note(Text, 'the name, under its field name in fenced writes'),
+  holder_id: note(Text, 'the holder, under its field name in fenced writes'),
 };
 export const GrantedLease = Type.Object(GRANT);
 export const AcquiredLease = Type.Object({ ...GRANT, seq: Seq, duplicate: Duplicate });
@@ -42,7 +42,7 @@ const ADMIN: ExtraScope = {
   detail: `Acquiring names that begin with ${ORCHESTRATOR_NAMES} needs the scope v1:admin.`,
 };
 
-/** Guards of orchestrators are not for every writer. */
+/** Guards of orchestrators need more than the scope to write. */
 function orchestratorNames(...names: readonly string[]): ExtraScope | null {
   return names.some((name) => name.startsWith(ORCHESTRATOR_NAMES)) ? ADMIN : null;
 }
@@ -60,25 +60,25 @@ export const acquireLease = change({
   refusedWhenFull: true,
   grants: true,
   needsToken: true,
-  does: 'Take a named lease; wait in line for it if asked to.',
-  details: `The same holder acquiring again fences its older grant out. Renewing and releasing need the \`token\`. \`object_id\`
+  does: 'Acquire a named lease; with wait_ms, wait in line for it.',
+  details: `A new grant to the same holder fences out its older grant. Renewing and releasing need the \`token\`. \`object_id\`
 and \`holder_id\` are \`name\` and \`holder\` under the names that [fenced writes](#objectwrite) use.
 
 \`LEASE_NOT_HELD\`: the token belongs to an earlier grant. \`LEASE_NOT_FOUND\` (not held) and \`LEASE_NOT_CURRENT\` (another
-grant is live) come with \`supersedes\` only; \`FORBIDDEN\` with \`supersedes\` and with guards.
+grant is live) occur with \`supersedes\` only; \`FORBIDDEN\` with \`supersedes\` and with guards.
 
 #### Guards and scopes
 
-The holder of a lease is public, and the same holder may acquire it anew. For names that begin with \`system:\`, which are
-for guards, that takes more, so that a token with \`v1:write\` cannot depose a guard:
+The holder of a lease is public, and the same holder may acquire it again. Names that begin with \`system:\` are for guards and
+need more, so that a token with \`v1:write\` cannot depose a guard:
 
 | call on a name that begins with \`system:\` | scope |
 |---|---|
 | acquire it while it is free, or again with holder and token of the live grant | \`v1:write\` |
-| acquire it anew, while it is live, with its holder and another token or none | \`v1:admin\` |
+| acquire it again, while it is live, with its holder and another token or none | \`v1:admin\` |
 | acquire one that begins with \`system:orchestrator:\`, live or not | \`v1:admin\` |
 | renew or release it with its token | \`v1:write\` |
-| break it, as any other | \`v1:admin\` |`,
+| break it, as any name | \`v1:admin\` |`,
   request: fields({
     name: LeaseName,
     holder: Holder,
@@ -90,7 +90,7 @@ for guards, that takes more, so that a token with \`v1:write\` cannot depose a g
       note(
         Position,
         'The lease_seq of the grant to replace, whose holder is known to be dead: that grant ends and the new one ' +
-          'is made in one step, or nothing happens. Needs the scope v1:admin.',
+          'begins in one entry, or nothing changes. Needs the scope v1:admin.',
       ),
     ),
   }),
@@ -130,8 +130,8 @@ export const acquireAll = change({
   refusedWhenFull: true,
   grants: true,
   needsToken: true,
-  does: 'Take several named leases, all or none, in one entry.',
-  details: `One \`token\` and one \`lease_seq\` for all names; each is renewed and released by itself.
+  does: 'Acquire several named leases, all or none, in one entry.',
+  details: `One \`token\` and one \`lease_seq\` for all names; each is renewed and released separately.
 \`FORBIDDEN\`: [guards](#guards-and-scopes).`,
   request: fields({
     names: Type.Array(LeaseName, {
@@ -154,7 +154,7 @@ export const acquireAll = change({
   extraScope: ({ names }) => orchestratorNames(...names),
   command(request, token, _, isAdmin) {
     const names = [...request.names];
-    // Not in the schema, whose check for it takes a hundred milliseconds for a thousand long names.
+    // Not in the schema: its check takes a hundred milliseconds for a thousand long names.
     if (new Set(names).size < names.length) return invalid('The field names has a name twice.');
     return acquire(names, request, token, isAdmin);
   },
@@ -164,7 +164,7 @@ export const acquireAll = change({
   },
 });
 
-interface Wish {
+interface AcquireRequest {
   readonly holder: string;
   readonly ttl_ms: number;
   readonly wait_ms?: number;
@@ -173,19 +173,19 @@ interface Wish {
 
 function acquire(
   names: readonly string[],
-  wish: Wish,
+  request: AcquireRequest,
   token: string,
   isAdmin: boolean,
 ): AcquireNames | Refusal {
-  const metadata = wish.metadata === undefined ? null : wrap('metadata', wish.metadata);
+  const metadata = request.metadata === undefined ? null : wrap('metadata', request.metadata);
   if (metadata !== null && isRefusal(metadata)) return metadata;
   return {
     type: 'AcquireNames',
     names,
-    holder: wish.holder,
+    holder: request.holder,
     tokenHash: tokenHash(token),
-    ttlMs: wish.ttl_ms,
-    waitMs: wish.wait_ms ?? 0,
+    ttlMs: request.ttl_ms,
+    waitMs: request.wait_ms ?? 0,
     metadata,
     isAdmin,
   };

@@ -57,9 +57,9 @@ export const releaseLease = change({
   scope: 'v1:write',
   status: 200,
   batch: true,
-  retry: 'safe', // Harmless twice; the second answer says released: false.
+  retry: 'safe', // Idempotent; the second answer says released: false.
   urgent: true,
-  does: 'Give a named lease back; harmless twice.',
+  does: 'Release a named lease. Idempotent.',
   request: fields({ name: LeaseName, holder: Holder, token: ShownToken }),
   reply: Type.Object({
     released: note(Flag, 'false for a wrong token, a wrong holder, or a lease that is over'),
@@ -92,7 +92,7 @@ export const breakLease = change({
   }),
   reply: Type.Object({
     name: note(Text, 'the name that was leased'),
-    holder: note(Text, 'who held it'),
+    holder: note(Text, 'its holder'),
     lease_seq: note(Seq, 'the fencing number of the grant that was ended'),
     seq: Seq,
   }),
@@ -116,10 +116,10 @@ export const wipeLeases = change({
   path: '/v1/leases/wipe',
   scope: 'v1:write',
   status: 200,
-  // What has ended cannot end again; only the holder of the guard may ask, and it waits for the answer.
+  // An ended lease cannot end again; only the holder of the guard may wipe, and it waits for the answer.
   retry: 'safe',
   does: 'End every named lease under a prefix except guards, in one entry. Only for the holder of the guard.',
-  details: `Names under \`system:\` are spared.`,
+  details: `Names under \`system:\` are not wiped.`,
   request: fields({ prefix: Prefix, guard: GuardField }),
   reply: Type.Object({ wiped: note(Whole, 'how many leases were ended'), seq: Seq }),
   refusals: ['GUARD_NOT_HELD'],

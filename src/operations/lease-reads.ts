@@ -1,4 +1,4 @@
-/** Looking at named leases: `lease.get`, `lease.list`. Tokens are never shown. */
+/** Reading named leases: `lease.get`, `lease.list`. Tokens are never shown. */
 import { type Static, Type } from '@sinclair/typebox';
 import { listLeases, readName } from '../authority/reads.ts';
 import type { NameImage } from '../core/image.ts';
@@ -11,7 +11,7 @@ import { Instant, Kept, NextCursor, RemainingMs, Seq, Text } from './reply-field
 
 export const Lease = Type.Object({
   name: note(Text, 'the name that is leased'),
-  holder: note(Text, 'who holds it'),
+  holder: note(Text, 'its holder'),
   lease_seq: note(Seq, 'the fencing number of the live grant'),
   acquired_at: note(Instant, 'when it was granted'),
   expires_at: note(Instant, 'when it ends unless it is renewed'),
@@ -32,7 +32,7 @@ export const getLease = stateRead({
   name: 'lease.get',
   path: '/v1/leases/{name}',
   long: 'record',
-  does: 'Who holds a name, and for how long. Never the token.',
+  does: 'Show the holder of a name and the remaining time, never the token.',
   details: `\`LEASE_NOT_FOUND\`: the name is not held.`,
   request: fields({ name: LeaseName, stale }),
   reply: Lease,
@@ -50,7 +50,7 @@ export const listAllLeases = stateRead({
   path: '/v1/leases',
   long: 'list',
   does: 'List live named leases, page by page.',
-  details: `With \`holder\` a page costs what it returns, however many leases there are. The order is not promised.`,
+  details: `With \`holder\` the cost of a page depends only on what it returns. The order is unspecified.`,
   request: fields({
     prefix: Type.Optional(Prefix),
     holder: Type.Optional(note(Holder, 'Only leases of this holder.')),
@@ -81,7 +81,7 @@ function leaseRecord(image: NameImage, nowMs: number, open: OpenedBytes): Static
     lease_seq: image.leaseSeq,
     acquired_at: instant(image.acquiredAtMs),
     expires_at: instant(image.expiresAtMs),
-    // A standby may look at a lease that is over and whose expiry it has not read yet.
+    // A standby may show a lease whose expiry it has not read yet.
     remaining_ms: Math.max(0, image.expiresAtMs - nowMs),
     ...(image.metadata === null ? {} : { metadata: open(image.metadata) }),
     seq: image.lastSeq,

@@ -1,4 +1,4 @@
-/** `lease.waiters`: who waits for a name. Soft state: lines last as long as the connections that stand in them. */
+/** `lease.waiters`: the callers that wait for a name. Soft state: a place in line lasts as long as its connection. */
 import { type Static, Type } from '@sinclair/typebox';
 import { type LineOfName, readWaiters, type WaitingFor } from '../authority/waiter-reads.ts';
 import { instant } from '../protocol/instant.ts';
@@ -8,12 +8,12 @@ import { leaderRead } from './operation.ts';
 import { Instant, NextCursor, RemainingMs, Text } from './reply-fields.ts';
 
 export const Waiter = Type.Object({
-  holder: note(Text, 'who waits'),
-  names: Type.Array(Text, { description: 'all names it asked for; it is granted all of them or none' }),
+  holder: note(Text, 'the holder that waits'),
+  names: Type.Array(Text, { description: 'all names it requested; it is granted all of them or none' }),
   waiting_since: note(Instant, 'when it joined the line'),
-  remaining_ms: note(RemainingMs, 'how long it goes on waiting'),
+  remaining_ms: note(RemainingMs, 'how long it still waits'),
   blocked_by: Type.Array(Text, {
-    description: 'those of its names that are held, or for which another waiter comes first',
+    description: 'those of its names that are held, or have another waiter first in line',
   }),
 });
 
@@ -21,8 +21,8 @@ export const listWaiters = leaderRead({
   name: 'lease.waiters',
   path: '/v1/leases/{name}/waiters',
   long: 'list',
-  does: 'Who waits for a name, in the order in which they are served. Soft state.',
-  details: `A request for several names waits in all their lines and is granted once it heads each of them and all are free.`,
+  does: 'List the waiters for a name, in the order in which they are served. Soft state.',
+  details: `A request for several names waits in all their lines and is granted once it is first in each of them and all are free.`,
   request: fields({
     name: LeaseName,
     limit: Type.Optional(Limit),

@@ -1,4 +1,4 @@
-/** The way to an authority in the same process: no wire, the same operations, checks and answers. */
+/** The transport to an authority in the same process: no wire, the same operations, checks and answers. */
 import type { Authority } from '../authority/authority.ts';
 import { RefusedReadError } from '../authority/refused-read.ts';
 import { ClosedError, UnavailableError } from '../authority/unavailable.ts';
@@ -88,7 +88,7 @@ export function localTransport(authority: Authority, calls: Calls, timers: Pick<
             if (signal.aborted) return;
             if (closed !== null) throw handleClosed();
             if (authority.hasEnded) throw new LeaseholdError('UNAVAILABLE', 'The authority has ended.');
-            // Like the connection to a server, it keeps the process: what is awaited may still come.
+            // Like a connection to a server, it keeps the process alive: more entries may follow.
             const hold = timers.hold();
             await more.finally(() => hold.cancel());
           }
@@ -106,14 +106,14 @@ export function localTransport(authority: Authority, calls: Calls, timers: Pick<
   };
 }
 
-/** What a server would refuse is thrown. */
+/** Throws what a server would refuse. */
 function assertFollowable(from: number | null, { types }: FollowOnly): void {
   const request = { ...(from === null ? {} : { from }), ...(types === undefined ? {} : { types }) };
   if (LOG_CHECK.accepts(request)) return;
   throw LeaseholdError.of(problem({ refused: 'INVALID_ARGUMENT', detail: LOG_CHECK.explain(request) }));
 }
 
-/** Where the life of a session is followed from; what a server would refuse is thrown. */
+/** The position from which a session is followed; throws what a server would refuse. */
 async function beginOf(authority: Authority, sessionId: string, fromSeq: number): Promise<number> {
   const request = { session_id: sessionId, from: fromSeq };
   if (!SESSION_EVENTS_CHECK.accepts(request)) {
@@ -129,7 +129,7 @@ async function beginOf(authority: Authority, sessionId: string, fromSeq: number)
   throw LeaseholdError.of(problem(begin));
 }
 
-/** Whether somebody follows this entry. */
+/** Whether the follower wants this entry. */
 function wanted({ types, session: only }: FollowOnly): (logged: LoggedEntry) => boolean {
   if (only !== undefined) {
     const session = seqOfSessionId(only.id);
@@ -146,7 +146,7 @@ function abortCall(signal: AbortSignal, call: () => void): () => void {
   return () => signal.removeEventListener('abort', call);
 }
 
-/** An authority that has died does not come back to its handle, so nothing is worth a second try. */
+/** A dead authority does not come back to its handle, so no fault is retryable. */
 function leaseholdError(fault: Error): Error {
   if (fault instanceof ClosedError) return handleClosed();
   if (fault instanceof RefusedReadError) return LeaseholdError.of(problem(fault.refusal));

@@ -1,4 +1,4 @@
-/** Fenced objects: `object.write`, `object.get`, `object.delete`; and `receipt.list`, the writes that were refused. */
+/** Fenced objects: `object.write`, `object.get`, `object.delete`; and `receipt.list`, the refused writes. */
 import { Type } from '@sinclair/typebox';
 import { readName } from '../authority/reads.ts';
 import type { DeleteObject, WriteObject } from '../core/commands.ts';
@@ -31,10 +31,10 @@ export const writeObject = change({
   scope: 'v1:write',
   status: 200,
   batch: true,
-  // Without the version a second try could undo a write that came in between.
+  // Without the version a second try could undo a write in between.
   retry: { needs: 'if_version', looks: true },
   refusedWhenFull: true,
-  does: 'Write an object under its lease. The first of the fence checks that fails answers; nothing changes.',
+  does: 'Write an object under its lease. The first fence check that fails refuses the write.',
   details: `\`LEASE_EXPIRED\` is 412 here.`,
   request: fields({
     object_id: ObjectId,
@@ -76,7 +76,7 @@ export const deleteObject = change({
   status: 200,
   retry: { needs: 'if_version', looks: true },
   does: 'Delete an object under its lease, by the same checks as a write.',
-  details: `Versions continue: the next write has the next one, as long as the name is not forgotten. \`LEASE_EXPIRED\` is
+  details: `Versions continue with the next write, as long as the name is not forgotten. \`LEASE_EXPIRED\` is
 412 here.`,
   request: fields({ object_id: ObjectId, lease: FenceLease, if_version: IfVersion }),
   reply: WrittenObject,
@@ -131,7 +131,7 @@ export const getObject = stateRead({
 
 export const Receipt = Type.Object({
   code: note(Text, 'the check that refused the write'),
-  object_id: note(Text, 'the object it was meant for'),
+  object_id: note(Text, 'the object of the write'),
   presented_lease_seq: Type.Union([Seq, Type.Null()], { description: 'the number it presented, if any' }),
   current_fence: note(Seq, 'the fence of the object'),
   holder_id: Type.Union([Text, Type.Null()], { description: 'the holder it presented, if any' }),
@@ -143,8 +143,9 @@ export const listReceipts = leaderRead({
   name: 'receipt.list',
   path: '/v1/receipts',
   long: 'list',
-  does: 'Refused writes, newest first. Evidence, not truth: they do not survive a restart.',
-  details: `Writes that were refused by the first six fence checks. The newest 10 000 are kept, in memory only. \`code\` is one of those six; anything else is 400.`,
+  does: 'List refused writes, newest first. Soft state: they do not survive a restart.',
+  details: `Writes refused by the first six fence checks. The newest 10 000 are kept, in memory only. \`code\` is one of those six; any other
+is 400.`,
   request: fields({
     object_id: Type.Optional(note(ObjectId, 'Only writes to this object.')),
     code: Type.Optional(
@@ -175,7 +176,7 @@ export const listReceipts = leaderRead({
     },
   },
   async look({ object_id: objectId = null, code = null, limit = 100 }, { authority }) {
-    // In line with the changes: a receipt names a fence, whose grant may not be durable yet.
+    // Queued with the changes: a receipt names a fence whose grant may not be durable yet.
     const receipts = await authority.read(() => authority.soft.receipts.list(objectId, code, limit));
     return {
       ok: true,

@@ -1,4 +1,4 @@
-/** Values that belong to the user, on their way into a command: within their limits, valid JSON, and bytes of our own. */
+/** Opaque values of a request become part of a command: within their limits, valid JSON, in bytes that the caller cannot change. */
 import { crc32 } from 'node:zlib';
 import { type Opaque, opaque } from '../core/opaque.ts';
 import type { Refusal } from '../core/refusals.ts';
@@ -25,17 +25,17 @@ export function wrap(field: string, value: unknown): Opaque | Refusal {
   return { refused: 'PAYLOAD_TOO_LARGE', detail };
 }
 
-/** Bytes as the log will keep them, with their checksum. */
+/** Bytes as the log stores them, with their checksum. */
 export function opaqueOf(bytes: Uint8Array): Opaque {
   return opaque(bytes, crc32(bytes));
 }
 
-/** The caller may change its bytes before they are written; bytes that came over the wire are ours already. */
+/** A caller in process may change its bytes before they are written; bytes from the wire have no other owner. */
 function owned(json: Json): Json {
   return json.isChecked || json.isText ? json : new Json(Buffer.from(json.bytes));
 }
 
-/** Buffer.from takes short texts from a pool, which an encoder does not. */
+/** Buffer.from allocates short texts from a pool; a TextEncoder does not. */
 function bytesOf(json: Json): Uint8Array {
   return json.isText ? Buffer.from(json.text()) : json.bytes;
 }

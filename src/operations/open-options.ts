@@ -1,4 +1,4 @@
-/** The options of `open`, judged like every other input: unknown ones and absurd numbers are refused in a sentence. */
+/** The options of `open`, validated like every other input: unknown options and invalid numbers are refused with a sentence. */
 import { Type } from '@sinclair/typebox';
 import { compileCheck, type RequestCheck } from './schema-check.ts';
 

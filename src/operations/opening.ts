@@ -1,10 +1,10 @@
-/** Reads the bytes behind several references at once and gives a look-up for them. */
+/** Reads the bytes of several references at once and returns a look-up for them. */
 import type { Room } from '../authority/request.ts';
 import type { Opaque } from '../core/opaque.ts';
 import type { Log } from '../engines/log.ts';
 import { Json } from '../protocol/json.ts';
 
-/** The text behind opaque bytes that have been read already; null when they were damaged. */
+/** Opaque bytes that have been read already; null when they were damaged. */
 export type OpenedBytes = (reference: Opaque) => Json | null;
 
 export async function openAll(

@@ -13,14 +13,14 @@ import type { ChangeContext, LeaderContext, ReadContext } from './contexts.ts';
 
 export type Scope = `${'v1' | 'v3'}:${'read' | 'write' | 'admin'}`;
 
-/** `any`: every token will do, whatever its scopes. */
+/** `any`: every token, whatever its scopes. */
 export type ScopeNeeded = Scope | 'any';
 
 /**
- * How a client retries after a lost reply, when the first try may have been carried out. 'safe': once and twice are
- * the same. `fills`: the field by which the authority recognises a second try; the client fills it in when the caller
+ * How a client retries after a lost reply, when the first try may have been carried out. 'safe': the operation is
+ * idempotent. `fills`: the field by which the authority recognises a second try; the client fills it in when the caller
  * gives none. `needs`: without this field a second try could do more than the first. `looks`: a refusal of the second
- * try may come from the first, so the client looks at the subject before it believes the refusal.
+ * try may come from the first, so the client reads the subject before it believes the refusal.
  */
 export type Retry =
   | 'safe'
@@ -30,13 +30,13 @@ export type Retry =
       readonly looks?: true;
     };
 
-/** A scope that a particular request needs on top of that of its operation, and the sentence that says so. */
+/** A scope that a particular request needs besides that of its operation, and the detail of the refusal. */
 export interface ExtraScope {
   readonly scope: Scope | '*';
   readonly detail: string;
 }
 
-/** A body as it reads on the wire: opaque fields are any JSON. */
+/** A body as it is on the wire: opaque fields are any JSON. */
 export type Plain<T> = T extends Json
   ? unknown
   : T extends readonly (infer Item)[]
@@ -62,7 +62,7 @@ export interface Wire<
   readonly status: 200 | 201 | 202;
   /** One line for people. */
   readonly does: string;
-  /** More about it for `docs/http.md`, in Markdown: what no schema says. */
+  /** More for `docs/http.md`, in Markdown: what the schemas do not say. */
   readonly details?: string;
   readonly request: Request;
   readonly reply: Reply;
@@ -74,7 +74,7 @@ export interface Wire<
   };
 }
 
-/** An operation that goes to the authority as a command. */
+/** An operation that is sent to the authority as a command. */
 export interface Change<
   Name extends string = string,
   Method extends 'POST' | 'PUT' | 'DELETE' = 'POST' | 'PUT' | 'DELETE',
@@ -84,18 +84,18 @@ export interface Change<
   C extends Command = Command,
   Batch extends boolean = boolean,
 > extends Wire<Name, Method, Codes, Request, Reply> {
-  /** Whether it may stand in a `/v1/batch`. */
+  /** Whether it is allowed in a `/v1/batch`. */
   readonly batch?: Batch;
   readonly retry: Retry;
   /** Keeps or ends ownership: it is decided before creates when the authority is behind. */
   readonly urgent?: true;
-  /** Keeps alive what is held: clients send it on a connection of its own, past other calls. */
+  /** Renews leases: clients send it on a separate connection, ahead of other calls. */
   readonly renews?: true;
   /** Refused while the disk is full. */
   readonly refusedWhenFull?: true;
-  /** Tells the caller that it holds something; a grant whose reply is not delivered is given back. */
+  /** The reply is a grant; a grant whose reply is not delivered is given back. */
   readonly grants?: true;
-  /** Generates a token when the request brings none. */
+  /** A token is generated when the request has none. */
   readonly needsToken?: true;
   /** The body shows the id of the request instead of its token. */
   readonly showsRequestId?: true;
@@ -114,7 +114,7 @@ export interface Change<
   ) => { readonly ok: true } & Readonly<Static<Reply>>;
 }
 
-/** An operation that looks at the state in line with the changes: it sees what is durable when its answer leaves. */
+/** An operation that reads the state, queued with the changes: what it sees is durable when its answer is delivered. */
 export interface Read<
   Name extends string = string,
   Codes extends readonly RefusalCode[] = readonly RefusalCode[],
@@ -122,7 +122,7 @@ export interface Read<
   Reply extends TObject = TObject,
   Context = LeaderContext,
 > extends Wire<Name, 'GET', Codes, Request, Reply> {
-  /** A standby answers it too, from what it has read along. */
+  /** A standby answers it too, from its own copy of the state. */
   readonly onStandby: Context extends LeaderContext ? false : true;
   /** Its answer may be long: it takes turns with others of its kind, and waits while too much is unsent. */
   readonly long?: 'history' | 'list' | 'record';
@@ -157,7 +157,7 @@ type ReadDefinition<
   readonly scope?: ScopeNeeded;
 };
 
-/** A read that needs nothing but the state, so a standby has it too. */
+/** A read that needs only the state, so a standby can answer it too. */
 export function stateRead<
   const Name extends string,
   const Codes extends readonly RefusalCode[],

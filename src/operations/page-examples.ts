@@ -13,7 +13,7 @@ interface BatchExample {
 
 const { wait_ms: _, ...leaseWithoutWait } = OPERATIONS['task.lease'].example.request;
 
-/** Completing and leasing the next travel together. */
+/** A worker completes a task and leases the next in one request. */
 export const BATCH_EXAMPLE: BatchExample = {
   request: {
     ops: [
@@ -52,7 +52,7 @@ const eventText = (entry: EntryExample): string =>
 /** What `/v1/events` sends. */
 export const EVENTS_EXAMPLE = ENTRIES.map(eventText).join('');
 
-/** What the events of a session look like. */
+/** What `/api/v3/sessions/{session_id}/events` sends. */
 export const SESSION_EVENTS_EXAMPLE = [
   {
     seq: 59,

@@ -1,6 +1,6 @@
 /**
- * What is no operation: streams, files and pages, each with its path, scope and refusals. They are served by hand and
- * documented like the operations.
+ * Streams, files and pages, each with its path, scope and refusals. They are not operations: their handlers are written by
+ * hand, and they are documented like the operations.
  */
 import { type Static, Type } from '@sinclair/typebox';
 import type { RefusalCode } from '../core/refusals.ts';
@@ -8,11 +8,11 @@ import { ENTRY_TYPES } from '../protocol/entry-types.ts';
 import { fields, note, Seq, SessionId } from './fields.ts';
 import type { Scope } from './operation.ts';
 
-/** What answers with a stream, a page or a file instead of one JSON body; served by hand, documented like the rest. */
+/** A route that answers with a stream, a page or a file instead of one JSON body. */
 export interface Page {
   readonly path: string;
   readonly method: 'GET' | 'POST';
-  /** Null: no token is asked for. */
+  /** Null: no token is needed. */
   readonly scope: Scope | null;
   readonly type: string;
   readonly refusals: readonly RefusalCode[];
@@ -50,7 +50,7 @@ export const PAGES = {
     scope: 'v3:read',
     type: 'text/event-stream',
     refusals: ['SESSION_NOT_FOUND', 'SESSION_TERMINAL', 'OVERLOADED', 'NOT_LEADER'],
-    does: 'The life of one session as server-sent events, from its intent to its end; resumes by Last-Event-ID.',
+    does: 'The entries of one session as server-sent events, from its intent to its end; resumes by Last-Event-ID.',
   },
   backup: {
     path: '/v1/backup',
@@ -106,17 +106,17 @@ export const PAGES = {
     scope: null,
     type: 'text/html',
     refusals: ['OVERLOADED'],
-    does: 'A page with the state of this server and where to go next.',
+    does: 'A page with the state of this server and links.',
   },
 } as const satisfies Record<string, Page>;
 
 export type PageName = keyof typeof PAGES;
 
 const Follow = Type.Optional(
-  Type.Literal(1, { description: '1 keeps the reply open; entries come as they become durable.' }),
+  Type.Literal(1, { description: '1 keeps the reply open; entries are sent as they become durable.' }),
 );
 
-/** `/v1/log`. In a query the types stand in one text, with commas. */
+/** `/v1/log`. In a query the types are one text, separated by commas. */
 export const LOG_REQUEST = fields({
   from: Type.Optional(
     note(
@@ -124,12 +124,12 @@ export const LOG_REQUEST = fields({
       'The first position to read; by default the first that is kept, and from now on when following.',
     ),
   ),
-  // A stream takes no memory however long it is, so it may be as long as the log.
+  // A stream needs no memory for its length, so it may be as long as the log.
   limit: Type.Optional(
     Type.Integer({
       minimum: 1,
       maximum: Number.MAX_SAFE_INTEGER,
-      description: 'How many at most; by default all there are, and without end where the log is followed.',
+      description: 'How many at most; by default all there are, and unbounded when following.',
     }),
   ),
   follow: Follow,

@@ -8,7 +8,7 @@ import { Flag, Seq, Text, Whole } from './reply-fields.ts';
 
 export const QueueCounts = Type.Object({
   queue: note(Text, 'the name of the queue'),
-  paused: note(Flag, 'whether its tasks are held back'),
+  paused: note(Flag, 'whether it is paused'),
   waiting: note(Whole, 'tasks that wait, due or not'),
   leased: note(Whole, 'tasks that a worker has'),
   completed: note(Whole, 'tasks that have completed and are still kept'),
@@ -20,7 +20,7 @@ export const listAllQueues = stateRead({
   name: 'queue.list',
   path: '/v1/queues',
   long: 'list',
-  does: 'The queues with their counts.',
+  does: 'List the queues with their counts.',
   request: fields({ stale }),
   reply: Type.Object({ queues: Type.Array(QueueCounts) }),
   refusals: [],
@@ -49,7 +49,7 @@ export const listAllQueues = stateRead({
 
 export const QueueSwitch = Type.Object({
   queue: note(Text, 'the name of the queue'),
-  paused: note(Flag, 'whether its tasks are held back now'),
+  paused: note(Flag, 'whether it is paused now'),
   seq: Seq,
 });
 
@@ -61,7 +61,7 @@ export const pauseQueue = change({
   status: 200,
   retry: 'safe',
   does: 'Stop leasing tasks of a queue.',
-  details: `Leases that exist continue.`,
+  details: `Existing leases continue.`,
   request: fields({ queue: Queue }),
   reply: QueueSwitch,
   refusals: [],
@@ -77,7 +77,7 @@ export const resumeQueue = change({
   scope: 'v1:admin',
   status: 200,
   retry: 'safe',
-  does: 'Lease tasks of a queue again.',
+  does: 'Resume leasing tasks of a queue.',
   request: fields({ queue: Queue }),
   reply: QueueSwitch,
   refusals: [],

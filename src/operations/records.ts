@@ -1,4 +1,4 @@
-/** The records that replies are made of, as types for those who handle them. */
+/** The types of the records in replies. */
 import type { Static } from '@sinclair/typebox';
 import type { Replies } from './table.ts';
 import type { TaskLease } from './task-lease.ts';

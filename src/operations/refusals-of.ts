@@ -1,6 +1,6 @@
 /**
- * Everything an operation or a page can be refused for: what its own line in the table says, and what can
- * happen to anybody who asks. In the order of the table of refusals, each with the status it has there.
+ * All refusals of an operation or a page: its own, and those of every request. In the order of the table of refusals, each
+ * with the status it has there.
  */
 import { REFUSALS, type RefusalCode } from '../core/refusals.ts';
 import { PAGES, type PageName } from './pages.ts';
@@ -16,12 +16,12 @@ const ANY_REQUEST: readonly RefusalCode[] = [
 ];
 const WITH_TOKEN: readonly RefusalCode[] = ['UNAUTHENTICATED'];
 const WITH_BODY: readonly RefusalCode[] = ['PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'];
-/** Reads too stand in the queue of the authority. */
+/** Reads are queued in the authority too. */
 const ANY_OPERATION: readonly RefusalCode[] = ['OVERLOADED', 'NOT_LEADER'];
-/** Some are refused as soon as the disk is full, all of them when the reserve is used up as well. */
+/** Some changes are refused as soon as the disk is full, all of them when the reserve is used up too. */
 const ANY_CHANGE: readonly RefusalCode[] = ['DISK_FULL'];
 
-/** What can meet every operation, or every change, and is not repeated with each of them. */
+/** The refusals of every operation, or of every change; the docs list them once. */
 export const REFUSALS_OF_ALL: readonly RefusalCode[] = inOrder([
   ...ANY_REQUEST,
   ...WITH_TOKEN,
@@ -42,7 +42,7 @@ export function refusalsOf(name: Operation | PageName): RefusalCode[] {
   ]);
 }
 
-/** A lease that is over makes a write fail as a precondition, and a renewal as a conflict. */
+/** A lease that is over is a failed precondition of a write, and a conflict for a renewal. */
 export function refusalStatus(name: Operation | PageName, code: RefusalCode): number {
   const isWrite = lineOf(name).refusals.includes('WRITE_UNFENCED');
   return code === 'LEASE_EXPIRED' && isWrite ? 412 : REFUSALS[code].status;

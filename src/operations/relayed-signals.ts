@@ -1,12 +1,12 @@
 /**
- * A signal of ours for each signal of a user. Many calls may hang on one signal, say that of a shutdown, and a listener
- * for each would make Node warn of a leak; the user's gets one, and on ours there may be as many as there are calls.
+ * One relay for each signal of a caller. Many calls may share one signal, such as that of a shutdown, and a listener for
+ * each would make Node warn of a leak. The caller's signal gets one listener; the relay may have any number.
  */
 import { setMaxListeners } from 'node:events';
 
 const relays = new WeakMap<AbortSignal, AbortSignal>();
 
-/** Aborts when the user's does, for the same reason. */
+/** Aborts when the caller's signal does, with the same reason. */
 export function relayed(signal: AbortSignal): AbortSignal {
   let relay = relays.get(signal);
   if (relay === undefined) {

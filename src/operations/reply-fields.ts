@@ -12,7 +12,7 @@ export const Instant = Type.String({
 });
 export const Seq = Type.Integer({ minimum: 0, description: 'a position in the log' });
 export const RemainingMs = Type.Integer({
-  description: 'how long it still lasts; compare this, never the instant',
+  description: 'the remaining time; use this, never the instant',
 });
 export const Duplicate = Type.Optional(
   Type.Literal(true, { description: 'repeats an earlier answer; nothing was changed' }),
@@ -20,7 +20,7 @@ export const Duplicate = Type.Optional(
 export const NextCursor = Type.Optional(
   Type.String({
     description:
-      'there is more: ask again with it as cursor. A page may be short and still have one; without it, this page is the last',
+      'there is more: send it as cursor. A page may be short and still have one; without it, this page is the last',
   }),
 );
 

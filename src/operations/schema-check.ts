@@ -1,4 +1,4 @@
-/** Schemas compiled to checks that say in one sentence what is wrong. */
+/** Schemas compiled to checks that describe the first error in one sentence. */
 import { FormatRegistry, type TSchema } from '@sinclair/typebox';
 import { TypeCompiler, type ValueError, ValueErrorType } from '@sinclair/typebox/compiler';
 import { instantMs } from '../protocol/instant.ts';
@@ -26,7 +26,7 @@ FormatRegistry.Set('date-time', (text) => Number.isFinite(instantMs(text)));
 
 export interface RequestCheck {
   accepts(request: unknown): boolean;
-  /** One sentence about the first thing that is wrong. */
+  /** One sentence about the first error. */
   explain(request: unknown): string;
 }
 
@@ -57,7 +57,7 @@ export function compileCheck(schema: TSchema): RequestCheck {
   };
 }
 
-/** Where null would do as well: what is wrong with what is there instead. */
+/** For a field that may also be null: the error of the other alternative. */
 function innermost(error: ValueError): ValueError {
   const { anyOf = [] } = error.schema as { anyOf?: readonly { type?: string }[] };
   const inner = anyOf[1]?.type === 'null' ? error.errors[0]?.First() : undefined;

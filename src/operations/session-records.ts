@@ -1,4 +1,4 @@
-/** A session as every operation shows it. The v3 API keeps the spellings of intents (`serviceRef`, `profileID`). */
+/** The record of a session, as every operation shows it. The v3 API spells fields of intents `serviceRef`, `profileID`. */
 import { type Static, Type } from '@sinclair/typebox';
 import type { SessionView } from '../core/commands.ts';
 import { intentToJson } from '../core/entry-json.ts';
@@ -36,7 +36,7 @@ const SESSION_REASONS = [
 
 export const REASON = {
   reason: Type.Union([Type.Union(SESSION_REASONS.map((reason) => Type.Literal(reason))), Type.Null()], {
-    description: 'the first reason to end that was given',
+    description: 'the first reason to end',
   }),
   reason_detail: Type.Union([Text, Type.Null()], { description: 'an exit code, a signal, a cause' }),
 };
@@ -48,18 +48,18 @@ export const Session = Type.Object({
   type: Type.Union([Type.Literal('live'), Type.Literal('vod')]),
   serviceRef: Type.Optional(note(Text, 'what a live session shows')),
   recordingID: Type.Optional(note(Text, 'what a vod session shows')),
-  start_ms: Type.Optional(note(Whole, 'where in the recording it begins')),
+  start_ms: Type.Optional(note(Whole, 'the position in the recording at which it begins')),
   profileID: note(Text, 'how it is shown'),
   slot: Type.Optional(note(Text, 'the slot it runs on')),
   lease_seq: Type.Optional(note(Seq, 'the fencing number of its leases')),
   created_at: Instant,
   updated_at: Instant,
-  last_heartbeat_at: Type.Optional(note(Instant, 'when a watcher was last heard')),
+  last_heartbeat_at: Type.Optional(note(Instant, 'the time of its last heartbeat')),
   idle_ms: Type.Optional(
     Type.Integer({
       minimum: 0,
       description:
-        'since its last heartbeat, its creation or the start of this server; not once it has ended',
+        'time since its last heartbeat, its creation or the start of this server; absent once it has ended',
     }),
   ),
   seq: note(Seq, 'the newest entry that touched it'),

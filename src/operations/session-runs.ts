@@ -1,4 +1,4 @@
-/** What only the orchestrator does, with its guard: `session.start`, `session.change`, `session.renew`. */
+/** The operations of the orchestrator, under its guard: `session.start`, `session.change`, `session.renew`. */
 import { Type } from '@sinclair/typebox';
 import type { ChangeSession, RenewSessions, StartSession } from '../core/commands.ts';
 import { seqOfLeaseId } from '../core/ids.ts';
@@ -28,27 +28,27 @@ export const startSession = change({
   retry: { fills: 'token' }, // The same token is the same start.
   refusedWhenFull: true,
   needsToken: true,
-  does: 'Take the service and the first free slot for a session, or fail it. Only for the holder of the guard.',
+  does: 'Acquire the service and the first free slot for a session, or fail it. Only for the holder of the guard.',
   details: `The orchestrator has leased the start task, whose id is that of the session, from the queue
 \`system:session-starts\`. \`lease:service:{serviceRef}\` (live) or \`lease:vod:{recordingID}:{bucket}\` (vod; the bucket is
-the whole second of \`start_ms\`) and the first free \`lease:tuner:{slot}\` are taken in one step; or the session has FAILED
-because one was not free. Either way the start task is completed. \`LEASE_EXPIRED\` is about the lease on the start task,
-\`LEASE_NOT_HELD\` about a token that was used before.`,
+the whole second of \`start_ms\`) and the first free \`lease:tuner:{slot}\` are acquired in one entry; if one is not free, the
+session is FAILED. Either way the start task is completed. \`LEASE_EXPIRED\`: the lease on the start task is over.
+\`LEASE_NOT_HELD\`: the token was used before.`,
   request: fields({
     session_id: SessionId,
     guard: GuardField,
     lease_id: note(LeaseId, 'The id of the lease on the start task.'),
     slots: Type.Array(Name, {
       maxItems: LIMITS.slotsMax,
-      description: 'Every slot there is, in the order in which they are tried.',
+      description: 'All slots, in the order in which they are tried.',
     }),
     ttl_ms: note(TtlMs, 'How long the leases on the service and the slot last unless renewed.'),
     token: Type.Optional(NewToken),
     patient: Type.Optional(
       Type.Boolean({
         description:
-          'True: while the service is held by a session that is STOPPING, LEASE_HELD is answered instead of a ' +
-          'failure. False by default.',
+          'True: while a session that is STOPPING holds the service, the call is refused with LEASE_HELD instead of ' +
+          'failing the session. False by default.',
       }),
     ),
   }),
@@ -128,9 +128,9 @@ export const changeSession = change({
   path: '/api/v3/sessions/{session_id}/change',
   scope: 'v3:admin',
   status: 200,
-  retry: 'safe', // Each event leads on from the states in which it may happen, so it cannot happen twice.
+  retry: 'safe', // Each event leaves the states in which it is possible, so it cannot happen twice.
   urgent: true,
-  does: 'Say what has become of the pipeline of a session. Only for the holder of the guard.',
+  does: 'Report an event of the pipeline of a session. Only for the holder of the guard.',
   details: `\`ready\` makes a STARTING session READY; \`start_failed\` and \`process_ended\` make it FAILED; \`shutdown\` and
 \`idle\` make it STOPPING, and \`stopped\` then STOPPED. The first reason to end stays.`,
   request: fields({
@@ -138,7 +138,7 @@ export const changeSession = change({
     guard: GuardField,
     event: Type.Union(
       EVENTS.map((event) => Type.Literal(event)),
-      { description: 'What has happened to the pipeline of the session.' },
+      { description: 'The event of the pipeline.' },
     ),
     detail: Type.Optional(note(Reason, 'More about it: an exit code, a signal, a sentence.')),
   }),
@@ -167,8 +167,8 @@ export const renewSessions = change({
   retry: 'safe',
   urgent: true,
   renews: true,
-  does: 'Renew both leases of every listed session and say which are lost. Only for the holder of the guard.',
-  details: `\`lost\` are sessions that hold no leases: they have ended, have not begun, or are unknown (\`state\` is null).`,
+  does: 'Renew both leases of every listed session and list those that are lost. Only for the holder of the guard.',
+  details: `\`lost\` are sessions without leases: they have ended, have not started, or are unknown (\`state\` is null).`,
   request: fields({
     guard: GuardField,
     session_ids: Type.Array(SessionId, {

@@ -1,4 +1,4 @@
-/** What clients do with sessions: `session.get`, `session.list`, `session.heartbeat`, `session.stop`. */
+/** The operations of clients on sessions: `session.get`, `session.list`, `session.heartbeat`, `session.stop`. */
 import { Type } from '@sinclair/typebox';
 import type { ReadView } from '../authority/reads.ts';
 import { listSessions, readSession } from '../authority/sessions/session-reads.ts';
@@ -28,7 +28,7 @@ export const getSession = stateRead({
   path: '/api/v3/sessions/{session_id}',
   scope: 'v3:read',
   does: 'Show a session that has not ended; with ended=ok, also one that has.',
-  details: `\`slot\` and \`lease_seq\`, the fencing number of its service and its slot, are there from STARTING on. A session
+  details: `\`slot\` and \`lease_seq\`, the fencing number of its service and its slot, are present from STARTING on. A session
 that is STOPPED, FAILED or CANCELLED is answered 410, with \`state\`, \`reason\` and \`reason_detail\` in the
 problem:
 
@@ -39,10 +39,10 @@ problem:
 | stopped by a client once STARTING | STOPPED | \`R_CLIENT_STOP\` | |
 | stopped by a client while NEW | CANCELLED | \`R_CANCELLED\` | |
 | a lease was lost | FAILED | \`R_LEASE_EXPIRED\` | \`expired\`, \`released\`, \`broken\`, \`wiped\`, \`superseded\` or \`restored\` |
-| the pipeline would not start | FAILED | \`R_PIPELINE_START_FAILED\` | exit code, signal or a sentence |
+| the pipeline did not start | FAILED | \`R_PIPELINE_START_FAILED\` | exit code, signal or a sentence |
 | the pipeline ended by itself | FAILED | \`R_PROCESS_ENDED\` | exit code or signal |
 | the orchestrator shut down | STOPPED | \`R_SHUTDOWN\` | |
-| its client fell silent | STOPPED | \`R_IDLE_TIMEOUT\` | |`,
+| no heartbeat for too long | STOPPED | \`R_IDLE_TIMEOUT\` | |`,
   request: fields({
     session_id: SessionId,
     ended: Type.Optional(
@@ -68,8 +68,8 @@ export const listAllSessions = stateRead({
   scope: 'v3:admin',
   long: 'list',
   does: 'List sessions, page by page: first those that have not ended, then those that have.',
-  details: `Those that have not ended in the order of their intents, then those that have in the order of their end. A
-session that ends while you turn the pages may be shown twice; none is missed.`,
+  details: `Those that have not ended are in the order of their intents, the others in the order of their end. A session that
+ends between two pages may be shown twice; none is missed.`,
   request: fields({
     state: Type.Optional(
       Type.Union(
@@ -78,7 +78,7 @@ session that ends while you turn the pages may be shown twice; none is missed.`,
       ),
     ),
     limit: Type.Optional(Limit),
-    // Among those that have not ended, or those that have: behind which one.
+    // o: among sessions that have not ended; e: among those that have. Then the position of the last one shown.
     cursor: Type.Optional(cursorOf('^[oe][0-9]{1,16}$')),
     stale,
   }),
@@ -107,9 +107,9 @@ export const heartbeatSession = change({
   retry: 'safe',
   urgent: true,
   renews: true,
-  does: 'Say that a session is still watched. Soft state.',
-  details: `It is not in the log, and counts anew after a restart. An orchestrator with \`session_idle_ms\` ends sessions
-whose clients fall silent.`,
+  does: 'Keep a session from being idle. Soft state.',
+  details: `Heartbeats are not in the log, and idle time starts again after a restart. An orchestrator with \`session_idle_ms\`
+ends sessions without heartbeats.`,
   request: fields({ session_id: SessionId }),
   reply: Session,
   refusals: ['SESSION_NOT_FOUND', 'SESSION_TERMINAL'],
@@ -126,7 +126,7 @@ export const stopSession = change({
   status: 202,
   retry: 'safe', // A session that is ending or has ended does not end again.
   urgent: true,
-  does: 'Ask for the end of a session.',
+  does: 'Stop a session.',
   details: `A session that is NEW is CANCELLED at once; one that is STARTING or READY is STOPPING until its pipeline has
 ended.`,
   request: fields({ session_id: SessionId }),
@@ -141,9 +141,9 @@ ended.`,
 });
 
 /**
- * Where following a session begins: at its intent, or at `fromSeq`, as far back as the log reaches. A session that has
- * ended is gone, as for any other read. A follower that was cut off says with `fromSeq` where it was, and is told the
- * rest first; once it has been told of the end, it is refused, or a browser would reconnect for ever.
+ * The position from which a session is followed: its intent, or `fromSeq`, as far back as the log reaches. A session that
+ * has ended is refused, as for any other read. A follower that resumes with `fromSeq` gets the rest first. Once it has the
+ * last entry it is refused, or a browser would reconnect for ever.
  */
 export function sessionBegin(
   machine: Machine,
@@ -154,6 +154,6 @@ export function sessionBegin(
   const session = readSession(machine, sessionId);
   if (session === null) return SESSION_NOT_FOUND;
   const begin = Math.max(fromSeq ?? 0, seqOfSessionId(sessionId), position.firstSeq);
-  const isTold = fromSeq === null || session.seq < begin;
-  return hasEnded(session) && isTold ? endedSession(session) : begin;
+  const hasAll = fromSeq === null || session.seq < begin;
+  return hasEnded(session) && hasAll ? endedSession(session) : begin;
 }

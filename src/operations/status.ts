@@ -12,17 +12,19 @@ export const Status = Type.Object({
   first_seq: note(Seq, 'the oldest entry that is kept'),
   epoch: note(Whole, 'the number of the writer; it grows with each, and may skip numbers'),
   last_commit: note(Instant, 'the time of the newest entry'),
-  log_bytes: note(Whole, 'how much the log takes up'),
-  disk_full: note(Flag, 'whether creates, writes and grants are refused for want of space'),
+  log_bytes: note(Whole, 'the size of the log'),
+  disk_full: note(Flag, 'whether creates, writes and grants are refused because the disk is full'),
   leader_url: Type.Optional(
-    Type.Union([Text, Type.Null()], { description: 'where the leader is, as far as a standby knows' }),
+    Type.Union([Text, Type.Null()], { description: 'the URL of the leader, if the standby knows it' }),
   ),
-  guard_holder: Type.Union([Text, Type.Null()], { description: 'who holds the guard of the orchestrator' }),
+  guard_holder: Type.Union([Text, Type.Null()], {
+    description: 'the holder of the guard of the orchestrator',
+  }),
   counts: Type.Object({
     tasks: Type.Object({ WAITING: Whole, LEASED: Whole, COMPLETED: Whole, FAILED: Whole, DEAD: Whole }),
     leases: note(Whole, 'live named leases'),
     names: note(Whole, 'names that are remembered, leased or not'),
-    waiters: note(Whole, 'calls that wait in line'),
+    waiters: note(Whole, 'callers in line'),
     sessions: Type.Object({
       NEW: Whole,
       STARTING: Whole,
@@ -38,9 +40,9 @@ export const Status = Type.Object({
 export const getStatus = stateRead({
   name: 'status.get',
   path: '/v1/status',
-  does: 'Role, position, epoch, guard holder, counts and the last commit.',
-  details: `What the fields mean is in [operating](operating.md#what-to-watch). A standby answers for itself, with
-\`leader_url\`, which is null when there is no leader or it would name itself.`,
+  does: 'Show role, position, epoch, guard holder, counts and the last commit.',
+  details: `[Operating](operating.md#what-to-watch) explains the fields. A standby answers for itself, with \`leader_url\`, which is null
+when there is no leader or it would name itself.`,
   request: fields({ stale }),
   reply: Status,
   refusals: [],

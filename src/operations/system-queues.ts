@@ -1,4 +1,4 @@
-/** Queues whose names begin with `system:` are ours: creating or leasing there needs every scope. */
+/** Queues that begin with `system:` are reserved: creating or leasing tasks there needs every scope. */
 import type { ExtraScope } from './operation.ts';
 
 const PREFIX = 'system:';

@@ -91,11 +91,11 @@ export type ReadOperation = NamesWith<{ readonly method: 'GET' }>;
 export type ChangeOperation = Exclude<Operation, ReadOperation>;
 
 export type Requests = { [Op in Operation]: Static<Table[Op]['request']> };
-/** The bodies as they travel. */
+/** The bodies on the wire. */
 export type Replies = { [Op in Operation]: Static<Table[Op]['reply']> };
 /** A reply as the caller sees it. */
 export type Body<Op extends Operation> = { readonly ok: true } & Readonly<Replies[Op]>;
-/** What an operation can be refused for, besides what every operation can. */
+/** The refusals of an operation, besides those of every operation. */
 export type RefusalsOf<Op extends Operation> = Table[Op]['refusals'][number];
 
 /** A definition without the types that tie its parts together, for code that treats all operations alike. */

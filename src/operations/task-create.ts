@@ -1,4 +1,4 @@
-/** `task.create`: make a durable task. */
+/** `task.create`: create a durable task. */
 import { Type } from '@sinclair/typebox';
 import type { CreateTask } from '../core/commands.ts';
 import { isRefusal } from '../core/decision.ts';
@@ -23,15 +23,15 @@ export const createTask = change({
   batch: true,
   retry: { fills: 'task_id' }, // The same id with the same payload is the same task.
   refusedWhenFull: true,
-  does: 'Make a task. A known id with the same payload, or a live dedup key, gives the task that is there (200).',
+  does: 'Create a task. A known id with the same payload, or a live dedup key, returns the existing task (200).',
   details: `The same payload means the same bytes: \`{"a":1,"b":2}\` is not \`{"b":2,"a":1}\`.`,
   request: fields({
-    payload: note(Opaque, 'What the task is about.'),
+    payload: note(Opaque, 'The input of the task.'),
     task_id: Type.Optional(
       note(
         TaskId,
         'The id of the new task; generated from its seq by default. Makes the call safe to retry: the same id with ' +
-          'the same payload gives the task that is there.',
+          'the same payload returns the existing task.',
       ),
     ),
     queue: Type.Optional(note(Queue, 'The queue to put it into; "default" by default.')),
@@ -55,7 +55,7 @@ export const createTask = change({
       note(Count, 'How many leases the task may have before it is DEAD; 100 by default.'),
     ),
     dedup_key: Type.Optional(
-      note(Name, 'While a task of this queue with this key has not ended, that task is the answer.'),
+      note(Name, 'While a task of this queue with this key has not ended, that task is returned.'),
     ),
   }),
   reply: Type.Object({

@@ -1,4 +1,4 @@
-/** `task.extend` and `worker.heartbeat`: keep leases on tasks, one by one or all of a worker's together. */
+/** `task.extend` and `worker.heartbeat`: extend leases on tasks, one by one or all of a worker together. */
 import { type Static, Type } from '@sinclair/typebox';
 import type { ExtendLease, Extension, Heartbeat } from '../core/commands.ts';
 import { leaseIdOfSeq, seqOfLeaseId } from '../core/ids.ts';
@@ -64,8 +64,8 @@ export const heartbeat = change({
   retry: 'safe',
   urgent: true,
   renews: true,
-  does: 'Extend every listed lease and say which are lost.',
-  details: `It also remembers that the worker was heard of. \`cause\` is \`expired\`, \`completed\`, \`failed\`, \`released\`,
+  does: 'Extend every listed lease and list those that are lost.',
+  details: `It also updates \`last_heartbeat\` of the worker. \`cause\` is \`expired\`, \`completed\`, \`failed\`, \`released\`,
 \`killed\`, \`restored\` or \`unknown\`.`,
   request: fields({
     worker_id: WorkerId,

@@ -1,4 +1,4 @@
-/** `task.lease`: take the next tasks of some queues. */
+/** `task.lease`: lease the next tasks of some queues. */
 import { Type } from '@sinclair/typebox';
 import type { GrantedTask, LeaseTasks } from '../core/commands.ts';
 import { leaseIdOfSeq } from '../core/ids.ts';
@@ -37,9 +37,9 @@ export const leaseTasks = change({
   retry: { fills: 'request_id' }, // The same worker and request_id get the same live leases.
   refusedWhenFull: true,
   grants: true,
-  does: 'Lease up to max tasks, highest priority first, then first come; wait for the first if asked to.',
+  does: 'Lease up to max tasks, highest priority first, then oldest first; with wait_ms, wait for the first.',
   details: `Fewer leases than \`max\` do not mean that no task is left: large payloads end an answer early, and the next
-call gets the rest. Tasks that start sessions (queue \`system:session-starts\`) are leased only to the holder of
+call returns the rest. Tasks that start sessions (queue \`system:session-starts\`) are leased only to the holder of
 the guard.`,
   request: fields({
     worker_id: WorkerId,
@@ -47,7 +47,7 @@ the guard.`,
       Type.Array(Queue, {
         minItems: 1,
         maxItems: 100,
-        description: 'The queues to take tasks from; ["default"] by default.',
+        description: 'The queues to lease from; ["default"] by default.',
       }),
     ),
     max: Type.Optional(
@@ -63,18 +63,15 @@ the guard.`,
     request_id: Type.Optional(
       note(
         Name,
-        'The same worker with the same id again gets the same live leases: a lost reply costs no attempt.',
+        'Repeating the call with the same id returns the same live leases: a lost reply costs no attempt.',
       ),
     ),
     guard: Type.Optional(
-      note(
-        GuardField,
-        'The live grant of system:orchestrator:guard_lock, without which no start task is leased.',
-      ),
+      note(GuardField, 'The live grant of system:orchestrator:guard_lock; required for start tasks.'),
     ),
   }),
   reply: Type.Object({
-    leases: Type.Array(TaskLease, { description: 'empty when nothing came in time' }),
+    leases: Type.Array(TaskLease, { description: 'empty when no task was available in time' }),
     seq: Seq,
     duplicate: Duplicate,
   }),

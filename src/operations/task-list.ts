@@ -12,9 +12,9 @@ export const listAllTasks = stateRead({
   path: '/v1/tasks',
   long: 'list',
   does: 'List tasks in the order of their creation, page by page.',
-  details: `Filtered by nothing, \`queue\`, \`state\`, both of these, or \`worker_id\`, a page costs what it returns, however many
-tasks there are, and is never empty while it has a \`next_cursor\`. Other combinations walk the shortest such list, at most
-10 000 tasks a call: then a page may be empty and still have a \`next_cursor\`. The bounds of time are not included.`,
+  details: `Filtered by nothing, \`queue\`, \`state\`, both of these, or \`worker_id\`, the cost of a page depends only on
+what it returns, and a page with a \`next_cursor\` is never empty. Other combinations scan the shortest such list, at most
+10 000 tasks a call: then a page may be empty and still have a \`next_cursor\`. The bounds of time are exclusive.`,
   request: fields({
     state: Type.Optional(
       Type.Union(

@@ -1,4 +1,4 @@
-/** `task.get`, and how a task reads on the wire. */
+/** `task.get`, and the record of a task on the wire. */
 import { type Static, Type } from '@sinclair/typebox';
 import { readTask } from '../authority/reads.ts';
 import type { Room } from '../authority/request.ts';
@@ -27,11 +27,11 @@ import { Instant, Kept, RemainingMs, Seq, TaskState, Text, Whole } from './reply
 export const PastLease = Type.Object({
   lease_id: note(Text, 'the id of the lease'),
   lease_seq: note(Seq, 'its fencing number'),
-  worker_id: note(Text, 'who had it'),
+  worker_id: note(Text, 'the worker that had it'),
   expires_at: note(Instant, 'when it would have ended, or ends'),
   end: note(Text, 'how it ended; live when it has not'),
   ended_seq: Type.Optional(note(Seq, 'the entry that ended it')),
-  cancelled_seq: Type.Optional(note(Seq, 'the entry of a verdict that came too late')),
+  cancelled_seq: Type.Optional(note(Seq, 'the entry of a late verdict')),
   late_result: Type.Optional(Kept),
 });
 
@@ -56,7 +56,7 @@ export const Task = Type.Object({
   created_at: Instant,
   due_at: note(Instant, 'not leased before this instant'),
   ended_at: Type.Optional(note(Instant, 'when it ended')),
-  worker_id: Type.Optional(note(Text, 'who has it now')),
+  worker_id: Type.Optional(note(Text, 'the worker that has it')),
   expiry_timestamp: Type.Optional(note(Instant, 'the same as expires_at')),
   expires_at: Type.Optional(note(Instant, 'when its lease ends unless it is extended')),
   remaining_ms: Type.Optional(RemainingMs),
@@ -101,8 +101,8 @@ export const getTask = stateRead({
   path: '/v1/tasks/{task_id}',
   long: 'record',
   does: 'Show a task; with wait_ms, once it has ended or the wait is over.',
-  details: `\`leases\` are the last 16, newest first. Both names of the end of the lease are the same instant, and are there
-for a leased task only.`,
+  details: `\`leases\` are the last 16, newest first. \`expiry_timestamp\` and \`expires_at\` are the same, and present for a leased
+task only.`,
   request: fields({ task_id: TaskId, wait_ms: Type.Optional(WaitMs), stale }),
   reply: Task,
   refusals: ['TASK_NOT_FOUND'],
@@ -114,7 +114,7 @@ for a leased task only.`,
   },
 });
 
-/** A task, and when it was looked at. */
+/** A task, and when it was read. */
 export interface Seen {
   readonly image: TaskImage;
   readonly nowMs: number;
@@ -206,7 +206,7 @@ function currentLease({ workerId, expiresAtMs }: LeaseImage, nowMs: number): Par
     worker_id: workerId,
     expiry_timestamp: expires,
     expires_at: expires,
-    // A standby may look at a lease that is over and whose expiry it has not read yet.
+    // A standby may show a lease whose expiry it has not read yet.
     remaining_ms: Math.max(0, expiresAtMs - nowMs),
   };
 }

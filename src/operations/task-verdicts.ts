@@ -1,4 +1,4 @@
-/** How a lease on a task ends by its worker's own word: `task.complete`, `task.fail`, `task.release`; and `task.kill`. */
+/** The verdicts by which a worker ends its lease: `task.complete`, `task.fail`, `task.release`; and `task.kill`. */
 import { type Static, Type } from '@sinclair/typebox';
 import type {
   CompleteTask,
@@ -20,7 +20,7 @@ import { wrap } from './opaque-values.ts';
 import { change } from './operation.ts';
 import { Duplicate, Instant, Seq, TaskState, Text } from './reply-fields.ts';
 
-/** Of every operation on a task under a lease. */
+/** The refusals of every operation on a task under a lease. */
 export const VERDICT_REFUSALS = [
   'TASK_NOT_FOUND',
   'LEASE_UNKNOWN',
@@ -30,15 +30,13 @@ export const VERDICT_REFUSALS = [
 
 export const Verdict = Type.Object({
   outcome: Type.Union([Type.Literal('COMMITTED'), Type.Literal('CANCELLED')], {
-    description: 'CANCELLED: the verdict came too late, and the task is unchanged',
+    description: 'CANCELLED: the verdict was late, and the task is unchanged',
   }),
   task_id: note(Text, 'the id of the task'),
   state: TaskState,
   seq: Seq,
   due_at: Type.Optional(note(Instant, 'when it may be leased again')),
-  cause: Type.Optional(
-    Type.String({ description: 'how the lease had ended, when the verdict came too late' }),
-  ),
+  cause: Type.Optional(Type.String({ description: 'how the lease had ended, when the verdict was late' })),
   duplicate: Duplicate,
 });
 
@@ -51,12 +49,12 @@ export const completeTask = change({
   scope: 'v1:write',
   status: 200,
   batch: true,
-  retry: 'safe', // The verb that ended a lease, sent again, gets its first answer.
+  retry: 'safe', // Repeating the verb that ended a lease returns its first answer.
   urgent: true,
-  does: 'Complete a task with its result and fenced writes, all or nothing. Too late: outcome CANCELLED.',
+  does: 'Complete a task with its result and fenced writes, all or nothing. Late: outcome CANCELLED.',
   details: `\`outcome\` is \`"COMMITTED"\`; or \`"CANCELLED"\` when the lease was over, with the \`cause\` (\`expired\`, \`killed\` or
 \`restored\`): then the task is unchanged and the late result is kept with its lease. The header
-\`Leasehold-Outcome\` repeats it. The verb that ended a lease, sent again, gets its first answer.
+\`Leasehold-Outcome\` repeats it. Repeating the verb that ended a lease returns its first answer.
 
 The first of the \`writes\` that fails refuses the completion with its code and its \`index\`, and the task stays
 LEASED; \`LEASE_EXPIRED\` of a write is 412. \`TASK_NOT_FOUND\`, \`LEASE_UNKNOWN\` and \`LEASE_NOT_CURRENT\` carry
@@ -64,7 +62,7 @@ LEASED; \`LEASE_EXPIRED\` of a write is 412. \`TASK_NOT_FOUND\`, \`LEASE_UNKNOWN
   request: fields({
     task_id: TaskId,
     lease_id: LeaseId,
-    result: Type.Optional(note(Opaque, 'What came of it.')),
+    result: Type.Optional(note(Opaque, 'The output of the task.')),
     writes: Type.Optional(
       Type.Array(Write, {
         maxItems: LIMITS.writesMax,
@@ -121,14 +119,14 @@ export const failTask = change({
   batch: true,
   retry: 'safe',
   urgent: true,
-  does: 'Say that a task failed: it waits for its backoff, or has failed for good.',
+  does: 'Report that a task failed: it waits for its backoff, or is FAILED.',
   details: `The \`max_failures\`-th failure is final. \`due_at\` says when the task may be leased again.`,
   request: fields({
     task_id: TaskId,
     lease_id: LeaseId,
     reason: Reason,
     retry: Type.Optional(
-      Type.Boolean({ description: 'False: the task has failed for good, whatever its failures so far.' }),
+      Type.Boolean({ description: 'False: this failure is final, whatever the number of failures so far.' }),
     ),
     delay_ms: Type.Optional(note(DelayMs, 'Wait this long instead of the backoff of the task.')),
   }),
@@ -164,7 +162,7 @@ export const releaseTask = change({
   batch: true,
   retry: 'safe',
   urgent: true,
-  does: 'Hand a task back; that is neither a failure nor an attempt.',
+  does: 'Release a task: it waits again.',
   details: `It counts neither as a failure nor against \`max_attempts\`.`,
   request: fields({ task_id: TaskId, lease_id: LeaseId, delay_ms: Type.Optional(DelayMs) }),
   reply: Verdict,
@@ -188,7 +186,7 @@ export const releaseTask = change({
   body: (answer) => verdict(answer),
 });
 
-/** Most verdicts are committed the first time, and then have four fields. */
+/** Most verdicts are committed at the first try, and then have four fields. */
 function verdict(answer: VerdictAnswer): { readonly ok: true } & Static<typeof Verdict> {
   const body = {
     ok: true as const,
@@ -212,7 +210,7 @@ export const killTask = change({
   path: '/v1/tasks/{task_id}/kill',
   scope: 'v1:admin',
   status: 200,
-  retry: { looks: true }, // A task that is dead already is no proof that another caller killed it.
+  retry: { looks: true }, // TASK_TERMINAL on the second try may come from the first.
   does: 'End a task at once, as DEAD.',
   details: `The task may be waiting or leased.`,
   request: fields({ task_id: TaskId, reason: Reason }),

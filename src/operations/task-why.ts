@@ -10,13 +10,13 @@ import { stateRead } from './operation.ts';
 import { Instant, Text, Whole } from './reply-fields.ts';
 import { NOT_FOUND } from './task-reads.ts';
 
-/** How many of the workers that poll the queue are named. */
+/** The maximum number of workers in `polled_by`. */
 const POLLERS_MAX = 10;
 
 export const whyTask = stateRead({
   name: 'task.why',
   path: '/v1/tasks/{task_id}/why',
-  does: 'Why a task is not running, as a code and a sentence, with what is ahead of it and who polls its queue.',
+  does: 'Why a task is not running, as a code and a sentence, with the tasks ahead of it and the workers that poll its queue.',
   details: `\`code\` is \`DELAYED\`, \`BACKOFF\`, \`WAITING_FOR_WORKER\`, \`QUEUE_PAUSED\`, \`LEASED\` or the last state of the task.
 \`polled_by\` is soft state: it starts empty after a restart, and a standby has none.`,
   request: fields({ task_id: TaskId, stale }),
@@ -33,10 +33,10 @@ export const whyTask = stateRead({
       Type.Array(
         Type.Object({
           worker_id: note(Text, 'the id of the worker'),
-          last_polled_at: note(Instant, 'when it last asked this queue for tasks'),
+          last_polled_at: note(Instant, 'when it last polled this queue'),
         }),
         {
-          description: `workers that asked the queue in the last ten minutes, the latest first, at most ${POLLERS_MAX}; there for tasks that wait`,
+          description: `workers that polled the queue in the last ten minutes, the latest first, at most ${POLLERS_MAX}; for waiting tasks`,
         },
       ),
     ),

@@ -1,6 +1,6 @@
 /**
- * SHA-256 of tokens. A token is mostly seen again soon, when its lease is renewed or released, so the
- * newest few thousand hashes are kept; where they stand follows from the token, so there is nothing to evict.
+ * SHA-256 of tokens, with a direct-mapped cache of a few thousand hashes: a token is mostly used again soon, when its lease
+ * is renewed or released. The place in the cache follows from the token, so no eviction is needed.
  */
 import { hash } from 'node:crypto';
 
@@ -10,7 +10,7 @@ class TokenHashes {
   private readonly tokens = new Array<string>(PLACES).fill('');
   private readonly hashes = new Array<string>(PLACES).fill('');
 
-  /** Thirty-two characters, one a byte. */
+  /** Thirty-two characters, one per byte. */
   of(token: string): string {
     const place = placeOf(token);
     if (this.tokens[place] === token) return this.hashes[place]!;

@@ -1,22 +1,21 @@
-/** `whoami.get`: the name and the scopes of the token that a request carries. Any token will do. */
+/** `whoami.get`: the name and the scopes of the token of a request. Any token is enough. */
 import { Type } from '@sinclair/typebox';
 import type { CallOptions } from '../authority/request.ts';
 import { fields, note, stale } from './fields.ts';
 import { stateRead } from './operation.ts';
 import { Text } from './reply-fields.ts';
 
-/** In the process of the authority there are no tokens, and nothing is forbidden. */
+/** In process there are no tokens, and everything is allowed. */
 const EMBEDDED: NonNullable<CallOptions['caller']> = { name: 'embedded', granted: ['*'] };
 
 export const whoami = stateRead({
   name: 'whoami.get',
   path: '/v1/whoami',
   scope: 'any',
-  does: 'The name and the scopes of the token that the request carries.',
+  does: 'Show the name and the scopes of the token of the request.',
   details: `\`scopes\` are those the token was granted; each \`admin\` implies \`write\`, each \`write\` implies \`read\`, and \`*\` is
 every scope. A token without a name is called \`token 1\`, \`token 2\`, … in the order of the list. A server without tokens
-answers \`*\` to every request from its own machine, and an embedded authority answers \`*\` as well. A standby answers for
-itself.`,
+and an embedded authority answer \`*\`. A standby answers for itself.`,
   request: fields({ stale }),
   reply: Type.Object({
     name: note(Text, 'the name of the token'),

@@ -1,4 +1,4 @@
-/** `worker.list`: which workers were heard of lately. Soft state that starts empty. */
+/** `worker.list`: the workers that sent a request lately. Soft state that starts empty. */
 import { Type } from '@sinclair/typebox';
 import { leasesByWorker } from '../authority/reads.ts';
 import { instant } from '../protocol/instant.ts';
@@ -9,17 +9,17 @@ import { Instant, Text, Whole } from './reply-fields.ts';
 
 export const Worker = Type.Object({
   worker_id: note(Text, 'the id of the worker'),
-  last_heartbeat: note(Instant, 'when it was last heard of'),
-  active_leases: note(Whole, 'how many tasks it has'),
-  queues: Type.Array(Text, { description: 'the queues it last asked for tasks' }),
+  last_heartbeat: note(Instant, 'the time of its last request'),
+  active_leases: note(Whole, 'how many tasks it has leased'),
+  queues: Type.Array(Text, { description: 'the queues it last polled' }),
 });
 
 export const listWorkers = leaderRead({
   name: 'worker.list',
   path: '/v1/workers',
   long: 'list',
-  does: 'Which workers were heard of lately. Soft state.',
-  details: `Workers that were heard of in the last ten minutes. It starts empty after a restart, and decides nothing.`,
+  does: 'List the workers that sent a request lately. Soft state.',
+  details: `Workers that sent a request in the last ten minutes. The list starts empty after a restart, and no rule uses it.`,
   request: fields({ stale }),
   reply: Type.Object({ workers: Type.Array(Worker) }),
   refusals: [],

@@ -1,4 +1,4 @@
-// The operations in `docs/http.md`: one section each, from its definition. What no schema says stands in `details`.
+// The operations in `docs/http.md`: one section each, from its definition. `details` has what the schemas do not say.
 import type { TObject, TSchema } from '@sinclair/typebox';
 import { type AnyOperation, OPERATION_NAMES, operationOf } from '../../src/operations/table.ts';
 
@@ -20,15 +20,15 @@ const GROUPS: Readonly<Record<string, { readonly title: string; readonly says?: 
   object: {
     title: 'Fenced objects',
     says:
-      'The lease of an object is the named lease of the same name. Writes are judged by the [seven fence\n' +
-      'checks](errors.md#the-seven-fence-checks); the first that fails answers, and nothing changes.',
+      'The lease of an object is the named lease of the same name. Writes pass the [seven fence\n' +
+      'checks](errors.md#the-seven-fence-checks); the first that fails refuses the write, and nothing changes.',
   },
   status: { title: 'State' },
   intent: {
     title: 'Intents and sessions',
     says:
-      'A client says what it wants to see run; it gets a session at once, and watches it. An orchestrator takes the leases\n' +
-      'and runs it: [the guide](guides/sessions.md) tells how.',
+      'A client sends an intent, gets a session at once, and follows it. An orchestrator acquires the leases and runs the\n' +
+      'pipeline; see [the guide](guides/sessions.md).',
   },
 };
 
@@ -49,7 +49,7 @@ function sectionOf(operation: AnyOperation): string {
   const { name, method, path, scope, batch, does, details, request, status } = operation;
   const parts = [
     `### ${name}`,
-    `\`${method} ${path}\` · ${scope === 'any' ? 'any token' : `scope \`${scope}\``}${batch ? ' · may stand in a batch' : ''}`,
+    `\`${method} ${path}\` · ${scope === 'any' ? 'any token' : `scope \`${scope}\``}${batch ? ' · batchable' : ''}`,
     does,
     fieldTable(request, ['stale']),
     `Reply${status === 200 ? '' : ` (${status}${status === 201 ? ', or 200 with `duplicate`' : ''})`}: \`${shapeOf(operation.reply)}\`.`,
@@ -86,7 +86,7 @@ function innerOf(schema: TSchema): string | null {
 }
 
 function refusalsOf({ refusals }: AnyOperation): string {
-  if (refusals.length === 0) return 'Refused with nothing of its own.';
+  if (refusals.length === 0) return 'No refusals of its own.';
   return `Refused with ${refusals.map((code) => `\`${code}\``).join(', ')}.`;
 }
 

@@ -1,4 +1,4 @@
-/** What the OpenAPI text says about streams, files and pages, which have no schemas of their own in the table. */
+/** The OpenAPI text of streams, files and pages, which have no schemas in the table of operations. */
 import { REFUSALS } from '../../core/refusals.ts';
 import {
   BATCH_EXAMPLE,
@@ -23,7 +23,8 @@ const LAST_EVENT_ID: Field = {
   schema: {
     type: 'string',
     pattern: '^[0-9]+$',
-    description: 'The id of the last event that arrived; goes on after it. Browsers send it by themselves.',
+    description:
+      'The id of the last event received; the stream continues after it. Browsers send it by themselves.',
   },
 };
 

@@ -9,7 +9,7 @@ import { type Schema, schemaRef } from './openapi-schemas.ts';
 const REJECTED = { outcome: 'REJECTED' };
 const FENCE = { current_fence: 46 };
 
-/** What a problem with this code says in addition. */
+/** The additional fields of a problem with this code. */
 const EXTRAS: Readonly<Partial<Record<RefusalCode, object>>> = {
   LEASE_HELD: { holder: 'host-1', remaining_ms: 9_640 },
   NOT_LEADER: { leader_url: 'https://leasehold-1.example.org:7420' },
@@ -28,11 +28,11 @@ const EXTRAS: Readonly<Partial<Record<RefusalCode, object>>> = {
   },
 };
 
-/** A session may be in the way of these, and then there is a time to come back. */
+/** A session may be in the way of these; then the problem has a `Retry-After`. */
 const BEHIND_SESSIONS: ReadonlySet<string> = new Set<Operation>(['intent.accept', 'session.start']);
 const SESSION_IN_THE_WAY = { holder: 's0000000000c', session_id: 's0000000000c' };
 
-/** On a verdict these say that nothing was recorded. */
+/** On a verdict these have `outcome: "REJECTED"`: nothing was recorded. */
 const REJECTING: ReadonlySet<RefusalCode> = new Set(['TASK_NOT_FOUND', 'LEASE_UNKNOWN', 'LEASE_NOT_CURRENT']);
 const VERDICTS: ReadonlySet<string> = new Set<Operation>(['task.complete', 'task.fail', 'task.release']);
 
@@ -98,11 +98,11 @@ function byStatus(name: Operation | PageName): Map<number, RefusalCode[]> {
   return found;
 }
 
-/** What can meet anybody is described once, below `#/components/responses`. */
+/** Refusals of every operation are described once, below `#/components/responses`. */
 const isShared = (codes: readonly RefusalCode[]): boolean =>
   codes.every((code) => REFUSALS_OF_ALL.includes(code));
 
-/** The path as somebody would ask for it. */
+/** The path with example values. */
 function examplePath(name: Operation | PageName): string {
   const { path } = isOperation(name) ? OPERATIONS[name] : PAGES[name];
   const fields: Readonly<Record<string, unknown>> = isOperation(name)
