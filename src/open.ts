@@ -4,7 +4,7 @@ import { openAuthority } from './authority/open-authority.ts';
 import { type Duration, durationMs } from './client/durations.ts';
 import { Leasehold } from './client/leasehold.ts';
 import type { ClientWorld } from './client/world.ts';
-import { DEFAULT_RETENTION, type Retention } from './core/retention.ts';
+import { type Retention, type RetentionFigures, retentionFrom } from './core/retention.ts';
 import { fileEngine } from './engines/file/file-engine.ts';
 import type { Engine } from './engines/log.ts';
 import { batchSends, type CheckedCalls, checkedCalls, openCalls, type Sends } from './operations/calls.ts';
@@ -37,11 +37,15 @@ export interface Keeping {
 }
 
 export interface RetentionOptions {
-  /** Tasks that have ended: '1d' and 1 000 000 unless told. */
+  /** COMPLETED tasks, cancelled ones and start tasks: '1d' and 1 000 000 by default. */
+  readonly completedTasks?: Keeping;
+  /** FAILED tasks and other DEAD ones: '30d' and 1 000 000 by default. Completed tasks never evict them. */
+  readonly failedTasks?: Keeping;
+  /** Both kinds of tasks, unless a kind is set by itself. */
   readonly endedTasks?: Keeping;
-  /** Sessions that have ended: '1d' and 100 000 unless told. */
+  /** Sessions that have ended: '1d' and 100 000 by default. */
   readonly endedSessions?: Keeping;
-  /** Names without lease and object: '10m' and 65 536 unless told. */
+  /** Names without lease and object: '10m' and 65 536 by default. */
   readonly idleNames?: Keeping;
   /** @deprecated since 0.2, gone in 0.3: `endedTasks: { for }`. */
   readonly endedTasksMs?: number;
@@ -152,18 +156,27 @@ function intentPolicy({ intents = {} }: OpenOptions, newToken: () => string): In
 }
 
 export function retentionOf({ retention = {} }: Pick<OpenOptions, 'retention'>): Retention {
-  const { endedTasks = {}, idleNames = {}, endedSessions = {} } = retention;
-  const asked: Partial<Retention> = {
+  const {
+    completedTasks = {},
+    failedTasks = {},
+    endedTasks = {},
+    idleNames = {},
+    endedSessions = {},
+  } = retention;
+  return retentionFrom({
+    ...kept('completedTasksMs', completedTasks.for),
+    ...kept('completedTasksMax', completedTasks.max),
+    ...kept('failedTasksMs', failedTasks.for),
+    ...kept('failedTasksMax', failedTasks.max),
     ...kept('endedTasksMs', endedTasks.for ?? retention.endedTasksMs),
     ...kept('endedTasksMax', endedTasks.max ?? retention.endedTasksMax),
     ...kept('idleNamesMs', idleNames.for ?? retention.idleNamesMs),
     ...kept('idleNamesMax', idleNames.max ?? retention.idleNamesMax),
     ...kept('endedSessionsMs', endedSessions.for ?? retention.endedSessionsMs),
     ...kept('endedSessionsMax', endedSessions.max ?? retention.endedSessionsMax),
-  };
-  return { ...DEFAULT_RETENTION, ...asked };
+  });
 }
 
-function kept(name: keyof Retention, value: Duration | undefined): Partial<Retention> {
+function kept(name: keyof RetentionFigures, value: Duration | undefined): RetentionFigures {
   return value === undefined ? {} : { [name]: durationMs(value, 'retention') };
 }

@@ -6,6 +6,8 @@ export function commandBytes(command: Command): number {
     case 'CreateTask':
     case 'AcceptIntent':
       return command.payload.length;
+    case 'RequeueTask':
+      return command.origin?.payload?.length ?? 0;
     case 'CompleteTask':
       return command.writes.reduce((sum, write) => sum + write.value.length, command.result?.length ?? 0);
     case 'WriteObject':

@@ -1,5 +1,6 @@
 /** The entries that touched a subject, read back from the log. For people; it costs a pass over the range. */
 import type { Entry } from '../core/entries.ts';
+import { taskIdOfKey } from '../core/entry-json.ts';
 import { opaquesOf } from '../core/entry-opaques.ts';
 import type { TaskImage } from '../core/image.ts';
 import type { Seq } from '../core/row-types.ts';
@@ -63,11 +64,18 @@ function bytesOf(entry: Entry): number {
   return opaquesOf(entry).reduce((sum, opaque) => sum + (opaque?.length ?? 0), namesBytes);
 }
 
-/** Some entries that touch a task do not name it: the intent that makes a start task, and a restore that ends a lease. */
+/**
+ * Some entries that touch a task do not name it: the intent that makes a start task, and a restore that ends a lease. The
+ * one that creates its successor names both.
+ */
 export function touchesTask({ task, createdSeq, leases }: TaskImage): Touches {
   const unnamed = new Set([createdSeq]);
   for (const { end, endedSeq } of leases) if (end === 'restored') unnamed.add(endedSeq);
-  return (entry, seq) => ('task' in entry ? entry.task === task : unnamed.has(seq));
+  const id = taskIdOfKey(task);
+  return (entry, seq) => {
+    if (!('task' in entry)) return unnamed.has(seq);
+    return entry.task === task || (entry.type === 'TaskCreated' && entry.requeuedFrom === id);
+  };
 }
 
 /**

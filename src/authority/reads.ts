@@ -7,9 +7,12 @@ import type { SessionState } from '../core/entries.ts';
 import type { NameImage, TaskImage, TaskState } from '../core/image.ts';
 import { type ListOrder, matchesFilter, type TaskFilter, walkTasks } from '../core/list-tasks.ts';
 import type { Machine } from '../core/machine.ts';
+import type { Opaque } from '../core/opaque.ts';
 import { ORCHESTRATOR_GUARD } from '../core/reserved-names.ts';
 import { taskOpaques } from '../core/row-columns.ts';
+import type { Seq } from '../core/row-types.ts';
 import type { SessionCommands } from '../core/sessions/session-commands.ts';
+import { isTerminal } from '../core/task-table.ts';
 import { type Why, whyNotRunning } from '../core/why.ts';
 import { countSessions } from './sessions/session-reads.ts';
 
@@ -48,6 +51,18 @@ export function readTask(machine: ReadView, taskId: string): TaskImage | null {
   machine.expireTask(taskId);
   const row = machine.state.tasks.find(taskId);
   return row === 0 ? null : machine.state.tasks.image(row);
+}
+
+/** Where the payload of a task is that can be requeued, and when that task was created; null for any other. */
+export function requeueOrigin(
+  machine: ReadView,
+  taskId: string,
+): { readonly createdSeq: Seq; readonly payload: Opaque } | null {
+  machine.expireTask(taskId);
+  const { tasks } = machine.state;
+  const row = tasks.find(taskId);
+  if (row === 0 || !isTerminal(tasks.stateOf(row)) || tasks.requeuedAs.get(row) !== null) return null;
+  return { createdSeq: tasks.createdSeq.get(row), payload: tasks.payload.get(row)! };
 }
 
 export function readWhy(machine: ReadView, taskId: string): Why | null {

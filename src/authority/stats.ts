@@ -37,6 +37,7 @@ const COMMANDS: Readonly<Record<CommandType, number>> = {
   StartSession: 20,
   ChangeSession: 21,
   RenewSessions: 22,
+  RequeueTask: 23,
 };
 const VERDICTS = 3;
 

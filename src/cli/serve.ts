@@ -1,6 +1,7 @@
 /** `leasehold serve`: the authority of a data directory or a database behind a port, until a signal ends it. */
 import { Command, Option } from 'commander';
 import { fileEngine } from '../engines/file/file-engine.ts';
+import type { Keeping, RetentionOptions } from '../open.ts';
 import { connectionLimit } from '../server/connection-limit.ts';
 import { LOG_LEVELS, type LogLevel, makeLogger } from '../server/make-logger.ts';
 import type { TokenGrant } from '../server/scopes.ts';
@@ -11,7 +12,7 @@ import { loopLag } from '../world/node-loop-lag.ts';
 import { nodeThreads } from '../world/node-threads.ts';
 import { openFilesMax } from '../world/open-files-max.ts';
 import { systemIds } from '../world/system-ids.ts';
-import { directory, durationMs } from './arguments.ts';
+import { directory, durationMs, wholeNumber } from './arguments.ts';
 import { examples } from './connection.ts';
 import { onEndingSignals } from './ending-signals.ts';
 import { EXIT, Failure, wrongUsage } from './failure.ts';
@@ -30,6 +31,10 @@ export interface ServeFlags extends DatabaseFlags, TlsFlags, TokenFlags {
   readonly allowNet?: string[];
   readonly trustedProxy?: string[];
   readonly keepEnded?: number;
+  readonly keepCompleted?: number;
+  readonly keepCompletedMax?: number;
+  readonly keepFailed?: number;
+  readonly keepFailedMax?: number;
   readonly logLevel: LogLevel;
   readonly json?: boolean;
 }
@@ -79,7 +84,15 @@ export function withServeOptions(command: Command): Command {
     .option('--tls-key <file>', 'and this private key (PEM)')
     .option('--allow-net <cidr...>', 'serve only these networks')
     .option('--trusted-proxy <cidr...>', 'believe X-Forwarded-For from these networks')
-    .option('--keep-ended <duration>', 'how long ended tasks and sessions are kept (default 24h)', durationMs)
+    .option('--keep-completed <duration>', 'how long completed tasks are kept (default 24h)', durationMs)
+    .option('--keep-completed-max <n>', 'how many completed tasks are kept (default 1000000)', wholeNumber)
+    .option('--keep-failed <duration>', 'how long failed and dead tasks are kept (default 30d)', durationMs)
+    .option('--keep-failed-max <n>', 'how many failed and dead tasks are kept (default 1000000)', wholeNumber)
+    .option(
+      '--keep-ended <duration>',
+      'how long ended sessions are kept (default 24h), and ended tasks of both kinds unless given by themselves',
+      durationMs,
+    )
     .addOption(
       new Option('--log-level <level>', 'how much to say on stderr').choices(LOG_LEVELS).default('info'),
     )
@@ -151,9 +164,7 @@ export async function startServing(
     ...(tls === null ? {} : { tls }),
     allowNets: flags.allowNet ?? [],
     trustedProxies: flags.trustedProxy ?? [],
-    ...(flags.keepEnded === undefined
-      ? {}
-      : { retention: { endedTasks: { for: flags.keepEnded }, endedSessions: { for: flags.keepEnded } } }),
+    retention: retentionOf(flags),
     intents,
     ...connectionLimit(openFilesMax()),
     onDeath: (fault) => died(fault),
@@ -165,6 +176,20 @@ export async function startServing(
   const reloaded = { access: served.access, flags, more, address, logger };
   const reload = (): Promise<void> => reloadAccess(shell, reloaded);
   return { served, place, death, reload, hasTokens: tokens !== null };
+}
+
+function retentionOf(flags: ServeFlags): RetentionOptions {
+  const { keepEnded, keepCompleted, keepCompletedMax, keepFailed, keepFailedMax } = flags;
+  return {
+    completedTasks: keeping(keepCompleted, keepCompletedMax),
+    failedTasks: keeping(keepFailed, keepFailedMax),
+    endedTasks: keeping(keepEnded),
+    endedSessions: keeping(keepEnded),
+  };
+}
+
+function keeping(forMs?: number, max?: number): Keeping {
+  return { ...(forMs === undefined ? {} : { for: forMs }), ...(max === undefined ? {} : { max }) };
 }
 
 function begin(

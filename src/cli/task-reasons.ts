@@ -3,7 +3,7 @@ export const TASK_REASONS = {
   ATTEMPTS_EXHAUSTED: {
     says: 'The task was given out too often.',
     when: 'Its leases have run out, or its workers have failed, as many times as `max_attempts` allows: 100 unless the task says otherwise. Releases do not count, nor do leases that ran out while the server was down.',
-    todo: 'Look at its leases with `leasehold task show` and at its workers: most often it kills them, or its handler takes longer than the lease without renewing it. Make a new task once that is mended.',
+    todo: 'Look at its leases with `leasehold task show` and at its workers: most often it kills them, or its handler takes longer than the lease without renewing it. Run it again with `task.requeue` once that is mended.',
   },
   PAYLOAD_DAMAGED: {
     says: 'The payload of the task cannot be read any more.',

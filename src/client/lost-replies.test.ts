@@ -61,6 +61,10 @@ const SCENARIOS: { readonly [Op in Operation]: Scenario<Op> } = {
     gives: { outcome: 'COMMITTED', duplicate: true },
   },
   'task.kill': { request: ({ taskId }) => ({ task_id: taskId, reason: 'enough' }), gives: 'same' },
+  'task.requeue': {
+    request: () => ({ task_id: 'ended' }),
+    gives: { ok: true, requeued_from: 'ended', state: 'WAITING', duplicate: true },
+  },
   'worker.heartbeat': {
     request: ({ taskId, leaseId }) => ({
       worker_id: 'w',
@@ -158,6 +162,8 @@ async function makeAll({ call }: Pick<Transport, 'call'>): Promise<Made> {
   for (const payload of [1, 2, 3]) await done(call('task.create', { payload, queue: 'work' }));
   for (const payload of [1, 2]) await done(call('task.create', { payload }));
   const { leases } = await done(call('task.lease', { worker_id: 'w', queues: ['work'] }));
+  await done(call('task.create', { task_id: 'ended', payload: 1, queue: 'ended' }));
+  await done(call('task.kill', { task_id: 'ended', reason: 'no' }));
   await done(call('queue.pause', { queue: 'stopped' }));
   const held = { name: 'held', holder: 'h', token: TOKEN, ttl_ms: 60_000 };
   const { lease_seq } = await done(call('lease.acquire', held));

@@ -25,6 +25,7 @@ export const OPERATION_ROWS: Readonly<Record<Operation, OperationRow>> = {
   'task.fail': { method: 'POST', path: '/v1/tasks/{task_id}/fail', batch: true },
   'task.release': { method: 'POST', path: '/v1/tasks/{task_id}/release', batch: true },
   'task.kill': { method: 'POST', path: '/v1/tasks/{task_id}/kill', retry: { looks: true } },
+  'task.requeue': { method: 'POST', path: '/v1/tasks/{task_id}/requeue', batch: true },
   'task.get': { method: 'GET', path: '/v1/tasks/{task_id}' },
   'task.list': { method: 'GET', path: '/v1/tasks' },
   'task.history': { method: 'GET', path: '/v1/tasks/{task_id}/history' },

@@ -13,6 +13,7 @@ import type {
   TaskFailed,
   TaskReleased,
 } from './entries.ts';
+import { taskIdOfKey } from './entry-json.ts';
 import type { LeaseEnd, TaskState } from './image.ts';
 import type { Seq, TaskRow } from './row-types.ts';
 import type { State } from './state.ts';
@@ -76,7 +77,18 @@ function created(state: State, entry: TaskCreated, seq: Seq, atMs: number): void
   check(typeof entry.task === 'string' || entry.task === seq, entry, seq, 'its id is not its position');
   const isFree = entry.dedupKey === null || tasks.findByDedup(entry.queue, entry.dedupKey) === 0;
   check(isFree, entry, seq, 'the dedup key is taken');
+  if (entry.requeuedFrom !== null) requeued(state, entry, seq);
   tasks.create(entry, seq, atMs);
+}
+
+/** The task that the new one runs again keeps its state, and knows its successor from now on. */
+function requeued({ tasks }: State, entry: TaskCreated, seq: Seq): void {
+  const origin = tasks.find(entry.requeuedFrom!);
+  check(origin !== 0, entry, seq, 'its origin is unknown');
+  check(isTerminal(tasks.stateOf(origin)), entry, seq, 'its origin has not ended');
+  check(tasks.requeuedAs.get(origin) === null, entry, seq, 'its origin has a successor');
+  tasks.requeuedAs.set(origin, taskIdOfKey(entry.task));
+  tasks.lastSeq.set(origin, seq);
 }
 
 /** The only way a task becomes owned. */

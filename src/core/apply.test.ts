@@ -46,6 +46,11 @@ const CREATED: Entry = {
   maxBackoffMs: 0,
   maxAttempts: 5,
   dedupKey: null,
+  groupKey: null,
+  traceparent: null,
+  tracestate: null,
+  requeuedFrom: null,
+  requeueReason: null,
   payload: VALUE,
 };
 

@@ -19,8 +19,37 @@ export interface CreateTask {
   readonly maxBackoffMs: number;
   readonly maxAttempts: number;
   readonly dedupKey: string | null;
+  readonly groupKey: string | null;
+  readonly trace: Trace | null;
   /** Its checksum is needed with a chosen id only. */
   readonly payload: Opaque;
+}
+
+/** A W3C trace context. */
+export interface Trace {
+  readonly traceparent: string;
+  readonly tracestate: string | null;
+}
+
+/** Runs an ended task again, as a new one. */
+export interface RequeueTask {
+  readonly type: 'RequeueTask';
+  readonly taskId: string;
+  readonly reason: string | null;
+  readonly delayMs: number;
+  /** Null: that of the ended task. */
+  readonly priority: number | null;
+  readonly queue: string | null;
+  /** The id of the new task, or null for one of ours. */
+  readonly newTaskId: string | null;
+  /** The ended task as it was looked at, with its payload read back; null when there was none to requeue. */
+  readonly origin: RequeueOrigin | null;
+}
+
+export interface RequeueOrigin {
+  readonly createdSeq: Seq;
+  /** Null when its bytes are damaged. */
+  readonly payload: Opaque | null;
 }
 
 export interface LeaseTasks {
@@ -232,6 +261,7 @@ export interface ResumeQueue {
 
 export type Command =
   | CreateTask
+  | RequeueTask
   | LeaseTasks
   | ExtendLease
   | CompleteTask
@@ -270,8 +300,21 @@ export interface TaskCreation {
   readonly createdAtMs: number;
   readonly dueAtMs: number;
   readonly duplicate: boolean;
+  /** Why it ended, when it is FAILED or DEAD; else null. */
+  readonly reason: string | null;
   /** What the presented payload still has to be compared with, byte for byte; null when there is nothing to compare. */
   readonly known: Opaque | null;
+}
+
+export interface RequeuedTask {
+  /** The id of the ended task. */
+  readonly requeuedFrom: string;
+  /** The id of its successor. */
+  readonly taskId: string;
+  readonly seq: Seq;
+  /** Null when it has been forgotten. */
+  readonly successor: Omit<TaskCreation, 'taskId' | 'seq' | 'duplicate' | 'known'> | null;
+  readonly duplicate: boolean;
 }
 
 export interface GrantedTask {
@@ -280,6 +323,8 @@ export interface GrantedTask {
   readonly attempt: number;
   readonly payload: Opaque;
   readonly queue: string;
+  readonly groupKey: string | null;
+  readonly trace: Trace | null;
   readonly expiresAtMs: number;
   readonly remainingMs: number;
 }
@@ -424,6 +469,7 @@ export interface QueueSwitched {
 /** Which answer belongs to which wish. */
 export interface Answers {
   CreateTask: TaskCreation;
+  RequeueTask: RequeuedTask;
   LeaseTasks: GrantedTasks;
   ExtendLease: Extension;
   CompleteTask: Verdict;

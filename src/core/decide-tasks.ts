@@ -1,11 +1,22 @@
-/** Creating a task, leasing the next one, pausing a queue. What happens to a task later is in `verdicts.ts`. */
-import type { CreateTask, GrantedTask, LeaseTasks, QueueSwitched, TaskCreation } from './commands.ts';
+/** Creating a task, running one again, leasing the next one, pausing a queue. What happens to a task later is in `verdicts.ts`. */
+import type {
+  CreateTask,
+  GrantedTask,
+  LeaseTasks,
+  QueueSwitched,
+  RequeuedTask,
+  RequeueTask,
+  TaskCreation,
+  Trace,
+} from './commands.ts';
 import { append, type Decision, refuse, unchanged } from './decision.ts';
-import type { LeaseGranted } from './entries.ts';
+import type { LeaseGranted, TaskCreated } from './entries.ts';
 import { seqOfSessionId, seqOfTaskId, taskIdOfSeq } from './ids.ts';
 import type { Opaque } from './opaque.ts';
+import { isSystemQueue } from './reserved-names.ts';
 import type { TaskRow } from './row-types.ts';
 import type { State } from './state.ts';
+import { isTerminal } from './task-table.ts';
 
 export function createTask(state: State, command: CreateTask, nowMs: number): Decision<TaskCreation> {
   const { tasks } = state;
@@ -18,59 +29,134 @@ export function createTask(state: State, command: CreateTask, nowMs: number): De
       const mayBeSame = known.length === length && known.crc === crc;
       return mayBeSame ? unchanged(existing(state, row, known)) : refuse('TASK_ID_CONFLICT');
     }
-    // An id of our own shape from the future could one day be given out a second time.
-    if (Math.max(seqOfTaskId(taskId), seqOfSessionId(taskId)) > state.lastSeq) {
-      return refuse('INVALID_ARGUMENT', {
-        detail: `The task_id ${taskId} has the form of ids made by the server.`,
-      });
-    }
+    if (isOurs(state, taskId)) return refuseOurs('task_id', taskId);
   }
   if (dedupKey !== null) {
     const row = tasks.findByDedup(queue, dedupKey);
     if (row !== 0) return unchanged(existing(state, row, null));
   }
-  const seq = state.lastSeq + 1;
-  const dueAtMs = nowMs + command.delayMs;
-  return append(
-    {
-      type: 'TaskCreated',
-      task: taskId ?? seq,
-      payload: command.payload,
-      queue,
-      priority: command.priority,
-      dueAtMs,
-      maxFailures: command.maxFailures,
-      backoffMs: command.backoffMs,
-      maxBackoffMs: command.maxBackoffMs,
-      maxAttempts: command.maxAttempts,
-      dedupKey,
-    },
-    {
-      taskId: taskId ?? taskIdOfSeq(seq),
-      seq,
-      state: 'WAITING',
-      attempt: 0,
-      queue,
-      priority: command.priority,
-      createdAtMs: nowMs,
-      dueAtMs,
-      duplicate: false,
-      known: null,
-    },
-  );
+  const entry: TaskCreated = {
+    type: 'TaskCreated',
+    task: taskId ?? state.lastSeq + 1,
+    payload: command.payload,
+    queue,
+    priority: command.priority,
+    dueAtMs: nowMs + command.delayMs,
+    maxFailures: command.maxFailures,
+    backoffMs: command.backoffMs,
+    maxBackoffMs: command.maxBackoffMs,
+    maxAttempts: command.maxAttempts,
+    dedupKey,
+    groupKey: command.groupKey,
+    traceparent: command.trace?.traceparent ?? null,
+    tracestate: command.trace?.tracestate ?? null,
+    requeuedFrom: null,
+    requeueReason: null,
+  };
+  return append(entry, creation(state, entry, nowMs));
+}
+
+/** An id of our own shape from the future could one day be given out a second time. */
+function isOurs({ lastSeq }: State, taskId: string): boolean {
+  return Math.max(seqOfTaskId(taskId), seqOfSessionId(taskId)) > lastSeq;
+}
+
+function refuseOurs(field: string, taskId: string): Decision<never> {
+  return refuse('INVALID_ARGUMENT', {
+    detail: `The ${field} ${taskId} has the form of ids made by the server.`,
+  });
+}
+
+function creation({ lastSeq }: State, entry: TaskCreated, nowMs: number): TaskCreation {
+  const seq = lastSeq + 1;
+  return {
+    taskId: typeof entry.task === 'string' ? entry.task : taskIdOfSeq(seq),
+    seq,
+    state: 'WAITING',
+    attempt: 0,
+    queue: entry.queue,
+    priority: entry.priority,
+    createdAtMs: nowMs,
+    dueAtMs: entry.dueAtMs,
+    duplicate: false,
+    reason: null,
+    known: null,
+  };
+}
+
+/**
+ * The payload was read before, by a look at the task: what has changed since is answered as it was then, which is one of
+ * the moments between call and answer.
+ */
+export function requeueTask(state: State, command: RequeueTask, nowMs: number): Decision<RequeuedTask> {
+  const { tasks, sessions } = state;
+  const { origin, newTaskId } = command;
+  const row = tasks.find(command.taskId);
+  if (row === 0) return refuse('TASK_NOT_FOUND');
+  const queue = command.queue ?? tasks.queueNameOf(row);
+  if (isSystemQueue(tasks.queueNameOf(row)) || isSystemQueue(queue)) {
+    return refuse('FORBIDDEN', { detail: 'Tasks of queues that begin with system: are not requeued.' });
+  }
+  if (!isTerminal(tasks.stateOf(row))) return refuse('TASK_NOT_ENDED');
+  const known = tasks.requeuedAs.get(row);
+  if (known !== null) {
+    if (newTaskId === null || newTaskId === known) return unchanged(requeuedBefore(state, row, known));
+    return refuse('TASK_ID_CONFLICT', { detail: `The task was requeued as ${known}.` });
+  }
+  if (origin === null) return refuse('TASK_NOT_ENDED');
+  if (origin.createdSeq !== tasks.createdSeq.get(row)) return refuse('TASK_NOT_FOUND');
+  if (origin.payload === null) return refuse('PAYLOAD_DAMAGED');
+  if (newTaskId !== null) {
+    const isTaken = tasks.find(newTaskId) !== 0 || sessions.find(newTaskId) !== undefined;
+    if (isTaken) return refuse('TASK_ID_CONFLICT', { detail: `There is another task ${newTaskId}.` });
+    if (isOurs(state, newTaskId)) return refuseOurs('task_id_new', newTaskId);
+  }
+  const requeuedFrom = tasks.idOf(row);
+  const entry: TaskCreated = {
+    type: 'TaskCreated',
+    task: newTaskId ?? state.lastSeq + 1,
+    payload: origin.payload,
+    queue,
+    priority: command.priority ?? tasks.priorityOf(row),
+    dueAtMs: nowMs + command.delayMs,
+    maxFailures: tasks.maxFailures.get(row),
+    backoffMs: tasks.backoffMs.get(row),
+    maxBackoffMs: tasks.maxBackoffMs.get(row),
+    maxAttempts: tasks.maxAttempts.get(row),
+    dedupKey: null,
+    groupKey: tasks.groupKey.get(row),
+    traceparent: null,
+    tracestate: null,
+    requeuedFrom,
+    requeueReason: command.reason,
+  };
+  const successor = creation(state, entry, nowMs);
+  const { taskId, seq } = successor;
+  return append(entry, { requeuedFrom, taskId, seq, successor, duplicate: false });
+}
+
+function requeuedBefore(state: State, row: TaskRow, taskId: string): RequeuedTask {
+  const { tasks } = state;
+  const found = tasks.successorOf(row);
+  const successor = found === 0 ? null : existing(state, found, null);
+  // Where a forgotten one was created is not known any more; it was before the newest entry about its origin.
+  const seq = successor?.seq ?? tasks.lastSeq.get(row);
+  return { requeuedFrom: tasks.idOf(row), taskId, seq, successor, duplicate: true };
 }
 
 function existing({ tasks }: State, row: TaskRow, known: Opaque | null): TaskCreation {
+  const state = tasks.stateOf(row);
   return {
     taskId: tasks.idOf(row),
     seq: tasks.createdSeq.get(row),
-    state: tasks.stateOf(row),
+    state,
     attempt: tasks.attempt.get(row),
     queue: tasks.queueOf(row).name,
     priority: tasks.priorityOf(row),
     createdAtMs: tasks.createdAtMs.get(row),
     dueAtMs: tasks.dueAtMs.get(row),
     duplicate: true,
+    reason: state === 'FAILED' || state === 'DEAD' ? tasks.reason.get(row) : null,
     known,
   };
 }
@@ -95,6 +181,8 @@ export function leaseNext(
       attempt,
       payload: tasks.payload.get(row)!,
       queue: tasks.queueOf(row).name,
+      groupKey: tasks.groupKey.get(row),
+      trace: traceOf(state, row),
       expiresAtMs,
       remainingMs: command.ttlMs,
     },
@@ -136,10 +224,17 @@ export function leasesOfRequest(
       attempt: tasks.attempt.get(row),
       payload: tasks.payload.get(row)!,
       queue: tasks.queueOf(row).name,
+      groupKey: tasks.groupKey.get(row),
+      trace: traceOf(state, row),
       expiresAtMs,
       remainingMs: expiresAtMs - nowMs,
     };
   });
+}
+
+function traceOf({ tasks }: State, row: TaskRow): Trace | null {
+  const traceparent = tasks.traceparent.get(row);
+  return traceparent === null ? null : { traceparent, tracestate: tasks.tracestate.get(row) };
 }
 
 export function switchQueue(state: State, queue: string, paused: boolean): Decision<QueueSwitched> {

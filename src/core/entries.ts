@@ -62,6 +62,13 @@ export interface TaskCreated {
   readonly maxBackoffMs: number;
   readonly maxAttempts: number;
   readonly dedupKey: string | null;
+  /** For limits and turns; not unique. */
+  readonly groupKey: string | null;
+  readonly traceparent: string | null;
+  readonly tracestate: string | null;
+  /** The id of the ended task that this one runs again. That task gets this one as its successor. */
+  readonly requeuedFrom: string | null;
+  readonly requeueReason: string | null;
 }
 
 /** The lease is known by the `seq` of this entry. */

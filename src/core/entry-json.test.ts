@@ -25,6 +25,11 @@ const PROMISED: { readonly [T in EntryType]: readonly [entry: Entry & { type: T 
       maxBackoffMs: 2,
       maxAttempts: 9,
       dedupKey: 'key',
+      groupKey: 'customer',
+      traceparent: '00-1-2-01',
+      tracestate: 'vendor=1',
+      requeuedFrom: 'before',
+      requeueReason: 'it is mended',
       payload: value,
     },
     {
@@ -34,6 +39,10 @@ const PROMISED: { readonly [T in EntryType]: readonly [entry: Entry & { type: T 
       queue: 'q',
       priority: 1,
       dedup_key: 'key',
+      key: 'customer',
+      trace: { traceparent: '00-1-2-01', tracestate: 'vendor=1' },
+      requeued_from: 'before',
+      requeue_reason: 'it is mended',
     },
   ],
   LeaseGranted: [

@@ -2,7 +2,7 @@
  * Entries as people read them: the seeds' field names, instants as ISO 8601, ids as on the wire. Opaque
  * bytes are shown by their length, unless `open` gives their text.
  */
-import type { Entry, Intent, TaskKey } from './entries.ts';
+import type { Entry, Intent, TaskCreated, TaskKey } from './entries.ts';
 import { taskIdOfSeq } from './ids.ts';
 import type { Opaque } from './opaque.ts';
 
@@ -24,6 +24,11 @@ export function intentToJson({ type, target, profileId, startMs }: Intent) {
   return type === 'live'
     ? { type, serviceRef: target, profileID: profileId }
     : { type, recordingID: target, profileID: profileId, start_ms: startMs };
+}
+
+/** The trace context of a task as its creator gave it. */
+export function traceToJson({ traceparent, tracestate }: Pick<TaskCreated, 'traceparent' | 'tracestate'>) {
+  return { traceparent: traceparent!, ...(tracestate === null ? {} : { tracestate }) };
 }
 
 export function hex(latin1: string): string {

@@ -5,12 +5,13 @@
  * `docs/log-format.md`. The generators of the property tests read it as it is. Nothing reads it while the program runs.
  *
  * Fields stand in the order of the type and of its JSON. On disk a record is a byte for its type number and what
- * `layouts` lists for that number, in this order (primitives: `engines/byte-writer.ts`): `flags` is the byte of flags, `#names`
- * the u32 length of the list `names`, and a capitalised word a record of `RECORDS` whose fields are those of the entry.
+ * `layouts` lists for that number, in this order (primitives: `engines/byte-writer.ts`): `flags` is a u8, a u16 or a u32, as
+ * the highest flag of the layout demands, `#names` the u32 length of the list `names`, and a capitalised word a record of `RECORDS` whose fields are those of the entry.
  *
  * Logs live for ever, so the layout of a released type number never changes, not even by a flag. A new entry takes the
- * next free number. An old entry with a new field takes a new number as well; the old layout stays, and says in
- * `given` what the field was. An older leasehold refuses a number it does not know.
+ * next free number. An old entry with a new field takes a new number as well; the old layout stays, and is written while
+ * the field is null or has its `without`, or as its `when` and `given` say. An older leasehold refuses a number it does
+ * not know.
  */
 
 /** Words that are stored as their place in the list. The lists only ever grow at their end. */
@@ -183,10 +184,27 @@ export const ENTRIES = {
       maxBackoffMs: { kind: 'number', json: 'retry.max_backoff_ms', flag: 8, usual: 300_000 },
       maxAttempts: { kind: 'number', json: 'max_attempts', flag: 8, usual: 100 },
       dedupKey: { kind: 'text', json: 'dedup_key', flag: 2 },
+      groupKey: { kind: 'text', json: 'key', flag: 16, says: 'For limits and turns; not unique.' },
+      trace: { value: 'traceToJson(entry)', shown: 'entry.traceparent !== null' },
+      traceparent: { kind: 'text', flag: 32 },
+      tracestate: { kind: 'text', flag: 64 },
+      requeuedFrom: {
+        kind: 'text',
+        json: 'requeued_from',
+        flag: 128,
+        says: 'The id of the ended task that this one runs again. That task gets this one as its successor.',
+      },
+      requeueReason: { kind: 'text', json: 'requeue_reason', flag: 256 },
       digest: { kind: 'sha256', flag: 4, retired: true },
     },
     layouts: {
       1: 'flags task priority dueAtMs payload queue maxFailures backoffMs maxBackoffMs maxAttempts dedupKey digest',
+      27: {
+        bytes:
+          'flags task priority dueAtMs payload queue maxFailures backoffMs maxBackoffMs maxAttempts dedupKey groupKey' +
+          ' traceparent tracestate requeuedFrom requeueReason',
+        note: 'written when it has a field that 1 does not store',
+      },
     },
   },
   LeaseGranted: {

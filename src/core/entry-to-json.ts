@@ -1,7 +1,7 @@
 // biome-ignore-all format: generated, one field a line
 /** Entries as people read them. Generated from `src/core/entry-table.ts` by `npm run generate`; a test compares. */
 import type { Entry, FencedWrite } from './entries.ts';
-import { type EntryJson, hex, intentToJson, type Rendering, taskIdOfKey } from './entry-json.ts';
+import { type EntryJson, hex, intentToJson, type Rendering, taskIdOfKey, traceToJson } from './entry-json.ts';
 import { leaseIdOfSeq, sessionIdOfSeq } from './ids.ts';
 import { START_QUEUE } from './reserved-names.ts';
 import { firstServiceName } from './sessions/session-names.ts';
@@ -20,6 +20,10 @@ export function entryToJson(entry: Entry, seq: number, atMs: number, { instant, 
         retry: { max_failures: entry.maxFailures, backoff_ms: entry.backoffMs, max_backoff_ms: entry.maxBackoffMs },
         max_attempts: entry.maxAttempts,
         ...(entry.dedupKey !== null ? { dedup_key: entry.dedupKey } : {}),
+        ...(entry.groupKey !== null ? { key: entry.groupKey } : {}),
+        ...(entry.traceparent !== null ? { trace: traceToJson(entry) } : {}),
+        ...(entry.requeuedFrom !== null ? { requeued_from: entry.requeuedFrom } : {}),
+        ...(entry.requeueReason !== null ? { requeue_reason: entry.requeueReason } : {}),
       };
     case 'LeaseGranted':
       return {

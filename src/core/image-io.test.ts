@@ -107,7 +107,7 @@ describe('an image', () => {
     const restored = restoredFrom(story.state);
     const order = ({ tasks, names }: State) => {
       const ids: string[] = [];
-      for (let row = tasks.ended.first; row !== 0; row = tasks.ended.next(row)) ids.push(tasks.idOf(row));
+      for (const row of tasks.inOrderOfEnd()) ids.push(tasks.idOf(row));
       for (let row = names.idle.first; row !== 0; row = names.idle.next(row)) ids.push(names.nameOf(row));
       return ids;
     };

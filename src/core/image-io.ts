@@ -1,7 +1,7 @@
 /** A state written out as image records, and read back. The order is fixed: head, queues, tasks, names, sessions, free rows. */
 import type { ImageRecord } from './image.ts';
 import { sessionImage, sessionOf } from './row-columns.ts';
-import type { NameRow, TaskRow } from './row-types.ts';
+import type { NameRow } from './row-types.ts';
 import type { State } from './state.ts';
 import type { Rows } from './tables/rows.ts';
 import { isTerminal } from './task-table.ts';
@@ -26,8 +26,7 @@ export function* imageOf(state: State): Generator<ImageRecord> {
     if (tasks.inUse(row) && !isTerminal(tasks.stateOf(row))) yield tasks.image(row);
   }
   // Ended tasks in the order of their end, which is the order in which they are forgotten.
-  for (let row: TaskRow | 0 = tasks.ended.first; row !== 0; row = tasks.ended.next(row))
-    yield tasks.image(row);
+  for (const row of tasks.inOrderOfEnd()) yield tasks.image(row);
   for (let row = 1; row <= names.rows.used; row++) {
     if (names.inUse(row) && !names.isIdle(row)) yield names.image(row);
   }

@@ -89,6 +89,13 @@ export interface TaskImage {
   readonly lastSeq: Seq;
   /** Newest first; the first is the current one when the task is LEASED. */
   readonly leases: readonly LeaseImage[];
+  /** The `key` of the wire. */
+  readonly groupKey: string | null;
+  readonly traceparent: string | null;
+  readonly tracestate: string | null;
+  readonly requeuedFrom: string | null;
+  /** The id of its successor. */
+  readonly requeuedAs: string | null;
 }
 
 export interface ObjectImage {

@@ -13,6 +13,7 @@ import {
   leaseTasks,
   releaseName,
   releaseTask,
+  requeueTask,
   startSession,
   stopSession,
   TTL_MS,
@@ -30,6 +31,7 @@ import { type StateSummary, summaryOf } from './step-invariants.ts';
 /** A story that is sound, and a hand that reaches into it. */
 const FIRST_TASK = 1 as TaskRow;
 const SECOND_TASK = 2 as TaskRow;
+const THIRD_TASK = 3 as TaskRow;
 const FIRST_LEASE = 1 as LeaseRow;
 const FIRST_NAME = 1 as NameRow;
 const SECOND_NAME = 2 as NameRow;
@@ -95,9 +97,36 @@ const OF_A_STATE: Record<Exclude<InvariantId, keyof typeof OF_A_STEP | 'INV-APPL
     [[createTask(), killTask()], ({ tasks }) => tasks.endedSeq.set(FIRST_TASK, 0)],
     [[createTask()], ({ tasks }) => tasks.endedSeq.set(FIRST_TASK, 2)],
   ],
+  'INV-ENDED-BY-KIND': [
+    [
+      [createTask(), createTask({ taskId: 'other' }), killTask(), killTask({ taskId: 'other' })],
+      ({ tasks }) => tasks.endedSeq.set(SECOND_TASK, 1),
+    ],
+    [
+      [createTask(), killTask()],
+      ({ tasks }) => {
+        tasks.failed.remove(FIRST_TASK);
+        tasks.completed.append(FIRST_TASK);
+      },
+    ],
+    [
+      [createTask(), killTask()],
+      ({ tasks }) => {
+        tasks.failed.size = 2;
+      },
+    ],
+  ],
+  'INV-REQUEUE-ONE-SUCCESSOR': [
+    [[createTask()], ({ tasks }) => tasks.requeuedAs.set(FIRST_TASK, 'other')],
+    [[createTask(), killTask(), requeueTask()], ({ tasks }) => tasks.requeuedAs.set(FIRST_TASK, 'other')],
+    [
+      [createTask(), killTask(), requeueTask(), createTask({ taskId: 'other' })],
+      ({ tasks }) => tasks.requeuedFrom.set(THIRD_TASK, 'task'),
+    ],
+  ],
   'INV-TASK-ONE-PLACE': [
     [[createTask()], ({ tasks }) => tasks.queues.get('default')!.remove(FIRST_TASK, 0)],
-    [[createTask(), killTask()], ({ tasks }) => tasks.ended.remove(FIRST_TASK)],
+    [[createTask(), killTask()], ({ tasks }) => tasks.failed.remove(FIRST_TASK)],
     [TASK, ({ tasks }) => tasks.expiring.remove(FIRST_TASK)],
     [[createTask({ delayMs: 9 })], ({ tasks }) => tasks.delayed.remove(FIRST_TASK)],
     [[createTask(), createTask({ taskId: 'other', queue: 'other' })], swapQueues],
@@ -129,6 +158,8 @@ const OF_A_STATE: Record<Exclude<InvariantId, keyof typeof OF_A_STEP | 'INV-APPL
     [[createTask()], ({ tasks }) => tasks.lists.remove(FIRST_TASK, 'WAITING')],
     [[createTask()], ({ tasks }) => tasks.lists.add(SECOND_TASK, 'DEAD')],
     [TASK, ({ tasks }) => tasks.leases.byWorker.of('worker')!.remove(FIRST_TASK)],
+    [[createTask({ groupKey: 'k' })], ({ tasks }) => tasks.byKey.remove(FIRST_TASK, 'k')],
+    [[createTask({ groupKey: 'k' })], ({ tasks }) => tasks.groupKey.set(FIRST_TASK, 'l')],
     [NAME, ({ names }) => names.byHolder.remove(FIRST_NAME)],
   ],
   'INV-INDEX-EXACT': [
@@ -166,10 +197,6 @@ const OF_A_STATE: Record<Exclude<InvariantId, keyof typeof OF_A_STEP | 'INV-APPL
       (state) => {
         state.epochStartedAtMs = START_MS + 1;
       },
-    ],
-    [
-      [createTask(), createTask({ taskId: 'other' }), killTask(), killTask({ taskId: 'other' })],
-      ({ tasks }) => tasks.endedSeq.set(SECOND_TASK, 1),
     ],
   ],
   'INV-NAME-ONE-HOLDER': [
@@ -249,6 +276,7 @@ const OF_A_STEP = {
   'INV-TERMINAL-FOR-EVER': [
     [[createTask(), killTask()], ({ tasks }) => tasks.enter(FIRST_TASK, 'WAITING', START_MS)],
     [[createTask(), killTask()], ({ tasks }) => tasks.endedSeq.set(FIRST_TASK, 2)],
+    [[createTask(), killTask(), requeueTask()], ({ tasks }) => tasks.requeuedAs.set(FIRST_TASK, 'other')],
   ],
   'INV-SESSION-FOR-EVER': [
     [[acceptIntent(), stopSession()], inSession(2, { lastSeq: 2 })],

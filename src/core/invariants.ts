@@ -18,6 +18,9 @@ export const INVARIANTS = {
   'INV-WAITING-NO-LEASE': 'A task in WAITING has no lease.',
   'INV-LEASED-VALID-LEASE': 'A task in LEASED has exactly one valid lease.',
   'INV-TERMINAL-ENDED': 'A task has an end if and only if it is COMPLETED, FAILED or DEAD.',
+  'INV-ENDED-BY-KIND':
+    'Failed tasks are kept apart from those that ended as they should, each kind in the order of its end.',
+  'INV-REQUEUE-ONE-SUCCESSOR': 'A requeued task has ended and has one successor, and they name each other.',
   'INV-TASK-ONE-PLACE': 'Every task is in exactly one place, the one that follows from its state.',
   'INV-LEASE-IN-HEAP': 'A lease is among those that can run out if and only if it is live.',
   'INV-QUEUE-COUNTS':
@@ -67,6 +70,8 @@ const CHECKS = {
   'INV-WAITING-NO-LEASE': states.checkWaiting,
   'INV-LEASED-VALID-LEASE': states.checkLeased,
   'INV-TERMINAL-ENDED': states.checkEnds,
+  'INV-ENDED-BY-KIND': states.checkEndedKinds,
+  'INV-REQUEUE-ONE-SUCCESSOR': states.checkSuccessors,
   'INV-TASK-ONE-PLACE': states.checkPlaces,
   'INV-LEASE-IN-HEAP': states.checkHeaps,
   'INV-QUEUE-COUNTS': states.checkQueueCounts,

@@ -1,17 +1,18 @@
 /**
  * Lists of tasks, in the order of their creation. What a filter names decides which list is walked: the tasks of a
- * worker, of a state in a queue, of a queue, of a state, or all. There a page costs what it returns. What else the
- * filter names is checked row by row.
+ * worker, of a key, of a state in a queue, of a queue, of a state, or all; the shortest where it names several. There a
+ * page costs what it returns. What else the filter names is checked row by row.
  */
 import type { TaskState } from './image.ts';
 import type { Seq, TaskRow } from './row-types.ts';
 import type { State } from './state.ts';
 import { type StateLists, TASK_STATES } from './state-lists.ts';
-import type { OrderedRows } from './tables/ordered-rows.ts';
+import type { SortedRows } from './tables/ordered-rows.ts';
 
 export interface TaskFilter {
   readonly queue: string | null;
   readonly state: TaskState | null;
+  readonly key: string | null;
   /** Tasks that this worker has leased. */
   readonly workerId: string | null;
   /** Neither bound is included. */
@@ -29,11 +30,11 @@ export function* walkTasks(
   after: Seq | null,
 ): Generator<TaskRow> {
   const { createdSeq, createdAtMs } = tasks;
-  const sets = listsOf(tasks, filter);
+  const sets = shortest(listsOf(tasks, filter));
   const isOldest = order === 'oldest';
   const fromMs = isOldest ? filter.createdAfterMs : filter.createdBeforeMs;
   const toMs = isOldest ? filter.createdBeforeMs : filter.createdAfterMs;
-  const open = (rows: OrderedRows<TaskRow>): Generator<TaskRow> => {
+  const open = (rows: SortedRows<TaskRow>): Generator<TaskRow> => {
     if (after === null && fromMs !== null)
       return isOldest ? rows.ascending(fromMs, createdAtMs) : rows.descending(fromMs, createdAtMs);
     return isOldest ? rows.ascending(after ?? 0) : rows.descending(after ?? Number.POSITIVE_INFINITY);
@@ -50,21 +51,36 @@ export function* walkTasks(
 
 /** Whether a row of the walked list is one the filter asks for. */
 export function matchesFilter({ tasks }: State, row: TaskRow, filter: TaskFilter): boolean {
-  const { queue, state, workerId } = filter;
+  const { queue, state, key, workerId } = filter;
   if (state !== null && tasks.stateOf(row) !== state) return false;
   if (queue !== null && tasks.queueOf(row).name !== queue) return false;
+  if (key !== null && tasks.groupKey.get(row) !== key) return false;
   if (workerId === null) return true;
   return tasks.stateOf(row) === 'LEASED' && tasks.leases.workerOf(tasks.lease.get(row)) === workerId;
 }
 
-function listsOf(tasks: State['tasks'], { queue, state, workerId }: TaskFilter): OrderedRows<TaskRow>[] {
-  if (workerId !== null) return present([tasks.leases.byWorker.of(workerId)]);
+/** A list, which may be made of several that have no row in common. */
+type ListParts = readonly SortedRows<TaskRow>[];
+
+/** Every list that holds all that the filter asks for. */
+function listsOf(tasks: State['tasks'], { queue, state, key, workerId }: TaskFilter): ListParts[] {
   const lists: StateLists | undefined = queue === null ? tasks.lists : tasks.queues.get(queue)?.lists;
-  if (lists === undefined) return [];
-  return present(state === null ? TASK_STATES.map((each) => lists.of(each)) : [lists.of(state)]);
+  if (lists === undefined) return [[]];
+  const all = [present((state === null ? TASK_STATES : [state]).map((each) => lists.of(each)))];
+  if (key !== null) all.push(present([tasks.byKey.of(key)]));
+  if (workerId !== null) all.push(present([tasks.leases.byWorker.of(workerId)]));
+  return all;
 }
 
-function present<T>(items: readonly (T | null)[]): T[] {
+function shortest(lists: readonly ListParts[]): ListParts {
+  return lists.reduce((best, list) => (sizeOf(list) <= sizeOf(best) ? list : best));
+}
+
+function sizeOf(parts: ListParts): number {
+  return parts.reduce((sum, { size }) => sum + size, 0);
+}
+
+function present(items: readonly (SortedRows<TaskRow> | null)[]): SortedRows<TaskRow>[] {
   return items.filter((item) => item !== null);
 }
 

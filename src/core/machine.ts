@@ -20,7 +20,7 @@ import type {
   Verdict,
 } from './commands.ts';
 import { acquireNames, breakName, grantOf, releaseName, renewName, wipeNames } from './decide-names.ts';
-import { createTask, leaseNext, leasesOfRequest, switchQueue } from './decide-tasks.ts';
+import { createTask, leaseNext, leasesOfRequest, requeueTask, switchQueue } from './decide-tasks.ts';
 import { type Decision, isRefusal } from './decision.ts';
 import type { Entry } from './entries.ts';
 import { expireDue, expireNameIfDue, expireTaskIfDue, nextExpiryMs } from './expiry.ts';
@@ -145,6 +145,9 @@ export class Machine {
     switch (command.type) {
       case 'CreateTask':
         return refuseCreation(state, command) ?? this.enact(createTask(state, command, nowMs));
+      case 'RequeueTask':
+        this.expireTask(command.taskId);
+        return this.enact(requeueTask(state, command, nowMs));
       case 'LeaseTasks':
         return this.lease(command, ticket);
       case 'ExtendLease':

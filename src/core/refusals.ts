@@ -26,6 +26,12 @@ export const REFUSALS = {
   METHOD_NOT_ALLOWED: { status: 405, retry: 'never', says: 'The path does not take this method.' },
   REQUEST_TIMEOUT: { status: 408, retry: 'soon', says: 'The request did not arrive in time.' },
   TASK_ID_CONFLICT: { status: 409, retry: 'never', says: 'The id belongs to a task with another payload.' },
+  TASK_NOT_ENDED: { status: 409, retry: 'later', says: 'The task has not ended.' },
+  PAYLOAD_DAMAGED: {
+    status: 409,
+    retry: 'never',
+    says: 'The payload of the task cannot be read any more.',
+  },
   TASK_TERMINAL: { status: 409, retry: 'never', says: 'The task has ended and never changes again.' },
   LEASE_UNKNOWN: { status: 409, retry: 'never', says: 'The task never had this lease.' },
   LEASE_NOT_CURRENT: { status: 409, retry: 'never', says: 'The lease has ended.' },

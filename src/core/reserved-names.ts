@@ -9,6 +9,11 @@ export const GUARD_PREFIX = 'system:';
 /** Guards that only an admin may acquire. */
 export const ORCHESTRATOR_NAMES = 'system:orchestrator:';
 
+/** Queues that begin so belong to leasehold itself. */
+export function isSystemQueue(queue: string): boolean {
+  return queue.startsWith(GUARD_PREFIX);
+}
+
 /** The one guard whose holder may wipe, and may change sessions. */
 export const ORCHESTRATOR_GUARD = 'system:orchestrator:guard_lock';
 

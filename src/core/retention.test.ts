@@ -1,7 +1,17 @@
 /** Forgetting is a fact too. */
 import { describe, expect, it } from 'vitest';
-import { at, by, given, later, restart, START_MS, scenario } from '../../test/support/scenario.ts';
 import {
+  at,
+  by,
+  given,
+  later,
+  restart,
+  restoredFrom,
+  START_MS,
+  scenario,
+} from '../../test/support/scenario.ts';
+import {
+  acceptIntent,
   acquireNames,
   completeTask,
   createTask,
@@ -9,11 +19,14 @@ import {
   killTask,
   leaseTasks,
   releaseName,
+  stopSession,
   TTL_MS,
   writeObject,
 } from '../../test/support/wishes.ts';
 import { taskIdOfSeq } from './ids.ts';
+import { imageOf } from './image-io.ts';
 import { DEFAULT_RETENTION } from './retention.ts';
+import type { State } from './state.ts';
 
 const KEPT_MS = 1_000;
 const forgetful = () => scenario({ retention: { endedTasksMs: KEPT_MS, idleNamesMs: KEPT_MS } });
@@ -193,8 +206,88 @@ describe('what has been forgotten', () => {
     expect([story.state.tasks.rows.live, story.state.names.rows.live]).toEqual([0, 0]);
   });
 
-  it('is, by default, tasks that ended a day ago', () => {
-    expect(DEFAULT_RETENTION.endedTasksMs).toBe(86_400_000);
+  it('is, by default, tasks that ended a day ago, and failed ones after thirty', () => {
+    expect(DEFAULT_RETENTION).toMatchObject({
+      completedTasksMs: 86_400_000,
+      completedTasksMax: 1_000_000,
+      failedTasksMs: 30 * 86_400_000,
+      failedTasksMax: 1_000_000,
+    });
     given(createTask(), killTask());
+  });
+});
+
+describe('ended tasks of two kinds', () => {
+  const completed = (taskId: string) => [
+    createTask({ taskId }),
+    leaseTasks({ queues: ['default'] }),
+    completeTask({ taskId }),
+  ];
+  const kept = (story: ReturnType<typeof scenario>) =>
+    [...story.state.tasks.inOrderOfEnd()].map((row) => story.state.tasks.idOf(row));
+
+  it('are kept by their own number: no completion costs a dead letter, and no dead letter a completion', () => {
+    const story = scenario({ retention: { completedTasksMax: 1, failedTasksMax: 2 } }).given(
+      ...['f1', 'f2', 'f3'].flatMap((taskId) => [createTask({ taskId }), killTask({ taskId })]),
+      ...completed('c1'),
+      ...completed('c2'),
+      ...completed('c3'),
+      later(1),
+    );
+    expect(kept(story)).toEqual(['f2', 'f3', 'c3']);
+  });
+
+  it('are kept by their own time', () => {
+    const story = scenario({ retention: { completedTasksMs: 10, failedTasksMs: 100 } }).given(
+      ...completed('c'),
+      createTask({ taskId: 'f' }),
+      killTask({ taskId: 'f' }),
+      later(10),
+    );
+    expect(kept(story)).toEqual(['f']);
+    story.given(later(89));
+    expect(kept(story)).toEqual(['f']);
+    story.given(later(1));
+    expect(kept(story)).toEqual([]);
+  });
+
+  it('are told apart by reason and queue: cancelled ones and start tasks are no dead letters', () => {
+    const story = scenario({ retention: { completedTasksMs: 10, failedTasksMs: 100 } }).given(
+      createTask({ taskId: 'cancelled' }),
+      killTask({ taskId: 'cancelled', reason: 'CANCELLED' }),
+      createTask({ taskId: 'nearly' }),
+      killTask({ taskId: 'nearly', reason: 'CANCELLED?' }),
+      acceptIntent(),
+      stopSession(),
+    );
+    expect(kept(story)).toHaveLength(3);
+    story.given(later(10));
+    expect(kept(story)).toEqual(['nearly']);
+  });
+
+  it('keep both orders over an image, and in an image of before they were two', () => {
+    const story = given(
+      ...completed('c1'),
+      createTask({ taskId: 'f1' }),
+      killTask({ taskId: 'f1' }),
+      ...completed('c2'),
+      createTask({ taskId: 'f2' }),
+      killTask({ taskId: 'f2' }),
+    );
+    const restored = restoredFrom(story.state);
+    const lists = ({ tasks }: State) =>
+      [tasks.completed, tasks.failed].map((list) => {
+        const ids: string[] = [];
+        for (let row = list.first; row !== 0; row = list.next(row)) ids.push(tasks.idOf(row));
+        return ids;
+      });
+    expect(lists(restored)).toEqual([
+      ['c1', 'c2'],
+      ['f1', 'f2'],
+    ]);
+    // One order of all ends, as it was written then.
+    expect(
+      [...imageOf(story.state)].flatMap((record) => (record.kind === 'task' ? [record.task] : [])),
+    ).toEqual(['c1', 'f1', 'c2', 'f2']);
   });
 });

@@ -1,15 +1,22 @@
 /**
  * Forgetting, as facts. Tasks and sessions that ended long enough ago and names that have been idle long enough leave
- * the state, oldest first; so do those beyond a number, so that memory has a bound. A forgotten name
- * loses nothing: its next grant is above every earlier one anyway.
+ * the state, oldest first; so do those beyond a number, so that memory has a bound. Failed tasks are kept by their own
+ * time and number: no completed one takes their place. A forgotten name loses nothing: its next grant is above every
+ * earlier one anyway.
  */
 import type { TaskKey } from './entries.ts';
 import type { Commit } from './expiry.ts';
+import type { TaskRow } from './row-types.ts';
 import type { State } from './state.ts';
+import type { RowList } from './tables/row-list.ts';
 
 export interface Retention {
-  readonly endedTasksMs: number;
-  readonly endedTasksMax: number;
+  /** COMPLETED, DEAD by `CANCELLED`, and start tasks. */
+  readonly completedTasksMs: number;
+  readonly completedTasksMax: number;
+  /** FAILED, and DEAD for any other reason. */
+  readonly failedTasksMs: number;
+  readonly failedTasksMax: number;
   readonly idleNamesMs: number;
   readonly idleNamesMax: number;
   readonly endedSessionsMs: number;
@@ -17,13 +24,34 @@ export interface Retention {
 }
 
 export const DEFAULT_RETENTION: Retention = {
-  endedTasksMs: 24 * 3_600_000,
-  endedTasksMax: 1_000_000,
+  completedTasksMs: 24 * 3_600_000,
+  completedTasksMax: 1_000_000,
+  failedTasksMs: 30 * 24 * 3_600_000,
+  failedTasksMax: 1_000_000,
   idleNamesMs: 600_000,
   idleNamesMax: 65_536,
   endedSessionsMs: 24 * 3_600_000,
   endedSessionsMax: 100_000,
 };
+
+/** What a program may say of it. `endedTasks…` stands for both kinds of tasks where a kind is not given by itself. */
+export type RetentionFigures = Partial<
+  Retention & { readonly endedTasksMs: number; readonly endedTasksMax: number }
+>;
+
+export function retentionFrom(given: RetentionFigures = {}, otherwise = DEFAULT_RETENTION): Retention {
+  const { endedTasksMs, endedTasksMax } = given;
+  return {
+    completedTasksMs: given.completedTasksMs ?? endedTasksMs ?? otherwise.completedTasksMs,
+    completedTasksMax: given.completedTasksMax ?? endedTasksMax ?? otherwise.completedTasksMax,
+    failedTasksMs: given.failedTasksMs ?? endedTasksMs ?? otherwise.failedTasksMs,
+    failedTasksMax: given.failedTasksMax ?? endedTasksMax ?? otherwise.failedTasksMax,
+    idleNamesMs: given.idleNamesMs ?? otherwise.idleNamesMs,
+    idleNamesMax: given.idleNamesMax ?? otherwise.idleNamesMax,
+    endedSessionsMs: given.endedSessionsMs ?? otherwise.endedSessionsMs,
+    endedSessionsMax: given.endedSessionsMax ?? otherwise.endedSessionsMax,
+  };
+}
 
 const FORGOTTEN_AN_ENTRY = 1_000;
 
@@ -40,38 +68,54 @@ export function forgetDue(
 ): void {
   const entriesMax = 1 + Math.ceil(callsBefore / FORGOTTEN_AN_ENTRY);
   for (let entry = 0; entry < entriesMax; entry++) {
-    const tasks = tasksToForget(state, nowMs, retention);
-    if (tasks.length > 0) commit({ type: 'Forgotten', tasks, names: [], sessions: [] });
+    const counts = keptTasks(state, retention).map((kept) => {
+      const tasks = tasksToForget(state, nowMs, kept);
+      if (tasks.length > 0) commit({ type: 'Forgotten', tasks, names: [], sessions: [] });
+      return tasks.length;
+    });
     const names = namesToForget(state, nowMs, retention);
     if (names.length > 0) commit({ type: 'Forgotten', tasks: [], names, sessions: [] });
     const sessions = sessionsToForget(state, nowMs, retention);
     if (sessions.length > 0) commit({ type: 'Forgotten', tasks: [], names: [], sessions });
-    if (Math.max(tasks.length, names.length, sessions.length) < FORGOTTEN_AN_ENTRY) return;
+    if (Math.max(...counts, names.length, sessions.length) < FORGOTTEN_AN_ENTRY) return;
   }
 }
 
-export function nextForgettingMs({ tasks, names, sessions }: State, retention: Retention): number {
-  const task = tasks.ended.first;
+/** Ended tasks of one kind, and how long and how many of them are kept. */
+interface KeptTasks {
+  readonly list: RowList<TaskRow>;
+  readonly ms: number;
+  readonly max: number;
+}
+
+function keptTasks({ tasks }: State, retention: Retention): KeptTasks[] {
+  return [
+    { list: tasks.completed, ms: retention.completedTasksMs, max: retention.completedTasksMax },
+    { list: tasks.failed, ms: retention.failedTasksMs, max: retention.failedTasksMax },
+  ];
+}
+
+export function nextForgettingMs(state: State, retention: Retention): number {
+  const { tasks, names, sessions } = state;
+  const kept = keptTasks(state, retention);
   const name = names.idle.first;
-  if (tasks.ended.size > retention.endedTasksMax || names.idle.size > retention.idleNamesMax) return 0;
+  if (kept.some(({ list, max }) => list.size > max) || names.idle.size > retention.idleNamesMax) return 0;
   if (sessions.ended.size > retention.endedSessionsMax) return 0;
   const session = sessions.firstEnded;
   return Math.min(
     session === undefined ? Number.POSITIVE_INFINITY : session.updatedAtMs + retention.endedSessionsMs,
-    task === 0 ? Number.POSITIVE_INFINITY : tasks.endedAtMs.get(task) + retention.endedTasksMs,
+    ...kept.map(({ list: { first }, ms }) =>
+      first === 0 ? Number.POSITIVE_INFINITY : tasks.endedAtMs.get(first) + ms,
+    ),
     name === 0 ? Number.POSITIVE_INFINITY : names.endedAtMs.get(name) + retention.idleNamesMs,
   );
 }
 
-function tasksToForget({ tasks }: State, nowMs: number, retention: Retention): TaskKey[] {
+function tasksToForget({ tasks }: State, nowMs: number, { list, ms, max }: KeptTasks): TaskKey[] {
   const keys: TaskKey[] = [];
-  let surplus = tasks.ended.size - retention.endedTasksMax;
-  for (
-    let row = tasks.ended.first;
-    row !== 0 && keys.length < FORGOTTEN_AN_ENTRY;
-    row = tasks.ended.next(row)
-  ) {
-    if (surplus <= 0 && tasks.endedAtMs.get(row) + retention.endedTasksMs > nowMs) break;
+  let surplus = list.size - max;
+  for (let row = list.first; row !== 0 && keys.length < FORGOTTEN_AN_ENTRY; row = list.next(row)) {
+    if (surplus <= 0 && tasks.endedAtMs.get(row) + ms > nowMs) break;
     keys.push(tasks.key(row));
     surplus -= 1;
   }

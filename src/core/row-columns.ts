@@ -99,6 +99,7 @@ export abstract class LeaseColumns {
 }
 
 export abstract class TaskColumns {
+  readonly sparse = new SideRows<TaskRow>();
   readonly createdSeq = new Float64Column<TaskRow, Seq>();
   readonly createdAtMs = new Float64Column<TaskRow>();
   readonly attempt = new Uint32Column<TaskRow>();
@@ -116,12 +117,22 @@ export abstract class TaskColumns {
   readonly lastSeq = new Float64Column<TaskRow, Seq>();
   readonly dedupKey: TextColumn<TaskRow>;
   readonly reason: TextColumn<TaskRow>;
+  readonly groupKey: SparseColumn<TaskRow, string | null, TextColumn<number>>;
+  readonly traceparent: SparseColumn<TaskRow, string | null, TextColumn<number>>;
+  readonly tracestate: SparseColumn<TaskRow, string | null, TextColumn<number>>;
+  readonly requeuedFrom: SparseColumn<TaskRow, string | null, TextColumn<number>>;
+  readonly requeuedAs: SparseColumn<TaskRow, string | null, TextColumn<number>>;
   protected readonly columns: readonly Reservable[];
 
   constructor(strings: StringSlab) {
     this.dedupKey = new TextColumn<TaskRow>(strings);
     this.reason = new TextColumn<TaskRow>(strings);
-    this.columns = [this.createdSeq, this.createdAtMs, this.attempt, this.countedAttempts, this.failures, this.maxFailures, this.backoffMs, this.maxBackoffMs, this.maxAttempts, this.dedupKey, this.payload, this.dueAtMs, this.reason, this.result, this.endedSeq, this.endedAtMs, this.lastSeq];
+    this.groupKey = new SparseColumn<TaskRow, string | null, TextColumn<number>>(this.sparse, new TextColumn<number>(strings), null);
+    this.traceparent = new SparseColumn<TaskRow, string | null, TextColumn<number>>(this.sparse, new TextColumn<number>(strings), null);
+    this.tracestate = new SparseColumn<TaskRow, string | null, TextColumn<number>>(this.sparse, new TextColumn<number>(strings), null);
+    this.requeuedFrom = new SparseColumn<TaskRow, string | null, TextColumn<number>>(this.sparse, new TextColumn<number>(strings), null);
+    this.requeuedAs = new SparseColumn<TaskRow, string | null, TextColumn<number>>(this.sparse, new TextColumn<number>(strings), null);
+    this.columns = [this.sparse, this.createdSeq, this.createdAtMs, this.attempt, this.countedAttempts, this.failures, this.maxFailures, this.backoffMs, this.maxBackoffMs, this.maxAttempts, this.dedupKey, this.payload, this.dueAtMs, this.reason, this.result, this.endedSeq, this.endedAtMs, this.lastSeq];
   }
 
   abstract key(row: TaskRow): TaskKey;
@@ -149,6 +160,11 @@ export abstract class TaskColumns {
     this.endedSeq.set(row, 0);
     this.endedAtMs.set(row, 0);
     this.lastSeq.set(row, seq);
+    this.groupKey.set(row, entry.groupKey);
+    this.traceparent.set(row, entry.traceparent);
+    this.tracestate.set(row, entry.tracestate);
+    this.requeuedFrom.set(row, entry.requeuedFrom);
+    this.requeuedAs.set(row, null);
   }
 
   image(row: TaskRow): TaskImage {
@@ -177,6 +193,11 @@ export abstract class TaskColumns {
       endedAtMs: this.endedAtMs.get(row),
       lastSeq: this.lastSeq.get(row),
       leases: this.leasesOf(row),
+      groupKey: this.groupKey.get(row),
+      traceparent: this.traceparent.get(row),
+      tracestate: this.tracestate.get(row),
+      requeuedFrom: this.requeuedFrom.get(row),
+      requeuedAs: this.requeuedAs.get(row),
     };
   }
 
@@ -199,12 +220,18 @@ export abstract class TaskColumns {
     this.endedSeq.set(row, image.endedSeq);
     this.endedAtMs.set(row, image.endedAtMs);
     this.lastSeq.set(row, image.lastSeq);
+    this.groupKey.set(row, image.groupKey);
+    this.traceparent.set(row, image.traceparent);
+    this.tracestate.set(row, image.tracestate);
+    this.requeuedFrom.set(row, image.requeuedFrom);
+    this.requeuedAs.set(row, image.requeuedAs);
   }
 
   /** Frees what the columns keep elsewhere, before the row itself is freed. */
   protected clear(row: TaskRow): void {
     this.dedupKey.set(row, null);
     this.reason.set(row, null);
+    this.sparse.free(row);
   }
 
   relocate(row: TaskRow, move: Move): void {
@@ -214,7 +241,7 @@ export abstract class TaskColumns {
 
   /** How many strings the row keeps. */
   textCount(row: TaskRow): number {
-    return (this.dedupKey.get(row) === null ? 0 : 1) + (this.reason.get(row) === null ? 0 : 1);
+    return (this.dedupKey.get(row) === null ? 0 : 1) + (this.reason.get(row) === null ? 0 : 1) + (this.groupKey.get(row) === null ? 0 : 1) + (this.traceparent.get(row) === null ? 0 : 1) + (this.tracestate.get(row) === null ? 0 : 1) + (this.requeuedFrom.get(row) === null ? 0 : 1) + (this.requeuedAs.get(row) === null ? 0 : 1);
   }
 }
 

@@ -168,6 +168,17 @@ export const ROWS = {
         kept: 'leasesOf',
         says: 'Newest first; the first is the current one when the task is LEASED.',
       },
+      groupKey: {
+        kind: 'text',
+        flag: 256,
+        sparse: true,
+        starts: 'entry.groupKey',
+        says: 'The `key` of the wire.',
+      },
+      traceparent: { kind: 'text', flag: 512, sparse: true, starts: 'entry.traceparent' },
+      tracestate: { kind: 'text', flag: 1024, sparse: true, starts: 'entry.tracestate' },
+      requeuedFrom: { kind: 'text', flag: 2048, sparse: true, starts: 'entry.requeuedFrom' },
+      requeuedAs: { kind: 'text', flag: 4096, sparse: true, says: 'The id of its successor.' },
       digest: { kind: 'sha256', flag: 4, retired: true },
     },
     layouts: {
@@ -175,6 +186,10 @@ export const ROWS = {
         'flags row createdSeq createdAtMs lastSeq dueAtMs state priority payload queue task maxFailures backoffMs' +
         ' maxBackoffMs maxAttempts result endedSeq endedAtMs dedupKey digest reason attempt countedAttempts failures' +
         ' #leases leases',
+      9:
+        'flags row createdSeq createdAtMs lastSeq dueAtMs state priority payload queue task maxFailures backoffMs' +
+        ' maxBackoffMs maxAttempts result endedSeq endedAtMs dedupKey reason attempt countedAttempts failures' +
+        ' #leases leases groupKey traceparent tracestate requeuedFrom requeuedAs',
     },
   },
   ObjectImage: {

@@ -3,6 +3,7 @@
  * take their time: they are for tests and for `wal verify`, not for the way of a request.
  */
 import type { Fail } from './invariants.ts';
+import { START_QUEUE } from './reserved-names.ts';
 import type { LeaseRow, NameRow, Seq, TaskRow } from './row-types.ts';
 import type { State } from './state.ts';
 import { TASK_STATES } from './state-lists.ts';
@@ -76,6 +77,40 @@ export function checkEnds(state: State, fail: Fail): void {
   }
 }
 
+export function checkEndedKinds(state: State, fail: Fail): void {
+  const { tasks } = state;
+  for (const [list, isFailedList] of [
+    [tasks.completed, false],
+    [tasks.failed, true],
+  ] as const) {
+    let endedSeq = 0;
+    let size = 0;
+    for (let row: TaskRow | 0 = list.first; row !== 0; row = list.next(row)) {
+      const id = tasks.idOf(row);
+      const isWanted = tasks.stateOf(row) === 'COMPLETED' || tasks.reason.get(row) === 'CANCELLED';
+      const isFailed = !isWanted && tasks.queueNameOf(row) !== START_QUEUE;
+      if (isFailed !== isFailedList) fail(`${id} is ${tasks.stateOf(row)} and kept among the others`);
+      if (tasks.endedSeq.get(row) < endedSeq) fail(`${id} ended before the one before it`);
+      endedSeq = tasks.endedSeq.get(row);
+      size += 1;
+    }
+    if (size !== list.size) fail(`${list.size} are counted and ${size} there`);
+  }
+}
+
+export function checkSuccessors(state: State, fail: Fail): void {
+  const { tasks } = state;
+  for (const row of taskRows(state)) {
+    const id = tasks.idOf(row);
+    if (tasks.requeuedAs.get(row) !== null && !isTerminal(tasks.stateOf(row)))
+      fail(`${id} is ${tasks.stateOf(row)} and has one`);
+    const origin = tasks.originOf(row);
+    if (origin === 0) continue;
+    const successor = tasks.requeuedAs.get(origin);
+    if (successor !== id) fail(`${tasks.idOf(origin)} has ${successor}, and ${id} comes from it too`);
+  }
+}
+
 export function checkPlaces(state: State, fail: Fail): void {
   const { tasks } = state;
   const places = new Map<TaskRow, string>();
@@ -91,7 +126,7 @@ export function checkPlaces(state: State, fail: Fail): void {
     }
   }
   for (const row of tasks.expiring.all()) put(row, 'LEASED');
-  for (let row: TaskRow | 0 = tasks.ended.first; row !== 0; row = tasks.ended.next(row)) put(row, 'ended');
+  for (const row of tasks.inOrderOfEnd()) put(row, 'ended');
   for (const row of taskRows(state)) {
     const due = isTerminal(tasks.stateOf(row)) ? 'ended' : tasks.stateOf(row);
     if (places.get(row) !== due) fail(`${tasks.idOf(row)} is ${due} and stands in ${places.get(row)}`);
@@ -219,11 +254,14 @@ export function checkLists(state: State, fail: Fail): void {
   const put = (list: unknown, row: number): void => {
     expected.set(list, [...(expected.get(list) ?? []), row]);
   };
+  const keyed = new Map<string, TaskRow[]>();
   const inOrder = [...taskRows(state)].sort((a, b) => tasks.createdSeq.get(a) - tasks.createdSeq.get(b));
   for (const row of inOrder) {
     const taskState = tasks.stateOf(row);
     put(tasks.lists.of(taskState), row);
     put(tasks.queueOf(row).lists.of(taskState), row);
+    const key = tasks.groupKey.get(row);
+    if (key !== null) keyed.set(key, [...(keyed.get(key) ?? []), row]);
     if (taskState === 'LEASED')
       put(tasks.leases.byWorker.of(tasks.leases.workerOf(tasks.lease.get(row))), row);
   }
@@ -241,6 +279,14 @@ export function checkLists(state: State, fail: Fail): void {
   for (const [workerId] of tasks.leases.byWorker.counts())
     compare(workerId, tasks.leases.byWorker.of(workerId));
   if (expected.size > 0) fail(`rows ${[...expected.values()][0]} are in no list`);
+  for (const [key, rows] of keyed) {
+    const list = tasks.byKey.of(key);
+    const found = [...(list?.ascending(0) ?? [])];
+    const back = [...(list?.descending(Number.POSITIVE_INFINITY) ?? [])].reverse();
+    const isSame = list?.size === rows.length && found.join() === rows.join() && back.join() === rows.join();
+    if (!isSame) fail(`the key ${key} has rows ${rows}, not ${found}`);
+  }
+  if (tasks.byKey.roots.size !== keyed.size) fail(`${tasks.byKey.roots.size} keys are not ${keyed.size}`);
   const held = new Map<string, NameRow[]>();
   for (const row of nameRows(state)) {
     if (names.isLive(row)) held.set(names.holderOf(row), [...(held.get(names.holderOf(row)) ?? []), row]);
@@ -315,11 +361,6 @@ export function checkTimes(state: State, fail: Fail): void {
       const { seq, endedSeq, cancelledSeq } = tasks.leases;
       seqs(`a lease on ${id}`, seq.get(lease), endedSeq.get(lease), cancelledSeq.get(lease));
     }
-  }
-  let endedSeq = 0;
-  for (let row: TaskRow | 0 = tasks.ended.first; row !== 0; row = tasks.ended.next(row)) {
-    if (tasks.endedSeq.get(row) < endedSeq) fail(`${tasks.idOf(row)} ended before the one before it`);
-    endedSeq = tasks.endedSeq.get(row);
   }
   for (const row of nameRows(state)) {
     const name = names.nameOf(row);

@@ -23,6 +23,7 @@ interface TaskSummary extends LeaseSummary {
   readonly createdSeq: Seq;
   readonly attempt: number;
   readonly endedSeq: Seq;
+  readonly requeuedAs: string | null;
 }
 
 interface NameSummary extends LeaseSummary {
@@ -84,6 +85,7 @@ function taskSummary({ tasks }: State, row: TaskRow): TaskSummary {
     createdSeq: tasks.createdSeq.get(row),
     attempt: tasks.attempt.get(row),
     endedSeq: tasks.endedSeq.get(row),
+    requeuedAs: tasks.requeuedAs.get(row),
   };
 }
 
@@ -117,6 +119,8 @@ export function checkTerminalStays(before: StateSummary, after: StateSummary, fa
     if (now.state !== task.state || now.attempt !== task.attempt || now.endedSeq !== task.endedSeq) {
       fail(`${id} went from ${task.state} to ${now.state}`);
     }
+    if (task.requeuedAs !== null && now.requeuedAs !== task.requeuedAs)
+      fail(`${id} had the successor ${task.requeuedAs} and now ${now.requeuedAs}`);
   }
 }
 

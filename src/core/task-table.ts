@@ -1,17 +1,20 @@
 /**
- * The tasks, as columns of numbers and the derived structures that find them: by id, by dedup key, by
+ * The tasks, as columns of numbers and the derived structures that find them: by id, by dedup key, by key, by
  * queue and place in line, by the moment something falls due. `apply` is the only writer; the rules
  * read through it. What the columns mean is said in `TaskImage`.
  *
  * Every task is in exactly one place, which follows from its state:
- *   WAITING, due        its queue's lane            COMPLETED, FAILED, DEAD   `ended`, in order of their end
- *   WAITING, not due    `delayed`, by due time      LEASED                    `expiring`, by lease end
+ *   WAITING, due        its queue's lane            LEASED                `expiring`, by lease end
+ *   WAITING, not due    `delayed`, by due time      FAILED, DEAD          `failed`, in order of their end
+ *                                                   any other end         `completed`, in order of their end
  */
 import type { TaskCreated, TaskKey } from './entries.ts';
 import { seqOfTaskId, taskIdOfSeq } from './ids.ts';
 import type { LeaseImage, TaskImage, TaskState } from './image.ts';
+import { KeyTasks } from './key-tasks.ts';
 import { LeaseTable } from './lease-table.ts';
 import { Queue } from './queue.ts';
+import { START_QUEUE } from './reserved-names.ts';
 import { TaskColumns } from './row-columns.ts';
 import type { Counted, LeaseRow, Seq, TaskRow } from './row-types.ts';
 import { StateLists } from './state-lists.ts';
@@ -39,6 +42,9 @@ export function isTerminal(state: TaskState): boolean {
   return state === 'COMPLETED' || state === 'FAILED' || state === 'DEAD';
 }
 
+/** The reason of a task that its writer called off. */
+const CANCELLED = 'CANCELLED';
+
 export class TaskTable extends TaskColumns {
   /** The newest lease, the current one when LEASED; a row of `leases`. */
   readonly lease = new Int32Column<TaskRow, LeaseRow>();
@@ -59,7 +65,10 @@ export class TaskTable extends TaskColumns {
     this.leases.seq.get(this.lease.get(row)),
   );
   readonly delayed = new RowHeap<TaskRow>(this.heapPosition);
-  readonly ended = new RowList<TaskRow>(this.before, this.after);
+  /** Ended as their writer wanted: COMPLETED, or DEAD by `CANCELLED`. And start tasks, whatever their end. */
+  readonly completed = new RowList<TaskRow>(this.before, this.after);
+  /** All other ended tasks: dead letters, which are kept longer. */
+  readonly failed = new RowList<TaskRow>(this.before, this.after);
   /** All tasks, by state. */
   readonly lists = new StateLists(this.createdSeq);
   readonly rows: Rows<TaskRow>;
@@ -68,6 +77,7 @@ export class TaskTable extends TaskColumns {
   private readonly freeQueues: number[] = [];
   readonly byId = new HashIndex<TaskRow>();
   readonly byDedup = new HashIndex<TaskRow>();
+  readonly byKey: KeyTasks;
   // A rule and the entry it gives look for the same task one after the other, so the newest find of each kind is kept.
   private found: TaskRow | 0 = 0;
   private foundChosen: TaskRow | 0 = 0;
@@ -83,6 +93,7 @@ export class TaskTable extends TaskColumns {
     this.seed = seed;
     this.hash = hashOfString(this.hashedId, seed);
     this.id = new TextColumn(strings);
+    this.byKey = new KeyTasks(this.sparse, this.groupKey.inner, this.createdSeq, seed);
     this.leases = new LeaseTable(strings, seed, this.createdSeq);
     this.rows = new Rows<TaskRow>([
       ...this.columns,
@@ -215,6 +226,8 @@ export class TaskTable extends TaskColumns {
       this.keep(key, row);
     }
     if (dedupKey !== null) this.byDedup.add(this.dedupHash(queue, dedupKey), row);
+    const groupKey = this.groupKey.get(row);
+    if (groupKey !== null) this.byKey.add(row, groupKey);
   }
 
   /** Puts a task, which is in no place, into the one that belongs to `state`; its times must be set already. */
@@ -233,7 +246,7 @@ export class TaskTable extends TaskColumns {
     } else if (state === 'LEASED') {
       this.expiring.add(row, this.leases.expiresAtMs.get(this.lease.get(row)));
     } else {
-      this.ended.append(row);
+      this.endedList(row, state).append(row);
       const dedupKey = this.dedupKey.get(row);
       if (dedupKey !== null) this.byDedup.remove(this.dedupHash(queue.name, dedupKey), row);
     }
@@ -251,8 +264,46 @@ export class TaskTable extends TaskColumns {
     } else if (state === 'LEASED') {
       this.expiring.remove(row);
     } else {
-      this.ended.remove(row);
+      this.endedList(row, state).remove(row);
     }
+  }
+
+  /** Where an ended task is kept until it is forgotten. */
+  private endedList(row: TaskRow, state: TaskState): RowList<TaskRow> {
+    if (state === 'COMPLETED' || this.queueOf(row).name === START_QUEUE) return this.completed;
+    return state === 'DEAD' && this.reason.equals(row, CANCELLED) ? this.completed : this.failed;
+  }
+
+  /** All ended tasks in the order of their end. */
+  *inOrderOfEnd(): Generator<TaskRow> {
+    let completed = this.completed.first;
+    let failed = this.failed.first;
+    while (completed !== 0 || failed !== 0) {
+      const isCompleted =
+        failed === 0 || (completed !== 0 && this.endedSeq.get(completed) <= this.endedSeq.get(failed));
+      const row = (isCompleted ? completed : failed) as TaskRow;
+      // The lists share their links.
+      const next = this.after.get(row);
+      if (isCompleted) completed = next;
+      else failed = next;
+      yield row;
+    }
+  }
+
+  /** The successor of a task that was requeued, unless it was forgotten; its id may belong to another task by now. */
+  successorOf(row: TaskRow): TaskRow | 0 {
+    const id = this.requeuedAs.get(row);
+    const successor = id === null ? 0 : this.find(id);
+    return successor !== 0 && this.originOf(successor) === row ? successor : 0;
+  }
+
+  /** The task that this one runs again, unless it was forgotten; its id may belong to another task by now. */
+  originOf(row: TaskRow): TaskRow | 0 {
+    const id = this.requeuedFrom.get(row);
+    const origin = id === null ? 0 : this.find(id);
+    if (origin === 0) return 0;
+    const endedSeq = this.endedSeq.get(origin);
+    return endedSeq !== 0 && endedSeq < this.createdSeq.get(row) ? origin : 0;
   }
 
   /**
@@ -277,6 +328,8 @@ export class TaskTable extends TaskColumns {
     this.byId.remove(this.keyHash(this.key(row)), row);
     if (row === this.foundChosen) this.foundChosen = 0;
     this.leases.forgetFrom(this.lease.get(row));
+    const groupKey = this.groupKey.get(row);
+    if (groupKey !== null) this.byKey.remove(row, groupKey);
     this.id.set(row, null);
     this.clear(row);
     this.states.set(row, 0);

@@ -31,6 +31,7 @@ import {
   releaseTask,
   renewName,
   renewSessions,
+  requeueTask,
   resumeQueue,
   startSession,
   stopSession,
@@ -63,6 +64,7 @@ const WISHES: Record<CommandType, Wish> = {
   FailTask: failTask(),
   ReleaseTask: releaseTask(),
   KillTask: killTask(),
+  RequeueTask: requeueTask({ taskId: 'task' }),
   Heartbeat: heartbeat({ ttlMs: 2 * TTL_MS }),
   AcquireNames: acquireNames(),
   RenewName: renewName(),
@@ -91,6 +93,7 @@ type TaskCommandType =
   | 'FailTask'
   | 'ReleaseTask'
   | 'KillTask'
+  | 'RequeueTask'
   | 'Heartbeat';
 
 function elsewhere(state: TaskState): Record<Exclude<CommandType, TaskCommandType>, Cell> {
@@ -125,6 +128,7 @@ const TABLE: Record<TaskState, Record<CommandType, Cell>> = {
     ReleaseTask: ['CANCELLED', 'WAITING'],
     KillTask: ['killed', 'DEAD'],
     Heartbeat: ['lost: expired', 'WAITING'],
+    RequeueTask: ['TASK_NOT_ENDED', 'WAITING'],
     ...elsewhere('WAITING'),
   },
   LEASED: {
@@ -136,6 +140,7 @@ const TABLE: Record<TaskState, Record<CommandType, Cell>> = {
     ReleaseTask: ['COMMITTED', 'WAITING'],
     KillTask: ['killed', 'DEAD'],
     Heartbeat: ['1 extended', 'LEASED'],
+    RequeueTask: ['TASK_NOT_ENDED', 'LEASED'],
     ...elsewhere('LEASED'),
   },
   COMPLETED: {
@@ -147,6 +152,7 @@ const TABLE: Record<TaskState, Record<CommandType, Cell>> = {
     ReleaseTask: ['LEASE_NOT_CURRENT, REJECTED', 'COMPLETED'],
     KillTask: ['TASK_TERMINAL', 'COMPLETED'],
     Heartbeat: ['lost: completed', 'COMPLETED'],
+    RequeueTask: ['requeued', 'COMPLETED'],
     ...elsewhere('COMPLETED'),
   },
   FAILED: {
@@ -158,6 +164,7 @@ const TABLE: Record<TaskState, Record<CommandType, Cell>> = {
     ReleaseTask: ['LEASE_NOT_CURRENT, REJECTED', 'FAILED'],
     KillTask: ['TASK_TERMINAL', 'FAILED'],
     Heartbeat: ['lost: failed', 'FAILED'],
+    RequeueTask: ['requeued', 'FAILED'],
     ...elsewhere('FAILED'),
   },
   DEAD: {
@@ -169,6 +176,7 @@ const TABLE: Record<TaskState, Record<CommandType, Cell>> = {
     ReleaseTask: ['CANCELLED', 'DEAD'],
     KillTask: ['TASK_TERMINAL', 'DEAD'],
     Heartbeat: ['lost: killed', 'DEAD'],
+    RequeueTask: ['requeued', 'DEAD'],
     ...elsewhere('DEAD'),
   },
 };
@@ -184,6 +192,7 @@ function heard(command: CommandType, { answer }: Scenario): string {
   }
   if ('leases' in answer) return `${answer.leases.length} leased`;
   if (command === 'KillTask') return 'killed';
+  if ('requeuedFrom' in answer) return repeated[0] ?? 'requeued';
   return repeated[0] ?? 'extended';
 }
 
@@ -779,7 +788,10 @@ describe('the invariants of seed 002', () => {
     const ended = story.task('task');
     for (const wish of Object.values(WISHES)) story.when(wish);
     story.given(later(10 * TTL_MS));
-    expect(story.task('task')).toEqual(ended);
+    // A requeue leaves a note of the successor, and nothing else.
+    const { requeuedAs, lastSeq, ...now } = story.task('task');
+    expect({ ...now, requeuedAs: null, lastSeq: ended.lastSeq }).toEqual(ended);
+    expect(story.task(requeuedAs!)).toMatchObject({ createdSeq: lastSeq, requeuedFrom: 'task' });
   });
 
   it('INV-ATTEMPT-MONOTONIC: the attempt counts leases granted and never goes down', () => {

@@ -4,6 +4,7 @@
  * that and not be told to try again.
  */
 import type { AcquireNames, Command } from './commands.ts';
+import { requeueTask } from './decide-tasks.ts';
 import { writeObject } from './fences.ts';
 import type { NameRow } from './row-types.ts';
 import type { State } from './state.ts';
@@ -16,6 +17,8 @@ export function writesNothing(state: State, command: Command, nowMs: number): bo
       if (taskId !== null && tasks.find(taskId) !== 0) return true;
       return dedupKey !== null && tasks.findByDedup(queue, dedupKey) !== 0;
     }
+    case 'RequeueTask':
+      return requeueTask(state, command, nowMs).entries.length === 0;
     case 'LeaseTasks': {
       const { workerId, requestId } = command;
       if (requestId === null) return false;

@@ -59,7 +59,7 @@ export function decodeEntry(source: ByteReader, opaques: OpaqueReader): Entry {
   const type = source.u8();
   switch (type) {
     case 1:
-      return decodeTaskCreated(source, opaques);
+      return decodeTaskCreated1(source, opaques);
     case 2:
       return decodeLeaseGranted(source);
     case 3:
@@ -110,6 +110,8 @@ export function decodeEntry(source: ByteReader, opaques: OpaqueReader): Entry {
       return decodeIntentAccepted25(source, opaques);
     case 26:
       return decodeTaskFailed26(source);
+    case 27:
+      return decodeTaskCreated27(source, opaques);
     default:
       throw new LogTooNewError(`The log holds entries of type ${type}, which this version does not know.`);
   }
@@ -118,7 +120,7 @@ export function decodeEntry(source: ByteReader, opaques: OpaqueReader): Entry {
 /** Lists that are empty are all the same one. */
 const NONE: readonly never[] = [];
 
-function decodeTaskCreated(source: ByteReader, opaques: OpaqueReader): TaskCreated {
+function decodeTaskCreated1(source: ByteReader, opaques: OpaqueReader): TaskCreated {
   const flags = source.u8();
   const task = decodeKey(source, flags);
   const priority = source.i8();
@@ -131,7 +133,7 @@ function decodeTaskCreated(source: ByteReader, opaques: OpaqueReader): TaskCreat
   const maxAttempts = flags & 8 ? USUAL_MAX_ATTEMPTS : source.f64();
   const dedupKey = flags & 2 ? source.string() : null;
   if (flags & 4) source.binary();
-  return { type: 'TaskCreated', task, payload, queue, priority, dueAtMs, maxFailures, backoffMs, maxBackoffMs, maxAttempts, dedupKey };
+  return { type: 'TaskCreated', task, payload, queue, priority, dueAtMs, maxFailures, backoffMs, maxBackoffMs, maxAttempts, dedupKey, groupKey: null, traceparent: null, tracestate: null, requeuedFrom: null, requeueReason: null };
 }
 
 function decodeLeaseGranted(source: ByteReader): LeaseGranted {
@@ -322,6 +324,26 @@ function decodeTaskFailed26(source: ByteReader): TaskFailed {
   const dueAtMs = source.f64();
   const reason = source.string();
   return { type: 'TaskFailed', task, leaseSeq, reason, nextState: 'DEAD', dueAtMs };
+}
+
+function decodeTaskCreated27(source: ByteReader, opaques: OpaqueReader): TaskCreated {
+  const flags = source.u16();
+  const task = decodeKey(source, flags);
+  const priority = source.i8();
+  const dueAtMs = source.f64();
+  const payload = opaques.opaque();
+  const queue = source.cachedString();
+  const maxFailures = flags & 8 ? USUAL_MAX_FAILURES : source.f64();
+  const backoffMs = flags & 8 ? USUAL_BACKOFF_MS : source.f64();
+  const maxBackoffMs = flags & 8 ? USUAL_MAX_BACKOFF_MS : source.f64();
+  const maxAttempts = flags & 8 ? USUAL_MAX_ATTEMPTS : source.f64();
+  const dedupKey = flags & 2 ? source.string() : null;
+  const groupKey = flags & 16 ? source.string() : null;
+  const traceparent = flags & 32 ? source.string() : null;
+  const tracestate = flags & 64 ? source.string() : null;
+  const requeuedFrom = flags & 128 ? source.string() : null;
+  const requeueReason = flags & 256 ? source.string() : null;
+  return { type: 'TaskCreated', task, payload, queue, priority, dueAtMs, maxFailures, backoffMs, maxBackoffMs, maxAttempts, dedupKey, groupKey, traceparent, tracestate, requeuedFrom, requeueReason };
 }
 
 function decodeFencedWrite(source: ByteReader, opaques: OpaqueReader): FencedWrite {

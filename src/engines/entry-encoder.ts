@@ -108,9 +108,29 @@ export function encodeEntry(out: ByteWriter, area: OpaqueArea, entry: Entry): vo
 }
 
 function encodeTaskCreated(out: ByteWriter, area: OpaqueArea, entry: TaskCreated): void {
-  out.u8(1);
+  if (!(entry.groupKey !== null) && !(entry.traceparent !== null) && !(entry.tracestate !== null) && !(entry.requeuedFrom !== null) && !(entry.requeueReason !== null)) {
+    out.u8(1);
+    const isUsual = entry.maxFailures === USUAL_MAX_FAILURES && entry.backoffMs === USUAL_BACKOFF_MS && entry.maxBackoffMs === USUAL_MAX_BACKOFF_MS && entry.maxAttempts === USUAL_MAX_ATTEMPTS;
+    out.u8((typeof entry.task === 'string' ? KEY_IS_STRING : 0) | (isUsual ? 8 : 0) | (entry.dedupKey === null ? 0 : 2));
+    encodeKey(out, entry.task);
+    out.i8(entry.priority);
+    out.f64(entry.dueAtMs);
+    encodeOpaque(out, area, entry.payload);
+    out.string(entry.queue);
+    if (!isUsual) {
+      out.f64(entry.maxFailures);
+      out.f64(entry.backoffMs);
+      out.f64(entry.maxBackoffMs);
+      out.f64(entry.maxAttempts);
+    }
+    if (entry.dedupKey !== null) {
+      out.string(entry.dedupKey);
+    }
+    return;
+  }
+  out.u8(27);
   const isUsual = entry.maxFailures === USUAL_MAX_FAILURES && entry.backoffMs === USUAL_BACKOFF_MS && entry.maxBackoffMs === USUAL_MAX_BACKOFF_MS && entry.maxAttempts === USUAL_MAX_ATTEMPTS;
-  out.u8((typeof entry.task === 'string' ? KEY_IS_STRING : 0) | (isUsual ? 8 : 0) | (entry.dedupKey === null ? 0 : 2));
+  out.u16((typeof entry.task === 'string' ? KEY_IS_STRING : 0) | (isUsual ? 8 : 0) | (entry.dedupKey === null ? 0 : 2) | (entry.groupKey === null ? 0 : 16) | (entry.traceparent === null ? 0 : 32) | (entry.tracestate === null ? 0 : 64) | (entry.requeuedFrom === null ? 0 : 128) | (entry.requeueReason === null ? 0 : 256));
   encodeKey(out, entry.task);
   out.i8(entry.priority);
   out.f64(entry.dueAtMs);
@@ -124,6 +144,21 @@ function encodeTaskCreated(out: ByteWriter, area: OpaqueArea, entry: TaskCreated
   }
   if (entry.dedupKey !== null) {
     out.string(entry.dedupKey);
+  }
+  if (entry.groupKey !== null) {
+    out.string(entry.groupKey);
+  }
+  if (entry.traceparent !== null) {
+    out.string(entry.traceparent);
+  }
+  if (entry.tracestate !== null) {
+    out.string(entry.tracestate);
+  }
+  if (entry.requeuedFrom !== null) {
+    out.string(entry.requeuedFrom);
+  }
+  if (entry.requeueReason !== null) {
+    out.string(entry.requeueReason);
   }
 }
 

@@ -112,11 +112,58 @@ function encodeLeaseImage(out: ByteWriter, area: OpaqueArea, lease: LeaseImage):
 }
 
 function encodeTaskImage(out: ByteWriter, area: OpaqueArea, task: TaskImage): void {
-  out.u8(5);
+  if (!(task.groupKey !== null) && !(task.traceparent !== null) && !(task.tracestate !== null) && !(task.requeuedFrom !== null) && !(task.requeuedAs !== null)) {
+    out.u8(5);
+    const isUsual = task.maxFailures === USUAL_MAX_FAILURES && task.backoffMs === USUAL_BACKOFF_MS && task.maxBackoffMs === USUAL_MAX_BACKOFF_MS && task.maxAttempts === USUAL_MAX_ATTEMPTS;
+    const has128 = task.attempt !== 0 || task.countedAttempts !== 0 || task.failures !== 0 || task.leases.length !== 0;
+    const has64 = task.endedSeq !== 0 || task.endedAtMs !== 0;
+    out.u8((typeof task.task === 'string' ? KEY_IS_STRING : 0) | (has128 ? 128 : 0) | (isUsual ? 8 : 0) | (task.dedupKey === null ? 0 : 2) | (task.reason === null ? 0 : 32) | (task.result === null ? 0 : 16) | (has64 ? 64 : 0));
+    out.f64(task.row);
+    out.f64(task.createdSeq);
+    out.f64(task.createdAtMs);
+    out.f64(task.lastSeq);
+    out.f64(task.dueAtMs);
+    out.u8(TASK_STATES.indexOf(task.state));
+    out.i8(task.priority);
+    encodeOpaque(out, area, task.payload);
+    out.string(task.queue);
+    encodeKey(out, task.task);
+    if (!isUsual) {
+      out.f64(task.maxFailures);
+      out.f64(task.backoffMs);
+      out.f64(task.maxBackoffMs);
+      out.reserve(FIXED_MAX);
+      out.f64(task.maxAttempts);
+    }
+    if (task.result !== null) {
+      encodeOpaque(out, area, task.result);
+    }
+    if (has64) {
+      out.f64(task.endedSeq);
+      out.reserve(FIXED_MAX);
+      out.f64(task.endedAtMs);
+    }
+    if (task.dedupKey !== null) {
+      out.string(task.dedupKey);
+    }
+    if (task.reason !== null) {
+      out.string(task.reason);
+    }
+    if (has128) {
+      out.f64(task.attempt);
+      out.reserve(FIXED_MAX);
+      out.f64(task.countedAttempts);
+      out.f64(task.failures);
+      out.u32(task.leases.length);
+      encodeLeaseImages(out, area, task.leases);
+    }
+    return;
+  }
+  out.u8(9);
   const isUsual = task.maxFailures === USUAL_MAX_FAILURES && task.backoffMs === USUAL_BACKOFF_MS && task.maxBackoffMs === USUAL_MAX_BACKOFF_MS && task.maxAttempts === USUAL_MAX_ATTEMPTS;
   const has128 = task.attempt !== 0 || task.countedAttempts !== 0 || task.failures !== 0 || task.leases.length !== 0;
   const has64 = task.endedSeq !== 0 || task.endedAtMs !== 0;
-  out.u8((typeof task.task === 'string' ? KEY_IS_STRING : 0) | (has128 ? 128 : 0) | (isUsual ? 8 : 0) | (task.dedupKey === null ? 0 : 2) | (task.reason === null ? 0 : 32) | (task.result === null ? 0 : 16) | (has64 ? 64 : 0));
+  out.u16((typeof task.task === 'string' ? KEY_IS_STRING : 0) | (has128 ? 128 : 0) | (isUsual ? 8 : 0) | (task.dedupKey === null ? 0 : 2) | (task.reason === null ? 0 : 32) | (task.result === null ? 0 : 16) | (has64 ? 64 : 0) | (task.groupKey === null ? 0 : 256) | (task.traceparent === null ? 0 : 512) | (task.tracestate === null ? 0 : 1024) | (task.requeuedFrom === null ? 0 : 2048) | (task.requeuedAs === null ? 0 : 4096));
   out.f64(task.row);
   out.f64(task.createdSeq);
   out.f64(task.createdAtMs);
@@ -155,6 +202,21 @@ function encodeTaskImage(out: ByteWriter, area: OpaqueArea, task: TaskImage): vo
     out.f64(task.failures);
     out.u32(task.leases.length);
     encodeLeaseImages(out, area, task.leases);
+  }
+  if (task.groupKey !== null) {
+    out.string(task.groupKey);
+  }
+  if (task.traceparent !== null) {
+    out.string(task.traceparent);
+  }
+  if (task.tracestate !== null) {
+    out.string(task.tracestate);
+  }
+  if (task.requeuedFrom !== null) {
+    out.string(task.requeuedFrom);
+  }
+  if (task.requeuedAs !== null) {
+    out.string(task.requeuedAs);
   }
 }
 
@@ -240,13 +302,15 @@ export function decodeImage(source: ByteReader, opaques: OpaqueReader): ImageRec
     case 4:
       return decodeFreeRowsImage4(source);
     case 5:
-      return decodeTaskImage(source, opaques);
+      return decodeTaskImage5(source, opaques);
     case 6:
       return decodeNameImage(source, opaques);
     case 7:
       return decodeSessionImage7(source);
     case 8:
       return decodeSessionImage8(source);
+    case 9:
+      return decodeTaskImage9(source, opaques);
     default:
       throw new LogTooNewError(`The checkpoint holds records of kind ${kind}, which this version does not know.`);
   }
@@ -297,7 +361,7 @@ function decodeLeaseImage(source: ByteReader, opaques: OpaqueReader): LeaseImage
   return { seq, workerId, requestId, expiresAtMs, end, endedSeq, dueAtMs, cancelledSeq, lateResult };
 }
 
-function decodeTaskImage(source: ByteReader, opaques: OpaqueReader): TaskImage {
+function decodeTaskImage5(source: ByteReader, opaques: OpaqueReader): TaskImage {
   const flags = source.u8();
   const row = source.f64();
   const createdSeq = source.f64();
@@ -324,7 +388,41 @@ function decodeTaskImage(source: ByteReader, opaques: OpaqueReader): TaskImage {
   const failures = flags & 128 ? source.f64() : 0;
   const leasesCount = flags & 128 ? source.u32() : 0;
   const leases = leasesCount === 0 ? NONE : decodeLeaseImages(source, opaques, leasesCount);
-  return { kind: 'task', row, task, createdSeq, createdAtMs, queue, priority, state, attempt, countedAttempts, failures, maxFailures, backoffMs, maxBackoffMs, maxAttempts, dedupKey, payload, dueAtMs, reason, result, endedSeq, endedAtMs, lastSeq, leases };
+  return { kind: 'task', row, task, createdSeq, createdAtMs, queue, priority, state, attempt, countedAttempts, failures, maxFailures, backoffMs, maxBackoffMs, maxAttempts, dedupKey, payload, dueAtMs, reason, result, endedSeq, endedAtMs, lastSeq, leases, groupKey: null, traceparent: null, tracestate: null, requeuedFrom: null, requeuedAs: null };
+}
+
+function decodeTaskImage9(source: ByteReader, opaques: OpaqueReader): TaskImage {
+  const flags = source.u16();
+  const row = source.f64();
+  const createdSeq = source.f64();
+  const createdAtMs = source.f64();
+  const lastSeq = source.f64();
+  const dueAtMs = source.f64();
+  const state = known(TASK_STATES, source.u8(), 'task state');
+  const priority = source.i8();
+  const payload = opaques.opaque();
+  const queue = source.cachedString();
+  const task = decodeKey(source, flags);
+  const maxFailures = flags & 8 ? USUAL_MAX_FAILURES : source.f64();
+  const backoffMs = flags & 8 ? USUAL_BACKOFF_MS : source.f64();
+  const maxBackoffMs = flags & 8 ? USUAL_MAX_BACKOFF_MS : source.f64();
+  const maxAttempts = flags & 8 ? USUAL_MAX_ATTEMPTS : source.f64();
+  const result = flags & 16 ? opaques.opaque() : null;
+  const endedSeq = flags & 64 ? source.f64() : 0;
+  const endedAtMs = flags & 64 ? source.f64() : 0;
+  const dedupKey = flags & 2 ? source.string() : null;
+  const reason = flags & 32 ? source.string() : null;
+  const attempt = flags & 128 ? source.f64() : 0;
+  const countedAttempts = flags & 128 ? source.f64() : 0;
+  const failures = flags & 128 ? source.f64() : 0;
+  const leasesCount = flags & 128 ? source.u32() : 0;
+  const leases = leasesCount === 0 ? NONE : decodeLeaseImages(source, opaques, leasesCount);
+  const groupKey = flags & 256 ? source.string() : null;
+  const traceparent = flags & 512 ? source.string() : null;
+  const tracestate = flags & 1024 ? source.string() : null;
+  const requeuedFrom = flags & 2048 ? source.string() : null;
+  const requeuedAs = flags & 4096 ? source.string() : null;
+  return { kind: 'task', row, task, createdSeq, createdAtMs, queue, priority, state, attempt, countedAttempts, failures, maxFailures, backoffMs, maxBackoffMs, maxAttempts, dedupKey, payload, dueAtMs, reason, result, endedSeq, endedAtMs, lastSeq, leases, groupKey, traceparent, tracestate, requeuedFrom, requeuedAs };
 }
 
 function decodeObjectImage(source: ByteReader, opaques: OpaqueReader): ObjectImage {

@@ -81,8 +81,10 @@ export function openCalls(checked: CheckedCalls): Calls {
 
 /** A checked change in a batch. */
 export interface Send {
+  /** What has to be read before it is submitted; null for most. */
+  readonly prepare: ((request: unknown) => Promise<unknown>) | null;
   /** The answer goes to its place in the sink. Returns what `reply` shows besides the answer. */
-  submit(sink: Sink, place: number, request: unknown, options: CallOptions): string;
+  submit(sink: Sink, place: number, request: unknown, options: CallOptions, prepared?: unknown): string;
   reply(answer: Answer | Refusal, shown: string): Reply<object>;
 }
 
@@ -92,9 +94,14 @@ export function batchSends(authority: Authority, context: ChangeContext, newToke
   const send = (change: AnyChange): Send => {
     const handling = handlingOf(change);
     return {
-      submit(sink, place, request, options) {
+      prepare: preparation(authority, change),
+      submit(sink, place, request, options, prepared) {
         const token = tokenOf(request, change, newToken);
-        const command = change.command(request, token, context, options.isAdmin ?? true);
+        if (isRefused(prepared)) {
+          sink.settle(place, prepared);
+          return token;
+        }
+        const command = change.command(request, token, context, options.isAdmin ?? true, prepared);
         if (isRefusal(command)) sink.settle(place, command);
         else authority.submitTo(sink, place, command, handling, options);
         return token;
@@ -113,15 +120,31 @@ function changeCall(
   newToken: () => string,
 ): CheckedCall {
   const handling = handlingOf(change);
-  return (request, options) => {
+  const send = (request: unknown, options?: CallOptions, prepared?: unknown): Promise<Reply<object>> => {
+    if (isRefused(prepared)) return Promise.resolve(problem(prepared));
     const token = tokenOf(request, change, newToken);
-    const command = change.command(request, token, context, options?.isAdmin ?? true);
+    const command = change.command(request, token, context, options?.isAdmin ?? true, prepared);
     if (isRefusal(command)) return Promise.resolve(problem(command));
     const shown = change.showsRequestId ? (options?.requestId ?? newToken()) : token;
     return authority
       .submit(command, handling, options)
       .then((answer) => replyTo(answer, shown, change, context));
   };
+  const prepare = preparation(authority, change);
+  if (prepare === null) return send;
+  return async (request, options) => send(request, options, await prepare(request));
+}
+
+/** Gives what the command needs, or the refusal of a read that the authority had no room for. */
+function preparation(
+  authority: Authority,
+  { prepare }: AnyChange,
+): ((request: unknown) => Promise<unknown>) | null {
+  return prepare === undefined ? null : (request) => reading(() => prepare(request, authority));
+}
+
+function isRefused(prepared: unknown): prepared is Refusal {
+  return typeof prepared === 'object' && prepared !== null && isRefusal(prepared);
 }
 
 function handlingOf({ urgent, refusedWhenFull }: AnyChange): Handling {
@@ -142,22 +165,24 @@ function tokenOf(request: unknown, { needsToken }: AnyChange, newToken: () => st
   return (request as { token?: string }).token ?? (needsToken ? newToken() : '');
 }
 
-/** A read whose bytes were moved by a compaction is repeated once. */
 function readCall({ look }: AnyRead, context: LeaderContext): CheckedCall {
   return async (request, options = {}) => {
-    const ask = () => look(request, context, options);
-    let found: Refusal | object;
-    try {
-      found = await ask().catch((fault: unknown) => {
-        if (fault instanceof LogCompactedError) return ask();
-        throw fault;
-      });
-    } catch (fault) {
-      if (!(fault instanceof RefusedReadError)) throw fault;
-      found = fault.refusal;
-    }
+    const found = await reading(() => look(request, context, options));
     return isRefusal(found) ? problem(found) : (found as Reply<object>);
   };
+}
+
+/** A read whose bytes a compaction moved in between looks them up again. */
+async function reading<T>(ask: () => Promise<T>): Promise<T | Refusal> {
+  try {
+    return await ask().catch((fault: unknown) => {
+      if (fault instanceof LogCompactedError) return ask();
+      throw fault;
+    });
+  } catch (fault) {
+    if (!(fault instanceof RefusedReadError)) throw fault;
+    return fault.refusal;
+  }
 }
 
 function leaderContext(authority: Authority, timers: Timers): LeaderContext {

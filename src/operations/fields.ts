@@ -39,6 +39,8 @@ export const TtlMs = Type.Integer({
   description: 'How long the lease lasts from now on. Never shortens a lease.',
 });
 
+export const Priority = Type.Integer({ minimum: -128, maximum: 127 });
+
 export const TaskId = Type.String({ format: 'id', description: 'The id of the task.' });
 export const WorkerId = Type.String({ format: 'id', description: 'The id of the worker.' });
 export const LeaseId = Type.String({
@@ -47,6 +49,17 @@ export const LeaseId = Type.String({
   description: 'The id of the lease on the task.',
 });
 export const Queue = note(Name, 'The name of a queue.');
+export const TaskGroup = note(
+  Name,
+  'The key of the task, for limits and turns; any number of tasks may have it.',
+);
+export const Trace = Type.Object(
+  {
+    traceparent: Type.String({ format: 'traceparent', description: 'The W3C traceparent.' }),
+    tracestate: Type.Optional(Type.String({ format: 'tracestate', description: 'The W3C tracestate.' })),
+  },
+  { additionalProperties: false },
+);
 export const LeaseName = Type.String({ format: 'lease-name', description: 'The name that is leased.' });
 export const Holder = note(Name, 'The holder of the lease; unique for every running instance.');
 export const NewToken = Type.String({

@@ -18,6 +18,8 @@ export const OPEN_OPTIONS: RequestCheck = compileCheck(
       retention: Type.Optional(
         Type.Object(
           {
+            completedTasks: Type.Optional(Keeping),
+            failedTasks: Type.Optional(Keeping),
             endedTasks: Type.Optional(Keeping),
             idleNames: Type.Optional(Keeping),
             endedSessions: Type.Optional(Keeping),

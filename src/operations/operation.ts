@@ -9,7 +9,7 @@ import type { CallOptions } from '../authority/request.ts';
 import type { Answers, Command } from '../core/commands.ts';
 import type { Refusal, RefusalCode } from '../core/refusals.ts';
 import type { Json } from '../protocol/json.ts';
-import type { ChangeContext, LeaderContext, ReadContext } from './contexts.ts';
+import type { ChangeContext, LeaderContext, ReadContext, StateSource } from './contexts.ts';
 
 export type Scope = `${'v1' | 'v3'}:${'read' | 'write' | 'admin'}`;
 
@@ -83,6 +83,7 @@ export interface Change<
   Reply extends TObject = TObject,
   C extends Command = Command,
   Batch extends boolean = boolean,
+  Prepared = unknown,
 > extends Wire<Name, Method, Codes, Request, Reply> {
   /** Whether it is allowed in a `/v1/batch`. */
   readonly batch?: Batch;
@@ -100,12 +101,18 @@ export interface Change<
   /** The body shows the id of the request instead of its token. */
   readonly showsRequestId?: true;
   readonly extraScope?: (request: Static<Request>) => ExtraScope | null;
+  /**
+   * Reads what the command needs from the log, before the command is made and stands in line. The state may change in
+   * between, so the rule has to check that what was read is still meant.
+   */
+  readonly prepare?: (request: Static<Request>, source: StateSource) => Promise<Prepared>;
   /** `isAdmin`: whether the caller has the scope v1:admin. */
   readonly command: (
     request: Static<Request>,
     token: string,
     context: ChangeContext,
     isAdmin: boolean,
+    prepared: Prepared,
   ) => C | Refusal;
   readonly body: (
     answer: Answers[C['type']],
@@ -141,9 +148,10 @@ export function change<
   Reply extends TObject,
   C extends Command,
   const Batch extends boolean = false,
+  Prepared = unknown,
 >(
-  definition: Change<Name, Method, Codes, Request, Reply, C, Batch>,
-): Change<Name, Method, Codes, Request, Reply, C, Batch> {
+  definition: Change<Name, Method, Codes, Request, Reply, C, Batch, Prepared>,
+): Change<Name, Method, Codes, Request, Reply, C, Batch, Prepared> {
   return definition;
 }
 

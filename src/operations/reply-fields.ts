@@ -24,6 +24,14 @@ export const NextCursor = Type.Optional(
   }),
 );
 
+export const Key = Type.Optional(Type.String({ description: 'its key, for limits and turns' }));
+export const Trace = Type.Optional(
+  Type.Object(
+    { traceparent: Text, tracestate: Type.Optional(Text) },
+    { description: 'the trace context that its creator gave' },
+  ),
+);
+
 /** Any JSON, byte for byte as it came in. */
 export const Opaque = Type.Unsafe<Json>({
   [OPAQUE]: true,

@@ -12,6 +12,8 @@ import {
   isSessionIdText,
   isShownText,
   isTokenText,
+  isTraceparentText,
+  isTracestateText,
 } from '../protocol/texts.ts';
 
 FormatRegistry.Set('name', isNameText);
@@ -20,6 +22,8 @@ FormatRegistry.Set('id', isIdText);
 FormatRegistry.Set('reason', isReasonText);
 FormatRegistry.Set('token', isTokenText);
 FormatRegistry.Set('shown', isShownText);
+FormatRegistry.Set('traceparent', isTraceparentText);
+FormatRegistry.Set('tracestate', isTracestateText);
 FormatRegistry.Set('profile', isProfileText);
 FormatRegistry.Set('session', isSessionIdText);
 FormatRegistry.Set('date-time', (text) => Number.isFinite(instantMs(text)));
@@ -37,6 +41,8 @@ const FORMATS: Record<string, string> = {
   reason: `must be 1 to ${LIMITS.reasonBytes} bytes of text`,
   token: `must be ${LIMITS.tokenBytesMin} to ${LIMITS.nameBytes} visible ASCII characters`,
   shown: `must be 1 to ${LIMITS.nameBytes} visible ASCII characters`,
+  traceparent: 'must be a W3C traceparent, such as 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01',
+  tracestate: `must be 1 to ${LIMITS.tracestateBytes} printable ASCII characters`,
   profile: `must be 1 to ${LIMITS.nameBytes} bytes of printable text in NFC without a bar`,
   'date-time': 'must be an instant with a time zone, such as 2026-01-31T12:00:00.000Z',
   session: 'must be the id of a session, which looks like s0000000001a',

@@ -6,7 +6,7 @@ import type { Static } from '@sinclair/typebox';
 import type { CallOptions } from '../authority/request.ts';
 import type { Command } from '../core/commands.ts';
 import type { Refusal } from '../core/refusals.ts';
-import type { ChangeContext, LeaderContext } from './contexts.ts';
+import type { ChangeContext, LeaderContext, StateSource } from './contexts.ts';
 import { leaseHistory, taskHistory } from './histories.ts';
 import { acceptIntent } from './intents.ts';
 import { acquireAll, acquireLease } from './lease-acquire.ts';
@@ -24,6 +24,7 @@ import { extendLease, heartbeat } from './task-extend.ts';
 import { leaseTasks } from './task-lease.ts';
 import { listAllTasks } from './task-list.ts';
 import { getTask } from './task-reads.ts';
+import { requeueTask } from './task-requeue.ts';
 import { completeTask, failTask, killTask, releaseTask } from './task-verdicts.ts';
 import { whyTask } from './task-why.ts';
 import { whoami } from './whoami.ts';
@@ -37,6 +38,7 @@ const DEFINITIONS = [
   failTask,
   releaseTask,
   killTask,
+  requeueTask,
   getTask,
   listAllTasks,
   taskHistory,
@@ -101,15 +103,18 @@ export type RefusalsOf<Op extends Operation> = Table[Op]['refusals'][number];
 /** A definition without the types that tie its parts together, for code that treats all operations alike. */
 export type AnyOperation = AnyChange | AnyRead;
 
-export interface AnyChange extends Omit<Change, 'name' | 'batch' | 'extraScope' | 'command' | 'body'> {
+export interface AnyChange
+  extends Omit<Change, 'name' | 'batch' | 'extraScope' | 'prepare' | 'command' | 'body'> {
   readonly name: ChangeOperation;
   readonly batch?: true;
   readonly extraScope?: (request: unknown) => ExtraScope | null;
+  readonly prepare?: (request: unknown, source: StateSource) => Promise<unknown>;
   readonly command: (
     request: unknown,
     token: string,
     context: ChangeContext,
     isAdmin: boolean,
+    prepared: unknown,
   ) => Command | Refusal;
   readonly body: (answer: unknown, shown: string, context: ChangeContext) => object;
 }

@@ -6,7 +6,19 @@ import type { Refusal } from '../core/refusals.ts';
 import { instant } from '../protocol/instant.ts';
 import { LIMITS } from '../protocol/limits.ts';
 import { CREATED_AT, PAYLOAD, TASK_ID } from './example-story.ts';
-import { Count, DelayMs, fields, Name, note, Opaque, Queue, TaskId } from './fields.ts';
+import {
+  Count,
+  DelayMs,
+  fields,
+  Name,
+  note,
+  Opaque,
+  Priority,
+  Queue,
+  TaskGroup,
+  TaskId,
+  Trace,
+} from './fields.ts';
 import { wrap } from './opaque-values.ts';
 import { change } from './operation.ts';
 import { Duplicate, Instant, Seq, TaskState, Text, Whole } from './reply-fields.ts';
@@ -24,7 +36,8 @@ export const createTask = change({
   retry: { fills: 'task_id' }, // The same id with the same payload is the same task.
   refusedWhenFull: true,
   does: 'Create a task. A known id with the same payload, or a live dedup key, returns the existing task (200).',
-  details: `The same payload means the same bytes: \`{"a":1,"b":2}\` is not \`{"b":2,"a":1}\`.`,
+  details: `The same payload means the same bytes: \`{"a":1,"b":2}\` is not \`{"b":2,"a":1}\`. A duplicate shows the \`state\` of the
+existing task, which may have ended: \`task.requeue\` runs it again.`,
   request: fields({
     payload: note(Opaque, 'The input of the task.'),
     task_id: Type.Optional(
@@ -35,9 +48,7 @@ export const createTask = change({
       ),
     ),
     queue: Type.Optional(note(Queue, 'The queue to put it into; "default" by default.')),
-    priority: Type.Optional(
-      Type.Integer({ minimum: -128, maximum: 127, description: 'Higher first; 0 by default.' }),
-    ),
+    priority: Type.Optional(note(Priority, 'Higher first; 0 by default.')),
     delay_ms: Type.Optional(DelayMs),
     retry: Type.Optional(
       note(
@@ -57,6 +68,13 @@ export const createTask = change({
     dedup_key: Type.Optional(
       note(Name, 'While a task of this queue with this key has not ended, that task is returned.'),
     ),
+    key: Type.Optional(TaskGroup),
+    trace: Type.Optional(
+      note(
+        Trace,
+        'The trace context of the caller; its worker gets it. No part of what makes two tasks the same.',
+      ),
+    ),
   }),
   reply: Type.Object({
     task_id: note(Text, 'the id of the task'),
@@ -67,6 +85,7 @@ export const createTask = change({
     priority: Type.Integer({ description: 'higher first' }),
     created_at: Instant,
     due_at: note(Instant, 'not leased before this instant'),
+    reason: Type.Optional(note(Text, 'why it ended, of a duplicate that is FAILED or DEAD')),
     duplicate: Duplicate,
   }),
   refusals: ['TASK_ID_CONFLICT', 'FORBIDDEN', 'DISK_FULL'],
@@ -85,7 +104,7 @@ export const createTask = change({
   },
   extraScope: ({ queue }) => systemQueues(queue),
   command(request): CreateTask | Refusal {
-    const { retry } = request;
+    const { retry, trace } = request;
     const payload = wrap('payload', request.payload);
     if (isRefusal(payload)) return payload;
     const taskId = request.task_id ?? null;
@@ -100,6 +119,8 @@ export const createTask = change({
       maxBackoffMs: retry?.max_backoff_ms ?? 300_000,
       maxAttempts: request.max_attempts ?? 100,
       dedupKey: request.dedup_key ?? null,
+      groupKey: request.key ?? null,
+      trace: trace === undefined ? null : { ...trace, tracestate: trace.tracestate ?? null },
       payload,
     };
   },
@@ -115,6 +136,11 @@ export const createTask = change({
       created_at: instant(answer.createdAtMs),
       due_at: instant(answer.dueAtMs),
     };
-    return answer.duplicate ? { ...body, duplicate: true as const } : body;
+    if (!answer.duplicate) return body;
+    return {
+      ...body,
+      ...(answer.reason === null ? {} : { reason: answer.reason }),
+      duplicate: true as const,
+    };
   },
 });

@@ -1,6 +1,7 @@
 /** `task.lease`: lease the next tasks of some queues. */
 import { Type } from '@sinclair/typebox';
 import type { GrantedTask, LeaseTasks } from '../core/commands.ts';
+import { traceToJson } from '../core/entry-json.ts';
 import { leaseIdOfSeq } from '../core/ids.ts';
 import { instant } from '../protocol/instant.ts';
 import { Json } from '../protocol/json.ts';
@@ -9,7 +10,7 @@ import { EXPIRES_AT, LEASE_ID, PAYLOAD, TASK_ID } from './example-story.ts';
 import { fields, Name, note, Queue, TtlMs, WaitMs, WorkerId } from './fields.ts';
 import { GuardField, guardOf } from './guards.ts';
 import { change } from './operation.ts';
-import { Duplicate, Instant, Opaque, RemainingMs, Seq, Text, Whole } from './reply-fields.ts';
+import { Duplicate, Instant, Key, Opaque, RemainingMs, Seq, Text, Trace, Whole } from './reply-fields.ts';
 import { systemQueues } from './system-queues.ts';
 
 export const DEFAULT_TTL_MS = 30_000;
@@ -22,6 +23,8 @@ export const TaskLease = Type.Object({
   attempt: note(Whole, 'how many leases the task has had, this one included'),
   payload: Opaque,
   queue: note(Text, 'the queue it came from'),
+  key: Key,
+  trace: Trace,
   expiry_timestamp: note(Instant, 'the same as expires_at'),
   expires_at: note(Instant, 'when the lease ends unless it is extended'),
   remaining_ms: RemainingMs,
@@ -131,6 +134,8 @@ function leaseOf(lease: GrantedTask) {
     attempt: lease.attempt,
     payload: Json.shallow(lease.payload.bytes!),
     queue: lease.queue,
+    ...(lease.groupKey === null ? {} : { key: lease.groupKey }),
+    ...(lease.trace === null ? {} : { trace: traceToJson(lease.trace) }),
     expiry_timestamp: expires,
     expires_at: expires,
     remaining_ms: lease.remainingMs,

@@ -2,7 +2,7 @@
 import { Type } from '@sinclair/typebox';
 import { listTasks } from '../authority/reads.ts';
 import { instantMs } from '../protocol/instant.ts';
-import { At, cursorOf, fields, Limit, note, Queue, stale, WorkerId } from './fields.ts';
+import { At, cursorOf, fields, Limit, note, Queue, stale, TaskGroup, WorkerId } from './fields.ts';
 import { stateRead } from './operation.ts';
 import { NextCursor, TASK_STATES } from './reply-fields.ts';
 import { record, TASK, Task } from './task-reads.ts';
@@ -12,7 +12,7 @@ export const listAllTasks = stateRead({
   path: '/v1/tasks',
   long: 'list',
   does: 'List tasks in the order of their creation, page by page.',
-  details: `Filtered by nothing, \`queue\`, \`state\`, both of these, or \`worker_id\`, the cost of a page depends only on
+  details: `Filtered by nothing, \`queue\`, \`state\`, both of these, \`key\`, or \`worker_id\`, the cost of a page depends only on
 what it returns, and a page with a \`next_cursor\` is never empty. Other combinations scan the shortest such list, at most
 10 000 tasks a call: then a page may be empty and still have a \`next_cursor\`. The bounds of time are exclusive.`,
   request: fields({
@@ -23,6 +23,7 @@ what it returns, and a page with a \`next_cursor\` is never empty. Other combina
       ),
     ),
     queue: Type.Optional(note(Queue, 'Only tasks of this queue.')),
+    key: Type.Optional(note(TaskGroup, 'Only tasks with this key.')),
     worker_id: Type.Optional(note(WorkerId, 'Only tasks that this worker has leased.')),
     created_after: Type.Optional(note(At, 'Only tasks created after this instant.')),
     created_before: Type.Optional(note(At, 'Only tasks created before this instant.')),
@@ -46,6 +47,7 @@ what it returns, and a page with a \`next_cursor\` is never empty. Other combina
     const filter = {
       queue: request.queue ?? null,
       state: request.state ?? null,
+      key: request.key ?? null,
       workerId: request.worker_id ?? null,
       createdAfterMs: boundOf(request.created_after),
       createdBeforeMs: boundOf(request.created_before),

@@ -2,7 +2,7 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { readTask } from '../authority/reads.ts';
 import type { Room } from '../authority/request.ts';
-import { taskIdOfKey } from '../core/entry-json.ts';
+import { taskIdOfKey, traceToJson } from '../core/entry-json.ts';
 import { leaseIdOfSeq } from '../core/ids.ts';
 import type { LeaseImage, TaskImage } from '../core/image.ts';
 import type { Refusal } from '../core/refusals.ts';
@@ -22,7 +22,7 @@ import {
 import { fields, note, stale, TaskId, WaitMs } from './fields.ts';
 import { type OpenedBytes, openAll } from './opening.ts';
 import { type Plain, stateRead } from './operation.ts';
-import { Instant, Kept, RemainingMs, Seq, TaskState, Text, Whole } from './reply-fields.ts';
+import { Instant, Kept, Key, RemainingMs, Seq, TaskState, Text, Trace, Whole } from './reply-fields.ts';
 
 export const PastLease = Type.Object({
   lease_id: note(Text, 'the id of the lease'),
@@ -53,6 +53,10 @@ export const Task = Type.Object({
     max_backoff_ms: note(Whole, 'no pause is longer'),
   }),
   dedup_key: Type.Optional(note(Text, 'its deduplication key')),
+  key: Key,
+  trace: Trace,
+  requeued_from: Type.Optional(note(Text, 'the id of the ended task that it runs again')),
+  requeued_as: Type.Optional(note(Text, 'the id of the task that runs it again')),
   created_at: Instant,
   due_at: note(Instant, 'not leased before this instant'),
   ended_at: Type.Optional(note(Instant, 'when it ended')),
@@ -189,6 +193,10 @@ function taskRecord(image: TaskImage, nowMs: number, open: OpenedBytes): Static<
       max_backoff_ms: image.maxBackoffMs,
     },
     ...(image.dedupKey === null ? {} : { dedup_key: image.dedupKey }),
+    ...(image.groupKey === null ? {} : { key: image.groupKey }),
+    ...(image.traceparent === null ? {} : { trace: traceToJson(image) }),
+    ...(image.requeuedFrom === null ? {} : { requeued_from: image.requeuedFrom }),
+    ...(image.requeuedAs === null ? {} : { requeued_as: image.requeuedAs }),
     created_at: instant(image.createdAtMs),
     due_at: instant(image.dueAtMs),
     ...(image.endedSeq === 0 ? {} : { ended_at: instant(image.endedAtMs) }),

@@ -37,6 +37,10 @@ export interface EntryShapes {
     readonly retry: { readonly maxFailures: number; readonly backoffMs: number; readonly maxBackoffMs: number };
     readonly maxAttempts: number;
     readonly dedupKey?: string;
+    readonly key?: string;
+    readonly trace?: string;
+    readonly requeuedFrom?: string;
+    readonly requeueReason?: string;
   };
   /** The lease is known by the `seq` of this entry. */
   readonly LeaseGranted: Durable & {

@@ -32,7 +32,8 @@ export const EXPLANATIONS = {
   FORBIDDEN: {
     when:
       'The token lacks the scope that the operation needs. Or a task is created or leased in a queue that ' +
-      'begins with `system:` without the scope `*`, or created in a queue that is reserved for intents. ' +
+      'begins with `system:` without the scope `*`, or created in a queue that is reserved for intents. Or a task ' +
+      'is requeued from or into such a queue, which no scope allows. ' +
       'Without the scope `v1:admin`: `lease.acquire` with `supersedes`, acquiring a name under ' +
       '`system:orchestrator:`, or acquiring another live name that begins with `system:` under its holder ' +
       'but without its token. Or the address of the caller is outside the networks of `--allow-net`, or a ' +
@@ -98,8 +99,17 @@ export const EXPLANATIONS = {
   TASK_ID_CONFLICT: {
     when:
       '`task.create` with the `task_id` of a task that has another payload. With the same payload the call ' +
-      'is a repetition and returns the existing task.',
+      'is a repetition and returns the existing task. `task.requeue` with a `task_id_new` that another task has, ' +
+      'or of a task that was requeued before under another id.',
     todo: 'Choose another id, or find the caller that uses the same one.',
+  },
+  TASK_NOT_ENDED: {
+    when: '`task.requeue` on a task that is WAITING or LEASED.',
+    todo: 'Wait until it has ended, as `task.get` with `wait_ms` does. It may still complete by itself.',
+  },
+  PAYLOAD_DAMAGED: {
+    when: '`task.requeue` on a task whose payload does not fit its checksum any more. Nothing was created.',
+    todo: 'Make the task again from where it came. Check the disk, and the whole log with `leasehold wal verify`.',
   },
   TASK_TERMINAL: {
     when: '`task.kill` on a task that is COMPLETED, FAILED or DEAD.',
@@ -267,7 +277,7 @@ export const EXPLANATIONS = {
   DISK_FULL: {
     when:
       'The next segment of the log could not be allocated, and the call would create something: ' +
-      '`task.create`, `task.lease`, `lease.acquire`, `lease.acquire_all`, `object.write`, `intent.accept`, ' +
+      '`task.create`, `task.requeue`, `task.lease`, `lease.acquire`, `lease.acquire_all`, `object.write`, `intent.accept`, ' +
       '`session.start`. Renewals, completions, failures, releases, ends of sessions and expiries continue ' +
       'while the reserve lasts; after that they are refused too.',
     todo: 'Free some disk space and retry.',

@@ -4,6 +4,7 @@ export const LIMITS = {
   opaqueBytes: 256 * 1024,
   nameBytes: 256,
   reasonBytes: 4096,
+  tracestateBytes: 512,
   ttlMinMs: 10,
   ttlMaxMs: 30 * 86_400_000,
   waitMaxMs: 600_000,

@@ -1,5 +1,5 @@
 /**
- * The format of ids, names, reasons, tokens, profiles and session ids. Names are 1–256 bytes of printable UTF-8 in NFC: two
+ * The format of ids, names, reasons, tokens, traces, profiles and session ids. Names are 1–256 bytes of printable UTF-8 in NFC: two
  * spellings of the same text must not be two leases. Ids are used in paths, so they have no slash.
  */
 import { LIMITS } from './limits.ts';
@@ -9,6 +9,10 @@ const UNPRINTABLE = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u;
 const LONE_SURROGATE = /\p{Cs}/u;
 const SESSION_ID = /^[0-9A-Za-z][0-9A-Za-z_.:-]{0,127}$/;
 const BASE = /^[\x21-\x7e]+$/;
+/** W3C Trace Context: version, trace id, parent id, flags; versions after 00 may say more. */
+const TRACEPARENT =
+  /^(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:(?<!^00.{53})-[\x21-\x7e]+)?$/;
+const TRACESTATE = /^[\x20-\x7e]+$/;
 
 export function isNameText(text: string): boolean {
   return isPlain(text, LIMITS.nameBytes) || isPrintable(text, LIMITS.nameBytes);
@@ -40,6 +44,14 @@ export function isTokenText(text: string): boolean {
 /** A presented token may have any length; a wrong one is refused as wrong and not as malformed. */
 export function isShownText(text: string): boolean {
   return text.length <= LIMITS.nameBytes && BASE.test(text);
+}
+
+export function isTraceparentText(text: string): boolean {
+  return text.length <= LIMITS.nameBytes && TRACEPARENT.test(text);
+}
+
+export function isTracestateText(text: string): boolean {
+  return text.length <= LIMITS.tracestateBytes && TRACESTATE.test(text);
 }
 
 /** A bar separates the parts of an idempotency key. */

@@ -38,6 +38,9 @@ interface Kind {
   readonly send: Send;
 }
 
+/** So many operations of a batch are prepared together. What they have read is in memory until they are decided. */
+const PREPARED_TOGETHER = 64;
+
 /** How many bytes of leased tasks one answer gives out; what is beyond is refused, and can be asked for again. */
 const LEASED_BYTES_MAX = 16 * 1024 * 1024;
 
@@ -85,6 +88,7 @@ class Batch implements Sink {
   /** Of those that were not refused at once. */
   private readonly kinds: (Kind | null)[];
   private readonly answers: (Answer | Refusal | null)[];
+  private readonly options: CallOptions[] = [];
   /** What the reply to each shows besides its answer. */
   private readonly shown: string[];
   private missing: number;
@@ -110,13 +114,50 @@ class Batch implements Sink {
       const op = ops[place];
       const kind = kinds.get((op as Fields | null)?.op);
       const refusal = kind === undefined ? unknownOperation(op) : this.refusalOf(op as Fields, kind);
-      if (refusal !== null) {
-        this.settle(place, refusal);
-        continue;
+      if (refusal !== null) this.settle(place, refusal);
+      else {
+        this.kinds[place] = kind!;
+        this.options[place] = kind!.change.grants ? forGrants : options;
       }
-      this.kinds[place] = kind!;
-      this.shown[place] = kind!.send.submit(this, place, op, kind!.change.grants ? forGrants : options);
     }
+    this.submitFrom(0);
+  }
+
+  /** In order. What has to be prepared is, by the handful, after everything before it has been submitted. */
+  private submitFrom(first: number): void {
+    for (let place = first; place < this.ops.length; place++) {
+      const kind = this.kinds[place] ?? null;
+      if (kind === null) continue;
+      if (kind.send.prepare !== null) {
+        this.prepareFrom(place).catch((fault) => refuseFault(fault, this.exchange, this.reportFault));
+        return;
+      }
+      this.submit(place, kind);
+    }
+  }
+
+  private async prepareFrom(first: number): Promise<void> {
+    let end = first;
+    const prepared: Promise<unknown>[] = [];
+    for (; end < this.ops.length && prepared.length < PREPARED_TOGETHER; end++) {
+      const kind = this.kinds[end] ?? null;
+      if (kind === null) continue;
+      if (kind.send.prepare === null) break;
+      prepared.push(kind.send.prepare(this.ops[end]));
+    }
+    const settled = await Promise.allSettled(prepared);
+    for (let place = first, at = 0; place < end; place++) {
+      const kind = this.kinds[place] ?? null;
+      if (kind === null) continue;
+      const result = settled[at++]!;
+      if (result.status === 'fulfilled') this.submit(place, kind, result.value);
+      else this.fail(place, result.reason);
+    }
+    this.submitFrom(end);
+  }
+
+  private submit(place: number, kind: Kind, prepared?: unknown): void {
+    this.shown[place] = kind.send.submit(this, place, this.ops[place], this.options[place]!, prepared);
   }
 
   private refusalOf(op: Fields, { change, check }: Kind): Refusal | null {

@@ -52,6 +52,7 @@ const OPERATIONS: Readonly<Record<CommandType, string>> = {
   FailTask: 'task.fail',
   ReleaseTask: 'task.release',
   KillTask: 'task.kill',
+  RequeueTask: 'task.requeue',
   Heartbeat: 'worker.heartbeat',
   AcquireNames: 'lease.acquire',
   RenewName: 'lease.renew',

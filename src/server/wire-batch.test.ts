@@ -187,6 +187,7 @@ const BATCHED: Record<BatchOperation, (lease: Body, name: string) => object> = {
   'task.complete': ({ task_id, lease_id }) => ({ task_id, lease_id, result: [1] }),
   'task.fail': ({ task_id, lease_id }) => ({ task_id, lease_id, reason: 'no' }),
   'task.release': ({ task_id, lease_id }) => ({ task_id, lease_id }),
+  'task.requeue': ({ ended }) => ({ task_id: ended }),
   'worker.heartbeat': ({ task_id, lease_id }) => ({ worker_id: 'w', leases: [{ task_id, lease_id }] }),
   'lease.acquire': (_, name) => ({ name: `${name}/new`, holder: 'h', ttl_ms: 60_000 }),
   'lease.renew': (_, name) => ({ name, holder: 'h', token: TOKEN, ttl_ms: 60_000 }),
@@ -208,7 +209,9 @@ describe('an operation in a batch', () => {
         ttl_ms: 60_000,
         token: TOKEN,
       });
-      const [result] = await batch([{ op, ...BATCHED[op]({ ...leases[0], fence }, name) }]);
+      const { task_id: ended } = await served.done('task.create', { payload: 1, queue });
+      await served.done('task.kill', { task_id: ended, reason: 'no' });
+      const [result] = await batch([{ op, ...BATCHED[op]({ ...leases[0], fence, ended }, name) }]);
       expect(result!.status).toBeLessThan(300);
     },
   );

@@ -99,6 +99,12 @@ const OPERATIONS: Record<Exclude<Operation, SessionOperation>, () => Promise<voi
       state: 'DEAD',
     });
   },
+  'task.requeue': async () => {
+    const { task_id } = await create();
+    await served.done('task.kill', { task_id, reason: 'a mistake' });
+    const { status, body } = await served.call('task.requeue', { task_id, reason: 'no mistake' });
+    expect([status, body]).toMatchObject([201, { requeued_from: task_id, state: 'WAITING', attempt: 0 }]);
+  },
   'task.get': async () => {
     const { task_id } = await create({ dedup_key: 'one' });
     const { lease_id, expires_at } = await lease({ ttl_ms: 60_000 });

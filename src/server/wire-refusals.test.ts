@@ -1,6 +1,6 @@
 // Every refusal of every operation, produced over a real socket. The table below does not compile until each code that
 // the table of operations lists has its case; that nothing else is ever answered is checked with every single answer.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import {
   type Body,
   type CallAnswer,
@@ -45,6 +45,13 @@ async function leased(fields: object = {}): Promise<{ task_id: string; lease_id:
   await served.done('task.create', { payload: 1, queue, ...fields });
   const { leases } = await served.done('task.lease', { worker_id: 'w', queues: [queue], ttl_ms: 60_000 });
   return { task_id: leases[0].task_id, lease_id: leases[0].lease_id };
+}
+
+/** The id of a task that has ended. */
+async function killed(): Promise<string> {
+  const { task_id } = await leased();
+  await served.done('task.kill', { task_id, reason: 'no' });
+  return task_id;
 }
 
 async function acquired(fields: object = {}): Promise<Body> {
@@ -180,6 +187,21 @@ const CASES: {
       await served.done('task.complete', lease);
       return served.call('task.kill', { task_id: lease.task_id, reason: 'no' });
     },
+  },
+  'task.requeue': {
+    TASK_NOT_FOUND: () => served.call('task.requeue', { task_id: 'no-such-task' }),
+    TASK_NOT_ENDED: async () => served.call('task.requeue', { task_id: (await leased()).task_id }),
+    TASK_ID_CONFLICT: async () => {
+      const task_id = await killed();
+      return served.call('task.requeue', { task_id, task_id_new: task_id });
+    },
+    PAYLOAD_DAMAGED: async () => {
+      const task_id = await killed();
+      vi.spyOn(served.authority.log, 'read').mockReturnValueOnce(null);
+      return served.call('task.requeue', { task_id });
+    },
+    FORBIDDEN: async () => served.call('task.requeue', { task_id: await killed(), queue: 'system:q' }),
+    DISK_FULL: () => full.call('task.requeue', { task_id: 'ended' }),
   },
   'task.get': { TASK_NOT_FOUND: () => served.call('task.get', { task_id: 'no-such-task' }) },
   'task.list': {},
@@ -371,6 +393,7 @@ const REQUESTS: Record<Operation, object> = {
   'task.fail': { ...NO_TASK, reason: 'no' },
   'task.release': NO_TASK,
   'task.kill': { task_id: 'x', reason: 'no' },
+  'task.requeue': { task_id: 'x' },
   'task.get': { task_id: 'x' },
   'task.list': {},
   'task.history': { task_id: 'x' },
@@ -441,6 +464,8 @@ describe('a server whose disk is full', () => {
     const sizes = { segmentBytes: 8 * KIB, batchBytesMax: 1 * KIB, operationBytesMax: 1 * KIB };
     full = await startServed({ engine: fileEngine({ dir: '/data', files: disk, ...sizes }) });
     await full.done('lease.acquire', { name: 'held', holder: 'h', ttl_ms: 600_000, token: SECRET });
+    await full.done('task.create', { task_id: 'ended', payload: 1 });
+    await full.done('task.kill', { task_id: 'ended', reason: 'no' });
     disk.capacityBytes = disk.paths().reduce((sum, path) => sum + disk.contentOf(path).length, 0);
     const create = () => full.call('task.create', { payload: 'x'.repeat(500) });
     for (let tries = 0; tries < 1_000 && (await create()).status !== 507; tries++);

@@ -8,12 +8,13 @@ import {
   type ShownField,
   type StoredField as StoredFieldOf,
 } from '../../src/core/entry-table.ts';
-import { type Column, ROWS, type RowDefinition, type RowKind } from '../../src/core/row-table.ts';
+import { ROWS, type RowDefinition, type RowKind } from '../../src/core/row-table.ts';
 
 export type StoredField = StoredFieldOf<RowKind>;
 export type Field = StoredField | ShownField;
 
 const isStored = (field: Field): field is StoredField => 'kind' in field && field.retired === undefined;
+const isRetired = (field: Field): boolean => 'kind' in field && field.retired === true;
 export const isShown = (field: Field): field is ShownField | (StoredField & { json: string }) =>
   'value' in field || (isStored(field) && field.json !== undefined);
 
@@ -76,7 +77,7 @@ export const ENTRY_DEFINITIONS: readonly Definition[] = Object.entries(ENTRIES).
     tag: `type: '${name}'`,
     says,
     fields,
-    layouts: Object.entries(layouts).map(([byte, layout]) => layoutOf(Number(byte), layout)),
+    layouts: allLayouts(layouts, fields, 'entry'),
   }),
 );
 
@@ -86,28 +87,30 @@ export const IMAGE_DEFINITIONS: readonly Definition[] = Object.entries(ROWS).map
 function imageDefinition([name, row]: [string, RowDefinition]): Definition {
   const subject = row.kind ?? lowerFirst(name.replace('Image', ''));
   const fields = Object.fromEntries(Object.entries(row.fields).filter(([, { partOf }]) => !partOf));
-  const layouts =
-    typeof row.layouts === 'string'
-      ? [layoutOf(null, row.layouts)]
-      : Object.entries(row.layouts).map(([byte, layout]) => layoutOf(Number(byte), layout));
   return {
     name,
     subject,
     tag: row.kind === undefined ? null : `kind: '${row.kind}'`,
     says: row.says,
     fields,
-    layouts: layouts.map((layout, at) =>
-      at === layouts.length - 1 ? layout : older(layout, fields, subject),
-    ),
+    layouts:
+      typeof row.layouts === 'string'
+        ? [layoutOf(null, row.layouts)]
+        : allLayouts(row.layouts, fields, subject),
   };
 }
 
-/** An older layout lacks newer fields: it is written while each of them has the value that a reader takes for it. */
-function older(
-  layout: StoredLayout,
-  fields: Readonly<Record<string, Column>>,
+function allLayouts(
+  layouts: Readonly<Record<number, string | Layout>>,
+  fields: Readonly<Record<string, Field>>,
   subject: string,
-): StoredLayout {
+): StoredLayout[] {
+  const all = Object.entries(layouts).map(([byte, layout]) => layoutOf(Number(byte), layout));
+  return all.map((layout, at) => (at === all.length - 1 ? layout : older(layout, fields, subject)));
+}
+
+/** An older layout lacks newer fields: it is written while each of them has the value that a reader takes for it. */
+function older(layout: StoredLayout, fields: Readonly<Record<string, Field>>, subject: string): StoredLayout {
   const inside = fieldsIn(layout);
   const lacking = storedOf(fields).filter(
     ([name, field]) => !isFlag(field) && !inside.includes(name) && !(name in layout.given),
@@ -155,7 +158,7 @@ export function faultsOf({ fields, layouts }: Pick<Definition, 'fields' | 'layou
   for (const layout of layouts) {
     const words = fieldsIn(layout);
     const needed = Object.entries(fields).flatMap(([name, field]) =>
-      name in layout.given ? [] : wordsFor(name, field),
+      name in layout.given || (isRetired(field) && !words.includes(name)) ? [] : wordsFor(name, field),
     );
     const missing = [...new Set(needed)].filter((word) => !words.includes(word));
     const unknown = words.filter((word, at) => !needed.includes(word) || words.indexOf(word) !== at);

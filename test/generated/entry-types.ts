@@ -89,7 +89,14 @@ ${shownLines(RECORD_DEFINITIONS.find(({ name }) => name === 'FencedWrite')!)
 `;
   const imports = importsOf(body, {
     './entries.ts': ['type Entry', 'type FencedWrite'],
-    './entry-json.ts': ['type EntryJson', 'hex', 'intentToJson', 'type Rendering', 'taskIdOfKey'],
+    './entry-json.ts': [
+      'type EntryJson',
+      'hex',
+      'intentToJson',
+      'type Rendering',
+      'taskIdOfKey',
+      'traceToJson',
+    ],
     './ids.ts': ['leaseIdOfSeq', 'sessionIdOfSeq'],
     './reserved-names.ts': ['START_QUEUE'],
     './sessions/session-names.ts': ['firstServiceName'],

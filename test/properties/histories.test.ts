@@ -14,8 +14,10 @@ import { type LoggedFact, restoredFrom, Scenario, TestTicket } from '../support/
 
 /** So short that forgetting is part of most histories. */
 const RETENTION = {
-  endedTasksMs: 60,
-  endedTasksMax: 3,
+  completedTasksMs: 60,
+  completedTasksMax: 2,
+  failedTasksMs: 110,
+  failedTasksMax: 3,
   idleNamesMs: 40,
   idleNamesMax: 2,
   endedSessionsMs: 50,

@@ -157,6 +157,11 @@ function created(task: number, payload: Opaque): Entry {
     maxBackoffMs: 300_000,
     maxAttempts: 100,
     dedupKey: null,
+    groupKey: null,
+    traceparent: null,
+    tracestate: null,
+    requeuedFrom: null,
+    requeueReason: null,
     payload,
   };
 }

@@ -23,6 +23,11 @@ export function taskCreated(seq: number, length?: number): Entry {
     maxBackoffMs: 300_000,
     maxAttempts: 100,
     dedupKey: null,
+    groupKey: null,
+    traceparent: null,
+    tracestate: null,
+    requeuedFrom: null,
+    requeueReason: null,
     payload: opaqueOf(Buffer.from(payloadText(seq, length))),
   };
 }

@@ -29,6 +29,7 @@ import {
   releaseTask,
   renewName,
   renewSessions,
+  requeueTask,
   resumeQueue,
   startSession,
   stopSession,
@@ -129,6 +130,13 @@ function sessionAt({ sessions }: State, pick: number, isWanted = (_: Session): b
   return sessionIdOfSeq(from[pick % Math.max(1, from.length)]?.seq ?? 1);
 }
 
+/** One of the ended tasks if there is one, else the one named. */
+function endedAt({ tasks }: State, pick: number, taskId: string): string {
+  const ended = [...tasks.inOrderOfEnd()];
+  const row = ended[pick % Math.max(1, ended.length)];
+  return row === undefined ? taskId : tasks.idOf(row);
+}
+
 function isLeased({ tasks }: State): (session: Session) => boolean {
   return ({ seq, state }) =>
     state === 'NEW' && tasks.stateOf(tasks.find(sessionIdOfSeq(seq)) as TaskRow) === 'LEASED';
@@ -160,6 +168,8 @@ function wishes(waitMs: fc.Arbitrary<number>): fc.Arbitrary<{ says: string; wish
           maxAttempts: fc.integer({ min: 1, max: 4 }),
           backoffMs: fc.constantFrom(0, 10),
           dedupKey: fc.constantFrom(null, null, 'd1'),
+          groupKey: fc.constantFrom(null, null, 'k1', 'k2'),
+          trace: fc.constantFrom(null, null, { traceparent: '00-1-2-01', tracestate: null }),
           payload: fc.constantFrom('x', 'yy'),
         },
         createTask,
@@ -221,7 +231,23 @@ function wishes(waitMs: fc.Arbitrary<number>): fc.Arbitrary<{ says: string; wish
         at(target, (taskId, leaseSeq) => releaseTask({ taskId, leaseSeq, delayMs })),
       ),
     ],
-    [1, say('kill', { taskId: taskIds, reason: reasons }, killTask)],
+    [1, say('kill', { taskId: taskIds, reason: fc.oneof(reasons, fc.constant('CANCELLED')) }, killTask)],
+    [
+      4,
+      say(
+        'requeue',
+        {
+          taskId: taskIds,
+          pick: fc.option(fc.nat(9), { freq: 4 }),
+          newTaskId: fc.option(taskIds, { freq: 3 }),
+          queue: fc.option(queues, { freq: 3 }),
+          delayMs: fc.constantFrom(0, 10),
+        },
+        ({ taskId, pick, ...given }) =>
+          (state) =>
+            requeueTask({ taskId: pick === null ? taskId : endedAt(state, pick, taskId), ...given })(state),
+      ),
+    ],
     [
       1,
       say('beat', { ttlMs: ttls }, (g) => heartbeat({ ...g, leases: [{ taskId: 't1' }, { taskId: 't2' }] })),

@@ -7,14 +7,14 @@ import { apply } from '../../src/core/apply.ts';
 import { Batch } from '../../src/core/batch.ts';
 import type { Answer, Command, GrantedNames, SessionView } from '../../src/core/commands.ts';
 import { isRefusal } from '../../src/core/decision.ts';
-import type { Entry, EntryType } from '../../src/core/entries.ts';
+import type { Entry, EntryType, Forgotten } from '../../src/core/entries.ts';
 import type { NameImage, TaskImage } from '../../src/core/image.ts';
 import { imageOf, restoreImage } from '../../src/core/image-io.ts';
 import { checkInvariants, checkStep } from '../../src/core/invariants.ts';
 import type { Ticket, Waiter } from '../../src/core/lines.ts';
 import { Machine, type MachineBounds } from '../../src/core/machine.ts';
 import type { Refusal, RefusalCode } from '../../src/core/refusals.ts';
-import type { Retention } from '../../src/core/retention.ts';
+import { type Retention, type RetentionFigures, retentionFrom } from '../../src/core/retention.ts';
 import type { NameRow, TaskRow } from '../../src/core/row-types.ts';
 import { sessionView } from '../../src/core/sessions/session-table.ts';
 import { createState, type State } from '../../src/core/state.ts';
@@ -27,8 +27,10 @@ export const START_MS = 10_000;
 
 /** Nothing is forgotten unless the story is about forgetting. */
 const KEEP_ALL: Retention = {
-  endedTasksMs: 1e12,
-  endedTasksMax: 1e9,
+  completedTasksMs: 1e12,
+  completedTasksMax: 1e9,
+  failedTasksMs: 1e12,
+  failedTasksMax: 1e9,
   idleNamesMs: 1e12,
   idleNamesMax: 1e9,
   endedSessionsMs: 1e12,
@@ -36,7 +38,7 @@ const KEEP_ALL: Retention = {
 };
 
 export interface ScenarioOptions {
-  readonly retention?: Partial<Retention>;
+  readonly retention?: RetentionFigures;
   /** How little a batch does at once; what happens at these bounds is seen only where they are small. */
   readonly bounds?: MachineBounds;
   /** `end`: for stories with thousands of subjects, look only when they are over. */
@@ -106,7 +108,7 @@ export class Scenario {
   private hashBefore = '';
 
   constructor({ retention = {}, bounds, watch = 'every apply' }: ScenarioOptions = {}) {
-    this.retention = { ...KEEP_ALL, ...retention };
+    this.retention = retentionFrom(retention, KEEP_ALL);
     this.bounds = bounds;
     this.watch = watch;
     this.summary = summaryOf(this.state);
@@ -372,7 +374,26 @@ export class Scenario {
   /** Before an entry is applied. */
   note(fact: LoggedFact): void {
     this.observe();
+    if (fact.entry.type === 'Forgotten') this.checkForgetting(fact.entry, fact.atMs);
     this.log.push(fact);
+  }
+
+  /** A task is forgotten because of its own age, or because its own kind are too many. */
+  private checkForgetting({ tasks: keys }: Forgotten, atMs: number): void {
+    const { tasks } = this.state;
+    const failed = new Set<TaskRow>();
+    for (let row = tasks.failed.first; row !== 0; row = tasks.failed.next(row)) failed.add(row);
+    const surplus = {
+      completed: tasks.completed.size - this.retention.completedTasksMax,
+      failed: tasks.failed.size - this.retention.failedTasksMax,
+    };
+    for (const key of keys) {
+      const row = tasks.at(key) as TaskRow;
+      const kind = failed.has(row) ? 'failed' : 'completed';
+      const dueMs = tasks.endedAtMs.get(row) + this.retention[`${kind}TasksMs`];
+      expect(surplus[kind] > 0 || dueMs <= atMs, `${tasks.idOf(row)} is forgotten too early`).toBe(true);
+      surplus[kind] -= 1;
+    }
   }
 
   private startEpoch(): void {

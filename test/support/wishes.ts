@@ -22,6 +22,7 @@ import type {
   ReleaseTask,
   RenewName,
   RenewSessions,
+  RequeueTask,
   ResumeQueue,
   StartSession,
   StopSession,
@@ -86,9 +87,31 @@ export function createTask(
     maxBackoffMs: 300_000,
     maxAttempts: 100,
     dedupKey: null,
+    groupKey: null,
+    trace: null,
     payload: opaqueOf(payload),
     ...rest,
   });
+}
+
+/** With the payload that a look at the task would have found, unless the test says otherwise. */
+export function requeueTask(given: Given<RequeueTask> = {}): Wish<RequeueTask> {
+  const { taskId = 'task' } = given;
+  return ({ tasks }) => {
+    const row = tasks.find(taskId);
+    const isEnded = row !== 0 && tasks.endedSeq.get(row) !== 0;
+    return {
+      type: 'RequeueTask',
+      taskId,
+      reason: null,
+      delayMs: 0,
+      priority: null,
+      queue: null,
+      newTaskId: null,
+      origin: isEnded ? { createdSeq: tasks.createdSeq.get(row), payload: opaqueOf('payload') } : null,
+      ...given,
+    };
+  };
 }
 
 export function leaseTasks(given: Given<LeaseTasks> = {}): Wish<LeaseTasks> {

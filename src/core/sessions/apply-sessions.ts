@@ -22,6 +22,11 @@ const START_POLICY = {
   maxBackoffMs: 300_000,
   maxAttempts: 100,
   dedupKey: null,
+  groupKey: null,
+  traceparent: null,
+  tracestate: null,
+  requeuedFrom: null,
+  requeueReason: null,
 } as const;
 
 export function acceptIntent(state: State, entry: IntentAccepted, seq: Seq, atMs: number): void {

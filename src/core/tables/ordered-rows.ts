@@ -13,6 +13,18 @@ const LEAF_MIN = 8;
 /** A leaf this small is merged into its neighbour, if both then fill at most half a leaf. */
 const SMALL_LEAF = LEAF_MAX / 4;
 
+/** Rows that can be walked in order, in either direction. The rows must not change meanwhile. */
+export interface SortedRows<Row extends number> {
+  readonly size: number;
+  /**
+   * Rows above a value, ascending. The value is one of the order of the rows, or of another column that rises with it, such
+   * as the time of creation.
+   */
+  ascending(above: number, column?: Float64Column<Row>): Generator<Row>;
+  /** Rows below a value, descending; otherwise as `ascending`. */
+  descending(below: number, column?: Float64Column<Row>): Generator<Row>;
+}
+
 interface Leaf {
   /** In use from `start` to before `end`. */
   rows: Int32Array;
@@ -20,7 +32,7 @@ interface Leaf {
   end: number;
 }
 
-export class OrderedRows<Row extends number = number> {
+export class OrderedRows<Row extends number = number> implements SortedRows<Row> {
   size = 0;
   private readonly order: Float64Column<Row>;
   /** None of them is empty. */
@@ -61,10 +73,6 @@ export class OrderedRows<Row extends number = number> {
     else if (leaf.end - leaf.start < SMALL_LEAF && this.leaves.length > 1) this.mergeWithNext(at);
   }
 
-  /**
-   * Rows above a value, ascending. The value is one of the order column, or of another column that rises with it, such as
-   * the time of creation. The set must not change meanwhile.
-   */
   *ascending(above: number, column = this.order): Generator<Row> {
     for (let at = Math.max(0, this.leafOf(above, column)); at < this.leaves.length; at++) {
       const leaf = this.leaves[at]!;
@@ -74,7 +82,6 @@ export class OrderedRows<Row extends number = number> {
     }
   }
 
-  /** Rows below a value, descending; otherwise as `ascending`. */
   *descending(below: number, column = this.order): Generator<Row> {
     for (let at = this.leafOf(below, column); at >= 0; at--) {
       const leaf = this.leaves[at]!;

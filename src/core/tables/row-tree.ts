@@ -1,6 +1,7 @@
 /**
- * Sets of rows of one table, each a search tree in the order of row numbers, its links kept in two columns: for many
- * small sets that may become large. A row is in at most one set at a time; a set is known by its root, 0 when empty.
+ * Sets of rows of one table, each a search tree in the order of row numbers or of a number that rows have, its links kept
+ * in two columns: for many small sets that may become large. A row is in at most one set at a time; a set is known by its
+ * root, 0 when empty.
  *
  * The trees are treaps: a parent ranks above its children by a hash of the row number. So the shape of a tree follows
  * from its rows alone, and its depth stays logarithmic without balancing.
@@ -10,6 +11,12 @@ import { Int32Column } from './columns.ts';
 export class RowTree<Row extends number = number> {
   private readonly left = new Int32Column<Row, Row>();
   private readonly right = new Int32Column<Row, Row>();
+  private readonly orderOf: (row: Row) => number;
+
+  /** `orderOf` differs between the rows of a set, and does not change while a row is in one. */
+  constructor(orderOf: (row: Row) => number = (row) => row) {
+    this.orderOf = orderOf;
+  }
 
   reserve(row: number): void {
     this.left.reserve(row);
@@ -19,7 +26,7 @@ export class RowTree<Row extends number = number> {
   /** The root after the row was added. */
   add(root: Row | 0, row: Row): Row {
     if (root !== 0 && rank(root) > rank(row)) {
-      const side = row < root ? this.left : this.right;
+      const side = this.orderOf(row) < this.orderOf(root) ? this.left : this.right;
       side.set(root, this.add(side.get(root), row));
       return root;
     }
@@ -30,16 +37,16 @@ export class RowTree<Row extends number = number> {
   /** The root after the row was removed. */
   remove(root: Row, row: Row): Row | 0 {
     if (root === row) return this.join(this.left.get(row), this.right.get(row));
-    const side = row < root ? this.left : this.right;
+    const side = this.orderOf(row) < this.orderOf(root) ? this.left : this.right;
     side.set(root, this.remove(side.get(root), row));
     return root;
   }
 
-  /** The lowest row above a number; 0 when there is none. */
-  above(root: Row | 0, number: number): Row | 0 {
+  /** The lowest row above a number, by the order of the tree or by another one that rises with it; 0 when there is none. */
+  above(root: Row | 0, number: number, orderOf = this.orderOf): Row | 0 {
     let found: Row | 0 = 0;
     for (let row = root; row !== 0; ) {
-      if (row > number) {
+      if (orderOf(row) > number) {
         found = row;
         row = this.left.get(row);
       } else row = this.right.get(row);
@@ -47,14 +54,27 @@ export class RowTree<Row extends number = number> {
     return found;
   }
 
+  /** The highest row below a number; otherwise as `above`. */
+  below(root: Row | 0, number: number, orderOf = this.orderOf): Row | 0 {
+    let found: Row | 0 = 0;
+    for (let row = root; row !== 0; ) {
+      if (orderOf(row) < number) {
+        found = row;
+        row = this.right.get(row);
+      } else row = this.left.get(row);
+    }
+    return found;
+  }
+
   /** Makes what is below and above `row` in a tree its children. */
   private split(root: Row | 0, row: Row): void {
+    const order = this.orderOf(row);
     let below = row;
     let above = row;
     let belowSide = this.left;
     let aboveSide = this.right;
     for (let node = root; node !== 0; ) {
-      if (node < row) {
+      if (this.orderOf(node) < order) {
         belowSide.set(below, node);
         below = node;
         belowSide = this.right;

@@ -13,7 +13,8 @@ interface ValueColumn<Value> extends Reservable {
 export class SideRows<Row extends number = number> {
   private readonly sides = new Int32Column<Row>();
   private readonly columns: SparseColumn<Row, unknown, ValueColumn<unknown>>[] = [];
-  readonly rows = new Rows(this.columns);
+  private readonly storage: Reservable[] = [];
+  readonly rows = new Rows(this.storage);
 
   reserve(row: number): void {
     this.sides.reserve(row);
@@ -44,8 +45,14 @@ export class SideRows<Row extends number = number> {
 
   /** Before the first row is taken. */
   add(column: SparseColumn<Row, unknown, ValueColumn<unknown>>): void {
-    column.reserve(0);
     this.columns.push(column);
+    this.addStorage(column);
+  }
+
+  /** What is kept by side row and cleared by its owner. Before the first row is taken. */
+  addStorage(storage: Reservable): void {
+    storage.reserve(0);
+    this.storage.push(storage);
   }
 }
 

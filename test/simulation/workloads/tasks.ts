@@ -1,6 +1,6 @@
 /**
  * Tasks by hand: made with and without ids, keys, delays and priorities, leased one or several at a time, and ended by
- * every verdict there is, in time and too late, once and twice.
+ * every verdict there is, in time and too late, once and twice. What has ended is run again, now and then.
  */
 import type { TaskLeaseRecord } from '../../../src/operations/records.ts';
 import type { ClientProgram } from '../world/client-program.ts';
@@ -8,8 +8,10 @@ import { NAMES, QUEUE, ttlMs } from './shared-names.ts';
 
 export async function tasks(program: ClientProgram): Promise<void> {
   await program.rounds(async () => {
-    if (program.random.chance(0.45)) await create(program);
-    else await work(program);
+    const which = program.random.below(20);
+    if (which < 9) await create(program);
+    else if (which < 18) await work(program);
+    else await requeue(program);
     await program.sleep(5, 400);
   });
 }
@@ -24,10 +26,24 @@ async function create(program: ClientProgram): Promise<void> {
     ...(isKnown ? { task_id: `task-${random.below(30)}` } : {}),
     ...(random.chance(0.2) ? { dedup_key: `key-${random.below(4)}` } : {}),
     ...(random.chance(0.2) ? { delay_ms: random.between(1, 2_000) } : {}),
+    ...(random.chance(0.2) ? { key: `group-${random.below(3)}` } : {}),
     ...(random.chance(0.3) ? { priority: random.between(-3, 3) } : {}),
     ...(random.chance(0.3) ? { max_attempts: random.between(1, 4) } : {}),
     retry: { max_failures: random.between(1, 3), backoff_ms: random.between(0, 500) },
   });
+}
+
+/** One of the newest ended tasks, once or twice, sometimes under an id that may be taken. */
+async function requeue(program: ClientProgram): Promise<void> {
+  const { leasehold, random } = program;
+  program.doing('running a task again');
+  const state = random.pick(['COMPLETED', 'FAILED', 'DEAD'] as const);
+  const reply = await leasehold.task.list({ state, order: 'newest', limit: 10 });
+  if (!reply.ok || reply.tasks.length === 0) return;
+  const { task_id } = random.pick(reply.tasks);
+  const chosen = random.chance(0.3) ? { task_id_new: `task-${random.below(30)}` } : {};
+  const times = random.chance(0.3) ? 2 : 1;
+  for (let time = 0; time < times; time++) await leasehold.task.requeue({ task_id, ...chosen });
 }
 
 async function work(program: ClientProgram): Promise<void> {

@@ -181,8 +181,10 @@ export class AuthorityNode {
     const { clock, timers, newToken } = process;
     const world = { clock, timers, newToken, hashSeed: plan.seed >>> 0 };
     const retention = {
-      endedTasksMs: plan.forgetMs,
-      endedTasksMax: 500,
+      completedTasksMs: plan.forgetMs,
+      completedTasksMax: 500,
+      failedTasksMs: 2 * plan.forgetMs,
+      failedTasksMax: 500,
       idleNamesMs: plan.forgetMs,
       idleNamesMax: 500,
     };
