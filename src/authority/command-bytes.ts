@@ -11,6 +11,7 @@ export function commandBytes(command: Command): number {
     case 'CompleteTask':
       return command.writes.reduce((sum, write) => sum + write.value.length, command.result?.length ?? 0);
     case 'WriteObject':
+    case 'CheckpointTask':
       return command.value.length;
     case 'AcquireNames':
       return command.metadata?.length ?? 0;

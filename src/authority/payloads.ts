@@ -1,6 +1,7 @@
 /**
- * Payloads join their leases as the answer leaves. What cannot be read back makes its task DEAD and nothing
- * else: the other leases of the same answer go out as they are. And the creator of a task that is there already is
+ * Payloads and checkpoints join their leases as the answer leaves. A payload that cannot be read back makes its task DEAD
+ * and nothing else: the other leases of the same answer go out as they are. A lease whose checkpoint cannot be read back goes
+ * out without it. And the creator of a task that is there already is
  * told so after the payloads have been compared.
  */
 import type { CreateTask, GrantedTask, GrantedTasks, TaskCreation } from '../core/commands.ts';
@@ -35,6 +36,13 @@ export class Payloads {
     let reads: Promise<void>[] | null = null;
     let damaged = false;
     for (const lease of leases) {
+      if (lease.checkpoint !== null) {
+        const saved = this.log.read(lease.checkpoint);
+        if (saved instanceof Promise) {
+          reads ??= [];
+          reads.push(this.fillCheckpoint(lease, saved));
+        } else lease.checkpoint.bytes = saved;
+      }
       const bytes = this.log.read(lease.payload);
       if (bytes instanceof Promise) {
         reads ??= [];
@@ -65,21 +73,30 @@ export class Payloads {
       tell(isSame(known, payload) ? answer : { refused: 'TASK_ID_CONFLICT' });
     const bytes = this.log.read(answer.known!);
     if (!(bytes instanceof Promise)) judge(bytes);
-    else this.arrived(answer.taskId, bytes).then(judge, (fault) => this.grants.fail(request, fault));
+    else
+      this.arrived(answer.taskId, 'payload', bytes).then(judge, (fault) => this.grants.fail(request, fault));
   }
 
   private async fillLater(lease: GrantedTask, bytes: Promise<Uint8Array | null>): Promise<void> {
-    this.fill(lease, await this.arrived(lease.taskId, bytes));
+    this.fill(lease, await this.arrived(lease.taskId, 'payload', bytes));
   }
 
-  private async arrived(taskId: string, bytes: Promise<Uint8Array | null>): Promise<Uint8Array | null> {
+  private async fillCheckpoint(lease: GrantedTask, bytes: Promise<Uint8Array | null>): Promise<void> {
+    lease.checkpoint!.bytes = await this.arrived(lease.taskId, 'checkpoint', bytes);
+  }
+
+  private async arrived(
+    taskId: string,
+    column: 'payload' | 'checkpoint',
+    bytes: Promise<Uint8Array | null>,
+  ): Promise<Uint8Array | null> {
     try {
       return await bytes;
     } catch (fault) {
       if (!(fault instanceof LogCompactedError)) throw fault;
       // The bytes moved between the decision and the read; the state knows where they are now.
       const row = this.state.tasks.find(taskId);
-      const moved = row === 0 ? null : this.state.tasks.payload.get(row);
+      const moved = row === 0 ? null : this.state.tasks[column].get(row);
       return moved === null ? null : this.log.read(moved);
     }
   }

@@ -38,6 +38,9 @@ const COMMANDS: Readonly<Record<CommandType, number>> = {
   ChangeSession: 21,
   RenewSessions: 22,
   RequeueTask: 23,
+  CancelTask: 24,
+  CheckpointTask: 25,
+  ChangeTask: 26,
 };
 const VERDICTS = 3;
 

@@ -32,6 +32,8 @@ interface Made {
   readonly leaseSeq: number;
   /** A session that runs. */
   readonly runningId: string;
+  /** A task that waits. */
+  readonly waitingTaskId: string;
   /** One that waits, and the lease on its start task. */
   readonly waitingId: string;
   readonly startLeaseId: string;
@@ -59,6 +61,19 @@ const SCENARIOS: { readonly [Op in Operation]: Scenario<Op> } = {
   'task.release': {
     request: ({ taskId, leaseId }) => ({ task_id: taskId, lease_id: leaseId }),
     gives: { outcome: 'COMMITTED', duplicate: true },
+  },
+  'task.checkpoint': {
+    request: ({ taskId, leaseId }) => ({ task_id: taskId, lease_id: leaseId, value: { done: 1 } }),
+    gives: { ok: true },
+    also: ['TaskCheckpointed'],
+  },
+  'task.cancel': {
+    request: ({ taskId }) => ({ task_id: taskId, reason: 'enough' }),
+    gives: { state: 'LEASED', cancel_requested: true, duplicate: true },
+  },
+  'task.change': {
+    request: ({ waitingTaskId }) => ({ task_id: waitingTaskId, queue: 'other', priority: 3 }),
+    gives: 'same',
   },
   'task.kill': { request: ({ taskId }) => ({ task_id: taskId, reason: 'enough' }), gives: 'same' },
   'task.requeue': {
@@ -160,7 +175,8 @@ async function makeAll({ call }: Pick<Transport, 'call'>): Promise<Made> {
     return body as Extract<T, { ok: true }>;
   };
   for (const payload of [1, 2, 3]) await done(call('task.create', { payload, queue: 'work' }));
-  for (const payload of [1, 2]) await done(call('task.create', { payload }));
+  await done(call('task.create', { payload: 1 }));
+  const { task_id: waitingTaskId } = await done(call('task.create', { payload: 2 }));
   const { leases } = await done(call('task.lease', { worker_id: 'w', queues: ['work'] }));
   await done(call('task.create', { task_id: 'ended', payload: 1, queue: 'ended' }));
   await done(call('task.kill', { task_id: 'ended', reason: 'no' }));
@@ -189,6 +205,7 @@ async function makeAll({ call }: Pick<Transport, 'call'>): Promise<Made> {
     taskId: task_id,
     leaseId: lease_id,
     leaseSeq: lease_seq,
+    waitingTaskId,
     runningId: running!.task_id,
     waitingId: waiting!.task_id,
     startLeaseId: waiting!.lease_id,

@@ -7,7 +7,7 @@ import type { Retry } from '../operations/operation.ts';
 import type { Operation } from '../operations/table.ts';
 
 export interface OperationRow {
-  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** Fields in braces. */
   readonly path: string;
   readonly batch?: true;
@@ -21,10 +21,13 @@ export const OPERATION_ROWS: Readonly<Record<Operation, OperationRow>> = {
   'task.create': { method: 'POST', path: '/v1/tasks', batch: true, retry: { fills: 'task_id' } },
   'task.lease': { method: 'POST', path: '/v1/tasks/lease', batch: true, retry: { fills: 'request_id' } },
   'task.extend': { method: 'POST', path: '/v1/tasks/{task_id}/extend', batch: true },
+  'task.checkpoint': { method: 'POST', path: '/v1/tasks/{task_id}/checkpoint', batch: true },
   'task.complete': { method: 'POST', path: '/v1/tasks/{task_id}/complete', batch: true },
   'task.fail': { method: 'POST', path: '/v1/tasks/{task_id}/fail', batch: true },
   'task.release': { method: 'POST', path: '/v1/tasks/{task_id}/release', batch: true },
-  'task.kill': { method: 'POST', path: '/v1/tasks/{task_id}/kill', retry: { looks: true } },
+  'task.cancel': { method: 'POST', path: '/v1/tasks/{task_id}/cancel', batch: true },
+  'task.change': { method: 'PATCH', path: '/v1/tasks/{task_id}' },
+  'task.kill': { method: 'POST', path: '/v1/tasks/{task_id}/kill', batch: true, retry: { looks: true } },
   'task.requeue': { method: 'POST', path: '/v1/tasks/{task_id}/requeue', batch: true },
   'task.get': { method: 'GET', path: '/v1/tasks/{task_id}' },
   'task.list': { method: 'GET', path: '/v1/tasks' },

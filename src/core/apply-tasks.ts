@@ -7,6 +7,9 @@ import type {
   LeaseExtended,
   LeaseGranted,
   TaskCancelled,
+  TaskCancelRequested,
+  TaskChanged,
+  TaskCheckpointed,
   TaskCompleted,
   TaskCreated,
   TaskDead,
@@ -32,6 +35,9 @@ export type TaskEntry = Extract<
       | 'TaskFailed'
       | 'TaskReleased'
       | 'TaskDead'
+      | 'TaskCancelRequested'
+      | 'TaskCheckpointed'
+      | 'TaskChanged'
       | 'QueuePaused'
       | 'QueueResumed';
   }
@@ -57,6 +63,12 @@ export function applyTaskEntry(state: State, entry: TaskEntry, seq: Seq, atMs: n
       return released(state, entry, seq, atMs);
     case 'TaskDead':
       return dead(state, entry, seq, atMs);
+    case 'TaskCancelRequested':
+      return cancelRequested(state, entry, seq, atMs);
+    case 'TaskCheckpointed':
+      return checkpointed(state, entry, seq, atMs);
+    case 'TaskChanged':
+      return changed(state, entry, seq, atMs);
     case 'QueuePaused':
       state.tasks.openQueue(entry.queue).paused = true;
       return;
@@ -96,6 +108,7 @@ function granted({ tasks }: State, entry: LeaseGranted, seq: Seq, atMs: number):
   const row = tasks.at(entry.task);
   check(row !== 0, entry, seq, 'the task is unknown');
   check(tasks.stateOf(row) === 'WAITING', entry, seq, 'the task is not WAITING');
+  check(tasks.cancelReason.get(row) === null, entry, seq, 'the task is cancelled');
   check(entry.attempt === tasks.attempt.get(row) + 1, entry, seq, 'the attempt is not the next one');
   tasks.leave(row);
   const older = tasks.lease.get(row);
@@ -110,12 +123,17 @@ function granted({ tasks }: State, entry: LeaseGranted, seq: Seq, atMs: number):
   tasks.enter(row, 'LEASED', atMs);
 }
 
+/** What the holder of a lease says. */
+type HolderEntry =
+  | LeaseExtended
+  | TaskCompleted
+  | TaskFailed
+  | TaskReleased
+  | TaskCheckpointed
+  | TaskCancelRequested;
+
 /** The row of a task whose current lease is the one named; anything else is refused. */
-function leased(
-  { tasks }: State,
-  entry: LeaseExtended | LeaseExpired | TaskCompleted | TaskFailed | TaskReleased,
-  seq: Seq,
-): TaskRow {
+function leased({ tasks }: State, entry: HolderEntry | LeaseExpired, seq: Seq): TaskRow {
   const row = tasks.at(entry.task);
   check(row !== 0, entry, seq, 'the task is unknown');
   check(tasks.stateOf(row) === 'LEASED', entry, seq, 'the task is not LEASED');
@@ -129,12 +147,7 @@ function leased(
 }
 
 /** The same, and its lease has not run out: only then can its holder still say anything about the task. */
-function held(
-  state: State,
-  entry: LeaseExtended | TaskCompleted | TaskFailed | TaskReleased,
-  seq: Seq,
-  atMs: number,
-): TaskRow {
+function held(state: State, entry: HolderEntry, seq: Seq, atMs: number): TaskRow {
   const row = leased(state, entry, seq);
   const { tasks } = state;
   check(atMs < tasks.leases.expiresAtMs.get(tasks.lease.get(row)), entry, seq, 'the lease has run out');
@@ -187,6 +200,7 @@ function completed(state: State, entry: TaskCompleted, seq: Seq, atMs: number): 
   const { tasks } = state;
   for (const write of entry.writes) writeObject(state, entry, write, seq, atMs);
   tasks.result.set(row, entry.result);
+  tasks.checkpoint.set(row, null);
   move(state, row, seq, atMs, 'COMPLETED', 'complete', 0);
 }
 
@@ -208,7 +222,8 @@ function failed(state: State, entry: TaskFailed, seq: Seq, atMs: number): void {
   const row = held(state, entry, seq, atMs);
   const { tasks } = state;
   const isExhausted = tasks.countedAttempts.get(row) >= tasks.maxAttempts.get(row);
-  check(entry.nextState !== 'DEAD' || isExhausted, entry, seq, 'it has attempts left');
+  const isCancelled = tasks.cancelReason.get(row) !== null;
+  check(entry.nextState !== 'DEAD' || isExhausted || isCancelled, entry, seq, 'it has attempts left');
   tasks.failures.set(row, tasks.failures.get(row) + 1);
   tasks.reason.set(row, entry.reason);
   // Its TaskDead is the next entry of the same batch; until then it waits.
@@ -231,5 +246,31 @@ function dead(state: State, entry: TaskDead, seq: Seq, atMs: number): void {
   const current = tasks.stateOf(row) === 'LEASED' ? tasks.leases.seq.get(tasks.lease.get(row)) : 0;
   check(entry.leaseSeq === current, entry, seq, 'the lease is not current');
   tasks.reason.set(row, entry.reason);
+  tasks.reasonDetail.set(row, entry.detail);
   move(state, row, seq, atMs, 'DEAD', 'killed', 0);
+}
+
+function cancelRequested(state: State, entry: TaskCancelRequested, seq: Seq, atMs: number): void {
+  const row = held(state, entry, seq, atMs);
+  const { tasks } = state;
+  check(tasks.cancelReason.get(row) === null, entry, seq, 'it is recorded once');
+  tasks.cancelReason.set(row, entry.reason);
+  tasks.lastSeq.set(row, seq);
+}
+
+function checkpointed(state: State, entry: TaskCheckpointed, seq: Seq, atMs: number): void {
+  const row = held(state, entry, seq, atMs);
+  state.tasks.checkpoint.set(row, entry.value);
+  state.tasks.lastSeq.set(row, seq);
+}
+
+function changed({ tasks }: State, entry: TaskChanged, seq: Seq, atMs: number): void {
+  const row = tasks.at(entry.task);
+  check(row !== 0, entry, seq, 'the task is unknown');
+  check(tasks.stateOf(row) === 'WAITING', entry, seq, 'the task is not WAITING');
+  const dedupKey = tasks.dedupKey.get(row);
+  const other = dedupKey === null ? 0 : tasks.findByDedup(entry.queue, dedupKey);
+  check(other === 0 || other === row, entry, seq, 'the dedup key is taken');
+  tasks.change(row, entry, atMs);
+  tasks.lastSeq.set(row, seq);
 }

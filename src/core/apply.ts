@@ -15,6 +15,7 @@ import {
   forgetSessions,
 } from './sessions/apply-sessions.ts';
 import type { State } from './state.ts';
+import { CANCELLED } from './task-table.ts';
 
 export function apply(state: State, entry: Entry, seq: Seq, atMs: number): void {
   check(seq > state.lastSeq, entry, seq, 'its position is not new');
@@ -47,7 +48,14 @@ function startEpoch(state: State, entry: EpochStarted, seq: Seq, atMs: number): 
     tasks.countedAttempts.set(row, tasks.countedAttempts.get(row) - 1);
     tasks.dueAtMs.set(row, atMs);
     tasks.lastSeq.set(row, seq);
-    tasks.enter(row, 'WAITING', atMs);
+    const cancelReason = tasks.cancelReason.get(row);
+    if (cancelReason !== null) {
+      tasks.reason.set(row, CANCELLED);
+      tasks.reasonDetail.set(row, cancelReason);
+      tasks.endedSeq.set(row, seq);
+      tasks.endedAtMs.set(row, atMs);
+    }
+    tasks.enter(row, cancelReason === null ? 'WAITING' : 'DEAD', atMs);
   }
   for (const row of [...names.expiring.all()].sort(byNumber)) {
     names.end(row, 'restored');

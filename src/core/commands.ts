@@ -117,6 +117,29 @@ export interface KillTask {
   readonly reason: string;
 }
 
+/** Ends a waiting task; a leased one ends with its lease, unless it is completed. */
+export interface CancelTask {
+  readonly type: 'CancelTask';
+  readonly taskId: string;
+  readonly reason: string;
+}
+
+export interface CheckpointTask {
+  readonly type: 'CheckpointTask';
+  readonly taskId: string;
+  readonly leaseSeq: Seq;
+  readonly value: Opaque;
+}
+
+/** Null: as it is. */
+export interface ChangeTask {
+  readonly type: 'ChangeTask';
+  readonly taskId: string;
+  readonly queue: string | null;
+  readonly priority: number | null;
+  readonly delayMs: number | null;
+}
+
 export interface Heartbeat {
   readonly type: 'Heartbeat';
   readonly workerId: string;
@@ -268,6 +291,9 @@ export type Command =
   | FailTask
   | ReleaseTask
   | KillTask
+  | CancelTask
+  | CheckpointTask
+  | ChangeTask
   | Heartbeat
   | AcquireNames
   | RenewName
@@ -322,6 +348,8 @@ export interface GrantedTask {
   readonly leaseSeq: Seq;
   readonly attempt: number;
   readonly payload: Opaque;
+  /** How far the attempts before this one have come. */
+  readonly checkpoint: Opaque | null;
   readonly queue: string;
   readonly groupKey: string | null;
   readonly trace: Trace | null;
@@ -342,6 +370,8 @@ export interface Extension {
   readonly expiresAtMs: number;
   readonly remainingMs: number;
   readonly seq: Seq;
+  /** The task is to be cancelled; its holder should stop. */
+  readonly cancelRequested: boolean;
 }
 
 export interface Verdict {
@@ -360,6 +390,28 @@ export interface Verdict {
 export interface Killed {
   readonly taskId: string;
   readonly state: 'DEAD';
+  readonly seq: Seq;
+}
+
+export interface Cancelled {
+  readonly taskId: string;
+  /** LEASED: its holder is told, and it is never leased again. */
+  readonly state: 'LEASED' | 'DEAD';
+  readonly seq: Seq;
+  readonly duplicate: boolean;
+}
+
+export interface Checkpointed {
+  readonly taskId: string;
+  readonly leaseSeq: Seq;
+  readonly seq: Seq;
+}
+
+export interface ChangedTask {
+  readonly taskId: string;
+  readonly queue: string;
+  readonly priority: number;
+  readonly dueAtMs: number;
   readonly seq: Seq;
 }
 
@@ -476,6 +528,9 @@ export interface Answers {
   FailTask: Verdict;
   ReleaseTask: Verdict;
   KillTask: Killed;
+  CancelTask: Cancelled;
+  CheckpointTask: Checkpointed;
+  ChangeTask: ChangedTask;
   Heartbeat: HeartbeatAnswer;
   AcquireNames: GrantedNames;
   RenewName: GrantedNames;

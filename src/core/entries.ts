@@ -118,7 +118,7 @@ export interface TaskFailed {
   readonly task: TaskKey;
   readonly leaseSeq: number;
   readonly reason: string;
-  /** DEAD when its attempts are used up: its TaskDead is the next entry. Older logs say WAITING there. */
+  /** DEAD when its attempts are used up or it is cancelled: its TaskDead is the next entry. Older logs say WAITING there. */
   readonly nextState: 'WAITING' | 'FAILED' | 'DEAD';
   readonly dueAtMs: number;
 }
@@ -136,6 +136,33 @@ export interface TaskDead {
   /** The lease it ended, 0 when there was none. */
   readonly leaseSeq: number;
   readonly reason: string;
+  /** The words of the caller that cancelled it; null for any other reason. */
+  readonly detail: string | null;
+}
+
+/** A leased task is never leased again: when its lease ends without a completion, `TaskDead` follows at once. */
+export interface TaskCancelRequested {
+  readonly type: 'TaskCancelRequested';
+  readonly task: TaskKey;
+  readonly leaseSeq: number;
+  readonly reason: string;
+}
+
+/** How far the work on a task has come. Only the newest is kept. */
+export interface TaskCheckpointed {
+  readonly type: 'TaskCheckpointed';
+  readonly task: TaskKey;
+  readonly leaseSeq: number;
+  readonly value: Opaque;
+}
+
+/** Where a waiting task stands from now on; what was not changed is said again. */
+export interface TaskChanged {
+  readonly type: 'TaskChanged';
+  readonly task: TaskKey;
+  readonly queue: string;
+  readonly priority: number;
+  readonly dueAtMs: number;
 }
 
 /** One grant over one or more names; they share this entry's `seq` as their fencing number. */
@@ -261,6 +288,9 @@ export type Entry =
   | TaskFailed
   | TaskReleased
   | TaskDead
+  | TaskCancelRequested
+  | TaskCheckpointed
+  | TaskChanged
   | NameLeased
   | NameRenewed
   | NameReleased

@@ -92,8 +92,20 @@ const PROMISED: { readonly [T in EntryType]: readonly [entry: Entry & { type: T 
     { task_id: 'task', lease_id: 'l00000000007', due_at: 'at 5' },
   ],
   TaskDead: [
-    { type: 'TaskDead', task: 'task', leaseSeq: 7, reason: 'r' },
+    { type: 'TaskDead', task: 'task', leaseSeq: 7, reason: 'r', detail: 'd' },
+    { task_id: 'task', lease_id: 'l00000000007', reason: 'r', reason_detail: 'd' },
+  ],
+  TaskCancelRequested: [
+    { type: 'TaskCancelRequested', task: 'task', leaseSeq: 7, reason: 'r' },
     { task_id: 'task', lease_id: 'l00000000007', reason: 'r' },
+  ],
+  TaskCheckpointed: [
+    { type: 'TaskCheckpointed', task: 'task', leaseSeq: 7, value },
+    { task_id: 'task', lease_id: 'l00000000007', value: '5 bytes' },
+  ],
+  TaskChanged: [
+    { type: 'TaskChanged', task: 'task', queue: 'q', priority: 3, dueAtMs: 5 },
+    { task_id: 'task', queue: 'q', priority: 3, due_at: 'at 5' },
   ],
   NameLeased: [
     {

@@ -13,6 +13,8 @@ export function opaquesOf(entry: Entry): readonly (Opaque | null)[] {
       return [entry.result, ...entry.writes.map((item) => item.value)];
     case 'TaskCancelled':
       return [entry.result];
+    case 'TaskCheckpointed':
+      return [entry.value];
     case 'NameLeased':
       return [entry.metadata];
     case 'ObjectWritten':

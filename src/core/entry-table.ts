@@ -262,7 +262,7 @@ export const ENTRIES = {
         json: 'next_state',
         flag: 2,
         words: ['WAITING', 'FAILED', 'DEAD'],
-        says: 'DEAD when its attempts are used up: its TaskDead is the next entry. Older logs say WAITING there.',
+        says: 'DEAD when its attempts are used up or it is cancelled: its TaskDead is the next entry. Older logs say WAITING there.',
       },
       dueAtMs: { kind: 'instant', json: 'due_at', shown: "entry.nextState === 'WAITING'" },
     },
@@ -290,8 +290,37 @@ export const ENTRIES = {
         says: 'The lease it ended, 0 when there was none.',
       },
       reason: { kind: 'text', json: 'reason' },
+      detail: {
+        kind: 'text',
+        json: 'reason_detail',
+        flag: 2,
+        says: 'The words of the caller that cancelled it; null for any other reason.',
+      },
     },
-    layouts: { 9: 'flags task leaseSeq reason' },
+    layouts: {
+      9: { bytes: 'flags task leaseSeq reason', when: 'entry.detail === null', given: { detail: 'null' } },
+      29: { bytes: 'flags task leaseSeq reason detail', note: 'written when there is a `detail`' },
+    },
+  },
+  TaskCancelRequested: {
+    says: 'A leased task is never leased again: when its lease ends without a completion, `TaskDead` follows at once.',
+    fields: { ...LEASE_OF_TASK, reason: { kind: 'text', json: 'reason' } },
+    layouts: { 30: 'flags task leaseSeq reason' },
+  },
+  TaskCheckpointed: {
+    says: 'How far the work on a task has come. Only the newest is kept.',
+    fields: { ...LEASE_OF_TASK, value: { kind: 'opaque', json: 'value' } },
+    layouts: { 31: 'flags task leaseSeq value' },
+  },
+  TaskChanged: {
+    says: 'Where a waiting task stands from now on; what was not changed is said again.',
+    fields: {
+      task: { kind: 'task', json: 'task_id' },
+      queue: { kind: 'label', json: 'queue' },
+      priority: { kind: 'priority', json: 'priority' },
+      dueAtMs: { kind: 'instant', json: 'due_at' },
+    },
+    layouts: { 32: 'flags task priority dueAtMs queue' },
   },
   NameLeased: {
     says: "One grant over one or more names; they share this entry's `seq` as their fencing number.",

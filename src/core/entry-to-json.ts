@@ -88,6 +88,29 @@ export function entryToJson(entry: Entry, seq: number, atMs: number, { instant, 
         task_id: taskIdOfKey(entry.task),
         ...(entry.leaseSeq !== 0 ? { lease_id: leaseIdOfSeq(entry.leaseSeq) } : {}),
         reason: entry.reason,
+        ...(entry.detail !== null ? { reason_detail: entry.detail } : {}),
+      };
+    case 'TaskCancelRequested':
+      return {
+        type: entry.type,
+        task_id: taskIdOfKey(entry.task),
+        lease_id: leaseIdOfSeq(entry.leaseSeq),
+        reason: entry.reason,
+      };
+    case 'TaskCheckpointed':
+      return {
+        type: entry.type,
+        task_id: taskIdOfKey(entry.task),
+        lease_id: leaseIdOfSeq(entry.leaseSeq),
+        value: open(entry.value),
+      };
+    case 'TaskChanged':
+      return {
+        type: entry.type,
+        task_id: taskIdOfKey(entry.task),
+        queue: entry.queue,
+        priority: entry.priority,
+        due_at: instant(entry.dueAtMs),
       };
     case 'NameLeased':
       return {

@@ -6,7 +6,7 @@
 import type { Entry } from './entries.ts';
 import type { NameRow, TaskRow } from './row-types.ts';
 import type { State } from './state.ts';
-import { isExhausted } from './verdicts.ts';
+import { deathDue } from './verdicts.ts';
 
 /** `dueMs` is when the fact fell due, if it is one that time brought. */
 export type Commit = (entry: Entry, dueMs?: number) => void;
@@ -61,7 +61,8 @@ function expireTask(state: State, row: TaskRow, commit: Commit): void {
   const expiresAtMs = tasks.leases.expiresAtMs.get(lease);
   const counted = expiresAtMs > state.epochStartedAtMs;
   commit({ type: 'LeaseExpired', task, leaseSeq: tasks.leases.seq.get(lease), counted }, expiresAtMs);
-  if (isExhausted(state, row)) commit({ type: 'TaskDead', task, leaseSeq: 0, reason: 'ATTEMPTS_EXHAUSTED' });
+  const death = deathDue(state, row);
+  if (death !== null) commit(death);
 }
 
 function expireName(state: State, row: NameRow, commit: Commit): void {

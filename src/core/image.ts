@@ -96,6 +96,12 @@ export interface TaskImage {
   readonly requeuedFrom: string | null;
   /** The id of its successor. */
   readonly requeuedAs: string | null;
+  /** Why it is to be cancelled, if that was asked while it was LEASED: it is never leased again. */
+  readonly cancelReason: string | null;
+  /** The words of the caller that cancelled it, beside the `reason`. */
+  readonly reasonDetail: string | null;
+  /** How far its workers have come; gone once it is COMPLETED. */
+  readonly checkpoint: Opaque | null;
 }
 
 export interface ObjectImage {

@@ -15,9 +15,7 @@ import type {
   GrantedTasks,
   Heartbeat,
   HeartbeatAnswer,
-  Killed,
   LeaseTasks,
-  Verdict,
 } from './commands.ts';
 import { acquireNames, breakName, grantOf, releaseName, renewName, wipeNames } from './decide-names.ts';
 import { createTask, leaseNext, leasesOfRequest, requeueTask, switchQueue } from './decide-tasks.ts';
@@ -35,7 +33,7 @@ import { consequencesOf } from './sessions/session-consequences.ts';
 import { wipesSessions } from './sessions/session-names.ts';
 import { refuseCreation, refuseVerdict } from './sessions/start-tasks.ts';
 import type { State } from './state.ts';
-import { findLease, judge, type TaskCommand } from './verdicts.ts';
+import { findLease, judge, type TaskAnswer, type TaskCommand } from './verdicts.ts';
 import { WaitLines } from './wait-lines.ts';
 
 /** How much is done in one go. An argument, because what happens at a bound is seen only where bounds are small. */
@@ -155,6 +153,9 @@ export class Machine {
       case 'FailTask':
       case 'ReleaseTask':
       case 'KillTask':
+      case 'CancelTask':
+      case 'CheckpointTask':
+      case 'ChangeTask':
         this.expireTask(command.taskId);
         if (command.type === 'CompleteTask')
           for (const write of command.writes) this.expireName(write.objectId);
@@ -196,7 +197,7 @@ export class Machine {
     }
   }
 
-  private judge(command: TaskCommand): Extension | Verdict | Killed | Refusal {
+  private judge(command: TaskCommand): TaskAnswer | Refusal {
     return refuseVerdict(this.state, command) ?? this.enact(judge(this.state, command, this.nowMs));
   }
 
@@ -284,7 +285,7 @@ export class Machine {
       // Most calls want one, and an empty array that is pushed to makes room for seventeen.
       if (leases === NO_LEASES) leases = [lease];
       else leases.push(lease);
-      bytes += lease.payload.length;
+      bytes += lease.payload.length + (lease.checkpoint?.length ?? 0);
     }
     return leases;
   }

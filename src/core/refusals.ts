@@ -33,6 +33,7 @@ export const REFUSALS = {
     says: 'The payload of the task cannot be read any more.',
   },
   TASK_TERMINAL: { status: 409, retry: 'never', says: 'The task has ended and never changes again.' },
+  TASK_NOT_WAITING: { status: 409, retry: 'never', says: 'The task is leased or has ended.' },
   LEASE_UNKNOWN: { status: 409, retry: 'never', says: 'The task never had this lease.' },
   LEASE_NOT_CURRENT: { status: 409, retry: 'never', says: 'The lease has ended.' },
   LEASE_HELD: {

@@ -10,8 +10,10 @@ export const GUARD_PREFIX = 'system:';
 export const ORCHESTRATOR_NAMES = 'system:orchestrator:';
 
 /** Queues that begin so belong to leasehold itself. */
+export const SYSTEM_QUEUES = 'system:';
+
 export function isSystemQueue(queue: string): boolean {
-  return queue.startsWith(GUARD_PREFIX);
+  return queue.startsWith(SYSTEM_QUEUES);
 }
 
 /** The one guard whose holder may wipe, and may change sessions. */

@@ -115,6 +115,7 @@ export abstract class TaskColumns {
   readonly endedSeq = new Float64Column<TaskRow, Seq>();
   readonly endedAtMs = new Float64Column<TaskRow>();
   readonly lastSeq = new Float64Column<TaskRow, Seq>();
+  readonly checkpoint = new SparseColumn<TaskRow, Opaque | null, OpaqueColumn<number>>(this.sparse, new OpaqueColumn<number>(), null);
   readonly dedupKey: TextColumn<TaskRow>;
   readonly reason: TextColumn<TaskRow>;
   readonly groupKey: SparseColumn<TaskRow, string | null, TextColumn<number>>;
@@ -122,6 +123,8 @@ export abstract class TaskColumns {
   readonly tracestate: SparseColumn<TaskRow, string | null, TextColumn<number>>;
   readonly requeuedFrom: SparseColumn<TaskRow, string | null, TextColumn<number>>;
   readonly requeuedAs: SparseColumn<TaskRow, string | null, TextColumn<number>>;
+  readonly cancelReason: SparseColumn<TaskRow, string | null, TextColumn<number>>;
+  readonly reasonDetail: SparseColumn<TaskRow, string | null, TextColumn<number>>;
   protected readonly columns: readonly Reservable[];
 
   constructor(strings: StringSlab) {
@@ -132,6 +135,8 @@ export abstract class TaskColumns {
     this.tracestate = new SparseColumn<TaskRow, string | null, TextColumn<number>>(this.sparse, new TextColumn<number>(strings), null);
     this.requeuedFrom = new SparseColumn<TaskRow, string | null, TextColumn<number>>(this.sparse, new TextColumn<number>(strings), null);
     this.requeuedAs = new SparseColumn<TaskRow, string | null, TextColumn<number>>(this.sparse, new TextColumn<number>(strings), null);
+    this.cancelReason = new SparseColumn<TaskRow, string | null, TextColumn<number>>(this.sparse, new TextColumn<number>(strings), null);
+    this.reasonDetail = new SparseColumn<TaskRow, string | null, TextColumn<number>>(this.sparse, new TextColumn<number>(strings), null);
     this.columns = [this.sparse, this.createdSeq, this.createdAtMs, this.attempt, this.countedAttempts, this.failures, this.maxFailures, this.backoffMs, this.maxBackoffMs, this.maxAttempts, this.dedupKey, this.payload, this.dueAtMs, this.reason, this.result, this.endedSeq, this.endedAtMs, this.lastSeq];
   }
 
@@ -165,6 +170,9 @@ export abstract class TaskColumns {
     this.tracestate.set(row, entry.tracestate);
     this.requeuedFrom.set(row, entry.requeuedFrom);
     this.requeuedAs.set(row, null);
+    this.cancelReason.set(row, null);
+    this.reasonDetail.set(row, null);
+    this.checkpoint.set(row, null);
   }
 
   image(row: TaskRow): TaskImage {
@@ -198,6 +206,9 @@ export abstract class TaskColumns {
       tracestate: this.tracestate.get(row),
       requeuedFrom: this.requeuedFrom.get(row),
       requeuedAs: this.requeuedAs.get(row),
+      cancelReason: this.cancelReason.get(row),
+      reasonDetail: this.reasonDetail.get(row),
+      checkpoint: this.checkpoint.get(row),
     };
   }
 
@@ -225,6 +236,9 @@ export abstract class TaskColumns {
     this.tracestate.set(row, image.tracestate);
     this.requeuedFrom.set(row, image.requeuedFrom);
     this.requeuedAs.set(row, image.requeuedAs);
+    this.cancelReason.set(row, image.cancelReason);
+    this.reasonDetail.set(row, image.reasonDetail);
+    this.checkpoint.set(row, image.checkpoint);
   }
 
   /** Frees what the columns keep elsewhere, before the row itself is freed. */
@@ -237,11 +251,12 @@ export abstract class TaskColumns {
   relocate(row: TaskRow, move: Move): void {
     this.payload.relocate(row, move);
     this.result.relocate(row, move);
+    this.checkpoint.inner.relocate(this.sparse.of(row), move);
   }
 
   /** How many strings the row keeps. */
   textCount(row: TaskRow): number {
-    return (this.dedupKey.get(row) === null ? 0 : 1) + (this.reason.get(row) === null ? 0 : 1) + (this.groupKey.get(row) === null ? 0 : 1) + (this.traceparent.get(row) === null ? 0 : 1) + (this.tracestate.get(row) === null ? 0 : 1) + (this.requeuedFrom.get(row) === null ? 0 : 1) + (this.requeuedAs.get(row) === null ? 0 : 1);
+    return (this.dedupKey.get(row) === null ? 0 : 1) + (this.reason.get(row) === null ? 0 : 1) + (this.groupKey.get(row) === null ? 0 : 1) + (this.traceparent.get(row) === null ? 0 : 1) + (this.tracestate.get(row) === null ? 0 : 1) + (this.requeuedFrom.get(row) === null ? 0 : 1) + (this.requeuedAs.get(row) === null ? 0 : 1) + (this.cancelReason.get(row) === null ? 0 : 1) + (this.reasonDetail.get(row) === null ? 0 : 1);
   }
 }
 
@@ -394,5 +409,5 @@ export function sessionOf(image: SessionImage): Session {
 
 /** Which opaque bytes the record of a task refers to. */
 export function taskOpaques(task: TaskImage): (Opaque | null)[] {
-  return [task.payload, task.result, ...task.leases.map((item) => item.lateResult)];
+  return [task.payload, task.result, ...task.leases.map((item) => item.lateResult), task.checkpoint];
 }

@@ -65,6 +65,12 @@ const STANDING = RECORDS.Standing!.fields as Readonly<Record<string, StoredField
 
 const LAST_SEQ = { kind: 'seq', says: 'The `seq` of the newest entry that touched it.' } as const;
 
+/** The first layout of a task; later ones add to its end. */
+const TASK_LAYOUT_START =
+  'flags row createdSeq createdAtMs lastSeq dueAtMs state priority payload queue task maxFailures backoffMs' +
+  ' maxBackoffMs maxAttempts result endedSeq endedAtMs';
+const TASK_LAYOUT_END = 'reason attempt countedAttempts failures #leases leases';
+
 export const ROWS = {
   HeadImage: {
     says: 'First record of every image.',
@@ -180,16 +186,30 @@ export const ROWS = {
       requeuedFrom: { kind: 'text', flag: 2048, sparse: true, starts: 'entry.requeuedFrom' },
       requeuedAs: { kind: 'text', flag: 4096, sparse: true, says: 'The id of its successor.' },
       digest: { kind: 'sha256', flag: 4, retired: true },
+      cancelReason: {
+        kind: 'text',
+        flag: 8_192,
+        sparse: true,
+        says: 'Why it is to be cancelled, if that was asked while it was LEASED: it is never leased again.',
+      },
+      reasonDetail: {
+        kind: 'text',
+        flag: 16_384,
+        sparse: true,
+        says: 'The words of the caller that cancelled it, beside the `reason`.',
+      },
+      checkpoint: {
+        kind: 'opaque',
+        flag: 32_768,
+        sparse: true,
+        says: 'How far its workers have come; gone once it is COMPLETED.',
+      },
     },
     layouts: {
-      5:
-        'flags row createdSeq createdAtMs lastSeq dueAtMs state priority payload queue task maxFailures backoffMs' +
-        ' maxBackoffMs maxAttempts result endedSeq endedAtMs dedupKey digest reason attempt countedAttempts failures' +
-        ' #leases leases',
+      5: `${TASK_LAYOUT_START} dedupKey digest ${TASK_LAYOUT_END}`,
       9:
-        'flags row createdSeq createdAtMs lastSeq dueAtMs state priority payload queue task maxFailures backoffMs' +
-        ' maxBackoffMs maxAttempts result endedSeq endedAtMs dedupKey reason attempt countedAttempts failures' +
-        ' #leases leases groupKey traceparent tracestate requeuedFrom requeuedAs',
+        `${TASK_LAYOUT_START} dedupKey ${TASK_LAYOUT_END} groupKey traceparent tracestate requeuedFrom requeuedAs` +
+        ' cancelReason reasonDetail checkpoint',
     },
   },
   ObjectImage: {

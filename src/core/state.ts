@@ -36,8 +36,8 @@ export function createState(seed = 0): State {
 
 /**
  * What every epoch says about the log it writes; a log of a newer version is refused by name. Raised with the first
- * entries that an older version does not know: 2 came with sessions, 3 with names that are recorded with them, 4 with tasks
- * that have a key, a trace or an origin.
+ * entries that an older version does not know: 2 came with sessions, 3 with names that are recorded with them, 4
+ * with tasks that can be operated.
  */
 export const LOG_FORMAT = 'leasehold';
 export const LOG_VERSION = 4;

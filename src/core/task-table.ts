@@ -8,7 +8,7 @@
  *   WAITING, not due    `delayed`, by due time      FAILED, DEAD          `failed`, in order of their end
  *                                                   any other end         `completed`, in order of their end
  */
-import type { TaskCreated, TaskKey } from './entries.ts';
+import type { TaskChanged, TaskCreated, TaskKey } from './entries.ts';
 import { seqOfTaskId, taskIdOfSeq } from './ids.ts';
 import type { LeaseImage, TaskImage, TaskState } from './image.ts';
 import { KeyTasks } from './key-tasks.ts';
@@ -38,12 +38,12 @@ function codeOf(state: TaskState): number {
   return state === 'FAILED' ? 4 : 5;
 }
 
+/** The reason of a task that was cancelled; why is its `reasonDetail`. */
+export const CANCELLED = 'CANCELLED';
+
 export function isTerminal(state: TaskState): boolean {
   return state === 'COMPLETED' || state === 'FAILED' || state === 'DEAD';
 }
-
-/** The reason of a task that its writer called off. */
-const CANCELLED = 'CANCELLED';
 
 export class TaskTable extends TaskColumns {
   /** The newest lease, the current one when LEASED; a row of `leases`. */
@@ -193,8 +193,21 @@ export class TaskTable extends TaskColumns {
     const row = this.rows.take();
     this.start(row, entry, seq, atMs);
     this.lease.set(row, 0);
-    this.identify(row, entry.task, entry.queue, entry.priority, entry.dedupKey);
+    this.identify(row, entry.task);
+    this.place(row, entry.queue, entry.priority, entry.dedupKey);
     this.enter(row, 'WAITING', atMs);
+  }
+
+  /** A waiting task, in another queue or place in line, or due at another time. */
+  change(row: TaskRow, { queue, priority, dueAtMs }: Omit<TaskChanged, 'type'>, atMs: number): void {
+    const before = this.queueOf(row);
+    const dedupKey = this.dedupKey.get(row);
+    this.leave(row);
+    if (dedupKey !== null) this.byDedup.remove(this.dedupHash(before.name, dedupKey), row);
+    this.place(row, queue, priority, dedupKey);
+    this.dueAtMs.set(row, dueAtMs);
+    this.enter(row, 'WAITING', atMs);
+    this.dropIfIdle(before);
   }
 
   restore(image: TaskImage, nowMs: number): void {
@@ -206,25 +219,23 @@ export class TaskTable extends TaskColumns {
       lease = this.leases.restore(row, image.leases[index]!, lease);
     }
     this.lease.set(row, lease);
-    this.identify(row, image.task, image.queue, image.priority, image.dedupKey);
+    this.identify(row, image.task);
+    this.place(row, image.queue, image.priority, image.dedupKey);
     this.enter(row, image.state, nowMs);
   }
 
   /** What a task is known by, which never changes. */
-  private identify(
-    row: TaskRow,
-    key: TaskKey,
-    queue: string,
-    priority: number,
-    dedupKey: string | null,
-  ): void {
-    this.priorities.set(row, priority + 128);
-    this.queueIndex.set(row, this.openQueue(queue).index);
+  private identify(row: TaskRow, key: TaskKey): void {
     this.byId.add(this.keyHash(key), row);
     if (typeof key === 'string') {
       this.id.set(row, key);
       this.keep(key, row);
     }
+  }
+
+  private place(row: TaskRow, queue: string, priority: number, dedupKey: string | null): void {
+    this.priorities.set(row, priority + 128);
+    this.queueIndex.set(row, this.openQueue(queue).index);
     if (dedupKey !== null) this.byDedup.add(this.dedupHash(queue, dedupKey), row);
     const groupKey = this.groupKey.get(row);
     if (groupKey !== null) this.byKey.add(row, groupKey);

@@ -15,7 +15,10 @@ import {
   acceptIntent,
   acquireNames,
   breakName,
+  cancelTask,
   changeSession,
+  changeTask,
+  checkpointTask,
   completeTask,
   createTask,
   deleteObject,
@@ -65,6 +68,9 @@ const WISHES: Record<CommandType, Wish> = {
   ReleaseTask: releaseTask(),
   KillTask: killTask(),
   RequeueTask: requeueTask({ taskId: 'task' }),
+  CancelTask: cancelTask(),
+  CheckpointTask: checkpointTask(),
+  ChangeTask: changeTask({ priority: 1 }),
   Heartbeat: heartbeat({ ttlMs: 2 * TTL_MS }),
   AcquireNames: acquireNames(),
   RenewName: renewName(),
@@ -94,6 +100,9 @@ type TaskCommandType =
   | 'ReleaseTask'
   | 'KillTask'
   | 'RequeueTask'
+  | 'CancelTask'
+  | 'CheckpointTask'
+  | 'ChangeTask'
   | 'Heartbeat';
 
 function elsewhere(state: TaskState): Record<Exclude<CommandType, TaskCommandType>, Cell> {
@@ -127,6 +136,9 @@ const TABLE: Record<TaskState, Record<CommandType, Cell>> = {
     FailTask: ['CANCELLED', 'WAITING'],
     ReleaseTask: ['CANCELLED', 'WAITING'],
     KillTask: ['killed', 'DEAD'],
+    CancelTask: ['cancelled', 'DEAD'],
+    CheckpointTask: ['LEASE_EXPIRED', 'WAITING'],
+    ChangeTask: ['changed', 'WAITING'],
     Heartbeat: ['lost: expired', 'WAITING'],
     RequeueTask: ['TASK_NOT_ENDED', 'WAITING'],
     ...elsewhere('WAITING'),
@@ -139,6 +151,9 @@ const TABLE: Record<TaskState, Record<CommandType, Cell>> = {
     FailTask: ['COMMITTED', 'WAITING'],
     ReleaseTask: ['COMMITTED', 'WAITING'],
     KillTask: ['killed', 'DEAD'],
+    CancelTask: ['cancelled', 'LEASED'],
+    CheckpointTask: ['checkpointed', 'LEASED'],
+    ChangeTask: ['TASK_NOT_WAITING', 'LEASED'],
     Heartbeat: ['1 extended', 'LEASED'],
     RequeueTask: ['TASK_NOT_ENDED', 'LEASED'],
     ...elsewhere('LEASED'),
@@ -151,6 +166,9 @@ const TABLE: Record<TaskState, Record<CommandType, Cell>> = {
     FailTask: ['LEASE_NOT_CURRENT, REJECTED', 'COMPLETED'],
     ReleaseTask: ['LEASE_NOT_CURRENT, REJECTED', 'COMPLETED'],
     KillTask: ['TASK_TERMINAL', 'COMPLETED'],
+    CancelTask: ['TASK_TERMINAL', 'COMPLETED'],
+    CheckpointTask: ['LEASE_NOT_CURRENT', 'COMPLETED'],
+    ChangeTask: ['TASK_NOT_WAITING', 'COMPLETED'],
     Heartbeat: ['lost: completed', 'COMPLETED'],
     RequeueTask: ['requeued', 'COMPLETED'],
     ...elsewhere('COMPLETED'),
@@ -163,6 +181,9 @@ const TABLE: Record<TaskState, Record<CommandType, Cell>> = {
     FailTask: ['COMMITTED, duplicate', 'FAILED'],
     ReleaseTask: ['LEASE_NOT_CURRENT, REJECTED', 'FAILED'],
     KillTask: ['TASK_TERMINAL', 'FAILED'],
+    CancelTask: ['TASK_TERMINAL', 'FAILED'],
+    CheckpointTask: ['LEASE_NOT_CURRENT', 'FAILED'],
+    ChangeTask: ['TASK_NOT_WAITING', 'FAILED'],
     Heartbeat: ['lost: failed', 'FAILED'],
     RequeueTask: ['requeued', 'FAILED'],
     ...elsewhere('FAILED'),
@@ -175,6 +196,9 @@ const TABLE: Record<TaskState, Record<CommandType, Cell>> = {
     FailTask: ['CANCELLED', 'DEAD'],
     ReleaseTask: ['CANCELLED', 'DEAD'],
     KillTask: ['TASK_TERMINAL', 'DEAD'],
+    CancelTask: ['TASK_TERMINAL', 'DEAD'],
+    CheckpointTask: ['LEASE_NOT_CURRENT', 'DEAD'],
+    ChangeTask: ['TASK_NOT_WAITING', 'DEAD'],
     Heartbeat: ['lost: killed', 'DEAD'],
     RequeueTask: ['requeued', 'DEAD'],
     ...elsewhere('DEAD'),
@@ -193,6 +217,9 @@ function heard(command: CommandType, { answer }: Scenario): string {
   if ('leases' in answer) return `${answer.leases.length} leased`;
   if (command === 'KillTask') return 'killed';
   if ('requeuedFrom' in answer) return repeated[0] ?? 'requeued';
+  if (command === 'CancelTask') return repeated[0] ?? 'cancelled';
+  if (command === 'CheckpointTask') return 'checkpointed';
+  if (command === 'ChangeTask') return 'changed';
   return repeated[0] ?? 'extended';
 }
 
@@ -225,6 +252,9 @@ describe('a task that is not there', () => {
   it.each([
     ['extended', extendLease({ leaseSeq: 1 })],
     ['killed', killTask()],
+    ['cancelled', cancelTask()],
+    ['checkpointed', checkpointTask({ leaseSeq: 1 })],
+    ['changed', changeTask({ priority: 1 })],
   ] as const)('cannot be %s: TASK_NOT_FOUND', (_, wish) => {
     given().when(wish).thenRefuses('TASK_NOT_FOUND').thenRecordsNothing();
   });

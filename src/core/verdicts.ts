@@ -3,17 +3,23 @@
  * A cell that is missing does not compile. Before a cell is asked, the lease's own end has been written
  * if it was due, so a live lease in the state has not run out.
  *
- *              extend       complete     fail         release      kill
- *   WAITING    tooLate      late         late         late         die
- *   LEASED     extend       complete     fail         release      die
- *   COMPLETED  tooLate      late         late         late         terminal
- *   FAILED     tooLate      late         late         late         terminal
- *   DEAD       tooLate      late         late         late         terminal
+ *              extend   checkpoint  complete  fail   release  kill      cancel         change
+ *   WAITING    tooLate  tooLate     late      late   late     kill      cancel         change
+ *   LEASED     extend   checkpoint  complete  fail   release  kill      requestCancel  notWaiting
+ *   COMPLETED  tooLate  tooLate     late      late   late     terminal  terminal       notWaiting
+ *   FAILED     tooLate  tooLate     late      late   late     terminal  terminal       notWaiting
+ *   DEAD       tooLate  tooLate     late      late   late     terminal  cancelAgain    notWaiting
  *
  * In row LEASED a lease that is not the current one is judged as in the other rows. Most commands for a task that starts
  * a session never come here (`sessions/start-tasks.ts`).
  */
 import type {
+  Cancelled,
+  CancelTask,
+  ChangedTask,
+  ChangeTask,
+  Checkpointed,
+  CheckpointTask,
   CompleteTask,
   ExtendLease,
   Extension,
@@ -24,25 +30,46 @@ import type {
   Verdict,
 } from './commands.ts';
 import { append, type Decision, isRefusal, refuse, unchanged } from './decision.ts';
-import type { Entry, FencedWrite, TaskKey, Verb } from './entries.ts';
+import type { FencedWrite, TaskDead, TaskFailed, TaskKey, TaskReleased, Verb } from './entries.ts';
 import { checkWrite } from './fences.ts';
 import type { TaskState } from './image.ts';
+import {
+  cancel,
+  cancelAgain,
+  cancellationDue,
+  change,
+  kill,
+  refuseSystemQueue,
+  requestCancel,
+} from './operate-tasks.ts';
 import type { LeaseRow, Seq, TaskRow } from './row-types.ts';
 import type { State } from './state.ts';
 
-export type TaskCommand = ExtendLease | CompleteTask | FailTask | ReleaseTask | KillTask;
+export type TaskCommand =
+  | ExtendLease
+  | CheckpointTask
+  | CompleteTask
+  | FailTask
+  | ReleaseTask
+  | KillTask
+  | CancelTask
+  | ChangeTask;
+export type TaskAnswer = Extension | Checkpointed | Verdict | Killed | Cancelled | ChangedTask;
 type VerdictCommand = CompleteTask | FailTask | ReleaseTask;
 
 interface Cells {
   readonly ExtendLease: (at: Presented, command: ExtendLease) => Decision<Extension>;
+  readonly CheckpointTask: (at: Presented, command: CheckpointTask) => Decision<Checkpointed>;
   readonly CompleteTask: (at: Presented, command: CompleteTask) => Decision<Verdict>;
   readonly FailTask: (at: Presented, command: FailTask) => Decision<Verdict>;
   readonly ReleaseTask: (at: Presented, command: ReleaseTask) => Decision<Verdict>;
   readonly KillTask: (at: Presented<0>, command: KillTask) => Decision<Killed>;
+  readonly CancelTask: (at: Presented<0>, command: CancelTask) => Decision<Cancelled>;
+  readonly ChangeTask: (at: Presented<0>, command: ChangeTask) => Decision<ChangedTask>;
 }
 
-/** A task and the lease that was presented for it (0 for a kill, which presents none). */
-interface Presented<Lease extends LeaseRow | 0 = LeaseRow> {
+/** A task and the lease that was presented for it (0 for a command that presents none). */
+export interface Presented<Lease extends LeaseRow | 0 = LeaseRow> {
   readonly state: State;
   readonly row: TaskRow;
   readonly lease: Lease;
@@ -51,24 +78,30 @@ interface Presented<Lease extends LeaseRow | 0 = LeaseRow> {
 
 const ENDED: Cells = {
   ExtendLease: tooLate,
+  CheckpointTask: tooLate,
   CompleteTask: late,
   FailTask: late,
   ReleaseTask: late,
   KillTask: () => refuse('TASK_TERMINAL'),
+  CancelTask: () => refuse('TASK_TERMINAL'),
+  ChangeTask: () => refuse('TASK_NOT_WAITING'),
 };
 
 export const TASK_RULES: Record<TaskState, Cells> = {
-  WAITING: { ...ENDED, KillTask: die },
+  WAITING: { ...ENDED, KillTask: kill, CancelTask: cancel, ChangeTask: change },
   LEASED: {
     ExtendLease: (at, command) => (isCurrent(at) ? extend(at, command) : tooLate(at)),
+    CheckpointTask: (at, command) => (isCurrent(at) ? checkpoint(at, command) : tooLate(at)),
     CompleteTask: (at, command) => (isCurrent(at) ? complete(at, command) : late(at, command)),
     FailTask: (at, command) => (isCurrent(at) ? fail(at, command) : late(at, command)),
     ReleaseTask: (at, command) => (isCurrent(at) ? release(at, command) : late(at, command)),
-    KillTask: die,
+    KillTask: kill,
+    CancelTask: requestCancel,
+    ChangeTask: ENDED.ChangeTask,
   },
   COMPLETED: ENDED,
   FAILED: ENDED,
-  DEAD: ENDED,
+  DEAD: { ...ENDED, CancelTask: cancelAgain },
 };
 
 const VERBS: Record<VerdictCommand['type'], Verb> = {
@@ -79,21 +112,23 @@ const VERBS: Record<VerdictCommand['type'], Verb> = {
 
 const NO_WRITES: readonly FencedWrite[] = [];
 
-export function judge(
-  state: State,
-  command: TaskCommand,
-  nowMs: number,
-): Decision<Extension | Verdict | Killed> {
+export function judge(state: State, command: TaskCommand, nowMs: number): Decision<TaskAnswer> {
   const row = state.tasks.find(command.taskId);
   if (row === 0) return rejected(command, 'TASK_NOT_FOUND');
+  const forbidden = refuseSystemQueue(state, row, command);
+  if (forbidden !== null) return forbidden;
   const rules = TASK_RULES[state.tasks.stateOf(row)];
   if (command.type === 'KillTask') return rules.KillTask({ state, row, lease: 0, nowMs }, command);
+  if (command.type === 'CancelTask') return rules.CancelTask({ state, row, lease: 0, nowMs }, command);
+  if (command.type === 'ChangeTask') return rules.ChangeTask({ state, row, lease: 0, nowMs }, command);
   const lease = findLease(state, row, command.leaseSeq);
   if (lease === 0) return rejected(command, 'LEASE_UNKNOWN');
   const at: Presented = { state, row, lease, nowMs };
   switch (command.type) {
     case 'ExtendLease':
       return rules.ExtendLease(at, command);
+    case 'CheckpointTask':
+      return rules.CheckpointTask(at, command);
     case 'CompleteTask':
       return rules.CompleteTask(at, command);
     case 'FailTask':
@@ -111,8 +146,7 @@ export function findLease({ tasks }: State, row: TaskRow | 0, leaseSeq: Seq): Le
 }
 
 function rejected(command: TaskCommand, code: 'TASK_NOT_FOUND' | 'LEASE_UNKNOWN'): Decision<never> {
-  const isVerdict = command.type !== 'ExtendLease' && command.type !== 'KillTask';
-  return refuse(code, isVerdict ? { outcome: 'REJECTED' } : {});
+  return refuse(code, command.type in VERBS ? { outcome: 'REJECTED' } : {});
 }
 
 function isCurrent({ state, row, lease }: Presented): boolean {
@@ -142,8 +176,18 @@ function extend(at: Presented, command: ExtendLease): Decision<Extension> {
     expiresAtMs,
     remainingMs: expiresAtMs - nowMs,
     seq: grows ? state.lastSeq + 1 : tasks.lastSeq.get(row),
+    cancelRequested: tasks.cancelReason.get(row) !== null,
   };
   return grows ? append({ type: 'LeaseExtended', task, leaseSeq, expiresAtMs }, answer) : unchanged(answer);
+}
+
+function checkpoint(at: Presented, { value }: CheckpointTask): Decision<Checkpointed> {
+  const { task, leaseSeq } = subject(at);
+  const taskId = at.state.tasks.idOf(at.row);
+  return append(
+    { type: 'TaskCheckpointed', task, leaseSeq, value },
+    { taskId, leaseSeq, seq: at.state.lastSeq + 1 },
+  );
 }
 
 /** The holder's word counts: what the task becomes by it. */
@@ -188,17 +232,25 @@ function fail(at: Presented, command: FailTask): Decision<Verdict> {
   const { tasks } = state;
   const failures = tasks.failures.get(row) + 1;
   const isFinal = !command.retry || failures >= tasks.maxFailures.get(row);
-  const nextState = isFinal ? 'FAILED' : isExhausted(state, row) ? 'DEAD' : 'WAITING';
+  const death = isFinal ? null : deathDue(state, row);
+  const nextState = isFinal ? 'FAILED' : death !== null ? 'DEAD' : 'WAITING';
   const delayMs = nextState === 'WAITING' ? (command.delayMs ?? backoffMs(at, failures)) : 0;
   const dueAtMs = isFinal ? 0 : nowMs + delayMs;
-  const entries: Entry[] = [
-    { type: 'TaskFailed', ...subject(at), reason: command.reason, nextState, dueAtMs },
-  ];
-  if (nextState === 'DEAD') {
-    entries.push({ type: 'TaskDead', task: tasks.key(row), leaseSeq: 0, reason: 'ATTEMPTS_EXHAUSTED' });
-    return { entries, answer: committed(at, 'fail', 'DEAD', 0) };
-  }
-  return { entries, answer: committed(at, 'fail', nextState, dueAtMs) };
+  const { reason } = command;
+  const failed: TaskFailed = { type: 'TaskFailed', ...subject(at), reason, nextState, dueAtMs };
+  return death === null
+    ? append(failed, committed(at, 'fail', nextState, dueAtMs))
+    : lastTurn(at, 'fail', failed, death);
+}
+
+/** The lease ends as its holder says, and the task with it. */
+function lastTurn(
+  at: Presented,
+  verb: 'fail' | 'release',
+  end: TaskFailed | TaskReleased,
+  death: TaskDead,
+): Decision<Verdict> {
+  return { entries: [end, death], answer: committed(at, verb, 'DEAD', 0) };
 }
 
 /** Doubles with every failure up to the task's limit. */
@@ -209,27 +261,26 @@ function backoffMs({ state, row }: Presented, failures: number): number {
   return Math.min(tasks.backoffMs.get(row) * factor, tasks.maxBackoffMs.get(row));
 }
 
+/** Why a task whose lease has failed or run out is not leased again; null when it may be. */
+export function deathDue(state: State, row: TaskRow): TaskDead | null {
+  const cancellation = cancellationDue(state, row);
+  if (cancellation !== null || !isExhausted(state, row)) return cancellation;
+  const task = state.tasks.key(row);
+  return { type: 'TaskDead', task, leaseSeq: 0, reason: 'ATTEMPTS_EXHAUSTED', detail: null };
+}
+
 /** A task that kills its workers must not go round for ever. */
-export function isExhausted({ tasks }: State, row: TaskRow): boolean {
+function isExhausted({ tasks }: State, row: TaskRow): boolean {
   return tasks.countedAttempts.get(row) >= tasks.maxAttempts.get(row);
 }
 
 function release(at: Presented, command: ReleaseTask): Decision<Verdict> {
   const dueAtMs = at.nowMs + command.delayMs;
-  return append(
-    { type: 'TaskReleased', ...subject(at), dueAtMs },
-    committed(at, 'release', 'WAITING', dueAtMs),
-  );
-}
-
-function die(at: Presented<0>, command: KillTask): Decision<Killed> {
-  const { state, row } = at;
-  const { tasks } = state;
-  const leaseSeq = tasks.stateOf(row) === 'LEASED' ? tasks.leases.seq.get(tasks.lease.get(row)) : 0;
-  return append(
-    { type: 'TaskDead', task: tasks.key(row), leaseSeq, reason: command.reason },
-    { taskId: tasks.idOf(row), state: 'DEAD', seq: state.lastSeq + 1 },
-  );
+  const released: TaskReleased = { type: 'TaskReleased', ...subject(at), dueAtMs };
+  const death = cancellationDue(at.state, at.row);
+  return death === null
+    ? append(released, committed(at, 'release', 'WAITING', dueAtMs))
+    : lastTurn(at, 'release', released, death);
 }
 
 /** The lease is over. Who ended it decides what its holder hears. */
@@ -266,8 +317,9 @@ function firstAnswer(at: Presented, verb: Verb): Verdict {
   const { tasks } = state;
   const seq = tasks.leases.endedSeq.get(lease);
   const dueAtMs = tasks.leases.dueAtMs.get(lease);
-  // Killed by somebody in the very next entry is something else: then its attempts were not used up.
-  const diedThen = verb === 'fail' && tasks.endedSeq.get(row) === seq + 1 && isExhausted(state, row);
+  // Killed by an operator in the very next entry is something else: then its attempts were not used up.
+  const wasLast = (verb === 'fail' && isExhausted(state, row)) || cancellationDue(state, row) !== null;
+  const diedThen = wasLast && tasks.endedSeq.get(row) === seq + 1;
   const ended: TaskState = verb === 'complete' ? 'COMPLETED' : 'FAILED';
   const became = diedThen ? 'DEAD' : dueAtMs === 0 ? ended : 'WAITING';
   return { ...committed(at, verb, became, diedThen ? 0 : dueAtMs), seq, duplicate: true };

@@ -74,6 +74,7 @@ export class WaitLines {
         for (const name of this.names.keys()) if (name.startsWith(entry.prefix)) this.freedNames.push(name);
         return;
       case 'TaskCreated':
+      case 'TaskChanged':
       case 'QueueResumed':
         return this.fed(entry.queue);
       case 'LeaseExpired':

@@ -25,6 +25,13 @@ export function writesNothing(state: State, command: Command, nowMs: number): bo
       const found = tasks.leases.findByRequest(workerId, requestId);
       return found.some((lease) => tasks.leases.expiresAtMs.get(lease) > nowMs);
     }
+    case 'CheckpointTask': {
+      const row = tasks.find(command.taskId);
+      if (row === 0 || tasks.stateOf(row) !== 'LEASED') return true;
+      const lease = tasks.lease.get(row);
+      const isOver = tasks.leases.expiresAtMs.get(lease) <= nowMs;
+      return isOver || tasks.leases.seq.get(lease) !== command.leaseSeq;
+    }
     case 'AcquireNames':
       return isAgain(state, command, nowMs) || isInTheWay(state, command, nowMs);
     case 'WriteObject':

@@ -29,6 +29,9 @@ import {
   type SessionChanged,
   type Standing,
   type TaskCancelled,
+  type TaskCancelRequested,
+  type TaskChanged,
+  type TaskCheckpointed,
   type TaskCompleted,
   type TaskCreated,
   type TaskDead,
@@ -75,7 +78,7 @@ export function decodeEntry(source: ByteReader, opaques: OpaqueReader): Entry {
     case 8:
       return decodeTaskReleased(source);
     case 9:
-      return decodeTaskDead(source);
+      return decodeTaskDead9(source);
     case 10:
       return decodeNameLeased(source, opaques);
     case 11:
@@ -112,6 +115,14 @@ export function decodeEntry(source: ByteReader, opaques: OpaqueReader): Entry {
       return decodeTaskFailed26(source);
     case 27:
       return decodeTaskCreated27(source, opaques);
+    case 29:
+      return decodeTaskDead29(source);
+    case 30:
+      return decodeTaskCancelRequested(source);
+    case 31:
+      return decodeTaskCheckpointed(source, opaques);
+    case 32:
+      return decodeTaskChanged(source);
     default:
       throw new LogTooNewError(`The log holds entries of type ${type}, which this version does not know.`);
   }
@@ -197,12 +208,12 @@ function decodeTaskReleased(source: ByteReader): TaskReleased {
   return { type: 'TaskReleased', task, leaseSeq, dueAtMs };
 }
 
-function decodeTaskDead(source: ByteReader): TaskDead {
+function decodeTaskDead9(source: ByteReader): TaskDead {
   const flags = source.u8();
   const task = decodeKey(source, flags);
   const leaseSeq = source.f64();
   const reason = source.string();
-  return { type: 'TaskDead', task, leaseSeq, reason };
+  return { type: 'TaskDead', task, leaseSeq, reason, detail: null };
 }
 
 function decodeNameLeased(source: ByteReader, opaques: OpaqueReader): NameLeased {
@@ -344,6 +355,40 @@ function decodeTaskCreated27(source: ByteReader, opaques: OpaqueReader): TaskCre
   const requeuedFrom = flags & 128 ? source.string() : null;
   const requeueReason = flags & 256 ? source.string() : null;
   return { type: 'TaskCreated', task, payload, queue, priority, dueAtMs, maxFailures, backoffMs, maxBackoffMs, maxAttempts, dedupKey, groupKey, traceparent, tracestate, requeuedFrom, requeueReason };
+}
+
+function decodeTaskDead29(source: ByteReader): TaskDead {
+  const flags = source.u8();
+  const task = decodeKey(source, flags);
+  const leaseSeq = source.f64();
+  const reason = source.string();
+  const detail = flags & 2 ? source.string() : null;
+  return { type: 'TaskDead', task, leaseSeq, reason, detail };
+}
+
+function decodeTaskCancelRequested(source: ByteReader): TaskCancelRequested {
+  const flags = source.u8();
+  const task = decodeKey(source, flags);
+  const leaseSeq = source.f64();
+  const reason = source.string();
+  return { type: 'TaskCancelRequested', task, leaseSeq, reason };
+}
+
+function decodeTaskCheckpointed(source: ByteReader, opaques: OpaqueReader): TaskCheckpointed {
+  const flags = source.u8();
+  const task = decodeKey(source, flags);
+  const leaseSeq = source.f64();
+  const value = opaques.opaque();
+  return { type: 'TaskCheckpointed', task, leaseSeq, value };
+}
+
+function decodeTaskChanged(source: ByteReader): TaskChanged {
+  const flags = source.u8();
+  const task = decodeKey(source, flags);
+  const priority = source.i8();
+  const dueAtMs = source.f64();
+  const queue = source.cachedString();
+  return { type: 'TaskChanged', task, queue, priority, dueAtMs };
 }
 
 function decodeFencedWrite(source: ByteReader, opaques: OpaqueReader): FencedWrite {

@@ -28,6 +28,9 @@ import {
   type SessionChanged,
   type Standing,
   type TaskCancelled,
+  type TaskCancelRequested,
+  type TaskChanged,
+  type TaskCheckpointed,
   type TaskCompleted,
   type TaskCreated,
   type TaskDead,
@@ -74,6 +77,12 @@ export function encodeEntry(out: ByteWriter, area: OpaqueArea, entry: Entry): vo
       return encodeTaskReleased(out, entry);
     case 'TaskDead':
       return encodeTaskDead(out, entry);
+    case 'TaskCancelRequested':
+      return encodeTaskCancelRequested(out, entry);
+    case 'TaskCheckpointed':
+      return encodeTaskCheckpointed(out, area, entry);
+    case 'TaskChanged':
+      return encodeTaskChanged(out, entry);
     case 'NameLeased':
       return encodeNameLeased(out, area, entry);
     case 'NameRenewed':
@@ -241,11 +250,47 @@ function encodeTaskReleased(out: ByteWriter, entry: TaskReleased): void {
 }
 
 function encodeTaskDead(out: ByteWriter, entry: TaskDead): void {
-  out.u8(9);
+  if (entry.detail === null) {
+    out.u8(9);
+    out.u8(typeof entry.task === 'string' ? KEY_IS_STRING : 0);
+    encodeKey(out, entry.task);
+    out.f64(entry.leaseSeq);
+    out.string(entry.reason);
+    return;
+  }
+  out.u8(29);
+  out.u8((typeof entry.task === 'string' ? KEY_IS_STRING : 0) | (entry.detail === null ? 0 : 2));
+  encodeKey(out, entry.task);
+  out.f64(entry.leaseSeq);
+  out.string(entry.reason);
+  if (entry.detail !== null) {
+    out.string(entry.detail);
+  }
+}
+
+function encodeTaskCancelRequested(out: ByteWriter, entry: TaskCancelRequested): void {
+  out.u8(30);
   out.u8(typeof entry.task === 'string' ? KEY_IS_STRING : 0);
   encodeKey(out, entry.task);
   out.f64(entry.leaseSeq);
   out.string(entry.reason);
+}
+
+function encodeTaskCheckpointed(out: ByteWriter, area: OpaqueArea, entry: TaskCheckpointed): void {
+  out.u8(31);
+  out.u8(typeof entry.task === 'string' ? KEY_IS_STRING : 0);
+  encodeKey(out, entry.task);
+  out.f64(entry.leaseSeq);
+  encodeOpaque(out, area, entry.value);
+}
+
+function encodeTaskChanged(out: ByteWriter, entry: TaskChanged): void {
+  out.u8(32);
+  out.u8(typeof entry.task === 'string' ? KEY_IS_STRING : 0);
+  encodeKey(out, entry.task);
+  out.i8(entry.priority);
+  out.f64(entry.dueAtMs);
+  out.string(entry.queue);
 }
 
 function encodeNameLeased(out: ByteWriter, area: OpaqueArea, entry: NameLeased): void {

@@ -112,7 +112,7 @@ function encodeLeaseImage(out: ByteWriter, area: OpaqueArea, lease: LeaseImage):
 }
 
 function encodeTaskImage(out: ByteWriter, area: OpaqueArea, task: TaskImage): void {
-  if (!(task.groupKey !== null) && !(task.traceparent !== null) && !(task.tracestate !== null) && !(task.requeuedFrom !== null) && !(task.requeuedAs !== null)) {
+  if (!(task.groupKey !== null) && !(task.traceparent !== null) && !(task.tracestate !== null) && !(task.requeuedFrom !== null) && !(task.requeuedAs !== null) && !(task.cancelReason !== null) && !(task.reasonDetail !== null) && !(task.checkpoint !== null)) {
     out.u8(5);
     const isUsual = task.maxFailures === USUAL_MAX_FAILURES && task.backoffMs === USUAL_BACKOFF_MS && task.maxBackoffMs === USUAL_MAX_BACKOFF_MS && task.maxAttempts === USUAL_MAX_ATTEMPTS;
     const has128 = task.attempt !== 0 || task.countedAttempts !== 0 || task.failures !== 0 || task.leases.length !== 0;
@@ -163,7 +163,7 @@ function encodeTaskImage(out: ByteWriter, area: OpaqueArea, task: TaskImage): vo
   const isUsual = task.maxFailures === USUAL_MAX_FAILURES && task.backoffMs === USUAL_BACKOFF_MS && task.maxBackoffMs === USUAL_MAX_BACKOFF_MS && task.maxAttempts === USUAL_MAX_ATTEMPTS;
   const has128 = task.attempt !== 0 || task.countedAttempts !== 0 || task.failures !== 0 || task.leases.length !== 0;
   const has64 = task.endedSeq !== 0 || task.endedAtMs !== 0;
-  out.u16((typeof task.task === 'string' ? KEY_IS_STRING : 0) | (has128 ? 128 : 0) | (isUsual ? 8 : 0) | (task.dedupKey === null ? 0 : 2) | (task.reason === null ? 0 : 32) | (task.result === null ? 0 : 16) | (has64 ? 64 : 0) | (task.groupKey === null ? 0 : 256) | (task.traceparent === null ? 0 : 512) | (task.tracestate === null ? 0 : 1024) | (task.requeuedFrom === null ? 0 : 2048) | (task.requeuedAs === null ? 0 : 4096));
+  out.u16((typeof task.task === 'string' ? KEY_IS_STRING : 0) | (has128 ? 128 : 0) | (isUsual ? 8 : 0) | (task.dedupKey === null ? 0 : 2) | (task.reason === null ? 0 : 32) | (task.result === null ? 0 : 16) | (has64 ? 64 : 0) | (task.groupKey === null ? 0 : 256) | (task.traceparent === null ? 0 : 512) | (task.tracestate === null ? 0 : 1024) | (task.requeuedFrom === null ? 0 : 2048) | (task.requeuedAs === null ? 0 : 4096) | (task.cancelReason === null ? 0 : 8192) | (task.reasonDetail === null ? 0 : 16384) | (task.checkpoint === null ? 0 : 32768));
   out.f64(task.row);
   out.f64(task.createdSeq);
   out.f64(task.createdAtMs);
@@ -217,6 +217,15 @@ function encodeTaskImage(out: ByteWriter, area: OpaqueArea, task: TaskImage): vo
   }
   if (task.requeuedAs !== null) {
     out.string(task.requeuedAs);
+  }
+  if (task.cancelReason !== null) {
+    out.string(task.cancelReason);
+  }
+  if (task.reasonDetail !== null) {
+    out.string(task.reasonDetail);
+  }
+  if (task.checkpoint !== null) {
+    encodeOpaque(out, area, task.checkpoint);
   }
 }
 
@@ -388,7 +397,7 @@ function decodeTaskImage5(source: ByteReader, opaques: OpaqueReader): TaskImage 
   const failures = flags & 128 ? source.f64() : 0;
   const leasesCount = flags & 128 ? source.u32() : 0;
   const leases = leasesCount === 0 ? NONE : decodeLeaseImages(source, opaques, leasesCount);
-  return { kind: 'task', row, task, createdSeq, createdAtMs, queue, priority, state, attempt, countedAttempts, failures, maxFailures, backoffMs, maxBackoffMs, maxAttempts, dedupKey, payload, dueAtMs, reason, result, endedSeq, endedAtMs, lastSeq, leases, groupKey: null, traceparent: null, tracestate: null, requeuedFrom: null, requeuedAs: null };
+  return { kind: 'task', row, task, createdSeq, createdAtMs, queue, priority, state, attempt, countedAttempts, failures, maxFailures, backoffMs, maxBackoffMs, maxAttempts, dedupKey, payload, dueAtMs, reason, result, endedSeq, endedAtMs, lastSeq, leases, groupKey: null, traceparent: null, tracestate: null, requeuedFrom: null, requeuedAs: null, cancelReason: null, reasonDetail: null, checkpoint: null };
 }
 
 function decodeTaskImage9(source: ByteReader, opaques: OpaqueReader): TaskImage {
@@ -422,7 +431,10 @@ function decodeTaskImage9(source: ByteReader, opaques: OpaqueReader): TaskImage 
   const tracestate = flags & 1024 ? source.string() : null;
   const requeuedFrom = flags & 2048 ? source.string() : null;
   const requeuedAs = flags & 4096 ? source.string() : null;
-  return { kind: 'task', row, task, createdSeq, createdAtMs, queue, priority, state, attempt, countedAttempts, failures, maxFailures, backoffMs, maxBackoffMs, maxAttempts, dedupKey, payload, dueAtMs, reason, result, endedSeq, endedAtMs, lastSeq, leases, groupKey, traceparent, tracestate, requeuedFrom, requeuedAs };
+  const cancelReason = flags & 8192 ? source.string() : null;
+  const reasonDetail = flags & 16384 ? source.string() : null;
+  const checkpoint = flags & 32768 ? opaques.opaque() : null;
+  return { kind: 'task', row, task, createdSeq, createdAtMs, queue, priority, state, attempt, countedAttempts, failures, maxFailures, backoffMs, maxBackoffMs, maxAttempts, dedupKey, payload, dueAtMs, reason, result, endedSeq, endedAtMs, lastSeq, leases, groupKey, traceparent, tracestate, requeuedFrom, requeuedAs, cancelReason, reasonDetail, checkpoint };
 }
 
 function decodeObjectImage(source: ByteReader, opaques: OpaqueReader): ObjectImage {

@@ -7,6 +7,7 @@ import { ORCHESTRATOR_GUARD } from '../core/reserved-names.ts';
 export const TASK_ID = 't0000000001a';
 export const LEASE_ID = 'l0000000001b';
 export const PAYLOAD = { to: 'ada@example.org', template: 'welcome' };
+export const CHECKPOINT = { done: 40, total: 120 };
 export const TOKEN = 'q1vR8tN2sLxY5wZ0aB3dE7fG';
 export const CREATED_AT = '2026-01-05T08:00:00.000Z';
 export const GRANTED_AT = '2026-01-05T08:00:01.250Z';

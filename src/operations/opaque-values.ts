@@ -7,7 +7,7 @@ import { LIMITS } from '../protocol/limits.ts';
 import { DEPTH_MAX, isTooDeep } from '../protocol/read-json.ts';
 
 /** Opaque bytes within their limit, or the refusal. */
-export function wrap(field: string, value: unknown): Opaque | Refusal {
+export function wrap(field: string, value: unknown, bytesMax: number = LIMITS.opaqueBytes): Opaque | Refusal {
   let json: Json;
   try {
     json = value instanceof Json ? owned(value) : Json.of(value);
@@ -20,8 +20,8 @@ export function wrap(field: string, value: unknown): Opaque | Refusal {
   if (!json.isShallow && isTooDeep(bytes)) {
     return { refused: 'INVALID_ARGUMENT', detail: `The ${field} is nested more than ${DEPTH_MAX} deep.` };
   }
-  if (bytes.length <= LIMITS.opaqueBytes) return opaqueOf(bytes);
-  const detail = `The ${field} has ${bytes.length} bytes; ${LIMITS.opaqueBytes} are allowed.`;
+  if (bytes.length <= bytesMax) return opaqueOf(bytes);
+  const detail = `The ${field} has ${bytes.length} bytes; ${bytesMax} are allowed.`;
   return { refused: 'PAYLOAD_TOO_LARGE', detail };
 }
 

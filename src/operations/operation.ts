@@ -48,7 +48,7 @@ export type Plain<T> = T extends Json
 /** What every definition says about the wire. */
 export interface Wire<
   Name extends string = string,
-  Method extends 'GET' | 'POST' | 'PUT' | 'DELETE' = 'GET' | 'POST' | 'PUT' | 'DELETE',
+  Method extends 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE',
   Codes extends readonly RefusalCode[] = readonly RefusalCode[],
   Request extends TObject = TObject,
   Reply extends TObject = TObject,
@@ -77,7 +77,7 @@ export interface Wire<
 /** An operation that is sent to the authority as a command. */
 export interface Change<
   Name extends string = string,
-  Method extends 'POST' | 'PUT' | 'DELETE' = 'POST' | 'PUT' | 'DELETE',
+  Method extends 'POST' | 'PUT' | 'PATCH' | 'DELETE' = 'POST' | 'PUT' | 'PATCH' | 'DELETE',
   Codes extends readonly RefusalCode[] = readonly RefusalCode[],
   Request extends TObject = TObject,
   Reply extends TObject = TObject,
@@ -142,7 +142,7 @@ export interface Read<
 
 export function change<
   const Name extends string,
-  const Method extends 'POST' | 'PUT' | 'DELETE',
+  const Method extends 'POST' | 'PUT' | 'PATCH' | 'DELETE',
   const Codes extends readonly RefusalCode[],
   Request extends TObject,
   Reply extends TObject,

@@ -17,6 +17,11 @@ export const RemainingMs = Type.Integer({
 export const Duplicate = Type.Optional(
   Type.Literal(true, { description: 'repeats an earlier answer; nothing was changed' }),
 );
+export const CancelRequested = Type.Optional(
+  Type.Literal(true, {
+    description: 'the task is to be cancelled; it ends with its lease unless it is completed',
+  }),
+);
 export const NextCursor = Type.Optional(
   Type.String({
     description:

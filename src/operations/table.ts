@@ -19,10 +19,12 @@ import { listAllQueues, pauseQueue, resumeQueue } from './queues.ts';
 import { changeSession, renewSessions, startSession } from './session-runs.ts';
 import { getSession, heartbeatSession, listAllSessions, stopSession } from './sessions.ts';
 import { getStatus } from './status.ts';
+import { checkpointTask } from './task-checkpoint.ts';
 import { createTask } from './task-create.ts';
 import { extendLease, heartbeat } from './task-extend.ts';
 import { leaseTasks } from './task-lease.ts';
 import { listAllTasks } from './task-list.ts';
+import { cancelTask, changeTask } from './task-operate.ts';
 import { getTask } from './task-reads.ts';
 import { requeueTask } from './task-requeue.ts';
 import { completeTask, failTask, killTask, releaseTask } from './task-verdicts.ts';
@@ -34,9 +36,12 @@ const DEFINITIONS = [
   createTask,
   leaseTasks,
   extendLease,
+  checkpointTask,
   completeTask,
   failTask,
   releaseTask,
+  cancelTask,
+  changeTask,
   killTask,
   requeueTask,
   getTask,

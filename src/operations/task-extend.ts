@@ -7,7 +7,7 @@ import { LIMITS } from '../protocol/limits.ts';
 import { EXTENDED_TO, LEASE_ID, TASK_ID } from './example-story.ts';
 import { fields, LeaseId, note, TaskId, TtlMs, WorkerId } from './fields.ts';
 import { change } from './operation.ts';
-import { Instant, RemainingMs, Seq, Text } from './reply-fields.ts';
+import { CancelRequested, Instant, RemainingMs, Seq, Text } from './reply-fields.ts';
 import { DEFAULT_TTL_MS } from './task-lease.ts';
 import { VERDICT_REFUSALS } from './task-verdicts.ts';
 
@@ -19,6 +19,7 @@ export const ExtendedLease = Type.Object({
   expires_at: note(Instant, 'when the lease ends unless it is extended again'),
   remaining_ms: RemainingMs,
   seq: Seq,
+  cancel_requested: CancelRequested,
 });
 
 const EXTENDED = {
@@ -66,7 +67,7 @@ export const heartbeat = change({
   renews: true,
   does: 'Extend every listed lease and list those that are lost.',
   details: `It also updates \`last_heartbeat\` of the worker. \`cause\` is \`expired\`, \`completed\`, \`failed\`, \`released\`,
-\`killed\`, \`restored\` or \`unknown\`.`,
+\`killed\`, \`restored\` or \`unknown\`. A lease in \`extended\` with \`cancel_requested\` is still held: its worker should stop.`,
   request: fields({
     worker_id: WorkerId,
     leases: Type.Optional(
@@ -124,7 +125,7 @@ export const heartbeat = change({
 
 function extended(answer: Extension): Static<typeof ExtendedLease> {
   const expires = instant(answer.expiresAtMs);
-  return {
+  const lease = {
     task_id: answer.taskId,
     lease_id: leaseIdOfSeq(answer.leaseSeq),
     lease_seq: answer.leaseSeq,
@@ -133,4 +134,5 @@ function extended(answer: Extension): Static<typeof ExtendedLease> {
     remaining_ms: answer.remainingMs,
     seq: answer.seq,
   };
+  return answer.cancelRequested ? { ...lease, cancel_requested: true } : lease;
 }

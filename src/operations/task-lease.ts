@@ -22,6 +22,7 @@ export const TaskLease = Type.Object({
   lease_seq: note(Seq, 'the fencing number of this lease'),
   attempt: note(Whole, 'how many leases the task has had, this one included'),
   payload: Opaque,
+  checkpoint: Type.Optional(note(Opaque, 'the last checkpoint of the attempts before, if there is one')),
   queue: note(Text, 'the queue it came from'),
   key: Key,
   trace: Trace,
@@ -126,6 +127,8 @@ the guard.`,
 });
 
 function leaseOf(lease: GrantedTask) {
+  // Null too when its bytes were damaged on the disk.
+  const saved = lease.checkpoint?.bytes ?? null;
   const expires = instant(lease.expiresAtMs);
   return {
     task_id: lease.taskId,
@@ -133,6 +136,7 @@ function leaseOf(lease: GrantedTask) {
     lease_seq: lease.leaseSeq,
     attempt: lease.attempt,
     payload: Json.shallow(lease.payload.bytes!),
+    ...(saved === null ? {} : { checkpoint: Json.shallow(saved) }),
     queue: lease.queue,
     ...(lease.groupKey === null ? {} : { key: lease.groupKey }),
     ...(lease.trace === null ? {} : { trace: traceToJson(lease.trace) }),

@@ -22,7 +22,18 @@ import {
 import { fields, note, stale, TaskId, WaitMs } from './fields.ts';
 import { type OpenedBytes, openAll } from './opening.ts';
 import { type Plain, stateRead } from './operation.ts';
-import { Instant, Kept, Key, RemainingMs, Seq, TaskState, Text, Trace, Whole } from './reply-fields.ts';
+import {
+  CancelRequested,
+  Instant,
+  Kept,
+  Key,
+  RemainingMs,
+  Seq,
+  TaskState,
+  Text,
+  Trace,
+  Whole,
+} from './reply-fields.ts';
 
 export const PastLease = Type.Object({
   lease_id: note(Text, 'the id of the lease'),
@@ -65,6 +76,9 @@ export const Task = Type.Object({
   expires_at: Type.Optional(note(Instant, 'when its lease ends unless it is extended')),
   remaining_ms: Type.Optional(RemainingMs),
   reason: Type.Optional(note(Text, 'why it failed or is dead')),
+  reason_detail: Type.Optional(note(Text, 'why it was cancelled, in the words of the caller')),
+  cancel_requested: CancelRequested,
+  checkpoint: Type.Optional(Kept),
   result: Type.Optional(Kept),
   leases: Type.Array(PastLease, { description: 'its last 16 leases, newest first' }),
   seq: note(Seq, 'the newest entry that touched it'),
@@ -202,6 +216,9 @@ function taskRecord(image: TaskImage, nowMs: number, open: OpenedBytes): Static<
     ...(image.endedSeq === 0 ? {} : { ended_at: instant(image.endedAtMs) }),
     ...(current === null ? {} : currentLease(current, nowMs)),
     ...(image.reason === null ? {} : { reason: image.reason }),
+    ...(image.reasonDetail === null ? {} : { reason_detail: image.reasonDetail }),
+    ...(image.cancelReason === null ? {} : { cancel_requested: true as const }),
+    ...(image.checkpoint === null ? {} : { checkpoint: open(image.checkpoint) }),
     ...(image.result === null ? {} : { result: open(image.result) }),
     leases: image.leases.map((lease) => pastLease(lease, open)),
     seq: image.lastSeq,

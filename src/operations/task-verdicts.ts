@@ -210,6 +210,7 @@ export const killTask = change({
   path: '/v1/tasks/{task_id}/kill',
   scope: 'v1:admin',
   status: 200,
+  batch: true,
   retry: { looks: true }, // TASK_TERMINAL on the second try may come from the first.
   does: 'End a task at once, as DEAD.',
   details: `The task may be waiting or leased.`,

@@ -99,6 +99,29 @@ export interface EntryShapes {
     readonly taskId: string;
     readonly leaseId?: string;
     readonly reason: string;
+    readonly reasonDetail?: string;
+  };
+  /** A leased task is never leased again: when its lease ends without a completion, `TaskDead` follows at once. */
+  readonly TaskCancelRequested: Durable & {
+    readonly type: 'TaskCancelRequested';
+    readonly taskId: string;
+    readonly leaseId: string;
+    readonly reason: string;
+  };
+  /** How far the work on a task has come. Only the newest is kept. */
+  readonly TaskCheckpointed: Durable & {
+    readonly type: 'TaskCheckpointed';
+    readonly taskId: string;
+    readonly leaseId: string;
+    readonly value: Json | null;
+  };
+  /** Where a waiting task stands from now on; what was not changed is said again. */
+  readonly TaskChanged: Durable & {
+    readonly type: 'TaskChanged';
+    readonly taskId: string;
+    readonly queue: string;
+    readonly priority: number;
+    readonly dueAt: string;
   };
   /** One grant over one or more names; they share this entry's `seq` as their fencing number. */
   readonly NameLeased: Durable & {

@@ -100,7 +100,8 @@ export const EXPLANATIONS = {
     when:
       '`task.create` with the `task_id` of a task that has another payload. With the same payload the call ' +
       'is a repetition and returns the existing task. `task.requeue` with a `task_id_new` that another task has, ' +
-      'or of a task that was requeued before under another id.',
+      'or of a task that was requeued before under another id. Also `task.change` to a queue in which another task ' +
+      'has the same `dedup_key`.',
     todo: 'Choose another id, or find the caller that uses the same one.',
   },
   TASK_NOT_ENDED: {
@@ -112,12 +113,16 @@ export const EXPLANATIONS = {
     todo: 'Make the task again from where it came. Check the disk, and the whole log with `leasehold wal verify`.',
   },
   TASK_TERMINAL: {
-    when: '`task.kill` on a task that is COMPLETED, FAILED or DEAD.',
+    when: '`task.kill` or `task.cancel` on a task that is COMPLETED, FAILED or DEAD. One that was cancelled can be cancelled again.',
     todo: 'Nothing: it has ended.',
+  },
+  TASK_NOT_WAITING: {
+    when: '`task.change` on a task that is leased or has ended.',
+    todo: 'Look at the task with `task.get`. Change it once it waits again.',
   },
   LEASE_UNKNOWN: {
     when:
-      '`task.extend`, `task.complete`, `task.fail` or `task.release` with a `lease_id` that this task never ' +
+      '`task.extend`, `task.checkpoint`, `task.complete`, `task.fail` or `task.release` with a `lease_id` that this task never ' +
       'had, or had so long ago that it is no longer remembered. Verdicts say `outcome: "REJECTED"`, and ' +
       'nothing is recorded.',
     todo: 'Check that task and lease belong together. A worker drops the work.',
@@ -125,7 +130,7 @@ export const EXPLANATIONS = {
   LEASE_NOT_CURRENT: {
     when:
       'The lease on the task has ended, and not by expiry. Either its own holder ended it with another verb ' +
-      '(then verdicts say `outcome: "REJECTED"`), or it is extended after its task was completed, failed, ' +
+      '(then verdicts say `outcome: "REJECTED"`), or it is extended or checkpointed after its task was completed, failed, ' +
       'released, killed or restored. Also `lease.break` with a `lease_seq`, or `lease.acquire` with a ' +
       '`supersedes`, that is not the live grant; and `session.start` with a lease on the start task that ' +
       'was released.',

@@ -2,6 +2,7 @@
 export const LIMITS = {
   bodyBytes: 1024 * 1024,
   opaqueBytes: 256 * 1024,
+  checkpointBytes: 64 * 1024,
   nameBytes: 256,
   reasonBytes: 4096,
   tracestateBytes: 512,

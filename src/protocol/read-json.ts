@@ -10,7 +10,14 @@
 import { Json, textOfUtf8 } from './json.ts';
 
 /** The fields whose values belong to the user. */
-const OPAQUE_KEYS: readonly string[] = ['payload', 'result', 'value', 'metadata', 'late_result'];
+const OPAQUE_KEYS: readonly string[] = [
+  'payload',
+  'result',
+  'value',
+  'metadata',
+  'late_result',
+  'checkpoint',
+];
 
 /** The depth of an opaque value counts from itself: a value accepted in one envelope must be readable in any other. */
 export const DEPTH_MAX = 1_000;

@@ -11,7 +11,7 @@ export type Lane = 'calls' | 'waits' | 'renewals';
 
 export interface HttpRequest {
   readonly lane: Lane;
-  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** Scheme, host and port, without a trailing slash. */
   readonly origin: string;
   /** Path and query, percent-encoded. */

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Refusal } from '../core/refusals.ts';
 import type { ScopeNeeded } from '../operations/operation.ts';
 import { foreignRequest, isLoopback, LanGuard } from './network.ts';
-import { type Caller, LOCAL_CALLER, may, Revocation, type TokenGrant, Tokens } from './scopes.ts';
+import { type Caller, LOCAL_CALLER, Revocation, refuseScope, type TokenGrant, Tokens } from './scopes.ts';
 
 export interface AccessOptions {
   readonly tokens?: readonly TokenGrant[];
@@ -58,11 +58,8 @@ export class AccessControl {
     if (scope === null) return { caller: ANONYMOUS, refusal: null };
     const caller = this.tokens.find(headers.authorization);
     if (caller === null) return refused({ refused: 'UNAUTHENTICATED' });
-    if (scope === 'any' || may(caller, scope)) return { caller, refusal: null };
-    return refused({
-      refused: 'FORBIDDEN',
-      detail: `This needs the scope ${scope}, and ${caller.name} has not got it.`,
-    });
+    const refusal = refuseScope(caller, scope);
+    return refusal === null ? { caller, refusal } : refused(refusal);
   }
 }
 

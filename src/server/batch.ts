@@ -29,6 +29,7 @@ import {
 } from './operation-handler.ts';
 import { problemBody } from './problem-text.ts';
 import { type Fields, readBatch } from './request-bytes.ts';
+import { refuseScope } from './scopes.ts';
 
 /** What is needed for an operation, found by one look at its name. */
 interface Kind {
@@ -163,7 +164,8 @@ class Batch implements Sink {
   private refusalOf(op: Fields, { change, check }: Kind): Refusal | null {
     if (op.wait_ms !== undefined) return invalid('No operation may wait inside a batch.');
     if (!check.accepts(op)) return invalid(check.explain(op));
-    return forbiddenTo(this.exchange.caller, change, op);
+    const { caller } = this.exchange;
+    return refuseScope(caller, change.scope) ?? forbiddenTo(caller, change, op);
   }
 
   /** Asks, as the authority has just done, whether a grant can be delivered: one that was given back must not be told. */

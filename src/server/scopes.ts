@@ -4,7 +4,8 @@
  * the token (`sha256:<hex>`); a hash is never accepted as a token. A list can be replaced while the server runs.
  */
 import { hash, timingSafeEqual } from 'node:crypto';
-import type { Scope } from '../operations/operation.ts';
+import type { Refusal } from '../core/refusals.ts';
+import type { Scope, ScopeNeeded } from '../operations/operation.ts';
 
 export interface TokenGrant {
   /** The token itself, or `sha256:` and the 64 hexadecimal digits of its SHA-256. */
@@ -60,6 +61,13 @@ const IMPLIED: Readonly<Record<string, readonly string[]>> = {
 
 export function may(caller: Pick<Caller, 'scopes'>, scope: Scope | '*'): boolean {
   return caller.scopes.has(scope) || caller.scopes.has('*');
+}
+
+/** The refusal of a caller without this scope; null when it has it. */
+export function refuseScope(caller: Pick<Caller, 'name' | 'scopes'>, scope: ScopeNeeded): Refusal | null {
+  if (scope === 'any' || may(caller, scope)) return null;
+  const detail = `This needs the scope ${scope}, and ${caller.name} has not got it.`;
+  return { refused: 'FORBIDDEN', detail };
 }
 
 export class Tokens {

@@ -92,6 +92,30 @@ const OPERATIONS: Record<Exclude<Operation, SessionOperation>, () => Promise<voi
     expect(headers['leasehold-outcome']).toBe('COMMITTED');
     expect(body).toMatchObject({ outcome: 'COMMITTED', state: 'WAITING' });
   },
+  'task.checkpoint': async () => {
+    await create();
+    const { task_id, lease_id } = await lease();
+    const value = { done: 3, total: 9 };
+    const saved = await served.done('task.checkpoint', { task_id, lease_id, value });
+    expect(saved).toMatchObject({ task_id, lease_id });
+    await served.done('task.release', { task_id, lease_id });
+    expect(await lease()).toMatchObject({ task_id, attempt: 2, checkpoint: value });
+  },
+  'task.cancel': async () => {
+    const { task_id } = await create();
+    expect(await served.done('task.cancel', { task_id, reason: 'a mistake' })).toMatchObject({
+      task_id,
+      state: 'DEAD',
+    });
+  },
+  'task.change': async () => {
+    const { task_id } = await create();
+    const fields = { priority: 5, queue: 'other', delay_ms: 60_000 };
+    const body = await served.done('task.change', { task_id, ...fields });
+    expect(body).toMatchObject({ task_id, state: 'WAITING', queue: 'other', priority: 5 });
+    const { queue, priority, due_at } = await served.done('task.get', { task_id });
+    expect({ queue, priority, due_at }).toEqual({ queue: 'other', priority: 5, due_at: body.due_at });
+  },
   'task.kill': async () => {
     const { task_id } = await create();
     expect(await served.done('task.kill', { task_id, reason: 'a mistake' })).toMatchObject({

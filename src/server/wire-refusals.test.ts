@@ -29,6 +29,8 @@ let served: Served;
 /** One with tokens, and one whose disk is full. */
 let guarded: Served;
 let full: Served;
+/** A task that is leased there. */
+let fullLease: object;
 let names = 0;
 
 beforeAll(async () => {
@@ -41,7 +43,7 @@ const fresh = (): string => `name-${++names}`;
 
 /** A task with a lease on it, on a queue of its own. */
 async function leased(fields: object = {}): Promise<{ task_id: string; lease_id: string }> {
-  const queue = fresh();
+  const { queue } = { queue: fresh(), ...fields };
   await served.done('task.create', { payload: 1, queue, ...fields });
   const { leases } = await served.done('task.lease', { worker_id: 'w', queues: [queue], ttl_ms: 60_000 });
   return { task_id: leases[0].task_id, lease_id: leases[0].lease_id };
@@ -179,6 +181,47 @@ const CASES: {
       await served.done('task.complete', lease);
       return served.call('task.release', lease);
     },
+  },
+  'task.checkpoint': {
+    FORBIDDEN: async () =>
+      served.call('task.checkpoint', { ...(await leased({ queue: 'system:q' })), value: 1 }),
+    TASK_NOT_FOUND: () => served.call('task.checkpoint', { ...NO_TASK, value: 1 }),
+    LEASE_UNKNOWN: async () =>
+      served.call('task.checkpoint', { ...(await leased()), lease_id: 'l00000000001', value: 1 }),
+    LEASE_NOT_CURRENT: async () => served.call('task.checkpoint', { ...(await ended()), value: 1 }),
+    LEASE_EXPIRED: async () => {
+      const lease = await leased();
+      served.advance(60_000);
+      return served.call('task.checkpoint', { ...lease, value: 1 });
+    },
+    DISK_FULL: () => full.call('task.checkpoint', { ...fullLease, value: 1 }),
+  },
+  'task.cancel': {
+    FORBIDDEN: async () => {
+      const { task_id } = await served.done('task.create', { payload: 1, queue: 'system:q' });
+      return served.call('task.cancel', { task_id, reason: 'no' });
+    },
+    TASK_NOT_FOUND: () => served.call('task.cancel', { task_id: 'no-such-task', reason: 'no' }),
+    TASK_TERMINAL: async () => {
+      const lease = await leased();
+      await served.done('task.complete', lease);
+      return served.call('task.cancel', { task_id: lease.task_id, reason: 'no' });
+    },
+  },
+  'task.change': {
+    FORBIDDEN: async () => {
+      const { task_id } = await served.done('task.create', { payload: 1, queue: fresh() });
+      return served.call('task.change', { task_id, queue: 'system:q' });
+    },
+    TASK_NOT_FOUND: () => served.call('task.change', { task_id: 'no-such-task', priority: 1 }),
+    TASK_ID_CONFLICT: async () => {
+      const [queue, other] = [fresh(), fresh()];
+      await served.done('task.create', { payload: 1, queue: other, dedup_key: 'one' });
+      const { task_id } = await served.done('task.create', { payload: 1, queue, dedup_key: 'one' });
+      return served.call('task.change', { task_id, queue: other });
+    },
+    TASK_NOT_WAITING: async () =>
+      served.call('task.change', { task_id: (await leased()).task_id, priority: 1 }),
   },
   'task.kill': {
     TASK_NOT_FOUND: () => served.call('task.kill', { task_id: 'no-such-task', reason: 'no' }),
@@ -392,6 +435,9 @@ const REQUESTS: Record<Operation, object> = {
   'task.complete': NO_TASK,
   'task.fail': { ...NO_TASK, reason: 'no' },
   'task.release': NO_TASK,
+  'task.checkpoint': { ...NO_TASK, value: 1 },
+  'task.cancel': { task_id: 'x', reason: 'no' },
+  'task.change': { task_id: 'x', priority: 1 },
   'task.kill': { task_id: 'x', reason: 'no' },
   'task.requeue': { task_id: 'x' },
   'task.get': { task_id: 'x' },
@@ -466,6 +512,10 @@ describe('a server whose disk is full', () => {
     await full.done('lease.acquire', { name: 'held', holder: 'h', ttl_ms: 600_000, token: SECRET });
     await full.done('task.create', { task_id: 'ended', payload: 1 });
     await full.done('task.kill', { task_id: 'ended', reason: 'no' });
+    await full.done('task.create', { payload: 1, queue: 'leased' });
+    const request = { worker_id: 'w', queues: ['leased'], ttl_ms: 600_000 };
+    const [{ task_id, lease_id }] = (await full.done('task.lease', request)).leases;
+    fullLease = { task_id, lease_id };
     disk.capacityBytes = disk.paths().reduce((sum, path) => sum + disk.contentOf(path).length, 0);
     const create = () => full.call('task.create', { payload: 'x'.repeat(500) });
     for (let tries = 0; tries < 1_000 && (await create()).status !== 507; tries++);
@@ -495,6 +545,8 @@ describe('a server whose disk is full', () => {
     expect((await full.done('receipt.list')).receipts).toHaveLength(2);
     const other = { holder: 'other', ttl_ms: 1_000 };
     const held = { code: 'LEASE_HELD', holder: 'h' };
+    const over = { ...fullLease, lease_id: 'l00000000001', value: 1 };
+    expect((await full.call('task.checkpoint', over)).body.code).toBe('LEASE_UNKNOWN');
     expect((await full.call('lease.acquire', { name: 'held', ...other })).body).toMatchObject(held);
     expect((await full.call('lease.acquire_all', { names: ['n', 'held'], ...other })).body).toMatchObject(
       held,

@@ -12,7 +12,7 @@ import type { Retry } from '../operations/operation.ts';
 import type { Operation } from '../operations/table.ts';
 
 export interface OperationRow {
-  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** Fields in braces. */
   readonly path: string;
   readonly batch?: true;

@@ -177,7 +177,7 @@ const granted = (task: number, seq: number): LeaseGranted => ({
 
 /** A session that ends before it has begun, and its start task with it. */
 const cancelled = (session: number): Entry[] => [
-  { type: 'TaskDead', task: sessionIdOfSeq(session), leaseSeq: 0, reason: 'R_CANCELLED' },
+  { type: 'TaskDead', task: sessionIdOfSeq(session), leaseSeq: 0, reason: 'R_CANCELLED', detail: null },
   {
     type: 'SessionChanged',
     session,

@@ -5,7 +5,10 @@ import type {
   AcceptIntent,
   AcquireNames,
   BreakName,
+  CancelTask,
   ChangeSession,
+  ChangeTask,
+  CheckpointTask,
   Command,
   CompleteTask,
   CreateTask,
@@ -197,6 +200,34 @@ export function releaseTask(given: Given<ReleaseTask> = {}): Wish<ReleaseTask> {
 
 export function killTask(given: Given<KillTask> = {}): Wish<KillTask> {
   return () => ({ type: 'KillTask', taskId: 'task', reason: 'no longer wanted', ...given });
+}
+
+export function cancelTask(given: Given<CancelTask> = {}): Wish<CancelTask> {
+  return () => ({ type: 'CancelTask', taskId: 'task', reason: 'no longer wanted', ...given });
+}
+
+export function checkpointTask(
+  given: Omit<Given<CheckpointTask>, 'value'> & { value?: string } = {},
+): Wish<CheckpointTask> {
+  const { taskId = 'task', value = 'halfway', ...rest } = given;
+  return (state) => ({
+    type: 'CheckpointTask',
+    taskId,
+    leaseSeq: newestLease(state, taskId),
+    value: opaqueOf(value),
+    ...rest,
+  });
+}
+
+export function changeTask(given: Given<ChangeTask> = {}): Wish<ChangeTask> {
+  return () => ({
+    type: 'ChangeTask',
+    taskId: 'task',
+    queue: null,
+    priority: null,
+    delayMs: null,
+    ...given,
+  });
 }
 
 export function heartbeat(

@@ -93,7 +93,7 @@ function startTaskDies({ tasks }: State, session: Session, reason: string): Task
   const task = sessionIdOfSeq(session.seq);
   const row = tasks.at(task) as TaskRow;
   const leaseSeq = tasks.stateOf(row) === 'LEASED' ? tasks.leases.seq.get(tasks.lease.get(row)) : 0;
-  return { type: 'TaskDead', task, leaseSeq, reason };
+  return { type: 'TaskDead', task, leaseSeq, reason, detail: null };
 }
 
 export function terminal({ seq, state, reason, reasonDetail }: Session): Refusal {

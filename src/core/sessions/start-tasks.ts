@@ -19,6 +19,14 @@ const GUARDED: Refusal = {
   detail: 'A start task ends with the start of its session, for which only the holder of the guard can ask.',
 };
 
+/** What a worker says by its lease. */
+const OF_WORKERS: ReadonlySet<TaskCommand['type']> = new Set([
+  'ExtendLease',
+  'CompleteTask',
+  'FailTask',
+  'ReleaseTask',
+]);
+
 /** Why a task may not be created, because its queue or its id belongs to sessions; else null. */
 export function refuseCreation({ tasks, sessions }: State, { queue, taskId }: CreateTask): Refusal | null {
   if (queue === START_QUEUE) return FORBIDDEN;
@@ -28,11 +36,12 @@ export function refuseCreation({ tasks, sessions }: State, { queue, taskId }: Cr
 
 /**
  * Why a start task is not up to its worker, who may have been deposed as guard; null for any other task. A start task
- * may be killed, and the authority may take it back from a caller that has gone.
+ * may be killed, and the authority may take it back from a caller that has gone. The rules of tasks refuse what is refused in
+ * every system queue.
  */
 export function refuseVerdict({ tasks }: State, command: TaskCommand): Refusal | null {
   // Mostly there are no start tasks at all.
-  if (!tasks.queues.has(START_QUEUE) || command.type === 'KillTask') return null;
+  if (!tasks.queues.has(START_QUEUE) || !OF_WORKERS.has(command.type)) return null;
   if (command.type === 'ReleaseTask' && command.isUntold === true) return null;
   const row = tasks.find(command.taskId);
   return row !== 0 && tasks.queueOf(row).name === START_QUEUE ? GUARDED : null;

@@ -181,12 +181,9 @@ export class AuthorityNode {
     const { clock, timers, newToken } = process;
     const world = { clock, timers, newToken, hashSeed: plan.seed >>> 0 };
     const retention = {
-      completedTasksMs: plan.forgetMs,
-      completedTasksMax: 500,
-      failedTasksMs: 2 * plan.forgetMs,
-      failedTasksMax: 500,
-      idleNamesMs: plan.forgetMs,
-      idleNamesMax: 500,
+      completedTasks: { for: plan.forgetMs, max: 500 },
+      failedTasks: { for: 2 * plan.forgetMs, max: 500 },
+      idleNames: { for: plan.forgetMs, max: 500 },
     };
     const onDeath = (fault: Error): void => this.#died(process, fault);
     try {
