@@ -5,12 +5,14 @@ import {
   acceptIntent,
   acquireGuard,
   acquireNames,
+  cancelTask,
   completeTask,
   createTask,
   failTask,
   killTask,
   leaseStarts,
   leaseTasks,
+  opaqueOf,
   releaseName,
   releaseTask,
   requeueTask,
@@ -185,6 +187,9 @@ const OF_A_STATE: Record<Exclude<InvariantId, keyof typeof OF_A_STEP | 'INV-APPL
     [[createTask(), leaseTasks(), failTask()], ({ tasks }) => tasks.maxFailures.set(FIRST_TASK, 0)],
     [[createTask(), leaseTasks(), releaseTask()], ({ tasks }) => tasks.attempt.set(FIRST_TASK, 0)],
   ],
+  'INV-CHECKPOINT-UNFINISHED': [
+    [[...TASK, completeTask()], ({ tasks }) => tasks.checkpoint.set(FIRST_TASK, { ...opaqueOf('left behind'), at: 77 })],
+  ],
   'INV-TIMES-PAST': [
     [[createTask()], ({ tasks }) => tasks.createdAtMs.set(FIRST_TASK, START_MS + 1)],
     [[createTask()], ({ tasks }) => tasks.lastSeq.set(FIRST_TASK, 99)],
@@ -277,6 +282,16 @@ const OF_A_STEP = {
     [[createTask(), killTask()], ({ tasks }) => tasks.enter(FIRST_TASK, 'WAITING', START_MS)],
     [[createTask(), killTask()], ({ tasks }) => tasks.endedSeq.set(FIRST_TASK, 2)],
     [[createTask(), killTask(), requeueTask()], ({ tasks }) => tasks.requeuedAs.set(FIRST_TASK, 'other')],
+  ],
+  'INV-CANCELLED-NEVER-LEASED': [
+    [[...TASK, cancelTask()], ({ tasks }) => tasks.cancelReason.set(FIRST_TASK, null)],
+    [
+      [...TASK, cancelTask()],
+      (state) => {
+        state.tasks.attempt.set(FIRST_TASK, 2);
+        state.tasks.leases.seq.set(FIRST_LEASE, 9);
+      },
+    ],
   ],
   'INV-SESSION-FOR-EVER': [
     [[acceptIntent(), stopSession()], inSession(2, { lastSeq: 2 })],

@@ -33,6 +33,7 @@ export const INVARIANTS = {
   'INV-MEMORY-BOUNDED': 'A task remembers its last 16 leases, a name the tokens of its last 16 grants.',
   'INV-ATTEMPTS-COUNTED':
     'No task has more counted attempts or failures than attempts, nor more than its limits.',
+  'INV-CHECKPOINT-UNFINISHED': 'A task that is COMPLETED has no checkpoint.',
   'INV-TIMES-PAST': 'What has happened lies at or before the end of the log.',
   'INV-NAME-ONE-HOLDER': 'A name has at most one live lease, and that has a holder and a token.',
   'INV-NAME-IDLE': 'A name is idle if and only if it has neither lease nor object.',
@@ -45,6 +46,7 @@ export const INVARIANTS = {
     'A session is found by its key while it can be shared, and by its lease while it runs.',
   'INV-FENCE-MONOTONIC': 'Lease numbers grow strictly, over all subjects; a fence never goes down.',
   'INV-TERMINAL-FOR-EVER': 'COMPLETED, FAILED and DEAD tasks never transition again.',
+  'INV-CANCELLED-NEVER-LEASED': 'A cancelled task is never leased again.',
   'INV-SESSION-FOR-EVER':
     'STOPPED, FAILED and CANCELLED sessions never change again; the first reason stays.',
   'INV-ATTEMPT-MONOTONIC': 'The attempt of a task never goes down and grows only by a grant.',
@@ -82,6 +84,7 @@ const CHECKS = {
   'INV-STRINGS-EXACT': states.checkStrings,
   'INV-MEMORY-BOUNDED': states.checkMemory,
   'INV-ATTEMPTS-COUNTED': states.checkAttempts,
+  'INV-CHECKPOINT-UNFINISHED': states.checkCheckpoints,
   'INV-TIMES-PAST': states.checkTimes,
   'INV-NAME-ONE-HOLDER': states.checkHolders,
   'INV-NAME-IDLE': states.checkIdle,
@@ -97,6 +100,7 @@ const CHECKS = {
 const STEPS = {
   'INV-FENCE-MONOTONIC': steps.checkFencesGrow,
   'INV-TERMINAL-FOR-EVER': steps.checkTerminalStays,
+  'INV-CANCELLED-NEVER-LEASED': steps.checkCancelledStay,
   'INV-SESSION-FOR-EVER': steps.checkSessionsStay,
   'INV-ATTEMPT-MONOTONIC': steps.checkAttemptsGrow,
   'INV-NEVER-SHORTENED': steps.checkNotShortened,

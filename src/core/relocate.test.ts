@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { later, Scenario } from '../../test/support/scenario.ts';
 import {
   acquireNames,
+  checkpointTask,
   completeTask,
   createTask,
   killTask,
@@ -13,7 +14,7 @@ import {
 import { relocateRows, rowsToRelocate } from './relocate.ts';
 import { stateHash } from './state-hash.ts';
 
-/** One of each kind of reference: payload, result, late result, value, metadata. */
+/** One of each kind of reference: payload, result, late result, checkpoint, value, metadata. */
 function createStory(): Scenario {
   return new Scenario().given(
     createTask({ taskId: 'done' }),
@@ -21,6 +22,7 @@ function createStory(): Scenario {
     completeTask({ taskId: 'done', result: 'result' }),
     createTask({ taskId: 'late' }),
     leaseTasks(),
+    checkpointTask({ taskId: 'late' }),
     later(TTL_MS),
     completeTask({ taskId: 'late', result: 'late result' }),
     acquireNames({ metadata: 'metadata' }),
@@ -35,6 +37,7 @@ function placesOf(story: Scenario): number[] {
     done.result!,
     late.payload,
     late.leases[0]!.lateResult!,
+    late.checkpoint!,
     name.metadata!,
     name.object!.value,
   ].map(({ at }) => at);
@@ -53,7 +56,7 @@ describe('relocation', () => {
     const before = placesOf(story);
     const hash = stateHash(story.state);
     relocateRows(story.state, 1, 2, (at) => at + 500);
-    expect(placesOf(story).slice(2, 4)).toEqual(before.slice(2, 4));
+    expect(placesOf(story).slice(2, 5)).toEqual(before.slice(2, 5));
     relocateRows(story.state, 2, rowsToRelocate(story.state) + 1, (at) => at + 500);
     expect(placesOf(story)).toEqual(before.map((at) => at + 500));
     expect(stateHash(story.state)).toBe(hash);

@@ -206,6 +206,14 @@ export function checkAttempts(state: State, fail: Fail): void {
   }
 }
 
+export function checkCheckpoints(state: State, fail: Fail): void {
+  const { tasks } = state;
+  for (const row of taskRows(state)) {
+    if (tasks.stateOf(row) === 'COMPLETED' && tasks.checkpoint.get(row) !== null)
+      fail(`${tasks.idOf(row)} has one`);
+  }
+}
+
 // --- tables --------------------------------------------------------------------------------------
 
 export function checkIndexes(state: State, fail: Fail): void {

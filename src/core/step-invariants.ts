@@ -22,6 +22,8 @@ interface TaskSummary extends LeaseSummary {
   readonly state: TaskState;
   readonly createdSeq: Seq;
   readonly attempt: number;
+  /** Its cancellation was asked for while it was leased. */
+  readonly isCancelled: boolean;
   readonly endedSeq: Seq;
   readonly requeuedAs: string | null;
 }
@@ -84,6 +86,7 @@ function taskSummary({ tasks }: State, row: TaskRow): TaskSummary {
     state: tasks.stateOf(row),
     createdSeq: tasks.createdSeq.get(row),
     attempt: tasks.attempt.get(row),
+    isCancelled: tasks.cancelReason.get(row) !== null,
     endedSeq: tasks.endedSeq.get(row),
     requeuedAs: tasks.requeuedAs.get(row),
   };
@@ -121,6 +124,15 @@ export function checkTerminalStays(before: StateSummary, after: StateSummary, fa
     }
     if (task.requeuedAs !== null && now.requeuedAs !== task.requeuedAs)
       fail(`${id} had the successor ${task.requeuedAs} and now ${now.requeuedAs}`);
+  }
+}
+
+export function checkCancelledStay(before: StateSummary, after: StateSummary, fail: Fail): void {
+  for (const [id, task] of before.tasks) {
+    const now = after.tasks.get(id);
+    if (!task.isCancelled || now === undefined || now.createdSeq !== task.createdSeq) continue;
+    if (!now.isCancelled) fail(`${id} is not cancelled any more`);
+    if (now.leaseSeq !== task.leaseSeq) fail(`${id} went from lease ${task.leaseSeq} to ${now.leaseSeq}`);
   }
 }
 

@@ -47,6 +47,11 @@ describe('compaction', () => {
       const reply = await world.finish(lh.call('task.lease', { worker_id: 'w', queues: [`q${number % 3}`] }));
       if (!reply.ok) throw new Error(reply.detail);
       const { task_id, lease_id } = reply.leases[0]!;
+      if (number % 5 === 0)
+        await world.finish(
+          lh.call('task.checkpoint', { task_id, lease_id, value: { number, pad: 'y'.repeat(300) } }),
+        );
+      if (number % 7 === 0) await world.finish(lh.call('task.cancel', { task_id, reason: `no ${number}` }));
       if (number % 4 === 1)
         await world.finish(lh.call('task.complete', { task_id, lease_id, result: { number } }));
       if (number % 4 === 2)

@@ -30,13 +30,14 @@ const ROUNDS: Readonly<Record<WorkloadName, readonly [low: number, high: number]
   followers: [2, 8],
   sessions: [4, 25],
   'session-followers': [3, 15],
+  operators: [20, 80],
 };
 
 /** Those that do much with one client. */
 const HEAVY: ReadonlySet<WorkloadName> = new Set(['crowd', 'mass-expiry']);
 
 /** Those that are drawn apart from the others. */
-const APART: ReadonlySet<WorkloadName> = new Set(['followers', 'sessions', 'session-followers']);
+const APART: ReadonlySet<WorkloadName> = new Set(['followers', 'sessions', 'session-followers', 'operators']);
 
 type Draw = (random: Random, clients: readonly string[]) => Omit<PlannedFault, 'atMs' | 'fault'>;
 
@@ -193,7 +194,7 @@ export function planFrom(seed: number): Plan {
     forgetMs: random.pick([2_000, 20_000, 3_600_000]),
     skewMs: random.pick([0, 1_000, 86_400_000]),
     cutsStreams: seed >= WIDER_SEEDS_FROM,
-    workloads: [...workloads, ...followers, ...listeners.workloads],
+    workloads: [...workloads, ...followers, ...listeners.workloads, ...drawOperators(seed)],
     faults: possible([...faults, ...deaths, ...strays, ...listeners.faults]).sort((a, b) => a.atMs - b.atMs),
   };
 }
@@ -217,6 +218,7 @@ const FLEET_SEEDS = { from: 40_000, before: 50_000 };
 const FRESH_SEEDS_FROM = 1_000_000;
 const FLEET_SHARE = 0.15;
 const STRAY_SEEDS_FROM = 80_000;
+const OPERATOR_SEEDS_FROM = 90_000;
 
 /** Several servers on one database: the seeds that are set aside for them, and some of the fresh ones. */
 function isFleet(seed: number): boolean {
@@ -294,6 +296,13 @@ function drawFollowers(seed: number): PlannedWorkload[] {
   const [low, high] = ROUNDS.followers;
   if (random.chance(0.7)) return [];
   return [{ name: 'followers', clients: random.between(1, 2), rounds: random.between(low, high) }];
+}
+
+/** Those who operate tasks come last, and are a target only together with all others. */
+function drawOperators(seed: number): PlannedWorkload[] {
+  const random = new Random(seed, 'operators');
+  if (seed < OPERATOR_SEEDS_FROM || random.chance(0.7)) return [];
+  return [{ name: 'operators', clients: random.between(1, 3), rounds: random.between(...ROUNDS.operators) }];
 }
 
 const NET_KINDS = KINDS.filter((kind) => kind.startsWith('net.'));

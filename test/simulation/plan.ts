@@ -70,6 +70,7 @@ export const WORKLOADS = [
   'followers',
   'sessions',
   'session-followers',
+  'operators',
 ] as const;
 
 export type WorkloadName = (typeof WORKLOADS)[number];

@@ -21,6 +21,7 @@ interface Task {
   state: 'WAITING' | 'LEASED' | 'ENDED';
   attempt: number;
   lease: Lease | null;
+  isCancelled?: true;
 }
 
 interface Session {
@@ -63,6 +64,7 @@ export class OwnershipModel {
       case 'LeaseGranted': {
         const task = this.task(entry.task);
         expect(task, 'only a WAITING task is leased').toMatchObject({ state: 'WAITING', lease: null });
+        expect(task.isCancelled, 'a cancelled task is never leased again').toBeUndefined();
         expect(entry.attempt, 'attempts count one by one').toBe(task.attempt + 1);
         task.attempt += 1;
         task.state = 'LEASED';
@@ -98,6 +100,16 @@ export class OwnershipModel {
       case 'TaskDead':
         expect(this.task(entry.task).state, 'terminal is for ever').not.toBe('ENDED');
         this.end(this.task(entry.task), 'ENDED');
+        return;
+      case 'TaskCancelRequested':
+        this.held(entry.task, entry.leaseSeq);
+        this.task(entry.task).isCancelled = true;
+        return;
+      case 'TaskCheckpointed':
+        this.held(entry.task, entry.leaseSeq);
+        return;
+      case 'TaskChanged':
+        expect(this.task(entry.task).state, 'only a WAITING task is changed').toBe('WAITING');
         return;
       case 'NameLeased':
         for (const name of entry.names) {
@@ -236,7 +248,9 @@ export class OwnershipModel {
   }
 
   private endAll(): void {
-    for (const task of this.tasks.values()) if (task.lease !== null) this.end(task, 'WAITING');
+    for (const task of this.tasks.values()) {
+      if (task.lease !== null) this.end(task, task.isCancelled ? 'ENDED' : 'WAITING');
+    }
     for (const name of this.names.keys()) this.names.set(name, null);
     for (const session of this.sessions.values()) {
       if (session.state === 'RUNNING') this.endSession(session);

@@ -13,7 +13,10 @@ import {
   acquireGuard,
   acquireNames,
   breakName,
+  cancelTask,
   changeSession,
+  changeTask,
+  checkpointTask,
   completeTask,
   createTask,
   deleteObject,
@@ -229,6 +232,31 @@ function wishes(waitMs: fc.Arbitrary<number>): fc.Arbitrary<{ says: string; wish
       2,
       say('release', { target, delayMs: fc.constantFrom(0, 10) }, ({ target, delayMs }) =>
         at(target, (taskId, leaseSeq) => releaseTask({ taskId, leaseSeq, delayMs })),
+      ),
+    ],
+    [
+      2,
+      say('cancel', { target, reason: reasons }, ({ target, reason }) =>
+        at(target, (taskId) => cancelTask({ taskId, reason })),
+      ),
+    ],
+    [
+      3,
+      say('checkpoint', { target, value: fc.constantFrom('1', '22') }, ({ target, value }) =>
+        at(target, (taskId, leaseSeq) => checkpointTask({ taskId, leaseSeq, value })),
+      ),
+    ],
+    [
+      2,
+      say(
+        'change',
+        {
+          taskId: taskIds,
+          queue: fc.constantFrom(null, 'a', 'b'),
+          priority: fc.constantFrom(null, 0, 1),
+          delayMs: fc.constantFrom(null, 0, 10),
+        },
+        changeTask,
       ),
     ],
     [1, say('kill', { taskId: taskIds, reason: fc.oneof(reasons, fc.constant('CANCELLED')) }, killTask)],

@@ -98,6 +98,7 @@ function keysOf({ call, answer }: Call): string[] {
     case 'task.lease':
       return [`${op} ${text(request.worker_id)}`, ...gone(text(request.worker_id))];
     case 'task.extend':
+    case 'task.checkpoint':
     case 'task.complete':
     case 'task.fail':
     case 'task.release':
@@ -107,6 +108,8 @@ function keysOf({ call, answer }: Call): string[] {
         ({ task_id: task, lease_id: lease }) => `task.extend ${text(task)} ${text(lease)}`,
       );
     case 'task.kill':
+    case 'task.cancel':
+    case 'task.change':
       return [`${op} ${text(request.task_id)}`];
     default:
       return [];
@@ -154,7 +157,14 @@ function causesOf({ entry }: Fact, before: Ownership): string[] | null {
     }
     case 'TaskCancelled':
       return [`task.${text(entry.verb)} ${task}`];
+    case 'TaskCheckpointed':
+      return [`task.checkpoint ${task}`];
+    case 'TaskCancelRequested':
+      return [`task.cancel ${text(entry.task_id)}`];
+    case 'TaskChanged':
+      return [`task.change ${text(entry.task_id)}`];
     case 'TaskDead':
+      if (entry.reason === 'CANCELLED') return [`task.cancel ${text(entry.task_id)}`];
       if (entry.reason === 'ATTEMPTS_EXHAUSTED' || entry.reason === 'PAYLOAD_DAMAGED') return null;
       return [`task.kill ${text(entry.task_id)}`];
     default:

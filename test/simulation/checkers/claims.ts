@@ -56,6 +56,24 @@ export function claimsOf({ call, answer }: Call): Claim[] {
     }
     case 'task.kill':
       return own('TaskDead', aboutTask(text(request.task_id)));
+    case 'task.checkpoint':
+      return own('TaskCheckpointed', aboutTask(text(request.task_id)));
+    case 'task.cancel':
+      if (!isOwn)
+        return [{ ...seen(body.seq, 'an entry about the task'), matches: aboutTask(text(request.task_id)) }];
+      return own(
+        body.state === 'LEASED' ? 'TaskCancelRequested' : 'TaskDead',
+        aboutTask(text(request.task_id)),
+      );
+    case 'task.change':
+      return [
+        {
+          ...seen(body.seq, 'an entry about the task'),
+          matches: aboutTask(text(request.task_id)),
+          // What is so already is not written again.
+          mayOwn: ({ entry }) => entry.type === 'TaskChanged' && entry.due_at === body.due_at,
+        },
+      ];
     case 'worker.heartbeat':
       return list(body.extended).map((lease) => extension(text(lease.task_id), lease));
     case 'lease.acquire':

@@ -118,6 +118,8 @@ function taskWrongs(fact: Fact, before: Ownership): Wrong[] {
     case 'TaskCompleted':
     case 'TaskFailed':
     case 'TaskReleased':
+    case 'TaskCheckpointed':
+    case 'TaskCancelRequested':
       return acts(task?.lease, entry, atMs);
     case 'LeaseExpired':
       return ends(task?.lease, entry, atMs);

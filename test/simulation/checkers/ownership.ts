@@ -32,6 +32,9 @@ export interface Task {
   counted: number;
   dueAtMs: number;
   failures: number;
+  queue: string;
+  /** Its cancellation was asked for while it was leased. */
+  isCancelled: boolean;
   changed: Fact;
 }
 
@@ -139,7 +142,8 @@ export class Ownership {
 
   private createTask(id: string, fact: Fact, dueAtMs: number): void {
     const idle = { state: 'WAITING', lease: null, attempt: 0, counted: 0, failures: 0 } as const;
-    this.tasks.set(id, { created: fact, ...idle, dueAtMs, changed: fact });
+    const queue = text(fact.entry.queue);
+    this.tasks.set(id, { created: fact, ...idle, queue, isCancelled: false, dueAtMs, changed: fact });
   }
 
   private applyToTask(fact: Fact): void {
@@ -178,6 +182,15 @@ export class Ownership {
       case 'TaskDead':
         move(task, 'DEAD', 0);
         break;
+      case 'TaskCancelRequested':
+        task.isCancelled = true;
+        break;
+      case 'TaskChanged':
+        task.queue = text(entry.queue);
+        task.dueAtMs = millis(entry.due_at);
+        break;
+      case 'TaskCheckpointed':
+        break;
       default:
         return;
     }
@@ -208,7 +221,7 @@ export class Ownership {
     for (const task of this.tasks.values()) {
       if (task.state !== 'LEASED') continue;
       task.counted -= 1;
-      move(task, 'WAITING', fact.atMs);
+      move(task, task.isCancelled ? 'DEAD' : 'WAITING', fact.atMs);
     }
     for (const session of this.sessions.values()) {
       if (!isRunning(session.state)) continue;

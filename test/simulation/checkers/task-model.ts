@@ -1,5 +1,6 @@
 // A task as a caller sees it: its state, its attempt, its one live lease, and how each earlier one ended. The answer
 // to a late verdict depends on that end alone.
+import { crc32 } from 'node:zlib';
 import { leaseIdOfSeq, seqOfLeaseId } from '../../../src/core/ids.ts';
 import type { Call, Fact } from './reading.ts';
 import { list, millis, type record, text, whole } from './reading.ts';
@@ -10,6 +11,10 @@ type End = 'complete' | 'fail' | 'release' | 'other';
 export interface TaskModelState {
   readonly state: 'UNKNOWN' | 'WAITING' | 'LEASED' | 'COMPLETED' | 'FAILED' | 'DEAD';
   readonly attempt: number;
+  /** Its cancellation was asked for while it was leased. */
+  readonly isCancelled: boolean;
+  /** Length and checksum of the last checkpoint, as JSON; null when there is none. */
+  readonly checkpoint: string | null;
   readonly live: { readonly seq: number; readonly expiresAtMs: number } | null;
   /** The leases that are over, by number. */
   readonly ends: ReadonlyMap<number, { readonly how: End; readonly isCancelled: boolean }>;
@@ -20,6 +25,8 @@ export interface TaskModelState {
 const UNKNOWN: TaskModelState = {
   state: 'UNKNOWN',
   attempt: 0,
+  isCancelled: false,
+  checkpoint: null,
   live: null,
   ends: new Map(),
   seq: 0,
@@ -63,6 +70,7 @@ export const TASK_MODEL: SubjectModel<TaskModelState> = {
       case 'IntentAccepted':
         return state.state === 'UNKNOWN' ? { ...UNKNOWN, state: 'WAITING', seq, nowMs: atMs } : null;
       case 'LeaseGranted': {
+        if (state.isCancelled) return null;
         if (state.state !== 'WAITING' || entry.attempt !== state.attempt + 1) return null;
         const live = { seq, expiresAtMs: millis(entry.expiry_timestamp) };
         return { ...after, state: 'LEASED', attempt: state.attempt + 1, live };
@@ -77,7 +85,13 @@ export const TASK_MODEL: SubjectModel<TaskModelState> = {
           ? ended(after, 'WAITING', 'other')
           : null;
       case 'TaskCompleted':
-        return isHolder ? ended(after, 'COMPLETED', 'complete') : null;
+        return isHolder ? { ...ended(after, 'COMPLETED', 'complete'), checkpoint: null } : null;
+      case 'TaskCancelRequested':
+        return isHolder && !state.isCancelled ? { ...after, isCancelled: true } : null;
+      case 'TaskCheckpointed':
+        return isHolder ? { ...after, checkpoint: JSON.stringify(entry.value) } : null;
+      case 'TaskChanged':
+        return state.state === 'WAITING' ? after : null;
       case 'TaskFailed':
         return isHolder ? ended(after, entry.next_state === 'FAILED' ? 'FAILED' : 'WAITING', 'fail') : null;
       case 'TaskReleased':
@@ -90,7 +104,8 @@ export const TASK_MODEL: SubjectModel<TaskModelState> = {
         return { ...after, ends: new Map(state.ends).set(lease, { how: 'other', isCancelled: true }) };
       }
       case 'EpochStarted':
-        return state.live === null ? after : ended(after, 'WAITING', 'other');
+        if (state.live === null) return after;
+        return ended(after, state.isCancelled ? 'DEAD' : 'WAITING', 'other');
       case 'Forgotten':
         return state.state === 'WAITING' || state.state === 'LEASED'
           ? null
@@ -156,9 +171,16 @@ function isShown(state: TaskModelState, { call, answer }: Call, id: string): boo
     case 'task.create':
       return body.state === state.state && body.attempt === state.attempt;
     case 'task.lease':
-      return list(body.leases).every((lease) => lease.task_id !== id || isLive(state, lease));
+      return list(body.leases).every(
+        (lease) => lease.task_id !== id || (isLive(state, lease) && isSaved(state, lease)),
+      );
     case 'task.extend':
-      return isLive(state, body);
+      return isLive(state, body) && (body.cancel_requested === true) === state.isCancelled;
+    case 'task.cancel':
+      if (body.state === 'LEASED') return state.state === 'LEASED' && state.isCancelled;
+      return state.state === 'DEAD';
+    case 'task.change':
+      return state.state === 'WAITING';
     case 'worker.heartbeat':
       return isBeatShown(state, call, body, id);
     case 'task.complete':
@@ -167,10 +189,19 @@ function isShown(state: TaskModelState, { call, answer }: Call, id: string): boo
       if (body.outcome === 'CANCELLED') return end?.how === 'other' && end.isCancelled;
       return end?.how === VERBS[call.op];
     case 'task.get':
+      if ((body.cancel_requested === true) !== state.isCancelled || !isSaved(state, body)) return false;
       return body.state === state.state && body.attempt === state.attempt;
     default:
       return true;
   }
+}
+
+/** What is shown is the last checkpoint. One whose bytes the disk has damaged is left out. */
+function isSaved({ checkpoint }: TaskModelState, shown: ReturnType<typeof record>): boolean {
+  const value = shown.checkpoint ?? null;
+  if (value === null) return true;
+  const bytes = Buffer.from(JSON.stringify(value));
+  return checkpoint === JSON.stringify({ bytes: bytes.length, crc: crc32(bytes) });
 }
 
 /** Each lease that was listed for the task is either extended, and live, or lost, and over or never there. */
@@ -185,7 +216,12 @@ function isBeatShown(
   const listed = list(call.request.leases).filter((lease) => lease.task_id === id);
   if (extended.length + lost.length !== listed.length) return false;
   const live = state.live === null ? '' : leaseIdOfSeq(state.live.seq);
-  return extended.every((lease) => isLive(state, lease)) && lost.every((lease) => lease.lease_id !== live);
+  const isTold = extended.every((lease) => (lease.cancel_requested === true) === state.isCancelled);
+  return (
+    isTold &&
+    extended.every((lease) => isLive(state, lease)) &&
+    lost.every((lease) => lease.lease_id !== live)
+  );
 }
 
 function isRefused(state: TaskModelState, { call, answer }: Call): boolean {
@@ -203,9 +239,9 @@ function isRefused(state: TaskModelState, { call, answer }: Call): boolean {
     case 'LEASE_EXPIRED':
       return live?.seq !== lease && end !== undefined;
     case 'LEASE_NOT_CURRENT':
-      return (
-        live?.seq !== lease && end !== undefined && (call.op === 'task.extend' || end.how !== VERBS[call.op])
-      );
+      return live?.seq !== lease && end !== undefined && (!(call.op in VERBS) || end.how !== VERBS[call.op]);
+    case 'TASK_NOT_WAITING':
+      return state.state !== 'WAITING';
     case 'TASK_TERMINAL':
       return state.state === 'COMPLETED' || state.state === 'FAILED' || state.state === 'DEAD';
     default:

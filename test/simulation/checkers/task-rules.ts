@@ -1,5 +1,5 @@
 // What a task promises beyond its lease: it ends once and for ever, it is not handed out before it is due nor more often
-// than its limits allow, and a deduplication key stands for a task only until that has ended.
+// than its limits allow nor once it is cancelled, and a deduplication key stands for a task only until that has ended.
 import { checker } from './checker.ts';
 import { follow, type Ownership, type Task } from './ownership.ts';
 import type { Call, Fact } from './reading.ts';
@@ -49,6 +49,7 @@ function wrong({ entry, atMs }: Fact, task: Task | undefined, before: Ownership)
   if (isEnded && entry.type !== 'TaskCancelled') return `${entry.type} of ${id}, which is ${task.state}`;
   const { max_attempts: attemptsMax, retry } = task.created.entry;
   if (entry.type === 'LeaseGranted') {
+    if (task.isCancelled) return `${id} is leased, which is cancelled`;
     if (task.dueAtMs > atMs) return `${id} is leased at ${atMs} and due at ${task.dueAtMs}`;
     if (task.counted >= whole(attemptsMax))
       return `${id} is leased for attempt ${task.counted + 1} of ${attemptsMax}`;
@@ -58,7 +59,7 @@ function wrong({ entry, atMs }: Fact, task: Task | undefined, before: Ownership)
   if (entry.type !== 'TaskFailed' || entry.next_state === 'FAILED') return null;
   if (task.failures + 1 >= whole(record(retry).max_failures))
     return `${id} waits again after failure ${task.failures + 1}`;
-  const follows = task.counted >= whole(attemptsMax) ? 'DEAD' : 'WAITING';
+  const follows = task.isCancelled || task.counted >= whole(attemptsMax) ? 'DEAD' : 'WAITING';
   return entry.next_state === follows
     ? null
     : `${id} is said to be ${text(entry.next_state)} after attempt ${task.counted} of ${attemptsMax}`;
@@ -69,8 +70,8 @@ function isDeathOf(failed: Fact, { entry }: Fact): boolean {
 }
 
 function liveTwin(entry: Fact['entry'], before: Ownership): string | undefined {
-  for (const [id, { created, state }] of before.tasks) {
-    if (created.entry.dedup_key !== entry.dedup_key || created.entry.queue !== entry.queue) continue;
+  for (const [id, { created, state, queue }] of before.tasks) {
+    if (created.entry.dedup_key !== entry.dedup_key || queue !== entry.queue) continue;
     if (state === 'WAITING' || state === 'LEASED') return id;
   }
   return undefined;

@@ -12,6 +12,7 @@ import { followers } from './followers.ts';
 import { guardsAndWipes } from './guards-and-wipes.ts';
 import { hostile } from './hostile.ts';
 import { massExpiry } from './mass-expiry.ts';
+import { operators } from './operators.ts';
 import { retries } from './retries.ts';
 import { sessionFollowers } from './session-followers.ts';
 import { sessions } from './sessions.ts';
@@ -34,4 +35,5 @@ export const PROGRAMS: Readonly<Record<WorkloadName, Program>> = {
   followers,
   sessions,
   'session-followers': sessionFollowers,
+  operators,
 };
