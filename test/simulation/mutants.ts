@@ -270,8 +270,7 @@ export const MUTANTS: readonly Mutant[] = [
     'death-untold',
     'The failure that uses up the attempts of a task says that the task waits again.',
     { seed: 5, by: 'task-rules' },
-    [VERDICTS, "isExhausted(state, row) ? 'DEAD' : 'WAITING';", "'WAITING';"],
-    [VERDICTS, "if (nextState === 'DEAD') {", 'if (!isFinal && isExhausted(state, row)) {'],
+    [VERDICTS, "death !== null ? 'DEAD' : 'WAITING';", "'WAITING';"],
   ),
   mutant(
     'dedup-after-end',
@@ -279,9 +278,20 @@ export const MUTANTS: readonly Mutant[] = [
     { seed: 5, by: 'task-rules' },
     [
       'src/core/task-table.ts',
-      'if (dedup !== 0) this.byDedup.remove(',
-      'if (dedup < 0) this.byDedup.remove(',
+      'if (dedupKey !== null) this.byDedup.remove(this.dedupHash(queue.name',
+      "if (dedupKey === '') this.byDedup.remove(this.dedupHash(queue.name",
     ],
+  ),
+  mutant(
+    'cancelled-leased-again',
+    'A task whose cancellation was asked for goes back to its queue when its lease ends.',
+    { seed: 90_006, by: 'linearisable' },
+    [
+      'src/core/operate-tasks.ts',
+      'return detail === null ? null : cancelled(',
+      "return detail !== '' ? null : cancelled(",
+    ],
+    [APPLY_TASKS, "check(tasks.cancelReason.get(row) === null, entry, seq, 'the task is cancelled');", ''],
   ),
   mutant(
     'deadline-after-answer',
