@@ -188,7 +188,10 @@ const OF_A_STATE: Record<Exclude<InvariantId, keyof typeof OF_A_STEP | 'INV-APPL
     [[createTask(), leaseTasks(), releaseTask()], ({ tasks }) => tasks.attempt.set(FIRST_TASK, 0)],
   ],
   'INV-CHECKPOINT-UNFINISHED': [
-    [[...TASK, completeTask()], ({ tasks }) => tasks.checkpoint.set(FIRST_TASK, { ...opaqueOf('left behind'), at: 77 })],
+    [
+      [...TASK, completeTask()],
+      ({ tasks }) => tasks.checkpoint.set(FIRST_TASK, { ...opaqueOf('left behind'), at: 77 }),
+    ],
   ],
   'INV-TIMES-PAST': [
     [[createTask()], ({ tasks }) => tasks.createdAtMs.set(FIRST_TASK, START_MS + 1)],
