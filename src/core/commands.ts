@@ -401,19 +401,9 @@ export interface Cancelled {
   readonly duplicate: boolean;
 }
 
-export interface Checkpointed {
-  readonly taskId: string;
-  readonly leaseSeq: Seq;
-  readonly seq: Seq;
-}
+export type Checkpointed = Pick<Extension, 'taskId' | 'leaseSeq' | 'seq'>;
 
-export interface ChangedTask {
-  readonly taskId: string;
-  readonly queue: string;
-  readonly priority: number;
-  readonly dueAtMs: number;
-  readonly seq: Seq;
-}
+export type ChangedTask = Pick<TaskCreation, 'taskId' | 'queue' | 'priority' | 'dueAtMs' | 'seq'>;
 
 export interface HeartbeatAnswer {
   readonly extended: readonly Extension[];
