@@ -140,7 +140,13 @@ function preparation(
   authority: Authority,
   { prepare }: AnyChange,
 ): ((request: unknown) => Promise<unknown>) | null {
-  return prepare === undefined ? null : (request) => reading(() => prepare(request, authority));
+  if (prepare === undefined) return null;
+  return (request) =>
+    reading(() => prepare(request, authority)).catch((fault: unknown): Refusal => {
+      // Without any room in the log not even a read is decided, and the change would be refused for that.
+      if (!authority.hasEnded && authority.log.batchBytesMax === 0) return { refused: 'DISK_FULL' };
+      throw fault;
+    });
 }
 
 function isRefused(prepared: unknown): prepared is Refusal {

@@ -130,6 +130,8 @@ describe('golden logs', () => {
       'v2.json',
       'v3-compacted.json',
       'v3.json',
+      'v4-compacted.json',
+      'v4.json',
     ]);
   });
 });

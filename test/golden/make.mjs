@@ -35,7 +35,12 @@ const world = {
   hashSeed: 1,
 };
 const options = {
-  retention: { endedTasksMs: 10_000, idleNamesMs: 10_000, endedSessionsMs: 10_000 },
+  retention: {
+    completedTasksMs: 10_000,
+    failedTasksMs: 60_000,
+    idleNamesMs: 10_000,
+    endedSessionsMs: 10_000,
+  },
   intents: { secret: 'golden' },
 };
 
@@ -142,6 +147,35 @@ await start(['2']);
 // A failure that uses up the attempts.
 await lh.call('task.create', { payload: null, queue: 'exhausted', max_attempts: 1 });
 await lh.call('task.fail', { ...(await lease('exhausted')), reason: 'the only attempt' });
+
+// Tasks with a key and a trace, and ended ones that are run again.
+const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
+await lh.call('task.create', { payload: 1, queue: 'keyed', key: 'größer', trace: { traceparent } });
+await lh.call('task.create', {
+  payload: 2,
+  task_id: 'traced',
+  queue: 'keyed',
+  key: 'größer',
+  trace: { traceparent, tracestate: 'vendor=1' },
+});
+await lh.call('task.kill', { task_id: 'traced', reason: 'no longer wanted' });
+await lh.call('task.requeue', { task_id: 'traced', reason: 'wanted after all', delay_ms: 60_000 });
+await lh.call('task.requeue', { task_id: killed.task_id, task_id_new: 'again', queue: 'keyed', priority: 3 });
+
+// Cancelled before and while it was leased, saved progress, and changed.
+await lh.call('task.create', { payload: 3, task_id: 'unwanted', queue: 'operated' });
+await lh.call('task.cancel', { task_id: 'unwanted', reason: 'not needed' });
+await lh.call('task.create', { payload: 4, task_id: 'running', queue: 'operated' });
+const [running] = (await lh.call('task.lease', { worker_id: 'w', queues: ['operated'], ttl_ms: 600_000 }))
+  .leases;
+await lh.call('task.checkpoint', {
+  task_id: 'running',
+  lease_id: running.lease_id,
+  value: { done: 1, total: 2 },
+});
+await lh.call('task.cancel', { task_id: 'running', reason: 'stop' });
+await lh.call('task.create', { payload: 5, task_id: 'moved', queue: 'operated' });
+await lh.call('task.change', { task_id: 'moved', queue: 'waiting', priority: 7, delay_ms: 60_000 });
 
 const doomed = await lh.call('lease.acquire', { name: 'doomed', holder: 'd', ttl_ms: 600_000 });
 await lh.call('object.write', { object_id: 'doomed', value: null, lease: { lease_seq: doomed.lease_seq } });

@@ -93,6 +93,8 @@ function keysOf({ call, answer }: Call): string[] {
     case 'object.write':
     case 'object.delete':
       return [`${op} ${text(request.object_id)} ${record(request.lease).lease_seq}`];
+    case 'task.requeue':
+      return [`task.requeue ${text(request.task_id)}`];
     case 'task.create':
       return [`${op} ${text(request.queue) || 'default'}`];
     case 'task.lease':
@@ -140,7 +142,9 @@ function causesOf({ entry }: Fact, before: Ownership): string[] | null {
     case 'ObjectDeleted':
       return [`object.delete ${text(entry.object_id)} ${entry.lease_seq}`];
     case 'TaskCreated':
-      return [`task.create ${text(entry.queue)}`];
+      return entry.requeued_from === undefined
+        ? [`task.create ${text(entry.queue)}`]
+        : [`task.requeue ${text(entry.requeued_from)}`];
     case 'LeaseGranted':
       return [`task.lease ${text(entry.worker_id)}`];
     case 'LeaseExtended':

@@ -39,6 +39,9 @@ export function claimsOf({ call, answer }: Call): Claim[] {
   switch (call.op) {
     case 'task.create':
       return own('TaskCreated', aboutTask(text(body.task_id)));
+    case 'task.requeue':
+      // Where a forgotten successor was created is not known any more.
+      return body.state === null ? [] : own('TaskCreated', aboutTask(text(body.task_id)));
     case 'task.lease':
       return list(body.leases).map((lease) => ({
         seq: whole(lease.lease_seq),

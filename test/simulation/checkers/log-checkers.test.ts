@@ -365,6 +365,17 @@ describe('the rules of tasks', () => {
     expect(complaints(taskRules, story.onTask('TaskDead', 't', 0))).toHaveLength(1);
   });
 
+  it('accept one successor of an ended task, and complain of a second, of one too early and of one of nothing', () => {
+    const from = { requeued_from: 't' };
+    const ended = () => new Story().created('t').onTask('TaskDead', 't', 0);
+    expect(complaints(taskRules, ended().created('u', from))).toEqual([]);
+    expect(complaints(taskRules, ended().created('u', from).created('v', from))).toEqual([
+      expect.stringContaining('was run again at seq 3'),
+    ]);
+    expect(complaints(taskRules, new Story().created('t').created('u', from))).toHaveLength(1);
+    expect(complaints(taskRules, new Story().created('u', from))).toHaveLength(1);
+  });
+
   it('complain of more attempts or failures than allowed', () => {
     const once = new Story().created('t', { max_attempts: 1 }).granted('t').later(1_000);
     once.onTask('LeaseExpired', 't', 2, { counted: true }).granted('t', 2);

@@ -35,6 +35,8 @@ export interface Task {
   queue: string;
   /** Its cancellation was asked for while it was leased. */
   isCancelled: boolean;
+  /** The entry that runs it again, once it has ended. */
+  requeued: Fact | null;
   changed: Fact;
 }
 
@@ -141,9 +143,19 @@ export class Ownership {
   }
 
   private createTask(id: string, fact: Fact, dueAtMs: number): void {
-    const idle = { state: 'WAITING', lease: null, attempt: 0, counted: 0, failures: 0 } as const;
+    const idle = {
+      state: 'WAITING',
+      lease: null,
+      attempt: 0,
+      counted: 0,
+      failures: 0,
+      requeued: null,
+      isCancelled: false,
+    } as const;
     const queue = text(fact.entry.queue);
-    this.tasks.set(id, { created: fact, ...idle, queue, isCancelled: false, dueAtMs, changed: fact });
+    this.tasks.set(id, { created: fact, ...idle, queue, dueAtMs, changed: fact });
+    const origin = this.tasks.get(text(fact.entry.requeued_from));
+    if (origin !== undefined) origin.requeued = fact;
   }
 
   private applyToTask(fact: Fact): void {

@@ -151,6 +151,10 @@ function ended(state: TaskModelState, to: TaskModelState['state'], how: End): Ta
   return { ...state, state: to, live: null, ends };
 }
 
+function hasEnded({ state }: TaskModelState): boolean {
+  return state === 'COMPLETED' || state === 'FAILED' || state === 'DEAD';
+}
+
 function grows({ live }: TaskModelState, request: ReturnType<typeof record>, { atMs, entry }: Fact): boolean {
   const expiresAtMs = Math.max(live!.expiresAtMs, atMs + whole(request.ttl_ms));
   return millis(entry.new_expiry_timestamp) === expiresAtMs;
@@ -188,6 +192,8 @@ function isShown(state: TaskModelState, { call, answer }: Call, id: string): boo
     case 'task.release':
       if (body.outcome === 'CANCELLED') return end?.how === 'other' && end.isCancelled;
       return end?.how === VERBS[call.op];
+    case 'task.requeue':
+      return hasEnded(state);
     case 'task.get':
       if ((body.cancel_requested === true) !== state.isCancelled || !isSaved(state, body)) return false;
       return body.state === state.state && body.attempt === state.attempt;
@@ -243,7 +249,9 @@ function isRefused(state: TaskModelState, { call, answer }: Call): boolean {
     case 'TASK_NOT_WAITING':
       return state.state !== 'WAITING';
     case 'TASK_TERMINAL':
-      return state.state === 'COMPLETED' || state.state === 'FAILED' || state.state === 'DEAD';
+      return hasEnded(state);
+    case 'TASK_NOT_ENDED':
+      return state.state === 'WAITING' || state.state === 'LEASED';
     default:
       return true;
   }

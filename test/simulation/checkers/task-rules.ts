@@ -1,5 +1,6 @@
 // What a task promises beyond its lease: it ends once and for ever, it is not handed out before it is due nor more often
-// than its limits allow nor once it is cancelled, and a deduplication key stands for a task only until that has ended.
+// than its limits allow nor once it is cancelled, a deduplication key stands for a task only until that has ended, and what
+// has ended is run again by one successor.
 import { checker } from './checker.ts';
 import { follow, type Ownership, type Task } from './ownership.ts';
 import type { Call, Fact } from './reading.ts';
@@ -41,6 +42,8 @@ function wrong({ entry, atMs }: Fact, task: Task | undefined, before: Ownership)
   const id = text(entry.task_id);
   if (entry.type === 'TaskCreated') {
     if (task !== undefined) return `${id} is created twice`;
+    const origin = entry.requeued_from === undefined ? null : originFault(text(entry.requeued_from), before);
+    if (origin !== null) return `${id} runs ${text(entry.requeued_from)} again, which ${origin}`;
     const twin = entry.dedup_key === undefined ? undefined : liveTwin(entry, before);
     return twin === undefined ? null : `${id} is created beside ${twin}, with the same deduplication key`;
   }
@@ -63,6 +66,13 @@ function wrong({ entry, atMs }: Fact, task: Task | undefined, before: Ownership)
   return entry.next_state === follows
     ? null
     : `${id} is said to be ${text(entry.next_state)} after attempt ${task.counted} of ${attemptsMax}`;
+}
+
+function originFault(id: string, before: Ownership): string | null {
+  const origin = before.tasks.get(id);
+  if (origin === undefined) return 'is unknown';
+  if (origin.state === 'WAITING' || origin.state === 'LEASED') return `is ${origin.state}`;
+  return origin.requeued === null ? null : `was run again at seq ${origin.requeued.seq}`;
 }
 
 function isDeathOf(failed: Fact, { entry }: Fact): boolean {
