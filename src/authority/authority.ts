@@ -10,9 +10,9 @@
  * A failed append is final: all waiting callers are told UNAVAILABLE and this authority is dead. So is a log that was
  * lost, and a deadline that has passed: what needed no entry leaves only while no other writer can have the log.
  */
-
+import type { Answer, Answers, GrantedTasks, TaskCreation } from '../core/answers.ts';
 import type { DecidedEntry } from '../core/batch.ts';
-import type { Answer, Answers, Command, GrantedTasks, TaskCreation } from '../core/commands.ts';
+import type { Command } from '../core/commands.ts';
 import { Machine } from '../core/machine.ts';
 import type { Refusal } from '../core/refusals.ts';
 import type { Retention } from '../core/retention.ts';

@@ -7,15 +7,8 @@
  *   decided ─► add ─► leave ─┬─► delivered: the caller holds it
  *                            └─► not delivered: a release is queued
  */
-import type {
-  AcquireNames,
-  Answer,
-  Command,
-  GrantedName,
-  GrantedTask,
-  GrantedTasks,
-  RenewName,
-} from '../core/commands.ts';
+import type { Answer, GrantedName, GrantedTask, GrantedTasks } from '../core/answers.ts';
+import type { AcquireNames, Command, RenewName } from '../core/commands.ts';
 import { isRefusal } from '../core/decision.ts';
 import type { Refusal } from '../core/refusals.ts';
 import type { Request } from './request.ts';

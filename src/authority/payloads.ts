@@ -4,7 +4,8 @@
  * out without it. And the creator of a task that is there already is
  * told so after the payloads have been compared.
  */
-import type { CreateTask, GrantedTask, GrantedTasks, TaskCreation } from '../core/commands.ts';
+import type { GrantedTask, GrantedTasks, TaskCreation } from '../core/answers.ts';
+import type { CreateTask } from '../core/commands.ts';
 import { isRefusal } from '../core/decision.ts';
 import type { Opaque } from '../core/opaque.ts';
 import type { Refusal } from '../core/refusals.ts';

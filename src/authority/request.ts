@@ -1,5 +1,6 @@
 /** One call to the authority, from the moment it is made until its answer leaves. */
-import type { AcquireNames, Answer, Command, GrantedTasks, LeaseTasks } from '../core/commands.ts';
+import type { Answer, GrantedTasks } from '../core/answers.ts';
+import type { AcquireNames, Command, LeaseTasks } from '../core/commands.ts';
 import { isRefusal } from '../core/decision.ts';
 import type { Ticket, Waiter } from '../core/lines.ts';
 import type { Machine } from '../core/machine.ts';

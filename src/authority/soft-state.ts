@@ -1,5 +1,6 @@
 /** Contacts of workers and watched sessions, and receipts for refused writes: none is truth or in the log, all start empty. */
-import type { Answer, Command } from '../core/commands.ts';
+import type { Answer } from '../core/answers.ts';
+import type { Command } from '../core/commands.ts';
 import { isRefusal } from '../core/decision.ts';
 import type { Refusal } from '../core/refusals.ts';
 import { Receipts } from './receipts.ts';

@@ -2,7 +2,8 @@
  * What the authority has done since it was opened, in plain numbers: on the hot path counting costs an addition
  * into a typed array. Nothing here is truth, nothing is in the log; the metrics read the numbers.
  */
-import type { Answer, Command, CommandType } from '../core/commands.ts';
+import type { Answer } from '../core/answers.ts';
+import type { Command, CommandType } from '../core/commands.ts';
 import { isRefusal } from '../core/decision.ts';
 import { REFUSALS, type Refusal, type RefusalCode } from '../core/refusals.ts';
 import { Buckets } from './buckets.ts';

@@ -7,7 +7,7 @@
  * other, in the order of `opaquesOf`, from where the log says the opaque area of its next batch begins. The encoder
  * checks that it writes them there.
  */
-import type { Answer } from './commands.ts';
+import type { Answer } from './answers.ts';
 import type { Entry } from './entries.ts';
 import { opaquesOf } from './entry-opaques.ts';
 import type { Ticket } from './lines.ts';

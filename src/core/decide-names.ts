@@ -3,20 +3,10 @@
  * a live lease in the state has not run out. Who waits for whom is in `lines.ts`; these rules only say
  * whether a name is free for this caller.
  */
+
+import type { Broken, GrantedName, GrantedNames, Released, Wiped } from './answers.ts';
 import { rowsToWipe } from './apply-names.ts';
-import type {
-  AcquireNames,
-  BreakName,
-  Broken,
-  GrantedName,
-  GrantedNames,
-  Guard,
-  Released,
-  ReleaseName,
-  RenewName,
-  Wiped,
-  WipeNames,
-} from './commands.ts';
+import type { AcquireNames, BreakName, Guard, ReleaseName, RenewName, WipeNames } from './commands.ts';
 import { append, type Decision, isRefusal, refuse, unchanged } from './decision.ts';
 import type { Entry } from './entries.ts';
 import type { Refusal } from './refusals.ts';

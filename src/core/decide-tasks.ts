@@ -1,14 +1,6 @@
 /** Creating a task, running one again, leasing the next one, pausing a queue. What happens to a task later is in `verdicts.ts`. */
-import type {
-  CreateTask,
-  GrantedTask,
-  LeaseTasks,
-  QueueSwitched,
-  RequeuedTask,
-  RequeueTask,
-  TaskCreation,
-  Trace,
-} from './commands.ts';
+import type { GrantedTask, QueueSwitched, RequeuedTask, TaskCreation } from './answers.ts';
+import type { CreateTask, LeaseTasks, RequeueTask, Trace } from './commands.ts';
 import { append, type Decision, refuse, unchanged } from './decision.ts';
 import type { LeaseGranted, TaskCreated } from './entries.ts';
 import { seqOfSessionId, seqOfTaskId, taskIdOfSeq } from './ids.ts';

@@ -5,7 +5,8 @@
  *   1 WRITE_UNFENCED  2 LEASE_OBJECT_MISMATCH  3 WRITE_STALE_FENCE  4 WRITE_UNKNOWN_FENCE
  *   5 LEASE_HOLDER_MISMATCH  6 LEASE_EXPIRED  7 VERSION_MISMATCH
  */
-import type { DeleteObject, PresentedLease, WriteObject, Written } from './commands.ts';
+import type { Written } from './answers.ts';
+import type { DeleteObject, PresentedLease, WriteObject } from './commands.ts';
 import { append, type Decision, isRefusal, refuse } from './decision.ts';
 import type { Refusal } from './refusals.ts';
 import type { NameRow, Seq } from './row-types.ts';

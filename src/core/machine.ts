@@ -4,19 +4,11 @@
  * that follow, then the lines those facts have set in motion. No I/O and no clock: time comes with the
  * batch, and what is decided is applied at once and added to the `Batch`, which the authority writes.
  */
+
+import type { Answer, Extension, GrantedTask, GrantedTasks, HeartbeatAnswer } from './answers.ts';
 import { apply } from './apply.ts';
 import { Batch } from './batch.ts';
-import type {
-  AcquireNames,
-  Answer,
-  Command,
-  Extension,
-  GrantedTask,
-  GrantedTasks,
-  Heartbeat,
-  HeartbeatAnswer,
-  LeaseTasks,
-} from './commands.ts';
+import type { AcquireNames, Command, Heartbeat, LeaseTasks } from './commands.ts';
 import { acquireNames, breakName, grantOf, releaseName, renewName, wipeNames } from './decide-names.ts';
 import { createTask, leaseNext, leasesOfRequest, requeueTask, switchQueue } from './decide-tasks.ts';
 import { type Decision, isRefusal } from './decision.ts';

@@ -2,7 +2,8 @@
  * What an operator does to a task, without a lease of its own: kill it, cancel it, change its place among the waiting.
  * The table in `verdicts.ts` says in which state each of them applies.
  */
-import type { Cancelled, CancelTask, ChangedTask, ChangeTask, Killed, KillTask } from './commands.ts';
+import type { Cancelled, ChangedTask, Killed } from './answers.ts';
+import type { CancelTask, ChangeTask, KillTask } from './commands.ts';
 import { append, type Decision, refuse, unchanged } from './decision.ts';
 import type { TaskDead } from './entries.ts';
 import { isSystemQueue, SYSTEM_QUEUES } from './reserved-names.ts';

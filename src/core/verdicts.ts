@@ -13,21 +13,16 @@
  * In row LEASED a lease that is not the current one is judged as in the other rows. Most commands for a task that starts
  * a session never come here (`sessions/start-tasks.ts`).
  */
+import type { Cancelled, ChangedTask, Checkpointed, Extension, Killed, Verdict } from './answers.ts';
 import type {
-  Cancelled,
   CancelTask,
-  ChangedTask,
   ChangeTask,
-  Checkpointed,
   CheckpointTask,
   CompleteTask,
   ExtendLease,
-  Extension,
   FailTask,
-  Killed,
   KillTask,
   ReleaseTask,
-  Verdict,
 } from './commands.ts';
 import { append, type Decision, isRefusal, refuse, unchanged } from './decision.ts';
 import type { FencedWrite, TaskDead, TaskFailed, TaskKey, TaskReleased, Verb } from './entries.ts';

@@ -2,7 +2,8 @@
  * The waiting lines of the machine: which facts set them in motion, who is served, who is passed over, and who is told that
  * it has waited for too long.
  */
-import type { AcquireNames, Answer, LeaseTasks } from './commands.ts';
+import type { Answer } from './answers.ts';
+import type { AcquireNames, LeaseTasks } from './commands.ts';
 import { acquireNames, held } from './decide-names.ts';
 import { isRefusal } from './decision.ts';
 import type { Entry } from './entries.ts';

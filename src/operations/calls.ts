@@ -9,7 +9,7 @@ import type { CallOptions, Handling, Sink } from '../authority/request.ts';
 import { SessionBeats } from '../authority/sessions/session-beats.ts';
 import type { Standby } from '../authority/standby.ts';
 import { Workers } from '../authority/workers.ts';
-import type { Answer } from '../core/commands.ts';
+import type { Answer } from '../core/answers.ts';
 import { isRefusal } from '../core/decision.ts';
 import type { Refusal } from '../core/refusals.ts';
 import { LogCompactedError } from '../engines/log.ts';

@@ -1,6 +1,7 @@
 /** Acquiring named leases: `lease.acquire` for one name, `lease.acquire_all` for several, all or none. */
 import { type Static, Type } from '@sinclair/typebox';
-import type { AcquireNames, GrantedName } from '../core/commands.ts';
+import type { GrantedName } from '../core/answers.ts';
+import type { AcquireNames } from '../core/commands.ts';
 import { invalid, isRefusal } from '../core/decision.ts';
 import type { Refusal } from '../core/refusals.ts';
 import { ORCHESTRATOR_NAMES } from '../core/reserved-names.ts';

@@ -6,7 +6,8 @@
  */
 import type { Static, TObject } from '@sinclair/typebox';
 import type { CallOptions } from '../authority/request.ts';
-import type { Answers, Command } from '../core/commands.ts';
+import type { Answers } from '../core/answers.ts';
+import type { Command } from '../core/commands.ts';
 import type { Refusal, RefusalCode } from '../core/refusals.ts';
 import type { Json } from '../protocol/json.ts';
 import type { ChangeContext, LeaderContext, ReadContext, StateSource } from './contexts.ts';

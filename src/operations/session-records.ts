@@ -1,6 +1,6 @@
 /** The record of a session, as every operation shows it. The v3 API spells fields of intents `serviceRef`, `profileID`. */
 import { type Static, Type } from '@sinclair/typebox';
-import type { SessionView } from '../core/commands.ts';
+import type { SessionView } from '../core/answers.ts';
 import { intentToJson } from '../core/entry-json.ts';
 import type { Refusal } from '../core/refusals.ts';
 import { hasEnded } from '../core/sessions/session-table.ts';

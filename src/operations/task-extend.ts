@@ -1,6 +1,7 @@
 /** `task.extend` and `worker.heartbeat`: extend leases on tasks, one by one or all of a worker together. */
 import { type Static, Type } from '@sinclair/typebox';
-import type { ExtendLease, Extension, Heartbeat } from '../core/commands.ts';
+import type { Extension } from '../core/answers.ts';
+import type { ExtendLease, Heartbeat } from '../core/commands.ts';
 import { leaseIdOfSeq, seqOfLeaseId } from '../core/ids.ts';
 import { instant } from '../protocol/instant.ts';
 import { LIMITS } from '../protocol/limits.ts';

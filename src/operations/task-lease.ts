@@ -1,6 +1,7 @@
 /** `task.lease`: lease the next tasks of some queues. */
 import { Type } from '@sinclair/typebox';
-import type { GrantedTask, LeaseTasks } from '../core/commands.ts';
+import type { GrantedTask } from '../core/answers.ts';
+import type { LeaseTasks } from '../core/commands.ts';
 import { traceToJson } from '../core/entry-json.ts';
 import { leaseIdOfSeq } from '../core/ids.ts';
 import { instant } from '../protocol/instant.ts';

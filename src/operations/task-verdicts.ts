@@ -1,13 +1,7 @@
 /** The verdicts by which a worker ends its lease: `task.complete`, `task.fail`, `task.release`; and `task.kill`. */
 import { type Static, Type } from '@sinclair/typebox';
-import type {
-  CompleteTask,
-  FailTask,
-  KillTask,
-  ReleaseTask,
-  Verdict as VerdictAnswer,
-  WriteRequest,
-} from '../core/commands.ts';
+import type { Verdict as VerdictAnswer } from '../core/answers.ts';
+import type { CompleteTask, FailTask, KillTask, ReleaseTask, WriteRequest } from '../core/commands.ts';
 import { isRefusal } from '../core/decision.ts';
 import { seqOfLeaseId } from '../core/ids.ts';
 import type { Refusal, RefusalCode } from '../core/refusals.ts';

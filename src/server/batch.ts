@@ -3,7 +3,7 @@
  * together once the last of them is durable.
  */
 import type { CallOptions, Sink } from '../authority/request.ts';
-import type { Answer } from '../core/commands.ts';
+import type { Answer } from '../core/answers.ts';
 import { invalid, isRefusal } from '../core/decision.ts';
 import type { Refusal } from '../core/refusals.ts';
 import type { Send, Sends } from '../operations/calls.ts';

@@ -36,10 +36,10 @@ const world = {
 };
 const options = {
   retention: {
-    completedTasksMs: 10_000,
-    failedTasksMs: 60_000,
-    idleNamesMs: 10_000,
-    endedSessionsMs: 10_000,
+    completedTasks: { for: '10s' },
+    failedTasks: { for: '1m' },
+    idleNames: { for: '10s' },
+    endedSessions: { for: '10s' },
   },
   intents: { secret: 'golden' },
 };
@@ -166,11 +166,11 @@ await lh.call('task.requeue', { task_id: killed.task_id, task_id_new: 'again', q
 await lh.call('task.create', { payload: 3, task_id: 'unwanted', queue: 'operated' });
 await lh.call('task.cancel', { task_id: 'unwanted', reason: 'not needed' });
 await lh.call('task.create', { payload: 4, task_id: 'running', queue: 'operated' });
-const [running] = (await lh.call('task.lease', { worker_id: 'w', queues: ['operated'], ttl_ms: 600_000 }))
+const [operated] = (await lh.call('task.lease', { worker_id: 'w', queues: ['operated'], ttl_ms: 600_000 }))
   .leases;
 await lh.call('task.checkpoint', {
   task_id: 'running',
-  lease_id: running.lease_id,
+  lease_id: operated.lease_id,
   value: { done: 1, total: 2 },
 });
 await lh.call('task.cancel', { task_id: 'running', reason: 'stop' });

@@ -3,9 +3,10 @@
 // taken back; at the end the log is replayed entry by entry into an empty state, every prefix of it must be valid and
 // equal to what was live at that moment, and the image of the end must read back as the same state.
 import { expect, onTestFinished } from 'vitest';
+import type { Answer, GrantedNames, SessionView } from '../../src/core/answers.ts';
 import { apply } from '../../src/core/apply.ts';
 import { Batch } from '../../src/core/batch.ts';
-import type { Answer, Command, GrantedNames, SessionView } from '../../src/core/commands.ts';
+import type { Command } from '../../src/core/commands.ts';
 import { isRefusal } from '../../src/core/decision.ts';
 import type { Entry, EntryType, Forgotten } from '../../src/core/entries.ts';
 import type { NameImage, TaskImage } from '../../src/core/image.ts';

@@ -2,7 +2,7 @@
  * When a client last said that a session is still watched. Soft state: it starts empty and is not in the log, so
  * after a restart no client counts as silent for longer than the server has been up.
  */
-import type { SessionView } from '../../core/commands.ts';
+import type { SessionView } from '../../core/answers.ts';
 
 /** Far more than ever run at a time. Beyond it the one that was silent longest is dropped, most likely an ended one. */
 const SESSIONS_MAX = 100_000;

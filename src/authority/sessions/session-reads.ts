@@ -3,7 +3,7 @@
  * which they came, then those that have in the order of their end. A session that ends between two pages moves
  * from the first part to the end of the second, so it may be seen twice, but none is ever missed.
  */
-import type { SessionView } from '../../core/commands.ts';
+import type { SessionView } from '../../core/answers.ts';
 import type { SessionState } from '../../core/entries.ts';
 import { sessionIdOfSeq } from '../../core/ids.ts';
 import { type Session, sessionView } from '../../core/sessions/session-table.ts';

@@ -3,7 +3,8 @@
  * been written as such before any of these rules is asked, and so has the guard been checked for those that
  * only the orchestrator may do.
  */
-import type { AcceptedIntent, AcceptIntent, StartSession } from '../commands.ts';
+import type { AcceptedIntent } from '../answers.ts';
+import type { AcceptIntent, StartSession } from '../commands.ts';
 import { acquireNames, held } from '../decide-names.ts';
 import { type Decision, isRefusal, refuse, unchanged } from '../decision.ts';
 import type { Entry, NameRenewed, TaskDead } from '../entries.ts';

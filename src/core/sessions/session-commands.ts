@@ -2,17 +2,14 @@
  * Commands about sessions, for the machine: which ends must be written before a rule may be asked, who may ask it, and
  * what the session looks like afterwards.
  */
+import type { AcceptedIntent, ChangedSession, RenewedSessions, StartedSession } from '../answers.ts';
 import type {
-  AcceptedIntent,
   AcceptIntent,
-  ChangedSession,
   ChangeSession,
   Guard,
   HeartbeatSession,
   LeaseTasks,
-  RenewedSessions,
   RenewSessions,
-  StartedSession,
   StartSession,
   StopSession,
 } from '../commands.ts';

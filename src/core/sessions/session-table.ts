@@ -3,7 +3,7 @@
  * be shared, by the grant that their service and slot have in common. There are never many that run, because
  * slots are scarce, and those that have ended are bounded by retention; so plain maps will do.
  */
-import type { SessionView } from '../commands.ts';
+import type { SessionView } from '../answers.ts';
 import { seqOfSessionId, sessionIdOfSeq } from '../ids.ts';
 import type { Session } from '../row-columns.ts';
 import type { Seq } from '../row-types.ts';
