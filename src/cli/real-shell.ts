@@ -1,4 +1,5 @@
 /** The shell as it really is: this process, its terminal, the network and the disk. */
+import { createInterface } from 'node:readline';
 import type { PatienceTerms } from '../client/patience.ts';
 import { machineClock } from '../world/machine-clock.ts';
 import { nodeProcesses } from '../world/node-processes.ts';
@@ -23,6 +24,7 @@ export function realShell({ endWhenDone, outliveReaders }: Wishes = {}): Shell {
     out: screenOf(process.stdout),
     err: screenOf(process.stderr),
     input: readInput,
+    inputLines: (signal) => createInterface({ input: process.stdin, crlfDelay: Infinity, signal }),
     keys: hearKeys,
     async connect({ url, token }, retrying) {
       // Loaded here, because commands that only print need none of it.

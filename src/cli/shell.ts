@@ -36,6 +36,8 @@ export interface Shell extends ClientWorld {
   readonly err: Screen;
   /** All of standard input, as text. */
   input(): Promise<string>;
+  /** Standard input line by line, as it comes, until the signal aborts. */
+  inputLines(signal: AbortSignal): AsyncIterable<string>;
   /** Keys as they are pressed, one by one, until the returned function is called. Only on a terminal. */
   keys(pressed: (key: string) => void): () => void;
   /** A lost reply is asked for again within two seconds, unless told otherwise. */
