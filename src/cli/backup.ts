@@ -17,8 +17,8 @@ import { directory } from './arguments.ts';
 import {
   connectionFailure,
   examples,
+  probeCommand,
   type ServerOptions,
-  serverCommand,
   serverOf,
   urlsIn,
 } from './connection.ts';
@@ -44,7 +44,7 @@ export function backupCommand(
   shell: Shell,
   means: BackupMeans = { files: nodeFiles, download: undiciDownload },
 ): Command {
-  return serverCommand('backup')
+  return probeCommand('backup')
     .description('Copy the log of a running server into a new directory, and verify the copy.')
     .argument('<dir>', 'an empty directory, or one to be made', directory)
     .addHelpText(

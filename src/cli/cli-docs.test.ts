@@ -7,7 +7,7 @@ import { makeProgram } from './program.ts';
 
 const text = readFileSync(new URL('../../docs/cli.md', import.meta.url), 'utf8');
 /** Described once for all of them. */
-const EVERYWHERE = ['--server <url>', '--token <token>', '--json'];
+const EVERYWHERE = ['--server <url>', '--token <token>', '--json', '--retry-for <duration>'];
 
 const test = await TestShell.open();
 const program = await makeProgram(test.shell(), null);

@@ -1,24 +1,49 @@
-/** Commands that talk to a server: their options, the handle while they run, and what it means when nobody answers. */
+/**
+ * Commands that talk to a server: their options, the handle while they run, and what it means when no server answers.
+ * While a server restarts or another one takes over, a command retries for `--retry-for` and says so once on stderr.
+ */
 import { Command } from 'commander';
 import type { Leasehold } from '../client/leasehold.ts';
 import { atMost } from '../keeper/at-most.ts';
 import { LeaseholdError } from '../protocol/leasehold-error.ts';
+import { defaulted, durationMs } from './arguments.ts';
 import { EXIT, Failure, refused, wrongUsage } from './failure.ts';
-import type { Server, Shell } from './shell.ts';
+import { duration } from './format.ts';
+import type { Retrying, Server, Shell } from './shell.ts';
 
 export const DEFAULT_URL = 'http://127.0.0.1:7420';
 
 /** How long a command that is done waits for answers that are on their way; a paused server would give none. */
 const CLOSE_MS = 1_000;
 
+/** Longer than a restart, and than the 15 s after which a standby takes over. */
+const RETRY_FOR_MS = 30_000;
+/** A reply that was lost and comes at the next try is not worth a line. */
+const SILENT_MS = 300;
+
 export interface ServerOptions {
   readonly server?: string;
   readonly token?: string;
   readonly json?: boolean;
+  /** How long calls are retried; absent in commands that report at once how things are. */
+  readonly retryFor?: number;
 }
 
-/** A command with the options that every command which talks to a server has. */
+/** A command that talks to a server, and retries while none answers. */
 export function serverCommand(name: string): Command {
+  return probeCommand(name).addOption(
+    defaulted(
+      '--retry-for <duration>',
+      'how long to retry while no server answers; 0 fails at once',
+      durationMs,
+      RETRY_FOR_MS,
+      '30s',
+    ),
+  );
+}
+
+/** A command that talks to a server and reports at once when none answers. */
+export function probeCommand(name: string): Command {
   return new Command(name)
     .option(
       '--server <url>',
@@ -69,7 +94,7 @@ export async function withServer<T>(
 ): Promise<T> {
   const server = serverOf(shell, options);
   try {
-    const lh = await shell.connect(server);
+    const lh = await shell.connect(server, retryingOf(shell, options, server));
     try {
       return await work(lh, server);
     } finally {
@@ -81,11 +106,40 @@ export async function withServer<T>(
       if (!isClosed) shell.endWhenDone();
     }
   } catch (fault) {
-    throw connectionFailure(fault, server);
+    throw connectionFailure(fault, server, options.retryFor);
   }
 }
 
-/** Codes that mean just that nobody is there. */
+/** Says once, on stderr, what a command waits for. */
+function retryingOf(
+  { clock, err }: Shell,
+  { retryFor: forMs, json }: ServerOptions,
+  server: Server,
+): Retrying | undefined {
+  if (forMs === undefined) return undefined;
+  const fromMs = clock.monotonicMs();
+  let isSaid = false;
+  return {
+    forMs,
+    onRetry(fault) {
+      if (isSaid || clock.monotonicMs() - fromMs < SILENT_MS) return;
+      isSaid = true;
+      err.write(`${waitingLine(fault, server, forMs, json)}\n`);
+    },
+  };
+}
+
+function waitingLine(
+  { code, message }: LeaseholdError,
+  { url }: Server,
+  forMs: number,
+  json: boolean | undefined,
+): string {
+  if (json) return JSON.stringify({ waiting_for: url, code, message, retry_for_ms: forMs });
+  return `leasehold: Waiting up to ${duration(forMs)} for the server at ${url}: ${code}: ${message}`;
+}
+
+/** Codes that mean that nothing listens there. */
 const AWAY: ReadonlySet<string> = new Set(['ECONNREFUSED', 'ECONNRESET', 'UND_ERR_SOCKET']);
 
 /** What the system calls it, however many sentences were put around that. */
@@ -95,7 +149,7 @@ function codeIn(fault: unknown): string | undefined {
 }
 
 /** The fault as a sentence when it is one of the connection, otherwise the fault itself. */
-export function connectionFailure(fault: unknown, { url }: Server): unknown {
+export function connectionFailure(fault: unknown, { url }: Server, retryForMs = 0): unknown {
   if (!(fault instanceof LeaseholdError)) return fault;
   if (fault.code === 'UNREACHABLE') {
     const reason = codeIn(fault.cause);
@@ -111,7 +165,7 @@ export function connectionFailure(fault: unknown, { url }: Server): unknown {
       return new Failure(says, EXIT.failed, fault.code);
     }
     return new Failure(
-      `No leasehold server answers at ${url}; start one with \`leasehold serve\`.`,
+      `No leasehold server answers at ${url}${retryForMs === 0 ? '' : ` after ${duration(retryForMs)} of retries`}; start one with \`leasehold serve\`.`,
       EXIT.failed,
       fault.code,
     );

@@ -12,7 +12,7 @@ import { undiciProbe } from '../world/http-probe.ts';
 import { nodeDiskProbe } from '../world/node-disk-probe.ts';
 import { nodeFiles } from '../world/node-files.ts';
 import { directory } from './arguments.ts';
-import { examples, type ServerOptions, serverCommand, serverOf, urlsIn } from './connection.ts';
+import { examples, probeCommand, type ServerOptions, serverOf, urlsIn } from './connection.ts';
 import { Failure } from './failure.ts';
 import { duration, type Paint, size, visible } from './format.ts';
 import { paintOf, sayJson, sayLines } from './output.ts';
@@ -62,7 +62,7 @@ interface DoctorOptions extends ServerOptions {
 }
 
 export function doctorCommand(shell: Shell, means: DoctorMeans = REAL): Command {
-  return serverCommand('doctor')
+  return probeCommand('doctor')
     .description('Check clock, disk, data directory, versions and the way to the server.')
     .option(
       '--data <dir>',

@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { instant } from '../protocol/instant.ts';
 import type { OrchestratorWorld } from '../sessions/world.ts';
 import { startOrchestrator } from '../sessions.ts';
-import { examples, type ServerOptions, serverCommand, serverOf } from './connection.ts';
+import { examples, probeCommand, type ServerOptions, serverOf } from './connection.ts';
 import { lastLine } from './ending.ts';
 import { onEndingSignals } from './ending-signals.ts';
 import { EXIT, Failure } from './failure.ts';
@@ -23,7 +23,7 @@ type OrchestrateOptions = ServerOptions & OrchestratorFlags;
 
 export function orchestrateCommand(shell: Shell): Command {
   return withOrchestratorOptions(
-    serverCommand('orchestrate').description('Run the pipelines of sessions: the only process that does.'),
+    probeCommand('orchestrate').description('Run the pipelines of sessions: the only process that does.'),
     DEFAULT_LOG_DIR,
   )
     .addHelpText(
@@ -53,7 +53,7 @@ async function run(shell: Shell, options: OrchestrateOptions): Promise<void> {
   const logDir = options.logDir ?? DEFAULT_LOG_DIR;
   await makeLogDirectory(logDir);
   // An orchestrator may continue only while it is answered, so it must learn of the first failure.
-  const client = await shell.connect(server, { tries: 1 });
+  const client = await shell.connect(server, { forMs: 0 });
   const say = sayer(shell, options.json ?? false);
   const orchestrator = startOrchestrator(client, { ...plan, logDir, env: shell.env, say });
   onEndingSignals(shell, options, { asked: () => orchestrator.shutdown() });

@@ -3,6 +3,7 @@
  * stand in the help by name and sentence, so that `leasehold --help` does not load a server.
  */
 import { Command } from 'commander';
+import { durationMs } from './arguments.ts';
 import { DEFAULT_URL } from './connection.ts';
 import type { Shell } from './shell.ts';
 import { VERSION } from './version.ts';
@@ -184,6 +185,11 @@ export async function makeProgram(shell: Shell, words: readonly string[] | null)
     .option('--server <url>', 'where the server is; every command that talks to one takes it as well')
     .option('--token <token>', 'the bearer token to show it')
     .option('--json', 'print JSON')
+    .option(
+      '--retry-for <duration>',
+      'how long to retry while no server answers; 0 fails at once',
+      durationMs,
+    )
     .enablePositionalOptions()
     .exitOverride()
     .configureOutput({

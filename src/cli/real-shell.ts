@@ -1,4 +1,6 @@
 /** The shell as it really is: this process, its terminal, the network and the disk. */
+import { createInterface } from 'node:readline';
+import type { PatienceTerms } from '../client/patience.ts';
 import { machineClock } from '../world/machine-clock.ts';
 import { nodeProcesses } from '../world/node-processes.ts';
 import { nodeTextFiles } from '../world/node-text-files.ts';
@@ -7,10 +9,12 @@ import { systemIds } from '../world/system-ids.ts';
 import { thisProcess } from '../world/this-process.ts';
 import { urlsIn } from './connection.ts';
 import { wrongUsage } from './failure.ts';
-import type { Screen, Shell } from './shell.ts';
+import type { Retrying, Screen, Shell } from './shell.ts';
 
-/** A person waits: a server that is not there is told of at once, and a lost reply is still asked for again. */
-const RETRY = { tries: 4, within: '2s' } as const;
+/** A server that is not there is reported soon, and a lost reply is still asked for again. */
+const BRIEFLY = { tries: 4, maxMs: 2_000 };
+/** A server that has come back is found this soon. */
+const RETRY_EVERY_MS = 400;
 
 type Wishes = Partial<Pick<Shell, 'endWhenDone' | 'outliveReaders'>>;
 
@@ -20,10 +24,20 @@ export function realShell({ endWhenDone, outliveReaders }: Wishes = {}): Shell {
     out: screenOf(process.stdout),
     err: screenOf(process.stderr),
     input: readInput,
+    inputLines: (signal) => createInterface({ input: process.stdin, crlfDelay: Infinity, signal }),
     keys: hearKeys,
-    async connect({ url, token }, retry = RETRY) {
-      const { connect } = await import('../client-node.ts');
-      return connect(urlsIn(url), { retry, ...(token === null ? {} : { token }) });
+    async connect({ url, token }, retrying) {
+      // Loaded here, because commands that only print need none of it.
+      const [{ connectWith }, { Leasehold }, { undiciHttp }, { nodeWorld }] = await Promise.all([
+        import('../client/connect.ts'),
+        import('../client/leasehold.ts'),
+        import('../world/undici-http.ts'),
+        import('../world/node-world.ts'),
+      ]);
+      const onRetry = retrying?.onRetry;
+      const world = onRetry === undefined ? nodeWorld : { ...nodeWorld, onRetry };
+      const options = token === null ? {} : { token };
+      return connectWith(Leasehold, undiciHttp, world, urlsIn(url), options, termsOf(retrying));
     },
     clock: systemClock,
     machineClock,
@@ -38,6 +52,12 @@ export function realShell({ endWhenDone, outliveReaders }: Wishes = {}): Shell {
       process.exitCode = code;
     },
   };
+}
+
+function termsOf(retrying: Retrying | undefined): PatienceTerms {
+  if (retrying === undefined) return BRIEFLY;
+  if (retrying.forMs === 0) return { tries: 1 };
+  return { tries: Number.POSITIVE_INFINITY, maxMs: retrying.forMs, delayMaxMs: RETRY_EVERY_MS };
 }
 
 function screenOf(stream: NodeJS.WriteStream): Screen {

@@ -12,10 +12,11 @@ import { atMost } from '../keeper/at-most.ts';
 import type { FromKeeper, Limits, ToKeeper } from '../keeper/keeper.ts';
 import { hasMoved, limitsOf, tellEveryMs } from '../keeper/kill-deadlines.ts';
 import { LeaseholdError } from '../protocol/leasehold-error.ts';
+import { LIMITS } from '../protocol/limits.ts';
 import type { Problem } from '../protocol/problem.ts';
 import type { Timer } from '../seams/clock.ts';
 import { exitCodeOf, type KeeperChannel, type SignalName } from '../seams/processes.ts';
-import { defaulted, durationMs } from './arguments.ts';
+import { boundedMs, defaulted, durationMs } from './arguments.ts';
 import { examples, type ServerOptions, serverCommand, withServer } from './connection.ts';
 import { EXIT, Failure, refused, startFailure } from './failure.ts';
 import { duration } from './format.ts';
@@ -39,6 +40,7 @@ const PROGRAM = 'program';
 interface RunOptions extends ServerOptions {
   readonly ttl: number;
   readonly wait: number;
+  readonly atLeast?: number;
   readonly holder?: string;
 }
 
@@ -53,6 +55,11 @@ export function runCommand(shell: Shell): Command {
     )
     .addOption(defaulted('--wait <duration>', 'wait in line so long', durationMs, 0, 'not at all'))
     .option(
+      '--at-least <duration>',
+      'when the program ends sooner, keep the lease until so long after its start, and leave at once',
+      boundedMs(1, LIMITS.ttlMaxMs),
+    )
+    .option(
       '--holder <holder>',
       'who holds it; runs with the same holder take it from each other (default: one of its own for every run)',
     )
@@ -61,6 +68,7 @@ export function runCommand(shell: Shell): Command {
       `${examples(
         'leasehold run nightly-report -- ./make-report --full',
         'leasehold run deploy --wait 10m --ttl 30s -- ./deploy.sh',
+        'leasehold run nightly-report --at-least 10m -- ./make-report   # in the crontab of two hosts: runs once',
         `leasehold run counter -- sh -c 'leasehold object put counter "$(./count)"'`,
       )}
 
@@ -101,12 +109,19 @@ async function run(shell: Shell, lh: Leasehold, server: Server, wish: Wish): Pro
       shell.exitWith(exitCodeBy(asked.signal));
       return;
     }
+    const startedMs = shell.clock.monotonicMs();
     let exitCode: number;
     try {
       exitCode = await runUnder(shell, lease, kept, { server, token, wish, asked: asked.signal });
     } catch (fault) {
       await atMost(shell.timers, RELEASE_MS, lease.release());
       throw fault;
+    }
+    const leftMs = startedMs + (wish.atLeast ?? 0) - shell.clock.monotonicMs();
+    if (leftMs > 0) {
+      await keepFor(shell, lease, leftMs);
+      shell.exitWith(exitCode);
+      return;
     }
     const loss = await atMost(shell.timers, RELEASE_MS, lease.finish());
     // Lost after the last renewal: the program has run to its end, but not all of that time under the lease.
@@ -115,6 +130,20 @@ async function run(shell: Shell, lh: Leasehold, server: Server, wish: Wish): Pro
   } finally {
     kept.close();
   }
+}
+
+/** One renewal and no release: other runs are refused until the time is over, although this process has ended. */
+async function keepFor(shell: Shell, lease: LeaseHandle, leftMs: number): Promise<void> {
+  const { name } = lease;
+  try {
+    const kept = lease.extend(Math.max(leftMs, LIMITS.ttlMinMs)).then(() => true);
+    if ((await atMost(shell.timers, RELEASE_MS, kept)) === true) return;
+  } catch (fault) {
+    if (!(fault instanceof LeaseholdError)) throw fault;
+    if (fault.code === 'LEASE_LOST') throw refused(fault.code, fault.message, EXIT.leaseLost);
+  }
+  const says = `The server did not confirm the last renewal of ${name}: another run may begin sooner than --at-least says.`;
+  shell.err.write(`leasehold: ${says}\n`);
 }
 
 /** What a program leaves with that is ended by this signal. */

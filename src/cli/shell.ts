@@ -4,8 +4,8 @@
  */
 
 import type { Leasehold } from '../client/leasehold.ts';
-import type { RetryOptions } from '../client/patience.ts';
 import type { ClientWorld } from '../client/world.ts';
+import type { LeaseholdError } from '../protocol/leasehold-error.ts';
 import type { Clock } from '../seams/clock.ts';
 import type { Processes } from '../seams/processes.ts';
 import type { TextFiles } from '../seams/text-files.ts';
@@ -23,16 +23,25 @@ export interface Server {
   readonly token: string | null;
 }
 
+/** How long calls are retried while no server answers them; 0: not at all. */
+export interface Retrying {
+  readonly forMs: number;
+  /** Told of every failed try that is followed by another. */
+  readonly onRetry?: (fault: LeaseholdError) => void;
+}
+
 export interface Shell extends ClientWorld {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly out: Screen;
   readonly err: Screen;
   /** All of standard input, as text. */
   input(): Promise<string>;
+  /** Standard input line by line, as it comes, until the signal aborts. */
+  inputLines(signal: AbortSignal): AsyncIterable<string>;
   /** Keys as they are pressed, one by one, until the returned function is called. Only on a terminal. */
   keys(pressed: (key: string) => void): () => void;
-  /** Calls are tried again as a person would want it, unless told otherwise. */
-  connect(server: Server, retry?: RetryOptions): Promise<Leasehold>;
+  /** A lost reply is asked for again within two seconds, unless told otherwise. */
+  connect(server: Server, retry?: Retrying): Promise<Leasehold>;
   /** Clocks that every process of this machine reads alike. */
   readonly machineClock: Clock;
   readonly files: TextFiles;

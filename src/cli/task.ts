@@ -1,14 +1,14 @@
 /** `leasehold task`: make tasks, look at them, ask why one is not running, end one. */
 import { Command, InvalidArgumentError, Option } from 'commander';
 import type { TaskRecord } from '../operations/records.ts';
-import type { Requests } from '../operations/table.ts';
-import { durationMs, jsonArgument, limitOption, priority } from './arguments.ts';
+import { limitOption } from './arguments.ts';
 import { examples, type ServerOptions, serverCommand, withServer } from './connection.ts';
 import { ENTRY_COLUMNS } from './entries.ts';
 import { answered } from './failure.ts';
 import { ago, fieldLines, type Paint, shortened, visible } from './format.ts';
 import { type Columns, pagesOf, show, showList } from './output.ts';
 import type { Shell } from './shell.ts';
+import { addCommand } from './task-add.ts';
 
 const STATES = ['WAITING', 'LEASED', 'COMPLETED', 'FAILED', 'DEAD'] as const;
 
@@ -21,48 +21,6 @@ export function taskCommand(shell: Shell): Command {
     .addCommand(whyCommand(shell))
     .addCommand(historyCommand(shell))
     .addCommand(killCommand(shell));
-}
-
-interface AddOptions extends ServerOptions {
-  readonly queue?: string;
-  readonly id?: string;
-  readonly priority?: number;
-  readonly delay?: number;
-  readonly dedup?: string;
-}
-
-function addCommand(shell: Shell): Command {
-  return serverCommand('add')
-    .description('Make a task. Its payload is kept byte for byte.')
-    .argument('<json>', 'the payload, or - to read it from standard input')
-    .option('--queue <queue>', 'the queue it waits in (default: default)')
-    .option('--id <id>', 'its id: the same id with the same payload again makes no second task')
-    .option('--priority <n>', 'from -128 to 127, higher first', priority)
-    .option('--delay <duration>', 'not given out before, for example 30s', durationMs)
-    .option('--dedup <key>', 'while a task of this queue with this key has not ended, that one is the answer')
-    .addHelpText(
-      'after',
-      examples(
-        `leasehold task add '{"to":"anna"}' --queue mail`,
-        'leasehold task add - --id nightly-2026-01-31 < payload.json',
-      ),
-    )
-    .action((word: string, options: AddOptions) =>
-      withServer(shell, options, async (lh) => {
-        const request: Requests['task.create'] = {
-          payload: await jsonArgument(shell, word, 'payload'),
-          ...(options.queue === undefined ? {} : { queue: options.queue }),
-          ...(options.id === undefined ? {} : { task_id: options.id }),
-          ...(options.priority === undefined ? {} : { priority: options.priority }),
-          ...(options.delay === undefined ? {} : { delay_ms: options.delay }),
-          ...(options.dedup === undefined ? {} : { dedup_key: options.dedup }),
-        };
-        const task = answered(await lh.call('task.create', request));
-        show(shell, options, task, (paint) => [
-          `${paint.bold(visible(task.task_id))} ${task.duplicate ? 'is there already' : 'waits'} in queue ${visible(task.queue)}, durable at seq ${task.seq}.`,
-        ]);
-      }),
-    );
 }
 
 interface ListOptions extends ServerOptions {

@@ -4,7 +4,7 @@ import type { Leasehold } from '../client/leasehold.ts';
 import type { LeaseRecord, QueueRecord, SessionRecord, WorkerRecord } from '../operations/records.ts';
 import type { Body } from '../operations/table.ts';
 import { LeaseholdError } from '../protocol/leasehold-error.ts';
-import { examples, type ServerOptions, serverCommand, withServer } from './connection.ts';
+import { examples, probeCommand, type ServerOptions, withServer } from './connection.ts';
 import { answered } from './failure.ts';
 import { ago, type Paint, shortened, size, tableLines } from './format.ts';
 import { LEASE_COLUMNS } from './lease.ts';
@@ -41,7 +41,7 @@ interface TopOptions extends ServerOptions {
 }
 
 export function topCommand(shell: Shell): Command {
-  return serverCommand('top')
+  return probeCommand('top')
     .description('Watch queues, leases, sessions and workers on a live screen.')
     .option('--once', 'print one screen and leave, as without a terminal')
     .addHelpText('after', `${examples('leasehold top', 'leasehold top --once')}\n\nq leaves.`)

@@ -32,6 +32,7 @@ interface WorkOptions extends ServerOptions {
   readonly timeout?: number;
   readonly grace: number;
   readonly worker?: string;
+  readonly exitWhenEmpty?: boolean;
   readonly quiet?: boolean;
 }
 
@@ -66,11 +67,13 @@ export function workCommand(shell: Shell): Command {
       ),
     )
     .option('--worker <id>', 'who works (default: one of its own for every start)')
+    .option('--exit-when-empty', 'leave with 0 once the queue has nothing to take and the own tasks are done')
     .option('--quiet', 'say nothing about the tasks on stderr')
     .addHelpText(
       'after',
       `${examples(
         'leasehold work mail --concurrency 4 -- ./send-mail',
+        'leasehold work mail --exit-when-empty -- ./send-mail',
         `leasehold work shout -- tr a-z A-Z   # leasehold task add '"hello"' --queue shout`,
       )}
 
@@ -127,7 +130,7 @@ class ProgramWorker {
   }
 
   async run(lh: Leasehold): Promise<void> {
-    const { concurrency, ttl, timeout, grace } = this.options;
+    const { concurrency, ttl, timeout, grace, exitWhenEmpty = false } = this.options;
     onRepeatedSignals(this.shell, {
       asked: () => this.drain.abort(),
       hurried: () => this.hurry.abort(new HandBack('The worker was told twice to stop.', { delay: 0 })),
@@ -143,6 +146,7 @@ class ProgramWorker {
           ttl,
           ...(timeout === undefined ? {} : { timeout }),
           grace,
+          stopWhenEmpty: exitWhenEmpty,
           signal: this.drain.signal,
           drainOn: [],
           // What `done` rejects with is said at the end.

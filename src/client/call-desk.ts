@@ -21,6 +21,7 @@ export interface CallDeskWorld {
   readonly timers: Timers;
   readonly patience: Patience;
   readonly nowMs: () => number;
+  readonly retrying: ((fault: LeaseholdError) => void) | undefined;
   readonly ask: Transport['call'];
   /** Sends a call once more. */
   readonly resend: (call: PendingCall) => void;
@@ -118,6 +119,7 @@ export class CallDesk {
       if (delayMs === null) call.reject(faultOf(call));
       else if (delayMs === 0) this.#world.resend(call);
       else {
+        this.#world.retrying?.(faultOf(call));
         const group = groups.get(delayMs);
         if (group === undefined) groups.set(delayMs, [call]);
         else group.push(call);

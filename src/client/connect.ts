@@ -32,13 +32,15 @@ export function connectWith<Handle>(
   world: ClientWorld,
   urls: Servers,
   options: ConnectOptions = {},
+  terms: PatienceTerms = {},
 ): Handle {
   const servers = [urls].flat().map(addressOf);
   if (servers.length === 0) throw new TypeError('At least one server must be named.');
   checkOptions(options);
   const { token = null, retry = {}, onFault } = options;
   const ours = onFault === undefined ? world : { ...world, onFault };
-  return new Handle(new HttpTransport(http(), ours, { servers, token, retry: patienceOf(retry) }), ours);
+  const patience = { ...patienceOf(retry), ...terms };
+  return new Handle(new HttpTransport(http(), ours, { servers, token, retry: patience }), ours);
 }
 
 function addressOf(given: string | URL): ServerAddress {

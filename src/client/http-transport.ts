@@ -93,12 +93,13 @@ export class HttpTransport implements Transport {
       timers,
       patience,
       nowMs: () => clock.monotonicMs(),
+      retrying: world.onRetry,
       ask: (operation, request) => this.call(operation, request),
       resend: (call) => this.#send(call),
       // Only what was granted in vain begins anew, and for that a token was made up.
       restart: (call) => this.#start(call, this.#newId('token')),
     });
-    this.#log = new LogReader(this.#wire, patience, clock, timers);
+    this.#log = new LogReader(this.#wire, patience, world);
     this.#batchers = { calls: this.#batcher('calls'), renewals: this.#batcher('renewals') };
   }
 

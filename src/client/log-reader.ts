@@ -18,6 +18,7 @@ import { asProblem, momentaryEffect, notOurs, readReply, retryAfterMs, type Wire
 import { queryText } from './request-text.ts';
 import type { EntryListing, FollowOnly } from './transport.ts';
 import { link, type Wire } from './wire.ts';
+import type { ClientWorld } from './world.ts';
 
 const READ_TIMEOUT_MS = 30_000;
 /** A follower that hears nothing for this long connects again; that costs little and finds dead connections. */
@@ -39,13 +40,15 @@ export class LogReader {
   readonly #patience: Patience;
   readonly #clock: Clock;
   readonly #timers: Timers;
+  readonly #retrying: ClientWorld['onRetry'];
   readonly #stopping = new AbortController();
 
-  constructor(wire: Wire, patience: Patience, clock: Clock, timers: Timers) {
+  constructor(wire: Wire, patience: Patience, { clock, timers, onRetry }: ClientWorld) {
     this.#wire = wire;
     this.#patience = patience;
     this.#clock = clock;
     this.#timers = timers;
+    this.#retrying = onRetry;
   }
 
   /** No more tries: whoever waits for one is told. */
@@ -152,6 +155,7 @@ export class LogReader {
     const delayMs = this.#patience.delayAfter(tries, this.#patience.pauseOf(fault.code, retryAfterMs));
     if (delayMs === null) throw fault;
     if (delayMs === 0) return;
+    this.#retrying?.(fault);
     await pause(this.#timers, delayMs, this.#stopping.signal, signal);
     this.#assertOpen(signal);
   }

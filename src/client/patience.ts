@@ -19,6 +19,8 @@ export interface RetryOptions {
 export interface PatienceTerms {
   readonly tries?: number;
   readonly maxMs?: number;
+  /** The longest pause between two tries. */
+  readonly delayMaxMs?: number;
 }
 
 /** What a call has been through. */
@@ -44,13 +46,13 @@ export class Patience {
   readonly #maxMs: number;
   readonly #delayMaxMs: number;
 
-  constructor(clock: Clock, servers: number, { tries, maxMs }: PatienceTerms = {}) {
+  constructor(clock: Clock, servers: number, { tries, maxMs, delayMaxMs }: PatienceTerms = {}) {
     const kind = Number(servers > 1);
     this.#clock = clock;
     this.#servers = servers;
     this.#tries = tries ?? TRIES[kind]!;
     this.#maxMs = maxMs ?? MAX_MS[kind]!;
-    this.#delayMaxMs = DELAY_MAX_MS[kind]!;
+    this.#delayMaxMs = delayMaxMs ?? DELAY_MAX_MS[kind]!;
   }
 
   /** How long a server that refused with this code is to be left alone; another one may be asked at once. */

@@ -19,6 +19,9 @@ import type { ClientWorld } from './world.ts';
  */
 const LEASES_AT_ONCE = 256;
 
+/** With `stopWhenEmpty`: how long a poll waits while other tasks of the worker run, and so how late it may end. */
+const LAST_POLL_MS = 500;
+
 /** What an intake needs of its worker. */
 export interface Taker {
   /** How many more tasks could be worked on, those already asked for not counted. */
@@ -29,6 +32,10 @@ export interface Taker {
   fail(fault: unknown): void;
   /** Nothing is under way any more. */
   rest(): void;
+  /** Whether there is no task that is worked on or whose verdict is not answered. */
+  isIdle(): boolean;
+  /** There was no task, and none is worked on. Only told where the worker ends then. */
+  empty(): void;
 }
 
 export class WorkerIntake {
@@ -56,7 +63,14 @@ export class WorkerIntake {
 
   /** Waits for tasks, unless something is under way that would bring them. */
   poll(): void {
-    if (this.asked === 0) this.ask(this.settings.waitMs);
+    if (this.asked === 0) this.ask(this.pollMs());
+  }
+
+  /** A worker that ends when there is nothing must not find that out by waiting. */
+  private pollMs(): number {
+    const { stopWhenEmpty, waitMs } = this.settings;
+    if (!stopWhenEmpty) return waitMs;
+    return this.taker.isIdle() ? 0 : Math.min(waitMs, LAST_POLL_MS);
   }
 
   /** Asks at once for what there is. A poll that waits is the proof that there is nothing. */
@@ -101,6 +115,7 @@ export class WorkerIntake {
     if (leases.length > 0) this.taker.take(leases, sent);
     if (signal.aborted) this.taker.rest();
     else if (leases.length === LEASES_AT_ONCE) this.refill();
+    else if (leases.length === 0 && this.settings.stopWhenEmpty && this.taker.isIdle()) this.taker.empty();
     else this.poll();
   }
 

@@ -32,6 +32,8 @@ export interface WorkerOptions {
   readonly onVerdict?: (verdict: TaskVerdict) => void;
   /** Told once why the worker cannot go on. Unless given, that of `connect` is told, else it is written to stderr. */
   readonly onFault?: (fault: unknown) => void;
+  /** Ends the worker once its queues have nothing for it and its own tasks are done; delayed ones are not waited for. */
+  readonly stopWhenEmpty?: boolean;
   /** How long one poll waits for a task; 30 s unless told. @deprecated since 0.2, gone in 0.3: there is no need to choose it. */
   readonly wait?: Duration;
   /** @deprecated since 0.2, gone in 0.3: `drainOn`; false is an empty list. */
@@ -67,6 +69,7 @@ export interface WorkerSettings {
   readonly ttlMs: number;
   readonly graceMs: number;
   readonly waitMs: number;
+  readonly stopWhenEmpty: boolean;
   readonly onVerdict: ((verdict: TaskVerdict) => void) | null;
   readonly onFault: (fault: unknown) => void;
   readonly drainOn: readonly DrainSignal[];
@@ -83,6 +86,7 @@ const OPTIONS = [
   'drainOn',
   'onVerdict',
   'onFault',
+  'stopWhenEmpty',
   'wait',
   'handleSignals',
 ];
@@ -115,6 +119,7 @@ export function settingsOf(options: WorkerOptions, jobs: readonly Job[], world: 
     ttlMs: bounded(options.ttl ?? shortestTtl(jobs) ?? DEFAULT_TTL, 'ttl', LIMITS.ttlMinMs, LIMITS.ttlMaxMs),
     graceMs: durationMs(options.grace ?? DEFAULT_GRACE, 'grace'),
     waitMs: bounded(options.wait ?? DEFAULT_WAIT, 'wait', 1, LIMITS.waitMaxMs),
+    stopWhenEmpty: options.stopWhenEmpty ?? false,
     onVerdict: onVerdict ?? null,
     onFault: onFault ?? ((fault) => world.onFault?.(fault)),
     drainOn: drainOnOf(options),

@@ -97,6 +97,8 @@ export class RunningWorker implements Worker {
       take: (leases, sent) => this.take(leases, sent),
       fail: (why) => this.fail(why),
       rest: () => this.endIfIdle(),
+      isIdle: () => this.runs.size === 0,
+      empty: () => this.stop(),
     });
     this.hold = world.timers.hold();
     this.done = new Promise((resolve, reject) => {

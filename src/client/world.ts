@@ -1,5 +1,6 @@
 /** The world, as the client sees it: clocks, timers, ids that nobody else will ever make, and perhaps a process to end. */
 
+import type { LeaseholdError } from '../protocol/leasehold-error.ts';
 import type { Clock, Timers } from '../seams/clock.ts';
 import type { ProcessEnding } from '../seams/process-ending.ts';
 
@@ -19,4 +20,6 @@ export interface ClientWorld {
   onSignal?(signal: DrainSignal, call: () => void): () => void;
   /** Told of faults in the background that no option of their own is told of; in a process, written to stderr. */
   onFault?(fault: unknown): void;
+  /** Told of every failed try of a call that is followed by another after a pause. */
+  onRetry?(fault: LeaseholdError): void;
 }

@@ -179,3 +179,35 @@ describe('demo', () => {
     expect(outcome.object.lease_seq).toBe(outcome.current_fence);
   });
 });
+
+describe('task add', () => {
+  it('waits for the end and prints the result, or fails with the reason', async () => {
+    const work = bench.start(
+      ['work', 'waited', '--', 'sh', '-c', 'read x; [ "$x" = 1 ] && echo good'],
+      ADMIN,
+    );
+    const good = await bench.run(['task', 'add', '1', '--queue', 'waited', '--wait'], ADMIN);
+    expect(good).toMatchObject({ status: 0, stdout: '"good"\n' });
+    const words = ['task', 'add', '2', '--queue', 'waited', '--id', 'bad', '--max-failures', '1'];
+    const bad = await bench.run([...words, '--wait'], ADMIN);
+    expect(bad).toMatchObject({
+      status: 1,
+      stdout: '',
+      stderr: expect.stringContaining('TASK_FAILED: bad is FAILED: '),
+    });
+    expect((await bench.run(words, ADMIN)).stdout).toContain('has ended: FAILED');
+    work.kill('SIGTERM');
+    expect(await work.ended).toMatchObject({ status: 0 });
+  });
+
+  it('makes a task of every line, reports those that are none, and adds nothing twice', async () => {
+    const words = ['task', 'add', '--stdin-lines', '--queue', 'lines', '--id', 'line'];
+    const input = [...Array.from({ length: 600 }, (_, at) => `{"at": ${at}}`), 'no', ''].join('\n');
+    const first = await bench.run(words, { ...ADMIN, input });
+    expect(first).toMatchObject({ status: 1, stdout: '' });
+    expect(first.stderr).toContain('Line 601 is not JSON');
+    expect(first.stderr).toContain('600 tasks were added.');
+    const again = await bench.run(words, { ...ADMIN, input: input.replace('no', '1') });
+    expect(again).toMatchObject({ status: 0, stdout: '1 tasks were added, 600 were there already.\n' });
+  });
+});

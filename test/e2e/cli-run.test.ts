@@ -203,6 +203,29 @@ describe('the lease', () => {
     expect(await isFree()).toBe(true);
   });
 
+  it('is kept by --at-least when the program ends sooner, so that of two hosts one runs the job', async () => {
+    const job = ['run', door, '--at-least', '10m', '--', 'sh', '-c', 'echo ran; exit 7'];
+    const fromMs = Date.now();
+    const runs = await Promise.all([bench.run(job), bench.run(job)]);
+    expect(runs.map(({ status }) => status).sort()).toEqual([7, 73]);
+    expect(runs.map(({ stdout }) => stdout).join('')).toBe('ran\n');
+    expect(Date.now() - fromMs).toBeLessThan(60_000);
+    // A host that is late by seconds finds the job done as well.
+    expect(await bench.run(job)).toMatchObject({ status: 73, stdout: '' });
+    const endMs = await endOfLease();
+    expect(endMs).toBeGreaterThan(fromMs + 595_000);
+    expect(endMs).toBeLessThanOrEqual(Date.now() + 600_000);
+    const { entries } = await bench.get(`/v1/leases/${door}/history`);
+    expect(entries.map(({ type }: Body) => type)).toEqual(['NameLeased', 'NameRenewed']);
+  });
+
+  it('is given back when the program took longer than --at-least', async () => {
+    expect(await bench.run(['run', door, '--at-least', '50ms', '--', 'sleep', '0.2'])).toMatchObject({
+      status: 0,
+    });
+    expect(await isFree()).toBe(true);
+  });
+
   it('is renewed while the program runs longer than it lasts', async () => {
     const run = await bench.run(['run', door, '--ttl', '1500ms', '--', 'sleep', '4']);
     expect(run).toMatchObject({ status: 0, stderr: '' });

@@ -260,6 +260,19 @@ describe('SIGTERM', () => {
   });
 });
 
+describe('--exit-when-empty', () => {
+  it('leaves with 0 when all its tasks are done', async () => {
+    const ids = [await add(1), await add(2), await add(3)];
+    const worker = work('sleep 0.2; echo done', '--exit-when-empty', '--concurrency', '2');
+    expect(await worker.ended).toMatchObject({ status: 0 });
+    for (const id of ids) expect(await bench.get(`/v1/tasks/${id}`)).toMatchObject({ state: 'COMPLETED' });
+  });
+
+  it('leaves at once when there is nothing', async () => {
+    expect(await work('true', '--exit-when-empty').ended).toMatchObject({ status: 0 });
+  });
+});
+
 describe('one Ctrl-C under npm', () => {
   it('drains, although SIGINT comes twice', async () => {
     const id = await add(1);

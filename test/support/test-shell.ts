@@ -1,6 +1,7 @@
 // A shell for commands without a process: screens to read, files in a map, signals sent by hand, and an authority in
 // memory whose time the test moves. Every connection reaches the same authority.
 
+import { Readable } from 'node:stream';
 import { asksForJson, endingOf, lastLine } from '../../src/cli/ending.ts';
 import { runProgram } from '../../src/cli/program.ts';
 import type { Screen, Server, Shell } from '../../src/cli/shell.ts';
@@ -101,6 +102,7 @@ export class TestShell {
       out: this.out,
       err: this.err,
       input: async () => this.input,
+      inputLines: () => Readable.from(this.input.split('\n')),
       keys: (pressed) => {
         this.press = pressed;
         return () => undefined;

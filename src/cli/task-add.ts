@@ -1,0 +1,204 @@
+/**
+ * `leasehold task add`: make one task, or one for every line of standard input. Lines are added with a bounded number in
+ * flight, so that a file of any size fits into memory; a line that is not JSON is reported and the rest is added.
+ */
+import { constants } from 'node:os';
+import type { Command } from 'commander';
+import type { Leasehold } from '../client/leasehold.ts';
+import type { Body, Requests } from '../operations/table.ts';
+import { Json } from '../protocol/json.ts';
+import { exitCodeOf, type SignalName } from '../seams/processes.ts';
+import { durationMs, jsonArgument, positiveNumber, priority } from './arguments.ts';
+import { examples, type ServerOptions, serverCommand, withServer } from './connection.ts';
+import { answered, Failure, refused, wrongUsage } from './failure.ts';
+import { visible } from './format.ts';
+import { sayJson, sayJsonLine, show } from './output.ts';
+import type { Shell } from './shell.ts';
+
+/** Enough to fill batches; few enough that an interruption leaves little undecided. */
+const IN_FLIGHT_MAX = 256;
+/** How long one request waits for the end of a task, well below what proxies allow. */
+const WAIT_MS = 25_000;
+const CLEAR_LINE = '\r\u001b[K';
+const PROGRESS_TASKS = 1_000;
+
+interface AddOptions extends ServerOptions {
+  readonly queue?: string;
+  readonly id?: string;
+  readonly priority?: number;
+  readonly delay?: number;
+  readonly dedup?: string;
+  readonly maxFailures?: number;
+  readonly maxAttempts?: number;
+  readonly backoff?: number;
+  readonly wait?: boolean;
+  readonly stdinLines?: boolean;
+}
+
+type Created = Body<'task.create'>;
+
+export function addCommand(shell: Shell): Command {
+  return serverCommand('add')
+    .description('Make a task. Its payload is kept byte for byte.')
+    .argument('[json]', 'the payload, or - to read it from standard input')
+    .option('--queue <queue>', 'the queue it waits in (default: default)')
+    .option('--id <id>', 'its id: the same id with the same payload again makes no second task')
+    .option('--priority <n>', 'from -128 to 127, higher first', priority)
+    .option('--delay <duration>', 'not given out before, for example 30s', durationMs)
+    .option('--dedup <key>', 'while a task of this queue with this key has not ended, that one is the answer')
+    .option('--max-failures <n>', 'the failure with this number is final (default: 5)', positiveNumber)
+    .option(
+      '--max-attempts <n>',
+      'how many leases it may have before it is DEAD (default: 100)',
+      positiveNumber,
+    )
+    .option(
+      '--backoff <duration>',
+      'the pause after the first failure, doubled with each (default: 1s)',
+      durationMs,
+    )
+    .option('--wait', 'wait for the end and print the result: exit 0 when completed, 1 when failed or dead')
+    .option('--stdin-lines', 'make a task of every line of standard input; with --id their ids are ID-LINE')
+    .addHelpText(
+      'after',
+      examples(
+        `leasehold task add '{"to":"anna"}' --queue mail`,
+        'leasehold task add - --id nightly-2026-01-31 < payload.json',
+        'leasehold task add --stdin-lines --queue mail --id import-7 < payloads.ndjson',
+      ),
+    )
+    .action((word: string | undefined, options: AddOptions) => {
+      checkWords(word, options);
+      return withServer(shell, options, (lh) =>
+        word === undefined ? addLines(shell, lh, options) : addOne(shell, lh, word, options),
+      );
+    });
+}
+
+function checkWords(word: string | undefined, { stdinLines, dedup, wait }: AddOptions): void {
+  if (!stdinLines && word === undefined)
+    throw wrongUsage('The payload is missing; give JSON, or - for standard input.');
+  if (!stdinLines) return;
+  if (word !== undefined) throw wrongUsage('With --stdin-lines the payloads come from standard input alone.');
+  if (dedup !== undefined || wait) throw wrongUsage('--stdin-lines does not go with --dedup or --wait.');
+}
+
+function requestOf(payload: Json, options: AddOptions, id = options.id): Requests['task.create'] {
+  const { queue, priority, delay, dedup, maxFailures, maxAttempts, backoff } = options;
+  const retry = {
+    ...(maxFailures === undefined ? {} : { max_failures: maxFailures }),
+    ...(backoff === undefined ? {} : { backoff_ms: backoff }),
+  };
+  return {
+    payload,
+    ...(queue === undefined ? {} : { queue }),
+    ...(id === undefined ? {} : { task_id: id }),
+    ...(priority === undefined ? {} : { priority }),
+    ...(delay === undefined ? {} : { delay_ms: delay }),
+    ...(dedup === undefined ? {} : { dedup_key: dedup }),
+    ...(maxAttempts === undefined ? {} : { max_attempts: maxAttempts }),
+    ...(Object.keys(retry).length === 0 ? {} : { retry }),
+  };
+}
+
+async function addOne(shell: Shell, lh: Leasehold, word: string, options: AddOptions): Promise<void> {
+  const payload = await jsonArgument(shell, word, 'payload');
+  const task = answered(await lh.call('task.create', requestOf(payload, options)));
+  if (!options.wait) {
+    show(shell, options, task, (paint) => [sentenceOf(task, paint.bold(visible(task.task_id)))]);
+    return;
+  }
+  if (!options.json) shell.err.write(`leasehold: ${sentenceOf(task, visible(task.task_id))}\n`);
+  await showEnd(shell, lh, task.task_id, options);
+}
+
+function sentenceOf(task: Created, id: string): string {
+  const { state, duplicate, seq } = task;
+  const queue = `in queue ${visible(task.queue)}`;
+  if (!duplicate) return `${id} waits ${queue}, durable at seq ${seq}.`;
+  if (state === 'WAITING' || state === 'LEASED')
+    return `${id} is there already ${queue}, durable at seq ${seq}.`;
+  const { reason } = task as { readonly reason?: string };
+  const why = reason === undefined ? '' : ` (${visible(reason)})`;
+  return `${id} is there already ${queue} and has ended: ${state}${why}. No task was made.`;
+}
+
+async function showEnd(shell: Shell, lh: Leasehold, id: string, options: AddOptions): Promise<void> {
+  let task: Body<'task.get'>;
+  do task = answered(await lh.call('task.get', { task_id: id, wait_ms: WAIT_MS }));
+  while (task.state === 'WAITING' || task.state === 'LEASED');
+  const { state, reason, result } = task;
+  if (options.json) sayJson(shell, task);
+  else if (result) shell.out.write(`${result.text()}\n`);
+  if (state === 'COMPLETED') return;
+  throw refused('TASK_FAILED', `${visible(id)} is ${state}: ${visible(reason ?? 'no reason is known')}`);
+}
+
+async function addLines(shell: Shell, lh: Leasehold, options: AddOptions): Promise<void> {
+  const { err } = shell;
+  const counts = { added: 0, known: 0, refused: 0 };
+  const open = new Set<Promise<void>>();
+  const ends = new AbortController();
+  /** Requests that were under way when a signal came: their tasks may have been made. */
+  let undecided = 0;
+  const unhear = shell.processes.onSignals(['SIGINT', 'SIGTERM'], (signal) => {
+    undecided = open.size;
+    ends.abort(signal);
+  });
+  let fault: unknown = null;
+  const add = async (payload: Json, line: number): Promise<void> => {
+    const id = options.id === undefined ? undefined : `${options.id}-${line}`;
+    const reply = await lh.call('task.create', requestOf(payload, options, id), { signal: ends.signal });
+    if (!reply.ok) {
+      counts.refused += 1;
+      err.write(`leasehold: Line ${line}: ${reply.code}: ${reply.detail}\n`);
+      return;
+    }
+    if (reply.duplicate) counts.known += 1;
+    else counts.added += 1;
+    if (options.json) sayJsonLine(shell, { line, ...reply, ok: undefined });
+    if (err.isTerminal && counts.added % PROGRESS_TASKS === 0)
+      err.write(`${CLEAR_LINE}${counts.added} added`);
+  };
+  let line = 0;
+  for await (const text of shell.inputLines(ends.signal)) {
+    if (ends.signal.aborted || fault !== null) break;
+    line += 1;
+    if (text.trim() === '') continue;
+    const payload = jsonIn(text);
+    if (payload === null) {
+      counts.refused += 1;
+      err.write(`leasehold: Line ${line} is not JSON; no task was made of it.\n`);
+      continue;
+    }
+    const adding = add(payload, line).catch((why: unknown) => {
+      fault ??= why;
+    });
+    open.add(adding);
+    void adding.then(() => open.delete(adding));
+    if (open.size >= IN_FLIGHT_MAX) await Promise.race(open);
+  }
+  await Promise.all(open);
+  unhear();
+  if (err.isTerminal) err.write(CLEAR_LINE);
+  const known = counts.known === 0 ? '' : `, ${counts.known} were there already`;
+  const says = `${counts.added} tasks were added${known}.`;
+  if (ends.signal.aborted) {
+    const exitCode = exitCodeOf({ code: null, signal: ends.signal.reason as SignalName }, constants.signals);
+    const rest = undecided === 0 ? '' : ` ${undecided} more were under way and may have been added.`;
+    throw new Failure(`Interrupted: ${says}${rest}`, exitCode, 'INTERRUPTED');
+  }
+  if (fault !== null || counts.refused > 0) err.write(`leasehold: ${says}\n`);
+  if (fault !== null) throw fault;
+  if (counts.refused > 0) throw new Failure(`${counts.refused} lines were not added.`);
+  if (!options.json) shell.out.write(`${says}\n`);
+}
+
+function jsonIn(text: string): Json | null {
+  try {
+    return Json.text(text.trim());
+  } catch (fault) {
+    if (fault instanceof SyntaxError) return null;
+    throw fault;
+  }
+}
