@@ -4,7 +4,7 @@
  */
 
 import type { Leasehold } from '../client/leasehold.ts';
-import type { RetryOptions } from '../client/patience.ts';
+import type { RetryOptions } from '../client/retry-schedule.ts';
 import type { ClientWorld } from '../client/world.ts';
 import type { Clock } from '../seams/clock.ts';
 import type { Processes } from '../seams/processes.ts';

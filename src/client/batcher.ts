@@ -12,7 +12,7 @@ export interface Batchable {
 }
 
 /** Where batches go and what becomes of them. None of these may throw. */
-export interface BatchDesk<T, R> {
+export interface BatchHandlers<T, R> {
   send(body: string, calls: readonly T[]): Promise<R>;
   answered(calls: readonly T[], reply: R): void;
   lost(calls: readonly T[], fault: unknown): void;
@@ -43,15 +43,15 @@ const FRAME_LENGTH = OPENING.length + CLOSING.length;
 const encoder = new TextEncoder();
 
 export class Batcher<T extends Batchable, R> {
-  readonly #desk: BatchDesk<T, R>;
+  readonly #handlers: BatchHandlers<T, R>;
   #queue: T[] = [];
   #head = 0;
   #inFlight = 0;
   #opsInFlight = 0;
   #isDue = false;
 
-  constructor(desk: BatchDesk<T, R>) {
-    this.#desk = desk;
+  constructor(handlers: BatchHandlers<T, R>) {
+    this.#handlers = handlers;
   }
 
   add(call: T): void {
@@ -101,15 +101,15 @@ export class Batcher<T extends Batchable, R> {
   #send(calls: readonly T[], body: string): void {
     this.#inFlight += 1;
     this.#opsInFlight += calls.length;
-    this.#desk.send(body, calls).then(
+    this.#handlers.send(body, calls).then(
       (reply) => {
         this.#returned(calls);
-        this.#desk.answered(calls, reply);
+        this.#handlers.answered(calls, reply);
         this.#schedule();
       },
       (fault: unknown) => {
         this.#returned(calls);
-        this.#desk.lost(calls, fault);
+        this.#handlers.lost(calls, fault);
         this.#schedule();
       },
     );

@@ -26,7 +26,7 @@ import {
   type Workers,
   workersOf,
 } from './namespaces.ts';
-import { ask, checkFilter } from './questions.ts';
+import { ask, checkFilter } from './queries.ts';
 import type { CallOptions, Transport } from './transport.ts';
 import { refuseUnknown } from './unknown-options.ts';
 import type { ClientWorld } from './world.ts';
@@ -159,7 +159,7 @@ export class Client implements AsyncDisposable {
   /** Lets go of the connections, or of the data directory. */
   async close(): Promise<void> {
     this.#closing.abort(new Error('The handle has been closed.'));
-    this.#leases.keeper.close();
+    this.#leases.renewal.close();
     await this.#transport.close();
   }
 

@@ -2,7 +2,7 @@
 import type { Http } from '../seams/http.ts';
 import { durationMs } from './durations.ts';
 import { HttpTransport } from './http-transport.ts';
-import type { PatienceTerms, RetryOptions } from './patience.ts';
+import type { RetryLimits, RetryOptions } from './retry-schedule.ts';
 import type { Transport } from './transport.ts';
 import { refuseUnknown } from './unknown-options.ts';
 import type { ServerAddress } from './wire.ts';
@@ -73,7 +73,7 @@ function checkOptions(options: ConnectOptions): void {
     throw new TypeError('The option retry.tries must be a whole number above 0.');
 }
 
-function patienceOf({ tries, within, maxMs }: RetryOptions): PatienceTerms {
+function patienceOf({ tries, within, maxMs }: RetryOptions): RetryLimits {
   const limit = within ?? maxMs;
   return {
     ...(tries === undefined ? {} : { tries }),

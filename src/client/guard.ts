@@ -64,7 +64,7 @@ export class Guard {
       if (grant.loss === null) {
         // What was guarded has ended, so there is nothing left to watch; the release may take its time.
         watchdog?.stop();
-        await this.leases.keeper.release(grant);
+        await this.leases.renewal.release(grant);
         return outcome!();
       }
       ending?.endProcess(EXIT_LOST, `leasehold: ${grant.loss.message} This process ends.`);
@@ -86,7 +86,7 @@ export class Guard {
     main: GuardedMain<T>,
     graceMs: number | null,
   ): Promise<(() => T) | null> {
-    const { keeper } = this.leases;
+    const { renewal } = this.leases;
     const hold = this.world.timers.hold();
     try {
       const lost = new Promise<null>((resolve) => {
@@ -94,7 +94,7 @@ export class Guard {
       });
       const running = outcomeOf(main, this.guarded(grant));
       const outcome = await Promise.race([running, lost]);
-      if (keeper.isHeld(grant)) return outcome;
+      if (renewal.isHeld(grant)) return outcome;
       if (graceMs === null) return await running;
       return await Promise.race([running, this.after(this.graceOf(grant, graceMs))]);
     } finally {
@@ -103,7 +103,7 @@ export class Guard {
   }
 
   private guarded(grant: Grant): Guarded {
-    const lease = new LeaseHandle(this.transport, this.leases.keeper, grant);
+    const lease = new LeaseHandle(this.transport, this.leases.renewal, grant);
     const { name, holder, leaseSeq, signal, remaining, assertHeld, extend, write } = lease;
     return { name, holder, leaseSeq, signal, remaining, assertHeld, extend, write };
   }

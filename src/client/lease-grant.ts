@@ -1,6 +1,6 @@
 /**
  * One grant as the client holds it: the names, the secret that renews and releases them, the deadline, and how it
- * was lost if it was. It decides nothing: `lease-keeper.ts` says when it is renewed and when it is over. The
+ * was lost if it was. It decides nothing: `lease-renewal.ts` says when it is renewed and when it is over. The
  * token is a private field of the language, so nothing that prints objects can print it.
  */
 
@@ -43,7 +43,7 @@ export class Grant implements Due {
   /** A refusal that has yet to be put into a word; nobody may rely on the lease any more. */
   refusal: Problem | null = null;
 
-  /** What the keeper has to see to next, and when at the latest. */
+  /** The latest time at which the renewal must handle this grant. */
   dueMs = 0;
   place = -1;
   /** From when on it may go along with others that are due. */

@@ -22,9 +22,9 @@ import {
   enqueueMany,
 } from './enqueue.ts';
 import { Guard, type GuardedMain, type GuardOptions } from './guard.ts';
-import { pause } from './pause.ts';
 import { type Receipt, TaskReceipt } from './receipt.ts';
 import { type Sessions, sessionsOf } from './sessions.ts';
+import { sleep } from './sleep.ts';
 import type { EntryListing, Transport } from './transport.ts';
 import { refuseUnknown } from './unknown-options.ts';
 import type { Worker } from './worker.ts';
@@ -126,7 +126,7 @@ export class Leasehold extends Client {
       const drained = Promise.allSettled([...this.#workers].map((worker) => worker.drain()));
       const over = new AbortController();
       void drained.then(() => over.abort());
-      await pause(this.#world.timers, durationMs(grace, 'grace'), over.signal);
+      await sleep(this.#world.timers, durationMs(grace, 'grace'), over.signal);
     }
     await super.close();
   }

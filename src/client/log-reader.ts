@@ -12,10 +12,10 @@ import type { Clock, Timers } from '../seams/clock.ts';
 import { type HttpReply, type HttpStream, httpFault, isHttpFault } from '../seams/http.ts';
 import { handleClosed } from './closed.ts';
 import { LOG_PATH } from './operation-table.ts';
-import type { Patience, Tries } from './patience.ts';
-import { pause } from './pause.ts';
-import { asProblem, momentaryEffect, notOurs, readReply, retryAfterMs, type WireBody } from './reply-text.ts';
+import { asProblem, notOurs, readReply, retryAfterMs, transientEffect, type WireBody } from './reply-text.ts';
 import { queryText } from './request-text.ts';
+import type { RetrySchedule, Tries } from './retry-schedule.ts';
+import { sleep } from './sleep.ts';
 import type { EntryListing, FollowOnly } from './transport.ts';
 import { link, type Wire } from './wire.ts';
 
@@ -36,14 +36,14 @@ interface Setback {
 
 export class LogReader {
   readonly #wire: Wire;
-  readonly #patience: Patience;
+  readonly #schedule: RetrySchedule;
   readonly #clock: Clock;
   readonly #timers: Timers;
   readonly #stopping = new AbortController();
 
-  constructor(wire: Wire, patience: Patience, clock: Clock, timers: Timers) {
+  constructor(wire: Wire, schedule: RetrySchedule, clock: Clock, timers: Timers) {
     this.#wire = wire;
-    this.#patience = patience;
+    this.#schedule = schedule;
     this.#clock = clock;
     this.#timers = timers;
   }
@@ -66,8 +66,8 @@ export class LogReader {
           return { ok: true, entries: lines.map((line) => this.#entry(line, reply)) };
         }
         const body = readReply(reply, this.#wire.server, 'none');
-        if (momentaryEffect(body) === null) return asProblem(body);
-        setback = momentary(body, reply);
+        if (transientEffect(body) === null) return asProblem(body);
+        setback = transientFault(body, reply);
       } catch (fault) {
         setback = unreachable(fault);
       }
@@ -142,17 +142,17 @@ export class LogReader {
     };
     this.#wire.judge(reply, server);
     const body = readReply(reply, this.#wire.server, 'none');
-    if (momentaryEffect(body) === null) throw LeaseholdError.of(asProblem(body));
-    return momentary(body, reply);
+    if (transientEffect(body) === null) throw LeaseholdError.of(asProblem(body));
+    return transientFault(body, reply);
   }
 
   /** Waits until the next try, or throws when there is none. */
   async #pause(tries: Tries, { fault, retryAfterMs }: Setback, signal?: AbortSignal): Promise<void> {
     this.#assertOpen(signal);
-    const delayMs = this.#patience.delayAfter(tries, this.#patience.pauseOf(fault.code, retryAfterMs));
+    const delayMs = this.#schedule.delayAfter(tries, this.#schedule.pauseOf(fault.code, retryAfterMs));
     if (delayMs === null) throw fault;
     if (delayMs === 0) return;
-    await pause(this.#timers, delayMs, this.#stopping.signal, signal);
+    await sleep(this.#timers, delayMs, this.#stopping.signal, signal);
     this.#assertOpen(signal);
   }
 
@@ -206,7 +206,7 @@ class Connection {
   }
 }
 
-function momentary(body: WireBody, reply: HttpReply): Setback {
+function transientFault(body: WireBody, reply: HttpReply): Setback {
   const refusal = asProblem(body);
   const fault = new LeaseholdError(refusal.code, refusal.detail, { retryable: true, problem: refusal });
   return { fault, retryAfterMs: retryAfterMs(reply) };

@@ -12,7 +12,7 @@ import type {
   WorkerInfo,
 } from './infos.ts';
 import { type Listing, listing, type PageOptions } from './listing.ts';
-import { ask, askFor, checkFilter, pages } from './questions.ts';
+import { ask, askFor, checkFilter, pages } from './queries.ts';
 import type { Transport } from './transport.ts';
 import { refuseUnknown } from './unknown-options.ts';
 

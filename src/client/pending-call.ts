@@ -3,8 +3,8 @@ import type { Operation } from '../operations/table.ts';
 import type { Effect } from '../protocol/leasehold-error.ts';
 import type { Lane } from '../seams/http.ts';
 import type { AbortWatch } from './abort-watch.ts';
-import type { Tries } from './patience.ts';
 import type { Fields } from './request-text.ts';
+import type { Tries } from './retry-schedule.ts';
 
 /** Counts the calls that have no answer yet. */
 export class OpenCalls {
@@ -35,7 +35,7 @@ export class PendingCall implements Tries {
   readonly lane: Lane;
   readonly requestId: string | undefined;
   /** The id the client generated so that a second try is recognised; empty when the caller gave one or none is needed. */
-  madeId = '';
+  generatedId = '';
   /** The token in the request was generated for this call alone. */
   isTokenOwn = false;
   /** As it stands in a batch; empty for one that travels alone. */

@@ -16,7 +16,7 @@ export type WireBody = Record<string, unknown>;
  * Refusals that say nothing about the call but everything about the server's moment, with what became of the
  * call. An authority that died may have carried it out, unless the server says that it did not.
  */
-const MOMENTARY: Readonly<Record<string, Effect>> = {
+const TRANSIENT: Readonly<Record<string, Effect>> = {
   OVERLOADED: 'none',
   NOT_LEADER: 'none',
   REQUEST_TIMEOUT: 'none',
@@ -24,10 +24,10 @@ const MOMENTARY: Readonly<Record<string, Effect>> = {
 };
 
 /** Null for a refusal that stands; otherwise what became of the call that may be tried again. */
-export function momentaryEffect(body: WireBody): Effect | null {
+export function transientEffect(body: WireBody): Effect | null {
   const code = String(body.code);
-  if (!Object.hasOwn(MOMENTARY, code)) return null;
-  return body.effect === 'none' ? 'none' : MOMENTARY[code]!;
+  if (!Object.hasOwn(TRANSIENT, code)) return null;
+  return body.effect === 'none' ? 'none' : TRANSIENT[code]!;
 }
 
 /** The body; a problem when the status is 400 or above. */

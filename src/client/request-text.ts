@@ -19,12 +19,12 @@ export interface Routed {
 }
 
 /** The operation as it stands in a batch, with an id if the client generated one for it. */
-export function opText(operation: Operation, request: Fields, madeId: string): string | Problem {
+export function opText(operation: Operation, request: Fields, generatedId: string): string | Problem {
   // Nothing waits inside a batch, and not to wait is said by saying nothing.
   const fields = request.wait_ms === undefined ? request : { ...request, wait_ms: undefined };
   const text = fieldsText(fields);
   if (typeof text !== 'string') return text;
-  const id = madeId === '' ? '' : `,"${retryOf(operation)!.fills}":"${madeId}"`;
+  const id = generatedId === '' ? '' : `,"${retryOf(operation)!.fills}":"${generatedId}"`;
   return `{"op":"${operation}"${id}${text}}`;
 }
 

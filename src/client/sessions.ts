@@ -6,7 +6,7 @@ import { shownEntries } from './client.ts';
 import { durationMs } from './durations.ts';
 import type { SessionInfo } from './infos.ts';
 import type { Listing, PageOptions } from './listing.ts';
-import { ask, checkFilter, pages } from './questions.ts';
+import { ask, checkFilter, pages } from './queries.ts';
 import type { Wait } from './receipt.ts';
 import type { Transport } from './transport.ts';
 import { refuseUnknown } from './unknown-options.ts';

@@ -8,7 +8,7 @@ import type { TaskLeaseRecord } from '../operations/records.ts';
 import type { Requests } from '../operations/table.ts';
 import { LeaseholdError } from '../protocol/leasehold-error.ts';
 import { type Moment, momentOf } from '../seams/deadline.ts';
-import { persist } from './task-patience.ts';
+import { retryUntilAnswered } from './backoff.ts';
 import type { Transport } from './transport.ts';
 import type { WorkerSettings } from './worker-options.ts';
 import type { ClientWorld } from './world.ts';
@@ -86,7 +86,7 @@ export class WorkerIntake {
     let sent = momentOf(this.world.clock);
     let leases: readonly TaskLeaseRecord[] = [];
     try {
-      const reply = await persist(this.world.timers, signal, () => {
+      const reply = await retryUntilAnswered(this.world.timers, signal, () => {
         sent = momentOf(this.world.clock);
         return this.transport.call('task.lease', request, options);
       });

@@ -7,9 +7,9 @@
 import type { Body, Requests } from '../operations/table.ts';
 import { LeaseholdError } from '../protocol/leasehold-error.ts';
 import { isRetryable, type Reply } from '../protocol/problem.ts';
-import { pause } from './pause.ts';
+import { Backoff, isTransient } from './backoff.ts';
+import { sleep } from './sleep.ts';
 import { failure, type TaskEnd } from './task-handling.ts';
-import { GrowingDelay, isPassing } from './task-patience.ts';
 import { lossBy, type TaskRun } from './task-run.ts';
 import type { TaskVerdict } from './task-verdict.ts';
 import type { Transport } from './transport.ts';
@@ -26,7 +26,7 @@ export async function say(
   signal: AbortSignal,
 ): Promise<Answer> {
   // One loop of its own, and not `persist`: this is the path of every single task.
-  let delay: GrowingDelay | null = null;
+  let delay: Backoff | null = null;
   for (;;) {
     // A late result is kept for inspection; that work failed which no longer counts interests nobody.
     if (run.end!.verb !== 'complete' && run.isOver(clock)) return null;
@@ -39,10 +39,10 @@ export async function say(
         continue;
       }
     } catch (fault) {
-      if (signal.aborted || !isPassing(fault)) throw fault;
+      if (signal.aborted || !isTransient(fault)) throw fault;
     }
-    delay ??= new GrowingDelay();
-    await pause(timers, delay.take(), signal);
+    delay ??= new Backoff();
+    await sleep(timers, delay.take(), signal);
     signal.throwIfAborted();
   }
 }

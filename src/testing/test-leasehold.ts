@@ -4,7 +4,7 @@
  */
 import { type Duration, durationMs } from '../client/durations.ts';
 import { Leasehold } from '../client/leasehold.ts';
-import { momentaryEffect } from '../client/reply-text.ts';
+import { transientEffect } from '../client/reply-text.ts';
 import { refuseUnknown } from '../client/unknown-options.ts';
 import type { DrainSignal } from '../client/world.ts';
 import { REFUSALS, type RefusalCode } from '../core/refusals.ts';
@@ -41,7 +41,7 @@ function assertKnown(operation: Operation | undefined): void {
 
 /** Whether a caller gets this code as a value, and not as a thrown fault of the server. */
 function isAnswer(code: ErrorCode): code is RefusalCode {
-  if (!Object.hasOwn(REFUSALS, code) || momentaryEffect({ code }) !== null) return false;
+  if (!Object.hasOwn(REFUSALS, code) || transientEffect({ code }) !== null) return false;
   return REFUSALS[code as RefusalCode].status < 500 || code === 'DISK_FULL';
 }
 

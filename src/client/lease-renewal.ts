@@ -19,7 +19,7 @@ import { historySince } from './history-since.ts';
 import { type Grant, isVerdict, type RenewalAnswer } from './lease-grant.ts';
 import { LeaseHeap } from './lease-heap.ts';
 import { LeaseLostError } from './lease-loss.ts';
-import { pause } from './pause.ts';
+import { sleep } from './sleep.ts';
 import type { Transport } from './transport.ts';
 import type { ClientWorld } from './world.ts';
 
@@ -44,7 +44,7 @@ const ENDS: Readonly<Record<string, Loss>> = {
   NameBroken: 'broken',
 };
 
-export class LeaseKeeper {
+export class LeaseRenewal {
   readonly #transport: Transport;
   readonly #world: ClientWorld;
   readonly #heap = new LeaseHeap<Grant>();
@@ -132,7 +132,7 @@ export class LeaseKeeper {
         const isWorthwhile = fault.retryable && !this.#closed;
         if (!isWorthwhile || clock.monotonicMs() + retryMs(grant) >= untilMs) return null;
       }
-      await pause(this.#world.timers, retryMs(grant));
+      await sleep(this.#world.timers, retryMs(grant));
     }
   }
 

@@ -15,7 +15,7 @@ import type { Transport } from './transport.ts';
 /** The body that was lost, from what the first try left behind; null when it left nothing. */
 type Look<Request> = (ask: Transport['call'], request: Request, refusal: Problem) => Promise<object | null>;
 
-export async function secondLook(
+export async function recoverLostReply(
   ask: Transport['call'],
   operation: Operation,
   request: object,

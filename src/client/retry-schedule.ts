@@ -16,7 +16,7 @@ export interface RetryOptions {
 }
 
 /** The same, read. */
-export interface PatienceTerms {
+export interface RetryLimits {
   readonly tries?: number;
   readonly maxMs?: number;
 }
@@ -37,14 +37,14 @@ const FIRST_DELAY_MS = 50;
 const DELAY_MAX_MS = [5_000, 400];
 const LAST_TRY_MS = 1_000;
 
-export class Patience {
+export class RetrySchedule {
   readonly #clock: Clock;
   readonly #servers: number;
   readonly #tries: number;
   readonly #maxMs: number;
   readonly #delayMaxMs: number;
 
-  constructor(clock: Clock, servers: number, { tries, maxMs }: PatienceTerms = {}) {
+  constructor(clock: Clock, servers: number, { tries, maxMs }: RetryLimits = {}) {
     const kind = Number(servers > 1);
     this.#clock = clock;
     this.#servers = servers;

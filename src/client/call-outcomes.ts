@@ -8,18 +8,18 @@ import type { Reply } from '../protocol/problem.ts';
 import type { Timer, Timers } from '../seams/clock.ts';
 import type { HttpFault } from '../seams/http.ts';
 import { handleClosed } from './closed.ts';
+import { recoverLostReply } from './lost-replies.ts';
 import { OPERATION_ROWS } from './operation-table.ts';
-import type { Patience } from './patience.ts';
 import type { PendingCall } from './pending-call.ts';
-import { asProblem, momentaryEffect, type WireBody } from './reply-text.ts';
+import { asProblem, transientEffect, type WireBody } from './reply-text.ts';
 import { isSafeAgain, retryOf } from './retries.ts';
-import { secondLook } from './second-look.ts';
+import type { RetrySchedule } from './retry-schedule.ts';
 import type { Transport } from './transport.ts';
 
 /** What the desk needs from the transport around it. */
-export interface CallDeskWorld {
+export interface CallOutcomesWorld {
   readonly timers: Timers;
-  readonly patience: Patience;
+  readonly schedule: RetrySchedule;
   readonly nowMs: () => number;
   readonly ask: Transport['call'];
   /** Sends a call once more. */
@@ -40,12 +40,12 @@ interface Delayed {
   readonly hold: Timer;
 }
 
-export class CallDesk {
-  readonly #world: CallDeskWorld;
+export class CallOutcomes {
+  readonly #world: CallOutcomesWorld;
   readonly #delayed = new Set<Delayed>();
   #isStopped = false;
 
-  constructor(world: CallDeskWorld) {
+  constructor(world: CallOutcomesWorld) {
     this.#world = world;
   }
 
@@ -67,7 +67,7 @@ export class CallDesk {
 
   #refused(call: PendingCall, status: number, body: WireBody, retryAfterMs: number): void {
     const { operation, request } = call;
-    if (momentaryEffect(body) !== null) {
+    if (transientEffect(body) !== null) {
       this.postponed([call], body, retryAfterMs);
       return;
     }
@@ -76,12 +76,12 @@ export class CallDesk {
     if (status >= 500 && code !== DISK_FULL) {
       call.reject(new LeaseholdError(code, detail, { effect: effectOf(call, 'unknown'), problem: refusal }));
     } else if (call.isUncertain && retryOf(operation)?.looks) {
-      const look = secondLook(this.#world.ask, operation, request, refusal);
+      const look = recoverLostReply(this.#world.ask, operation, request, refusal);
       look.then(
         (reply: Reply<object>) => call.resolve(reply),
         (fault: unknown) => call.reject(stillUnknown(fault)),
       );
-    } else if (call.isUncertain && code === 'LEASE_NOT_HELD' && call.madeId !== '') {
+    } else if (call.isUncertain && code === 'LEASE_NOT_HELD' && call.generatedId !== '') {
       // The lost answer was a grant, which the server took back when the connection broke. So nothing is held.
       call.isUncertain = false;
       this.#world.restart(call);
@@ -90,8 +90,8 @@ export class CallDesk {
 
   /** Calls that the server would not take now. */
   postponed(calls: readonly PendingCall[], body: WireBody, retryAfterMs: number): void {
-    const waitMs = this.#world.patience.pauseOf(body.code, retryAfterMs);
-    this.#again(calls, momentaryEffect(body) ?? 'unknown', waitMs, (call) => momentary(call, body));
+    const waitMs = this.#world.schedule.pauseOf(body.code, retryAfterMs);
+    this.#again(calls, transientEffect(body) ?? 'unknown', waitMs, (call) => transientFault(call, body));
   }
 
   /** Calls whose request did not come back. */
@@ -106,7 +106,7 @@ export class CallDesk {
     retryAfterMs: number,
     faultOf: (call: PendingCall) => LeaseholdError,
   ): void {
-    const { patience } = this.#world;
+    const { schedule } = this.#world;
     const groups = new Map<number, PendingCall[]>();
     for (const call of calls) {
       const { operation, request } = call;
@@ -114,7 +114,7 @@ export class CallDesk {
       if (call.isSettled) continue;
       if (call.lane === 'waits' && this.#world.nowMs() - call.sentMs >= GOOD_MS) call.failures = 0;
       const mayRepeat = !this.#isStopped && (!call.isUncertain || isSafeAgain(operation, request));
-      const delayMs = mayRepeat ? patience.delayAfter(call, retryAfterMs) : null;
+      const delayMs = mayRepeat ? schedule.delayAfter(call, retryAfterMs) : null;
       if (delayMs === null) call.reject(faultOf(call));
       else if (delayMs === 0) this.#world.resend(call);
       else {
@@ -153,10 +153,10 @@ export class CallDesk {
    * Releases what was granted to a caller that has gone. A grant that does not arrive at all is taken back by the server.
    * A named lease whose token the caller chose may be in use again by now.
    */
-  #giveBack({ operation, madeId, isTokenOwn }: PendingCall, body: WireBody): void {
+  #giveBack({ operation, generatedId, isTokenOwn }: PendingCall, body: WireBody): void {
     const isTask = operation === 'task.lease';
     const isName = operation === 'lease.acquire' || operation === 'lease.acquire_all';
-    if (!isTask && !(isName && (madeId !== '' || isTokenOwn))) return;
+    if (!isTask && !(isName && (generatedId !== '' || isTokenOwn))) return;
     for (const lease of (body.leases ?? [body]) as Record<string, string>[]) {
       const { task_id, lease_id, name, holder, token } = lease;
       const released = isTask
@@ -172,7 +172,7 @@ export class CallDesk {
 
 /** Whether the answer speaks of what this very call made; a live dedup key may have given another task. */
 function isOwn(call: PendingCall, body: WireBody): boolean {
-  return call.madeId !== '' && (call.operation !== 'task.create' || body.task_id === call.madeId);
+  return call.generatedId !== '' && (call.operation !== 'task.create' || body.task_id === call.generatedId);
 }
 
 /** Looking changes nothing. */
@@ -185,7 +185,7 @@ function unreachable({ effect }: PendingCall, fault: HttpFault): LeaseholdError 
   return new LeaseholdError('UNREACHABLE', fault.message + says, { retryable: true, effect, cause: fault });
 }
 
-function momentary({ effect }: PendingCall, body: WireBody): LeaseholdError {
+function transientFault({ effect }: PendingCall, body: WireBody): LeaseholdError {
   const refusal = asProblem({ ...body });
   return new LeaseholdError(refusal.code, refusal.detail, { retryable: true, effect, problem: refusal });
 }

@@ -5,7 +5,7 @@ import { AbortWatch } from './abort-watch.ts';
 /** A worker whose server is away pauses once for every task it has, and all that on one signal. */
 const watch = new AbortWatch();
 
-export async function pause(
+export async function sleep(
   timers: Timers,
   ms: number,
   ...enders: readonly (AbortSignal | undefined)[]
