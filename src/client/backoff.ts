@@ -1,7 +1,6 @@
 /**
- * Tries again what failed for a reason that may pass: the server is away, overloaded, or not yet writing. The
- * delays grow from a tenth of a second to five seconds. What cannot pass is thrown, or handed back as a value,
- * at once.
+ * Retries what failed for a transient reason: the server is unreachable, overloaded, or not yet writing. Delays grow
+ * from a tenth of a second to five seconds. Permanent faults are thrown, and permanent refusals returned, at once.
  */
 
 import { LeaseholdError } from '../protocol/leasehold-error.ts';
@@ -37,7 +36,7 @@ export class Backoff {
   }
 }
 
-/** Calls until there is an answer that stands. Rejects with the reason of the signal, once it has aborted between two calls. */
+/** Calls until the answer is not transient. Rejects with the reason of the signal once it has aborted between two calls. */
 export async function retryUntilAnswered<T extends { readonly ok: true }>(
   timers: Timers,
   signal: AbortSignal,

@@ -1,6 +1,6 @@
 /**
- * What becomes of a call once its request has come back or has not: an answer for the caller, another try, or
- * a fault. A refusal is an answer; a server that is busy, stopping or out of reach is a reason to try again.
+ * What becomes of a call once its request has come back or has not: an answer for the caller, a retry, or
+ * a fault. A refusal is an answer; a server that is busy, stopping or unreachable is a reason to retry.
  */
 
 import { type Effect, LeaseholdError } from '../protocol/leasehold-error.ts';
@@ -16,7 +16,7 @@ import { isSafeAgain, retryOf } from './retries.ts';
 import type { RetrySchedule } from './retry-schedule.ts';
 import type { Transport } from './transport.ts';
 
-/** What the desk needs from the transport around it. */
+/** What this needs from the transport around it. */
 export interface CallOutcomesWorld {
   readonly timers: Timers;
   readonly schedule: RetrySchedule;
@@ -60,7 +60,7 @@ export class CallOutcomes {
       return;
     }
     body.ok = true;
-    // What repeats our own lost answer is no duplicate in the eyes of the caller, who called once.
+    // A repeat of our own lost answer is not a duplicate for the caller, which called once.
     if (body.duplicate && call.isUncertain && isOwn(call, body)) delete body.duplicate;
     call.resolve(body);
   }
@@ -133,12 +133,12 @@ export class CallOutcomes {
       delayed.hold.cancel();
       for (const call of calls) if (!call.isSettled) resend(call);
     });
-    // Somebody waits for an answer that only time can bring.
+    // A caller waits for the answer, so the process must stay alive until the retry.
     const delayed: Delayed = { calls, timer, hold: timers.hold() };
     this.#delayed.add(delayed);
   }
 
-  /** No more tries: whoever waits for one is told. */
+  /** Stops retrying: calls that wait for a retry are rejected. */
   stop(): void {
     this.#isStopped = true;
     for (const { calls, timer, hold } of this.#delayed) {
@@ -150,7 +150,7 @@ export class CallOutcomes {
   }
 
   /**
-   * Releases what was granted to a caller that has gone. A grant that does not arrive at all is taken back by the server.
+   * Releases what was granted to a caller that has gone. A grant that never arrives is taken back by the server.
    * A named lease whose token the caller chose may be in use again by now.
    */
   #giveBack({ operation, generatedId, isTokenOwn }: PendingCall, body: WireBody): void {
@@ -163,7 +163,7 @@ export class CallOutcomes {
         ? this.#world.ask('task.release', { task_id: task_id!, lease_id: lease_id! })
         : this.#world.ask('lease.release', { name: name!, holder: holder!, token: token! });
       released.catch((fault: unknown) => {
-        // Out of reach: then the lease ends by itself when its time is over.
+        // Unreachable: the lease expires by itself.
         if (!(fault instanceof LeaseholdError)) throw fault;
       });
     }

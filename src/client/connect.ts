@@ -11,9 +11,9 @@ import type { ClientWorld } from './world.ts';
 export interface ConnectOptions {
   /** Shown to the server with every request. */
   readonly token?: string;
-  /** How often and how long a call is tried again that the server did not answer. */
+  /** How often and how long a call without an answer is retried. */
   readonly retry?: RetryOptions;
-  /** Told of faults in the background, such as a worker that cannot go on; unless given, they are written to stderr. */
+  /** Called with background faults, such as one that stops a worker; by default they are written to stderr. */
   readonly onFault?: (fault: unknown) => void;
 }
 

@@ -1,7 +1,7 @@
 /**
  * `enqueue` and `enqueueMany`: make tasks by their definition. The input is checked as the worker will see it, after its
- * way through JSON; one that does not fit makes no task. The client chooses the id, so a lost reply is asked for again
- * and one call makes one task.
+ * way through JSON; one that does not fit makes no task. The client chooses the id, so a lost reply is retried
+ * safely and one call makes one task.
  */
 
 import type { Requests } from '../operations/table.ts';

@@ -1,6 +1,6 @@
 /**
- * The guard: the lease that makes one process the only one of its kind, and fails closed. Whoever does not get it
- * does not start. The first renewal that fails, is refused, or is not answered when the next is due ends everything:
+ * The guard: the lease that makes one process the only one of its kind, and fails closed. A process that does not
+ * get it does not start. The first renewal that fails, is refused, or is not answered when the next is due ends everything:
  * `signal` aborts, and after a grace that ends before the deadline the process ends, code 4. A thread of its own
  * watches the deadline and kills the process when the main loop is blocked past it.
  */
@@ -54,7 +54,10 @@ export class Guard {
     const watchdog = await ending?.startWatchdog(
       `leasehold: the guard "${name}" ran out while the event loop was blocked; this process is killed.`,
       (fault) =>
-        ending.endProcess(EXIT_LOST, `leasehold: nobody watches the guard "${name}": ${fault.message}`),
+        ending.endProcess(
+          EXIT_LOST,
+          `leasehold: the watchdog of the guard "${name}" failed: ${fault.message}`,
+        ),
     );
     try {
       const grant = await this.leases.grant([name], leaseOptions, true);

@@ -1,11 +1,11 @@
 /**
  * The way to an authority over HTTP. Calls that may stand in a batch leave together; renewals do so among
- * themselves, on connections of their own; calls that wait, and the rest, travel alone. A lost reply is made
- * up for by sending the same call again, with the same ids, where that is safe (`retries.ts`). Calls that
+ * themselves, on connections of their own; calls that wait, and the rest, travel alone. After a lost
+ * reply the same call is sent again, with the same ids, where that is safe (`retries.ts`). Calls that
  * are not awaited one by one may be decided in any order.
  *
- *   call ─┬─► batcher ─┬─► wire ─► http ─► … ─► desk ─┬─► an answer for the caller
- *         └─► alone ───┘                              └─► another try, or a fault
+ *   call ─┬─► batcher ─┬─► wire ─► http ─► … ─► outcomes ─┬─► an answer for the caller
+ *         └─► alone ───┘                                  └─► a retry, or a fault
  */
 
 import type { LogRequest } from '../operations/pages.ts';
@@ -45,7 +45,7 @@ export interface HttpTransportOptions {
   readonly retry: RetryLimits;
 }
 
-/** How long an answer may take, besides the time a call itself wants to wait. A renewal that late is of no use. */
+/** How long an answer may take, besides the time a call itself wants to wait. A later answer to a renewal is useless. */
 const TIMEOUT_MS: Readonly<Record<Lane, number>> = { calls: 30_000, waits: 30_000, renewals: 10_000 };
 /**
  * The same where another server can be asked: one that is paused takes connections and says nothing. No less, because
@@ -73,10 +73,10 @@ export class HttpTransport implements Transport {
   readonly #open = new OpenCalls();
   readonly #aborts = new AbortWatch();
   readonly #batchers: Readonly<Record<'calls' | 'renewals', Batcher<PendingCall, HttpReply>>>;
-  /** Those that travel alone and are on their way. */
+  /** Calls in flight that are not in a batch. */
   readonly #alone = new Set<PendingCall>();
   #closed: Promise<void> | null = null;
-  /** How all ids begin that this client makes up, and how many it has made. */
+  /** The prefix of all ids this client generates, and how many it has generated. */
   readonly #series: string;
   #made = 0;
 
@@ -95,7 +95,7 @@ export class HttpTransport implements Transport {
       nowMs: () => clock.monotonicMs(),
       ask: (operation, request) => this.call(operation, request),
       resend: (call) => this.#send(call),
-      // Only what was granted in vain begins anew, and for that a token was made up.
+      // Only a grant whose reply was lost is requested again, and its token was generated.
       restart: (call) => this.#start(call, this.#newId('token')),
     });
     this.#log = new LogReader(this.#wire, schedule, clock, timers);
@@ -202,7 +202,7 @@ export class HttpTransport implements Transport {
   #batchRefused(calls: readonly PendingCall[], reply: HttpReply, body: WireBody): void {
     const { status } = reply;
     if (calls.length > 1 && MALFORMED_STATUSES.includes(status)) {
-      // One of them was no JSON that the server takes. Nobody else shall pay for it.
+      // One of them was not JSON that the server accepts. The others must not fail with it.
       for (const call of calls) if (!call.isSettled) this.#batcherOf(call).sendAlone(call);
     } else if (transientEffect(body) !== null) this.#outcomes.postponed(calls, body, retryAfterMs(reply));
     else for (const call of calls) this.#outcomes.answered(call, status, { ...body }, 0);
@@ -240,7 +240,7 @@ export class HttpTransport implements Transport {
     }
   }
 
-  /** Whoever cannot be sent again is told of a fault when its time is up, so it gets all of it. */
+  /** A call that cannot be sent again fails when its timeout passes, so it gets the full timeout. */
   #timeoutMs(lane: Lane, calls: readonly PendingCall[]): number {
     const isShort =
       this.#hasSeveral && calls.every(({ operation, request }) => isSafeAgain(operation, request));
@@ -274,7 +274,7 @@ export class HttpTransport implements Transport {
   follow(fromSeq: number | null, signal: AbortSignal, only: FollowOnly = {}): AsyncIterable<EntryRecord> {
     if (this.#closed !== null) return closedEntries();
     const from = Promise.resolve(fromSeq ?? (only.session ? 1 : this.#nextSeq()));
-    // Whoever pulls the first entry is told; if nobody does, nobody needs to know.
+    // The fault is thrown to the caller that pulls the first entry; without one it is irrelevant.
     from.catch(() => undefined);
     return this.#log.follow(from, signal, only);
   }
@@ -327,13 +327,13 @@ function laneOf(operation: Operation, request: Fields, isRenewal: boolean): Lane
 
 /**
  * Whether it can be what a leasehold server answers. Whatever may stand in a batch says where it is durable; what does not
- * is somebody else's, and a lease made of it would never end.
+ * is from another server, and a lease made of it would never end.
  */
 function isWhole({ operation }: PendingCall, status: number, { seq }: WireBody): boolean {
   return status >= 400 || !OPERATION_ROWS[operation].batch || typeof seq === 'number';
 }
 
-/** The request with the id that was made up for it, and with what is left of its wait. */
+/** The request with its generated id and the rest of its wait. */
 function fieldsOf(call: PendingCall, nowMs: number): { waitMs: number; fields: Fields } {
   const { request, generatedId, startedMs } = call;
   const fields: Record<string, unknown> = { ...request };

@@ -17,7 +17,7 @@ export interface Task {
   readonly payload: Json | null;
   /** Of a task that has completed. */
   readonly result?: Json | null;
-  /** Why it failed or is dead. */
+  /** The last failure, also of a task that was retried and has completed since. */
   readonly reason?: string;
   /** How many leases it has had. */
   readonly attempt: number;

@@ -1,8 +1,8 @@
 /**
  * What a program holds while it holds a named lease. The handle renews itself until it is released or lost. `signal`
- * aborts when the lease is lost, with a LEASE_LOST that says how; giving it back yourself is no loss and does not abort.
+ * aborts when the lease is lost, with a LEASE_LOST that says how; releasing it is not a loss and does not abort.
  * `assertHeld` asks the clocks, so it tells the truth even when no timer had a chance to run. Methods are getters of
- * functions, so that they may be taken out of the handle. The secret of the grant can be seen nowhere.
+ * functions, so that they may be taken out of the handle. The secret of the grant is never visible.
  */
 import { type Duration, durationMs } from './durations.ts';
 import type { Lease, LeaseSet } from './held.ts';
@@ -12,7 +12,7 @@ import type { LeaseRenewal } from './lease-renewal.ts';
 import { LeaseWriter, type WriteOptions, type Written } from './lease-writer.ts';
 import type { Transport } from './transport.ts';
 
-/** What Node's `util.inspect` looks for; elsewhere nobody does. */
+/** The key that Node's `util.inspect` looks for; elsewhere it is unused. */
 const INSPECT = Symbol.for('nodejs.util.inspect.custom');
 
 abstract class Handle implements AsyncDisposable {
@@ -72,7 +72,7 @@ abstract class Handle implements AsyncDisposable {
 
   /**
    * Gives the lease back at the end of the work it was for, and tells whether it was held to this moment: null, or
-   * how it had been lost, also when that happened after the last renewal and nobody has noticed yet.
+   * how it had been lost, also when that happened after the last renewal and was not detected yet.
    */
   finish(): Promise<LeaseLostError | null> {
     this.#finished ??= this.#finish();
@@ -86,7 +86,7 @@ abstract class Handle implements AsyncDisposable {
       return loss?.details.loss === 'released' ? null : loss;
     }
     const finished = this.#renewal.finish(this.#grant);
-    // Whoever asked is told when it fails; a later release has only to wait for it.
+    // Its own caller is told when it fails; a later release only waits for it.
     this.#released = finished.catch(() => null);
     return finished;
   }

@@ -1,6 +1,6 @@
 /**
  * The log over HTTP: a page of it, or entries as they become durable. A follower whose connection breaks, or
- * falls silent for so long that it may be dead, is connected again and goes on behind the last entry it gave.
+ * falls silent for so long that it may be dead, reconnects and continues after the last entry it delivered.
  */
 
 import type { LogRequest } from '../operations/pages.ts';
@@ -20,12 +20,12 @@ import type { EntryListing, FollowOnly } from './transport.ts';
 import { link, type Wire } from './wire.ts';
 
 const READ_TIMEOUT_MS = 30_000;
-/** A follower that hears nothing for this long connects again; that costs little and finds dead connections. */
+/** A follower that receives nothing for this long reconnects; that costs little and finds dead connections. */
 const SILENCE_MS = 60_000;
 /** A stream that was open this long was a good one; its end is the first failure of a new series. */
 const GOOD_MS = 1_000;
 
-/** What is no part of an entry in server-sent events, which is how a session is followed. */
+/** The framing of server-sent events around an entry; sessions are followed that way. */
 const NO_ENTRY = /^(data: |\w*:.*)/;
 
 /** Why a try came to nothing, as the caller is told after the last one. */
@@ -48,7 +48,7 @@ export class LogReader {
     this.#timers = timers;
   }
 
-  /** No more tries: whoever waits for one is told. */
+  /** Stops retrying: callers that wait for a retry are rejected. */
   stop(): void {
     this.#stopping.abort();
   }
@@ -162,7 +162,7 @@ export class LogReader {
   }
 }
 
-/** One connection of a follower: it ends with the follower's signal, or when nothing is heard for too long. */
+/** One connection of a follower: it ends with the follower's signal, or when nothing is received for too long. */
 class Connection {
   readonly #ending = new AbortController();
   readonly #unlink: () => void;

@@ -1,7 +1,8 @@
 /**
  * Taking named leases for programs: alone, several at once, or around a function. Contention is a null of
- * `tryAcquire` and a LEASE_HELD of the others; whatever else goes wrong is thrown. The client chooses holder and token of every grant, so that a request
- * whose reply was lost can be sent again; what an abandoned request may still have won is given back.
+ * `tryAcquire` and a LEASE_HELD of the others; whatever else goes wrong is thrown. The client
+ * chooses holder and token of every grant, so a request whose reply was lost can be sent again. A grant that an
+ * abandoned request may still have received is released.
  */
 
 import { LeaseholdError } from '../protocol/leasehold-error.ts';
@@ -19,15 +20,15 @@ import { refuseUnknown } from './unknown-options.ts';
 import type { ClientWorld } from './world.ts';
 
 export interface LeaseOptions {
-  /** How long the lease lasts unless it is renewed; '15s' unless given. */
+  /** How long the lease lasts unless it is renewed; default '15s'. */
   readonly ttl?: Duration;
-  /** How long to stand in line for it; 0 unless given. */
+  /** How long to wait in line for it; default 0. */
   readonly wait?: Duration;
   /** Who takes it; unless given, every call is a holder of its own, so that two callers exclude each other. */
   readonly holder?: string;
-  /** The secret of the grant, for those who want to take up the same grant again. At least 128 random bits. */
+  /** The secret of the grant, for callers that resume the same grant later. At least 128 random bits. */
   readonly token?: string;
-  /** Any JSON; whoever looks at the lease sees it. */
+  /** Any JSON; visible to every reader of the lease. */
   readonly metadata?: unknown;
   /** Gives up waiting. */
   readonly signal?: AbortSignal;
@@ -38,7 +39,7 @@ export type LeasedWork<T> = (lease: Lease) => Promise<T> | T;
 
 export const LEASE_OPTIONS: readonly string[] = ['ttl', 'wait', 'holder', 'token', 'metadata', 'signal'];
 
-/** How many requests more than its time is worth one call may cost, so that it ends whatever is answered. */
+/** How many requests more than its time is worth one call may cost, so that it ends whatever the answers are. */
 const TRIES_MORE = 4;
 
 /** The options, read. */
@@ -49,9 +50,9 @@ interface AcquireTerms {
   readonly holder: string;
   /** Of the newest request; what was granted under an older one is over. */
   token: string;
-  /** Whether the token is known to nobody but this call. */
+  /** The token was generated for this call and is known to no other. */
   readonly isTokenOurs: boolean;
-  /** Nobody else has this holder. */
+  /** The holder was generated for this call and is used by no other. */
   readonly isHolderOurs: boolean;
   readonly isStrict: boolean;
   readonly metadata: unknown;
@@ -62,7 +63,7 @@ interface Won {
   readonly ok: true;
   readonly leaseSeq: number;
   readonly remainingMs: number;
-  /** It stood in line, or repeats an earlier answer: time has passed since the grant, and nobody here knows how much. */
+  /** It stood in line, or repeats an earlier answer: the age of the grant is unknown. */
   readonly isOld: boolean;
 }
 
@@ -110,7 +111,7 @@ export class NamedLeases {
       value = await work(lease);
     } catch (error) {
       const loss = await lease.finish().catch((fault: unknown) => {
-        // When nobody can say how the lease ended, what the work failed with is all there is to tell.
+        // If the end of the lease cannot be determined, throw the error of the work.
         if (fault instanceof LeaseholdError) return null;
         throw fault;
       });
@@ -150,10 +151,10 @@ export class NamedLeases {
         if (!won.ok) return won;
         const isFresh = !won.isOld && !this.#isHalfOver(won, sent);
         const grant = isFresh ? this.#keep(terms, won, sent) : await this.#confirm(terms, won.leaseSeq);
-        // A reply that came too late brings a lease that nobody should rely on any more.
+        // A reply that came too late brings a lease that must not be relied on.
         if (grant instanceof Grant) this.renewal.assertHeld(grant);
         else if (terms.isTokenOurs && more > 0 && isOver(grant, terms)) {
-          // It was granted and over before we heard of it; who waits goes on waiting.
+          // It was granted and ended before the reply arrived; the caller continues to wait.
           terms.token = newToken();
           continue;
         }
@@ -177,7 +178,7 @@ export class NamedLeases {
     for (; !answer.ok && more > 0; more--) {
       const leftMs = Math.max(0, Math.floor(untilMs - clock.monotonicMs()));
       if (answer.code === 'LEASE_NOT_HELD' && terms.isTokenOurs && terms.isHolderOurs) {
-        // Nobody but us knew the token: we were granted the lease, the connection broke, and the server took it back.
+        // Only this call knows the token: the lease was granted, the connection broke, and the server took it back.
         terms.token = newToken();
       } else if (answer.code !== 'LEASE_HELD' || leftMs === 0) break;
       answer = await this.#ask(terms, Math.min(leftMs, LIMITS.waitMaxMs));
@@ -223,7 +224,7 @@ export class NamedLeases {
     const sent = momentOf(this.#world.clock);
     const grant = this.#grantOf(terms, leaseSeq, new Deadline(sent, 0));
     const answer = await grant.askRenewal(terms.ttlMs, terms.signal);
-    // Before it is kept: whoever has given up meanwhile is not there to hold it, and nothing must renew it.
+    // Before it is kept: a caller that has given up does not hold it, so nothing may renew it.
     terms.signal?.throwIfAborted();
     if (!answer.ok) {
       if (terms.isTokenOurs) this.#giveBack(terms);
@@ -245,7 +246,7 @@ export class NamedLeases {
     return new Grant(this.#transport, { names, holder, token, leaseSeq, ttlMs, deadline, isStrict });
   }
 
-  /** Nobody waits for this: when it does not get through, whatever was won runs out by itself. */
+  /** Not awaited: if the release fails, the grant expires by itself. */
   #giveBack(terms: AcquireTerms): void {
     const grant = this.#grantOf(terms, 0, new Deadline(momentOf(this.#world.clock), terms.ttlMs));
     void this.renewal.release(grant);

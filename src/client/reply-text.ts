@@ -1,7 +1,7 @@
 /**
  * From what a server answered to what it means. A reply is a JSON object, a problem among them if its status
  * says so; anything else does not come from a leasehold server, and the caller is told so in a sentence
- * instead of being shown somebody's web page.
+ * instead of being shown a web page.
  */
 
 import { type Effect, LeaseholdError } from '../protocol/leasehold-error.ts';
@@ -13,7 +13,7 @@ import type { HttpReply } from '../seams/http.ts';
 export type WireBody = Record<string, unknown>;
 
 /**
- * Refusals that say nothing about the call but everything about the server's moment, with what became of the
+ * Refusals that depend on the state of the server and not on the call, with what became of the
  * call. An authority that died may have carried it out, unless the server says that it did not.
  */
 const TRANSIENT: Readonly<Record<string, Effect>> = {
@@ -23,7 +23,7 @@ const TRANSIENT: Readonly<Record<string, Effect>> = {
   UNAVAILABLE: 'unknown',
 };
 
-/** Null for a refusal that stands; otherwise what became of the call that may be tried again. */
+/** Null for a refusal that stands; otherwise what became of the call that may be retried. */
 export function transientEffect(body: WireBody): Effect | null {
   const code = String(body.code);
   if (!Object.hasOwn(TRANSIENT, code)) return null;

@@ -85,7 +85,7 @@ export function queryText(fields: Fields): string {
   for (const [field, value] of Object.entries(fields)) {
     if (value !== undefined) query.set(field, String(value));
   }
-  // A plus is a space only in forms; percent-encoded, everybody reads it the same.
+  // A plus is a space only in forms; percent-encoded, every server reads it the same.
   return query.size === 0 ? '' : `?${query.toString().replaceAll('+', '%20')}`;
 }
 

@@ -48,7 +48,7 @@ export interface Session {
   stop(): Promise<void>;
   /**
    * What happens to it, from its intent on as far back as the log reaches; ends with the entry that ends it. Throws
-   * SESSION_NOT_FOUND, and SESSION_TERMINAL when there is nothing left to hear.
+   * SESSION_NOT_FOUND, and SESSION_TERMINAL when no entry is left to deliver.
    */
   follow(options?: SessionFollowOptions): AsyncIterable<EntryOf<'IntentAccepted' | 'SessionChanged'>>;
   [Symbol.asyncDispose](): Promise<void>;

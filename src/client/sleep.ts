@@ -1,4 +1,4 @@
-/** Waits so long, or until one of the signals aborts. Keeps the process alive: somebody waits for what comes after. */
+/** Waits for a time, or until one of the signals aborts. Keeps the process alive, because a caller awaits it. */
 import type { Timers } from '../seams/clock.ts';
 import { AbortWatch } from './abort-watch.ts';
 

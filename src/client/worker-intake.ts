@@ -1,5 +1,5 @@
 /**
- * Where a worker's tasks come from. While nothing is to be had one long poll waits; while there is plenty, every
+ * Where a worker's tasks come from. While no task is available one long poll waits; while there are many, every
  * flush of finished tasks is followed by one `task.lease` without a wait, in the same turn, so that completing
  * and leasing the next travel in one batch. An answer as large as one may be says that there is more; after any other the
  * poll finds out soonest. Every call has a `request_id`: a lost reply costs no attempt.
@@ -25,7 +25,7 @@ export interface Taker {
   room(): number;
   /** `sent`: before the request left. */
   take(leases: readonly TaskLeaseRecord[], sent: Moment): void;
-  /** Asking again is no use: the worker cannot go on. */
+  /** A retry cannot help: the worker stops. */
   fail(fault: unknown): void;
   /** Nothing is under way any more. */
   rest(): void;
@@ -74,7 +74,7 @@ export class WorkerIntake {
     if (max <= 0 || this.stopping.signal.aborted) return;
     this.asked += max;
     this.isPolling = waitMs > 0;
-    // Only a bug of our own rejects, and that must be heard of.
+    // Rejects only for a bug, which must not be swallowed.
     void this.lease(max, waitMs);
   }
 

@@ -108,7 +108,7 @@ export class WorkerRenewal {
   private beat(renewable: readonly TaskRun[]): void {
     this.beatAtMs = this.world.clock.monotonicMs() + this.ttlMs / 3;
     for (let from = 0; from < renewable.length; from += LEASES_A_BEAT) {
-      // Only a bug rejects, and that must be heard of.
+      // Rejects only for a bug, which must not be swallowed.
       void this.renew(renewable.slice(from, from + LEASES_A_BEAT)).then(this.answered);
     }
   }

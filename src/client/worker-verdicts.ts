@@ -28,7 +28,7 @@ export async function say(
   // One loop of its own, and not `persist`: this is the path of every single task.
   let delay: Backoff | null = null;
   for (;;) {
-    // A late result is kept for inspection; that work failed which no longer counts interests nobody.
+    // A late result is kept for inspection. A late failure has no effect and is not reported.
     if (run.end!.verb !== 'complete' && run.isOver(clock)) return null;
     try {
       const answer = await call(run, run.end!, transport);
@@ -82,7 +82,7 @@ export function verdictOf(run: TaskRun, answer: Answer): TaskVerdict {
   }
   const error = end.verb === 'complete' ? {} : { error: end.error };
   const subject = { taskId, queue, leaseSeq, attempt, verb, ...error };
-  // What nobody has noticed has run out.
+  // A lease without a recorded loss has expired.
   if (answer === null) return { ...subject, outcome: 'LATE', loss: loss?.details.loss ?? 'expired' };
   if (!answer.ok) return { ...subject, outcome: 'REJECTED', code: answer.code, detail: answer.detail };
   const { outcome, state, seq, cause } = answer;

@@ -90,7 +90,7 @@ export class FaultyTransport implements Transport {
     if (!isMissing || !reply.ok) return reply;
     // A live dedup key may have returned another task, which the caller must see.
     if (operation === 'task.create' && field(reply, 'task_id') !== field(known, 'task_id')) return reply;
-    // The repeated answer is no duplicate for the caller, who called once.
+    // The repeated answer is not a duplicate for the caller, which called once.
     const { duplicate: _, ...body } = reply as Body<Op> & { readonly duplicate?: true };
     return body as unknown as Body<Op>;
   }

@@ -34,9 +34,7 @@ const FAIL_OPTIONS = ['code', 'message', 'retryable'];
 /** A fault planned for an operation that does not exist would make a test pass that tests nothing. */
 function assertKnown(operation: Operation | undefined): void {
   if (operation === undefined || Object.hasOwn(OPERATIONS, operation)) return;
-  throw new TypeError(
-    `There is no operation ${JSON.stringify(operation)}; one is called task.create, for example.`,
-  );
+  throw new TypeError(`There is no operation ${JSON.stringify(operation)}; an example is task.create.`);
 }
 
 /** Whether a caller gets this code as a value, and not as a thrown fault of the server. */
@@ -124,7 +122,7 @@ export class TestLeasehold implements AsyncDisposable {
     this.#world.terminate(signal);
   }
 
-  /** What would have been written to stderr: why workers without an `onFault` could not go on. */
+  /** What would have been written to stderr: the faults of workers without an `onFault`. */
   get faults(): readonly unknown[] {
     return this.#world.faults;
   }
