@@ -68,10 +68,7 @@ describe('connect', () => {
     [{ tokn: 'x' }, 'The option tokn of connect is not known; known are token, retry, onFault.'],
     [{ token: 'two words' }, 'The option token must be visible ASCII characters without spaces.'],
     [{ token: '' }, 'The option token must be visible ASCII characters without spaces.'],
-    [
-      { retry: { try: 1 } },
-      'The option try of connect.retry is not known; known are tries, within, maxMs.',
-    ],
+    [{ retry: { try: 1 } }, 'The option try of connect.retry is not known; known are tries, within, maxMs.'],
     [{ retry: { tries: 0 } }, 'The option retry.tries must be a whole number above 0.'],
     [{ retry: { within: 'soon' } }, `The time retry.within "soon" ${NO_DURATION}`],
     [{ retry: { maxMs: -1 } }, `The time retry.within -1 ${NO_DURATION}`],
