@@ -24,7 +24,7 @@ const quick = await nextTask('quick-worker', 30_000);
 console.log(`leased     ${quick.task_id} by quick-worker, attempt ${quick.attempt}`);
 console.log(`completed  by quick-worker: ${await complete(quick, 'quick-worker')}`);
 
-// That is no failure of the task: the slow worker has lost its authority over it, and hears so.
+// That is not a failure of the task: the slow worker has lost its lease, and the verdict says so.
 await tooLong;
 console.log(`completed  by slow-worker: ${await complete(slow, 'slow-worker')}`);
 
@@ -37,7 +37,7 @@ await lh.close();
 // A directory of our own making goes again; one that was named stays.
 if (process.argv[2] === undefined) rmSync(dir, { recursive: true });
 
-/** Waits for a task; `payload` is the JSON that went in, parsed only when somebody asks for it. */
+/** Waits for a task; `payload` is the JSON that went in, parsed only on demand. */
 async function nextTask(worker_id, ttl_ms) {
   const reply = await lh.call('task.lease', { worker_id, queues: [queue], ttl_ms, wait_ms: 10_000 });
   return reply.leases[0];

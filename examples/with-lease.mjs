@@ -20,12 +20,12 @@ await Promise.all([
   publish('boris', (signal) => sleep(10, undefined, { signal })),
 ]);
 
-// tryAcquire gives null when somebody else has it; acquire throws LEASE_HELD, and says who.
+// tryAcquire gives null when another holder has it; acquire throws LEASE_HELD, with the holder in its details.
 const lease = await lh.acquire(name);
 if ((await lh.tryAcquire(name)) === null) say('carla is refused', 'LEASE_HELD');
 await lease.release();
 
-// Somebody who may do so ends the lease of dora while she works. She hears of it with the next renewal.
+// An administrator ends the lease of dora while she works. She learns of it with the next renewal.
 try {
   await publish('dora', async (signal) => {
     await lh.leases.break(name, { reason: 'the page is needed for something else' });

@@ -49,5 +49,5 @@ await lh.close();
 if (process.argv[2] === undefined) rmSync(dir, { recursive: true });
 
 function wholeNumber(value) {
-  return Number.isSafeInteger(value) ? { value } : { issues: [{ message: 'is no whole number' }] };
+  return Number.isSafeInteger(value) ? { value } : { issues: [{ message: 'is not an integer' }] };
 }

@@ -47,7 +47,7 @@ export type {
   Tasks,
   Workers,
 } from './client/namespaces.ts';
-export type { RetryOptions } from './client/patience.ts';
+export type { RetryOptions } from './client/retry-schedule.ts';
 export type { CallOptions } from './client/transport.ts';
 export type { RefusalCode } from './core/refusals.ts';
 export type {

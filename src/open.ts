@@ -20,13 +20,13 @@ import { thisProcess } from './world/this-process.ts';
 export interface OpenOptions {
   /** What is forgotten, and when. */
   readonly retention?: RetentionOptions;
-  /** Told once when the log cannot be written any more; the handle is dead from then on. */
+  /** Called once when the log can no longer be written; the handle is dead from then on. */
   readonly onDeath?: (fault: Error) => void;
-  /** Told each time the log could not be compacted; that is tried again, and until then the log only grows. */
+  /** Called each time the log could not be compacted; it is retried, and until then the log only grows. */
   readonly onCompactionFault?: (fault: unknown) => void;
-  /** Opens a directory on a network file system all the same, where the lock may lie. */
+  /** Opens a directory on a network file system all the same, where locks are unreliable. */
   readonly allowNetworkFileSystem?: boolean;
-  /** How intents are known again, and who takes their leases. */
+  /** How repeated intents are recognised, and who takes their leases. */
   readonly intents?: IntentOptions;
 }
 
@@ -62,7 +62,7 @@ export interface RetentionOptions {
 }
 
 export interface IntentOptions {
-  /** Makes the idempotency keys. Without one a random secret is made, and no intent is known again after a restart. */
+  /** Derives the idempotency keys. Without it a random secret is generated, and intents are not recognised after a restart. */
   readonly secret?: string;
   /** The secret before this one: sessions it made are still found. */
   readonly previousSecret?: string;
@@ -80,7 +80,7 @@ export async function open(dir: string, options: OpenOptions = {}): Promise<Leas
   if (typeof dir !== 'string' || dir === '') throw new TypeError('The data directory must be named.');
   if (/^[a-z]+:\/\//i.test(dir)) {
     throw new TypeError(
-      `${dir.split('://', 1)[0]}://… is no data directory; \`connect\` takes the URL of a server.`,
+      `${dir.split('://', 1)[0]}://… is not a data directory; \`connect\` takes the URL of a server.`,
     );
   }
   const { allowNetworkFileSystem = false } = options;
@@ -100,7 +100,7 @@ export async function openWith(engine: Engine, world: World, options: OpenOption
   return new Leasehold(localTransport(authority, openCalls(calls), world.timers), world);
 }
 
-/** The authority and its operations without the handle around them, for whoever serves them to others. */
+/** The authority and its operations without the handle around them, for servers. */
 export interface OpenCore {
   readonly authority: Authority;
   readonly calls: CheckedCalls;
@@ -145,7 +145,7 @@ function intentPolicy({ intents = {} }: OpenOptions, newToken: () => string): In
   let { secret } = intents;
   const { previousSecret = null, takeLeases: takesLease = false } = intents;
   return {
-    // Made up when the first intent comes; most who embed this never see one.
+    // Generated with the first intent; most embedding programs never send one.
     get secret() {
       secret ??= newToken();
       return secret;

@@ -1,4 +1,4 @@
-// A farm of four tuners: whoever asks first is served, the same wish is shared, and what cannot be had is said at once. With
+// A farm of four tuners: the first request is served, equal requests share a session, and what is not available is refused at once. With
 // ffmpeg its pipelines are test patterns that can be played, see README.md beside this file; without it the profile `demo`.
 //
 //   node examples/tuner-farm/farm.mjs [DIR]
@@ -29,7 +29,7 @@ const wishes = [live('ard'), live('zdf'), recording('film-7', 0), recording('fil
 const sessions = await Promise.all(wishes.map(lh.sessions.request));
 for (const [index, info] of (await Promise.all(sessions.map(settled))).entries()) show(wishes[index], info);
 
-// Whoever wants the same is given the session that is there.
+// Repeating the request returns the existing session.
 const again = await lh.sessions.request(live('ard'));
 say('ard once more', again.sessionId === sessions[0].sessionId ? 'the same session' : 'another session');
 

@@ -3,7 +3,7 @@
  * and says on standard output what came of it, one JSON object a line. It trusts its lease without looking at a
  * clock, as programs do that were never meant to be paused; that the server refuses it is the point.
  */
-import { pause } from '../client/pause.ts';
+import { sleep } from '../client/sleep.ts';
 import { systemTimers } from '../world/system-clock.ts';
 import { realShell } from './real-shell.ts';
 
@@ -28,7 +28,7 @@ async function main(url: string, name: string, holder: string, ttlMs: number): P
     }
     say({ is: 'wrote', leaseSeq: lease_seq, version: written.version, value });
     await lh.call('lease.renew', { name, holder, token, ttl_ms: ttlMs });
-    await pause(systemTimers, ttlMs / 4);
+    await sleep(systemTimers, ttlMs / 4);
   }
   await lh.close();
 }

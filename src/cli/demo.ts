@@ -6,7 +6,7 @@
 import { constants } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { Command } from 'commander';
-import { pause } from '../client/pause.ts';
+import { sleep } from '../client/sleep.ts';
 import { fileEngine } from '../engines/file/file-engine.ts';
 import { type Child, exitCodeOf } from '../seams/processes.ts';
 import { makeLogger } from '../server/make-logger.ts';
@@ -204,7 +204,7 @@ class Demo {
     this.ending.throwIfAborted();
     if (this.isSilent) return;
     this.shell.out.write(`${line}\n`);
-    await pause(this.shell.timers, this.pace.pauseMs, this.ending);
+    await sleep(this.shell.timers, this.pace.pauseMs, this.ending);
     this.ending.throwIfAborted();
   }
 }

@@ -2,7 +2,7 @@
 import { Command, Option } from 'commander';
 import { transportOf } from '../client/client.ts';
 import type { Leasehold } from '../client/leasehold.ts';
-import { pause } from '../client/pause.ts';
+import { sleep } from '../client/sleep.ts';
 import type { EntryRecord } from '../operations/records.ts';
 import { ENTRY_TYPES, type EntryType } from '../protocol/entry-types.ts';
 import { LeaseholdError } from '../protocol/leasehold-error.ts';
@@ -139,7 +139,7 @@ async function follow(
           shell.err.write(`leasehold: ${url} does not answer; going on when it does.\n`);
         }
         isAway = true;
-        await pause(shell.timers, AWAY_MS, ends.signal);
+        await sleep(shell.timers, AWAY_MS, ends.signal);
       }
     }
   } finally {

@@ -1,6 +1,6 @@
 /** The shell as it really is: this process, its terminal, the network and the disk. */
 import { createInterface } from 'node:readline';
-import type { PatienceTerms } from '../client/patience.ts';
+import type { RetryLimits } from '../client/retry-schedule.ts';
 import { machineClock } from '../world/machine-clock.ts';
 import { nodeProcesses } from '../world/node-processes.ts';
 import { nodeTextFiles } from '../world/node-text-files.ts';
@@ -54,7 +54,7 @@ export function realShell({ endWhenDone, outliveReaders }: Wishes = {}): Shell {
   };
 }
 
-function termsOf(retrying: Retrying | undefined): PatienceTerms {
+function termsOf(retrying: Retrying | undefined): RetryLimits {
   if (retrying === undefined) return BRIEFLY;
   if (retrying.forMs === 0) return { tries: 1 };
   return { tries: Number.POSITIVE_INFINITY, maxMs: retrying.forMs, delayMaxMs: RETRY_EVERY_MS };

@@ -5,7 +5,7 @@
  */
 import { Argument, Command, InvalidArgumentError, Option } from 'commander';
 import type { Leasehold } from '../client/leasehold.ts';
-import { pause } from '../client/pause.ts';
+import { sleep } from '../client/sleep.ts';
 import type { SessionRecord } from '../operations/records.ts';
 import type { Requests } from '../operations/table.ts';
 import type { Reply } from '../protocol/problem.ts';
@@ -283,6 +283,6 @@ async function awaited(
     const leftMs = untilMs - shell.clock.monotonicMs();
     if (leftMs <= 0)
       throw new Failure(`${sessionId} is still ${session.state} after ${duration(timeout)}; it goes on.`);
-    await pause(shell.timers, Math.min(pauseMs, leftMs));
+    await sleep(shell.timers, Math.min(pauseMs, leftMs));
   }
 }

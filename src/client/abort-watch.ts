@@ -1,11 +1,11 @@
 /**
- * Many calls may hang on one signal, and a listener for each would be dear and make Node warn of a leak. So there
- * is one listener a signal, as long as any call hangs on it.
+ * Many calls may depend on one signal. A listener for each would be expensive and make Node warn of a leak, so there
+ * is one listener per signal, as long as any call depends on it.
  */
 export class AbortWatch {
   readonly #calls = new Map<AbortSignal, Set<(reason: unknown) => void>>();
 
-  /** Calls once when the signal aborts; gives the call that takes it back. */
+  /** Calls once when the signal aborts; returns a function that unsubscribes. */
   watch(signal: AbortSignal, call: (reason: unknown) => void): () => void {
     let calls = this.#calls.get(signal);
     if (calls === undefined) {

@@ -5,14 +5,14 @@
  */
 import { LIMITS } from '../protocol/limits.ts';
 
-/** What stands in a queue: its text, and whether anybody still wants it. */
+/** A queued call: its text, and whether its caller still waits. */
 export interface Batchable {
   readonly text: string;
   readonly isSettled: boolean;
 }
 
-/** Where batches go and what becomes of them. None of these may throw. */
-export interface BatchDesk<T, R> {
+/** Sends batches and handles their outcomes. None of these may throw. */
+export interface BatchHandlers<T, R> {
   send(body: string, calls: readonly T[]): Promise<R>;
   answered(calls: readonly T[], reply: R): void;
   lost(calls: readonly T[], fault: unknown): void;
@@ -20,15 +20,15 @@ export interface BatchDesk<T, R> {
 
 /**
  * Two, so that the server works on one while the client reads the other. With more, batches get smaller and
- * everything dearer; only what makes a good batch by itself need not wait for company.
+ * cost more per call; only a queue that fills a good batch by itself may use more.
  */
 const IN_FLIGHT_MAX = 2;
 const GOOD_IN_FLIGHT_MAX = 8;
 
 /**
- * A batch takes only a part of what is to be done, or callers that all wait for the same answer would go on together
- * for ever, and each side would be idle while the other works: a sixth, but so many that the request is worth its
- * price, and at most a half. Few calls are not worth a second request.
+ * A batch takes only a part of the outstanding calls. Otherwise callers that wait for the same answer would stay in step,
+ * and each side would be idle while the other works. It takes a sixth, but enough to be worth a request, and at most a
+ * half. A few calls are not split.
  */
 const PARTS = 6;
 const GOOD_OPS = 128;
@@ -43,15 +43,15 @@ const FRAME_LENGTH = OPENING.length + CLOSING.length;
 const encoder = new TextEncoder();
 
 export class Batcher<T extends Batchable, R> {
-  readonly #desk: BatchDesk<T, R>;
+  readonly #handlers: BatchHandlers<T, R>;
   #queue: T[] = [];
   #head = 0;
   #inFlight = 0;
   #opsInFlight = 0;
   #isDue = false;
 
-  constructor(desk: BatchDesk<T, R>) {
-    this.#desk = desk;
+  constructor(handlers: BatchHandlers<T, R>) {
+    this.#handlers = handlers;
   }
 
   add(call: T): void {
@@ -101,15 +101,15 @@ export class Batcher<T extends Batchable, R> {
   #send(calls: readonly T[], body: string): void {
     this.#inFlight += 1;
     this.#opsInFlight += calls.length;
-    this.#desk.send(body, calls).then(
+    this.#handlers.send(body, calls).then(
       (reply) => {
         this.#returned(calls);
-        this.#desk.answered(calls, reply);
+        this.#handlers.answered(calls, reply);
         this.#schedule();
       },
       (fault: unknown) => {
         this.#returned(calls);
-        this.#desk.lost(calls, fault);
+        this.#handlers.lost(calls, fault);
         this.#schedule();
       },
     );
@@ -136,7 +136,7 @@ export class Batcher<T extends Batchable, R> {
     return calls;
   }
 
-  /** What has left makes room once it is half of the queue; sooner would cost more than it saves. */
+  /** Removes sent calls once they are half of the queue; sooner would cost more than it saves. */
   #tidy(): void {
     if (2 * this.#head < this.#queue.length) return;
     this.#queue = this.#queue.slice(this.#head);
@@ -144,7 +144,7 @@ export class Batcher<T extends Batchable, R> {
   }
 }
 
-/** Joined in one go: whoever sends it needs it in one piece, and would put together again what is joined by halves. */
+/** Joined in one call: a string built by concatenation would be flattened again when it is sent. */
 function bodyOf(calls: readonly Batchable[]): string {
   const texts = calls.map(({ text }) => text);
   texts[0] = OPENING + texts[0];
@@ -152,7 +152,7 @@ function bodyOf(calls: readonly Batchable[]): string {
   return texts.join();
 }
 
-/** Whether an operation may stand in a batch at all. */
+/** Whether an operation fits into a batch. */
 export function fitsBatch(text: string): boolean {
   return 4 * text.length <= LIMITS.bodyBytes || fitsBody(OPENING + text + CLOSING);
 }

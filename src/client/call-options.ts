@@ -13,7 +13,7 @@ const KNOWN: readonly string[] = [
 
 /**
  * The answer to a call that its options keep from being made; null when it may be made. Like an unknown field, an
- * unknown option is refused: somebody relies on it. One of the wrong kind is a bug of the caller.
+ * unknown option is refused: its caller relies on it. One of the wrong kind is a bug of the caller.
  */
 export function settledByOptions(options: TransportOptions): Promise<Problem> | null {
   if (!isObject(options)) return Promise.resolve(invalid('The options must be an object.'));

@@ -26,7 +26,7 @@ import {
   type Workers,
   workersOf,
 } from './namespaces.ts';
-import { ask, checkFilter } from './questions.ts';
+import { ask, checkFilter } from './queries.ts';
 import type { CallOptions, Transport } from './transport.ts';
 import { refuseUnknown } from './unknown-options.ts';
 import type { ClientWorld } from './world.ts';
@@ -45,7 +45,7 @@ export interface EntriesOptions<Type extends EntryType = EntryType> extends Page
   readonly from?: number;
 }
 
-/** How many entries a page of the log has unless told. */
+/** How many entries a page of the log has by default. */
 const ENTRIES_A_PAGE = 100;
 
 /** What the rest of the package needs of a handle and its users do not. */
@@ -80,7 +80,7 @@ export class Client implements AsyncDisposable {
     this.workers = workersOf(transport);
   }
 
-  /** A lease that renews itself until it is released or lost. Throws LEASE_HELD when it is not to be had within `wait`. */
+  /** A lease that renews itself until it is released or lost. Throws LEASE_HELD when it is not available within `wait`. */
   acquire(name: string, options?: LeaseOptions): Promise<Lease> {
     return this.#leases.acquire(name, options);
   }
@@ -96,7 +96,7 @@ export class Client implements AsyncDisposable {
   }
 
   /**
-   * Runs `work` while it holds the lease, and gives it back in any case. Throws LEASE_HELD when it is not to be had
+   * Runs `work` while it holds the lease, and gives it back in any case. Throws LEASE_HELD when it is not available
    * within `wait`. When it is lost, `lease.signal` aborts, `work` is awaited, and then LEASE_LOST is thrown.
    */
   withLease<T>(name: string, work: LeasedWork<T>): Promise<T>;
@@ -144,8 +144,8 @@ export class Client implements AsyncDisposable {
   }
 
   /**
-   * An operation as the wire has it: snake_case in, a body with `ok: true` or a refusal with `ok: false` out. Only a
-   * failing world throws.
+   * An operation as the wire has it: snake_case in, a body with `ok: true` or a refusal with `ok: false` out. Only
+   * faults are thrown.
    */
   call<Op extends Operation>(
     operation: Op,
@@ -156,10 +156,10 @@ export class Client implements AsyncDisposable {
     return refused === null ? this.#transport.call(operation, request, options) : Promise.resolve(refused);
   }
 
-  /** Lets go of the connections, or of the data directory. */
+  /** Closes the connections, or the data directory. */
   async close(): Promise<void> {
     this.#closing.abort(new Error('The handle has been closed.'));
-    this.#leases.keeper.close();
+    this.#leases.renewal.close();
     await this.#transport.close();
   }
 

@@ -7,7 +7,7 @@ export function handleClosed(effect: Effect = 'none', cause?: unknown): Leasehol
   return new LeaseholdError('UNAVAILABLE', 'The handle has been closed.', { effect, cause });
 }
 
-/** For whoever begins to follow: ending without a word would look like a log in which nothing happens. */
+/** For a caller that begins to follow: ending silently would look like a log in which nothing happens. */
 export function closedEntries(): AsyncIterable<EntryRecord> {
   return { [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(handleClosed()) }) };
 }

@@ -22,7 +22,7 @@ function recorded() {
 }
 
 const NO_DURATION =
-  'is no duration: give milliseconds as a number, or text such as 500ms, 15s, 1m, 2h or 1d.';
+  'is not a duration: give milliseconds as a number, or text such as 500ms, 15s, 1m, 2h or 1d.';
 
 describe('connect', () => {
   it.each([

@@ -2,7 +2,7 @@
 import type { Http } from '../seams/http.ts';
 import { durationMs } from './durations.ts';
 import { HttpTransport } from './http-transport.ts';
-import type { PatienceTerms, RetryOptions } from './patience.ts';
+import type { RetryLimits, RetryOptions } from './retry-schedule.ts';
 import type { Transport } from './transport.ts';
 import { refuseUnknown } from './unknown-options.ts';
 import type { ServerAddress } from './wire.ts';
@@ -11,9 +11,9 @@ import type { ClientWorld } from './world.ts';
 export interface ConnectOptions {
   /** Shown to the server with every request. */
   readonly token?: string;
-  /** How often and how long a call is tried again that the server did not answer. */
+  /** How often and how long a call without an answer is retried. */
   readonly retry?: RetryOptions;
-  /** Told of faults in the background, such as a worker that cannot go on; unless given, they are written to stderr. */
+  /** Called with background faults, such as one that stops a worker; by default they are written to stderr. */
   readonly onFault?: (fault: unknown) => void;
 }
 
@@ -32,7 +32,7 @@ export function connectWith<Handle>(
   world: ClientWorld,
   urls: Servers,
   options: ConnectOptions = {},
-  terms: PatienceTerms = {},
+  terms: RetryLimits = {},
 ): Handle {
   const servers = [urls].flat().map(addressOf);
   if (servers.length === 0) throw new TypeError('At least one server must be named.');
@@ -75,7 +75,7 @@ function checkOptions(options: ConnectOptions): void {
     throw new TypeError('The option retry.tries must be a whole number above 0.');
 }
 
-function patienceOf({ tries, within, maxMs }: RetryOptions): PatienceTerms {
+function patienceOf({ tries, within, maxMs }: RetryOptions): RetryLimits {
   const limit = within ?? maxMs;
   return {
     ...(tries === undefined ? {} : { tries }),

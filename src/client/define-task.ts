@@ -1,6 +1,6 @@
 /**
  * `defineTask`: what producers and workers of a task agree on, and nothing else. Its name is the queue, its
- * input the payload, the handler's return value the result, all as plain JSON: whoever speaks HTTP sees the
+ * input the payload, the handler's return value the result, all as plain JSON: an HTTP client sees the
  * same task. What travels is the value as it was given; who receives it gets it as the schema gives it out.
  */
 import { type Duration, durationMs } from './durations.ts';
@@ -14,21 +14,21 @@ import { refuseUnknown } from './unknown-options.ts';
 
 /** What happens when a handler fails. */
 export interface RetryPolicy {
-  /** The failure that is final; 5 unless told. */
+  /** The failure that is final; default 5. */
   readonly maxFailures?: number;
-  /** Before the second attempt, doubled with every further failure; one second unless told. */
+  /** Before the second attempt, doubled with every further failure; default one second. */
   readonly backoff?: Duration;
-  /** Five minutes unless told. */
+  /** Default five minutes. */
   readonly maxBackoff?: Duration;
 }
 
 export interface TaskPolicy<Input = unknown> {
   /** How long a worker's lease lasts between renewals, unless the worker says otherwise. */
   readonly ttl?: Duration;
-  /** How long a handler may take before the task has failed, unless the worker says otherwise; as long as it likes unless told. */
+  /** How long a handler may take before the task has failed, unless the worker says otherwise; no limit by default. */
   readonly timeout?: Duration;
   readonly retry?: RetryPolicy;
-  /** How often it may be started at all, so that a task that kills its workers comes to an end. */
+  /** How often it may be started at all, so that a task that kills its workers ends. */
   readonly maxAttempts?: number;
   /** −128 … 127, higher first. */
   readonly priority?: number;
@@ -47,7 +47,7 @@ export interface TaskDefinition<Input = unknown, Output = unknown, Accepted = In
   readonly output?: StandardSchema<Returned, Output>;
 }
 
-/** Any definition at all. */
+/** Any definition. */
 export type AnyTask = TaskDefinition<unknown, unknown>;
 
 /** One whose result is this. */
@@ -70,7 +70,7 @@ type WithNeither<Input> = TaskPolicy<Input> & { readonly input?: undefined; read
 const OPTIONS = ['input', 'output', 'ttl', 'timeout', 'retry', 'maxAttempts', 'priority', 'dedupKey'];
 export const RETRY_OPTIONS = ['maxFailures', 'backoff', 'maxBackoff'];
 
-/** A name alone would be taken for a definition without one, and its tasks would go where nobody looks for them. */
+/** A name alone would be taken for a definition without one, and its tasks would go to a queue that no worker reads. */
 export function assertDefinition(definition: unknown): void {
   if (typeof definition === 'object' && typeof (definition as { name?: unknown } | null)?.name === 'string')
     return;
@@ -90,7 +90,7 @@ export function defineTask<O extends StandardSchema, Input = unknown>(
   name: string,
   options: WithOutput<O, Input>,
 ): TaskDefinition<Input, SchemaOutput<O>, Input, SchemaInput<O>>;
-/** Without, they are whatever the program says, and nobody checks. */
+/** Without schemas, the types are what the program says and are not checked. */
 export function defineTask<Input = unknown, Output = unknown>(
   name: string,
   options?: WithNeither<NoInfer<Input>>,
@@ -108,13 +108,13 @@ export function defineTask(
   for (const side of ['input', 'output'] as const) {
     const schema = options[side];
     if (schema !== undefined && !isStandardSchema(schema)) {
-      throw new TypeError(`The ${side} of task ${name} is no Standard Schema.`);
+      throw new TypeError(`The ${side} of task ${name} is not a Standard Schema.`);
     }
   }
   if (options.dedupKey !== undefined && typeof options.dedupKey !== 'function') {
     throw new TypeError(`The dedupKey of task ${name} must be a function of its input.`);
   }
-  // A duration that nobody can read is found where it was written, not where it is first used.
+  // An invalid duration is reported where it was written, not where it is first used.
   const { ttl, timeout, retry } = options;
   for (const duration of [ttl, timeout, retry?.backoff, retry?.maxBackoff]) {
     if (duration !== undefined) durationMs(duration);

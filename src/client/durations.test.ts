@@ -42,6 +42,6 @@ describe('a duration', () => {
   });
 
   it('is refused in a sentence that names it and shows how it is written', () => {
-    expect(() => durationMs('soon', 'ttl')).toThrow(/^The ttl "soon" is no duration: .*15s/);
+    expect(() => durationMs('soon', 'ttl')).toThrow(/^The ttl "soon" is not a duration: .*15s/);
   });
 });

@@ -13,7 +13,7 @@ export function durationMs(duration: Duration | string, what = 'duration'): numb
   const ms = typeof duration === 'string' ? writtenMs(duration) : duration;
   if (typeof ms !== 'number' || !(ms >= 0) || ms > Number.MAX_SAFE_INTEGER) {
     throw new TypeError(
-      `The ${what} ${shown(duration)} is no duration: give milliseconds as a number, or text such as 500ms, 15s, 1m, 2h or 1d.`,
+      `The ${what} ${shown(duration)} is not a duration: give milliseconds as a number, or text such as 500ms, 15s, 1m, 2h or 1d.`,
     );
   }
   return Math.round(ms);

@@ -1,7 +1,7 @@
 /**
  * `enqueue` and `enqueueMany`: make tasks by their definition. The input is checked as the worker will see it, after its
- * way through JSON; one that does not fit makes no task. The client chooses the id, so a lost reply is asked for again
- * and one call makes one task.
+ * way through JSON; one that does not fit makes no task. The client chooses the id, so a lost reply is retried
+ * safely and one call makes one task.
  */
 
 import type { Requests } from '../operations/table.ts';
@@ -65,7 +65,7 @@ const NO_OPTIONS: EnqueueOptions = {};
 const OPTIONS = ['taskId', 'dedupKey', 'delay', 'signal', 'priority', 'retry', 'maxAttempts'];
 
 /** A task that is checked and can be sent. */
-interface Wish {
+interface CheckedTask {
   readonly request: Requests['task.create'];
   readonly options: EnqueueOptions;
 }
@@ -77,7 +77,7 @@ export async function enqueue<Input, Output>(
   input: Input,
   options: EnqueueOptions = NO_OPTIONS,
 ): Promise<EnqueueReceipt<Output>> {
-  return send(transport, world, definition, await wishOf(definition, input, options));
+  return send(transport, world, definition, await checkedTask(definition, input, options));
 }
 
 /** Inputs are all checked before anything is sent. Every task is judged on its own; the first refusal is thrown once all are. */
@@ -87,17 +87,21 @@ export async function enqueueMany<Input, Output>(
   definition: TaskDefinition<Input, Output, unknown, unknown>,
   items: Iterable<EnqueueItem<Input>>,
 ): Promise<readonly EnqueueReceipt<Output>[]> {
-  const wishes = await Promise.all(
-    Array.from(items, ({ input, ...options }) => wishOf(definition, input, options)),
+  const tasks = await Promise.all(
+    Array.from(items, ({ input, ...options }) => checkedTask(definition, input, options)),
   );
-  const sent = await Promise.allSettled(wishes.map((wish) => send(transport, world, definition, wish)));
+  const sent = await Promise.allSettled(tasks.map((task) => send(transport, world, definition, task)));
   return sent.map((each) => {
     if (each.status === 'rejected') throw each.reason;
     return each.value;
   });
 }
 
-async function wishOf(definition: AnyTask, input: unknown, options: EnqueueOptions): Promise<Wish> {
+async function checkedTask(
+  definition: AnyTask,
+  input: unknown,
+  options: EnqueueOptions,
+): Promise<CheckedTask> {
   assertDefinition(definition);
   if (options !== NO_OPTIONS) {
     refuseUnknown(options, OPTIONS, 'enqueue');
@@ -117,7 +121,7 @@ async function send<Output>(
   transport: Transport,
   world: ClientWorld,
   definition: TaskOf<Output>,
-  { request, options: { signal } }: Wish,
+  { request, options: { signal } }: CheckedTask,
 ): Promise<EnqueueReceipt<Output>> {
   const reply = await transport.call('task.create', request, signal === undefined ? undefined : { signal });
   if (!reply.ok) throw LeaseholdError.of(reply);

@@ -1,6 +1,6 @@
 /**
- * The guard: the lease that makes one process the only one of its kind, and fails closed. Whoever does not get it
- * does not start. The first renewal that fails, is refused, or is not answered when the next is due ends everything:
+ * The guard: the lease that makes one process the only one of its kind, and fails closed. A process that does not
+ * get it does not start. The first renewal that fails, is refused, or is not answered when the next is due ends everything:
  * `signal` aborts, and after a grace that ends before the deadline the process ends, code 4. A thread of its own
  * watches the deadline and kills the process when the main loop is blocked past it.
  */
@@ -54,7 +54,10 @@ export class Guard {
     const watchdog = await ending?.startWatchdog(
       `leasehold: the guard "${name}" ran out while the event loop was blocked; this process is killed.`,
       (fault) =>
-        ending.endProcess(EXIT_LOST, `leasehold: nobody watches the guard "${name}": ${fault.message}`),
+        ending.endProcess(
+          EXIT_LOST,
+          `leasehold: the watchdog of the guard "${name}" failed: ${fault.message}`,
+        ),
     );
     try {
       const grant = await this.leases.grant([name], leaseOptions, true);
@@ -64,7 +67,7 @@ export class Guard {
       if (grant.loss === null) {
         // What was guarded has ended, so there is nothing left to watch; the release may take its time.
         watchdog?.stop();
-        await this.leases.keeper.release(grant);
+        await this.leases.renewal.release(grant);
         return outcome!();
       }
       ending?.endProcess(EXIT_LOST, `leasehold: ${grant.loss.message} This process ends.`);
@@ -86,7 +89,7 @@ export class Guard {
     main: GuardedMain<T>,
     graceMs: number | null,
   ): Promise<(() => T) | null> {
-    const { keeper } = this.leases;
+    const { renewal } = this.leases;
     const hold = this.world.timers.hold();
     try {
       const lost = new Promise<null>((resolve) => {
@@ -94,7 +97,7 @@ export class Guard {
       });
       const running = outcomeOf(main, this.guarded(grant));
       const outcome = await Promise.race([running, lost]);
-      if (keeper.isHeld(grant)) return outcome;
+      if (renewal.isHeld(grant)) return outcome;
       if (graceMs === null) return await running;
       return await Promise.race([running, this.after(this.graceOf(grant, graceMs))]);
     } finally {
@@ -103,7 +106,7 @@ export class Guard {
   }
 
   private guarded(grant: Grant): Guarded {
-    const lease = new LeaseHandle(this.transport, this.leases.keeper, grant);
+    const lease = new LeaseHandle(this.transport, this.leases.renewal, grant);
     const { name, holder, leaseSeq, signal, remaining, assertHeld, extend, write } = lease;
     return { name, holder, leaseSeq, signal, remaining, assertHeld, extend, write };
   }

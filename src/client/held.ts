@@ -6,7 +6,7 @@ import type { Duration } from './durations.ts';
 import type { WriteOptions, Written } from './lease-writer.ts';
 
 export interface Held {
-  /** The fencing number: whatever checks it refuses everybody with a lower one. */
+  /** The fencing number: whatever checks it refuses lower numbers. */
   readonly leaseSeq: number;
   /** Aborts when the lease is lost, with a LEASE_LOST as its reason. A holder is told with its next renewal at the latest. */
   readonly signal: AbortSignal;
@@ -21,7 +21,7 @@ export interface Held {
 interface HeldNames extends Held {
   readonly holder: string;
   /**
-   * Gives the lease back, also after it was lost, and tries again while it could last. True when that is what ended it;
+   * Gives the lease back, also after it was lost, and retries while it could last. True when that is what ended it;
    * false when it was over, or will run out by itself because no server answered. Harmless twice.
    */
   release(): Promise<boolean>;
@@ -34,7 +34,7 @@ interface HeldNames extends Held {
 export interface Lease extends HeldNames {
   readonly name: string;
   /**
-   * Writes the object of the same name, fenced: refused as soon as the name was granted anew. Exactly one effect, lost
+   * Writes the object of the same name, fenced: refused as soon as the name was granted again. Exactly one effect, lost
    * replies included. Throws the code of the refusal.
    */
   write(value: unknown, options?: WriteOptions): Promise<Written>;

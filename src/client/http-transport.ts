@@ -1,11 +1,11 @@
 /**
  * The way to an authority over HTTP. Calls that may stand in a batch leave together; renewals do so among
- * themselves, on connections of their own; calls that wait, and the rest, travel alone. A lost reply is made
- * up for by sending the same call again, with the same ids, where that is safe (`retries.ts`). Calls that
+ * themselves, on connections of their own; calls that wait, and the rest, travel alone. After a lost
+ * reply the same call is sent again, with the same ids, where that is safe (`retries.ts`). Calls that
  * are not awaited one by one may be decided in any order.
  *
- *   call ─┬─► batcher ─┬─► wire ─► http ─► … ─► desk ─┬─► an answer for the caller
- *         └─► alone ───┘                              └─► another try, or a fault
+ *   call ─┬─► batcher ─┬─► wire ─► http ─► … ─► outcomes ─┬─► an answer for the caller
+ *         └─► alone ───┘                                  └─► a retry, or a fault
  */
 
 import type { LogRequest } from '../operations/pages.ts';
@@ -17,24 +17,24 @@ import type { Problem, Reply } from '../protocol/problem.ts';
 import { type Http, type HttpReply, isHttpFault, type Lane } from '../seams/http.ts';
 import { AbortWatch } from './abort-watch.ts';
 import { Batcher, fitsBatch, fitsBody } from './batcher.ts';
-import { CallDesk, effectOf } from './call-desk.ts';
 import { settledByOptions } from './call-options.ts';
+import { CallOutcomes, effectOf } from './call-outcomes.ts';
 import { closedEntries, handleClosed } from './closed.ts';
 import { LogReader } from './log-reader.ts';
 import { BATCH_PATH, OPERATION_ROWS } from './operation-table.ts';
-import { Patience, type PatienceTerms } from './patience.ts';
 import { OpenCalls, PendingCall } from './pending-call.ts';
 import {
   isObject,
   isResult,
-  momentaryEffect,
   notOurs,
   readReply,
   retryAfterMs,
+  transientEffect,
   type WireBody,
 } from './reply-text.ts';
 import { type Fields, invalid, opText, routed } from './request-text.ts';
 import { isSafeAgain, type Retry, retryOf } from './retries.ts';
+import { type RetryLimits, RetrySchedule } from './retry-schedule.ts';
 import type { EntryListing, FollowOnly, Transport, TransportOptions } from './transport.ts';
 import { type ServerAddress, Wire } from './wire.ts';
 import type { ClientWorld } from './world.ts';
@@ -42,10 +42,10 @@ import type { ClientWorld } from './world.ts';
 export interface HttpTransportOptions {
   readonly servers: readonly ServerAddress[];
   readonly token: string | null;
-  readonly retry: PatienceTerms;
+  readonly retry: RetryLimits;
 }
 
-/** How long an answer may take, besides the time a call itself wants to wait. A renewal that late is of no use. */
+/** How long an answer may take, besides the time a call itself wants to wait. A later answer to a renewal is useless. */
 const TIMEOUT_MS: Readonly<Record<Lane, number>> = { calls: 30_000, waits: 30_000, renewals: 10_000 };
 /**
  * The same where another server can be asked: one that is paused takes connections and says nothing. No less, because
@@ -67,39 +67,39 @@ export class HttpTransport implements Transport {
   readonly #world: ClientWorld;
   readonly #hasSeveral: boolean;
   readonly #wire: Wire;
-  readonly #desk: CallDesk;
-  readonly #patience: Patience;
+  readonly #outcomes: CallOutcomes;
+  readonly #schedule: RetrySchedule;
   readonly #log: LogReader;
   readonly #open = new OpenCalls();
   readonly #aborts = new AbortWatch();
   readonly #batchers: Readonly<Record<'calls' | 'renewals', Batcher<PendingCall, HttpReply>>>;
-  /** Those that travel alone and are on their way. */
+  /** Calls in flight that are not in a batch. */
   readonly #alone = new Set<PendingCall>();
   #closed: Promise<void> | null = null;
-  /** How all ids begin that this client makes up, and how many it has made. */
+  /** The prefix of all ids this client generates, and how many it has generated. */
   readonly #series: string;
   #made = 0;
 
   constructor(http: Http, world: ClientWorld, { servers, token, retry }: HttpTransportOptions) {
     const { clock, timers } = world;
-    const patience = new Patience(clock, servers.length, retry);
+    const schedule = new RetrySchedule(clock, servers.length, retry);
     this.#http = http;
     this.#world = world;
-    this.#patience = patience;
+    this.#schedule = schedule;
     this.#series = `t${world.newToken().slice(0, SERIES_CHARACTERS)}-`;
     this.#hasSeveral = servers.length > 1;
     this.#wire = new Wire(http, timers, servers, token);
-    this.#desk = new CallDesk({
+    this.#outcomes = new CallOutcomes({
       timers,
-      patience,
+      schedule,
       nowMs: () => clock.monotonicMs(),
       retrying: world.onRetry,
       ask: (operation, request) => this.call(operation, request),
       resend: (call) => this.#send(call),
-      // Only what was granted in vain begins anew, and for that a token was made up.
+      // Only a grant whose reply was lost is requested again, and its token was generated.
       restart: (call) => this.#start(call, this.#newId('token')),
     });
-    this.#log = new LogReader(this.#wire, patience, world);
+    this.#log = new LogReader(this.#wire, schedule, world);
     this.#batchers = { calls: this.#batcher('calls'), renewals: this.#batcher('renewals') };
   }
 
@@ -140,9 +140,9 @@ export class HttpTransport implements Transport {
   }
 
   /** Chooses the way of a call, now that its id stands. */
-  #start(call: PendingCall, madeId: string): void {
+  #start(call: PendingCall, generatedId: string): void {
     const { operation, request, lane, requestId } = call;
-    call.madeId = madeId;
+    call.generatedId = generatedId;
     // A batch has one request id for all, and a field named op of its own.
     if (
       OPERATION_ROWS[operation].batch &&
@@ -150,7 +150,7 @@ export class HttpTransport implements Transport {
       requestId === undefined &&
       !('op' in request)
     ) {
-      const text = opText(operation, request, madeId);
+      const text = opText(operation, request, generatedId);
       if (typeof text !== 'string') {
         call.resolve(text);
         return;
@@ -195,7 +195,7 @@ export class HttpTransport implements Transport {
       const result = results[index];
       const call = calls[index]!;
       if (isResult(result) && isWhole(call, result.status, result.body)) {
-        this.#desk.answered(call, result.status, result.body, 0);
+        this.#outcomes.answered(call, result.status, result.body, 0);
       } else this.#failed([call], notOurs(reply, this.#wire.server, 'unknown'));
     }
   }
@@ -203,10 +203,10 @@ export class HttpTransport implements Transport {
   #batchRefused(calls: readonly PendingCall[], reply: HttpReply, body: WireBody): void {
     const { status } = reply;
     if (calls.length > 1 && MALFORMED_STATUSES.includes(status)) {
-      // One of them was no JSON that the server takes. Nobody else shall pay for it.
+      // One of them was not JSON that the server accepts. The others must not fail with it.
       for (const call of calls) if (!call.isSettled) this.#batcherOf(call).sendAlone(call);
-    } else if (momentaryEffect(body) !== null) this.#desk.postponed(calls, body, retryAfterMs(reply));
-    else for (const call of calls) this.#desk.answered(call, status, { ...body }, 0);
+    } else if (transientEffect(body) !== null) this.#outcomes.postponed(calls, body, retryAfterMs(reply));
+    else for (const call of calls) this.#outcomes.answered(call, status, { ...body }, 0);
   }
 
   async #sendAlone(call: PendingCall): Promise<void> {
@@ -233,7 +233,7 @@ export class HttpTransport implements Transport {
       const { server } = this.#wire;
       const body = readReply(reply, server, effectOf(call, 'unknown'));
       if (!isWhole(call, reply.status, body)) throw notOurs(reply, server, 'unknown');
-      this.#desk.answered(call, reply.status, body, retryAfterMs(reply));
+      this.#outcomes.answered(call, reply.status, body, retryAfterMs(reply));
     } catch (fault) {
       this.#failed([call], fault);
     } finally {
@@ -241,19 +241,19 @@ export class HttpTransport implements Transport {
     }
   }
 
-  /** Whoever cannot be sent again is told of a fault when its time is up, so it gets all of it. */
+  /** A call that cannot be sent again fails when its timeout passes, so it gets the full timeout. */
   #timeoutMs(lane: Lane, calls: readonly PendingCall[]): number {
     const isShort =
       this.#hasSeveral && calls.every(({ operation, request }) => isSafeAgain(operation, request));
     const timeoutMs = isShort ? SEVERAL_TIMEOUT_MS : TIMEOUT_MS[lane];
     if (!calls[0]!.wasLate) return timeoutMs;
-    return Math.min(timeoutMs, Math.max(...calls.map((call) => this.#patience.limitMs(call))));
+    return Math.min(timeoutMs, Math.max(...calls.map((call) => this.#schedule.limitMs(call))));
   }
 
   /** A request was lost, ended by its caller, answered with nonsense, or there is a bug. */
   #failed(calls: readonly PendingCall[], fault: unknown): void {
     if (isHttpFault(fault)) {
-      this.#desk.lost(calls, fault);
+      this.#outcomes.lost(calls, fault);
       return;
     }
     for (const call of calls) call.reject(fault);
@@ -275,7 +275,7 @@ export class HttpTransport implements Transport {
   follow(fromSeq: number | null, signal: AbortSignal, only: FollowOnly = {}): AsyncIterable<EntryRecord> {
     if (this.#closed !== null) return closedEntries();
     const from = Promise.resolve(fromSeq ?? (only.session ? 1 : this.#nextSeq()));
-    // Whoever pulls the first entry is told; if nobody does, nobody needs to know.
+    // The fault is thrown to the caller that pulls the first entry; without one it is irrelevant.
     from.catch(() => undefined);
     return this.#log.follow(from, signal, only);
   }
@@ -297,7 +297,7 @@ export class HttpTransport implements Transport {
   /** Calls that wait are ended; those that are about to be answered are let finish. */
   async #close(): Promise<void> {
     const { timers } = this.#world;
-    this.#desk.stop();
+    this.#outcomes.stop();
     this.#log.stop();
     for (const call of this.#alone) {
       if (call.lane !== 'waits') continue;
@@ -328,17 +328,17 @@ function laneOf(operation: Operation, request: Fields, isRenewal: boolean): Lane
 
 /**
  * Whether it can be what a leasehold server answers. Whatever may stand in a batch says where it is durable; what does not
- * is somebody else's, and a lease made of it would never end.
+ * is from another server, and a lease made of it would never end.
  */
 function isWhole({ operation }: PendingCall, status: number, { seq }: WireBody): boolean {
   return status >= 400 || !OPERATION_ROWS[operation].batch || typeof seq === 'number';
 }
 
-/** The request with the id that was made up for it, and with what is left of its wait. */
+/** The request with its generated id and the rest of its wait. */
 function fieldsOf(call: PendingCall, nowMs: number): { waitMs: number; fields: Fields } {
-  const { request, madeId, startedMs } = call;
+  const { request, generatedId, startedMs } = call;
   const fields: Record<string, unknown> = { ...request };
-  if (madeId !== '') fields[retryOf(call.operation)!.fills!] = madeId;
+  if (generatedId !== '') fields[retryOf(call.operation)!.fills!] = generatedId;
   let waitMs = 0;
   if (typeof request.wait_ms === 'number') {
     waitMs = Math.max(0, request.wait_ms - Math.floor(nowMs - (startedMs ?? nowMs)));

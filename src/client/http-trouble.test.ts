@@ -159,7 +159,7 @@ describe('a server that does not answer', () => {
     expect(http.sent).toHaveLength(2);
   });
 
-  it('is tried once more for as long as the patience lasts, and not for another such time', async () => {
+  it('is tried once more for as long as the retry limit allows, and not for another such time', async () => {
     http.isHolding = true;
     const call = create();
     await world.advance(34_999);

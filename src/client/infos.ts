@@ -17,7 +17,7 @@ export interface Task {
   readonly payload: Json | null;
   /** Of a task that has completed. */
   readonly result?: Json | null;
-  /** Why it failed or is dead. */
+  /** The last failure, also of a task that was retried and has completed since. */
   readonly reason?: string;
   /** How many leases it has had. */
   readonly attempt: number;
@@ -63,6 +63,15 @@ export interface TaskLease {
 export interface Why {
   readonly code: string;
   readonly says: string;
+  readonly queue: string;
+  /** When its delay or backoff ends. */
+  readonly dueAt?: string;
+  /** How many due tasks of the queue come before it. */
+  readonly ahead?: number;
+  /** Instead of `ahead`: more than this many come before it. */
+  readonly moreThan?: number;
+  /** Workers that asked the queue for tasks recently, the latest first; only for tasks that wait. */
+  readonly polledBy?: readonly { readonly workerId: string; readonly lastPolledAt: string }[];
 }
 
 export interface LeaseInfo {

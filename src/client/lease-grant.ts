@@ -1,6 +1,6 @@
 /**
  * One grant as the client holds it: the names, the secret that renews and releases them, the deadline, and how it
- * was lost if it was. It decides nothing: `lease-keeper.ts` says when it is renewed and when it is over. The
+ * was lost if it was. It decides nothing: `lease-renewal.ts` says when it is renewed and when it is over. The
  * token is a private field of the language, so nothing that prints objects can print it.
  */
 
@@ -11,7 +11,7 @@ import type { Due } from './lease-heap.ts';
 import type { LeaseLostError } from './lease-loss.ts';
 import type { Transport } from './transport.ts';
 
-/** Renewals do not stand behind whatever else this client sends. */
+/** Renewals are not queued behind other requests of this client. */
 const AS_RENEWAL = { isRenewal: true } as const;
 
 export type RenewalAnswer =
@@ -26,7 +26,7 @@ export interface GrantTerms {
   readonly leaseSeq: number;
   readonly ttlMs: number;
   readonly deadline: Deadline;
-  /** The first renewal that fails is the last: for guards, which rather end than hope. */
+  /** The first renewal that fails is the last: for guards, which fail closed. */
   readonly isStrict?: boolean;
 }
 
@@ -40,10 +40,10 @@ export class Grant implements Due {
   /** Told of every new deadline. */
   onDeadline: ((deadline: Deadline) => void) | null = null;
   loss: LeaseLostError | null = null;
-  /** A refusal that has yet to be put into a word; nobody may rely on the lease any more. */
+  /** A refusal whose reason is still being determined; the lease must not be relied on. */
   refusal: Problem | null = null;
 
-  /** What the keeper has to see to next, and when at the latest. */
+  /** The latest time at which the renewal must handle this grant. */
   dueMs = 0;
   place = -1;
   /** From when on it may go along with others that are due. */
@@ -68,7 +68,7 @@ export class Grant implements Due {
     this.deadline = terms.deadline;
   }
 
-  /** Made when somebody asks for it: of a hundred thousand leases few have anybody listening. */
+  /** Created on first use: of a hundred thousand leases few have a listener. */
   get signal(): AbortSignal {
     if (this.#controller === null) {
       this.#controller = new AbortController();
@@ -77,7 +77,7 @@ export class Grant implements Due {
     return this.#controller.signal;
   }
 
-  /** Giving a lease back is no loss: what was begun under it may be finished. */
+  /** A release is not a loss: what was begun under it may be finished. */
   tell(loss: LeaseLostError): void {
     if (loss.details.loss !== 'released') this.#controller?.abort(loss);
   }

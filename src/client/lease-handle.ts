@@ -1,22 +1,22 @@
 /**
  * What a program holds while it holds a named lease. The handle renews itself until it is released or lost. `signal`
- * aborts when the lease is lost, with a LEASE_LOST that says how; giving it back yourself is no loss and does not abort.
+ * aborts when the lease is lost, with a LEASE_LOST that says how; releasing it is not a loss and does not abort.
  * `assertHeld` asks the clocks, so it tells the truth even when no timer had a chance to run. Methods are getters of
- * functions, so that they may be taken out of the handle. The secret of the grant can be seen nowhere.
+ * functions, so that they may be taken out of the handle. The secret of the grant is never visible.
  */
 import { type Duration, durationMs } from './durations.ts';
 import type { Lease, LeaseSet } from './held.ts';
 import type { Grant } from './lease-grant.ts';
-import type { LeaseKeeper } from './lease-keeper.ts';
 import type { LeaseLostError } from './lease-loss.ts';
+import type { LeaseRenewal } from './lease-renewal.ts';
 import { LeaseWriter, type WriteOptions, type Written } from './lease-writer.ts';
 import type { Transport } from './transport.ts';
 
-/** What Node's `util.inspect` looks for; elsewhere nobody does. */
+/** The key that Node's `util.inspect` looks for; elsewhere it is unused. */
 const INSPECT = Symbol.for('nodejs.util.inspect.custom');
 
 abstract class Handle implements AsyncDisposable {
-  readonly #keeper: LeaseKeeper;
+  readonly #renewal: LeaseRenewal;
   readonly #grant: Grant;
   readonly #transport: Transport;
   /** Made with the first write: most leases of many never write. */
@@ -24,9 +24,9 @@ abstract class Handle implements AsyncDisposable {
   #released: Promise<unknown> | null = null;
   #finished: Promise<LeaseLostError | null> | null = null;
 
-  constructor(transport: Transport, keeper: LeaseKeeper, grant: Grant) {
+  constructor(transport: Transport, renewal: LeaseRenewal, grant: Grant) {
     this.#transport = transport;
-    this.#keeper = keeper;
+    this.#renewal = renewal;
     this.#grant = grant;
   }
 
@@ -43,20 +43,20 @@ abstract class Handle implements AsyncDisposable {
   }
 
   get remaining(): () => number {
-    return () => this.#keeper.remainingMs(this.#grant);
+    return () => this.#renewal.remainingMs(this.#grant);
   }
 
   get assertHeld(): () => void {
-    return () => this.#keeper.assertHeld(this.#grant);
+    return () => this.#renewal.assertHeld(this.#grant);
   }
 
   get extend(): (atLeast: Duration) => Promise<void> {
-    return async (atLeast) => this.#keeper.extend(this.#grant, durationMs(atLeast, 'time'));
+    return async (atLeast) => this.#renewal.extend(this.#grant, durationMs(atLeast, 'time'));
   }
 
   get renew(): (ttl?: Duration) => Promise<void> {
     return async (ttl) =>
-      this.#keeper.renew(this.#grant, ttl === undefined ? this.#grant.ttlMs : durationMs(ttl, 'ttl'));
+      this.#renewal.renew(this.#grant, ttl === undefined ? this.#grant.ttlMs : durationMs(ttl, 'ttl'));
   }
 
   get release(): () => Promise<boolean> {
@@ -65,14 +65,14 @@ abstract class Handle implements AsyncDisposable {
         await this.#released;
         return false;
       }
-      this.#released = this.#keeper.release(this.#grant);
+      this.#released = this.#renewal.release(this.#grant);
       return (await this.#released) === true;
     };
   }
 
   /**
    * Gives the lease back at the end of the work it was for, and tells whether it was held to this moment: null, or
-   * how it had been lost, also when that happened after the last renewal and nobody has noticed yet.
+   * how it had been lost, also when that happened after the last renewal and was not detected yet.
    */
   finish(): Promise<LeaseLostError | null> {
     this.#finished ??= this.#finish();
@@ -85,8 +85,8 @@ abstract class Handle implements AsyncDisposable {
       const { loss } = this.#grant;
       return loss?.details.loss === 'released' ? null : loss;
     }
-    const finished = this.#keeper.finish(this.#grant);
-    // Whoever asked is told when it fails; a later release has only to wait for it.
+    const finished = this.#renewal.finish(this.#grant);
+    // Its own caller is told when it fails; a later release only waits for it.
     this.#released = finished.catch(() => null);
     return finished;
   }
@@ -122,7 +122,7 @@ abstract class Handle implements AsyncDisposable {
         leaseSeq: this.leaseSeq,
         holder: this.holder,
         assertHeld: this.assertHeld,
-        onRefusal: (problem) => this.#keeper.refute(this.#grant, problem),
+        onRefusal: (problem) => this.#renewal.refute(this.#grant, problem),
       });
       this.#writers.set(objectId, writer);
     }

@@ -29,7 +29,7 @@ export class LeaseLostError extends LeaseholdError {
 
 function endOf({ loss, taskId }: ErrorDetails['LEASE_LOST']): string {
   const isSaid = loss === 'released' && taskId !== undefined;
-  return isSaid ? "is no longer the handler's: the end of the task has been said" : SAYS[loss];
+  return isSaid ? 'has been given back: the task has already ended for this handler' : SAYS[loss];
 }
 
 function subjectOf({ names = [], taskId }: ErrorDetails['LEASE_LOST']): string {

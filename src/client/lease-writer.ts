@@ -56,7 +56,7 @@ export class LeaseWriter {
     // Made into text now: a caller that changes the value later must not change what is written.
     const json = value instanceof Json ? value : Json.of(value);
     const turn = this.#last.then(() => this.#writeNow(json, options.ifVersion ?? null));
-    // The next in line goes on whatever became of this one; its own caller hears of the failure.
+    // The next write runs whatever became of this one; a failure is reported to its own caller.
     this.#last = turn.catch(() => undefined);
     return turn;
   }

@@ -22,9 +22,9 @@ import {
   enqueueMany,
 } from './enqueue.ts';
 import { Guard, type GuardedMain, type GuardOptions } from './guard.ts';
-import { pause } from './pause.ts';
 import { type Receipt, TaskReceipt } from './receipt.ts';
 import { type Sessions, sessionsOf } from './sessions.ts';
+import { sleep } from './sleep.ts';
 import type { EntryListing, Transport } from './transport.ts';
 import { refuseUnknown } from './unknown-options.ts';
 import type { Worker } from './worker.ts';
@@ -66,7 +66,7 @@ export class Leasehold extends Client {
     return guard.run(name, old, main);
   }
 
-  /** Makes a task. What does not fit its definition makes none and throws INVALID_TASK. */
+  /** Creates a task. An input that does not fit the definition throws INVALID_TASK, and no task is created. */
   enqueue<Input, Output>(
     definition: TaskDefinition<Input, Output, unknown, unknown>,
     input: NoInfer<Input>,
@@ -76,8 +76,8 @@ export class Leasehold extends Client {
   }
 
   /**
-   * Makes several tasks; receipts come in the order of the items. Inputs are all checked before anything is sent. Each
-   * task is judged on its own: when one is refused, that is thrown, and the others are made.
+   * Creates several tasks; receipts come in the order of the items. Inputs are all checked before anything is sent. Each
+   * task is judged on its own: when one is refused, its error is thrown, and the others are created.
    */
   enqueueMany<Input, Output>(
     definition: TaskDefinition<Input, Output, unknown, unknown>,
@@ -118,7 +118,7 @@ export class Leasehold extends Client {
     return worker;
   }
 
-  /** Lets go of the connections, or of the data directory. With `grace`, workers drain first. */
+  /** Closes the connections, or the data directory. With `grace`, workers drain first. */
   override async close(options: CloseOptions = {}): Promise<void> {
     refuseUnknown(options, ['grace'], 'close');
     const { grace } = options;
@@ -126,7 +126,7 @@ export class Leasehold extends Client {
       const drained = Promise.allSettled([...this.#workers].map((worker) => worker.drain()));
       const over = new AbortController();
       void drained.then(() => over.abort());
-      await pause(this.#world.timers, durationMs(grace, 'grace'), over.signal);
+      await sleep(this.#world.timers, durationMs(grace, 'grace'), over.signal);
     }
     await super.close();
   }

@@ -1,5 +1,5 @@
 /**
- * A list that comes page by page. Nothing is asked before it is awaited or iterated, and each of those asks anew. It is
+ * A list that comes page by page. Nothing is sent before it is awaited or iterated, and each of those sends its own requests. It is
  * thenable: an `async` function that returns one gives its first page.
  */
 export interface Page<Item> {

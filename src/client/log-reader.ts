@@ -1,6 +1,6 @@
 /**
  * The log over HTTP: a page of it, or entries as they become durable. A follower whose connection breaks, or
- * falls silent for so long that it may be dead, is connected again and goes on behind the last entry it gave.
+ * falls silent for so long that it may be dead, reconnects and continues after the last entry it delivered.
  */
 
 import type { LogRequest } from '../operations/pages.ts';
@@ -12,21 +12,21 @@ import type { Clock, Timers } from '../seams/clock.ts';
 import { type HttpReply, type HttpStream, httpFault, isHttpFault } from '../seams/http.ts';
 import { handleClosed } from './closed.ts';
 import { LOG_PATH } from './operation-table.ts';
-import type { Patience, Tries } from './patience.ts';
-import { pause } from './pause.ts';
-import { asProblem, momentaryEffect, notOurs, readReply, retryAfterMs, type WireBody } from './reply-text.ts';
+import { asProblem, notOurs, readReply, retryAfterMs, transientEffect, type WireBody } from './reply-text.ts';
 import { queryText } from './request-text.ts';
+import type { RetrySchedule, Tries } from './retry-schedule.ts';
+import { sleep } from './sleep.ts';
 import type { EntryListing, FollowOnly } from './transport.ts';
 import { link, type Wire } from './wire.ts';
 import type { ClientWorld } from './world.ts';
 
 const READ_TIMEOUT_MS = 30_000;
-/** A follower that hears nothing for this long connects again; that costs little and finds dead connections. */
+/** A follower that receives nothing for this long reconnects; that costs little and finds dead connections. */
 const SILENCE_MS = 60_000;
 /** A stream that was open this long was a good one; its end is the first failure of a new series. */
 const GOOD_MS = 1_000;
 
-/** What is no part of an entry in server-sent events, which is how a session is followed. */
+/** The framing of server-sent events around an entry; sessions are followed that way. */
 const NO_ENTRY = /^(data: |\w*:.*)/;
 
 /** Why a try came to nothing, as the caller is told after the last one. */
@@ -37,21 +37,21 @@ interface Setback {
 
 export class LogReader {
   readonly #wire: Wire;
-  readonly #patience: Patience;
+  readonly #schedule: RetrySchedule;
   readonly #clock: Clock;
   readonly #timers: Timers;
   readonly #retrying: ClientWorld['onRetry'];
   readonly #stopping = new AbortController();
 
-  constructor(wire: Wire, patience: Patience, { clock, timers, onRetry }: ClientWorld) {
+  constructor(wire: Wire, schedule: RetrySchedule, { clock, timers, onRetry }: ClientWorld) {
     this.#wire = wire;
-    this.#patience = patience;
+    this.#schedule = schedule;
     this.#clock = clock;
     this.#timers = timers;
     this.#retrying = onRetry;
   }
 
-  /** No more tries: whoever waits for one is told. */
+  /** Stops retrying: callers that wait for a retry are rejected. */
   stop(): void {
     this.#stopping.abort();
   }
@@ -69,8 +69,8 @@ export class LogReader {
           return { ok: true, entries: lines.map((line) => this.#entry(line, reply)) };
         }
         const body = readReply(reply, this.#wire.server, 'none');
-        if (momentaryEffect(body) === null) return asProblem(body);
-        setback = momentary(body, reply);
+        if (transientEffect(body) === null) return asProblem(body);
+        setback = transientFault(body, reply);
       } catch (fault) {
         setback = unreachable(fault);
       }
@@ -145,18 +145,18 @@ export class LogReader {
     };
     this.#wire.judge(reply, server);
     const body = readReply(reply, this.#wire.server, 'none');
-    if (momentaryEffect(body) === null) throw LeaseholdError.of(asProblem(body));
-    return momentary(body, reply);
+    if (transientEffect(body) === null) throw LeaseholdError.of(asProblem(body));
+    return transientFault(body, reply);
   }
 
   /** Waits until the next try, or throws when there is none. */
   async #pause(tries: Tries, { fault, retryAfterMs }: Setback, signal?: AbortSignal): Promise<void> {
     this.#assertOpen(signal);
-    const delayMs = this.#patience.delayAfter(tries, this.#patience.pauseOf(fault.code, retryAfterMs));
+    const delayMs = this.#schedule.delayAfter(tries, this.#schedule.pauseOf(fault.code, retryAfterMs));
     if (delayMs === null) throw fault;
     if (delayMs === 0) return;
     this.#retrying?.(fault);
-    await pause(this.#timers, delayMs, this.#stopping.signal, signal);
+    await sleep(this.#timers, delayMs, this.#stopping.signal, signal);
     this.#assertOpen(signal);
   }
 
@@ -166,7 +166,7 @@ export class LogReader {
   }
 }
 
-/** One connection of a follower: it ends with the follower's signal, or when nothing is heard for too long. */
+/** One connection of a follower: it ends with the follower's signal, or when nothing is received for too long. */
 class Connection {
   readonly #ending = new AbortController();
   readonly #unlink: () => void;
@@ -210,7 +210,7 @@ class Connection {
   }
 }
 
-function momentary(body: WireBody, reply: HttpReply): Setback {
+function transientFault(body: WireBody, reply: HttpReply): Setback {
   const refusal = asProblem(body);
   const fault = new LeaseholdError(refusal.code, refusal.detail, { retryable: true, problem: refusal });
   return { fault, retryAfterMs: retryAfterMs(reply) };

@@ -1,7 +1,8 @@
 /**
  * Taking named leases for programs: alone, several at once, or around a function. Contention is a null of
- * `tryAcquire` and a LEASE_HELD of the others; whatever else goes wrong is thrown. The client chooses holder and token of every grant, so that a request
- * whose reply was lost can be sent again; what an abandoned request may still have won is given back.
+ * `tryAcquire` and a LEASE_HELD of the others; whatever else goes wrong is thrown. The client
+ * chooses holder and token of every grant, so a request whose reply was lost can be sent again. A grant that an
+ * abandoned request may still have received is released.
  */
 
 import { LeaseholdError } from '../protocol/leasehold-error.ts';
@@ -12,22 +13,22 @@ import { type Duration, durationMs } from './durations.ts';
 import type { Lease, LeaseSet } from './held.ts';
 import { Grant } from './lease-grant.ts';
 import { LeaseHandle, LeaseSetHandle } from './lease-handle.ts';
-import { LeaseKeeper } from './lease-keeper.ts';
 import { LeaseLostError } from './lease-loss.ts';
+import { LeaseRenewal } from './lease-renewal.ts';
 import type { Transport } from './transport.ts';
 import { refuseUnknown } from './unknown-options.ts';
 import type { ClientWorld } from './world.ts';
 
 export interface LeaseOptions {
-  /** How long the lease lasts unless it is renewed; '15s' unless given. */
+  /** How long the lease lasts unless it is renewed; default '15s'. */
   readonly ttl?: Duration;
-  /** How long to stand in line for it; 0 unless given. */
+  /** How long to wait in line for it; default 0. */
   readonly wait?: Duration;
   /** Who takes it; unless given, every call is a holder of its own, so that two callers exclude each other. */
   readonly holder?: string;
-  /** The secret of the grant, for those who want to take up the same grant again. At least 128 random bits. */
+  /** The secret of the grant, for callers that resume the same grant later. At least 128 random bits. */
   readonly token?: string;
-  /** Any JSON; whoever looks at the lease sees it. */
+  /** Any JSON; visible to every reader of the lease. */
   readonly metadata?: unknown;
   /** Gives up waiting. */
   readonly signal?: AbortSignal;
@@ -38,20 +39,20 @@ export type LeasedWork<T> = (lease: Lease) => Promise<T> | T;
 
 export const LEASE_OPTIONS: readonly string[] = ['ttl', 'wait', 'holder', 'token', 'metadata', 'signal'];
 
-/** How many requests more than its time is worth one wish may cost, so that it ends whatever is answered. */
+/** How many requests more than its time is worth one call may cost, so that it ends whatever the answers are. */
 const TRIES_MORE = 4;
 
 /** The options, read. */
-interface Wish {
+interface AcquireTerms {
   readonly names: readonly string[];
   readonly ttlMs: number;
   readonly waitMs: number;
   readonly holder: string;
   /** Of the newest request; what was granted under an older one is over. */
   token: string;
-  /** Whether the token is known to nobody but this call. */
+  /** The token was generated for this call and is known to no other. */
   readonly isTokenOurs: boolean;
-  /** Nobody else has this holder. */
+  /** The holder was generated for this call and is used by no other. */
   readonly isHolderOurs: boolean;
   readonly isStrict: boolean;
   readonly metadata: unknown;
@@ -62,41 +63,41 @@ interface Won {
   readonly ok: true;
   readonly leaseSeq: number;
   readonly remainingMs: number;
-  /** It stood in line, or repeats an earlier answer: time has passed since the grant, and nobody here knows how much. */
+  /** It stood in line, or repeats an earlier answer: the age of the grant is unknown. */
   readonly isOld: boolean;
 }
 
 export class NamedLeases {
   readonly #transport: Transport;
   readonly #world: ClientWorld;
-  readonly keeper: LeaseKeeper;
+  readonly renewal: LeaseRenewal;
 
   constructor(transport: Transport, world: ClientWorld) {
     this.#transport = transport;
     this.#world = world;
-    this.keeper = new LeaseKeeper(transport, world);
+    this.renewal = new LeaseRenewal(transport, world);
   }
 
   async tryAcquire(name: string, options: LeaseOptions = {}): Promise<Lease | null> {
-    const grant = await this.#take(this.#wishOf([name], options));
-    if (grant instanceof Grant) return new LeaseHandle(this.#transport, this.keeper, grant);
+    const grant = await this.#take(this.#termsOf([name], options));
+    if (grant instanceof Grant) return new LeaseHandle(this.#transport, this.renewal, grant);
     if (grant.code === 'LEASE_HELD') return null;
     throw LeaseholdError.of(grant);
   }
 
   async acquire(name: string, options: LeaseOptions = {}): Promise<LeaseHandle> {
-    return new LeaseHandle(this.#transport, this.keeper, await this.grant([name], options));
+    return new LeaseHandle(this.#transport, this.renewal, await this.grant([name], options));
   }
 
   async acquireAll(names: readonly string[], options: LeaseOptions = {}): Promise<LeaseSet> {
     // A text would be taken for a list of its letters.
     if (!Array.isArray(names)) throw new TypeError('acquireAll takes a list of names.');
-    return new LeaseSetHandle(this.#transport, this.keeper, await this.grant([...names], options));
+    return new LeaseSetHandle(this.#transport, this.renewal, await this.grant([...names], options));
   }
 
   /** A strict one does not outlive its first failed renewal. */
   async grant(names: readonly string[], options: LeaseOptions, isStrict = false): Promise<Grant> {
-    const grant = await this.#take(this.#wishOf(names, options, isStrict));
+    const grant = await this.#take(this.#termsOf(names, options, isStrict));
     if (grant instanceof Grant) return grant;
     throw refusalError(names, grant);
   }
@@ -104,13 +105,13 @@ export class NamedLeases {
   async withLease<T>(name: string, options: LeaseOptions, work: LeasedWork<T>): Promise<T> {
     if (typeof work !== 'function') throw new TypeError('withLease takes a name, options and a function.');
     const grant = await this.grant([name], options);
-    const lease = new LeaseHandle(this.#transport, this.keeper, grant);
+    const lease = new LeaseHandle(this.#transport, this.renewal, grant);
     let value: T;
     try {
       value = await work(lease);
     } catch (error) {
       const loss = await lease.finish().catch((fault: unknown) => {
-        // When nobody can say how the lease ended, what the work failed with is all there is to tell.
+        // If the end of the lease cannot be determined, throw the error of the work.
         if (fault instanceof LeaseholdError) return null;
         throw fault;
       });
@@ -121,7 +122,7 @@ export class NamedLeases {
     return value;
   }
 
-  #wishOf(names: readonly string[], options: LeaseOptions, isStrict = false): Wish {
+  #termsOf(names: readonly string[], options: LeaseOptions, isStrict = false): AcquireTerms {
     checkOptions(options);
     const { holder, token, metadata, signal } = options;
     return {
@@ -139,29 +140,29 @@ export class NamedLeases {
   }
 
   /** The grant, kept alive from here on, or the refusal. */
-  async #take(wish: Wish): Promise<Grant | Problem> {
-    wish.signal?.throwIfAborted();
+  async #take(terms: AcquireTerms): Promise<Grant | Problem> {
+    terms.signal?.throwIfAborted();
     const { clock, newToken } = this.#world;
-    const untilMs = clock.monotonicMs() + wish.waitMs;
+    const untilMs = clock.monotonicMs() + terms.waitMs;
     try {
       for (let more = TRIES_MORE; ; more--) {
         const sent = momentOf(clock);
-        const won = await this.#askInLine(wish, untilMs);
+        const won = await this.#askInLine(terms, untilMs);
         if (!won.ok) return won;
         const isFresh = !won.isOld && !this.#isHalfOver(won, sent);
-        const grant = isFresh ? this.#keep(wish, won, sent) : await this.#confirm(wish, won.leaseSeq);
-        // A reply that came too late brings a lease that nobody should rely on any more.
-        if (grant instanceof Grant) this.keeper.assertHeld(grant);
-        else if (wish.isTokenOurs && more > 0 && isOver(grant, wish)) {
-          // It was granted and over before we heard of it; who waits goes on waiting.
-          wish.token = newToken();
+        const grant = isFresh ? this.#keep(terms, won, sent) : await this.#confirm(terms, won.leaseSeq);
+        // A reply that came too late brings a lease that must not be relied on.
+        if (grant instanceof Grant) this.renewal.assertHeld(grant);
+        else if (terms.isTokenOurs && more > 0 && isOver(grant, terms)) {
+          // It was granted and ended before the reply arrived; the caller continues to wait.
+          terms.token = newToken();
           continue;
         }
         return grant;
       }
     } catch (fault) {
       // A caller who chose the token can ask for the same grant again, unless it was the caller who gave up.
-      if (wish.isTokenOurs || wish.signal?.aborted === true) this.#giveBack(wish);
+      if (terms.isTokenOurs || terms.signal?.aborted === true) this.#giveBack(terms);
       throw fault;
     }
   }
@@ -170,23 +171,23 @@ export class NamedLeases {
    * First without waiting, which costs the free name nothing and tells a grant that had to wait from one that had not;
    * then in line, in as many pieces as the longest wait of one request makes of it.
    */
-  async #askInLine(wish: Wish, untilMs: number): Promise<Won | Problem> {
+  async #askInLine(terms: AcquireTerms, untilMs: number): Promise<Won | Problem> {
     const { clock, newToken } = this.#world;
-    let answer = await this.#ask(wish, 0);
-    let more = Math.ceil(wish.waitMs / LIMITS.waitMaxMs) + TRIES_MORE;
+    let answer = await this.#ask(terms, 0);
+    let more = Math.ceil(terms.waitMs / LIMITS.waitMaxMs) + TRIES_MORE;
     for (; !answer.ok && more > 0; more--) {
       const leftMs = Math.max(0, Math.floor(untilMs - clock.monotonicMs()));
-      if (answer.code === 'LEASE_NOT_HELD' && wish.isTokenOurs && wish.isHolderOurs) {
-        // Nobody but us knew the token: we were granted the lease, the connection broke, and the server took it back.
-        wish.token = newToken();
+      if (answer.code === 'LEASE_NOT_HELD' && terms.isTokenOurs && terms.isHolderOurs) {
+        // Only this call knows the token: the lease was granted, the connection broke, and the server took it back.
+        terms.token = newToken();
       } else if (answer.code !== 'LEASE_HELD' || leftMs === 0) break;
-      answer = await this.#ask(wish, Math.min(leftMs, LIMITS.waitMaxMs));
+      answer = await this.#ask(terms, Math.min(leftMs, LIMITS.waitMaxMs));
     }
     return answer;
   }
 
-  async #ask(wish: Wish, waitMs: number): Promise<Won | Problem> {
-    const { names, holder, token, isTokenOurs, ttlMs, metadata, signal } = wish;
+  async #ask(terms: AcquireTerms, waitMs: number): Promise<Won | Problem> {
+    const { names, holder, token, isTokenOurs, ttlMs, metadata, signal } = terms;
     const request = {
       holder,
       token,
@@ -219,36 +220,36 @@ export class NamedLeases {
   }
 
   /** One renewal tells whether the grant is still ours, and gives a moment to count from. */
-  async #confirm(wish: Wish, leaseSeq: number): Promise<Grant | Problem> {
+  async #confirm(terms: AcquireTerms, leaseSeq: number): Promise<Grant | Problem> {
     const sent = momentOf(this.#world.clock);
-    const grant = this.#grantOf(wish, leaseSeq, new Deadline(sent, 0));
-    const answer = await grant.askRenewal(wish.ttlMs, wish.signal);
-    // Before it is kept: whoever has given up meanwhile is not there to hold it, and nothing must renew it.
-    wish.signal?.throwIfAborted();
+    const grant = this.#grantOf(terms, leaseSeq, new Deadline(sent, 0));
+    const answer = await grant.askRenewal(terms.ttlMs, terms.signal);
+    // Before it is kept: a caller that has given up does not hold it, so nothing may renew it.
+    terms.signal?.throwIfAborted();
     if (!answer.ok) {
-      if (wish.isTokenOurs) this.#giveBack(wish);
+      if (terms.isTokenOurs) this.#giveBack(terms);
       return answer.problem;
     }
     grant.deadline = new Deadline(sent, answer.remainingMs);
-    this.keeper.keep(grant);
+    this.renewal.keep(grant);
     return grant;
   }
 
-  #keep(wish: Wish, { leaseSeq, remainingMs }: Won, sent: Moment): Grant {
-    const grant = this.#grantOf(wish, leaseSeq, new Deadline(sent, remainingMs));
-    this.keeper.keep(grant);
+  #keep(terms: AcquireTerms, { leaseSeq, remainingMs }: Won, sent: Moment): Grant {
+    const grant = this.#grantOf(terms, leaseSeq, new Deadline(sent, remainingMs));
+    this.renewal.keep(grant);
     return grant;
   }
 
-  #grantOf(wish: Wish, leaseSeq: number, deadline: Deadline): Grant {
-    const { names, holder, token, ttlMs, isStrict } = wish;
+  #grantOf(terms: AcquireTerms, leaseSeq: number, deadline: Deadline): Grant {
+    const { names, holder, token, ttlMs, isStrict } = terms;
     return new Grant(this.#transport, { names, holder, token, leaseSeq, ttlMs, deadline, isStrict });
   }
 
-  /** Nobody waits for this: when it does not get through, whatever was won runs out by itself. */
-  #giveBack(wish: Wish): void {
-    const grant = this.#grantOf(wish, 0, new Deadline(momentOf(this.#world.clock), wish.ttlMs));
-    void this.keeper.release(grant);
+  /** Not awaited: if the release fails, the grant expires by itself. */
+  #giveBack(terms: AcquireTerms): void {
+    const grant = this.#grantOf(terms, 0, new Deadline(momentOf(this.#world.clock), terms.ttlMs));
+    void this.renewal.release(grant);
   }
 }
 
@@ -256,7 +257,7 @@ export class NamedLeases {
  * Whether a grant was over when it was to be confirmed, and not superseded: that only another with the same holder can
  * have done, from whom it must not be taken back.
  */
-function isOver({ code }: Problem, { isHolderOurs }: Wish): boolean {
+function isOver({ code }: Problem, { isHolderOurs }: AcquireTerms): boolean {
   return code === 'LEASE_EXPIRED' || (code === 'LEASE_NOT_HELD' && isHolderOurs);
 }
 

@@ -12,7 +12,7 @@ import type {
   WorkerInfo,
 } from './infos.ts';
 import { type Listing, listing, type PageOptions } from './listing.ts';
-import { ask, askFor, checkFilter, pages } from './questions.ts';
+import { ask, askFor, checkFilter, pages } from './queries.ts';
 import type { Transport } from './transport.ts';
 import { refuseUnknown } from './unknown-options.ts';
 
@@ -25,7 +25,7 @@ export interface LeaseFilter extends PageOptions {
   readonly prefix?: string;
 }
 
-/** What a past is asked for with. */
+/** The options of a history. */
 export interface HistoryOptions extends PageOptions {
   /** The first position to look at. */
   readonly from?: number;
@@ -61,7 +61,7 @@ export interface Leases {
   list(filter?: LeaseFilter): Listing<LeaseInfo>;
   /** Every entry that touched the name or its object, oldest first, as far back as the log reaches. */
   history(name: string, options?: HistoryOptions): Listing<Entry>;
-  /** Ends a lease that is somebody else's; with `leaseSeq` only if it is still that one. */
+  /** Ends the lease of another holder; with `leaseSeq` only if it is still that one. */
   break(name: string, options: { readonly reason: string; readonly leaseSeq?: number }): Promise<void>;
 }
 
@@ -73,7 +73,7 @@ export interface Objects {
 }
 
 export interface Workers {
-  /** Who was heard of lately; soft state that starts empty. */
+  /** The workers seen recently; soft state that is empty after a restart. */
   list(): Promise<readonly WorkerInfo[]>;
 }
 

@@ -1,10 +1,10 @@
-/** One call on its way: what it asks, what it has been through, and who waits for it. */
+/** One call in flight: its request, its failures so far, and the promise its caller awaits. */
 import type { Operation } from '../operations/table.ts';
 import type { Effect } from '../protocol/leasehold-error.ts';
 import type { Lane } from '../seams/http.ts';
 import type { AbortWatch } from './abort-watch.ts';
-import type { Tries } from './patience.ts';
 import type { Fields } from './request-text.ts';
+import type { Tries } from './retry-schedule.ts';
 
 /** Counts the calls that have no answer yet. */
 export class OpenCalls {
@@ -35,7 +35,7 @@ export class PendingCall implements Tries {
   readonly lane: Lane;
   readonly requestId: string | undefined;
   /** The id the client generated so that a second try is recognised; empty when the caller gave one or none is needed. */
-  madeId = '';
+  generatedId = '';
   /** The token in the request was generated for this call alone. */
   isTokenOwn = false;
   /** As it stands in a batch; empty for one that travels alone. */
@@ -46,9 +46,9 @@ export class PendingCall implements Tries {
   /** When the call began, and its newest try; kept for calls that travel alone. */
   startedMs: number | null = null;
   sentMs = 0;
-  /** A try may have been carried out whose answer was lost. */
+  /** A try whose answer was lost may have been carried out. */
   isUncertain = false;
-  /** The caller has its answer, or does not want one any more. */
+  /** The caller has its answer, or has given up. */
   isSettled = false;
   /** Ends the request of a call that travels alone. */
   ending: AbortController | null = null;

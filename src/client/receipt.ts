@@ -4,11 +4,11 @@
  */
 import type { Body } from '../operations/table.ts';
 import { LeaseholdError } from '../protocol/leasehold-error.ts';
+import { Backoff, isTransient } from './backoff.ts';
 import type { TaskOf } from './define-task.ts';
 import { type Duration, durationMs } from './durations.ts';
-import { pause } from './pause.ts';
+import { sleep } from './sleep.ts';
 import { invalidTask, parseBy } from './standard-schema.ts';
-import { GrowingDelay, isPassing } from './task-patience.ts';
 import type { Transport } from './transport.ts';
 import { refuseUnknown } from './unknown-options.ts';
 import type { ClientWorld } from './world.ts';
@@ -79,7 +79,7 @@ export class TaskReceipt<Output> implements Receipt<Output> {
   async #await(waitMs: number, signal: AbortSignal | undefined): Promise<TaskResult<Output>> {
     const { clock } = this.#world;
     const overMs = clock.monotonicMs() + waitMs;
-    const delay = new GrowingDelay();
+    const delay = new Backoff();
     for (;;) {
       const leftMs = Math.ceil(Math.max(0, overMs - clock.monotonicMs()));
       try {
@@ -88,8 +88,8 @@ export class TaskReceipt<Output> implements Receipt<Output> {
         const result = await this.#resultOf(task);
         if (isEnd(result) || clock.monotonicMs() >= overMs) return result;
       } catch (fault) {
-        if (leftMs === 0 || !isPassing(fault)) throw fault;
-        await pause(this.#world.timers, Math.min(leftMs, delay.take()), signal);
+        if (leftMs === 0 || !isTransient(fault)) throw fault;
+        await sleep(this.#world.timers, Math.min(leftMs, delay.take()), signal);
         signal?.throwIfAborted();
       }
     }

@@ -1,7 +1,7 @@
 /**
  * From what a server answered to what it means. A reply is a JSON object, a problem among them if its status
  * says so; anything else does not come from a leasehold server, and the caller is told so in a sentence
- * instead of being shown somebody's web page.
+ * instead of being shown a web page.
  */
 
 import { type Effect, LeaseholdError } from '../protocol/leasehold-error.ts';
@@ -13,21 +13,21 @@ import type { HttpReply } from '../seams/http.ts';
 export type WireBody = Record<string, unknown>;
 
 /**
- * Refusals that say nothing about the call but everything about the server's moment, with what became of the
+ * Refusals that depend on the state of the server and not on the call, with what became of the
  * call. An authority that died may have carried it out, unless the server says that it did not.
  */
-const MOMENTARY: Readonly<Record<string, Effect>> = {
+const TRANSIENT: Readonly<Record<string, Effect>> = {
   OVERLOADED: 'none',
   NOT_LEADER: 'none',
   REQUEST_TIMEOUT: 'none',
   UNAVAILABLE: 'unknown',
 };
 
-/** Null for a refusal that stands; otherwise what became of the call that may be tried again. */
-export function momentaryEffect(body: WireBody): Effect | null {
+/** Null for a refusal that stands; otherwise what became of the call that may be retried. */
+export function transientEffect(body: WireBody): Effect | null {
   const code = String(body.code);
-  if (!Object.hasOwn(MOMENTARY, code)) return null;
-  return body.effect === 'none' ? 'none' : MOMENTARY[code]!;
+  if (!Object.hasOwn(TRANSIENT, code)) return null;
+  return body.effect === 'none' ? 'none' : TRANSIENT[code]!;
 }
 
 /** The body; a problem when the status is 400 or above. */

@@ -19,12 +19,12 @@ export interface Routed {
 }
 
 /** The operation as it stands in a batch, with an id if the client generated one for it. */
-export function opText(operation: Operation, request: Fields, madeId: string): string | Problem {
+export function opText(operation: Operation, request: Fields, generatedId: string): string | Problem {
   // Nothing waits inside a batch, and not to wait is said by saying nothing.
   const fields = request.wait_ms === undefined ? request : { ...request, wait_ms: undefined };
   const text = fieldsText(fields);
   if (typeof text !== 'string') return text;
-  const id = madeId === '' ? '' : `,"${retryOf(operation)!.fills}":"${madeId}"`;
+  const id = generatedId === '' ? '' : `,"${retryOf(operation)!.fills}":"${generatedId}"`;
   return `{"op":"${operation}"${id}${text}}`;
 }
 
@@ -85,7 +85,7 @@ export function queryText(fields: Fields): string {
   for (const [field, value] of Object.entries(fields)) {
     if (value !== undefined) query.set(field, String(value));
   }
-  // A plus is a space only in forms; percent-encoded, everybody reads it the same.
+  // A plus is a space only in forms; percent-encoded, every server reads it the same.
   return query.size === 0 ? '' : `?${query.toString().replaceAll('+', '%20')}`;
 }
 

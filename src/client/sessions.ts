@@ -6,7 +6,7 @@ import { shownEntries } from './client.ts';
 import { durationMs } from './durations.ts';
 import type { SessionInfo } from './infos.ts';
 import type { Listing, PageOptions } from './listing.ts';
-import { ask, checkFilter, pages } from './questions.ts';
+import { ask, checkFilter, pages } from './queries.ts';
 import type { Wait } from './receipt.ts';
 import type { Transport } from './transport.ts';
 import { refuseUnknown } from './unknown-options.ts';
@@ -48,7 +48,7 @@ export interface Session {
   stop(): Promise<void>;
   /**
    * What happens to it, from its intent on as far back as the log reaches; ends with the entry that ends it. Throws
-   * SESSION_NOT_FOUND, and SESSION_TERMINAL when there is nothing left to hear.
+   * SESSION_NOT_FOUND, and SESSION_TERMINAL when no entry is left to deliver.
    */
   follow(options?: SessionFollowOptions): AsyncIterable<EntryOf<'IntentAccepted' | 'SessionChanged'>>;
   [Symbol.asyncDispose](): Promise<void>;

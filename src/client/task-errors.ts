@@ -1,6 +1,6 @@
 /**
  * What a handler throws to say more than "it failed". Anything else that is thrown fails the task with its
- * message, and the task's own policy says whether and when it is tried again.
+ * message, and the task's own policy says whether and when it is retried.
  */
 
 import { LeaseholdError } from '../protocol/leasehold-error.ts';
@@ -41,7 +41,7 @@ export class NoRetry extends Error {
 
 /**
  * Not now, not here: the task goes back to its queue, and that is neither a failure nor an attempt. Nothing counts how
- * often, so unless told otherwise it rests for a second: whoever cannot take it would be given it again at once.
+ * often, so by default it waits for a second: a worker that cannot take it would be given it again at once.
  */
 export class HandBack extends Error {
   override readonly name = 'HandBack';

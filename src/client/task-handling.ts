@@ -63,7 +63,7 @@ function outputOf({ lease }: TaskRun): string {
 
 function endBy(thrown: unknown, run: TaskRun): TaskEnd {
   if (thrown instanceof HandBack) return { verb: 'release', error: thrown, delayMs: thrown.delayMs };
-  // A worker that stops tells its handlers to; what they throw then is no failure of the task.
+  // A worker that stops aborts its handlers; what they throw then does not count as a failure of the task.
   if (run.abortReason instanceof WorkerStopping) return { verb: 'release', error: thrown, delayMs: 0 };
   // What was aborted because time was up says only that it was aborted.
   const isAborted = run.abortReason instanceof TaskTimeout && (thrown as Error | null)?.name === 'AbortError';
@@ -85,7 +85,7 @@ const decoder = new TextDecoder();
 
 /** The message, as long as the authority takes it and without halves of characters. */
 function reasonOf(error: unknown): string {
-  const bytes = encoder.encode(messageOf(error) || 'The handler failed without a word.');
+  const bytes = encoder.encode(messageOf(error) || 'The handler failed without a message.');
   if (bytes.length <= LIMITS.reasonBytes) return decoder.decode(bytes);
   // What is left of a character cut in two comes out as a replacement character.
   return `${decoder.decode(bytes.subarray(0, LIMITS.reasonBytes - 3)).replace(/\uFFFD$/, '')}…`;

@@ -1,7 +1,7 @@
 /**
  * One leased task in a worker, from its grant to the answer to its verdict: the lease, until when it may be
- * relied on, the writes collected for its completion, and the signal, which is made only when somebody asks
- * for it, because a signal costs as much as a short task.
+ * relied on, the writes collected for its completion, and the signal, which is created on first use,
+ * because a signal costs as much as a short task.
  */
 
 import type { TaskLeaseRecord } from '../operations/records.ts';

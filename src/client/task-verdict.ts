@@ -1,6 +1,6 @@
 /**
  * What the authority said to the end of a piece of work. It is a value, never an exception: COMMITTED is what
- * counts; LATE came too late, the lease was over by then and somebody else may have the task; REJECTED
+ * counts; LATE came too late, the lease was over by then and another worker may have the task; REJECTED
  * means that the authority does not know the task or the lease.
  */
 import type { RefusalCode } from '../core/refusals.ts';

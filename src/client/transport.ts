@@ -1,7 +1,7 @@
 /**
  * What carries operations to an authority and answers back: over HTTP, or within the process. Refusals come
  * back as values with `ok: false`, and then nothing was carried out, also when a lost reply was followed by another try;
- * only a failing world throws, always a `LeaseholdError`, except that an aborted call rejects with the reason of its signal.
+ * only faults are thrown, always a `LeaseholdError`, except that an aborted call rejects with the reason of its signal.
  */
 
 import type { LogRequest } from '../operations/pages.ts';

@@ -1,7 +1,7 @@
 /**
  * One request to the server that works: address, headers, time limit. With several servers it stays with one until
- * that one fails, goes away or says that it does not lead, and then goes on to the one that does, or to the next. Only
- * who was named to `connect` is ever asked: a token is not shown to whoever a server points at.
+ * that one fails, goes away or says that it does not lead, and then moves to the one that does, or to the next. Only
+ * servers named to `connect` are asked: a token is not sent to an address that a server points at.
  */
 import type { Timers } from '../seams/clock.ts';
 import {
@@ -46,7 +46,7 @@ export class Wire {
     this.#headers = token === null ? {} : { authorization: `Bearer ${token}` };
   }
 
-  /** Whom we are talking to, for people. */
+  /** The current server, for messages. */
   get server(): string {
     return this.#nameOf(this.#current);
   }
@@ -101,7 +101,7 @@ export class Wire {
     return { lane, method, origin, path: prefix + path, headers, body, signal };
   }
 
-  /** Goes on to another server if this reply says that there is no use in asking the one it came from. */
+  /** Moves to another server if this reply says that the one it came from cannot answer. */
   judge(reply: HttpReply, index: number): void {
     if (!GATEWAY_STATUSES.includes(reply.status)) return;
     if (!reply.header('content-type')?.includes('json')) {
@@ -112,7 +112,7 @@ export class Wire {
       this.#moveOn(index, reply.header('leasehold-leader'));
   }
 
-  /** Only the first who finds a server failing goes on; the others follow. */
+  /** Only the first call that finds a server failing moves on; the others follow. */
   #moveOn(index: number, leader?: string | null): void {
     if (this.#current !== index) return;
     const named = this.#servers.findIndex(({ origin, prefix }) => origin + prefix === leader);

@@ -1,5 +1,5 @@
 // How a worker comes by its tasks: one poll at a time, what is done and what comes next in one turn, no task lost with a
-// reply, and patience with a server that is away.
+// reply, and schedule with a server that is away.
 import { beforeEach, describe, expect, it } from 'vitest';
 import { openStage, type Stage, type TestWire } from '../../test/support/lease-stage.ts';
 import { ManualWorld } from '../../test/support/manual-world.ts';

@@ -1,5 +1,5 @@
 /**
- * Where a worker's tasks come from. While nothing is to be had one long poll waits; while there is plenty, every
+ * Where a worker's tasks come from. While no task is available one long poll waits; while there are many, every
  * flush of finished tasks is followed by one `task.lease` without a wait, in the same turn, so that completing
  * and leasing the next travel in one batch. An answer as large as one may be says that there is more; after any other the
  * poll finds out soonest. Every call has a `request_id`: a lost reply costs no attempt.
@@ -8,7 +8,7 @@ import type { TaskLeaseRecord } from '../operations/records.ts';
 import type { Requests } from '../operations/table.ts';
 import { LeaseholdError } from '../protocol/leasehold-error.ts';
 import { type Moment, momentOf } from '../seams/deadline.ts';
-import { persist } from './task-patience.ts';
+import { retryUntilAnswered } from './backoff.ts';
 import type { Transport } from './transport.ts';
 import type { WorkerSettings } from './worker-options.ts';
 import type { ClientWorld } from './world.ts';
@@ -28,7 +28,7 @@ export interface Taker {
   room(): number;
   /** `sent`: before the request left. */
   take(leases: readonly TaskLeaseRecord[], sent: Moment): void;
-  /** Asking again is no use: the worker cannot go on. */
+  /** A retry cannot help: the worker stops. */
   fail(fault: unknown): void;
   /** Nothing is under way any more. */
   rest(): void;
@@ -88,7 +88,7 @@ export class WorkerIntake {
     if (max <= 0 || this.stopping.signal.aborted) return;
     this.asked += max;
     this.isPolling = waitMs > 0;
-    // Only a bug of our own rejects, and that must be heard of.
+    // Rejects only for a bug, which must not be swallowed.
     void this.lease(max, waitMs);
   }
 
@@ -100,7 +100,7 @@ export class WorkerIntake {
     let sent = momentOf(this.world.clock);
     let leases: readonly TaskLeaseRecord[] = [];
     try {
-      const reply = await persist(this.world.timers, signal, () => {
+      const reply = await retryUntilAnswered(this.world.timers, signal, () => {
         sent = momentOf(this.world.clock);
         return this.transport.call('task.lease', request, options);
       });

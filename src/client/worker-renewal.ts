@@ -8,7 +8,7 @@ import type { Body } from '../operations/table.ts';
 import { LeaseholdError } from '../protocol/leasehold-error.ts';
 import type { Timer } from '../seams/clock.ts';
 import { Deadline, type Moment, momentOf } from '../seams/deadline.ts';
-import { GrowingDelay } from './task-patience.ts';
+import { Backoff } from './backoff.ts';
 import { lossBy, type TaskRun } from './task-run.ts';
 import type { Transport } from './transport.ts';
 import type { ClientWorld } from './world.ts';
@@ -26,7 +26,7 @@ export class WorkerRenewal {
   private readonly runs: ReadonlyMap<string, TaskRun>;
   private readonly workerId: string;
   private readonly ttlMs: number;
-  private readonly delay: GrowingDelay;
+  private readonly delay: Backoff;
   private timer: Timer | null = null;
   private beatAtMs = 0;
   private wallAheadMs = 0;
@@ -44,7 +44,7 @@ export class WorkerRenewal {
     this.runs = runs;
     this.workerId = settings.workerId;
     this.ttlMs = settings.ttlMs;
-    this.delay = new GrowingDelay(settings.ttlMs / 15);
+    this.delay = new Backoff(settings.ttlMs / 15);
   }
 
   /** There are leases: from now on they are renewed, until there are none. */
@@ -108,7 +108,7 @@ export class WorkerRenewal {
   private beat(renewable: readonly TaskRun[]): void {
     this.beatAtMs = this.world.clock.monotonicMs() + this.ttlMs / 3;
     for (let from = 0; from < renewable.length; from += LEASES_A_BEAT) {
-      // Only a bug rejects, and that must be heard of.
+      // Rejects only for a bug, which must not be swallowed.
       void this.renew(renewable.slice(from, from + LEASES_A_BEAT)).then(this.answered);
     }
   }

@@ -16,7 +16,7 @@ export function startWorker(
   const settings = settingsOf(options, jobs, world);
   if (closing.aborted) throw handleClosed();
   const worker = new RunningWorker(transport, world, settings);
-  // Whoever cares how it ends watches `done`; it is the same promise.
+  // Callers that need the outcome await `done`, which is the same promise.
   const drain = (): void => void worker.drain();
   listen(worker, closing, () => worker.abandon());
   if (options.signal !== undefined) listen(worker, options.signal, drain);

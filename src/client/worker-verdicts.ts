@@ -7,9 +7,9 @@
 import type { Body, Requests } from '../operations/table.ts';
 import { LeaseholdError } from '../protocol/leasehold-error.ts';
 import { isRetryable, type Reply } from '../protocol/problem.ts';
-import { pause } from './pause.ts';
+import { Backoff, isTransient } from './backoff.ts';
+import { sleep } from './sleep.ts';
 import { failure, type TaskEnd } from './task-handling.ts';
-import { GrowingDelay, isPassing } from './task-patience.ts';
 import { lossBy, type TaskRun } from './task-run.ts';
 import type { TaskVerdict } from './task-verdict.ts';
 import type { Transport } from './transport.ts';
@@ -26,9 +26,9 @@ export async function say(
   signal: AbortSignal,
 ): Promise<Answer> {
   // One loop of its own, and not `persist`: this is the path of every single task.
-  let delay: GrowingDelay | null = null;
+  let delay: Backoff | null = null;
   for (;;) {
-    // A late result is kept for inspection; that work failed which no longer counts interests nobody.
+    // A late result is kept for inspection. A late failure has no effect and is not reported.
     if (run.end!.verb !== 'complete' && run.isOver(clock)) return null;
     try {
       const answer = await call(run, run.end!, transport);
@@ -39,10 +39,10 @@ export async function say(
         continue;
       }
     } catch (fault) {
-      if (signal.aborted || !isPassing(fault)) throw fault;
+      if (signal.aborted || !isTransient(fault)) throw fault;
     }
-    delay ??= new GrowingDelay();
-    await pause(timers, delay.take(), signal);
+    delay ??= new Backoff();
+    await sleep(timers, delay.take(), signal);
     signal.throwIfAborted();
   }
 }
@@ -82,7 +82,7 @@ export function verdictOf(run: TaskRun, answer: Answer): TaskVerdict {
   }
   const error = end.verb === 'complete' ? {} : { error: end.error };
   const subject = { taskId, queue, leaseSeq, attempt, verb, ...error };
-  // What nobody has noticed has run out.
+  // A lease without a recorded loss has expired.
   if (answer === null) return { ...subject, outcome: 'LATE', loss: loss?.details.loss ?? 'expired' };
   if (!answer.ok) return { ...subject, outcome: 'REJECTED', code: answer.code, detail: answer.detail };
   const { outcome, state, seq, cause } = answer;

@@ -72,7 +72,7 @@ describe('a handler', () => {
     expect(assertHeld).toThrow(
       expect.objectContaining({
         code: 'LEASE_LOST',
-        message: expect.stringContaining('the end of the task has been said'),
+        message: expect.stringContaining('the task has already ended for this handler'),
       }),
     );
   });
@@ -216,7 +216,7 @@ describe('a handler that throws', () => {
     ['an empty message', new Error(''), 'Error'],
     ['text', 'just text', 'just text'],
     ['nothing', undefined, 'undefined'],
-    ['an object without a form', Object.create(null), 'The handler failed without a word.'],
+    ['an object without a form', Object.create(null), 'The handler failed without a message.'],
     ['half a character', new Error('\ud800 half'), '\ufffd half'],
   ])('gives a reason even with %s', async (_what, thrown, reason) => {
     const once = defineTask('once', { retry: { maxFailures: 1 } });
@@ -456,7 +456,7 @@ describe('the options of a worker', () => {
   it('and its handlers are checked: none, two for one task, no function', () => {
     expect(() => lh.work([])).toThrow(/at least one task/);
     expect(() => lh.work(undefined as never, () => 1)).toThrow(/what defineTask gives/);
-    expect(() => lh.work([null] as never)).toThrow(/what job gives/);
+    expect(() => lh.work([null] as never)).toThrow(/jobs made by job/);
     expect(() => lh.work([job(mail, () => 1), job(mail, () => 2)])).toThrow(/two handlers/);
     expect(() => lh.work(mail, {}, undefined as never)).toThrow(/no function/);
   });

@@ -44,7 +44,7 @@ export interface WorkerCounts {
 export interface Worker {
   readonly workerId: string;
   readonly counts: WorkerCounts;
-  /** Resolves once the worker has stopped; rejects when it could not go on. It need not be awaited: see `onFault`. */
+  /** Resolves once the worker has stopped; rejects with the fault that stopped it. It need not be awaited: see `onFault`. */
   readonly done: Promise<void>;
   /** Takes no more tasks, lets running handlers finish within the grace period, hands back what is left. */
   drain(): Promise<void>;
@@ -172,7 +172,7 @@ export class RunningWorker implements Worker {
   }
 
   /**
-   * Nobody knows how long ago a grant was decided that had to be waited for. One renewal tells, and until its
+   * The age of a grant that was waited for is unknown. One renewal tells, and until its
    * answer has come no handler relies on the lease: from then on the deadline counts from before it was sent.
    */
   private async confirm(runs: readonly TaskRun[]): Promise<void> {
@@ -192,7 +192,7 @@ export class RunningWorker implements Worker {
     void handle(run, this.transport, this.world, this.finish);
   }
 
-  /** A handler that does not heed its signal goes on to the end of its days; its task and its place do not wait for that. */
+  /** A handler that ignores its signal keeps running; its task ends and its place is free without it. */
   private limit(run: TaskRun, timeoutMs: number): void {
     const { timers } = this.world;
     run.timer = timers.after(timeoutMs, () => {

@@ -1,4 +1,4 @@
-/** The world, as the client sees it: clocks, timers, ids that nobody else will ever make, and perhaps a process to end. */
+/** The world, as the client sees it: clocks, timers, unique ids, and perhaps a process to end. */
 
 import type { LeaseholdError } from '../protocol/leasehold-error.ts';
 import type { Clock, Timers } from '../seams/clock.ts';

@@ -3,7 +3,7 @@
  * bounded file per session. Only the newest files are kept.
  */
 import { join } from 'node:path';
-import { pause } from '../client/pause.ts';
+import { sleep } from '../client/sleep.ts';
 import type { FromKeeper, ToKeeper } from '../keeper/keeper.ts';
 import type { Clock, Timers } from '../seams/clock.ts';
 import type { Moment } from '../seams/deadline.ts';
@@ -199,7 +199,7 @@ class KeptPipeline implements Pipeline {
     const { timers, processes } = this.world;
     for (let leftMs = GONE_MS; leftMs > 0 && !this.hasEnded; leftMs -= GONE_LOOK_MS) {
       if (!processes.signalGroup(pid, 'SIGKILL')) return;
-      await pause(timers, GONE_LOOK_MS);
+      await sleep(timers, GONE_LOOK_MS);
     }
   }
 

@@ -11,7 +11,7 @@
  * unchanged.
  */
 
-import { pause } from '../client/pause.ts';
+import { sleep } from '../client/sleep.ts';
 import { ORCHESTRATOR_GUARD as GUARD, SESSION_LEASES, START_QUEUE } from '../core/reserved-names.ts';
 import { atMost } from '../keeper/at-most.ts';
 import type { Requests } from '../operations/table.ts';
@@ -180,7 +180,7 @@ export class Orchestrator implements SessionHost {
    * not released either: the next orchestrator's wipe would find nothing, so it would not wait for them.
    */
   private handedOver(): Promise<void> | null {
-    if (this.isHandover) this.othersGone ??= pause(this.world.timers, HANDOVER_MS);
+    if (this.isHandover) this.othersGone ??= sleep(this.world.timers, HANDOVER_MS);
     return this.othersGone;
   }
 
@@ -245,7 +245,7 @@ export class Orchestrator implements SessionHost {
       if (!(fault instanceof LeaseholdError)) throw fault;
       this.world.say('warn', 'a call failed', { code: fault.code, message: fault.message });
     }
-    await pause(this.world.timers, AGAIN_MS);
+    await sleep(this.world.timers, AGAIN_MS);
     return reply;
   }
 

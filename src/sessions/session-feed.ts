@@ -4,7 +4,7 @@
  * by the next renewal.
  */
 
-import { pause } from '../client/pause.ts';
+import { sleep } from '../client/sleep.ts';
 import type { EntryOf } from '../protocol/entry-shapes.ts';
 import { LeaseholdError } from '../protocol/leasehold-error.ts';
 import type { SessionState } from './session-run.ts';
@@ -39,7 +39,7 @@ export async function followSessions(
       say('warn', 'following the log failed', { code: fault.code, message: fault.message });
       if (fault.code === 'LOG_COMPACTED') from = undefined;
     }
-    if (!signal.aborted) await pause(timers, AGAIN_MS);
+    if (!signal.aborted) await sleep(timers, AGAIN_MS);
   }
 }
 

@@ -10,7 +10,7 @@
  * a slot is never free at the authority while its process runs.
  */
 
-import { pause } from '../client/pause.ts';
+import { sleep } from '../client/sleep.ts';
 import { atMost } from '../keeper/at-most.ts';
 import type { SessionRecord } from '../operations/records.ts';
 import type { Body, Requests } from '../operations/table.ts';
@@ -208,7 +208,7 @@ export class SessionRun {
         world.say('info', 'a start failed', { session_id: this.id, code: reply.code });
         return null;
       }
-      await pause(timers, PATIENT_LOOK_MS);
+      await sleep(timers, PATIENT_LOOK_MS);
     }
     return null;
   }
@@ -359,7 +359,7 @@ export class SessionRun {
         world.say('warn', 'a call failed', { session_id: this.id, code, message });
       }
       if (!isOfUse() || clock.monotonicMs() + AGAIN_MS >= untilMs) return null;
-      await pause(timers, AGAIN_MS);
+      await sleep(timers, AGAIN_MS);
     }
   }
 }

@@ -5,7 +5,7 @@
  * system has no process table.
  */
 
-import { pause } from '../client/pause.ts';
+import { sleep } from '../client/sleep.ts';
 import type { Timers } from '../seams/clock.ts';
 import type { LivingProcess, ProcessTable } from '../seams/process-table.ts';
 
@@ -39,7 +39,7 @@ export async function endStrays({ timers, processTable }: StrayWorld, search: St
     if (isOver()) return false;
     found?.(strays);
     for (const stray of strays) processTable.killGroupOf(stray);
-    await pause(timers, lookMs);
+    await sleep(timers, lookMs);
   }
 }
 

@@ -3,8 +3,8 @@
  * same id, any other call throws with an unknown effect.
  */
 
+import { recoverLostReply } from '../client/lost-replies.ts';
 import { isSafeAgain, retryOf } from '../client/retries.ts';
-import { secondLook } from '../client/second-look.ts';
 import type { Transport, TransportOptions } from '../client/transport.ts';
 import type { Body, Operation, Requests } from '../operations/table.ts';
 import { LeaseholdError } from '../protocol/leasehold-error.ts';
@@ -85,12 +85,12 @@ export class FaultyTransport implements Transport {
     const reply = await this.inner.call(operation, known, options);
     if (!reply.ok && looks) {
       const ask: Transport['call'] = (...call) => this.inner.call(...call);
-      return (await secondLook(ask, operation, known, reply)) as Reply<Body<Op>>;
+      return (await recoverLostReply(ask, operation, known, reply)) as Reply<Body<Op>>;
     }
     if (!isMissing || !reply.ok) return reply;
     // A live dedup key may have returned another task, which the caller must see.
     if (operation === 'task.create' && field(reply, 'task_id') !== field(known, 'task_id')) return reply;
-    // The repeated answer is no duplicate for the caller, who called once.
+    // The repeated answer is not a duplicate for the caller, which called once.
     const { duplicate: _, ...body } = reply as Body<Op> & { readonly duplicate?: true };
     return body as unknown as Body<Op>;
   }

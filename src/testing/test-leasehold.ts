@@ -4,7 +4,7 @@
  */
 import { type Duration, durationMs } from '../client/durations.ts';
 import { Leasehold } from '../client/leasehold.ts';
-import { momentaryEffect } from '../client/reply-text.ts';
+import { transientEffect } from '../client/reply-text.ts';
 import { refuseUnknown } from '../client/unknown-options.ts';
 import type { DrainSignal } from '../client/world.ts';
 import { REFUSALS, type RefusalCode } from '../core/refusals.ts';
@@ -34,14 +34,12 @@ const FAIL_OPTIONS = ['code', 'message', 'retryable'];
 /** A fault planned for an operation that does not exist would make a test pass that tests nothing. */
 function assertKnown(operation: Operation | undefined): void {
   if (operation === undefined || Object.hasOwn(OPERATIONS, operation)) return;
-  throw new TypeError(
-    `There is no operation ${JSON.stringify(operation)}; one is called task.create, for example.`,
-  );
+  throw new TypeError(`There is no operation ${JSON.stringify(operation)}; an example is task.create.`);
 }
 
 /** Whether a caller gets this code as a value, and not as a thrown fault of the server. */
 function isAnswer(code: ErrorCode): code is RefusalCode {
-  if (!Object.hasOwn(REFUSALS, code) || momentaryEffect({ code }) !== null) return false;
+  if (!Object.hasOwn(REFUSALS, code) || transientEffect({ code }) !== null) return false;
   return REFUSALS[code as RefusalCode].status < 500 || code === 'DISK_FULL';
 }
 
@@ -124,7 +122,7 @@ export class TestLeasehold implements AsyncDisposable {
     this.#world.terminate(signal);
   }
 
-  /** What would have been written to stderr: why workers without an `onFault` could not go on. */
+  /** What would have been written to stderr: the faults of workers without an `onFault`. */
   get faults(): readonly unknown[] {
     return this.#world.faults;
   }

@@ -330,7 +330,7 @@ describe.each(WAYS)('what a handle of %s cannot make sense of', (_, make) => {
 describe('open', () => {
   it('takes a directory, not the URL of a server', async () => {
     await expect(open('http://secret@127.0.0.1:7420')).rejects.toThrow(
-      'http://… is no data directory; `connect` takes the URL of a server.',
+      'http://… is not a data directory; `connect` takes the URL of a server.',
     );
     expect(existsSync('http:')).toBe(false);
   });

@@ -169,7 +169,7 @@ describe('worker.mjs', () => {
       '3 squared   {"square":9,"attempt":1}',
       '7 squared   {"square":49,"attempt":3}',
       '13 squared   FAILED: not that number',
-      'refused      INVALID_TASK, effect none: The input of task square does not fit its schema: is no whole number',
+      'refused      INVALID_TASK, effect none: The input of task square does not fit its schema: is not an integer',
       'the worker   leased 5, completed 2, failed 3',
     ]);
     expect(readdirSync(scratch)).toEqual([]);

@@ -298,14 +298,14 @@ export const MUTANTS: readonly Mutant[] = [
     'The client counts its deadline from when the answer came.',
     { seed: 30_000, by: 'aborts' },
     [
-      'src/client/lease-keeper.ts',
+      'src/client/lease-renewal.ts',
       'grant.deadline = new Deadline(sent, remainingMs);',
       'grant.deadline = new Deadline(momentOf(this.#world.clock), remainingMs);',
     ],
     [
       'src/client/named-leases.ts',
-      'const grant = this.#grantOf(wish, leaseSeq, new Deadline(sent, remainingMs));',
-      'const grant = this.#grantOf(wish, leaseSeq, new Deadline(momentOf(this.#world.clock), remainingMs));',
+      'const grant = this.#grantOf(terms, leaseSeq, new Deadline(sent, remainingMs));',
+      'const grant = this.#grantOf(terms, leaseSeq, new Deadline(momentOf(this.#world.clock), remainingMs));',
     ],
   ),
   mutant(
@@ -323,7 +323,7 @@ export const MUTANTS: readonly Mutant[] = [
     'A handle says that its lease is held although a renewal was refused.',
     { seed: 1, by: 'lost-guards' },
     [
-      'src/client/lease-keeper.ts',
+      'src/client/lease-renewal.ts',
       'if (grant.loss !== null) return false;\n    if (grant.refusal',
       'if (grant.loss !== null) return true;\n    if (grant.refusal',
     ],

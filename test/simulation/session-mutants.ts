@@ -96,8 +96,8 @@ export const SESSION_MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: 'src/sessions/orchestrator.ts',
-        from: 'this.othersGone ??= pause(this.world.timers, HANDOVER_MS);',
-        to: 'this.othersGone ??= pause(this.world.timers, 0);',
+        from: 'this.othersGone ??= sleep(this.world.timers, HANDOVER_MS);',
+        to: 'this.othersGone ??= sleep(this.world.timers, 0);',
       },
       {
         file: 'src/sessions/stray-pipelines.ts',

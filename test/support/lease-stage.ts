@@ -2,8 +2,8 @@
 // its own that can be cut, held up or made to lose a reply. Calls are counted, so that tests can see what was sent.
 
 import { Leasehold } from '../../src/client/leasehold.ts';
+import { recoverLostReply } from '../../src/client/lost-replies.ts';
 import { retryOf } from '../../src/client/retries.ts';
-import { secondLook } from '../../src/client/second-look.ts';
 import type { Transport, TransportOptions } from '../../src/client/transport.ts';
 import type { ClientWorld } from '../../src/client/world.ts';
 import { MemoryDisk } from '../../src/engines/memory/memory-disk.ts';
@@ -97,7 +97,7 @@ export class TestWire implements Transport {
       reply = await this.#transport.call(operation, request, options);
       if (!reply.ok && retryOf(operation)?.looks) {
         const ask: Transport['call'] = (...call) => this.#transport.call(...call);
-        reply = (await secondLook(ask, operation, request, reply)) as Reply<Body<Op>>;
+        reply = (await recoverLostReply(ask, operation, request, reply)) as Reply<Body<Op>>;
       }
     }
     if (this.holding === 'all' || this.holding === operation) {

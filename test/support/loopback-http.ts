@@ -2,7 +2,7 @@
 // answered, lost before it arrives, or carried out with its reply lost. What was sent stays to be looked at.
 
 import { HttpTransport } from '../../src/client/http-transport.ts';
-import type { RetryOptions } from '../../src/client/patience.ts';
+import type { RetryOptions } from '../../src/client/retry-schedule.ts';
 import type { Transport } from '../../src/client/transport.ts';
 import { memoryEngine } from '../../src/engines/memory/memory-engine.ts';
 import { openCore } from '../../src/open.ts';

@@ -1,34 +1,34 @@
 /**
- * How often and how long a call is tried again: first at once on every other server, then after 50 ms, then
+ * How often and how long a call is retried: first at once on every other server, then after 50 ms, then
  * after twice as long each time, until the number of tries or the time since the first failure is used up. Where
- * there are several servers one of them takes over sooner or later, so they are asked for longer and more steadily.
+ * there are several servers one of them takes over eventually, so calls are retried longer and at shorter intervals.
  */
 import type { Clock } from '../seams/clock.ts';
 import type { Duration } from './durations.ts';
 
 export interface RetryOptions {
-  /** How often a call is tried on each server, the first time included. 8 unless told; 100 with several servers. */
+  /** How often a call is tried on each server, the first time included. Default 8; 100 with several servers. */
   readonly tries?: number;
-  /** How long after its first failure a call may be tried again. '5s' unless told; '30s' with several servers. */
+  /** How long after its first failure a call may be retried. Default '5s'; '30s' with several servers. */
   readonly within?: Duration;
   /** @deprecated since 0.2, gone in 0.3: `within`. */
   readonly maxMs?: number;
 }
 
-/** The same, read. */
-export interface PatienceTerms {
+/** The same with durations in milliseconds. */
+export interface RetryLimits {
   readonly tries?: number;
   readonly maxMs?: number;
   /** The longest pause between two tries. */
   readonly delayMaxMs?: number;
 }
 
-/** What a call has been through. */
+/** The failures of a call so far. */
 export interface Tries {
   failures: number;
   /** When the first of them was. */
   sinceMs: number;
-  /** One of them was that no answer came, in all the time there is for one. */
+  /** One of them was a timeout. */
   wasLate?: boolean;
 }
 
@@ -39,14 +39,14 @@ const FIRST_DELAY_MS = 50;
 const DELAY_MAX_MS = [5_000, 400];
 const LAST_TRY_MS = 1_000;
 
-export class Patience {
+export class RetrySchedule {
   readonly #clock: Clock;
   readonly #servers: number;
   readonly #tries: number;
   readonly #maxMs: number;
   readonly #delayMaxMs: number;
 
-  constructor(clock: Clock, servers: number, { tries, maxMs, delayMaxMs }: PatienceTerms = {}) {
+  constructor(clock: Clock, servers: number, { tries, maxMs, delayMaxMs }: RetryLimits = {}) {
     const kind = Number(servers > 1);
     this.#clock = clock;
     this.#servers = servers;
@@ -55,19 +55,19 @@ export class Patience {
     this.#delayMaxMs = delayMaxMs ?? DELAY_MAX_MS[kind]!;
   }
 
-  /** How long a server that refused with this code is to be left alone; another one may be asked at once. */
+  /** How long a server that refused with this code must not be asked again; another one may be asked at once. */
   pauseOf(code: unknown, retryAfterMs: number): number {
     const isOthers = code === 'NOT_LEADER' || (this.#servers > 1 && code === 'UNAVAILABLE');
     return isOthers ? 0 : retryAfterMs;
   }
 
-  /** How long a try may take of a call that was not answered before: what is left, and time enough for an honest answer. */
+  /** The timeout of the next try of a call that timed out before: the time left, but enough for an answer. */
   limitMs({ wasLate, sinceMs }: Tries): number {
     if (!wasLate) return Number.POSITIVE_INFINITY;
     return Math.max(LAST_TRY_MS, sinceMs + this.#maxMs - this.#clock.monotonicMs());
   }
 
-  /** Notes a failure and gives how long to wait before the next try; null when it is over. */
+  /** Counts a failure and returns the delay before the next try; null when the call has failed for good. */
   delayAfter(tries: Tries, retryAfterMs: number): number | null {
     const nowMs = this.#clock.monotonicMs();
     if (tries.failures === 0) tries.sinceMs = nowMs;

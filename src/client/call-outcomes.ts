@@ -1,6 +1,6 @@
 /**
- * What becomes of a call once its request has come back or has not: an answer for the caller, another try, or
- * a fault. A refusal is an answer; a server that is busy, stopping or out of reach is a reason to try again.
+ * What becomes of a call once its request has come back or has not: an answer for the caller, a retry, or
+ * a fault. A refusal is an answer; a server that is busy, stopping or unreachable is a reason to retry.
  */
 
 import { type Effect, LeaseholdError } from '../protocol/leasehold-error.ts';
@@ -8,18 +8,18 @@ import type { Reply } from '../protocol/problem.ts';
 import type { Timer, Timers } from '../seams/clock.ts';
 import type { HttpFault } from '../seams/http.ts';
 import { handleClosed } from './closed.ts';
+import { recoverLostReply } from './lost-replies.ts';
 import { OPERATION_ROWS } from './operation-table.ts';
-import type { Patience } from './patience.ts';
 import type { PendingCall } from './pending-call.ts';
-import { asProblem, momentaryEffect, type WireBody } from './reply-text.ts';
+import { asProblem, transientEffect, type WireBody } from './reply-text.ts';
 import { isSafeAgain, retryOf } from './retries.ts';
-import { secondLook } from './second-look.ts';
+import type { RetrySchedule } from './retry-schedule.ts';
 import type { Transport } from './transport.ts';
 
-/** What the desk needs from the transport around it. */
-export interface CallDeskWorld {
+/** What this needs from the transport around it. */
+export interface CallOutcomesWorld {
   readonly timers: Timers;
-  readonly patience: Patience;
+  readonly schedule: RetrySchedule;
   readonly nowMs: () => number;
   readonly retrying: ((fault: LeaseholdError) => void) | undefined;
   readonly ask: Transport['call'];
@@ -41,12 +41,12 @@ interface Delayed {
   readonly hold: Timer;
 }
 
-export class CallDesk {
-  readonly #world: CallDeskWorld;
+export class CallOutcomes {
+  readonly #world: CallOutcomesWorld;
   readonly #delayed = new Set<Delayed>();
   #isStopped = false;
 
-  constructor(world: CallDeskWorld) {
+  constructor(world: CallOutcomesWorld) {
     this.#world = world;
   }
 
@@ -61,14 +61,14 @@ export class CallDesk {
       return;
     }
     body.ok = true;
-    // What repeats our own lost answer is no duplicate in the eyes of the caller, who called once.
+    // A repeat of our own lost answer is not a duplicate for the caller, which called once.
     if (body.duplicate && call.isUncertain && isOwn(call, body)) delete body.duplicate;
     call.resolve(body);
   }
 
   #refused(call: PendingCall, status: number, body: WireBody, retryAfterMs: number): void {
     const { operation, request } = call;
-    if (momentaryEffect(body) !== null) {
+    if (transientEffect(body) !== null) {
       this.postponed([call], body, retryAfterMs);
       return;
     }
@@ -77,12 +77,12 @@ export class CallDesk {
     if (status >= 500 && code !== DISK_FULL) {
       call.reject(new LeaseholdError(code, detail, { effect: effectOf(call, 'unknown'), problem: refusal }));
     } else if (call.isUncertain && retryOf(operation)?.looks) {
-      const look = secondLook(this.#world.ask, operation, request, refusal);
+      const look = recoverLostReply(this.#world.ask, operation, request, refusal);
       look.then(
         (reply: Reply<object>) => call.resolve(reply),
         (fault: unknown) => call.reject(stillUnknown(fault)),
       );
-    } else if (call.isUncertain && code === 'LEASE_NOT_HELD' && call.madeId !== '') {
+    } else if (call.isUncertain && code === 'LEASE_NOT_HELD' && call.generatedId !== '') {
       // The lost answer was a grant, which the server took back when the connection broke. So nothing is held.
       call.isUncertain = false;
       this.#world.restart(call);
@@ -91,8 +91,8 @@ export class CallDesk {
 
   /** Calls that the server would not take now. */
   postponed(calls: readonly PendingCall[], body: WireBody, retryAfterMs: number): void {
-    const waitMs = this.#world.patience.pauseOf(body.code, retryAfterMs);
-    this.#again(calls, momentaryEffect(body) ?? 'unknown', waitMs, (call) => momentary(call, body));
+    const waitMs = this.#world.schedule.pauseOf(body.code, retryAfterMs);
+    this.#again(calls, transientEffect(body) ?? 'unknown', waitMs, (call) => transientFault(call, body));
   }
 
   /** Calls whose request did not come back. */
@@ -107,7 +107,7 @@ export class CallDesk {
     retryAfterMs: number,
     faultOf: (call: PendingCall) => LeaseholdError,
   ): void {
-    const { patience } = this.#world;
+    const { schedule } = this.#world;
     const groups = new Map<number, PendingCall[]>();
     for (const call of calls) {
       const { operation, request } = call;
@@ -115,7 +115,7 @@ export class CallDesk {
       if (call.isSettled) continue;
       if (call.lane === 'waits' && this.#world.nowMs() - call.sentMs >= GOOD_MS) call.failures = 0;
       const mayRepeat = !this.#isStopped && (!call.isUncertain || isSafeAgain(operation, request));
-      const delayMs = mayRepeat ? patience.delayAfter(call, retryAfterMs) : null;
+      const delayMs = mayRepeat ? schedule.delayAfter(call, retryAfterMs) : null;
       if (delayMs === null) call.reject(faultOf(call));
       else if (delayMs === 0) this.#world.resend(call);
       else {
@@ -135,12 +135,12 @@ export class CallDesk {
       delayed.hold.cancel();
       for (const call of calls) if (!call.isSettled) resend(call);
     });
-    // Somebody waits for an answer that only time can bring.
+    // A caller waits for the answer, so the process must stay alive until the retry.
     const delayed: Delayed = { calls, timer, hold: timers.hold() };
     this.#delayed.add(delayed);
   }
 
-  /** No more tries: whoever waits for one is told. */
+  /** Stops retrying: calls that wait for a retry are rejected. */
   stop(): void {
     this.#isStopped = true;
     for (const { calls, timer, hold } of this.#delayed) {
@@ -152,20 +152,20 @@ export class CallDesk {
   }
 
   /**
-   * Releases what was granted to a caller that has gone. A grant that does not arrive at all is taken back by the server.
+   * Releases what was granted to a caller that has gone. A grant that never arrives is taken back by the server.
    * A named lease whose token the caller chose may be in use again by now.
    */
-  #giveBack({ operation, madeId, isTokenOwn }: PendingCall, body: WireBody): void {
+  #giveBack({ operation, generatedId, isTokenOwn }: PendingCall, body: WireBody): void {
     const isTask = operation === 'task.lease';
     const isName = operation === 'lease.acquire' || operation === 'lease.acquire_all';
-    if (!isTask && !(isName && (madeId !== '' || isTokenOwn))) return;
+    if (!isTask && !(isName && (generatedId !== '' || isTokenOwn))) return;
     for (const lease of (body.leases ?? [body]) as Record<string, string>[]) {
       const { task_id, lease_id, name, holder, token } = lease;
       const released = isTask
         ? this.#world.ask('task.release', { task_id: task_id!, lease_id: lease_id! })
         : this.#world.ask('lease.release', { name: name!, holder: holder!, token: token! });
       released.catch((fault: unknown) => {
-        // Out of reach: then the lease ends by itself when its time is over.
+        // Unreachable: the lease expires by itself.
         if (!(fault instanceof LeaseholdError)) throw fault;
       });
     }
@@ -174,7 +174,7 @@ export class CallDesk {
 
 /** Whether the answer speaks of what this very call made; a live dedup key may have given another task. */
 function isOwn(call: PendingCall, body: WireBody): boolean {
-  return call.madeId !== '' && (call.operation !== 'task.create' || body.task_id === call.madeId);
+  return call.generatedId !== '' && (call.operation !== 'task.create' || body.task_id === call.generatedId);
 }
 
 /** Looking changes nothing. */
@@ -187,7 +187,7 @@ function unreachable({ effect }: PendingCall, fault: HttpFault): LeaseholdError 
   return new LeaseholdError('UNREACHABLE', fault.message + says, { retryable: true, effect, cause: fault });
 }
 
-function momentary({ effect }: PendingCall, body: WireBody): LeaseholdError {
+function transientFault({ effect }: PendingCall, body: WireBody): LeaseholdError {
   const refusal = asProblem({ ...body });
   return new LeaseholdError(refusal.code, refusal.detail, { retryable: true, effect, problem: refusal });
 }

@@ -15,7 +15,7 @@ import type { Transport } from './transport.ts';
 /** The body that was lost, from what the first try left behind; null when it left nothing. */
 type Look<Request> = (ask: Transport['call'], request: Request, refusal: Problem) => Promise<object | null>;
 
-export async function secondLook(
+export async function recoverLostReply(
   ask: Transport['call'],
   operation: Operation,
   request: object,
@@ -64,7 +64,7 @@ const LOOKS: { readonly [Op in Operation]?: Look<Requests[Op]> } = {
       return { object_id, version, lease_seq, seq };
     }
     if (isNext) return null;
-    // It has been written more than once since; whether the first time was ours is nowhere to be seen.
+    // It has been written more than once since; whether the first write was ours cannot be determined.
     throw new LeaseholdError(refusal.code, `${refusal.detail} The write may have been carried out before.`, {
       effect: 'unknown',
       problem: refusal,

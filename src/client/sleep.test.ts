@@ -2,13 +2,13 @@
 import { getEventListeners } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import { ManualWorld } from '../../test/support/manual-world.ts';
-import { pause } from './pause.ts';
+import { sleep } from './sleep.ts';
 
 describe('a pause', () => {
   it('lasts as long as it is told, and keeps the process alive meanwhile', async () => {
     const world = new ManualWorld();
     let isOver = false;
-    void pause(world.timers, 100).then(() => {
+    void sleep(world.timers, 100).then(() => {
       isOver = true;
     });
     await world.advance(99);
@@ -21,7 +21,7 @@ describe('a pause', () => {
     const world = new ManualWorld();
     const ending = new AbortController();
     const listeners = () => getEventListeners(ending.signal, 'abort').length;
-    const pauses = Array.from({ length: 50 }, (_, index) => pause(world.timers, 100 + index, ending.signal));
+    const pauses = Array.from({ length: 50 }, (_, index) => sleep(world.timers, 100 + index, ending.signal));
     expect(listeners()).toBe(1);
     await world.advance(100);
     expect(listeners()).toBe(1);
@@ -29,7 +29,7 @@ describe('a pause', () => {
     await Promise.all(pauses);
     expect([listeners(), world.holds]).toEqual([0, 0]);
     const other = new AbortController();
-    const last = pause(world.timers, 10, other.signal);
+    const last = sleep(world.timers, 10, other.signal);
     await world.advance(10);
     await last;
     expect(getEventListeners(other.signal, 'abort')).toEqual([]);

@@ -1,11 +1,11 @@
-/** Waits so long, or until one of the signals aborts. Keeps the process alive: somebody waits for what comes after. */
+/** Waits for a time, or until one of the signals aborts. Keeps the process alive, because a caller awaits it. */
 import type { Timers } from '../seams/clock.ts';
 import { AbortWatch } from './abort-watch.ts';
 
 /** A worker whose server is away pauses once for every task it has, and all that on one signal. */
 const watch = new AbortWatch();
 
-export async function pause(
+export async function sleep(
   timers: Timers,
   ms: number,
   ...enders: readonly (AbortSignal | undefined)[]

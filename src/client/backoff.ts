@@ -1,23 +1,22 @@
 /**
- * Tries again what failed for a reason that may pass: the server is away, overloaded, or not yet writing. The
- * delays grow from a tenth of a second to five seconds. What cannot pass is thrown, or handed back as a value,
- * at once.
+ * Retries what failed for a transient reason: the server is unreachable, overloaded, or not yet writing. Delays grow
+ * from a tenth of a second to five seconds. Permanent faults are thrown, and permanent refusals returned, at once.
  */
 
 import { LeaseholdError } from '../protocol/leasehold-error.ts';
 import { isRetryable, type Reply } from '../protocol/problem.ts';
 import type { Timers } from '../seams/clock.ts';
-import { pause } from './pause.ts';
+import { sleep } from './sleep.ts';
 
 const FIRST_DELAY_MS = 100;
 const DELAY_MAX_MS = 5_000;
 
-export function isPassing(fault: unknown): fault is LeaseholdError {
+export function isTransient(fault: unknown): fault is LeaseholdError {
   return fault instanceof LeaseholdError && fault.retryable;
 }
 
 /** The delays between the attempts at one thing. */
-export class GrowingDelay {
+export class Backoff {
   private nextMs = FIRST_DELAY_MS;
   private readonly maxMs: number;
 
@@ -37,22 +36,22 @@ export class GrowingDelay {
   }
 }
 
-/** Calls until there is an answer that stands. Rejects with the reason of the signal, once it has aborted between two calls. */
-export async function persist<T extends { readonly ok: true }>(
+/** Calls until the answer is not transient. Rejects with the reason of the signal once it has aborted between two calls. */
+export async function retryUntilAnswered<T extends { readonly ok: true }>(
   timers: Timers,
   signal: AbortSignal,
   call: () => Promise<Reply<T>>,
 ): Promise<Reply<T>> {
-  let delay: GrowingDelay | null = null;
+  let delay: Backoff | null = null;
   for (;;) {
     try {
       const reply = await call();
       if (reply.ok || !isRetryable(reply.code)) return reply;
     } catch (fault) {
-      if (signal.aborted || !isPassing(fault)) throw fault;
+      if (signal.aborted || !isTransient(fault)) throw fault;
     }
-    delay ??= new GrowingDelay();
-    await pause(timers, delay.take(), signal);
+    delay ??= new Backoff();
+    await sleep(timers, delay.take(), signal);
     signal.throwIfAborted();
   }
 }

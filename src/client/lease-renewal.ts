@@ -3,7 +3,7 @@
  * passed; when one is due, all that fall due soon go along in the same turn, so that the transport can send them
  * together. Nothing here walks over all leases, except after the machine has slept.
  *
- *   held ──renewed──▶ held            a failed renewal is tried again until the deadline; of a strict lease never
+ *   held ──renewed──▶ held            a failed renewal is retried until the deadline; of a strict lease never
  *    │ ├─ LEASE_EXPIRED ─▶ lost: expired      ├─ LEASE_NOT_HELD ─▶ lost: superseded or broken
  *    │ └─ its deadline passes ─▶ lost: unreachable when renewals failed, else expired
  *    └─ released
@@ -19,22 +19,22 @@ import { historySince } from './history-since.ts';
 import { type Grant, isVerdict, type RenewalAnswer } from './lease-grant.ts';
 import { LeaseHeap } from './lease-heap.ts';
 import { LeaseLostError } from './lease-loss.ts';
-import { pause } from './pause.ts';
+import { sleep } from './sleep.ts';
 import type { Transport } from './transport.ts';
 import type { ClientWorld } from './world.ts';
 
-/** Leases renewed in one turn of the event loop; the rest follow in the next, so that nobody is kept waiting. */
+/** Leases renewed in one turn of the event loop; the rest follow in the next, so that other work is not delayed. */
 const RENEWALS_A_TURN = 2_000;
 /** The timer fires this often at least: a clock that jumped is noticed within that time. */
 const WATCH_MS = 1_000;
-/** A timer this late was not late, it was asleep. */
+/** A timer this late means that the process or machine was suspended. */
 const ASLEEP_MS = 250;
 /** The wall clock gaining this much on the monotonic one means that the machine slept or the clock was set. */
 const JUMP_MS = 50;
 /** How long a lost lease waits for the word that says why, if its deadline leaves it time; and how many may ask at a time. */
 const INQUIRY_MS = 250;
 const INQUIRIES_MAX = 8;
-/** However long the lease lasts, a release that does not get through is not tried again after this time. */
+/** However long the lease lasts, a release that fails is not retried after this time. */
 const RELEASE_MS = 10_000;
 
 /** How an entry about a grant ends it. */
@@ -44,7 +44,7 @@ const ENDS: Readonly<Record<string, Loss>> = {
   NameBroken: 'broken',
 };
 
-export class LeaseKeeper {
+export class LeaseRenewal {
   readonly #transport: Transport;
   readonly #world: ClientWorld;
   readonly #heap = new LeaseHeap<Grant>();
@@ -105,19 +105,19 @@ export class LeaseKeeper {
     this.#arm();
   }
 
-  /** A write was refused as only that of a lease which is over is refused: from this moment nobody may rely on it. */
+  /** A write was refused in a way that proves the lease is over: from this moment it must not be relied on. */
   refute(grant: Grant, problem: Problem): void {
     if (grant.loss !== null) return;
-    // Its deadline has not passed, so it cannot have run out: if there is no newer grant, somebody ended it.
+    // Its deadline has not passed, so it cannot have run out: if there is no newer grant, it was broken.
     const isRunOut = grant.deadline.isOver(this.#world.clock);
     if (problem.code === 'LEASE_EXPIRED') this.#lose(grant, isRunOut ? 'expired' : 'broken', { problem });
     else this.#lose(grant, 'superseded', { problem });
   }
 
   /**
-   * Gives it back, lost or not: what the client no longer relies on may still be live at the authority. Tried
-   * again while the lease could last; after that it is over anyway. True when this call is what ended it, false when
-   * it was over already, null when nobody could be asked.
+   * Gives it back, lost or not: what the client no longer relies on may still be live at the authority. Retried
+   * while the lease could last; after that it is over anyway. True when this call is what ended it, false when
+   * it was over already, null when no server answered.
    */
   async release(grant: Grant): Promise<boolean | null> {
     const { clock } = this.#world;
@@ -132,7 +132,7 @@ export class LeaseKeeper {
         const isWorthwhile = fault.retryable && !this.#closed;
         if (!isWorthwhile || clock.monotonicMs() + retryMs(grant) >= untilMs) return null;
       }
-      await pause(this.#world.timers, retryMs(grant));
+      await sleep(this.#world.timers, retryMs(grant));
     }
   }
 
@@ -148,7 +148,7 @@ export class LeaseKeeper {
     return isReleased === false ? this.#lossAtEnd(grant) : null;
   }
 
-  /** How a lease ended that we found to be over; a release of ours whose answer was lost is no loss. */
+  /** How a lease ended that we found to be over; our own release whose answer was lost is not a loss. */
   async #lossAtEnd(grant: Grant): Promise<LeaseLostError | null> {
     for (const name of grant.names) {
       const end = await this.#endOf(name, grant.leaseSeq);
@@ -169,7 +169,7 @@ export class LeaseKeeper {
     return 'expired';
   }
 
-  /** Nothing is renewed any more, and every holder hears of it. What is still held runs out by itself. */
+  /** Stops all renewals and reports the loss to every holder. Leases still held expire by themselves. */
   close(): void {
     this.#closed = true;
     this.#timer?.cancel();
@@ -275,7 +275,7 @@ export class LeaseKeeper {
     return fault;
   }
 
-  /** The authority says it is over. Nobody may rely on it from here on, but the word for it may take a moment. */
+  /** The authority says it is over. It must not be relied on from here on; finding out why may take a moment. */
   async #refused(grant: Grant, name: string, problem: Problem): Promise<void> {
     if (problem.code === 'LEASE_EXPIRED' || this.#inquiries >= INQUIRIES_MAX) {
       this.#lose(grant, problem.code === 'LEASE_EXPIRED' ? 'expired' : 'superseded', { problem });
@@ -295,7 +295,7 @@ export class LeaseKeeper {
     }
   }
 
-  /** A lease cannot be superseded but by its own holder; without one that did, somebody ended it. */
+  /** Only its own holder can supersede a lease; if none did, it was broken. */
   async #causeOf({ holder }: Grant, name: string): Promise<Loss> {
     try {
       const found = await this.#transport.call('lease.get', { name });
@@ -307,7 +307,7 @@ export class LeaseKeeper {
     }
   }
 
-  /** Its deadline has passed: nobody answered, or we were not there to ask. */
+  /** Its deadline has passed: no server answered, or this process was suspended. */
   #runOut(grant: Grant): void {
     const { fault } = grant;
     const nowMs = this.#world.clock.monotonicMs();
