@@ -260,7 +260,9 @@ export function checkLists(state: State, fail: Fail): void {
   const { tasks, names } = state;
   const expected = new Map<unknown, number[]>();
   const put = (list: unknown, row: number): void => {
-    expected.set(list, [...(expected.get(list) ?? []), row]);
+    const rows = expected.get(list);
+    if (rows === undefined) expected.set(list, [row]);
+    else rows.push(row);
   };
   const keyed = new Map<string, TaskRow[]>();
   const inOrder = [...taskRows(state)].sort((a, b) => tasks.createdSeq.get(a) - tasks.createdSeq.get(b));

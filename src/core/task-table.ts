@@ -224,21 +224,21 @@ export class TaskTable extends TaskColumns {
     this.enter(row, image.state, nowMs);
   }
 
-  /** What a task is known by, which never changes. */
+  /** What a task is known by, and its key, which never change. */
   private identify(row: TaskRow, key: TaskKey): void {
     this.byId.add(this.keyHash(key), row);
     if (typeof key === 'string') {
       this.id.set(row, key);
       this.keep(key, row);
     }
+    const groupKey = this.groupKey.get(row);
+    if (groupKey !== null) this.byKey.add(row, groupKey);
   }
 
   private place(row: TaskRow, queue: string, priority: number, dedupKey: string | null): void {
     this.priorities.set(row, priority + 128);
     this.queueIndex.set(row, this.openQueue(queue).index);
     if (dedupKey !== null) this.byDedup.add(this.dedupHash(queue, dedupKey), row);
-    const groupKey = this.groupKey.get(row);
-    if (groupKey !== null) this.byKey.add(row, groupKey);
   }
 
   /** Puts a task, which is in no place, into the one that belongs to `state`; its times must be set already. */

@@ -164,6 +164,14 @@ describe('a batch', () => {
 });
 
 describe('changing a task', () => {
+  it('leaves a task where it was among those of its key', async () => {
+    for (const task_id of ['a', 'b', 'c'])
+      await served.done('task.create', { task_id, payload: 1, key: 'acme' });
+    await served.done('task.change', { task_id: 'b', queue: 'other', priority: 1 });
+    const { tasks } = await served.done('task.list', { key: 'acme' });
+    expect(tasks.map((task: { readonly task_id: string }) => task.task_id)).toEqual(['a', 'b', 'c']);
+  });
+
   it('moves it to another queue, with its place by age', async () => {
     const { task_id } = await create();
     await create({ queue: 'other' });
