@@ -79,6 +79,7 @@ function sessionFields({ sessionId, state, reason, reasonDetail }: Refusal): Par
 /** A separate list, because the client does not import the core; a test compares it with the table of refusals. */
 const RETRYABLE: ReadonlySet<string> = new Set<RefusalCode>([
   'REQUEST_TIMEOUT',
+  'TASK_NOT_ENDED',
   'LEASE_HELD',
   'OVERLOADED',
   'UNAVAILABLE',
