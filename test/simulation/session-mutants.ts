@@ -255,8 +255,8 @@ export const SESSION_MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: 'src/operations/sessions.ts',
-        from: 'const isTold = fromSeq === null || session.seq < begin;',
-        to: 'const isTold = begin > 0;',
+        from: 'const hasAll = fromSeq === null || session.seq < begin;',
+        to: 'const hasAll = begin > 0;',
       },
     ],
   },
