@@ -66,7 +66,9 @@ describe('leasehold/browser in a browser', () => {
       bundle.modules.filter((id) => id.includes('node_modules/') && !/node_modules\/leasehold\//.test(id)),
     ).toEqual([]);
     expect(
-      bundle.modules.filter((id) => !/\/dist\/(client|protocol|seams|world|client\.js)/.test(id)),
+      bundle.modules.filter(
+        (id) => !/\/dist\/(browser\.js$|client|protocol|seams|world|client\.js)/.test(id),
+      ),
     ).toEqual([expect.stringMatching(/\/entry\.js$/)]);
     expect(bundle.modules.filter((id) => /__vite-browser-external|^node:/.test(id))).toEqual([]);
     expect(bundle.code).not.toMatch(/\bprocess\.|\brequire\(|Buffer\./);
