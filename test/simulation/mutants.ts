@@ -118,7 +118,7 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'valid-at-its-end',
     'A lease still counts in the very millisecond in which it ends.',
-    { seed: 135, by: 'linearisable' },
+    { seed: 272, by: 'linearisable' },
     [
       EXPIRY,
       'if (Math.min(taskMs, nameMs) > nowMs) return;',
@@ -259,7 +259,7 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'attempts-unlimited',
     'A task is handed out again however often it was before.',
-    { seed: 5, by: 'task-rules' },
+    { seed: 8, by: 'task-rules' },
     [
       VERDICTS,
       'return tasks.countedAttempts.get(row) >= tasks.maxAttempts.get(row);',
@@ -269,7 +269,7 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'death-untold',
     'The failure that uses up the attempts of a task says that the task waits again.',
-    { seed: 5, by: 'task-rules' },
+    { seed: 12, by: 'task-rules' },
     [VERDICTS, "death !== null ? 'DEAD' : 'WAITING';", "'WAITING';"],
   ),
   mutant(
