@@ -71,7 +71,7 @@ describe('RuntimeLease', () => {
     await lease[Symbol.asyncDispose]();
     expect(db.count('lease_release')).toBe(1);
     expect(lease.isHeld).toBe(false);
-    expect(() => lease.assertHeld()).toThrow('given back');
+    expect(() => lease.assertHeld()).toThrow('has been released');
     expect(lease.signal.aborted).toBe(false);
   });
 
