@@ -19,7 +19,7 @@ export const requeueTask = change({
   scope: 'v1:write',
   status: 201,
   batch: true,
-  retry: 'safe', // An ended task has one successor, whoever asks for it and however often.
+  retry: 'safe', // An ended task has one successor, however often it is requeued.
   refusedWhenFull: true,
   does: 'Run an ended task again, as a new task. Again: the same new task (200).',
   details: `The new task has a copy of the payload, the retry policy, \`max_attempts\` and the \`key\` of the ended one, and its queue and
