@@ -1,7 +1,7 @@
 /** What the metrics cannot show through a server: counting on a state that comes from a checkpoint. */
 import { describe, expect, it } from 'vitest';
+import { createTask, leaseTasks, newestLease } from '../../test/support/commands.ts';
 import { given, later, restoredFrom } from '../../test/support/scenario.ts';
-import { createTask, leaseTasks, newestLease } from '../../test/support/wishes.ts';
 import type { Entry } from '../core/entries.ts';
 import type { State } from '../core/state.ts';
 import { TaskStats } from './task-stats.ts';

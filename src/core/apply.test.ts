@@ -1,6 +1,5 @@
 /** Facts and the states they fit: every effect of seed 002, and every precondition as a refusal. */
 import { describe, expect, it } from 'vitest';
-import { given, later, restore, Scenario, START_MS, type Step } from '../../test/support/scenario.ts';
 import {
   acceptIntent,
   acquireGuard,
@@ -19,7 +18,8 @@ import {
   TTL_MS,
   tokenHashOf,
   writeObject,
-} from '../../test/support/wishes.ts';
+} from '../../test/support/commands.ts';
+import { given, later, restore, Scenario, START_MS, type Step } from '../../test/support/scenario.ts';
 import { apply } from './apply.ts';
 import type { Entry, EntryType } from './entries.ts';
 import { stateHash } from './state-hash.ts';

@@ -1,17 +1,17 @@
 /** Named leases: acquire, renew, release, break, wipe. Lines are in `machine.test.ts`. */
 import { describe, expect, it } from 'vitest';
-import { at, given, later, restart, restore, START_MS, type Step } from '../../test/support/scenario.ts';
 import {
   acquireGuard,
   acquireNames,
   breakName,
+  type CommandBuilder,
   releaseName,
   renewName,
   TTL_MS,
-  type Wish,
   wipeNames,
   writeObject,
-} from '../../test/support/wishes.ts';
+} from '../../test/support/commands.ts';
+import { at, given, later, restart, restore, START_MS, type Step } from '../../test/support/scenario.ts';
 import type { NameEnd } from './image.ts';
 import { ORCHESTRATOR_GUARD } from './reserved-names.ts';
 
@@ -30,7 +30,7 @@ const WAYS: Record<NameEnd, readonly Step[]> = {
 };
 
 type NameCommand = 'AcquireNames' | 'RenewName' | 'ReleaseName' | 'BreakName' | 'WriteObject';
-const WISHES: Record<NameCommand, Wish> = {
+const COMMANDS: Record<NameCommand, CommandBuilder> = {
   AcquireNames: acquireNames({ token: 'new token' }),
   RenewName: renewName({ ttlMs: 2 * TTL_MS }),
   ReleaseName: releaseName(),
@@ -78,7 +78,7 @@ describe('how a lease ended × command', () => {
       it(`${end} × ${command}: ${TABLE[end][command]}`, () => {
         const story = given(...WAYS[end]);
         if (end !== 'none') story.thenName('name', { end });
-        story.when(WISHES[command]);
+        story.when(COMMANDS[command]);
         expect(heard(command, story.answer)).toBe(TABLE[end][command]);
       });
     }
@@ -436,7 +436,7 @@ describe('wiping', () => {
     given(acquireGuard()).when(wipeNames()).thenAnswers({ wiped: 0 }).thenRecords('NamesWiped');
   });
 
-  it.each<[string, readonly Step[], Wish]>([
+  it.each<[string, readonly Step[], CommandBuilder]>([
     ['nobody holds the guard', [], wipeNames()],
     ['another holds the guard', [acquireGuard(other)], wipeNames()],
     ['the token is wrong', [acquireGuard()], wipeNames({ token: 'wrong' })],
@@ -448,9 +448,9 @@ describe('wiping', () => {
       [acquireNames({ names: ['system:mine'] })],
       wipeNames({ guard: 'system:mine' }),
     ],
-  ])('touches nothing when %s: GUARD_NOT_HELD', (_, steps, wish) => {
+  ])('touches nothing when %s: GUARD_NOT_HELD', (_, steps, command) => {
     given(acquireNames({ names: ['lease:a'], ttlMs: 10 * TTL_MS }), ...steps)
-      .when(wish)
+      .when(command)
       .thenRefuses('GUARD_NOT_HELD')
       .thenName('lease:a', { end: 'live' });
   });

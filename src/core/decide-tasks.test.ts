@@ -1,17 +1,6 @@
 /** Creating tasks, who is leased next, repeated requests, pausing. */
 import { describe, expect, it } from 'vitest';
 import {
-  at,
-  given,
-  later,
-  leasedTasks,
-  restart,
-  START_MS,
-  type Step,
-  scenario,
-  times,
-} from '../../test/support/scenario.ts';
-import {
   completeTask,
   createTask,
   failTask,
@@ -22,7 +11,18 @@ import {
   releaseTask,
   resumeQueue,
   TTL_MS,
-} from '../../test/support/wishes.ts';
+} from '../../test/support/commands.ts';
+import {
+  at,
+  given,
+  later,
+  leasedTasks,
+  restart,
+  START_MS,
+  type Step,
+  scenario,
+  times,
+} from '../../test/support/scenario.ts';
 import { taskIdOfSeq } from './ids.ts';
 
 describe('creating a task', () => {

@@ -1,6 +1,6 @@
 /** Entries as people read them, with the field names of the seeds. */
 import { describe, expect, it } from 'vitest';
-import { opaqueOf, tokenHashOf } from '../../test/support/wishes.ts';
+import { opaqueOf, tokenHashOf } from '../../test/support/commands.ts';
 import type { Entry, EntryType } from './entries.ts';
 import { entryToJson } from './entry-to-json.ts';
 

@@ -1,11 +1,11 @@
 /** Ends in time: what has run out is written, oldest first, a bounded number a batch. */
 import { describe, expect, it } from 'vitest';
-import { at, given, later, restart, START_MS, type Step, scenario } from '../../test/support/scenario.ts';
 import {
   acceptIntent,
   acquireGuard,
   acquireNames,
   breakName,
+  type CommandBuilder,
   completeTask,
   createTask,
   deleteObject,
@@ -22,10 +22,10 @@ import {
   startSession,
   TTL_MS,
   tokenHashOf,
-  type Wish,
   wipeNames,
   writeObject,
-} from '../../test/support/wishes.ts';
+} from '../../test/support/commands.ts';
+import { at, given, later, restart, START_MS, type Step, scenario } from '../../test/support/scenario.ts';
 import { expireDue } from './expiry.ts';
 import { ORCHESTRATOR_GUARD } from './reserved-names.ts';
 
@@ -140,28 +140,33 @@ describe('while more leases run out at once than one batch writes', () => {
   };
 
   /** What the last holder hears at the very end of its lease, although its turn to be written has not come. */
-  const HEARD: readonly (readonly [what: string, wish: Wish, hears: Record<string, unknown>])[] = [
-    ['extend', extendLease(), { refused: 'LEASE_EXPIRED' }],
-    ['complete', completeTask(), { outcome: 'CANCELLED', cause: 'expired' }],
-    ['fail', failTask(), { outcome: 'CANCELLED', cause: 'expired' }],
-    ['release', releaseTask(), { outcome: 'CANCELLED', cause: 'expired' }],
-    ['heartbeat', heartbeat(), { extended: [], lost: [{ cause: 'expired' }] }],
-    ['acquire', acquireNames(), { refused: 'LEASE_NOT_HELD' }],
-    ['acquire by another', acquireNames({ holder: 'next', token: 'next' }), { leases: [{ holder: 'next' }] }],
-    ['renew', renewName(), { refused: 'LEASE_EXPIRED' }],
-    ['let go', releaseName(), { released: false }],
-    ['break', breakName(), { refused: 'LEASE_NOT_FOUND' }],
-    ['write', writeObject(), { refused: 'LEASE_EXPIRED' }],
-    ['delete', deleteObject(), { refused: 'LEASE_EXPIRED' }],
-    ['wipe', wipeNames(), { refused: 'GUARD_NOT_HELD' }],
+  const HEARD: readonly (readonly [what: string, command: CommandBuilder, hears: Record<string, unknown>])[] =
     [
-      'complete with a write',
-      completeTask({ taskId: 'long', writes: [{}] }),
-      { refused: 'LEASE_EXPIRED', index: 0 },
-    ],
-  ];
+      ['extend', extendLease(), { refused: 'LEASE_EXPIRED' }],
+      ['complete', completeTask(), { outcome: 'CANCELLED', cause: 'expired' }],
+      ['fail', failTask(), { outcome: 'CANCELLED', cause: 'expired' }],
+      ['release', releaseTask(), { outcome: 'CANCELLED', cause: 'expired' }],
+      ['heartbeat', heartbeat(), { extended: [], lost: [{ cause: 'expired' }] }],
+      ['acquire', acquireNames(), { refused: 'LEASE_NOT_HELD' }],
+      [
+        'acquire by another',
+        acquireNames({ holder: 'next', token: 'next' }),
+        { leases: [{ holder: 'next' }] },
+      ],
+      ['renew', renewName(), { refused: 'LEASE_EXPIRED' }],
+      ['let go', releaseName(), { released: false }],
+      ['break', breakName(), { refused: 'LEASE_NOT_FOUND' }],
+      ['write', writeObject(), { refused: 'LEASE_EXPIRED' }],
+      ['delete', deleteObject(), { refused: 'LEASE_EXPIRED' }],
+      ['wipe', wipeNames(), { refused: 'GUARD_NOT_HELD' }],
+      [
+        'complete with a write',
+        completeTask({ taskId: 'long', writes: [{}] }),
+        { refused: 'LEASE_EXPIRED', index: 0 },
+      ],
+    ];
 
-  it.each(HEARD)('%s is judged by the time, not by what has been written', (_, wish, hears) => {
+  it.each(HEARD)('%s is judged by the time, not by what has been written', (_, command, hears) => {
     const story = scenario({ watch: 'end' }).given(crowd('a'), crowd('b'));
     story.given(
       createTask(),
@@ -169,7 +174,7 @@ describe('while more leases run out at once than one batch writes', () => {
       createTask({ taskId: 'long' }),
       leaseTasks({ ttlMs: 9 * TTL_MS }),
     );
-    story.given(acquireNames(), acquireGuard()).when(wish, { atMs: END_MS });
+    story.given(acquireNames(), acquireGuard()).when(command, { atMs: END_MS });
     expect(story.answer).toMatchObject(hears);
     expect(story.entries.filter(({ type }) => type === 'NameExpired').length).toBeGreaterThanOrEqual(1_000);
   });
@@ -184,7 +189,7 @@ describe('while more leases run out at once than one batch writes', () => {
   const SESSIONS: readonly (readonly [
     what: string,
     before: readonly Step[],
-    wish: Wish,
+    command: CommandBuilder,
     hears: Record<string, unknown>,
   ])[] = [
     [
@@ -219,9 +224,9 @@ describe('while more leases run out at once than one batch writes', () => {
     ],
   ];
 
-  it.each(SESSIONS)('a wish %s is judged by the time as well', (_, before, wish, hears) => {
+  it.each(SESSIONS)('a command %s is judged by the time as well', (_, before, command, hears) => {
     const story = scenario({ watch: 'end' }).given(crowd('a'), crowd('b'), ...before);
-    expect(story.when(wish, { atMs: END_MS }).answer).toMatchObject(hears);
+    expect(story.when(command, { atMs: END_MS }).answer).toMatchObject(hears);
   });
 
   it('a wipe finds start tasks back already whose lease is over', () => {

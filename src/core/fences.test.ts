@@ -1,6 +1,5 @@
 /** Fenced writes: the seven checks in their order, and the invariants of seed 003. */
 import { describe, expect, it } from 'vitest';
-import { at, given, later, restart, START_MS, type Step, scenario } from '../../test/support/scenario.ts';
 import {
   acquireNames,
   breakName,
@@ -8,7 +7,8 @@ import {
   releaseName,
   TTL_MS,
   writeObject,
-} from '../../test/support/wishes.ts';
+} from '../../test/support/commands.ts';
+import { at, given, later, restart, START_MS, type Step, scenario } from '../../test/support/scenario.ts';
 import type { PresentedLease } from './commands.ts';
 import type { RefusalCode } from './refusals.ts';
 

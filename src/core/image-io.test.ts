@@ -3,16 +3,6 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { arbitraryEntryOf, arbitraryImageOf } from '../../test/support/arbitrary-records.ts';
 import {
-  at,
-  given,
-  later,
-  restart,
-  restoredFrom,
-  Scenario,
-  START_MS,
-  scenario,
-} from '../../test/support/scenario.ts';
-import {
   acquireNames,
   completeTask,
   createTask,
@@ -25,7 +15,17 @@ import {
   releaseTask,
   TTL_MS,
   writeObject,
-} from '../../test/support/wishes.ts';
+} from '../../test/support/commands.ts';
+import {
+  at,
+  given,
+  later,
+  restart,
+  restoredFrom,
+  Scenario,
+  START_MS,
+  scenario,
+} from '../../test/support/scenario.ts';
 import { apply } from './apply.ts';
 import type { TaskCreated } from './entries.ts';
 import type { LeaseImage, NameImage, ObjectImage, TaskImage } from './image.ts';

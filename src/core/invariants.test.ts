@@ -1,6 +1,5 @@
 /** Every invariant can fail: for each a state, or a step, that breaks it and nothing named before it. */
 import { describe, expect, it } from 'vitest';
-import { later, Scenario, START_MS, type Step } from '../../test/support/scenario.ts';
 import {
   acceptIntent,
   acquireGuard,
@@ -21,7 +20,8 @@ import {
   TTL_MS,
   tokenHashOf,
   writeObject,
-} from '../../test/support/wishes.ts';
+} from '../../test/support/commands.ts';
+import { later, Scenario, START_MS, type Step } from '../../test/support/scenario.ts';
 import { apply } from './apply.ts';
 import { sessionIdOfSeq } from './ids.ts';
 import { checkInvariants, checkStep, INVARIANTS, type InvariantId } from './invariants.ts';

@@ -1,8 +1,8 @@
 /** Lines as such: places, heads, deadlines. What they mean is in `machine.test.ts`. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { acquireNames } from '../../test/support/commands.ts';
 import { TestTicket } from '../../test/support/scenario.ts';
-import { acquireNames } from '../../test/support/wishes.ts';
 import type { AcquireNames } from './commands.ts';
 import { Lines, type Waiter } from './lines.ts';
 import { createState } from './state.ts';

@@ -1,21 +1,10 @@
 /** The order in which things happen: time, lines, and what comes before what. */
 import { describe, expect, it } from 'vitest';
 import {
-  at,
-  by,
-  given,
-  hangUp,
-  later,
-  leave,
-  restart,
-  START_MS,
-  type Step,
-  scenario,
-} from '../../test/support/scenario.ts';
-import {
   acquireGuard,
   acquireNames,
   breakName,
+  type CommandBuilder,
   completeTask,
   createTask,
   extendLease,
@@ -28,10 +17,21 @@ import {
   renewName,
   resumeQueue,
   TTL_MS,
-  type Wish,
   wipeNames,
   writeObject,
-} from '../../test/support/wishes.ts';
+} from '../../test/support/commands.ts';
+import {
+  at,
+  by,
+  given,
+  hangUp,
+  later,
+  leave,
+  restart,
+  START_MS,
+  type Step,
+  scenario,
+} from '../../test/support/scenario.ts';
 
 const END_MS = START_MS + TTL_MS;
 const WAIT_MS = 1_000;
@@ -479,15 +479,15 @@ describe('time', () => {
   });
 
   it('is written as an end before the subject is judged, by every command that names it', () => {
-    const commands: [Wish, string][] = [
+    const commands: [CommandBuilder, string][] = [
       [extendLease(), 'LeaseExpired'],
       [completeTask(), 'LeaseExpired'],
       [heartbeat(), 'LeaseExpired'],
       [renewName(), 'NameExpired'],
       [writeObject(), 'NameExpired'],
     ];
-    for (const [wish, type] of commands) {
-      const story = given(createTask(), leaseTasks(), acquireNames()).when(wish, { atMs: END_MS });
+    for (const [command, type] of commands) {
+      const story = given(createTask(), leaseTasks(), acquireNames()).when(command, { atMs: END_MS });
       expect(story.entries.map((entry) => entry.type)).toContain(type);
     }
   });

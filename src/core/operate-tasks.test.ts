@@ -1,6 +1,5 @@
 /** Cancelling, changing and checkpointing a task: what is recorded, what follows at once, what can never happen after it. */
 import { describe, expect, it } from 'vitest';
-import { at, given, later, restart, restore, START_MS, type Step } from '../../test/support/scenario.ts';
 import {
   cancelTask,
   changeTask,
@@ -14,7 +13,8 @@ import {
   leaseTasks,
   releaseTask,
   TTL_MS,
-} from '../../test/support/wishes.ts';
+} from '../../test/support/commands.ts';
+import { at, given, later, restart, restore, START_MS, type Step } from '../../test/support/scenario.ts';
 
 const END_MS = START_MS + TTL_MS;
 const LEASED: readonly Step[] = [createTask(), leaseTasks()];
@@ -140,8 +140,8 @@ describe('cancelling a task', () => {
 
   it('is refused for a task of a system queue, as are the other operations on it', () => {
     const story = given(createTask({ queue: 'system:q' }));
-    for (const wish of [cancelTask(), changeTask({ priority: 1 }), checkpointTask()])
-      story.when(wish).thenRefuses('FORBIDDEN').thenRecordsNothing();
+    for (const command of [cancelTask(), changeTask({ priority: 1 }), checkpointTask()])
+      story.when(command).thenRefuses('FORBIDDEN').thenRecordsNothing();
   });
 });
 

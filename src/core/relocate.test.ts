@@ -1,6 +1,5 @@
 /** References follow the bytes that a compaction has moved, and nothing else changes. */
 import { describe, expect, it } from 'vitest';
-import { later, Scenario } from '../../test/support/scenario.ts';
 import {
   acquireNames,
   checkpointTask,
@@ -10,7 +9,8 @@ import {
   leaseTasks,
   TTL_MS,
   writeObject,
-} from '../../test/support/wishes.ts';
+} from '../../test/support/commands.ts';
+import { later, Scenario } from '../../test/support/scenario.ts';
 import { relocateRows, rowsToRelocate } from './relocate.ts';
 import { stateHash } from './state-hash.ts';
 

@@ -1,6 +1,5 @@
 /** Running an ended task again, and the lists and leases that show what a task was created with. */
 import { describe, expect, it } from 'vitest';
-import { given, later, restart, scenario } from '../../test/support/scenario.ts';
 import {
   acceptIntent,
   completeTask,
@@ -10,7 +9,8 @@ import {
   opaqueOf,
   requeueTask,
   stopSession,
-} from '../../test/support/wishes.ts';
+} from '../../test/support/commands.ts';
+import { given, later, restart, scenario } from '../../test/support/scenario.ts';
 import { walkTasks } from './list-tasks.ts';
 import { START_QUEUE } from './reserved-names.ts';
 

@@ -1,16 +1,6 @@
 /** Forgetting is a fact too. */
 import { describe, expect, it } from 'vitest';
 import {
-  at,
-  by,
-  given,
-  later,
-  restart,
-  restoredFrom,
-  START_MS,
-  scenario,
-} from '../../test/support/scenario.ts';
-import {
   acceptIntent,
   acquireNames,
   completeTask,
@@ -22,7 +12,17 @@ import {
   stopSession,
   TTL_MS,
   writeObject,
-} from '../../test/support/wishes.ts';
+} from '../../test/support/commands.ts';
+import {
+  at,
+  by,
+  given,
+  later,
+  restart,
+  restoredFrom,
+  START_MS,
+  scenario,
+} from '../../test/support/scenario.ts';
 import { taskIdOfSeq } from './ids.ts';
 import { imageOf } from './image-io.ts';
 import { DEFAULT_RETENTION } from './retention.ts';

@@ -3,8 +3,8 @@
  * `@ts-expect-error` line that compiles. At run time only the correct calls are made.
  */
 import { describe, expect, it } from 'vitest';
+import { createTask, leaseTasks } from '../../test/support/commands.ts';
 import { Scenario } from '../../test/support/scenario.ts';
-import { createTask, leaseTasks } from '../../test/support/wishes.ts';
 import { leaseIdOfSeq } from './ids.ts';
 import type { LeaseRow, NameRow, TaskRow } from './row-types.ts';
 import type { State } from './state.ts';

@@ -1,6 +1,5 @@
 /** One number for a state: equal for equal states, different for anything that could change an answer. */
 import { describe, expect, it } from 'vitest';
-import { given, later, restoredFrom, Scenario, type Step } from '../../test/support/scenario.ts';
 import {
   acquireNames,
   completeTask,
@@ -14,7 +13,8 @@ import {
   renewName,
   TTL_MS,
   writeObject,
-} from '../../test/support/wishes.ts';
+} from '../../test/support/commands.ts';
+import { given, later, restoredFrom, Scenario, type Step } from '../../test/support/scenario.ts';
 import { relocateRows, rowsToRelocate } from './relocate.ts';
 import type { TaskRow } from './row-types.ts';
 import { stateHash } from './state-hash.ts';

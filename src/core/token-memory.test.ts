@@ -1,6 +1,6 @@
 /** The tokens of the newest grant and of the sixteen before it. */
 import { describe, expect, it } from 'vitest';
-import { tokenHashOf } from '../../test/support/wishes.ts';
+import { tokenHashOf } from '../../test/support/commands.ts';
 import type { NameRow } from './row-types.ts';
 import { PAST_TOKENS_MAX, TokenMemory } from './token-memory.ts';
 

@@ -1,20 +1,10 @@
 /** What a task says to its workers: the table state × command, and each verdict in the words of seed 002. */
 import { describe, expect, it } from 'vitest';
 import {
-  at,
-  given,
-  later,
-  restart,
-  restore,
-  type Scenario,
-  START_MS,
-  type Step,
-  times,
-} from '../../test/support/scenario.ts';
-import {
   acceptIntent,
   acquireNames,
   breakName,
+  type CommandBuilder,
   cancelTask,
   changeSession,
   changeTask,
@@ -39,10 +29,20 @@ import {
   startSession,
   stopSession,
   TTL_MS,
-  type Wish,
   wipeNames,
   writeObject,
-} from '../../test/support/wishes.ts';
+} from '../../test/support/commands.ts';
+import {
+  at,
+  given,
+  later,
+  restart,
+  restore,
+  type Scenario,
+  START_MS,
+  type Step,
+  times,
+} from '../../test/support/scenario.ts';
 import type { CommandType } from './commands.ts';
 import { isRefusal } from './decision.ts';
 import type { TaskState } from './image.ts';
@@ -59,7 +59,7 @@ const WAYS: Record<TaskState, readonly Step[]> = {
   DEAD: [createTask(), leaseTasks(), killTask()],
 };
 
-const WISHES: Record<CommandType, Wish> = {
+const COMMANDS: Record<CommandType, CommandBuilder> = {
   CreateTask: createTask(),
   LeaseTasks: leaseTasks(),
   ExtendLease: extendLease({ ttlMs: 2 * TTL_MS }),
@@ -229,7 +229,7 @@ describe('state × command', () => {
       const [hears, becomes] = TABLE[state][command];
       it(`${state} × ${command}: ${hears} → ${becomes}`, () => {
         const story = given(...WAYS[state]).thenTask('task', { state });
-        story.when(WISHES[command]).thenTask('task', { state: becomes });
+        story.when(COMMANDS[command]).thenTask('task', { state: becomes });
         expect(heard(command, story)).toBe(hears);
       });
     }
@@ -245,8 +245,8 @@ describe('a task that is not there', () => {
     ['complete', completeTask({ leaseSeq: 1 })],
     ['fail', failTask({ leaseSeq: 1 })],
     ['release', releaseTask({ leaseSeq: 1 })],
-  ] as const)('rejects to %s: TASK_NOT_FOUND', (_, wish) => {
-    given().when(wish).thenRefuses('TASK_NOT_FOUND', { outcome: 'REJECTED' }).thenRecordsNothing();
+  ] as const)('rejects to %s: TASK_NOT_FOUND', (_, command) => {
+    given().when(command).thenRefuses('TASK_NOT_FOUND', { outcome: 'REJECTED' }).thenRecordsNothing();
   });
 
   it.each([
@@ -255,8 +255,8 @@ describe('a task that is not there', () => {
     ['cancelled', cancelTask()],
     ['checkpointed', checkpointTask({ leaseSeq: 1 })],
     ['changed', changeTask({ priority: 1 })],
-  ] as const)('cannot be %s: TASK_NOT_FOUND', (_, wish) => {
-    given().when(wish).thenRefuses('TASK_NOT_FOUND').thenRecordsNothing();
+  ] as const)('cannot be %s: TASK_NOT_FOUND', (_, command) => {
+    given().when(command).thenRefuses('TASK_NOT_FOUND').thenRecordsNothing();
   });
 
   it('is lost, for a reason nobody knows', () => {
@@ -272,9 +272,9 @@ describe('a lease the task never had', () => {
     ['complete', completeTask({ leaseSeq: 99 })],
     ['fail', failTask({ leaseSeq: 99 })],
     ['release', releaseTask({ leaseSeq: 99 })],
-  ] as const)('rejects to %s: LEASE_UNKNOWN', (_, wish) => {
+  ] as const)('rejects to %s: LEASE_UNKNOWN', (_, command) => {
     given(createTask(), leaseTasks())
-      .when(wish)
+      .when(command)
       .thenRefuses('LEASE_UNKNOWN', { outcome: 'REJECTED' })
       .thenRecordsNothing()
       .thenTask('task', { state: 'LEASED' });
@@ -816,7 +816,7 @@ describe('the invariants of seed 002', () => {
   it('INV-TERMINAL-FOR-EVER: COMPLETED tasks never transition again', () => {
     const story = given(createTask(), leaseTasks(), completeTask());
     const ended = story.task('task');
-    for (const wish of Object.values(WISHES)) story.when(wish);
+    for (const command of Object.values(COMMANDS)) story.when(command);
     story.given(later(10 * TTL_MS));
     // A requeue leaves a note of the successor, and nothing else.
     const { requeuedAs, lastSeq, ...now } = story.task('task');

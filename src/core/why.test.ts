@@ -1,6 +1,5 @@
 /** Why a task is not running. */
 import { describe, expect, it } from 'vitest';
-import { given, type Step } from '../../test/support/scenario.ts';
 import {
   completeTask,
   createTask,
@@ -10,7 +9,8 @@ import {
   pauseQueue,
   releaseTask,
   TTL_MS,
-} from '../../test/support/wishes.ts';
+} from '../../test/support/commands.ts';
+import { given, type Step } from '../../test/support/scenario.ts';
 import type { TaskRow } from './row-types.ts';
 import { type WhyCode, whyNotRunning } from './why.ts';
 

@@ -193,7 +193,7 @@ describe('what was a repeat when it came to a full disk', () => {
     expect(again).toMatchObject({ session_id, status: 'idempotent_replay' });
   });
 
-  it('is refused when it has become a new wish by its turn', async () => {
+  it('is refused when it has become a new request by its turn', async () => {
     const lh = await openOn(disk);
     for (let payload = 0; payload < 10; payload++) await world.finish(lh.call('task.create', { payload }));
     const asked = { worker_id: 'w', request_id: 'r', ttl_ms: 1_000, max: 5 };

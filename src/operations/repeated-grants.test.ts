@@ -163,13 +163,13 @@ describe.each(WAYS)('%s that is asked for three times', (_what, way) => {
 });
 
 describe('several names of which one is asked for again', () => {
-  const wish = { holder: 'a', ttl_ms: 60_000, token: 'chosen-by-the-caller' };
+  const request = { holder: 'a', ttl_ms: 60_000, token: 'chosen-by-the-caller' };
 
   it('are all given back when all callers have gone', async () => {
     const gone = new AbortController();
     engine.holding = true;
-    leaving((signal) => lh.call('lease.acquire_all', { ...wish, names: ['n', 'm'] }, signal), gone);
-    leaving((signal) => lh.call('lease.acquire', { ...wish, name: 'n' }, signal), gone);
+    leaving((signal) => lh.call('lease.acquire_all', { ...request, names: ['n', 'm'] }, signal), gone);
+    leaving((signal) => lh.call('lease.acquire', { ...request, name: 'n' }, signal), gone);
     await world.settle();
     gone.abort(GONE);
     await goOn();
@@ -181,9 +181,9 @@ describe('several names of which one is asked for again', () => {
     async (batch) => {
       const gone = new AbortController();
       engine.holding = true;
-      leaving((signal) => lh.call('lease.acquire_all', { ...wish, names: ['n', 'm'] }, signal), gone);
+      leaving((signal) => lh.call('lease.acquire_all', { ...request, names: ['n', 'm'] }, signal), gone);
       if (batch === 'the next') await world.settle();
-      const again = lh.call('lease.acquire', { ...wish, name: 'n' });
+      const again = lh.call('lease.acquire', { ...request, name: 'n' });
       await world.settle();
       gone.abort(GONE);
       await goOn();
@@ -194,15 +194,15 @@ describe('several names of which one is asked for again', () => {
 });
 
 describe('several names of which parts are asked for again', () => {
-  const wish = { holder: 'a', ttl_ms: 60_000, token: 'chosen-by-the-caller' };
+  const request = { holder: 'a', ttl_ms: 60_000, token: 'chosen-by-the-caller' };
   const both = (gone: AbortController) =>
-    leaving((signal) => lh.call('lease.acquire_all', { ...wish, names: ['n', 'm'] }, signal), gone);
+    leaving((signal) => lh.call('lease.acquire_all', { ...request, names: ['n', 'm'] }, signal), gone);
 
   it('are kept as far as anybody was told, whoever asks and goes afterwards', async () => {
     const [first, last] = [new AbortController(), new AbortController()];
     engine.holding = true;
     both(first);
-    const one = lh.call('lease.acquire', { ...wish, name: 'n' });
+    const one = lh.call('lease.acquire', { ...request, name: 'n' });
     await world.settle();
     both(last);
     lh.call('task.create', { payload: 2, queue: 'other' }).catch(() => undefined);
@@ -220,7 +220,7 @@ describe('several names of which parts are asked for again', () => {
     engine.holding = true;
     both(first);
     await world.settle();
-    leaving((signal) => lh.call('lease.acquire', { ...wish, name: 'm' }, signal), last);
+    leaving((signal) => lh.call('lease.acquire', { ...request, name: 'm' }, signal), last);
     both(last);
     lh.call('task.create', { payload: 2, queue: 'other' }).catch(() => undefined);
     first.abort(GONE);
@@ -238,9 +238,9 @@ describe('two calls with one token in a line', () => {
     const before = await world.finish(lh.call('lease.acquire', { ...request, holder: 'before' }));
     if (!before.ok) throw new Error(before.detail);
     const gone = new AbortController();
-    const wish = { ...request, holder: 'a', token: 'chosen-by-the-caller', wait_ms: 30_000 };
-    leaving((signal) => lh.call('lease.acquire', wish, signal), gone);
-    const again = lh.call('lease.acquire', wish);
+    const acquire = { ...request, holder: 'a', token: 'chosen-by-the-caller', wait_ms: 30_000 };
+    leaving((signal) => lh.call('lease.acquire', acquire, signal), gone);
+    const again = lh.call('lease.acquire', acquire);
     await world.settle();
     engine.holding = true;
     lh.call('lease.release', { name: 'n', holder: 'before', token: before.token }).catch(() => undefined);
@@ -302,7 +302,7 @@ describe('a task whose payload is being read', () => {
     expect(await isLeased()).toBe(false);
   });
 
-  it('is not mistaken for an earlier grant of the same wish that is over and still being read', async () => {
+  it('is not mistaken for an earlier grant of the same request that is over and still being read', async () => {
     const request = { worker_id: 'w', request_id: 'r' };
     const gone = new AbortController();
     engine.isHoldingReads = true;

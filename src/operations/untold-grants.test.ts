@@ -10,7 +10,7 @@ import { memoryEngine } from '../engines/memory/memory-engine.ts';
 import { openWith } from '../open.ts';
 
 const GONE = new Error('gone');
-const WISH = { name: 'n', holder: 'a', ttl_ms: 600_000, token: 'chosen-by-the-caller' };
+const REQUEST = { name: 'n', holder: 'a', ttl_ms: 600_000, token: 'chosen-by-the-caller' };
 let world: ManualWorld;
 let disk: MemoryDisk;
 let engine: HeldEngine;
@@ -40,9 +40,9 @@ async function isLeased(): Promise<boolean> {
 describe('a grant whose caller has gone', () => {
   it.each(['the same', 'the next'])('is kept when a renewal in %s batch has been answered', async (batch) => {
     engine.holding = true;
-    lh.call('lease.acquire', WISH, gone).catch(() => undefined);
+    lh.call('lease.acquire', REQUEST, gone).catch(() => undefined);
     if (batch === 'the next') await world.settle();
-    const renewed = lh.call('lease.renew', { ...WISH, ttl_ms: 700_000 });
+    const renewed = lh.call('lease.renew', { ...REQUEST, ttl_ms: 700_000 });
     await world.settle();
     gone.abort(GONE);
     await goOn();
@@ -52,7 +52,7 @@ describe('a grant whose caller has gone', () => {
 
   it.each(['a name', 'a task'])('is given back although the authority closes: %s', async (what) => {
     engine.holding = true;
-    if (what === 'a name') lh.call('lease.acquire', WISH, gone).catch(() => undefined);
+    if (what === 'a name') lh.call('lease.acquire', REQUEST, gone).catch(() => undefined);
     else lh.call('task.lease', { worker_id: 'w', ttl_ms: 600_000 }, gone).catch(() => undefined);
     await world.settle();
     gone.abort(GONE);

@@ -59,9 +59,9 @@ describe('a checkpoint', () => {
     const held = await leased();
     await save(held, 'first');
     await served.done('task.release', held);
-    const wish = { worker_id: 'w', request_id: 'r' };
-    await served.done('task.lease', wish);
-    const again = await served.done('task.lease', wish);
+    const request = { worker_id: 'w', request_id: 'r' };
+    await served.done('task.lease', request);
+    const again = await served.done('task.lease', request);
     expect(again).toMatchObject({ duplicate: true, leases: [{ checkpoint: 'first' }] });
   });
 

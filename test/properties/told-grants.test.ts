@@ -13,7 +13,7 @@ import { ManualWorld } from '../support/manual-world.ts';
 import { SEED } from '../support/random-history.ts';
 
 const TTL = { ttl_ms: 600_000 };
-const WISH = { ...TTL, holder: 'a', token: 'chosen-by-the-caller' };
+const REQUEST = { ...TTL, holder: 'a', token: 'chosen-by-the-caller' };
 
 type Asked = {
   readonly ok: boolean;
@@ -24,14 +24,14 @@ type Asked = {
 type Way = (lh: Leasehold, gone: AbortController, which: number) => Promise<Asked>;
 
 const WAYS: Readonly<Record<string, Way>> = {
-  'a name': (lh, gone) => lh.call('lease.acquire', { ...WISH, name: 'n' }, gone),
+  'a name': (lh, gone) => lh.call('lease.acquire', { ...REQUEST, name: 'n' }, gone),
   'a name that is waited for': (lh, gone) =>
-    lh.call('lease.acquire', { ...WISH, name: 'n', wait_ms: 100_000 }, gone),
+    lh.call('lease.acquire', { ...REQUEST, name: 'n', wait_ms: 100_000 }, gone),
   'a name that is renewed': (lh, gone, which) =>
     which % 2 === 0
-      ? lh.call('lease.acquire', { ...WISH, name: 'n' }, gone)
-      : lh.call('lease.renew', { ...WISH, name: 'n' }, gone),
-  'several names': (lh, gone) => lh.call('lease.acquire_all', { ...WISH, names: ['n', 'm'] }, gone),
+      ? lh.call('lease.acquire', { ...REQUEST, name: 'n' }, gone)
+      : lh.call('lease.renew', { ...REQUEST, name: 'n' }, gone),
+  'several names': (lh, gone) => lh.call('lease.acquire_all', { ...REQUEST, names: ['n', 'm'] }, gone),
   'a task': (lh, gone) => lh.call('task.lease', { ...TTL, worker_id: 'w', request_id: 'r' }, gone),
 };
 

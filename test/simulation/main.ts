@@ -26,14 +26,14 @@ const HELP = `Usage: npm run sim -- [--seed N | --seeds COUNT [--from N] | --for
 /** Runs of a failed plan in search of a smaller one. */
 const SHRINKS_MAX = 60;
 
-interface Wish {
+interface Options {
   readonly seeds: Iterable<number>;
   readonly untilMs: number;
   readonly mutant: Mutant | null;
   readonly keepsGoing: boolean;
 }
 
-async function run({ seeds, untilMs, mutant, keepsGoing }: Wish): Promise<number> {
+async function run({ seeds, untilMs, mutant, keepsGoing }: Options): Promise<number> {
   const size = availableParallelism();
   const crew = new Crew({ size, edits: mutant?.edits ?? [] });
   const tally = new Tally(process.stderr);
@@ -109,7 +109,7 @@ function list(): void {
   }
 }
 
-function readCommandLine(args: readonly string[]): Wish | number | null {
+function readCommandLine(args: readonly string[]): Options | number | null {
   const values = new Map<string, string>();
   const rest = [...args];
   while (rest.length > 0) {
@@ -178,6 +178,6 @@ function wrong(sentence: string): never {
   process.exit(2);
 }
 
-const wish = readCommandLine(process.argv.slice(2));
-if (typeof wish === 'number') process.exitCode = await survey(wish);
-else if (wish !== null) process.exitCode = await run(wish);
+const options = readCommandLine(process.argv.slice(2));
+if (typeof options === 'number') process.exitCode = await survey(options);
+else if (options !== null) process.exitCode = await run(options);

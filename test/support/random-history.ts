@@ -7,12 +7,12 @@ import { ORCHESTRATOR_GUARD } from '../../src/core/reserved-names.ts';
 import type { TaskRow } from '../../src/core/row-types.ts';
 import { isRunning, type Session } from '../../src/core/sessions/session-table.ts';
 import type { State } from '../../src/core/state.ts';
-import type { Scenario } from './scenario.ts';
 import {
   acceptIntent,
   acquireGuard,
   acquireNames,
   breakName,
+  type CommandBuilder,
   cancelTask,
   changeSession,
   changeTask,
@@ -37,17 +37,17 @@ import {
   startSession,
   stopSession,
   tokenHashOf,
-  type Wish,
   wipeNames,
   writeObject,
-} from './wishes.ts';
+} from './commands.ts';
+import type { Scenario } from './scenario.ts';
 
 /** Runs of all properties begin with this seed; `LEASEHOLD_SEED` chooses another. A failure prints seed and path. */
 export const SEED = Number(process.env.LEASEHOLD_SEED ?? 20_260_101);
 
 export interface HistoryStep {
   readonly afterMs: number;
-  readonly act: Wish | 'restart' | 'restore' | 'hang up' | 'leave';
+  readonly act: CommandBuilder | 'restart' | 'restore' | 'hang up' | 'leave';
   /** Which of those who wait, for the acts that concern one. */
   readonly pick: number;
   readonly says: string;
@@ -79,7 +79,10 @@ const presentedLease = fc.oneof(
 const target = fc.record({ taskId: taskIds, held: fc.option(fc.nat(9), { freq: 4 }), lease: presentedLease });
 type Target = typeof target extends fc.Arbitrary<infer T> ? T : never;
 
-function at({ taskId, held, lease }: Target, make: (taskId: string, leaseSeq: number) => Wish): Wish {
+function at(
+  { taskId, held, lease }: Target,
+  make: (taskId: string, leaseSeq: number) => CommandBuilder,
+): CommandBuilder {
   return (state) => {
     const { expiring } = state.tasks;
     const row =
@@ -92,9 +95,12 @@ function at({ taskId, held, lease }: Target, make: (taskId: string, leaseSeq: nu
 }
 
 /** The same command with the proof of the current holder of the name. */
-function asHolder<C extends RenewName | ReleaseName>(isHolder: boolean, wish: Wish<C>): Wish<C> {
+function asHolder<C extends RenewName | ReleaseName>(
+  isHolder: boolean,
+  build: CommandBuilder<C>,
+): CommandBuilder<C> {
   return (state) => {
-    const command = wish(state);
+    const command = build(state);
     const row = state.names.find(command.name);
     if (!isHolder || row === 0) return command;
     return { ...command, holder: state.names.holderOf(row), tokenHash: state.names.tokens.hashOf(row) };
@@ -102,7 +108,7 @@ function asHolder<C extends RenewName | ReleaseName>(isHolder: boolean, wish: Wi
 }
 
 /** The position of the current or last holder of the name. */
-function supersede({ name, holder, token }: { name: string; holder: string; token: string }): Wish {
+function supersede({ name, holder, token }: { name: string; holder: string; token: string }): CommandBuilder {
   return (state) => {
     const row = state.names.find(name);
     const supersedes = row === 0 ? 1 : state.names.leaseSeq.get(row);
@@ -113,10 +119,10 @@ function supersede({ name, holder, token }: { name: string; holder: string; toke
 /** The same command with the proof of the current holder of the guard, or of the one it names. */
 function asGuard<C extends { readonly guard?: Guard }>(
   isHolder: boolean,
-  wish: (state: State) => C,
+  build: (state: State) => C,
 ): (state: State) => C {
   return (state) => {
-    const command = wish(state);
+    const command = build(state);
     const row = state.names.find(ORCHESTRATOR_GUARD);
     if (!isHolder || row === 0) return command;
     const holder = state.names.holderOf(row);
@@ -145,9 +151,13 @@ function isLeased({ tasks }: State): (session: Session) => boolean {
     state === 'NEW' && tasks.stateOf(tasks.find(sessionIdOfSeq(seq)) as TaskRow) === 'LEASED';
 }
 
-function wishes(waitMs: fc.Arbitrary<number>): fc.Arbitrary<{ says: string; wish: Wish }> {
-  const say = <T>(says: string, fields: { [K in keyof T]: fc.Arbitrary<T[K]> }, make: (given: T) => Wish) =>
-    fc.record(fields).map((given) => ({ says: `${says} ${JSON.stringify(given)}`, wish: make(given as T) }));
+function commands(waitMs: fc.Arbitrary<number>): fc.Arbitrary<{ says: string; act: CommandBuilder }> {
+  const say = <T>(
+    says: string,
+    fields: { [K in keyof T]: fc.Arbitrary<T[K]> },
+    make: (given: T) => CommandBuilder,
+  ) =>
+    fc.record(fields).map((given) => ({ says: `${says} ${JSON.stringify(given)}`, act: make(given as T) }));
   const isHolder = fc.constantFrom(true, true, false);
   const fence = fc.oneof(
     { weight: 8, arbitrary: fc.constant(undefined) },
@@ -157,7 +167,7 @@ function wishes(waitMs: fc.Arbitrary<number>): fc.Arbitrary<{ says: string; wish
   );
   const presenting = (given: { lease: object | null | undefined }) =>
     given.lease === undefined ? {} : { lease: given.lease };
-  const weighted: [number, fc.Arbitrary<{ says: string; wish: Wish }>][] = [
+  const weighted: [number, fc.Arbitrary<{ says: string; act: CommandBuilder }>][] = [
     [
       8,
       say(
@@ -430,7 +440,7 @@ export interface HistoryShape {
 export function histories({ maxLength, waits, restarts }: HistoryShape): fc.Arbitrary<HistoryStep[]> {
   const waitMs = waits ? fc.constantFrom(0, 0, 10, 30, 2_000) : fc.constant(0);
   const act = fc.oneof(
-    { weight: 40, arbitrary: wishes(waitMs).map(({ says, wish }) => ({ says, act: wish })) },
+    { weight: 40, arbitrary: commands(waitMs).map(({ says, act }) => ({ says, act })) },
     ...(restarts
       ? [
           { weight: 1, arbitrary: acts('restart') },
@@ -460,7 +470,7 @@ export function histories({ maxLength, waits, restarts }: HistoryShape): fc.Arbi
   return fc.array(step, { maxLength, size: 'max' });
 }
 
-function acts(act: Exclude<HistoryStep['act'], Wish>) {
+function acts(act: Exclude<HistoryStep['act'], CommandBuilder>) {
   return fc.constant({ says: act, act });
 }
 

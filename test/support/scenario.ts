@@ -21,7 +21,7 @@ import { sessionView } from '../../src/core/sessions/session-table.ts';
 import { createState, type State } from '../../src/core/state.ts';
 import { stateHash } from '../../src/core/state-hash.ts';
 import { type StateSummary, summaryOf } from '../../src/core/step-invariants.ts';
-import { newestSession, type Wish } from './wishes.ts';
+import { type CommandBuilder, newestSession } from './commands.ts';
 
 /** When every story begins. */
 export const START_MS = 10_000;
@@ -53,7 +53,7 @@ export interface LoggedFact {
 }
 
 /** Anything that moves a story on: a command, or something that happens to the machine. */
-export type Step = Wish | Happening;
+export type Step = CommandBuilder | Happening;
 type Happening = { readonly happens: (scenario: Scenario) => void };
 
 export class TestTicket implements Ticket {
@@ -261,12 +261,12 @@ export class Scenario {
   }
 
   /** Commands that arrive in one batch, each with the name of its caller. */
-  runTogether(wishes: readonly (readonly [Wish, string])[]): Answer | Refusal | null {
+  runTogether(builders: readonly (readonly [CommandBuilder, string])[]): Answer | Refusal | null {
     this.machine.begin(this.nowMs);
-    for (const [wish, as] of wishes) {
+    for (const [build, as] of builders) {
       const ticket = new TestTicket();
       if (as !== '') this.tickets.set(as, ticket);
-      this.answer = this.machine.run(wish(this.state), ticket);
+      this.answer = this.machine.run(build(this.state), ticket);
       this.checkNumbers();
       if (this.answer !== null && as !== '') ticket.settle(this.answer);
     }
@@ -410,7 +410,7 @@ export class Scenario {
     this.observe();
   }
 
-  /** Called before every entry and after every wish, which is after every apply. */
+  /** Called before every entry and after every command, which is after every apply. */
   private observe(): void {
     if (this.watch === 'end' || this.hashes.has(this.state.lastSeq)) return;
     checkInvariants(this.state);
@@ -456,9 +456,9 @@ export const restore = ({ jump = 2 ** 40 } = {}): Happening => ({ happens: (stor
 export const hangUp = (who: string): Happening => ({ happens: (story) => story.hangUp(who) });
 export const leave = (who: string): Happening => ({ happens: (story) => story.leave(who) });
 /** A named caller sends a command; for those who wait. */
-export const by = (who: string, wish: Wish): Happening => ({
+export const by = (who: string, build: CommandBuilder): Happening => ({
   happens: (story) => {
-    story.run(wish(story.state), who);
+    story.run(build(story.state), who);
   },
 });
 /** The same again and again. */

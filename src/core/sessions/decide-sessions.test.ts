@@ -1,21 +1,11 @@
 /** Intents and sessions by the rules: seeds 000 and 004 as far as they are about the state and not about processes. */
 import { describe, expect, it } from 'vitest';
 import {
-  at,
-  by,
-  given,
-  later,
-  restart,
-  restore,
-  START_MS,
-  type Step,
-  scenario,
-} from '../../../test/support/scenario.ts';
-import {
   acceptIntent,
   acquireGuard,
   acquireNames,
   breakName,
+  type CommandBuilder,
   changeSession,
   completeTask,
   createTask,
@@ -35,9 +25,19 @@ import {
   stopSession,
   TTL_MS,
   tokenHashOf,
-  type Wish,
   wipeNames,
-} from '../../../test/support/wishes.ts';
+} from '../../../test/support/commands.ts';
+import {
+  at,
+  by,
+  given,
+  later,
+  restart,
+  restore,
+  START_MS,
+  type Step,
+  scenario,
+} from '../../../test/support/scenario.ts';
 import { sessionIdOfSeq } from '../ids.ts';
 import { START_QUEUE } from '../reserved-names.ts';
 import { slotClaims } from './slot-claims.ts';
@@ -218,21 +218,21 @@ describe('the start task', () => {
       .thenSession({ state: 'FAILED', reason: 'R_PIPELINE_START_FAILED', reasonDetail: 'by hand' });
   });
 
-  it.each<[string, (taskId: string) => Wish]>([
+  it.each<[string, (taskId: string) => CommandBuilder]>([
     ['complete', (taskId) => completeTask({ taskId })],
     ['fail', (taskId) => failTask({ taskId, retry: false })],
     ['release', (taskId) => releaseTask({ taskId, delayMs: 3_600_000 })],
     ['extend', (taskId) => extendLease({ taskId, ttlMs: 9 * TTL_MS })],
   ])(
     'is not ended by who was given it: %s is refused, while the guard is live and when it is not',
-    (_, wish) => {
+    (_, command) => {
       const taskId = sessionIdOfSeq(3);
       given(...ACCEPTED)
-        .when(wish(taskId))
+        .when(command(taskId))
         .thenRefuses('GUARD_NOT_HELD')
         .thenRecords()
         .when(releaseName({ name: GUARD }))
-        .when(wish(taskId))
+        .when(command(taskId))
         .thenRefuses('GUARD_NOT_HELD')
         .thenRecords()
         .thenSession({ state: 'NEW', reason: null })
@@ -379,29 +379,32 @@ describe('starting a session', () => {
 });
 
 describe('changes to a session', () => {
-  const CHANGES: readonly (readonly [string, (given: { holder?: string; token?: string }) => Wish])[] = [
+  const CHANGES: readonly (readonly [
+    string,
+    (given: { holder?: string; token?: string }) => CommandBuilder,
+  ])[] = [
     ['starting', (proof) => startSession(proof)],
     ['changing', (proof) => changeSession({ ...proof, event: 'ready' })],
     ['renewing', (proof) => renewSessions(proof)],
   ];
 
-  it.each(CHANGES)('%s needs the live guard: GUARD_NOT_HELD otherwise, and nothing changes', (_, wish) => {
+  it.each(CHANGES)('%s needs the live guard: GUARD_NOT_HELD otherwise, and nothing changes', (_, command) => {
     given(...RUNNING, ...SECOND)
-      .when(wish({ token: 'guessed' }))
+      .when(command({ token: 'guessed' }))
       .thenRefuses('GUARD_NOT_HELD')
-      .when(wish({ holder: 'somebody' }))
+      .when(command({ holder: 'somebody' }))
       .thenRefuses('GUARD_NOT_HELD');
   });
 
-  it.each(CHANGES)('%s is refused to a deposed orchestrator that wakes up late', (_, wish) => {
+  it.each(CHANGES)('%s is refused to a deposed orchestrator that wakes up late', (_, command) => {
     given(...ACCEPTED, releaseName({ name: GUARD }), acquireGuard({ holder: 'next', token: 'next' }))
-      .when(wish({}))
+      .when(command({}))
       .thenRefuses('GUARD_NOT_HELD');
   });
 
-  it.each(CHANGES)('%s is refused from the very millisecond the guard runs out', (_, wish) => {
+  it.each(CHANGES)('%s is refused from the very millisecond the guard runs out', (_, command) => {
     given(...ACCEPTED)
-      .when(wish({}), { atMs: START_MS + TTL_MS })
+      .when(command({}), { atMs: START_MS + TTL_MS })
       .thenRefuses('GUARD_NOT_HELD');
   });
 
@@ -500,9 +503,9 @@ describe('the end of a session', () => {
     ['the service is busy', [leaseStarts()], startSession(), 'FAILED'],
   ] as const)(
     'takes nothing from others that it never had, when %s before it began',
-    (_, before, wish, state) => {
+    (_, before, command, state) => {
       given(...READY, acceptIntent({ profileId: 'other' }), ...before)
-        .when(wish)
+        .when(command)
         .thenSession({ state })
         .thenSession({ state: 'READY' }, sessionIdOfSeq(3))
         .thenName(SERVICE, { holder: sessionIdOfSeq(3), end: 'live' });

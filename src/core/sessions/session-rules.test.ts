@@ -1,17 +1,17 @@
 /** The life of a session as a table, state × event, driven through the machine: every cell says what becomes of it. */
 import { describe, expect, it } from 'vitest';
-import { given, type Step } from '../../../test/support/scenario.ts';
 import {
   acceptIntent,
   acquireGuard,
   acquireNames,
   breakName,
+  type CommandBuilder,
   changeSession,
   leaseStarts,
   startSession,
   stopSession,
-  type Wish,
-} from '../../../test/support/wishes.ts';
+} from '../../../test/support/commands.ts';
+import { given, type Step } from '../../../test/support/scenario.ts';
 import { isRefusal } from '../decision.ts';
 import type { SessionReason, SessionState } from '../entries.ts';
 import { mayBecome, type SessionHappening } from './session-rules.ts';
@@ -31,7 +31,7 @@ const WAYS: Record<SessionState, readonly Step[]> = {
 };
 
 /** How each thing happens; what must be so before is given first. */
-const HAPPENINGS: Record<SessionHappening, readonly [before: readonly Step[], wish: Wish]> = {
+const HAPPENINGS: Record<SessionHappening, readonly [before: readonly Step[], command: CommandBuilder]> = {
   granted: [[], startSession({ startToken: 'another' })],
   busy: [
     [acquireNames({ names: ['lease:service:service'], holder: 'other', token: 'other' })],
@@ -131,19 +131,19 @@ describe('a session: state × event', () => {
     for (const happening of Object.keys(HAPPENINGS) as SessionHappening[]) {
       const cell = TABLE[state][happening];
       it(`${state} and ${happening}: ${Array.isArray(cell) ? cell.join(', ') : cell}`, () => {
-        const [before, wish] = HAPPENINGS[happening];
+        const [before, command] = HAPPENINGS[happening];
         // Whoever runs has the service itself, so nobody else can be in its way.
         const isTakeable = state === 'NEW' || TABLE[state] === OVER;
         const story = given(...WAYS[state], ...(isTakeable ? before : []));
         const then = story.session();
         expect(then.state).toBe(state);
-        story.when(wish);
+        story.when(command);
         if (typeof cell === 'object') {
           story.thenSession({ state: cell[0], reason: cell[1] });
           return;
         }
         story.thenSession({ state, reason: then.reason, reasonDetail: then.reasonDetail, seq: then.seq });
-        // Breaking a lease is no wish about a session: with none to break there is nothing to refuse it for.
+        // Breaking a lease is no command about a session: with none to break there is nothing to refuse it for.
         if (happening === 'lease_lost') return;
         if (cell === 'unchanged') story.thenAnswers({ seq: then.seq }).thenRecordsNothing();
         else story.thenRefuses(REFUSED[cell], { state });
@@ -174,7 +174,7 @@ describe('a session: state × event', () => {
     expect(new Set(follows)).toEqual(new Set(table));
   });
 
-  it('answers a wish that it refuses with nothing but a refusal', () => {
+  it('answers a command that it refuses with nothing but a refusal', () => {
     const { answer } = given(...WAYS.FAILED).when(stopSession());
     expect(answer !== null && isRefusal(answer)).toBe(true);
   });

@@ -39,7 +39,7 @@ import { ORCHESTRATOR_GUARD, START_QUEUE } from '../../src/core/reserved-names.t
 import type { State } from '../../src/core/state.ts';
 
 /** A command that may depend on what is true when it is made. */
-export type Wish<C extends Command = Command> = (state: State) => C;
+export type CommandBuilder<C extends Command = Command> = (state: State) => C;
 
 export const TTL_MS = 30_000;
 
@@ -77,7 +77,7 @@ type Given<T> = Partial<Omit<T, 'type'>>;
 
 export function createTask(
   given: Omit<Given<CreateTask>, 'payload'> & { payload?: string } = {},
-): Wish<CreateTask> {
+): CommandBuilder<CreateTask> {
   const { payload = 'payload', taskId = 'task', ...rest } = given;
   return () => ({
     type: 'CreateTask',
@@ -98,7 +98,7 @@ export function createTask(
 }
 
 /** With the payload that a look at the task would have found, unless the test says otherwise. */
-export function requeueTask(given: Given<RequeueTask> = {}): Wish<RequeueTask> {
+export function requeueTask(given: Given<RequeueTask> = {}): CommandBuilder<RequeueTask> {
   const { taskId = 'task' } = given;
   return ({ tasks }) => {
     const row = tasks.find(taskId);
@@ -117,7 +117,7 @@ export function requeueTask(given: Given<RequeueTask> = {}): Wish<RequeueTask> {
   };
 }
 
-export function leaseTasks(given: Given<LeaseTasks> = {}): Wish<LeaseTasks> {
+export function leaseTasks(given: Given<LeaseTasks> = {}): CommandBuilder<LeaseTasks> {
   return () => ({
     type: 'LeaseTasks',
     workerId: 'worker',
@@ -130,7 +130,7 @@ export function leaseTasks(given: Given<LeaseTasks> = {}): Wish<LeaseTasks> {
   });
 }
 
-export function extendLease(given: Given<ExtendLease> = {}): Wish<ExtendLease> {
+export function extendLease(given: Given<ExtendLease> = {}): CommandBuilder<ExtendLease> {
   const { taskId = 'task' } = given;
   return (state) => ({
     type: 'ExtendLease',
@@ -158,7 +158,7 @@ export function completeTask(
     result?: string | null;
     writes?: readonly WriteGiven[];
   } = {},
-): Wish<CompleteTask> {
+): CommandBuilder<CompleteTask> {
   const { result = null, writes = [], taskId = 'task', ...rest } = given;
   return (state) => ({
     type: 'CompleteTask',
@@ -174,7 +174,7 @@ export function completeTask(
   });
 }
 
-export function failTask(given: Given<FailTask> = {}): Wish<FailTask> {
+export function failTask(given: Given<FailTask> = {}): CommandBuilder<FailTask> {
   const { taskId = 'task' } = given;
   return (state) => ({
     type: 'FailTask',
@@ -187,7 +187,7 @@ export function failTask(given: Given<FailTask> = {}): Wish<FailTask> {
   });
 }
 
-export function releaseTask(given: Given<ReleaseTask> = {}): Wish<ReleaseTask> {
+export function releaseTask(given: Given<ReleaseTask> = {}): CommandBuilder<ReleaseTask> {
   const { taskId = 'task' } = given;
   return (state) => ({
     type: 'ReleaseTask',
@@ -198,17 +198,17 @@ export function releaseTask(given: Given<ReleaseTask> = {}): Wish<ReleaseTask> {
   });
 }
 
-export function killTask(given: Given<KillTask> = {}): Wish<KillTask> {
+export function killTask(given: Given<KillTask> = {}): CommandBuilder<KillTask> {
   return () => ({ type: 'KillTask', taskId: 'task', reason: 'no longer wanted', ...given });
 }
 
-export function cancelTask(given: Given<CancelTask> = {}): Wish<CancelTask> {
+export function cancelTask(given: Given<CancelTask> = {}): CommandBuilder<CancelTask> {
   return () => ({ type: 'CancelTask', taskId: 'task', reason: 'no longer wanted', ...given });
 }
 
 export function checkpointTask(
   given: Omit<Given<CheckpointTask>, 'value'> & { value?: string } = {},
-): Wish<CheckpointTask> {
+): CommandBuilder<CheckpointTask> {
   const { taskId = 'task', value = 'halfway', ...rest } = given;
   return (state) => ({
     type: 'CheckpointTask',
@@ -219,7 +219,7 @@ export function checkpointTask(
   });
 }
 
-export function changeTask(given: Given<ChangeTask> = {}): Wish<ChangeTask> {
+export function changeTask(given: Given<ChangeTask> = {}): CommandBuilder<ChangeTask> {
   return () => ({
     type: 'ChangeTask',
     taskId: 'task',
@@ -234,7 +234,7 @@ export function heartbeat(
   given: Omit<Given<Heartbeat>, 'leases'> & {
     leases?: readonly { taskId: string; leaseSeq?: number }[];
   } = {},
-): Wish<Heartbeat> {
+): CommandBuilder<Heartbeat> {
   const { leases = [{ taskId: 'task' }], ...rest } = given;
   return (state) => ({
     type: 'Heartbeat',
@@ -261,7 +261,7 @@ function proof({ holder = 'holder', token = 'token' }: Proof): { holder: string;
 
 export function acquireNames(
   given: Omit<Given<AcquireNames>, 'holder' | 'tokenHash' | 'metadata'> & Proof & { metadata?: string } = {},
-): Wish<AcquireNames> {
+): CommandBuilder<AcquireNames> {
   const { holder: _holder, token: _token, metadata, ...rest } = given;
   return () => ({
     type: 'AcquireNames',
@@ -275,31 +275,33 @@ export function acquireNames(
   });
 }
 
-export function renewName(given: { name?: string; ttlMs?: number } & Proof = {}): Wish<RenewName> {
+export function renewName(given: { name?: string; ttlMs?: number } & Proof = {}): CommandBuilder<RenewName> {
   const { name = 'name', ttlMs = TTL_MS } = given;
   return () => ({ type: 'RenewName', name, ...proof(given), ttlMs });
 }
 
-export function releaseName(given: { name?: string } & Proof = {}): Wish<ReleaseName> {
+export function releaseName(given: { name?: string } & Proof = {}): CommandBuilder<ReleaseName> {
   const { name = 'name' } = given;
   return () => ({ type: 'ReleaseName', name, ...proof(given) });
 }
 
-export function breakName(given: Given<BreakName> = {}): Wish<BreakName> {
+export function breakName(given: Given<BreakName> = {}): CommandBuilder<BreakName> {
   return () => ({ type: 'BreakName', name: 'name', reason: 'by hand', leaseSeq: null, ...given });
 }
 
 /** The guard that entitles to wipe. */
-export function acquireGuard(given: Proof = {}): Wish<AcquireNames> {
+export function acquireGuard(given: Proof = {}): CommandBuilder<AcquireNames> {
   return acquireNames({ names: [ORCHESTRATOR_GUARD], ...given });
 }
 
-export function wipeNames(given: { prefix?: string; guard?: string } & Proof = {}): Wish<WipeNames> {
+export function wipeNames(
+  given: { prefix?: string; guard?: string } & Proof = {},
+): CommandBuilder<WipeNames> {
   const { prefix = '', guard = ORCHESTRATOR_GUARD } = given;
   return () => ({ type: 'WipeNames', prefix, guard: { name: guard, ...proof(given) } });
 }
 
-export function writeObject(given: WriteGiven & { ifVersion?: number } = {}): Wish<WriteObject> {
+export function writeObject(given: WriteGiven & { ifVersion?: number } = {}): CommandBuilder<WriteObject> {
   const { objectId = 'name', value = 'value', ifVersion = null, lease } = given;
   return (state) => ({
     type: 'WriteObject',
@@ -312,7 +314,7 @@ export function writeObject(given: WriteGiven & { ifVersion?: number } = {}): Wi
 
 export function deleteObject(
   given: Omit<WriteGiven, 'value'> & { ifVersion?: number } = {},
-): Wish<DeleteObject> {
+): CommandBuilder<DeleteObject> {
   const { objectId = 'name', ifVersion = null, lease } = given;
   return (state) => ({ type: 'DeleteObject', objectId, lease: presented(state, objectId, lease), ifVersion });
 }
@@ -325,7 +327,7 @@ export function newestSession({ sessions }: State): string {
 
 export function acceptIntent(
   given: Partial<Intent> & Partial<Pick<AcceptIntent, 'key' | 'previousKey' | 'serviceLease'>> = {},
-): Wish<AcceptIntent> {
+): CommandBuilder<AcceptIntent> {
   const { key, previousKey = null, serviceLease = null, ...rest } = given;
   const intent: Intent = { type: 'live', target: 'service', profileId: 'profile', startMs: 0, ...rest };
   return () => ({
@@ -346,12 +348,12 @@ function guardOf(given: Proof): { name: string; holder: string; tokenHash: strin
 
 export function leaseStarts(
   given: Partial<Omit<LeaseTasks, 'type' | 'guard'>> & Proof = {},
-): Wish<LeaseTasks> {
+): CommandBuilder<LeaseTasks> {
   const { holder: _holder, token: _token, ...rest } = given;
   return leaseTasks({ queues: [START_QUEUE], guard: guardOf(given), ...rest });
 }
 
-export function startSession(given: Guarded<StartSession> = {}): Wish<StartSession> {
+export function startSession(given: Guarded<StartSession> = {}): CommandBuilder<StartSession> {
   const { holder: _holder, token: _token, startToken, ...rest } = given;
   return (state) => {
     const sessionId = given.sessionId ?? newestSession(state);
@@ -369,7 +371,7 @@ export function startSession(given: Guarded<StartSession> = {}): Wish<StartSessi
   };
 }
 
-export function changeSession(given: Guarded<ChangeSession> = {}): Wish<ChangeSession> {
+export function changeSession(given: Guarded<ChangeSession> = {}): CommandBuilder<ChangeSession> {
   const { holder: _holder, token: _token, ...rest } = given;
   return (state) => ({
     type: 'ChangeSession',
@@ -381,7 +383,7 @@ export function changeSession(given: Guarded<ChangeSession> = {}): Wish<ChangeSe
   });
 }
 
-export function renewSessions(given: Guarded<RenewSessions> = {}): Wish<RenewSessions> {
+export function renewSessions(given: Guarded<RenewSessions> = {}): CommandBuilder<RenewSessions> {
   const { holder: _holder, token: _token, ...rest } = given;
   return (state) => ({
     type: 'RenewSessions',
@@ -392,18 +394,18 @@ export function renewSessions(given: Guarded<RenewSessions> = {}): Wish<RenewSes
   });
 }
 
-export function stopSession(sessionId?: string): Wish<StopSession> {
+export function stopSession(sessionId?: string): CommandBuilder<StopSession> {
   return (state) => ({ type: 'StopSession', sessionId: sessionId ?? newestSession(state) });
 }
 
-export function heartbeatSession(sessionId?: string): Wish<HeartbeatSession> {
+export function heartbeatSession(sessionId?: string): CommandBuilder<HeartbeatSession> {
   return (state) => ({ type: 'HeartbeatSession', sessionId: sessionId ?? newestSession(state) });
 }
 
-export function pauseQueue(queue = 'default'): Wish<PauseQueue> {
+export function pauseQueue(queue = 'default'): CommandBuilder<PauseQueue> {
   return () => ({ type: 'PauseQueue', queue });
 }
 
-export function resumeQueue(queue = 'default'): Wish<ResumeQueue> {
+export function resumeQueue(queue = 'default'): CommandBuilder<ResumeQueue> {
   return () => ({ type: 'ResumeQueue', queue });
 }
