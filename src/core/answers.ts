@@ -63,7 +63,7 @@ export interface Extension {
   readonly expiresAtMs: number;
   readonly remainingMs: number;
   readonly seq: Seq;
-  /** The task is to be cancelled; its holder should stop. */
+  /** Cancellation of the task was requested; its holder should stop. */
   readonly cancelRequested: boolean;
 }
 
@@ -88,7 +88,7 @@ export interface Killed {
 
 export interface Cancelled {
   readonly taskId: string;
-  /** LEASED: its holder is told, and it is never leased again. */
+  /** LEASED: its holder learns of it with the next extension, and the task is never leased again. */
   readonly state: 'LEASED' | 'DEAD';
   readonly seq: Seq;
   readonly duplicate: boolean;
@@ -186,7 +186,7 @@ export interface RenewedSessions {
     readonly expiresAtMs: number;
     readonly remainingMs: number;
   }[];
-  /** Those that hold no leases: they have ended, or nobody knows them (state null). */
+  /** Sessions without leases: they have ended, or are unknown (state null). */
   readonly lost: readonly {
     readonly sessionId: string;
     readonly state: SessionState | null;
@@ -201,7 +201,7 @@ export interface QueueSwitched {
   readonly seq: Seq;
 }
 
-/** Which answer belongs to which wish. */
+/** Pairs each command with its answer. */
 export interface Answers {
   CreateTask: TaskCreation;
   RequeueTask: RequeuedTask;

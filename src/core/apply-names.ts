@@ -1,4 +1,4 @@
-/** The effect of each fact about a name: its lease, and the object that only its holder may write. */
+/** The effect of each entry about a name: its lease, and the object that only its holder may write. */
 import { check } from './check.ts';
 import type {
   Entry,
@@ -75,7 +75,7 @@ function leased({ names }: State, entry: NameLeased, seq: Seq, atMs: number): vo
       row = names.rows.take();
       names.create(row, name);
     } else if (names.isLive(row)) {
-      check(names.heldBy(row, entry.holder), entry, seq, `${name} is held by somebody else`);
+      check(names.heldBy(row, entry.holder), entry, seq, `${name} is held by another holder`);
       names.end(row, 'released');
     } else if (names.isIdle(row)) {
       names.leaveIdle(row);
@@ -89,19 +89,19 @@ function leased({ names }: State, entry: NameLeased, seq: Seq, atMs: number): vo
   }
 }
 
-/** The row of a name whose live lease is the one named; anything else is refused. */
+/** The row of a name whose live lease is the one named. Any other lease fails the check. */
 function live(
   { names }: State,
   entry: NameRenewed | NameReleased | NameExpired | NameBroken,
   seq: Seq,
 ): NameRow {
   const row = names.find(entry.name);
-  check(row !== 0 && names.isLive(row), entry, seq, 'nobody holds the name');
+  check(row !== 0 && names.isLive(row), entry, seq, 'the name is not held');
   check(names.leaseSeq.get(row) === entry.leaseSeq, entry, seq, 'the lease is not current');
   return row;
 }
 
-/** The same, and it has not run out. */
+/** As `live`, and the lease has not expired. */
 function held(state: State, entry: NameRenewed | NameReleased | NameBroken, seq: Seq, atMs: number): NameRow {
   const row = live(state, entry, seq);
   check(atMs < state.names.expiresAtMs.get(row), entry, seq, 'the lease has run out');
@@ -148,7 +148,7 @@ export function writeObject(
   atMs: number,
 ): void {
   const row = names.find(write.objectId);
-  check(row !== 0 && names.isLive(row), entry, seq, 'nobody holds the object');
+  check(row !== 0 && names.isLive(row), entry, seq, 'the object is not held');
   check(names.leaseSeq.get(row) === write.leaseSeq, entry, seq, 'the write is not fenced');
   check(atMs < names.expiresAtMs.get(row), entry, seq, 'the lease has run out');
   check(write.version === names.version.get(row) + 1, entry, seq, 'the version is not the next one');
@@ -161,7 +161,7 @@ export function writeObject(
 
 function deleted({ names }: State, entry: ObjectDeleted, seq: Seq, atMs: number): void {
   const row = names.find(entry.objectId);
-  check(row !== 0 && names.isLive(row), entry, seq, 'nobody holds the object');
+  check(row !== 0 && names.isLive(row), entry, seq, 'the object is not held');
   check(names.leaseSeq.get(row) === entry.leaseSeq, entry, seq, 'the delete is not fenced');
   check(atMs < names.expiresAtMs.get(row), entry, seq, 'the lease has run out');
   check(names.value.has(row), entry, seq, 'there is no object');

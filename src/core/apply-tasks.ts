@@ -1,4 +1,4 @@
-/** The effect of each fact about a task or a queue, with the preconditions of seed 002 as checks. */
+/** The effect of each entry about a task or a queue, with the preconditions of seed 002 as checks. */
 import { writeObject } from './apply-names.ts';
 import { check } from './check.ts';
 import type {
@@ -93,7 +93,7 @@ function created(state: State, entry: TaskCreated, seq: Seq, atMs: number): void
   tasks.create(entry, seq, atMs);
 }
 
-/** The task that the new one runs again keeps its state, and knows its successor from now on. */
+/** Records the new task as successor of the ended one, whose state stays. */
 function requeued({ tasks }: State, entry: TaskCreated, seq: Seq): void {
   const origin = tasks.find(entry.requeuedFrom!);
   check(origin !== 0, entry, seq, 'its origin is unknown');
@@ -103,7 +103,7 @@ function requeued({ tasks }: State, entry: TaskCreated, seq: Seq): void {
   tasks.lastSeq.set(origin, seq);
 }
 
-/** The only way a task becomes owned. */
+/** The only entry that makes a task LEASED. */
 function granted({ tasks }: State, entry: LeaseGranted, seq: Seq, atMs: number): void {
   const row = tasks.at(entry.task);
   check(row !== 0, entry, seq, 'the task is unknown');
@@ -123,7 +123,7 @@ function granted({ tasks }: State, entry: LeaseGranted, seq: Seq, atMs: number):
   tasks.enter(row, 'LEASED', atMs);
 }
 
-/** What the holder of a lease says. */
+/** Entries that name the current lease of a task. */
 type HolderEntry =
   | LeaseExtended
   | TaskCompleted
@@ -132,7 +132,7 @@ type HolderEntry =
   | TaskCheckpointed
   | TaskCancelRequested;
 
-/** The row of a task whose current lease is the one named; anything else is refused. */
+/** The row of a task whose current lease is the one named. Any other lease fails the check. */
 function leased({ tasks }: State, entry: HolderEntry | LeaseExpired, seq: Seq): TaskRow {
   const row = tasks.at(entry.task);
   check(row !== 0, entry, seq, 'the task is unknown');
@@ -146,7 +146,7 @@ function leased({ tasks }: State, entry: HolderEntry | LeaseExpired, seq: Seq): 
   return row;
 }
 
-/** The same, and its lease has not run out: only then can its holder still say anything about the task. */
+/** As `leased`, and the lease has not expired: only then can its holder still decide about the task. */
 function held(state: State, entry: HolderEntry, seq: Seq, atMs: number): TaskRow {
   const row = leased(state, entry, seq);
   const { tasks } = state;
@@ -154,7 +154,7 @@ function held(state: State, entry: HolderEntry, seq: Seq, atMs: number): TaskRow
   return row;
 }
 
-/** Moves a task on; its current lease, if any, ends. */
+/** Moves a task to its next state and ends its current lease, if any. */
 function move(
   { tasks }: State,
   row: TaskRow,
@@ -182,7 +182,7 @@ function extended(state: State, entry: LeaseExtended, seq: Seq, atMs: number): v
   const lease = tasks.lease.get(row);
   const isLonger = entry.expiresAtMs > tasks.leases.expiresAtMs.get(lease);
   check(isLonger, entry, seq, 'an extension never shortens');
-  // The heap keeps the earlier time, which is found out when it comes: renewing stays cheap.
+  // The heap keeps the earlier time and corrects it when that time comes, so that an extension stays cheap.
   tasks.leases.expiresAtMs.set(lease, entry.expiresAtMs);
   tasks.lastSeq.set(row, seq);
 }
@@ -204,7 +204,7 @@ function completed(state: State, entry: TaskCompleted, seq: Seq, atMs: number): 
   move(state, row, seq, atMs, 'COMPLETED', 'complete', 0);
 }
 
-/** No task state changes: the worker is told of its loss, and that is remembered with the lease. */
+/** The state of the task stays. The lease remembers that its worker got CANCELLED. */
 function cancelled({ tasks }: State, entry: TaskCancelled, seq: Seq): void {
   const row = tasks.at(entry.task);
   check(row !== 0, entry, seq, 'the task is unknown');

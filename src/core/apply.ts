@@ -1,7 +1,7 @@
 /**
- * A fact, applied. Pure and total: it takes any entry that `decide` can produce in this state and throws
- * on any other, because an entry that does not fit means a bug or a damaged log, and going on would
- * spread it. There is no choice left to make here and no clock to read.
+ * Applies an entry to the state. Pure and total: it accepts every entry that the rules can produce in this state and
+ * throws on any other, because an entry that does not fit means a bug or a damaged log, which must not spread.
+ * It makes no choice and reads no clock.
  */
 import { applyNameEntry, isNameEntry } from './apply-names.ts';
 import { applyTaskEntry } from './apply-tasks.ts';
@@ -41,7 +41,7 @@ function startEpoch(state: State, entry: EpochStarted, seq: Seq, atMs: number): 
   state.epochStartedAtMs = atMs;
   if (!entry.restored) return;
   const { tasks, names } = state;
-  // In the order of their rows: that of a heap depends on how it was built.
+  // In the order of rows: the order of a heap depends on how it was built.
   for (const row of [...tasks.expiring.all()].sort(byNumber)) {
     tasks.leave(row);
     tasks.leases.end(tasks.lease.get(row), 'restored', seq, 0);

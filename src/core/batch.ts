@@ -1,7 +1,7 @@
 /**
  * What the machine has decided and the authority has not taken yet: entries, already applied, and answers for callers
- * that waited in lines. The authority takes both after every step, encodes the entries into its log, and lets the
- * answers leave once the log is durable.
+ * that waited in lines. The authority takes both after every step, encodes the entries into its log, and sends the
+ * answers once the log is durable.
  *
  * The state stores where the log keeps opaque bytes, so positions are assigned as entries are added: one after the
  * other, in the order of `opaquesOf`, from where the log says the opaque area of its next batch begins. The encoder
@@ -18,7 +18,7 @@ export interface DecidedEntry {
   readonly seq: number;
   readonly atMs: number;
   readonly entry: Entry;
-  /** When an end that time brought fell due; 0 for any other entry. */
+  /** When an expiry fell due; 0 for any other entry. */
   readonly dueMs: number;
 }
 
@@ -28,7 +28,7 @@ export interface Settled {
 }
 
 export class Batch {
-  /** All since `begin`. */
+  /** Entries since `begin`. */
   entries: DecidedEntry[] = [];
   private settled: Settled[] = [];
   private nextAt = 0;
@@ -54,10 +54,10 @@ export class Batch {
     this.settled.push({ ticket, answer });
   }
 
-  /** The answers since this was last asked. */
+  /** The answers since the last call. */
   takeSettled(): readonly Settled[] {
     const { settled } = this;
-    // Mostly there are none.
+    // There are usually none.
     if (settled.length > 0) this.settled = [];
     return settled;
   }

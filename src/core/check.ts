@@ -1,4 +1,4 @@
-/** Facts that cannot be. On in production, and never caught below `main`: the log is intact, the process is not. */
+/** Asserts that an entry fits the state. On in production, and never caught below `main`: the log is intact, the process is not. */
 import type { Entry } from './entries.ts';
 import type { Seq } from './row-types.ts';
 

@@ -1,6 +1,6 @@
 /**
- * The wishes: what anybody may ask of the authority, already validated. And the answers to them.
- * Opaque bytes travel in `Opaque`; tokens only ever as their hash.
+ * The commands: what a caller may ask of the authority, already validated. Their answers are in `answers.ts`.
+ * Opaque bytes travel in `Opaque`; tokens only as their hash.
  */
 import type { Intent } from './entries.ts';
 import type { Opaque } from './opaque.ts';
@@ -8,7 +8,7 @@ import type { Seq } from './row-types.ts';
 
 export interface CreateTask {
   readonly type: 'CreateTask';
-  /** The id its creator chose, or null for one of ours. */
+  /** The id its creator chose, or null for a generated one. */
   readonly taskId: string | null;
   readonly queue: string;
   readonly priority: number;
@@ -39,9 +39,9 @@ export interface RequeueTask {
   /** Null: that of the ended task. */
   readonly priority: number | null;
   readonly queue: string | null;
-  /** The id of the new task, or null for one of ours. */
+  /** The id of the new task, or null for a generated one. */
   readonly newTaskId: string | null;
-  /** The ended task as it was looked at, with its payload read back; null when there was none to requeue. */
+  /** The ended task as it was read, with its payload; null when there was none to requeue. */
   readonly origin: RequeueOrigin | null;
 }
 
@@ -70,7 +70,7 @@ export interface ExtendLease {
   readonly ttlMs: number;
 }
 
-/** What a writer shows to prove its turn. */
+/** The lease that a writer presents. */
 export interface PresentedLease {
   readonly leaseSeq: Seq | null;
   readonly objectId: string | null;
@@ -106,7 +106,7 @@ export interface ReleaseTask {
   readonly taskId: string;
   readonly leaseSeq: Seq;
   readonly delayMs: number;
-  /** The authority takes back what it could tell nobody. */
+  /** The authority takes back a grant whose reply was not delivered. */
   readonly isUntold?: true;
 }
 
@@ -158,9 +158,9 @@ export interface AcquireNames {
   readonly ttlMs: number;
   readonly waitMs: number;
   readonly metadata: Opaque | null;
-  /** Whether the caller has every right over names. Without it a live guard is acquired anew only with its token. */
+  /** Whether the caller has the scope v1:admin. Without it a live guard is re-acquired only with its token. */
   readonly isAdmin: boolean;
-  /** The grant that this one replaces, if it is still the live one: whoever held it is known to be dead. */
+  /** The grant that this one replaces, if it is still live: its holder is known to be dead. */
   readonly supersedes?: number;
 }
 
@@ -218,41 +218,41 @@ export interface AcceptIntent {
   readonly type: 'AcceptIntent';
   readonly intent: Intent;
   readonly key: string;
-  /** The same intent under the secret before this one; only ever looked up. */
+  /** The key of the same intent under the previous secret. It is looked up and never stored. */
   readonly previousKey: string | null;
   readonly payload: Opaque;
   /** The service lease, where intents still take it themselves; null where only the orchestrator takes leases. */
   readonly serviceLease: { readonly tokenHash: string; readonly ttlMs: number } | null;
 }
 
-/** A client wants it to end. */
+/** A client asks that the session end. */
 export interface StopSession {
   readonly type: 'StopSession';
   readonly sessionId: string;
 }
 
-/** A client is still there. Changes nothing that is in the log. */
+/** A client still uses the session. Writes no entry. */
 export interface HeartbeatSession {
   readonly type: 'HeartbeatSession';
   readonly sessionId: string;
 }
 
-/** The orchestrator takes the service and the first free slot for a session whose start task it has. */
+/** The orchestrator takes the service and the first free slot for a session whose start task it has leased. */
 export interface StartSession {
   readonly type: 'StartSession';
   readonly sessionId: string;
   readonly guard: Guard;
   /** The lease on the start task. */
   readonly taskLeaseSeq: Seq;
-  /** Every slot there is, in the order in which they are tried. */
+  /** All slots, in the order in which they are tried. */
   readonly slots: readonly string[];
   readonly tokenHash: string;
   readonly ttlMs: number;
-  /** Refused, and not failed, while the service is held by a session that is STOPPING: it will try again. */
+  /** Refused, and not failed, while a STOPPING session holds the service: the orchestrator tries again. */
   readonly isPatient: boolean;
 }
 
-/** What the orchestrator sees happen to a session. */
+/** An event that the orchestrator observes in a session. */
 export type SessionEvent = 'ready' | 'start_failed' | 'process_ended' | 'shutdown' | 'idle' | 'stopped';
 
 export interface ChangeSession {

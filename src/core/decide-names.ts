@@ -1,7 +1,7 @@
 /**
- * Named leases. A lease that ran out has been written as expired before any of these rules is asked, so
- * a live lease in the state has not run out. Who waits for whom is in `lines.ts`; these rules only say
- * whether a name is free for this caller.
+ * Named leases. Expired leases are written as expired before any of these rules runs, so a live lease in
+ * the state has not expired. Waiting is in `lines.ts`; these rules only decide whether a name is free for
+ * this caller.
  */
 
 import type { Broken, GrantedName, GrantedNames, Released, Wiped } from './answers.ts';
@@ -41,18 +41,18 @@ export function acquireNames(state: State, command: AcquireNames, nowMs: number)
       return refuse('FORBIDDEN', { detail: guardIsHeld(name) });
     }
   }
-  // The same holder with the same token again: a lost reply, answered once more.
+  // The same holder repeats its token: the reply was lost, so it gets the same grant again.
   if (repeated === command.names.length) {
     return unchanged({ ...grantOf(state, command, nowMs), duplicate: true });
   }
-  // A token is the secret of one grant: a second one under it would be told apart from the first by nobody.
+  // A token is the secret of one grant. A second grant under it could not be told apart from the first.
   if (repeated > 0) return tokenOfOthers();
   if (command.supersedes !== undefined) return supersede(state, command, command.supersedes, nowMs);
   if (inTheWay !== 0) return { entries: [], answer: held(state, inTheWay, nowMs) };
   return grant(state, command, nowMs);
 }
 
-/** Holders are public: who may write could name the holder of a guard and depose it. */
+/** Holders are public: any caller with write scope could name the holder of a guard and depose it. */
 function guardIsHeld(name: string): string {
   return `${name} is held. Acquiring it anew needs the token of that grant or the scope v1:admin.`;
 }
@@ -61,7 +61,7 @@ function tokenOfOthers(): Decision<never> {
   return refuse('LEASE_NOT_HELD', { detail: 'The token belongs to a grant of other names.' });
 }
 
-/** Takes a name from one certain grant, whose holder is known to be dead, and from no other: all or nothing. */
+/** Takes the names from the given grant, whose holder is known to be dead, and from no other: all or nothing. */
 function supersede(
   state: State,
   command: AcquireNames,
@@ -78,7 +78,7 @@ function supersede(
   return { entries: [...broken, ...entries], answer };
 }
 
-/** `after` so many entries of the same decision. */
+/** `after`: how many entries of the same decision come before it. */
 function grant(state: State, command: AcquireNames, nowMs: number, after = 0): Decision<GrantedNames> {
   const seq = state.lastSeq + 1 + after;
   const { holder, tokenHash, metadata, ttlMs } = command;
@@ -97,7 +97,7 @@ function grant(state: State, command: AcquireNames, nowMs: number, after = 0): D
   );
 }
 
-/** The grant that the names of a command are under; so every one of them has a row. */
+/** The grant that holds the names of a command, so that each of them has a row. */
 export function grantOf(state: State, command: AcquireNames, nowMs: number): GrantedNames {
   const leases = command.names.map((name) => grantedName(state, state.names.find(name) as NameRow, nowMs));
   return { leases, seq: leases[0]!.leaseSeq, duplicate: false };
@@ -115,7 +115,7 @@ function grantedName({ names }: State, row: NameRow, nowMs: number): GrantedName
   };
 }
 
-/** Whose lease is in the way, and for how long; never its token. */
+/** The holder of the conflicting lease, and how long it lasts; never its token. */
 export function held({ names }: State, row: NameRow, nowMs: number): Refusal {
   const holder = names.holderOf(row);
   const remainingMs = Math.max(0, names.expiresAtMs.get(row) - nowMs);
@@ -172,7 +172,7 @@ export function breakName(state: State, command: BreakName): Decision<Broken> {
   );
 }
 
-/** Only the live holder of the orchestrator's guard may wipe; anybody else touches nothing. */
+/** Only the live holder of the orchestrator's guard may wipe. Any other caller changes nothing. */
 export function wipeNames(state: State, command: WipeNames): Decision<Wiped> {
   if (!holdsGuard(state, command.guard)) return refuse('GUARD_NOT_HELD');
   const count = rowsToWipe(state, command.prefix).length;

@@ -48,14 +48,14 @@ export function createTask(state: State, command: CreateTask, nowMs: number): De
   return append(entry, creation(state, entry, nowMs));
 }
 
-/** An id of our own shape from the future could one day be given out a second time. */
+/** A generated id whose position lies ahead: the server would generate it again one day. */
 function isOurs({ lastSeq }: State, taskId: string): boolean {
   return Math.max(seqOfTaskId(taskId), seqOfSessionId(taskId)) > lastSeq;
 }
 
 function refuseOurs(field: string, taskId: string): Decision<never> {
   return refuse('INVALID_ARGUMENT', {
-    detail: `The ${field} ${taskId} has the form of ids made by the server.`,
+    detail: `The ${field} ${taskId} has the form of ids that the server generates.`,
   });
 }
 
@@ -77,8 +77,8 @@ function creation({ lastSeq }: State, entry: TaskCreated, nowMs: number): TaskCr
 }
 
 /**
- * The payload was read before, by a look at the task: what has changed since is answered as it was then, which is one of
- * the moments between call and answer.
+ * The payload was read before this decision, together with the task. If the task has changed since, the answer is the
+ * one for that earlier moment, which also lies between call and answer.
  */
 export function requeueTask(state: State, command: RequeueTask, nowMs: number): Decision<RequeuedTask> {
   const { tasks, sessions } = state;
@@ -131,7 +131,7 @@ function requeuedBefore(state: State, row: TaskRow, taskId: string): RequeuedTas
   const { tasks } = state;
   const found = tasks.successorOf(row);
   const successor = found === 0 ? null : existing(state, found, null);
-  // Where a forgotten one was created is not known any more; it was before the newest entry about its origin.
+  // The position of a forgotten successor is unknown; it is at or before the newest entry about its origin.
   const seq = successor?.seq ?? tasks.lastSeq.get(row);
   return { requeuedFrom: tasks.idOf(row), taskId, seq, successor, duplicate: true };
 }
@@ -153,7 +153,7 @@ function existing({ tasks }: State, row: TaskRow, known: Opaque | null): TaskCre
   };
 }
 
-/** The next task for this worker, or null when no queue of its has one. One call, one grant. */
+/** The next task for this worker, or null when none of its queues has one. One call, one grant. */
 export function leaseNext(
   state: State,
   command: LeaseTasks,
@@ -200,7 +200,7 @@ function nextTask({ tasks }: State, queues: readonly string[]): TaskRow | 0 {
   return best;
 }
 
-/** The live leases an earlier request with the same id was given, so that a lost reply costs no attempt. */
+/** The live leases that an earlier request with the same id was granted, so that a lost reply costs no attempt. */
 export function leasesOfRequest(
   state: State,
   workerId: string,

@@ -1,4 +1,4 @@
-/** What a rule says: the facts that follow from a wish (none for a refusal or a repetition) and the answer. */
+/** What a rule returns: the entries that follow from a command (none for a refusal or a repetition) and the answer. */
 import type { Entry } from './entries.ts';
 import type { Refusal, RefusalCode } from './refusals.ts';
 
@@ -22,7 +22,7 @@ export function refuse(code: RefusalCode, more: Omit<Refusal, 'refused'> = {}): 
   return { entries: NONE, answer: { refused: code, ...more } as Refusal as never };
 }
 
-/** For what is no wish at all, and never comes before a rule. */
+/** For input that is not a valid command and never reaches a rule. */
 export function invalid(detail: string): Refusal {
   return { refused: 'INVALID_ARGUMENT', detail };
 }

@@ -1,19 +1,19 @@
 /**
- * Time, as facts. A lease is valid while now < its end; at its end it is over, and that is written before
- * anybody is told. The heaps keep the earliest time a lease could end: a renewal only moves the lease, and
- * the heap finds out when the old time comes.
+ * Expiry. A lease is valid while now < its end. At its end it is over, and the expiry is written before any
+ * caller learns of it. The heaps keep the earliest time at which a lease could end: a renewal only changes the
+ * lease, and the heap is corrected when the old time comes.
  */
 import type { Entry } from './entries.ts';
 import type { NameRow, TaskRow } from './row-types.ts';
 import type { State } from './state.ts';
 import { deathDue } from './verdicts.ts';
 
-/** `dueMs` is when the fact fell due, if it is one that time brought. */
+/** `dueMs`: when an expiry fell due. */
 export type Commit = (entry: Entry, dueMs?: number) => void;
 
 /**
- * Writes the ends of the leases that are due, oldest first. `max` bounds the work, not the entries: a
- * million renewed leases whose old time has come must not hold up the next renewal either.
+ * Writes the expiries that are due, oldest first. `max` bounds the work, not the entries: a million renewed
+ * leases whose old time has come must not delay the next renewal either.
  */
 export function expireDue(state: State, nowMs: number, max: number, commit: Commit): void {
   const { tasks, names } = state;
@@ -21,7 +21,7 @@ export function expireDue(state: State, nowMs: number, max: number, commit: Comm
     const taskMs = tasks.expiring.topKey();
     const nameMs = names.expiring.topKey();
     if (Math.min(taskMs, nameMs) > nowMs) return;
-    // One that was renewed goes back to its place first, even if that is due too: the order is that of the ends.
+    // A renewed lease goes back to its place first, even if it is due there too: expiries are written in order of their end.
     if (taskMs <= nameMs) {
       const row = tasks.expiring.topRow();
       const expiresAtMs = tasks.leases.expiresAtMs.get(tasks.lease.get(row));
@@ -48,12 +48,12 @@ export function expireNameIfDue(state: State, row: NameRow | 0, nowMs: number, c
   if (row !== 0 && names.isLive(row) && names.expiresAtMs.get(row) <= nowMs) expireName(state, row, commit);
 }
 
-/** No lease ends before this; it may be that none does even then. */
+/** A lower bound: no lease expires before this time. */
 export function nextExpiryMs({ tasks, names }: State): number {
   return Math.min(tasks.expiring.topKey(), names.expiring.topKey());
 }
 
-/** An end that fell due while the authority was down is no attempt of anybody's. */
+/** An expiry that fell due while the authority was down is not counted as a failed attempt. */
 function expireTask(state: State, row: TaskRow, commit: Commit): void {
   const { tasks } = state;
   const lease = tasks.lease.get(row);

@@ -1,6 +1,6 @@
 /**
- * Who may write. The checks of seed 003 in the order of the contract; the first that fails answers and
- * nothing changes:
+ * The fence checks of seed 003 in the order of the contract. The first that fails is the refusal, and nothing
+ * changes:
  *
  *   1 WRITE_UNFENCED  2 LEASE_OBJECT_MISMATCH  3 WRITE_STALE_FENCE  4 WRITE_UNKNOWN_FENCE
  *   5 LEASE_HOLDER_MISMATCH  6 LEASE_EXPIRED  7 VERSION_MISMATCH
@@ -23,7 +23,7 @@ export interface Writable {
 export function checkWrite(state: State, objectId: string, lease: PresentedLease | null): Writable | Refusal {
   const { names } = state;
   const row = names.find(objectId);
-  // A name that is forgotten, or never was, has no fence of its own: every number given out so far is stale for it.
+  // A forgotten or unknown name has no fence of its own: every number granted so far is stale for it.
   const fence = row === 0 ? state.lastSeq + 1 : names.leaseSeq.get(row);
   const leaseSeq = lease?.leaseSeq ?? null;
   if (lease === null || leaseSeq === null) return { refused: 'WRITE_UNFENCED', fence };

@@ -25,7 +25,7 @@ export class HolderNames {
     this.hashes.reserve(row);
   }
 
-  /** The first name of a holder behind a row; 0 when there is none. */
+  /** The first name of a holder after a row; 0 when there is none. */
   after(holder: string, hash: number, row: number): NameRow | 0 {
     return this.tree.above(this.rootOf(holder, hash), row);
   }
@@ -38,7 +38,7 @@ export class HolderNames {
 
   remove(row: NameRow): void {
     const hash = this.hashes.get(row);
-    // Most holders have one name, which needs no look at the holder.
+    // Most holders have one name, which needs no lookup of the holder.
     const root = this.isRoot(row, hash) ? row : (this.rootOf(this.names.holderOf(row), hash) as NameRow);
     this.moveRoot(hash, root, this.tree.remove(root, row));
   }

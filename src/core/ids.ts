@@ -1,7 +1,7 @@
 /**
- * Ids that we make are log positions: the id of a task is made from the `seq` of its creation, the id of
- * a lease from the `seq` of its grant, the id of a session, which is also that of its start task, from the
- * `seq` of its intent. So they need no table, never repeat, and sort by age.
+ * Generated ids are log positions: the id of a task encodes the `seq` of its creation, the id of a lease the
+ * `seq` of its grant, the id of a session, which is also that of its start task, the `seq` of its intent.
+ * So they need no table, never repeat, and sort by age.
  */
 import type { Seq } from './row-types.ts';
 
@@ -19,7 +19,7 @@ export function sessionIdOfSeq(seq: Seq): string {
   return `s${digitsOf(seq)}`;
 }
 
-/** Every two digits in base 32, so that the hot path only has to put pieces together. */
+/** All pairs of base 32 digits, so that the hot path only concatenates. */
 const PAIRS = Array.from({ length: 1024 }, (_, value) => value.toString(32).padStart(2, '0'));
 const LOW_SPAN = 1024 * 1024;
 let lastHigh = -1;
@@ -35,7 +35,7 @@ function digitsOf(seq: Seq): string {
   return highDigits + PAIRS[low >>> 10]! + PAIRS[low & 1023]!;
 }
 
-/** The `seq` behind an id of ours; 0 when the id is not of our making. */
+/** The `seq` behind a generated id; 0 for any other id. */
 export function seqOfTaskId(id: string): Seq {
   return seqAfter('t', id);
 }

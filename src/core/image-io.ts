@@ -19,7 +19,7 @@ export function* imageOf(state: State): Generator<ImageRecord> {
     taskRows: tasks.rows.used,
     nameRows: names.rows.used,
   };
-  // By name, because the order in which queues came is no part of the state.
+  // By name, because the order in which queues were created is not part of the state.
   const paused = [...tasks.queues.values()].filter((queue) => queue.paused).map(({ name }) => name);
   for (const queue of paused.sort()) yield { kind: 'queue', queue, paused: true };
   for (let row = 1; row <= tasks.rows.used; row++) {

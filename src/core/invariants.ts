@@ -1,7 +1,7 @@
 /**
- * What must always hold, each with an id, in the words of the seeds. `checkInvariants` looks at one state;
- * `checkStep` at two neighbours, for what must never be taken back. Tests call them after every apply;
- * `docs/invariants.md` says of each where it is enforced.
+ * The invariants, each with an id, in the words of the seeds. `checkInvariants` reads one state; `checkStep`
+ * compares two neighbours, for what must never be undone. Tests call them after every apply;
+ * `docs/invariants.md` says where each is enforced.
  *
  * To add one: an id and its sentence in `INVARIANTS`, its check in `CHECKS` or `STEPS` (the compiler asks for
  * one of them), a row in `docs/invariants.md`, and a broken state for it in `invariants.test.ts`.
@@ -62,7 +62,7 @@ export type InvariantId = keyof typeof INVARIANTS;
 
 export type Fail = (why: string) => never;
 
-/** Enforced in `check.ts` at every apply, so there is nothing left to look at afterwards. */
+/** Enforced in `check.ts` at every apply, so there is nothing left to check afterwards. */
 type EnforcedAtApply = 'INV-APPLY';
 
 /** About one state. */
@@ -120,7 +120,7 @@ export function checkInvariants(state: State): void {
   for (const [id, holds] of Object.entries(CHECKS)) holds(state, failWith(id as InvariantId));
 }
 
-/** Throws when something was taken back between two states, one entry apart or many. */
+/** Throws when something was undone between two states, one entry apart or many. */
 export function checkStep(before: StateSummary, after: StateSummary): void {
   for (const [id, holds] of Object.entries(STEPS)) holds(before, after, failWith(id as InvariantId));
 }

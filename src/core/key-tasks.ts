@@ -1,7 +1,7 @@
 /**
- * The tasks of each key, in the order in which they were created. Keys can be as many as tasks, so a key is no object: its
- * tasks are a tree, whose root is found by the hash of the key. All of it is kept by side row, so that only tasks with
- * sparse values pay for it.
+ * The tasks of each key, in the order in which they were created. There can be as many keys as tasks, so a key is not an
+ * object: its tasks are a tree, whose root is found by the hash of the key. All of it is kept by side row, so that only
+ * tasks with sparse values pay for it.
  */
 import type { Seq, TaskRow } from './row-types.ts';
 import { type Float64Column, Int32Column } from './tables/columns.ts';

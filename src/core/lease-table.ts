@@ -26,7 +26,7 @@ export class LeaseTable extends LeaseColumns {
   readonly grantedAtMs = new Float64Column<LeaseRow>();
   private readonly ends = new Uint8Column<LeaseRow>();
   private readonly requestHash = new Int32Column<LeaseRow>();
-  /** Live leases of one request, which may be a thousand: only the first is in the index, the others hang on it. */
+  /** Live leases of one request, up to a thousand: only the first is in the index, the others are chained from it. */
   private readonly sibling = new Int32Column<LeaseRow, LeaseRow>();
   private readonly siblingBefore = new Int32Column<LeaseRow, LeaseRow>();
   readonly byRequest = new HashIndex<LeaseRow>();
@@ -114,7 +114,7 @@ export class LeaseTable extends LeaseColumns {
     if (next !== 0) this.byRequest.add(hash, next);
   }
 
-  /** A request is looked for before its leases are granted, so the newest hash is kept. */
+  /** A request is looked up before its leases are granted, so the newest hash is cached. */
   private hashOf(workerId: string, requestId: string): number {
     if (requestId !== this.hashedRequest || workerId !== this.hashedWorker) {
       this.hashedRequest = requestId;
@@ -124,7 +124,7 @@ export class LeaseTable extends LeaseColumns {
     return this.hash;
   }
 
-  /** 0 when no live lease is of this request. */
+  /** 0 when the request has no live lease. */
   private firstOfRequest(hash: number, workerId: string, requestId: string): LeaseRow | 0 {
     const { byRequest } = this;
     for (let node = byRequest.first(hash); node !== 0; node = byRequest.after(node)) {
@@ -134,7 +134,7 @@ export class LeaseTable extends LeaseColumns {
     return 0;
   }
 
-  /** Ends a live lease. Only live ones can be found by their request, so it is not kept any longer. */
+  /** Ends a live lease and removes it from the index by request, which holds live leases only. */
   end(row: LeaseRow, how: LeaseEnd, seq: Seq, dueAtMs: number): void {
     this.leaveIndexes(row);
     this.ends.set(row, LEASE_ENDS.indexOf(how));
@@ -153,7 +153,7 @@ export class LeaseTable extends LeaseColumns {
     }
   }
 
-  /** Keeps the newest `PAST_LEASES_MAX` of a chain whose head is about to become one more. */
+  /** Keeps the newest `PAST_LEASES_MAX` of a chain, before a new lease becomes its head. */
   trim(first: LeaseRow | 0): void {
     let row: LeaseRow | 0 = first;
     for (let kept = 1; row !== 0 && kept < PAST_LEASES_MAX; kept++) row = this.older.get(row);

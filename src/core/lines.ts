@@ -1,16 +1,16 @@
 /**
- * Waiting lines, first come, first served. Soft state: they live as long as the connections that stand in
- * them and do not survive a restart. One who waits for several things stands in all their lines.
+ * Waiting lines, first come, first served. Soft state: a waiter lives as long as its connection, and no waiter
+ * survives a restart. A caller that waits for several names or queues stands in all their lines.
  */
 import type { AcquireNames, LeaseTasks } from './commands.ts';
 import { Int32Column } from './tables/columns.ts';
 import { RowHeap } from './tables/row-heap.ts';
 
-/** Somebody who waits for an answer. */
+/** A call that may have to wait for its answer. */
 export interface Ticket {
-  /** False once its connection has gone: it must not be granted anything any more. */
+  /** False once its connection is closed: nothing may be granted to it then. */
   readonly open: boolean;
-  /** It has joined a line; whoever holds the ticket may leave again by this. */
+  /** Called when it joins a line. The owner of the ticket leaves the line with this waiter. */
   waits(waiter: Waiter<AcquireNames> | Waiter<LeaseTasks>): void;
 }
 
@@ -20,7 +20,7 @@ export interface Waiter<C extends AcquireNames | LeaseTasks> {
   /** When it joined, and its number among all that ever joined. */
   readonly sinceMs: number;
   readonly arrival: number;
-  /** It is granted only while now < this. */
+  /** Nothing is granted to it from this time on. */
   readonly deadlineMs: number;
   readonly slot: number;
   readonly places: readonly Place<C>[];
@@ -66,7 +66,7 @@ export class Lines<C extends AcquireNames | LeaseTasks> {
     return waiter.places.every((place) => place.before === null);
   }
 
-  /** Where it is first; in the other lines somebody comes before it. */
+  /** The lines in which it is first. */
   linesHeaded(waiter: Waiter<C>): string[] {
     return waiter.places.filter((place) => place.before === null).map((place) => place.key);
   }
@@ -99,7 +99,7 @@ export class Lines<C extends AcquireNames | LeaseTasks> {
     return this.waiters[waiter.slot] === waiter;
   }
 
-  /** Those in one line, in order. */
+  /** The waiters of one line, in order. */
   *inLine(key: string): Generator<Waiter<C>> {
     for (let place = this.lines.get(key)?.first ?? null; place !== null; place = place.after)
       yield place.waiter!;
@@ -113,7 +113,7 @@ export class Lines<C extends AcquireNames | LeaseTasks> {
     return this.deadlines.topKey();
   }
 
-  /** One whose wait has run out by `nowMs`, or null. */
+  /** A waiter whose deadline has passed by `nowMs`, or null. */
   nextOverdue(nowMs: number): Waiter<C> | null {
     return this.deadlines.topKey() <= nowMs ? (this.waiters[this.deadlines.topRow()] ?? null) : null;
   }

@@ -22,7 +22,7 @@ export interface TaskFilter {
 
 export type ListOrder = 'oldest' | 'newest';
 
-/** Rows of the list that the filter is read from, behind a position, until the time range ends. */
+/** Rows of the walked list after a position, until the time range ends. */
 export function* walkTasks(
   { tasks }: State,
   filter: TaskFilter,

@@ -1,8 +1,8 @@
 /**
- * The deterministic state machine: the state, the lines before it, and the order in which things happen.
- * For each wish: first the ends that are due for the subjects it names, then the rule, then the facts
- * that follow, then the lines those facts have set in motion. No I/O and no clock: time comes with the
- * batch, and what is decided is applied at once and added to the `Batch`, which the authority writes.
+ * The deterministic state machine: the state, the waiting lines, and the order in which things happen. For
+ * each command: first the expiries that are due for the subjects it names, then the rule, then the entries
+ * that follow, then the waiters that those entries can serve. No I/O and no clock: time comes with the batch,
+ * and what is decided is applied at once and added to the `Batch`, which the authority writes.
  */
 
 import type { Answer, Extension, GrantedTask, GrantedTasks, HeartbeatAnswer } from './answers.ts';
@@ -28,15 +28,15 @@ import type { State } from './state.ts';
 import { findLease, judge, type TaskAnswer, type TaskCommand } from './verdicts.ts';
 import { WaitLines } from './wait-lines.ts';
 
-/** How much is done in one go. An argument, because what happens at a bound is seen only where bounds are small. */
+/** Bounds on the work of one batch. An argument, so that tests can reach the bounds with small ones. */
 export interface MachineBounds {
-  /** How many ends time itself brings to one batch. */
+  /** Expiries written at the begin of a batch. */
   readonly expiries: number;
-  /** How many delayed tasks are brought into line at once. */
+  /** Delayed tasks moved into their lanes at once. */
   readonly wakes: number;
-  /** So many tasks may come in before those who wait for them are served, so that a batch does not grow without bound. */
+  /** Tasks added before the workers that wait for them are served, so that a batch does not grow without bound. */
   readonly fedQueues: number;
-  /** One answer gives out no further task once its payloads have this size: they are all in memory at once. */
+  /** One answer grants no further task once its payloads have this size: they are all in memory at once. */
   readonly leasedBytes: number;
 }
 
@@ -47,7 +47,7 @@ const BOUNDS: MachineBounds = {
   leasedBytes: 4 * 1024 * 1024,
 };
 
-/** How a worker is told that it lost a lease. */
+/** The causes of a lost lease, as the heartbeat reports them. */
 const LOSSES: Record<Exclude<LeaseEnd, 'live'>, string> = {
   complete: 'completed',
   fail: 'failed',
@@ -76,12 +76,12 @@ export class Machine {
     this.bounds = bounds;
   }
 
-  /** Time moves, never back. */
+  /** Advances the time; it never goes back. */
   enter(nowMs: number): void {
     this.nowMs = Math.max(nowMs, this.nowMs, this.state.lastAtMs);
   }
 
-  /** Begins a batch after one of so many calls: time moves, and some of what it brings is written. */
+  /** Begins a batch: advances the time and writes what fell due, within bounds. `callsBefore`: calls of the last batch. */
   begin(nowMs: number, callsBefore = 0): void {
     this.enter(nowMs);
     this.lines.endWaits();
@@ -95,7 +95,7 @@ export class Machine {
     return this.nowMs;
   }
 
-  /** When time brings the next thing to do; Infinity when never. */
+  /** When the next thing falls due; Infinity when nothing will. */
   nextDueMs(): number {
     return Math.min(
       nextExpiryMs(this.state),
@@ -105,22 +105,22 @@ export class Machine {
     );
   }
 
-  /** The answer to a wish, or null when it waits in a line: its answer will be among those settled in the batch. */
+  /** The answer to a command, or null when the caller waits in a line: its answer is added to the `batch` later. */
   run(command: Command, ticket: Ticket): Answer | Refusal | null {
     const answer = this.decide(command, ticket);
-    this.lines.serveAfterWish(this.bounds.fedQueues);
+    this.lines.serveAfterCommand(this.bounds.fedQueues);
     return answer;
   }
 
   /**
-   * Ends a batch. Whoever waits for tasks is served here, or before the next wish for tasks: then a worker that
-   * asked for many gets all that came in, where a line served at every turn would give it the first.
+   * Ends a batch. Workers that wait for tasks are served here, or before the next command that leases tasks: a worker
+   * that asked for many then gets all tasks that were added, where serving after every command would give it one.
    */
   end(): void {
     this.lines.serve();
   }
 
-  /** A fact of the writer itself, such as the start of its epoch. */
+  /** Applies an entry and adds it to the batch. Public for entries of the writer itself, such as the start of its epoch. */
   readonly commit = (entry: Entry, dueMs = 0): void => {
     const seq = this.state.lastSeq + 1;
     this.batch.add(entry, seq, this.nowMs, dueMs);
@@ -198,7 +198,7 @@ export class Machine {
     return answer;
   }
 
-  /** What has run out is written before anybody is told of it. Cheap while nothing at all is due. */
+  /** An expiry is written before a caller learns of it. Cheap while nothing is due. */
   expireTask(taskId: string): void {
     if (this.state.tasks.expiring.topKey() <= this.nowMs) this.expireTaskRow(this.state.tasks.find(taskId));
   }
@@ -208,7 +208,7 @@ export class Machine {
     this.lines.serve();
   }
 
-  /** The same for a name, without serving who waits for it: for somebody who is being served right now. */
+  /** The same for a name, without serving its line: for use while a waiter is being served. */
   endNameIfDue(name: string): void {
     expireNameIfDue(this.state, this.state.names.find(name), this.nowMs, this.commit);
   }
@@ -227,10 +227,10 @@ export class Machine {
     if (!this.sessions.mayLease(command)) return { refused: 'GUARD_NOT_HELD' };
     const repeated = this.repeatedLeases(command);
     if (repeated.length > 0) return this.grantedTasks(repeated, true);
-    // Looking for them may have ended some; who waits for those tasks comes first.
+    // The lookup may have ended leases; the workers that wait for those tasks come first.
     this.lines.serve();
     let leases = this.leaseUpTo(command);
-    // A task that is due must not be missed because more fell due at once than one batch brings into line.
+    // A due task must not be missed because more tasks fell due at once than one batch moves into lanes.
     while (leases.length === 0 && this.state.tasks.delayed.topKey() <= this.nowMs) {
       this.wakeDelayed();
       this.lines.serve();
@@ -241,7 +241,7 @@ export class Machine {
     return null;
   }
 
-  /** For one at the head of the lines of these queues; null while there is nothing for it. */
+  /** For a waiter that is first in the lines of these queues; null while there is no task for it. */
   leaseWaiting(command: LeaseTasks, queues: readonly string[]): GrantedTasks | Refusal | null {
     if (!this.sessions.mayLease(command)) return { refused: 'GUARD_NOT_HELD' };
     const repeated = this.repeatedLeases(command);
@@ -254,7 +254,7 @@ export class Machine {
     return { leases, seq: leases.at(-1)?.leaseSeq ?? this.state.lastSeq, duplicate };
   }
 
-  /** What an earlier request with the same id was given and still has. */
+  /** The live leases that an earlier request with the same id was granted. */
   private repeatedLeases({ workerId, requestId }: LeaseTasks): readonly GrantedTask[] {
     const { state, nowMs } = this;
     if (requestId === null) return NO_LEASES;
@@ -274,7 +274,7 @@ export class Machine {
       if (next === null) break;
       const [entry, lease] = next;
       this.commit(entry);
-      // Most calls want one, and an empty array that is pushed to makes room for seventeen.
+      // Most calls want one task, and V8 reserves room for 17 when an empty array is pushed to.
       if (leases === NO_LEASES) leases = [lease];
       else leases.push(lease);
       bytes += lease.payload.length + (lease.checkpoint?.length ?? 0);
@@ -314,7 +314,7 @@ export class Machine {
       return null;
     }
     const answer = this.enact(decision);
-    // What is superseded may take a session with it, so only now is it known where the grant stands in the log.
+    // Superseding a grant may end a session, so the position of the new grant is known only now.
     return command.supersedes === undefined || isRefusal(answer) || answer.duplicate
       ? answer
       : grantOf(this.state, command, this.nowMs);

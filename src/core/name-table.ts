@@ -28,14 +28,14 @@ export class NameTable extends NameColumns {
 
   readonly tokens = new TokenMemory();
   readonly rows: Rows<NameRow>;
-  /** What falls due together goes in the order in which it was granted. */
+  /** Leases that end at the same time expire in the order of their grants. */
   readonly expiring = new DueRows<NameRow>(this.before, this.after, this.heapPosition, (row) =>
     this.leaseSeq.get(row),
   );
-  /** Names with neither lease nor object, in the order in which they became so. */
+  /** Names with neither lease nor object, in the order in which they became idle. */
   readonly idle = new RowList<NameRow>(this.before, this.after);
   readonly byName = new HashIndex<NameRow>();
-  /** Live leases by their number: a write may present the number of another name. */
+  /** Live leases by fencing number: a write may present the number of another name. */
   readonly byLease = new HashIndex<NameRow>();
   readonly byHolder = new HolderNames(this);
   private foundName: string | null = null;
@@ -57,7 +57,7 @@ export class NameTable extends NameColumns {
     ]);
   }
 
-  /** A rule and the entry it gives look for the same name one after the other, so the newest find is kept. */
+  /** A rule and its entry look up the same name one after the other, so the last result is cached. */
   find(name: string): NameRow | 0 {
     if (name === this.foundName) return this.foundRow;
     this.foundName = name;
@@ -123,12 +123,12 @@ export class NameTable extends NameColumns {
     return { value, version: this.version.get(row), leaseSeq, seq };
   }
 
-  /** Every row behind another, free ones too: a walk over a table that is mostly free must not be long. */
+  /** Every row after another, free ones too, so that a walk over a mostly free table can stop in between. */
   *allRows(after: number): Generator<NameRow> {
     for (let row = after + 1; row <= this.rows.used; row++) yield row as NameRow;
   }
 
-  /** The live names of a holder behind a row, in the order of their rows. */
+  /** The live names of a holder after a row, in the order of their rows. */
   *heldNames(holder: string, after: number): Generator<NameRow> {
     const hash = hashOfString(holder, this.seed);
     for (let row = this.byHolder.after(holder, hash, after); row !== 0; ) {
@@ -137,7 +137,7 @@ export class NameTable extends NameColumns {
     }
   }
 
-  /** A new name, without lease or object, not yet idle; what a lease brings, the caller sets. */
+  /** A new name, without lease or object, not yet idle. The caller sets the columns of a lease. */
   create(row: NameRow, name: string): void {
     this.start(row, name);
     this.ends.set(row, NONE);
@@ -166,7 +166,7 @@ export class NameTable extends NameColumns {
     this.byName.add(hashOfString(name, this.seed), row);
   }
 
-  /** Gives the name a live lease; the one before must have been ended. */
+  /** Gives the name a live lease; the previous one must have ended. */
   grant(row: NameRow, leaseSeq: Seq, holder: string, tokenHash: string, expiresAtMs: number): void {
     if (!this.holder.equals(row, holder)) this.holder.set(row, holder);
     this.tokens.set(row, tokenHash);
@@ -192,7 +192,7 @@ export class NameTable extends NameColumns {
     this.ends.set(row, ENDS.indexOf(how));
   }
 
-  /** For images: how a lease ended that was never live in this state. */
+  /** For images: the end of a lease that was never live in this state. */
   setEnd(row: NameRow, how: NameEnd): void {
     this.ends.set(row, ENDS.indexOf(how));
   }

@@ -4,7 +4,7 @@
  * the log can find them again is kept, so that they cost the state twenty bytes and not their length.
  */
 export interface Opaque {
-  /** The bytes themselves, as long as somebody on the way still needs them. */
+  /** The bytes themselves, while the command that carries them is decided and written. */
   bytes: Uint8Array | null;
   /** Where the log keeps them; meaningless until their entry is in a batch. */
   at: number;
@@ -13,7 +13,7 @@ export interface Opaque {
   crc: number;
 }
 
-/** The position of no bytes: an empty opaque lies in no file, so it shares its place with no other. */
+/** The position of an empty opaque, which lies in no file. */
 export const NOWHERE = 0;
 
 /** Bytes that are in no log yet, with their CRC-32. */

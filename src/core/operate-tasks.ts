@@ -12,7 +12,7 @@ import type { State } from './state.ts';
 import { CANCELLED } from './task-table.ts';
 import type { Presented, TaskCommand } from './verdicts.ts';
 
-/** Why a task of a system queue is left alone, or none may come into one; null where that is not the question. */
+/** The refusal for a task of a system queue, or for a change into one; null for any other task. */
 export function refuseSystemQueue(
   { tasks }: State,
   row: TaskRow,
@@ -44,7 +44,7 @@ export function cancel({ state, row }: Presented<0>, { reason }: CancelTask): De
   return append(cancelled(state, row, reason), { ...answer, state: 'DEAD' });
 }
 
-/** A leased one is its holder's for now, who is told with the next extension. */
+/** A leased task stays with its holder, which learns of the request with the next extension. */
 export function requestCancel({ state, row }: Presented<0>, { reason }: CancelTask): Decision<Cancelled> {
   const { tasks } = state;
   const taskId = tasks.idOf(row);
@@ -57,7 +57,7 @@ export function requestCancel({ state, row }: Presented<0>, { reason }: CancelTa
   );
 }
 
-/** Cancelled before, or dead of something else. */
+/** A task that was cancelled before gives the same answer again; one that died otherwise is refused. */
 export function cancelAgain({ state, row }: Presented<0>): Decision<Cancelled> {
   const { tasks } = state;
   if (tasks.reasonDetail.get(row) === null) return refuse('TASK_TERMINAL');
@@ -65,7 +65,7 @@ export function cancelAgain({ state, row }: Presented<0>): Decision<Cancelled> {
   return unchanged({ taskId: tasks.idOf(row), state: 'DEAD', seq, duplicate: true });
 }
 
-/** The end of a task whose lease ends otherwise than by a completion, if that was asked for; else null. */
+/** The end of a task whose lease ends without completion, if its cancellation was requested; else null. */
 export function cancellationDue(state: State, row: TaskRow): TaskDead | null {
   const detail = state.tasks.cancelReason.get(row);
   return detail === null ? null : cancelled(state, row, detail);

@@ -1,8 +1,7 @@
 /**
- * A queue: who is next. Higher priority first, then first come, where a task comes when it is created
- * and keeps its place when it is handed back. Each priority is a lane: new tasks at the end of a list,
- * tasks that came back in a heap beside it, because they belong before what stands at the list's end.
- * All of it is derived from the tasks and safe to lose.
+ * A queue: which task is next. Higher priority first, then order of creation: a task that is released or
+ * retried keeps its place. Each priority is a lane: new tasks at the end of a list, returned tasks in a heap
+ * beside it, because they belong before the end of the list. All of it is derived from the tasks.
  */
 import type { Seq, TaskRow } from './row-types.ts';
 import { StateLists } from './state-lists.ts';
@@ -44,7 +43,7 @@ export class Queue {
     this.lists = new StateLists(columns.createdSeq);
   }
 
-  /** Nothing would be lost by dropping it. */
+  /** Whether it has neither tasks nor a pause, and can be dropped. */
   get idle(): boolean {
     return !this.paused && this.lists.isEmpty;
   }
@@ -65,7 +64,7 @@ export class Queue {
     return this.lists.count('WAITING') - this.delayed - this.backingOff;
   }
 
-  /** The first of each lane, and the first of those that came back to it. */
+  /** The first task of each lane, and the first of its returned tasks. */
   *heads(): Generator<TaskRow> {
     for (const { list, returned } of this.lanes) {
       if (list.first !== 0) yield list.first;
@@ -89,7 +88,7 @@ export class Queue {
     const lane = this.lane(priority);
     if (this.columns.heapPosition.get(row) === 0) lane.list.remove(row);
     else lane.returned!.remove(row);
-    // The only lane stays even when it is empty, because a queue at rest is mostly one task deep.
+    // The only lane stays even when it is empty, because a lightly loaded queue holds one task at a time.
     if (this.lanes.length > 1 && isEmpty(lane)) this.lanes.splice(this.lanes.indexOf(lane), 1);
   }
 
@@ -113,7 +112,7 @@ export class Queue {
     return Math.min(ahead, max);
   }
 
-  /** Everybody who stands in a lane, in no particular order. */
+  /** All tasks in lanes, in no particular order. */
   *all(): Generator<TaskRow> {
     for (const { list, returned } of this.lanes) {
       for (let row: TaskRow | 0 = list.first; row !== 0; row = list.next(row)) yield row;

@@ -1,8 +1,7 @@
 /**
- * Every "no" there is. HTTP statuses, problem titles and `docs/errors.md` are read from this table; a code
- * is never renamed. `retry` tells a client whether the same call can succeed later:
- * 'never' (the call itself is wrong or the chance is gone), 'later' (somebody else is in the way), 'soon'
- * (the authority is).
+ * All refusals. HTTP statuses, problem titles and `docs/errors.md` are read from this table; a code is never
+ * renamed. `retry` tells a client whether the same call can succeed later: 'never' (the call itself is wrong or
+ * comes too late), 'later' (another caller or the state is in the way), 'soon' (the authority cannot answer now).
  */
 import type { SessionReason, SessionState } from './entries.ts';
 import type { Seq } from './row-types.ts';
@@ -68,12 +67,12 @@ export const REFUSALS = {
 
 export type RefusalCode = keyof typeof REFUSALS;
 
-/** A "no" with what the caller needs to know about it. It changes nothing. */
+/** A refusal with its details. It changes nothing. */
 export interface Refusal {
   readonly refused: RefusalCode;
-  /** One sentence for this very case, where the general one is not enough. */
+  /** A sentence for this case, where the general one is not enough. */
   readonly detail?: string;
-  /** The lease in the way. */
+  /** The conflicting lease. */
   readonly holder?: string;
   readonly remainingMs?: number;
   /** Which of several writes failed. */
@@ -85,7 +84,7 @@ export interface Refusal {
   readonly firstSeq?: Seq;
   /** Where the leader says it is. */
   readonly leaderUrl?: string;
-  /** The session that has ended, or that is in the way. */
+  /** The session that has ended, or that holds the service. */
   readonly sessionId?: string;
   readonly state?: SessionState;
   readonly reason?: SessionReason | null;

@@ -1,6 +1,6 @@
 /**
- * After a compaction has copied opaque bytes elsewhere, the state's references follow, some rows at a
- * time. Nothing but positions changes, and no answer depends on them.
+ * After a compaction has copied opaque bytes, the references of the state are updated, some rows at a time.
+ * Only positions change, and no answer depends on them.
  */
 import type { State } from './state.ts';
 import type { Move } from './tables/opaque-column.ts';

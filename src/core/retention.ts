@@ -1,8 +1,8 @@
 /**
- * Forgetting, as facts. Tasks and sessions that ended long enough ago and names that have been idle long enough leave
- * the state, oldest first; so do those beyond a number, so that memory has a bound. Failed tasks are kept by their own
- * time and number: no completed one takes their place. A forgotten name loses nothing: its next grant is above every
- * earlier one anyway.
+ * Retention, as entries. Tasks and sessions that ended long enough ago and names that have been idle long enough are
+ * forgotten, oldest first; so are those beyond a number, so that memory is bounded. Failed tasks have their own time and
+ * number: completed ones do not displace them. A forgotten name loses nothing: its next grant is above every earlier one
+ * anyway.
  */
 import type { TaskKey } from './entries.ts';
 import type { Commit } from './expiry.ts';
@@ -34,7 +34,7 @@ export const DEFAULT_RETENTION: Retention = {
   endedSessionsMax: 100_000,
 };
 
-/** What a program may say of it. `endedTasks…` stands for both kinds of tasks where a kind is not given by itself. */
+/** The options. `endedTasks…` is the default of both kinds of ended tasks. */
 export type RetentionFigures = Partial<
   Retention & { readonly endedTasksMs: number; readonly endedTasksMax: number }
 >;
@@ -56,8 +56,8 @@ export function retentionFrom(given: RetentionFigures = {}, otherwise = DEFAULT_
 const FORGOTTEN_AN_ENTRY = 1_000;
 
 /**
- * One entry a batch of each kind, and one more for every thousand calls of the batch before: so forgetting
- * keeps up with whatever the calls leave behind, and never makes a batch long by itself.
+ * One entry of each kind per batch, and one more for every thousand calls of the batch before: so retention
+ * keeps up with the calls and never makes a batch long by itself.
  */
 export function forgetDue(
   state: State,

@@ -53,7 +53,7 @@ class Mix {
     for (const value of values) this.value(value);
   }
 
-  /** Fields in the order in which the image lists them, which is always the same; so their names say nothing new. */
+  /** Fields in the order of the image, which is fixed, so their names are not hashed. */
   private record(record: Record<string, unknown>): void {
     this.word(TAGS.record);
     for (const field in record) {
@@ -66,7 +66,7 @@ class Mix {
     this.word(word);
   }
 
-  /** Two lanes that turn every word differently, so that a collision must happen in both at once. */
+  /** Two lanes that mix every word differently, so that a collision must happen in both at once. */
   private word(word: number): void {
     const high = Math.imul(this.high ^ word, 0x0100_0193);
     this.high = (high << 13) | (high >>> 19);

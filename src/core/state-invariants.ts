@@ -1,6 +1,6 @@
 /**
- * The invariants of one state, each as a function that says why it does not hold. They read everything and
- * take their time: they are for tests and for `wal verify`, not for the way of a request.
+ * The invariants of one state, each as a function that reports why it does not hold. They scan the whole state:
+ * they are for tests and for `wal verify`, not for the request path.
  */
 import type { Fail } from './invariants.ts';
 import { START_QUEUE } from './reserved-names.ts';
@@ -400,7 +400,8 @@ export function checkHolders(state: State, fail: Fail): void {
       if (names.endedSeq.get(row) <= names.leaseSeq.get(row)) fail(`${name} ended before it began`);
       continue;
     }
-    if (names.holderOf(row) === '' || names.tokens.hashOf(row) === '') fail(`${name} is held by nobody`);
+    if (names.holderOf(row) === '' || names.tokens.hashOf(row) === '')
+      fail(`${name} is held without holder or token`);
     if (names.endedSeq.get(row) !== 0) fail(`${name} is held and has ended`);
   }
 }
@@ -430,7 +431,7 @@ export function checkLinked(state: State, fail: Fail): void {
     if (leaseSeq === 0) continue;
     const grant = `${names.holderOf(row)} ${names.acquiredAtMs.get(row)} ${names.tokens.hashOf(row)}`;
     const other = grants.get(leaseSeq) ?? grant;
-    if (other !== grant) fail(`lease ${leaseSeq} of ${names.nameOf(row)} is the lease of somebody else`);
+    if (other !== grant) fail(`lease ${leaseSeq} of ${names.nameOf(row)} belongs to another grant`);
     grants.set(leaseSeq, grant);
   }
 }

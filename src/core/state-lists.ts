@@ -1,6 +1,6 @@
 /**
  * The tasks of a queue, or of all queues, by state, each in the order in which they were created. Lists and counts are
- * read from here. A state that had no task yet costs nothing.
+ * read from here. A state without tasks so far costs nothing.
  */
 import type { TaskState } from './image.ts';
 import type { Seq, TaskRow } from './row-types.ts';

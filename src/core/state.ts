@@ -1,6 +1,6 @@
 /**
- * What is true: tasks, names, sessions and how far the log has come. Derived from the log and from nothing else;
- * `apply` is the only function that changes it.
+ * The state: tasks, names, sessions and the end of the log. Derived from the log alone; `apply` is the only function
+ * that changes it.
  */
 import { NameTable } from './name-table.ts';
 import type { Seq } from './row-types.ts';
@@ -16,7 +16,7 @@ export interface State {
   lastSeq: Seq;
   lastAtMs: number;
   epoch: number;
-  /** When the present writer began; what fell due earlier fell due while nobody was there. */
+  /** When the present writer started; what fell due earlier fell due while no authority ran. */
   epochStartedAtMs: number;
 }
 

@@ -1,6 +1,6 @@
 /**
- * The invariants of two neighbouring states: what an observer has once seen is never taken back. The
- * observer keeps a summary, because the state itself changes in place.
+ * The invariants of two neighbouring states: what an observer has seen is never undone. The observer keeps a
+ * summary, because the state itself changes in place.
  */
 import type { SessionReason, SessionState } from './entries.ts';
 import type { LeaseEnd, NameEnd, TaskState } from './image.ts';

@@ -30,7 +30,7 @@ import { TextColumn } from './tables/text-column.ts';
 /** 0 is a free row. */
 const STATES: readonly (TaskState | 'FREE')[] = ['FREE', 'WAITING', 'LEASED', 'COMPLETED', 'FAILED', 'DEAD'];
 
-/** Compared one by one: on the hot path a look into a record by a name that varies takes several times as long. */
+/** Compared one by one: on the hot path a record lookup by a varying name is megamorphic and several times slower. */
 function codeOf(state: TaskState): number {
   if (state === 'WAITING') return 1;
   if (state === 'LEASED') return 2;
@@ -38,7 +38,7 @@ function codeOf(state: TaskState): number {
   return state === 'FAILED' ? 4 : 5;
 }
 
-/** The reason of a task that was cancelled; why is its `reasonDetail`. */
+/** The `reason` of a cancelled task; the caller's text is its `reasonDetail`. */
 export const CANCELLED = 'CANCELLED';
 
 export function isTerminal(state: TaskState): boolean {
@@ -60,12 +60,12 @@ export class TaskTable extends TaskColumns {
   readonly heapPosition = new Int32Column<TaskRow>();
 
   readonly leases: LeaseTable;
-  /** What falls due together goes in the order in which it was granted. */
+  /** Leases that end at the same time expire in the order of their grants. */
   readonly expiring = new DueRows<TaskRow>(this.before, this.after, this.heapPosition, (row) =>
     this.leases.seq.get(this.lease.get(row)),
   );
   readonly delayed = new RowHeap<TaskRow>(this.heapPosition);
-  /** Ended as their writer wanted: COMPLETED, or DEAD by `CANCELLED`. And start tasks, whatever their end. */
+  /** COMPLETED tasks, tasks DEAD by `CANCELLED`, and start tasks, whatever their end. */
   readonly completed = new RowList<TaskRow>(this.before, this.after);
   /** All other ended tasks: dead letters, which are kept longer. */
   readonly failed = new RowList<TaskRow>(this.before, this.after);
@@ -78,7 +78,7 @@ export class TaskTable extends TaskColumns {
   readonly byId = new HashIndex<TaskRow>();
   readonly byDedup = new HashIndex<TaskRow>();
   readonly byKey: KeyTasks;
-  // A rule and the entry it gives look for the same task one after the other, so the newest find of each kind is kept.
+  // A rule and its entry look up the same task one after the other, so the last result of each kind is cached.
   private found: TaskRow | 0 = 0;
   private foundChosen: TaskRow | 0 = 0;
   private chosenId = '';
@@ -112,13 +112,13 @@ export class TaskTable extends TaskColumns {
 
   // --- finding -----------------------------------------------------------------------------------
 
-  /** The row of a task by the id people use; 0 when there is none. */
+  /** The row of a task by its id on the wire; 0 when there is none. */
   find(taskId: string): TaskRow | 0 {
     const seq = seqOfTaskId(taskId);
     return (seq === 0 ? 0 : this.findBySeq(seq)) || this.findByChosenId(taskId);
   }
 
-  /** The row of a task by the key entries use. */
+  /** The row of a task by its key in entries. */
   at(key: TaskKey): TaskRow | 0 {
     return typeof key === 'number' ? this.findBySeq(key) : this.findByChosenId(key);
   }
@@ -131,7 +131,7 @@ export class TaskTable extends TaskColumns {
     return this.id.has(row) ? this.chosenIdOf(row) : taskIdOfSeq(this.createdSeq.get(row));
   }
 
-  /** The task that has this dedup key; there is none once it is terminal. */
+  /** The task that has this dedup key; a terminal task has none. */
   findByDedup(queue: string, dedupKey: string): TaskRow | 0 {
     const index = this.byDedup;
     for (let node = index.first(this.dedupHash(queue, dedupKey)); node !== 0; node = index.after(node)) {
@@ -171,7 +171,7 @@ export class TaskTable extends TaskColumns {
     return Math.max(this.createdAtMs.get(row), this.dueAtMs.get(row));
   }
 
-  /** Why a delayed task waits: its newest attempt failed, or else its creator or a release said when it is due. */
+  /** Why a delayed task waits: its newest attempt failed, or else its creation or a release set a delay. */
   isBackingOff(row: TaskRow): boolean {
     const lease = this.lease.get(row);
     return lease !== 0 && this.leases.endOf(lease) === 'fail';
@@ -224,7 +224,7 @@ export class TaskTable extends TaskColumns {
     this.enter(row, image.state, nowMs);
   }
 
-  /** What a task is known by, and its key, which never change. */
+  /** The id and the key of a task, which never change. */
   private identify(row: TaskRow, key: TaskKey): void {
     this.byId.add(this.keyHash(key), row);
     if (typeof key === 'string') {
@@ -241,7 +241,7 @@ export class TaskTable extends TaskColumns {
     if (dedupKey !== null) this.byDedup.add(this.dedupHash(queue, dedupKey), row);
   }
 
-  /** Puts a task, which is in no place, into the one that belongs to `state`; its times must be set already. */
+  /** Puts a task that is in no place into the place of `state`; its times must be set before. */
   enter(row: TaskRow, state: TaskState, nowMs: number): void {
     const queue = this.queueOf(row);
     this.states.set(row, codeOf(state));
@@ -263,7 +263,7 @@ export class TaskTable extends TaskColumns {
     }
   }
 
-  /** Takes a task out of the place its state gave it. */
+  /** Takes a task out of the place of its state. */
   leave(row: TaskRow): void {
     const state = this.stateOf(row);
     const queue = this.queueOf(row);
@@ -318,8 +318,8 @@ export class TaskTable extends TaskColumns {
   }
 
   /**
-   * Brings up to `max` delayed tasks that are due by `nowMs` into their lanes and tells which queues got
-   * some. Derived order only, and no entry: whether a task is due follows from its time.
+   * Moves up to `max` delayed tasks that are due by `nowMs` into their lanes and returns their queues. This
+   * needs no entry: whether a task is due follows from its time.
    */
   wakeDelayed(nowMs: number, max: number): Set<string> {
     const queues = new Set<string>();

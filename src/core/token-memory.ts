@@ -1,6 +1,6 @@
 /**
- * The token hash of the newest grant of each name, and the first eight bytes of those of the sixteen
- * grants before it: enough to tell a caller that its token is an old one, which must never look new.
+ * The token hash of the newest grant of each name, and the first eight bytes of the hashes of the sixteen
+ * grants before it: an old token must never be taken for a new one.
  */
 import type { NameRow, TokenRow } from './row-types.ts';
 import { Int32Column, Uint32Column } from './tables/columns.ts';
@@ -27,7 +27,7 @@ export class TokenMemory {
     this.pastFirst.reserve(row);
   }
 
-  /** The new token's hash; the one before, if any, becomes the newest of the past. */
+  /** Sets the hash of the new token; the previous one, if any, becomes the newest past token. */
   set(row: NameRow, tokenHash: string): void {
     if (this.present.get(row) !== 0) {
       this.pushPast(row, this.words[0]!.get(row), this.words[1]!.get(row));
@@ -36,7 +36,7 @@ export class TokenMemory {
     for (let word = 0; word < WORDS; word++) this.words[word]!.set(row, wordAt(tokenHash, word));
   }
 
-  /** In constant time, so that timing tells nothing about the hash. */
+  /** Compares in constant time, so that timing reveals nothing about the hash. */
   matches(row: NameRow | 0, tokenHash: string): boolean {
     let difference = this.present.get(row) ^ 1;
     for (let word = 0; word < WORDS; word++)
@@ -44,7 +44,7 @@ export class TokenMemory {
     return difference === 0;
   }
 
-  /** Whether a grant before the newest one had this token. */
+  /** Whether an earlier grant had this token. */
   isPast(row: NameRow, tokenHash: string): boolean {
     const high = wordAt(tokenHash, 0);
     const low = wordAt(tokenHash, 1);

@@ -1,7 +1,7 @@
 /**
- * What happens to a task when its worker, or somebody pretending to be, speaks: a table, state × command.
- * A cell that is missing does not compile. Before a cell is asked, the lease's own end has been written
- * if it was due, so a live lease in the state has not run out.
+ * What a command from a worker or an operator does to a task: a table, state × command. A missing cell does
+ * not compile. The expiry of the lease is written before a cell runs, if it is due, so a live lease in the
+ * state has not expired.
  *
  *              extend   checkpoint  complete  fail   release  kill      cancel         change
  *   WAITING    tooLate  tooLate     late      late   late     kill      cancel         change
@@ -153,7 +153,7 @@ function subject({ state, row, lease }: Presented): { task: TaskKey; leaseSeq: S
   return { task: state.tasks.key(row), leaseSeq: lease === 0 ? 0 : state.tasks.leases.seq.get(lease) };
 }
 
-/** A lease that is over cannot be extended: from that very millisecond, whether or not anybody noticed. */
+/** A lease cannot be extended from the millisecond of its end on. */
 function tooLate({ state, lease }: Presented): Decision<never> {
   return refuse(state.tasks.leases.endOf(lease) === 'expired' ? 'LEASE_EXPIRED' : 'LEASE_NOT_CURRENT');
 }
@@ -185,7 +185,7 @@ function checkpoint(at: Presented, { value }: CheckpointTask): Decision<Checkpoi
   );
 }
 
-/** The holder's word counts: what the task becomes by it. */
+/** The answer to a verdict of the current holder, with the state it gives the task. */
 function committed(at: Presented, verb: Verb, state: TaskState, dueAtMs: number): Verdict {
   return {
     outcome: 'COMMITTED',
@@ -209,7 +209,7 @@ function complete(at: Presented, command: CompleteTask): Decision<Verdict> {
   );
 }
 
-/** Fenced writes in the same entry, all or nothing: the first that fails answers, and the task stays LEASED. */
+/** Fenced writes in the same entry, all or nothing: the first that fails is the refusal, and the task stays LEASED. */
 function judgeWrites(at: Presented, command: CompleteTask): readonly FencedWrite[] | Decision<never> {
   if (command.writes.length === 0) return NO_WRITES;
   const writes: FencedWrite[] = [];
@@ -238,7 +238,7 @@ function fail(at: Presented, command: FailTask): Decision<Verdict> {
     : lastTurn(at, 'fail', failed, death);
 }
 
-/** The lease ends as its holder says, and the task with it. */
+/** The lease ends by its holder's verdict, and the task dies with it. */
 function lastTurn(
   at: Presented,
   verb: 'fail' | 'release',
@@ -251,7 +251,7 @@ function lastTurn(
 /** Doubles with every failure up to the task's limit. */
 function backoffMs({ state, row }: Presented, failures: number): number {
   const { tasks } = state;
-  // Beyond 2^52 the limit has long been reached; further on, nothing times infinity would be no number at all.
+  // Beyond 2^52 the limit has been reached; without the bound, 0 * Infinity would be NaN.
   const factor = 2 ** Math.min(failures - 1, 52);
   return Math.min(tasks.backoffMs.get(row) * factor, tasks.maxBackoffMs.get(row));
 }
@@ -264,7 +264,7 @@ export function deathDue(state: State, row: TaskRow): TaskDead | null {
   return { type: 'TaskDead', task, leaseSeq: 0, reason: 'ATTEMPTS_EXHAUSTED', detail: null };
 }
 
-/** A task that kills its workers must not go round for ever. */
+/** A task that kills its workers must not be retried for ever. */
 function isExhausted({ tasks }: State, row: TaskRow): boolean {
   return tasks.countedAttempts.get(row) >= tasks.maxAttempts.get(row);
 }
@@ -278,9 +278,9 @@ function release(at: Presented, command: ReleaseTask): Decision<Verdict> {
     : lastTurn(at, 'release', released, death);
 }
 
-/** The lease is over. Who ended it decides what its holder hears. */
+/** The lease is over. How it ended decides the answer to its holder. */
 function late(at: Presented, command: VerdictCommand): Decision<Verdict> {
-  // Then the authority spoke, and no worker: there is no verdict to record.
+  // This command comes from the authority and not from a worker: there is no verdict to record.
   if (command.type === 'ReleaseTask' && command.isUntold === true) return refuse('LEASE_NOT_CURRENT');
   const { leases } = at.state.tasks;
   const end = leases.endOf(at.lease);
@@ -306,13 +306,13 @@ function late(at: Presented, command: VerdictCommand): Decision<Verdict> {
   return append({ type: 'TaskCancelled', ...subject(at), verb, result }, answer);
 }
 
-/** What the holder was told when it ended the lease by this verb. */
+/** The answer that the holder got when it ended the lease by this verb. */
 function firstAnswer(at: Presented, verb: Verb): Verdict {
   const { state, row, lease } = at;
   const { tasks } = state;
   const seq = tasks.leases.endedSeq.get(lease);
   const dueAtMs = tasks.leases.dueAtMs.get(lease);
-  // Killed by an operator in the very next entry is something else: then its attempts were not used up.
+  // An operator may have killed the task in the next entry: then its attempts were not used up.
   const wasLast = (verb === 'fail' && isExhausted(state, row)) || cancellationDue(state, row) !== null;
   const diedThen = wasLast && tasks.endedSeq.get(row) === seq + 1;
   const ended: TaskState = verb === 'complete' ? 'COMPLETED' : 'FAILED';

@@ -1,6 +1,6 @@
 /**
- * The waiting lines of the machine: which facts set them in motion, who is served, who is passed over, and who is told that
- * it has waited for too long.
+ * The waiting lines of the machine: which entries can serve a waiter, which waiter is next, and which wait has timed
+ * out.
  */
 import type { Answer } from './answers.ts';
 import type { AcquireNames, LeaseTasks } from './commands.ts';
@@ -16,7 +16,7 @@ export class WaitLines {
   readonly names = new Lines<AcquireNames>();
   readonly tasks = new Lines<LeaseTasks>();
   private readonly machine: Machine;
-  /** Names and queues whose lines may have something to take. */
+  /** Names and queues whose lines may be served. */
   private readonly freedNames: string[] = [];
   private readonly fedQueues: string[] = [];
 
@@ -24,12 +24,12 @@ export class WaitLines {
     this.machine = machine;
   }
 
-  /** How many wait. */
+  /** The number of waiters. */
   get size(): number {
     return this.names.size + this.tasks.size;
   }
 
-  /** When the first of them has waited long enough; Infinity when nobody waits. */
+  /** The earliest deadline of a waiter; Infinity when there is none. */
   nextDeadlineMs(): number {
     return Math.min(this.names.nextDeadlineMs(), this.tasks.nextDeadlineMs());
   }
@@ -39,14 +39,14 @@ export class WaitLines {
     yield* this.tasks.all();
   }
 
-  /** Whoever waited is gone; those behind may now be first. */
+  /** The caller has gone; the waiters behind it may now be first. */
   leave(waiter: Waiter<AcquireNames> | Waiter<LeaseTasks>): void {
     if (isForNames(waiter)) this.leaveNames(waiter);
     else if (this.tasks.isWaiting(waiter)) this.tasks.leave(waiter);
     this.serve();
   }
 
-  /** Nobody passes a line, except to take again what it holds itself, or the place of one who is dead. */
+  /** The line that the command has to join. A caller skips it only to re-acquire its own lease or to supersede a dead holder. */
   ahead(command: AcquireNames): string | null {
     if (this.names.size === 0) return null;
     if (command.supersedes !== undefined) return null;
@@ -59,12 +59,12 @@ export class WaitLines {
     return null;
   }
 
-  /** The name is free, but somebody who waits for it and for another one comes first. */
+  /** The name is free, but the first in its line also waits for another name. */
   behind(name: string): Refusal {
     return { refused: 'LEASE_HELD', holder: this.names.first(name)!.command.holder, remainingMs: 0 };
   }
 
-  /** Remembers whose lines an entry may have set in motion. For entries about sessions, `SessionCommands` does it. */
+  /** Notes which lines an entry may serve. For entries about sessions, `SessionCommands` does it. */
   note(entry: Entry): void {
     switch (entry.type) {
       case 'NameReleased':
@@ -90,7 +90,7 @@ export class WaitLines {
     }
   }
 
-  /** A task has come into a queue. */
+  /** A task was added to a queue. */
   fed(queue: string): void {
     if (this.tasks.has(queue)) this.fedQueues.push(queue);
   }
@@ -100,18 +100,18 @@ export class WaitLines {
     if (this.names.has(name)) this.freedNames.push(name);
   }
 
-  /** Who waits for names is served after every wish; who waits for tasks, once so many have come in. */
-  serveAfterWish(fedMax: number): void {
+  /** Waiters for names are served after every command; waiters for tasks, once `fedMax` tasks were added. */
+  serveAfterCommand(fedMax: number): void {
     this.serveNames();
     if (this.fedQueues.length >= fedMax) this.serve();
   }
 
-  /** After an entry that ends a lease its line is served before anything else. */
+  /** The line of a lease that ended is served before anything else. */
   private serveNames(): void {
     drain(this.freedNames, (name) => this.serveName(name));
   }
 
-  /** Not to be called by what serves. */
+  /** Not reentrant: must not be called while a waiter is served. */
   serve(): void {
     this.serveNames();
     drain(this.fedQueues, (queue) => {
@@ -153,7 +153,7 @@ export class WaitLines {
     }
   }
 
-  /** A wait that has run out is over even if the thing comes free in the same millisecond. */
+  /** A wait that has timed out is over even if the name or task becomes free in the same millisecond. */
   endWaits(): void {
     for (let waiter = this.names.nextOverdue(this.nowMs); waiter !== null; ) {
       this.giveUpNames(waiter);
@@ -199,9 +199,9 @@ export class WaitLines {
   }
 }
 
-/** Takes all of them, those too that are added meanwhile. */
+/** Takes all items, including those that are added meanwhile. */
 function drain(items: string[], take: (item: string) => void): void {
-  // Mostly there are none, and to empty an array costs something even then.
+  // Usually there are none, and truncating an empty array is not free.
   if (items.length === 0) return;
   for (let index = 0; index < items.length; index++) take(items[index]!);
   items.length = 0;

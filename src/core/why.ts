@@ -1,4 +1,4 @@
-/** Why a task is not running, as a code and a sentence: the question every operator asks first. */
+/** Why a task is not running, as a code and a sentence. */
 import type { TaskRow } from './row-types.ts';
 import type { State } from './state.ts';
 
@@ -35,8 +35,8 @@ export function whyNotRunning(state: State, row: TaskRow, nowMs: number): Why {
     ...reasonFor(state, row, nowMs),
     queue: queue.name,
     dueAtMs: isWaiting && !isDue ? dueAtMs : null,
-    // One more than is told, so that exactly that many can be told from more. A task that is due and still stands
-    // among the delayed is brought into line with the next batch.
+    // One more than is reported, to tell exactly AHEAD_MAX from more. A task that is due and still stands
+    // among the delayed moves into its lane with the next batch.
     ahead:
       isDue && !tasks.isDelayed(row) ? queue.countAhead(row, tasks.priorityOf(row), AHEAD_MAX + 1) : null,
   };
@@ -50,7 +50,7 @@ function reasonFor({ tasks }: State, row: TaskRow, nowMs: number): Pick<Why, 'co
     case 'LEASED': {
       const lease = tasks.lease.get(row);
       const worker = tasks.leases.workerOf(lease);
-      // A standby may look at a lease that is over and not written off yet.
+      // A standby may read a lease that is over and whose expiry is not written yet.
       const remainingMs = Math.max(0, tasks.leases.expiresAtMs.get(lease) - nowMs);
       return { code: 'LEASED', says: `It is running: ${worker} has it for another ${remainingMs} ms.` };
     }

@@ -1,7 +1,7 @@
 /**
  * The leased tasks of each worker, in the order in which they were created. Derived from the live leases: a worker is
- * known here while it has at least one. The lease remembers the number of its worker, so that ending a lease needs no
- * look at the worker's name.
+ * known here while it has at least one. The lease stores the number of its worker, so that ending a lease needs no
+ * lookup by the worker's name.
  */
 import type { LeaseRow, Seq, TaskRow } from './row-types.ts';
 import { type Float64Column, Int32Column } from './tables/columns.ts';

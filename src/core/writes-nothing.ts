@@ -1,7 +1,7 @@
 /**
- * Whether deciding a command writes nothing, because it only asks again for what is there, or is refused. Then it is
- * decided on a full disk, too: the reply to the first call may have been lost, and whoever has lost a lease must hear of
- * that and not be told to try again.
+ * Whether a command writes nothing, because it repeats an earlier one or is refused. Such a command is decided on a full
+ * disk, too: the reply to the first call may have been lost, and a caller that has lost a lease must get that refusal
+ * instead of DISK_FULL, which it would retry.
  */
 import type { AcquireNames, Command } from './commands.ts';
 import { requeueTask } from './decide-tasks.ts';
@@ -48,7 +48,7 @@ export function writesNothing(state: State, command: Command, nowMs: number): bo
   }
 }
 
-/** The grant is there, and this is its token. */
+/** The grant is live, and this is its token. */
 function isAgain({ names }: State, command: AcquireNames, nowMs: number): boolean {
   return command.names.every((name) => {
     const row = names.find(name);
@@ -56,7 +56,7 @@ function isAgain({ names }: State, command: AcquireNames, nowMs: number): boolea
   });
 }
 
-/** Somebody else holds what it will not wait for. */
+/** Another caller holds one of the names, and the command does not wait. */
 function isInTheWay({ names }: State, command: AcquireNames, nowMs: number): boolean {
   const { waitMs, supersedes, holder } = command;
   if (waitMs > 0 || supersedes !== undefined) return false;
@@ -66,7 +66,7 @@ function isInTheWay({ names }: State, command: AcquireNames, nowMs: number): boo
   });
 }
 
-/** What is due ends first, and is free then. */
+/** A lease that is due expires before the command is decided. */
 function isHeld(names: State['names'], row: NameRow | 0, nowMs: number): row is NameRow {
   return row !== 0 && names.isLive(row) && names.expiresAtMs.get(row) > nowMs;
 }

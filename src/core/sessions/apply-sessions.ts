@@ -1,4 +1,4 @@
-/** The effect of each fact about a session: the session itself, its start task, and the leases it gives back at its end. */
+/** The effect of each entry about a session: the session itself, its start task, and the leases it gives back at its end. */
 import { endName } from '../apply-names.ts';
 import { check } from '../check.ts';
 import type { Forgotten, IntentAccepted, SessionChanged } from '../entries.ts';
@@ -11,8 +11,8 @@ import { changed, mayBecome, stepOf } from './session-rules.ts';
 import { hasEnded, isRunning, type Session } from './session-table.ts';
 
 /**
- * The start task is an ordinary task with the usual policy; whoever leases it needs the guard. No entry names these
- * numbers, so they belong to the format of the log: with others, old logs would come to mean something else.
+ * The start task is an ordinary task with the usual policy; leasing it needs the guard. No entry stores these
+ * numbers, so they belong to the log format: other numbers would change the meaning of old logs.
  */
 const START_POLICY = {
   queue: START_QUEUE,
@@ -75,7 +75,7 @@ export function changeSession(state: State, entry: SessionChanged, seq: Seq, atM
   }
 }
 
-/** Where a session stands from now on; at its end it gives back whatever it holds. */
+/** Moves a session to its next state; at its end it gives back its leases. */
 function move(state: State, session: Session, entry: SessionChanged, seq: Seq, atMs: number): void {
   const { sessions } = state;
   sessions.leave(session);
@@ -93,7 +93,7 @@ function move(state: State, session: Session, entry: SessionChanged, seq: Seq, a
   sessions.enter(session);
 }
 
-/** Not what somebody took anew under the session's name: that is a grant of its own, and was answered as one. */
+/** Leaves a newer grant to the same holder alone: it was acquired and answered separately. */
 function giveBack(state: State, session: Session, seq: Seq, atMs: number): void {
   const { names } = state;
   const holder = sessionIdOfSeq(session.seq);

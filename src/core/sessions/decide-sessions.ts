@@ -1,7 +1,7 @@
 /**
- * Sessions: what an intent, a client and the orchestrator may do to them. Leases and start tasks that ran out have
- * been written as such before any of these rules is asked, and so has the guard been checked for those that
- * only the orchestrator may do.
+ * Sessions: what an intent, a client and the orchestrator may do to them. Due expiries of leases and start tasks are
+ * written before any of these rules runs, and the guard has been checked for commands that only the orchestrator
+ * may send.
  */
 import type { AcceptedIntent } from '../answers.ts';
 import type { AcceptIntent, StartSession } from '../commands.ts';
@@ -17,17 +17,17 @@ import { namesOf, serviceNameOf, slotName } from './session-names.ts';
 import { changed, type SessionHappening, stepOf } from './session-rules.ts';
 import { isRunning, type Session } from './session-table.ts';
 
-/** The facts that follow, or the refusal. What the session looks like afterwards is read from the state. */
+/** The entries that follow, or the refusal. The session afterwards is read from the state. */
 export type SessionFacts = readonly Entry[] | Refusal;
 
 const NOTHING: readonly Entry[] = [];
 
-/** So many may wait for an orchestrator; they are kept in a map, which has an end. */
+/** The number of sessions that may wait for an orchestrator: the map that holds them has a size limit. */
 const OPEN_SESSIONS_MAX = 1_000_000;
 
 /**
- * One entry for intent, session, key and start task. The same intent again finds its session while that can be
- * shared. Where the intent takes the service lease itself, whoever holds that is in the way first.
+ * One entry for intent, session, key and start task. Repeating the intent returns its session while that can be
+ * shared. Where the intent takes the service lease itself, a holder of that lease is checked first.
  */
 export function acceptIntent(state: State, command: AcceptIntent, nowMs: number): Decision<AcceptedIntent> {
   const { sessions } = state;
@@ -64,7 +64,7 @@ export function acceptIntent(state: State, command: AcceptIntent, nowMs: number)
   return { entries, answer: { sessionId, status: 'accepted', seq: state.lastSeq + entries.length } };
 }
 
-/** Who holds the service, as a refusal that names the session in the way if it is one. */
+/** The refusal that names the holder of the service, and its session if the holder is one. */
 function holderOf(state: State, serviceName: string, nowMs: number): Refusal | null {
   const row = state.names.find(serviceName);
   if (row === 0 || !state.names.isLive(row)) return null;
@@ -73,7 +73,7 @@ function holderOf(state: State, serviceName: string, nowMs: number): Refusal | n
   return session === undefined ? refusal : { ...refusal, sessionId: refusal.holder! };
 }
 
-/** What follows for a session from something that happens to it. */
+/** The entries that follow from an event of a session. */
 export function happens(
   state: State,
   session: Session,
@@ -85,11 +85,11 @@ export function happens(
   if (step === 'conflict') return conflict(session);
   if (step === 'unchanged') return NOTHING;
   const change = changed(session, step, detail);
-  // Nobody shall start what was given up before it began.
+  // A session that ends before its start must not be started any more.
   return session.state === 'NEW' ? [change, startTaskDies(state, session, step.reason!)] : [change];
 }
 
-/** Of a session that is NEW, which has its start task. */
+/** Ends the start task of a session that is NEW. */
 function startTaskDies({ tasks }: State, session: Session, reason: string): TaskDead {
   const task = sessionIdOfSeq(session.seq);
   const row = tasks.at(task) as TaskRow;
@@ -105,12 +105,12 @@ function conflict({ seq, state }: Session): Refusal {
   return { refused: 'SESSION_STATE_CONFLICT', sessionId: sessionIdOfSeq(seq), state };
 }
 
-/** Which of the names somebody waits for: nobody passes a line, not even a session. */
+/** Whether a caller waits for the name: sessions do not skip lines either. */
 export type IsAwaited = (name: string) => boolean;
 
 /**
- * Service first, then the first free slot, in one grant; or the session has failed, and that is a fact as well. Either
- * way its start task is done.
+ * Takes the service, then the first free slot, in one grant; or the session fails, which is an entry as well. Its start
+ * task is completed in both cases.
  */
 export function startSession(
   state: State,
@@ -172,7 +172,7 @@ export function startSession(
     : NOTHING;
 }
 
-/** The answer to the start was lost: the same token stands in the grant the session runs on. */
+/** The answer to the start was lost: the grant of the session has the same token. */
 function isRepeated({ names }: State, session: Session, { tokenHash }: StartSession): boolean {
   const row = names.find(session.serviceName);
   return (

@@ -1,6 +1,6 @@
 /**
- * Commands about sessions, for the machine: which ends must be written before a rule may be asked, who may ask it, and
- * what the session looks like afterwards.
+ * Commands about sessions, for the machine: which expiries must be written before a rule runs, which caller may send the
+ * command, and how the session is answered afterwards.
  */
 import type { AcceptedIntent, ChangedSession, RenewedSessions, StartedSession } from '../answers.ts';
 import type {
@@ -72,18 +72,18 @@ export class SessionCommands {
     }
   }
 
-  /** Whether this is the live guard, now. */
+  /** Whether this guard is live now. */
   holds(guard: Guard): boolean {
     this.machine.endNameIfDue(guard.name);
     return holdsGuard(this.machine.state, guard);
   }
 
-  /** Start tasks are for the live guard alone, and a caller that shows a guard must hold it. */
+  /** Only the live guard may lease start tasks, and a caller that presents a guard must hold it. */
   mayLease({ guard, queues }: LeaseTasks): boolean {
     return guard === undefined ? !queues.includes(START_QUEUE) : this.holds(guard);
   }
 
-  /** Remembers whose lines an entry may have set in motion. */
+  /** Notes which lines an entry may serve. */
   note(entry: Entry): void {
     const { lines, state } = this.machine;
     if (entry.type === 'IntentAccepted') lines.fed(START_QUEUE);
@@ -92,7 +92,7 @@ export class SessionCommands {
     if (hasEnded(session)) for (const name of namesOf(session)) lines.freed(name);
   }
 
-  /** A wipe hands start tasks back; those whose lease ran out are back already. */
+  /** A wipe releases start tasks; those whose lease has expired are WAITING already. */
   expireStartTasks(): void {
     for (const { seq, state } of [...this.machine.state.sessions.open.values()]) {
       if (state === 'NEW') this.machine.expireTask(sessionIdOfSeq(seq));
@@ -105,7 +105,7 @@ export class SessionCommands {
     return slotClaims(state, batchAtMs);
   }
 
-  /** The session with this id, after whatever ran out for it has been written. */
+  /** The session with this id, after its due expiries have been written. */
   find(sessionId: string): Session | undefined {
     const session = this.machine.state.sessions.find(sessionId);
     if (session === undefined) return undefined;
@@ -184,7 +184,7 @@ export class SessionCommands {
     return { renewed, lost, seq: machine.state.lastSeq };
   }
 
-  /** Writes the facts; the refusal if it is one. */
+  /** Writes the entries, or returns the refusal. */
   private enact(facts: SessionFacts): Refusal | null {
     if (isRefusal(facts)) return facts;
     for (const entry of facts) this.machine.commit(entry);

@@ -1,7 +1,7 @@
 /**
- * What a fact about a name or a task means for sessions: a lease that ends takes its session with it, a start task
- * that ends without a start ends it too, and a wipe hands every start task back. Written in the same batch, so
- * nobody ever sees a session run on nothing, whether or not an orchestrator lives.
+ * What an entry about a name or a task means for sessions: a lease that ends also ends its session, a start task
+ * that ends without a start ends it too, and a wipe releases every start task. Written in the same batch, so
+ * no caller ever sees a session run without its leases, whether or not an orchestrator is alive.
  */
 
 import { isRefusal } from '../decision.ts';

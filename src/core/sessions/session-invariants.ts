@@ -1,6 +1,6 @@
 /**
- * The invariants of sessions, for tests and for `wal verify`. An end and what follows from it are two entries of one
- * batch; between them, which only a replay of half a batch ever sees, the session has not heard of it yet.
+ * The invariants of sessions, for tests and for `wal verify`. The end of a lease and the end of its session are two
+ * entries of one batch. Between them, which only a replay of half a batch sees, the session still runs.
  */
 import { sessionIdOfSeq } from '../ids.ts';
 import type { Fail } from '../invariants.ts';

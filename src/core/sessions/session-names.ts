@@ -1,15 +1,15 @@
 /**
- * The names a session holds while it runs: what it shows, so that no other session shows the same, and one of the scarce
- * slots. The former is decided once, when the intent is accepted, and recorded with the session.
+ * The names a session holds while it runs: its service, so that no other session runs the same, and one of the slots.
+ * The service name is decided once, when the intent is accepted, and recorded with the session.
  */
 import type { Intent } from '../entries.ts';
 import { SESSION_LEASES } from '../reserved-names.ts';
 import type { Session } from './session-table.ts';
 
-/** Starts within the same second of a recording are one. */
+/** Starts within the same second of a recording share a name. */
 const BUCKET_MS = 1_000;
 
-/** Which part of what it shows an intent is for; live there is only one. */
+/** The part of the recording that an intent is for; a live service has only one. */
 export function bucketOf({ type, startMs }: Intent): number {
   return type === 'live' ? 0 : Math.floor(startMs / BUCKET_MS);
 }
@@ -34,7 +34,7 @@ export function namesOf({ serviceName, slot }: Session): string[] {
   return slot === null ? [serviceName] : [serviceName, slotName(slot)];
 }
 
-/** Whether a wipe under this prefix ends whatever sessions hold. */
+/** Whether a wipe under this prefix ends the leases of sessions. */
 export function wipesSessions(prefix: string): boolean {
   return SESSION_LEASES.startsWith(prefix);
 }

@@ -15,7 +15,7 @@ import type { SessionChanged, SessionReason, SessionState } from '../entries.ts'
 import type { Seq } from '../row-types.ts';
 import type { Session } from './session-table.ts';
 
-/** What can happen to a session: what the orchestrator sees, what a client wants, what the state itself brings. */
+/** Events of a session: observed by the orchestrator, requested by a client, or caused by the state itself. */
 export type SessionHappening = SessionEvent | 'granted' | 'busy' | 'no_slot' | 'client_stop' | 'lease_lost';
 
 /** 'conflict': it cannot happen in this state. 'unchanged': it says nothing new. 'over': the session has ended. */
@@ -54,7 +54,7 @@ const STEPS: Record<SessionState, Record<SessionHappening, SessionStep>> = {
     shutdown: 'conflict',
     idle: 'conflict',
     stopped: 'conflict',
-    // A lease that the intent took by itself is not one that a pipeline runs on.
+    // No pipeline runs on a lease that the intent took itself.
     lease_lost: 'unchanged',
   },
   STARTING: {
@@ -87,7 +87,7 @@ const STEPS: Record<SessionState, Record<SessionHappening, SessionStep>> = {
     granted: 'conflict',
     busy: 'conflict',
     no_slot: 'conflict',
-    // It was asked to stop while it came up; whoever says so learns that from the answer.
+    // It was asked to stop while it started; the orchestrator sees that in the answer.
     ready: 'unchanged',
     start_failed: STOPPED,
     process_ended: STOPPED,
@@ -106,12 +106,12 @@ export function stepOf(state: SessionState, happening: SessionHappening): Sessio
   return STEPS[state][happening];
 }
 
-/** Whether any happening leads from one state to the other. */
+/** Whether any event leads from one state to the other. */
 export function mayBecome(from: SessionState, to: SessionState): boolean {
   return Object.values(STEPS[from]).some((step) => typeof step === 'object' && step.to === to);
 }
 
-/** The fact that a step makes of a session. Its first reason, and what was said about it, stay. */
+/** The entry for a step of a session. Its first reason and the detail of that stay. */
 export function changed(
   session: Session,
   { to, reason }: Exclude<SessionStep, string>,

@@ -1,7 +1,7 @@
 /**
  * The sessions, and how they are found: by the position of their intent, by idempotency key while they can still
- * be shared, by the grant that their service and slot have in common. There are never many that run, because
- * slots are scarce, and those that have ended are bounded by retention; so plain maps will do.
+ * be shared, by the grant that their service and slot have in common. The number of slots bounds those that run, and
+ * retention bounds those that have ended, so plain maps are enough.
  */
 import type { SessionView } from '../answers.ts';
 import { seqOfSessionId, sessionIdOfSeq } from '../ids.ts';
@@ -14,12 +14,12 @@ export function hasEnded({ state }: Pick<Session, 'state'>): boolean {
   return state === 'STOPPED' || state === 'FAILED' || state === 'CANCELLED';
 }
 
-/** It has its service and its slot, and loses itself when it loses one of them. */
+/** It holds its service and its slot, and ends when it loses one of them. */
 export function isRunning({ state }: Session): boolean {
   return state === 'STARTING' || state === 'READY' || state === 'STOPPING';
 }
 
-/** The same intent gets this session instead of one of its own. */
+/** Whether repeating the intent returns this session. */
 function isShared({ state }: Session): boolean {
   return state === 'NEW' || state === 'STARTING' || state === 'READY';
 }
@@ -36,12 +36,12 @@ export class SessionTable {
     return this.open.get(seq) ?? this.ended.get(seq);
   }
 
-  /** The next one to be forgotten. */
+  /** The next session to forget. */
   get firstEnded(): Session | undefined {
     return this.ended.size === 0 ? undefined : this.ended.values().next().value;
   }
 
-  /** By the id people use. */
+  /** By its id on the wire. */
   find(sessionId: string): Session | undefined {
     return this.at(seqOfSessionId(sessionId));
   }
@@ -67,7 +67,7 @@ export class SessionTable {
     return this.byKey.size;
   }
 
-  /** Puts a session where its state belongs; `leave` has taken it out of where it was. */
+  /** Adds a session to the maps of its state; `leave` has removed it from the previous ones. */
   enter(session: Session): void {
     (hasEnded(session) ? this.ended : this.open).set(session.seq, session);
     if (isShared(session)) this.byKey.set(session.key, session);

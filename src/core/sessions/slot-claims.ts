@@ -1,7 +1,6 @@
 /**
- * How many slots are in use, told from the state and never counted up and down: those that some session claims and
- * whose lease exists, is valid and is owned by that session. A claim that does not hold up is a broken
- * invariant, and is named.
+ * How many slots are in use, computed from the state and never counted up and down: those that a session claims and
+ * whose lease exists, is valid and is owned by that session. Any other claim violates an invariant, and is reported.
  */
 import { sessionIdOfSeq } from '../ids.ts';
 import type { Seq } from '../row-types.ts';

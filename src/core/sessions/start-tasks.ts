@@ -1,7 +1,7 @@
 /**
- * Start tasks: each starts a session, has its id, and waits in a queue of its own. It comes from an intent and ends with
- * the start of its session. The machine asks here before it asks the rules of tasks, which know nothing of sessions.
- * Who may lease start tasks is in `session-commands.ts`.
+ * Start tasks: each starts a session, has its id, and waits in a queue of its own. It is created by an intent and ends
+ * with the start of its session. The machine checks here before it runs the rules of tasks, which know nothing of
+ * sessions. `session-commands.ts` checks who may lease start tasks.
  */
 import type { CreateTask } from '../commands.ts';
 import type { Refusal } from '../refusals.ts';
@@ -19,7 +19,7 @@ const GUARDED: Refusal = {
   detail: 'A start task ends with the start of its session, for which only the holder of the guard can ask.',
 };
 
-/** What a worker says by its lease. */
+/** Commands that a worker sends with its lease. */
 const OF_WORKERS: ReadonlySet<TaskCommand['type']> = new Set([
   'ExtendLease',
   'CompleteTask',
@@ -35,12 +35,12 @@ export function refuseCreation({ tasks, sessions }: State, { queue, taskId }: Cr
 }
 
 /**
- * Why a start task is not up to its worker, who may have been deposed as guard; null for any other task. A start task
- * may be killed, and the authority may take it back from a caller that has gone. The rules of tasks refuse what is refused in
- * every system queue.
+ * The refusal of a verdict on a start task, whose worker may have been deposed as guard; null for any other task. A
+ * start task may be killed, and the authority may take it back from a caller that has gone. The rules of tasks refuse
+ * what is refused in every system queue.
  */
 export function refuseVerdict({ tasks }: State, command: TaskCommand): Refusal | null {
-  // Mostly there are no start tasks at all.
+  // Usually there are no start tasks.
   if (!tasks.queues.has(START_QUEUE) || !OF_WORKERS.has(command.type)) return null;
   if (command.type === 'ReleaseTask' && command.isUntold === true) return null;
   const row = tasks.find(command.taskId);

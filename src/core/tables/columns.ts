@@ -1,10 +1,10 @@
 /**
  * Columns of numbers that grow a chunk at a time. Nothing is ever copied, so a table of ten million rows
- * grows without a pause where a Map or an array would stall; and nothing here is seen by the collector.
+ * grows without a pause where a Map or an array would stall; and the garbage collector scans none of it.
  * A row must have been allocated (`reserve`) before it is read or written.
  *
- * The memory is shared memory, though nobody shares it: the engine counts other buffers as pressure, and
- * would start a collection with every 64 MiB of rows, on a heap where there is nothing to collect.
+ * Chunks are SharedArrayBuffers: V8 does not count them as external memory. With ArrayBuffers it would start a
+ * collection for every 64 MiB of rows, on a heap with nothing to collect.
  *
  * `Row` is the type of the rows that index a column, `Value` of what it holds. Row 0 may be read, and holds zero; it
  * is never written. 0 may be stored in a column of references, where it means "none".

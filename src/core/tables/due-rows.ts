@@ -1,9 +1,9 @@
 /**
- * Rows by the time they fall due. Most callers use one time to live, so most rows come in the order of their
- * times: those go to the end of a lane and cost next to nothing to add and to take out, however many there
- * are. There are a few lanes, for a few times to live; what fits none goes into a heap. It looks like one
- * `RowHeap` from outside, and shares the table's columns like one. Like there, rows of equal time go by their
- * rank, so that the order does not depend on how they came: a state read back from an image goes on alike.
+ * Rows by due time. Most callers use one time to live, so most rows arrive in the order of their times: those go
+ * to the end of a lane, where adding and removing takes constant time. There are a few lanes, for a few times to
+ * live; a row that fits none goes into a heap. The interface is that of `RowHeap`, and so is the use of the table's
+ * columns. Rows of equal time are ordered by rank, so that the order does not depend on the order of arrival: a
+ * state restored from an image behaves the same.
  */
 import { Float64Column, type Int32Column, Uint8Column } from './columns.ts';
 import { goesBefore, itself, type RankOf, RowHeap } from './row-heap.ts';
@@ -44,13 +44,13 @@ export class DueRows<Row extends number = number> {
     this.laneOf.reserve(row);
   }
 
-  /** Only while there is one. */
+  /** Only while it is not empty. */
   topRow(): Row {
     if (!this.isTopKnown) this.findTop();
     return this.top as Row;
   }
 
-  /** Infinity when there is none. */
+  /** Infinity when it is empty. */
   topKey(): number {
     if (!this.isTopKnown) this.findTop();
     return this.topDue;

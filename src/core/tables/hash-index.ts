@@ -54,7 +54,7 @@ export class HashIndex<Row extends number = number> {
     throw new Error('HashIndex.remove: the row is not in the index');
   }
 
-  /** The first node with this hash, 0 when there is none; go on with `after`. */
+  /** The first node with this hash, 0 when there is none; continue with `after`. */
   first(hash: number): number {
     return this.seek(this.heads.get(this.bucketOf(hash)), hash);
   }
@@ -115,17 +115,17 @@ export class HashIndex<Row extends number = number> {
   }
 }
 
-/** Spreads a log position; neighbours stay neighbours, which is kind to the processor's cache. */
+/** Hashes a log position; neighbours stay neighbours, which suits the CPU cache. */
 export function hashOfSeq(seq: Seq): number {
   return (seq | 0) ^ Math.imul((seq / 0x1_0000_0000) | 0, 0x9e37_79b1);
 }
 
-/** So many digits at the end of a text are counted on. */
+/** The number of trailing digits that are read as a number. */
 const COUNTED_DIGITS = 3;
 
 /**
- * Seeded, so that nobody outside can choose names that all fall into one bucket. A number at the end is added and not
- * spread: texts that count up stay neighbours, as positions do.
+ * Seeded, so that a client cannot choose names that all fall into one bucket. A number at the end is added and not
+ * mixed: texts that count up stay neighbours, as positions do.
  */
 export function hashOfString(text: string, seed: number): number {
   let end = text.length;

@@ -1,8 +1,8 @@
 /**
- * Rows in the order of a number, and of their rank where that is equal: so the order follows from what is in
- * the heap and not from how it got there, and a state read back from an image goes on alike. A four-way
- * heap that knows where each row stands, so that any row can be taken out again. Several heaps may share one column of positions as long as a row is in at most
- * one of them at a time; 0 in that column means "in none".
+ * Rows in the order of a number, and of their rank where that is equal: the order follows from the content of the heap
+ * and not from its history, so a state restored from an image behaves the same. A four-way heap that stores the position
+ * of each row, so that any row can be removed. Several heaps may share one column of positions as long as a row is in at
+ * most one of them at a time; 0 in that column means "in none".
  */
 import { Float64Column, Int32Column } from './columns.ts';
 
@@ -32,7 +32,7 @@ export class RowHeap<Row extends number = number> {
     this.rankOf = rankOf;
   }
 
-  /** Only while there is one. */
+  /** Only while it is not empty. */
   topRow(): Row {
     return this.rows.get(0);
   }
@@ -111,7 +111,7 @@ export class RowHeap<Row extends number = number> {
     this.place(at, row, key);
   }
 
-  /** Whether what stands at `at` goes before this row with this key. */
+  /** Whether the row at `at` comes before this row with this key. */
   private isBefore(at: number, row: Row, key: number): boolean {
     const other = this.keys.get(at);
     return other < key || (other === key && goesBefore(this.rows.get(at), row, this.rankOf));

@@ -2,7 +2,7 @@
  * Which rows of a table are in use. Freed rows are used again, last freed first, so that the same
  * history always gives the same row numbers: cursors and checkpoints rely on it.
  *
- * Row 0 is never given out, so that 0 can mean "none" in every column that refers to a row.
+ * Row 0 is never used, so that 0 can mean "none" in every column that refers to a row.
  */
 import { CHUNK_SHIFT, Int32Column } from './columns.ts';
 
@@ -12,7 +12,7 @@ export interface Reservable {
 }
 
 export class Rows<Row extends number = number> {
-  /** Rows 1 … used have been given out at least once. */
+  /** Rows 1 … used have been taken at least once. */
   used = 0;
   live = 0;
   /** Rows below this can be written; columns grow a whole chunk at a time. */
@@ -45,12 +45,12 @@ export class Rows<Row extends number = number> {
     this.firstFree = row;
   }
 
-  /** Free rows in the order in which `take` will give them out. */
+  /** Free rows in the order in which `take` returns them. */
   *freeRows(): Generator<Row> {
     for (let row: Row | 0 = this.firstFree; row !== 0; row = this.nextFree.get(row)) yield row;
   }
 
-  /** Makes rows 1 … used exist. While an image is read back rows are named, not taken. */
+  /** Allocates rows 1 … used. While an image is restored, rows come by number and are not taken. */
   extend(used: number): void {
     if (used > this.used) this.used = used;
     this.nextFree.reserve(this.used);
@@ -58,12 +58,12 @@ export class Rows<Row extends number = number> {
     this.reserved = ((this.used >>> CHUNK_SHIFT) + 1) << CHUNK_SHIFT;
   }
 
-  /** While an image is read back: one row is in use. */
+  /** While an image is restored: marks one row as in use. */
   restoreLive(): void {
     this.live += 1;
   }
 
-  /** While an image is read back: free rows come in the order in which they were freed. */
+  /** While an image is restored: free rows arrive in the order in which they were freed. */
   restoreFree(row: number): void {
     this.live += 1;
     this.free(row as Row);

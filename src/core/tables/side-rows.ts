@@ -34,7 +34,7 @@ export class SideRows<Row extends number = number> {
     return side;
   }
 
-  /** When a row is freed: its side row holds nothing for the next one. */
+  /** When a row is freed: clears and frees its side row. */
   free(row: Row): void {
     const side = this.sides.get(row);
     if (side === 0) return;

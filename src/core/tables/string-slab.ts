@@ -1,8 +1,8 @@
 /**
- * Strings kept as UTF-8 in slots of fixed sizes, out of the collector's sight: a million client-chosen
- * ids would otherwise be a million heap objects to walk at every collection.
+ * Strings kept as UTF-8 in slots of fixed sizes, outside the heap: a million client-chosen ids would otherwise
+ * be a million heap objects to scan at every garbage collection.
  *
- * A handle names size class and slot; 0 is no string. Whoever puts a string frees it.
+ * A handle names size class and slot; 0 is no string. The caller that puts a string frees it.
  */
 import { Int32Column } from './columns.ts';
 
@@ -13,7 +13,7 @@ const SLOT_MASK = (1 << CLASS_SHIFT) - 1;
 /** Slots of one class are allocated 64 KiB at a time. */
 const CHUNK_BYTES_SHIFT = 16;
 const LENGTH_BYTES = 2;
-/** As many letters are handed over as arguments of one call. */
+/** The number of characters that are passed as arguments of one call. */
 const SHORT = 256;
 
 const utf8 = new TextEncoder();
@@ -111,7 +111,7 @@ export class StringSlab {
     const start = offset + LENGTH_BYTES;
     const length = lengthAt(bytes, offset);
     if (length > SHORT) return decode(bytes, start, length);
-    // In one go: a text put together letter by letter is a tree that somebody has to walk later.
+    // In one call: a text that is concatenated character by character is a rope, which costs time when it is flattened.
     const codes = new Array<number>(length);
     for (let i = 0; i < length; i++) {
       const byte = bytes[start + i]!;
