@@ -51,8 +51,6 @@ export abstract class LeaseColumns {
     this.expiresAtMs.set(row, expiresAtMs);
     this.endedSeq.set(row, 0);
     this.dueAtMs.set(row, 0);
-    this.cancelledSeq.set(row, 0);
-    this.lateResult.set(row, null);
   }
 
   image(row: LeaseRow): LeaseImage {
@@ -165,14 +163,10 @@ export abstract class TaskColumns {
     this.endedSeq.set(row, 0);
     this.endedAtMs.set(row, 0);
     this.lastSeq.set(row, seq);
-    this.groupKey.set(row, entry.groupKey);
-    this.traceparent.set(row, entry.traceparent);
-    this.tracestate.set(row, entry.tracestate);
-    this.requeuedFrom.set(row, entry.requeuedFrom);
-    this.requeuedAs.set(row, null);
-    this.cancelReason.set(row, null);
-    this.reasonDetail.set(row, null);
-    this.checkpoint.set(row, null);
+    if (entry.groupKey !== null) this.groupKey.set(row, entry.groupKey);
+    if (entry.traceparent !== null) this.traceparent.set(row, entry.traceparent);
+    if (entry.tracestate !== null) this.tracestate.set(row, entry.tracestate);
+    if (entry.requeuedFrom !== null) this.requeuedFrom.set(row, entry.requeuedFrom);
   }
 
   image(row: TaskRow): TaskImage {

@@ -8,7 +8,7 @@ import { type Float64Column, Int32Column } from './tables/columns.ts';
 import { OrderedRows } from './tables/ordered-rows.ts';
 
 interface Worker {
-  readonly id: string;
+  id: string;
   readonly number: number;
   readonly tasks: OrderedRows<TaskRow>;
 }
@@ -16,8 +16,9 @@ interface Worker {
 export class WorkerTasks {
   private readonly createdSeq: Float64Column<TaskRow, Seq>;
   private readonly byId = new Map<string, Worker>();
-  private readonly byNumber: (Worker | undefined)[] = [];
-  private readonly freeNumbers: number[] = [];
+  private readonly byNumber: Worker[] = [];
+  /** Those that have no task; reused, because a worker of one task at a time comes and goes with each of them. */
+  private readonly free: Worker[] = [];
   private readonly numbers = new Int32Column<LeaseRow>();
 
   constructor(createdSeq: Float64Column<TaskRow, Seq>) {
@@ -41,10 +42,9 @@ export class WorkerTasks {
   add(lease: LeaseRow, workerId: string, task: TaskRow): void {
     let worker = this.byId.get(workerId);
     if (worker === undefined) {
-      const number = this.freeNumbers.pop() ?? this.byNumber.length;
-      worker = { id: workerId, number, tasks: new OrderedRows<TaskRow>(this.createdSeq) };
+      worker = this.free.pop() ?? this.newWorker();
+      worker.id = workerId;
       this.byId.set(workerId, worker);
-      this.byNumber[number] = worker;
     }
     this.numbers.set(lease, worker.number);
     worker.tasks.add(task);
@@ -55,7 +55,12 @@ export class WorkerTasks {
     worker.tasks.remove(task);
     if (worker.tasks.size > 0) return;
     this.byId.delete(worker.id);
-    this.byNumber[worker.number] = undefined;
-    this.freeNumbers.push(worker.number);
+    this.free.push(worker);
+  }
+
+  private newWorker(): Worker {
+    const worker = { id: '', number: this.byNumber.length, tasks: new OrderedRows<TaskRow>(this.createdSeq) };
+    this.byNumber.push(worker);
+    return worker;
   }
 }

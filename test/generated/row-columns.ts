@@ -137,7 +137,7 @@ ${kept.map(([, column]) => `  abstract ${column.kept}(row: ${row}): ${typeOf(col
 
   /** The first values of a new row. */
   protected start(row: ${row}, ${table.creation}): void {
-${columns.map(([column, kind]) => `    this.${column}.set(row, ${kind.starts ?? nothingOf(kind)});`).join('\n')}
+${columns.flatMap(([column, kind]) => firstValue(column, kind)).join('\n')}
   }
 
   image(row: ${row}): ${name}Image {
@@ -176,6 +176,14 @@ const isText = ({ kind }: Column): boolean => kind === 'text' || kind === 'label
 
 /** What a column holds for a row that was never set. */
 const nothingOf = (column: Column): string => (isText(column) || isOpaque(column) ? 'null' : '0');
+
+/** A new row has no side row yet, so its sparse columns hold nothing. */
+function firstValue(column: string, kind: Column): string[] {
+  const { sparse, starts = nothingOf(kind) } = kind;
+  const set = `this.${column}.set(row, ${starts});`;
+  if (!sparse) return [`    ${set}`];
+  return starts === nothingOf(kind) ? [] : [`    if (${starts} !== ${nothingOf(kind)}) ${set}`];
+}
 
 const COLUMN_CLASSES: Readonly<Partial<Record<Column['kind'], string>>> = {
   seq: 'Float64Column',

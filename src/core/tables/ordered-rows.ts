@@ -35,7 +35,7 @@ interface Leaf {
 export class OrderedRows<Row extends number = number> implements SortedRows<Row> {
   size = 0;
   private readonly order: Float64Column<Row>;
-  /** None of them is empty. */
+  /** None of them is empty, except perhaps the only one. */
   private readonly leaves: Leaf[] = [];
 
   constructor(order: Float64Column<Row>) {
@@ -46,34 +46,55 @@ export class OrderedRows<Row extends number = number> implements SortedRows<Row>
     this.size += 1;
     const { leaves } = this;
     const key = this.order.get(row);
-    const at = Math.max(0, this.leafOf(key));
-    const leaf = leaves[at];
-    if (leaf === undefined) {
+    const last = leaves[leaves.length - 1];
+    if (last === undefined) {
       leaves.push(newLeaf(row));
       return;
     }
+    if (last.start === last.end || this.order.get(last.rows[last.end - 1] as Row) < key) {
+      this.append(last, row);
+      return;
+    }
+    const at = Math.max(0, this.leafOf(key));
+    const leaf = leaves[at]!;
     const place = this.placeIn(leaf, key);
     if (leaf.end - leaf.start < LEAF_MAX) insert(leaf, place, row);
-    else if (place === leaf.end && at === leaves.length - 1) leaves.push(newLeaf(row));
     else this.splitAndAdd(at, place, row);
+  }
+
+  /** The newest row. */
+  private append(leaf: Leaf, row: Row): void {
+    if (leaf.end - leaf.start === LEAF_MAX) {
+      this.leaves.push(newLeaf(row));
+      return;
+    }
+    if (leaf.end === leaf.rows.length) makeRoom(leaf);
+    leaf.rows[leaf.end] = row;
+    leaf.end += 1;
   }
 
   remove(row: Row): void {
     this.size -= 1;
-    const key = this.order.get(row);
-    const at = this.leafOf(key);
-    const leaf = this.leaves[at]!;
+    const { leaves } = this;
+    const oldest = leaves[0]!;
+    const key = oldest.rows[oldest.start] === row ? 0 : this.order.get(row);
+    const at = key === 0 ? 0 : this.leafOf(key);
+    const leaf = leaves[at]!;
     if (leaf.rows[leaf.start] === row) leaf.start += 1;
     else {
       const place = leaf.rows[leaf.end - 1] === row ? leaf.end - 1 : this.placeIn(leaf, key);
       leaf.rows.copyWithin(place, place + 1, leaf.end);
       leaf.end -= 1;
     }
-    if (leaf.start === leaf.end) this.leaves.splice(at, 1);
-    else if (leaf.end - leaf.start < SMALL_LEAF && this.leaves.length > 1) this.mergeWithNext(at);
+    if (leaf.start === leaf.end) {
+      // A set that holds a few rows now and then keeps its leaf.
+      if (leaves.length === 1 && leaf.rows.length === LEAF_MIN) leaf.start = leaf.end = 0;
+      else leaves.splice(at, 1);
+    } else if (leaf.end - leaf.start < SMALL_LEAF && leaves.length > 1) this.mergeWithNext(at);
   }
 
   *ascending(above: number, column = this.order): Generator<Row> {
+    if (this.size === 0) return;
     for (let at = Math.max(0, this.leafOf(above, column)); at < this.leaves.length; at++) {
       const leaf = this.leaves[at]!;
       let place = this.placeIn(leaf, above, column);
@@ -83,6 +104,7 @@ export class OrderedRows<Row extends number = number> implements SortedRows<Row>
   }
 
   *descending(below: number, column = this.order): Generator<Row> {
+    if (this.size === 0) return;
     for (let at = this.leafOf(below, column); at >= 0; at--) {
       const leaf = this.leaves[at]!;
       for (let place = this.placeIn(leaf, below, column) - 1; place >= leaf.start; place--)
