@@ -1,5 +1,5 @@
 /** `task.lease`: lease the next tasks of some queues. */
-import { Type } from '@sinclair/typebox';
+import { type Static, Type } from '@sinclair/typebox';
 import type { GrantedTask } from '../core/answers.ts';
 import type { LeaseTasks } from '../core/commands.ts';
 import { traceToJson } from '../core/entry-json.ts';
@@ -127,22 +127,24 @@ the guard.`,
   },
 });
 
-function leaseOf(lease: GrantedTask) {
-  // Null too when its bytes were damaged on the disk.
-  const saved = lease.checkpoint?.bytes ?? null;
+function leaseOf(lease: GrantedTask): Static<typeof TaskLease> {
   const expires = instant(lease.expiresAtMs);
-  return {
+  const body: Static<typeof TaskLease> = {
     task_id: lease.taskId,
     lease_id: leaseIdOfSeq(lease.leaseSeq),
     lease_seq: lease.leaseSeq,
     attempt: lease.attempt,
     payload: Json.shallow(lease.payload.bytes!),
-    ...(saved === null ? {} : { checkpoint: Json.shallow(saved) }),
     queue: lease.queue,
-    ...(lease.groupKey === null ? {} : { key: lease.groupKey }),
-    ...(lease.trace === null ? {} : { trace: traceToJson(lease.trace) }),
     expiry_timestamp: expires,
     expires_at: expires,
     remaining_ms: lease.remainingMs,
   };
+  // Assigned, because most tasks have none of these and spreads cost every lease a copy.
+  // Null too when its bytes were damaged on the disk.
+  const saved = lease.checkpoint?.bytes ?? null;
+  if (saved !== null) body.checkpoint = Json.shallow(saved);
+  if (lease.groupKey !== null) body.key = lease.groupKey;
+  if (lease.trace !== null) body.trace = traceToJson(lease.trace);
+  return body;
 }
