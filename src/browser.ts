@@ -48,6 +48,7 @@ export type {
   Workers,
 } from './client/namespaces.ts';
 export type { RetryOptions } from './client/retry-schedule.ts';
+export type { Cancelled, CancelOptions, Requeued, RequeueOptions } from './client/task-operating.ts';
 export type { CallOptions } from './client/transport.ts';
 export type { RefusalCode } from './core/refusals.ts';
 export type {

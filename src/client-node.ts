@@ -22,6 +22,7 @@ export {
   type TaskDefinition,
   type TaskOf,
   type TaskPolicy,
+  type TaskSchemas,
 } from './client/define-task.ts';
 export type { WireOperations, WireSession } from './client/deprecated.ts';
 export type { EnqueueItem, EnqueueOptions, EnqueueReceipt } from './client/enqueue.ts';

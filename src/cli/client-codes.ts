@@ -20,14 +20,19 @@ export const CLIENT_CODES = {
     todo: 'Check the URL.',
   },
   INVALID_TASK: {
-    says: 'The input or output of a task does not fit its definition.',
-    when: '`enqueue` was given an input, or a handler an input or result, that the schema of the task refuses.',
+    says: 'The input, output or checkpoint of a task does not fit its definition.',
+    when: '`enqueue` was given an input, or a handler an input, result or checkpoint, that the schema of the task refuses.',
     todo: 'Correct the value or the schema. Nothing was made.',
   },
   TASK_FAILED: {
     says: 'The task has failed, or is dead.',
     when: '`output` of a receipt was awaited, and the task ended without a result. `details` has its state and the reason.',
     todo: 'Look at the reason. `result` gives the same as a value.',
+  },
+  TASK_CANCELLED: {
+    says: 'The task was cancelled.',
+    when: '`output` of a receipt was awaited, and the task was cancelled before it had a result. `details.reason` says why.',
+    todo: 'Nothing, if that was intended. `tasks.requeue` runs it again, as a new task.',
   },
   TASK_PENDING: {
     says: 'The wait is over, and the task has not ended.',

@@ -52,6 +52,8 @@ describe('the types of a task', () => {
     expectTypeOf(both).toEqualTypeOf<TaskDefinition<string, string, Date, number>>();
     const input = defineTask('input', { input: moment, ttl: 5 });
     expectTypeOf(input).toEqualTypeOf<TaskDefinition<string, unknown, Date>>();
+    const saved = defineTask('saved', { input: moment, checkpoint: schema<number, string>() });
+    expectTypeOf(saved).toEqualTypeOf<TaskDefinition<string, unknown, Date, unknown, string>>();
     const output = defineTask('output', { output: moment });
     expectTypeOf(output).toEqualTypeOf<TaskDefinition<unknown, Date, unknown, string>>();
   });

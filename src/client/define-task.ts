@@ -32,19 +32,27 @@ export interface TaskPolicy<Input = unknown> {
   readonly maxAttempts?: number;
   /** −128 … 127, higher first. */
   readonly priority?: number;
+  /** Whom or what it is for: tasks can be found by it, and limits count by it. */
+  key?(input: Input): string;
   /** While a task of this queue with the same key has not ended, there is no second one. */
   dedupKey?(input: Input): string;
 }
 
 /**
  * `Input` is what `enqueue` takes and `Output` what `result` gives; `Accepted` is what the handler gets and
- * `Returned` what it returns. They differ only where a schema transforms.
+ * `Returned` what it returns. They differ only where a schema transforms. `Checkpoint` is what the handler saves on its way.
  */
-export interface TaskDefinition<Input = unknown, Output = unknown, Accepted = Input, Returned = Output>
-  extends TaskPolicy<Input> {
+export interface TaskDefinition<
+  Input = unknown,
+  Output = unknown,
+  Accepted = Input,
+  Returned = Output,
+  Checkpoint = unknown,
+> extends TaskPolicy<Input> {
   readonly name: string;
   readonly input?: StandardSchema<Input, Accepted>;
   readonly output?: StandardSchema<Returned, Output>;
+  readonly checkpoint?: StandardSchema<unknown, Checkpoint>;
 }
 
 /** Any definition. */
@@ -53,21 +61,20 @@ export type AnyTask = TaskDefinition<unknown, unknown>;
 /** One whose result is this. */
 export type TaskOf<Output> = TaskDefinition<unknown, Output, unknown, unknown>;
 
-type WithInput<I extends StandardSchema> = TaskPolicy<SchemaInput<I>> & {
-  readonly input: I;
-  readonly output?: undefined;
-};
-type WithOutput<O extends StandardSchema, Input> = TaskPolicy<Input> & {
-  readonly input?: undefined;
-  readonly output: O;
-};
-type WithBoth<I extends StandardSchema, O extends StandardSchema> = TaskPolicy<SchemaInput<I>> & {
-  readonly input: I;
-  readonly output: O;
-};
-type WithNeither<Input> = TaskPolicy<Input> & { readonly input?: undefined; readonly output?: undefined };
+/** The schemas of a definition, each of which may be left out. */
+export interface TaskSchemas<
+  I extends StandardSchema = StandardSchema,
+  O extends StandardSchema = StandardSchema,
+  C extends StandardSchema = StandardSchema,
+> {
+  readonly input?: I;
+  readonly output?: O;
+  readonly checkpoint?: C;
+}
 
-const OPTIONS = ['input', 'output', 'ttl', 'timeout', 'retry', 'maxAttempts', 'priority', 'dedupKey'];
+const SCHEMAS = ['input', 'output', 'checkpoint'] as const;
+const KEYS = ['key', 'dedupKey'] as const;
+const OPTIONS = [...SCHEMAS, ...KEYS, 'ttl', 'timeout', 'retry', 'maxAttempts', 'priority'];
 export const RETRY_OPTIONS = ['maxFailures', 'backoff', 'maxBackoff'];
 
 /** A name alone would be taken for a definition without one, and its tasks would go to a queue that no worker reads. */
@@ -78,41 +85,36 @@ export function assertDefinition(definition: unknown): void {
 }
 
 /** With schemas, types come from them. */
-export function defineTask<I extends StandardSchema, O extends StandardSchema>(
+export function defineTask<
+  I extends StandardSchema = StandardSchema,
+  O extends StandardSchema = StandardSchema,
+  C extends StandardSchema = StandardSchema,
+>(
   name: string,
-  options: WithBoth<I, O>,
-): TaskDefinition<SchemaInput<I>, SchemaOutput<O>, SchemaOutput<I>, SchemaInput<O>>;
-export function defineTask<I extends StandardSchema, Output = unknown>(
-  name: string,
-  options: WithInput<I>,
-): TaskDefinition<SchemaInput<I>, Output, SchemaOutput<I>>;
-export function defineTask<O extends StandardSchema, Input = unknown>(
-  name: string,
-  options: WithOutput<O, Input>,
-): TaskDefinition<Input, SchemaOutput<O>, Input, SchemaInput<O>>;
+  options?: TaskPolicy<SchemaInput<I>> & TaskSchemas<I, O, C>,
+): TaskDefinition<SchemaInput<I>, SchemaOutput<O>, SchemaOutput<I>, SchemaInput<O>, SchemaOutput<C>>;
 /** Without schemas, the types are what the program says and are not checked. */
-export function defineTask<Input = unknown, Output = unknown>(
+export function defineTask<Input, Output = unknown, Checkpoint = unknown>(
   name: string,
-  options?: WithNeither<NoInfer<Input>>,
-): TaskDefinition<Input, Output>;
+  options?: TaskPolicy<Input>,
+): TaskDefinition<Input, Output, Input, Output, Checkpoint>;
 export function defineTask(
   name: string,
-  options: TaskPolicy<never> & {
-    readonly input?: StandardSchema | undefined;
-    readonly output?: StandardSchema | undefined;
-  } = {},
+  options: TaskPolicy<never> & TaskSchemas = {},
 ): TaskDefinition<never, never> {
   if (typeof name !== 'string' || name === '') throw new TypeError('A task needs a name: it is its queue.');
   refuseUnknown(options, OPTIONS, `task ${name}`);
   refuseUnknown(options.retry ?? {}, RETRY_OPTIONS, `task ${name}`);
-  for (const side of ['input', 'output'] as const) {
+  for (const side of SCHEMAS) {
     const schema = options[side];
     if (schema !== undefined && !isStandardSchema(schema)) {
       throw new TypeError(`The ${side} of task ${name} is not a Standard Schema.`);
     }
   }
-  if (options.dedupKey !== undefined && typeof options.dedupKey !== 'function') {
-    throw new TypeError(`The dedupKey of task ${name} must be a function of its input.`);
+  for (const key of KEYS) {
+    if (options[key] !== undefined && typeof options[key] !== 'function') {
+      throw new TypeError(`The ${key} of task ${name} must be a function of its input.`);
+    }
   }
   // An invalid duration is reported where it was written, not where it is first used.
   const { ttl, timeout, retry } = options;

@@ -283,6 +283,7 @@ describe('a receipt', () => {
       taskId: 'mine',
       seq: receipt.seq,
       duplicate: false,
+      state: 'WAITING',
     });
   });
 });

@@ -16,6 +16,7 @@ import {
   type TaskOf,
 } from './define-task.ts';
 import { type Duration, durationMs } from './durations.ts';
+import type { TaskState } from './infos.ts';
 import { type Receipt, TaskReceipt } from './receipt.ts';
 import { invalidTask, parseBy } from './standard-schema.ts';
 import type { Transport } from './transport.ts';
@@ -28,7 +29,8 @@ export interface EnqueueOptions {
   readonly delay?: Duration;
   /** Gives up waiting for the answer; the task may have been made. */
   readonly signal?: AbortSignal;
-  /** These four stand before what the definition says. */
+  /** These five stand before what the definition says. */
+  readonly key?: string;
   readonly dedupKey?: string;
   readonly priority?: number;
   readonly retry?: RetryPolicy;
@@ -43,26 +45,32 @@ export interface EnqueueReceipt<Output> extends Receipt<Output> {
   readonly seq: number;
   /** The task was there already, by its id or its dedup key. */
   readonly duplicate: boolean;
+  /** WAITING, unless it was there already: then as it was when the call was answered. */
+  readonly state: TaskState;
+  /** Why it ended, of a duplicate that is FAILED or DEAD; `tasks.requeue` runs it again. */
+  readonly reason?: string;
 }
+
+/** What the authority said. */
+type Created = Pick<EnqueueReceipt<unknown>, 'taskId' | 'seq' | 'duplicate' | 'state' | 'reason'>;
 
 class Enqueued<Output> extends TaskReceipt<Output> implements EnqueueReceipt<Output> {
   readonly seq: number;
   readonly duplicate: boolean;
+  readonly state: TaskState;
+  declare readonly reason?: string;
 
-  constructor(
-    transport: Transport,
-    world: ClientWorld,
-    definition: TaskOf<Output>,
-    created: { readonly taskId: string; readonly seq: number; readonly duplicate: boolean },
-  ) {
+  constructor(transport: Transport, world: ClientWorld, definition: TaskOf<Output>, created: Created) {
     super(transport, world, definition, created.taskId);
     this.seq = created.seq;
     this.duplicate = created.duplicate;
+    this.state = created.state;
+    if (created.reason !== undefined) this.reason = created.reason;
   }
 }
 
 const NO_OPTIONS: EnqueueOptions = {};
-const OPTIONS = ['taskId', 'dedupKey', 'delay', 'signal', 'priority', 'retry', 'maxAttempts'];
+const OPTIONS = ['taskId', 'key', 'dedupKey', 'delay', 'signal', 'priority', 'retry', 'maxAttempts'];
 
 /** A task that is checked and can be sent. */
 interface CheckedTask {
@@ -108,11 +116,14 @@ async function checkedTask(
     refuseUnknown(options.retry ?? {}, RETRY_OPTIONS, 'enqueue');
   }
   const payload = payloadOf(definition, input);
-  const dedupKey = options.dedupKey ?? definition.dedupKey?.(input instanceof Json ? input.parse() : input);
+  const shown = (): unknown => (input instanceof Json ? input.parse() : input);
+  const key = options.key ?? definition.key?.(shown());
+  const dedupKey = options.dedupKey ?? definition.dedupKey?.(shown());
   if (definition.input !== undefined) {
     await parseBy(definition.input, payload.parse(), `The input of task ${definition.name}`);
   }
   const request = requestOf(definition, payload, options);
+  if (key !== undefined) request.key = key;
   if (dedupKey !== undefined) request.dedup_key = dedupKey;
   return { request, options };
 }
@@ -125,8 +136,8 @@ async function send<Output>(
 ): Promise<EnqueueReceipt<Output>> {
   const reply = await transport.call('task.create', request, signal === undefined ? undefined : { signal });
   if (!reply.ok) throw LeaseholdError.of(reply);
-  const { task_id: taskId, seq, duplicate = false } = reply;
-  return new Enqueued(transport, world, definition, { taskId, seq, duplicate });
+  const { task_id: taskId, duplicate = false } = reply;
+  return new Enqueued(transport, world, definition, { ...reply, taskId, duplicate });
 }
 
 /** Made at once: what the caller does to its object afterwards is no longer part of the task. */

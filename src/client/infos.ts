@@ -17,8 +17,14 @@ export interface Task {
   readonly payload: Json | null;
   /** Of a task that has completed. */
   readonly result?: Json | null;
-  /** The last failure, also of a task that was retried and has completed since. */
+  /** The last failure, also of a task that was retried and has completed since; `CANCELLED` of a cancelled one. */
   readonly reason?: string;
+  /** What the caller of `cancel` said. */
+  readonly reasonDetail?: string;
+  /** It is to end with its lease. */
+  readonly cancelRequested?: true;
+  /** What its attempts saved last; gone once it has completed. */
+  readonly checkpoint?: Json | null;
   /** How many leases it has had. */
   readonly attempt: number;
   readonly failures: number;
@@ -31,6 +37,12 @@ export interface Task {
     readonly maxBackoffMs: number;
   };
   readonly dedupKey?: string;
+  readonly key?: string;
+  readonly trace?: { readonly traceparent: string; readonly tracestate?: string };
+  /** The ended task that this one runs again. */
+  readonly requeuedFrom?: string;
+  /** The task that runs this one again. */
+  readonly requeuedAs?: string;
   readonly createdAt: string;
   /** Not leased before this instant. */
   readonly dueAt: string;

@@ -10,6 +10,7 @@ const SAYS: Readonly<Record<Loss, string>> = {
   unreachable: 'could not be renewed in time',
   released: 'has been given back',
   killed: 'ended because the task was killed',
+  cancelled: 'is to end because the task was cancelled',
   restored: 'ended because the log was restored from a backup',
 };
 

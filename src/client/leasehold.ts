@@ -95,14 +95,14 @@ export class Leasehold extends Client {
   }
 
   /** Leases tasks and runs the handler for each, until the worker is drained. Several kinds share the concurrency. */
-  work<Accepted, Returned>(
-    definition: TaskDefinition<unknown, unknown, Accepted, Returned>,
-    handler: TaskHandler<NoInfer<Accepted>, NoInfer<Returned>>,
+  work<Accepted, Returned, Checkpoint>(
+    definition: TaskDefinition<unknown, unknown, Accepted, Returned, Checkpoint>,
+    handler: TaskHandler<NoInfer<Accepted>, NoInfer<Returned>, NoInfer<Checkpoint>>,
   ): Worker;
-  work<Accepted, Returned>(
-    definition: TaskDefinition<unknown, unknown, Accepted, Returned>,
+  work<Accepted, Returned, Checkpoint>(
+    definition: TaskDefinition<unknown, unknown, Accepted, Returned, Checkpoint>,
     options: WorkerOptions,
-    handler: TaskHandler<NoInfer<Accepted>, NoInfer<Returned>>,
+    handler: TaskHandler<NoInfer<Accepted>, NoInfer<Returned>, NoInfer<Checkpoint>>,
   ): Worker;
   work(jobs: readonly Job[], options?: WorkerOptions): Worker;
   work(subject: object, ...rest: readonly unknown[]): Worker {

@@ -12,13 +12,29 @@ import type {
   WorkerInfo,
 } from './infos.ts';
 import { type Listing, listing, type PageOptions } from './listing.ts';
-import { ask, askFor, checkFilter, pages } from './queries.ts';
+import { ask, askFor, checkFilter, given, pages } from './queries.ts';
+import {
+  type Cancelled,
+  type CancelOptions,
+  cancelTask,
+  type Requeued,
+  type RequeueOptions,
+  requeueTask,
+} from './task-operating.ts';
 import type { Transport } from './transport.ts';
 import { refuseUnknown } from './unknown-options.ts';
 
 export interface TaskFilter extends PageOptions {
   readonly state?: TaskState;
   readonly queue?: string;
+  readonly key?: string;
+  /** Only tasks that this worker has leased. */
+  readonly workerId?: string;
+  /** Both bounds are exclusive; text is an instant as `Task.createdAt` has it. */
+  readonly createdAfter?: Date | string;
+  readonly createdBefore?: Date | string;
+  /** By creation; oldest first by default. */
+  readonly order?: 'oldest' | 'newest';
 }
 
 export interface LeaseFilter extends PageOptions {
@@ -44,8 +60,15 @@ export interface Tasks {
   why(taskId: string): Promise<Why>;
   /** Every entry that touched it, oldest first, as far back as the log reaches. */
   history(taskId: string, options?: HistoryOptions): Listing<Entry>;
-  /** In no promised order. */
+  /**
+   * In the order of their creation. By nothing, queue, state, both of these, key or workerId, a page costs what it has; by
+   * other combinations a page may have few tasks or none although there are more.
+   */
   find(filter?: TaskFilter): Listing<Task>;
+  /** Runs an ended task again, as a new task; the old one stays as it is. Again: the same new task. Throws TASK_NOT_ENDED. */
+  requeue(taskId: string, options?: RequeueOptions): Promise<Requeued>;
+  /** A waiting task ends now; the signal of a running one aborts, and it is never leased again. Throws TASK_TERMINAL. */
+  cancel(taskId: string, options?: CancelOptions): Promise<Cancelled>;
 }
 
 export interface Queues {
@@ -78,6 +101,7 @@ export interface Workers {
 }
 
 const HISTORY_OPTIONS = ['from'];
+const TASK_FILTERS = ['state', 'queue', 'key', 'workerId', 'createdAfter', 'createdBefore', 'order'];
 
 export function tasksOf(transport: Transport): Tasks {
   return {
@@ -89,10 +113,20 @@ export function tasksOf(transport: Transport): Tasks {
       return pages(transport, 'task.history', request, options, entriesOf);
     },
     find(filter = {}) {
-      checkFilter(filter, ['state', 'queue'], 'find');
-      const request = { ...given('state', filter.state), ...given('queue', filter.queue) };
+      checkFilter(filter, TASK_FILTERS, 'find');
+      const request = {
+        ...given('state', filter.state),
+        ...given('queue', filter.queue),
+        ...given('key', filter.key),
+        ...given('worker_id', filter.workerId),
+        ...given('created_after', instantOf(filter.createdAfter)),
+        ...given('created_before', instantOf(filter.createdBefore)),
+        ...given('order', filter.order),
+      };
       return pages(transport, 'task.list', request, filter, ({ tasks }): readonly Task[] => tasks);
     },
+    requeue: (taskId, options) => requeueTask(transport, taskId, options),
+    cancel: (taskId, options) => cancelTask(transport, taskId, options),
   };
 }
 
@@ -155,10 +189,6 @@ function entriesOf({ entries }: { readonly entries: readonly unknown[] }): reado
   return entries as readonly Entry[];
 }
 
-/** The field, if there is a value for it. */
-function given<Name extends string, Value>(
-  name: Name,
-  value: Value | undefined,
-): { [N in Name]?: Exclude<Value, undefined> } {
-  return (value === undefined ? {} : { [name]: value }) as { [N in Name]?: Exclude<Value, undefined> };
+function instantOf(given: Date | string | undefined): string | undefined {
+  return typeof given === 'object' ? given.toISOString() : given;
 }

@@ -62,3 +62,11 @@ export function pages<Op extends Operation, Item>(
 export function checkFilter(filter: object, known: readonly string[], what: string): void {
   refuseUnknown(filter, [...known, ...PAGE_OPTIONS], what);
 }
+
+/** The field, if there is a value for it. */
+export function given<Name extends string, Value>(
+  name: Name,
+  value: Value | undefined,
+): { [N in Name]?: Exclude<Value, undefined> } {
+  return (value === undefined ? {} : { [name]: value }) as { [N in Name]?: Exclude<Value, undefined> };
+}

@@ -9,6 +9,7 @@ import type { TaskOf } from './define-task.ts';
 import { type Duration, durationMs } from './durations.ts';
 import { sleep } from './sleep.ts';
 import { invalidTask, parseBy } from './standard-schema.ts';
+import { cancelTask } from './task-operating.ts';
 import type { Transport } from './transport.ts';
 import { refuseUnknown } from './unknown-options.ts';
 import type { ClientWorld } from './world.ts';
@@ -20,7 +21,15 @@ const OPTIONS = ['wait', 'signal'];
 /** What became of a task. WAITING and LEASED: nothing yet, and the wait is over. */
 export type TaskResult<Output> =
   | { readonly state: 'COMPLETED'; readonly output: Output }
-  | { readonly state: 'FAILED' | 'DEAD'; readonly reason: string }
+  | {
+      readonly state: 'FAILED' | 'DEAD';
+      /** `CANCELLED`, of a task that was cancelled. */
+      readonly reason: string;
+      /** What the caller of `cancel` said. */
+      readonly reasonDetail?: string;
+      /** The task that runs it again, if it was requeued. */
+      readonly requeuedAs?: string;
+    }
   | { readonly state: 'WAITING' | 'LEASED' };
 
 export interface Wait {
@@ -32,8 +41,10 @@ export interface Receipt<Output> {
   readonly taskId: string;
   /** What is known of the task now, or once it has ended or `wait` is over. Never throws for a task that failed. */
   result(options?: Wait): Promise<TaskResult<Output>>;
-  /** Waits for the end and gives what came of it. Throws TASK_FAILED, and TASK_PENDING when `wait` is over first. */
+  /** Waits for the end and gives what came of it. Throws TASK_FAILED or TASK_CANCELLED, and TASK_PENDING when `wait` is over first. */
   output(options?: Wait): Promise<Output>;
+  /** A waiting task ends now; the signal of a running one aborts, and it is never leased again. Throws TASK_TERMINAL when it has ended. */
+  cancel(reason?: string): Promise<void>;
 }
 
 /** The ways out of a receipt, hidden so that a receipt that is logged or stored shows what it is for. */
@@ -64,16 +75,12 @@ export class TaskReceipt<Output> implements Receipt<Output> {
       const waitMs = wait === undefined ? Number.POSITIVE_INFINITY : durationMs(wait, 'wait');
       const result = await this.#await(waitMs, signal);
       if (result.state === 'COMPLETED') return result.output;
-      const { taskId } = this;
-      const details = { taskId, ...result };
-      if ('reason' in result) {
-        throw new LeaseholdError('TASK_FAILED', `Task ${taskId} is ${result.state}: ${result.reason}`, {
-          details,
-        });
-      }
-      const says = `Task ${taskId} is ${result.state}, and the wait is over.`;
-      throw new LeaseholdError('TASK_PENDING', says, { retryable: true, details });
+      throw noOutput(this.taskId, result);
     };
+  }
+
+  get cancel(): Receipt<Output>['cancel'] {
+    return async (reason) => void (await cancelTask(this.#transport, this.taskId, { reason }));
   }
 
   async #await(waitMs: number, signal: AbortSignal | undefined): Promise<TaskResult<Output>> {
@@ -102,8 +109,9 @@ export class TaskReceipt<Output> implements Receipt<Output> {
     return reply;
   }
 
-  async #resultOf({ state, reason = '', result }: Body<'task.get'>): Promise<TaskResult<Output>> {
-    if (state === 'FAILED' || state === 'DEAD') return { state, reason };
+  async #resultOf(task: Body<'task.get'>): Promise<TaskResult<Output>> {
+    const { state, result } = task;
+    if (state === 'FAILED' || state === 'DEAD') return failureOf(state, task);
     if (state !== 'COMPLETED') return { state };
     const what = `The output of task ${this.taskId}`;
     if (result === null) throw invalidTask(`${what} was damaged on the disk.`);
@@ -111,6 +119,36 @@ export class TaskReceipt<Output> implements Receipt<Output> {
     const schema = this.#definition.output;
     return { state, output: schema === undefined ? (output as Output) : await parseBy(schema, output, what) };
   }
+}
+
+function failureOf(
+  state: 'FAILED' | 'DEAD',
+  { reason = '', reason_detail: reasonDetail, requeued_as: requeuedAs }: Body<'task.get'>,
+): TaskResult<never> {
+  return {
+    state,
+    reason,
+    ...(reasonDetail === undefined ? {} : { reasonDetail }),
+    ...(requeuedAs === undefined ? {} : { requeuedAs }),
+  };
+}
+
+function noOutput(
+  taskId: string,
+  result: Exclude<TaskResult<unknown>, { state: 'COMPLETED' }>,
+): LeaseholdError {
+  const details = { taskId, ...result };
+  if (!('reason' in result)) {
+    const says = `Task ${taskId} is ${result.state}, and the wait is over.`;
+    return new LeaseholdError('TASK_PENDING', says, { retryable: true, details });
+  }
+  const { state, reason, reasonDetail } = result;
+  // Only cancelled tasks have one.
+  if (reasonDetail !== undefined) {
+    const says = `Task ${taskId} was cancelled: ${reasonDetail}`;
+    return new LeaseholdError('TASK_CANCELLED', says, { details: { taskId, reason: reasonDetail } });
+  }
+  return new LeaseholdError('TASK_FAILED', `Task ${taskId} is ${state}: ${reason}`, { details });
 }
 
 function isEnd({ state }: TaskResult<unknown>): boolean {

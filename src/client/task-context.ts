@@ -3,11 +3,12 @@
  * made when it is first asked for.
  */
 import { Json } from '../protocol/json.ts';
-import { LeaseholdError } from '../protocol/leasehold-error.ts';
 import { Deadline, momentOf } from '../seams/deadline.ts';
 import { type Duration, durationMs } from './durations.ts';
 import type { Held } from './held.ts';
-import { lossBy, type TaskRun } from './task-run.ts';
+import { TaskCheckpoints } from './task-checkpoints.ts';
+import { refusedFor } from './task-lease-refusal.ts';
+import type { TaskRun } from './task-run.ts';
 import type { Transport } from './transport.ts';
 import type { ClientWorld } from './world.ts';
 
@@ -15,29 +16,48 @@ import type { ClientWorld } from './world.ts';
 export type PresentedLease = Pick<Held, 'leaseSeq'> & { readonly holder?: string };
 
 /**
- * `signal` also aborts when the time of the task is up (TASK_TIMEOUT) or the worker stops (WORKER_STOPPING). The
- * worker renews the lease; `extend` is for work that lets nothing else run.
+ * `signal` also aborts when the task is cancelled (LEASE_LOST, `details.loss` is `cancelled`: the lease is still held, and a
+ * result still counts), its time is up (TASK_TIMEOUT) or the worker stops (WORKER_STOPPING). The worker renews the
+ * lease; `extend` is for work that lets nothing else run.
  */
-export interface TaskContext<Input> extends Held {
+export interface TaskContext<Input, Checkpoint = unknown> extends Held {
   readonly input: Input;
   /** The input as it travelled, byte for byte. */
   readonly payload: Json;
   readonly taskId: string;
   readonly queue: string;
+  /** Whom or what the task is for, if it was created with a key. */
+  readonly key: string | null;
+  /** The trace context of the program that created the task, as W3C Trace Context has it. */
+  readonly traceparent: string | null;
   /** Counts the leases granted for this task: 1 the first time. */
   readonly attempt: number;
+  /** What an earlier attempt saved last. */
+  readonly lastCheckpoint: Checkpoint | undefined;
+  /**
+   * Saves how far the work has come, for the next attempt: durable once it resolves. At most one a second is sent, the
+   * newest; a call whose value was replaced resolves with the newer one. It need not be awaited. Throws INVALID_TASK and LEASE_LOST.
+   */
+  checkpoint(value: Checkpoint): Promise<void>;
   /** Adds a fenced write to the completion: all of them and the result in one entry, or nothing. */
   write(objectId: string, value: unknown, lease: PresentedLease): void;
 }
 
 export class HandlerContext implements TaskContext<unknown> {
   readonly input: unknown;
+  readonly lastCheckpoint: unknown;
   readonly #run: TaskRun;
   readonly #transport: Transport;
   readonly #world: ClientWorld;
 
-  constructor(input: unknown, run: TaskRun, transport: Transport, world: ClientWorld) {
+  constructor(
+    { input, lastCheckpoint }: Pick<TaskContext<unknown>, 'input' | 'lastCheckpoint'>,
+    run: TaskRun,
+    transport: Transport,
+    world: ClientWorld,
+  ) {
     this.input = input;
+    this.lastCheckpoint = lastCheckpoint;
     this.#run = run;
     this.#transport = transport;
     this.#world = world;
@@ -53,6 +73,14 @@ export class HandlerContext implements TaskContext<unknown> {
 
   get queue(): string {
     return this.#run.lease.queue;
+  }
+
+  get key(): string | null {
+    return this.#run.lease.key ?? null;
+  }
+
+  get traceparent(): string | null {
+    return this.#run.lease.trace?.traceparent ?? null;
   }
 
   get attempt(): number {
@@ -87,6 +115,12 @@ export class HandlerContext implements TaskContext<unknown> {
       extendLease(this.#run, durationMs(atLeast, 'time'), this.#transport, this.#world);
   }
 
+  get checkpoint(): TaskContext<unknown>['checkpoint'] {
+    const run = this.#run;
+    run.checkpoints ??= new TaskCheckpoints(run, this.#transport, this.#world);
+    return run.checkpoints.save;
+  }
+
   get write(): TaskContext<unknown>['write'] {
     const run = this.#run;
     return (objectId, value, lease) => {
@@ -113,15 +147,7 @@ async function extendLease(
   const sent = momentOf(clock);
   const request = { task_id, lease_id, ttl_ms: ttlMs };
   const reply = await transport.call('task.extend', request, { isRenewal: true });
-  if (reply.ok) {
-    run.renewed(new Deadline(sent, reply.remaining_ms));
-    return;
-  }
-  if (reply.code === 'LEASE_EXPIRED') run.lose('expired');
-  else if (reply.code === 'LEASE_NOT_CURRENT') {
-    const task = await transport.call('task.get', { task_id });
-    const end = task.ok ? task.leases.find((lease) => lease.lease_id === lease_id)?.end : undefined;
-    run.lose(lossBy(end));
-  } else throw LeaseholdError.of(reply);
-  throw run.over ?? LeaseholdError.of(reply);
+  if (!reply.ok) throw await refusedFor(run, reply, transport);
+  run.renewed(new Deadline(sent, reply.remaining_ms));
+  if (reply.cancel_requested) run.cancel();
 }

@@ -37,7 +37,8 @@ export async function handle(
     if (definition.input !== undefined) {
       input = await parseBy(definition.input, input, `The input of task ${run.lease.task_id}`);
     }
-    const returned = await handler(new HandlerContext(input, run, transport, world));
+    const lastCheckpoint = await lastCheckpointOf(run);
+    const returned = await handler(new HandlerContext({ input, lastCheckpoint }, run, transport, world));
     const result = returned instanceof Json ? returned : jsonOf(returned, run);
     // Checked as the receipt will see it, after its way through JSON.
     if (definition.output !== undefined) await parseBy(definition.output, result?.parse(), outputOf(run));
@@ -46,6 +47,15 @@ export async function handle(
     end = endBy(thrown, run);
   }
   finish(run, end);
+}
+
+/** One that no longer fits fails the task: to begin anew in silence would repeat work. */
+function lastCheckpointOf({ lease, job }: TaskRun): unknown {
+  const { checkpoint = null, task_id } = lease;
+  if (checkpoint === null) return undefined;
+  const schema = job.definition.checkpoint;
+  const value = checkpoint.parse();
+  return schema === undefined ? value : parseBy(schema, value, `The checkpoint of task ${task_id}`);
 }
 
 function jsonOf(returned: unknown, run: TaskRun): Json | null {
@@ -63,8 +73,9 @@ function outputOf({ lease }: TaskRun): string {
 
 function endBy(thrown: unknown, run: TaskRun): TaskEnd {
   if (thrown instanceof HandBack) return { verb: 'release', error: thrown, delayMs: thrown.delayMs };
-  // A worker that stops aborts its handlers; what they throw then does not count as a failure of the task.
-  if (run.abortReason instanceof WorkerStopping) return { verb: 'release', error: thrown, delayMs: 0 };
+  // A worker that stops aborts its handlers, and so does a cancellation; what they throw then is no failure of the task.
+  if (run.abortReason instanceof WorkerStopping || run.isCancelled)
+    return { verb: 'release', error: thrown, delayMs: 0 };
   // What was aborted because time was up says only that it was aborted.
   const isAborted = run.abortReason instanceof TaskTimeout && (thrown as Error | null)?.name === 'AbortError';
   return failure(isAborted ? run.abortReason : thrown);

@@ -10,6 +10,7 @@ import type { Loss } from '../protocol/leasehold-error.ts';
 import type { Clock, Timer } from '../seams/clock.ts';
 import type { Deadline } from '../seams/deadline.ts';
 import { LeaseLostError } from './lease-loss.ts';
+import type { TaskCheckpoints } from './task-checkpoints.ts';
 import type { TaskEnd } from './task-handling.ts';
 import type { TimedJob } from './worker-options.ts';
 
@@ -40,6 +41,8 @@ export class TaskRun {
   /** Why the lease was lost, as the signal says it. */
   loss: LeaseLostError | null = null;
   writes: FencedWrite[] | null = null;
+  /** Made with the first checkpoint. */
+  checkpoints: TaskCheckpoints | null = null;
   private controller: AbortController | null = null;
   abortReason: Error | null = null;
   /** Rings when the handler has taken as long as it may. */
@@ -87,6 +90,15 @@ export class TaskRun {
     if (this.isSettling || this.loss !== null) return;
     this.loss = this.lossOf(loss, cause);
     this.abort(this.loss);
+  }
+
+  /** The task is to end. Its lease is held for now: it is renewed, and whatever the handler says counts. */
+  cancel(): void {
+    if (!this.isSettling) this.abort(this.lossOf('cancelled'));
+  }
+
+  get isCancelled(): boolean {
+    return this.abortReason instanceof LeaseLostError && this.abortReason.details.loss === 'cancelled';
   }
 
   /** Renewals only ever lengthen a lease, so of two answers the later deadline is true, in whatever order they come. */

@@ -40,7 +40,9 @@ export interface WorkerOptions {
   readonly handleSignals?: boolean;
 }
 
-export type TaskHandler<Accepted, Returned> = (task: TaskContext<Accepted>) => Returned | Promise<Returned>;
+export type TaskHandler<Accepted, Returned, Checkpoint = unknown> = (
+  task: TaskContext<Accepted, Checkpoint>,
+) => Returned | Promise<Returned>;
 
 /** A definition with what does the work; `job` makes one. */
 export interface Job {
@@ -49,10 +51,10 @@ export interface Job {
 }
 
 /** A definition and its handler, for `work` with several kinds of tasks. */
-export function job<Accepted, Returned>(
+export function job<Accepted, Returned, Checkpoint>(
   // biome-ignore lint/suspicious/noExplicitAny: what producers give and get does not matter to the handler.
-  definition: TaskDefinition<any, any, Accepted, Returned>,
-  handler: TaskHandler<Accepted, NoInfer<Returned>>,
+  definition: TaskDefinition<any, any, Accepted, Returned, Checkpoint>,
+  handler: TaskHandler<Accepted, NoInfer<Returned>, NoInfer<Checkpoint>>,
 ): Job {
   return { definition, handler: handler as Job['handler'] };
 }

@@ -1,7 +1,7 @@
 /**
  * Renews all leases of a worker in one heartbeat, three times in the life of a lease, and tells the handlers of
- * those that are lost: the ones the authority names, and the ones whose deadline passes by our own clocks. One
- * timer serves them all. A heartbeat that fails is sent again soon, as long as there is something to renew.
+ * those that are lost or cancelled: the ones the authority names, and the ones whose deadline passes by our own clocks.
+ * One timer serves them all. A heartbeat that fails is sent again soon, as long as there is something to renew.
  */
 
 import type { Body } from '../operations/table.ts';
@@ -81,12 +81,14 @@ export class WorkerRenewal {
   private note({ extended, lost }: Body<'worker.heartbeat'>, sent: Moment): void {
     let deadline: Deadline | null = null;
     let lastsMs = 0;
-    for (const { lease_id, remaining_ms } of extended) {
+    for (const { lease_id, remaining_ms, cancel_requested } of extended) {
       if (deadline === null || remaining_ms !== lastsMs) {
         lastsMs = remaining_ms;
         deadline = new Deadline(sent, lastsMs);
       }
-      this.runs.get(lease_id)?.renewed(deadline);
+      const run = this.runs.get(lease_id);
+      run?.renewed(deadline);
+      if (cancel_requested) run?.cancel();
     }
     for (const { lease_id, cause } of lost) this.runs.get(lease_id)?.lose(lossBy(cause));
   }

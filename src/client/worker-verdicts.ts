@@ -25,6 +25,8 @@ export async function say(
   { clock, timers }: ClientWorld,
   signal: AbortSignal,
 ): Promise<Answer> {
+  if (run.checkpoints !== null)
+    await run.checkpoints.end({ sendsLast: run.end!.verb !== 'complete' && !run.isOver(clock) });
   // One loop of its own, and not `persist`: this is the path of every single task.
   let delay: Backoff | null = null;
   for (;;) {

@@ -20,9 +20,18 @@ export type Effect = 'none' | 'applied' | 'unknown';
  *   unreachable  no renewal got through before its deadline, or the client was closed
  *   released     it was given back: through this very handle, or because the end of the task has been said
  *   killed       an administrator killed the task
+ *   cancelled    the task was cancelled: its lease is still held, so that the end of the task can be said
  *   restored     the log was restored from a backup
  */
-export type Loss = 'expired' | 'superseded' | 'broken' | 'unreachable' | 'released' | 'killed' | 'restored';
+export type Loss =
+  | 'expired'
+  | 'superseded'
+  | 'broken'
+  | 'unreachable'
+  | 'released'
+  | 'killed'
+  | 'cancelled'
+  | 'restored';
 
 /** Codes of our own beside those of the authority. */
 export type ErrorCode =
@@ -33,10 +42,12 @@ export type ErrorCode =
   | 'UNREACHABLE'
   /** What answered is no leasehold server, or one we cannot talk to. */
   | 'PROTOCOL'
-  /** The input or output of a task does not fit its definition. */
+  /** The input, output or checkpoint of a task does not fit its definition. */
   | 'INVALID_TASK'
   /** `output` of a receipt: the task has failed, or is dead. */
   | 'TASK_FAILED'
+  /** `output` of a receipt: the task was cancelled. */
+  | 'TASK_CANCELLED'
   /** `output` of a receipt: the wait is over, and the task has not ended. */
   | 'TASK_PENDING'
   /** Why a handler's signal aborts when it takes longer than it may. */
@@ -91,7 +102,11 @@ export interface ErrorDetails {
     readonly taskId: string;
     readonly state: 'FAILED' | 'DEAD';
     readonly reason: string;
+    /** The task that runs it again, if it was requeued. */
+    readonly requeuedAs?: string;
   };
+  /** `reason` is what the caller of `cancel` said. */
+  readonly TASK_CANCELLED: { readonly taskId: string; readonly reason: string };
   readonly TASK_PENDING: { readonly taskId: string; readonly state: 'WAITING' | 'LEASED' };
   readonly TASK_TIMEOUT: { readonly taskId: string };
   readonly LOG_HELD: { readonly holder: string };

@@ -297,11 +297,25 @@ describe('the programs in README.md', () => {
   });
 });
 
-/** What a program prints that ends well. */
-function outputOf(program: string, env: NodeJS.ProcessEnv): string {
-  // In the root of the package its own name can be imported, as it can where the package is installed.
+describe('the programs in docs/guides/tasks.md', () => {
+  const guide = readFileSync(join(root, 'docs', 'guides', 'tasks.md'), 'utf8');
+  const programs = [...guide.matchAll(/```js\n(import [\s\S]*?)```/g)].map(([, program]) => program!);
+
+  it('run as they stand there, and print what their comments say', () => {
+    mkdirSync(join(scratch, 'node_modules'));
+    symlinkSync(root, join(scratch, 'node_modules', 'leasehold'));
+    expect(programs.length).toBeGreaterThan(3);
+    for (const program of programs) {
+      const said = [...program.matchAll(/console\.log\(.*\); \/\/ (.*)$/gm)].map(([, text]) => text);
+      expect(outputOf(program, process.env, scratch)).toBe(`${said.join('\n')}\n`);
+    }
+  });
+});
+
+/** What a program prints that ends well. In the root of the package its own name can be imported, as where it is installed. */
+function outputOf(program: string, env: NodeJS.ProcessEnv, cwd = root): string {
   const args = ['--input-type=module', '--eval', program];
-  const { status, stdout, stderr } = spawnSync(process.execPath, args, { cwd: root, encoding: 'utf8', env });
+  const { status, stdout, stderr } = spawnSync(process.execPath, args, { cwd, encoding: 'utf8', env });
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
   return stdout;
 }

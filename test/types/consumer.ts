@@ -1,6 +1,7 @@
 // A program that uses the package by its types alone. What must not compile is marked; the compiler complains about a mark
 // that marks nothing. `test/types/types.test.ts` compiles it as three kinds of projects see the package.
 import {
+  type Cancelled,
   type Client,
   connect,
   type Duration,
@@ -35,6 +36,7 @@ import {
   type RefusedWrite,
   type Reply,
   type Requests,
+  type Requeued,
   type RetentionOptions,
   type Session,
   type SessionInfo,
@@ -62,6 +64,7 @@ type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ?
 const same = <A, B>(_: Equal<A, B>): void => undefined;
 
 const mail = defineTask<{ to: string }, number>('mail', { ttl: '30s', dedupKey: ({ to }) => to });
+const crawl = defineTask<string, void, { page: number }>('crawl', { key: (url) => url });
 const lh: Leasehold = connect('http://127.0.0.1:7420', {
   retry: { tries: 3, within: '5s' },
   onFault: console.error,
@@ -121,6 +124,20 @@ export async function tasks(): Promise<void> {
       return 1;
     },
   );
+  lh.work(crawl, async ({ checkpoint, lastCheckpoint, key, traceparent }) => {
+    same<typeof lastCheckpoint, { page: number } | undefined>(true);
+    same<[typeof key, typeof traceparent], [string | null, string | null]>(true);
+    await checkpoint({ page: 1 });
+    // @ts-expect-error The page is missing.
+    await checkpoint({});
+  });
+  const { duplicate, state }: EnqueueReceipt<void> = await lh.enqueue(crawl, 'u', { key: 'k' });
+  await receipt.cancel('not needed');
+  const cancelled: Cancelled = await lh.tasks.cancel('t', { reason: 'not needed' });
+  const requeued: Requeued = await lh.tasks.requeue('t', { delay: '1m', queue: 'q', priority: 1 });
+  // @ts-expect-error No option.
+  await lh.tasks.requeue('t', { wait: '1m' });
+  console.log(duplicate, state, cancelled.state, requeued.taskId);
   const jobs: Job[] = [job(mail, ({ input }) => input.to.length)];
   lh.work(jobs, { concurrency: 4, onVerdict: late });
   // @ts-expect-error The result has to be a number.
@@ -140,6 +157,9 @@ function late(verdict: TaskVerdict): void {
 export async function knowledge(): Promise<void> {
   const task: Task = await lh.tasks.get('t');
   const found: Listing<Task> = lh.tasks.find({ state: 'DEAD', queue: 'mail' });
+  lh.tasks.find({ key: 'k', workerId: 'w', createdAfter: new Date(0), createdBefore: task.createdAt });
+  // @ts-expect-error No order.
+  lh.tasks.find({ order: 'random' });
   for await (const { taskId } of found) console.log(taskId);
   const { items, cursor } = await found;
   const queues: readonly QueueInfo[] = await lh.queues.list();
@@ -183,6 +203,7 @@ export function errors(error: unknown): string {
     // @ts-expect-error Of another code.
     return error.details.reason;
   }
+  if (LeaseholdError.is(error, 'TASK_CANCELLED')) return error.details.reason;
   if (LeaseholdError.is(error, 'TASK_FAILED', 'TASK_TIMEOUT')) return error.details.taskId;
   // @ts-expect-error No such code.
   if (LeaseholdError.is(error, 'NONSENSE')) return '';

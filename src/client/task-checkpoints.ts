@@ -1,0 +1,96 @@
+/**
+ * The checkpoints of one running task. At most one a second is sent, always the newest; a value that is replaced before it
+ * was sent is as good as saved once the newer one is. What waits when the task fails or goes back is sent before
+ * that is said; a completion needs no checkpoint.
+ */
+import { Json } from '../protocol/json.ts';
+import { sleep } from './sleep.ts';
+import { invalidTask, parseBy } from './standard-schema.ts';
+import { refusedFor } from './task-lease-refusal.ts';
+import type { TaskRun } from './task-run.ts';
+import type { Transport } from './transport.ts';
+import type { ClientWorld } from './world.ts';
+
+const INTERVAL_MS = 1_000;
+
+export class TaskCheckpoints {
+  private readonly run: TaskRun;
+  private readonly transport: Transport;
+  private readonly world: ClientWorld;
+  /** Values are numbered: one whose schema takes its time must not replace a newer one. */
+  private count = 0;
+  private newest: { readonly number: number; readonly value: Json } | null = null;
+  /** The next one to be sent, shared by all values that are replaced until then. */
+  private upcoming: Promise<void> | null = null;
+  private previous: Promise<void> = Promise.resolve();
+  private readyAtMs = 0;
+  /** Aborted when the task has ended for its handler. */
+  private readonly ended = new AbortController();
+  private isDropped = false;
+
+  constructor(run: TaskRun, transport: Transport, world: ClientWorld) {
+    this.run = run;
+    this.transport = transport;
+    this.world = world;
+  }
+
+  readonly save = (value: unknown): Promise<void> => {
+    const saved = this.queue(value);
+    // It need not be awaited: then a checkpoint that was not taken must not end the process.
+    saved.catch(() => undefined);
+    return saved;
+  };
+
+  /** The handler is done. */
+  async end({ sendsLast }: { readonly sendsLast: boolean }): Promise<void> {
+    this.isDropped = !sendsLast;
+    this.ended.abort();
+    // Whether it is taken or not, the verdict follows.
+    await this.upcoming?.catch(() => undefined);
+    await this.previous;
+  }
+
+  private async queue(value: unknown): Promise<void> {
+    this.count += 1;
+    const number = this.count;
+    const what = `The checkpoint of task ${this.run.lease.task_id}`;
+    const json = jsonOf(value, what);
+    const schema = this.run.job.definition.checkpoint;
+    // Checked as the next attempt will see it, after its way through JSON.
+    if (schema !== undefined) await parseBy(schema, json.parse(), what);
+    const { over } = this.run;
+    if (over !== null) throw over;
+    if (this.newest === null || number > this.newest.number) this.newest = { number, value: json };
+    this.upcoming ??= this.send();
+    await this.upcoming;
+  }
+
+  private async send(): Promise<void> {
+    const { clock, timers } = this.world;
+    await this.previous;
+    const waitMs = this.readyAtMs - clock.monotonicMs();
+    if (waitMs > 0) await sleep(timers, waitMs, this.ended.signal);
+    this.upcoming = null;
+    const { over } = this.run;
+    if (this.isDropped && over !== null) throw over;
+    this.readyAtMs = clock.monotonicMs() + INTERVAL_MS;
+    const sent = this.call(this.newest!.value);
+    this.previous = sent.catch(() => undefined);
+    await sent;
+  }
+
+  private async call(value: Json): Promise<void> {
+    const { task_id, lease_id } = this.run.lease;
+    const reply = await this.transport.call('task.checkpoint', { task_id, lease_id, value });
+    if (!reply.ok) throw await refusedFor(this.run, reply, this.transport);
+  }
+}
+
+function jsonOf(value: unknown, what: string): Json {
+  if (value instanceof Json) return value;
+  try {
+    return Json.of(value);
+  } catch (cause) {
+    throw invalidTask(`${what} has no JSON form.`, { cause });
+  }
+}
