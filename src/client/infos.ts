@@ -165,6 +165,8 @@ export interface Status {
   /** The number of the writer. */
   readonly epoch: number;
   readonly lastCommit: string;
+  /** The latest end of a forgotten task; null when none was forgotten. */
+  readonly forgottenThrough: string | null;
   readonly logBytes: number;
   readonly diskFull: boolean;
   /** Where the leader is, as far as a standby knows. */

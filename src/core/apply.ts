@@ -77,6 +77,7 @@ function forget(state: State, entry: Forgotten, seq: Seq): void {
     const row = tasks.at(key);
     check(row !== 0, entry, seq, 'the task is unknown');
     check(tasks.endedSeq.get(row) !== 0, entry, seq, 'the task has not ended');
+    state.forgottenThroughMs = Math.max(state.forgottenThroughMs, tasks.endedAtMs.get(row));
     tasks.leave(row);
     tasks.forget(row);
   }

@@ -157,6 +157,7 @@ describe('an image', () => {
         epochStartedAtMs: START_MS,
         taskRows: 0,
         nameRows: 0,
+        forgottenThroughMs: 0,
       },
     ]);
   });
@@ -204,8 +205,8 @@ const keptName = (arbitraryImageOf('name') as fc.Arbitrary<NameImage>).map((imag
 
 function restored(image: TaskImage | NameImage): State {
   const state = createState();
-  const head = { lastSeq: 0, lastAtMs: 0, epoch: 0, epochStartedAtMs: 0, taskRows: 1, nameRows: 1 };
-  restoreImage(state, { kind: 'head', ...head });
+  const head = { lastSeq: 0, lastAtMs: 0, epoch: 0, epochStartedAtMs: 0, forgottenThroughMs: 0 };
+  restoreImage(state, { kind: 'head', ...head, taskRows: 1, nameRows: 1 });
   restoreImage(state, image);
   return state;
 }

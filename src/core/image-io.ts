@@ -18,6 +18,7 @@ export function* imageOf(state: State): Generator<ImageRecord> {
     epochStartedAtMs: state.epochStartedAtMs,
     taskRows: tasks.rows.used,
     nameRows: names.rows.used,
+    forgottenThroughMs: state.forgottenThroughMs,
   };
   // By name, because the order in which queues were created is not part of the state.
   const paused = [...tasks.queues.values()].filter((queue) => queue.paused).map(({ name }) => name);
@@ -47,6 +48,7 @@ export function restoreImage(state: State, record: ImageRecord): void {
       state.epochStartedAtMs = record.epochStartedAtMs;
       tasks.rows.extend(record.taskRows);
       names.rows.extend(record.nameRows);
+      state.forgottenThroughMs = record.forgottenThroughMs;
       return;
     case 'queue':
       tasks.openQueue(record.queue).paused = record.paused;

@@ -30,6 +30,8 @@ export interface HeadImage {
   /** How many rows each table has ever used; rows not mentioned in the image are free. */
   readonly taskRows: number;
   readonly nameRows: number;
+  /** The latest end of a forgotten task; 0 when none was forgotten. */
+  readonly forgottenThroughMs: number;
 }
 
 export interface QueueImage {

@@ -115,6 +115,19 @@ describe('a task that has ended', () => {
 });
 
 describe('forgetting', () => {
+  it('remembers the latest end of a forgotten task, over restarts and in checkpoints', () => {
+    const story = scenario({ retention: { completedTasksMs: KEPT_MS, failedTasksMs: 5 * KEPT_MS } });
+    expect(story.state.forgottenThroughMs).toBe(0);
+    story.given(createTask({ taskId: 'failed' }), killTask({ taskId: 'failed' }));
+    story.given(later(10), createTask(), leaseTasks(), completeTask(), later(KEPT_MS));
+    expect(story.state.forgottenThroughMs).toBe(START_MS + 10);
+    // The failed task ended earlier and is forgotten later: the latest end stays.
+    story.given(later(5 * KEPT_MS), restart());
+    expect(story.state.tasks.rows.live).toBe(0);
+    expect(story.state.forgottenThroughMs).toBe(START_MS + 10);
+    expect(restoredFrom(story.state).forgottenThroughMs).toBe(START_MS + 10);
+  });
+
   it('keeps up with what the calls of a large batch leave behind', () => {
     const story = scenario({ watch: 'end', retention: { endedTasksMs: KEPT_MS } });
     for (let index = 0; index < 3_500; index++)

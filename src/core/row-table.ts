@@ -85,8 +85,17 @@ export const ROWS = {
         says: 'How many rows each table has ever used; rows not mentioned in the image are free.',
       },
       nameRows: { kind: 'number' },
+      forgottenThroughMs: {
+        kind: 'number',
+        flag: 1,
+        without: '0',
+        says: 'The latest end of a forgotten task; 0 when none was forgotten.',
+      },
     },
-    layouts: { 1: 'lastSeq lastAtMs epoch epochStartedAtMs taskRows nameRows' },
+    layouts: {
+      1: 'lastSeq lastAtMs epoch epochStartedAtMs taskRows nameRows',
+      10: 'flags lastSeq lastAtMs epoch epochStartedAtMs taskRows nameRows forgottenThroughMs',
+    },
   },
   QueueImage: {
     kind: 'queue',

@@ -18,6 +18,8 @@ export interface State {
   epoch: number;
   /** When the present writer started; what fell due earlier fell due while no authority ran. */
   epochStartedAtMs: number;
+  /** The latest end of a forgotten task; 0 when none was forgotten. A task that ended later is not forgotten. */
+  forgottenThroughMs: number;
 }
 
 /** `seed` only spreads hashes; it changes no answer. */
@@ -31,6 +33,7 @@ export function createState(seed = 0): State {
     lastAtMs: 0,
     epoch: 0,
     epochStartedAtMs: 0,
+    forgottenThroughMs: 0,
   };
 }
 

@@ -67,13 +67,28 @@ export function encodeImage(out: ByteWriter, area: OpaqueArea, record: ImageReco
 }
 
 function encodeHeadImage(out: ByteWriter, head: HeadImage): void {
-  out.u8(1);
+  if (!(head.forgottenThroughMs !== 0)) {
+    out.u8(1);
+    out.f64(head.lastSeq);
+    out.f64(head.lastAtMs);
+    out.f64(head.epoch);
+    out.f64(head.epochStartedAtMs);
+    out.f64(head.taskRows);
+    out.f64(head.nameRows);
+    return;
+  }
+  out.u8(10);
+  const has1 = head.forgottenThroughMs !== 0;
+  out.u8(has1 ? 1 : 0);
   out.f64(head.lastSeq);
   out.f64(head.lastAtMs);
   out.f64(head.epoch);
   out.f64(head.epochStartedAtMs);
   out.f64(head.taskRows);
   out.f64(head.nameRows);
+  if (has1) {
+    out.f64(head.forgottenThroughMs);
+  }
 }
 
 function encodeQueueImage(out: ByteWriter, queue: QueueImage): void {
@@ -303,7 +318,7 @@ export function decodeImage(source: ByteReader, opaques: OpaqueReader): ImageRec
   const kind = source.u8();
   switch (kind) {
     case 1:
-      return decodeHeadImage(source);
+      return decodeHeadImage1(source);
     case 2:
       return decodeQueueImage(source);
     case 3:
@@ -320,6 +335,8 @@ export function decodeImage(source: ByteReader, opaques: OpaqueReader): ImageRec
       return decodeSessionImage8(source);
     case 9:
       return decodeTaskImage9(source, opaques);
+    case 10:
+      return decodeHeadImage10(source);
     default:
       throw new LogTooNewError(`The checkpoint holds records of kind ${kind}, which this version does not know.`);
   }
@@ -328,14 +345,26 @@ export function decodeImage(source: ByteReader, opaques: OpaqueReader): ImageRec
 /** Lists that are empty are all the same one. */
 const NONE: readonly never[] = [];
 
-function decodeHeadImage(source: ByteReader): HeadImage {
+function decodeHeadImage1(source: ByteReader): HeadImage {
   const lastSeq = source.f64();
   const lastAtMs = source.f64();
   const epoch = source.f64();
   const epochStartedAtMs = source.f64();
   const taskRows = source.f64();
   const nameRows = source.f64();
-  return { kind: 'head', lastSeq, lastAtMs, epoch, epochStartedAtMs, taskRows, nameRows };
+  return { kind: 'head', lastSeq, lastAtMs, epoch, epochStartedAtMs, taskRows, nameRows, forgottenThroughMs: 0 };
+}
+
+function decodeHeadImage10(source: ByteReader): HeadImage {
+  const flags = source.u8();
+  const lastSeq = source.f64();
+  const lastAtMs = source.f64();
+  const epoch = source.f64();
+  const epochStartedAtMs = source.f64();
+  const taskRows = source.f64();
+  const nameRows = source.f64();
+  const forgottenThroughMs = flags & 1 ? source.f64() : 0;
+  return { kind: 'head', lastSeq, lastAtMs, epoch, epochStartedAtMs, taskRows, nameRows, forgottenThroughMs };
 }
 
 function decodeQueueImage(source: ByteReader): QueueImage {

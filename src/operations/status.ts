@@ -12,6 +12,9 @@ export const Status = Type.Object({
   first_seq: note(Seq, 'the oldest entry that is kept'),
   epoch: note(Whole, 'the number of the writer; it grows with each, and may skip numbers'),
   last_commit: note(Instant, 'the time of the newest entry'),
+  forgotten_through: Type.Union([Instant, Type.Null()], {
+    description: 'the latest end of a forgotten task; a task that ended later is still known',
+  }),
   log_bytes: note(Whole, 'the size of the log'),
   disk_full: note(Flag, 'whether creates, writes and grants are refused because the disk is full'),
   leader_url: Type.Optional(
@@ -54,6 +57,7 @@ when there is no leader or it would name itself.`,
       first_seq: 1,
       epoch: 3,
       last_commit: '2026-01-05T08:01:04.000Z',
+      forgotten_through: '2026-01-04T08:01:02.000Z',
       log_bytes: 9_216,
       disk_full: false,
       guard_holder: null,
@@ -68,12 +72,13 @@ when there is no leader or it would name itself.`,
   },
   look: (_, { source, figures }) =>
     source.read((view) => {
-      const { lastSeq, lastAtMs } = view.state;
+      const { lastSeq, lastAtMs, forgottenThroughMs } = view.state;
       return {
         ok: true as const,
         ...figures(view),
         seq: lastSeq,
         last_commit: instant(lastAtMs),
+        forgotten_through: forgottenThroughMs === 0 ? null : instant(forgottenThroughMs),
         guard_holder: guardHolder(view),
         counts: countAll(view),
       };
