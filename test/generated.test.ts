@@ -23,7 +23,7 @@ import {
 } from './generated/entry-types.ts';
 import { errorsPage } from './generated/errors-page.ts';
 import { httpPage } from './generated/http-page.ts';
-import { imageCodec } from './generated/image-codec.ts';
+import { imageDecoder, imageEncoder } from './generated/image-codec.ts';
 import { manPage } from './generated/man-page.ts';
 import { imageTypes, rowColumns } from './generated/row-columns.ts';
 
@@ -40,7 +40,8 @@ const GENERATED: Readonly<Record<string, (now: string) => string>> = {
   'src/core/row-columns.ts': rowColumns,
   'src/engines/entry-decoder.ts': entryDecoder,
   'src/engines/entry-encoder.ts': entryEncoder,
-  'src/engines/image-codec.ts': imageCodec,
+  'src/engines/image-decoder.ts': imageDecoder,
+  'src/engines/image-encoder.ts': imageEncoder,
   'src/protocol/entry-shapes.ts': entryShapes,
   'src/protocol/entry-types.ts': entryTypeList,
   'docs/embedding.md': embeddingPage,

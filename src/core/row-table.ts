@@ -1,8 +1,8 @@
 /**
  * The rows of the state, one definition each: what a task, a lease on a task, a name and a session remember. `npm run
  * generate` writes from it the columns (`row-columns.ts`: storage, first values, image, restore, relocation), the types of
- * image records (`image.ts`), their codec (`engines/image-codec.ts`) and the table in `docs/log-format.md`. The generators of
- * the property tests read it as it is. Nothing reads it while the program runs.
+ * image records (`image.ts`), their codec (`engines/image-encoder.ts`, `engines/image-decoder.ts`) and the table in
+ * `docs/log-format.md`. The generators of the property tests read it as it is. Nothing reads it while the program runs.
  *
  * Fields and layouts are those of `entry-table.ts`, and so are the rules for a change: the layout of a released kind
  * number never changes. A new field stands in a layout with a new kind number. The old layout stays, and is written while

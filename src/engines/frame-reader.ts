@@ -8,7 +8,7 @@ import type { Opaque } from '../core/opaque.ts';
 import { ByteReader } from './byte-reader.ts';
 import { decodeEntry } from './entry-decoder.ts';
 import { FILE_SPAN, FRAME_HEAD_BYTES, type FrameHead } from './frame.ts';
-import { decodeImage } from './image-codec.ts';
+import { decodeImage } from './image-decoder.ts';
 import { OpaqueReader } from './record-parts.ts';
 
 export class FrameReader {

@@ -10,7 +10,7 @@
  *   32  f64      `seq` of the first record       40  f64  time of the batch
  *   48  u32      number of the file              52  u32  kind: 1 batch, 2 commit mark, 3 image, 4 end of image
  *   56           the opaque area: bytes whose checksums are in the records
- *                the records (`entry-encoder.ts`, `image-codec.ts`)
+ *                the records (`entry-encoder.ts`, `image-encoder.ts`)
  *
  * To change it: raise FORMAT_VERSION, give the new frame its own magic, and keep reading this one.
  */
@@ -20,7 +20,7 @@ import type { ImageRecord } from '../core/image.ts';
 import { NOWHERE, type Opaque } from '../core/opaque.ts';
 import { ByteWriter } from './byte-writer.ts';
 import { encodeEntry } from './entry-encoder.ts';
-import { encodeImage } from './image-codec.ts';
+import { encodeImage } from './image-encoder.ts';
 import type { OpaqueArea } from './record-parts.ts';
 
 export const FORMAT_VERSION = 1;

@@ -20,7 +20,7 @@ import { decodeEntry } from './entry-decoder.ts';
 import { encodeEntry } from './entry-encoder.ts';
 import { areaOf, FILE_SPAN, FrameBuilder, isWhole, KIND_BATCH, KIND_IMAGE, readHead } from './frame.ts';
 import { FrameReader } from './frame-reader.ts';
-import { encodeImage } from './image-codec.ts';
+import { encodeImage } from './image-encoder.ts';
 import { LogTooNewError } from './log.ts';
 import { type OpaqueArea, OpaqueReader } from './record-parts.ts';
 

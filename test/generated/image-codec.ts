@@ -16,8 +16,13 @@ import {
 
 const RECORDS = IMAGE_DEFINITIONS.filter(({ tag }) => tag !== null);
 const ITEMS = IMAGE_DEFINITIONS.filter(isItem);
+const IMAGES = [
+  'type ImageRecord',
+  ...Object.keys(ROW_WORDS).map(listOf),
+  ...IMAGE_DEFINITIONS.map(({ name }) => `type ${name}`),
+];
 
-export function imageCodec(): string {
+export function imageEncoder(): string {
   const body = `export function encodeImage(out: ByteWriter, area: OpaqueArea, record: ImageRecord): void {
   out.reserve(FIXED_MAX);
   switch (record.kind) {
@@ -30,8 +35,35 @@ ${RECORDS.map((definition) => `    case '${definition.subject}':\n      return e
 ${IMAGE_DEFINITIONS.map(encoder).join('\n\n')}
 
 ${ITEMS.map(listEncoder).join('\n\n')}
+`;
+  const imports = importsOf(body, {
+    '../core/image.ts': IMAGES,
+    '../core/sessions/session-names.ts': ['firstServiceName'],
+    './byte-writer.ts': ['type ByteWriter'],
+    './entry-encoder.ts': ['encodeIntent', 'encodeStanding', ...USUAL_NAMES],
+    './record-parts.ts': [
+      'encodeKey',
+      'encodeNumbers',
+      'encodeOpaque',
+      'encodeTokens',
+      'FIXED_MAX',
+      'KEY_IS_STRING',
+      'type OpaqueArea',
+    ],
+  });
+  return `// biome-ignore-all format: generated, one function a layout
+/**
+ * Writes the records of a state image as bytes. What is zero for most rows is left out behind a flag, because a start
+ * with a million waiting tasks is as fast as this is small. Generated from \`src/core/row-table.ts\` by \`npm run
+ * generate\`; a test compares.
+ */
+${imports}
 
-/** \`opaques\` reads from the same place as \`source\`. */
+${body}`;
+}
+
+export function imageDecoder(): string {
+  const body = `/** \`opaques\` reads from the same place as \`source\`. */
 export function decodeImage(source: ByteReader, opaques: OpaqueReader): ImageRecord {
   const kind = source.u8();
   switch (kind) {
@@ -49,36 +81,17 @@ ${IMAGE_DEFINITIONS.flatMap((definition) => definition.layouts.map((layout) => d
 ${ITEMS.map(listDecoder).join('\n\n')}
 `;
   const imports = importsOf(body, {
-    '../core/image.ts': [
-      'type ImageRecord',
-      ...Object.keys(ROW_WORDS).map(listOf),
-      ...IMAGE_DEFINITIONS.map(({ name }) => `type ${name}`),
-    ],
+    '../core/image.ts': IMAGES,
     '../core/sessions/session-names.ts': ['firstServiceName'],
     './byte-reader.ts': ['type ByteReader'],
-    './byte-writer.ts': ['type ByteWriter'],
     './entry-decoder.ts': ['decodeIntent', 'decodeStanding'],
-    './entry-encoder.ts': ['encodeIntent', 'encodeStanding', ...USUAL_NAMES],
+    './entry-encoder.ts': USUAL_NAMES,
     './log.ts': ['LogTooNewError'],
-    './record-parts.ts': [
-      'decodeKey',
-      'decodeNumbers',
-      'decodeTokens',
-      'encodeKey',
-      'encodeNumbers',
-      'encodeOpaque',
-      'encodeTokens',
-      'FIXED_MAX',
-      'KEY_IS_STRING',
-      'known',
-      'type OpaqueArea',
-      'type OpaqueReader',
-    ],
+    './record-parts.ts': ['decodeKey', 'decodeNumbers', 'decodeTokens', 'known', 'type OpaqueReader'],
   });
   return `// biome-ignore-all format: generated, one function a layout
 /**
- * The records of a state image as bytes, in every layout that was ever written. What is zero for most rows is left out
- * behind a flag, because a start with a million waiting tasks is as fast as this is small. Generated from
+ * Reads the records of a state image from bytes, in every layout that was ever written. Generated from
  * \`src/core/row-table.ts\` by \`npm run generate\`; a test compares.
  */
 ${imports}
