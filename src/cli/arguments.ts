@@ -1,4 +1,4 @@
-/** How words of a command line become numbers, durations and JSON; what does not fit is wrong usage. */
+/** Parses numbers, durations and JSON on the command line; a malformed one is wrong usage. */
 import { InvalidArgumentError, Option } from 'commander';
 import { durationMs as writtenMs } from '../client/durations.ts';
 import { Json } from '../protocol/json.ts';
@@ -14,7 +14,7 @@ export function wholeNumber(text: string): number {
   return value;
 }
 
-/** A path that is empty would be the directory one happens to be in. */
+/** An empty path would mean the current directory. */
 export function directory(text: string): string {
   if (text === '') throw new InvalidArgumentError('It must name a directory.');
   return text;
@@ -34,7 +34,7 @@ export function priority(text: string): number {
   return value;
 }
 
-/** `250ms`, `15s`, `1.5m`; a bare number would leave the unit to guesswork, so it is refused, except 0. */
+/** `250ms`, `15s`, `1.5m`; a bare number has no unit, so it is refused, except 0. */
 export function durationMs(text: string): number {
   if (text === '0') return 0;
   try {
@@ -71,7 +71,7 @@ export function limitOption(value: number = Number.POSITIVE_INFINITY): Option {
   return defaulted('--limit <n>', 'at most so many', positiveNumber, value, shown);
 }
 
-/** For what restores a log: what neither a backup nor the clock knows. */
+/** For commands that restore a log: a number that neither the backup nor the clock can give. */
 export function aboveOption(): Option {
   const says = 'a number that is known to have been given out, for example the newest in a log that is lost';
   return new Option('--above <seq>', says).argParser(wholeNumber);

@@ -1,6 +1,6 @@
 /**
- * `leasehold backup`: a copy of a running server's log, made while it goes on, and verified before anybody is told
- * that there is one. It leaves a whole backup behind or nothing.
+ * `leasehold backup`: copies the log of a running server, and verifies the copy before it reports success.
+ * It leaves a complete backup behind or nothing.
  */
 import { constants } from 'node:os';
 import { resolve } from 'node:path';
@@ -30,7 +30,7 @@ import { type Received, receiveBackup } from './receive-backup.ts';
 import type { Screen, Server, Shell } from './shell.ts';
 
 const PROBLEM_BYTES_MAX = 64 * 1024;
-/** How often the person who waits sees the number grow. */
+/** How often the progress on the terminal is updated. */
 const PROGRESS_BYTES = 1024 * 1024;
 const CLEAR_LINE = '\r\u001b[K';
 
@@ -87,13 +87,13 @@ async function receive(
     }
     throw connectionFailure(fault, server);
   } finally {
-    // Whatever has not been read by now will not be, and must not keep the process waiting.
+    // The rest of the body is not read any more, and must not keep the process alive.
     interruption.abort();
     if (shell.err.isTerminal) shell.err.write(CLEAR_LINE);
   }
 }
 
-/** The bytes of the archive; faults of the connection as sentences, before the first of them and on the way. */
+/** The bytes of the archive. Faults of the connection become sentences, before the first byte and after it. */
 async function archiveFrom(
   download: Download,
   { url, token }: Server,
@@ -101,7 +101,7 @@ async function archiveFrom(
 ): Promise<AsyncIterable<Uint8Array>> {
   const { path, type } = PAGES.backup;
   const headers = { accept: type, ...(token === null ? {} : { authorization: `Bearer ${token}` }) };
-  // Only a log in files can be copied so, and that has one server.
+  // Only a log in files can be copied like this, and it has one server.
   const [first = url] = urlsIn(url);
   const answer = await download(first.replace(/\/+$/, '') + path, headers, signal).catch((cause: unknown) => {
     signal.throwIfAborted();
@@ -128,7 +128,7 @@ async function* whole(body: AsyncIterable<Uint8Array>, signal: AbortSignal): Asy
   }
 }
 
-/** What the server says against it, when it says so as a problem. */
+/** The refusal of the server, when the answer is a problem document. */
 async function refusalIn({ status, type, body }: Downloaded, url: string): Promise<Failure> {
   const pieces: Uint8Array[] = [];
   let bytes = 0;

@@ -1,4 +1,4 @@
-/** What `leasehold bench` does to a server, and how it counts: so many callers at once, each one thing after the other. */
+/** The load of `leasehold bench`, and how it is counted: a number of callers at once, each sequential. */
 
 import type { Leasehold } from '../client/leasehold.ts';
 import { Json } from '../protocol/json.ts';
@@ -19,12 +19,12 @@ export interface Measured {
 const PAYLOAD = Json.of({ data: 'x'.repeat(240) });
 const TTL_MS = 60_000;
 
-/** Each leaves nothing behind that waits, or is held: a server may be measured that others use. */
+/** No turn leaves a waiting task or a held lease behind: the measured server may have other users. */
 export const LOADS: Readonly<Record<string, Turn>> = {
   async 'a task: create, lease, complete'(lh, caller) {
     const queue = `leasehold-bench:${caller}`;
     answered(await lh.call('task.create', { payload: PAYLOAD, queue }));
-    // As many as there are: a run that was killed may have left some.
+    // All of them: a run that was killed may have left some.
     const { leases } = answered(
       await lh.call('task.lease', { worker_id: caller, queues: [queue], max: 100, ttl_ms: TTL_MS }),
     );

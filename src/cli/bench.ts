@@ -1,7 +1,7 @@
 /**
- * `leasehold bench`: what this machine and its disk do, with every answer durable. It starts a server of its own, in a
- * process of its own as in real life, on a directory that is removed afterwards. Somebody else's server is put
- * under load only when it is named on the command line, never because LEASEHOLD_URL happens to be set.
+ * `leasehold bench`: measures this machine and its disk, with every answer durable. It starts its own server, in a
+ * separate process as in production, on a directory that is removed afterwards. Another server is put under load
+ * only when it is named on the command line, never because LEASEHOLD_URL happens to be set.
  */
 import { constants } from 'node:os';
 import { Command } from 'commander';
@@ -18,11 +18,11 @@ import type { Server, Shell } from './shell.ts';
 
 const IN_FLIGHT = [1, 64, 1_024];
 const FOR_MS = 3_000;
-/** How long each turn took is kept until its row is done. */
+/** The durations of all turns are kept until their row is done. */
 const FOR_MAX_MS = 600_000;
-/** Before it is counted, so long: code that has just been started is many times slower than a second later. */
+/** Warm-up: code that has just been loaded is many times slower than a second later. */
 const WARM_SHARE = 1 / 3;
-/** Should we be killed, the server of our own is ended within this time. */
+/** If this process is killed, its own server ends within this time. */
 const KEPT_MS = 10_000;
 const KILL_AFTER_MS = 5_000;
 
@@ -120,7 +120,7 @@ async function measureAll(
   }
 }
 
-/** Runs `work` with the URL of a server on `dir`, and ends that server whatever comes of it. */
+/** Runs `work` with the URL of a server on `dir`, and ends that server in any case. */
 async function withOwnServer(
   shell: Shell,
   dir: string,
@@ -167,7 +167,7 @@ async function withOwnServer(
 const HEAD = ['WHAT', 'IN FLIGHT', 'A SECOND', 'P50 MS', 'P99 MS'];
 const WIDTHS = [34, 10, 10, 9, 9];
 
-/** Rows come one by one, so their columns have their width before what is in them is known. */
+/** Rows are printed one by one, so the column widths are fixed. */
 function rowText(cells: readonly string[]): string {
   return cells
     .map((cell, index) => (index === 0 ? cell.padEnd(WIDTHS[0]!) : cell.padStart(WIDTHS[index]!)))

@@ -1,4 +1,4 @@
-/** The codes that no server answers: what the client and the command line say when they could not go on. */
+/** The codes that no server answers with: the client and the command line report them. */
 
 import type { RefusalCode } from '../core/refusals.ts';
 import type { ErrorCode } from '../protocol/leasehold-error.ts';

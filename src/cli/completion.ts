@@ -1,6 +1,6 @@
 /**
- * `leasehold completion`: scripts for bash, zsh and fish, made from the commands themselves, so that they know what
- * the program knows. Each of them finds out which command the line has come to and offers what may follow.
+ * `leasehold completion`: scripts for bash, zsh and fish, generated from the commands themselves. Each of them finds
+ * the command that the line has reached and offers what may follow.
  */
 import { Argument, Command } from 'commander';
 import { examples } from './connection.ts';
@@ -150,7 +150,7 @@ ${places.flatMap(fishLines).join('\n')}
 `,
 };
 
-/** Behind an option that wants a value: the values that it may be, or else a file. */
+/** After an option that takes a value: its allowed values, or else a file. */
 function valueCases(
   places: readonly Place[],
   offer: (values: readonly string[]) => string,
@@ -187,7 +187,7 @@ function fishLines({ path, words, valued }: Place): string[] {
       values === undefined ? '' : values.length > 0 ? ` -x -a ${quoted(values.join(' '))}` : ' -r';
     return `${at} ${what}${value}${says === '' ? '' : ` -d ${quoted(says)}`}`;
   });
-  // Where one of a few words is expected, no file is.
+  // An argument with a fixed list of words is not a file.
   return isFork ? [`${at} -f`, ...lines] : lines;
 }
 
@@ -195,7 +195,7 @@ function zshWord({ word, says }: Place['words'][number]): string {
   return quoted(says === '' ? word : `${word}:${says}`);
 }
 
-/** In single quotes, in which shells look for nothing but their end. */
+/** In single quotes, in which shells expand nothing. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }

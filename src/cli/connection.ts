@@ -13,12 +13,12 @@ import type { Retrying, Server, Shell } from './shell.ts';
 
 export const DEFAULT_URL = 'http://127.0.0.1:7420';
 
-/** How long a command that is done waits for answers that are on their way; a paused server would give none. */
+/** How long a command that is done waits for outstanding answers; a paused server sends none. */
 const CLOSE_MS = 1_000;
 
 /** Longer than a restart, and than the 15 s after which a standby takes over. */
 const RETRY_FOR_MS = 30_000;
-/** A reply that was lost and comes at the next try is not worth a line. */
+/** A lost reply that the next try brings is not worth a line. */
 const SILENT_MS = 300;
 
 export interface ServerOptions {
@@ -72,7 +72,7 @@ function assertUrl(text: string): void {
     throw wrongUsage(`${text} is not the URL of a server; it looks like ${DEFAULT_URL}.`);
   }
   const { host, username, password, search, hash } = new URL(text);
-  // The URL itself is not shown: it has a secret in it.
+  // The URL itself is not shown: it contains a secret.
   if (username !== '' || password !== '') {
     throw wrongUsage(`The URL of ${host} must not carry a password; give a token with --token instead.`);
   }
@@ -86,7 +86,7 @@ export function urlsIn(text: string): string[] {
   return text.split(',').map((url) => url.trim());
 }
 
-/** Connects, does the work, lets go; faults of the connection come out as sentences. */
+/** Connects, does the work, closes. Faults of the connection become sentences. */
 export async function withServer<T>(
   shell: Shell,
   options: ServerOptions,
@@ -139,16 +139,16 @@ function waitingLine(
   return `leasehold: Waiting up to ${duration(forMs)} for the server at ${url}: ${code}: ${message}`;
 }
 
-/** Codes that mean that nothing listens there. */
+/** Codes that mean that no process listens there. */
 const AWAY: ReadonlySet<string> = new Set(['ECONNREFUSED', 'ECONNRESET', 'UND_ERR_SOCKET']);
 
-/** What the system calls it, however many sentences were put around that. */
+/** The error code of the system, found along the chain of causes. */
 function codeIn(fault: unknown): string | undefined {
   const { code, cause } = Object(fault) as { readonly code?: string; readonly cause?: unknown };
   return code ?? (cause === undefined ? undefined : codeIn(cause));
 }
 
-/** The fault as a sentence when it is one of the connection, otherwise the fault itself. */
+/** A fault of the connection as a sentence; any other fault as it is. */
 export function connectionFailure(fault: unknown, { url }: Server, retryForMs = 0): unknown {
   if (!(fault instanceof LeaseholdError)) return fault;
   if (fault.code === 'UNREACHABLE') {

@@ -1,13 +1,13 @@
 /**
- * One of the two holders in `leasehold demo`, a process of its own: takes the lease, then writes and renews in turns,
- * and says on standard output what came of it, one JSON object a line. It trusts its lease without looking at a
- * clock, as programs do that were never meant to be paused; that the server refuses it is the point.
+ * One of the two holders in `leasehold demo`, in its own process: takes the lease, then writes and renews in turns,
+ * and reports the results on standard output, one JSON object a line. It trusts its lease without reading a
+ * clock, as most programs do; the demo shows that the server refuses it.
  */
 import { sleep } from '../client/sleep.ts';
 import { systemTimers } from '../world/system-clock.ts';
 import { realShell } from './real-shell.ts';
 
-/** What a holder says. */
+/** What a holder reports. */
 export type HolderWord =
   | { readonly is: 'granted'; readonly leaseSeq: number }
   | { readonly is: 'wrote'; readonly leaseSeq: number; readonly version: number; readonly value: string }

@@ -1,6 +1,6 @@
 /**
- * The pipeline of the profile `demo`: a program that does nothing but say so, once a second, until it is asked to
- * end. It shows what a pipeline is told, and stands in for a real one where there is none.
+ * The pipeline of the profile `demo`: a program that only prints a line every second, until it is asked to end. It
+ * shows the environment of a pipeline, and replaces a real one where there is none.
  */
 import { systemTimers } from '../world/system-clock.ts';
 

@@ -29,12 +29,12 @@ const HOLDER = fileURLToPath(
   new URL(import.meta.url.endsWith('.ts') ? './demo-holder.ts' : './demo-holder.js', import.meta.url),
 );
 const NAME = 'nightly-report';
-/** Whatever takes longer than this has gone wrong. */
+/** A step that takes longer than this has failed. */
 const PATIENCE_MS = 60_000;
 
 interface Pace {
   readonly ttlMs: number;
-  /** Between two sentences, for whoever reads them. */
+  /** The pause between two sentences, for the reader. */
   readonly pauseMs: number;
 }
 
@@ -105,7 +105,7 @@ class Demo {
     this.ending = ending;
   }
 
-  /** To its end, or until it is asked to end; then nothing more is said. */
+  /** Runs to its end, or until a signal asks it to end; then it prints nothing more. */
   async play(): Promise<void> {
     try {
       await this.scenes();
@@ -161,7 +161,7 @@ class Demo {
     await this.conclude(refused);
   }
 
-  /** What the authority itself says about it, asked like anybody would. */
+  /** Reads the object and the receipt through the public API. */
   private async conclude(refused: HolderWord & { is: 'refused' }): Promise<void> {
     const lh = await this.shell.connect({ url: this.served.url, token: null });
     try {
@@ -209,7 +209,7 @@ class Demo {
   }
 }
 
-/** A holder as the demo sees it: a process, and what it says. */
+/** A holder as the demo sees it: a process, and its reports. */
 class Holder {
   child: Child = { pid: 0, startTime: null, ended: Promise.resolve({ code: 0, signal: null }) };
   private readonly shell: Shell;
@@ -242,7 +242,7 @@ class Holder {
     });
   }
 
-  /** The next word of this kind; words of other kinds before it are passed over. */
+  /** The next report of this kind; reports of other kinds before it are skipped. */
   async hears<K extends HolderWord['is']>(kind: K): Promise<HolderWord & { is: K }> {
     const { timers } = this.shell;
     const hold = timers.hold();

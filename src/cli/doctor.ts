@@ -1,6 +1,6 @@
 /**
- * `leasehold doctor`: looks for what makes leasehold slow, unsafe or unreachable, and says what to do about it.
- * Everything is tried, whatever fails; it changes nothing but for a small file that it makes and removes again.
+ * `leasehold doctor`: finds what makes leasehold slow, unsafe or unreachable, and says what to do about it. All
+ * checks run, whatever fails. It changes nothing except for a small file that it creates and removes.
  */
 
 import { resolve } from 'node:path';
@@ -48,12 +48,12 @@ const OLDEST_NODE = [20, 19] as const;
 const SYNCS = 30;
 const SYNC_SLOW_MS = 20;
 const SYNC_WRONG_MS = 200;
-/** A disk that is quicker than this has not written anything. */
+/** A sync faster than this has not reached a disk. */
 const SYNC_UNLIKELY_MS = 0.02;
 const FREE_LOW_BYTES = 1024 ** 3;
 /** Below this the next segment of the log may find no room. */
 const FREE_WRONG_BYTES = 256 * 1024 ** 2;
-/** The server tells its time to the second, and the answer takes a while. */
+/** The server's time has a resolution of one second, and the answer takes a while. */
 const CLOCK_OFF_MS = 2_000;
 const DEFAULT_DATA = './leasehold-data';
 
@@ -110,7 +110,7 @@ function checkVersions({ nodeVersion }: DoctorMeans): Finding[] {
   return [{ check: 'versions', level: 'wrong', says, advice }];
 }
 
-/** Servers that stand in for each other are looked at one by one. */
+/** Several servers are checked one by one. */
 async function checkServers(shell: Shell, means: DoctorMeans, { url, token }: Server): Promise<Finding[]> {
   const findings: Finding[] = [];
   for (const each of urlsIn(url)) findings.push(...(await checkServer(shell, means, { url: each, token })));
@@ -232,7 +232,7 @@ async function checkData(shell: Shell, means: DoctorMeans, options: DoctorOption
   ];
 }
 
-/** A check that cannot be made is a finding too. */
+/** A check that cannot run is a finding too. */
 async function attempt(check: string, advice: string, look: () => Promise<Finding>): Promise<Finding> {
   try {
     return await look();
@@ -300,7 +300,7 @@ async function checkSync({ disk }: DoctorMeans, dir: string): Promise<Finding> {
 
 function reasonIn(fault: Error): string {
   const { cause } = fault;
-  // Several addresses that all failed come without a sentence of their own, and OpenSSL's has line breaks in it.
+  // An AggregateError of several addresses has no message of its own, and OpenSSL messages have line breaks.
   return (
     (fault as { reason?: string }).reason ||
     fault.message ||

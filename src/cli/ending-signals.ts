@@ -1,6 +1,6 @@
 /**
- * Signals that ask a program to end: the first one in order, another one at once. One Ctrl-C may be heard twice, because
- * npm and npx pass on what the terminal has sent to everybody already; that is not somebody in a hurry.
+ * Signals that ask a program to end: the first one in order, a second one at once. One Ctrl-C may arrive twice, because
+ * npm and npx forward what the terminal has already sent to the whole process group. That does not count as a second.
  */
 import { constants } from 'node:os';
 import type { ProcessEnding } from '../seams/process-ending.ts';
@@ -13,23 +13,23 @@ export interface SignalledWorld {
   readonly ending?: Pick<ProcessEnding, 'endProcess'>;
 }
 
-interface Wishes {
+interface SignalHandlers {
   asked(signal: SignalName): void;
-  /** What must still be done before it ends at once. */
+  /** Work that must be done before the process ends at once. */
   hurried?(): void;
-  /** Which signals ask for it, where not all do. */
+  /** The signals that ask for an end, if not all of them. */
   readonly signals?: readonly SignalName[];
 }
 
 const ENDING: readonly SignalName[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
-/** How long npm may take to pass it on; whoever means it presses once more. */
+/** How long npm may take to forward it. A user who wants a second one presses again. */
 const SAME_MS = 2_000;
 
-/** As long as the process lives: a second signal may also come when the last work is done, and all is being closed. */
+/** Listens as long as the process lives: a second signal may also arrive while connections are being closed. */
 export function onEndingSignals(
   world: SignalledWorld,
   options: { readonly json?: boolean | undefined },
-  { asked, hurried, signals = ENDING }: Wishes,
+  { asked, hurried, signals = ENDING }: SignalHandlers,
 ): void {
   onRepeatedSignals(world, {
     asked,
@@ -45,14 +45,14 @@ export function onEndingSignals(
   });
 }
 
-/** The same for whom ending at once is something else than that. */
+/** The same with another reaction to the second signal. */
 export function onRepeatedSignals(
   { clock, processes }: Omit<SignalledWorld, 'ending'>,
   {
     asked,
     hurried,
     signals = ENDING,
-  }: Pick<Wishes, 'asked' | 'signals'> & { hurried(signal: SignalName): void },
+  }: Pick<SignalHandlers, 'asked' | 'signals'> & { hurried(signal: SignalName): void },
 ): void {
   let first: { readonly signal: SignalName; readonly atMs: number } | null = null;
   processes.onSignals(signals, (signal) => {

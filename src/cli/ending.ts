@@ -1,6 +1,6 @@
 /**
- * What went wrong, as the code to leave with and the last line to say: a sentence, or with `--json` one object like
- * every other line, {"code", "message", "exit_code"}.
+ * A fault as exit code and last line: a sentence, or with `--json` one object like every other line,
+ * {"code", "message", "exit_code"}.
  */
 import { CommanderError } from 'commander';
 import { type ErrorCode, LeaseholdError } from '../protocol/leasehold-error.ts';
@@ -9,7 +9,7 @@ import { EXIT, Failure, type FailureCode } from './failure.ts';
 
 export interface Ending {
   readonly exitCode: number;
-  /** What programs know it by; null when the exit code says it all. */
+  /** The code for programs; null when the exit code is enough. */
   readonly code: FailureCode | null;
   /** It may begin with the code. */
   readonly sentence: string;
@@ -20,11 +20,11 @@ interface Silence {
   readonly sentence: null;
 }
 
-/** What stands for an exit code where nothing says it better. */
+/** The code that stands for an exit code where there is no better one. */
 const NAMES: ReadonlyMap<number | null, CommandCode> = new Map(
   (Object.keys(COMMAND_CODES) as CommandCode[]).map((code) => [COMMAND_CODES[code].exit, code]),
 );
-/** What goes wrong with files and directories that somebody has named. */
+/** Faults of files and directories that the user has named. */
 const SYSTEM: Readonly<Record<string, string>> = {
   ENOENT: 'There is no such file or directory',
   ENOTDIR: 'Not a directory',
@@ -36,13 +36,13 @@ const SYSTEM: Readonly<Record<string, string>> = {
   EEXIST: 'It exists already',
 };
 
-/** What is wrong with a log has an exit code of its own, and no code before its sentence. */
+/** Faults of a log have their own exit code, and no code before their sentence. */
 const OF_A_LOG: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['LOG_HELD', 'LOG_DAMAGED', 'LOG_TOO_NEW']);
 
 /** From here on exit codes stand for signals. */
 const SIGNALLED = 128;
 
-/** Without a sentence where all has been said: help was asked for, or no command named. */
+/** Without a sentence where nothing is left to print: help was requested, or no command named. */
 export function endingOf(fault: unknown): Ending | Silence {
   if (fault instanceof CommanderError) return usageEnding(fault);
   if (fault instanceof LeaseholdError && !OF_A_LOG.has(fault.code)) {
@@ -57,14 +57,14 @@ function messageOf(fault: unknown): string {
   return fault instanceof Error ? fault.message : String(fault);
 }
 
-/** What the system says of a file, in words; null for anything else. */
+/** The fault of a file as a sentence; null for any other fault. */
 function systemSentence(fault: unknown): string | null {
   const { code, syscall, path, dest } = Object(fault) as NodeJS.ErrnoException & { readonly dest?: string };
   const says = syscall === undefined ? undefined : SYSTEM[code ?? ''];
   if (says === undefined) return null;
   const where = dest ?? path;
   if (where !== undefined) return `${where}: ${says} (${code}).`;
-  // Where no file is named, as by a socket, only this says all there is to say.
+  // A fault without a path, such as that of a socket, has only this message.
   return code === 'ENOSPC' ? `${says}.` : null;
 }
 
@@ -74,7 +74,7 @@ function usageEnding({ exitCode, code, message }: CommanderError): Ending | Sile
   return { exitCode: EXIT.usage, code: null, sentence: message.replace(/^error: /, '') };
 }
 
-/** Errors of the engine are told by their names, so that a command that opens no log need not load one. */
+/** Errors of the engine are told apart by name, so that a command that opens no log need not load an engine. */
 function exitCodeOf(fault: unknown): number {
   if (fault instanceof Failure) return fault.exitCode;
   const name = fault instanceof Error ? fault.name : '';
@@ -98,7 +98,7 @@ function nameOf(exitCode: number): CommandCode {
   return NAMES.get(exitCode) ?? (exitCode > SIGNALLED ? 'INTERRUPTED' : 'FAILED');
 }
 
-/** Whether a command line asks for JSON; what stands behind -- is for somebody else. */
+/** Whether a command line asks for JSON; words after -- belong to the program that is run. */
 export function asksForJson(args: readonly string[]): boolean {
   const end = args.indexOf('--');
   return (end < 0 ? args : args.slice(0, end)).includes('--json');

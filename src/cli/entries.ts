@@ -1,11 +1,11 @@
-/** Log entries for a person: position, time, type, and the rest as `field=value`. */
+/** Log entries as text: position, time, type, and the rest as `field=value`. */
 
 import type { EntryRecord } from '../operations/records.ts';
 import { Json } from '../protocol/json.ts';
 import { type Paint, shortened, visible } from './format.ts';
 import type { Columns } from './output.ts';
 
-/** Payloads may be large; whoever wants all of one asks for JSON. */
+/** Payloads may be large and are cut; `--json` prints them whole. */
 const VALUE_COLUMNS = 60;
 
 export const ENTRY_COLUMNS: Columns<EntryRecord> = {
@@ -31,7 +31,7 @@ function textOf(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
-/** One entry as one line; entries that come one by one cannot line up. */
+/** One entry as one line. Entries that arrive one by one have no aligned columns. */
 export function entryLine(entry: EntryRecord, paint: Paint): string {
   return ENTRY_COLUMNS.cells(entry, paint).join('  ');
 }

@@ -6,9 +6,9 @@ export const EXIT = {
   inUse: 3,
   guardLost: 4,
   damaged: 5,
-  /** EX_CANTCREAT of sysexits.h: somebody else holds the lease. */
+  /** EX_CANTCREAT of sysexits.h: another holder has the lease. */
   notAcquired: 73,
-  /** EX_TEMPFAIL of sysexits.h: the lease was lost on the way. */
+  /** EX_TEMPFAIL of sysexits.h: the lease was lost while the program ran. */
   leaseLost: 75,
   notExecutable: 126,
   commandNotFound: 127,

@@ -44,7 +44,7 @@ interface Explanation {
 
 /** A code, and what kind of code it is. One code may be of several kinds: FAILED is the end of a command and of a task. */
 interface Explained {
-  /** What a list has of it. */
+  /** Its fields in a list. */
   readonly listed: {
     readonly code: string;
     readonly says: string;
@@ -68,7 +68,7 @@ function kind<Row extends Omit<Explanation, 'code'>>(
   });
 }
 
-/** Every code there is, in the order of the documents. Each table is the one that its codes are defined or typed by. */
+/** Every code, in the order of the documents. Each table is the one that defines or types its codes. */
 const EXPLAINED: readonly Explained[] = [
   ...(Object.keys(REFUSALS) as RefusalCode[]).map((code) => {
     const { status, says, retry } = REFUSALS[code];
@@ -99,10 +99,10 @@ const EXPLAINED: readonly Explained[] = [
   ),
 ];
 
-/** What a list shows of each. */
+/** The columns of a list. */
 export const CODES: readonly Explained['listed'][] = EXPLAINED.map(({ listed }) => listed);
 
-/** The details of two reasons are spelt like codes, and looked for like them. */
+/** The details of two reasons are spelt like codes, and can be looked up like them. */
 const DETAILS: Readonly<Record<string, string>> = {
   REJECTED_BUSY: 'R_LEASE_BUSY',
   REJECTED_NO_TUNER: 'R_NO_TUNER',

@@ -1,4 +1,4 @@
-/** What a command fails with: one clear sentence for stderr and the code to leave with. */
+/** What a command fails with: one sentence for stderr and the exit code. */
 import type { ErrorCode } from '../protocol/leasehold-error.ts';
 import type { Problem } from '../protocol/problem.ts';
 import type { CommandCode } from './command-codes.ts';
@@ -12,7 +12,7 @@ export type FailureCode = ErrorCode | CommandCode;
 export class Failure extends Error {
   override readonly name = 'Failure';
   readonly exitCode: number;
-  /** What programs know it by; null when the exit code says it all. */
+  /** The code for programs; null when the exit code is enough. */
   readonly code: FailureCode | null;
 
   constructor(sentence: string, exitCode: number = EXIT.failed, code: FailureCode | null = null) {
@@ -22,12 +22,12 @@ export class Failure extends Error {
   }
 }
 
-/** What has a code that `leasehold explain` knows; the sentence begins with it. */
+/** A failure with a code that `leasehold explain` knows; the sentence begins with it. */
 export function refused(code: ErrorCode, says: string, exitCode = exitCodeOfCode(code)): Failure {
   return new Failure(`${code}: ${says}`, exitCode, code);
 }
 
-/** Only the command line can be at fault when what it said makes no sense to the server. */
+/** When the server finds a request invalid, the command line was wrong. */
 function exitCodeOfCode(code: ErrorCode): number {
   return code === 'INVALID_ARGUMENT' ? EXIT.usage : EXIT.failed;
 }
@@ -37,7 +37,7 @@ export function wrongUsage(sentence: string): Failure {
   return new Failure(sentence, EXIT.usage);
 }
 
-/** The body, or the refusal, whose sentence begins with its code. */
+/** The body; a refusal is thrown as a failure whose sentence begins with its code. */
 export function answered<T extends { readonly ok: true }>(reply: T | Problem, exitCode?: number): T {
   if (reply.ok) return reply;
   throw refused(reply.code, reply.detail, exitCode);

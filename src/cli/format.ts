@@ -1,6 +1,6 @@
 /**
- * How things look to a person: durations, ages, sizes, colours, tables. Pure text in, text out. Whatever came
- * from somebody else passes `visible` first: a reason or a payload must not be able to steer a terminal.
+ * Text for people: durations, ages, sizes, colours, tables. Pure functions. Text from clients passes `visible`
+ * first: a reason or a payload must not be able to control the terminal.
  */
 
 /** `850ms`, `12.3s`, `4m 10s`, `2h 05m`, `3d 4h`. */
@@ -18,7 +18,7 @@ export function duration(ms: number): string {
   return `${Math.floor(hours / 24)}d ${hours % 24}h`;
 }
 
-/** An instant of the server beside our own clock: near enough for reading, never for deciding. */
+/** An instant of the server relative to the local clock: for display only, never for a decision. */
 export function ago(instant: string, nowMs: number): string {
   const ms = nowMs - Date.parse(instant);
   if (Math.abs(ms) < 1_000) return 'now';
@@ -34,10 +34,10 @@ export function size(bytes: number): string {
   return unit === 0 ? `${value} B` : `${value.toFixed(1)} ${units[unit]}`;
 }
 
-/** Everything that steers a terminal or hides, except the joiner inside emoji. */
+/** Control and invisible characters, except the joiner inside emoji. */
 const STEERING = /(?!\u200d)[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 
-/** The text with every character that a terminal would obey spelt out. */
+/** The text with control characters escaped. */
 export function visible(text: string): string {
   return text.replace(STEERING, (character) => {
     if (character === '\n') return '\\n';
@@ -47,7 +47,7 @@ export function visible(text: string): string {
   });
 }
 
-/** At most `width` columns; what is cut off is marked. */
+/** At most `width` columns; a cut is marked. */
 export function shortened(text: string, width: number): string {
   if (columnsOf(text) <= width) return text;
   let cut = '';
@@ -65,7 +65,7 @@ const ZERO_WIDTH = /[\p{Mn}\p{Me}\p{Cf}]/u;
 const WIDE =
   /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1f64f}\u{1f900}-\u{1f9ff}\u{20000}-\u{3fffd}]/u;
 
-/** How many columns a terminal gives the text. */
+/** How many columns the text takes on a terminal. */
 export function columnsOf(text: string): number {
   let columns = 0;
   for (const character of text.replace(PAINT, '')) {
@@ -75,7 +75,7 @@ export function columnsOf(text: string): number {
   return columns;
 }
 
-/** Lines that line up: a head, and cells below it. The last column is not padded. */
+/** Aligned lines: a head, and cells below it. The last column is not padded. */
 export function tableLines(rows: readonly (readonly string[])[]): string[] {
   const widths: number[] = [];
   for (const row of rows) {
@@ -91,7 +91,7 @@ export function tableLines(rows: readonly (readonly string[])[]): string[] {
   );
 }
 
-/** `name   value` a line, values lined up. */
+/** `name   value` a line, values aligned. */
 export function fieldLines(
   fields: readonly (readonly [name: string, value: string])[],
   paint: Paint,
@@ -125,7 +125,7 @@ const COLOURS: Paint = {
 const asItIs = (text: string): string => text;
 const PLAIN: Paint = { bold: asItIs, dim: asItIs, red: asItIs, green: asItIs, yellow: asItIs, cyan: asItIs };
 
-/** Colours for a terminal, unless the user has said NO_COLOR or has a terminal that knows none. */
+/** Colours for a terminal, unless NO_COLOR is set or the terminal has none. */
 export function paintFor(isTerminal: boolean, env: Readonly<Record<string, string | undefined>>): Paint {
   const isUnwanted = (env.NO_COLOR ?? '') !== '' || env.TERM === 'dumb';
   return isTerminal && !isUnwanted ? COLOURS : PLAIN;

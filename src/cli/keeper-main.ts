@@ -1,4 +1,4 @@
-/** The first code of a keeper process: hears its parent over the channel, and knows by its end that the parent is gone. */
+/** The entry point of a keeper process: receives messages from its parent over the channel, whose end means that the parent is gone. */
 
 import { type FromKeeper, Keeper, type ToKeeper } from '../keeper/keeper.ts';
 import { machineClock } from '../world/machine-clock.ts';
@@ -16,7 +16,7 @@ const parent = openParentChannel(
   () => keeper.abandon(),
 );
 
-// Signals are for whoever holds the lease to hear and to pass on; a keeper that died of one would keep nothing.
+// The holder of the lease handles and forwards signals. A keeper that died of one would leave its programs unwatched.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGTSTP'] as const) {
   process.on(signal, () => undefined);
 }

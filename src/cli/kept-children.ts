@@ -1,6 +1,6 @@
 /**
- * The programs of a worker, each in its own process group. They are shown to one keeper together with the limits
- * of their leases, so that none outlives its lease by much even when the worker is killed or paused.
+ * The programs of a worker, each in its own process group. One keeper watches them together with the deadlines of
+ * their leases, so that none outlives its lease by much even when the worker is killed or paused.
  */
 
 import type { Limits, ToKeeper } from '../keeper/keeper.ts';
@@ -9,16 +9,16 @@ import type { Timer } from '../seams/clock.ts';
 import type { Ended, KeeperChannel, StartOptions } from '../seams/processes.ts';
 import type { Shell } from './shell.ts';
 
-/** A machine that cannot keep a small process alive has other troubles; the worker itself still ends its programs. */
+/** After so many lost keepers the worker starts no other; it still ends its programs itself. */
 const KEEPERS_LOST_MAX = 10;
 
 interface Watched {
   readonly remainingMs: () => number;
-  /** As the keeper was told last. */
+  /** As last sent to the keeper. */
   limits: Limits;
 }
 
-/** How a program ended, and whether it was for want of a lease. */
+/** How a program ended, and whether it was ended because its lease was lost. */
 export interface KeptEnd extends Ended {
   readonly isStopped: boolean;
 }
@@ -37,11 +37,11 @@ export class KeptChildren {
     this.shell = shell;
     this.ttlMs = ttlMs;
     this.killAfterMs = killAfterMs;
-    // It takes a moment to start, and a program that is there before it would be kept by nobody.
+    // Started now, because it takes a moment, and a program that starts earlier would be unwatched.
     this.startKeeper();
   }
 
-  /** Starts a program and gives how it ended, by itself or because `ends` has aborted. */
+  /** Starts a program and returns how it ended, by itself or because `ends` was aborted. */
   async run(
     command: readonly string[],
     options: Pick<StartOptions, 'env' | 'pipes'>,
@@ -82,7 +82,7 @@ export class KeptChildren {
     });
   }
 
-  /** A keeper that died is followed by another, which is shown everything. */
+  /** Replaces a keeper that died; the new one watches all programs. */
   private replaceKeeper(): void {
     this.keeper = null;
     this.keepersLost += 1;
@@ -98,7 +98,7 @@ export class KeptChildren {
     if (this.timer === null) this.tellAgain();
   }
 
-  /** Whether the keeper, by the limits it knew, has ended it. */
+  /** Whether the keeper has ended it, by the limits last sent. */
   private isPast(pid: number): boolean {
     const { machineClock } = this.shell;
     const { monotonicMs, wallMs } = this.watched.get(pid)!.limits.terminateBy;
@@ -107,7 +107,7 @@ export class KeptChildren {
 
   private readonly tellAgain = (): void => {
     for (const [pid, watched] of this.watched) {
-      // What has nothing left is being ended, or has ended; and what the keeper has ended is not brought back.
+      // A program without remaining time is being ended; one that the keeper has ended gets no new limits.
       if (watched.remainingMs() <= 0 || this.isPast(pid)) continue;
       const limits = this.limits(watched.remainingMs);
       if (!hasMoved(watched.limits, limits)) continue;

@@ -1,6 +1,6 @@
 /**
- * `leasehold lease`: named leases by hand. A grant comes with a token, the secret of that one grant; it goes
- * into a file for its owner only when one is named, so that it need not stand in a history of commands.
+ * `leasehold lease`: named leases by hand. A grant has a token, its secret; with `--token-file` it is written to a
+ * file that only the user can read, so that it need not appear in the shell history.
  */
 import { Command } from 'commander';
 import type { Leasehold } from '../client/leasehold.ts';
@@ -142,7 +142,7 @@ function acquireCommand(shell: Shell): Command {
     );
 }
 
-/** A grant whose token could not be kept is of no use to anybody, so it is given back. */
+/** A grant whose token could not be stored cannot be used, so it is released. */
 async function keepToken(
   { files }: Shell,
   lh: Leasehold,
@@ -168,7 +168,7 @@ interface TokenOptions extends ServerOptions {
   readonly tokenFile: string;
 }
 
-/** What renewing and releasing need: who holds it, and the secret of the grant. */
+/** What renewing and releasing need: the holder, and the secret of the grant. */
 function ownerCommand(name: string): Command {
   return serverCommand(name)
     .argument('<name>', 'the lease')

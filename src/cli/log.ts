@@ -16,7 +16,7 @@ import { paintOf, sayJsonLine, sayLines, showList } from './output.ts';
 import type { Server, Shell } from './shell.ts';
 
 const PAGE_ENTRIES = 500;
-/** How long a server that is away is left alone, each time. */
+/** The pause between two tries while the server does not answer. */
 const AWAY_MS = 1_000;
 
 interface TailOptions extends ServerOptions {
@@ -63,7 +63,7 @@ function tailCommand(shell: Shell): Command {
     );
 }
 
-/** Until the end that was there when we began: a log that grows all the time still ends. */
+/** Up to the end of the log at the start, so that a growing log ends too. */
 async function* pages(
   lh: Leasehold,
   from: number,
@@ -80,7 +80,7 @@ async function* pages(
   }
 }
 
-/** The log is only read forwards, so for the newest of a type all of it is. */
+/** The log is only read forwards, so finding the newest entries of a type reads all of it. */
 async function newestOf(
   all: AsyncIterable<readonly EntryRecord[]>,
   count: number,
@@ -107,7 +107,7 @@ async function show(
   await follow(shell, lh, nextSeq, options, server);
 }
 
-/** Until interrupted: a server that was there may come back. */
+/** Until interrupted: a server that has answered before may come back. */
 async function follow(
   shell: Shell,
   lh: Leasehold,
@@ -119,7 +119,7 @@ async function follow(
   const paint = paintOf(shell);
   const ends = new AbortController();
   onEndingSignals(shell, options, { asked: () => ends.abort() });
-  // Nothing else may keep us alive between two entries.
+  // Nothing else keeps the process alive between two entries.
   const hold = shell.timers.hold();
   let next = from;
   let isAway = false;

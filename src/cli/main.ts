@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
- * The command line. It puts the commands together, runs the one that was asked for, and turns what went wrong
- * into one line and an exit code: 2 wrong usage, 3 somebody else has it, 5 a damaged log, 1 anything else.
+ * The command line. It assembles the commands, runs the requested one, and turns a fault into one line and an exit
+ * code: 2 wrong usage, 3 in use by another process, 5 a damaged log, 1 anything else.
  */
 import { asksForJson, endingOf, lastLine } from './ending.ts';
 import { runProgram } from './program.ts';
@@ -9,7 +9,7 @@ import { realShell } from './real-shell.ts';
 
 const ARGS = process.argv.slice(2);
 
-// A server may be asked to reload before it is loaded, and after it has stopped: that must not end the process.
+// SIGHUP may arrive before the server is loaded and after it has stopped: it must not end the process.
 if (ARGS[0] === 'serve' || ARGS[0] === 'up') process.on('SIGHUP', () => undefined);
 
 let endsWhenDone = false;
@@ -23,8 +23,8 @@ function fail(fault: unknown): void {
   if (ending.sentence !== null) console.error(lastLine({ json: asksForJson(ARGS) }, ending));
 }
 
-// Whoever reads our output may stop reading, as `head` does; that is no failure. Who has something to end in order, a
-// worker or a scratch directory, is asked to; a server serves on.
+// The reader of the output may stop reading, as `head` does; that is not a failure. A command that has something to
+// clean up, such as a worker, gets SIGTERM; a server keeps serving.
 process.stdout.on('error', (fault: NodeJS.ErrnoException) => {
   if (fault.code !== 'EPIPE') throw fault;
   if (outlivesReaders || isToldOfEpipe) return;

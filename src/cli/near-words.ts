@@ -1,6 +1,6 @@
-/** Which of the words somebody may have meant: those that contain what was written, and those a few typing errors away. */
+/** The words that the user may have meant: those that contain the input, and those a few typing errors away. */
 
-/** One typing error for so many letters. */
+/** The number of letters that allow one typing error. */
 const LETTERS_AN_ERROR = 4;
 const NEAR_MAX = 3;
 

@@ -93,7 +93,7 @@ function deleteCommand(shell: Shell): Command {
     );
 }
 
-/** Everything that is known about the lease is shown: the server compares, and says what does not fit. */
+/** Everything that is known about the lease is sent: the server compares it and refuses what does not fit. */
 function fenceOf(
   { env }: Shell,
   { leaseSeq, ifVersion }: WriteOptions,
@@ -101,7 +101,7 @@ function fenceOf(
   const version = ifVersion === undefined ? {} : { if_version: ifVersion };
   if (leaseSeq !== undefined) return { lease: { lease_seq: leaseSeq }, ...version };
   const { LEASEHOLD_LEASE_NAME: name, LEASEHOLD_LEASE_SEQ: seq, LEASEHOLD_HOLDER: holder } = env;
-  // A worker's task lease stands in LEASEHOLD_LEASE_SEQ too, but it is no lease of a name.
+  // LEASEHOLD_LEASE_SEQ may also be the task lease of a worker, which is not a lease of a name.
   if (name === undefined || seq === undefined) return version;
   if (!/^\d+$/.test(seq)) throw wrongUsage('LEASEHOLD_LEASE_SEQ is not a number.');
   const lease = {

@@ -1,4 +1,4 @@
-/** `leasehold orchestrate`: the one process that runs the pipelines of sessions. Where it must end, it ends at once. */
+/** `leasehold orchestrate`: the one process that runs the pipelines of sessions. When it loses its guard, it ends at once. */
 import type { Command } from 'commander';
 import { instant } from '../protocol/instant.ts';
 import type { OrchestratorWorld } from '../sessions/world.ts';
@@ -52,7 +52,7 @@ async function run(shell: Shell, options: OrchestrateOptions): Promise<void> {
   const server = serverOf(shell, options);
   const logDir = options.logDir ?? DEFAULT_LOG_DIR;
   await makeLogDirectory(logDir);
-  // An orchestrator may continue only while it is answered, so it must learn of the first failure.
+  // An orchestrator may continue only while the server answers, so it must see the first failure.
   const client = await shell.connect(server, { forMs: 0 });
   const say = sayer(shell, options.json ?? false);
   const orchestrator = startOrchestrator(client, { ...plan, logDir, env: shell.env, say });
@@ -61,11 +61,11 @@ async function run(shell: Shell, options: OrchestrateOptions): Promise<void> {
   const { code, says } = await orchestrator.done;
   unwatch();
   if (code !== EXIT.done) leave(shell, options, code, says ?? '');
-  // All that was worth waiting for has had its time; a server that does not answer would keep a client from closing.
+  // All work is done. A server that does not answer must not keep the client from closing.
   shell.endWhenDone();
 }
 
-/** Whoever was started as part of `up` ends with it: left behind, it would keep the guard from the next one. */
+/** An orchestrator that `up` started ends with it: left behind, it would keep the guard from the next one. */
 function watchParent({ env, timers }: Shell, gone: () => void): () => void {
   const parent = Number(env[PARENT] ?? 0);
   if (parent === 0) return () => undefined;
@@ -77,14 +77,14 @@ function watchParent({ env, timers }: Shell, gone: () => void): () => void {
   return () => timer.cancel();
 }
 
-/** At once, whatever is still open: keepers end what they keep when we are gone. */
+/** Ends the process at once, whatever is still open: keepers end their pipelines when it is gone. */
 function leave({ ending }: Shell, options: OrchestrateOptions, exitCode: number, sentence: string): void {
   const code = exitCode === EXIT.guardLost ? 'GUARD_LOST' : 'NOT_STARTED';
   ending?.endProcess(exitCode, lastLine(options, { exitCode, code, sentence }));
   throw new Failure(sentence, exitCode, code);
 }
 
-/** One line an event on stderr, for people or for programs. */
+/** One line per event on stderr, as text or JSON. */
 function sayer({ err, clock }: Shell, isJson: boolean): OrchestratorWorld['say'] {
   return (level, event, fields = {}) => {
     const at = instant(Math.floor(clock.wallMs()));

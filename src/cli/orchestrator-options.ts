@@ -1,4 +1,4 @@
-/** What `orchestrate` and `up` are told about the orchestrator: their common options, and the plan they make. */
+/** The common options of `orchestrate` and `up`, and the plan that follows from them. */
 import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
 import { ConfigError, literal, type OrchestratorConfig, readConfig } from '../sessions/config.ts';
@@ -56,7 +56,7 @@ export interface OrchestratorPlan {
   readonly timing: Timing;
 }
 
-/** Whatever is wrong with it is wrong usage, and nothing has been touched. */
+/** Any fault in it is wrong usage, and nothing has been changed. */
 export async function planOf(shell: Shell, flags: OrchestratorFlags): Promise<OrchestratorPlan> {
   const timing = {
     guardTtlMs: flags.guardTtl,
@@ -69,7 +69,7 @@ export async function planOf(shell: Shell, flags: OrchestratorFlags): Promise<Or
   return { config: flags.config === undefined ? demoConfig() : await readFile(shell, flags.config), timing };
 }
 
-/** Found out here, before anything is started: an orchestrator that cannot write there would only end again. */
+/** Checked before anything is started: an orchestrator that cannot write there would only end again. */
 export async function makeLogDirectory(dir: string): Promise<void> {
   try {
     await nodeLogFiles.makeDirectory(dir);

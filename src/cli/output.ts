@@ -1,4 +1,4 @@
-/** What commands print: one JSON value a line, or text and tables for a person. */
+/** What commands print: one JSON value a line, or text and tables. */
 import { jsonText, onOneLine } from '../protocol/json.ts';
 import { type Paint, paintFor, tableLines } from './format.ts';
 import type { Shell } from './shell.ts';
@@ -11,13 +11,13 @@ export function printTable(head: readonly string[], rows: readonly (readonly str
   for (const line of tableLines([head, ...rows])) console.log(line);
 }
 
-/** A reply as it travels: `ok` only tells it from a problem within a program. */
+/** A reply as on the wire: `ok` only tells it from a problem inside the program. */
 export function sayJson({ out }: Shell, value: object): void {
   const { ok: _ok, ...body } = value as { readonly ok?: true };
   out.write(`${jsonText(body)}\n`);
 }
 
-/** One of many: whoever reads them takes each line for an object. */
+/** One object of a list, as one line. */
 export function sayJsonLine({ out }: Shell, item: object): void {
   out.write(`${onOneLine(jsonText(item))}\n`);
 }
@@ -30,7 +30,7 @@ export function paintOf({ out, env }: Shell): Paint {
   return paintFor(out.isTerminal, env);
 }
 
-/** A reply as one JSON object, or as lines for a person. */
+/** A reply as one JSON object, or as lines of text. */
 export function show(
   shell: Shell,
   { json }: { readonly json?: boolean },
@@ -41,15 +41,15 @@ export function show(
   else sayLines(shell, lines(paintOf(shell)));
 }
 
-/** What a list looks like: its head, and the cells of each item. */
+/** The layout of a list: its head, and the cells of each item. */
 export interface Columns<T> {
   readonly head: readonly string[];
   readonly cells: (item: T, paint: Paint) => readonly string[];
-  /** Said instead of a head with nothing below it. */
+  /** Printed instead of an empty table. */
   readonly none: string;
 }
 
-/** Items as NDJSON or as a table, page by page as they come. */
+/** Items as NDJSON or as a table, page by page as they arrive. */
 export async function showList<T extends object>(
   shell: Shell,
   { json }: { readonly json?: boolean },
@@ -71,7 +71,7 @@ export async function showList<T extends object>(
   if (isEmpty && !json) sayLines(shell, [columns.none]);
 }
 
-/** The pages of a list, following its cursor until `limit` items have come. */
+/** The pages of a list, following its cursor until `limit` items have arrived. */
 export async function* pagesOf<T>(
   limit: number,
   ask: (request: { limit: number; cursor?: string }) => Promise<{

@@ -1,6 +1,6 @@
 /**
- * `leasehold postgres`: the leases of seed 001 in a database of yours, and what has to be said about a log that lies in
- * one. It needs `pg`, which is not installed with us: whoever keeps anything in Postgres has it already.
+ * `leasehold postgres`: the leases of seed 001 in a database of your own, and repair of a log in a database. It needs
+ * `pg`, an optional peer dependency.
  */
 import { Command } from 'commander';
 import { LogHeldError } from '../engines/log.ts';
@@ -33,7 +33,7 @@ interface RestoredOptions extends PostgresOptions {
 
 type Connection = import('pg').Client;
 
-/** Nothing that is asked here takes long; a lock that keeps it waiting for so long is worth a look. */
+/** Every statement here is short. One that waits this long for a lock fails, so that the operator can look at the lock. */
 const SILENCE_SECONDS = 30;
 
 const URL_EXAMPLE = 'postgres://me@127.0.0.1:5432/mine';
@@ -138,13 +138,13 @@ async function withDatabase<T>(
     throw connectionFailure(url, fault) ?? fault;
   });
   const client = new Client({ connectionString: url, application_name: 'leasehold' });
-  // A connection that is cut fails the statement that runs, which says so.
+  // A cut connection fails the running statement, which reports it.
   client.on('error', () => undefined);
   const limit = new AnswerLimit(shell, client);
   try {
     await limit.with(client.connect());
   } catch (fault) {
-    // A server that still waits for a password would keep the process alive.
+    // A connection that still waits for a password would keep the process alive.
     client.end().catch(() => undefined);
     throw noConnection(url, limit.fault ?? fault);
   }
@@ -160,7 +160,7 @@ async function withDatabase<T>(
   }
 }
 
-/** Cuts the connection to a database that says nothing, and remembers why everything on it has failed. */
+/** Cuts the connection to a silent database, and keeps the reason why everything on it has failed. */
 class AnswerLimit {
   fault: Error | null = null;
   private readonly shell: Shell;
@@ -183,13 +183,13 @@ class AnswerLimit {
 function addressOf({ env }: Shell, options: PostgresOptions, variable: Variable): string {
   const url = options.url ?? (env[variable] || null);
   if (url === null) throw wrongUsage(`No database is named; give --url ${URL_EXAMPLE} or set ${variable}.`);
-  // What was given is not repeated: there may be a password in it.
+  // The value is not repeated: it may contain a password.
   if (/^postgres(ql)?:\/\//.test(url) && URL.canParse(url)) return url;
   const source = options.url === undefined ? variable : '--url';
   throw wrongUsage(`${source} is not the URL of a Postgres database; it looks like ${URL_EXAMPLE}.`);
 }
 
-/** What is no answer of a database, in one sentence; null for anything else. */
+/** A fault of the connection in one sentence; null for any other fault. */
 function connectionFailure(url: string, fault: unknown): Failure | null {
   if (fault instanceof PgMissingError) return new Failure(fault.message);
   const { syscall } = Object(fault) as { readonly syscall?: unknown };
@@ -201,7 +201,7 @@ const named = (url: string): string => new URL(url).host || 'the database';
 const noConnection = (url: string, fault: unknown): Failure =>
   new Failure(`No connection to ${named(url)}: ${reasonOf(fault)}.`);
 
-/** Several addresses may have been tried; then the fault itself says nothing, and what it is made of does. */
+/** When several addresses were tried, the fault is an AggregateError, and only its parts have messages. */
 function reasonOf(fault: unknown): string {
   const [first = fault] = fault instanceof AggregateError ? fault.errors : [];
   return (first instanceof Error ? first.message : String(first)).replace(/\.$/, '');
@@ -210,7 +210,7 @@ function reasonOf(fault: unknown): string {
 const NOT_INSTALLED = ['42883', '42P01'];
 const IN_USE = '55006';
 
-/** What the server says against a statement, in one sentence; anything else is a bug of ours. */
+/** The database's error for a statement in one sentence; any other fault is a bug. */
 function statementFailure(fault: unknown): unknown {
   const { code, severity, hint } = Object(fault) as Readonly<Record<'code' | 'severity' | 'hint', unknown>>;
   if (NOT_INSTALLED.includes(String(code))) {

@@ -1,5 +1,5 @@
 /**
- * What a program under `leasehold work` prints: its result, and the end of its complaints. Both are bounded,
+ * The output of a program under `leasehold work`: its result, and the end of its standard error. Both are bounded,
  * because a program may print for ever.
  */
 import { Json } from '../protocol/json.ts';
@@ -12,7 +12,7 @@ export class ResultText {
 
   add(bytes: Uint8Array): void {
     this.bytes += bytes.length;
-    // The text may be a string that grows on its way into JSON; the authority judges what is near the limit.
+    // The text may grow when it becomes a JSON string; the authority checks a result near the limit.
     if (this.bytes <= LIMITS.opaqueBytes * 2) this.pieces.push(bytes);
     else this.pieces = [];
   }
@@ -42,7 +42,7 @@ function jsonIn(text: string): Json | null {
   }
 }
 
-/** The last of standard error, as a reason the authority takes. */
+/** The end of standard error, as a reason that the authority accepts. */
 export class OutputTail {
   private kept = Buffer.alloc(0);
   private isCut = false;
@@ -53,9 +53,9 @@ export class OutputTail {
     this.kept = Buffer.from(all.subarray(Math.max(0, all.length - LIMITS.reasonBytes)));
   }
 
-  /** Printable, except for line breaks and tabs; the beginning is what is left out. */
+  /** Printable characters, line breaks and tabs; the beginning is cut. */
   text(): string {
-    // Colours are of no use in a reason, and whatever else steers a terminal even less.
+    // A reason holds no colours and no other terminal sequences.
     const text = this.kept
       .toString('utf8')
       .replace(ESCAPES, '')
@@ -70,7 +70,7 @@ export class OutputTail {
 const ESCAPES = /\u001b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[@-Z\\-_])/g;
 const UNPRINTABLE = /(?![\n\t])[\p{Cc}\p{Cs}]/gu;
 
-/** As much of the end as fits behind the mark, in whole characters. */
+/** As much of the end as fits after the mark, in whole characters. */
 function lastBytes(text: string): string {
   const mark = '…';
   const bytes = Buffer.from(text);

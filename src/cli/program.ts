@@ -1,6 +1,6 @@
 /**
- * All commands, put together. A command is loaded only when it is the one that was asked for: the others
- * stand in the help by name and sentence, so that `leasehold --help` does not load a server.
+ * All commands. A command is loaded only when it is the requested one: the others are in the help by name and
+ * sentence, so that `leasehold --help` does not load a server.
  */
 import { Command } from 'commander';
 import { durationMs } from './arguments.ts';
@@ -142,7 +142,7 @@ const GROUPS: Readonly<Record<string, readonly Row[]>> = {
   ],
 };
 
-/** What stands below the commands in the help; the manual page has it as well. */
+/** The text below the commands in the help, and in the manual page. */
 export const AFTER_HELP = `
 Exit codes:
   0    done
@@ -197,7 +197,7 @@ export async function makeProgram(shell: Shell, words: readonly string[] | null)
       writeErr: (text) => shell.err.write(text),
       getOutHelpWidth: () => shell.out.columns,
       getErrHelpWidth: () => shell.err.columns,
-      // Said by whoever runs the program, like everything else that went wrong.
+      // `main.ts` prints it, like every other fault.
       outputError: () => undefined,
     })
     .addHelpText('after', AFTER_HELP)
@@ -213,7 +213,7 @@ export async function makeProgram(shell: Shell, words: readonly string[] | null)
   return program;
 }
 
-/** Does what the words of a command line say. */
+/** Runs a command line. */
 export async function runProgram(shell: Shell, args: readonly string[]): Promise<void> {
   const program = await makeProgram(shell, wantedWords(args));
   await program.parseAsync(helpfulArgs(program, args), { from: 'user' });
@@ -224,7 +224,7 @@ function wantedWords(args: readonly string[]): readonly string[] {
   return args.filter((word) => !word.startsWith('-')).slice(0, 3);
 }
 
-/** Asked to help with a command that does not exist, commander would help with the whole program, as if all were well. */
+/** Makes `help` for an unknown command fail: commander would print the help of the whole program and succeed. */
 function helpfulArgs(program: Command, args: readonly string[]): readonly string[] {
   const path: string[] = [];
   let rest = args;
@@ -242,13 +242,13 @@ function helpfulArgs(program: Command, args: readonly string[]): readonly string
   return args;
 }
 
-/** Subcommands do not take over their parent's settings by themselves when they are made elsewhere. */
+/** Subcommands that are created elsewhere do not inherit their parent's settings by themselves. */
 function inherit(command: Command, parent: Command): void {
   command.copyInheritedSettings(parent);
   for (const child of command.commands) inherit(child, command);
 }
 
-/** `leasehold --server URL task ls`: options given further up hold for the command, unless it has its own. */
+/** `leasehold --server URL task ls`: options of a parent apply to the command, unless it has its own. */
 function handDown(action: Command): void {
   for (let above = action.parent; above !== null; above = above.parent) {
     for (const [name, value] of Object.entries(above.opts())) {

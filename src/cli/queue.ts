@@ -1,4 +1,4 @@
-/** `leasehold queue`: what waits where, and whether it is handed out. */
+/** `leasehold queue`: the queues, their tasks by state, and whether they are paused. */
 import { Command } from 'commander';
 import type { QueueRecord } from '../operations/records.ts';
 import { examples, type ServerOptions, serverCommand, withServer } from './connection.ts';

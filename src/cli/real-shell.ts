@@ -1,4 +1,4 @@
-/** The shell as it really is: this process, its terminal, the network and the disk. */
+/** The real shell: this process, its terminal, the network and the disk. */
 import { createInterface } from 'node:readline';
 import type { RetryLimits } from '../client/retry-schedule.ts';
 import { machineClock } from '../world/machine-clock.ts';
@@ -11,14 +11,14 @@ import { urlsIn } from './connection.ts';
 import { wrongUsage } from './failure.ts';
 import type { Retrying, Screen, Shell } from './shell.ts';
 
-/** A server that is not there is reported soon, and a lost reply is still asked for again. */
+/** An unreachable server is reported soon, and a lost reply is still retried. */
 const BRIEFLY = { tries: 4, maxMs: 2_000 };
-/** A server that has come back is found this soon. */
+/** The longest pause between two tries, so that a restarted server is found soon. */
 const RETRY_EVERY_MS = 400;
 
-type Wishes = Partial<Pick<Shell, 'endWhenDone' | 'outliveReaders'>>;
+type ShellOptions = Partial<Pick<Shell, 'endWhenDone' | 'outliveReaders'>>;
 
-export function realShell({ endWhenDone, outliveReaders }: Wishes = {}): Shell {
+export function realShell({ endWhenDone, outliveReaders }: ShellOptions = {}): Shell {
   return {
     env: process.env,
     out: screenOf(process.stdout),
@@ -64,7 +64,7 @@ function screenOf(stream: NodeJS.WriteStream): Screen {
   return {
     write: (text) => void stream.write(text),
     isTerminal: stream.isTTY === true,
-    // A file has none, and some terminals do not say.
+    // A file has no width, and some terminals do not report one.
     get columns() {
       return stream.columns || 80;
     },

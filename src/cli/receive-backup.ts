@@ -1,7 +1,7 @@
 /**
- * Puts a backup that arrives as a tar archive into a directory of its own. Files get their names only when all of
- * them are there, durable and what `backup.json` says; then the log in them is verified as a whole. So what
- * is left of one that was cut short is never taken for a log; and unless even that fails, nothing is left.
+ * Unpacks a backup that arrives as a tar archive into its own directory. Files get their final names only when all of
+ * them have arrived, are durable and match `backup.json`; then the log is verified as a whole. So an incomplete backup
+ * is never taken for a log, and its files are removed if possible.
  */
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
@@ -23,7 +23,7 @@ export interface Received {
   readonly report: LogReport;
 }
 
-/** `download` is called once the directory is known to be empty, and before anything is made. */
+/** `download` is called once the directory is known to be empty, and before anything is created. */
 export async function receiveBackup(
   files: Files,
   dir: string,
@@ -54,7 +54,7 @@ export async function receiveBackup(
   }
 }
 
-/** Everything under an unfinished name, durable, and checked against the manifest. */
+/** Writes all files under temporary names, syncs them, and checks them against the manifest. */
 async function unpack(
   files: Files,
   dir: string,
@@ -86,7 +86,7 @@ function isLogFile(name: string): boolean {
   return numberedNames([name]).some(({ kind }) => kind === 'seg' || kind === 'ckpt');
 }
 
-/** Writes one member and syncs it; answers its checksum. */
+/** Writes one member and syncs it; returns its checksum. */
 async function store(
   files: Files,
   path: string,
@@ -110,7 +110,7 @@ async function store(
   }
 }
 
-/** What arrived must be what was sent, file by file and in the same order. */
+/** The files that arrived must be those that were sent, in the same order. */
 function assertSame(manifest: BackupManifest, found: readonly ManifestFile[]): void {
   const isSame = (a: ManifestFile, b: ManifestFile | undefined): boolean =>
     a.name === b?.name && a.bytes === b.bytes && a.crc32 === b.crc32;

@@ -1,7 +1,7 @@
 /**
- * SIGHUP to a server: tokens and certificate are read again, and no connection is dropped. The two are independent: a
- * certificate that cannot be used must not keep a leaked token alive. What cannot be used is logged, and the old one
- * stays. SIGHUP never ends a server: while it starts, the reload is kept for later; while it stops, nothing happens.
+ * SIGHUP to a server: tokens and certificate are read again, and no connection is dropped. The two are independent: an
+ * invalid certificate must not keep a leaked token alive. An invalid file is logged, and the old content stays.
+ * SIGHUP never ends a server: while it starts, the reload is deferred; while it stops, the signal is ignored.
  */
 import type { Logger } from '../server/logger.ts';
 import type { TokenGrant } from '../server/scopes.ts';
@@ -14,7 +14,7 @@ import { type AccessWorld, readTokens, type TokenFlags, warnOfShortTokens } from
 /** SIGHUP, which ends other commands, is not among them. */
 export const SERVER_ENDS_ON = ['SIGINT', 'SIGTERM'] as const;
 
-/** Listens from now on; the call it gives says what a reload is, once there is something to reload. */
+/** Listens from now on. The returned function sets what a reload does, once there is something to reload. */
 export function onReloadSignal({
   processes,
 }: Pick<Shell, 'processes'>): (reload: () => Promise<void>) => void {
@@ -24,7 +24,7 @@ export function onReloadSignal({
   const go = async (): Promise<void> => {
     if (isBusy || carryOut === null) return;
     isBusy = true;
-    // Files that change while they are read are read once more.
+    // A signal during a reload causes one more reload.
     while (isAsked) {
       isAsked = false;
       await carryOut();
@@ -44,7 +44,7 @@ export function onReloadSignal({
 interface Reloaded {
   readonly access: Served['access'];
   readonly flags: TokenFlags & TlsFlags;
-  /** Tokens that stand in no file. */
+  /** Tokens that come from no file. */
   readonly more: readonly TokenGrant[];
   /** Where it serves, for sentences. */
   readonly address: string;

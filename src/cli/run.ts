@@ -1,6 +1,6 @@
 /**
- * `leasehold run`: holds a lease while a program runs, so that of all machines that try only one runs it. The
- * program runs under a keeper, which ends it before the lease ends even when this process is killed or paused.
+ * `leasehold run`: holds a lease while a program runs, so that only one machine runs it at a time. The program
+ * runs under a keeper, which ends it before the lease ends even when this process is killed or paused.
  */
 import { constants, hostname } from 'node:os';
 import { join } from 'node:path';
@@ -22,7 +22,7 @@ import { EXIT, Failure, refused, startFailure } from './failure.ts';
 import { duration } from './format.ts';
 import type { Server, Shell } from './shell.ts';
 
-/** The program has a terminal session of its own, so whatever is sent to us must be passed on. */
+/** Signals that are forwarded, because the program has its own terminal session. */
 const PASSED_ON: readonly SignalName[] = [
   'SIGINT',
   'SIGTERM',
@@ -33,7 +33,7 @@ const PASSED_ON: readonly SignalName[] = [
   'SIGWINCH',
 ];
 const ENDING: readonly SignalName[] = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'];
-/** Giving the lease back must not hold up whoever waits for the program; it runs out by itself anyway. */
+/** The time limit of the release. The lease expires by itself, so a slow release must not delay the caller. */
 const RELEASE_MS = 2_000;
 const PROGRAM = 'program';
 
@@ -89,22 +89,22 @@ Exit codes: the program's own, or 128 and the number of the signal that ended it
     );
 }
 
-interface Wish extends RunOptions {
+interface RunRequest extends RunOptions {
   readonly name: string;
   readonly command: readonly string[];
 }
 
-async function run(shell: Shell, lh: Leasehold, server: Server, wish: Wish): Promise<void> {
-  // Heard from first to last: before the program runs it ends the attempt, and afterwards, as a Ctrl-C that npm passes on,
-  // it must not end us while the lease is being given back.
+async function run(shell: Shell, lh: Leasehold, server: Server, request: RunRequest): Promise<void> {
+  // Handled from start to end: before the program runs, a signal ends the attempt; afterwards, such as a Ctrl-C that npm
+  // forwards, it must not end this process while the lease is released.
   const asked = new AbortController();
   shell.processes.onSignals(ENDING, (signal) => asked.abort(signal));
-  // It takes a moment to start, so it starts while we ask for the lease.
+  // The keeper takes a moment to start, so it starts while the lease is acquired.
   const kept = new KeptProgram(shell);
   try {
     const token = shell.newToken();
-    const holder = wish.holder ?? `${hostname()}:${process.pid}:${shell.newToken().slice(0, 8)}`;
-    const lease = await acquire(lh, { ...wish, holder }, token, asked.signal);
+    const holder = request.holder ?? `${hostname()}:${process.pid}:${shell.newToken().slice(0, 8)}`;
+    const lease = await acquire(lh, { ...request, holder }, token, asked.signal);
     if (lease === null) {
       shell.exitWith(exitCodeBy(asked.signal));
       return;
@@ -112,19 +112,19 @@ async function run(shell: Shell, lh: Leasehold, server: Server, wish: Wish): Pro
     const startedMs = shell.clock.monotonicMs();
     let exitCode: number;
     try {
-      exitCode = await runUnder(shell, lease, kept, { server, token, wish, asked: asked.signal });
+      exitCode = await runUnder(shell, lease, kept, { server, token, request, asked: asked.signal });
     } catch (fault) {
       await atMost(shell.timers, RELEASE_MS, lease.release());
       throw fault;
     }
-    const leftMs = startedMs + (wish.atLeast ?? 0) - shell.clock.monotonicMs();
+    const leftMs = startedMs + (request.atLeast ?? 0) - shell.clock.monotonicMs();
     if (leftMs > 0) {
       await keepFor(shell, lease, leftMs);
       shell.exitWith(exitCode);
       return;
     }
     const loss = await atMost(shell.timers, RELEASE_MS, lease.finish());
-    // Lost after the last renewal: the program has run to its end, but not all of that time under the lease.
+    // Lost after the last renewal: the program has ended by itself, but ran a part of the time without the lease.
     if (loss) throw refused(loss.code, loss.message, EXIT.leaseLost);
     shell.exitWith(exitCode);
   } finally {
@@ -146,7 +146,7 @@ async function keepFor(shell: Shell, lease: LeaseHandle, leftMs: number): Promis
   shell.err.write(`leasehold: ${says}\n`);
 }
 
-/** What a program leaves with that is ended by this signal. */
+/** The exit code of a program that this signal ended. */
 function exitCodeBy({ reason }: AbortSignal): number {
   return exitCodeOf({ code: null, signal: reason as SignalName }, constants.signals);
 }
@@ -154,7 +154,7 @@ function exitCodeBy({ reason }: AbortSignal): number {
 /** The lease; null when a signal ended the wait for it. */
 async function acquire(
   lh: Leasehold,
-  { name, command, ttl, wait, holder }: Wish & { readonly holder: string },
+  { name, command, ttl, wait, holder }: RunRequest & { readonly holder: string },
   token: string,
   asked: AbortSignal,
 ): Promise<LeaseHandle | null> {
@@ -183,19 +183,19 @@ function notAcquired(name: string, problem: Problem): Failure {
 interface Setting {
   readonly server: Server;
   readonly token: string;
-  readonly wish: Wish;
+  readonly request: RunRequest;
   /** Aborted by a signal that asks for an end. */
   readonly asked: AbortSignal;
 }
 
-/** Runs the program and gives the code to leave with. */
+/** Runs the program and returns the exit code. */
 async function runUnder(
   shell: Shell,
   lease: LeaseHandle,
   kept: KeptProgram,
   setting: Setting,
 ): Promise<number> {
-  const { server, token, wish, asked } = setting;
+  const { server, token, request, asked } = setting;
   const scratch = await shell.files.makeTemporary('leasehold-run-');
   const tokenFile = join(scratch, 'token');
   try {
@@ -209,10 +209,10 @@ async function runUnder(
       LEASEHOLD_URL: server.url,
       ...(server.token === null ? {} : { LEASEHOLD_TOKEN: server.token }),
     };
-    // Whatever comes from here on is passed on to the program.
+    // Signals from here on are forwarded to the program.
     if (asked.aborted) return exitCodeBy(asked);
-    const end = await kept.run({ command: wish.command, env, scratch }, lease, wish.ttl);
-    if (end.is === 'not-started') throw startFailure(wish.command[0]!, end);
+    const end = await kept.run({ command: request.command, env, scratch }, lease, request.ttl);
+    if (end.is === 'not-started') throw startFailure(request.command[0]!, end);
     if (!end.isStopped) return exitCodeOf(end.end, constants.signals);
     throw refused('LEASE_LOST', `${lossOf(lease)} The program was ended.`, EXIT.leaseLost);
   } finally {
@@ -242,7 +242,7 @@ class KeptProgram {
       this.end = resolve;
       this.fail = reject;
     });
-    // Nobody listens until the program runs, and a keeper may end before.
+    // The keeper may end before `run` awaits this promise.
     this.ended.catch(() => undefined);
     this.keeper = shell.processes.startKeeper({
       sharesInput: true,
@@ -251,7 +251,7 @@ class KeptProgram {
     });
   }
 
-  /** Until the program has ended; what is sent to us meanwhile is passed on. */
+  /** Runs until the program has ended, and forwards signals meanwhile. */
   async run(
     program: Pick<ToKeeper & { do: 'start' }, 'command' | 'env' | 'scratch'>,
     lease: LeaseHandle,
@@ -267,7 +267,7 @@ class KeptProgram {
     let timer: Timer | null = null;
     const tellAgain = (): void => {
       const limits = limitsNow();
-      // A lost lease has nothing left, and its limits would be in the past: `stop` says the same more gently.
+      // The limits of a lost lease lie in the past, which would kill at once; `stop` leaves time to end.
       if (!lease.signal.aborted && hasMoved(told, limits)) {
         told = limits;
         this.tell({ do: 'limit', id: PROGRAM, limits });
@@ -303,7 +303,7 @@ class KeptProgram {
     }
   }
 
-  /** Without a keeper nobody would end the program in time if we were paused, so it ends now. */
+  /** Without a keeper the program could outlive the lease while this process is paused, so it ends now. */
   private lost(): void {
     if (this.pid !== 0) this.shell.processes.signalGroup(this.pid, 'SIGKILL');
     this.fail(

@@ -1,4 +1,4 @@
-/** `leasehold serve --engine postgres://…`: the log in a database, served by whoever has the guard. */
+/** `leasehold serve --engine postgres://…`: the log in a database, served by the holder of the guard. */
 import { type Engine, LogOutOfReachError } from '../engines/log.ts';
 import { postgresEngine } from '../engines/postgres/postgres-engine.ts';
 import type { Served, ServeOptions, ServeWorld } from '../server/serve.ts';
@@ -20,7 +20,7 @@ export interface DatabaseFlags {
 
 export interface Database {
   readonly address: string;
-  /** The address without what is secret in it. */
+  /** The address without its secrets. */
   readonly shown: string;
   readonly advertise: string | null;
   readonly guardTtlMs: number;
@@ -31,9 +31,9 @@ export interface Database {
 const TTL_MS = 15_000;
 const HEARTBEATS_A_TTL = 3;
 
-/** What the command line says about a database; null when the log is in a data directory. */
+/** The database options; null when the log is in a data directory. */
 export function databaseOf({ env }: Pick<Shell, 'env'>, flags: DatabaseFlags): Database | null {
-  // A directory that was named on the command line counts for more than a database from the environment.
+  // A directory on the command line takes precedence over a database from the environment.
   const address = flags.engine ?? ((flags.data === undefined && env.LEASEHOLD_ENGINE) || null);
   if (flags.engine !== undefined && flags.data !== undefined) {
     throw wrongUsage('The log is in a data directory or in a database: give --data or --engine, not both.');
@@ -48,7 +48,7 @@ export function databaseOf({ env }: Pick<Shell, 'env'>, flags: DatabaseFlags): D
       throw wrongUsage(`${option} says something about servers of a database; give --engine.`);
     return null;
   }
-  // What was given is not repeated: there may be a password in it.
+  // The value is not repeated: it may contain a password.
   if (!/^postgres(ql)?:\/\//.test(address) || !URL.canParse(address)) {
     throw wrongUsage('The engine is not the URL of a Postgres; it looks like postgres://user@host/database.');
   }
@@ -108,18 +108,18 @@ export async function serveDatabase(
   }
 }
 
-/** What is said, without a code, of a connection that did not come about, was cut, or fell silent. */
+/** Messages, without a code, of a connection that failed, was cut, or timed out. */
 const CUT =
   /^(Connection terminated|timeout expired|Client was closed|Client has encountered|The database has not answered)/;
 
-/** Whether it is the way to a database that failed, and not the database that said something. */
+/** Whether the connection failed, and not a statement. */
 export function isAway(fault: unknown): boolean {
   const { syscall, message } = Object(fault) as { syscall?: unknown; message?: unknown };
   if (fault instanceof AggregateError || fault instanceof LogOutOfReachError) return true;
   return ['connect', 'read', 'write'].includes(String(syscall)) || CUT.test(String(message));
 }
 
-/** Faults of `pg`, of the server and of the network do not say themselves what they are about. */
+/** Faults of `pg`, of the database and of the network do not name the database; this adds it. */
 export function databaseFailure(fault: unknown, address: string): unknown {
   const { severity } = Object(fault) as { severity?: unknown };
   if (severity === undefined && !isAway(fault)) return fault;

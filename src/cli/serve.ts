@@ -113,12 +113,12 @@ async function run(shell: Shell, flags: ServeFlags): Promise<void> {
   if (fault !== null) throw deathFailure(fault);
 }
 
-/** What it means for a command that the log of its server cannot be written any more. */
+/** The failure of a command whose server can no longer write its log. */
 export function deathFailure(fault: Error): Error {
   return fault.name === 'LogDamagedError' ? fault : new Failure(fault.message, EXIT.failed, 'LOG_LOST');
 }
 
-/** A server that runs, until its log fails or somebody stops it. */
+/** A running server. */
 export interface Serving {
   readonly served: Served;
   /** Where its log is. */
@@ -134,7 +134,7 @@ export function placeText(place: Serving['place']): string {
   return 'data' in place ? place.data : place.engine;
 }
 
-/** `more` may come in as well, where not everybody may. */
+/** `more`: further tokens, used only where tokens are required. */
 export async function startServing(
   shell: Shell,
   flags: ServeFlags,
@@ -204,7 +204,7 @@ function begin(
   return serve(engine, { ...world, freeBytes: () => nodeDiskProbe.freeBytes(dir) }, options);
 }
 
-/** What to do next, for people; one line for programs. */
+/** What to do next; with `--json` one line for programs. */
 function welcome({ out }: Shell, { json }: ServeFlags, { served, place, hasTokens }: Serving): void {
   const { url, role, seq } = served;
   if (json) {
@@ -240,7 +240,7 @@ export function listenAddress(
 const ON = ['1', 'true', 'on'];
 const OFF = ['', '0', 'false', 'off'];
 
-/** What is misspelt must not quietly mean the other thing. */
+/** A misspelt value must not silently mean the opposite. */
 function readIntents({ env }: Shell): NonNullable<ServeOptions['intents']> {
   const { XG2G_IDEM_SECRET, XG2G_IDEM_SECRET_PREVIOUS, XG2G_V3_API_LEASES = '' } = env;
   const flag = XG2G_V3_API_LEASES.toLowerCase();
@@ -260,7 +260,7 @@ function readIntents({ env }: Shell): NonNullable<ServeOptions['intents']> {
 export const addressText = (host: string, port: number | string): string =>
   `${host.includes(':') ? `[${host}]` : host}:${port}`;
 
-/** Why it could not begin, in a sentence that names what is to blame: the address, or the data directory. */
+/** Why it could not start, in a sentence that names the cause: the address, or the data directory. */
 export function servingFailure(
   fault: unknown,
   { dir, host, port }: { readonly dir: string; readonly host: string; readonly port: number },
@@ -273,7 +273,7 @@ export function servingFailure(
       EXIT.failed,
     );
   }
-  // A database has a host as well, and it is not the one to listen on.
+  // A fault of the database has a host as well, which is not the address to listen on.
   if (syscall === 'listen' || (code === 'ENOTFOUND' && hostname === host)) {
     return new Failure(`The server cannot listen on ${addressText(host, port)} (${code}).`, EXIT.failed);
   }

@@ -1,7 +1,7 @@
 /**
- * `leasehold session`: ask for sessions, look at them, end them. The server only takes note of what is asked for; it is
- * an orchestrator (`leasehold up`, `leasehold orchestrate`) that finds a slot and runs the pipeline. So `start` and
- * `stop` leave as soon as the wish is durable, unless they are told to wait for what becomes of it.
+ * `leasehold session`: ask for sessions, look at them, end them. The server only records the request; an orchestrator
+ * (`leasehold up`, `leasehold orchestrate`) finds a slot and runs the pipeline. So `start` and `stop` exit as soon as
+ * the request is durable, unless `--wait` is given.
  */
 import { Argument, Command, InvalidArgumentError, Option } from 'commander';
 import type { Leasehold } from '../client/leasehold.ts';
@@ -30,10 +30,10 @@ export function sessionCommand(shell: Shell): Command {
     .addCommand(stopCommand(shell));
 }
 
-/** What is known of a session: all of it, or of one that has ended how it did. */
+/** A session; of an ended one only how it ended. */
 type Seen = Pick<SessionRecord, 'session_id' | 'state' | 'reason' | 'reason_detail'> & Partial<SessionRecord>;
 
-/** One that has ended is refused by the server, together with how it ended; to whoever looks it was found all the same. */
+/** The server refuses an ended session with SESSION_TERMINAL and how it ended; for this command it was found. */
 function seen(reply: Reply<SessionRecord & { readonly ok: true }>): Seen {
   if (reply.ok || reply.code !== 'SESSION_TERMINAL') return answered(reply);
   const { session_id, state, reason = null, reason_detail = null } = reply;
@@ -71,7 +71,7 @@ function listCommand(shell: Shell): Command {
     );
 }
 
-/** Nobody wants to type capitals; commander's own check would insist. */
+/** Accepts lower case as well, which commander's own check would refuse. */
 function stateOf(text: string): string {
   const state = text.toUpperCase();
   if ((STATES as readonly string[]).includes(state)) return state;
@@ -106,7 +106,7 @@ export function runningSessionColumns({ clock }: Shell): Columns<SessionRecord> 
       shortened(visible(targetOf(session)), 40),
       visible(session.slot ?? ''),
       since(session.created_at),
-      // Nothing changes in a session that is ready until it ends.
+      // A READY session does not change until it ends.
       session.state === 'READY' ? since(session.updated_at) : '',
     ],
     none: 'There are no sessions.',
@@ -120,7 +120,7 @@ function targetOf({ serviceRef, recordingID }: Partial<SessionRecord>): string {
 /** `R_LEASE_BUSY (REJECTED_BUSY)`; empty for a session that has no reason to end. */
 function reasonOf({ reason, reason_detail }: Seen): string {
   if (reason === null) return '';
-  // What was said may be a sentence, and stands inside another one here.
+  // The detail may be a sentence, and is embedded in another one here.
   return reason_detail === null ? reason : `${reason} (${reason_detail.replace(/\.$/, '')})`;
 }
 
@@ -166,7 +166,7 @@ interface WaitOptions extends ServerOptions {
   readonly timeout?: number;
 }
 
-/** A command that may wait for what becomes of its wish. */
+/** A command that may wait for the effect of its request. */
 function waitingCommand(name: string, until: string): Command {
   return serverCommand(name)
     .option('--wait', `wait until it ${until}`)
@@ -231,7 +231,7 @@ async function startSession(
     show(shell, options, accepted, () => [says]);
     return;
   }
-  // Whoever loses patience should know by then which session it is.
+  // Printed before the wait, so that the user knows the session id when interrupting it.
   if (!options.json) sayLines(shell, [says]);
   const session = await awaited(
     shell,
@@ -268,7 +268,7 @@ function stopCommand(shell: Shell): Command {
 const LOOK_FIRST_MS = 50;
 const LOOK_MAX_MS = 1_000;
 
-/** Looks again and again, ever more rarely, until it is so. Looking needs no more than the right to read a session. */
+/** Polls with growing pauses until the condition holds. Polling needs only the right to read a session. */
 async function awaited(
   shell: Shell,
   lh: Leasehold,

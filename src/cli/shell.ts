@@ -1,6 +1,6 @@
 /**
- * What the command line lives in: what it reads, where it writes, whom it can reach and what it can start.
- * `main.ts` brings the real ones; tests bring screens they can read and an authority in memory.
+ * The environment of a command: input, output, connections and processes. `main.ts` passes the real one; tests pass
+ * screens that they can read and an authority in memory.
  */
 
 import type { Leasehold } from '../client/leasehold.ts';
@@ -18,7 +18,7 @@ export interface Screen {
 }
 
 export interface Server {
-  /** One URL, or several of servers that stand in for each other, with commas. */
+  /** One URL, or several of a leader and its standbys, with commas. */
   readonly url: string;
   readonly token: string | null;
 }
@@ -26,7 +26,7 @@ export interface Server {
 /** How long calls are retried while no server answers them; 0: not at all. */
 export interface Retrying {
   readonly forMs: number;
-  /** Told of every failed try that is followed by another. */
+  /** Called after every failed try that is followed by another. */
   readonly onRetry?: (fault: LeaseholdError) => void;
 }
 
@@ -36,20 +36,20 @@ export interface Shell extends ClientWorld {
   readonly err: Screen;
   /** All of standard input, as text. */
   input(): Promise<string>;
-  /** Standard input line by line, as it comes, until the signal aborts. */
+  /** Standard input line by line, as it arrives, until the signal aborts. */
   inputLines(signal: AbortSignal): AsyncIterable<string>;
   /** Keys as they are pressed, one by one, until the returned function is called. Only on a terminal. */
   keys(pressed: (key: string) => void): () => void;
-  /** A lost reply is asked for again within two seconds, unless told otherwise. */
+  /** Without `retry`, a lost reply is retried for two seconds. */
   connect(server: Server, retry?: Retrying): Promise<Leasehold>;
-  /** Clocks that every process of this machine reads alike. */
+  /** Clocks that all processes of this machine share. */
   readonly machineClock: Clock;
   readonly files: TextFiles;
   readonly processes: Processes;
-  /** Calls that nobody waits for any more must not keep the process: it ends as soon as the command has. */
+  /** The process ends as soon as the command has ended. Outstanding calls do not keep it alive. */
   endWhenDone(): void;
-  /** Nobody may read any more what a server says, and it serves all the same. */
+  /** A closed standard output does not end the process: a server keeps serving. */
   outliveReaders(): void;
-  /** For commands that leave with somebody else's code; everything else fails with a `Failure`. */
+  /** For commands that exit with the code of a program they ran; every other failure is a `Failure`. */
   exitWith(code: number): void;
 }

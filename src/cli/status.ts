@@ -1,4 +1,4 @@
-/** `leasehold status` and `leasehold workers`: how a server is, and who works for it. */
+/** `leasehold status` and `leasehold workers`: the state of a server, and its workers. */
 import type { Command } from 'commander';
 import type { WorkerRecord } from '../operations/records.ts';
 import type { Body } from '../operations/table.ts';

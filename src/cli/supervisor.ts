@@ -1,8 +1,8 @@
 /**
  * Keeps one program running: when it ends without having been asked to, it is started again, after a pause that doubles
- * with every end in quick succession. A program that says it was called wrongly would say so for ever, so then it
- * gives up. A program that has its turn only now and then is started when that comes. It runs in a group of its own:
- * a Ctrl-C in the terminal reaches us alone, and we decide who ends first.
+ * with every end in quick succession. It gives up when the program reports wrong usage, which a restart cannot cure.
+ * A program that should run only at times (`turn`) is started when its turn comes. It runs in its own process group: a
+ * Ctrl-C in the terminal reaches the supervisor alone, which decides the order in which processes end.
  */
 
 import { atMost } from '../keeper/at-most.ts';
@@ -23,15 +23,15 @@ export interface SupervisedProgram {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** How long it may take to end when it is asked to. */
   readonly endsWithinMs: number;
-  /** When there is any sense in starting it; without this, always. */
+  /** When it should run; without this, always. */
   readonly turn?: { isHere(): boolean; comes(): Promise<void> };
 }
 
 const FIRST_PAUSE_MS = 500;
 const PAUSE_MAX_MS = 5_000;
-/** Whoever ran this long had started well; its end is the first of a new series. */
+/** A program that ran this long had started well; its end begins a new series. */
 const GOOD_MS = 60_000;
-/** The last look at a killed program. */
+/** How long to wait for the end of a killed program. */
 const KILLED_MS = 2_000;
 
 export class Supervisor {
@@ -48,7 +48,7 @@ export class Supervisor {
     this.running = this.run();
   }
 
-  /** Settles with the exit code to leave with when it gives up; never otherwise before `stop`. */
+  /** Settles with the exit code when it gives up; otherwise only after `stop`. */
   get gaveUp(): Promise<number> {
     return this.running.then((code) => code ?? new Promise<number>(() => undefined));
   }
@@ -65,7 +65,7 @@ export class Supervisor {
     await atMost(timers, KILLED_MS, this.done());
   }
 
-  /** At once. */
+  /** Kills it at once. */
   kill(): void {
     this.isStopping = true;
     this.signal('SIGKILL');
@@ -88,7 +88,7 @@ export class Supervisor {
       if (turn?.isHere() === false) {
         await Promise.race([turn.comes(), this.woken()]);
         pauseMs = FIRST_PAUSE_MS;
-        // The turn may be over again by now.
+        // The turn may have ended meanwhile.
         continue;
       }
       const fromMs = clock.monotonicMs();
@@ -111,7 +111,7 @@ export class Supervisor {
   private async runOnce(): Promise<Ended> {
     const { command, env } = this.program;
     this.child = await this.world.processes.start(command, { env, pipes: null });
-    // It may have been told to stop while it was starting.
+    // `stop` may have been called while it was starting.
     if (this.isStopping) this.signal('SIGTERM');
     const end = await this.child.ended;
     this.child = null;

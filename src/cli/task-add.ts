@@ -1,5 +1,5 @@
 /**
- * `leasehold task add`: make one task, or one for every line of standard input. Lines are added with a bounded number in
+ * `leasehold task add`: create one task, or one for every line of standard input. Lines are added with a bounded number in
  * flight, so that a file of any size fits into memory; a line that is not JSON is reported and the rest is added.
  */
 import { constants } from 'node:os';
@@ -139,7 +139,7 @@ async function addLines(shell: Shell, lh: Leasehold, options: AddOptions): Promi
   const counts = { added: 0, known: 0, refused: 0 };
   const open = new Set<Promise<void>>();
   const ends = new AbortController();
-  /** Requests that were under way when a signal came: their tasks may have been made. */
+  /** Requests in flight when a signal came: their tasks may have been created. */
   let undecided = 0;
   const unhear = shell.processes.onSignals(['SIGINT', 'SIGTERM'], (signal) => {
     undecided = open.size;

@@ -55,7 +55,7 @@ function listCommand(shell: Shell): Command {
     );
 }
 
-/** Nobody wants to type capitals; commander's own check would insist. */
+/** Accepts lower case as well, which commander's own check would refuse. */
 function stateOf(text: string): string {
   const state = text.toUpperCase();
   if ((STATES as readonly string[]).includes(state)) return state;
@@ -77,7 +77,7 @@ function taskColumns({ clock }: Shell): Columns<TaskRecord> {
   };
 }
 
-/** The one thing about a task in its state that a person looks for. */
+/** The most useful detail of a task in its state. */
 function whatOf(task: TaskRecord, nowMs: number): string {
   if (task.state === 'LEASED') return `${task.worker_id}, lease ends ${ago(task.expiry_timestamp!, nowMs)}`;
   if (task.reason !== undefined) return task.reason;

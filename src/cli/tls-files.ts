@@ -1,4 +1,4 @@
-/** `--tls-cert` and `--tls-key`: read from their files, and what is wrong with them as one sentence that names both. */
+/** `--tls-cert` and `--tls-key`: reads both files. A fault becomes one sentence that names both. */
 import { type TlsPair, UnusableTlsError } from '../server/usable-tls.ts';
 import { type Failure, wrongUsage } from './failure.ts';
 import type { AccessWorld } from './token-file.ts';
@@ -8,7 +8,7 @@ export interface TlsFlags {
   readonly tlsKey?: string;
 }
 
-/** `address` is where it would have been served. */
+/** `address`: where the server would have listened. */
 export async function readTls(
   shell: Pick<AccessWorld, 'files'>,
   flags: TlsFlags,
@@ -31,7 +31,7 @@ export async function readTls(
   return { cert: await read(tlsCert, names.cert), key: await read(tlsKey, names.key) };
 }
 
-/** The fault with the names of the files when it is one of TLS, otherwise the fault itself. */
+/** A fault of TLS with the names of the files; any other fault as it is. */
 export function tlsFailure(fault: unknown, flags: TlsFlags, address: string): unknown {
   return fault instanceof UnusableTlsError ? noHttps(address, fault.why(namesOf(flags))) : fault;
 }

@@ -1,4 +1,4 @@
-/** `--tokens FILE` and `LEASEHOLD_TOKENS`: who may do what, and what is wrong with the list as one sentence. */
+/** `--tokens FILE` and `LEASEHOLD_TOKENS`: the tokens with their scopes, and faults of the list as one sentence. */
 import { LIMITS } from '../protocol/limits.ts';
 import type { Logger } from '../server/logger.ts';
 import { isPlain, parseTokens, type TokenGrant } from '../server/scopes.ts';
@@ -9,13 +9,13 @@ export interface TokenFlags {
   readonly tokens?: string;
 }
 
-/** What tokens and certificates are read from. */
+/** The files that tokens and certificates are read from. */
 export interface AccessWorld {
   readonly env: Shell['env'];
   readonly files: Pick<Shell['files'], 'read'>;
 }
 
-/** Null where neither is given. */
+/** Null when neither is given. */
 export async function readTokens(
   { env, files }: AccessWorld,
   { tokens }: TokenFlags,
@@ -31,7 +31,7 @@ export async function readTokens(
   }
 }
 
-/** Of a token that is listed by its hash the length is not known. */
+/** The length of a token that is listed by its hash is unknown. */
 export function warnOfShortTokens(tokens: readonly TokenGrant[], logger: Pick<Logger, 'warn'>): void {
   for (const { name, token } of tokens.filter(isPlain)) {
     if (token.length < LIMITS.tokenBytesMin)

@@ -1,4 +1,4 @@
-/** `leasehold top`: queues, leases, sessions and workers on a screen that is drawn anew every second. */
+/** `leasehold top`: queues, leases, sessions and workers on a screen that is redrawn every second. */
 import type { Command } from 'commander';
 import type { Leasehold } from '../client/leasehold.ts';
 import type { LeaseRecord, QueueRecord, SessionRecord, WorkerRecord } from '../operations/records.ts';
@@ -17,7 +17,7 @@ import { workerColumns } from './status.ts';
 const EVERY_MS = 1_000;
 const LEASES_MAX = 200;
 const SESSIONS_MAX = 200;
-/** What a part of the screen takes besides its rows: a line between it and the last one, its title, its head. */
+/** Lines of a section besides its rows: the blank line before it, its title, its head. */
 const PART_ROWS = 3;
 const ENTER_SCREEN = '\u001b[?1049h\u001b[?25l';
 const LEAVE_SCREEN = '\u001b[?25h\u001b[?1049l';
@@ -25,14 +25,14 @@ const HOME = '\u001b[H';
 const CLEAR_LINE = '\u001b[K';
 const CLEAR_BELOW = '\u001b[J';
 
-/** What is looked at in one go. */
+/** One sample of the server. */
 interface Sample {
   readonly atMs: number;
   readonly status: Body<'status.get'>;
   readonly queues: readonly QueueRecord[];
   readonly leases: readonly LeaseRecord[];
   readonly workers: readonly WorkerRecord[];
-  /** Those that have not ended; null when we may not see them. */
+  /** Sessions that have not ended; null without the right to read them. */
   readonly sessions: readonly SessionRecord[] | null;
 }
 
@@ -78,14 +78,14 @@ async function sampleOf({ clock }: Shell, lh: Leasehold): Promise<Sample> {
   };
 }
 
-/** The list begins with those that have not ended. Whoever may see all the rest need not have the right to see them. */
+/** The list begins with the sessions that have not ended. A caller may lack the right to read sessions alone. */
 async function sessionsOf(lh: Leasehold): Promise<readonly SessionRecord[] | null> {
   const listed = await lh.call('session.list', { limit: SESSIONS_MAX });
   if (!listed.ok && listed.code === 'FORBIDDEN') return null;
   return answered(listed).sessions.filter((session) => !hasEnded(session));
 }
 
-/** Draws until somebody presses q, or a signal comes. */
+/** Draws until the user presses q or a signal arrives. */
 async function watch(shell: Shell, lh: Leasehold, url: string): Promise<void> {
   const { out, timers, processes } = shell;
   let isOver = false;
@@ -109,7 +109,7 @@ async function watch(shell: Shell, lh: Leasehold, url: string): Promise<void> {
         draw(shell, screenLines(shell, url, sample, before, out.rows));
         before = sample;
       } catch (fault) {
-        // A server that was there may come back; one that never was is a mistake to be told.
+        // A server that has answered before may come back; one that never has is reported as a failure.
         if (before === null || !(fault instanceof LeaseholdError && fault.retryable)) throw fault;
         draw(shell, [`${url} does not answer: ${fault.message}`]);
       }
@@ -135,7 +135,7 @@ function draw({ out }: Shell, lines: readonly string[]): void {
   out.write(`${HOME}${drawn.join('')}${CLEAR_BELOW}`);
 }
 
-/** The whole screen; with a sample before it, also what happens in a second. */
+/** The whole screen; with an earlier sample also the rates per second. */
 export function screenLines(
   shell: Shell,
   url: string,
@@ -153,11 +153,11 @@ export function screenLines(
     `tasks ${tasks.WAITING} waiting, ${tasks.LEASED} leased, ${tasks.COMPLETED} completed${rate(tasks.COMPLETED, before?.status.counts.tasks.COMPLETED, sample, before, '/s')}, ${tasks.FAILED} failed, ${tasks.DEAD} dead`,
     `leases ${status.counts.leases} held; ${waiters} in line for a lease or a task`,
   ];
-  // What is left of the screen goes to the lists in equal parts.
+  // The lists share the rest of the screen equally.
   const parts = sessions.length === 0 ? 3 : 4;
   const part = Math.max(1, Math.floor((rows - head.length - PART_ROWS * parts) / parts));
   const soonest = leases.toSorted((a, b) => a.remaining_ms - b.remaining_ms);
-  // Instants read in order of time.
+  // ISO 8601 instants sort as text.
   const newest = workers.toSorted((a, b) => b.last_heartbeat.localeCompare(a.last_heartbeat));
   const busiest = queues.toSorted((a, b) => b.waiting + b.leased - a.waiting - a.leased);
   return [
@@ -202,7 +202,7 @@ function rate(
   return seconds <= 0 ? '' : ` (+${((now - then) / seconds).toFixed(1)}${unit})`;
 }
 
-/** A painted line cannot be cut in the middle of its paint, so one that is too long goes without. */
+/** A coloured line cannot be cut inside an escape sequence, so one that is too long loses its colours. */
 function fitted(line: string, columns: number): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the sequences we paint with ourselves.
   const plain = line.replace(/\u001b\[\d*m/g, '');

@@ -1,7 +1,7 @@
 /**
- * Reads a tar archive (POSIX ustar) as it arrives, member by member. It takes plain files with plain names and
- * nothing else: no directories, links, paths or extensions. What is cut off, has a wrong checksum or goes on behind its
- * end is refused with an ArchiveError, so that half an archive never passes for a whole one.
+ * Reads a tar archive (POSIX ustar) as it arrives, member by member. It accepts plain files with plain names only: no
+ * directories, links, paths or extensions. An archive that is truncated, has a wrong checksum or has bytes after its
+ * end is refused with an ArchiveError, so that half an archive is never taken for a whole one.
  */
 const BLOCK_BYTES = 512;
 const PLAIN_FILES = ['0', '\0'];
@@ -13,7 +13,7 @@ export class ArchiveError extends Error {
 export interface ArchiveMember {
   readonly name: string;
   readonly bytes: number;
-  /** To be read before the next member is asked for; what is left then is passed over. */
+  /** Must be read before the next member is requested; the rest is skipped then. */
   readonly content: AsyncIterable<Uint8Array>;
 }
 
@@ -75,7 +75,7 @@ function numberAt(header: Buffer, at: number, length: number): number {
 
 const isZero = (bytes: Uint8Array): boolean => bytes.every((byte) => byte === 0);
 
-/** The bytes of the archive, in pieces as large as the reader wants them. */
+/** The bytes of the archive, in pieces of the size the reader asks for. */
 class Source {
   readonly #pieces: AsyncIterator<Uint8Array>;
   #rest: Buffer = Buffer.alloc(0);
@@ -84,7 +84,7 @@ class Source {
     this.#pieces = archive[Symbol.asyncIterator]();
   }
 
-  /** At most so many bytes, and at least one; null at the end. */
+  /** At most `bytesMax` bytes, and at least one; null at the end. */
   async some(bytesMax: number): Promise<Buffer | null> {
     while (this.#rest.length === 0) {
       const next = await this.#pieces.next();
@@ -111,7 +111,7 @@ class Source {
     return this.exactly(BLOCK_BYTES, where);
   }
 
-  /** Behind the first block of zeros comes a second one, and nothing but zeros after it. */
+  /** After the first block of zeros come a second one and only zeros. */
   async assertEnd(): Promise<void> {
     let rest: Buffer | null = await this.block('before its end');
     for (; rest !== null; rest = await this.some(BLOCK_BYTES)) {

@@ -1,7 +1,7 @@
 /**
- * `leasehold up`: a server and an orchestrator together. The orchestrator is a process of its own, so that each can die
- * alone: it is started again when it ends, and when the server cannot go on, both end. While the server stands by
- * there is nothing for an orchestrator to do, and none is started. One Ctrl-C stops the orchestrator and then the
+ * `leasehold up`: a server and an orchestrator together. The orchestrator is a separate process, so that each can die
+ * alone: it is started again when it ends, and when the server fails, both end. While the server stands by there is
+ * nothing for an orchestrator to do, and none is started. One Ctrl-C stops the orchestrator and then the
  * server; another one, two seconds later, stops everything at once. SIGHUP reloads tokens and certificate.
  */
 import { isIP } from 'node:net';
@@ -36,7 +36,7 @@ import type { Shell } from './shell.ts';
 import { Supervisor } from './supervisor.ts';
 import { VERSION } from './version.ts';
 
-/** On top of the grace of its pipelines. */
+/** Added to the grace period of its pipelines. */
 const ORCHESTRATOR_ENDS_MS = 10_000;
 const LOG_DIR = 'leasehold-sessions';
 
@@ -73,7 +73,7 @@ async function run(shell: Shell, flags: UpFlags): Promise<void> {
     });
   });
   let supervisor: Supervisor | null = null;
-  // Known to nobody but the two of them, and gone with them.
+  // Only these two processes know the token; it is not stored.
   const token = shell.newToken();
   const serving = await startServing(shell, serverFlags(shell, flags), [
     { token, scopes: ['*'], name: 'orchestrator' },
@@ -105,14 +105,14 @@ function say({ err, clock }: Shell, { json }: UpFlags, level: 'info' | 'warn', l
   err.write(json ? `${JSON.stringify({ at, level, event: line })}\n` : `leasehold: ${line}\n`);
 }
 
-/** A standby may wait for months: it says so once, and nothing more until that is over. */
+/** A standby may wait for months: it reports each change of role once. */
 async function untilLeading(shell: Shell, flags: UpFlags, { served }: Serving): Promise<void> {
   say(shell, flags, 'info', 'This server stands by; its orchestrator is started when it leads.');
   await served.whenLeading();
   say(shell, flags, 'info', 'This server leads now.');
 }
 
-/** The orchestrator is a client like any other, and must be let in like any other. */
+/** The orchestrator is an ordinary client, so --allow-net must admit it. */
 function assertReachable(shell: Shell, flags: UpFlags): void {
   const { allowNet = [], trustedProxy = [] } = flags;
   const { host } = listenAddress(shell, flags);
@@ -146,7 +146,7 @@ function orchestrateArgs(flags: UpFlags, { place }: Serving): string[] {
   ];
 }
 
-/** What only the server needs to know stays with it; the token is seen by nobody who looks at command lines. */
+/** Secrets of the server are removed. The token is passed in the environment, so that it is not visible in process lists. */
 function orchestrateEnv(
   { env }: Shell,
   { server, tlsCert }: UpFlags,
@@ -175,13 +175,13 @@ function urlFromHere(url: string): string {
   return `${protocol}//${addressText(addressFromHere(hostname.replace(/^\[(.*)\]$/, '$1')), port)}`;
 }
 
-/** Who answers on every address answers on the one that this machine calls itself. */
+/** A server that listens on all addresses is reached on the loopback address. */
 function addressFromHere(address: string): string {
   if (address === '0.0.0.0') return '127.0.0.1';
   return /^[0:]+$/.test(address) ? '::1' : address;
 }
 
-/** What to do next, for people; one line for programs. */
+/** What to do next; with `--json` one line for programs. */
 function welcome(
   { out }: Shell,
   { json }: UpFlags,

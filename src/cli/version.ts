@@ -1,2 +1,2 @@
-/** The version of leasehold. A test holds it to package.json, which a bundled command line could not read. */
+/** The version of leasehold. A test compares it with package.json, which a bundled command line cannot read. */
 export const VERSION = '0.1.0';

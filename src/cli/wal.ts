@@ -87,7 +87,7 @@ async function stat(dir: string, { json }: Output): Promise<void> {
   );
 }
 
-/** A copy of a directory names the process that had the original, which may well be alive: it is not on this one. */
+/** The lock file in a copy of a directory names the process of the original, which may be alive but does not use the copy. */
 function ownerText(name: string, isInUse: boolean | null): string {
   if (isInUse) return `In use by ${name}.`;
   return isInUse === null

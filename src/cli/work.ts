@@ -1,6 +1,6 @@
 /**
- * `leasehold work`: a worker in any language. The payload goes to the program's standard input byte for byte, what
- * it prints is the result, and its exit code is the verdict. Programs whose lease is lost are ended.
+ * `leasehold work`: a worker in any language. The payload goes to the program's standard input byte for byte, its
+ * output is the result, and its exit code is the verdict. Programs whose lease is lost are ended.
  */
 import { hostname } from 'node:os';
 import type { Command } from 'commander';
@@ -23,7 +23,7 @@ import { sayJson } from './output.ts';
 import { OutputTail, ResultText } from './program-output.ts';
 import type { Server, Shell } from './shell.ts';
 
-/** Ended programs of a stopping worker must be gone before their tasks are handed back, one second later. */
+/** Ended programs of a stopping worker must be gone before their tasks are released, one second later. */
 const KILL_AFTER_MS = 500;
 
 interface WorkOptions extends ServerOptions {
@@ -94,7 +94,7 @@ Ctrl-C within two seconds is taken for the first one, which npm passes on.`,
     .action((queue: string, command: string[], options: WorkOptions) => {
       if (queue === '') throw wrongUsage('The queue has no name.');
       return withServer(shell, options, async (lh, server) => {
-        // A worker is patient with a server that goes away, but one that was never there is a mistake to be told.
+        // A worker waits for a server that goes away, but one that never answered is reported as a failure.
         await lh.status();
         const [program = ''] = command;
         const missing = await shell.processes.lookFor(program, shell.env.PATH ?? '');
@@ -112,11 +112,11 @@ class ProgramWorker {
   private readonly options: WorkOptions;
   private readonly paint: Paint;
   private readonly children: KeptChildren;
-  /** Aborted when no more tasks are to be taken. */
+  /** Aborted when the worker takes no more tasks. */
   private readonly drain = new AbortController();
-  /** Why the program cannot be started at all. */
+  /** Why the program cannot be started. */
   private fault: Failure | null = null;
-  /** Aborted by a second signal: nothing more is waited for. */
+  /** Aborted by a second signal: the worker waits for nothing more. */
   private readonly hurry = new AbortController();
 
   constructor(shell: Shell, server: Server, queue: string, command: readonly string[], options: WorkOptions) {
@@ -149,7 +149,7 @@ class ProgramWorker {
           stopWhenEmpty: exitWhenEmpty,
           signal: this.drain.signal,
           drainOn: [],
-          // What `done` rejects with is said at the end.
+          // The rejection of `done` is reported at the end.
           onFault: () => undefined,
           onVerdict: (verdict) => this.tell(verdict),
         },
@@ -163,7 +163,7 @@ class ProgramWorker {
     }
   }
 
-  /** Gives the result; throws what becomes of the task otherwise. */
+  /** Returns the result, or throws the failure or the release of the task. */
   private async handle(task: TaskContext<unknown>): Promise<Json | undefined> {
     const result = new ResultText();
     const errors = new OutputTail();
@@ -198,7 +198,7 @@ class ProgramWorker {
       );
     } catch (fault) {
       const failure = startFailure(this.command[0]!, fault);
-      // No task is to blame for it, and every other one would meet the same.
+      // The task is not the cause, and every other task would fail in the same way.
       this.fault ??= failure;
       this.drain.abort();
       throw new HandBack(failure.message, { delay: 0 });
@@ -206,7 +206,7 @@ class ProgramWorker {
   }
 
   private envOf(task: TaskContext<unknown>): Record<string, string | undefined> {
-    // What a `leasehold run` around us holds is not what this program works under.
+    // The lease of an enclosing `leasehold run` is not the lease of this program.
     const {
       LEASEHOLD_LEASE_NAME: _name,
       LEASEHOLD_HOLDER: _holder,
@@ -226,7 +226,7 @@ class ProgramWorker {
 
   private tell(verdict: TaskVerdict): void {
     const { taskId, queue, attempt, leaseSeq, verb, error } = verdict;
-    // What is printed for programs keeps the word of the wire.
+    // JSON output keeps the word of the wire.
     const outcome = verdict.outcome === 'LATE' ? 'CANCELLED' : verdict.outcome;
     const reason = error instanceof Error ? error.message : undefined;
     if (this.options.json) {
