@@ -68,12 +68,12 @@ export function defaulted<T>(
 /** How many items a list shows. */
 export function limitOption(value: number = Number.POSITIVE_INFINITY): Option {
   const shown = Number.isFinite(value) ? String(value) : 'all';
-  return defaulted('--limit <n>', 'at most so many', positiveNumber, value, shown);
+  return defaulted('--limit <n>', 'the maximum number of items', positiveNumber, value, shown);
 }
 
 /** For commands that restore a log: a number that neither the backup nor the clock can give. */
 export function aboveOption(): Option {
-  const says = 'a number that is known to have been given out, for example the newest in a log that is lost';
+  const says = 'a number that is known to have been granted, for example the newest in a log that is lost';
   return new Option('--above <seq>', says).argParser(wholeNumber);
 }
 

@@ -165,7 +165,7 @@ describe('leasehold backup', () => {
     };
     const { disk, run } = await backup([DIR, '--server', url]);
     expect(((await run) as Failure).message).toBe(
-      `${url} answered ${status} and is no leasehold server that makes backups.`,
+      `${url} answered ${status} and is not a leasehold server that makes backups.`,
     );
     expect(await disk.list('/backups')).toBe(null);
   });

@@ -46,7 +46,7 @@ export function backupCommand(
 ): Command {
   return probeCommand('backup')
     .description('Copy the log of a running server into a new directory, and verify the copy.')
-    .argument('<dir>', 'an empty directory, or one to be made', directory)
+    .argument('<dir>', 'an empty or new directory', directory)
     .addHelpText(
       'after',
       examples(
@@ -138,7 +138,7 @@ async function refusalIn({ status, type, body }: Downloaded, url: string): Promi
     pieces.push(piece);
   }
   const told = type === 'application/problem+json' ? problemIn(Buffer.concat(pieces).toString('utf8')) : null;
-  return told ?? new Failure(`${url} answered ${status} and is no leasehold server that makes backups.`);
+  return told ?? new Failure(`${url} answered ${status} and is not a leasehold server that makes backups.`);
 }
 
 function problemIn(text: string): Failure | null {

@@ -38,11 +38,11 @@ interface BenchOptions {
 export function benchCommand(shell: Shell): Command {
   return new Command('bench')
     .description('Measure what this machine does: tasks and leases a second, every answer durable.')
-    .option('--server <url>', 'measure this server, and not one of our own (LEASEHOLD_URL does not count)')
+    .option('--server <url>', 'measure this server instead of a temporary one (LEASEHOLD_URL is ignored)')
     .option('--token <token>', 'the bearer token to show it')
     .option(
       '--dir <dir>',
-      'a directory on the disk to measure; one is made in it, and removed',
+      'a directory on the disk to measure; a temporary one is created in it',
       directory,
       '.',
     )
@@ -51,7 +51,7 @@ export function benchCommand(shell: Shell): Command {
     )
     .option(
       '--in-flight <n...>',
-      `how many call at once, a row for each (default ${IN_FLIGHT.join(' ')})`,
+      `the number of concurrent callers, a row for each (default ${IN_FLIGHT.join(' ')})`,
       (text: string, before: number[] = []) => [...before, positiveNumber(text)],
     )
     .option('--json', 'print JSON: one object a row')

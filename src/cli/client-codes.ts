@@ -7,22 +7,22 @@ export const CLIENT_CODES = {
   LEASE_LOST: {
     says: 'The lease was lost while it was being relied on.',
     when: 'The lease expired, was superseded by a newer grant to its holder, was broken or wiped, or could not be renewed in time. The sentence says which.',
-    todo: 'Stop the work it was for: somebody else may be doing it. What carries the fencing number is refused from now on. Take the lease again to go on.',
+    todo: 'Stop the work it was for: another holder may be doing it. Writes with its fencing number are refused from now on. Acquire the lease again to continue.',
   },
   UNREACHABLE: {
     says: 'No server answered.',
-    when: 'Nobody listens at the address, the network or TLS failed, or the answer did not come in time. `effect` says whether the call may have been carried out.',
+    when: 'No process listens at the address, the network or TLS failed, or the answer did not come in time. `effect` says whether the call may have been carried out.',
     todo: 'Check the URL and the server with `leasehold doctor`. A call whose effect is unknown may be made again with the same ids.',
   },
   PROTOCOL: {
-    says: 'What answered is no leasehold server, or one we cannot talk to.',
-    when: 'The answer was no JSON of ours: a proxy, a login page or another program is at that address.',
+    says: 'The answer does not come from a leasehold server of a compatible version.',
+    when: 'The answer was not JSON of this protocol: a proxy, a login page or another program is at that address.',
     todo: 'Check the URL.',
   },
   INVALID_TASK: {
     says: 'The input, output or checkpoint of a task does not fit its definition.',
     when: '`enqueue` was given an input, or a handler an input, result or checkpoint, that the schema of the task refuses.',
-    todo: 'Correct the value or the schema. Nothing was made.',
+    todo: 'Correct the value or the schema. Nothing was changed.',
   },
   TASK_FAILED: {
     says: 'The task has failed, or is dead.',
@@ -52,7 +52,7 @@ export const CLIENT_CODES = {
   SESSION_PENDING: {
     says: 'The wait is over, and the session is not READY.',
     when: '`ready` of a session was given a `wait`, and starting took longer.',
-    todo: 'Ask again later; the session goes on.',
+    todo: 'Ask again later; the session continues.',
   },
   LOG_HELD: {
     says: 'Another process has the data directory.',
@@ -61,7 +61,7 @@ export const CLIENT_CODES = {
   },
   LOG_DAMAGED: {
     says: 'Bytes that were durable are no longer what they were.',
-    when: '`open` read the log. `details` has the file and the offset. Nothing is repaired behind your back.',
+    when: '`open` read the log. `details` has the file and the offset. Nothing is repaired automatically.',
     todo: 'Look at it with `leasehold wal verify`, and restore the newest backup.',
   },
   LOG_TOO_NEW: {

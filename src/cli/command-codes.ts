@@ -45,13 +45,13 @@ export const COMMAND_CODES = {
   LOG_LOST: {
     exit: null,
     says: 'The log cannot be written any more.',
-    when: 'A write or sync failed while the server ran, so that it cannot know what is durable. It answered 503 to everybody and ended.',
+    when: 'A write or sync failed while the server ran, so that it cannot know what is durable. It answered 503 to all calls and ended.',
     todo: 'Look at the fault in its output and at the disk, then start it again. What was acknowledged is there.',
   },
   NOT_STARTED: {
     exit: null,
     says: 'The orchestrator did not start.',
-    when: 'Another orchestrator holds the guard, or what it needs of the server was refused. The sentence says which.',
+    when: 'Another orchestrator holds the guard, or the server refused a call that it needs. The sentence says which.',
     todo: 'Stop the other one, or correct what the sentence names.',
   },
   NOT_EXECUTABLE: {
@@ -70,7 +70,7 @@ export const COMMAND_CODES = {
     exit: null,
     says: 'A signal ended the command at once.',
     when: 'A second SIGTERM, or another Ctrl-C two seconds after the first, came before the command had ended in order. The exit code is 128 and the number of the signal.',
-    todo: 'Nothing, it was wanted. Leases that were not given back end by time.',
+    todo: 'Nothing: this was requested. Leases that were not given back end by time.',
   },
 } as const satisfies Record<string, CommandCodeText>;
 

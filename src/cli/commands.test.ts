@@ -459,7 +459,7 @@ describe('top', () => {
 describe('explain', () => {
   it('knows the codes that only the client says', async () => {
     const run = await test.run('explain', 'LEASE_LOST');
-    expect(run.out).toMatch(/^LEASE_LOST \(said by the client\)\n/);
+    expect(run.out).toMatch(/^LEASE_LOST \(reported by the client\)\n/);
     expect(run.out).toContain('What to do');
   });
 

@@ -71,7 +71,7 @@ const SCRIPTS: Readonly<Record<ShellName, (places: readonly Place[]) => string>>
 _leasehold() {
   local current="\${COMP_WORDS[COMP_CWORD]}" path="" words="" i
   for ((i = 1; i < COMP_CWORD; i++)); do
-    # Behind -- stands somebody else's command line.
+    # After -- comes the command line of another program.
     if [[ "\${COMP_WORDS[i]}" == "--" ]]; then
       ((i + 1 == COMP_CWORD)) && COMPREPLY=($(compgen -c -- "$current"))
       return
@@ -87,7 +87,7 @@ ${valueCases(places, (values) => `COMPREPLY=($(compgen -W ${quoted(values.join('
 ${places.map(({ path, words }) => `    ${quoted(path)}) words=${quoted(words.map(({ word }) => word).join(' '))} ;;`).join('\n')}
   esac
   COMPREPLY=($(compgen -W "$words" -- "$current"))
-  # Options are offered to whoever begins one; where nothing else is left, a file is meant.
+  # Options are offered once a word begins with -; where nothing else fits, a file is expected.
   [[ "$current" == -* ]] || COMPREPLY=($(printf '%s\\n' "\${COMPREPLY[@]}" | grep -v '^-'))
 }
 complete -o default -F _leasehold leasehold
@@ -101,7 +101,7 @@ _leasehold() {
   local -a offered
   for ((i = 2; i < CURRENT; i++)); do
     word="\${words[i]}"
-    # Behind -- stands somebody else's command line.
+    # After -- comes the command line of another program.
     if [[ "$word" == "--" ]]; then
       shift $i words
       ((CURRENT -= i))
@@ -118,7 +118,7 @@ ${valueCases(places, (values) => `compadd -- ${values.map(quoted).join(' ')}; re
   case "$place" in
 ${places.map(({ path, words }) => `    ${quoted(path)}) offered=(${words.map(zshWord).join(' ')}) ;;`).join('\n')}
   esac
-  # Options are offered to whoever begins one; where nothing else is left, a file is meant.
+  # Options are offered once a word begins with -; where nothing else fits, a file is expected.
   [[ "$PREFIX" == -* ]] || offered=("\${(@)offered:#-*}")
   if (($#offered)); then _describe 'leasehold' offered; else _files; fi
 }
@@ -133,7 +133,7 @@ fi
 function __leasehold_place
     set -l place ""
     for word in (commandline -opc)[2..-1]
-        # Behind -- stands somebody else's command line.
+        # After -- comes the command line of another program.
         if test "$word" = "--"
             echo /
             return

@@ -161,7 +161,7 @@ export function connectionFailure(fault: unknown, { url }: Server, retryForMs = 
       );
     }
     if (fault.message.includes('did not answer within')) {
-      const says = `What listens at ${url} takes connections and does not answer: it may be paused, or no server of ours.`;
+      const says = `What listens at ${url} takes connections and does not answer: it may be paused, or not be a leasehold server.`;
       return new Failure(says, EXIT.failed, fault.code);
     }
     return new Failure(

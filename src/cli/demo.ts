@@ -140,7 +140,7 @@ class Demo {
     await this.say(
       `${red('kill -STOP')} ${anna.child.pid}: anna is frozen in mid-step, as by a long pause of its machine.`,
     );
-    await this.say(dim(`Nobody renews the lease now. After ${ttl} it is over …`));
+    await this.say(dim(`The lease is not renewed now. After ${ttl} it is over …`));
     const second = await boris.hears('granted');
     await this.say(
       `${yellow('boris')} holds it now, with the fencing number ${bold(String(second.leaseSeq))}.`,
@@ -152,7 +152,7 @@ class Demo {
 
     this.shell.processes.signalGroup(anna.child.pid, 'SIGCONT');
     await this.say(
-      `${green('kill -CONT')} ${anna.child.pid}: anna wakes up. For her no time has passed, and she goes on to write.`,
+      `${green('kill -CONT')} ${anna.child.pid}: anna wakes up. For anna no time has passed, and it continues to write.`,
     );
     const refused = await anna.hears('refused');
     await this.say(
@@ -172,7 +172,7 @@ class Demo {
       );
       await this.say(`The receipt of the refusal: ${JSON.stringify(receipts[0])}`);
       await this.say(
-        `\nNo clock of anna's was asked: ${refused.leaseSeq} is less than ${refused.fence}, and that is all it takes. Try it yourself with \`leasehold serve\` and \`leasehold run\`.`,
+        `\nNo clock was consulted: ${refused.leaseSeq} is less than ${refused.fence}, so the write is refused. Try it yourself with \`leasehold serve\` and \`leasehold run\`.`,
       );
       if (!this.isSilent) return;
       sayJson(this.shell, {

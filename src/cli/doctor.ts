@@ -132,7 +132,7 @@ async function checkServer(shell: Shell, { http }: DoctorMeans, server: Server):
     ];
   } catch (fault) {
     if (!(fault instanceof Error)) throw fault;
-    const says = `nobody answers at ${url} (${reasonIn(fault)})`;
+    const says = `no server answers at ${url} (${reasonIn(fault)})`;
     const advice =
       'Start a server with `leasehold serve`, or say where it is with --server or LEASEHOLD_URL.';
     return [{ check: 'server', level: 'wrong', says, advice }];
@@ -209,7 +209,7 @@ async function checkData(shell: Shell, means: DoctorMeans, options: DoctorOption
     names = await means.files.list(dir);
   } catch (fault) {
     if (!(fault instanceof Error)) throw fault;
-    const advice = 'It must be a directory, and readable for whoever runs this.';
+    const advice = 'It must be a directory, and readable for the user that runs this command.';
     return [{ check: 'data directory', level: 'wrong', says: reasonIn(fault), advice }];
   }
   if (names === null && named === null) {
@@ -223,11 +223,15 @@ async function checkData(shell: Shell, means: DoctorMeans, options: DoctorOption
     return [{ check: 'data directory', level: 'wrong', says: `there is no ${dir}`, advice }];
   }
   return [
-    await attempt('data directory', 'It must be readable for whoever runs this.', () => checkLog(means, dir)),
+    await attempt('data directory', 'It must be readable for the user that runs this command.', () =>
+      checkLog(means, dir),
+    ),
     await attempt('file system', 'Check the disk.', () => checkFileSystem(means, dir)),
     await attempt('free space', 'Check the disk.', () => checkSpace(means, dir)),
-    await attempt('disk sync', 'It must be writable for whoever runs this, and have room.', () =>
-      checkSync(means, dir),
+    await attempt(
+      'disk sync',
+      'It must be writable for the user that runs this command, and have free space.',
+      () => checkSync(means, dir),
     ),
   ];
 }

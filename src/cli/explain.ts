@@ -15,7 +15,7 @@ import { WHY_CODES } from './why-codes.ts';
 
 const RETRY = {
   never: 'The same call never succeeds.',
-  later: 'The same call can succeed later, when whoever is in the way is gone.',
+  later: 'The same call can succeed later, when the conflicting holder is gone or the state has changed.',
   soon: 'The same call can succeed soon: try again after a moment.',
 } as const;
 const WIDTH_MAX = 100;
@@ -80,7 +80,7 @@ const EXPLAINED: readonly Explained[] = [
       ending: RETRY[retry],
     };
   }),
-  ...kind(CLIENT_CODES, () => 'said by the client', 'No server answers with it.'),
+  ...kind(CLIENT_CODES, () => 'reported by the client', 'No server answers with it.'),
   ...kind(
     SESSION_REASONS,
     ({ state }) => `a session ended ${state}`,
@@ -95,7 +95,7 @@ const EXPLAINED: readonly Explained[] = [
   ...kind(
     COMMAND_CODES,
     ({ exit }) => (exit === null ? 'the end of a command' : `the end of a command, exit code ${exit}`),
-    'Said by a command, not by a server.',
+    'Reported by a command, not by a server.',
   ),
 ];
 

@@ -59,7 +59,7 @@ export const LEASE_COLUMNS: Columns<LeaseRecord> = {
     duration(lease.remaining_ms),
     shortened(visible(lease.metadata?.text() ?? ''), 40),
   ],
-  none: 'Nobody holds such a lease.',
+  none: 'No such lease is held.',
 };
 
 function showCommand(shell: Shell): Command {
@@ -98,19 +98,19 @@ interface AcquireOptions extends ServerOptions {
 function acquireCommand(shell: Shell): Command {
   return serverCommand('acquire')
     .description(
-      'Take a lease and leave; nobody renews it. To hold one while a program runs, use `leasehold run`.',
+      'Take a lease and exit; it is not renewed. To hold one while a program runs, use `leasehold run`.',
     )
     .argument('<name>', 'the lease')
     .requiredOption('--holder <holder>', 'who holds it')
     .requiredOption('--ttl <duration>', 'how long it lasts, for example 15s', durationMs)
-    .addOption(defaulted('--wait <duration>', 'wait in line so long', durationMs, 0, 'not at all'))
+    .addOption(defaulted('--wait <duration>', 'how long to wait in line', durationMs, 0, 'not at all'))
     .option('--token-file <file>', 'write the token there, readable for you only, instead of printing it')
     .addHelpText(
       'after',
       `${examples(
         'leasehold lease acquire nightly-report --holder host-1 --ttl 10m --token-file ./token',
         'leasehold lease release nightly-report --holder host-1 --token-file ./token',
-      )}\n\nLeaves with 73 when somebody else holds it.`,
+      )}\n\nExits with 73 when another holder has it.`,
     )
     .action((name: string, options: AcquireOptions) =>
       withServer(shell, options, async (lh) => {
@@ -233,9 +233,9 @@ interface BreakOptions extends ServerOptions {
 
 function breakCommand(shell: Shell): Command {
   return serverCommand('break')
-    .description('End a lease at once, whoever holds it. Its holder hears of it, and its writes are refused.')
+    .description('End a lease at once, for any holder. Its holder is notified, and its writes are refused.')
     .argument('<name>', 'the lease')
-    .requiredOption('--reason <reason>', 'why, which must be said; kept in the log')
+    .requiredOption('--reason <reason>', 'why (required); kept in the log')
     .option('--lease-seq <n>', 'only this grant, so that a newer one is not hit by mistake', wholeNumber)
     .addHelpText('after', examples('leasehold lease break nightly-report --reason "host-1 is gone"'))
     .action((name: string, options: BreakOptions) =>

@@ -38,7 +38,7 @@ function tailCommand(shell: Shell): Command {
     .addOption(
       new Option('--type <type...>', 'only entries of these types').choices(ENTRY_TYPES as EntryType[]),
     )
-    .option('-f, --follow', 'go on with every entry as it becomes durable, until interrupted')
+    .option('-f, --follow', 'print every entry as it becomes durable, until interrupted')
     .addHelpText(
       'after',
       examples(
@@ -136,7 +136,7 @@ async function follow(
         if (ends.signal.aborted) return;
         if (!(fault instanceof LeaseholdError && fault.retryable)) throw fault;
         if (!isAway && !options.json) {
-          shell.err.write(`leasehold: ${url} does not answer; going on when it does.\n`);
+          shell.err.write(`leasehold: ${url} does not answer; continuing when it does.\n`);
         }
         isAway = true;
         await sleep(shell.timers, AWAY_MS, ends.signal);

@@ -43,7 +43,7 @@ type Variable = 'DATABASE_URL' | 'LEASEHOLD_ENGINE';
 
 export function postgresCommand(shell: Shell): Command {
   const postgres = new Command('postgres').description(
-    'Keep leases in a Postgres of your own, or mend a log that lies in one.',
+    'Keep leases in your own Postgres, or repair a log in one.',
   );
   databaseCommand(postgres, 'migrate', 'DATABASE_URL')
     .description(
@@ -73,14 +73,14 @@ export function postgresCommand(shell: Shell): Command {
     });
   databaseCommand(postgres, 'restored', 'LEASEHOLD_ENGINE')
     .description(
-      'Go on with a log in a database that has lost its newest rows: every lease ends, and no number is given out twice.',
+      'Continue a log in a database that has lost its newest rows: every lease ends, and no fencing number is granted twice.',
     )
     .addOption(aboveOption())
     .option('--allow-fsync-off', 'write to a database that runs with fsync=off and may lose everything')
     .action(async (options: RestoredOptions) => {
       const { lastSeq, seq, epoch } = await restored(shell, options);
       show(shell, options, { last_seq: lastSeq, seq, epoch }, () => [
-        `The log went up to seq ${lastSeq}; it goes on at ${seq}, in epoch ${epoch}. Every lease has ended.`,
+        `The log went up to seq ${lastSeq}; it continues at ${seq}, in epoch ${epoch}. Every lease has ended.`,
       ]);
     });
   return postgres;

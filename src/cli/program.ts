@@ -44,7 +44,7 @@ const GROUPS: Readonly<Record<string, readonly Row[]>> = {
     },
     {
       name: 'postgres',
-      does: 'Keep leases in a Postgres of your own, or mend a log that lies in one.',
+      does: 'Keep leases in your own Postgres, or repair a log in one.',
       load: async (shell) => (await import('./postgres.ts')).postgresCommand(shell),
     },
   ],
@@ -61,7 +61,7 @@ const GROUPS: Readonly<Record<string, readonly Row[]>> = {
     },
     {
       name: 'task',
-      does: 'Make tasks, look at them, ask why one is not running, end one.',
+      does: 'Create tasks, look at them, ask why one is not running, end one.',
       load: async (shell) => (await import('./task.ts')).taskCommand(shell),
     },
     {
@@ -98,7 +98,7 @@ const GROUPS: Readonly<Record<string, readonly Row[]>> = {
     },
     {
       name: 'workers',
-      does: 'List the workers that were heard of lately.',
+      does: 'List the workers that called recently.',
       load: async (shell) => (await import('./status.ts')).workersCommand(shell),
     },
     {
@@ -148,11 +148,11 @@ Exit codes:
   0    done
   1    failed, or refused: the sentence on stderr begins with the code of the refusal
   2    wrong usage, or an argument that the server refuses as INVALID_ARGUMENT
-  3    somebody else has it: the data directory (up, serve, wal restore), the log in a database
+  3    in use by another process: the data directory (up, serve, wal restore), the log in a database
        (postgres restored), or the guard (orchestrate)
   4    the guard was lost, and every pipeline was stopped (orchestrate)
   5    the log is damaged
-  73   the lease was not acquired: somebody else holds it (lease acquire, run)
+  73   the lease was not acquired: another holder has it (lease acquire, run)
   75   the lease was lost while the program ran, and the program was ended (run)
   126  the program could not be run (run, work)
   127  the program was not found (run, work)

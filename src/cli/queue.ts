@@ -43,10 +43,10 @@ export const QUEUE_COLUMNS: Columns<QueueRecord> = {
 
 const SWITCHES = {
   pause: {
-    does: 'Stop handing out the tasks of a queue. Those that run go on.',
+    does: 'Stop leasing the tasks of a queue. Running tasks continue.',
     says: 'is paused',
   },
-  resume: { does: 'Hand out the tasks of a queue again.', says: 'is handed out again' },
+  resume: { does: 'Lease the tasks of a queue again.', says: 'is handed out again' },
 } as const;
 
 function switchCommand(shell: Shell, verb: keyof typeof SWITCHES): Command {

@@ -53,7 +53,7 @@ export function runCommand(shell: Shell): Command {
     .addOption(
       defaulted('--ttl <duration>', 'how long the lease lasts without renewal', durationMs, 15_000, '15s'),
     )
-    .addOption(defaulted('--wait <duration>', 'wait in line so long', durationMs, 0, 'not at all'))
+    .addOption(defaulted('--wait <duration>', 'how long to wait in line', durationMs, 0, 'not at all'))
     .option(
       '--at-least <duration>',
       'when the program ends sooner, keep the lease until so long after its start, and leave at once',

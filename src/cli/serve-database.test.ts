@@ -52,7 +52,7 @@ describe('the database of a server', () => {
   });
 
   it('is what the other options are about', () => {
-    expect(() => read({ guardTtl: 1_000 })).toThrow('--guard-ttl says something about servers of a database');
+    expect(() => read({ guardTtl: 1_000 })).toThrow('--guard-ttl applies to servers of a database');
     expect(() => read({ advertise: 'http://x' })).toThrow('--advertise');
   });
 });

@@ -44,8 +44,7 @@ export function databaseOf({ env }: Pick<Shell, 'env'>, flags: DatabaseFlags): D
       ['--guard-ttl', flags.guardTtl],
       ['--heartbeat', flags.heartbeat],
     ].find(([, value]) => value !== undefined)?.[0];
-    if (option !== undefined)
-      throw wrongUsage(`${option} says something about servers of a database; give --engine.`);
+    if (option !== undefined) throw wrongUsage(`${option} applies to servers of a database; give --engine.`);
     return null;
   }
   // The value is not repeated: it may contain a password.

@@ -46,12 +46,12 @@ export function serveCommand(shell: Shell): Command {
   return withServeOptions(command)
     .option(
       '--guard-ttl <duration>',
-      'with --engine: how long a leader that is gone is waited for (default 15s)',
+      'with --engine: how long a standby waits for a lost leader (default 15s)',
       durationMs,
     )
     .option(
       '--heartbeat <duration>',
-      'with --engine: how often a leader says that it is there (default: a third of --guard-ttl)',
+      'with --engine: how often the leader renews its guard (default: a third of --guard-ttl)',
       durationMs,
     )
     .addHelpText(
@@ -73,7 +73,7 @@ export function withServeOptions(command: Command): Command {
       '--engine <url>',
       'keep the log in this Postgres instead, postgres://… (LEASEHOLD_ENGINE); further servers stand by',
     )
-    .option('--advertise <url>', 'where others reach this server, for those who ask a standby for the leader')
+    .option('--advertise <url>', 'the URL at which clients reach this server; standbys refer them to it')
     .option('--allow-fsync-off', 'write to a database that runs with fsync=off and may lose everything')
     .option('--listen <address>', `host:port or a port alone (LEASEHOLD_LISTEN; default ${DEFAULT_LISTEN})`)
     .option(

@@ -26,18 +26,18 @@ export const SESSION_REASONS = {
     state: 'STOPPED',
     says: 'A client stopped it.',
     when: 'The session was stopped, by `leasehold session stop` or DELETE, when its pipeline was starting or ran.',
-    todo: 'Nothing, it was wanted. The same intent starts a new session.',
+    todo: 'Nothing: this was requested. The same intent starts a new session.',
   },
   R_CANCELLED: {
     state: 'CANCELLED',
     says: 'A client stopped it before it was started.',
     when: 'The session was stopped while it was NEW: no orchestrator had taken it up yet, and no pipeline ever ran.',
-    todo: 'Nothing, it was wanted. If sessions stay NEW for long, look whether an orchestrator runs: `leasehold status` names who holds the guard.',
+    todo: 'Nothing: this was requested. If sessions stay NEW for long, look whether an orchestrator runs: `leasehold status` names who holds the guard.',
   },
   R_LEASE_EXPIRED: {
     state: 'FAILED',
     says: 'It lost its leases.',
-    when: 'A lease of the session ended while it was starting, ran or was being stopped: it was not renewed because the orchestrator died or was cut off, or somebody broke or wiped it. The detail has the cause.',
+    when: 'A lease of the session ended while it was starting, ran or was being stopped: it was not renewed because the orchestrator died or was cut off, or it was broken or wiped. The detail has the cause.',
     todo: 'Ask again: the same intent starts a new session. Then look why the orchestrator stopped renewing, in its own output; leases that were broken or wiped are in `leasehold log tail`.',
   },
   R_PIPELINE_START_FAILED: {
@@ -49,7 +49,7 @@ export const SESSION_REASONS = {
   R_PROCESS_ENDED: {
     state: 'FAILED',
     says: 'The pipeline ended by itself.',
-    when: 'The program of the profile had been ready, and ended although nobody had asked it to, with whatever code. The detail has the exit code or the signal.',
+    when: 'The program of the profile had been ready, and ended although it was not asked to, with any exit code. The detail has the exit code or the signal.',
     todo: 'Look into the log file of the session, in the directory of `--log-dir`. The same intent starts a new session.',
   },
   R_SHUTDOWN: {

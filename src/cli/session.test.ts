@@ -216,7 +216,7 @@ describe('session start --wait', () => {
     await test.world.advance(1_000);
     expect(await test.world.finish(run)).toMatchObject({
       code: 1,
-      err: 'leasehold: s00000000003 is still NEW after 5.0s; it goes on.\n',
+      err: 'leasehold: s00000000003 is still NEW after 5.0s; it continues.\n',
     });
     expect((await test.run('session', 'show', 's00000000003')).out).toMatch(/^state +NEW$/m);
   });

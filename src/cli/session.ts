@@ -170,12 +170,12 @@ interface WaitOptions extends ServerOptions {
 function waitingCommand(name: string, until: string): Command {
   return serverCommand(name)
     .option('--wait', `wait until it ${until}`)
-    .option('--timeout <duration>', 'give up waiting after so long; the session goes on', durationMs);
+    .option('--timeout <duration>', 'how long to wait at most; the session continues', durationMs);
 }
 
 function checkWait({ wait = false, timeout }: WaitOptions): void {
   if (timeout !== undefined && !wait)
-    throw wrongUsage('--timeout says how long to --wait, which is not asked for.');
+    throw wrongUsage('--timeout is the limit of --wait, which is not given.');
 }
 
 interface StartOptions extends WaitOptions {
@@ -185,10 +185,10 @@ interface StartOptions extends WaitOptions {
 
 function startCommand(shell: Shell): Command {
   return waitingCommand('start', 'is READY or has ended')
-    .description('Ask for a session. The same wish again is given the session that is there.')
+    .description('Ask for a session. Repeating the request returns the existing session.')
     .addArgument(new Argument('<type>', 'live for a service, vod for a recording').choices(TYPES))
     .argument('<target>', 'the service reference, or the id of the recording')
-    .requiredOption('--profile <profile>', 'how it is to be made: a profile of the orchestrator')
+    .requiredOption('--profile <profile>', 'a profile of the orchestrator')
     .option('--start-ms <n>', 'where in the recording to begin, in milliseconds (vod)', wholeNumber)
     .addHelpText(
       'after',
@@ -250,7 +250,7 @@ async function startSession(
 
 function stopCommand(shell: Shell): Command {
   return waitingCommand('stop', 'has ended, and its slot is free')
-    .description('End a session. One that nobody has begun with is CANCELLED at once.')
+    .description('End a session. One that has not started is CANCELLED at once.')
     .argument('<id>', 'the session')
     .addHelpText('after', examples('leasehold session stop s00000000012 --wait'))
     .action((id: string, options: WaitOptions) => {
@@ -282,7 +282,7 @@ async function awaited(
     if (isSo(session)) return session;
     const leftMs = untilMs - shell.clock.monotonicMs();
     if (leftMs <= 0)
-      throw new Failure(`${sessionId} is still ${session.state} after ${duration(timeout)}; it goes on.`);
+      throw new Failure(`${sessionId} is still ${session.state} after ${duration(timeout)}; it continues.`);
     await sleep(shell.timers, Math.min(pauseMs, leftMs));
   }
 }

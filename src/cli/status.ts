@@ -47,7 +47,7 @@ function statusLines(status: Body<'status.get'>, url: string, nowMs: number, pai
 
 export function workersCommand(shell: Shell): Command {
   return serverCommand('workers')
-    .description('List the workers that were heard of lately.')
+    .description('List the workers that called recently.')
     .addHelpText('after', examples('leasehold workers'))
     .action((options: ServerOptions) =>
       withServer(shell, options, async (lh) => {
@@ -65,6 +65,6 @@ export function workerColumns({ clock }: Pick<Shell, 'clock'>): Columns<WorkerRe
       String(worker.active_leases),
       ago(worker.last_heartbeat, clock.wallMs()),
     ],
-    none: 'No worker has been heard of lately.',
+    none: 'No worker has called recently.',
   };
 }

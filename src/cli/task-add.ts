@@ -39,12 +39,12 @@ type Created = Body<'task.create'>;
 
 export function addCommand(shell: Shell): Command {
   return serverCommand('add')
-    .description('Make a task. Its payload is kept byte for byte.')
+    .description('Create a task. Its payload is kept byte for byte.')
     .argument('[json]', 'the payload, or - to read it from standard input')
     .option('--queue <queue>', 'the queue it waits in (default: default)')
-    .option('--id <id>', 'its id: the same id with the same payload again makes no second task')
+    .option('--id <id>', 'its id: repeating the id with the same payload creates no second task')
     .option('--priority <n>', 'from -128 to 127, higher first', priority)
-    .option('--delay <duration>', 'not given out before, for example 30s', durationMs)
+    .option('--delay <duration>', 'how long it is not leased, for example 30s', durationMs)
     .option('--dedup <key>', 'while a task of this queue with this key has not ended, that one is the answer')
     .option('--max-failures <n>', 'the failure with this number is final (default: 5)', positiveNumber)
     .option(
@@ -58,7 +58,10 @@ export function addCommand(shell: Shell): Command {
       durationMs,
     )
     .option('--wait', 'wait for the end and print the result: exit 0 when completed, 1 when failed or dead')
-    .option('--stdin-lines', 'make a task of every line of standard input; with --id their ids are ID-LINE')
+    .option(
+      '--stdin-lines',
+      'create a task for every line of standard input; with --id their ids are ID-LINE',
+    )
     .addHelpText(
       'after',
       examples(
@@ -120,7 +123,7 @@ function sentenceOf(task: Created, id: string): string {
     return `${id} is there already ${queue}, durable at seq ${seq}.`;
   const { reason } = task as { readonly reason?: string };
   const why = reason === undefined ? '' : ` (${visible(reason)})`;
-  return `${id} is there already ${queue} and has ended: ${state}${why}. No task was made.`;
+  return `${id} is there already ${queue} and has ended: ${state}${why}. No task was created.`;
 }
 
 async function showEnd(shell: Shell, lh: Leasehold, id: string, options: AddOptions): Promise<void> {
@@ -168,7 +171,7 @@ async function addLines(shell: Shell, lh: Leasehold, options: AddOptions): Promi
     const payload = jsonIn(text);
     if (payload === null) {
       counts.refused += 1;
-      err.write(`leasehold: Line ${line} is not JSON; no task was made of it.\n`);
+      err.write(`leasehold: Line ${line} is not JSON; it was skipped.\n`);
       continue;
     }
     const adding = add(payload, line).catch((why: unknown) => {

@@ -1,7 +1,7 @@
 /** Why the authority itself ends a task as DEAD: what each reason means and what to do about it, for `leasehold explain`. */
 export const TASK_REASONS = {
   ATTEMPTS_EXHAUSTED: {
-    says: 'The task was given out too often.',
+    says: 'The task used up its attempts.',
     when: 'Its leases have run out, or its workers have failed, as many times as `max_attempts` allows: 100 unless the task says otherwise. Releases do not count, nor do leases that ran out while the server was down.',
     todo: 'Look at its leases with `leasehold task show` and at its workers: most often it kills them, or its handler takes longer than the lease without renewing it. Run it again with `task.requeue` once that is mended.',
   },
@@ -12,7 +12,7 @@ export const TASK_REASONS = {
   },
   PAYLOAD_DAMAGED: {
     says: 'The payload of the task cannot be read any more.',
-    when: 'Its bytes in the log do not fit their checksum when it was about to be given out. Nothing else is concerned.',
+    when: 'Its bytes in the log do not fit their checksum when it was about to be leased. Nothing else is affected.',
     todo: 'Make the task again from where it came. Check the disk, and the whole log with `leasehold wal verify`.',
   },
 } as const;

@@ -14,7 +14,7 @@ const STATES = ['WAITING', 'LEASED', 'COMPLETED', 'FAILED', 'DEAD'] as const;
 
 export function taskCommand(shell: Shell): Command {
   return new Command('task')
-    .description('Make tasks, look at them, ask why one is not running, end one.')
+    .description('Create tasks, look at them, ask why one is not running, end one.')
     .addCommand(addCommand(shell))
     .addCommand(listCommand(shell))
     .addCommand(showCommand(shell))
@@ -163,9 +163,9 @@ function historyCommand(shell: Shell): Command {
 
 function killCommand(shell: Shell): Command {
   return serverCommand('kill')
-    .description('End a task at once, as DEAD. Whoever works on it is too late.')
+    .description('End a task at once, as DEAD. A later verdict of its worker is CANCELLED.')
     .argument('<id>', 'the task')
-    .requiredOption('--reason <reason>', 'why, which must be said; kept with the task')
+    .requiredOption('--reason <reason>', 'why (required); kept with the task')
     .addHelpText('after', examples('leasehold task kill t-42 --reason "wrong address"'))
     .action((id: string, options: ServerOptions & { readonly reason: string }) =>
       withServer(shell, options, async (lh) => {

@@ -103,9 +103,9 @@ describe('reading an archive', () => {
     await expect(unpacked(large)).rejects.toThrow('not readable');
     const old = withHeader(archive, (header) => header.fill(0, 257, 265));
     await expect(unpacked(old)).rejects.toThrow('ustar');
-    await expect(unpacked(Buffer.concat([archive, Buffer.from('x')]))).rejects.toThrow('behind its end');
+    await expect(unpacked(Buffer.concat([archive, Buffer.from('x')]))).rejects.toThrow('after its end');
     const half = Buffer.concat([archive.subarray(0, -512), archive.subarray(0, 512)]);
-    await expect(unpacked(half)).rejects.toThrow('behind its end');
+    await expect(unpacked(half)).rejects.toThrow('after its end');
   });
 
   it('stops the bytes when the reader stops', async () => {

@@ -115,7 +115,7 @@ class Source {
   async assertEnd(): Promise<void> {
     let rest: Buffer | null = await this.block('before its end');
     for (; rest !== null; rest = await this.some(BLOCK_BYTES)) {
-      if (!isZero(rest)) throw new ArchiveError('The archive goes on behind its end.');
+      if (!isZero(rest)) throw new ArchiveError('The archive has bytes after its end.');
     }
   }
 

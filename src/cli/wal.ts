@@ -34,17 +34,23 @@ export function walCommand(): Command {
     .argument('<dir>', 'the data directory', directory)
     .addOption(defaulted('--from <seq>', 'the first position to print', wholeNumber, 0, 'the first kept'))
     .addOption(
-      defaulted('--limit <n>', 'print at most so many', wholeNumber, Number.POSITIVE_INFINITY, 'all'),
+      defaulted(
+        '--limit <n>',
+        'the maximum number of entries to print',
+        wholeNumber,
+        Number.POSITIVE_INFINITY,
+        'all',
+      ),
     )
     .option('--json', 'the output is JSON in any case; accepted like everywhere')
     .action(cat);
   wal
     .command('restore')
     .description(
-      'Copy a backup into an empty directory and start a new epoch there, above every number ever given out.',
+      'Copy a backup into an empty directory and start a new epoch there, above every fencing number ever granted.',
     )
-    .argument('<backup>', 'a backup, or a copy of a data directory that nobody writes to', directory)
-    .argument('<dir>', 'an empty directory, or one to be made, apart from the backup', directory)
+    .argument('<backup>', 'a backup, or a copy of a data directory that no process writes to', directory)
+    .argument('<dir>', 'an empty or new directory outside the backup', directory)
     .addOption(aboveOption())
     .option('--json', 'print one JSON object')
     .action(restore);
@@ -132,7 +138,7 @@ async function restore(backupDir: string, dir: string, { above, json }: RestoreO
   }
   console.log(`${dir}: restored from ${backupDir}, which ended at seq ${backup.lastSeq}.`);
   console.log(
-    `Epoch ${epoch} starts at seq ${seq}. Every lease has ended, and no number given out before comes back.`,
+    `Epoch ${epoch} starts at seq ${seq}. Every lease has ended, and no fencing number is granted again.`,
   );
 }
 

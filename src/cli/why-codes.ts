@@ -31,7 +31,7 @@ export const WHY_CODES = {
   LEASED: {
     says: 'The task is running.',
     when: 'A worker has a lease on it. The sentence says which worker, and how long the lease still lasts.',
-    todo: 'Nothing. If the worker is gone, the task is given out again when the lease has expired.',
+    todo: 'Nothing. If the worker is gone, the task is leased again when the lease has expired.',
   },
   COMPLETED: {
     says: 'The task has been completed.',

@@ -40,7 +40,7 @@ export type ErrorCode =
   | 'LEASE_LOST'
   /** No server answered. */
   | 'UNREACHABLE'
-  /** What answered is no leasehold server, or one we cannot talk to. */
+  /** The answer does not come from a leasehold server of a compatible version. */
   | 'PROTOCOL'
   /** The input, output or checkpoint of a task does not fit its definition. */
   | 'INVALID_TASK'

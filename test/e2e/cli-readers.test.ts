@@ -47,7 +47,7 @@ describe('a server that goes away', () => {
     const tail = bench.start(['log', 'tail', '-f', '--from', '1']);
     await tail.says(/EpochStarted.*epoch=1/);
     await bench.stopServer('SIGKILL');
-    await tail.says(/does not answer; going on when it does/);
+    await tail.says(/does not answer; continuing when it does/);
     await bench.serve();
     await tail.says(/EpochStarted.*epoch=2/);
     tail.kill('SIGINT');
