@@ -8,6 +8,8 @@ export function commandBytes(command: Command): number {
       return command.payload.length;
     case 'RequeueTask':
       return command.origin?.payload?.length ?? 0;
+    case 'BulkTasks':
+      return command.tasks.reduce((sum, { payload }) => sum + (payload?.length ?? 0), 0);
     case 'CompleteTask':
       return command.writes.reduce((sum, write) => sum + write.value.length, command.result?.length ?? 0);
     case 'WriteObject':

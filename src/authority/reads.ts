@@ -179,11 +179,13 @@ interface PageOf<Row extends number, T> {
   readonly matches: (row: Row) => boolean;
   readonly show: (row: Row) => T;
   readonly bytesOf: (item: T) => number;
+  /** A page ends once its items have this size; 4 MiB by default. */
+  readonly bytesMax?: number;
 }
 
 /** Takes candidates by the handful before it looks at them, because a look may change the list they come from. */
-function page<Row extends number, T>(of: PageOf<Row, T>): Page<T> {
-  const { limit, walk, positionOf, matches, show, bytesOf } = of;
+export function page<Row extends number, T>(of: PageOf<Row, T>): Page<T> {
+  const { limit, walk, positionOf, matches, show, bytesOf, bytesMax = BYTES_A_PAGE } = of;
   const items: T[] = [];
   let bytes = 0;
   let position = of.after;
@@ -197,7 +199,7 @@ function page<Row extends number, T>(of: PageOf<Row, T>): Page<T> {
       const item = show(row);
       items.push(item);
       bytes += bytesOf(item);
-      if (items.length < limit && bytes < BYTES_A_PAGE) continue;
+      if (items.length < limit && bytes < bytesMax) continue;
       return { items, next: walk(position).next().done ? null : position };
     }
   }

@@ -42,6 +42,7 @@ const COMMANDS: Readonly<Record<CommandType, number>> = {
   CancelTask: 24,
   CheckpointTask: 25,
   ChangeTask: 26,
+  BulkTasks: 27,
 };
 const VERDICTS = 3;
 

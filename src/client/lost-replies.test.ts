@@ -80,6 +80,10 @@ const SCENARIOS: { readonly [Op in Operation]: Scenario<Op> } = {
     request: () => ({ task_id: 'ended' }),
     gives: { ok: true, requeued_from: 'ended', state: 'WAITING', duplicate: true },
   },
+  'task.bulk': {
+    request: () => ({ action: 'requeue', filter: { state: 'DEAD' }, reason: 'again' }),
+    gives: { ok: true, matched: 0, changed: 0, refused: [] },
+  },
   'worker.heartbeat': {
     request: ({ taskId, leaseId }) => ({
       worker_id: 'w',

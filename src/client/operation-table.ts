@@ -29,6 +29,7 @@ export const OPERATION_ROWS: Readonly<Record<Operation, OperationRow>> = {
   'task.change': { method: 'PATCH', path: '/v1/tasks/{task_id}' },
   'task.kill': { method: 'POST', path: '/v1/tasks/{task_id}/kill', batch: true, retry: { looks: true } },
   'task.requeue': { method: 'POST', path: '/v1/tasks/{task_id}/requeue', batch: true },
+  'task.bulk': { method: 'POST', path: '/v1/tasks/bulk' },
   'task.get': { method: 'GET', path: '/v1/tasks/{task_id}' },
   'task.list': { method: 'GET', path: '/v1/tasks' },
   'task.history': { method: 'GET', path: '/v1/tasks/{task_id}/history' },

@@ -3,10 +3,11 @@
  * an answer without a change carries the position of the change it repeats.
  */
 
-import type { CommandType, Trace } from './commands.ts';
+import type { BulkPosition, CommandType, Trace } from './commands.ts';
 import type { Intent, SessionReason, SessionState, Verb } from './entries.ts';
 import type { LeaseEnd, TaskState } from './image.ts';
 import type { Opaque } from './opaque.ts';
+import type { RefusalCode } from './refusals.ts';
 import type { Seq } from './row-types.ts';
 
 export interface TaskCreation {
@@ -97,6 +98,17 @@ export interface Cancelled {
 export type Checkpointed = Pick<Extension, 'taskId' | 'leaseSeq' | 'seq'>;
 
 export type ChangedTask = Pick<TaskCreation, 'taskId' | 'queue' | 'priority' | 'dueAtMs' | 'seq'>;
+
+export interface BulkOutcome {
+  readonly matched: number;
+  /** The tasks that were changed, or would be. */
+  readonly taskIds: readonly string[];
+  readonly refusals: readonly { readonly taskId: string; readonly code: RefusalCode }[];
+  readonly dryRun: boolean;
+  readonly from: BulkPosition;
+  /** Null when no task is left to look at. */
+  readonly next: BulkPosition | null;
+}
 
 export interface HeartbeatAnswer {
   readonly extended: readonly Extension[];
@@ -214,6 +226,7 @@ export interface Answers {
   CancelTask: Cancelled;
   CheckpointTask: Checkpointed;
   ChangeTask: ChangedTask;
+  BulkTasks: BulkOutcome;
   Heartbeat: HeartbeatAnswer;
   AcquireNames: GrantedNames;
   RenewName: GrantedNames;

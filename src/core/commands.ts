@@ -3,6 +3,7 @@
  * Opaque bytes travel in `Opaque`; tokens only as their hash.
  */
 import type { Intent } from './entries.ts';
+import type { TaskFilter } from './list-tasks.ts';
 import type { Opaque } from './opaque.ts';
 import type { Seq } from './row-types.ts';
 
@@ -137,6 +138,37 @@ export interface ChangeTask {
   readonly queue: string | null;
   readonly priority: number | null;
   readonly delayMs: number | null;
+}
+
+export type BulkAction = 'requeue' | 'cancel' | 'kill' | 'change' | 'purge';
+
+/** One action on many tasks: those that a look at the state has found, as far as they match the filter still. */
+export interface BulkTasks {
+  readonly type: 'BulkTasks';
+  readonly action: BulkAction;
+  readonly filter: TaskFilter;
+  readonly tasks: readonly BulkTask[];
+  readonly reason: string;
+  /** For `change` and `requeue`. Null: as it is. */
+  readonly queue: string | null;
+  readonly priority: number | null;
+  readonly delayMs: number | null;
+  /** Decides, and writes nothing. */
+  readonly dryRun: boolean;
+  /** The position that the tasks were looked for from, and the one to continue from; told with the answer. */
+  readonly from: BulkPosition;
+  readonly next: BulkPosition | null;
+}
+
+/** The payload is there for `requeue` only. */
+export interface BulkTask extends RequeueOrigin {
+  readonly taskId: string;
+}
+
+/** Tasks are looked for behind one position of their creation, up to another, which all calls of one bulk have in common. */
+export interface BulkPosition {
+  readonly afterSeq: Seq;
+  readonly untilSeq: Seq;
 }
 
 export interface Heartbeat {
@@ -293,6 +325,7 @@ export type Command =
   | CancelTask
   | CheckpointTask
   | ChangeTask
+  | BulkTasks
   | Heartbeat
   | AcquireNames
   | RenewName

@@ -8,6 +8,7 @@ import type { Seq, TaskRow } from './row-types.ts';
 import type { State } from './state.ts';
 import { type StateLists, TASK_STATES } from './state-lists.ts';
 import type { SortedRows } from './tables/ordered-rows.ts';
+import { isTerminal } from './task-table.ts';
 
 export interface TaskFilter {
   readonly queue: string | null;
@@ -18,6 +19,11 @@ export interface TaskFilter {
   /** Neither bound is included. */
   readonly createdAfterMs: number | null;
   readonly createdBeforeMs: number | null;
+  /** The reason of its newest failure or of its end, to the letter. */
+  readonly reason: string | null;
+  /** Ended tasks only. Neither bound is included. */
+  readonly endedAfterMs: number | null;
+  readonly endedBeforeMs: number | null;
 }
 
 export type ListOrder = 'oldest' | 'newest';
@@ -51,22 +57,39 @@ export function* walkTasks(
 
 /** Whether a row of the walked list is one the filter asks for. */
 export function matchesFilter({ tasks }: State, row: TaskRow, filter: TaskFilter): boolean {
-  const { queue, state, key, workerId } = filter;
+  const { queue, state, key, workerId, reason } = filter;
   if (state !== null && tasks.stateOf(row) !== state) return false;
   if (queue !== null && tasks.queueOf(row).name !== queue) return false;
   if (key !== null && tasks.groupKey.get(row) !== key) return false;
+  if (!isWithin(filter.createdAfterMs, tasks.createdAtMs.get(row), filter.createdBeforeMs)) return false;
+  if (reason !== null && !tasks.reason.equals(row, reason)) return false;
+  if (isOfEnded(filter)) {
+    if (!isTerminal(tasks.stateOf(row))) return false;
+    if (!isWithin(filter.endedAfterMs, tasks.endedAtMs.get(row), filter.endedBeforeMs)) return false;
+  }
   if (workerId === null) return true;
   return tasks.stateOf(row) === 'LEASED' && tasks.leases.workerOf(tasks.lease.get(row)) === workerId;
+}
+
+function isWithin(afterMs: number | null, atMs: number, beforeMs: number | null): boolean {
+  return (afterMs === null || atMs > afterMs) && (beforeMs === null || atMs < beforeMs);
+}
+
+/** Whether only an ended task can match. */
+function isOfEnded({ endedAfterMs, endedBeforeMs }: TaskFilter): boolean {
+  return endedAfterMs !== null || endedBeforeMs !== null;
 }
 
 /** A list, which may be made of several that have no row in common. */
 type ListParts = readonly SortedRows<TaskRow>[];
 
 /** Every list that holds all that the filter asks for. */
-function listsOf(tasks: State['tasks'], { queue, state, key, workerId }: TaskFilter): ListParts[] {
+function listsOf(tasks: State['tasks'], filter: TaskFilter): ListParts[] {
+  const { queue, state, key, workerId } = filter;
   const lists: StateLists | undefined = queue === null ? tasks.lists : tasks.queues.get(queue)?.lists;
   if (lists === undefined) return [[]];
-  const all = [present((state === null ? TASK_STATES : [state]).map((each) => lists.of(each)))];
+  const states = state !== null ? [state] : isOfEnded(filter) ? TASK_STATES.filter(isTerminal) : TASK_STATES;
+  const all = [present(states.map((each) => lists.of(each)))];
   if (key !== null) all.push(present([tasks.byKey.of(key)]));
   if (workerId !== null) all.push(present([tasks.leases.byWorker.of(workerId)]));
   return all;

@@ -8,6 +8,7 @@
 import type { Answer, Extension, GrantedTask, GrantedTasks, HeartbeatAnswer } from './answers.ts';
 import { apply } from './apply.ts';
 import { Batch } from './batch.ts';
+import { bulkTasks } from './bulk-tasks.ts';
 import type { AcquireNames, Command, Heartbeat, LeaseTasks } from './commands.ts';
 import { acquireNames, breakName, grantOf, releaseName, renewName, wipeNames } from './decide-names.ts';
 import { createTask, leaseNext, leasesOfRequest, requeueTask, switchQueue } from './decide-tasks.ts';
@@ -152,6 +153,8 @@ export class Machine {
         if (command.type === 'CompleteTask')
           for (const write of command.writes) this.expireName(write.objectId);
         return this.judge(command);
+      case 'BulkTasks':
+        return bulkTasks(this, command);
       case 'Heartbeat':
         return this.heartbeat(command);
       case 'AcquireNames':

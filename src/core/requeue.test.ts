@@ -1,6 +1,7 @@
 /** Running an ended task again, and the lists and leases that show what a task was created with. */
 import { describe, expect, it } from 'vitest';
 import {
+  ANY_TASK,
   acceptIntent,
   completeTask,
   createTask,
@@ -164,14 +165,13 @@ describe('key and trace', () => {
 });
 
 describe('a list by key', () => {
-  const filter = { queue: null, state: null, workerId: null, createdAfterMs: null, createdBeforeMs: null };
   const ids = (
     story: ReturnType<typeof scenario>,
     key: string,
     more = {},
     order: 'oldest' | 'newest' = 'oldest',
   ) =>
-    [...walkTasks(story.state, { ...filter, key, ...more }, order, null)].map((row) =>
+    [...walkTasks(story.state, { ...ANY_TASK, key, ...more }, order, null)].map((row) =>
       story.state.tasks.idOf(row),
     );
 

@@ -4,6 +4,7 @@ import {
   acceptIntent,
   acquireNames,
   breakName,
+  bulkTasks,
   type CommandBuilder,
   cancelTask,
   changeSession,
@@ -71,6 +72,7 @@ const COMMANDS: Record<CommandType, CommandBuilder> = {
   CancelTask: cancelTask(),
   CheckpointTask: checkpointTask(),
   ChangeTask: changeTask({ priority: 1 }),
+  BulkTasks: bulkTasks({ filter: { queue: 'another' } }),
   Heartbeat: heartbeat({ ttlMs: 2 * TTL_MS }),
   AcquireNames: acquireNames(),
   RenewName: renewName(),
@@ -108,6 +110,7 @@ type TaskCommandType =
 function elsewhere(state: TaskState): Record<Exclude<CommandType, TaskCommandType>, Cell> {
   const cell: Cell = ['is not about tasks', state];
   return {
+    BulkTasks: cell,
     AcquireNames: cell,
     RenewName: cell,
     ReleaseName: cell,

@@ -19,6 +19,8 @@ export function writesNothing(state: State, command: Command, nowMs: number): bo
     }
     case 'RequeueTask':
       return requeueTask(state, command, nowMs).entries.length === 0;
+    case 'BulkTasks':
+      return command.dryRun || command.tasks.length === 0;
     case 'LeaseTasks': {
       const { workerId, requestId } = command;
       if (requestId === null) return false;

@@ -89,6 +89,8 @@ export interface Change<
   /** Whether it is allowed in a `/v1/batch`. */
   readonly batch?: Batch;
   readonly retry: Retry;
+  /** It walks a list first: it takes turns with lists. */
+  readonly long?: 'list';
   /** Keeps or ends ownership: it is decided before creates when the authority is behind. */
   readonly urgent?: true;
   /** Renews leases: clients send it on a separate connection, ahead of other calls. */

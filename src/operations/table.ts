@@ -19,6 +19,7 @@ import { listAllQueues, pauseQueue, resumeQueue } from './queues.ts';
 import { changeSession, renewSessions, startSession } from './session-runs.ts';
 import { getSession, heartbeatSession, listAllSessions, stopSession } from './sessions.ts';
 import { getStatus } from './status.ts';
+import { bulkTasks } from './task-bulk.ts';
 import { checkpointTask } from './task-checkpoint.ts';
 import { createTask } from './task-create.ts';
 import { extendLease, heartbeat } from './task-extend.ts';
@@ -44,6 +45,7 @@ const DEFINITIONS = [
   changeTask,
   killTask,
   requeueTask,
+  bulkTasks,
   getTask,
   listAllTasks,
   taskHistory,

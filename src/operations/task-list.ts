@@ -1,10 +1,10 @@
 /** `task.list`: tasks in the order of their creation, by index. */
 import { Type } from '@sinclair/typebox';
 import { listTasks } from '../authority/reads.ts';
-import { instantMs } from '../protocol/instant.ts';
-import { At, cursorOf, fields, Limit, note, Queue, stale, TaskGroup, WorkerId } from './fields.ts';
+import { cursorOf, fields, Limit, stale } from './fields.ts';
 import { stateRead } from './operation.ts';
-import { NextCursor, TASK_STATES } from './reply-fields.ts';
+import { NextCursor } from './reply-fields.ts';
+import { filterOf, TASK_FILTER } from './task-filter.ts';
 import { record, TASK, Task } from './task-reads.ts';
 
 export const listAllTasks = stateRead({
@@ -16,17 +16,7 @@ export const listAllTasks = stateRead({
 what it returns, and a page with a \`next_cursor\` is never empty. Other combinations scan the shortest such list, at most
 10 000 tasks a call: then a page may be empty and still have a \`next_cursor\`. The bounds of time are exclusive.`,
   request: fields({
-    state: Type.Optional(
-      Type.Union(
-        TASK_STATES.map((state) => Type.Literal(state)),
-        { description: 'Only tasks in this state.' },
-      ),
-    ),
-    queue: Type.Optional(note(Queue, 'Only tasks of this queue.')),
-    key: Type.Optional(note(TaskGroup, 'Only tasks with this key.')),
-    worker_id: Type.Optional(note(WorkerId, 'Only tasks that this worker has leased.')),
-    created_after: Type.Optional(note(At, 'Only tasks created after this instant.')),
-    created_before: Type.Optional(note(At, 'Only tasks created before this instant.')),
+    ...TASK_FILTER,
     order: Type.Optional(
       Type.Union([Type.Literal('oldest'), Type.Literal('newest')], {
         description: 'Which come first; oldest by default.',
@@ -44,14 +34,7 @@ what it returns, and a page with a \`next_cursor\` is never empty. Other combina
   },
   async look(request, context) {
     const { order = 'oldest', limit = 100, cursor = null } = request;
-    const filter = {
-      queue: request.queue ?? null,
-      state: request.state ?? null,
-      key: request.key ?? null,
-      workerId: request.worker_id ?? null,
-      createdAfterMs: boundOf(request.created_after),
-      createdBeforeMs: boundOf(request.created_before),
-    };
+    const filter = filterOf(request);
     const { items, next, nowMs } = await context.source.read((view) => ({
       ...listTasks(view, filter, order, limit, cursor === null ? null : Number(cursor)),
       nowMs: view.batchAtMs,
@@ -60,7 +43,3 @@ what it returns, and a page with a \`next_cursor\` is never empty. Other combina
     return { ok: true, tasks, ...(next === null ? {} : { next_cursor: String(next) }) };
   },
 });
-
-function boundOf(text: string | undefined): number | null {
-  return text === undefined ? null : instantMs(text);
-}

@@ -56,6 +56,7 @@ const OPERATIONS: Readonly<Record<CommandType, string>> = {
   CancelTask: 'task.cancel',
   CheckpointTask: 'task.checkpoint',
   ChangeTask: 'task.change',
+  BulkTasks: 'task.bulk',
   Heartbeat: 'worker.heartbeat',
   AcquireNames: 'lease.acquire',
   RenewName: 'lease.renew',

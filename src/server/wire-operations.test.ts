@@ -129,6 +129,17 @@ const OPERATIONS: Record<Exclude<Operation, SessionOperation>, () => Promise<voi
     const { status, body } = await served.call('task.requeue', { task_id, reason: 'no mistake' });
     expect([status, body]).toMatchObject([201, { requeued_from: task_id, state: 'WAITING', attempt: 0 }]);
   },
+  'task.bulk': async () => {
+    const { task_id } = await create({ queue: 'bulk' });
+    const request = { action: 'cancel', filter: { queue: 'bulk' }, reason: 'a mistake' };
+    expect(await served.done('task.bulk', request)).toEqual({
+      matched: 1,
+      changed: 1,
+      refused: [],
+      task_ids: [task_id],
+      cursor: expect.stringMatching(/^0-[0-9]+$/),
+    });
+  },
   'task.get': async () => {
     const { task_id } = await create({ dedup_key: 'one' });
     const { lease_id, expires_at } = await lease({ ttl_ms: 60_000 });

@@ -246,6 +246,16 @@ const CASES: {
     FORBIDDEN: async () => served.call('task.requeue', { task_id: await killed(), queue: 'system:q' }),
     DISK_FULL: () => full.call('task.requeue', { task_id: 'ended' }),
   },
+  'task.bulk': {
+    FORBIDDEN: () =>
+      served.call('task.bulk', {
+        action: 'change',
+        filter: { queue: 'q' },
+        reason: 'no',
+        set: { queue: 'system:q' },
+      }),
+    DISK_FULL: () => full.call('task.bulk', { action: 'requeue', filter: { state: 'DEAD' }, reason: 'no' }),
+  },
   'task.get': { TASK_NOT_FOUND: () => served.call('task.get', { task_id: 'no-such-task' }) },
   'task.list': {},
   'task.history': { TASK_NOT_FOUND: () => served.call('task.history', { task_id: 'no-such-task' }) },
@@ -440,6 +450,7 @@ const REQUESTS: Record<Operation, object> = {
   'task.change': { task_id: 'x', priority: 1 },
   'task.kill': { task_id: 'x', reason: 'no' },
   'task.requeue': { task_id: 'x' },
+  'task.bulk': { action: 'purge', filter: { queue: 'x' }, reason: 'no' },
   'task.get': { task_id: 'x' },
   'task.list': {},
   'task.history': { task_id: 'x' },

@@ -5,6 +5,7 @@ import type {
   AcceptIntent,
   AcquireNames,
   BreakName,
+  BulkTasks,
   CancelTask,
   ChangeSession,
   ChangeTask,
@@ -34,6 +35,7 @@ import type {
 } from '../../src/core/commands.ts';
 import type { Intent } from '../../src/core/entries.ts';
 import { leaseIdOfSeq, sessionIdOfSeq } from '../../src/core/ids.ts';
+import { type TaskFilter, walkTasks } from '../../src/core/list-tasks.ts';
 import { type Opaque, opaque } from '../../src/core/opaque.ts';
 import { ORCHESTRATOR_GUARD, START_QUEUE } from '../../src/core/reserved-names.ts';
 import type { State } from '../../src/core/state.ts';
@@ -226,6 +228,44 @@ export function changeTask(given: Given<ChangeTask> = {}): CommandBuilder<Change
     queue: null,
     priority: null,
     delayMs: null,
+    ...given,
+  });
+}
+
+/** Filters by nothing. */
+export const ANY_TASK: TaskFilter = {
+  queue: null,
+  state: null,
+  key: null,
+  workerId: null,
+  createdAfterMs: null,
+  createdBeforeMs: null,
+  reason: null,
+  endedAfterMs: null,
+  endedBeforeMs: null,
+};
+
+/** With every task there is: the rule finds out which of them match. */
+export function bulkTasks({
+  filter = {},
+  ...given
+}: Omit<Given<BulkTasks>, 'filter'> & { filter?: Partial<TaskFilter> } = {}): CommandBuilder<BulkTasks> {
+  return (state) => ({
+    type: 'BulkTasks',
+    action: 'cancel',
+    filter: { ...ANY_TASK, ...filter },
+    tasks: [...walkTasks(state, ANY_TASK, 'oldest', null)].map((row) => ({
+      taskId: state.tasks.idOf(row),
+      createdSeq: state.tasks.createdSeq.get(row),
+      payload: opaqueOf('payload'),
+    })),
+    reason: 'all of them',
+    queue: null,
+    priority: null,
+    delayMs: null,
+    dryRun: false,
+    from: { afterSeq: 0, untilSeq: state.lastSeq },
+    next: null,
     ...given,
   });
 }

@@ -12,6 +12,7 @@ import {
   acquireGuard,
   acquireNames,
   breakName,
+  bulkTasks,
   type CommandBuilder,
   cancelTask,
   changeSession,
@@ -284,6 +285,26 @@ function commands(waitMs: fc.Arbitrary<number>): fc.Arbitrary<{ says: string; ac
         ({ taskId, pick, ...given }) =>
           (state) =>
             requeueTask({ taskId: pick === null ? taskId : endedAt(state, pick, taskId), ...given })(state),
+      ),
+    ],
+    [
+      3,
+      say(
+        'bulk',
+        {
+          action: fc.constantFrom('requeue', 'cancel', 'kill', 'change', 'purge'),
+          filter: fc.record({
+            queue: fc.option(queues),
+            state: fc.constantFrom(null, null, 'WAITING', 'LEASED', 'FAILED', 'DEAD'),
+            key: fc.option(fc.constant('k1'), { freq: 2 }),
+          }),
+          queue: fc.option(queues),
+          priority: fc.constantFrom(null, 1),
+          delayMs: fc.constantFrom(null, 0, 10),
+          reason: reasons,
+          dryRun: fc.constantFrom(false, false, true),
+        },
+        bulkTasks,
       ),
     ],
     [

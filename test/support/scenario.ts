@@ -107,6 +107,8 @@ export class Scenario {
   private readonly batch = new WatchedBatch(this);
   private loggedBefore = 0;
   private hashBefore = '';
+  /** The command that is being decided. */
+  private running: Command | null = null;
 
   constructor({ retention = {}, bounds, watch = 'every apply' }: ScenarioOptions = {}) {
     this.retention = retentionFrom(retention, KEEP_ALL);
@@ -266,7 +268,9 @@ export class Scenario {
     for (const [build, as] of builders) {
       const ticket = new TestTicket();
       if (as !== '') this.tickets.set(as, ticket);
-      this.answer = this.machine.run(build(this.state), ticket);
+      this.running = build(this.state);
+      this.answer = this.machine.run(this.running, ticket);
+      this.running = null;
       this.checkNumbers();
       if (this.answer !== null && as !== '') ticket.settle(this.answer);
     }
@@ -375,8 +379,12 @@ export class Scenario {
   /** Before an entry is applied. */
   note(fact: LoggedFact): void {
     this.observe();
-    if (fact.entry.type === 'Forgotten') this.checkForgetting(fact.entry, fact.atMs);
+    if (fact.entry.type === 'Forgotten' && !this.isPurging) this.checkForgetting(fact.entry, fact.atMs);
     this.log.push(fact);
+  }
+
+  private get isPurging(): boolean {
+    return this.running?.type === 'BulkTasks' && this.running.action === 'purge' && !this.running.dryRun;
   }
 
   /** A task is forgotten because of its own age, or because its own kind are too many. */
