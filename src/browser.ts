@@ -12,6 +12,15 @@ export function connect(urls: Servers, options?: ConnectOptions): Client {
   return connectWith(Client, () => webHttp, webWorld, urls, options);
 }
 
+export type {
+  Bulk,
+  BulkFilter,
+  BulkOutcome,
+  BulkTotals,
+  CancelManyOptions,
+  RequeueManyOptions,
+  TaskIds,
+} from './client/bulk.ts';
 export type { Client, EntriesOptions, FollowOptions } from './client/client.ts';
 export type { ConnectOptions, Servers } from './client/connect.ts';
 export type { Duration } from './client/durations.ts';

@@ -1,6 +1,15 @@
 /** What the handle knows of tasks, queues, leases, objects and workers, each under its own name. */
 import type { RefusalCode } from '../core/refusals.ts';
 import type { Entry } from '../protocol/entry-shapes.ts';
+import {
+  type Bulk,
+  type BulkFilter,
+  type CancelManyOptions,
+  cancelMany,
+  type RequeueManyOptions,
+  requeueMany,
+  type TaskIds,
+} from './bulk.ts';
 import type {
   LeaseInfo,
   ObjectInfo,
@@ -69,6 +78,10 @@ export interface Tasks {
   requeue(taskId: string, options?: RequeueOptions): Promise<Requeued>;
   /** A waiting task ends now; the signal of a running one aborts, and it is never leased again. Throws TASK_TERMINAL. */
   cancel(taskId: string, options?: CancelOptions): Promise<Cancelled>;
+  /** Runs many ended tasks again, each as a new task. By filter it needs the scope `v1:admin`. */
+  requeueMany(which: BulkFilter | TaskIds, options?: RequeueManyOptions): Bulk;
+  /** Cancels many tasks. By filter it needs the scope `v1:admin`. */
+  cancelMany(which: BulkFilter | TaskIds, options?: CancelManyOptions): Bulk;
 }
 
 export interface Queues {
@@ -127,6 +140,8 @@ export function tasksOf(transport: Transport): Tasks {
     },
     requeue: (taskId, options) => requeueTask(transport, taskId, options),
     cancel: (taskId, options) => cancelTask(transport, taskId, options),
+    requeueMany: (which, options) => requeueMany(transport, which, options),
+    cancelMany: (which, options) => cancelMany(transport, which, options),
   };
 }
 

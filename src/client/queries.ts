@@ -6,7 +6,7 @@ import { type CamelCase, camelCased } from '../protocol/camel-case.ts';
 import { LeaseholdError } from '../protocol/leasehold-error.ts';
 import type { Reply } from '../protocol/problem.ts';
 import { type Listing, listing, type PageOptions } from './listing.ts';
-import type { Transport } from './transport.ts';
+import type { CallOptions, Transport } from './transport.ts';
 import { refuseUnknown } from './unknown-options.ts';
 
 export type Answer<Op extends Operation> = CamelCase<Replies[Op]>;
@@ -15,8 +15,9 @@ export async function ask<Op extends Operation>(
   transport: Transport,
   operation: Op,
   request: Requests[Op],
+  options?: CallOptions,
 ): Promise<Answer<Op>> {
-  const reply = await transport.call(operation, request);
+  const reply = await transport.call(operation, request, options);
   if (!reply.ok) throw LeaseholdError.of(reply);
   return bodyOf<Op>(reply);
 }

@@ -41,7 +41,7 @@ export interface Cancelled {
   readonly seq: number;
 }
 
-const NO_REASON = 'No reason was given.';
+export const NO_REASON = 'No reason was given.';
 
 export async function requeueTask(
   transport: Transport,

@@ -105,7 +105,7 @@ export const EXPLANATIONS = {
     todo: 'Choose another id, or find the caller that uses the same one.',
   },
   TASK_NOT_ENDED: {
-    when: '`task.requeue` on a task that is WAITING or LEASED.',
+    when: '`task.requeue`, or a `task.bulk` that requeues or purges, on a task that is WAITING or LEASED.',
     todo: 'Wait until it has ended, as `task.get` with `wait_ms` does. It may still complete by itself.',
   },
   PAYLOAD_DAMAGED: {
@@ -282,7 +282,7 @@ export const EXPLANATIONS = {
   DISK_FULL: {
     when:
       'The next segment of the log could not be allocated, and the call would create something: ' +
-      '`task.create`, `task.requeue`, `task.lease`, `lease.acquire`, `lease.acquire_all`, `object.write`, `intent.accept`, ' +
+      '`task.create`, `task.requeue`, `task.bulk`, `task.lease`, `lease.acquire`, `lease.acquire_all`, `object.write`, `intent.accept`, ' +
       '`session.start`. Renewals, completions, failures, releases, ends of sessions and expiries continue ' +
       'while the reserve lasts; after that they are refused too.',
     todo: 'Free some disk space and retry.',

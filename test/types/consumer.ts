@@ -1,6 +1,7 @@
 // A program that uses the package by its types alone. What must not compile is marked; the compiler complains about a mark
 // that marks nothing. `test/types/types.test.ts` compiles it as three kinds of projects see the package.
 import {
+  type Bulk,
   type Cancelled,
   type Client,
   connect,
@@ -161,6 +162,11 @@ export async function knowledge(): Promise<void> {
   // @ts-expect-error No order.
   lh.tasks.find({ order: 'random' });
   for await (const { taskId } of found) console.log(taskId);
+  const bulk: Bulk = lh.tasks.requeueMany({ state: 'DEAD', endedAfter: new Date(0) }, { limit: 10 });
+  same<Awaited<typeof bulk>, { readonly done: number; readonly refused: number }>(true);
+  for await (const { ok, code } of lh.tasks.cancelMany(['t'], { reason: 'r' })) console.log(ok, code);
+  // @ts-expect-error A filter, or ids.
+  lh.tasks.cancelMany(1);
   const { items, cursor } = await found;
   const queues: readonly QueueInfo[] = await lh.queues.list();
   const lease: LeaseInfo | null = await lh.leases.get('n');
