@@ -20,6 +20,7 @@ import {
   writeObject,
 } from '../../test/support/commands.ts';
 import { given, later, restore, Scenario, START_MS, type Step } from '../../test/support/scenario.ts';
+import { taskCreatedEntry } from '../../test/support/task-created.ts';
 import { apply } from './apply.ts';
 import type { Entry, EntryType } from './entries.ts';
 import { stateHash } from './state-hash.ts';
@@ -36,31 +37,14 @@ const TASK: readonly Step[] = [createTask(), leaseTasks()];
 const NAME: readonly Step[] = [acquireNames(), writeObject()];
 const VALUE = taken(opaqueOf('value'));
 
-const CREATED: Entry = {
-  type: 'TaskCreated',
-  task: 'new',
-  queue: 'default',
-  priority: 0,
-  dueAtMs: NOW_MS,
-  maxFailures: 5,
-  backoffMs: 0,
-  maxBackoffMs: 0,
-  maxAttempts: 5,
-  dedupKey: null,
-  groupKey: null,
-  traceparent: null,
-  tracestate: null,
-  requeuedFrom: null,
-  requeueReason: null,
-  payload: VALUE,
-};
+const CREATED = taskCreatedEntry({ task: 'new', dueAtMs: NOW_MS, payload: VALUE });
 
 const SESSION: readonly Step[] = [acquireGuard(), acceptIntent(), leaseStarts(), startSession()];
 
 const FITTING: {
   readonly [T in EntryType]: readonly [steps: readonly Step[], entry: Entry & { type: T }, atMs?: number];
 } = {
-  TaskCreated: [[], CREATED as Entry & { type: 'TaskCreated' }],
+  TaskCreated: [[], CREATED],
   LeaseGranted: [
     [createTask()],
     { type: 'LeaseGranted', task: 'task', workerId: 'w', attempt: 1, expiresAtMs: END_MS, requestId: null },

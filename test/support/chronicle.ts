@@ -13,6 +13,7 @@ import { stateHash } from '../../src/core/state-hash.ts';
 import { FILE_SPAN } from '../../src/engines/frame.ts';
 import type { Engine, Log, Relocation } from '../../src/engines/log.ts';
 import { opaqueOf } from '../../src/operations/opaque-values.ts';
+import { taskCreatedEntry } from './task-created.ts';
 
 const START_MS = 1_700_000_000_000;
 
@@ -145,26 +146,8 @@ export class Chronicle {
   }
 }
 
-function created(task: number, payload: Opaque): Entry {
-  return {
-    type: 'TaskCreated',
-    task,
-    queue: 'default',
-    priority: 0,
-    dueAtMs: START_MS,
-    maxFailures: 5,
-    backoffMs: 1_000,
-    maxBackoffMs: 300_000,
-    maxAttempts: 100,
-    dedupKey: null,
-    groupKey: null,
-    traceparent: null,
-    tracestate: null,
-    requeuedFrom: null,
-    requeueReason: null,
-    payload,
-  };
-}
+const created = (task: number, payload: Opaque): Entry =>
+  taskCreatedEntry({ task, dueAtMs: START_MS, payload });
 
 const granted = (task: number, seq: number): LeaseGranted => ({
   type: 'LeaseGranted',

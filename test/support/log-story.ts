@@ -1,4 +1,4 @@
-// Short words for tests of logs: entries worth logging, a listener that remembers what it was told, and batches.
+// For tests of logs: entries, a listener that remembers what was replayed, and batches.
 
 import { Batch } from '../../src/core/batch.ts';
 import type { Entry } from '../../src/core/entries.ts';
@@ -6,30 +6,18 @@ import type { ImageRecord } from '../../src/core/image.ts';
 import type { Opaque } from '../../src/core/opaque.ts';
 import type { Engine, Log, LoggedEntry, Replay } from '../../src/engines/log.ts';
 import { opaqueOf } from '../../src/operations/opaque-values.ts';
+import { taskCreatedEntry } from './task-created.ts';
 
 export const payloadText = (seed: number, length = 24): string =>
   JSON.stringify(`${seed}:`.padEnd(Math.max(0, length - 2), 'x'));
 
-/** A task with a payload that is unique. */
+/** A task with a unique payload. */
 export function taskCreated(seq: number, length?: number): Entry {
-  return {
-    type: 'TaskCreated',
+  return taskCreatedEntry({
     task: seq,
-    queue: 'default',
-    priority: 0,
     dueAtMs: 1_000,
-    maxFailures: 5,
-    backoffMs: 1_000,
-    maxBackoffMs: 300_000,
-    maxAttempts: 100,
-    dedupKey: null,
-    groupKey: null,
-    traceparent: null,
-    tracestate: null,
-    requeuedFrom: null,
-    requeueReason: null,
     payload: opaqueOf(Buffer.from(payloadText(seq, length))),
-  };
+  });
 }
 
 export const queuePaused = (seq: number): Entry => ({ type: 'QueuePaused', queue: `queue-${seq}` });
