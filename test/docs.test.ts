@@ -176,16 +176,29 @@ describe('docs/invariants.md', () => {
 });
 
 describe('docs/decisions', () => {
-  const files = readdirSync(join(root, 'docs/decisions')).filter((name) => name !== 'README.md');
+  const files = readdirSync(join(root, 'docs/decisions'))
+    .filter((name) => name !== 'README.md')
+    .sort();
 
-  it('have a number each, which is not one that was merged', () => {
+  it('have a number each; every number up to the highest is a file, was merged, or is listed as not used', () => {
     const numbers = files.map((name) => /^(\d{4})-/.exec(name)?.[1]);
     expect(numbers).not.toContain(undefined);
     expect(new Set(numbers).size).toBe(files.length);
-    const merged = [...read('docs/decisions/README.md').matchAll(/^\| (\d{4}(?:, \d{4})*) \|/gm)]
-      .flatMap(([, list]) => list!.split(', '))
-      .filter((number) => numbers.includes(number));
-    expect(merged).toEqual([]);
+    const readme = read('docs/decisions/README.md');
+    const merged = [...readme.matchAll(/^\| (\d{4}(?:, \d{4})*) \|/gm)].flatMap(([, list]) =>
+      list!.split(', '),
+    );
+    expect(merged.filter((number) => numbers.includes(number))).toEqual([]);
+    const unused = /^Not used so far: (.+)\.$/m
+      .exec(readme)![1]!
+      .split(', ')
+      .map((range) => range.split(' to '));
+    const isKnown = (number: string): boolean =>
+      numbers.includes(number) ||
+      merged.includes(number) ||
+      unused.some(([first, last = first]) => first! <= number && number <= last!);
+    const all = Array.from({ length: Number(numbers.at(-1)) }, (_, index) => `${index + 1}`.padStart(4, '0'));
+    expect(all.filter((number) => !isKnown(number))).toEqual([]);
   });
 
   it.each(files)('%s has a status and the four sections', (name) => {
