@@ -170,7 +170,7 @@ describe('leasehold backup', () => {
     expect(await disk.list('/backups')).toBe(null);
   });
 
-  it('says that nobody answers, and makes nothing', async () => {
+  it('says that no server answers, and creates nothing', async () => {
     server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));
     const { disk, run } = await backup([DIR, '--server', url]);

@@ -42,7 +42,7 @@ describe('a command that fails', () => {
     }
   });
 
-  it('does not take the --json of somebody else for its own', async () => {
+  it('does not take the --json of another program for its own', async () => {
     const { err } = await test.run('work', 'q', '--server', 'ftp://x', '--', 'program', '--json');
     expect(err).toMatch(/^leasehold: ftp:/);
   });
@@ -82,7 +82,7 @@ describe('task add', () => {
     expect(reply).not.toHaveProperty('ok');
   });
 
-  it('leaves with 2 when the payload is not JSON, and asks nobody', async () => {
+  it('exits with 2 when the payload is not JSON, and calls no server', async () => {
     const run = await test.run('task', 'add', 'hello');
     expect(run.code).toBe(2);
     expect(run.err).toMatch(/^leasehold: The payload is not JSON .*\n$/);
@@ -158,7 +158,7 @@ describe('task show, why, history and kill', () => {
     expect(types).toEqual(['TaskCreated', 'LeaseGranted', 'TaskDead']);
   });
 
-  it('leave with 1 for a task nobody knows', async () => {
+  it('exit with 1 for an unknown task', async () => {
     for (const verb of ['show', 'why', 'history']) {
       expect(await test.run('task', verb, 'nobody')).toMatchObject({
         code: 1,
@@ -219,7 +219,7 @@ describe('lease', () => {
     }
   });
 
-  it('leaves with 73 when somebody else holds it, and touches no file', async () => {
+  it('exits with 73 when another holder has it, and touches no file', async () => {
     await held('door');
     const run = await test.run(
       'lease',
@@ -582,7 +582,7 @@ describe('the server of a command', () => {
     }
   });
 
-  it('is missed in one sentence when nobody answers', async () => {
+  it('is reported missing in one sentence when no server answers', async () => {
     const { shell } = test;
     test.shell = () => ({
       ...shell.call(test),

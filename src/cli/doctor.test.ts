@@ -89,7 +89,7 @@ describe('the doctor', () => {
     expect(test.out.take()).toMatch(/^✗ versions: .*\n {4}Install Node 20\.19 or newer\.\n✓ server: /);
   });
 
-  it('says that nobody answers, and looks at everything else all the same', async () => {
+  it('says that no server answers, and checks everything else', async () => {
     means.http = async () => {
       throw new Error('connect ECONNREFUSED');
     };

@@ -86,7 +86,7 @@ describe('a table', () => {
 });
 
 describe('colours', () => {
-  it('are for terminals, and for nobody who does not want them', () => {
+  it('are for terminals, unless the user does not want them', () => {
     expect(paintFor(true, {}).red('x')).toBe('\u001b[31mx\u001b[39m');
     expect(paintFor(false, {}).red('x')).toBe('x');
     expect(paintFor(true, { NO_COLOR: '1' }).red('x')).toBe('x');

@@ -115,7 +115,7 @@ describe('top', () => {
 });
 
 describe('session start', () => {
-  it('leaves once the wish is durable, and gives the session that is there for the same wish', async () => {
+  it('exits once the request is durable, and returns the existing session for the same request', async () => {
     const args = ['session', 'start', 'live', '1:0:19', '--profile', 'low'];
     expect(await test.run(...args)).toEqual({
       code: 0,
@@ -136,7 +136,7 @@ describe('session start', () => {
     expect(session).toMatchObject({ type: 'vod', recordingID: 'film-7', start_ms: 61_500, profileID: 'low' });
   });
 
-  it('leaves with 2 and asks nobody when the wish makes no sense', async () => {
+  it('exits with 2 and calls no server when the request is invalid', async () => {
     const wrong = [
       ['radio', 'x', '--profile', 'low'],
       ['live', 'x'],
@@ -152,7 +152,7 @@ describe('session start', () => {
     expect((await test.world.finish(test.lh.status())).seq).toBe(2);
   });
 
-  it('leaves with 2 and the code when the wish makes no sense to the server', async () => {
+  it('exits with 2 and the code when the server finds the request invalid', async () => {
     expect(await test.run('session', 'start', 'live', 'x', '--profile', 'a|b')).toMatchObject({
       code: 2,
       out: '',
@@ -290,7 +290,7 @@ describe('session show', () => {
     ]);
   });
 
-  it('leaves with 1 for a session nobody knows, and with 2 for what is no id', async () => {
+  it('exits with 1 for an unknown session, and with 2 for a malformed id', async () => {
     expect(await test.run('session', 'show', 's00000000099')).toMatchObject({
       code: 1,
       out: '',
@@ -304,7 +304,7 @@ describe('session show', () => {
 });
 
 describe('session stop', () => {
-  it('cancels at once what nobody has begun with', async () => {
+  it('cancels a session at once that has not started', async () => {
     const id = await accepted('ard');
     expect(await test.run('session', 'stop', id)).toEqual({
       code: 0,

@@ -114,7 +114,7 @@ describe('acquiring a name', () => {
       .thenRecordsNothing();
   });
 
-  it('never tells the token of the lease in the way', () => {
+  it('never shows the token of the conflicting lease', () => {
     const story = given(acquireNames()).when(acquireNames(other));
     expect(JSON.stringify(story.answer)).not.toContain('token');
   });
@@ -162,13 +162,13 @@ describe('acquiring a name', () => {
     given(acquireNames(), end).when(acquireNames()).thenRefuses('LEASE_NOT_HELD');
   });
 
-  it('with the token of somebody else’s live grant is refused and tells nothing', () => {
+  it('with the token of another holder’s live grant is refused and reveals nothing', () => {
     given(acquireNames())
       .when(acquireNames({ holder: 'thief' }))
       .thenRefuses('LEASE_NOT_HELD');
   });
 
-  it('T7: after the end anybody may have it, from the very millisecond', () => {
+  it('T7: any caller may acquire it from the millisecond of its end', () => {
     given(acquireNames())
       .when(acquireNames(other), { atMs: END_MS - 1 })
       .thenRefuses('LEASE_HELD', { remainingMs: 1 })
@@ -177,7 +177,7 @@ describe('acquiring a name', () => {
       .thenRecords('NameExpired', 'NameLeased');
   });
 
-  it('T6: after a release anybody may have it', () => {
+  it('T6: any caller may acquire it after a release', () => {
     given(acquireNames(), releaseName())
       .when(acquireNames(other))
       .thenAnswers({ leases: [{ holder: 'other' }] });
@@ -312,7 +312,7 @@ describe('renewing a name', () => {
       .thenRecordsNothing();
   });
 
-  it('never resurrects: LEASE_EXPIRED from the very millisecond, whether or not anyone else took it', () => {
+  it('never resurrects: LEASE_EXPIRED from the millisecond of its end, whether or not another holder took it', () => {
     const story = given(acquireNames());
     story.when(renewName(), { atMs: END_MS }).thenRefuses('LEASE_EXPIRED').thenRecords('NameExpired');
     story
@@ -370,7 +370,7 @@ describe('releasing a name', () => {
     given().when(releaseName()).thenAnswers({ released: false }).thenRecordsNothing();
   });
 
-  it('from the very millisecond of its end is too late', () => {
+  it('from the millisecond of its end is too late', () => {
     given(acquireNames())
       .when(releaseName(), { atMs: END_MS })
       .thenAnswers({ released: false })
@@ -396,7 +396,7 @@ describe('breaking a lease', () => {
     story.when(breakName({ leaseSeq: 3 })).thenRecords('NameBroken');
   });
 
-  it('of a lease nobody holds is refused: LEASE_NOT_FOUND', () => {
+  it('of a lease that is not held is refused: LEASE_NOT_FOUND', () => {
     given().when(breakName()).thenRefuses('LEASE_NOT_FOUND');
     given(acquireNames())
       .when(breakName(), { atMs: END_MS })
@@ -437,7 +437,7 @@ describe('wiping', () => {
   });
 
   it.each<[string, readonly Step[], CommandBuilder]>([
-    ['nobody holds the guard', [], wipeNames()],
+    ['the guard is not held', [], wipeNames()],
     ['another holds the guard', [acquireGuard(other)], wipeNames()],
     ['the token is wrong', [acquireGuard()], wipeNames({ token: 'wrong' })],
     ['the holder is wrong', [acquireGuard()], wipeNames({ holder: 'wrong' })],

@@ -65,7 +65,7 @@ describe('creating a task', () => {
     story.when(createTask({ payload: 'longer than the first' })).thenRefuses('TASK_ID_CONFLICT');
   });
 
-  it('again leaves it to whoever can read the payload to compare all of it', () => {
+  it('again leaves the comparison of the payload to the caller that can read it', () => {
     const { length, crc } = opaqueOf('same');
     given(createTask({ payload: 'same' }))
       .when(createTask({ payload: 'same' }))
@@ -85,7 +85,7 @@ describe('creating a task', () => {
     story.when(createTask({ taskId, payload: 'other' })).thenRefuses('TASK_ID_CONFLICT');
   });
 
-  it('refuses an id of our own shape from the future, which might be given out a second time', () => {
+  it('refuses a generated id whose position lies ahead, which would be generated again', () => {
     given()
       .when(createTask({ taskId: taskIdOfSeq(2) }))
       .thenRefuses('INVALID_ARGUMENT')
@@ -230,7 +230,7 @@ describe('leasing', () => {
       .thenLeases('one', 'two', 'three');
   });
 
-  it('hands out a task whose lease ran out, from the very millisecond', () => {
+  it('leases a task again from the millisecond its lease ends', () => {
     given(createTask(), leaseTasks())
       .when(leaseTasks({ workerId: 'second' }), { atMs: START_MS + TTL_MS - 1 })
       .thenLeases()

@@ -32,7 +32,7 @@ import { ORCHESTRATOR_GUARD } from './reserved-names.ts';
 const END_MS = START_MS + TTL_MS;
 
 describe('a lease', () => {
-  it('is valid while now < its end, and over from the very millisecond', () => {
+  it('is valid while now < its end, and over from that millisecond', () => {
     const story = given(createTask(), leaseTasks(), acquireNames());
     story.when(at(END_MS - 1)).thenRecordsNothing();
     story.when(at(END_MS)).thenRecords('LeaseExpired', 'NameExpired');
@@ -237,7 +237,7 @@ describe('while more leases run out at once than one batch writes', () => {
       .thenTask(newestSession(story.state), { state: 'WAITING', countedAttempts: 1 });
   });
 
-  it('a slot is in use no longer, and nobody is accused of it', () => {
+  it('a slot is no longer in use, and no violation is reported', () => {
     const story = scenario({ watch: 'end' }).given(crowd('a'), crowd('b'), lasting);
     story.given(acceptIntent(), leaseStarts(LONG), startSession(), at(END_MS));
     expect(story.machine.sessions.slotClaims()).toEqual({ inUse: 0, violations: [] });

@@ -178,7 +178,7 @@ describe('a write', () => {
     story.thenRecordsNothing();
   });
 
-  it('from the very millisecond the lease runs out is rejected: LEASE_EXPIRED', () => {
+  it('from the millisecond the lease ends is rejected: LEASE_EXPIRED', () => {
     given(acquireNames())
       .when(writeObject(), { atMs: END_MS - 1 })
       .thenAnswers({ version: 1 })
@@ -194,7 +194,7 @@ describe('a write', () => {
     given(acquireNames(), end).when(writeObject()).thenRefuses('LEASE_EXPIRED');
   });
 
-  it('survives its lease: the next holder goes on from there', () => {
+  it('survives its lease: the next holder continues from there', () => {
     given(
       acquireNames(),
       writeObject({ value: 'old' }),

@@ -80,7 +80,7 @@ describe('an image', () => {
     expect([...imageOf(restored)]).toEqual([...imageOf(state)]);
   });
 
-  it('begins with its position and goes on in a fixed order', () => {
+  it('begins with its position and has a fixed order', () => {
     const kinds = [...imageOf(fullStory().state)].map(({ kind }) => kind);
     expect(kinds[0]).toBe('head');
     expect([...new Set(kinds)]).toEqual(['head', 'queue', 'task', 'name', 'free']);
@@ -162,7 +162,7 @@ describe('an image', () => {
     ]);
   });
 
-  it('goes on where it stopped', () => {
+  it('continues where it stopped', () => {
     fullStory()
       .given(restart())
       .when(releaseTask({ taskId: 'leased' }))

@@ -56,7 +56,7 @@ describe('lines', () => {
     );
   });
 
-  it('tell whose wait has run out, at its very millisecond', () => {
+  it('report a wait that has timed out, at the millisecond of its deadline', () => {
     const lines = new Lines<AcquireNames>();
     const waiter = join(lines, ['a'], 10);
     expect([lines.nextOverdue(9), lines.nextOverdue(10)]).toEqual([null, waiter]);

@@ -65,7 +65,7 @@ describe('waiting for a name', () => {
       .thenServes('first', { leases: [{ holder: 'first', acquiredAtMs: START_MS, remainingMs: TTL_MS }] });
   });
 
-  it('is granted at the very millisecond in which the lease runs out', () => {
+  it('is granted in the millisecond in which the lease ends', () => {
     given(acquireNames({ ttlMs: 500 }), queueUp('first'))
       .when(at(START_MS + 499))
       .thenStillWaits('first')
@@ -82,7 +82,7 @@ describe('waiting for a name', () => {
     story.when(breakName()).thenServes('third', granted('third'));
   });
 
-  it('is served before anything else: whoever asks in the very same moment stands behind', () => {
+  it('is served before anything else: a caller of the same moment stands behind it', () => {
     given(acquireNames({ ttlMs: 500 }), queueUp('first'))
       .when(by('late', acquireNames({ holder: 'late', token: 'late' })), { atMs: START_MS + 500 })
       .thenRecords('NameExpired', 'NameLeased')
@@ -118,7 +118,7 @@ describe('waiting for a name', () => {
       .thenServes('first', { refused: 'LEASE_HELD' });
   });
 
-  it('lets those behind move up when somebody leaves', () => {
+  it('lets those behind move up when a waiter leaves', () => {
     given(acquireNames({ names: ['a'] }), queueUp('first', ['a', 'b']), queueUp('second', ['b']))
       .when(leave('first'))
       .thenServes('second', granted('second', ['b']))
@@ -131,7 +131,7 @@ describe('waiting for a name', () => {
       .thenName('name', { end: 'expired' });
   });
 
-  it('is over for a token that an earlier grant had, and those behind go on', () => {
+  it('is over for a token that an earlier grant had, and those behind are served', () => {
     given(
       acquireNames(),
       by('twin', acquireNames({ holder: 'late', token: 'late', waitMs: WAIT_MS })),
@@ -158,7 +158,7 @@ describe('waiting for a name', () => {
   });
 });
 
-describe('nobody passes a line', () => {
+describe('no caller passes a line', () => {
   const heldWithLine = [acquireNames({ names: ['a'] }), queueUp('both', ['a', 'b'])];
 
   it('not even for a name that is free', () => {
@@ -186,7 +186,7 @@ describe('nobody passes a line', () => {
     story.when(releaseName({ token: 'new' })).thenServes('first', granted('first'));
   });
 
-  it('except to take the place of one who is dead', () => {
+  it('except to supersede a dead holder', () => {
     const story = given(acquireNames(), queueUp('first'));
     story
       .when(acquireNames({ holder: 'next', token: 'next', supersedes: story.name('name').leaseSeq }))
@@ -253,7 +253,7 @@ describe('waiting for several names', () => {
       .thenServes('both', granted('both', ['a', 'b']));
   });
 
-  it('does not pass one who stands before it in a line that does not move, even if every name it wants is free', () => {
+  it('does not pass a waiter before it in a blocked line, even if every name it wants is free', () => {
     given(
       acquireNames({ names: ['a'] }),
       acquireNames({ names: ['c'] }),
@@ -294,7 +294,7 @@ describe('waiting for several names', () => {
       .thenStillWaits('only b');
   });
 
-  it('that gives up sets those behind it in motion, in every line', () => {
+  it('that gives up lets those behind it be served, in every line', () => {
     given(
       acquireNames({ names: ['a'] }),
       queueUp('both', ['a', 'b', 'c'], 500),
@@ -307,7 +307,7 @@ describe('waiting for several names', () => {
       .thenServes('two', granted('two', ['c']));
   });
 
-  it('says who is in the way: the line, when every name is free', () => {
+  it('names the conflict: the line, when every name is free', () => {
     given(acquireNames({ names: ['a'] }), queueUp('both', ['a', 'b'], 900), queueUp('late', ['b'], 500))
       .when(at(START_MS + 500))
       .thenServes('late', { refused: 'LEASE_HELD', holder: 'both', remainingMs: 0 });
@@ -407,7 +407,7 @@ describe('waiting for a task', () => {
       .thenServes('w1', { leases: [{ taskId: 'one' }, { taskId: 'two' }] });
   });
 
-  it('nobody takes from a queue in whose line another stands before it', () => {
+  it('no worker takes from a queue in whose line another stands before it', () => {
     given(
       createTask({ taskId: 'plain', queue: 'a', delayMs: 5 }),
       createTask({ taskId: 'urgent', queue: 'b', delayMs: 5, priority: 9 }),
@@ -419,7 +419,7 @@ describe('waiting for a task', () => {
       .thenServes('both', { leases: [{ taskId: 'plain' }] });
   });
 
-  it('repeated with the same request_id gives the same leases to both who wait', () => {
+  it('repeated with the same request_id gives the same leases to both waiters', () => {
     given(
       worker('w1', { requestId: 'r1' }),
       by('again', leaseTasks({ workerId: 'w1', requestId: 'r1', waitMs: WAIT_MS })),
@@ -492,7 +492,7 @@ describe('time', () => {
     }
   });
 
-  it('tells when it brings the next thing', () => {
+  it('reports when the next thing falls due', () => {
     const story = given();
     const nextMs = (): number => story.machine.nextDueMs();
     expect(nextMs()).toBe(Number.POSITIVE_INFINITY);
@@ -506,13 +506,13 @@ describe('time', () => {
     expect(nextMs()).toBe(START_MS + 200);
   });
 
-  it('does not wake for delayed tasks while nobody waits for them', () => {
+  it('does not wake for delayed tasks while no worker waits for them', () => {
     expect(given(createTask({ delayMs: 200 })).machine.nextDueMs()).toBe(Number.POSITIVE_INFINITY);
   });
 });
 
-describe('whoever waits', () => {
-  it('can be listed, so that all can be told when the authority dies', () => {
+describe('all waiters', () => {
+  it('can be listed, so that all get an answer when the authority dies', () => {
     const story = given(
       acquireNames(),
       queueUp('first'),

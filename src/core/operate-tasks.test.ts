@@ -40,7 +40,7 @@ describe('cancelling a task', () => {
     story.when(cancelTask()).thenAnswers({ state: 'LEASED', duplicate: true }).thenRecordsNothing();
   });
 
-  it('is told with the next extension and heartbeat', () => {
+  it('is reported with the next extension and heartbeat', () => {
     const story = given(...LEASED);
     story.when(extendLease()).thenAnswers({ cancelRequested: false });
     story.given(cancelTask());
@@ -115,7 +115,7 @@ describe('cancelling a task', () => {
       .thenLeases();
   });
 
-  it('serves nobody who waits for the task', () => {
+  it('serves no worker that waits for the task', () => {
     const story = given(...LEASED, cancelTask());
     story.when(leaseTasks({ workerId: 'second', waitMs: 60_000 }));
     story.when(releaseTask()).thenRecords('TaskReleased', 'TaskDead');

@@ -38,7 +38,7 @@ describe('refusals', () => {
     expect(new Set(sentences).size).toBe(sentences.length);
   });
 
-  it('of the rules can be retried with effect only where somebody else is in the way', () => {
+  it('of the rules can be retried with effect only where another caller is in the way', () => {
     const retried = Object.keys(STATUSES).filter((code) => REFUSALS[code as RefusalCode].retry !== 'never');
     expect(retried).toEqual(['LEASE_HELD']);
   });

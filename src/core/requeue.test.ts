@@ -76,7 +76,7 @@ describe('an ended task', () => {
     story.when(requeueTask({ newTaskId: 'third' })).thenRefuses('TASK_ID_CONFLICT');
   });
 
-  it('tells of a successor that was forgotten without its state, also when its id belongs to another task', () => {
+  it('reports a forgotten successor without its state, also when its id belongs to another task', () => {
     const story = scenario({ retention: { completedTasksMs: 10 } }).given(
       createTask(),
       killTask(),

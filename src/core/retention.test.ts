@@ -165,7 +165,7 @@ describe('an idle name', () => {
       .thenName('held', { end: 'live' });
   });
 
-  it('is not idle while somebody takes it again in time', () => {
+  it('is not idle while a holder takes it again in time', () => {
     forgetful()
       .given(
         acquireNames(),
@@ -196,7 +196,7 @@ describe('an idle name', () => {
     ]);
   });
 
-  it('may be forgotten while somebody waits for it and another one', () => {
+  it('may be forgotten while a caller waits for it and another one', () => {
     forgetful()
       .given(acquireNames({ names: ['a'] }), releaseName({ name: 'a' }), acquireNames({ names: ['b'] }))
       .given(by('both', acquireNames({ names: ['a', 'b'], holder: 'both', token: 'both', waitMs: TTL_MS })))

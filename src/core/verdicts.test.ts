@@ -262,7 +262,7 @@ describe('a task that is not there', () => {
     given().when(command).thenRefuses('TASK_NOT_FOUND').thenRecordsNothing();
   });
 
-  it('is lost, for a reason nobody knows', () => {
+  it('is lost, for an unknown reason', () => {
     given()
       .when(heartbeat({ leases: [{ taskId: 'task', leaseSeq: 7 }] }))
       .thenAnswers({ extended: [], lost: [{ taskId: 'task', cause: 'unknown' }] })
@@ -326,7 +326,7 @@ describe('completing a task', () => {
       .thenCommits();
   });
 
-  it('is refused from the very millisecond the lease runs out, even if nobody has noticed yet', () => {
+  it('is refused from the millisecond the lease ends, even before the expiry is written', () => {
     given(createTask(), leaseTasks())
       .when(completeTask(), { atMs: END_MS })
       .thenCancels({ cause: 'expired', state: 'WAITING', duplicate: false })
@@ -446,7 +446,7 @@ describe('completing a task with fenced writes', () => {
       .thenRefuses('WRITE_UNFENCED', { index: 0 });
   });
 
-  it('notices that the lease of an object has run out in this very millisecond', () => {
+  it('refuses a lease of an object that ends in this millisecond', () => {
     given(createTask(), leaseTasks(), acquireNames({ ttlMs: 1_000 }))
       .when(completeTask({ writes: [{}] }), { atMs: START_MS + 1_000 })
       .thenRefuses('LEASE_EXPIRED', { index: 0 })
@@ -630,7 +630,7 @@ describe('extending a lease', () => {
       .thenCommits();
   });
 
-  it('is refused from the very millisecond the lease runs out', () => {
+  it('is refused from the millisecond the lease ends', () => {
     given(createTask(), leaseTasks())
       .when(extendLease(), { atMs: END_MS - 1 })
       .thenAnswers({ leaseSeq: 3 });
@@ -675,7 +675,7 @@ describe('a heartbeat', () => {
       .thenAnswers({ lost: [{ leaseId: 'l00000000011' }] });
   });
 
-  it('notices an end in this very millisecond', () => {
+  it('detects an end in this millisecond', () => {
     given(createTask(), leaseTasks())
       .when(heartbeat(), { atMs: END_MS })
       .thenAnswers({ extended: [], lost: [{ cause: 'expired' }] });

@@ -116,7 +116,7 @@ describe('a checkpoint', () => {
     expect((await get(held)).expires_at).toBe(expires_at);
   });
 
-  it('is refused from the very millisecond the lease runs out: LEASE_EXPIRED', async () => {
+  it('is refused from the millisecond the lease ends: LEASE_EXPIRED', async () => {
     const held = await leased();
     served.advance(60_000);
     expect((await save(held, 1)).body.code).toBe('LEASE_EXPIRED');

@@ -89,7 +89,7 @@ describe.each(WAYS)('closing a handle of %s', (_, make) => {
     lh = await make();
   });
 
-  it('ends whoever waits in line: nothing has happened, and trying again is no use', async () => {
+  it('ends all waits in line: nothing has happened, and a retry is of no use', async () => {
     await done(lh.call('lease.acquire', { name: 'n', holder: 'a', ttl_ms: 60_000 }));
     const waiting = lh.call('lease.acquire', { name: 'n', holder: 'b', ttl_ms: 60_000, wait_ms: 60_000 });
     waiting.catch(() => undefined);

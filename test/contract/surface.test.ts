@@ -227,7 +227,7 @@ describe('a receipt', () => {
 });
 
 describe('a worker that cannot go on', () => {
-  it('tells its own listener, or else the handle, once; and whoever awaits its end', async () => {
+  it('notifies its own listener, or else the handle, once; and rejects what awaits its end', async () => {
     const faults: unknown[] = [];
     t.failNext('task.lease', { code: 'FORBIDDEN', retryable: false });
     const watched = t.lh.work(mail, { onFault: (fault) => faults.push(fault) }, () => 'sent');

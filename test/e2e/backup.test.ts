@@ -193,7 +193,7 @@ describe('leasehold backup', () => {
     expect(late).toBeGreaterThan(seq + 2 ** 40);
   });
 
-  it('is not served as it is, because its numbers would be given out twice', async () => {
+  it('is not served as it is, because its fencing numbers would be granted twice', async () => {
     const { url } = await serve('data');
     expect(leasehold('backup', backup, '--server', url)).toMatchObject({ status: 0 });
     const run = leasehold('serve', '--data', backup, '--listen', '127.0.0.1:0');

@@ -134,7 +134,7 @@ describe('doctor', () => {
     });
   });
 
-  it('leaves with 1 and one sentence when nobody answers', async () => {
+  it('exits with 1 and one sentence when no server answers', async () => {
     const run = await bench.run(['doctor', '--server', 'http://127.0.0.1:1']);
     expect(run).toMatchObject({ status: 1, stderr: 'leasehold: server: something is wrong.\n' });
     expect(run.stdout).toContain('✗ server: no server answers at http://127.0.0.1:1');

@@ -11,7 +11,7 @@ beforeEach(() => {
 
 afterEach(() => bench.close());
 
-describe('whoever reads the output goes', () => {
+describe('the reader of the output goes', () => {
   it('and a worker hands back what it cannot finish, as when it is asked to end', async () => {
     await bench.serve();
     const tasks = ['one', 'two', 'three'];

@@ -173,7 +173,7 @@ describe('the lease', () => {
     });
     expect(existsSync(join(bench.dir, 'never'))).toBe(false);
     const patient = bench.start(['run', door, '--wait', '1m', '--', 'echo', 'my turn']);
-    await until('somebody in line', isWaitedFor);
+    await until('a waiter in line', isWaitedFor);
     writeFileSync(beats, '');
     expect(await first.ended).toMatchObject({ status: 0 });
     expect(await patient.ended).toMatchObject({ status: 0, stdout: 'my turn\n' });
@@ -182,7 +182,7 @@ describe('the lease', () => {
   it('is given up waiting for when a signal comes', async () => {
     await bench.post(`/v1/leases/${door}/acquire`, { holder: 'anna', ttl_ms: 600_000 });
     const run = bench.start(['run', door, '--wait', '10m', '--', 'echo', 'never']);
-    await until('somebody in line', isWaitedFor);
+    await until('a waiter in line', isWaitedFor);
     run.kill('SIGINT');
     expect(await run.ended).toMatchObject({ status: 130, stdout: '' });
   });
@@ -247,7 +247,7 @@ describe('the lease', () => {
 });
 
 describe('a server that does not answer any more', () => {
-  it('keeps nobody waiting: the program is ended in time, and we leave with 75 soon after it', async () => {
+  it('delays no caller: the program is ended in time, and the command exits with 75 soon after it', async () => {
     const { run, pid } = await startStubborn('--ttl', '3s');
     bench.signalServer('SIGSTOP');
     await until('the end of the program', () => !isAlive(pid));

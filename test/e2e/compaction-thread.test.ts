@@ -47,7 +47,7 @@ describe.runIf(process.platform === 'linux')('a thread', () => {
 });
 
 describe('compaction on a thread', () => {
-  it('replaces old segments by a checkpoint while the log goes on', async () => {
+  it('replaces old segments by a checkpoint while the log grows', async () => {
     const chronicle = await Chronicle.open(await engine());
     await chronicle.start();
     while (!chronicle.log.wantsCompaction) await chronicle.live(200);

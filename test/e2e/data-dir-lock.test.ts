@@ -93,7 +93,7 @@ describe('the lock on a data directory', () => {
     expect(await nodeFiles.isLocked(path)).toBe(false);
   });
 
-  it('is not refused to a process because somebody looks at it at that moment', async () => {
+  it('is not refused to a process because another one inspects it at that moment', async () => {
     mkdirSync(dir);
     const path = join(dir, 'LOCK');
     writeFileSync(path, 'a process that died\n');

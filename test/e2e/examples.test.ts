@@ -190,7 +190,7 @@ describe('tour.mjs', () => {
     expect(readdirSync(scratch)).toEqual(['leasehold-tour']);
   });
 
-  it('runs again on the same directory, where the log goes on', async () => {
+  it('runs again on the same directory, where the log continues', async () => {
     const dir = join(scratch, 'mine');
     const seqOf = (lines: readonly string[]) => Number(/log is at seq (\d+)/.exec(lines.join('\n'))?.[1]);
     const first = seqOf(await linesOf('tour.mjs', [dir]));

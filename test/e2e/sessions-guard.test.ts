@@ -61,7 +61,7 @@ describe('a second orchestrator', () => {
 });
 
 describe('start-up', () => {
-  it('is FATAL, code 3, when nobody listens where the server should be', async () => {
+  it('is FATAL, code 3, when no server listens at the address', async () => {
     bench = await SessionBench.open();
     const { status, stderr } = await bench.launch({ url: 'http://127.0.0.1:1' }).ended;
     expect([status, stderr]).toEqual([3, expect.stringMatching(/FATAL/)]);

@@ -53,7 +53,7 @@ describe('1 Single-Worker Lease Constraint', () => {
     ]);
   });
 
-  it('Startup Gate: while somebody else has the guard lock it exits with 3, names the holder, and nothing happened', async () => {
+  it('Startup Gate: while another process has the guard lock it exits with 3, names the holder, and nothing happened', async () => {
     bench = await SessionBench.open();
     const id = await bench.ask('channel-a');
     await zombieLease();

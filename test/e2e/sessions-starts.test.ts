@@ -136,7 +136,7 @@ describe('a stop', () => {
     await bench.finish();
   });
 
-  it('is waited for by whoever wants the same channel next', async () => {
+  it('is waited for by the next session of the same channel', async () => {
     bench = await SessionBench.open({ tuners: ['0'] });
     await bench.orchestrate();
     const first = await bench.ready('channel-a', 'stubborn');

@@ -114,7 +114,7 @@ describe('a connection', () => {
 });
 
 describe('hundreds of slow connections', () => {
-  it('keep nobody from being served, and leave nothing behind', async () => {
+  it('do not keep other clients from being served, and leave nothing behind', async () => {
     const count = 600;
     const connections = await Promise.all(Array.from({ length: count }, () => served.connect()));
     const texts = [

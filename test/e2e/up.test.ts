@@ -92,7 +92,7 @@ describe('up', () => {
     );
   });
 
-  it('gives the orchestrator a token of its own where there are tokens, which nobody else sees', async () => {
+  it('gives the orchestrator its own token where there are tokens, which no other process sees', async () => {
     bench = new CliBench();
     const tokens = JSON.stringify([{ token: 'a-token-of-somebody', scopes: ['v1:read'] }]);
     const both = bench.start(['up', '--data', join(bench.dir, 'data'), '--listen', '127.0.0.1:0', '--json'], {

@@ -424,7 +424,7 @@ describe('wal restore', () => {
 });
 
 describe('the command line', () => {
-  it('ends quietly when whoever reads its output stops reading', () => {
+  it('ends quietly when the reader of its output stops reading', () => {
     const main = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
     const script = `set -o pipefail; for i in 1 2 3; do "$0" "$1" wal cat "$2" | true; done`;
     const args = ['-c', script, process.execPath, main, data];

@@ -100,7 +100,7 @@ describe('SIGINT', () => {
 });
 
 describe('a worker that cannot go on', () => {
-  it('says so on stderr, and its process goes on although nothing awaits its end', async () => {
+  it('says so on stderr, and its process continues although nothing awaits its end', async () => {
     const script = `
       import { connect, defineTask } from 'leasehold';
       import { createServer } from 'node:http';

@@ -36,7 +36,7 @@ async function answersNothing(server: FleetServer): Promise<void> {
 }
 
 describe('while the database is down', () => {
-  it('nobody acknowledges or shows anything, and afterwards all goes on without being told to', async () => {
+  it('no server acknowledges or shows anything, and afterwards all continue by themselves', async () => {
     const leader = await fleet.leader();
     expect((await leader.ask('POST', '/v1/tasks', { payload: 1, task_id: 'known' })).status).toBe(201);
     await database.whileDown(async () => {

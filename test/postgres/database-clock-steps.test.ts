@@ -76,7 +76,7 @@ async function remainingAt(server: FleetServer, grantedMs: number): Promise<{ to
 }
 
 describe.each([STEP_S, -STEP_S])("a step of the database's clock by %i s", (seconds) => {
-  it('elects no other leader: the leader goes on, and its standby stands by', async () => {
+  it('elects no other leader: the leader stays, and its standby stands by', async () => {
     const leader = await fleet.start(PATIENT);
     const standby = await fleet.start(PATIENT);
     await acquire(leader);

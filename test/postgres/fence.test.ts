@@ -92,7 +92,7 @@ describe.each(WRITES)('%s on a fenced table', (_name, write) => {
     await refused(() => write(other.lease_seq), 'LEASE_OBJECT_MISMATCH');
   });
 
-  it('is refused with WRITE_STALE_FENCE once somebody else was granted the lease', async () => {
+  it('is refused with WRITE_STALE_FENCE once another holder was granted the lease', async () => {
     await expire(db.pool, 'nightly');
     await acquired(db.pool, 'nightly', 'B');
     await refused(() => write(lease.lease_seq), 'WRITE_STALE_FENCE');
@@ -105,7 +105,7 @@ describe.each(WRITES)('%s on a fenced table', (_name, write) => {
     await refused(() => write(lease.lease_seq + 1_000n), 'WRITE_UNKNOWN_FENCE');
   });
 
-  it('is refused with LEASE_EXPIRED when the lease ran out, though nobody took it', async () => {
+  it('is refused with LEASE_EXPIRED when the lease expired, though no other holder took it', async () => {
     await expire(db.pool, 'nightly');
     await refused(() => write(lease.lease_seq), 'LEASE_EXPIRED');
   });

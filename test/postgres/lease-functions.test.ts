@@ -77,7 +77,7 @@ describe('renewing', () => {
     expect((await renew(db.pool, lease, 1))!.expires_at).toEqual(lease.expires_at);
   });
 
-  it('never brings back what is over, even when nobody else took it', async () => {
+  it('never revives an expired lease, even when no other holder took it', async () => {
     const lease = await acquired(db.pool, 'run', 'A');
     await expire(db.pool, 'run');
     expect(await renew(db.pool, lease)).toBeNull();

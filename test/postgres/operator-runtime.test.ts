@@ -238,7 +238,7 @@ describe('an operator run', () => {
     expect(await test.leases()).toBe(0);
   });
 
-  it('works with whoever runs functions in transactions', async () => {
+  it('works with any client that runs functions in transactions', async () => {
     const db = {
       query: (text: string, values?: unknown[]) => test.oneConnectionAStatement.query(text, values),
       transaction: async <T>(work: (connection: Queryable) => Promise<T>): Promise<T> => {
@@ -351,7 +351,7 @@ describe('a run that outlived its lease', () => {
     expect(await journal()).toEqual([...before, 'B dot_iu_apply', 'B dot_iu_compensate']);
   });
 
-  it('applies nothing even when nobody took over', async () => {
+  it('applies nothing even when no other run took over', async () => {
     const reached = new Latch();
     const resumed = new Latch();
     const late = runtime('A', {}, pausing(2, reached, resumed)).run(calls('dot_iu_apply'));

@@ -93,7 +93,7 @@ class Program {
 }
 
 describe('the program of the guide', () => {
-  it('writes when nobody is in its way, and leaves no lease behind', async () => {
+  it('writes when no other holder is in its way, and leaves no lease behind', async () => {
     const { code, text } = await new Program(GUIDE_PROGRAM).ended();
     expect(text).toMatch(/^working as number \d+\nwritten\n$/);
     expect(code).toBe(0);

@@ -186,7 +186,7 @@ describe('compaction', () => {
     await again.log.close();
   });
 
-  it('is told to whoever lists the log when it takes away what comes next, and leaves no gap there', async () => {
+  it('is reported to a reader of the log when it removes the entries that come next, and leaves no gap there', async () => {
     const chronicle = await lived(0);
     for (let i = 0; i < 12; i++) await chronicle.live(100_000);
     const listing = chronicle.log.entries(1, 1_000_000);
@@ -252,7 +252,7 @@ describe('compaction', () => {
     await expect(afterCrash()).rejects.toThrow(/the checkpoint has no end/);
   });
 
-  it('is taken back when it was finished without anybody hearing of it', async () => {
+  it('is undone when it was finished and its reply was lost', async () => {
     const deaf: Threads = {
       start: (module, input) => ({
         result: SMALL.threads.start(module, input).result.then(() => {

@@ -128,7 +128,7 @@ describe('leasehold postgres', () => {
     );
   });
 
-  it('says in one sentence that nobody answers, without the password', async () => {
+  it('says in one sentence that no server answers, without the password', async () => {
     const { code, err } = await leasehold('migrate', '--url', 'postgres://me:secret@127.0.0.1:1/nowhere');
     expect(code).toBe(1);
     expect(err).toMatch(/^leasehold: .*127\.0\.0\.1:1.*\n$/);

@@ -128,7 +128,7 @@ describe('leasehold postgres restored', () => {
     expect(err).toMatch(/fsync=off/);
   });
 
-  it('says that nobody answers, without the password', async () => {
+  it('says that no server answers, without the password', async () => {
     const { code, err } = await shell.run(
       'postgres',
       'restored',

@@ -111,7 +111,7 @@ describe('a rollback during a run', () => {
 });
 
 describe('a rollback behind a transaction that stays open', () => {
-  it('fails after a while, changes nothing and keeps nobody waiting any longer', async () => {
+  it('fails after a while, changes nothing and blocks no other session any longer', async () => {
     const lease = await acquired(db.pool, 'nightly', 'a');
     const client = await db.pool.connect();
     try {

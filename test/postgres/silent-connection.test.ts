@@ -53,7 +53,7 @@ function fallSilentBeforeSync(): void {
 }
 
 describe('a connection that has fallen silent', () => {
-  it('is ended by its owner all the same, though nobody answers the farewell', async () => {
+  it('is ended by its owner, though the server does not answer', async () => {
     const connection = await pgConnections(address).connect();
     fallSilent();
     await connection.close();

@@ -92,7 +92,7 @@ describe('a standby', () => {
     expect([none.status, none.body.code]).toEqual([404, 'OBJECT_NOT_FOUND']);
   });
 
-  it('wakes whoever waits for a task when it reads that it has ended', async () => {
+  it('wakes the callers that wait for a task when it reads that the task has ended', async () => {
     const { task_id } = (await leader.ask('POST', '/v1/tasks', { payload: 1, queue: 'waits' })).body;
     await readAlong();
     const waiting = standby.ask('GET', `/v1/tasks/${task_id}?wait_ms=30000&stale=ok`);

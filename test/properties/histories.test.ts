@@ -46,7 +46,7 @@ describe('any history', () => {
     );
   });
 
-  it('does so too when several commands arrive at once and a batch is small', () => {
+  it('does so too when several commands arrive at once and the bounds of a batch are small', () => {
     const few = fc.integer({ min: 1, max: 3 });
     const bounds = fc.record({ expiries: few, wakes: few, fedQueues: few, leasedBytes: few });
     const shape = histories({ maxLength: 150, waits: true, restarts: false });

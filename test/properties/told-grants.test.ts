@@ -99,7 +99,7 @@ class Story {
 }
 
 describe.each(Object.keys(WAYS))('%s that is asked for any number of times', (way) => {
-  it('is held by whoever was told so, and by nobody else', async () => {
+  it('is held by the caller that got the reply, and by no other', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 30 }), async (steps) => {
         const story = new Story();

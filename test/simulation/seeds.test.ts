@@ -28,7 +28,7 @@ describe('a seed', () => {
     expect(await failureOf(seed)).toBeNull();
   });
 
-  it('that nobody has tried before finds nothing', async () => {
+  it('that has not been tried before finds nothing', async () => {
     const untilMs = performance.now() + FRESH_MS;
     let seed = freshSeed;
     for (; performance.now() < untilMs; seed++) expect(await failureOf(seed)).toBeNull();

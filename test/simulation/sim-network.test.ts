@@ -73,7 +73,7 @@ describe('the simulated network', () => {
     expect(recorder.events.map(({ kind }) => kind)).toEqual(['call', 'arrive', 'answer']);
   });
 
-  it('says that nothing happened when nobody listens', async () => {
+  it('says that nothing happened when no process listens', async () => {
     const { send, pass, network } = start();
     network.unlisten();
     const call = send('a');
@@ -114,7 +114,7 @@ describe('the simulated network', () => {
     expect(faults.length + calls.filter(({ reply }) => reply !== null).length).toBe(30);
   });
 
-  it('delivers a request twice, and notes the second as one that nobody asked for', async () => {
+  it('delivers a request twice, and notes the second as a duplicate', async () => {
     const { send, pass, link, arrived, recorder } = start();
     link.duplicateChance = 1;
     send('a');

@@ -89,7 +89,7 @@ describe('accepting an intent', () => {
       .thenSession({ state: 'NEW' });
   });
 
-  it('goes on to give that new session when the one before has stopped at last', () => {
+  it('continues to return that new session when the previous one has stopped', () => {
     const story = given(...RUNNING, stopSession(), acceptIntent());
     const sessionId = newestSession(story.state);
     story
@@ -162,14 +162,14 @@ describe('the start task', () => {
       .thenLeases(sessionIdOfSeq(2));
   });
 
-  it('is not handed out to somebody whose guard ended while it waited', () => {
+  it('is not leased to a caller whose guard ended while it waited', () => {
     given(acquireGuard(), by('waiting', leaseStarts({ waitMs: 2 * TTL_MS })), at(START_MS + TTL_MS))
       .when(acceptIntent())
       .thenServes('waiting', { refused: 'GUARD_NOT_HELD' })
       .thenTask(sessionIdOfSeq(4), { state: 'WAITING', attempt: 0 });
   });
 
-  it('is handed out once, though others ran out of time while it was looked who may have it', () => {
+  it('is leased once, though other waits timed out while the waiters were checked', () => {
     const bounds = { expiries: 1, wakes: 1, fedQueues: 256, leasedBytes: 1_000_000 };
     const story = scenario({ bounds }).given(
       acquireGuard(),
@@ -248,7 +248,7 @@ describe('the start task', () => {
       .thenRecords();
   });
 
-  it('is handed back when whoever asked for it could not be told', () => {
+  it('is released when the reply to its caller was not delivered', () => {
     const taskId = sessionIdOfSeq(3);
     given(...ACCEPTED)
       .when(releaseTask({ taskId, isUntold: true }))
@@ -323,7 +323,7 @@ describe('starting a session', () => {
       .thenRefuses('SESSION_STATE_CONFLICT');
   });
 
-  it('goes on with the service lease that the intent took itself', () => {
+  it('continues with the service lease that the intent took itself', () => {
     const serviceLease = { tokenHash: tokenHashOf('api'), ttlMs: 30_000 };
     given(acquireGuard(), acceptIntent({ serviceLease }), leaseStarts())
       .when(startSession())
@@ -402,7 +402,7 @@ describe('changes to a session', () => {
       .thenRefuses('GUARD_NOT_HELD');
   });
 
-  it.each(CHANGES)('%s is refused from the very millisecond the guard runs out', (_, command) => {
+  it.each(CHANGES)('%s is refused from the millisecond the guard ends', (_, command) => {
     given(...ACCEPTED)
       .when(command({}), { atMs: START_MS + TTL_MS })
       .thenRefuses('GUARD_NOT_HELD');
@@ -432,7 +432,7 @@ describe('a session that loses a lease', () => {
     for (const name of [SERVICE, SLOT]) expect(story.name(name).end, name).not.toBe('live');
   });
 
-  it('ends when somebody takes a lease anew under its name', () => {
+  it('ends when a lease is acquired again under its holder name', () => {
     const story = given(...READY);
     story
       .when(acquireNames({ names: [SLOT], holder: newestSession(story.state), token: 'stolen' }))
@@ -493,7 +493,7 @@ describe('the end of a session', () => {
       .thenServes('waiting', { leases: [{ name: SLOT }] });
   });
 
-  it('gives back the service lease that an intent took and nobody used', () => {
+  it('gives back the service lease that an intent took and no pipeline used', () => {
     const serviceLease = { tokenHash: tokenHashOf('api'), ttlMs: 30_000 };
     given(acceptIntent({ serviceLease })).when(stopSession()).thenName(SERVICE, { end: 'released' });
   });
@@ -564,7 +564,7 @@ describe('wiping', () => {
 });
 
 describe('renewing sessions', () => {
-  it('renews the leases of each together, and tells which are lost', () => {
+  it('renews the leases of each together, and reports which are lost', () => {
     const story = given(...RUNNING);
     const sessionId = newestSession(story.state);
     const unknown = sessionIdOfSeq(999);
@@ -583,7 +583,7 @@ describe('renewing sessions', () => {
       .thenAnswers({ renewed: [], lost: [{ sessionId, state: 'STOPPED', reason: 'R_CLIENT_STOP' }] });
   });
 
-  it('tells how long the one of the two lasts that ends first', () => {
+  it('reports the remaining time of the one that ends first', () => {
     const token = `token of ${FIRST}`;
     given(...RUNNING, renewName({ name: SERVICE, holder: FIRST, token, ttlMs: 9 * TTL_MS }))
       .when(renewSessions({ ttlMs: 2 * TTL_MS }))
@@ -626,7 +626,7 @@ describe('taking over from the dead', () => {
     story.thenAnswers({ seq: now, leases: [{ holder: 'x', leaseSeq: now }] });
   });
 
-  it('is won by one of two who race', () => {
+  it('is won by one of two racing callers', () => {
     const story = given(acquireGuard());
     const supersedes = held(story);
     story
@@ -635,7 +635,7 @@ describe('taking over from the dead', () => {
       .thenRefuses('LEASE_NOT_CURRENT');
   });
 
-  it('is refused when nobody holds it any more', () => {
+  it('is refused when it is no longer held', () => {
     given(acquireGuard(), releaseName({ name: GUARD }))
       .when(acquireNames({ names: [GUARD], holder: 'next', token: 'next', supersedes: 2 }))
       .thenRefuses('LEASE_NOT_FOUND');

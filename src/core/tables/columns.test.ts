@@ -19,7 +19,7 @@ describe('a column', () => {
     },
   );
 
-  it('holds zero in rows nobody has written', () => {
+  it('holds zero in rows that were never written', () => {
     const column = new Float64Column();
     column.reserve(3 * CHUNK);
     column.set(CHUNK, 7);

@@ -62,7 +62,7 @@ describe('the order of a line', () => {
     expect(complaints(lineOrder, grants(story, first, 'x'))).toEqual([]);
   });
 
-  it('ends with the wait: nobody is granted anything later', () => {
+  it('ends with the wait: nothing is granted later', () => {
     const waits = (lateMs: number) => {
       const story = new Story();
       const id = asks(story, 'x', 100);
@@ -150,7 +150,7 @@ describe('two programs', () => {
     ]);
   });
 
-  it('may, for a moment, when somebody broke the lease of the first or set the clock', () => {
+  it('may, for a moment, when the lease of the first was broken or the clock was set', () => {
     expect(complaints(exclusive, passedOn('NameBroken').used(1))).toEqual([]);
     expect(complaints(exclusive, passedOn('NameExpired').fault('clock.jump', 'authority').used(1))).toEqual(
       [],

@@ -37,7 +37,7 @@ describe('a name', () => {
     isFine(releases(writes(renews(held(), 'x'), 1, null), 'token of x', true));
   });
 
-  it('is not renewed with the token of somebody else', () => {
+  it('is not renewed with the token of another holder', () => {
     isBad(renews(held(), 'x', 'guessed'));
   });
 
@@ -108,7 +108,7 @@ describe('a name', () => {
     isBad(shows(releases(held(), 'token of x', true), 'x'));
   });
 
-  it('is not found by nobody while somebody holds it', () => {
+  it('is not reported free while it is held', () => {
     const looks = (story: Story) => story.refuse(story.call('lease.get', { name: 'a' }), 'LEASE_NOT_FOUND');
     isBad(looks(held()));
     isFine(looks(releases(held(), 'token of x', true)));
@@ -135,7 +135,7 @@ describe('a name', () => {
     isBad(again(7));
   });
 
-  it('is granted to nobody with a shorter or longer time than asked for', () => {
+  it('is not granted with a shorter or longer time than asked for', () => {
     const story = new Story();
     const id = story.call('lease.acquire', { name: 'a', holder: 'x', token: 'token of x', ttl_ms: 1_000 });
     story.leased('a', 'x', 2_000);

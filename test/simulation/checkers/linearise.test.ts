@@ -43,7 +43,7 @@ describe('the search for an order', () => {
     expect(judge(during(1, 2, write(1)), during(3, 4, write(2)), during(5, 6, read(1)))).toBe('impossible');
   });
 
-  it('refuses a read of what nobody wrote', () => {
+  it('refuses a read of a value that was never written', () => {
     expect(judge(during(1, 2, read(7)))).toBe('impossible');
   });
 

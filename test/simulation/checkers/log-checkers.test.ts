@@ -24,7 +24,7 @@ describe('at most one holder', () => {
     expect(complaints(oneHolder, good().leased('a', 'y'))).toEqual([]);
   });
 
-  it('complains of a grant while somebody else holds the name', () => {
+  it('complains of a grant while another holder has the name', () => {
     expect(complaints(oneHolder, good().leased('a', 'z'))).toEqual([
       expect.stringContaining('while y holds it'),
     ]);
@@ -70,7 +70,7 @@ describe('at most one holder', () => {
     expect(complaints(oneHolder, over)).toHaveLength(1);
   });
 
-  it('complains of a wipe that nobody with the guard made, and of one that counts wrongly', () => {
+  it('complains of a wipe without the guard, and of one that counts wrongly', () => {
     const guarded = () => new Story().leased('system:orchestrator:guard_lock', 'g').leased('a', 'x');
     expect(complaints(oneHolder, guarded().entry('NamesWiped', { prefix: '', count: 1 }))).toEqual([]);
     expect(complaints(oneHolder, guarded().entry('NamesWiped', { prefix: '', count: 2 }))).toHaveLength(1);
@@ -147,7 +147,7 @@ describe('numbers that grow', () => {
     }
   });
 
-  it('accepts a backup that takes the place of a restored one before anybody starts from that', () => {
+  it('accepts a backup that takes the place of a restored one before a server starts from that', () => {
     const story = new Story().boot().leased('a', 'x');
     const madeAtMs = story.nowMs;
     const unused = { may: 'restore', madeAtMs, lastSeq: 2, seq: 5_000 + JUMP } as const;
@@ -225,7 +225,7 @@ describe('durable or invisible', () => {
     expect(complaints(durable, story)).toEqual([expect.stringContaining('not in the log')]);
   });
 
-  it('complains of an answer that names the entry of somebody else', () => {
+  it('complains of an answer that names the entry of another call', () => {
     const story = new Story().boot().leased('a', 'y');
     const id = story.call('lease.acquire', { name: 'a', holder: 'x', token: 'token of x', ttl_ms: 10 });
     story.answer(id, story.grantBody('a', 'x', 2, story.nowMs, 10));
@@ -280,7 +280,7 @@ describe('asked for', () => {
     expect(complaints(askedFor, story.ended('NameReleased', 'a', 1))).toEqual([]);
   });
 
-  it('complains of a release with the wrong token, or by nobody', () => {
+  it('complains of a release with the wrong token, or without a call', () => {
     const story = new Story().acquire('a', 'x');
     story.call('lease.release', { name: 'a', holder: 'x', token: 'guessed' });
     expect(complaints(askedFor, story.ended('NameReleased', 'a', 1))).toHaveLength(1);
@@ -314,7 +314,7 @@ describe('asked for', () => {
     ).toEqual([]);
   });
 
-  it('complains of a verdict that nobody gave, and leaves to time what time brings', () => {
+  it('complains of a verdict without a call, and accepts expiries', () => {
     const story = new Story();
     story.call('task.create', {});
     story.created('t');

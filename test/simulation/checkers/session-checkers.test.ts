@@ -357,7 +357,7 @@ describe('pipelines', () => {
     expect(orphaned(5_000, dies)).toEqual([]);
   });
 
-  it('that lost their keeper still have their slot for themselves while somebody could end them', () => {
+  it('that lost their keeper still have their slot for themselves while another process could end them', () => {
     const stage = Stage.open().pipeline('begun', 'x', '0').note({ kind: 'keeper-death', node: 'c1', pid: 1 });
     stage.later(200).pipeline('begun', 'y', '0', 2).pipeline('ended', 'x', '0');
     expect(complaints(pipelines, stage)).toEqual([
