@@ -2,6 +2,7 @@
 import { InvalidArgumentError, Option } from 'commander';
 import { durationMs as writtenMs } from '../client/durations.ts';
 import { Json } from '../protocol/json.ts';
+import type { Clock } from '../seams/clock.ts';
 import { wrongUsage } from './failure.ts';
 import { duration } from './format.ts';
 import type { Shell } from './shell.ts';
@@ -51,6 +52,17 @@ export function boundedMs(minMs: number, maxMs: number): (text: string) => numbe
     const ms = durationMs(text);
     if (ms >= minMs && ms <= maxMs) return ms;
     throw new InvalidArgumentError(`It must be between ${duration(minMs)} and ${duration(maxMs)}.`);
+  };
+}
+
+/** A point in time, as ISO 8601: given so, or as a duration before now. */
+export function instantArgument({ wallMs }: Pick<Clock, 'wallMs'>): (text: string) => string {
+  return (text) => {
+    const atMs = /^\d{4}-/.test(text) ? Date.parse(text) : wallMs() - durationMs(text);
+    if (!Number.isNaN(atMs)) return new Date(atMs).toISOString();
+    throw new InvalidArgumentError(
+      'It must be an instant such as 2026-01-31T08:00:00Z, or a duration such as 2h.',
+    );
   };
 }
 

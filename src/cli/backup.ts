@@ -5,6 +5,7 @@
 import { constants } from 'node:os';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
+import { sleep } from '../client/sleep.ts';
 import type { RefusalCode } from '../core/refusals.ts';
 import { isDiskFull } from '../engines/file/write-fully.ts';
 import { PAGES } from '../operations/pages.ts';
@@ -17,7 +18,8 @@ import { directory } from './arguments.ts';
 import {
   connectionFailure,
   examples,
-  probeCommand,
+  patientProbe,
+  retryingOf,
   type ServerOptions,
   serverOf,
   urlsIn,
@@ -32,6 +34,8 @@ import type { Screen, Server, Shell } from './shell.ts';
 const PROBLEM_BYTES_MAX = 64 * 1024;
 /** How often the progress on the terminal is updated. */
 const PROGRESS_BYTES = 1024 * 1024;
+/** A server that has come back is found this soon. */
+const RETRY_EVERY_MS = 400;
 const CLEAR_LINE = '\r\u001b[K';
 
 /** What the command needs besides a shell; tests bring their own. */
@@ -44,7 +48,7 @@ export function backupCommand(
   shell: Shell,
   means: BackupMeans = { files: nodeFiles, download: undiciDownload },
 ): Command {
-  return probeCommand('backup')
+  return patientProbe('backup')
     .description('Copy the log of a running server into a new directory, and verify the copy.')
     .argument('<dir>', 'an empty or new directory', directory)
     .addHelpText(
@@ -76,7 +80,10 @@ async function receive(
   try {
     const { signal } = interruption;
     const download = async (): Promise<AsyncIterable<Uint8Array>> =>
-      watched(await archiveFrom(means.download, server, signal), shell.err);
+      watched(
+        await retried(shell, options, server, signal, () => archiveFrom(means.download, server, signal)),
+        shell.err,
+      );
     return await receiveBackup(means.files, resolve(dir), download);
   } catch (fault) {
     if (isDiskFull(fault)) {
@@ -85,11 +92,34 @@ async function receive(
         `The disk is full: the backup does not fit into ${dir} (${code}). Nothing is left of it; make room, or choose another disk.`,
       );
     }
-    throw connectionFailure(fault, server);
+    throw connectionFailure(fault, server, options.retryFor);
   } finally {
     // The rest of the body is not read any more, and must not keep the process alive.
     interruption.abort();
     if (shell.err.isTerminal) shell.err.write(CLEAR_LINE);
+  }
+}
+
+/** Asks again while no server answers, as long as `--retry-for` says; an archive that has begun is not begun again. */
+async function retried<T>(
+  shell: Shell,
+  options: ServerOptions,
+  server: Server,
+  signal: AbortSignal,
+  ask: () => Promise<T>,
+): Promise<T> {
+  const retrying = retryingOf(shell, options, server);
+  const untilMs = shell.clock.monotonicMs() + (retrying?.forMs ?? 0);
+  for (;;) {
+    try {
+      return await ask();
+    } catch (fault) {
+      const isAway = fault instanceof LeaseholdError && fault.code === 'UNREACHABLE';
+      if (!isAway || shell.clock.monotonicMs() >= untilMs) throw fault;
+      retrying?.onRetry?.(fault);
+      await sleep(shell.timers, RETRY_EVERY_MS, signal);
+      signal.throwIfAborted();
+    }
   }
 }
 

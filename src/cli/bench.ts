@@ -126,7 +126,7 @@ async function withOwnServer(
   dir: string,
   work: (server: Server) => Promise<void>,
 ): Promise<void> {
-  const children = new KeptChildren(shell, KEPT_MS, KILL_AFTER_MS);
+  const children = new KeptChildren(shell, KEPT_MS);
   const ending = new AbortController();
   let said = '';
   let errors = '';
@@ -150,7 +150,8 @@ async function withOwnServer(
   const env = Object.fromEntries(
     Object.entries(shell.env).filter(([name]) => !name.startsWith('LEASEHOLD_')),
   );
-  const ended = children.run([...command, ...quiet], { env, pipes }, ending.signal, () => KEPT_MS);
+  const ender = { signal: ending.signal, killAfterMs: () => KILL_AFTER_MS };
+  const ended = children.run([...command, ...quiet], { env, pipes }, [ender], () => KEPT_MS);
   try {
     const early = ended.then(() => {
       throw new Failure(`The server that was to be measured ended: ${errors.trim() || 'it did not say why'}`);

@@ -626,3 +626,89 @@ describe('the server of a command', () => {
     ]);
   });
 });
+
+describe('task add --stdin-lines', () => {
+  it('counts on a terminal, and nowhere else', async () => {
+    test.input = Array.from({ length: 2_500 }, (_, at) => `${at}`).join('\n');
+    test.err.isTerminal = true;
+    expect(await test.run('task', 'add', '--stdin-lines')).toEqual({
+      code: 0,
+      out: '2500 tasks were added.\n',
+      err: '\r\u001b[K1000 added\r\u001b[K2000 added\r\u001b[K',
+    });
+    test.err.isTerminal = false;
+    expect(await test.run('task', 'add', '--stdin-lines', '--queue', 'quiet')).toMatchObject({ err: '' });
+  });
+});
+
+describe('operating one task', () => {
+  async function run(...args: string[]): Promise<string> {
+    const { code, out, err } = await test.run('task', ...args);
+    return code === 0 ? out : `${code}: ${err}`;
+  }
+
+  it('cancels one that waits, and runs it again as a new one, once', async () => {
+    await run('add', '1', '--id', 'first', '--queue', 'mail', '--key', 'anna');
+    expect(await run('requeue', 'first')).toContain('1: leasehold: TASK_NOT_ENDED');
+    expect(await run('cancel', 'first')).toMatch(/^2: .*--reason/);
+    expect(await run('cancel', 'first', '--reason', 'wrong')).toBe('first is cancelled, durable at seq 3.\n');
+    expect(await run('cancel', 'first', '--reason', 'wrong')).toBe(
+      'first was cancelled before; it is DEAD.\n',
+    );
+    expect(await run('add', '1', '--id', 'first')).toContain(
+      'has ended: DEAD (CANCELLED). No task was created; `leasehold',
+    );
+    expect(await run('requeue', 'first', '--id', 'second', '--reason', 'right')).toBe(
+      'second runs first again in queue mail, durable at seq 4.\n',
+    );
+    expect(await run('requeue', 'first')).toBe(
+      'first was requeued before, as second, which is WAITING. No task was created.\n',
+    );
+    const shown = await run('show', 'first');
+    expect(shown).toMatch(/requeued +this one → second \(WAITING\)/);
+    expect(shown).toMatch(/reason +CANCELLED: wrong/);
+    expect(await run('show', 'second')).toMatch(/requeued +first \(DEAD\) → this one/);
+  });
+
+  it('shows the progress of one that runs, and that it is to end', async () => {
+    await run('add', '1', '--id', 'long');
+    const lease = await test.world.finish(test.lh.call('task.lease', { worker_id: 'w', ttl_ms: 60_000 }));
+    if (!lease.ok) throw new Error(lease.detail);
+    const { lease_id } = lease.leases[0]!;
+    const save = (value: unknown) =>
+      test.world.finish(
+        test.lh.call('task.checkpoint', { task_id: 'long', lease_id, value: Json.of(value) }),
+      );
+    await save({ done: 2, total: 3 });
+    expect(await run('show', 'long')).toMatch(/progress +2 of 3 \(66 %\)/);
+    await save([7]);
+    expect(await run('cancel', 'long', '--reason', 'enough')).toContain(
+      'its worker is told with the next renewal',
+    );
+    expect(await run('show', 'long')).toMatch(/cancelled +its worker is told[\s\S]*checkpoint +\[7\]/);
+  });
+
+  it('changes the place of one that waits', async () => {
+    await run('add', '1', '--id', 'late', '--delay', '1h');
+    expect(await run('change', 'late')).toMatch(/^2: .*--priority, --queue or --delay/);
+    expect(await run('change', 'late', '--delay', '0', '--priority', '5', '--queue', 'fast')).toMatch(
+      /^late waits in queue fast, priority 5, due \d{4}-/,
+    );
+  });
+
+  it('finds tasks by key, worker and time, oldest or newest first', async () => {
+    const ids = async (...args: string[]): Promise<unknown[]> =>
+      ndjson(await test.run('task', 'ls', '--json', ...args)).map(({ task_id }) => task_id);
+    for (const id of ['a', 'b', 'c']) {
+      await run('add', '1', '--id', id, '--key', id === 'b' ? 'bob' : 'ada');
+      await test.world.advance(60_000);
+    }
+    expect(await ids('--key', 'ada')).toEqual(['a', 'c']);
+    expect(await ids('--order', 'newest', '--limit', '2')).toEqual(['c', 'b']);
+    expect(await ids('--since', '90s')).toEqual(['c']);
+    expect(await ids('--until', new Date(test.world.wallMs - 150_000).toISOString())).toEqual(['a']);
+    await test.world.finish(test.lh.call('task.lease', { worker_id: 'w', ttl_ms: 60_000 }));
+    expect(await ids('--worker', 'w')).toEqual(['a']);
+    expect((await test.run('task', 'ls', '--since', 'yesterday')).code).toBe(2);
+  });
+});

@@ -31,15 +31,17 @@ export interface ServerOptions {
 
 /** A command that talks to a server, and retries while none answers. */
 export function serverCommand(name: string): Command {
-  return probeCommand(name).addOption(
-    defaulted(
-      '--retry-for <duration>',
-      'how long to retry while no server answers; 0 fails at once',
-      durationMs,
-      RETRY_FOR_MS,
-      '30s',
-    ),
-  );
+  return probeCommand(name).addOption(defaulted(...RETRY_FOR, durationMs, RETRY_FOR_MS, '30s'));
+}
+
+const RETRY_FOR = [
+  '--retry-for <duration>',
+  'how long to retry while no server answers; 0 fails at once',
+] as const;
+
+/** A command that reports at once when no server answers, unless it is told to wait for one. */
+export function patientProbe(name: string): Command {
+  return probeCommand(name).option(RETRY_FOR[0], `${RETRY_FOR[1]} (default: a moment)`, durationMs);
 }
 
 /** A command that talks to a server and reports at once when none answers. */
@@ -111,7 +113,7 @@ export async function withServer<T>(
 }
 
 /** Says once, on stderr, what a command waits for. */
-function retryingOf(
+export function retryingOf(
   { clock, err }: Shell,
   { retryFor: forMs, json }: ServerOptions,
   server: Server,

@@ -1,7 +1,12 @@
 // One Ctrl-C and two of them, as programs hear them that were started by npm.
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { SignalName } from '../seams/processes.ts';
-import { onEndingSignals, onRepeatedSignals, type SignalledWorld } from './ending-signals.ts';
+import {
+  hurriedInterrupts,
+  onEndingSignals,
+  onRepeatedSignals,
+  type SignalledWorld,
+} from './ending-signals.ts';
 
 let nowMs: number;
 let heard: string[];
@@ -32,7 +37,7 @@ beforeEach(() => {
 describe('a signal to end', () => {
   it('asks, and the same Ctrl-C passed on by npm is no second one', () => {
     send('SIGINT');
-    nowMs = 1_999;
+    nowMs = 199;
     send('SIGINT');
     expect(heard).toEqual(['asked']);
   });
@@ -41,7 +46,7 @@ describe('a signal to end', () => {
     send('SIGINT');
     nowMs = 50;
     send('SIGINT');
-    nowMs = 2_000;
+    nowMs = 200;
     send('SIGINT');
     expect(heard).toEqual(['asked', 'hurried by SIGINT']);
   });
@@ -68,5 +73,25 @@ describe('a signal to end', () => {
     send('SIGTERM');
     send('SIGTERM');
     expect(heard).toEqual(['asked', 'hurried', `143, saying ${says}`]);
+  });
+});
+
+describe('a Ctrl-C for the program of `run`', () => {
+  it('asks for an end at once when it soon follows another, and not when npm passes it on', () => {
+    const isHurried = hurriedInterrupts(world.clock);
+    const at = (ms: number, signal: SignalName = 'SIGINT'): boolean => {
+      nowMs = ms;
+      return isHurried(signal);
+    };
+    expect([at(0), at(199), at(200), at(10_000), at(10_100), at(15_001)]).toEqual([
+      false,
+      false,
+      true,
+      false,
+      false,
+      false,
+    ]);
+    expect(at(15_300, 'SIGTERM')).toBe(false);
+    expect(at(15_300)).toBe(true);
   });
 });

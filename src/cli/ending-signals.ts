@@ -1,6 +1,7 @@
 /**
  * Signals that ask a program to end: the first one in order, a second one at once. One Ctrl-C may arrive twice, because
- * npm and npx forward what the terminal has already sent to the whole process group. That does not count as a second.
+ * npm and npx forward what the terminal has already sent to the whole process group: two SIGINT less than 200 ms apart
+ * count as one.
  */
 import { constants } from 'node:os';
 import type { ProcessEnding } from '../seams/process-ending.ts';
@@ -22,8 +23,8 @@ interface SignalHandlers {
 }
 
 const ENDING: readonly SignalName[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
-/** How long npm may take to forward it. A user who wants a second one presses again. */
-const SAME_MS = 2_000;
+/** npm forwards a signal at once, and a user does not press twice as fast. */
+const SAME_MS = 200;
 
 /** Listens as long as the process lives: a second signal may also arrive while connections are being closed. */
 export function onEndingSignals(
@@ -65,4 +66,18 @@ export function onRepeatedSignals(
     const isSame = signal === 'SIGINT' && first.signal === signal && atMs - first.atMs < SAME_MS;
     if (!isSame) hurried(signal);
   });
+}
+
+/** For `run`, whose program may take many a Ctrl-C: only one that soon follows another asks for an end at once. */
+const AGAIN_MS = 5_000;
+
+/** Tells of each signal whether it is such a Ctrl-C. */
+export function hurriedInterrupts({ monotonicMs }: SignalledWorld['clock']): (signal: SignalName) => boolean {
+  let lastMs = Number.NEGATIVE_INFINITY;
+  return (signal) => {
+    if (signal !== 'SIGINT') return false;
+    const sinceMs = monotonicMs() - lastMs;
+    if (sinceMs >= SAME_MS) lastMs = monotonicMs();
+    return sinceMs >= SAME_MS && sinceMs <= AGAIN_MS;
+  };
 }

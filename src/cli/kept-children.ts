@@ -23,46 +23,54 @@ export interface KeptEnd extends Ended {
   readonly isStopped: boolean;
 }
 
+/** What ends a program: SIGTERM when the signal aborts, SIGKILL this much later. */
+export interface Ender {
+  readonly signal: AbortSignal;
+  killAfterMs(): number;
+}
+
 export class KeptChildren {
   private readonly shell: Shell;
   private readonly ttlMs: number;
-  private readonly killAfterMs: number;
   private keeper: KeeperChannel | null = null;
   private keepersLost = 0;
   private readonly watched = new Map<number, Watched>();
   private timer: Timer | null = null;
   private isClosed = false;
 
-  constructor(shell: Shell, ttlMs: number, killAfterMs: number) {
+  constructor(shell: Shell, ttlMs: number) {
     this.shell = shell;
     this.ttlMs = ttlMs;
-    this.killAfterMs = killAfterMs;
     // Started now, because it takes a moment, and a program that starts earlier would be unwatched.
     this.startKeeper();
   }
 
-  /** Starts a program and returns how it ended, by itself or because `ends` was aborted. */
+  /** Starts a program and returns how it ended, by itself or because of one of the enders. */
   async run(
     command: readonly string[],
     options: Pick<StartOptions, 'env' | 'pipes'>,
-    ends: AbortSignal,
+    enders: readonly Ender[],
     remainingMs: () => number,
   ): Promise<KeptEnd> {
     const { processes, timers } = this.shell;
     const begun = (pid: number): void => this.watch(pid, remainingMs);
     const { pid, ended } = await processes.start(command, { ...options, begun });
-    let kill: Timer | null = null;
-    const end = (): void => {
-      processes.signalGroup(pid, 'SIGTERM');
-      kill = timers.after(this.killAfterMs, () => processes.signalGroup(pid, 'SIGKILL'));
-    };
-    ends.addEventListener('abort', end, { once: true });
-    if (ends.aborted) end();
+    const kills: Timer[] = [];
+    const unlisten = enders.map(({ signal, killAfterMs }) => {
+      const end = (): void => {
+        processes.signalGroup(pid, 'SIGTERM');
+        kills.push(timers.after(killAfterMs(), () => processes.signalGroup(pid, 'SIGKILL')));
+      };
+      signal.addEventListener('abort', end, { once: true });
+      if (signal.aborted) end();
+      return () => signal.removeEventListener('abort', end);
+    });
     try {
-      return { ...(await ended), isStopped: ends.aborted || this.isPast(pid) };
+      const end = await ended;
+      return { ...end, isStopped: enders.some(({ signal }) => signal.aborted) || this.isPast(pid) };
     } finally {
-      ends.removeEventListener('abort', end);
-      (kill as Timer | null)?.cancel();
+      for (const stop of unlisten) stop();
+      for (const kill of kills) kill.cancel();
       this.watched.delete(pid);
       this.tell({ do: 'forget', id: String(pid) });
     }

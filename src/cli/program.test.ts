@@ -99,7 +99,17 @@ COMP_WORDS=(leasehold "$@"); COMP_CWORD=$#; _leasehold; printf '%s\\n' "\${COMPR
   it('offers in bash what may follow', async () => {
     const { out } = await test.run('completion', 'bash');
     expect(offered(out, 'ta')).toEqual(['task']);
-    expect(offered(out, 'task', '')).toEqual(['add', 'ls', 'show', 'why', 'history', 'kill']);
+    expect(offered(out, 'task', '')).toEqual([
+      'add',
+      'ls',
+      'show',
+      'why',
+      'history',
+      'requeue',
+      'cancel',
+      'change',
+      'kill',
+    ]);
     expect(offered(out, 'task', '-')).toEqual(['--help']);
     expect(offered(out, 'wal', 'verify', '')).toEqual([]);
     expect(offered(out, 'run', 'door', '--', 'prin')).toContain('printf');

@@ -61,7 +61,7 @@ const GROUPS: Readonly<Record<string, readonly Row[]>> = {
     },
     {
       name: 'task',
-      does: 'Create tasks, look at them, ask why one is not running, end one.',
+      does: 'Create tasks, find them, ask why one is not running, requeue, cancel, change or end one.',
       load: async (shell) => (await import('./task.ts')).taskCommand(shell),
     },
     {

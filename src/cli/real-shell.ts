@@ -1,6 +1,7 @@
 /** The real shell: this process, its terminal, the network and the disk. */
 import { createInterface } from 'node:readline';
 import type { RetryLimits } from '../client/retry-schedule.ts';
+import type { Http } from '../seams/http.ts';
 import { machineClock } from '../world/machine-clock.ts';
 import { nodeProcesses } from '../world/node-processes.ts';
 import { nodeTextFiles } from '../world/node-text-files.ts';
@@ -9,6 +10,7 @@ import { systemIds } from '../world/system-ids.ts';
 import { thisProcess } from '../world/this-process.ts';
 import { urlsIn } from './connection.ts';
 import { wrongUsage } from './failure.ts';
+import { leaderFollowing } from './leader-http.ts';
 import type { Retrying, Screen, Shell } from './shell.ts';
 
 /** An unreachable server is reported soon, and a lost reply is still retried. */
@@ -37,7 +39,9 @@ export function realShell({ endWhenDone, outliveReaders }: ShellOptions = {}): S
       const onRetry = retrying?.onRetry;
       const world = onRetry === undefined ? nodeWorld : { ...nodeWorld, onRetry };
       const options = token === null ? {} : { token };
-      return connectWith(Leasehold, undiciHttp, world, urlsIn(url), options, termsOf(retrying));
+      const urls = urlsIn(url);
+      const http = (): Http => (urls.length > 1 ? undiciHttp() : leaderFollowing(undiciHttp(), url));
+      return connectWith(Leasehold, http, world, urls, options, termsOf(retrying));
     },
     clock: systemClock,
     machineClock,

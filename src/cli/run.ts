@@ -18,6 +18,7 @@ import type { Timer } from '../seams/clock.ts';
 import { exitCodeOf, type KeeperChannel, type SignalName } from '../seams/processes.ts';
 import { boundedMs, defaulted, durationMs } from './arguments.ts';
 import { examples, type ServerOptions, serverCommand, withServer } from './connection.ts';
+import { hurriedInterrupts } from './ending-signals.ts';
 import { EXIT, Failure, refused, startFailure } from './failure.ts';
 import { duration } from './format.ts';
 import type { Server, Shell } from './shell.ts';
@@ -78,7 +79,8 @@ The program finds in its environment:
   LEASEHOLD_URL          the server, so that \`leasehold object put\` needs nothing else
 
 It runs in a session and process group of its own; signals are passed on to the whole group, and what it leaves
-behind in the group is ended with it. When the lease cannot be kept, the group gets SIGTERM, then SIGKILL, before
+behind in the group is ended with it. A second Ctrl-C within five seconds is passed on as SIGKILL (two less than 200 ms
+apart are one, because npm passes them on twice). When the lease cannot be kept, the group gets SIGTERM, then SIGKILL, before
 the lease ends.
 
 Exit codes: the program's own, or 128 and the number of the signal that ended it; 73 the lease was not acquired;
@@ -260,8 +262,9 @@ class KeptProgram {
     const { machineClock, processes, timers } = this.shell;
     const limitsNow = (): Limits => limitsOf(machineClock, ttlMs, () => lease.remaining());
     const stop = (): void => this.tell({ do: 'stop', id: PROGRAM });
+    const isHurried = hurriedInterrupts(this.shell.clock);
     const unhear = processes.onSignals(PASSED_ON, (signal) =>
-      this.tell({ do: 'signal', id: PROGRAM, signal }),
+      this.tell({ do: 'signal', id: PROGRAM, signal: isHurried(signal) ? 'SIGKILL' : signal }),
     );
     let told = limitsNow();
     let timer: Timer | null = null;

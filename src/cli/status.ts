@@ -2,14 +2,14 @@
 import type { Command } from 'commander';
 import type { WorkerRecord } from '../operations/records.ts';
 import type { Body } from '../operations/table.ts';
-import { examples, probeCommand, type ServerOptions, serverCommand, withServer } from './connection.ts';
+import { examples, patientProbe, type ServerOptions, serverCommand, withServer } from './connection.ts';
 import { answered } from './failure.ts';
 import { ago, fieldLines, type Paint, size, visible } from './format.ts';
 import { type Columns, show, showList } from './output.ts';
 import type { Shell } from './shell.ts';
 
 export function statusCommand(shell: Shell): Command {
-  return probeCommand('status')
+  return patientProbe('status')
     .description('Show the role of a server, its position in the log, and what it counts.')
     .addHelpText('after', examples('leasehold status', 'leasehold status --json'))
     .action((options: ServerOptions) =>

@@ -28,6 +28,7 @@ interface AddOptions extends ServerOptions {
   readonly priority?: number;
   readonly delay?: number;
   readonly dedup?: string;
+  readonly key?: string;
   readonly maxFailures?: number;
   readonly maxAttempts?: number;
   readonly backoff?: number;
@@ -46,6 +47,7 @@ export function addCommand(shell: Shell): Command {
     .option('--priority <n>', 'from -128 to 127, higher first', priority)
     .option('--delay <duration>', 'how long it is not leased, for example 30s', durationMs)
     .option('--dedup <key>', 'while a task of this queue with this key has not ended, that one is the answer')
+    .option('--key <key>', 'whom or what it is for; `task ls --key` finds it')
     .option('--max-failures <n>', 'the failure with this number is final (default: 5)', positiveNumber)
     .option(
       '--max-attempts <n>',
@@ -87,7 +89,7 @@ function checkWords(word: string | undefined, { stdinLines, dedup, wait }: AddOp
 }
 
 function requestOf(payload: Json, options: AddOptions, id = options.id): Requests['task.create'] {
-  const { queue, priority, delay, dedup, maxFailures, maxAttempts, backoff } = options;
+  const { queue, priority, delay, dedup, key, maxFailures, maxAttempts, backoff } = options;
   const retry = {
     ...(maxFailures === undefined ? {} : { max_failures: maxFailures }),
     ...(backoff === undefined ? {} : { backoff_ms: backoff }),
@@ -99,6 +101,7 @@ function requestOf(payload: Json, options: AddOptions, id = options.id): Request
     ...(priority === undefined ? {} : { priority }),
     ...(delay === undefined ? {} : { delay_ms: delay }),
     ...(dedup === undefined ? {} : { dedup_key: dedup }),
+    ...(key === undefined ? {} : { key }),
     ...(maxAttempts === undefined ? {} : { max_attempts: maxAttempts }),
     ...(Object.keys(retry).length === 0 ? {} : { retry }),
   };
@@ -121,19 +124,20 @@ function sentenceOf(task: Created, id: string): string {
   if (!duplicate) return `${id} waits ${queue}, durable at seq ${seq}.`;
   if (state === 'WAITING' || state === 'LEASED')
     return `${id} is there already ${queue}, durable at seq ${seq}.`;
-  const { reason } = task as { readonly reason?: string };
-  const why = reason === undefined ? '' : ` (${visible(reason)})`;
-  return `${id} is there already ${queue} and has ended: ${state}${why}. No task was created.`;
+  const why = task.reason === undefined ? '' : ` (${visible(task.reason)})`;
+  return `${id} is there already ${queue} and has ended: ${state}${why}. No task was created; \`leasehold task requeue\` runs it again.`;
 }
 
 async function showEnd(shell: Shell, lh: Leasehold, id: string, options: AddOptions): Promise<void> {
   let task: Body<'task.get'>;
   do task = answered(await lh.call('task.get', { task_id: id, wait_ms: WAIT_MS }));
   while (task.state === 'WAITING' || task.state === 'LEASED');
-  const { state, reason, result } = task;
+  const { state, reason, reason_detail: detail, result } = task;
   if (options.json) sayJson(shell, task);
   else if (result) shell.out.write(`${result.text()}\n`);
   if (state === 'COMPLETED') return;
+  if (detail !== undefined)
+    throw refused('TASK_CANCELLED', `${visible(id)} was cancelled: ${visible(detail)}`);
   throw refused('TASK_FAILED', `${visible(id)} is ${state}: ${visible(reason ?? 'no reason is known')}`);
 }
 

@@ -11,9 +11,11 @@ import { HandBack } from '../client/task-errors.ts';
 import type { TaskVerdict } from '../client/task-verdict.ts';
 import { TIMEOUT_MAX_MS } from '../client/worker-options.ts';
 import type { Json } from '../protocol/json.ts';
+import { LeaseholdError } from '../protocol/leasehold-error.ts';
 import { LIMITS } from '../protocol/limits.ts';
 import type { Ended } from '../seams/processes.ts';
 import { boundedMs, defaulted, durationMs, positiveNumber } from './arguments.ts';
+import { CheckpointFile } from './checkpoint-file.ts';
 import { examples, type ServerOptions, serverCommand, withServer } from './connection.ts';
 import { onRepeatedSignals } from './ending-signals.ts';
 import { EXIT, type Failure, startFailure, wrongUsage } from './failure.ts';
@@ -60,7 +62,7 @@ export function workCommand(shell: Shell): Command {
     .addOption(
       defaulted(
         '--grace <duration>',
-        'how long running programs may go on after SIGTERM or SIGINT',
+        'how long running programs may go on after SIGTERM or SIGINT, and after their task was cancelled',
         durationMs,
         30_000,
         '30s',
@@ -78,7 +80,12 @@ export function workCommand(shell: Shell): Command {
       )}
 
 The program gets the payload on standard input, byte for byte, and in its environment LEASEHOLD_TASK_ID,
-LEASEHOLD_ATTEMPT, LEASEHOLD_LEASE_SEQ, LEASEHOLD_QUEUE and LEASEHOLD_URL.
+LEASEHOLD_ATTEMPT, LEASEHOLD_LEASE_SEQ, LEASEHOLD_QUEUE and LEASEHOLD_URL. LEASEHOLD_CHECKPOINT_FILE names a file with the
+JSON that an earlier attempt saved, or an empty one. To save, write a file beside it and rename it to this name:
+
+  echo '{"done":3,"total":10}' > "$LEASEHOLD_CHECKPOINT_FILE.new" && mv "$LEASEHOLD_CHECKPOINT_FILE.new" "$LEASEHOLD_CHECKPOINT_FILE"
+
+At most one a second is sent, the newest, and the last one before a failure or a task handed back is told.
 
   exit 0         completes the task; what was printed is the result: JSON as it is, other text as a string
                  without its last line break, nothing as no result
@@ -87,9 +94,10 @@ LEASEHOLD_ATTEMPT, LEASEHOLD_LEASE_SEQ, LEASEHOLD_QUEUE and LEASEHOLD_URL.
 
 A program that is not there is told before any task is taken: exit 127, or 126 when it may not be run.
 
-When a lease is lost the program and its whole process group are ended. SIGTERM and SIGINT drain: no new tasks, running
-programs may finish within --grace, what is left is ended and handed back. A second signal does so at once; a second
-Ctrl-C within two seconds is taken for the first one, which npm passes on.`,
+When a lease is lost the program and its whole process group are ended. When the task is cancelled they get SIGTERM with
+the next renewal, and SIGKILL after --grace; exit 0 still completes it, anything else ends it as DEAD. SIGTERM and SIGINT
+drain: no new tasks, running programs may finish within --grace, what is left is ended and handed back. A second signal
+does so at once; a second SIGINT within 200 ms is the same Ctrl-C, passed on by npm.`,
     )
     .action((queue: string, command: string[], options: WorkOptions) => {
       if (queue === '') throw wrongUsage('The queue has no name.');
@@ -126,7 +134,7 @@ class ProgramWorker {
     this.command = command;
     this.options = options;
     this.paint = paintFor(shell.err.isTerminal, shell.env);
-    this.children = new KeptChildren(shell, options.ttl, KILL_AFTER_MS);
+    this.children = new KeptChildren(shell, options.ttl);
   }
 
   async run(lh: Leasehold): Promise<void> {
@@ -167,9 +175,11 @@ class ProgramWorker {
   private async handle(task: TaskContext<unknown>): Promise<Json | undefined> {
     const result = new ResultText();
     const errors = new OutputTail();
-    const ends = AbortSignal.any([task.signal, this.hurry.signal]);
-    const end = await this.runProgram(task, ends, result, errors);
-    ends.throwIfAborted();
+    const end = await this.runProgram(task, result, errors);
+    // What a cancelled program has completed all the same counts.
+    if (end.code === 0 && isCancelled(task) && !this.hurry.signal.aborted) return result.json();
+    task.signal.throwIfAborted();
+    this.hurry.signal.throwIfAborted();
     if (end.isStopped)
       throw new HandBack('The program was ended, because its lease could not be kept.', { delay: 0 });
     if (end.code === 0) return result.json();
@@ -179,7 +189,6 @@ class ProgramWorker {
 
   private async runProgram(
     task: TaskContext<unknown>,
-    ends: AbortSignal,
     result: ResultText,
     errors: OutputTail,
   ): Promise<KeptEnd> {
@@ -192,16 +201,34 @@ class ProgramWorker {
         this.shell.err.write(decoder.decode(bytes, { stream: true }));
       },
     };
+    const { grace } = this.options;
+    const enders = [
+      { signal: task.signal, killAfterMs: () => (isCancelled(task) ? grace : KILL_AFTER_MS) },
+      { signal: this.hurry.signal, killAfterMs: () => KILL_AFTER_MS },
+    ];
+    const checkpoint = await this.openCheckpoint(task);
     try {
-      return await this.children.run(this.command, { env: this.envOf(task), pipes }, ends, () =>
-        task.remaining(),
-      );
+      const env = { ...this.envOf(task), LEASEHOLD_CHECKPOINT_FILE: checkpoint.path };
+      return await this.children.run(this.command, { env, pipes }, enders, () => task.remaining());
     } catch (fault) {
       const failure = startFailure(this.command[0]!, fault);
       // The task is not the cause, and every other task would fail in the same way.
       this.fault ??= failure;
       this.drain.abort();
       throw new HandBack(failure.message, { delay: 0 });
+    } finally {
+      await checkpoint.close();
+    }
+  }
+
+  private async openCheckpoint(task: TaskContext<unknown>): Promise<CheckpointFile> {
+    try {
+      return await CheckpointFile.open(this.shell, task, (why) =>
+        this.note(`The checkpoint of ${visible(task.taskId)} was not saved: ${visible(why)}`),
+      );
+    } catch (fault) {
+      // A full temporary directory is no failure of the task.
+      throw new HandBack(`There is no room for a checkpoint file: ${(fault as Error).message}`);
     }
   }
 
@@ -240,6 +267,8 @@ class ProgramWorker {
     else if (verdict.outcome === 'REJECTED')
       this.note(`${id} ${this.paint.red('was rejected')}: ${verdict.code}.`);
     else if (verb === 'complete') this.note(`${id} ${this.paint.green('completed')}, attempt ${attempt}.`);
+    else if (verb === 'release' && verdict.state === 'DEAD')
+      this.note(`${id} ${this.paint.yellow('was cancelled')}, attempt ${attempt}.`);
     else if (verb === 'release') this.note(`${id} handed back${why}`);
     else this.note(`${id} ${this.paint.red('failed')}, attempt ${attempt}${why}`);
   }
@@ -247,6 +276,10 @@ class ProgramWorker {
   private note(line: string): void {
     if (!this.options.quiet) this.shell.err.write(`leasehold: ${line}\n`);
   }
+}
+
+function isCancelled({ signal }: TaskContext<unknown>): boolean {
+  return LeaseholdError.is(signal.reason, 'LEASE_LOST') && signal.reason.details.loss === 'cancelled';
 }
 
 function howItEnded({ code, signal }: Ended): string {

@@ -1,4 +1,10 @@
 /** The few small files that commands read or write: tokens and requested output. A seam. */
+export interface ReplaceableFile {
+  /** The text of the file that has taken its place since the last look; null while it is the same file. */
+  replacement(): Promise<string | null>;
+  close(): Promise<void>;
+}
+
 export interface TextFiles {
   read(path: string): Promise<string>;
   /** Readable by its owner only. Replaces an existing file. */
@@ -8,6 +14,8 @@ export interface TextFiles {
    * default.
    */
   makeTemporary(prefix: string, within?: string): Promise<string>;
+  /** A file that is there, and that another process will replace by renaming one to its name. */
+  openReplaceable(path: string): Promise<ReplaceableFile>;
   /** Recursive. Succeeds when it does not exist. */
   remove(path: string): Promise<void>;
 }

@@ -19,5 +19,37 @@ export const nodeTextFiles: TextFiles = {
   },
 
   makeTemporary: (prefix, within = tmpdir()) => fs.mkdtemp(join(within, prefix)),
+
+  async openReplaceable(path) {
+    // Kept open: as long as it is, no other file can have its number.
+    let current = await fs.open(path, 'r');
+    let { ino } = await current.stat();
+    return {
+      async replacement() {
+        const file = await openIfThere(path);
+        if (file === null) return null;
+        const found = await file.stat();
+        if (found.ino === ino) {
+          await file.close();
+          return null;
+        }
+        await current.close();
+        current = file;
+        ({ ino } = found);
+        return file.readFile('utf8');
+      },
+      close: () => current.close(),
+    };
+  },
+
   remove: (path) => fs.rm(path, { recursive: true, force: true }),
 };
+
+async function openIfThere(path: string): Promise<fs.FileHandle | null> {
+  try {
+    return await fs.open(path, 'r');
+  } catch (fault) {
+    if ((fault as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    throw fault;
+  }
+}

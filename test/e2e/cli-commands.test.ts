@@ -210,4 +210,18 @@ describe('task add', () => {
     const again = await bench.run(words, { ...ADMIN, input: input.replace('no', '1') });
     expect(again).toMatchObject({ status: 0, stdout: '1 tasks were added, 600 were there already.\n' });
   });
+
+  it('says how many were added when it is interrupted, and the same command adds the rest', async () => {
+    const words = ['task', 'add', '--stdin-lines', '--queue', 'half', '--id', 'half'];
+    const adding = bench.start(words, { ...ADMIN, input: '1\n2\n3\n', staysOpen: true });
+    await until('the third', async () => (await bench.run(['task', 'show', 'half-3'], ADMIN)).status === 0);
+    adding.kill('SIGINT');
+    expect(await adding.ended).toMatchObject({
+      status: 130,
+      stdout: '',
+      stderr: 'leasehold: Interrupted: 3 tasks were added.\n',
+    });
+    const again = await bench.run(words, { ...ADMIN, input: '1\n2\n3\n4\n' });
+    expect(again).toMatchObject({ status: 0, stdout: '1 tasks were added, 3 were there already.\n' });
+  });
 });

@@ -118,6 +118,21 @@ describe('the program', () => {
     expect(stdout).toContain('heard');
   });
 
+  it('is killed by a second Ctrl-C, if it does not heed the first', async () => {
+    const run = bench.start([
+      'run',
+      door,
+      '--',
+      'sh',
+      '-c',
+      "trap '' INT; echo on; while :; do sleep 0.02; done",
+    ]);
+    await run.says(/on/);
+    await run.interruptAgainAndAgain();
+    expect(await run.ended).toMatchObject({ status: 137, signal: null });
+    expect(await isFree()).toBe(true);
+  });
+
   it('leaves nothing of its group behind when it ends', async () => {
     const run = await bench.run([
       'run',

@@ -1,7 +1,7 @@
 // `leasehold work` with real programs: payloads and results byte for byte, exit codes as verdicts, draining, and
 // programs that lose their lease or their worker.
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Body, CliBench, isAlive, type Process, until } from '../support/cli-processes.ts';
 
@@ -110,6 +110,7 @@ describe('the program', () => {
     const task = await reaches(id, 'COMPLETED');
     expect(readFileSync(mark, 'utf8').trim().split('\n')).toEqual([
       'LEASEHOLD_ATTEMPT=1',
+      expect.stringMatching(/^LEASEHOLD_CHECKPOINT_FILE=\//),
       `LEASEHOLD_LEASE_SEQ=${task.leases[0].lease_seq}`,
       `LEASEHOLD_QUEUE=${queue}`,
       `LEASEHOLD_TASK_ID=${id}`,
@@ -270,6 +271,73 @@ describe('--exit-when-empty', () => {
 
   it('leaves at once when there is nothing', async () => {
     expect(await work('true', '--exit-when-empty').ended).toMatchObject({ status: 0 });
+  });
+});
+
+describe('a program whose task is cancelled', () => {
+  it('gets SIGTERM, and its task is dead unless it leaves with 0', async () => {
+    const id = await add(1);
+    const worker = work(
+      `trap 'echo bye >> "$1"; exit 3' TERM; touch "$1"; while :; do sleep 0.02; done`,
+      '--ttl',
+      '3s',
+    );
+    await until('the program', () => existsSync(mark));
+    await bench.post(`/v1/tasks/${id}/cancel`, { reason: 'enough' });
+    const task = await reaches(id, 'DEAD');
+    expect(task).toMatchObject({ reason: 'CANCELLED', reason_detail: 'enough', attempt: 1 });
+    expect(readFileSync(mark, 'utf8')).toBe('bye\n');
+    await worker.says(/was cancelled/);
+  });
+
+  it('is killed when it does not heed that within the grace', async () => {
+    const id = await add(1);
+    work(`trap '' TERM; touch "$1"; while :; do sleep 0.02; done`, '--ttl', '3s', '--grace', '300ms');
+    await until('the program', () => existsSync(mark));
+    await bench.post(`/v1/tasks/${id}/cancel`, { reason: 'enough' });
+    expect(await reaches(id, 'DEAD')).toMatchObject({ reason: 'CANCELLED' });
+  });
+});
+
+describe('LEASEHOLD_CHECKPOINT_FILE', () => {
+  it('has what the attempt before saved by a rename, and not what was written in place', async () => {
+    const id = await add(1);
+    work(
+      `f="$LEASEHOLD_CHECKPOINT_FILE"; echo "[$(cat "$f")]" >> "$1"
+       save() { echo "$1" > "$f.new"; mv "$f.new" "$f"; }
+       case "$LEASEHOLD_ATTEMPT" in
+         1) echo '"in place"' > "$f"; exit 75;;
+         2) save 1; save '{"done":2,"total":3}'; save 7; exit 75;;
+       esac`,
+    );
+    await reaches(id, 'COMPLETED');
+    expect(readFileSync(mark, 'utf8')).toBe('[]\n[]\n[7]\n');
+  });
+
+  it('is looked at while the program runs, and gone afterwards', async () => {
+    const id = await add(1);
+    const worker = work(
+      `f="$LEASEHOLD_CHECKPOINT_FILE"; echo "$f" > "$1"; echo nothing > "$f.new"; mv "$f.new" "$f"
+       until [ -e "$1.go" ]; do sleep 0.02; done; echo '{"done":1}' > "$f.new"; mv "$f.new" "$f"
+       until [ -e "$1.end" ]; do sleep 0.02; done`,
+    );
+    await worker.says(/The checkpoint of .* was not saved: it is not JSON/);
+    writeFileSync(`${mark}.go`, '');
+    await until('the checkpoint', async () => (await bench.get(`/v1/tasks/${id}`)).checkpoint?.done === 1);
+    writeFileSync(`${mark}.end`, '');
+    await reaches(id, 'COMPLETED');
+    expect(existsSync(dirname(readFileSync(mark, 'utf8').trim()))).toBe(false);
+  });
+});
+
+describe('a second Ctrl-C', () => {
+  it('ends the program at once, and hands its task back', async () => {
+    const id = await add(1);
+    const worker = work('touch "$1"; exec sleep 600', '--grace', '10m');
+    await until('the program', () => existsSync(mark));
+    await worker.interruptAgainAndAgain();
+    expect(await worker.ended).toMatchObject({ status: 0 });
+    expect(await bench.get(`/v1/tasks/${id}`)).toMatchObject({ state: 'WAITING' });
   });
 });
 

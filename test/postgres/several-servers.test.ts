@@ -86,6 +86,22 @@ describe('a client of several servers', () => {
     const wrong = await new Process(['task', 'ls', '--server', `${leader.url},nowhere`], {}).ended;
     expect([wrong.status, wrong.stderr]).toEqual([2, expect.stringContaining('nowhere is not the URL')]);
   });
+
+  it('may be the command line, which follows one standby to the leader and waits for the next leader', async () => {
+    const [leader, standby] = await startTwo();
+    const env = { LEASEHOLD_URL: standby.url };
+    const followed = await new Process(['task', 'add', '1', '--id', 'before'], { env }).ended;
+    expect(followed).toMatchObject({ status: 0, stderr: '' });
+    const own = await new Process(['status', '--json'], { env }).ended;
+    expect(JSON.parse(own.stdout)).toMatchObject({ role: 'standby', leader_url: leader.url });
+    leader.process.kill('SIGTERM');
+    const both = { LEASEHOLD_URL: `${leader.url},${standby.url}` };
+    const added = await new Process(['task', 'add', '2', '--id', 'meanwhile'], { env: both }).ended;
+    expect(added.status).toBe(0);
+    await standby.becomes('leader');
+    for (const id of ['before', 'meanwhile'])
+      expect((await standby.ask('GET', `/v1/tasks/${id}`)).status).toBe(200);
+  });
 });
 
 describe('servers that are replaced one by one', () => {

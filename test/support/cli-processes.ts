@@ -11,6 +11,8 @@ const PATIENCE_MS = 60_000;
 export interface RunOptions {
   readonly env?: Record<string, string>;
   readonly input?: string | Uint8Array;
+  /** Leaves standard input open behind `input`. */
+  readonly staysOpen?: boolean;
   /** A program and its arguments that run it, such as `unshare`. */
   readonly under?: readonly string[];
 }
@@ -34,7 +36,7 @@ export class Process {
   readonly ended: Promise<Result>;
   private readonly child: ChildProcessWithoutNullStreams;
 
-  constructor(args: readonly string[], { env = {}, input, under = [] }: RunOptions) {
+  constructor(args: readonly string[], { env = {}, input = '', staysOpen = false, under = [] }: RunOptions) {
     const [program = '', ...words] = [...under, process.execPath, MAIN, ...args];
     this.child = spawn(program, words, { env: { ...process.env, ...env } });
     this.child.stdout.on('data', (bytes: Buffer) => {
@@ -45,7 +47,8 @@ export class Process {
       this.stderr += bytes.toString('utf8');
     });
     this.child.stdin.on('error', () => undefined);
-    this.child.stdin.end(input ?? '');
+    if (staysOpen) this.child.stdin.write(input);
+    else this.child.stdin.end(input);
     this.ended = new Promise((resolve) => {
       this.child.once('close', (status, signal) =>
         resolve({ status, signal, stdout: this.stdout, stderr: this.stderr }),
@@ -77,6 +80,16 @@ export class Process {
     // Two of a kind that wait to be delivered would be one.
     await until('the first SIGINT to be delivered', () => !hasPending(this.pid, 'SIGINT'));
     if (!this.child.kill('SIGINT')) throw new Error('It had ended before the second SIGINT came.');
+  }
+
+  /** Ctrl-C again and again, as slowly as a person presses it, until it has ended. */
+  async interruptAgainAndAgain(): Promise<void> {
+    const ended = this.ended.then(() => true);
+    for (let isEnded = false; !isEnded; ) {
+      this.kill('SIGINT');
+      const moment = new Promise<false>((resolve) => setTimeout(() => resolve(false), 400));
+      isEnded = await Promise.race([ended, moment]);
+    }
   }
 
   /** Waits until it has printed something that fits, and gives the match. */
