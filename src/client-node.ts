@@ -25,7 +25,7 @@ export {
   type TaskSchemas,
 } from './client/define-task.ts';
 export type { WireOperations, WireSession } from './client/deprecated.ts';
-export type { EnqueueItem, EnqueueOptions, EnqueueReceipt } from './client/enqueue.ts';
+export type { EnqueueItem, EnqueueReceipt } from './client/enqueue.ts';
 export type { Guarded, GuardedMain, GuardOptions } from './client/guard.ts';
 export type { CloseOptions, Leasehold } from './client/leasehold.ts';
 export type { Receipt, TaskResult, Wait } from './client/receipt.ts';
@@ -33,6 +33,7 @@ export type { Session, SessionFilter, SessionFollowOptions, Sessions } from './c
 export type { SchemaInput, SchemaOutput, StandardSchema } from './client/standard-schema.ts';
 export type { PresentedLease, TaskContext } from './client/task-context.ts';
 export { HandBack, NoRetry, RetryLater, TaskTimeout, WorkerStopping } from './client/task-errors.ts';
+export type { EnqueueOptions, TraceContext } from './client/task-request.ts';
 export type { TaskVerdict } from './client/task-verdict.ts';
 export type { Worker, WorkerCounts } from './client/worker.ts';
 export { type Job, job, type TaskHandler, type WorkerOptions } from './client/worker-options.ts';

@@ -2,14 +2,18 @@
  * leasehold/postgres: leases with fencing numbers in your own Postgres database, without a leasehold server. It
  * accepts anything that has `query(text, values)`, such as the package `pg`.
  */
+import type { TaskDefinition } from './client/define-task.ts';
 import type { Duration } from './client/durations.ts';
 import { refuseUnknown } from './client/unknown-options.ts';
-import type { Queryable } from './postgres/database.ts';
+import type { ConnectionPool, Queryable } from './postgres/database.ts';
 import type { LeaseWorld } from './postgres/lease-world.ts';
 import {
   OperatorRuntime as GovernedRuntime,
   type OperatorRuntimeOptions,
 } from './postgres/operator-runtime.ts';
+import { type EnqueueInOptions, enqueueIn as enterTask } from './postgres/outbox.ts';
+import { type Relay, type RelayOptions, RunningRelay } from './postgres/relay.ts';
+import type { RelayHandle } from './postgres/relay-pass.ts';
 import { RuntimeLease as HeldLease, type RuntimeLeaseOptions, runUnder } from './postgres/runtime-lease.ts';
 import { LeaseholdError } from './protocol/leasehold-error.ts';
 import { systemClock, systemTimers } from './world/system-clock.ts';
@@ -102,6 +106,25 @@ export async function withLease<T>(
   return runUnder(acquire(db, name, options), async (lease) => work(lease));
 }
 
+/**
+ * Writes a task into the outbox in your transaction: it exists if and only if that commits. The id is chosen here, so
+ * `lh.receipt(definition, taskId)` works at once.
+ */
+export function enqueueIn<Input>(
+  tx: Queryable,
+  definition: TaskDefinition<Input, unknown, unknown, unknown>,
+  input: NoInfer<Input>,
+  options: EnqueueInOptions = {},
+): Promise<{ readonly taskId: string }> {
+  // An id must not begin like an option of a command.
+  return enterTask(tx, definition, input, options, () => `o${systemIds.token()}`);
+}
+
+/** Turns committed rows of the outbox into exactly one task each. Any number may run: one holds the lease and works. */
+export function relay(pool: ConnectionPool, lh: RelayHandle, options: RelayOptions = {}): Relay {
+  return new RunningRelay(pool, lh, options, { timers: systemTimers, onFault: thisProcess.onFault });
+}
+
 /** Governed commands behind gates, all inside one lease. */
 export class OperatorRuntime extends GovernedRuntime {
   constructor(options: OperatorRuntimeOptions, world: LeaseWorld = systemWorld) {
@@ -134,7 +157,19 @@ export {
   rollback,
 } from './postgres/migration.ts';
 export type { CommandCall, GovernedCommand, OperatorRuntimeOptions } from './postgres/operator-runtime.ts';
+export type { EnqueueInOptions } from './postgres/outbox.ts';
+export { MIGRATION_020, migrateOutbox, rollbackOutbox } from './postgres/outbox-migration.ts';
+export {
+  dropParked,
+  type OutboxReport,
+  type OutboxState,
+  outboxReport,
+  type ParkedRow,
+  resendParked,
+} from './postgres/outbox-rows.ts';
 export { type ProbeReport, type ProbeTest, probe } from './postgres/probe.ts';
+export type { Relay, RelayCounts, RelayOptions } from './postgres/relay.ts';
+export type { RelayHandle } from './postgres/relay-pass.ts';
 export type { RuntimeLeaseOptions } from './postgres/runtime-lease.ts';
 export {
   type Effect,

@@ -48,7 +48,15 @@ const MAY_IMPORT: Record<string, Permission> = {
   },
   postgres: {
     folders: ['seams'],
-    files: ['src/protocol/texts.ts', 'src/client/durations.ts', 'src/protocol/leasehold-error.ts'],
+    files: [
+      'src/protocol/texts.ts',
+      'src/protocol/json.ts',
+      'src/protocol/limits.ts',
+      'src/protocol/leasehold-error.ts',
+      'src/client/durations.ts',
+      'src/client/task-request.ts',
+      'src/client/unknown-options.ts',
+    ],
     types: ['client'],
     node: true,
   },

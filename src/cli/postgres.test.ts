@@ -17,6 +17,7 @@ describe.each([
   ['migrate', 'DATABASE_URL', 'LEASEHOLD_ENGINE'],
   ['rollback', 'DATABASE_URL', 'LEASEHOLD_ENGINE'],
   ['probe', 'DATABASE_URL', 'LEASEHOLD_ENGINE'],
+  ['outbox', 'DATABASE_URL', 'LEASEHOLD_ENGINE'],
   ['restored', 'LEASEHOLD_ENGINE', 'DATABASE_URL'],
 ])('leasehold postgres %s', (verb, variable, other) => {
   it(`takes its database from ${variable}, where no password is seen in a list of processes`, async () => {

@@ -44,7 +44,7 @@ const GROUPS: Readonly<Record<string, readonly Row[]>> = {
     },
     {
       name: 'postgres',
-      does: 'Keep leases in your own Postgres, or repair a log in one.',
+      does: 'Keep leases and an outbox in your own Postgres, or repair a log in one.',
       load: async (shell) => (await import('./postgres.ts')).postgresCommand(shell),
     },
   ],
@@ -164,7 +164,7 @@ Environment:
   LEASEHOLD_DATA    the data directory of \`up\`, \`serve\` and \`doctor\` (default ./leasehold-data)
   LEASEHOLD_ENGINE  the database of \`up\` and \`serve\`, postgres://…, instead of a data directory;
                     also of \`postgres restored\`
-  DATABASE_URL      the database of \`postgres migrate\`, \`rollback\` and \`probe\`
+  DATABASE_URL      the database of \`postgres migrate\`, \`rollback\`, \`probe\`, \`relay\` and \`outbox\`
   LEASEHOLD_LISTEN  where \`up\` and \`serve\` listen
   LEASEHOLD_TOKENS  who may do what there, as JSON; \`--tokens FILE\` names a file instead
   XG2G_IDEM_SECRET, XG2G_IDEM_SECRET_PREVIOUS, XG2G_V3_API_LEASES

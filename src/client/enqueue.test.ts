@@ -230,6 +230,21 @@ describe('a receipt', () => {
     expect(waits).toEqual([60_000, 60_000, 30_000]);
   });
 
+  it('waits for a task that is not known yet, if it was told for how long', async () => {
+    const receipt = lh.receipt(mail, 'from-an-outbox');
+    await expect(world.finish(receipt.output())).rejects.toMatchObject({ code: 'TASK_NOT_FOUND' });
+    const output = later(receipt.output({ wait: '10s' }));
+    await world.advance(500);
+    expect(await isSettled(output)).toBe(false);
+    await world.finish(lh.enqueue(mail, 1, { taskId: 'from-an-outbox' }));
+    await world.finish(lh.call('task.complete', { ...(await leased()), result: 'done' }));
+    await world.advance(1_000);
+    expect(await output).toBe('done');
+    const never = later(lh.receipt(mail, 'never').output({ wait: '1s' }));
+    await world.advance(2_000);
+    await expect(never).rejects.toMatchObject({ code: 'TASK_NOT_FOUND' });
+  });
+
   it('gives up waiting when its signal aborts', async () => {
     const receipt = await world.finish(lh.enqueue(mail, 1));
     const giveUp = new AbortController();

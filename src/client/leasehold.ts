@@ -14,17 +14,12 @@ import {
   type WireSession,
 } from './deprecated.ts';
 import { type Duration, durationMs } from './durations.ts';
-import {
-  type EnqueueItem,
-  type EnqueueOptions,
-  type EnqueueReceipt,
-  enqueue,
-  enqueueMany,
-} from './enqueue.ts';
+import { type EnqueueItem, type EnqueueReceipt, enqueue, enqueueMany } from './enqueue.ts';
 import { Guard, type GuardedMain, type GuardOptions } from './guard.ts';
 import { type Receipt, TaskReceipt } from './receipt.ts';
 import { type Sessions, sessionsOf } from './sessions.ts';
 import { sleep } from './sleep.ts';
+import type { EnqueueOptions } from './task-request.ts';
 import type { EntryListing, Transport } from './transport.ts';
 import { refuseUnknown } from './unknown-options.ts';
 import type { Worker } from './worker.ts';

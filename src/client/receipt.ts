@@ -41,7 +41,10 @@ export interface Receipt<Output> {
   readonly taskId: string;
   /** What is known of the task now, or once it has ended or `wait` is over. Never throws for a task that failed. */
   result(options?: Wait): Promise<TaskResult<Output>>;
-  /** Waits for the end and gives what came of it. Throws TASK_FAILED or TASK_CANCELLED, and TASK_PENDING when `wait` is over first. */
+  /**
+   * Waits for the end and gives what came of it. Throws TASK_FAILED or TASK_CANCELLED, and TASK_PENDING when `wait` is over
+   * first. With `wait`, a task that is not known yet is waited for too.
+   */
   output(options?: Wait): Promise<Output>;
   /** A waiting task ends now; the signal of a running one aborts, and it is never leased again. Throws TASK_TERMINAL when it has ended. */
   cancel(reason?: string): Promise<void>;
@@ -73,7 +76,7 @@ export class TaskReceipt<Output> implements Receipt<Output> {
       refuseUnknown(options, OPTIONS, 'output');
       const { wait, signal } = options;
       const waitMs = wait === undefined ? Number.POSITIVE_INFINITY : durationMs(wait, 'wait');
-      const result = await this.#await(waitMs, signal);
+      const result = await this.#await(waitMs, signal, wait !== undefined);
       if (result.state === 'COMPLETED') return result.output;
       throw noOutput(this.taskId, result);
     };
@@ -83,7 +86,12 @@ export class TaskReceipt<Output> implements Receipt<Output> {
     return async (reason) => void (await cancelTask(this.#transport, this.taskId, { reason }));
   }
 
-  async #await(waitMs: number, signal: AbortSignal | undefined): Promise<TaskResult<Output>> {
+  /** A task that is not known may still be on its way, from an outbox for example. */
+  async #await(
+    waitMs: number,
+    signal: AbortSignal | undefined,
+    mayBeUnknown = false,
+  ): Promise<TaskResult<Output>> {
     const { clock } = this.#world;
     const overMs = clock.monotonicMs() + waitMs;
     const delay = new Backoff();
@@ -95,7 +103,8 @@ export class TaskReceipt<Output> implements Receipt<Output> {
         const result = await this.#resultOf(task);
         if (isEnd(result) || clock.monotonicMs() >= overMs) return result;
       } catch (fault) {
-        if (leftMs === 0 || !isTransient(fault)) throw fault;
+        const mayPass = isTransient(fault) || (mayBeUnknown && LeaseholdError.is(fault, 'TASK_NOT_FOUND'));
+        if (leftMs === 0 || !mayPass) throw fault;
         await sleep(this.#world.timers, Math.min(leftMs, delay.take()), signal);
         signal?.throwIfAborted();
       }

@@ -12,6 +12,8 @@ export interface PooledConnection extends Queryable {
   release(isBroken?: boolean): void;
   /** A connection that is cut while idle emits 'error' here. Without a listener that would end the process. */
   on?(event: 'error', listener: (fault: Error) => void): unknown;
+  /** What a channel that it listens to is told. Without it the relay of the outbox polls. */
+  on?(event: 'notification', listener: () => void): unknown;
   off?(event: 'error', listener: (fault: Error) => void): unknown;
 }
 

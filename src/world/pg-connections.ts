@@ -13,7 +13,7 @@ import type {
 } from '../seams/database.ts';
 import { CopyQuery } from './pg-copy.ts';
 
-type Pg = Pick<typeof import('pg'), 'Client'>;
+type Pg = Pick<typeof import('pg'), 'Client' | 'Pool'>;
 type Client = InstanceType<Pg['Client']>;
 
 const CONNECT_TIMEOUT_MS = 10_000;

@@ -1,0 +1,162 @@
+/**
+ * `leasehold postgres relay`, which turns the rows of an outbox into tasks, and `leasehold postgres outbox`, which shows
+ * what is in it and settles rows that the relay has parked.
+ */
+import type { Command } from 'commander';
+import {
+  dropParked,
+  type OutboxReport,
+  outboxReport,
+  type ParkedRow,
+  resendParked,
+} from '../postgres/outbox-rows.ts';
+import { RunningRelay } from '../postgres/relay.ts';
+import { loadPg } from '../world/pg-connections.ts';
+import { boundedMs, defaulted, positiveNumber } from './arguments.ts';
+import { examples, probeCommand, type ServerOptions, withServer } from './connection.ts';
+import {
+  addressOf,
+  connectionFailure,
+  databaseCommand,
+  OUTBOX_MISSING,
+  type PostgresOptions,
+  statementFailure,
+  URL_EXAMPLE,
+  urlHelp,
+  withDatabase,
+} from './database.ts';
+import { onEndingSignals } from './ending-signals.ts';
+import { Failure } from './failure.ts';
+import { duration, tableLines, visible } from './format.ts';
+import { sayJsonLine, show } from './output.ts';
+import type { Shell } from './shell.ts';
+
+interface RelayOptions extends PostgresOptions, ServerOptions {
+  readonly name?: string;
+  readonly batch: number;
+  readonly poll: number;
+}
+
+interface OutboxOptions extends PostgresOptions {
+  readonly send?: string;
+  readonly drop?: string;
+}
+
+export function relayCommand(shell: Shell): Command {
+  return probeCommand('relay')
+    .description('Turn committed rows of the outbox into exactly one task each, until it is told to stop.')
+    .option('--url <url>', urlHelp('DATABASE_URL'))
+    .option('--name <name>', 'the lease that makes it the only one (default: outbox:DATABASE.SCHEMA)')
+    .addOption(
+      defaulted('--batch <number>', 'how many rows are sent at once, at most', positiveNumber, 500, '500'),
+    )
+    .addOption(
+      defaulted(
+        '--poll <duration>',
+        'how often it looks for rows that did not wake it',
+        boundedMs(10, 3_600_000),
+        1_000,
+        '1s',
+      ),
+    )
+    .addHelpText('after', examples(`leasehold postgres relay --url ${URL_EXAMPLE}`))
+    .action((options: RelayOptions) => relayUntilStopped(shell, options));
+}
+
+async function relayUntilStopped(shell: Shell, options: RelayOptions): Promise<void> {
+  const url = addressOf(shell, options, 'DATABASE_URL');
+  const { Pool } = await loadPg().catch((fault: unknown) => {
+    throw connectionFailure(url, fault) ?? fault;
+  });
+  // One listens, one works, one is to spare.
+  const pool = new Pool({ connectionString: url, application_name: 'leasehold relay', max: 3 });
+  // A connection that is cut fails the statement that runs, which is tried again.
+  pool.on('error', () => undefined);
+  const { name, batch, poll, json } = options;
+  const note = (line: string): void => shell.err.write(`leasehold: ${line}\n`);
+  let isRetrying = false;
+  try {
+    await withServer(shell, options, async (lh) => {
+      const relay = new RunningRelay(
+        pool,
+        lh,
+        {
+          ...(name === undefined ? {} : { name }),
+          batch,
+          poll,
+          onParked(row) {
+            if (json) sayJsonLine(shell, bodyOf(row));
+            note(`${visible(row.taskId)} is parked, ${row.state}: ${visible(row.reason)}`);
+          },
+          onRetry(fault) {
+            if (!isRetrying)
+              note(`Trying again: ${visible(fault instanceof Error ? fault.message : String(fault))}`);
+            isRetrying = true;
+          },
+          onActive(lease) {
+            isRetrying = false;
+            note(`Relaying under the lease ${visible(lease)}.`);
+          },
+          onFault: () => undefined,
+        },
+        { timers: shell.timers, onFault: () => undefined },
+      );
+      onEndingSignals(shell, options, { asked: () => void relay.drain() });
+      await relay.done.catch((fault: unknown) => {
+        throw connectionFailure(url, fault) ?? statementFailure(fault, OUTBOX_MISSING);
+      });
+      const { relayed, inDoubt, refused } = relay.counts;
+      show(shell, options, { relayed, in_doubt: inDoubt, refused }, () => [
+        `${relayed} relayed, ${inDoubt} in doubt, ${refused} refused.`,
+      ]);
+    });
+  } finally {
+    await pool.end();
+  }
+}
+
+const bodyOf = ({ taskId, ...row }: ParkedRow): object => ({ task_id: taskId, ...row });
+
+export function outboxCommand(shell: Shell, postgres: Command): void {
+  databaseCommand(postgres, 'outbox', 'DATABASE_URL')
+    .description('Show what waits in the outbox and which rows are parked, or settle a parked row.')
+    .option('--send <task-id>', 'send this parked row as if it had never been sent')
+    .option('--drop <task-id>', 'delete this parked row')
+    .action(async (options: OutboxOptions) => {
+      await withDatabase(
+        shell,
+        options,
+        async (db) => {
+          for (const [taskId, settle] of [
+            [options.send, resendParked],
+            [options.drop, dropParked],
+          ] as const) {
+            if (taskId !== undefined && !(await settle(db, taskId)))
+              throw new Failure(`The outbox has no parked row ${visible(taskId)}.`);
+          }
+          report(shell, options, await outboxReport(db));
+        },
+        OUTBOX_MISSING,
+      );
+    });
+}
+
+function report(shell: Shell, options: OutboxOptions, { counts, oldestMs, parked }: OutboxReport): void {
+  const { WAITING, IN_DOUBT, REFUSED } = counts;
+  const body = {
+    waiting: WAITING,
+    in_doubt: IN_DOUBT,
+    refused: REFUSED,
+    oldest_ms: oldestMs,
+    parked: parked.map(bodyOf),
+  };
+  show(shell, options, body, () => [
+    `${WAITING} waiting${oldestMs === null ? '' : `, the oldest for ${duration(oldestMs)}`}, ${IN_DOUBT} in doubt, ${REFUSED} refused.`,
+    ...(parked.length === 0
+      ? []
+      : tableLines([
+          ['TASK', 'QUEUE', 'STATE', 'REASON'],
+          ...parked.map((row) => [row.taskId, row.queue, row.state, row.reason].map(visible)),
+        ])),
+  ]);
+}

@@ -1,0 +1,67 @@
+/**
+ * `enqueueIn`: writes a task into the outbox in the caller's own transaction, so that the task exists if and only if the
+ * transaction commits. It needs `query(text, values)` only and talks to no server. Each statement has its placeholders
+ * $1, $2, … once and in order, so that an adapter for a library with other placeholders is one line.
+ */
+import type { AnyTask, TaskDefinition } from '../client/define-task.ts';
+import { checkedTask, type EnqueueOptions } from '../client/task-request.ts';
+import { refuseUnknown } from '../client/unknown-options.ts';
+import type { Json } from '../protocol/json.ts';
+import { LeaseholdError } from '../protocol/leasehold-error.ts';
+import { LIMITS } from '../protocol/limits.ts';
+import { isIdText } from '../protocol/texts.ts';
+import type { Queryable } from './database.ts';
+
+export interface EnqueueInOptions extends Omit<EnqueueOptions, 'signal'> {
+  /**
+   * Wakes the relay at the commit (NOTIFY); true unless given. Postgres takes a lock on the whole database for the commit
+   * of a transaction that notifies: with thousands of commits a second, say false, and the relay comes by polling.
+   */
+  readonly notify?: boolean;
+}
+
+/** What the relay listens to. */
+export const OUTBOX_CHANNEL = 'leasehold_outbox';
+
+const ENTER = `WITH entered AS (
+    INSERT INTO leasehold_outbox (task_id, queue, payload, settings)
+      VALUES ($1::text, $2::text, $3::text, $4::text::jsonb)
+      ON CONFLICT (task_id) DO NOTHING RETURNING task_id
+  )
+  SELECT task_id, CASE WHEN $5::boolean THEN pg_notify('${OUTBOX_CHANNEL}', '')::text END AS told FROM entered`;
+const EXISTING = 'SELECT queue, payload FROM leasehold_outbox WHERE task_id = $1::text';
+
+/** How often a row that vanishes between the two statements is entered again. */
+const TRIES_MAX = 5;
+
+export async function enqueueIn<Input>(
+  tx: Queryable,
+  definition: TaskDefinition<Input, unknown, unknown, unknown>,
+  input: Input,
+  { notify = true, ...options }: EnqueueInOptions,
+  newId: () => string,
+): Promise<{ readonly taskId: string }> {
+  if (typeof tx?.query !== 'function')
+    throw new TypeError('enqueueIn takes a transaction with query(text, values).');
+  refuseUnknown('signal' in options ? { signal: 1 } : {}, [], 'enqueueIn');
+  const { request } = await checkedTask(definition as AnyTask, input, options);
+  const { task_id, queue = definition.name, payload, ...settings } = request;
+  const taskId = task_id ?? newId();
+  // Found here and not by the server, because here the caller can still roll back.
+  if (!isIdText(taskId)) throw new LeaseholdError('INVALID_ARGUMENT', `${taskId} is not the id of a task.`);
+  const text = (payload as Json).text();
+  if (Buffer.byteLength(text) > LIMITS.opaqueBytes) {
+    const says = `The input of task ${definition.name} has more than ${LIMITS.opaqueBytes} bytes.`;
+    throw new LeaseholdError('PAYLOAD_TOO_LARGE', says);
+  }
+  const values = [taskId, queue, text, JSON.stringify(settings), notify];
+  for (let left = TRIES_MAX; left > 0; left--) {
+    if ((await tx.query(ENTER, values)).rows.length > 0) return { taskId };
+    const [row] = (await tx.query(EXISTING, [taskId])).rows as { queue: string; payload: string }[];
+    if (row === undefined) continue;
+    if (row.queue === queue && row.payload === text) return { taskId };
+    break;
+  }
+  const says = `The outbox has a task ${taskId} with another queue or input.`;
+  throw new LeaseholdError('TASK_ID_CONFLICT', says);
+}

@@ -1,0 +1,224 @@
+/**
+ * The relay: turns the rows of an outbox into tasks, one process at a time, under a lease of the server. It sleeps until
+ * a commit wakes it (LISTEN) or its next poll is due.
+ *
+ *   standing by ──lease──▶ relaying ──lease lost, or a fault that may pass──▶ standing by
+ *        └──────────────────── drain, or a fault that stays ───────────────────▶ ended
+ */
+import { type Duration, durationMs } from '../client/durations.ts';
+import type { Lease } from '../client/held.ts';
+import { refuseUnknown } from '../client/unknown-options.ts';
+import { LeaseholdError } from '../protocol/leasehold-error.ts';
+import type { Timers } from '../seams/clock.ts';
+import type { ConnectionPool, PooledConnection } from './database.ts';
+import { isTransient } from './error.ts';
+import { OUTBOX_CHANNEL } from './outbox.ts';
+import type { ParkedRow } from './outbox-rows.ts';
+import { type RelayHandle, relayPass } from './relay-pass.ts';
+
+export interface RelayOptions {
+  /** The lease that makes it the only one; `outbox:` and the names of database and schema unless given. */
+  readonly name?: string;
+  /** How many rows one pass sends at most; 500 unless given. */
+  readonly batch?: number;
+  /** How long it waits for a row that it was not woken for; '1s' unless given. */
+  readonly poll?: Duration;
+  /** Drains the relay when it aborts. */
+  readonly signal?: AbortSignal;
+  /** Called with the name of the lease each time it has it. */
+  readonly onActive?: (lease: string) => void;
+  /** Called with each row that an operator must decide: its task is in doubt, or the server refused it. */
+  readonly onParked?: (row: ParkedRow) => void;
+  /** Called with each fault that may pass; the relay tries again. */
+  readonly onRetry?: (fault: unknown) => void;
+  /** Called once with the fault that stops the relay; stderr unless given. */
+  readonly onFault?: (fault: unknown) => void;
+}
+
+export interface RelayCounts {
+  /** Rows that became tasks. */
+  readonly relayed: number;
+  readonly inDoubt: number;
+  readonly refused: number;
+}
+
+export interface Relay extends AsyncDisposable {
+  /** Whether it holds the lease; otherwise another relay does, or none can. */
+  readonly isActive: boolean;
+  readonly counts: RelayCounts;
+  /** Resolves once it has stopped; rejects with the fault that stopped it. It need not be awaited: see `onFault`. */
+  readonly done: Promise<void>;
+  /** Finishes the pass that runs, gives the lease back, and stops. */
+  drain(): Promise<void>;
+}
+
+export interface RelayWorld {
+  readonly timers: Timers;
+  readonly onFault: (fault: unknown) => void;
+}
+
+const OPTIONS = ['name', 'batch', 'poll', 'signal', 'onActive', 'onParked', 'onRetry', 'onFault'];
+const BATCH_MAX = 5_000;
+const LEASE_TTL = '15s';
+const LEASE_WAIT = '1m';
+const RETRY_MIN_MS = 100;
+const RETRY_MAX_MS = 5_000;
+const LEASE_NAME = `SELECT 'outbox:' || current_database() || '.' || current_schema() AS name`;
+
+export class RunningRelay implements Relay {
+  isActive = false;
+  readonly counts = { relayed: 0, inDoubt: 0, refused: 0 };
+  readonly done: Promise<void>;
+  private readonly pool: ConnectionPool;
+  private readonly lh: RelayHandle;
+  private readonly options: RelayOptions;
+  private readonly batch: number;
+  private readonly pollMs: number;
+  private readonly world: RelayWorld;
+  private readonly stopping = new AbortController();
+  private retryMs = RETRY_MIN_MS;
+  /** Ends the present sleep. */
+  private wake: () => void = () => undefined;
+  /** Woken while nothing slept. */
+  private isWoken = false;
+  private ear: PooledConnection | null = null;
+
+  constructor(pool: ConnectionPool, lh: RelayHandle, options: RelayOptions, world: RelayWorld) {
+    refuseUnknown(options, OPTIONS, 'relay');
+    const { batch = 500, poll = '1s', signal } = options;
+    if (!Number.isSafeInteger(batch) || batch < 1 || batch > BATCH_MAX)
+      throw new TypeError(`The option batch must be a whole number from 1 to ${BATCH_MAX}.`);
+    this.pool = pool;
+    this.lh = lh;
+    this.options = options;
+    this.batch = batch;
+    this.pollMs = durationMs(poll, 'poll');
+    this.world = world;
+    if (signal?.aborted) this.stop();
+    else signal?.addEventListener('abort', this.stop, { once: true });
+    const hold = world.timers.hold();
+    this.done = this.run().finally(() => {
+      signal?.removeEventListener('abort', this.stop);
+      hold.cancel();
+    });
+    this.done.catch((fault: unknown) => (options.onFault ?? world.onFault)(fault));
+  }
+
+  readonly drain = (): Promise<void> => {
+    this.stop();
+    return this.done;
+  };
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.drain();
+  }
+
+  private readonly stop = (): void => {
+    this.stopping.abort();
+    this.wake();
+  };
+
+  private async run(): Promise<void> {
+    const { signal } = this.stopping;
+    while (!signal.aborted) {
+      try {
+        const name = this.options.name ?? (await this.ownName());
+        const lease = await this.lh.acquire(name, { ttl: LEASE_TTL, wait: LEASE_WAIT, signal });
+        try {
+          this.isActive = true;
+          this.options.onActive?.(name);
+          await this.relayUnder(lease);
+        } finally {
+          this.isActive = false;
+          this.unlisten();
+          // A lease that cannot be given back expires.
+          await lease.release().catch(() => false);
+        }
+      } catch (fault) {
+        if (signal.aborted) return;
+        if (LeaseholdError.is(fault, 'LEASE_HELD')) continue;
+        if (!mayPass(fault)) throw fault;
+        this.options.onRetry?.(fault);
+        await this.sleep(this.retryMs);
+        this.retryMs = Math.min(this.retryMs * 2, RETRY_MAX_MS);
+      }
+    }
+  }
+
+  private async ownName(): Promise<string> {
+    const { rows } = await this.pool.query(LEASE_NAME);
+    return (rows[0] as { readonly name: string }).name;
+  }
+
+  private async relayUnder({ assertHeld, signal }: Lease): Promise<void> {
+    const { pool, lh, batch } = this;
+    signal.addEventListener('abort', () => this.wake(), { once: true });
+    const terms = { pool, lh, batch, assertHeld, onParked: (row: ParkedRow) => this.parked(row) };
+    while (!this.stopping.signal.aborted) {
+      assertHeld();
+      // Before the rows are read: what is committed after that wakes it.
+      await this.listen();
+      const { read, relayed } = await relayPass(terms);
+      this.counts.relayed += relayed;
+      this.retryMs = RETRY_MIN_MS;
+      if (read === 0) await this.sleep(this.pollMs);
+    }
+  }
+
+  private parked(row: ParkedRow): void {
+    this.counts[row.state === 'IN_DOUBT' ? 'inDoubt' : 'refused'] += 1;
+    this.options.onParked?.(row);
+  }
+
+  /** Without a connection to spare, or behind a pooler that has no LISTEN, the poll is all there is. */
+  private async listen(): Promise<void> {
+    const { max } = (this.pool as { readonly options?: { readonly max?: number } }).options ?? {};
+    if (this.ear !== null || max === 1) return;
+    const ear = await this.pool.connect();
+    if (ear.on === undefined) return ear.release();
+    ear.on('error', () => this.unlisten());
+    ear.on('notification', this.hear);
+    try {
+      await ear.query(`LISTEN ${OUTBOX_CHANNEL}`);
+      this.ear = ear;
+    } catch (fault) {
+      ear.release(true);
+      throw fault;
+    }
+  }
+
+  private readonly hear = (): void => {
+    this.isWoken = true;
+    this.wake();
+  };
+
+  /** The connection still listens, so it is not used again. */
+  private unlisten(): void {
+    this.ear?.release(true);
+    this.ear = null;
+  }
+
+  private async sleep(ms: number): Promise<void> {
+    if (this.isWoken || this.stopping.signal.aborted) {
+      this.isWoken = false;
+      return;
+    }
+    await new Promise<void>((resolve) => {
+      const timer = this.world.timers.after(ms, resolve);
+      this.wake = () => {
+        timer.cancel();
+        resolve();
+      };
+    });
+    this.wake = () => undefined;
+    this.isWoken = false;
+  }
+}
+
+/** A mistake of the program, missing rights or a missing table stay; an outage and a lost lease pass. */
+function mayPass(fault: unknown): boolean {
+  if (LeaseholdError.is(fault)) return fault.retryable || fault.code === 'LEASE_LOST';
+  if (fault instanceof TypeError || fault instanceof RangeError || fault instanceof ReferenceError)
+    return false;
+  return isTransient(fault);
+}
