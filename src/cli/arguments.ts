@@ -77,6 +77,19 @@ export function defaulted<T>(
   return new Option(flags, says).argParser(parse).default(value, shown);
 }
 
+const STATES = ['WAITING', 'LEASED', 'COMPLETED', 'FAILED', 'DEAD'] as const;
+
+export function stateOption(): Option {
+  return new Option('--state <state>', 'only in this state').choices(STATES).argParser(stateOf);
+}
+
+/** Accepts lower case as well, which commander's own check would refuse. */
+function stateOf(text: string): string {
+  const state = text.toUpperCase();
+  if ((STATES as readonly string[]).includes(state)) return state;
+  throw new InvalidArgumentError(`It must be one of ${STATES.join(', ')}.`);
+}
+
 /** How many items a list shows. */
 export function limitOption(value: number = Number.POSITIVE_INFINITY): Option {
   const shown = Number.isFinite(value) ? String(value) : 'all';

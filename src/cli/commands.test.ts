@@ -690,7 +690,7 @@ describe('operating one task', () => {
 
   it('changes the place of one that waits', async () => {
     await run('add', '1', '--id', 'late', '--delay', '1h');
-    expect(await run('change', 'late')).toMatch(/^2: .*--priority, --queue or --delay/);
+    expect(await run('change', 'late')).toMatch(/^2: .*--priority, --to-queue or --delay/);
     expect(await run('change', 'late', '--delay', '0', '--priority', '5', '--queue', 'fast')).toMatch(
       /^late waits in queue fast, priority 5, due \d{4}-/,
     );

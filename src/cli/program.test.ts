@@ -109,6 +109,7 @@ COMP_WORDS=(leasehold "$@"); COMP_CWORD=$#; _leasehold; printf '%s\\n' "\${COMPR
       'cancel',
       'change',
       'kill',
+      'purge',
     ]);
     expect(offered(out, 'task', '-')).toEqual(['--help']);
     expect(offered(out, 'wal', 'verify', '')).toEqual([]);

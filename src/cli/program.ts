@@ -61,7 +61,7 @@ const GROUPS: Readonly<Record<string, readonly Row[]>> = {
     },
     {
       name: 'task',
-      does: 'Create tasks, find them, ask why one is not running, requeue, cancel, change or end one.',
+      does: 'Create tasks, find them, ask why one is not running; requeue, cancel, change, end or purge them.',
       load: async (shell) => (await import('./task.ts')).taskCommand(shell),
     },
     {

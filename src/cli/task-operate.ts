@@ -1,35 +1,54 @@
-/** What an operator does to one task: `task requeue`, `task cancel`, `task change` and `task kill`. */
+/**
+ * What an operator does to tasks: `task requeue`, `task cancel`, `task change`, `task kill` and `task purge`. With an id to that
+ * task, without one to all tasks that the options choose (`task-bulk.ts`).
+ */
 import type { Command } from 'commander';
 import { durationMs, priority } from './arguments.ts';
-import { examples, type ServerOptions, serverCommand, withServer } from './connection.ts';
+import { examples, serverCommand, withServer } from './connection.ts';
 import { answered, wrongUsage } from './failure.ts';
 import { visible } from './format.ts';
 import { show } from './output.ts';
 import type { Shell } from './shell.ts';
+import { type BulkSet, bulk, type FilterOptions, refuseFilter, withFilter } from './task-bulk.ts';
 
-interface PlaceOptions extends ServerOptions {
-  readonly queue?: string;
+interface PlaceOptions extends FilterOptions {
+  readonly toQueue?: string;
   readonly priority?: number;
   readonly delay?: number;
 }
 
 interface RequeueOptions extends PlaceOptions {
-  readonly reason?: string;
   readonly id?: string;
 }
 
+const ONE_OR_MANY = 'the task; without it, all tasks that the options choose';
+const QUEUE = 'only of this queue; with an id, the same as --to-queue';
+
 export function requeueCommand(shell: Shell): Command {
-  return serverCommand('requeue')
-    .description('Run an ended task again, as a new task. The old one stays as it is.')
-    .argument('<id>', 'the task that has ended')
-    .option('--reason <reason>', 'why; kept in the log')
-    .option('--queue <queue>', 'the queue of the new task (default: that of the ended one)')
+  return withFilter(serverCommand('requeue'), shell, QUEUE)
+    .description('Run ended tasks again, each as a new task. The old ones stay as they are.')
+    .argument('[id]', ONE_OR_MANY)
+    .option('--reason <reason>', 'why; kept in the log; required without an id')
+    .option('--to-queue <queue>', 'the queue of the new task (default: that of the ended one)')
     .option('--priority <n>', 'from -128 to 127, higher first (default: that of the ended one)', priority)
     .option('--delay <duration>', 'how long it is not leased, for example 30s', durationMs)
     .option('--id <new-id>', 'the id of the new task (default: generated)')
-    .addHelpText('after', examples('leasehold task requeue t-42 --reason "the mail server is back"'))
-    .action((id: string, options: RequeueOptions) =>
-      withServer(shell, options, async (lh) => {
+    .addHelpText(
+      'after',
+      examples(
+        'leasehold task requeue t-42 --reason "the mail server is back"',
+        'leasehold task requeue --queue mail --state DEAD --reason "the mail server is back"',
+        'leasehold task requeue --reason-is ATTEMPTS_EXHAUSTED --reason "mended" --dry-run',
+      ),
+    )
+    .action((id: string | undefined, options: RequeueOptions) => {
+      if (id === undefined) {
+        if (options.id !== undefined) throw wrongUsage('--id is for one task: say which one.');
+        return bulk(shell, 'requeue', options, setOf(options));
+      }
+      const { queue, ...others } = options;
+      refuseFilter(others);
+      return withServer(shell, options, async (lh) => {
         const { reason, id: newId } = options;
         const made = answered(
           await lh.call('task.requeue', {
@@ -48,18 +67,26 @@ export function requeueCommand(shell: Shell): Command {
           const state = made.state ?? 'forgotten';
           return [`${visible(id)} was requeued before, as ${name}, which is ${state}. No task was created.`];
         });
-      }),
-    );
+      });
+    });
 }
 
 export function cancelCommand(shell: Shell): Command {
-  return serverCommand('cancel')
-    .description('Cancel a task: one that waits ends at once, the worker of one that runs is told to stop.')
-    .argument('<id>', 'the task')
+  return withFilter(serverCommand('cancel'), shell)
+    .description('Cancel tasks: one that waits ends at once, the worker of one that runs is told to stop.')
+    .argument('[id]', ONE_OR_MANY)
     .requiredOption('--reason <reason>', 'why (required); kept with the task')
-    .addHelpText('after', examples('leasehold task cancel t-42 --reason "the customer has left"'))
-    .action((id: string, options: ServerOptions & { readonly reason: string }) =>
-      withServer(shell, options, async (lh) => {
+    .addHelpText(
+      'after',
+      examples(
+        'leasehold task cancel t-42 --reason "the customer has left"',
+        'leasehold task cancel --key customer-7 --reason "the customer has left"',
+      ),
+    )
+    .action((id: string | undefined, options: FilterOptions & { readonly reason: string }) => {
+      if (id === undefined) return bulk(shell, 'cancel', options);
+      refuseFilter(options);
+      return withServer(shell, options, async (lh) => {
         const cancelled = answered(await lh.call('task.cancel', { task_id: id, reason: options.reason }));
         const { state, duplicate, seq } = cancelled;
         const name = visible(cancelled.task_id);
@@ -70,25 +97,33 @@ export function cancelCommand(shell: Shell): Command {
             `${name} is running: its worker is told with the next renewal, and it ends with its lease. Durable at seq ${seq}.`,
           ];
         });
-      }),
-    );
+      });
+    });
 }
 
 export function changeCommand(shell: Shell): Command {
-  return serverCommand('change')
-    .description('Change the priority, the queue or the delay of a task that waits.')
-    .argument('<id>', 'the task')
+  return withFilter(serverCommand('change'), shell, QUEUE)
+    .description('Change the priority, the queue or the delay of tasks that wait.')
+    .argument('[id]', ONE_OR_MANY)
+    .option('--reason <reason>', 'why; required without an id')
     .option('--priority <n>', 'from -128 to 127, higher first', priority)
-    .option('--queue <queue>', 'the queue to put it into')
+    .option('--to-queue <queue>', 'the queue to put it into')
     .option('--delay <duration>', 'how long it is not leased from now on; 0 for at once', durationMs)
     .addHelpText(
       'after',
-      examples('leasehold task change t-42 --priority 10', 'leasehold task change t-42 --delay 0'),
+      examples(
+        'leasehold task change t-42 --priority 10',
+        'leasehold task change t-42 --delay 0',
+        'leasehold task change --queue mail --state WAITING --to-queue bulk-mail --reason "less urgent"',
+      ),
     )
-    .action((id: string, options: PlaceOptions) => {
-      const place = placeOf(options);
+    .action((id: string | undefined, options: PlaceOptions) => {
+      const { queue, ...others } = options;
+      const place = placeOf(id === undefined ? others : options);
       if (Object.keys(place).length === 0)
-        throw wrongUsage('Say what to change: --priority, --queue or --delay.');
+        throw wrongUsage('Say what to change: --priority, --to-queue or --delay.');
+      if (id === undefined) return bulk(shell, 'change', options, setOf(options));
+      refuseFilter(others);
       return withServer(shell, options, async (lh) => {
         const changed = answered(await lh.call('task.change', { task_id: id, ...place }));
         show(shell, options, changed, () => [
@@ -99,22 +134,47 @@ export function changeCommand(shell: Shell): Command {
 }
 
 export function killCommand(shell: Shell): Command {
-  return serverCommand('kill')
-    .description('End a task at once, as DEAD. A later verdict of its worker is CANCELLED.')
-    .argument('<id>', 'the task')
+  return withFilter(serverCommand('kill'), shell)
+    .description('End tasks at once, as DEAD. A later verdict of a worker is CANCELLED.')
+    .argument('[id]', ONE_OR_MANY)
     .requiredOption('--reason <reason>', 'why (required); kept with the task')
-    .addHelpText('after', examples('leasehold task kill t-42 --reason "wrong address"'))
-    .action((id: string, options: ServerOptions & { readonly reason: string }) =>
-      withServer(shell, options, async (lh) => {
+    .addHelpText(
+      'after',
+      examples(
+        'leasehold task kill t-42 --reason "wrong address"',
+        'leasehold task kill --queue mail --since 2h --reason "wrong template" --dry-run',
+      ),
+    )
+    .action((id: string | undefined, options: FilterOptions & { readonly reason: string }) => {
+      if (id === undefined) return bulk(shell, 'kill', options);
+      refuseFilter(options);
+      return withServer(shell, options, async (lh) => {
         const killed = answered(await lh.call('task.kill', { task_id: id, reason: options.reason }));
         show(shell, options, killed, () => [
           `${visible(killed.task_id)} is ${killed.state}, durable at seq ${killed.seq}.`,
         ]);
-      }),
-    );
+      });
+    });
 }
 
-function placeOf({ queue, priority, delay }: PlaceOptions): {
+export function purgeCommand(shell: Shell): Command {
+  return withFilter(serverCommand('purge'), shell)
+    .description('Forget all ended tasks that match, now and not at the end of their retention.')
+    .requiredOption('--reason <reason>', 'why (required)')
+    .addHelpText(
+      'after',
+      examples(
+        'leasehold task purge --queue mail --state COMPLETED --ended-until 1h --reason "personal data"',
+      ),
+    )
+    .action((options: FilterOptions) => bulk(shell, 'purge', options));
+}
+
+function setOf({ toQueue, priority, delay }: PlaceOptions): BulkSet {
+  return { queue: toQueue, priority, delay };
+}
+
+function placeOf({ queue: given, toQueue: queue = given, priority, delay }: PlaceOptions): {
   queue?: string;
   priority?: number;
   delay_ms?: number;

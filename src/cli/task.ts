@@ -1,7 +1,7 @@
-/** `leasehold task`: create tasks, find them, ask why one is not running, requeue, cancel, change or end one. */
-import { Command, InvalidArgumentError, Option } from 'commander';
+/** `leasehold task`: create tasks, find them, ask why one is not running; requeue, cancel, change, end or purge them. */
+import { Command, Option } from 'commander';
 import type { TaskRecord } from '../operations/records.ts';
-import { instantArgument, limitOption } from './arguments.ts';
+import { instantArgument, limitOption, stateOption } from './arguments.ts';
 import { examples, type ServerOptions, serverCommand, withServer } from './connection.ts';
 import { ENTRY_COLUMNS } from './entries.ts';
 import { answered } from './failure.ts';
@@ -10,13 +10,13 @@ import { type Columns, pagesOf, show, showList } from './output.ts';
 import type { Shell } from './shell.ts';
 import { addCommand } from './task-add.ts';
 import { chainOf, stateText, taskLines } from './task-lines.ts';
-import { cancelCommand, changeCommand, killCommand, requeueCommand } from './task-operate.ts';
-
-const STATES = ['WAITING', 'LEASED', 'COMPLETED', 'FAILED', 'DEAD'] as const;
+import { cancelCommand, changeCommand, killCommand, purgeCommand, requeueCommand } from './task-operate.ts';
 
 export function taskCommand(shell: Shell): Command {
   return new Command('task')
-    .description('Create tasks, find them, ask why one is not running, requeue, cancel, change or end one.')
+    .description(
+      'Create tasks, find them, ask why one is not running; requeue, cancel, change, end or purge them.',
+    )
     .addCommand(addCommand(shell))
     .addCommand(listCommand(shell))
     .addCommand(showCommand(shell))
@@ -25,7 +25,8 @@ export function taskCommand(shell: Shell): Command {
     .addCommand(requeueCommand(shell))
     .addCommand(cancelCommand(shell))
     .addCommand(changeCommand(shell))
-    .addCommand(killCommand(shell));
+    .addCommand(killCommand(shell))
+    .addCommand(purgeCommand(shell));
 }
 
 interface ListOptions extends ServerOptions {
@@ -44,7 +45,7 @@ function listCommand(shell: Shell): Command {
   return serverCommand('ls')
     .description('List tasks in the order of their creation.')
     .option('--queue <queue>', 'only of this queue')
-    .addOption(new Option('--state <state>', 'only in this state').choices(STATES).argParser(stateOf))
+    .addOption(stateOption())
     .option('--key <key>', 'only with this key')
     .option('--worker <id>', 'only those that this worker has leased')
     .option(
@@ -84,13 +85,6 @@ function listCommand(shell: Shell): Command {
         await showList(shell, options, pages, taskColumns(shell));
       }),
     );
-}
-
-/** Accepts lower case as well, which commander's own check would refuse. */
-function stateOf(text: string): string {
-  const state = text.toUpperCase();
-  if ((STATES as readonly string[]).includes(state)) return state;
-  throw new InvalidArgumentError(`It must be one of ${STATES.join(', ')}.`);
 }
 
 function taskColumns({ clock }: Shell): Columns<TaskRecord> {

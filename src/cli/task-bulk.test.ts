@@ -1,0 +1,127 @@
+// The commands that act on all tasks that match: dry run, question, progress, interruption, refusals.
+import { beforeEach, describe, expect, it } from 'vitest';
+import { ndjson, TestShell } from '../../test/support/test-shell.ts';
+
+let test: TestShell;
+
+beforeEach(async () => {
+  test = await TestShell.open();
+});
+
+const numbered = (count: number): string[] => Array.from({ length: count }, (_, index) => `t${index}`);
+const create = (ids: readonly string[], queue = 'mail'): Promise<unknown> =>
+  test.world.finish(
+    Promise.all(ids.map((task_id) => test.lh.call('task.create', { task_id, payload: 1, queue }))),
+  );
+const kill = (task_id: string): Promise<unknown> =>
+  test.world.finish(test.lh.call('task.kill', { task_id, reason: 'broken' }));
+const inState = async (state: 'WAITING' | 'DEAD'): Promise<number> =>
+  ndjson(await test.run('task', 'ls', '--state', state, '--json')).length;
+
+const MAIL = ['--queue', 'mail', '--reason', 'for a test'];
+
+describe('task cancel, requeue, kill, change and purge by filter', () => {
+  it('do nothing without --yes where no person can be asked, and say what matches', async () => {
+    await create(['a', 'b']);
+    expect(await test.run('task', 'cancel', ...MAIL)).toEqual({
+      code: 2,
+      out: '',
+      err: 'leasehold: 2 tasks match: 2 would be cancelled. Nothing was done; add --yes to do it without being asked.\n',
+    });
+    expect(await test.run('task', 'cancel', ...MAIL, '--dry-run')).toMatchObject({
+      code: 0,
+      out: '2 tasks would be cancelled, 0 refused.\n',
+    });
+    expect(await inState('WAITING')).toBe(2);
+    expect(await test.run('task', 'cancel', ...MAIL, '--yes')).toEqual({
+      code: 0,
+      out: '2 tasks were cancelled, 0 refused.\n',
+      err: '',
+    });
+  });
+
+  it('need an option that chooses, and a reason', async () => {
+    expect(await test.run('task', 'requeue', '--reason', 'r')).toMatchObject({ code: 2 });
+    expect(await test.run('task', 'purge', '--queue', 'q')).toMatchObject({ code: 2 });
+    expect(await test.run('task', 'kill', 't', '--queue', 'q', '--reason', 'r')).toMatchObject({ code: 2 });
+    expect(await test.run('task', 'change', ...MAIL)).toMatchObject({ code: 2 });
+  });
+
+  it('tell each task that is refused, and leave with 1', async () => {
+    await create(['done', 'waiting']);
+    await kill('done');
+    const run = await test.run('task', 'kill', ...MAIL, '--yes');
+    expect(run).toEqual({
+      code: 1,
+      out: '1 task was killed, 1 refused.\n',
+      err: 'leasehold: done: TASK_TERMINAL\nleasehold: 1 task could not be killed.\n',
+    });
+    const { code, out } = await test.run('task', 'kill', ...MAIL, '--yes', '--json');
+    expect([code, JSON.parse(out)]).toMatchObject([1, { matched: 2, changed: 0, refused: [{}, {}] }]);
+  });
+
+  it('change, requeue and purge what is chosen by state, reason and time', async () => {
+    await create(['a', 'b']);
+    const change = ['--to-queue', 'slow', '--priority', '-5', '--delay', '10s'];
+    await test.run('task', 'change', ...MAIL, '--since', '1h', ...change, '--yes');
+    expect(await test.world.finish(test.lh.tasks.get('a'))).toMatchObject({ queue: 'slow', priority: -5 });
+    await kill('a');
+    const dead = ['--state', 'dead', '--reason-is', 'broken', '--reason', 'mended'];
+    expect(await test.run('task', 'requeue', ...dead, '--to-queue', 'again', '--yes')).toMatchObject({
+      out: '1 task was requeued, 0 refused.\n',
+    });
+    expect(ndjson(await test.run('task', 'ls', '--queue', 'again', '--json'))).toMatchObject([
+      { requeued_from: 'a' },
+    ]);
+    expect(await test.run('task', 'purge', ...dead, '--ended-since', '1h', '--yes')).toMatchObject({
+      code: 0,
+    });
+    expect(await inState('DEAD')).toBe(0);
+  });
+});
+
+describe('on a terminal', () => {
+  beforeEach(() => {
+    test.err.isTerminal = true;
+  });
+
+  it('a person is asked, and sees a bar', async () => {
+    await create(numbered(1_200));
+    const refused = test.start('task', 'cancel', ...MAIL);
+    await test.world.settle();
+    expect(test.err.text).toContain('1200 tasks match: 1200 would be cancelled. Go on? [y/N] ');
+    test.press('n');
+    expect(await test.world.finish(refused)).toMatchObject({ code: 1 });
+    expect(await inState('WAITING')).toBe(1_200);
+    const agreed = test.start('task', 'cancel', ...MAIL);
+    await test.world.settle();
+    // What comes after the count is not touched.
+    await create(['later']);
+    test.press('y');
+    const run = await test.world.finish(agreed);
+    expect(run).toMatchObject({ code: 0, out: '1200 tasks were cancelled, 0 refused.\n' });
+    expect(run.err).toContain('█ 1200 of 1200');
+    expect(await inState('WAITING')).toBe(1);
+  });
+});
+
+describe('a signal', () => {
+  it('stops after the call under way, and what is printed continues', async () => {
+    await create(numbered(2_500));
+    const running = test.start('task', 'kill', '--queue', 'mail', '--reason', "it's over", '--yes');
+    // Time stands still, so the command comes as far as its first call.
+    const unheard = test.signal;
+    for (let turn = 0; turn < 1_000 && test.signal === unheard; turn++) await new Promise(setImmediate);
+    test.signal('SIGINT');
+    const { code, err } = await test.world.finish(running);
+    expect(code).toBe(130);
+    expect(err).toMatch(
+      /^leasehold: Stopped: 1000 tasks were killed, 0 refused\. Continue with:\n {2}leasehold task kill --queue mail --reason 'it'\\''s over' --cursor \d+-\d+ --yes\n$/,
+    );
+    const cursor = /--cursor (\S+)/.exec(err)![1]!;
+    await create(['later']);
+    const rest = await test.run('task', 'kill', ...MAIL, '--cursor', cursor, '--yes');
+    expect(rest.out).toBe('1500 tasks were killed, 0 refused.\n');
+    expect(await inState('WAITING')).toBe(1);
+  });
+});
