@@ -24,7 +24,7 @@ export type {
 export type { Client, EntriesOptions, FollowOptions } from './client/client.ts';
 export type { ConnectOptions, Servers } from './client/connect.ts';
 export type { Duration } from './client/durations.ts';
-export type { Held, Lease, LeaseSet } from './client/held.ts';
+export type { Held, HeldNames, Lease, LeaseSet } from './client/held.ts';
 export type {
   Identity,
   LeaseInfo,
@@ -59,7 +59,9 @@ export type {
 export type { RetryOptions } from './client/retry-schedule.ts';
 export type { Cancelled, CancelOptions, Requeued, RequeueOptions } from './client/task-operating.ts';
 export type { CallOptions } from './client/transport.ts';
+export type { Verb } from './core/entries.ts';
 export type { RefusalCode } from './core/refusals.ts';
+export type { LogRequest } from './operations/pages.ts';
 export type {
   EntryRecord,
   LeaseRecord,
@@ -71,13 +73,14 @@ export type {
   WorkerRecord,
 } from './operations/records.ts';
 export type { Body, Operation, Replies, Requests } from './operations/table.ts';
-export type { Entry, EntryOf, EntryShapes, Intent, WrittenValue } from './protocol/entry-shapes.ts';
+export type { Durable, Entry, EntryOf, EntryShapes, Intent, WrittenValue } from './protocol/entry-shapes.ts';
 export type { EntryType } from './protocol/entry-types.ts';
 export { Json } from './protocol/json.ts';
 export {
   type Effect,
   type ErrorCode,
   type ErrorDetails,
+  type ErrorMore,
   type Failure,
   LeaseholdError,
   type Loss,

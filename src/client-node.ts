@@ -24,20 +24,35 @@ export {
   type TaskPolicy,
   type TaskSchemas,
 } from './client/define-task.ts';
-export type { WireOperations, WireSession } from './client/deprecated.ts';
+export type { HandlerOf, WireCall, WireGroup, WireOperations, WireSession } from './client/deprecated.ts';
 export type { EnqueueItem, EnqueueReceipt } from './client/enqueue.ts';
 export type { Guarded, GuardedMain, GuardOptions } from './client/guard.ts';
 export type { CloseOptions, Leasehold } from './client/leasehold.ts';
 export type { Receipt, TaskResult, Wait } from './client/receipt.ts';
 export type { Session, SessionFilter, SessionFollowOptions, Sessions } from './client/sessions.ts';
-export type { SchemaInput, SchemaOutput, StandardSchema } from './client/standard-schema.ts';
+export type {
+  SchemaInput,
+  SchemaOutput,
+  SchemaResult,
+  StandardIssue,
+  StandardSchema,
+} from './client/standard-schema.ts';
 export type { PresentedLease, TaskContext } from './client/task-context.ts';
-export { HandBack, NoRetry, RetryLater, TaskTimeout, WorkerStopping } from './client/task-errors.ts';
+export {
+  HandBack,
+  NoRetry,
+  RetryLater,
+  type TaskErrorOptions,
+  TaskTimeout,
+  WorkerStopping,
+} from './client/task-errors.ts';
 export type { EnqueueOptions, TraceContext } from './client/task-request.ts';
-export type { TaskVerdict } from './client/task-verdict.ts';
+export type { TaskVerdict, VerdictSubject } from './client/task-verdict.ts';
+export type { EntryListing } from './client/transport.ts';
 export type { Worker, WorkerCounts } from './client/worker.ts';
 export { type Job, job, type TaskHandler, type WorkerOptions } from './client/worker-options.ts';
 export type { DrainSignal } from './client/world.ts';
+export type { UndiciHttpOptions } from './world/undici-http.ts';
 
 export interface NodeConnectOptions extends ConnectOptions, UndiciHttpOptions {}
 

@@ -7,7 +7,6 @@ import type { OrchestratorConfig } from './sessions/config.ts';
 import { KeptPipelines } from './sessions/kept-pipelines.ts';
 import { Orchestrator, type Outcome } from './sessions/orchestrator.ts';
 import type { Timing } from './sessions/timing.ts';
-import type { OrchestratorWorld } from './sessions/world.ts';
 import { machineClock } from './world/machine-clock.ts';
 import { nodeLogFiles } from './world/node-log-files.ts';
 import { nodeProcessTable } from './world/node-process-table.ts';
@@ -23,7 +22,11 @@ export interface OrchestratorOptions {
   /** The environment of pipelines, besides their own variables. That of this process by default. */
   readonly env?: Readonly<Record<string, string | undefined>>;
   /** Receives every significant event. */
-  readonly say?: OrchestratorWorld['say'];
+  readonly say?: (
+    level: 'info' | 'warn' | 'error',
+    event: string,
+    fields?: Readonly<Record<string, unknown>>,
+  ) => void;
 }
 
 export interface RunningOrchestrator {

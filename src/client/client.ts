@@ -34,7 +34,10 @@ import type { ClientWorld } from './world.ts';
 export interface FollowOptions<Type extends EntryType = EntryType> {
   /** Only entries of these types. */
   readonly types?: readonly Type[];
-  /** The first position; from now on when there is none. */
+  /**
+   * The first position. Without one, from now on: from the entry after the newest at the moment the server takes the first
+   * request, which is sent when the iteration begins.
+   */
   readonly from?: number;
   readonly signal?: AbortSignal;
 }

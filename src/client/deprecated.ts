@@ -16,7 +16,7 @@ export type HandlerOf<D> =
     : never;
 
 /** One operation of the table as a call; a request without required fields may be left out. */
-type Run<Op extends Operation> =
+export type WireCall<Op extends Operation> =
   Record<never, never> extends Requests[Op]
     ? (request?: Requests[Op], options?: CallOptions) => Promise<Reply<Body<Op>>>
     : (request: Requests[Op], options?: CallOptions) => Promise<Reply<Body<Op>>>;
@@ -26,23 +26,23 @@ type CamelCase<Name extends string> = Name extends `${infer Head}_${infer Tail}`
   : Name;
 
 /** All operations of a group: `lease.acquire_all` is `acquireAll` of `lease`. */
-type Operations<Group extends string> = {
-  readonly [Op in Operation as Op extends `${Group}.${infer Name}` ? CamelCase<Name> : never]: Run<Op>;
+export type WireGroup<Group extends string> = {
+  readonly [Op in Operation as Op extends `${Group}.${infer Name}` ? CamelCase<Name> : never]: WireCall<Op>;
 };
 
 /** @deprecated since 0.2, gone in 0.3. */
 export interface WireOperations {
-  readonly task: Operations<'task'>;
-  readonly lease: Operations<'lease'>;
-  readonly object: Operations<'object'> & { readonly receipts: Run<'receipt.list'> };
-  readonly heartbeat: Run<'worker.heartbeat'>;
-  readonly pause: Run<'queue.pause'>;
-  readonly resume: Run<'queue.resume'>;
+  readonly task: WireGroup<'task'>;
+  readonly lease: WireGroup<'lease'>;
+  readonly object: WireGroup<'object'> & { readonly receipts: WireCall<'receipt.list'> };
+  readonly heartbeat: WireCall<'worker.heartbeat'>;
+  readonly pause: WireCall<'queue.pause'>;
+  readonly resume: WireCall<'queue.resume'>;
 }
 
 /** @deprecated since 0.2, gone in 0.3. */
-export interface WireSession extends Operations<'session'> {
-  readonly request: Run<'intent.accept'>;
+export interface WireSession extends WireGroup<'session'> {
+  readonly request: WireCall<'intent.accept'>;
   follow(sessionId: string, options?: SessionFollowOptions): AsyncIterable<EntryRecord>;
 }
 
@@ -76,17 +76,17 @@ export function deprecatedSession(
   };
 }
 
-function operationsOf<Group extends string>(transport: Transport, group: Group): Operations<Group> {
+function operationsOf<Group extends string>(transport: Transport, group: Group): WireGroup<Group> {
   const names = Object.keys(OPERATION_ROWS).filter((name) => name.startsWith(`${group}.`)) as Operation[];
   return Object.fromEntries(
     names.map((name) => [camelCase(name.slice(group.length + 1)), run(transport, name)]),
-  ) as Operations<Group>;
+  ) as WireGroup<Group>;
 }
 
-function run<Op extends Operation>(transport: Transport, operation: Op): Run<Op> {
+function run<Op extends Operation>(transport: Transport, operation: Op): WireCall<Op> {
   const call = (request: Requests[Op] = {} as Requests[Op], options?: CallOptions) =>
     transport.call(operation, request, options);
-  return call as Run<Op>;
+  return call as WireCall<Op>;
 }
 
 function camelCase(name: string): string {

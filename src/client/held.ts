@@ -18,7 +18,8 @@ export interface Held {
   extend(atLeast: Duration): Promise<void>;
 }
 
-interface HeldNames extends Held {
+/** What a lease on one name and one on several have in common. */
+export interface HeldNames extends Held {
   readonly holder: string;
   /**
    * Gives the lease back, also after it was lost, and retries while it could last. True when that is what ended it;

@@ -122,7 +122,7 @@ abstract class Handle implements AsyncDisposable {
         leaseSeq: this.leaseSeq,
         holder: this.holder,
         assertHeld: this.assertHeld,
-        onRefusal: (problem) => this.#renewal.refute(this.#grant, problem),
+        onRefusal: (problem) => this.#renewal.refute(this.#grant, objectId, problem),
       });
       this.#writers.set(objectId, writer);
     }

@@ -106,12 +106,12 @@ export class LeaseRenewal {
   }
 
   /** A write was refused in a way that proves the lease is over: from this moment it must not be relied on. */
-  refute(grant: Grant, problem: Problem): void {
+  async refute(grant: Grant, name: string, problem: Problem): Promise<void> {
     if (grant.loss !== null) return;
     // Its deadline has not passed, so it cannot have run out: if there is no newer grant, it was broken.
     const isRunOut = grant.deadline.isOver(this.#world.clock);
     if (problem.code === 'LEASE_EXPIRED') this.#lose(grant, isRunOut ? 'expired' : 'broken', { problem });
-    else this.#lose(grant, 'superseded', { problem });
+    else await this.#refused(grant, name, problem);
   }
 
   /**

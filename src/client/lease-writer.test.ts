@@ -214,6 +214,17 @@ describe('a write under a lease that is over', () => {
     expect(await object()).toBeNull();
   });
 
+  it('is refused by a newer fence when the lease was broken and granted to another, and the holder hears "broken"', async () => {
+    await world.finish(other.call('lease.break', { name: 'n', reason: 'stuck' }));
+    const next = await world.finish(other.acquire('n', { holder: 'next' }));
+    const refused = { code: 'WRITE_STALE_FENCE', details: { currentFence: next.leaseSeq } };
+    const fault: unknown = await world.finish(lease.write('late').catch((thrown: unknown) => thrown));
+    expect(fault).toMatchObject(refused);
+    expect(() => lease.assertHeld()).toThrow(
+      expect.objectContaining({ details: expect.objectContaining({ loss: 'broken' }) }),
+    );
+  });
+
   it('is not even sent once the holder knows', async () => {
     world.monotonicMs += 20_000;
     world.wallMs += 20_000;

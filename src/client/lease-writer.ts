@@ -34,8 +34,8 @@ export interface WriterTerms {
   readonly holder: string;
   /** Throws when the lease is no longer held; asked right before anything is sent. */
   readonly assertHeld: () => void;
-  /** Told when the authority finds the lease to be over. */
-  readonly onRefusal: (problem: Problem) => void;
+  /** Told when the authority finds the lease to be over; resolves once it is known how it ended. */
+  readonly onRefusal: (problem: Problem) => Promise<void>;
 }
 
 export class LeaseWriter {
@@ -80,7 +80,7 @@ export class LeaseWriter {
         this.#version = version;
         return { version, seq };
       }
-      if (OVER.has(reply.code)) onRefusal(reply);
+      if (OVER.has(reply.code)) await onRefusal(reply);
       if (reply.code !== 'VERSION_MISMATCH' || ifVersion !== null || tries === TRIES_MAX) {
         throw LeaseholdError.of(reply);
       }

@@ -7,7 +7,7 @@ import { LeaseholdError } from '../protocol/leasehold-error.ts';
 import { LIMITS } from '../protocol/limits.ts';
 import { type Duration, durationMs } from './durations.ts';
 
-interface ErrorOptions {
+export interface TaskErrorOptions {
   readonly cause?: unknown;
 }
 
@@ -24,7 +24,7 @@ export class RetryLater extends Error {
   override readonly name = 'RetryLater';
   readonly delayMs: number;
 
-  constructor(message: string, options: ErrorOptions & { readonly delay: Duration }) {
+  constructor(message: string, options: TaskErrorOptions & { readonly delay: Duration }) {
     super(message, options?.cause === undefined ? undefined : { cause: options.cause });
     this.delayMs = delayOf('RetryLater', options?.delay);
   }
@@ -34,7 +34,7 @@ export class RetryLater extends Error {
 export class NoRetry extends Error {
   override readonly name = 'NoRetry';
 
-  constructor(message: string, options: ErrorOptions = {}) {
+  constructor(message: string, options: TaskErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
   }
 }

@@ -6,7 +6,8 @@
 import type { RefusalCode } from '../core/refusals.ts';
 import type { Loss } from '../protocol/leasehold-error.ts';
 
-interface Subject {
+/** What a verdict is about. */
+export interface VerdictSubject {
   readonly taskId: string;
   readonly queue: string;
   readonly leaseSeq: number;
@@ -17,7 +18,7 @@ interface Subject {
   readonly error?: unknown;
 }
 
-export type TaskVerdict = Subject &
+export type TaskVerdict = VerdictSubject &
   (
     | {
         readonly outcome: 'COMMITTED';

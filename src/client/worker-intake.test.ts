@@ -3,8 +3,9 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { openStage, type Stage, type TestWire } from '../../test/support/lease-stage.ts';
 import { ManualWorld } from '../../test/support/manual-world.ts';
+import { transportOf } from './client.ts';
 import { defineTask } from './define-task.ts';
-import type { Leasehold } from './leasehold.ts';
+import { Leasehold } from './leasehold.ts';
 
 let world: ManualWorld;
 let stage: Stage;
@@ -239,5 +240,16 @@ describe('a refusal that will not pass', () => {
       effect: 'none',
     });
     expect(world.holds).toBe(0);
+  });
+});
+
+describe('the option wait', () => {
+  it('is reported as deprecated, once', async () => {
+    const said: string[] = [];
+    const warned = Object.assign(world, { onDeprecated: (says: string) => void said.push(says) });
+    const own = new Leasehold(transportOf(lh), warned);
+    for (const _ of [1, 2]) own.work(defineTask('waits'), { wait: '1s' }, () => undefined);
+    await world.settle();
+    expect(said).toEqual([expect.stringContaining('option wait of a worker is deprecated')]);
   });
 });

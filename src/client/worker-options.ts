@@ -102,6 +102,7 @@ export function settingsOf(options: WorkerOptions, jobs: readonly Job[], world: 
     throw new TypeError('The jobs of a worker must be a list of jobs made by job().');
   }
   for (const { definition } of jobs) assertDefinition(definition);
+  warnOfWait(options, world);
   const { concurrency = 1 } = options;
   if (!Number.isSafeInteger(concurrency) || concurrency < 1) {
     throw new TypeError(`The concurrency ${String(concurrency)} is not a positive integer.`);
@@ -127,6 +128,17 @@ export function settingsOf(options: WorkerOptions, jobs: readonly Job[], world: 
     drainOn: drainOnOf(options),
     jobs: byQueue(jobs, options.timeout),
   };
+}
+
+/** Worlds that have been told; one warning is enough, however many workers a process starts. */
+const told = new WeakSet<ClientWorld>();
+
+function warnOfWait({ wait }: WorkerOptions, world: ClientWorld): void {
+  if (wait === undefined || told.has(world)) return;
+  told.add(world);
+  world.onDeprecated?.(
+    'The option wait of a worker is deprecated and goes with leasehold 0.3: leave it out.',
+  );
 }
 
 function drainOnOf({ drainOn, handleSignals = true }: WorkerOptions): readonly DrainSignal[] {

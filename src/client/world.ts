@@ -20,6 +20,8 @@ export interface ClientWorld {
   onSignal?(signal: DrainSignal, call: () => void): () => void;
   /** Told of faults in the background that no option of their own is told of; in a process, written to stderr. */
   onFault?(fault: unknown): void;
+  /** Told once that a program uses something that will go; in a process, a warning of Node. */
+  onDeprecated?(says: string): void;
   /** Told of every failed try of a call that is followed by another after a pause. */
   onRetry?(fault: LeaseholdError): void;
 }

@@ -6,7 +6,7 @@
 import type { SessionReason, SessionState, Verb } from '../core/entries.ts';
 import type { Json } from './json.ts';
 
-interface Durable {
+export interface Durable {
   /** Its position in the log. */
   readonly seq: number;
   readonly at: string;

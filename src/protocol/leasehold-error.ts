@@ -177,6 +177,17 @@ export class LeaseholdError extends Error {
 /** What the answer says beside what every answer says. */
 function detailsOf(problem: Problem | null): object {
   if (problem === null) return {};
-  const { ok: _, code, status, title, detail, ...more } = problem;
+  // Over HTTP a problem also has what RFC 9457 gives it; `problem` shows that.
+  const {
+    ok: _,
+    code,
+    status,
+    title,
+    detail,
+    type,
+    instance,
+    requestId,
+    ...more
+  } = problem as Problem & Readonly<Record<'type' | 'instance', string>>;
   return camelCased(more);
 }

@@ -8,7 +8,9 @@ import { startWatchdog } from './node-watchdog.ts';
 /** A holder has at most 256 bytes, and a token follows. */
 const HOST_MAX = 64;
 
-export const thisProcess: Required<Pick<ClientWorld, 'label' | 'ending' | 'onSignal' | 'onFault'>> = {
+export const thisProcess: Required<
+  Pick<ClientWorld, 'label' | 'ending' | 'onSignal' | 'onFault' | 'onDeprecated'>
+> = {
   label: `${hostname().slice(0, HOST_MAX)}:${process.pid}`,
   onSignal,
   onFault(fault) {
@@ -17,6 +19,7 @@ export const thisProcess: Required<Pick<ClientWorld, 'label' | 'ending' | 'onSig
       `leasehold: a worker cannot go on: ${fault instanceof Error ? fault.message : String(fault)}\n`,
     );
   },
+  onDeprecated: (says) => process.emitWarning(says, 'DeprecationWarning'),
   ending: {
     startWatchdog,
     endProcess(code, says) {
