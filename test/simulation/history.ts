@@ -169,6 +169,8 @@ export interface BootEvent {
   readonly epoch: number;
   readonly lastSeq: number;
   readonly lastAtMs: number;
+  /** How long it keeps ended tasks, and how many of each kind; where a run is about that. */
+  readonly keeps?: { readonly completedMs: number; readonly failedMs: number; readonly max: number };
   /** Of one of several servers: it has led before, or has seen another renew its guard, and so knows the time. */
   readonly isWarm?: boolean;
   readonly simMs: number;

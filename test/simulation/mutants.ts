@@ -294,6 +294,42 @@ export const MUTANTS: readonly Mutant[] = [
     [APPLY_TASKS, "check(tasks.cancelReason.get(row) === null, entry, seq, 'the task is cancelled');", ''],
   ),
   mutant(
+    'second-successor',
+    'A task that was requeued is requeued again, as another new task.',
+    { seed: 100_000, by: 'task-rules' },
+    [
+      'src/core/decide-tasks.ts',
+      'const known = tasks.requeuedAs.get(row);',
+      "const known = row < 0 ? '' : null;",
+    ],
+    ['src/authority/reads.ts', ' || tasks.requeuedAs.get(row) !== null) return null;', ') return null;'],
+    [
+      APPLY_TASKS,
+      "check(tasks.requeuedAs.get(origin) === null, entry, seq, 'its origin has a successor');",
+      '',
+    ],
+  ),
+  mutant(
+    'failed-evicted',
+    'Failed tasks are kept with the completed ones, by their time and their number.',
+    { seed: 100_001, by: 'retention' },
+    [
+      'src/core/task-table.ts',
+      'this.reason.equals(row, CANCELLED) ? this.completed : this.failed;',
+      'this.reason.equals(row, CANCELLED) ? this.completed : this.completed;',
+    ],
+  ),
+  mutant(
+    'bulk-beyond-its-position',
+    'A bulk run goes on to tasks that were created after its first call.',
+    { seed: 100_001, by: 'bulk' },
+    [
+      'src/authority/bulk-reads.ts',
+      'if (tasks.createdSeq.get(row) > untilSeq) return;',
+      'if (tasks.createdSeq.get(row) > untilSeq + 1e9) return;',
+    ],
+  ),
+  mutant(
     'deadline-after-answer',
     'The client counts its deadline from when the answer came.',
     { seed: 30_000, by: 'aborts' },

@@ -31,13 +31,20 @@ const ROUNDS: Readonly<Record<WorkloadName, readonly [low: number, high: number]
   sessions: [4, 25],
   'session-followers': [3, 15],
   operators: [20, 80],
+  'bulk-operators': [20, 80],
 };
 
 /** Those that do much with one client. */
 const HEAVY: ReadonlySet<WorkloadName> = new Set(['crowd', 'mass-expiry']);
 
 /** Those that are drawn apart from the others. */
-const APART: ReadonlySet<WorkloadName> = new Set(['followers', 'sessions', 'session-followers', 'operators']);
+const APART: ReadonlySet<WorkloadName> = new Set([
+  'followers',
+  'sessions',
+  'session-followers',
+  'operators',
+  'bulk-operators',
+]);
 
 type Draw = (random: Random, clients: readonly string[]) => Omit<PlannedFault, 'atMs' | 'fault'>;
 
@@ -194,7 +201,13 @@ export function planFrom(seed: number): Plan {
     forgetMs: random.pick([2_000, 20_000, 3_600_000]),
     skewMs: random.pick([0, 1_000, 86_400_000]),
     cutsStreams: seed >= WIDER_SEEDS_FROM,
-    workloads: [...workloads, ...followers, ...listeners.workloads, ...drawOperators(seed)],
+    workloads: [
+      ...workloads,
+      ...followers,
+      ...listeners.workloads,
+      ...drawOperators(seed),
+      ...drawBulk(seed),
+    ],
     faults: possible([...faults, ...deaths, ...strays, ...listeners.faults]).sort((a, b) => a.atMs - b.atMs),
   };
 }
@@ -219,6 +232,7 @@ const FRESH_SEEDS_FROM = 1_000_000;
 const FLEET_SHARE = 0.15;
 const STRAY_SEEDS_FROM = 80_000;
 const OPERATOR_SEEDS_FROM = 90_000;
+const BULK_SEEDS_FROM = 100_000;
 
 /** Several servers on one database: the seeds that are set aside for them, and some of the fresh ones. */
 function isFleet(seed: number): boolean {
@@ -303,6 +317,14 @@ function drawOperators(seed: number): PlannedWorkload[] {
   const random = new Random(seed, 'operators');
   if (seed < OPERATOR_SEEDS_FROM || random.chance(0.7)) return [];
   return [{ name: 'operators', clients: random.between(1, 3), rounds: random.between(...ROUNDS.operators) }];
+}
+
+/** The same for those who operate many at once. */
+function drawBulk(seed: number): PlannedWorkload[] {
+  const random = new Random(seed, 'bulk');
+  if (seed < BULK_SEEDS_FROM || random.chance(0.6)) return [];
+  const name = 'bulk-operators';
+  return [{ name, clients: random.between(1, 3), rounds: random.between(...ROUNDS[name]) }];
 }
 
 const NET_KINDS = KINDS.filter((kind) => kind.startsWith('net.'));

@@ -71,6 +71,7 @@ export const WORKLOADS = [
   'sessions',
   'session-followers',
   'operators',
+  'bulk-operators',
 ] as const;
 
 export type WorkloadName = (typeof WORKLOADS)[number];

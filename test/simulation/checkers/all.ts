@@ -2,6 +2,7 @@
 import type { History } from '../history.ts';
 import { aborts } from './aborts.ts';
 import { askedFor } from './asked-for.ts';
+import { bulk } from './bulk.ts';
 import type { Checker, Violation } from './checker.ts';
 import { deposed } from './deposed.ts';
 import { durable } from './durable.ts';
@@ -21,6 +22,7 @@ import { pipelines } from './pipelines.ts';
 import { read } from './reading.ts';
 import { realTime } from './real-time.ts';
 import { replays } from './replays.ts';
+import { retention } from './retention.ts';
 import { sessions } from './sessions.ts';
 import { slots } from './slots.ts';
 import { taskRules } from './task-rules.ts';
@@ -41,6 +43,8 @@ export const CHECKERS: readonly Checker[] = [
   lostGuards,
   exclusive,
   taskRules,
+  bulk,
+  retention,
   sessions,
   pipelines,
   deposed,

@@ -93,6 +93,8 @@ function keysOf({ call, answer }: Call): string[] {
     case 'object.write':
     case 'object.delete':
       return [`${op} ${text(request.object_id)} ${record(request.lease).lease_seq}`];
+    case 'task.bulk':
+      return request.dry_run === true ? [] : [`task.bulk ${text(request.action)}`];
     case 'task.requeue':
       return [`task.requeue ${text(request.task_id)}`];
     case 'task.create':
@@ -144,7 +146,7 @@ function causesOf({ entry }: Fact, before: Ownership): string[] | null {
     case 'TaskCreated':
       return entry.requeued_from === undefined
         ? [`task.create ${text(entry.queue)}`]
-        : [`task.requeue ${text(entry.requeued_from)}`];
+        : [`task.requeue ${text(entry.requeued_from)}`, 'task.bulk requeue'];
     case 'LeaseGranted':
       return [`task.lease ${text(entry.worker_id)}`];
     case 'LeaseExtended':
@@ -164,13 +166,13 @@ function causesOf({ entry }: Fact, before: Ownership): string[] | null {
     case 'TaskCheckpointed':
       return [`task.checkpoint ${task}`];
     case 'TaskCancelRequested':
-      return [`task.cancel ${text(entry.task_id)}`];
+      return [`task.cancel ${text(entry.task_id)}`, 'task.bulk cancel'];
     case 'TaskChanged':
-      return [`task.change ${text(entry.task_id)}`];
+      return [`task.change ${text(entry.task_id)}`, 'task.bulk change'];
     case 'TaskDead':
-      if (entry.reason === 'CANCELLED') return [`task.cancel ${text(entry.task_id)}`];
+      if (entry.reason === 'CANCELLED') return [`task.cancel ${text(entry.task_id)}`, 'task.bulk cancel'];
       if (entry.reason === 'ATTEMPTS_EXHAUSTED' || entry.reason === 'PAYLOAD_DAMAGED') return null;
-      return [`task.kill ${text(entry.task_id)}`];
+      return [`task.kill ${text(entry.task_id)}`, 'task.bulk kill'];
     default:
       return null;
   }

@@ -188,6 +188,7 @@ export function makersOf({ calls, eras, placeOf }: Reading): Makers {
 
 /** A restore ends the leases on all tasks, and so touches those that had one. */
 function touchesTask({ entry }: Fact, id: string): boolean {
+  if (entry.type === 'TaskCreated' && entry.requeued_from === id) return true;
   return entry.task_id === id || (entry.type === 'EpochStarted' && entry.restored === true);
 }
 

@@ -2,10 +2,12 @@
 // a single thing wrong it finds just that.
 import { describe, expect, it } from 'vitest';
 import { askedFor } from './asked-for.ts';
+import { bulk } from './bulk.ts';
 import { durable } from './durable.ts';
 import { fencedWrites } from './fenced-writes.ts';
 import { numbersGrow } from './numbers-grow.ts';
 import { oneHolder } from './one-holder.ts';
+import { retention } from './retention.ts';
 import { slots } from './slots.ts';
 import { at, complaints, Story } from './story.ts';
 import { taskRules } from './task-rules.ts';
@@ -417,5 +419,67 @@ describe('the rules of tasks', () => {
     const id = story.call('task.create', { dedup_key: 'k' });
     story.answer(id, { task_id: 't', state: 'COMPLETED', attempt: 1, seq: 1, duplicate: true });
     expect(complaints(taskRules, story)).toHaveLength(1);
+  });
+});
+
+describe('bulk calls', () => {
+  const run = (ids: readonly string[], more: object = {}, request: object = {}) => {
+    const story = new Story().created('a').created('b').created('c');
+    const id = story.call('task.bulk', { action: 'kill', cursor: '1-2', ...request });
+    return complaints(bulk, story.answer(id, { task_ids: ids, changed: ids.length, cursor: '1-2', ...more }));
+  };
+
+  it('act on tasks behind their cursor, up to the position of their run', () => {
+    expect(run(['b'])).toEqual([]);
+    expect(run(['a'])).toEqual([expect.stringContaining('is none from 1 to 2')]);
+    expect(run(['c'])).toHaveLength(1);
+  });
+
+  it('keep the position of their run, and change nothing in a dry run', () => {
+    expect(run([], { next_cursor: '2-2' })).toEqual([]);
+    expect(run([], { next_cursor: '2-3' })).toHaveLength(1);
+    expect(run([], {}, { cursor: '1-3' })).toHaveLength(1);
+    expect(run(['b'], {}, { dry_run: true })).toEqual([expect.stringContaining('has changed 1')]);
+  });
+});
+
+describe('retention', () => {
+  const keeps = { completedMs: 10, failedMs: 20, max: 1 };
+  const forgotten = (type: string, fields: Record<string, string>, afterMs: number, before = new Story()) => {
+    before.events.unshift({
+      kind: 'boot',
+      node: 'authority',
+      epoch: 1,
+      lastSeq: 0,
+      lastAtMs: 0,
+      keeps,
+      simMs: 0,
+    });
+    before.created('t').onTask(type, 't', 0, fields);
+    before.nowMs += afterMs;
+    return complaints(retention, before.entry('Forgotten', { task_ids: ['t'] }));
+  };
+
+  it('is as long as that of its kind', () => {
+    expect(forgotten('TaskCompleted', {}, 15)).toEqual([]);
+    expect(forgotten('TaskDead', { reason: 'CANCELLED' }, 15)).toEqual([]);
+    expect(forgotten('TaskDead', { reason: 'broken' }, 15)).toEqual([
+      expect.stringContaining('is forgotten'),
+    ]);
+    expect(forgotten('TaskFailed', { next_state: 'FAILED' }, 25)).toEqual([]);
+  });
+
+  it('is shorter when there are too many of the same kind, or for a purge', () => {
+    const failed = () => new Story().created('other').onTask('TaskDead', 'other', 0, { reason: 'broken' });
+    const completed = () => new Story().created('other').onTask('TaskCompleted', 'other', 0);
+    expect(forgotten('TaskDead', { reason: 'broken' }, 1, failed())).toEqual([]);
+    expect(forgotten('TaskDead', { reason: 'broken' }, 1, completed())).toHaveLength(1);
+    const purge = (state: string) => {
+      const story = new Story();
+      story.call('task.bulk', { action: 'purge', filter: { state } });
+      return story;
+    };
+    expect(forgotten('TaskDead', { reason: 'broken' }, 1, purge('DEAD'))).toEqual([]);
+    expect(forgotten('TaskDead', { reason: 'broken' }, 1, purge('COMPLETED'))).toHaveLength(1);
   });
 });

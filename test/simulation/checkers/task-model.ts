@@ -55,7 +55,7 @@ export const TASK_MODEL: SubjectModel<TaskModelState> = {
     if (call.op === 'task.lease') return list(body.leases).map(({ task_id: id }) => text(id));
     if (call.op === 'worker.heartbeat')
       return [...new Set(list(call.request.leases).map((lease) => text(lease.task_id)))];
-    const isOne = call.op.startsWith('task.') && call.op !== 'task.list';
+    const isOne = call.op.startsWith('task.') && call.op !== 'task.list' && call.op !== 'task.bulk';
     return isOne ? [text(call.request.task_id)] : [];
   },
 

@@ -6,6 +6,7 @@ import type { WorkloadName } from '../plan.ts';
 import type { Program } from '../world/client-program.ts';
 import { adminBreaks } from './admin-breaks.ts';
 import { allOrNone } from './all-or-none.ts';
+import { bulkOperators } from './bulk-operators.ts';
 import { crowd } from './crowd.ts';
 import { fencedWriters } from './fenced-writers.ts';
 import { followers } from './followers.ts';
@@ -36,4 +37,5 @@ export const PROGRAMS: Readonly<Record<WorkloadName, Program>> = {
   sessions,
   'session-followers': sessionFollowers,
   operators,
+  'bulk-operators': bulkOperators,
 };

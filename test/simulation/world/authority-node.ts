@@ -175,14 +175,19 @@ export class AuthorityNode {
     );
   }
 
+  get #keeps(): { completedMs: number; failedMs: number; max: number } {
+    return { completedMs: this.plan.forgetMs, failedMs: 2 * this.plan.forgetMs, max: 500 };
+  }
+
   /** Opens the log in a process of its own; null when it could not be opened. */
   async open(process: SimProcess): Promise<OpenCore | null> {
     const { recorder, plan } = this;
     const { clock, timers, newToken } = process;
     const world = { clock, timers, newToken, hashSeed: plan.seed >>> 0 };
+    const { completedMs, failedMs, max } = this.#keeps;
     const retention = {
-      completedTasks: { for: plan.forgetMs, max: 500 },
-      failedTasks: { for: 2 * plan.forgetMs, max: 500 },
+      completedTasks: { for: completedMs, max },
+      failedTasks: { for: failedMs, max },
       idleNames: { for: plan.forgetMs, max: 500 },
     };
     const onDeath = (fault: Error): void => this.#died(process, fault);
@@ -202,7 +207,7 @@ export class AuthorityNode {
     const { recorder } = this;
     const { epoch, position } = authority.log;
     const { lastSeq, lastAtMs } = position;
-    recorder.note({ kind: 'boot', node: process.name, epoch, lastSeq, lastAtMs });
+    recorder.note({ kind: 'boot', node: process.name, epoch, lastSeq, lastAtMs, keeps: this.#keeps });
     // What was durable and never shown, because its writer died in between, becomes known now; of a backup, everything.
     if (this.#restoresShown !== this.restores) this.#shown.clear();
     this.#restoresShown = this.restores;
