@@ -1,6 +1,7 @@
 // The kinds of tests. "unit" runs in memory or on a scratch directory and is quick; "processes" starts real processes,
 // kills them and waits, so it has the longer limits; "postgres" starts one real Postgres, which its files use one after
-// the other, because one of them restarts it; "simulation" runs whole worlds, each from one seed. Two workers, because
+// the other, because one of them restarts it; "browser" opens the console in a real Chromium; "simulation" runs whole
+// worlds, each from one seed. Two workers, because
 // two cores are what the budget of `npm test` is written for; forks, because tests may change the process they run in.
 import { defineConfig } from 'vitest/config';
 
@@ -43,6 +44,17 @@ export default defineConfig({
           name: 'postgres',
           include: ['test/postgres/**/*.test.ts'],
           globalSetup: ['test/support/postgres-setup.ts'],
+          fileParallelism: false,
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'browser',
+          include: ['test/browser/**/*.test.ts'],
+          globalSetup: ['test/support/browser-setup.ts'],
           fileParallelism: false,
           testTimeout: 60_000,
           hookTimeout: 60_000,

@@ -13,6 +13,7 @@ const STAGES = [
   { name: 'unit', ...vitest('unit'), says: 'rules, engine contract, properties, old logs, house rules' },
   { name: 'processes', ...vitest('processes'), says: 'real processes, crashes, kill -9' },
   { name: 'postgres', ...vitest('postgres'), says: 'leases and fences in a real Postgres' },
+  { name: 'browser', ...vitest('browser'), says: 'the console in a real Chromium, behind a real nginx' },
   { name: 'simulation', ...vitest('simulation'), says: 'every fault we can name, from a seed' },
 ];
 

@@ -12,7 +12,7 @@ import { testRule } from './tidy/tests.ts';
 
 /** Who may import whom. The rows read as the path of a request; a new folder in src needs a row of its own. */
 const MAY_IMPORT: Record<string, Permission> = {
-  console: { folders: ['client'], node: false },
+  console: { folders: ['client', 'browser.ts'], packages: ['preact', '@preact/signals'], node: false },
   client: { folders: ['protocol', 'seams'], types: ['core', 'operations'], node: false },
   protocol: {
     folders: [],
@@ -104,7 +104,8 @@ const TESTS_MAY_ALSO_IMPORT: Record<string, Permission> = {
 
 /** Time, chance, disk, network and processes are arguments; `src/world` holds the only real ones. */
 const SEAMS: Seams = {
-  free: ['world'],
+  // The console is a page: no simulator runs it.
+  free: ['world', 'console'],
   globals: ['Date', 'performance', 'setTimeout', 'setInterval', 'setImmediate', 'fetch'],
   members: ['Math.random', 'process.hrtime', 'AbortSignal.timeout'],
   anywhere: ['randomUUID', 'randomBytes', 'randomInt', 'randomFill', 'randomFillSync', 'getRandomValues'],

@@ -370,15 +370,15 @@ export class Authority {
     for (const { ticket, answer } of batch.takeSettled()) this.settle(ticket as Request, answer);
   }
 
-  private count({ entry, atMs, dueMs }: DecidedEntry): void {
+  private count({ seq, entry, atMs, dueMs }: DecidedEntry): void {
     // An end that fell due while no authority was running says nothing about how prompt we are.
     if (dueMs !== 0)
       this.stats.expiry(entry.type === 'LeaseExpired', atMs - dueMs, dueMs > this.state.epochStartedAtMs);
     this.stats.tasks.note(this.state, entry, atMs);
+    this.soft.incidents.note(this.state, entry, seq, atMs);
     if (entry.type !== 'SessionChanged') return;
     // A session that has ended may be forgotten already, by a later entry of the same step.
-    const createdAtMs = this.state.sessions.at(entry.session)?.createdAtMs ?? atMs;
-    this.stats.sessions.changed(entry, atMs - createdAtMs);
+    this.stats.sessions.changed(entry, atMs - (this.state.sessions.at(entry.session)?.createdAtMs ?? atMs));
   }
 
   /** The answer is known; it leaves once the batch it was decided in is durable. */

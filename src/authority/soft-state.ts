@@ -1,13 +1,18 @@
-/** Contacts of workers and watched sessions, and receipts for refused writes: none is truth or in the log, all start empty. */
+/**
+ * Contacts of workers and watched sessions, receipts for refused writes, and recent incidents: none is truth or in the log,
+ * all start empty.
+ */
 import type { Answer } from '../core/answers.ts';
 import type { Command } from '../core/commands.ts';
 import { isRefusal } from '../core/decision.ts';
 import type { Refusal } from '../core/refusals.ts';
+import { Incidents } from './incidents.ts';
 import { Receipts } from './receipts.ts';
 import { SessionBeats } from './sessions/session-beats.ts';
 import { Workers } from './workers.ts';
 
 export class SoftState {
+  readonly incidents = new Incidents();
   readonly receipts = new Receipts();
   readonly workers = new Workers();
   readonly sessions = new SessionBeats();

@@ -10,6 +10,18 @@ import type { State } from '../core/state.ts';
 import { findLease } from '../core/verdicts.ts';
 import { Buckets } from './buckets.ts';
 
+/** What is counted of a queue. */
+export const TASK_EVENTS = [
+  'created',
+  'leased',
+  'completed',
+  'failed',
+  'expired',
+  'cancelled',
+  'late',
+  'dead',
+] as const;
+
 const QUEUES_MAX = 200;
 const OTHER = 'other';
 /** From a task that is leased at once to one that waits or runs for a day. */

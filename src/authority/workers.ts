@@ -21,6 +21,13 @@ export interface Poller {
   readonly polledMs: number;
 }
 
+/** The workers that ask a queue for tasks. */
+export interface QueuePollers {
+  readonly workers: number;
+  /** When the last of them asked. */
+  readonly polledMs: number;
+}
+
 interface Contact {
   lastMs: number;
   /** When it last asked for tasks, and which queues; 0 when it has not asked yet. */
@@ -73,6 +80,20 @@ export class Workers {
       if (queues.includes(queue) && polledMs + SILENT_MS > nowMs) pollers.push({ workerId, polledMs });
     }
     return pollers.sort((a, b) => b.polledMs - a.polledMs);
+  }
+
+  /** How many workers asked each queue for tasks in the last ten minutes, and when the last of them did. */
+  byQueue(nowMs: number): Map<string, QueuePollers> {
+    this.prune(nowMs);
+    const found = new Map<string, QueuePollers>();
+    for (const { queues, polledMs } of this.seen.values()) {
+      if (polledMs + SILENT_MS <= nowMs) continue;
+      for (const queue of queues) {
+        const { workers = 0, polledMs: before = 0 } = found.get(queue) ?? {};
+        found.set(queue, { workers: workers + 1, polledMs: Math.max(before, polledMs) });
+      }
+    }
+    return found;
   }
 
   private prune(nowMs: number): void {

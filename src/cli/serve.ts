@@ -14,6 +14,7 @@ import { openFilesMax } from '../world/open-files-max.ts';
 import { systemIds } from '../world/system-ids.ts';
 import { directory, durationMs, wholeNumber } from './arguments.ts';
 import { examples } from './connection.ts';
+import { basePath, readConsole } from './console-files.ts';
 import { onEndingSignals } from './ending-signals.ts';
 import { EXIT, Failure, wrongUsage } from './failure.ts';
 import { onReloadSignal, reloadAccess, SERVER_ENDS_ON } from './reload.ts';
@@ -30,6 +31,9 @@ export interface ServeFlags extends DatabaseFlags, TlsFlags, TokenFlags {
   readonly listen?: string;
   readonly allowNet?: string[];
   readonly trustedProxy?: string[];
+  readonly basePath?: string;
+  readonly consoleReadOnly?: boolean;
+  readonly hidePayloads?: boolean;
   readonly keepEnded?: number;
   readonly keepCompleted?: number;
   readonly keepCompletedMax?: number;
@@ -84,6 +88,12 @@ export function withServeOptions(command: Command): Command {
     .option('--tls-key <file>', 'and this private key (PEM)')
     .option('--allow-net <cidr...>', 'serve only these networks')
     .option('--trusted-proxy <cidr...>', 'believe X-Forwarded-For from these networks')
+    .option('--base-path <path>', 'the path under which a proxy shows this server, such as /leasehold')
+    .option(
+      '--console-read-only',
+      'the console shows no buttons that change something; tokens are what forbids',
+    )
+    .option('--hide-payloads', 'show payloads, results and values only to tokens with the scope v1:write')
     .option('--keep-completed <duration>', 'how long completed tasks are kept (default 24h)', durationMs)
     .option('--keep-completed-max <n>', 'how many completed tasks are kept (default 1000000)', wholeNumber)
     .option('--keep-failed <duration>', 'how long failed and dead tasks are kept (default 30d)', durationMs)
@@ -149,6 +159,7 @@ export async function startServing(
   const address = addressText(host, port);
   const tls = await readTls(shell, flags, address);
   const intents = readIntents(shell);
+  const consoleFiles = await readConsole(shell);
   const logger = makeLogger(flags.logLevel);
   warnOfShortTokens(tokens ?? [], logger);
   let died = (_: Error): void => undefined;
@@ -164,6 +175,10 @@ export async function startServing(
     ...(tls === null ? {} : { tls }),
     allowNets: flags.allowNet ?? [],
     trustedProxies: flags.trustedProxy ?? [],
+    consoleFiles,
+    console: { readOnly: flags.consoleReadOnly ?? false },
+    basePath: readBasePath(flags),
+    hidePayloads: flags.hidePayloads ?? false,
     retention: retentionOf(flags),
     intents,
     ...connectionLimit(openFilesMax()),
@@ -176,6 +191,14 @@ export async function startServing(
   const reloaded = { access: served.access, flags, more, address, logger };
   const reload = (): Promise<void> => reloadAccess(shell, reloaded);
   return { served, place, death, reload, hasTokens: tokens !== null };
+}
+
+function readBasePath({ basePath: text = '' }: ServeFlags): string {
+  try {
+    return basePath(text);
+  } catch (fault) {
+    throw wrongUsage((fault as Error).message);
+  }
 }
 
 function retentionOf(flags: ServeFlags): RetentionOptions {
@@ -220,7 +243,7 @@ function welcome({ out }: Shell, { json }: ServeFlags, { served, place, hasToken
     curl -s ${url}/v1/leases/nightly/acquire${bearer} -H 'content-type: application/json' -d '{"holder":"me","ttl_ms":15000}'
     npx leasehold top --server ${url}${hasTokens ? ' --token TOKEN' : ''}
 
-  ${url}/ shows its state, ${url}/openapi.json the whole API. Ctrl-C stops it.
+  ${url}/ is the console, ${url}/openapi.json the whole API. Ctrl-C stops it.
 `);
 }
 

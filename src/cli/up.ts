@@ -206,6 +206,6 @@ function welcome(
     npx leasehold top ${server}
     curl -s ${url}/v1/status${bearer}
 
-  ${url}/ shows its state, ${url}/openapi.json the whole API. Ctrl-C stops everything.
+  ${url}/ is the console, ${url}/openapi.json the whole API. Ctrl-C stops everything.
 `);
 }

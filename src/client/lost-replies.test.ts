@@ -94,6 +94,7 @@ const SCENARIOS: { readonly [Op in Operation]: Scenario<Op> } = {
     also: ['LeaseExtended'],
   },
   'queue.pause': { request: () => ({ queue: 'default' }), gives: 'same' },
+  'queue.figures': { request: () => ({ queue: 'default' }), gives: 'same' },
   'queue.resume': { request: () => ({ queue: 'stopped' }), gives: 'same' },
   'lease.acquire': { request: () => ({ name: 'free', holder: 'h', ttl_ms: 60_000 }), gives: 'same' },
   'lease.acquire_all': { request: () => ({ names: ['a', 'b'], holder: 'h', ttl_ms: 60_000 }), gives: 'same' },
@@ -168,6 +169,7 @@ const SCENARIOS: { readonly [Op in Operation]: Scenario<Op> } = {
   'object.get': { request: () => ({ object_id: 'held' }), gives: 'same' },
   'receipt.list': { request: () => ({}), gives: 'same' },
   'status.get': { request: () => ({}), gives: 'same' },
+  'overview.get': { request: () => ({}), gives: 'same' },
   'whoami.get': { request: () => ({}), gives: 'same' },
 };
 
@@ -290,6 +292,10 @@ function timeless(value: unknown): unknown {
     'new_expiry_timestamp',
     'last_heartbeat',
     'says',
+    'now',
+    'commit_ms',
+    'oldest_ready_ms',
+    'last_polled_at',
   ];
   return JSON.parse(JSON.stringify(value, (key, field) => (timed.includes(key) ? undefined : field)));
 }

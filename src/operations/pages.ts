@@ -100,13 +100,21 @@ export const PAGES = {
     refusals: ['ROUTE_NOT_FOUND'],
     does: 'What an error code means and what to do about it.',
   },
-  home: {
+  console: {
     path: '/',
     method: 'GET',
     scope: null,
     type: 'text/html',
-    refusals: ['OVERLOADED'],
-    does: 'A page with the state of this server and links.',
+    refusals: ['ROUTE_NOT_FOUND'],
+    does: 'The web console.',
+  },
+  console_file: {
+    path: '/assets/{file}',
+    method: 'GET',
+    scope: null,
+    type: 'application/octet-stream',
+    refusals: ['ROUTE_NOT_FOUND'],
+    does: 'A script, a style sheet or an image of the web console.',
   },
 } as const satisfies Record<string, Page>;
 

@@ -15,6 +15,7 @@ import { getLease, listAllLeases } from './lease-reads.ts';
 import { listWaiters } from './lease-waiters.ts';
 import { deleteObject, getObject, listReceipts, writeObject } from './objects.ts';
 import type { Change, ExtraScope, Read } from './operation.ts';
+import { getOverview, getQueueFigures } from './overview.ts';
 import { listAllQueues, pauseQueue, resumeQueue } from './queues.ts';
 import { changeSession, renewSessions, startSession } from './session-runs.ts';
 import { getSession, heartbeatSession, listAllSessions, stopSession } from './sessions.ts';
@@ -55,6 +56,7 @@ const DEFINITIONS = [
   listAllQueues,
   pauseQueue,
   resumeQueue,
+  getQueueFigures,
   acquireLease,
   acquireAll,
   renewLease,
@@ -70,6 +72,7 @@ const DEFINITIONS = [
   deleteObject,
   listReceipts,
   getStatus,
+  getOverview,
   whoami,
   acceptIntent,
   getSession,

@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Refusal } from '../core/refusals.ts';
 import type { ScopeNeeded } from '../operations/operation.ts';
-import { foreignRequest, isLoopback, LanGuard } from './network.ts';
+import { foreignRequest, forwardedRequest, isLoopback, LanGuard } from './network.ts';
 import { type Caller, LOCAL_CALLER, Revocation, refuseScope, type TokenGrant, Tokens } from './scopes.ts';
 
 export interface AccessOptions {
@@ -52,7 +52,10 @@ export class AccessControl {
       return refused({ refused: 'INVALID_ARGUMENT', detail: 'The Host header is missing.' });
     }
     if (this.tokens === null) {
-      const foreign = foreignRequest(headers.host, headers.origin);
+      const isProxied = this.lan.isProxy(socket.remoteAddress ?? '');
+      const foreign =
+        (isProxied ? null : forwardedRequest(headers)) ??
+        foreignRequest(headers.host, headers.origin, isProxied ? headers['x-forwarded-host'] : undefined);
       return foreign === null ? ADMITTED : refused({ refused: 'FORBIDDEN', detail: foreign });
     }
     if (scope === null) return { caller: ANONYMOUS, refusal: null };

@@ -27,6 +27,6 @@ ${tableHtml([
   ['Status', String(status)],
   ['Can the same call succeed?', RETRY[retry]],
 ])}
-<p class="soft"><a href="/">This server</a> · <a href="/openapi.json">Every operation and its refusals</a></p>`,
+<p class="soft"><a href="../">This server</a> · <a href="../openapi.json">Every operation and its refusals</a></p>`,
   );
 }

@@ -8,7 +8,7 @@ import { type Problem, problem } from '../protocol/problem.ts';
 import type { HttpCounts } from './http-counts.ts';
 import type { LongReads } from './long-reads.ts';
 import { PROBLEM_TYPE, problemHeaders, problemText } from './problem-text.ts';
-import type { Caller } from './scopes.ts';
+import { type Caller, may } from './scopes.ts';
 
 /** Longer texts are turned into bytes once; a shorter one leaves together with its head as a single string. */
 const SHORT_TEXT = 16_384;
@@ -18,6 +18,8 @@ const JSON_TYPE = 'application/json; charset=utf-8';
 export interface ExchangeContext {
   /** Clients that keep their connection are told to let go of it while the server is going away. */
   readonly isStopping: boolean;
+  /** Whether opaque values are shown only to callers with the scope v1:write. */
+  readonly hidesPayloads?: boolean;
   readonly counts: Pick<HttpCounts, 'refused'>;
   readonly longReads: Pick<LongReads, 'sending'>;
 }
@@ -62,6 +64,11 @@ export class Exchange {
       socket.off('end', call);
       forget();
     });
+  }
+
+  /** Whether payloads, results, values, checkpoints and metadata are left out of its answers. */
+  get hidesOpaques(): boolean {
+    return this.context.hidesPayloads === true && !may(this.caller, 'v1:write');
   }
 
   get path(): string {

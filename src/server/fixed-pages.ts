@@ -1,19 +1,20 @@
-/** What a server answers in the same words whatever its role is: that it lives, what it can do, what a code means. */
+/** What a server answers in the same words whatever its role is: that it lives, what it can do, what a code means, the console. */
 import { openApiDocument } from '../operations/openapi/openapi.ts';
+import { type ConsolePages, INDEX } from './console-files.ts';
 import { errorPage } from './error-page.ts';
 import type { Handle } from './operation-handler.ts';
 
-export type FixedPage = 'health' | 'openapi' | 'error';
+export type FixedPage = 'health' | 'openapi' | 'error' | 'console' | 'console_file';
 
-export const HTML = 'text/html; charset=utf-8';
+const HTML = 'text/html; charset=utf-8';
 
 /** Pages for people need nothing from anywhere. */
-export const PAGE_HEADERS = {
+const PAGE_HEADERS = {
   'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'",
   'x-content-type-options': 'nosniff',
 };
 
-export function fixedPages(version: string): Record<FixedPage, Handle> {
+export function fixedPages(version: string, console: ConsolePages): Record<FixedPage, Handle> {
   // As bytes, because it is long: a text would be copied for every request, and any client may ask.
   const openapi = Buffer.from(JSON.stringify(openApiDocument(version)));
   return {
@@ -26,5 +27,9 @@ export function fixedPages(version: string): Record<FixedPage, Handle> {
       if (page === null) exchange.refuse({ refused: 'ROUTE_NOT_FOUND', detail: 'There is no such code.' });
       else exchange.answer(200, HTML, page, PAGE_HEADERS);
     },
+
+    console: (exchange) => console.send(exchange, INDEX),
+
+    console_file: (exchange, { params }) => console.send(exchange, `assets/${params.file}`),
   };
 }

@@ -352,7 +352,7 @@ export class FollowHub {
     // The bytes that others have too, unless the limit cuts the slice.
     return lines.length <= linesLeft
       ? slice.bytes(format, nextSeq, filter)
-      : encode(format, lines.slice(0, linesLeft));
+      : encode(format, lines.slice(0, linesLeft), filter);
   }
 
   private turn(): Promise<void> {

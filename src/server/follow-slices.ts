@@ -11,6 +11,7 @@ import { hasEnded } from '../core/sessions/session-table.ts';
 import { type Log, LogCompactedError } from '../engines/log.ts';
 import { entryBody } from '../operations/entry-bodies.ts';
 import { jsonText, onOneLine } from '../protocol/json.ts';
+import { entryTextWithoutOpaques } from './body-text.ts';
 
 export type FollowFormat = 'ndjson' | 'sse';
 
@@ -40,6 +41,14 @@ export interface LineFilter {
   takes(line: Pick<Line, 'type' | 'session'>): boolean;
   /** Nothing more will come after the line that ends it. */
   readonly stopsAtEnd: boolean;
+  /** Entries are shown without their opaque values. */
+  readonly hidesOpaques?: true;
+}
+
+/** The same entries for a follower that may not see opaque values. */
+export function hidingOpaques(filter: LineFilter | null): LineFilter {
+  const { key = '', takes = () => true, stopsAtEnd = false } = filter ?? {};
+  return { key: `hidden ${key}`, takes, stopsAtEnd, hidesOpaques: true };
 }
 
 export function onlyTypes(types: readonly string[]): LineFilter {
@@ -89,11 +98,11 @@ export class Slice {
     const lines = filter === null ? this.lines : this.lines.filter((line) => filter.takes(line));
     const [first] = lines;
     if (first === undefined) return NOTHING;
-    if (fromSeq > first.seq) return encode(format, this.linesFrom(fromSeq, filter));
+    if (fromSeq > first.seq) return encode(format, this.linesFrom(fromSeq, filter), filter);
     const key = filter === null ? format : `${format} ${filter.key}`;
     const known = this.encoded.get(key);
     if (known !== undefined) return known;
-    const bytes = encode(format, lines);
+    const bytes = encode(format, lines, filter);
     this.encoded.set(key, bytes);
     return bytes;
   }
@@ -110,8 +119,15 @@ export class Slice {
 
 const NOTHING = Buffer.alloc(0);
 
-export function encode(format: FollowFormat, lines: readonly Line[]): Buffer {
-  return Buffer.from(lines.map(ENCODE[format]).join(''));
+export function encode(
+  format: FollowFormat,
+  lines: readonly Line[],
+  filter: LineFilter | null = null,
+): Buffer {
+  const shown = filter?.hidesOpaques
+    ? lines.map((line) => ({ ...line, text: entryTextWithoutOpaques(line.text) }))
+    : lines;
+  return Buffer.from(shown.map(ENCODE[format]).join(''));
 }
 
 /**

@@ -63,10 +63,11 @@ export interface ListenerOptions {
   readonly tls?: { readonly cert: string; readonly key: string };
   readonly timeouts?: Partial<Timeouts>;
   readonly connectionsMax?: number;
+  readonly basePath?: string;
 }
 
 export function makeListener(
-  { tls, timeouts, connectionsMax }: ListenerOptions,
+  { tls, timeouts, connectionsMax, basePath = '' }: ListenerOptions,
   { newToken, logger, timers }: ListenerWorld,
   counts: HttpCounts,
   bodies: Bodies,
@@ -87,7 +88,7 @@ export function makeListener(
   };
   const app = fastify({
     serverFactory: (handle: (request: IncomingMessage, response: ServerResponse) => void) => {
-      pipelines = new Pipelines(timers, handle);
+      pipelines = new Pipelines(timers, basePath === '' ? handle : below(basePath, handle));
       const server =
         tls === undefined
           ? createServer(http, pipelines.take)
@@ -153,6 +154,18 @@ export function makeListener(
   if (tls !== undefined) limitHandshakes(app.server, timers, headersMs);
   if (connectionsMax !== undefined) limitConnections(app.server, connectionsMax, { logger, timers }, counts);
   return app;
+}
+
+/** Removes the prefix of a proxy that does not remove it itself. */
+function below(
+  basePath: string,
+  handle: (request: IncomingMessage, response: ServerResponse) => void,
+): typeof handle {
+  const prefix = `${basePath}/`;
+  return (request, response) => {
+    if (request.url?.startsWith(prefix)) request.url = request.url.slice(basePath.length);
+    handle(request, response);
+  };
 }
 
 class CodedBodyError extends Error {

@@ -5,6 +5,7 @@
  */
 import { Authority } from '../authority/authority.ts';
 import type { Buckets } from '../authority/buckets.ts';
+import { lookAtQueues, type QueueFigures } from '../authority/queue-figures.ts';
 import { type Counts, countAll } from '../authority/reads.ts';
 import { RefusedReadError } from '../authority/refused-read.ts';
 import type { Standby } from '../authority/standby.ts';
@@ -15,7 +16,7 @@ import type { Timers } from '../seams/clock.ts';
 import type { HttpCounts } from './http-counts.ts';
 import { bucketSamples, METRICS_TYPE, type Metric, metricsText, type Sample } from './metrics-text.ts';
 import { processMetrics } from './process-metrics.ts';
-import { exposeQueues, lookAtQueues, type QueueFigures } from './queue-metrics.ts';
+import { exposeQueues } from './queue-metrics.ts';
 import { exposeSessions, SessionClaims, type SessionFigures } from './session-metrics.ts';
 
 /** How late the event loop was since the last look; the real one is in `src/world`. */

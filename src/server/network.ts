@@ -4,6 +4,7 @@
  * open to this machine only, and then a web page must not be able to talk to it through a user's browser:
  * requests with a foreign Host or Origin are refused.
  */
+import type { IncomingHttpHeaders } from 'node:http';
 import { BlockList, isIP, isIPv6 } from 'node:net';
 
 /** Networks written as `10.0.0.0/8`, `fd00::/8` or a single address. */
@@ -45,6 +46,11 @@ export class LanGuard {
 
   get isOpen(): boolean {
     return this.allowed.isEmpty;
+  }
+
+  /** Whether what this peer says about its client is believed. */
+  isProxy(peer: string): boolean {
+    return !this.proxies.isEmpty && this.proxies.has(peer);
   }
 
   /** A sentence about why the sender of this request is not served; null when it is. */
@@ -99,14 +105,33 @@ function isLoopbackHost(host: string): boolean {
   return isKnownLoopback;
 }
 
-/** A sentence about why a browser may have been tricked into this request; null when it looks honest. */
-export function foreignRequest(host: string | undefined, origin: string | undefined): string | null {
+/**
+ * A sentence about why a request that came through a proxy is refused; null when none did. Every user of that proxy would
+ * look like this machine.
+ */
+export function forwardedRequest(headers: IncomingHttpHeaders): string | null {
+  for (const name in headers) {
+    if (name.startsWith('x-forwarded-') || name === 'forwarded')
+      return 'The request came through a proxy. Without tokens that needs --trusted-proxy and access control in the proxy.';
+  }
+  return null;
+}
+
+/**
+ * A sentence about why a browser may have been tricked into this request; null when it looks honest. `forwardedHost` is the
+ * host that the browser asked for, where a trusted proxy says so.
+ */
+export function foreignRequest(
+  host: string | undefined,
+  origin: string | undefined,
+  forwardedHost?: string | string[],
+): string | null {
   if (host === undefined) return 'The Host header is missing. Without tokens it must name this machine.';
   if (!isLoopbackHost(host)) {
     return 'The Host header names another machine. Without tokens only this machine is served.';
   }
   if (origin === undefined) return null;
-  const own = [`http://${host}`, `https://${host}`];
+  const own = [host, forwardedHost].flatMap((each) => [`http://${each}`, `https://${each}`]);
   return own.includes(origin)
     ? null
     : 'The Origin header names another site. Without tokens no other site is served.';

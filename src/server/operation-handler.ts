@@ -9,7 +9,7 @@ import type { CheckedCall } from '../operations/calls.ts';
 import { CHECKS } from '../operations/checks.ts';
 import { type AnyOperation, type Operation, operationOf } from '../operations/table.ts';
 import type { Problem, Reply } from '../protocol/problem.ts';
-import { bodyText } from './body-text.ts';
+import { bodyText, withoutOpaques } from './body-text.ts';
 import type { Exchange } from './exchange.ts';
 import { GoneError, type LongPolls, RevokedError, StoppingError, UnwatchedError } from './long-polls.ts';
 import { LongReads } from './long-reads.ts';
@@ -126,7 +126,7 @@ function answerer(
         try {
           if (isProblem(body)) exchange.problem(body);
           else if (isGrant && exchange.isLeaving()) exchange.refuse(HALF_CLOSED);
-          else exchange.json(statusOf(definition, body), bodyText(body), outcomeOf(body));
+          else exchange.json(statusOf(definition, body), textFor(exchange, body), outcomeOf(body));
         } catch (fault) {
           // A thousand payloads can make an answer that is longer than any string.
           refuseFault(fault, exchange, reportFault);
@@ -134,6 +134,10 @@ function answerer(
       },
       (fault: unknown) => refuseFault(fault, exchange, reportFault),
     );
+}
+
+function textFor({ hidesOpaques }: Exchange, body: object): string {
+  return bodyText(hidesOpaques ? withoutOpaques(body) : body);
 }
 
 export function isProblem(reply: Reply<object>): reply is Problem {

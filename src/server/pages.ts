@@ -1,4 +1,4 @@
-/** What a leader answers with a stream, a page or a file: the log, events, backup, metrics, and the first page. */
+/** What a leader answers with a stream, a page or a file: the log, events, backup and metrics. */
 
 import { invalid, isRefusal } from '../core/decision.ts';
 import { seqOfSessionId } from '../core/ids.ts';
@@ -7,20 +7,17 @@ import type { OpenCore } from '../open.ts';
 import { EVENTS_CHECK, LOG_CHECK, SESSION_EVENTS_CHECK } from '../operations/checks.ts';
 import type { LogRequest, PAGES, SessionEventsRequest } from '../operations/pages.ts';
 import { sessionBegin } from '../operations/sessions.ts';
-import type { Body } from '../operations/table.ts';
 import type { Clock } from '../seams/clock.ts';
 import { backupStream, NoBackupError } from './backup.ts';
 import type { Exchange } from './exchange.ts';
-import { type FixedPage, HTML, PAGE_HEADERS } from './fixed-pages.ts';
+import type { FixedPage } from './fixed-pages.ts';
 import type { FollowHub, FollowOptions } from './follow-hub.ts';
-import { type LineFilter, onlySession, onlyTypes } from './follow-slices.ts';
-import { homePage } from './home-page.ts';
+import { hidingOpaques, type LineFilter, onlySession, onlyTypes } from './follow-slices.ts';
 import type { LongReads } from './long-reads.ts';
 import type { Metrics } from './metrics.ts';
 import {
   type Arrival,
   type Handle,
-  isProblem,
   isUnavailable,
   type ReportFault,
   refuseFault,
@@ -42,7 +39,7 @@ const NUMBERS: ReadonlySet<string> = new Set(['from', 'limit', 'follow']);
 export function pageHandlers(
   parts: PageParts,
 ): Record<Exclude<keyof typeof PAGES, 'batch' | FixedPage>, Handle> {
-  const { authority, calls, clock, hub, metrics, longReads, reportFault } = parts;
+  const { authority, clock, hub, metrics, longReads, reportFault } = parts;
 
   /** For what does not ask the authority by a call, which would find it out by itself. */
   const ifMayAnswer =
@@ -90,7 +87,7 @@ export function pageHandlers(
       const { from = request.follow === 1 ? lastSeq + 1 : firstSeq, limit = Number.POSITIVE_INFINITY } =
         request;
       if (Math.max(1, from) < firstSeq) return exchange.refuse({ refused: 'LOG_COMPACTED', firstSeq });
-      const filter = filterOf(request);
+      const filter = filterOf(request, exchange);
       if (request.follow === 1) {
         return follow(exchange, { format: 'ndjson', fromSeq: from, filter, linesMax: limit });
       }
@@ -106,7 +103,7 @@ export function pageHandlers(
       if (isRefusal(resumed)) return exchange.refuse(resumed);
       const from = resumed.fromSeq ?? request.from ?? lastSeq + 1;
       if (Math.max(1, from) < firstSeq) return exchange.refuse({ refused: 'LOG_COMPACTED', firstSeq });
-      follow(exchange, { format: 'sse', fromSeq: from, filter: filterOf(request) });
+      follow(exchange, { format: 'sse', fromSeq: from, filter: filterOf(request, exchange) });
     }),
 
     session_events: ifMayAnswer((exchange, arrival) => {
@@ -120,7 +117,12 @@ export function pageHandlers(
       const attach = look.then((fromSeq) => {
         if (typeof fromSeq !== 'number') exchange.refuse(fromSeq);
         else if (!exchange.isGone()) {
-          follow(exchange, { format: 'sse', fromSeq, filter: onlySession(seqOfSessionId(sessionId)) });
+          const only = onlySession(seqOfSessionId(sessionId));
+          follow(exchange, {
+            format: 'sse',
+            fromSeq,
+            filter: exchange.hidesOpaques ? hidingOpaques(only) : only,
+          });
         }
       });
       stream(attach, exchange);
@@ -144,19 +146,6 @@ export function pageHandlers(
       authority.log.seekSpace();
       exchange.refuse({ refused: 'UNAVAILABLE' });
     }),
-
-    home(exchange) {
-      // A caller without a token sees where to go, and nothing else.
-      const mayLook = exchange.caller.scopes.has('*');
-      const status = mayLook ? calls['status.get']({}) : Promise.resolve(null);
-      stream(
-        status.then((body) => {
-          if (body !== null && isProblem(body)) exchange.problem(body);
-          else exchange.answer(200, HTML, homePage(body as Body<'status.get'> | null), PAGE_HEADERS);
-        }),
-        exchange,
-      );
-    },
   };
 }
 
@@ -170,8 +159,9 @@ function logRequest({ query }: Arrival, check = LOG_CHECK): LogRequest | Refusal
   return invalid(check.explain(request));
 }
 
-function filterOf({ types }: LogRequest): LineFilter | null {
-  return types === undefined ? null : onlyTypes(types);
+function filterOf({ types }: LogRequest, { hidesOpaques }: Exchange): LineFilter | null {
+  const filter = types === undefined ? null : onlyTypes(types);
+  return hidesOpaques ? hidingOpaques(filter) : filter;
 }
 
 function sessionEventsRequest({ params, query }: Arrival): SessionEventsRequest | Refusal {

@@ -17,6 +17,7 @@ import { type AnyOperation, OPERATIONS } from '../operations/table.ts';
 import type { Clock, Timers } from '../seams/clock.ts';
 import { AccessControl } from './access-control.ts';
 import { Bodies } from './body-bytes.ts';
+import { type ConsoleFile, type ConsoleOptions, ConsolePages } from './console-files.ts';
 import { Exchange, type ExchangeContext } from './exchange.ts';
 import { fixedPages } from './fixed-pages.ts';
 import { HttpCounts } from './http-counts.ts';
@@ -40,6 +41,13 @@ export interface ServerOptions {
   /** Further connections are closed at once; without it as many as the system lets us have. */
   readonly connectionsMax?: number;
   readonly version: string;
+  /** The files of the web console. */
+  readonly consoleFiles?: readonly ConsoleFile[];
+  readonly console?: ConsoleOptions;
+  /** The prefix under which a proxy shows this server, such as `/leasehold`; paths without it are served as well. */
+  readonly basePath?: string;
+  /** Opaque values are shown only to callers with the scope v1:write. */
+  readonly hidePayloads?: boolean;
 }
 
 /** What the server stands on. */
@@ -87,6 +95,7 @@ export class Server implements ExchangeContext {
   readonly counts = new HttpCounts();
   readonly longReads: LongReads;
   isStopping = false;
+  readonly hidesPayloads: boolean;
   private readonly bodies = new Bodies();
   /** Every one, be it that Node does not count it yet because nothing has come on it, or no handshake. */
   private readonly sockets = new Set<Socket>();
@@ -102,6 +111,7 @@ export class Server implements ExchangeContext {
   /** `begin` gives what is answered first; `offer` replaces it. */
   constructor(world: ServerWorld, options: ServerOptions, begin: (parts: ServiceParts) => Service) {
     this.world = world;
+    this.hidesPayloads = options.hidePayloads ?? false;
     this.longReads = new LongReads(world.timers, options.timeouts?.stallMs ?? TIMEOUTS.stallMs);
     this.isTalkative = world.logger.isLevelEnabled('debug');
     this.accessControl = new AccessControl(options);
@@ -116,7 +126,9 @@ export class Server implements ExchangeContext {
         if (this.sockets.size === 0) this.whenAlone?.();
       });
     });
-    this.fixed = fixedPages(options.version);
+    const { version, consoleFiles = [], console, basePath = '' } = options;
+    this.fixed = fixedPages(version, new ConsolePages(consoleFiles, console));
+    if (basePath !== '') this.redirectToFolder(basePath);
     this.service = begin(this.parts);
     this.handlers = { ...this.service.handlers, ...this.fixed };
     for (const [name, route] of [...Object.entries(OPERATIONS), ...Object.entries(PAGES)]) {
@@ -238,6 +250,12 @@ export class Server implements ExchangeContext {
     const config = { scope, name };
     const url = path.replaceAll(/\{(\w+)\}/g, ':$1');
     this.app.route({ method: withHead(method), url, handler, config });
+  }
+
+  /** The console refers to everything by relative URLs, which start from a folder. */
+  private redirectToFolder(basePath: string): void {
+    const handler: RouteHandlerMethod = (_, reply) => reply.redirect(`${basePath}/`, 308);
+    this.app.route({ method: 'GET', url: basePath, handler, config: { scope: null, name: 'console' } });
   }
 
   /** Before the body is read: who may not come in must not be able to send us a megabyte first. */

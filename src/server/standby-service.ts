@@ -4,11 +4,8 @@
  */
 import type { Standby } from '../authority/standby.ts';
 import { type CheckedCall, standbyCalls } from '../operations/calls.ts';
-import type { Body } from '../operations/table.ts';
 import { OPERATIONS, type Operation } from '../operations/table.ts';
 import type { Exchange } from './exchange.ts';
-import { HTML, PAGE_HEADERS } from './fixed-pages.ts';
-import { homePage } from './home-page.ts';
 import { Metrics } from './metrics.ts';
 import { type Handle, operationHandler, refuseFault } from './operation-handler.ts';
 import type { Service, ServiceParts } from './service.ts';
@@ -60,17 +57,6 @@ export function standbyService(standby: Standby, parts: ServiceParts): Service {
       metrics(exchange) {
         metrics.text().then(
           (text) => exchange.answer(200, metrics.contentType, text),
-          (fault: unknown) => refuseFault(fault, exchange, reportFault),
-        );
-      },
-
-      home(exchange) {
-        if (!exchange.caller.scopes.has('*')) {
-          exchange.answer(200, HTML, homePage(null), PAGE_HEADERS);
-          return;
-        }
-        calls['status.get']!({}).then(
-          (status) => exchange.answer(200, HTML, homePage(status as Body<'status.get'>), PAGE_HEADERS),
           (fault: unknown) => refuseFault(fault, exchange, reportFault),
         );
       },

@@ -42,7 +42,7 @@ export async function streamLog(
       }
       left -= slice.lines.length;
       nextSeq = slice.nextSeq;
-      return writeCounted(response, slice.bytes('ndjson'), reads);
+      return writeCounted(response, slice.bytes('ndjson', 0, filter), reads);
     });
     if (!isReady) await drained(response);
   }

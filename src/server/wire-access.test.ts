@@ -140,12 +140,6 @@ describe('with tokens', () => {
     ]);
     expect(JSON.stringify(guarded.said)).not.toContain('a-token-that-is-wrong');
   });
-
-  it('the page at / shows no state without one', async () => {
-    const { status, text } = await guarded.send('GET', '/');
-    expect(status).toBe(200);
-    expect(text).not.toContain('Position of the log');
-  });
 });
 
 describe('a queue that begins with system:', () => {

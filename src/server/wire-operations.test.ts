@@ -203,6 +203,16 @@ const OPERATIONS: Record<Exclude<Operation, SessionOperation>, () => Promise<voi
       { queue: 'z', waiting: 1 },
     ]);
   },
+  'queue.figures': async () => {
+    await create({ queue: 'mail' });
+    const { task_id, lease_id } = await lease({ queues: ['mail'] });
+    await served.done('task.complete', { task_id, lease_id });
+    const { totals, wait, run } = await served.done('queue.figures', { queue: 'mail' });
+    expect(totals).toMatchObject({ created: 1, leased: 1, completed: 1, failed: 0 });
+    const sum = (buckets: { count: number }[]): number => buckets.reduce((all, { count }) => all + count, 0);
+    expect([sum(wait), sum(run), wait.at(-1).up_to_ms]).toEqual([1, 1, null]);
+    expect(await served.done('queue.figures', { queue: 'unknown' })).toMatchObject({ wait: [], run: [] });
+  },
   'queue.pause': async () => {
     await create();
     expect(await served.done('queue.pause', { queue: 'default' })).toMatchObject({
@@ -365,6 +375,31 @@ const OPERATIONS: Record<Exclude<Operation, SessionOperation>, () => Promise<voi
     });
   },
   // A server without tokens; those with tokens are in `wire-access.test.ts`.
+  'overview.get': async () => {
+    await create({ queue: 'mail', task_id: 'lost' });
+    await create({ queue: 'mail', delay_ms: 60_000 });
+    await lease({ queues: ['mail'], worker_id: 'w7', ttl_ms: 1_000 });
+    await acquire('report', { holder: 'host-1' });
+    served.advance(2_000);
+    await served.done('task.get', { task_id: 'lost' });
+    await served.done('lease.break', { name: 'report', reason: 'it hangs' });
+    await served.done('lease.acquire', { ...GUARD, ttl_ms: 15_000 });
+    const { seq } = await served.done('status.get');
+    const { queues, incidents, guard, commits, seq: seen } = await served.done('overview.get');
+    expect(seen).toBe(seq);
+    expect(commits).toBeGreaterThan(0);
+    expect(guard).toMatchObject({ holder: 'orchestrator', remaining_ms: expect.any(Number) });
+    expect(queues).toMatchObject([
+      { queue: 'mail', ready: 1, delayed: 1, leased: 0, workers: 1, totals: { created: 2, expired: 1 } },
+    ]);
+    expect(incidents).toMatchObject([
+      { type: 'NameBroken', name: 'report', holder: 'host-1', reason: 'it hangs' },
+      { type: 'LeaseExpired', task_id: 'lost', queue: 'mail', holder: 'w7' },
+    ]);
+    served.advance(600_000);
+    // Only the guard, which ran out just now.
+    expect((await served.done('overview.get')).incidents).toMatchObject([{ name: GUARD.name }]);
+  },
   'whoami.get': async () => {
     expect(await served.done('whoami.get')).toEqual({ name: 'anybody on this machine', scopes: ['*'] });
   },

@@ -69,17 +69,6 @@ describe('the description of the API', () => {
   });
 });
 
-describe('the page at /', () => {
-  it('shows the state and where to go', async () => {
-    const { status, headers, text } = await served.send('GET', '/');
-    expect([status, headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
-    expect(headers['x-content-type-options']).toBe('nosniff');
-    expect(text).toContain('Position of the log');
-    for (const [, path] of text.matchAll(/<a href="([^"]+)"/g))
-      expect((await served.send('GET', path!)).status).toBe(200);
-  });
-});
-
 describe('the metrics', () => {
   it('are text that Prometheus reads', async () => {
     await served.send('GET', '/nothing');

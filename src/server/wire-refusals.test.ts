@@ -263,6 +263,7 @@ const CASES: {
   'worker.heartbeat': {},
   'worker.list': {},
   'queue.list': {},
+  'queue.figures': {},
   'queue.pause': {},
   'queue.resume': {},
   'lease.acquire': {
@@ -377,6 +378,7 @@ const CASES: {
   },
   'receipt.list': {},
   'status.get': {},
+  'overview.get': {},
   'whoami.get': {},
 };
 
@@ -457,6 +459,7 @@ const REQUESTS: Record<Operation, object> = {
   'task.why': { task_id: 'x' },
   'worker.heartbeat': { worker_id: 'w' },
   'worker.list': {},
+  'queue.figures': { queue: 'q' },
   'queue.list': {},
   'queue.pause': { queue: 'q' },
   'queue.resume': { queue: 'q' },
@@ -475,6 +478,7 @@ const REQUESTS: Record<Operation, object> = {
   'object.delete': { object_id: 'o' },
   'receipt.list': {},
   'status.get': {},
+  'overview.get': {},
   'whoami.get': {},
   'intent.accept': { type: 'live', serviceRef: 'x', profileID: 'low' },
   'session.get': NO_SESSION,
@@ -506,7 +510,6 @@ describe('a server whose disk fails', () => {
     expect(JSON.parse(batch.text).results).toMatchObject([{ status: 503, body: { code: 'UNAVAILABLE' } }]);
     expect((await dying.send('GET', '/healthz')).status).toBe(200);
     expect(expectProblem(await dying.send('GET', '/readyz')).code).toBe('UNAVAILABLE');
-    expect(expectProblem(await dying.send('GET', '/')).code).toBe('UNAVAILABLE');
     expect((await dying.send('GET', '/metrics')).status).toBe(200);
     expect(deaths).toHaveLength(1);
   });
@@ -609,8 +612,8 @@ describe('a server that is overloaded', () => {
       const { status, body: problem } = await busy.call(operation, REQUESTS[operation]);
       expect([operation, status, problem.code]).toEqual([operation, 503, 'OVERLOADED']);
     }
-    for (const path of ['/', '/api/v3/sessions/s0000000001n/events'])
-      expect(expectProblem(await busy.send('GET', path), path).code).toBe('OVERLOADED');
+    const path = '/api/v3/sessions/s0000000001n/events';
+    expect(expectProblem(await busy.send('GET', path), path).code).toBe('OVERLOADED');
     expect(busy.troubles).toEqual([]);
     const urgent = URGENT.map((operation) => busy.call(operation, REQUESTS[operation]));
     disk.sync = () => Promise.resolve();

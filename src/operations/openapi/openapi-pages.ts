@@ -28,6 +28,11 @@ const LAST_EVENT_ID: Field = {
   },
 };
 
+const FILE: Field = {
+  name: 'file',
+  required: true,
+  schema: { type: 'string', description: 'The name of a file of the console.' },
+};
 const CODE: Field = {
   name: 'code',
   required: true,
@@ -59,6 +64,7 @@ export const PAGE_PARAMETERS: Readonly<Partial<Record<PageName, readonly Paramet
   ],
   session_events: [...SESSION_EVENTS_PARAMETERS, { place: 'header', field: LAST_EVENT_ID, example: '58' }],
   error: [{ place: 'path', field: CODE, example: 'LEASE_HELD' }],
+  console_file: [{ place: 'path', field: FILE, example: 'index-4f3c2b1a.js' }],
 };
 
 export const PAGE_REQUESTS: Readonly<Partial<Record<PageName, Schema>>> = {
@@ -107,5 +113,6 @@ export const PAGE_CONTENTS: Readonly<Record<PageName, Schema>> = {
   ready: state('ready'),
   openapi: { schema: { type: 'object' } },
   error: HTML,
-  home: HTML,
+  console: HTML,
+  console_file: { schema: { description: 'Its contents, as its Content-Type says.' } },
 };

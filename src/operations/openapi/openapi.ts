@@ -39,6 +39,7 @@ const TAGS: Readonly<Record<string, string>> = {
   object: 'Values that only the holder of the live lease of the same name may write.',
   receipt: 'Writes that were refused.',
   status: 'The state of the server.',
+  overview: 'What an operator watches, in one answer.',
   whoami: 'The token that a request carries.',
   intent: 'Requests for sessions.',
   session: 'One run of one intent on one slot.',

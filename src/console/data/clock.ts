@@ -1,0 +1,94 @@
+/**
+ * Time as the reader sees it. Remaining times are counted by the authority's clock: every answer that tells its time corrects
+ * ours. `tick` moves while the page is live, and only what shows a running time reads it.
+ */
+import { computed, signal } from '@preact/signals';
+import { moment } from './route.ts';
+
+const TICK_MS = 500;
+const ZONE_KEY = 'leasehold.zone';
+
+/** The reader stopped the refresh. */
+export const isPaused = signal(false);
+export const isHidden = signal(document.visibilityState === 'hidden');
+/** Whether the page asks by itself. */
+export const isLive = computed(() => !isPaused.value && !isHidden.value && moment.value === null);
+
+addEventListener('visibilitychange', () => {
+  isHidden.value = document.visibilityState === 'hidden';
+});
+
+let aheadMs = 0;
+
+/** The authority's time, as well as we know it. */
+export function authorityNow(): number {
+  return Date.now() + aheadMs;
+}
+
+export function learnTime(instant: string): void {
+  aheadMs = Date.parse(instant) - Date.now();
+}
+
+export const tick = signal(authorityNow());
+
+setInterval(() => {
+  if (isLive.value) tick.value = authorityNow();
+}, TICK_MS);
+
+/** The zone in which instants are shown. */
+export const zone = signal(sessionStorage.getItem(ZONE_KEY) ?? localZone());
+
+export function localZone(): string {
+  return Intl.DateTimeFormat().resolvedOptions().timeZone;
+}
+
+export function switchZone(): void {
+  zone.value = zone.value === 'UTC' ? localZone() : 'UTC';
+  sessionStorage.setItem(ZONE_KEY, zone.value);
+}
+
+const formats = new Map<string, Intl.DateTimeFormat>();
+
+function formatted(ms: number, style: 'time' | 'date' | 'full'): string {
+  const key = `${style} ${zone.value}`;
+  let format = formats.get(key);
+  if (format === undefined) {
+    const time = { hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' } as const;
+    const date = { year: 'numeric', month: '2-digit', day: '2-digit' } as const;
+    const parts = style === 'time' ? time : style === 'date' ? date : { ...date, ...time };
+    format = new Intl.DateTimeFormat('sv-SE', { ...parts, timeZone: zone.value });
+    formats.set(key, format);
+  }
+  return format.format(ms);
+}
+
+/** `14:02:07`, with its date when that is not today. */
+export function clockText(ms: number): string {
+  const isToday = formatted(ms, 'date') === formatted(authorityNow(), 'date');
+  return formatted(ms, isToday ? 'time' : 'full');
+}
+
+const UNITS: readonly (readonly [ms: number, unit: string])[] = [
+  [86_400_000, 'd'],
+  [3_600_000, 'h'],
+  [60_000, 'min'],
+  [1_000, 's'],
+];
+
+/** `2.3 s`, `4 min 05 s`, `3 h 12 min`: two units at most. */
+export function durationText(ms: number): string {
+  if (ms < 0) ms = 0;
+  if (ms < 1_000) return `${Math.round(ms)} ms`;
+  if (ms < 10_000) return `${(ms / 1_000).toFixed(1)} s`;
+  if (ms < 60_000) return `${Math.floor(ms / 1_000)} s`;
+  const at = UNITS.findIndex(([size]) => ms >= size);
+  const [size, unit] = UNITS[at]!;
+  const [smaller, smallUnit] = UNITS[at + 1]!;
+  const rest = Math.floor((ms % size) / smaller);
+  return `${Math.floor(ms / size)} ${unit}${rest === 0 ? '' : ` ${rest} ${smallUnit}`}`;
+}
+
+/** Digits in groups, never rounded. */
+export function countText(count: number): string {
+  return count.toLocaleString('en-US').replaceAll(',', '\u202f');
+}

@@ -1,0 +1,43 @@
+/**
+ * The same question or change for a shell. Every part that comes from outside is quoted so that no shell expands it, and the
+ * token is named, never shown.
+ */
+import { Json, type Operation, type Requests } from '../../browser.ts';
+import { OPERATION_ROWS } from '../../client/operation-table.ts';
+
+export interface CurlTarget {
+  /** The URL of the server, with a slash at its end. */
+  readonly server: string;
+  readonly hasToken: boolean;
+}
+
+/** In single quotes a shell expands nothing; a quote itself ends them, stands escaped, and opens them again. */
+export function quoted(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+export function curlOf<Op extends Operation>(
+  operation: Op,
+  request: Requests[Op],
+  { server, hasToken }: CurlTarget,
+): string {
+  const { method, path } = OPERATION_ROWS[operation];
+  const rest = { ...(request as Record<string, unknown>) };
+  const filled = path.replaceAll(/\{(\w+)\}/g, (_, field: string) => {
+    const value = encodeURIComponent(String(rest[field]));
+    delete rest[field];
+    return value;
+  });
+  const parts = ['curl -sS'];
+  if (method !== 'GET') parts.push(`-X ${method}`);
+  if (hasToken) parts.push('-H "authorization: Bearer $LEASEHOLD_TOKEN"');
+  const url = server.replace(/\/$/, '') + filled;
+  if (method === 'GET') {
+    const query = new URLSearchParams(rest as Record<string, string>).toString();
+    return [...parts, quoted(query === '' ? url : `${url}?${query}`)].join(' ');
+  }
+  const body = JSON.stringify(rest, (_, value: unknown) => (value instanceof Json ? value.parse() : value));
+  return [...parts, "-H 'content-type: application/json'", `--data-raw ${quoted(body)}`, quoted(url)].join(
+    ' ',
+  );
+}

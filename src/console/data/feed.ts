@@ -1,0 +1,82 @@
+/**
+ * What a view shows, asked again and again: the last answer stays until the next one is here, so nothing flickers. It rests while
+ * the page is paused, hidden or shows an earlier moment, and slows down while the server is away.
+ */
+import { useSignalEffect } from '@preact/signals';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { isLive } from './clock.ts';
+import { identity } from './connection.ts';
+import { moment } from './route.ts';
+
+export interface Feed<T> {
+  readonly data: T | null;
+  /** Why the newest question has no answer; the data is then older. */
+  readonly fault: unknown;
+  /** Asks at once, after the reader has changed something. */
+  again(): void;
+}
+
+const REFRESH_MS = 2_000;
+const AWAY_MS = 3_000;
+
+/** `key` names what is asked for: another key starts empty. A null key asks nothing. */
+export function useFeed<T>(
+  key: string | null,
+  question: (signal: AbortSignal) => Promise<T>,
+  everyMs = REFRESH_MS,
+): Feed<T> {
+  const at = moment.value === null ? 'now' : JSON.stringify(moment.value);
+  const whole = key === null ? null : `${key} ${at} ${identity.value?.name ?? ''}`;
+  const [answer, setAnswer] = useState<{ key: string | null; data: T | null; fault: unknown }>({
+    key: null,
+    data: null,
+    fault: null,
+  });
+  const asking = useRef(question);
+  asking.current = question;
+  const wake = useRef<() => void>(() => undefined);
+
+  useEffect(() => {
+    if (whole === null) return;
+    const ending = new AbortController();
+    let timer = 0;
+    const run = async (): Promise<void> => {
+      clearTimeout(timer);
+      let pauseMs = everyMs;
+      try {
+        const data = await asking.current(ending.signal);
+        if (!ending.signal.aborted) setAnswer({ key: whole, data, fault: null });
+      } catch (fault) {
+        if (ending.signal.aborted) return;
+        pauseMs = Math.max(everyMs, AWAY_MS);
+        setAnswer((before) => ({ key: whole, data: before.key === whole ? before.data : null, fault }));
+      }
+      if (!ending.signal.aborted) timer = window.setTimeout(next, pauseMs);
+    };
+    const next = (): void => {
+      // A feed that rests is woken by `isLive`.
+      if (isLive.value) void run();
+    };
+    wake.current = () => void run();
+    void run();
+    return () => {
+      ending.abort();
+      clearTimeout(timer);
+      wake.current = () => undefined;
+    };
+  }, [whole, everyMs]);
+
+  const wasLive = useRef(isLive.peek());
+  useSignalEffect(() => {
+    const live = isLive.value;
+    if (live && !wasLive.current) wake.current();
+    wasLive.current = live;
+  });
+
+  const isCurrent = answer.key === whole;
+  return {
+    data: isCurrent ? answer.data : null,
+    fault: isCurrent ? answer.fault : null,
+    again: () => wake.current(),
+  };
+}

@@ -1,0 +1,82 @@
+/**
+ * What every page shows of the server: its status and the overview, asked for once for all of them, and the rates that follow from
+ * the difference of two overviews.
+ */
+import { signal } from '@preact/signals';
+import type { Body } from '../../browser.ts';
+import { SPARK_POINTS } from '../parts/figures.tsx';
+import { learnTime } from './clock.ts';
+import { ask, connection } from './connection.ts';
+import { type Feed, useFeed } from './feed.ts';
+import { moment } from './route.ts';
+
+export type Overview = Body<'overview.get'>;
+export type QueueOverview = Overview['queues'][number];
+export type Incident = Overview['incidents'][number];
+export type Status = Body<'status.get'>;
+
+export interface Watch {
+  readonly status: Status;
+  /** Soft state of the leader; null at an earlier moment and on a standby. */
+  readonly overview: Overview | null;
+}
+
+export interface Rates {
+  readonly commitsPerS: number;
+  readonly commitMs: number | null;
+  /** Completions per second by queue, the newest last. */
+  readonly completed: ReadonlyMap<string, readonly number[]>;
+}
+
+export const watch = signal<Watch | null>(null);
+export const rates = signal<Rates>({ commitsPerS: 0, commitMs: null, completed: new Map() });
+
+let before: Overview | null = null;
+
+export function useWatch(): Feed<Watch> {
+  return useFeed('watch', async (signal) => {
+    const status = await ask('status.get', {}, signal);
+    if (status.role === 'standby') {
+      connection.value = { state: 'standby', leaderUrl: status.leader_url ?? null };
+      return noted({ status, overview: null });
+    }
+    if (moment.value !== null) return noted({ status, overview: null });
+    const overview = await ask('overview.get', {}, signal);
+    learnTime(overview.now);
+    rates.value = ratesAfter(rates.value, before, overview);
+    before = overview;
+    return noted({ status, overview });
+  });
+}
+
+function noted(seen: Watch): Watch {
+  watch.value = seen;
+  return seen;
+}
+
+/** Totals that go down belong to another server: counting begins anew. */
+function ratesAfter(rates: Rates, earlier: Overview | null, later: Overview): Rates {
+  const seconds = earlier === null ? 0 : (Date.parse(later.now) - Date.parse(earlier.now)) / 1_000;
+  if (earlier === null || seconds <= 0 || later.commits < earlier.commits) {
+    return { commitsPerS: 0, commitMs: null, completed: new Map() };
+  }
+  const commits = later.commits - earlier.commits;
+  const known = new Map(earlier.queues.map(({ queue, totals }) => [queue, totals.completed]));
+  const completed = new Map(
+    later.queues.map(({ queue, totals }) => {
+      const perS = Math.max(0, totals.completed - (known.get(queue) ?? totals.completed)) / seconds;
+      return [queue, [...(rates.completed.get(queue) ?? []), perS].slice(-SPARK_POINTS)] as const;
+    }),
+  );
+  return {
+    commitsPerS: commits / seconds,
+    commitMs: commits === 0 ? rates.commitMs : (later.commit_ms - earlier.commit_ms) / commits,
+    completed,
+  };
+}
+
+/** The mean of the last half minute. */
+export function recentRate(values: readonly number[] | undefined): number {
+  const last = (values ?? []).slice(-15);
+  return last.length === 0 ? 0 : last.reduce((sum, value) => sum + value, 0) / last.length;
+}

@@ -1,0 +1,28 @@
+/** Buttons that copy a text and say that they did. */
+import { useState } from 'preact/hooks';
+import type { Operation, Requests } from '../../browser.ts';
+import { hasToken, server } from '../data/connection.ts';
+import { curlOf } from '../data/curl.ts';
+
+function Copy({ text, label }: { text: string; label: string }) {
+  const [says, setSays] = useState(label);
+  const copy = async (): Promise<void> => {
+    try {
+      await navigator.clipboard.writeText(text);
+      setSays('Copied');
+    } catch {
+      setSays('The browser refused');
+    }
+    setTimeout(() => setSays(label), 1_500);
+  };
+  return (
+    <button type="button" class="quiet" title={text} onClick={() => void copy()}>
+      {says}
+    </button>
+  );
+}
+
+/** The question behind what is on the screen, for a shell. */
+export function CopyCurl<Op extends Operation>({ op, request }: { op: Op; request: Requests[Op] }) {
+  return <Copy label="Copy as curl" text={curlOf(op, request, { server, hasToken: hasToken.value })} />;
+}

@@ -1,0 +1,15 @@
+// Opaque JSON for reading: indented, and otherwise as it was written.
+import { describe, expect, it } from 'vitest';
+import { indented } from './json-text.ts';
+
+describe('indented JSON', () => {
+  it('keeps numbers and escapes as they were written', () => {
+    expect(indented('{"n":9007199254740993123,"e":1.0e-0,"s":"\\u0041{,}","l":[1,[]],"o":{ }}')).toBe(
+      '{\n  "n": 9007199254740993123,\n  "e": 1.0e-0,\n  "s": "\\u0041{,}",\n  "l": [\n    1,\n    []\n  ],\n  "o": {}\n}',
+    );
+  });
+
+  it.each(['1', '"a \\" b"', 'null', '[]', '{}'])('leaves %s as it is', (text) => {
+    expect(indented(text)).toBe(text);
+  });
+});

@@ -1,0 +1,56 @@
+/** What is said when there is nothing to show, when a question was refused, and while the first answer is on its way. */
+import type { ComponentChildren } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import { Refused, server } from '../data/connection.ts';
+import type { Feed } from '../data/feed.ts';
+import { visible } from '../data/visible.ts';
+
+export function Empty({ children }: { children: ComponentChildren }) {
+  return <p class="empty">{children}</p>;
+}
+
+/** Appears only when the answer takes a while: a flash of it would be flicker. */
+export function Loading() {
+  const [isLate, setLate] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(() => setLate(true), 300);
+    return () => clearTimeout(timer);
+  }, []);
+  return isLate ? <p class="empty">Asking the server…</p> : <p class="empty" />;
+}
+
+export function Fault({ fault }: { fault: unknown }) {
+  if (fault === null || fault === undefined) return null;
+  if (fault instanceof Refused) {
+    const { code, detail } = fault.problem;
+    return (
+      <p class="fault" role="alert">
+        <a href={`${server}errors/${code}`} target="_blank" rel="noreferrer">
+          {code}
+        </a>{' '}
+        {visible(detail ?? '')}
+      </p>
+    );
+  }
+  return (
+    <p class="fault" role="alert">
+      {visible(fault instanceof Error ? fault.message : String(fault))} The page asks again by itself.
+    </p>
+  );
+}
+
+/** The data of a feed, or what is to be said instead. */
+export function Shown<T>({ feed, children }: { feed: Feed<T>; children: (data: T) => ComponentChildren }) {
+  if (feed.data === null) return feed.fault === null ? <Loading /> : <Fault fault={feed.fault} />;
+  return (
+    <>
+      {feed.fault instanceof Refused && <Fault fault={feed.fault} />}
+      {children(feed.data)}
+    </>
+  );
+}
+
+/** Whether the server said that there is no such thing. */
+export function isNotFound(fault: unknown): boolean {
+  return fault instanceof Refused && fault.problem.status === 404;
+}

@@ -1,0 +1,211 @@
+/** What is wrong now, as sentences: a pure function of what the server knows. The worst first. */
+import type { ComponentChildren } from 'preact';
+import { clockText, countText, durationText } from '../data/clock.ts';
+import { hrefOf } from '../data/route.ts';
+import type { Incident, Overview, QueueOverview, Status } from '../data/watch.ts';
+import { Name } from '../parts/text.tsx';
+
+export interface Trouble {
+  readonly tone: 'bad' | 'warn';
+  readonly says: ComponentChildren;
+  readonly href: string;
+}
+
+/** A worker that waits for tasks gets one at once; who has not asked for this long is not there. */
+const SILENT_MS = 15_000;
+const OLD_MS = 5 * 60_000;
+const NAMES_MAX = 3;
+
+export function troublesOf(status: Status, overview: Overview | null): Trouble[] {
+  const troubles: Trouble[] = [];
+  if (status.disk_full) {
+    troubles.push({
+      tone: 'bad',
+      says: 'The disk is full: creates, writes and grants are refused. Renewals, completions and releases still work.',
+      href: hrefOf('now'),
+    });
+  }
+  if (overview !== null) {
+    const nowMs = Date.parse(overview.now);
+    troubles.push(...lostTasks(overview.incidents), ...lostNames(overview.incidents));
+    for (const queue of overview.queues) troubles.push(...queueTroubles(queue, nowMs));
+  }
+  return [
+    ...troubles.filter(({ tone }) => tone === 'bad'),
+    ...troubles.filter(({ tone }) => tone === 'warn'),
+  ];
+}
+
+const SAYS: Readonly<
+  Record<string, { tone: Trouble['tone']; noun?: string; one: string; many: string; query: string }>
+> = {
+  LeaseExpired: { tone: 'bad', one: 'lost its lease', many: 'lost their lease', query: '' },
+  TaskDead: { tone: 'bad', one: 'died', many: 'died', query: 'state:dead' },
+  TaskFailed: { tone: 'warn', one: 'failed', many: 'failed', query: 'state:failed' },
+  TaskCancelled: { tone: 'warn', noun: 'late result', one: 'was refused', many: 'were refused', query: '' },
+};
+
+/** "3 tasks in `transcode` lost their lease in the last 10 minutes, all from worker `w7`." */
+function lostTasks(incidents: readonly Incident[]): Trouble[] {
+  return [
+    ...grouped(
+      incidents.filter(({ type }) => type in SAYS),
+      ({ type, queue }) => `${type} ${queue ?? ''}`,
+    ),
+  ].map((group) => {
+    const [{ type, queue = '' }] = group as [Incident];
+    const { tone, noun = 'task', one, many, query } = SAYS[type]!;
+    const reasons = [...new Set(group.flatMap(({ reason }) => (reason === undefined ? [] : [reason])))];
+    const [first] = group;
+    return {
+      tone,
+      says: (
+        <>
+          {group.length === 1 && first?.task_id !== undefined && noun === 'task' ? (
+            <>
+              Task <Name text={first.task_id} /> in <Name text={queue} /> {one}
+            </>
+          ) : (
+            <>
+              {counted(group.length, noun)} in <Name text={queue} /> {group.length === 1 ? one : many}
+            </>
+          )}{' '}
+          {within(group)}
+          {fromWhom(group)}.
+          {reasons.length > 0 && (
+            <>
+              {' '}
+              {reasons.length === 1 ? 'Reason' : 'Newest reason'}: <Name text={reasons[0]!} />
+            </>
+          )}
+        </>
+      ),
+      href:
+        group.length === 1 && first?.task_id !== undefined
+          ? hrefOf('tasks', first.task_id)
+          : query === ''
+            ? hrefOf('queues', queue)
+            : hrefOf('tasks', null, { q: `queue:${quotedWord(queue)} ${query}` }),
+    };
+  });
+}
+
+/** A qualifier of the search, in quotes where it has spaces. */
+function quotedWord(text: string): string {
+  return /[\s"]/.test(text) ? `"${text.replaceAll('"', '\\"')}"` : text;
+}
+
+function within(group: readonly Incident[]): string {
+  const newest = Date.parse(group[0]!.at);
+  return group.length === 1
+    ? `at ${clockText(newest)}`
+    : `in the last 10 minutes, the last at ${clockText(newest)}`;
+}
+
+function fromWhom(group: readonly Incident[]): ComponentChildren {
+  const holders = [...new Set(group.flatMap(({ holder }) => (holder === undefined ? [] : [holder])))];
+  if (holders.length === 0) return null;
+  if (holders.length > 1) return `, from ${holders.length} workers`;
+  return (
+    <>
+      , {group.length > 1 ? 'all ' : ''}from worker <Name text={holders[0]!} />
+    </>
+  );
+}
+
+function lostNames(incidents: readonly Incident[]): Trouble[] {
+  const names = incidents.filter(({ name }) => name !== undefined);
+  const shown = names.slice(0, NAMES_MAX).map(
+    ({ name = '', holder = '', type, at, reason }): Trouble => ({
+      tone: type === 'NameBroken' ? 'warn' : 'bad',
+      says: (
+        <>
+          The lease <Name text={name} /> of <Name text={holder} />{' '}
+          {type === 'NameBroken' ? 'was broken' : 'ran out without a renewal'} at {clockText(Date.parse(at))}
+          {reason === undefined ? (
+            '.'
+          ) : (
+            <>
+              : <Name text={reason} />
+            </>
+          )}
+        </>
+      ),
+      href: hrefOf('leases', name),
+    }),
+  );
+  const rest = names.length - shown.length;
+  if (rest === 0) return shown;
+  return [
+    ...shown,
+    {
+      tone: 'bad',
+      says: `${counted(rest, 'more lease')} ended without a release in the last 10 minutes.`,
+      href: hrefOf('log', null, { types: 'NameExpired,NameBroken' }),
+    },
+  ];
+}
+
+function* queueTroubles(figures: QueueOverview, nowMs: number): Generator<Trouble> {
+  const {
+    queue,
+    ready,
+    limited,
+    paused,
+    workers,
+    last_polled_at: polled,
+    oldest_ready_ms: oldestMs,
+  } = figures;
+  const href = hrefOf('queues', queue);
+  const silentMs = polled === undefined ? Number.POSITIVE_INFINITY : nowMs - Date.parse(polled);
+  if (paused && ready + limited > 0) {
+    yield {
+      tone: 'warn',
+      says: (
+        <>
+          <Name text={queue} /> is paused, and {counted(ready, 'ready task')} {ready === 1 ? 'waits' : 'wait'}
+          .
+        </>
+      ),
+      href,
+    };
+  } else if (ready > 0 && oldestMs > SILENT_MS && silentMs > SILENT_MS) {
+    yield {
+      tone: 'bad',
+      says: (
+        <>
+          <Name text={queue} /> has {counted(ready, 'ready task')} and no worker{' '}
+          {workers === 0 || polled === undefined
+            ? 'in the last 10 minutes'
+            : `since ${clockText(Date.parse(polled))}`}
+          .
+        </>
+      ),
+      href,
+    };
+  } else if (ready > 0 && oldestMs > OLD_MS) {
+    yield {
+      tone: 'warn',
+      says: (
+        <>
+          The oldest ready task in <Name text={queue} /> has waited {durationText(oldestMs)}.
+        </>
+      ),
+      href,
+    };
+  }
+}
+
+function counted(count: number, noun: string): string {
+  return `${countText(count)} ${noun}${count === 1 ? '' : 's'}`;
+}
+
+function grouped<T>(items: readonly T[], keyOf: (item: T) => string): Iterable<readonly T[]> {
+  const groups = new Map<string, T[]>();
+  for (const item of items) {
+    const group = groups.get(keyOf(item));
+    if (group === undefined) groups.set(keyOf(item), [item]);
+    else group.push(item);
+  }
+  return groups.values();
+}
