@@ -209,7 +209,7 @@ export function entryShapes(): string {
 import type { SessionReason, SessionState, Verb } from '../core/entries.ts';
 import type { Json } from './json.ts';
 
-interface Durable {
+export interface Durable {
   /** Its position in the log. */
   readonly seq: number;
   readonly at: string;
