@@ -50,7 +50,13 @@ export type { EnqueueOptions, TraceContext } from './client/task-request.ts';
 export type { TaskVerdict, VerdictSubject } from './client/task-verdict.ts';
 export type { EntryListing } from './client/transport.ts';
 export type { Worker, WorkerCounts } from './client/worker.ts';
-export { type Job, job, type TaskHandler, type WorkerOptions } from './client/worker-options.ts';
+export {
+  type Job,
+  job,
+  type LostTask,
+  type TaskHandler,
+  type WorkerOptions,
+} from './client/worker-options.ts';
 export type { DrainSignal } from './client/world.ts';
 export type { UndiciHttpOptions } from './world/undici-http.ts';
 

@@ -13,6 +13,7 @@ import { localTransport } from './operations/local-transport.ts';
 import { OPEN_OPTIONS } from './operations/open-options.ts';
 import { nodeFiles } from './world/node-files.ts';
 import { nodeThreads } from './world/node-threads.ts';
+import { openTelemetry } from './world/open-telemetry.ts';
 import { systemClock, systemTimers } from './world/system-clock.ts';
 import { systemIds } from './world/system-ids.ts';
 import { thisProcess } from './world/this-process.ts';
@@ -91,6 +92,7 @@ export async function open(dir: string, options: OpenOptions = {}): Promise<Leas
     newToken: systemIds.token,
     hashSeed: systemIds.seed(),
     ...thisProcess,
+    traces: openTelemetry(),
   };
   return openWith(engine, world, options);
 }

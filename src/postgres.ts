@@ -16,6 +16,7 @@ import { type Relay, type RelayOptions, RunningRelay } from './postgres/relay.ts
 import type { RelayHandle } from './postgres/relay-pass.ts';
 import { RuntimeLease as HeldLease, type RuntimeLeaseOptions, runUnder } from './postgres/runtime-lease.ts';
 import { LeaseholdError } from './protocol/leasehold-error.ts';
+import { openTelemetry } from './world/open-telemetry.ts';
 import { systemClock, systemTimers } from './world/system-clock.ts';
 import { systemIds } from './world/system-ids.ts';
 import { thisProcess } from './world/this-process.ts';
@@ -117,7 +118,12 @@ export function enqueueIn<Input>(
   options: EnqueueInOptions = {},
 ): Promise<{ readonly taskId: string }> {
   // An id must not begin like an option of a command.
-  return enterTask(tx, definition, input, options, () => `o${systemIds.token()}`);
+  const newId = (): string => `o${systemIds.token()}`;
+  const traces = options.trace === undefined ? openTelemetry() : undefined;
+  if (traces === undefined) return enterTask(tx, definition, input, options, newId);
+  return traces.sending({ queue: definition.name, taskId: options.taskId }, (trace) =>
+    enterTask(tx, definition, input, trace === undefined ? options : { ...options, trace }, newId),
+  );
 }
 
 /** Turns committed rows of the outbox into exactly one task each. Any number may run: one holds the lease and works. */

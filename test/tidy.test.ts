@@ -62,7 +62,12 @@ const MAY_IMPORT: Record<string, Permission> = {
   },
   cli: { folders: 'any', packages: ['commander', 'pg'], node: true },
   seams: { folders: [], node: false },
-  world: { folders: [], types: ['seams', 'client'], packages: ['koffi', 'pg', 'undici'], node: true },
+  world: {
+    folders: [],
+    types: ['seams', 'client'],
+    packages: ['@opentelemetry/api', 'koffi', 'pg', 'undici'],
+    node: true,
+  },
   testing: {
     folders: ['client', 'protocol', 'operations', 'engines', 'seams', 'world', 'open.ts'],
     files: ['src/core/refusals.ts'],

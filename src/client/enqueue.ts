@@ -74,6 +74,21 @@ async function send<Output>(
   transport: Transport,
   world: ClientWorld,
   definition: TaskOf<Output>,
+  task: CheckedTask,
+): Promise<EnqueueReceipt<Output>> {
+  const { request } = task;
+  if (world.traces === undefined || request.trace !== undefined)
+    return create(transport, world, definition, task);
+  return world.traces.sending({ queue: definition.name, taskId: request.task_id }, (trace) => {
+    if (trace !== undefined) request.trace = trace;
+    return create(transport, world, definition, task);
+  });
+}
+
+async function create<Output>(
+  transport: Transport,
+  world: ClientWorld,
+  definition: TaskOf<Output>,
   { request, options: { signal } }: CheckedTask,
 ): Promise<EnqueueReceipt<Output>> {
   const reply = await transport.call('task.create', request, signal === undefined ? undefined : { signal });

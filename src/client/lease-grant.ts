@@ -9,6 +9,7 @@ import type { Problem } from '../protocol/problem.ts';
 import type { Deadline } from '../seams/deadline.ts';
 import type { Due } from './lease-heap.ts';
 import type { LeaseLostError } from './lease-loss.ts';
+import type { LeaseSpan } from './traces.ts';
 import type { Transport } from './transport.ts';
 
 /** Renewals are not queued behind other requests of this client. */
@@ -40,6 +41,8 @@ export class Grant implements Due {
   /** Told of every new deadline. */
   onDeadline: ((deadline: Deadline) => void) | null = null;
   loss: LeaseLostError | null = null;
+  /** The span of the lease, where the program traces it. */
+  span: LeaseSpan | null = null;
   /** A refusal whose reason is still being determined; the lease must not be relied on. */
   refusal: Problem | null = null;
 
@@ -75,6 +78,13 @@ export class Grant implements Due {
       if (this.loss !== null) this.tell(this.loss);
     }
     return this.#controller.signal;
+  }
+
+  /** The first end counts. */
+  end(loss: LeaseLostError): void {
+    if (this.loss !== null) return;
+    this.loss = loss;
+    this.span?.end(loss.details.loss);
   }
 
   /** A release is not a loss: what was begun under it may be finished. */

@@ -122,7 +122,7 @@ export class LeaseRenewal {
   async release(grant: Grant): Promise<boolean | null> {
     const { clock } = this.#world;
     this.#heap.remove(grant);
-    grant.loss ??= lossOf(grant, 'released');
+    if (grant.loss === null) grant.end(lossOf(grant, 'released'));
     const untilMs = Math.min(clock.monotonicMs() + RELEASE_MS, grant.deadline.sentMs + grant.ttlMs);
     for (;;) {
       try {
@@ -322,8 +322,9 @@ export class LeaseRenewal {
   #lose(grant: Grant, loss: Loss, more: { cause?: unknown; problem?: Problem } = {}): void {
     this.#heap.remove(grant);
     if (grant.loss !== null) return;
-    grant.loss = lossOf(grant, loss, more);
-    grant.tell(grant.loss);
+    const end = lossOf(grant, loss, more);
+    grant.end(end);
+    grant.tell(end);
   }
 
   #wallLead(): number {

@@ -108,7 +108,7 @@ export class NamedLeases {
     const lease = new LeaseHandle(this.#transport, this.renewal, grant);
     let value: T;
     try {
-      value = await work(lease);
+      value = await (grant.span === null ? work(lease) : grant.span.run(() => work(lease)));
     } catch (error) {
       const loss = await lease.finish().catch((fault: unknown) => {
         // If the end of the lease cannot be determined, throw the error of the work.
@@ -152,8 +152,10 @@ export class NamedLeases {
         const isFresh = !won.isOld && !this.#isHalfOver(won, sent);
         const grant = isFresh ? this.#keep(terms, won, sent) : await this.#confirm(terms, won.leaseSeq);
         // A reply that came too late brings a lease that must not be relied on.
-        if (grant instanceof Grant) this.renewal.assertHeld(grant);
-        else if (terms.isTokenOurs && more > 0 && isOver(grant, terms)) {
+        if (grant instanceof Grant) {
+          this.renewal.assertHeld(grant);
+          grant.span = this.#world.traces?.holding(grant) ?? null;
+        } else if (terms.isTokenOurs && more > 0 && isOver(grant, terms)) {
           // It was granted and ended before the reply arrived; the caller continues to wait.
           terms.token = newToken();
           continue;

@@ -30,8 +30,12 @@ export async function handle(
   world: ClientWorld,
   finish: (run: TaskRun, end: TaskEnd) => void,
 ): Promise<void> {
+  const work = (): Promise<TaskEnd> => endOf(run, transport, world);
+  finish(run, await (world.traces === undefined ? work() : world.traces.handling(run.lease, work)));
+}
+
+async function endOf(run: TaskRun, transport: Transport, world: ClientWorld): Promise<TaskEnd> {
   const { definition, handler } = run.job;
-  let end: TaskEnd;
   try {
     let input = run.lease.payload.parse();
     if (definition.input !== undefined) {
@@ -42,11 +46,10 @@ export async function handle(
     const result = returned instanceof Json ? returned : jsonOf(returned, run);
     // Checked as the receipt will see it, after its way through JSON.
     if (definition.output !== undefined) await parseBy(definition.output, result?.parse(), outputOf(run));
-    end = { verb: 'complete', result };
+    return { verb: 'complete', result };
   } catch (thrown) {
-    end = endBy(thrown, run);
+    return endBy(thrown, run);
   }
-  finish(run, end);
 }
 
 /** One that no longer fits fails the task: to begin anew in silence would repeat work. */

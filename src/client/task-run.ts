@@ -45,6 +45,8 @@ export class TaskRun {
   checkpoints: TaskCheckpoints | null = null;
   private controller: AbortController | null = null;
   abortReason: Error | null = null;
+  /** Told once why the handler can no longer rely on the lease, if the program listens. */
+  onLost: ((run: TaskRun, loss: Loss) => void) | null = null;
   /** Rings when the handler has taken as long as it may. */
   timer: Timer | null = null;
 
@@ -90,11 +92,14 @@ export class TaskRun {
     if (this.isSettling || this.loss !== null) return;
     this.loss = this.lossOf(loss, cause);
     this.abort(this.loss);
+    this.onLost?.(this, loss);
   }
 
   /** The task is to end. Its lease is held for now: it is renewed, and whatever the handler says counts. */
   cancel(): void {
-    if (!this.isSettling) this.abort(this.lossOf('cancelled'));
+    if (this.isSettling || this.abortReason !== null) return;
+    this.abort(this.lossOf('cancelled'));
+    this.onLost?.(this, 'cancelled');
   }
 
   get isCancelled(): boolean {

@@ -1,4 +1,5 @@
 /** What a worker is told: its options as people write them, and as the worker uses them, checked before anything is leased. */
+import type { Loss } from '../protocol/leasehold-error.ts';
 import { LIMITS } from '../protocol/limits.ts';
 import { type AnyTask, assertDefinition, type TaskDefinition } from './define-task.ts';
 import { type Duration, durationMs } from './durations.ts';
@@ -30,6 +31,12 @@ export interface WorkerOptions {
   readonly drainOn?: readonly DrainSignal[];
   /** Called with every verdict, in the order in which the answers arrive. */
   readonly onVerdict?: (verdict: TaskVerdict) => void;
+  /** Called with every verdict that puts a failed task back into its queue: it will be tried again. */
+  readonly onRetry?: (verdict: TaskVerdict) => void;
+  /** Called when the lease of a task is lost under its handler, or the task is cancelled, as its signal aborts. */
+  readonly onLost?: (lost: LostTask) => void;
+  /** Called once when the worker begins to stop: it takes no more tasks. */
+  readonly onDrain?: () => void;
   /** Called once with the fault that stops the worker. Default: the `onFault` of `connect`, else stderr. */
   readonly onFault?: (fault: unknown) => void;
   /** Ends the worker once its queues have nothing for it and its own tasks are done; delayed ones are not waited for. */
@@ -39,6 +46,20 @@ export interface WorkerOptions {
   /** @deprecated since 0.2, gone in 0.3: `drainOn`; false is an empty list. */
   readonly handleSignals?: boolean;
 }
+
+/** A task whose handler can no longer rely on its lease. */
+export interface LostTask {
+  readonly taskId: string;
+  readonly queue: string;
+  readonly leaseSeq: number;
+  readonly attempt: number;
+  readonly loss: Loss;
+}
+
+/** What a worker tells its program; null where the program does not listen. */
+export type WorkerHooks = {
+  readonly [Hook in 'onVerdict' | 'onRetry' | 'onLost' | 'onDrain']: NonNullable<WorkerOptions[Hook]> | null;
+};
 
 export type TaskHandler<Accepted, Returned, Checkpoint = unknown> = (
   task: TaskContext<Accepted, Checkpoint>,
@@ -65,14 +86,13 @@ export interface TimedJob extends Job {
   readonly timeoutMs: number | null;
 }
 
-export interface WorkerSettings {
+export interface WorkerSettings extends WorkerHooks {
   readonly workerId: string;
   readonly concurrency: number;
   readonly ttlMs: number;
   readonly graceMs: number;
   readonly waitMs: number;
   readonly stopWhenEmpty: boolean;
-  readonly onVerdict: ((verdict: TaskVerdict) => void) | null;
   readonly onFault: (fault: unknown) => void;
   readonly drainOn: readonly DrainSignal[];
   readonly jobs: ReadonlyMap<string, TimedJob>;
@@ -87,6 +107,9 @@ const OPTIONS = [
   'signal',
   'drainOn',
   'onVerdict',
+  'onRetry',
+  'onLost',
+  'onDrain',
   'onFault',
   'stopWhenEmpty',
   'wait',
@@ -107,11 +130,11 @@ export function settingsOf(options: WorkerOptions, jobs: readonly Job[], world: 
   if (!Number.isSafeInteger(concurrency) || concurrency < 1) {
     throw new TypeError(`The concurrency ${String(concurrency)} is not a positive integer.`);
   }
-  const { signal, onVerdict, onFault } = options;
+  const { signal, onVerdict, onRetry, onLost, onDrain, onFault } = options;
   if (signal !== undefined && !(signal instanceof AbortSignal)) {
     throw new TypeError('The option signal must be an AbortSignal.');
   }
-  for (const [name, call] of Object.entries({ onVerdict, onFault })) {
+  for (const [name, call] of Object.entries({ onVerdict, onRetry, onLost, onDrain, onFault })) {
     if (call !== undefined && typeof call !== 'function') {
       throw new TypeError(`The option ${name} must be a function.`);
     }
@@ -124,6 +147,9 @@ export function settingsOf(options: WorkerOptions, jobs: readonly Job[], world: 
     waitMs: bounded(options.wait ?? DEFAULT_WAIT, 'wait', 1, LIMITS.waitMaxMs),
     stopWhenEmpty: options.stopWhenEmpty ?? false,
     onVerdict: onVerdict ?? null,
+    onRetry: onRetry ?? null,
+    onLost: onLost ?? null,
+    onDrain: onDrain ?? null,
     onFault: onFault ?? ((fault) => world.onFault?.(fault)),
     drainOn: drainOnOf(options),
     jobs: byQueue(jobs, options.timeout),

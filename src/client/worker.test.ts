@@ -11,7 +11,7 @@ import type { TaskContext } from './task-context.ts';
 import { HandBack, NoRetry, RetryLater } from './task-errors.ts';
 import type { TaskVerdict } from './task-verdict.ts';
 import type { Worker } from './worker.ts';
-import { job, type TaskHandler, type WorkerOptions } from './worker-options.ts';
+import { job, type LostTask, type TaskHandler, type WorkerOptions } from './worker-options.ts';
 
 let world: ManualWorld;
 let stage: Stage;
@@ -410,6 +410,53 @@ describe('verdicts', () => {
       () => 1,
     );
     await expect(world.finish(worker.done)).rejects.toThrow('my own bug');
+  });
+});
+
+describe('the hooks of a worker', () => {
+  it('onRetry is told of a failure after which the task is tried again, and of no other', async () => {
+    const tried: string[] = [];
+    const onRetry = ({ taskId, error }: TaskVerdict) => tried.push(`${taskId}: ${(error as Error).message}`);
+    const { taskId } = await add(1);
+    await add(2);
+    await start(
+      ({ input, attempt }) => {
+        if (input === 2) throw new NoRetry('no paper');
+        if (attempt === 1) throw new Error('the printer burns');
+      },
+      { onRetry },
+    );
+    await world.advance(1_000);
+    expect(verdicts).toHaveLength(3);
+    expect(tried).toEqual([`${taskId}: the printer burns`]);
+  });
+
+  it('onLost is told how the lease was lost under its handler, once', async () => {
+    const { taskId } = await add(1);
+    const lost: LostTask[] = [];
+    await start(({ signal }) => new Promise((resolve) => signal.addEventListener('abort', resolve)), {
+      ttl: '9s',
+      onLost: (task) => lost.push(task),
+    });
+    await world.finish(other.call('task.kill', { task_id: taskId, reason: 'by hand' }));
+    await world.advance(9_000);
+    expect(lost).toMatchObject([{ taskId, queue: 'mail', attempt: 1, loss: 'killed' }]);
+  });
+
+  it('onDrain is told once, when the worker takes no more tasks', async () => {
+    let drains = 0;
+    const worker = await start(() => undefined, { onDrain: () => drains++ });
+    expect(drains).toBe(0);
+    await world.finish(Promise.all([worker.drain(), worker.drain()]));
+    expect(drains).toBe(1);
+  });
+
+  it('that throw stop the worker, and done says so', async () => {
+    const onDrain = () => {
+      throw new Error('my own bug');
+    };
+    const worker = await start(() => undefined, { onDrain, onFault: () => undefined });
+    await expect(world.finish(worker.drain())).rejects.toThrow('my own bug');
   });
 });
 

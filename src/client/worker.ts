@@ -10,7 +10,7 @@
  */
 
 import type { TaskLeaseRecord } from '../operations/records.ts';
-import { LeaseholdError } from '../protocol/leasehold-error.ts';
+import { LeaseholdError, type Loss } from '../protocol/leasehold-error.ts';
 import type { Timer } from '../seams/clock.ts';
 import { Deadline, type Moment, momentOf } from '../seams/deadline.ts';
 import { TaskTimeout, WorkerStopping } from './task-errors.ts';
@@ -161,6 +161,7 @@ export class RunningWorker implements Worker {
         deadline = new Deadline(sent, lastsMs);
       }
       const run = new TaskRun(lease, jobs.get(lease.queue)!, deadline);
+      if (this.settings.onLost !== null) run.onLost = this.lost;
       this.runs.set(lease.lease_id, run);
       runs.push(run);
     }
@@ -229,7 +230,7 @@ export class RunningWorker implements Worker {
       // An answer that comes after the end has been counted as none.
       if (this.stage === 'ended') return;
       this.count(run.end!, answer);
-      this.settings.onVerdict?.(verdictOf(run, answer));
+      this.tell(run, answer);
     } catch (fault) {
       if (this.stage === 'ended') return;
       if (this.lastWord.signal.aborted && isNoAnswer(fault)) this.counts.unanswered += 1;
@@ -239,6 +240,25 @@ export class RunningWorker implements Worker {
     if (this.stage === 'working') this.intake.poll();
     else this.endIfIdle();
   }
+
+  private tell(run: TaskRun, answer: Answer): void {
+    const { onVerdict, onRetry } = this.settings;
+    if (onVerdict === null && onRetry === null) return;
+    const verdict = verdictOf(run, answer);
+    onVerdict?.(verdict);
+    const { verb, outcome } = verdict;
+    if (verb === 'fail' && outcome === 'COMMITTED' && verdict.state === 'WAITING') onRetry?.(verdict);
+  }
+
+  /** A program that throws here stops its worker, as one that throws in `onVerdict` does. */
+  private readonly lost = ({ lease }: TaskRun, loss: Loss): void => {
+    const { task_id: taskId, queue, lease_seq: leaseSeq, attempt } = lease;
+    try {
+      this.settings.onLost?.({ taskId, queue, leaseSeq, attempt, loss });
+    } catch (fault) {
+      this.fail(fault);
+    }
+  };
 
   private count({ verb }: TaskEnd, answer: Answer): void {
     if (answer === null) this.counts.late += 1;
@@ -260,6 +280,11 @@ export class RunningWorker implements Worker {
     this.stage = 'finishing';
     this.intake.stop(new WorkerStopping('The worker is stopping.'));
     this.timer = this.world.timers.after(this.settings.graceMs, this.abortRuns);
+    try {
+      this.settings.onDrain?.();
+    } catch (fault) {
+      this.fail(fault);
+    }
     this.endIfIdle();
   }
 

@@ -3,6 +3,7 @@
 import type { LeaseholdError } from '../protocol/leasehold-error.ts';
 import type { Clock, Timers } from '../seams/clock.ts';
 import type { ProcessEnding } from '../seams/process-ending.ts';
+import type { Traces } from './traces.ts';
 
 /** What a process is asked with to end in order. */
 export type DrainSignal = 'SIGTERM' | 'SIGINT';
@@ -22,6 +23,8 @@ export interface ClientWorld {
   onFault?(fault: unknown): void;
   /** Told once that a program uses something that will go; in a process, a warning of Node. */
   onDeprecated?(says: string): void;
+  /** Told of tasks and leases, where the program traces them. */
+  readonly traces?: Traces | undefined;
   /** Told of every failed try of a call that is followed by another after a pause. */
   onRetry?(fault: LeaseholdError): void;
 }

@@ -30,6 +30,7 @@ import { type Arrival, type Handle, refuseFault } from './operation-handler.ts';
 import { isDecodable } from './request-bytes.ts';
 import type { Caller, TokenGrant } from './scopes.ts';
 import type { RouteName, Service, ServiceParts } from './service.ts';
+import { traceOf } from './trace-id.ts';
 import { assertUsableTls, type TlsPair } from './usable-tls.ts';
 
 export interface ServerOptions {
@@ -281,9 +282,12 @@ export class Server implements ExchangeContext {
     return new Exchange(incoming, response, request.id, callers.get(incoming)!, this);
   }
 
-  private readonly reportFault = (fault: unknown, { requestId, path }: Exchange): void => {
+  private readonly reportFault = (fault: unknown, { requestId, path, request }: Exchange): void => {
     const { logger } = this.world;
-    logger.error({ err: fault, request_id: requestId, path }, 'a request failed inside the server');
+    logger.error(
+      { err: fault, request_id: requestId, ...traceOf(request), path },
+      'a request failed inside the server',
+    );
   };
 
   private left(name: string, request: FastifyRequest, response: ServerResponse, fromMs: number): void {
@@ -298,7 +302,15 @@ export class Server implements ExchangeContext {
   private tell(operation: string, { id, method, raw }: FastifyRequest, status: number, fromMs: number): void {
     const { logger, clock } = this.world;
     const path = (raw.url ?? '').split('?', 1)[0];
-    const fields = { request_id: id, operation, method, path, status, peer: raw.socket.remoteAddress };
+    const fields = {
+      request_id: id,
+      ...traceOf(raw),
+      operation,
+      method,
+      path,
+      status,
+      peer: raw.socket.remoteAddress,
+    };
     if (DENIED.has(status)) logger.warn(fields, 'turned away');
     else logger.debug({ ...fields, ms: Math.round(clock.monotonicMs() - fromMs) }, 'answered');
   }

@@ -131,12 +131,21 @@ describe('with tokens', () => {
   });
 
   it('those who were turned away are in the log of the server, without their tokens', async () => {
-    await guarded.send('GET', '/v1/status', { token: 'a-token-that-is-wrong' });
+    const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
+    const headers = { traceparent };
+    await guarded.send('GET', '/v1/status', { token: 'a-token-that-is-wrong', headers });
     // The next answer on the same connection leaves after the first has been written down.
     await guarded.send('GET', '/healthz');
     const warned = guarded.said.filter(({ level }) => level === 'warn');
     expect(warned.slice(-1)).toMatchObject([
-      { fields: { operation: 'status.get', status: 401, path: '/v1/status' } },
+      {
+        fields: {
+          operation: 'status.get',
+          status: 401,
+          path: '/v1/status',
+          trace_id: '4bf92f3577b34da6a3ce929d0e0e4736',
+        },
+      },
     ]);
     expect(JSON.stringify(guarded.said)).not.toContain('a-token-that-is-wrong');
   });

@@ -1,5 +1,6 @@
 /** The world of a client on Node: the machine's clocks, random ids, and this process. */
 import type { ClientWorld } from '../client/world.ts';
+import { openTelemetry } from './open-telemetry.ts';
 import { systemClock, systemTimers } from './system-clock.ts';
 import { systemIds } from './system-ids.ts';
 import { thisProcess } from './this-process.ts';
@@ -9,4 +10,7 @@ export const nodeWorld: ClientWorld = {
   timers: systemTimers,
   newToken: systemIds.token,
   ...thisProcess,
+  get traces() {
+    return openTelemetry();
+  },
 };

@@ -1,6 +1,7 @@
 // Three servers on one database, and the leader killed under load again and again: nothing acknowledged is lost and no
 // number is given out twice. LEASEHOLD_FAILOVERS says how often; a hundred times takes about two minutes.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { connect } from '../../src/client-node.ts';
 import { until } from '../support/cli-processes.ts';
 import { FleetLoad, wholeLog } from '../support/fleet-load.ts';
 import { TestDatabase } from '../support/postgres.ts';
@@ -41,10 +42,20 @@ async function under(load: FleetLoad, times: number, once: () => Promise<void>):
 
 describe('a leader under load', () => {
   it(`may be killed ${FAILOVERS} times`, { timeout: LIMIT_MS }, async () => {
+    const follower = connect(fleet.urls, { retry: { within: '2m' } });
+    const followed: number[] = [];
+    const following = (async () => {
+      for await (const { seq } of follower.follow({ from: 1 })) followed.push(seq);
+    })();
     const load = new FleetLoad(fleet.urls);
     await under(load, FAILOVERS, async () => fleet.replace(await fleet.leader(), 'SIGKILL'));
     const { body } = await (await fleet.leader()).ask('GET', '/v1/status');
     expect(body.epoch).toBeGreaterThan(FAILOVERS);
+    await until('the follower to have caught up', () => followed.length >= body.seq);
+    await follower.close();
+    await following;
+    // Without gap or repeat over all of them.
+    expect(followed.slice(0, body.seq)).toEqual(Array.from({ length: body.seq }, (_, index) => index + 1));
     console.log(
       `${FAILOVERS} fail-overs: ${load.acknowledged} acknowledged, seq ${body.seq}, epoch ${body.epoch}`,
     );

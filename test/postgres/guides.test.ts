@@ -1,5 +1,5 @@
-// The programs of docs/guides/outbox.md and docs/guides/fence-your-table.md, as they are printed there, against the built
-// package, a real server and a real database.
+// The programs of guides that need a server, and most of them a database, as they are printed there, against the built
+// package.
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -25,6 +25,7 @@ afterAll(async () => {
 it.each([
   ['outbox', 2],
   ['fence-your-table', 1],
+  ['traces', 1],
 ])('the programs of docs/guides/%s.md run, and print what their comments say', (page, count) => {
   const guide = readFileSync(new URL(`../../docs/guides/${page}.md`, import.meta.url), 'utf8');
   const programs = [...guide.matchAll(/```js\n(import [\s\S]*?)```/g)].map(([, program]) => program!);
