@@ -12,7 +12,7 @@ import {
   IMAGE_DEFINITIONS,
   RECORD_DEFINITIONS,
 } from './generated/definitions.ts';
-import { entryDecoder, entryEncoder } from './generated/entry-codec.ts';
+import { entryDecoder, entryEncoder, partDecoder, partEncoder } from './generated/entry-codec.ts';
 import { embeddingPage, logFormatPage } from './generated/entry-docs.ts';
 import {
   entryInterfaces,
@@ -25,7 +25,7 @@ import { errorsPage } from './generated/errors-page.ts';
 import { httpPage } from './generated/http-page.ts';
 import { imageDecoder, imageEncoder } from './generated/image-codec.ts';
 import { manPage } from './generated/man-page.ts';
-import { imageTypes, rowColumns } from './generated/row-columns.ts';
+import { imageTypes, rowColumns, rowObjects } from './generated/row-columns.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const isWriting = process.env.LEASEHOLD_GENERATE === '1';
@@ -38,10 +38,13 @@ const GENERATED: Readonly<Record<string, (now: string) => string>> = {
   'src/core/entry-to-json.ts': entryToJsonFile,
   'src/core/image.ts': imageTypes,
   'src/core/row-columns.ts': rowColumns,
+  'src/core/row-objects.ts': rowObjects,
   'src/engines/entry-decoder.ts': entryDecoder,
   'src/engines/entry-encoder.ts': entryEncoder,
   'src/engines/image-decoder.ts': imageDecoder,
   'src/engines/image-encoder.ts': imageEncoder,
+  'src/engines/part-decoder.ts': partDecoder,
+  'src/engines/part-encoder.ts': partEncoder,
   'src/protocol/entry-shapes.ts': entryShapes,
   'src/protocol/entry-types.ts': entryTypeList,
   'docs/embedding.md': embeddingPage,

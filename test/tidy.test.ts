@@ -33,7 +33,7 @@ const MAY_IMPORT: Record<string, Permission> = {
     packages: ['@sinclair/typebox'],
     node: true,
   },
-  authority: { folders: ['core', 'engines', 'seams'], node: true },
+  authority: { folders: ['core', 'engines', 'seams'], packages: ['croner'], node: true },
   core: { folders: [], node: false },
   // What opening a log fails with is an error of the handle that opens it.
   engines: { folders: ['core', 'seams'], files: ['src/protocol/leasehold-error.ts'], node: true },

@@ -23,8 +23,10 @@ import type { Clock, Timer, Timers } from '../seams/clock.ts';
 import { Alarm } from './alarm.ts';
 import { AuthorityClock } from './authority-clock.ts';
 import { BatchSize } from './batch-size.ts';
+import { calendar } from './calendar.ts';
 import { Compactor } from './compactor.ts';
 import { DiskPace } from './disk-pace.ts';
+import { DueAlarm } from './due-alarm.ts';
 import { Feed } from './feed.ts';
 import { GrantDelivery } from './grant-delivery.ts';
 import { IdleMark } from './idle-mark.ts';
@@ -32,13 +34,12 @@ import { isToCompare, Payloads } from './payloads.ts';
 import { RefusedReadError } from './refused-read.ts';
 import { type CallOptions, type Handling, PLAIN, Request, type Sink, URGENT } from './request.ts';
 import { RequestQueue } from './request-queue.ts';
+import { readSchedulePayloads } from './schedule-payloads.ts';
 import { SoftState } from './soft-state.ts';
 import { Stats } from './stats.ts';
 import { ClosedError, UnavailableError } from './unavailable.ts';
 
 const LONE_CALLS_MAX = 4;
-/** How long what is due waits when nothing fits into the log. */
-const NO_ROOM_MS = 250;
 const OVERLOADED: Refusal = { refused: 'OVERLOADED' };
 const DISK_FULL: Refusal = { refused: 'DISK_FULL' };
 
@@ -64,7 +65,7 @@ export class Authority {
   private readonly machine: Machine;
   private readonly compactor: Compactor;
   private readonly payloads: Payloads;
-  private readonly alarm: Alarm;
+  private readonly alarm: DueAlarm;
   private readonly options: AuthorityOptions;
   private readonly queue = new RequestQueue();
   /** Calls whose answers leave when the present batch is durable. */
@@ -93,9 +94,10 @@ export class Authority {
     this.log = log;
     this.options = options;
     this.clock = new AuthorityClock(options.clock, state.lastAtMs, log);
-    this.machine = new Machine(state, options.retention);
+    this.machine = new Machine(state, options.retention, undefined, undefined, calendar);
     this.compactor = new Compactor(log, state, options.timers, this.stats, options.onCompactionFault);
-    this.alarm = new Alarm(this.clock, options.timers, () => this.schedule());
+    const ring = new Alarm(this.clock, options.timers, () => this.schedule());
+    this.alarm = new DueAlarm(this.machine, log, this.clock, ring);
     this.idle = new IdleMark(options, () => this.markIfIdle());
     this.payloads = new Payloads(log, state, this.grants, (taskId) => {
       this.forget(this.call({ type: 'KillTask', taskId, reason: 'PAYLOAD_DAMAGED' }));
@@ -105,6 +107,7 @@ export class Authority {
   /** Makes the epoch durable; until that has happened no call is served. */
   async start(): Promise<void> {
     const { log, machine } = this;
+    await readSchedulePayloads(this.state, log);
     this.beginBatch();
     machine.enter(this.clock.nowMs());
     machine.commit({
@@ -304,7 +307,7 @@ export class Authority {
       this.refuseAll();
       return;
     }
-    machine.begin(this.clock.nowMs(), this.callsInBatch);
+    machine.begin(this.clock.nowMs(), this.callsInBatch, this.alarm.hasRoomForTasks());
     for (const request of this.departed.splice(0)) {
       if (request.waiter !== null) machine.lines.leave(request.waiter);
       queue.letGo(request);
@@ -427,7 +430,7 @@ export class Authority {
       this.closing();
       return;
     } else if (this.encoded > 0) this.idle.await();
-    this.setAlarm();
+    this.alarm.set(this.departed.length > 0);
     this.holdForWaiters();
     this.compactor.afterBatch();
   }
@@ -435,13 +438,6 @@ export class Authority {
   /** A caller that leaves a line may set others in motion, and for those there must be room in the log. */
   private get hasWork(): boolean {
     return this.queue.size > 0 || (this.departed.length > 0 && this.log.batchBytesMax > 0);
-  }
-
-  /** What is due and cannot be written would otherwise ring again at once, for as long as the disk is full. */
-  private setAlarm(): void {
-    const soonestMs = this.log.batchBytesMax === 0 ? this.clock.nowMs() + NO_ROOM_MS : 0;
-    const dueMs = this.departed.length > 0 ? 0 : this.machine.nextDueMs();
-    this.alarm.setBy(Math.max(dueMs, soonestMs));
   }
 
   private holdForWaiters(): void {
@@ -467,7 +463,7 @@ export class Authority {
     this.log.mark().then(() => {
       this.busy = false;
       if (this.hasWork || this.closing !== null) this.schedule();
-      this.setAlarm();
+      this.alarm.set(this.departed.length > 0);
     }, this.appendFailed);
     return true;
   }

@@ -5,6 +5,7 @@ export function commandBytes(command: Command): number {
   switch (command.type) {
     case 'CreateTask':
     case 'AcceptIntent':
+    case 'SetSchedule':
       return command.payload.length;
     case 'RequeueTask':
       return command.origin?.payload?.length ?? 0;

@@ -43,6 +43,11 @@ const COMMANDS: Readonly<Record<CommandType, number>> = {
   CheckpointTask: 25,
   ChangeTask: 26,
   BulkTasks: 27,
+  SetSchedule: 28,
+  RemoveSchedule: 29,
+  PauseSchedule: 30,
+  ResumeSchedule: 31,
+  FireSchedule: 32,
 };
 const VERDICTS = 3;
 

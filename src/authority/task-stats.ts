@@ -53,6 +53,9 @@ export class TaskStats {
       case 'TaskCreated':
         this.of(entry.queue).created += 1;
         return;
+      case 'ScheduleFired':
+        if (entry.task !== null) this.of(entry.queue).created += 1;
+        return;
       case 'IntentAccepted':
         this.of(START_QUEUE).created += 1;
         return;

@@ -96,6 +96,16 @@ const SCENARIOS: { readonly [Op in Operation]: Scenario<Op> } = {
   'queue.pause': { request: () => ({ queue: 'default' }), gives: 'same' },
   'queue.figures': { request: () => ({ queue: 'default' }), gives: 'same' },
   'queue.resume': { request: () => ({ queue: 'stopped' }), gives: 'same' },
+  'schedule.put': {
+    request: () => ({ name: 'new', every_ms: 60_000, queue: 'default', payload: 1 }),
+    gives: { ok: true, name: 'new', created: false },
+  },
+  'schedule.get': { request: () => ({ name: 'known' }), gives: 'same' },
+  'schedule.list': { request: () => ({}), gives: 'same' },
+  'schedule.delete': { request: () => ({ name: 'known' }), gives: { code: 'SCHEDULE_NOT_FOUND' } },
+  'schedule.pause': { request: () => ({ name: 'known' }), gives: 'same' },
+  'schedule.resume': { request: () => ({ name: 'paused' }), gives: 'same' },
+  'schedule.fire': { request: () => ({ name: 'known' }), gives: 'same' },
   'lease.acquire': { request: () => ({ name: 'free', holder: 'h', ttl_ms: 60_000 }), gives: 'same' },
   'lease.acquire_all': { request: () => ({ names: ['a', 'b'], holder: 'h', ttl_ms: 60_000 }), gives: 'same' },
   'lease.renew': {
@@ -187,6 +197,9 @@ async function makeAll({ call }: Pick<Transport, 'call'>): Promise<Made> {
   await done(call('task.create', { task_id: 'ended', payload: 1, queue: 'ended' }));
   await done(call('task.kill', { task_id: 'ended', reason: 'no' }));
   await done(call('queue.pause', { queue: 'stopped' }));
+  const schedule = { every_ms: 86_400_000, queue: 'scheduled', payload: 1 };
+  await done(call('schedule.put', { name: 'known', ...schedule }));
+  await done(call('schedule.put', { name: 'paused', ...schedule, paused: true }));
   const held = { name: 'held', holder: 'h', token: TOKEN, ttl_ms: 60_000 };
   const { lease_seq } = await done(call('lease.acquire', held));
   await done(call('object.write', { object_id: 'held', value: [1], lease: { lease_seq } }));
@@ -284,10 +297,12 @@ describe.each(NAMES)('%s', (operation) => {
 /** Without what moves on while the second try waits its turn. */
 function timeless(value: unknown): unknown {
   const moving = ['remaining_ms', 'at', 'created_at', 'acquired_at', 'expires_at', 'due_at', 'last_commit'];
+  const schedules = ['anchor_at', 'fires_at', 'next_at', 'next_five', 'next_due_at', 'next_fires_at'];
   const sessions = ['updated_at', 'last_heartbeat_at', 'idle_ms', 'requestId'];
   const timed = [
     ...moving,
     ...sessions,
+    ...schedules,
     'expiry_timestamp',
     'new_expiry_timestamp',
     'last_heartbeat',

@@ -8,6 +8,7 @@ import type { Intent, SessionReason, SessionState, Verb } from './entries.ts';
 import type { LeaseEnd, TaskState } from './image.ts';
 import type { Opaque } from './opaque.ts';
 import type { RefusalCode } from './refusals.ts';
+import type { Schedule } from './row-objects.ts';
 import type { Seq } from './row-types.ts';
 
 export interface TaskCreation {
@@ -213,6 +214,33 @@ export interface QueueSwitched {
   readonly seq: Seq;
 }
 
+export interface SetScheduleAnswer {
+  readonly schedule: Schedule;
+  readonly seq: Seq;
+  readonly isNew: boolean;
+  /** It was to be applied, and an operator had set it by hand. */
+  readonly isKept: boolean;
+}
+
+export interface SwitchedSchedule {
+  readonly name: string;
+  readonly paused: boolean;
+  readonly nextDueAtMs: number | null;
+  readonly seq: Seq;
+}
+
+export interface RemovedSchedule {
+  readonly name: string;
+  readonly seq: Seq;
+}
+
+export interface FiredByHand {
+  readonly name: string;
+  readonly taskId: string;
+  readonly seq: Seq;
+  readonly duplicate: boolean;
+}
+
 /** Pairs each command with its answer. */
 export interface Answers {
   CreateTask: TaskCreation;
@@ -243,6 +271,11 @@ export interface Answers {
   RenewSessions: RenewedSessions;
   PauseQueue: QueueSwitched;
   ResumeQueue: QueueSwitched;
+  SetSchedule: SetScheduleAnswer;
+  RemoveSchedule: RemovedSchedule;
+  PauseSchedule: SwitchedSchedule;
+  ResumeSchedule: SwitchedSchedule;
+  FireSchedule: FiredByHand;
 }
 
 export type Answer = Answers[CommandType];

@@ -14,6 +14,7 @@ import {
   opaqueOf,
   releaseName,
   releaseTask,
+  setSchedule,
   startSession,
   TTL_MS,
   tokenHashOf,
@@ -22,7 +23,7 @@ import {
 import { given, later, restore, Scenario, START_MS, type Step } from '../../test/support/scenario.ts';
 import { taskCreatedEntry } from '../../test/support/task-created.ts';
 import { apply } from './apply.ts';
-import type { Entry, EntryType } from './entries.ts';
+import type { Entry, EntryType, ScheduleFired, ScheduleSet } from './entries.ts';
 import { stateHash } from './state-hash.ts';
 
 const END_MS = START_MS + TTL_MS;
@@ -40,6 +41,51 @@ const VALUE = taken(opaqueOf('value'));
 const CREATED = taskCreatedEntry({ task: 'new', dueAtMs: NOW_MS, payload: VALUE });
 
 const SESSION: readonly Step[] = [acquireGuard(), acceptIntent(), leaseStarts(), startSession()];
+
+const SET: ScheduleSet = {
+  type: 'ScheduleSet',
+  name: 'schedule',
+  payload: VALUE,
+  cron: null,
+  everyMs: 1_000,
+  anchorMs: NOW_MS,
+  timezone: 'UTC',
+  queue: 'default',
+  priority: 0,
+  maxFailures: 5,
+  backoffMs: 1_000,
+  maxBackoffMs: 300_000,
+  maxAttempts: 100,
+  groupKey: null,
+  overlap: 'skip',
+  catchUp: 'one',
+  jitterMs: 0,
+  startsAtMs: null,
+  endsAtMs: null,
+  paused: false,
+  applied: false,
+  nextDueAtMs: NOW_MS + 1_000,
+  nextFiresAtMs: NOW_MS + 1_000,
+};
+
+const FIRED: ScheduleFired = {
+  type: 'ScheduleFired',
+  name: 'schedule',
+  dueAtMs: START_MS + 1_000,
+  firesAtMs: START_MS + 1_000,
+  task: 'schedule@1',
+  skipped: null,
+  throughMs: null,
+  queue: 'default',
+  payload: VALUE,
+  nextDueAtMs: START_MS + 2_000,
+  nextFiresAtMs: START_MS + 2_000,
+  requestId: null,
+};
+
+/** So that its first due time is not there before. */
+const SCHEDULE: readonly Step[] = [setSchedule()];
+const DUE_MS = START_MS + 1_000;
 
 const FITTING: {
   readonly [T in EntryType]: readonly [steps: readonly Step[], entry: Entry & { type: T }, atMs?: number];
@@ -108,6 +154,9 @@ const FITTING: {
       leaseSeq: 5,
     },
   ],
+  ScheduleSet: [[], SET],
+  ScheduleRemoved: [SCHEDULE, { type: 'ScheduleRemoved', name: 'schedule' }],
+  ScheduleFired: [SCHEDULE, FIRED, DUE_MS],
   QueuePaused: [[], { type: 'QueuePaused', queue: 'default' }],
   QueueResumed: [[], { type: 'QueueResumed', queue: 'default' }],
   EpochStarted: [[], { type: 'EpochStarted', epoch: 2, format: 'leasehold', version: 1, restored: false }],
@@ -224,6 +273,24 @@ const MISFITS: readonly (readonly [
   ['it does not hold lease:tuner:7', 'SessionChanged', { slot: '7' }],
   ['it does not hold lease:service:service', 'SessionChanged', { leaseSeq: 4 }],
   ['the session has not ended', 'Forgotten', { tasks: [], sessions: [3] }, SESSION],
+  ['it needs a pattern or an interval', 'ScheduleSet', { everyMs: null }],
+  ['it needs a pattern or an interval', 'ScheduleSet', { cron: '@daily' }],
+  ['what is paused is not due', 'ScheduleSet', { paused: true }],
+  ['what is due fires', 'ScheduleSet', { nextFiresAtMs: null }],
+  ['it fires only times after its entry', 'ScheduleSet', { nextDueAtMs: NOW_MS }],
+  ['a new schedule needs a payload', 'ScheduleSet', { payload: null }],
+  ['the schedule is unknown', 'ScheduleRemoved', {}, []],
+  ['the schedule is unknown', 'ScheduleFired', {}, []],
+  ['it fired, or was skipped', 'ScheduleFired', { skipped: 'OVERLAP' }],
+  ['it fired, or was skipped', 'ScheduleFired', { task: null }],
+  ['it is not the next due time', 'ScheduleFired', { dueAtMs: DUE_MS + 1 }],
+  ['it is not the next due time', 'ScheduleFired', {}, [...SCHEDULE, later(1_000)]],
+  ['a due time fires once', 'ScheduleFired', { throughMs: DUE_MS - 1 }],
+  ['it is not due yet', 'ScheduleFired', {}, SCHEDULE, DUE_MS - 1],
+  ['it is not due yet', 'ScheduleFired', { throughMs: DUE_MS + 1 }],
+  ['due times go forward', 'ScheduleFired', { nextDueAtMs: DUE_MS }],
+  ['the task exists', 'ScheduleFired', {}, [...SCHEDULE, createTask({ taskId: 'schedule@1' })]],
+  ['the task needs a payload', 'ScheduleFired', { payload: null }],
   ['the epoch is not new', 'EpochStarted', { epoch: 1 }],
   ['the task is unknown', 'Forgotten', {}, []],
   ['the task has not ended', 'Forgotten', {}, TASK],

@@ -8,6 +8,7 @@ import { applyTaskEntry } from './apply-tasks.ts';
 import { check } from './check.ts';
 import type { Entry, EpochStarted, Forgotten } from './entries.ts';
 import type { Seq } from './row-types.ts';
+import { applyScheduleEntry, isScheduleEntry } from './schedules/apply-schedules.ts';
 import {
   acceptIntent,
   changeSession,
@@ -26,6 +27,7 @@ export function apply(state: State, entry: Entry, seq: Seq, atMs: number): void 
   else if (entry.type === 'IntentAccepted') acceptIntent(state, entry, seq, atMs);
   else if (entry.type === 'SessionChanged') changeSession(state, entry, seq, atMs);
   else if (isNameEntry(entry)) applyNameEntry(state, entry, seq, atMs);
+  else if (isScheduleEntry(entry)) applyScheduleEntry(state, entry, seq, atMs);
   else applyTaskEntry(state, entry, seq, atMs);
   state.lastSeq = seq;
   state.lastAtMs = atMs;

@@ -2,7 +2,7 @@
  * The commands: what a caller may ask of the authority, already validated. Their answers are in `answers.ts`.
  * Opaque bytes travel in `Opaque`; tokens only as their hash.
  */
-import type { Intent } from './entries.ts';
+import type { CatchUp, Intent, Overlap } from './entries.ts';
 import type { TaskFilter } from './list-tasks.ts';
 import type { Opaque } from './opaque.ts';
 import type { Seq } from './row-types.ts';
@@ -313,6 +313,54 @@ export interface ResumeQueue {
   readonly queue: string;
 }
 
+/** Sets a schedule, new or not. Its pattern and time zone have been checked. */
+export interface SetSchedule {
+  readonly type: 'SetSchedule';
+  readonly name: string;
+  /** Either a pattern or an interval. */
+  readonly cron: string | null;
+  readonly everyMs: number | null;
+  readonly timezone: string;
+  readonly queue: string;
+  readonly payload: Opaque;
+  readonly priority: number;
+  readonly maxFailures: number;
+  readonly backoffMs: number;
+  readonly maxBackoffMs: number;
+  readonly maxAttempts: number;
+  readonly groupKey: string | null;
+  readonly overlap: Overlap;
+  readonly catchUp: CatchUp;
+  readonly jitterMs: number;
+  readonly startsAtMs: number | null;
+  readonly endsAtMs: number | null;
+  readonly paused: boolean;
+  /** By a program that applies its definitions, not by hand. */
+  readonly applied: boolean;
+}
+
+export interface RemoveSchedule {
+  readonly type: 'RemoveSchedule';
+  readonly name: string;
+}
+
+export interface PauseSchedule {
+  readonly type: 'PauseSchedule';
+  readonly name: string;
+}
+
+export interface ResumeSchedule {
+  readonly type: 'ResumeSchedule';
+  readonly name: string;
+}
+
+/** Fires a schedule by hand. */
+export interface FireSchedule {
+  readonly type: 'FireSchedule';
+  readonly name: string;
+  readonly requestId: string | null;
+}
+
 export type Command =
   | CreateTask
   | RequeueTask
@@ -341,6 +389,11 @@ export type Command =
   | ChangeSession
   | RenewSessions
   | PauseQueue
-  | ResumeQueue;
+  | ResumeQueue
+  | SetSchedule
+  | RemoveSchedule
+  | PauseSchedule
+  | ResumeSchedule
+  | FireSchedule;
 
 export type CommandType = Command['type'];

@@ -21,6 +21,15 @@ export type SessionState = (typeof SESSION_STATES)[number];
 export const SESSION_REASONS = ['R_LEASE_BUSY', 'R_NO_TUNER', 'R_CLIENT_STOP', 'R_CANCELLED', 'R_LEASE_EXPIRED', 'R_PIPELINE_START_FAILED', 'R_PROCESS_ENDED', 'R_SHUTDOWN', 'R_IDLE_TIMEOUT'] as const;
 export type SessionReason = (typeof SESSION_REASONS)[number];
 
+export const OVERLAPS = ['skip', 'allow'] as const;
+export type Overlap = (typeof OVERLAPS)[number];
+
+export const CATCH_UPS = ['one', 'none', 'all'] as const;
+export type CatchUp = (typeof CATCH_UPS)[number];
+
+export const SKIPS = ['OVERLAP', 'TASK_EXISTS', 'CATCH_UP', 'PAYLOAD_DAMAGED'] as const;
+export type Skip = (typeof SKIPS)[number];
+
 export interface FencedWrite {
   readonly objectId: string;
   readonly leaseSeq: number;
@@ -47,6 +56,37 @@ export interface Standing {
   readonly slot: string | null;
   /** The fencing number that its service and its slot share; 0 before STARTING. */
   readonly leaseSeq: number;
+}
+
+/** When a schedule is due, and the tasks it creates; its entry and its record in a checkpoint say it in the same way. */
+export interface Plan {
+  /** Null in an entry that leaves it as it was, such as that of a pause. */
+  readonly payload: Opaque | null;
+  /** Null for a schedule that has `everyMs`. */
+  readonly cron: string | null;
+  readonly everyMs: number | null;
+  /** Due times of `everyMs` are whole intervals after this instant; 0 for a cron pattern. */
+  readonly anchorMs: number;
+  readonly timezone: string;
+  readonly queue: string;
+  readonly priority: number;
+  readonly maxFailures: number;
+  readonly backoffMs: number;
+  readonly maxBackoffMs: number;
+  readonly maxAttempts: number;
+  readonly groupKey: string | null;
+  readonly overlap: Overlap;
+  readonly catchUp: CatchUp;
+  readonly jitterMs: number;
+  readonly startsAtMs: number | null;
+  readonly endsAtMs: number | null;
+  readonly paused: boolean;
+  /** Set by a program that applied its definitions; what an operator set by hand is not. */
+  readonly applied: boolean;
+  /** Null while it is paused, and when no due time is left. */
+  readonly nextDueAtMs: number | null;
+  /** The next due time with its jitter. */
+  readonly nextFiresAtMs: number | null;
 }
 
 export interface TaskCreated {
@@ -251,6 +291,65 @@ export interface SessionChanged {
   readonly leaseSeq: number;
 }
 
+/** A schedule as it is from now on; what was not changed is said again, except for the payload. */
+export interface ScheduleSet {
+  readonly type: 'ScheduleSet';
+  readonly name: string;
+  /** Null in an entry that leaves it as it was, such as that of a pause. */
+  readonly payload: Opaque | null;
+  /** Null for a schedule that has `everyMs`. */
+  readonly cron: string | null;
+  readonly everyMs: number | null;
+  /** Due times of `everyMs` are whole intervals after this instant; 0 for a cron pattern. */
+  readonly anchorMs: number;
+  readonly timezone: string;
+  readonly queue: string;
+  readonly priority: number;
+  readonly maxFailures: number;
+  readonly backoffMs: number;
+  readonly maxBackoffMs: number;
+  readonly maxAttempts: number;
+  readonly groupKey: string | null;
+  readonly overlap: Overlap;
+  readonly catchUp: CatchUp;
+  readonly jitterMs: number;
+  readonly startsAtMs: number | null;
+  readonly endsAtMs: number | null;
+  readonly paused: boolean;
+  /** Set by a program that applied its definitions; what an operator set by hand is not. */
+  readonly applied: boolean;
+  /** Null while it is paused, and when no due time is left. */
+  readonly nextDueAtMs: number | null;
+  /** The next due time with its jitter. */
+  readonly nextFiresAtMs: number | null;
+}
+
+export interface ScheduleRemoved {
+  readonly type: 'ScheduleRemoved';
+  readonly name: string;
+}
+
+/** A due time that created its task, or was skipped. No due time of a schedule has two of these entries. */
+export interface ScheduleFired {
+  readonly type: 'ScheduleFired';
+  readonly name: string;
+  /** Null when it was fired by hand. */
+  readonly dueAtMs: number | null;
+  /** The due time with its jitter. */
+  readonly firesAtMs: number;
+  /** Null when it was skipped. */
+  readonly task: string | null;
+  readonly skipped: Skip | null;
+  /** Every due time up to this one was skipped too. */
+  readonly throughMs: number | null;
+  readonly queue: string;
+  /** The copy that belongs to the task. */
+  readonly payload: Opaque | null;
+  readonly nextDueAtMs: number | null;
+  readonly nextFiresAtMs: number | null;
+  readonly requestId: string | null;
+}
+
 export interface QueuePaused {
   readonly type: 'QueuePaused';
   readonly queue: string;
@@ -301,6 +400,9 @@ export type Entry =
   | ObjectDeleted
   | IntentAccepted
   | SessionChanged
+  | ScheduleSet
+  | ScheduleRemoved
+  | ScheduleFired
   | QueuePaused
   | QueueResumed
   | EpochStarted

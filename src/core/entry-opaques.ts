@@ -21,6 +21,10 @@ export function opaquesOf(entry: Entry): readonly (Opaque | null)[] {
       return [entry.value];
     case 'IntentAccepted':
       return [entry.payload];
+    case 'ScheduleSet':
+      return [entry.payload];
+    case 'ScheduleFired':
+      return [entry.payload];
     default:
       return NONE;
   }

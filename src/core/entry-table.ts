@@ -1,7 +1,7 @@
 /**
  * The entries of the log, one definition each: fields, bytes and JSON. `npm run generate` writes from it the types
  * (`entries.ts`), the JSON (`entry-to-json.ts`), the list of opaque fields (`entry-opaques.ts`), the codec
- * (`engines/entry-encoder.ts`, `engines/entry-decoder.ts`), the list of types (`protocol/entry-types.ts`) and the table in
+ * (`engines/entry-encoder.ts`, `engines/entry-decoder.ts`, `engines/part-*.ts`), the list of types (`protocol/entry-types.ts`) and the table in
  * `docs/log-format.md`. The generators of the property tests read it as it is. Nothing reads it while the program runs.
  *
  * Fields stand in the order of the type and of its JSON. On disk a record is a byte for its type number and what
@@ -13,6 +13,7 @@
  * the field is null or has its `without`, or as its `when` and `given` say. An older leasehold refuses a number it does
  * not know.
  */
+import { PLAN, SCHEDULE_ENTRIES } from './schedules/schedule-entry-table.ts';
 
 /** Words that are stored as their place in the list. The lists only ever grow at their end. */
 export const WORDS = {
@@ -35,6 +36,12 @@ export const WORDS = {
       'R_SHUTDOWN',
       'R_IDLE_TIMEOUT',
     ],
+  },
+  Overlap: { what: 'overlap policy', list: ['skip', 'allow'] },
+  CatchUp: { what: 'catch-up policy', list: ['one', 'none', 'all'] },
+  Skip: {
+    what: 'reason to skip a due time',
+    list: ['OVERLAP', 'TASK_EXISTS', 'CATCH_UP', 'PAYLOAD_DAMAGED'],
   },
 } as const;
 
@@ -163,6 +170,13 @@ export const RECORDS: Readonly<Record<string, RecordDefinition>> = {
     says: 'Where a session stands; its entry and its record in a checkpoint say it in the same way.',
     fields: STANDING,
     bytes: 'flags state leaseSeq reason reasonDetail slot',
+  },
+  Plan: {
+    says: 'When a schedule is due, and the tasks it creates; its entry and its record in a checkpoint say it in the same way.',
+    fields: PLAN,
+    bytes:
+      'flags payload everyMs anchorMs priority maxFailures backoffMs maxBackoffMs maxAttempts overlap catchUp timezone' +
+      ' jitterMs startsAtMs endsAtMs nextDueAtMs nextFiresAtMs cron groupKey queue',
   },
 };
 
@@ -411,6 +425,7 @@ export const ENTRIES = {
     },
     layouts: { 23: 'session Standing' },
   },
+  ...SCHEDULE_ENTRIES,
   QueuePaused: { fields: { queue: { kind: 'text', json: 'queue' } }, layouts: { 18: 'queue' } },
   QueueResumed: { fields: { queue: { kind: 'text', json: 'queue' } }, layouts: { 19: 'queue' } },
   EpochStarted: {

@@ -192,6 +192,50 @@ export function entryToJson(entry: Entry, seq: number, atMs: number, { instant, 
         ...(entry.slot !== null ? { slot: entry.slot } : {}),
         ...(entry.leaseSeq !== 0 ? { lease_seq: entry.leaseSeq } : {}),
       };
+    case 'ScheduleSet':
+      return {
+        type: entry.type,
+        schedule: entry.name,
+        ...(entry.payload !== null ? { payload: open(entry.payload) } : {}),
+        ...(entry.cron !== null ? { cron: entry.cron } : {}),
+        ...(entry.everyMs !== null ? { every_ms: entry.everyMs } : {}),
+        ...(entry.anchorMs !== 0 ? { anchor_at: instant(entry.anchorMs) } : {}),
+        timezone: entry.timezone,
+        queue: entry.queue,
+        priority: entry.priority,
+        retry: { max_failures: entry.maxFailures, backoff_ms: entry.backoffMs, max_backoff_ms: entry.maxBackoffMs },
+        max_attempts: entry.maxAttempts,
+        ...(entry.groupKey !== null ? { key: entry.groupKey } : {}),
+        overlap: entry.overlap,
+        catch_up: entry.catchUp,
+        jitter_ms: entry.jitterMs,
+        ...(entry.startsAtMs !== null ? { starts_at: instant(entry.startsAtMs) } : {}),
+        ...(entry.endsAtMs !== null ? { ends_at: instant(entry.endsAtMs) } : {}),
+        paused: entry.paused,
+        applied: entry.applied,
+        next_due_at: entry.nextDueAtMs === null ? null : instant(entry.nextDueAtMs),
+        next_fires_at: entry.nextFiresAtMs === null ? null : instant(entry.nextFiresAtMs),
+      };
+    case 'ScheduleRemoved':
+      return {
+        type: entry.type,
+        schedule: entry.name,
+      };
+    case 'ScheduleFired':
+      return {
+        type: entry.type,
+        schedule: entry.name,
+        due_at: entry.dueAtMs === null ? null : instant(entry.dueAtMs),
+        fires_at: instant(entry.firesAtMs),
+        task_id: entry.task,
+        ...(entry.skipped !== null ? { skipped: entry.skipped } : {}),
+        ...(entry.throughMs !== null ? { skipped_through: instant(entry.throughMs) } : {}),
+        queue: entry.queue,
+        ...(entry.payload !== null ? { payload: open(entry.payload) } : {}),
+        next_due_at: entry.nextDueAtMs === null ? null : instant(entry.nextDueAtMs),
+        next_fires_at: entry.nextFiresAtMs === null ? null : instant(entry.nextFiresAtMs),
+        ...(entry.requestId !== null ? { request_id: entry.requestId } : {}),
+      };
     case 'QueuePaused':
       return {
         type: entry.type,

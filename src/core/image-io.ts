@@ -1,6 +1,6 @@
-/** A state written out as image records, and read back. The order is fixed: head, queues, tasks, names, sessions, free rows. */
+/** A state written out as image records, and read back. The order is fixed: head, queues, tasks, names, sessions, schedules, free rows. */
 import type { ImageRecord } from './image.ts';
-import { sessionImage, sessionOf } from './row-columns.ts';
+import { scheduleImage, scheduleOf, sessionImage, sessionOf } from './row-objects.ts';
 import type { NameRow } from './row-types.ts';
 import type { State } from './state.ts';
 import type { Rows } from './tables/rows.ts';
@@ -9,7 +9,7 @@ import { isTerminal } from './task-table.ts';
 const FREE_ROWS_A_RECORD = 4096;
 
 export function* imageOf(state: State): Generator<ImageRecord> {
-  const { tasks, names, sessions } = state;
+  const { tasks, names, sessions, schedules } = state;
   yield {
     kind: 'head',
     lastSeq: state.lastSeq,
@@ -34,12 +34,13 @@ export function* imageOf(state: State): Generator<ImageRecord> {
   for (let row: NameRow | 0 = names.idle.first; row !== 0; row = names.idle.next(row)) yield names.image(row);
   for (const session of sessions.open.values()) yield sessionImage(session);
   for (const session of sessions.ended.values()) yield sessionImage(session);
+  for (const schedule of schedules.sorted()) yield scheduleImage(schedule);
   yield* freeRows('tasks', tasks.rows);
   yield* freeRows('names', names.rows);
 }
 
 export function restoreImage(state: State, record: ImageRecord): void {
-  const { tasks, names, sessions } = state;
+  const { tasks, names, sessions, schedules } = state;
   switch (record.kind) {
     case 'head':
       state.lastSeq = record.lastSeq;
@@ -62,6 +63,8 @@ export function restoreImage(state: State, record: ImageRecord): void {
       return names.restore(record);
     case 'session':
       return sessions.enter(sessionOf(record));
+    case 'schedule':
+      return schedules.put(scheduleOf(record));
   }
 }
 

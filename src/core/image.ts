@@ -4,7 +4,7 @@
  * Reading the records of a state back into an empty one gives a state that answers every question
  * alike. Row numbers are part of it, because the cursors of lists are row numbers. Generated from `src/core/row-table.ts` by `npm run generate`; a test compares.
  */
-import type { Intent, SessionReason, SessionState, TaskKey } from './entries.ts';
+import type { CatchUp, Intent, Overlap, SessionReason, SessionState, TaskKey } from './entries.ts';
 import type { Opaque } from './opaque.ts';
 import type { Seq } from './row-types.ts';
 
@@ -104,6 +104,8 @@ export interface TaskImage {
   readonly reasonDetail: string | null;
   /** How far its workers have come; gone once it is COMPLETED. */
   readonly checkpoint: Opaque | null;
+  /** The name of the schedule that created it. */
+  readonly schedule: string | null;
 }
 
 export interface ObjectImage {
@@ -156,4 +158,51 @@ export interface SessionImage {
   readonly lastSeq: Seq;
 }
 
-export type ImageRecord = HeadImage | QueueImage | FreeRowsImage | TaskImage | NameImage | SessionImage;
+/** By name. */
+export interface ScheduleImage {
+  readonly kind: 'schedule';
+  readonly name: string;
+  /** Null in an entry that leaves it as it was, such as that of a pause. */
+  readonly payload: Opaque | null;
+  /** Null for a schedule that has `everyMs`. */
+  readonly cron: string | null;
+  readonly everyMs: number | null;
+  /** Due times of `everyMs` are whole intervals after this instant; 0 for a cron pattern. */
+  readonly anchorMs: number;
+  readonly timezone: string;
+  readonly queue: string;
+  readonly priority: number;
+  readonly maxFailures: number;
+  readonly backoffMs: number;
+  readonly maxBackoffMs: number;
+  readonly maxAttempts: number;
+  readonly groupKey: string | null;
+  readonly overlap: Overlap;
+  readonly catchUp: CatchUp;
+  readonly jitterMs: number;
+  readonly startsAtMs: number | null;
+  readonly endsAtMs: number | null;
+  readonly paused: boolean;
+  /** Set by a program that applied its definitions; what an operator set by hand is not. */
+  readonly applied: boolean;
+  /** Null while it is paused, and when no due time is left. */
+  readonly nextDueAtMs: number | null;
+  /** The next due time with its jitter. */
+  readonly nextFiresAtMs: number | null;
+  /** The `seq` of its first ScheduleSet. */
+  readonly createdSeq: Seq;
+  readonly createdAtMs: number;
+  /** The `seq` of its newest ScheduleSet. */
+  readonly setSeq: Seq;
+  /** The `seq` of the newest entry that touched it. */
+  readonly lastSeq: Seq;
+  /** The newest due time that fired or was skipped, 0 before the first: no due time up to it fires again. */
+  readonly lastDueAtMs: number;
+  /** Empty before the first. */
+  readonly lastTaskId: string;
+  /** The requests that fired it by hand, oldest first, at most 16; and the positions of their entries. */
+  readonly requestIds: readonly string[];
+  readonly requestSeqs: readonly number[];
+}
+
+export type ImageRecord = HeadImage | QueueImage | FreeRowsImage | TaskImage | NameImage | SessionImage | ScheduleImage;

@@ -15,6 +15,7 @@ import {
   releaseName,
   releaseTask,
   requeueTask,
+  setSchedule,
   startSession,
   stopSession,
   TTL_MS,
@@ -26,6 +27,7 @@ import { apply } from './apply.ts';
 import { sessionIdOfSeq } from './ids.ts';
 import { checkInvariants, checkStep, INVARIANTS, type InvariantId } from './invariants.ts';
 import type { LeaseRow, NameRow, TaskRow } from './row-types.ts';
+import type { Schedule } from './schedules/schedule-table.ts';
 import type { Session } from './sessions/session-table.ts';
 import { createState, type State } from './state.ts';
 import { type StateSummary, summaryOf } from './step-invariants.ts';
@@ -263,6 +265,24 @@ const OF_A_STATE: Record<Exclude<InvariantId, keyof typeof OF_A_STEP | 'INV-APPL
     [NEW, ({ sessions }) => void sessions.open.set(1, sessions.at(SESSION)!)],
     [NEW, ({ sessions }) => sessions.enter({ ...sessions.at(SESSION)!, key: 'another' })],
   ],
+  'INV-SCHEDULE-DUE': [
+    [[setSchedule()], inSchedule({ paused: true })],
+    [[setSchedule()], inSchedule({ lastDueAtMs: START_MS + 1_000 })],
+    [[setSchedule()], inSchedule({ nextFiresAtMs: START_MS })],
+    [[setSchedule()], inSchedule({ nextFiresAtMs: START_MS + 1_001 })],
+    [[setSchedule()], inSchedule({ lastSeq: 9 })],
+    [[setSchedule()], inSchedule({ requestIds: new Array(17).fill('r') })],
+    [
+      [setSchedule()],
+      ({ schedules }) => {
+        schedules.payloadBytes += 1;
+      },
+    ],
+  ],
+  'INV-SCHEDULE-UNFINISHED': [
+    [[createTask()], ({ tasks }) => tasks.schedule.set(FIRST_TASK, 'schedule')],
+    [[setSchedule(), later(1_000)], ({ tasks }) => tasks.schedule.set(FIRST_TASK, null)],
+  ],
 };
 
 function swapQueues({ tasks }: State): void {
@@ -300,6 +320,10 @@ const OF_A_STEP = {
     [[acceptIntent(), stopSession()], inSession(2, { lastSeq: 2 })],
     [[acceptIntent(), stopSession()], inSession(2, { reason: 'R_SHUTDOWN' })],
     [NEW, ({ sessions }) => void sessions.open.delete(SESSION)],
+  ],
+  'INV-SCHEDULE-ONCE': [
+    [[setSchedule(), later(1_000)], inSchedule({ lastDueAtMs: START_MS })],
+    [[setSchedule(), later(1_000)], inSchedule({ lastDueAtMs: START_MS + 9_000 })],
   ],
   'INV-ATTEMPT-MONOTONIC': [
     [TASK, ({ tasks }) => tasks.attempt.set(FIRST_TASK, 0)],
@@ -343,6 +367,12 @@ const OF_A_STEP = {
     [NAME, forward('epoch')],
   ],
 } satisfies { [Id in InvariantId]?: readonly Taken[] };
+
+function inSchedule(change: Partial<Schedule>) {
+  return ({ schedules }: State): void => {
+    Object.assign(schedules.find('schedule')!, change);
+  };
+}
 
 function written(state: State): void {
   state.lastSeq += 1;

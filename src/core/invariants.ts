@@ -6,6 +6,7 @@
  * To add one: an id and its sentence in `INVARIANTS`, its check in `CHECKS` or `STEPS` (the compiler asks for
  * one of them), a row in `docs/invariants.md`, and a broken state for it in `invariants.test.ts`.
  */
+import * as schedules from './schedules/schedule-invariants.ts';
 import * as sessions from './sessions/session-invariants.ts';
 import type { State } from './state.ts';
 import * as states from './state-invariants.ts';
@@ -44,11 +45,15 @@ export const INVARIANTS = {
   'INV-SESSION-START-TASK': 'A session is NEW exactly while its start task waits or is leased.',
   'INV-SESSION-FOUND':
     'A session is found by its key while it can be shared, and by its lease while it runs.',
+  'INV-SCHEDULE-DUE':
+    'The next due time of a schedule lies after every one that fired or was skipped; a paused one has none.',
+  'INV-SCHEDULE-UNFINISHED': 'The unfinished tasks of a schedule are counted exactly.',
   'INV-FENCE-MONOTONIC': 'Lease numbers grow strictly, over all subjects; a fence never goes down.',
   'INV-TERMINAL-FOR-EVER': 'COMPLETED, FAILED and DEAD tasks never transition again.',
   'INV-CANCELLED-NEVER-LEASED': 'A cancelled task is never leased again.',
   'INV-SESSION-FOR-EVER':
     'STOPPED, FAILED and CANCELLED sessions never change again; the first reason stays.',
+  'INV-SCHEDULE-ONCE': 'No due time of a schedule fires twice or is taken back.',
   'INV-ATTEMPT-MONOTONIC': 'The attempt of a task never goes down and grows only by a grant.',
   'INV-NEVER-SHORTENED': 'A renewal or extension never shortens a lease.',
   'INV-NEVER-RESURRECTED': 'A lease that is over never comes back.',
@@ -94,6 +99,8 @@ const CHECKS = {
   'INV-SESSION-HOLDS': sessions.checkSessionLeases,
   'INV-SESSION-START-TASK': sessions.checkStartTasks,
   'INV-SESSION-FOUND': sessions.checkSessionIndexes,
+  'INV-SCHEDULE-DUE': schedules.checkDueTimes,
+  'INV-SCHEDULE-UNFINISHED': schedules.checkUnfinished,
 } as const satisfies { [Id in InvariantId]?: (state: State, fail: Fail) => void };
 
 /** About a state and the one before it. */
@@ -102,6 +109,7 @@ const STEPS = {
   'INV-TERMINAL-FOR-EVER': steps.checkTerminalStays,
   'INV-CANCELLED-NEVER-LEASED': steps.checkCancelledStay,
   'INV-SESSION-FOR-EVER': steps.checkSessionsStay,
+  'INV-SCHEDULE-ONCE': steps.checkDueTimesPass,
   'INV-ATTEMPT-MONOTONIC': steps.checkAttemptsGrow,
   'INV-NEVER-SHORTENED': steps.checkNotShortened,
   'INV-NEVER-RESURRECTED': steps.checkNotResurrected,

@@ -21,6 +21,8 @@ import type { Ticket } from './lines.ts';
 import type { Refusal } from './refusals.ts';
 import { forgetDue, nextForgettingMs, type Retention } from './retention.ts';
 import type { NameRow, Seq, TaskRow } from './row-types.ts';
+import { ScheduleCommands } from './schedules/schedule-commands.ts';
+import { type Calendar, NO_CALENDAR } from './schedules/schedule-times.ts';
 import { SessionCommands } from './sessions/session-commands.ts';
 import { consequencesOf } from './sessions/session-consequences.ts';
 import { wipesSessions } from './sessions/session-names.ts';
@@ -37,6 +39,9 @@ export interface MachineBounds {
   readonly wakes: number;
   /** Tasks added before the workers that wait for them are served, so that a batch does not grow without bound. */
   readonly fedQueues: number;
+  /** How many due times of schedules fire in one batch, and how many bytes of payloads that may copy. */
+  readonly firings: number;
+  readonly firedBytes: number;
   /** One answer grants no further task once its payloads have this size: they are all in memory at once. */
   readonly leasedBytes: number;
 }
@@ -45,6 +50,8 @@ const BOUNDS: MachineBounds = {
   expiries: 1_000,
   wakes: 10_000,
   fedQueues: 256,
+  firings: 250,
+  firedBytes: 4 * 1024 * 1024,
   leasedBytes: 4 * 1024 * 1024,
 };
 
@@ -66,12 +73,20 @@ export class Machine {
   readonly batch: Batch;
   readonly lines = new WaitLines(this);
   readonly sessions = new SessionCommands(this);
+  readonly schedules: ScheduleCommands;
   private readonly retention: Retention;
   private readonly bounds: MachineBounds;
   private nowMs = 0;
 
-  constructor(state: State, retention: Retention, batch = new Batch(), bounds = BOUNDS) {
+  constructor(
+    state: State,
+    retention: Retention,
+    batch = new Batch(),
+    bounds = BOUNDS,
+    calendar: Calendar = NO_CALENDAR,
+  ) {
     this.state = state;
+    this.schedules = new ScheduleCommands(this, bounds, calendar);
     this.retention = retention;
     this.batch = batch;
     this.bounds = bounds;
@@ -82,12 +97,16 @@ export class Machine {
     this.nowMs = Math.max(nowMs, this.nowMs, this.state.lastAtMs);
   }
 
-  /** Begins a batch: advances the time and writes what fell due, within bounds. `callsBefore`: calls of the last batch. */
-  begin(nowMs: number, callsBefore = 0): void {
+  /**
+   * Begins a batch: advances the time and writes what fell due, within bounds. `callsBefore`: calls of the last batch.
+   * Schedules wait while there is no room for new tasks.
+   */
+  begin(nowMs: number, callsBefore = 0, hasRoom = true): void {
     this.enter(nowMs);
     this.lines.endWaits();
     expireDue(this.state, this.nowMs, this.bounds.expiries, this.commit);
     if (this.state.tasks.delayed.topKey() <= this.nowMs) this.wakeDelayed();
+    this.schedules.begin(hasRoom);
     forgetDue(this.state, this.nowMs, this.retention, callsBefore, this.commit);
     this.lines.serve();
   }
@@ -96,7 +115,7 @@ export class Machine {
     return this.nowMs;
   }
 
-  /** When the next thing falls due; Infinity when nothing will. */
+  /** When the next thing falls due, besides schedules; Infinity when nothing will. */
   nextDueMs(): number {
     return Math.min(
       nextExpiryMs(this.state),
@@ -185,6 +204,12 @@ export class Machine {
       case 'ChangeSession':
       case 'RenewSessions':
         return this.sessions.run(command);
+      case 'SetSchedule':
+      case 'RemoveSchedule':
+      case 'PauseSchedule':
+      case 'ResumeSchedule':
+      case 'FireSchedule':
+        return this.schedules.run(command);
       case 'PauseQueue':
         return this.enact(switchQueue(state, command.queue, true));
       case 'ResumeQueue':

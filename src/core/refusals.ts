@@ -21,6 +21,7 @@ export const REFUSALS = {
   LEASE_NOT_FOUND: { status: 404, retry: 'never', says: 'The lease is not held.' },
   OBJECT_NOT_FOUND: { status: 404, retry: 'never', says: 'There is no such object.' },
   SESSION_NOT_FOUND: { status: 404, retry: 'never', says: 'There is no such session.' },
+  SCHEDULE_NOT_FOUND: { status: 404, retry: 'never', says: 'There is no such schedule.' },
   ROUTE_NOT_FOUND: { status: 404, retry: 'never', says: 'There is nothing at this path.' },
   METHOD_NOT_ALLOWED: { status: 405, retry: 'never', says: 'The path does not take this method.' },
   REQUEST_TIMEOUT: { status: 408, retry: 'soon', says: 'The request did not arrive in time.' },

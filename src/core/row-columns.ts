@@ -1,19 +1,10 @@
 // biome-ignore-all format: generated, one column a line
 /**
- * What tasks, leases, names and sessions remember, as the tables keep it. The tables extend these classes, and add indexes
+ * What tasks, leases and names remember, as the tables keep it. The tables extend these classes, and add indexes
  * and what needs a form of its own. What the columns mean is said in `image.ts`. Generated from `src/core/row-table.ts` by `npm run generate`; a test compares.
  */
-import type { Intent, SessionReason, SessionState, TaskCreated, TaskKey } from './entries.ts';
-import type {
-  LeaseEnd,
-  LeaseImage,
-  NameEnd,
-  NameImage,
-  ObjectImage,
-  SessionImage,
-  TaskImage,
-  TaskState,
-} from './image.ts';
+import type { TaskCreated, TaskKey } from './entries.ts';
+import type { LeaseEnd, LeaseImage, NameEnd, NameImage, ObjectImage, TaskImage, TaskState } from './image.ts';
 import type { Opaque } from './opaque.ts';
 import type { LeaseRow, NameRow, Seq, TaskRow } from './row-types.ts';
 import { Float64Column, Uint32Column } from './tables/columns.ts';
@@ -123,6 +114,7 @@ export abstract class TaskColumns {
   readonly requeuedAs: SparseColumn<TaskRow, string | null, TextColumn<number>>;
   readonly cancelReason: SparseColumn<TaskRow, string | null, TextColumn<number>>;
   readonly reasonDetail: SparseColumn<TaskRow, string | null, TextColumn<number>>;
+  readonly schedule: SparseColumn<TaskRow, string | null, TextColumn<number>>;
   protected readonly columns: readonly Reservable[];
 
   constructor(strings: StringSlab) {
@@ -135,6 +127,7 @@ export abstract class TaskColumns {
     this.requeuedAs = new SparseColumn<TaskRow, string | null, TextColumn<number>>(this.sparse, new TextColumn<number>(strings), null);
     this.cancelReason = new SparseColumn<TaskRow, string | null, TextColumn<number>>(this.sparse, new TextColumn<number>(strings), null);
     this.reasonDetail = new SparseColumn<TaskRow, string | null, TextColumn<number>>(this.sparse, new TextColumn<number>(strings), null);
+    this.schedule = new SparseColumn<TaskRow, string | null, TextColumn<number>>(this.sparse, new TextColumn<number>(strings), null);
     this.columns = [this.sparse, this.createdSeq, this.createdAtMs, this.attempt, this.countedAttempts, this.failures, this.maxFailures, this.backoffMs, this.maxBackoffMs, this.maxAttempts, this.dedupKey, this.payload, this.dueAtMs, this.reason, this.result, this.endedSeq, this.endedAtMs, this.lastSeq];
   }
 
@@ -203,6 +196,7 @@ export abstract class TaskColumns {
       cancelReason: this.cancelReason.get(row),
       reasonDetail: this.reasonDetail.get(row),
       checkpoint: this.checkpoint.get(row),
+      schedule: this.schedule.get(row),
     };
   }
 
@@ -233,6 +227,7 @@ export abstract class TaskColumns {
     this.cancelReason.set(row, image.cancelReason);
     this.reasonDetail.set(row, image.reasonDetail);
     this.checkpoint.set(row, image.checkpoint);
+    this.schedule.set(row, image.schedule);
   }
 
   /** Frees what the columns keep elsewhere, before the row itself is freed. */
@@ -250,7 +245,7 @@ export abstract class TaskColumns {
 
   /** How many strings the row keeps. */
   textCount(row: TaskRow): number {
-    return (this.dedupKey.get(row) === null ? 0 : 1) + (this.reason.get(row) === null ? 0 : 1) + (this.groupKey.get(row) === null ? 0 : 1) + (this.traceparent.get(row) === null ? 0 : 1) + (this.tracestate.get(row) === null ? 0 : 1) + (this.requeuedFrom.get(row) === null ? 0 : 1) + (this.requeuedAs.get(row) === null ? 0 : 1) + (this.cancelReason.get(row) === null ? 0 : 1) + (this.reasonDetail.get(row) === null ? 0 : 1);
+    return (this.dedupKey.get(row) === null ? 0 : 1) + (this.reason.get(row) === null ? 0 : 1) + (this.groupKey.get(row) === null ? 0 : 1) + (this.traceparent.get(row) === null ? 0 : 1) + (this.tracestate.get(row) === null ? 0 : 1) + (this.requeuedFrom.get(row) === null ? 0 : 1) + (this.requeuedAs.get(row) === null ? 0 : 1) + (this.cancelReason.get(row) === null ? 0 : 1) + (this.reasonDetail.get(row) === null ? 0 : 1) + (this.schedule.get(row) === null ? 0 : 1);
   }
 }
 
@@ -348,57 +343,6 @@ export abstract class NameColumns {
   textCount(row: NameRow): number {
     return (this.name.get(row) === null ? 0 : 1) + (this.holder.get(row) === null ? 0 : 1);
   }
-}
-
-export interface Session {
-  readonly seq: Seq;
-  readonly intent: Intent;
-  readonly serviceName: string;
-  readonly key: string;
-  state: SessionState;
-  reason: SessionReason | null;
-  reasonDetail: string | null;
-  slot: string | null;
-  leaseSeq: Seq;
-  readonly createdAtMs: number;
-  updatedAtMs: number;
-  lastSeq: Seq;
-}
-
-/** In the order of the image, which the state hash depends on. */
-export function sessionImage(session: Session): SessionImage {
-  return {
-    kind: 'session',
-    seq: session.seq,
-    intent: { type: session.intent.type, target: session.intent.target, profileId: session.intent.profileId, startMs: session.intent.startMs },
-    serviceName: session.serviceName,
-    key: session.key,
-    state: session.state,
-    reason: session.reason,
-    reasonDetail: session.reasonDetail,
-    slot: session.slot,
-    leaseSeq: session.leaseSeq,
-    createdAtMs: session.createdAtMs,
-    updatedAtMs: session.updatedAtMs,
-    lastSeq: session.lastSeq,
-  };
-}
-
-export function sessionOf(image: SessionImage): Session {
-  return {
-    seq: image.seq,
-    intent: image.intent,
-    serviceName: image.serviceName,
-    key: image.key,
-    state: image.state,
-    reason: image.reason,
-    reasonDetail: image.reasonDetail,
-    slot: image.slot,
-    leaseSeq: image.leaseSeq,
-    createdAtMs: image.createdAtMs,
-    updatedAtMs: image.updatedAtMs,
-    lastSeq: image.lastSeq,
-  };
 }
 
 /** Which opaque bytes the record of a task refers to. */

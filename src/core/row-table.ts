@@ -1,5 +1,5 @@
 /**
- * The rows of the state, one definition each: what a task, a lease on a task, a name and a session remember. `npm run
+ * The rows of the state, one definition each: what a task, a lease on a task, a name, a session and a schedule remember. `npm run
  * generate` writes from it the columns (`row-columns.ts`: storage, first values, image, restore, relocation), the types of
  * image records (`image.ts`), their codec (`engines/image-encoder.ts`, `engines/image-decoder.ts`) and the table in
  * `docs/log-format.md`. The generators of the property tests read it as it is. Nothing reads it while the program runs.
@@ -46,7 +46,7 @@ export interface Column extends StoredField<RowKind> {
   readonly partOf?: string;
   /** Few rows have it: those that do have a row in a side table, and the others pay four bytes for all such columns. */
   readonly sparse?: true;
-  /** Of a session, whose row is an object: it changes after the session was created. */
+  /** Of a session or a schedule, whose row is an object: it changes after that was created. */
   readonly changes?: true;
 }
 
@@ -62,6 +62,13 @@ export interface RowDefinition {
 
 const CREATED = ENTRIES.TaskCreated.fields;
 const STANDING = RECORDS.Standing!.fields as Readonly<Record<string, StoredField>>;
+
+const PLAN = Object.fromEntries(
+  Object.entries(RECORDS.Plan!.fields).map(([name, field]) => [
+    name,
+    { ...(field as StoredField), changes: true } satisfies Column,
+  ]),
+);
 
 const LAST_SEQ = { kind: 'seq', says: 'The `seq` of the newest entry that touched it.' } as const;
 
@@ -213,12 +220,21 @@ export const ROWS = {
         sparse: true,
         says: 'How far its workers have come; gone once it is COMPLETED.',
       },
+      schedule: {
+        kind: 'text',
+        flag: 65_536,
+        sparse: true,
+        says: 'The name of the schedule that created it.',
+      },
     },
     layouts: {
       5: `${TASK_LAYOUT_START} dedupKey digest ${TASK_LAYOUT_END}`,
       9:
         `${TASK_LAYOUT_START} dedupKey ${TASK_LAYOUT_END} groupKey traceparent tracestate requeuedFrom requeuedAs` +
         ' cancelReason reasonDetail checkpoint',
+      12:
+        `${TASK_LAYOUT_START} dedupKey ${TASK_LAYOUT_END} groupKey traceparent tracestate requeuedFrom requeuedAs` +
+        ' cancelReason reasonDetail checkpoint schedule',
     },
   },
   ObjectImage: {
@@ -305,6 +321,33 @@ export const ROWS = {
         bytes: 'seq createdAtMs updatedAtMs lastSeq Standing intent key serviceName',
         note: 'written when `serviceName` is another one than in 7',
       },
+    },
+  },
+  ScheduleImage: {
+    says: 'By name.',
+    kind: 'schedule',
+    fields: {
+      name: { kind: 'text' },
+      ...PLAN,
+      createdSeq: { kind: 'seq', says: 'The `seq` of its first ScheduleSet.' },
+      createdAtMs: { kind: 'number' },
+      setSeq: { kind: 'seq', changes: true, says: 'The `seq` of its newest ScheduleSet.' },
+      lastSeq: { ...LAST_SEQ, changes: true },
+      lastDueAtMs: {
+        kind: 'number',
+        changes: true,
+        says: 'The newest due time that fired or was skipped, 0 before the first: no due time up to it fires again.',
+      },
+      lastTaskId: { kind: 'text', changes: true, says: 'Empty before the first.' },
+      requestIds: {
+        kind: 'text[]',
+        changes: true,
+        says: 'The requests that fired it by hand, oldest first, at most 16; and the positions of their entries.',
+      },
+      requestSeqs: { kind: 'number[]', changes: true },
+    },
+    layouts: {
+      13: 'name Plan createdSeq createdAtMs setSeq lastSeq lastDueAtMs lastTaskId #requestIds requestIds #requestSeqs requestSeqs',
     },
   },
 } as const satisfies Record<string, RowDefinition>;

@@ -1,9 +1,10 @@
 /**
- * The state: tasks, names, sessions and the end of the log. Derived from the log alone; `apply` is the only function
+ * The state: tasks, names, sessions, schedules and the end of the log. Derived from the log alone; `apply` is the only function
  * that changes it.
  */
 import { NameTable } from './name-table.ts';
 import type { Seq } from './row-types.ts';
+import { ScheduleTable } from './schedules/schedule-table.ts';
 import { SessionTable } from './sessions/session-table.ts';
 import { StringSlab } from './tables/string-slab.ts';
 import { TaskTable } from './task-table.ts';
@@ -12,6 +13,7 @@ export interface State {
   readonly tasks: TaskTable;
   readonly names: NameTable;
   readonly sessions: SessionTable;
+  readonly schedules: ScheduleTable;
   /** The newest entry applied; 0 before the first. */
   lastSeq: Seq;
   lastAtMs: number;
@@ -29,6 +31,7 @@ export function createState(seed = 0): State {
     tasks: new TaskTable(strings, seed),
     names: new NameTable(strings, seed),
     sessions: new SessionTable(),
+    schedules: new ScheduleTable(),
     lastSeq: 0,
     lastAtMs: 0,
     epoch: 0,
@@ -40,7 +43,7 @@ export function createState(seed = 0): State {
 /**
  * What every epoch says about the log it writes; a log of a newer version is refused by name. Raised with the first
  * entries that an older version does not know: 2 came with sessions, 3 with names that are recorded with them, 4
- * with tasks that can be operated.
+ * with tasks that can be operated, 5 with schedules.
  */
 export const LOG_FORMAT = 'leasehold';
-export const LOG_VERSION = 4;
+export const LOG_VERSION = 5;

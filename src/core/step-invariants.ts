@@ -41,6 +41,11 @@ interface SessionSummary {
   readonly lastSeq: Seq;
 }
 
+interface ScheduleSummary {
+  readonly createdSeq: Seq;
+  readonly lastDueAtMs: number;
+}
+
 export interface StateSummary {
   readonly lastSeq: Seq;
   readonly lastAtMs: number;
@@ -48,6 +53,7 @@ export interface StateSummary {
   readonly tasks: ReadonlyMap<string, TaskSummary>;
   readonly names: ReadonlyMap<string, NameSummary>;
   readonly sessions: ReadonlyMap<Seq, SessionSummary>;
+  readonly schedules: ReadonlyMap<string, ScheduleSummary>;
 }
 
 export function summaryOf(state: State): StateSummary {
@@ -72,7 +78,11 @@ export function summaryOf(state: State): StateSummary {
       });
     }
   }
-  return { lastSeq, lastAtMs, epoch, tasks, names, sessions };
+  const schedules = new Map<string, ScheduleSummary>();
+  for (const { name, createdSeq, lastDueAtMs } of state.schedules.all()) {
+    schedules.set(name, { createdSeq, lastDueAtMs });
+  }
+  return { lastSeq, lastAtMs, epoch, tasks, names, sessions, schedules };
 }
 
 function taskSummary({ tasks }: State, row: TaskRow): TaskSummary {
@@ -147,6 +157,17 @@ export function checkSessionsStay(before: StateSummary, after: StateSummary, fai
     if (then.hasEnded && !isSame) fail(`the session of ${seq} went from ${then.state} to ${now.state}`);
     if (then.reason !== null && now.reason !== then.reason)
       fail(`the session of ${seq} ended for ${then.reason} and now for ${now.reason}`);
+  }
+}
+
+/** A schedule that was removed and set again begins anew, with due times after its entry. */
+export function checkDueTimesPass(before: StateSummary, after: StateSummary, fail: Fail): void {
+  for (const [name, now] of after.schedules) {
+    const then = before.schedules.get(name);
+    if (then !== undefined && then.createdSeq === now.createdSeq && now.lastDueAtMs < then.lastDueAtMs)
+      fail(`${name} went from ${then.lastDueAtMs} back to ${now.lastDueAtMs}`);
+    const isNews = now.lastDueAtMs !== (then?.lastDueAtMs ?? 0);
+    if (isNews && now.lastDueAtMs > after.lastAtMs) fail(`${name} fired ${now.lastDueAtMs} before its time`);
   }
 }
 

@@ -78,6 +78,8 @@ export class TaskTable extends TaskColumns {
   readonly byId = new HashIndex<TaskRow>();
   readonly byDedup = new HashIndex<TaskRow>();
   readonly byKey: KeyTasks;
+  /** How many tasks of a schedule have not ended; a schedule without any has no entry. */
+  private readonly unfinished = new Map<string, number>();
   // A rule and its entry look up the same task one after the other, so the last result of each kind is cached.
   private found: TaskRow | 0 = 0;
   private foundChosen: TaskRow | 0 = 0;
@@ -177,6 +179,16 @@ export class TaskTable extends TaskColumns {
     return lease !== 0 && this.leases.endOf(lease) === 'fail';
   }
 
+  /** How many tasks of a schedule have not ended. */
+  unfinishedOf(schedule: string): number {
+    return this.unfinished.get(schedule) ?? 0;
+  }
+
+  /** How many schedules have such tasks. */
+  get schedulesRunning(): number {
+    return this.unfinished.size;
+  }
+
   /** Newest first. */
   leasesOf(row: TaskRow): LeaseImage[] {
     const leases: LeaseImage[] = [];
@@ -189,9 +201,10 @@ export class TaskTable extends TaskColumns {
   // --- changing ----------------------------------------------------------------------------------
 
   /** A new task, WAITING. */
-  create(entry: Omit<TaskCreated, 'type'>, seq: Seq, atMs: number): void {
+  create(entry: Omit<TaskCreated, 'type'>, seq: Seq, atMs: number, schedule: string | null = null): void {
     const row = this.rows.take();
     this.start(row, entry, seq, atMs);
+    if (schedule !== null) this.schedule.set(row, schedule);
     this.lease.set(row, 0);
     this.identify(row, entry.task);
     this.place(row, entry.queue, entry.priority, entry.dedupKey);
@@ -224,7 +237,7 @@ export class TaskTable extends TaskColumns {
     this.enter(row, image.state, nowMs);
   }
 
-  /** The id and the key of a task, which never change. */
+  /** The id, the key and the schedule of a task, which never change. */
   private identify(row: TaskRow, key: TaskKey): void {
     this.byId.add(this.keyHash(key), row);
     if (typeof key === 'string') {
@@ -233,6 +246,8 @@ export class TaskTable extends TaskColumns {
     }
     const groupKey = this.groupKey.get(row);
     if (groupKey !== null) this.byKey.add(row, groupKey);
+    const schedule = this.schedule.get(row);
+    if (schedule !== null) this.unfinished.set(schedule, this.unfinishedOf(schedule) + 1);
   }
 
   private place(row: TaskRow, queue: string, priority: number, dedupKey: string | null): void {
@@ -260,7 +275,15 @@ export class TaskTable extends TaskColumns {
       this.endedList(row, state).append(row);
       const dedupKey = this.dedupKey.get(row);
       if (dedupKey !== null) this.byDedup.remove(this.dedupHash(queue.name, dedupKey), row);
+      const schedule = this.schedule.get(row);
+      if (schedule !== null) this.finish(schedule);
     }
+  }
+
+  private finish(schedule: string): void {
+    const count = this.unfinishedOf(schedule) - 1;
+    if (count === 0) this.unfinished.delete(schedule);
+    else this.unfinished.set(schedule, count);
   }
 
   /** Takes a task out of the place of its state. */

@@ -15,18 +15,23 @@ import {
   deleteObject,
   extendLease,
   failTask,
+  fireSchedule,
   heartbeat,
   heartbeatSession,
   killTask,
   leaseTasks,
   newestLease,
   pauseQueue,
+  pauseSchedule,
   releaseName,
   releaseTask,
+  removeSchedule,
   renewName,
   renewSessions,
   requeueTask,
   resumeQueue,
+  resumeSchedule,
+  setSchedule,
   startSession,
   stopSession,
   TTL_MS,
@@ -89,6 +94,11 @@ const COMMANDS: Record<CommandType, CommandBuilder> = {
   RenewSessions: renewSessions(),
   PauseQueue: pauseQueue('another'),
   ResumeQueue: resumeQueue('another'),
+  SetSchedule: setSchedule({ queue: 'another' }),
+  RemoveSchedule: removeSchedule(),
+  PauseSchedule: pauseSchedule(),
+  ResumeSchedule: resumeSchedule(),
+  FireSchedule: fireSchedule(),
 };
 
 /** What the task's newest holder hears, and what becomes of the task. */
@@ -126,6 +136,11 @@ function elsewhere(state: TaskState): Record<Exclude<CommandType, TaskCommandTyp
     RenewSessions: cell,
     PauseQueue: cell,
     ResumeQueue: cell,
+    SetSchedule: cell,
+    RemoveSchedule: cell,
+    PauseSchedule: cell,
+    ResumeSchedule: cell,
+    FireSchedule: cell,
   };
 }
 

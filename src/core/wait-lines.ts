@@ -77,6 +77,7 @@ export class WaitLines {
       case 'TaskCreated':
       case 'TaskChanged':
       case 'QueueResumed':
+      case 'ScheduleFired':
         return this.fed(entry.queue);
       case 'LeaseExpired':
       case 'TaskFailed':

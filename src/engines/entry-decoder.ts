@@ -6,10 +6,7 @@
 import {
   type Entry,
   type EpochStarted,
-  type FencedWrite,
   type Forgotten,
-  INTENT_TYPES,
-  type Intent,
   type IntentAccepted,
   type LeaseExpired,
   type LeaseExtended,
@@ -24,10 +21,11 @@ import {
   type ObjectWritten,
   type QueuePaused,
   type QueueResumed,
-  SESSION_REASONS,
-  SESSION_STATES,
+  type ScheduleFired,
+  type ScheduleRemoved,
+  type ScheduleSet,
   type SessionChanged,
-  type Standing,
+  SKIPS,
   type TaskCancelled,
   type TaskCancelRequested,
   type TaskChanged,
@@ -48,6 +46,13 @@ import {
   USUAL_MAX_FAILURES,
 } from './entry-encoder.ts';
 import { LogTooNewError } from './log.ts';
+import {
+  decodeFencedWrite,
+  decodeFencedWrites,
+  decodeIntent,
+  decodePlan,
+  decodeStanding,
+} from './part-decoder.ts';
 import {
   decodeKey,
   decodeKeys,
@@ -123,6 +128,12 @@ export function decodeEntry(source: ByteReader, opaques: OpaqueReader): Entry {
       return decodeTaskCheckpointed(source, opaques);
     case 32:
       return decodeTaskChanged(source);
+    case 36:
+      return decodeScheduleSet(source, opaques);
+    case 37:
+      return decodeScheduleRemoved(source);
+    case 38:
+      return decodeScheduleFired(source, opaques);
     default:
       throw new LogTooNewError(`The log holds entries of type ${type}, which this version does not know.`);
   }
@@ -391,34 +402,29 @@ function decodeTaskChanged(source: ByteReader): TaskChanged {
   return { type: 'TaskChanged', task, queue, priority, dueAtMs };
 }
 
-function decodeFencedWrite(source: ByteReader, opaques: OpaqueReader): FencedWrite {
-  const leaseSeq = source.f64();
-  const version = source.f64();
-  const value = opaques.opaque();
-  const objectId = source.string();
-  return { objectId, leaseSeq, version, value };
+function decodeScheduleSet(source: ByteReader, opaques: OpaqueReader): ScheduleSet {
+  const name = source.string();
+  const plan = decodePlan(source, opaques);
+  return { type: 'ScheduleSet', name, payload: plan.payload, cron: plan.cron, everyMs: plan.everyMs, anchorMs: plan.anchorMs, timezone: plan.timezone, queue: plan.queue, priority: plan.priority, maxFailures: plan.maxFailures, backoffMs: plan.backoffMs, maxBackoffMs: plan.maxBackoffMs, maxAttempts: plan.maxAttempts, groupKey: plan.groupKey, overlap: plan.overlap, catchUp: plan.catchUp, jitterMs: plan.jitterMs, startsAtMs: plan.startsAtMs, endsAtMs: plan.endsAtMs, paused: plan.paused, applied: plan.applied, nextDueAtMs: plan.nextDueAtMs, nextFiresAtMs: plan.nextFiresAtMs };
 }
 
-export function decodeIntent(source: ByteReader): Intent {
-  const type = known(INTENT_TYPES, source.u8(), 'type of intent');
-  const startMs = source.f64();
-  const target = source.string();
-  const profileId = source.cachedString();
-  return { type, target, profileId, startMs };
+function decodeScheduleRemoved(source: ByteReader): ScheduleRemoved {
+  const name = source.string();
+  return { type: 'ScheduleRemoved', name };
 }
 
-export function decodeStanding(source: ByteReader): Standing {
+function decodeScheduleFired(source: ByteReader, opaques: OpaqueReader): ScheduleFired {
   const flags = source.u8();
-  const state = known(SESSION_STATES, source.u8(), 'session state');
-  const leaseSeq = source.f64();
-  const reason = flags & 1 ? known(SESSION_REASONS, source.u8(), 'reason of a session') : null;
-  const reasonDetail = flags & 2 ? source.string() : null;
-  const slot = flags & 4 ? source.cachedString() : null;
-  return { state, reason, reasonDetail, slot, leaseSeq };
-}
-
-function decodeFencedWrites(source: ByteReader, opaques: OpaqueReader, count: number): FencedWrite[] {
-  const list: FencedWrite[] = [];
-  for (let i = 0; i < count; i++) list.push(decodeFencedWrite(source, opaques));
-  return list;
+  const name = source.string();
+  const dueAtMs = flags & 1 ? source.f64() : null;
+  const firesAtMs = source.f64();
+  const throughMs = flags & 8 ? source.f64() : null;
+  const skipped = flags & 4 ? known(SKIPS, source.u8(), 'reason to skip a due time') : null;
+  const payload = flags & 16 ? opaques.opaque() : null;
+  const nextDueAtMs = flags & 32 ? source.f64() : null;
+  const nextFiresAtMs = flags & 64 ? source.f64() : null;
+  const queue = source.cachedString();
+  const task = flags & 2 ? source.string() : null;
+  const requestId = flags & 128 ? source.string() : null;
+  return { type: 'ScheduleFired', name, dueAtMs, firesAtMs, task, skipped, throughMs, queue, payload, nextDueAtMs, nextFiresAtMs, requestId };
 }

@@ -5,10 +5,7 @@
 import {
   type Entry,
   type EpochStarted,
-  type FencedWrite,
   type Forgotten,
-  INTENT_TYPES,
-  type Intent,
   type IntentAccepted,
   type LeaseExpired,
   type LeaseExtended,
@@ -23,10 +20,11 @@ import {
   type ObjectWritten,
   type QueuePaused,
   type QueueResumed,
-  SESSION_REASONS,
-  SESSION_STATES,
+  type ScheduleFired,
+  type ScheduleRemoved,
+  type ScheduleSet,
   type SessionChanged,
-  type Standing,
+  SKIPS,
   type TaskCancelled,
   type TaskCancelRequested,
   type TaskChanged,
@@ -40,6 +38,13 @@ import {
 } from '../core/entries.ts';
 import { firstServiceName } from '../core/sessions/session-names.ts';
 import type { ByteWriter } from './byte-writer.ts';
+import {
+  encodeFencedWrite,
+  encodeFencedWrites,
+  encodeIntent,
+  encodePlan,
+  encodeStanding,
+} from './part-encoder.ts';
 import {
   encodeKey,
   encodeKeys,
@@ -103,6 +108,12 @@ export function encodeEntry(out: ByteWriter, area: OpaqueArea, entry: Entry): vo
       return encodeIntentAccepted(out, area, entry);
     case 'SessionChanged':
       return encodeSessionChanged(out, entry);
+    case 'ScheduleSet':
+      return encodeScheduleSet(out, area, entry);
+    case 'ScheduleRemoved':
+      return encodeScheduleRemoved(out, entry);
+    case 'ScheduleFired':
+      return encodeScheduleFired(out, area, entry);
     case 'QueuePaused':
       return encodeQueuePaused(out, entry);
     case 'QueueResumed':
@@ -371,6 +382,53 @@ function encodeSessionChanged(out: ByteWriter, entry: SessionChanged): void {
   encodeStanding(out, entry);
 }
 
+function encodeScheduleSet(out: ByteWriter, area: OpaqueArea, entry: ScheduleSet): void {
+  out.u8(36);
+  out.string(entry.name);
+  out.reserve(FIXED_MAX);
+  encodePlan(out, area, entry);
+}
+
+function encodeScheduleRemoved(out: ByteWriter, entry: ScheduleRemoved): void {
+  out.u8(37);
+  out.string(entry.name);
+}
+
+function encodeScheduleFired(out: ByteWriter, area: OpaqueArea, entry: ScheduleFired): void {
+  out.u8(38);
+  out.u8((entry.dueAtMs === null ? 0 : 1) | (entry.task === null ? 0 : 2) | (entry.skipped === null ? 0 : 4) | (entry.throughMs === null ? 0 : 8) | (entry.payload === null ? 0 : 16) | (entry.nextDueAtMs === null ? 0 : 32) | (entry.nextFiresAtMs === null ? 0 : 64) | (entry.requestId === null ? 0 : 128));
+  out.string(entry.name);
+  if (entry.dueAtMs !== null) {
+    out.f64(entry.dueAtMs);
+  }
+  out.f64(entry.firesAtMs);
+  if (entry.throughMs !== null) {
+    out.f64(entry.throughMs);
+  }
+  if (entry.skipped !== null) {
+    out.u8(SKIPS.indexOf(entry.skipped));
+  }
+  if (entry.payload !== null) {
+    out.reserve(FIXED_MAX);
+    encodeOpaque(out, area, entry.payload);
+  }
+  if (entry.nextDueAtMs !== null) {
+    out.reserve(FIXED_MAX);
+    out.f64(entry.nextDueAtMs);
+  }
+  if (entry.nextFiresAtMs !== null) {
+    out.reserve(FIXED_MAX);
+    out.f64(entry.nextFiresAtMs);
+  }
+  out.string(entry.queue);
+  if (entry.task !== null) {
+    out.string(entry.task);
+  }
+  if (entry.requestId !== null) {
+    out.string(entry.requestId);
+  }
+}
+
 function encodeQueuePaused(out: ByteWriter, entry: QueuePaused): void {
   out.u8(18);
   out.string(entry.queue);
@@ -405,40 +463,4 @@ function encodeForgotten(out: ByteWriter, entry: Forgotten): void {
   encodeKeys(out, entry.tasks);
   encodeTexts(out, entry.names);
   encodeNumbers(out, entry.sessions);
-}
-
-function encodeFencedWrite(out: ByteWriter, area: OpaqueArea, entry: FencedWrite): void {
-  out.f64(entry.leaseSeq);
-  out.f64(entry.version);
-  encodeOpaque(out, area, entry.value);
-  out.string(entry.objectId);
-}
-
-export function encodeIntent(out: ByteWriter, entry: Intent): void {
-  out.u8(INTENT_TYPES.indexOf(entry.type));
-  out.f64(entry.startMs);
-  out.string(entry.target);
-  out.string(entry.profileId);
-}
-
-export function encodeStanding(out: ByteWriter, entry: Standing): void {
-  out.u8((entry.reason === null ? 0 : 1) | (entry.reasonDetail === null ? 0 : 2) | (entry.slot === null ? 0 : 4));
-  out.u8(SESSION_STATES.indexOf(entry.state));
-  out.f64(entry.leaseSeq);
-  if (entry.reason !== null) {
-    out.u8(SESSION_REASONS.indexOf(entry.reason));
-  }
-  if (entry.reasonDetail !== null) {
-    out.string(entry.reasonDetail);
-  }
-  if (entry.slot !== null) {
-    out.string(entry.slot);
-  }
-}
-
-function encodeFencedWrites(out: ByteWriter, area: OpaqueArea, list: readonly FencedWrite[]): void {
-  for (const item of list) {
-    out.reserve(FIXED_MAX);
-    encodeFencedWrite(out, area, item);
-  }
 }

@@ -13,13 +13,13 @@ import {
   type NameImage,
   type ObjectImage,
   type QueueImage,
+  type ScheduleImage,
   type SessionImage,
   TASK_STATES,
   type TaskImage,
 } from '../core/image.ts';
 import { firstServiceName } from '../core/sessions/session-names.ts';
 import type { ByteReader } from './byte-reader.ts';
-import { decodeIntent, decodeStanding } from './entry-decoder.ts';
 import {
   USUAL_BACKOFF_MS,
   USUAL_MAX_ATTEMPTS,
@@ -27,7 +27,15 @@ import {
   USUAL_MAX_FAILURES,
 } from './entry-encoder.ts';
 import { LogTooNewError } from './log.ts';
-import { decodeKey, decodeNumbers, decodeTokens, known, type OpaqueReader } from './record-parts.ts';
+import { decodeIntent, decodePlan, decodeStanding } from './part-decoder.ts';
+import {
+  decodeKey,
+  decodeNumbers,
+  decodeTexts,
+  decodeTokens,
+  known,
+  type OpaqueReader,
+} from './record-parts.ts';
 
 /** `opaques` reads from the same place as `source`. */
 export function decodeImage(source: ByteReader, opaques: OpaqueReader): ImageRecord {
@@ -53,6 +61,10 @@ export function decodeImage(source: ByteReader, opaques: OpaqueReader): ImageRec
       return decodeTaskImage9(source, opaques);
     case 10:
       return decodeHeadImage10(source);
+    case 12:
+      return decodeTaskImage12(source, opaques);
+    case 13:
+      return decodeScheduleImage(source, opaques);
     default:
       throw new LogTooNewError(`The checkpoint holds records of kind ${kind}, which this version does not know.`);
   }
@@ -142,7 +154,7 @@ function decodeTaskImage5(source: ByteReader, opaques: OpaqueReader): TaskImage 
   const failures = flags & 128 ? source.f64() : 0;
   const leasesCount = flags & 128 ? source.u32() : 0;
   const leases = leasesCount === 0 ? NONE : decodeLeaseImages(source, opaques, leasesCount);
-  return { kind: 'task', row, task, createdSeq, createdAtMs, queue, priority, state, attempt, countedAttempts, failures, maxFailures, backoffMs, maxBackoffMs, maxAttempts, dedupKey, payload, dueAtMs, reason, result, endedSeq, endedAtMs, lastSeq, leases, groupKey: null, traceparent: null, tracestate: null, requeuedFrom: null, requeuedAs: null, cancelReason: null, reasonDetail: null, checkpoint: null };
+  return { kind: 'task', row, task, createdSeq, createdAtMs, queue, priority, state, attempt, countedAttempts, failures, maxFailures, backoffMs, maxBackoffMs, maxAttempts, dedupKey, payload, dueAtMs, reason, result, endedSeq, endedAtMs, lastSeq, leases, groupKey: null, traceparent: null, tracestate: null, requeuedFrom: null, requeuedAs: null, cancelReason: null, reasonDetail: null, checkpoint: null, schedule: null };
 }
 
 function decodeTaskImage9(source: ByteReader, opaques: OpaqueReader): TaskImage {
@@ -179,7 +191,45 @@ function decodeTaskImage9(source: ByteReader, opaques: OpaqueReader): TaskImage 
   const cancelReason = flags & 8192 ? source.string() : null;
   const reasonDetail = flags & 16384 ? source.string() : null;
   const checkpoint = flags & 32768 ? opaques.opaque() : null;
-  return { kind: 'task', row, task, createdSeq, createdAtMs, queue, priority, state, attempt, countedAttempts, failures, maxFailures, backoffMs, maxBackoffMs, maxAttempts, dedupKey, payload, dueAtMs, reason, result, endedSeq, endedAtMs, lastSeq, leases, groupKey, traceparent, tracestate, requeuedFrom, requeuedAs, cancelReason, reasonDetail, checkpoint };
+  return { kind: 'task', row, task, createdSeq, createdAtMs, queue, priority, state, attempt, countedAttempts, failures, maxFailures, backoffMs, maxBackoffMs, maxAttempts, dedupKey, payload, dueAtMs, reason, result, endedSeq, endedAtMs, lastSeq, leases, groupKey, traceparent, tracestate, requeuedFrom, requeuedAs, cancelReason, reasonDetail, checkpoint, schedule: null };
+}
+
+function decodeTaskImage12(source: ByteReader, opaques: OpaqueReader): TaskImage {
+  const flags = source.u32();
+  const row = source.f64();
+  const createdSeq = source.f64();
+  const createdAtMs = source.f64();
+  const lastSeq = source.f64();
+  const dueAtMs = source.f64();
+  const state = known(TASK_STATES, source.u8(), 'task state');
+  const priority = source.i8();
+  const payload = opaques.opaque();
+  const queue = source.cachedString();
+  const task = decodeKey(source, flags);
+  const maxFailures = flags & 8 ? USUAL_MAX_FAILURES : source.f64();
+  const backoffMs = flags & 8 ? USUAL_BACKOFF_MS : source.f64();
+  const maxBackoffMs = flags & 8 ? USUAL_MAX_BACKOFF_MS : source.f64();
+  const maxAttempts = flags & 8 ? USUAL_MAX_ATTEMPTS : source.f64();
+  const result = flags & 16 ? opaques.opaque() : null;
+  const endedSeq = flags & 64 ? source.f64() : 0;
+  const endedAtMs = flags & 64 ? source.f64() : 0;
+  const dedupKey = flags & 2 ? source.string() : null;
+  const reason = flags & 32 ? source.string() : null;
+  const attempt = flags & 128 ? source.f64() : 0;
+  const countedAttempts = flags & 128 ? source.f64() : 0;
+  const failures = flags & 128 ? source.f64() : 0;
+  const leasesCount = flags & 128 ? source.u32() : 0;
+  const leases = leasesCount === 0 ? NONE : decodeLeaseImages(source, opaques, leasesCount);
+  const groupKey = flags & 256 ? source.string() : null;
+  const traceparent = flags & 512 ? source.string() : null;
+  const tracestate = flags & 1024 ? source.string() : null;
+  const requeuedFrom = flags & 2048 ? source.string() : null;
+  const requeuedAs = flags & 4096 ? source.string() : null;
+  const cancelReason = flags & 8192 ? source.string() : null;
+  const reasonDetail = flags & 16384 ? source.string() : null;
+  const checkpoint = flags & 32768 ? opaques.opaque() : null;
+  const schedule = flags & 65536 ? source.string() : null;
+  return { kind: 'task', row, task, createdSeq, createdAtMs, queue, priority, state, attempt, countedAttempts, failures, maxFailures, backoffMs, maxBackoffMs, maxAttempts, dedupKey, payload, dueAtMs, reason, result, endedSeq, endedAtMs, lastSeq, leases, groupKey, traceparent, tracestate, requeuedFrom, requeuedAs, cancelReason, reasonDetail, checkpoint, schedule };
 }
 
 function decodeObjectImage(source: ByteReader, opaques: OpaqueReader): ObjectImage {
@@ -232,6 +282,22 @@ function decodeSessionImage8(source: ByteReader): SessionImage {
   const key = source.string();
   const serviceName = source.string();
   return { kind: 'session', seq, intent, serviceName, key, state: standing.state, reason: standing.reason, reasonDetail: standing.reasonDetail, slot: standing.slot, leaseSeq: standing.leaseSeq, createdAtMs, updatedAtMs, lastSeq };
+}
+
+function decodeScheduleImage(source: ByteReader, opaques: OpaqueReader): ScheduleImage {
+  const name = source.string();
+  const plan = decodePlan(source, opaques);
+  const createdSeq = source.f64();
+  const createdAtMs = source.f64();
+  const setSeq = source.f64();
+  const lastSeq = source.f64();
+  const lastDueAtMs = source.f64();
+  const lastTaskId = source.string();
+  const requestIdsCount = source.u32();
+  const requestIds = requestIdsCount === 0 ? NONE : decodeTexts(source, requestIdsCount);
+  const requestSeqsCount = source.u32();
+  const requestSeqs = requestSeqsCount === 0 ? NONE : decodeNumbers(source, requestSeqsCount);
+  return { kind: 'schedule', name, payload: plan.payload, cron: plan.cron, everyMs: plan.everyMs, anchorMs: plan.anchorMs, timezone: plan.timezone, queue: plan.queue, priority: plan.priority, maxFailures: plan.maxFailures, backoffMs: plan.backoffMs, maxBackoffMs: plan.maxBackoffMs, maxAttempts: plan.maxAttempts, groupKey: plan.groupKey, overlap: plan.overlap, catchUp: plan.catchUp, jitterMs: plan.jitterMs, startsAtMs: plan.startsAtMs, endsAtMs: plan.endsAtMs, paused: plan.paused, applied: plan.applied, nextDueAtMs: plan.nextDueAtMs, nextFiresAtMs: plan.nextFiresAtMs, createdSeq, createdAtMs, setSeq, lastSeq, lastDueAtMs, lastTaskId, requestIds, requestSeqs };
 }
 
 function decodeLeaseImages(source: ByteReader, opaques: OpaqueReader, count: number): LeaseImage[] {

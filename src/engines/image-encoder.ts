@@ -14,6 +14,7 @@ import {
   type NameImage,
   type ObjectImage,
   type QueueImage,
+  type ScheduleImage,
   type SessionImage,
   TASK_STATES,
   type TaskImage,
@@ -21,17 +22,17 @@ import {
 import { firstServiceName } from '../core/sessions/session-names.ts';
 import type { ByteWriter } from './byte-writer.ts';
 import {
-  encodeIntent,
-  encodeStanding,
   USUAL_BACKOFF_MS,
   USUAL_MAX_ATTEMPTS,
   USUAL_MAX_BACKOFF_MS,
   USUAL_MAX_FAILURES,
 } from './entry-encoder.ts';
+import { encodeIntent, encodePlan, encodeStanding } from './part-encoder.ts';
 import {
   encodeKey,
   encodeNumbers,
   encodeOpaque,
+  encodeTexts,
   encodeTokens,
   FIXED_MAX,
   KEY_IS_STRING,
@@ -53,6 +54,8 @@ export function encodeImage(out: ByteWriter, area: OpaqueArea, record: ImageReco
       return encodeNameImage(out, area, record);
     case 'session':
       return encodeSessionImage(out, record);
+    case 'schedule':
+      return encodeScheduleImage(out, area, record);
     default:
       record satisfies never;
   }
@@ -119,7 +122,7 @@ function encodeLeaseImage(out: ByteWriter, area: OpaqueArea, lease: LeaseImage):
 }
 
 function encodeTaskImage(out: ByteWriter, area: OpaqueArea, task: TaskImage): void {
-  if (!(task.groupKey !== null) && !(task.traceparent !== null) && !(task.tracestate !== null) && !(task.requeuedFrom !== null) && !(task.requeuedAs !== null) && !(task.cancelReason !== null) && !(task.reasonDetail !== null) && !(task.checkpoint !== null)) {
+  if (!(task.groupKey !== null) && !(task.traceparent !== null) && !(task.tracestate !== null) && !(task.requeuedFrom !== null) && !(task.requeuedAs !== null) && !(task.cancelReason !== null) && !(task.reasonDetail !== null) && !(task.checkpoint !== null) && !(task.schedule !== null)) {
     out.u8(5);
     const isUsual = task.maxFailures === USUAL_MAX_FAILURES && task.backoffMs === USUAL_BACKOFF_MS && task.maxBackoffMs === USUAL_MAX_BACKOFF_MS && task.maxAttempts === USUAL_MAX_ATTEMPTS;
     const has128 = task.attempt !== 0 || task.countedAttempts !== 0 || task.failures !== 0 || task.leases.length !== 0;
@@ -166,11 +169,82 @@ function encodeTaskImage(out: ByteWriter, area: OpaqueArea, task: TaskImage): vo
     }
     return;
   }
-  out.u8(9);
+  if (!(task.schedule !== null)) {
+    out.u8(9);
+    const isUsual = task.maxFailures === USUAL_MAX_FAILURES && task.backoffMs === USUAL_BACKOFF_MS && task.maxBackoffMs === USUAL_MAX_BACKOFF_MS && task.maxAttempts === USUAL_MAX_ATTEMPTS;
+    const has128 = task.attempt !== 0 || task.countedAttempts !== 0 || task.failures !== 0 || task.leases.length !== 0;
+    const has64 = task.endedSeq !== 0 || task.endedAtMs !== 0;
+    out.u16((typeof task.task === 'string' ? KEY_IS_STRING : 0) | (has128 ? 128 : 0) | (isUsual ? 8 : 0) | (task.dedupKey === null ? 0 : 2) | (task.reason === null ? 0 : 32) | (task.result === null ? 0 : 16) | (has64 ? 64 : 0) | (task.groupKey === null ? 0 : 256) | (task.traceparent === null ? 0 : 512) | (task.tracestate === null ? 0 : 1024) | (task.requeuedFrom === null ? 0 : 2048) | (task.requeuedAs === null ? 0 : 4096) | (task.cancelReason === null ? 0 : 8192) | (task.reasonDetail === null ? 0 : 16384) | (task.checkpoint === null ? 0 : 32768));
+    out.f64(task.row);
+    out.f64(task.createdSeq);
+    out.f64(task.createdAtMs);
+    out.f64(task.lastSeq);
+    out.f64(task.dueAtMs);
+    out.u8(TASK_STATES.indexOf(task.state));
+    out.i8(task.priority);
+    encodeOpaque(out, area, task.payload);
+    out.string(task.queue);
+    encodeKey(out, task.task);
+    if (!isUsual) {
+      out.f64(task.maxFailures);
+      out.f64(task.backoffMs);
+      out.f64(task.maxBackoffMs);
+      out.reserve(FIXED_MAX);
+      out.f64(task.maxAttempts);
+    }
+    if (task.result !== null) {
+      encodeOpaque(out, area, task.result);
+    }
+    if (has64) {
+      out.f64(task.endedSeq);
+      out.reserve(FIXED_MAX);
+      out.f64(task.endedAtMs);
+    }
+    if (task.dedupKey !== null) {
+      out.string(task.dedupKey);
+    }
+    if (task.reason !== null) {
+      out.string(task.reason);
+    }
+    if (has128) {
+      out.f64(task.attempt);
+      out.reserve(FIXED_MAX);
+      out.f64(task.countedAttempts);
+      out.f64(task.failures);
+      out.u32(task.leases.length);
+      encodeLeaseImages(out, area, task.leases);
+    }
+    if (task.groupKey !== null) {
+      out.string(task.groupKey);
+    }
+    if (task.traceparent !== null) {
+      out.string(task.traceparent);
+    }
+    if (task.tracestate !== null) {
+      out.string(task.tracestate);
+    }
+    if (task.requeuedFrom !== null) {
+      out.string(task.requeuedFrom);
+    }
+    if (task.requeuedAs !== null) {
+      out.string(task.requeuedAs);
+    }
+    if (task.cancelReason !== null) {
+      out.string(task.cancelReason);
+    }
+    if (task.reasonDetail !== null) {
+      out.string(task.reasonDetail);
+    }
+    if (task.checkpoint !== null) {
+      encodeOpaque(out, area, task.checkpoint);
+    }
+    return;
+  }
+  out.u8(12);
   const isUsual = task.maxFailures === USUAL_MAX_FAILURES && task.backoffMs === USUAL_BACKOFF_MS && task.maxBackoffMs === USUAL_MAX_BACKOFF_MS && task.maxAttempts === USUAL_MAX_ATTEMPTS;
   const has128 = task.attempt !== 0 || task.countedAttempts !== 0 || task.failures !== 0 || task.leases.length !== 0;
   const has64 = task.endedSeq !== 0 || task.endedAtMs !== 0;
-  out.u16((typeof task.task === 'string' ? KEY_IS_STRING : 0) | (has128 ? 128 : 0) | (isUsual ? 8 : 0) | (task.dedupKey === null ? 0 : 2) | (task.reason === null ? 0 : 32) | (task.result === null ? 0 : 16) | (has64 ? 64 : 0) | (task.groupKey === null ? 0 : 256) | (task.traceparent === null ? 0 : 512) | (task.tracestate === null ? 0 : 1024) | (task.requeuedFrom === null ? 0 : 2048) | (task.requeuedAs === null ? 0 : 4096) | (task.cancelReason === null ? 0 : 8192) | (task.reasonDetail === null ? 0 : 16384) | (task.checkpoint === null ? 0 : 32768));
+  out.u32((typeof task.task === 'string' ? KEY_IS_STRING : 0) | (has128 ? 128 : 0) | (isUsual ? 8 : 0) | (task.dedupKey === null ? 0 : 2) | (task.reason === null ? 0 : 32) | (task.result === null ? 0 : 16) | (has64 ? 64 : 0) | (task.groupKey === null ? 0 : 256) | (task.traceparent === null ? 0 : 512) | (task.tracestate === null ? 0 : 1024) | (task.requeuedFrom === null ? 0 : 2048) | (task.requeuedAs === null ? 0 : 4096) | (task.cancelReason === null ? 0 : 8192) | (task.reasonDetail === null ? 0 : 16384) | (task.checkpoint === null ? 0 : 32768) | (task.schedule === null ? 0 : 65536));
   out.f64(task.row);
   out.f64(task.createdSeq);
   out.f64(task.createdAtMs);
@@ -234,6 +308,9 @@ function encodeTaskImage(out: ByteWriter, area: OpaqueArea, task: TaskImage): vo
   if (task.checkpoint !== null) {
     encodeOpaque(out, area, task.checkpoint);
   }
+  if (task.schedule !== null) {
+    out.string(task.schedule);
+  }
 }
 
 function encodeObjectImage(out: ByteWriter, area: OpaqueArea, object: ObjectImage): void {
@@ -296,6 +373,24 @@ function encodeSessionImage(out: ByteWriter, session: SessionImage): void {
   encodeIntent(out, session.intent);
   out.string(session.key);
   out.string(session.serviceName);
+}
+
+function encodeScheduleImage(out: ByteWriter, area: OpaqueArea, schedule: ScheduleImage): void {
+  out.u8(13);
+  out.string(schedule.name);
+  out.reserve(FIXED_MAX);
+  encodePlan(out, area, schedule);
+  out.f64(schedule.createdSeq);
+  out.f64(schedule.createdAtMs);
+  out.f64(schedule.setSeq);
+  out.f64(schedule.lastSeq);
+  out.reserve(FIXED_MAX);
+  out.f64(schedule.lastDueAtMs);
+  out.string(schedule.lastTaskId);
+  out.u32(schedule.requestIds.length);
+  encodeTexts(out, schedule.requestIds);
+  out.u32(schedule.requestSeqs.length);
+  encodeNumbers(out, schedule.requestSeqs);
 }
 
 function encodeLeaseImages(out: ByteWriter, area: OpaqueArea, list: readonly LeaseImage[]): void {

@@ -60,6 +60,10 @@ export const Trace = Type.Object(
   },
   { additionalProperties: false },
 );
+export const ScheduleName = Type.String({
+  format: 'schedule-name',
+  description: 'The name of the schedule.',
+});
 export const LeaseName = Type.String({ format: 'lease-name', description: 'The name that is leased.' });
 export const Holder = note(Name, 'The holder of the lease; unique for every running instance.');
 export const NewToken = Type.String({

@@ -9,6 +9,7 @@ import {
   isNameText,
   isProfileText,
   isReasonText,
+  isScheduleNameText,
   isSessionIdText,
   isShownText,
   isTokenText,
@@ -19,6 +20,7 @@ import {
 FormatRegistry.Set('name', isNameText);
 FormatRegistry.Set('lease-name', isLeaseNameText);
 FormatRegistry.Set('id', isIdText);
+FormatRegistry.Set('schedule-name', isScheduleNameText);
 FormatRegistry.Set('reason', isReasonText);
 FormatRegistry.Set('token', isTokenText);
 FormatRegistry.Set('shown', isShownText);
@@ -38,6 +40,7 @@ const FORMATS: Record<string, string> = {
   name: `must be 1 to ${LIMITS.nameBytes} bytes of printable text in NFC`,
   'lease-name': `must be 1 to ${LIMITS.nameBytes} bytes of printable text in NFC`,
   id: `must be 1 to ${LIMITS.nameBytes} bytes of printable text in NFC without a slash`,
+  'schedule-name': `must be 1 to ${LIMITS.scheduleNameBytes} bytes of printable text in NFC without a slash`,
   reason: `must be 1 to ${LIMITS.reasonBytes} bytes of text`,
   token: `must be ${LIMITS.tokenBytesMin} to ${LIMITS.nameBytes} visible ASCII characters`,
   shown: `must be 1 to ${LIMITS.nameBytes} visible ASCII characters`,

@@ -17,6 +17,15 @@ import { deleteObject, getObject, listReceipts, writeObject } from './objects.ts
 import type { Change, ExtraScope, Read } from './operation.ts';
 import { getOverview, getQueueFigures } from './overview.ts';
 import { listAllQueues, pauseQueue, resumeQueue } from './queues.ts';
+import { putSchedule } from './schedule-put.ts';
+import {
+  deleteSchedule,
+  fireSchedule,
+  getSchedule,
+  listAllSchedules,
+  pauseSchedule,
+  resumeSchedule,
+} from './schedules.ts';
 import { changeSession, renewSessions, startSession } from './session-runs.ts';
 import { getSession, heartbeatSession, listAllSessions, stopSession } from './sessions.ts';
 import { getStatus } from './status.ts';
@@ -57,6 +66,13 @@ const DEFINITIONS = [
   pauseQueue,
   resumeQueue,
   getQueueFigures,
+  putSchedule,
+  getSchedule,
+  listAllSchedules,
+  deleteSchedule,
+  pauseSchedule,
+  resumeSchedule,
+  fireSchedule,
   acquireLease,
   acquireAll,
   renewLease,

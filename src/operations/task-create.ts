@@ -26,6 +26,17 @@ import { systemQueues } from './system-queues.ts';
 
 const BackoffMs = Type.Integer({ minimum: 0, maximum: LIMITS.ttlMaxMs });
 
+export const RetryPolicy = note(
+  fields({
+    max_failures: Type.Optional(note(Count, 'The failure with this number is final.')),
+    backoff_ms: Type.Optional(
+      note(BackoffMs, 'The pause after the first failure; it doubles with each further one.'),
+    ),
+    max_backoff_ms: Type.Optional(note(BackoffMs, 'No pause is longer.')),
+  }),
+  'What happens after a failure; by default 5 failures, the first pause 1 s, no pause above 300 s.',
+);
+
 export const createTask = change({
   name: 'task.create',
   method: 'POST',
@@ -50,18 +61,7 @@ existing task, which may have ended: \`task.requeue\` runs it again.`,
     queue: Type.Optional(note(Queue, 'The queue to put it into; "default" by default.')),
     priority: Type.Optional(note(Priority, 'Higher first; 0 by default.')),
     delay_ms: Type.Optional(DelayMs),
-    retry: Type.Optional(
-      note(
-        fields({
-          max_failures: Type.Optional(note(Count, 'The failure with this number is final.')),
-          backoff_ms: Type.Optional(
-            note(BackoffMs, 'The pause after the first failure; it doubles with each further one.'),
-          ),
-          max_backoff_ms: Type.Optional(note(BackoffMs, 'No pause is longer.')),
-        }),
-        'What happens after a failure; by default 5 failures, the first pause 1 s, no pause above 300 s.',
-      ),
-    ),
+    retry: Type.Optional(RetryPolicy),
     max_attempts: Type.Optional(
       note(Count, 'How many leases the task may have before it is DEAD; 100 by default.'),
     ),

@@ -3,7 +3,7 @@
  * Entries of the log as the handle gives them: instants are ISO 8601, opaque values a `Json`, or null when their bytes
  * were damaged on the disk. Generated from `src/core/entry-table.ts` by `npm run generate`; a test compares.
  */
-import type { SessionReason, SessionState, Verb } from '../core/entries.ts';
+import type { CatchUp, Overlap, SessionReason, SessionState, Skip, Verb } from '../core/entries.ts';
 import type { Json } from './json.ts';
 
 export interface Durable {
@@ -195,6 +195,49 @@ export interface EntryShapes {
     readonly reasonDetail: string | null;
     readonly slot?: string;
     readonly leaseSeq?: number;
+  };
+  /** A schedule as it is from now on; what was not changed is said again, except for the payload. */
+  readonly ScheduleSet: Durable & {
+    readonly type: 'ScheduleSet';
+    readonly schedule: string;
+    readonly payload?: Json | null;
+    readonly cron?: string;
+    readonly everyMs?: number;
+    readonly anchorAt?: string;
+    readonly timezone: string;
+    readonly queue: string;
+    readonly priority: number;
+    readonly retry: { readonly maxFailures: number; readonly backoffMs: number; readonly maxBackoffMs: number };
+    readonly maxAttempts: number;
+    readonly key?: string;
+    readonly overlap: Overlap;
+    readonly catchUp: CatchUp;
+    readonly jitterMs: number;
+    readonly startsAt?: string;
+    readonly endsAt?: string;
+    readonly paused: boolean;
+    readonly applied: boolean;
+    readonly nextDueAt: string | null;
+    readonly nextFiresAt: string | null;
+  };
+  readonly ScheduleRemoved: Durable & {
+    readonly type: 'ScheduleRemoved';
+    readonly schedule: string;
+  };
+  /** A due time that created its task, or was skipped. No due time of a schedule has two of these entries. */
+  readonly ScheduleFired: Durable & {
+    readonly type: 'ScheduleFired';
+    readonly schedule: string;
+    readonly dueAt: string | null;
+    readonly firesAt: string;
+    readonly taskId: string | null;
+    readonly skipped?: Skip;
+    readonly skippedThrough?: string;
+    readonly queue: string;
+    readonly payload?: Json | null;
+    readonly nextDueAt: string | null;
+    readonly nextFiresAt: string | null;
+    readonly requestId?: string;
   };
   readonly QueuePaused: Durable & {
     readonly type: 'QueuePaused';

@@ -77,6 +77,11 @@ export const EXPLANATIONS = {
     todo: 'Check the id; `session.list` shows the known ones.',
     see: { title: 'intents and sessions', page: 'http.md#intents-and-sessions' },
   },
+  SCHEDULE_NOT_FOUND: {
+    when: 'No schedule has this name, or it was removed.',
+    todo: 'Check the name; `schedule.list` shows the known ones.',
+    see: { title: 'schedules', page: 'http.md#schedules' },
+  },
   ROUTE_NOT_FOUND: {
     when:
       'No operation and no page has this path. A name in a path is percent-encoded, so a slash in it is ' +

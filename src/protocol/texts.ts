@@ -31,6 +31,11 @@ export function isIdText(text: string): boolean {
   return isNameText(text) && !text.includes('/');
 }
 
+/** Short enough that a task id has room for the due time behind it. */
+export function isScheduleNameText(text: string): boolean {
+  return isIdText(text) && utf8Length(text) <= LIMITS.scheduleNameBytes;
+}
+
 /** Reasons are sentences, often the tail of stderr: line breaks and tabs are allowed. */
 export function isReasonText(text: string): boolean {
   return text.length > 0 && utf8Length(text) <= LIMITS.reasonBytes && !LONE_SURROGATE.test(text);

@@ -74,6 +74,11 @@ const OPERATIONS: Readonly<Record<CommandType, string>> = {
   StartSession: 'session.start',
   ChangeSession: 'session.change',
   RenewSessions: 'session.renew',
+  SetSchedule: 'schedule.put',
+  RemoveSchedule: 'schedule.delete',
+  PauseSchedule: 'schedule.pause',
+  ResumeSchedule: 'schedule.resume',
+  FireSchedule: 'schedule.fire',
 };
 
 const STATE_WAIT_MS = 1_000;

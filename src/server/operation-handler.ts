@@ -173,9 +173,10 @@ export function isUnavailable(fault: unknown): fault is Error {
   return UNAVAILABLE.some((kind) => fault instanceof kind);
 }
 
-/** A repeated create made nothing new. */
+/** A repeated create made nothing new, nor did a change of what was there. */
 export function statusOf({ status }: AnyOperation, body: object): number {
-  return status === 201 && (body as { duplicate?: true }).duplicate ? 200 : status;
+  const { duplicate, created } = body as { duplicate?: true; created?: boolean };
+  return status === 201 && (duplicate || created === false) ? 200 : status;
 }
 
 function outcomeOf(body: object): string | undefined {

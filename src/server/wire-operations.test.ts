@@ -15,6 +15,8 @@ afterEach(stopAllServed);
 const TOKEN = 'a-token-of-16-bytes';
 const GUARD = { name: 'system:orchestrator:guard_lock', holder: 'orchestrator', token: TOKEN };
 
+const NIGHTLY = { cron: '0 3 * * *', timezone: 'Europe/Berlin', queue: 'reports', payload: { n: 1 } };
+
 const create = (fields: object = {}): Promise<Body> =>
   served.done('task.create', { payload: { n: 1 }, ...fields });
 const lease = async (fields: object = {}): Promise<Body> => {
@@ -226,6 +228,61 @@ const OPERATIONS: Record<Exclude<Operation, SessionOperation>, () => Promise<voi
     await served.done('queue.pause', { queue: 'default' });
     expect(await served.done('queue.resume', { queue: 'default' })).toMatchObject({ paused: false });
     expect(await lease()).toBeDefined();
+  },
+  'schedule.put': async () => {
+    const { status, body } = await served.call('schedule.put', { name: 'nightly', ...NIGHTLY });
+    expect(status).toBe(201);
+    expect(body).toMatchObject({ ...NIGHTLY, name: 'nightly', created: true, last_due_at: null });
+    expect(body.next_five).toHaveLength(5);
+    expect(body.next_five[0]).toBe(body.next_at);
+    const again = await served.call('schedule.put', { name: 'nightly', ...NIGHTLY });
+    expect([again.status, again.body.seq, again.body.created]).toEqual([200, body.seq, false]);
+    const applied = await served.call('schedule.put', {
+      name: 'nightly',
+      ...NIGHTLY,
+      cron: '@hourly',
+      applied: true,
+    });
+    expect(applied).toMatchObject({ status: 200, body: { kept: true, cron: NIGHTLY.cron } });
+  },
+  'schedule.get': async () => {
+    await served.done('schedule.put', { name: 'nightly', ...NIGHTLY, starts_at: '2030-01-01T00:00:00Z' });
+    const record = await served.done('schedule.get', { name: 'nightly' });
+    expect(record).toMatchObject({ ...NIGHTLY, next_at: '2030-01-01T02:00:00.000Z' });
+    expect(record.next_five[4]).toBe('2030-01-05T02:00:00.000Z');
+  },
+  'schedule.list': async () => {
+    for (const name of ['b', 'ä', 'a']) await served.done('schedule.put', { name, ...NIGHTLY });
+    const first = await served.done('schedule.list', { limit: 2 });
+    const second = await served.done('schedule.list', { limit: 2, cursor: first.next_cursor });
+    const names = [...first.schedules, ...second.schedules].map(({ name }: Body) => name);
+    expect([names, second.next_cursor]).toEqual([['a', 'b', 'ä'], undefined]);
+  },
+  'schedule.delete': async () => {
+    await served.done('schedule.put', { name: 'nightly', ...NIGHTLY });
+    await served.done('schedule.delete', { name: 'nightly' });
+    expect((await served.call('schedule.get', { name: 'nightly' })).status).toBe(404);
+  },
+  'schedule.pause': async () => {
+    await served.done('schedule.put', { name: 'nightly', ...NIGHTLY });
+    const paused = await served.done('schedule.pause', { name: 'nightly' });
+    expect(paused).toMatchObject({ paused: true, next_at: null });
+    expect(await served.done('schedule.get', { name: 'nightly' })).toMatchObject({ next_five: [] });
+  },
+  'schedule.resume': async () => {
+    const { next_at } = await served.done('schedule.put', { name: 'nightly', ...NIGHTLY });
+    await served.done('schedule.pause', { name: 'nightly' });
+    const resumed = await served.done('schedule.resume', { name: 'nightly' });
+    expect(resumed).toMatchObject({ paused: false, next_at });
+  },
+  'schedule.fire': async () => {
+    await served.done('schedule.put', { name: 'nightly', ...NIGHTLY });
+    const fired = await served.done('schedule.fire', { name: 'nightly', request_id: 'r' });
+    expect(fired.task_id).toBe(`nightly!${fired.seq}`);
+    const task = await served.done('task.get', { task_id: fired.task_id });
+    expect(task).toMatchObject({ payload: NIGHTLY.payload, queue: 'reports', schedule: 'nightly' });
+    const again = await served.done('schedule.fire', { name: 'nightly', request_id: 'r' });
+    expect(again).toMatchObject({ task_id: fired.task_id, duplicate: true });
   },
   'lease.acquire': async () => {
     const grant = await acquire('report', { metadata: { host: 'a' } });

@@ -124,6 +124,14 @@ const notLeased = (call: (lease: object) => Promise<CallAnswer>) => ({
 const forbidden = (operation: Operation, fields: object) => () =>
   guarded.call(operation, fields, { token: 'token-of-an-admin' });
 
+const SCHEDULE = { name: 'schedule', every_ms: 86_400_000, queue: 'q', payload: 1 };
+
+/** What is refused for a schedule that is not there, and on a full disk. */
+const onSchedule = (operation: Operation) => ({
+  SCHEDULE_NOT_FOUND: () => served.call(operation, { name: 'no-such-schedule' }),
+  DISK_FULL: () => full.call(operation, { name: 'schedule' }),
+});
+
 const CASES: {
   readonly [Op in Exclude<Operation, SessionOperation>]: Record<RefusalsOf<Op>, () => Promise<CallAnswer>>;
 } = {
@@ -266,6 +274,30 @@ const CASES: {
   'queue.figures': {},
   'queue.pause': {},
   'queue.resume': {},
+  'schedule.put': {
+    FORBIDDEN: () => served.call('schedule.put', { ...SCHEDULE, queue: 'system:session-starts' }),
+    DISK_FULL: () => full.call('schedule.put', SCHEDULE),
+  },
+  'schedule.get': { SCHEDULE_NOT_FOUND: () => served.call('schedule.get', { name: fresh() }) },
+  'schedule.list': {},
+  'schedule.delete': onSchedule('schedule.delete'),
+  'schedule.pause': onSchedule('schedule.pause'),
+  'schedule.resume': onSchedule('schedule.resume'),
+  'schedule.fire': {
+    ...onSchedule('schedule.fire'),
+    TASK_ID_CONFLICT: async () => {
+      const name = fresh();
+      const { seq } = await served.done('schedule.put', { ...SCHEDULE, name });
+      await served.done('task.create', { task_id: `${name}!${seq + 2}`, payload: 1 });
+      return served.call('schedule.fire', { name });
+    },
+    PAYLOAD_DAMAGED: async () => {
+      const name = fresh();
+      await served.done('schedule.put', { ...SCHEDULE, name });
+      served.authority.state.schedules.find(name)!.payload!.bytes = null;
+      return served.call('schedule.fire', { name });
+    },
+  },
   'lease.acquire': {
     FORBIDDEN: () =>
       guarded.call(
@@ -463,6 +495,13 @@ const REQUESTS: Record<Operation, object> = {
   'queue.list': {},
   'queue.pause': { queue: 'q' },
   'queue.resume': { queue: 'q' },
+  'schedule.put': SCHEDULE,
+  'schedule.get': { name: 'x' },
+  'schedule.list': {},
+  'schedule.delete': { name: 'x' },
+  'schedule.pause': { name: 'x' },
+  'schedule.resume': { name: 'x' },
+  'schedule.fire': { name: 'x' },
   'lease.acquire': { name: 'n', holder: 'h', ttl_ms: 1_000 },
   'lease.acquire_all': { names: ['n'], holder: 'h', ttl_ms: 1_000 },
   'lease.renew': { name: 'n', holder: 'h', token: SECRET, ttl_ms: 1_000 },

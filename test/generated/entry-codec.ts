@@ -23,6 +23,44 @@ const USUAL = ENTRY_DEFINITIONS.flatMap(({ fields }) => storedOf(fields)).filter
 );
 export const USUAL_NAMES = USUAL.map(([name]) => usualOf(name));
 
+/** Functions for a record, and for lists of it. */
+export const PART_NAMES = [
+  ...RECORD_DEFINITIONS.map(({ name }) => name),
+  ...ITEMS.map(({ name }) => `${name}s`),
+];
+
+export function partEncoder(): string {
+  const body = `${RECORD_DEFINITIONS.map(encoder).join('\n\n')}
+
+${ITEMS.map(listEncoder).join('\n\n')}
+`;
+  const imports = importsOf(body, {
+    '../core/entries.ts': [...LISTS, ...TYPES],
+    './byte-writer.ts': ['type ByteWriter'],
+    './record-parts.ts': ['encodeOpaque', 'FIXED_MAX', 'type OpaqueArea'],
+  });
+  return `${head('Writes the records that are parts of entries and of images')}${imports}\n\n${body}`;
+}
+
+export function partDecoder(): string {
+  const body = `${RECORD_DEFINITIONS.map((definition) => decoder(definition, definition.layouts[0]!)).join('\n\n')}
+
+${ITEMS.map(listDecoder).join('\n\n')}
+`;
+  const imports = importsOf(body, {
+    '../core/entries.ts': [...LISTS, ...TYPES],
+    './byte-reader.ts': ['type ByteReader'],
+    './record-parts.ts': ['known', 'type OpaqueReader'],
+  });
+  return `${head('Reads the records that are parts of entries and of images')}${imports}\n\n${body}`;
+}
+
+function head(does: string): string {
+  return `// biome-ignore-all format: generated, one function a record
+/** ${does}. Generated from \`src/core/entry-table.ts\` by \`npm run generate\`; a test compares. */
+`;
+}
+
 export function entryEncoder(): string {
   const body = `${USUAL.map(([name, field]) => `export const ${usualOf(name)} = ${field.usual};`).join('\n')}
 
@@ -35,14 +73,13 @@ ${ENTRY_DEFINITIONS.map((definition) => `    case '${definition.name}':\n      r
   }
 }
 
-${[...ENTRY_DEFINITIONS, ...RECORD_DEFINITIONS].map(encoder).join('\n\n')}
-
-${ITEMS.map(listEncoder).join('\n\n')}
+${ENTRY_DEFINITIONS.map(encoder).join('\n\n')}
 `;
   const imports = importsOf(body, {
     '../core/entries.ts': ['type Entry', ...LISTS, ...TYPES],
     '../core/sessions/session-names.ts': ['firstServiceName'],
     './byte-writer.ts': ['type ByteWriter'],
+    './part-encoder.ts': PART_NAMES.map((name) => `encode${name}`),
     './record-parts.ts': [
       'encodeKey',
       'encodeKeys',
@@ -64,7 +101,7 @@ ${body}`;
 }
 
 export function entryDecoder(): string {
-  const layouts = [...ENTRY_DEFINITIONS, ...RECORD_DEFINITIONS].flatMap((definition) =>
+  const layouts = ENTRY_DEFINITIONS.flatMap((definition) =>
     definition.layouts.map((layout) => ({ definition, layout })),
   );
   const body = `/** \`opaques\` reads from the same place as \`source\`. */
@@ -81,11 +118,9 @@ ${decoderCases(ENTRY_DEFINITIONS)}
 const NONE: readonly never[] = [];
 
 ${layouts
-  .sort((a, b) => (a.layout.byte ?? 256) - (b.layout.byte ?? 256))
+  .sort((a, b) => a.layout.byte! - b.layout.byte!)
   .map(({ definition, layout }) => decoder(definition, layout))
   .join('\n\n')}
-
-${ITEMS.map(listDecoder).join('\n\n')}
 `;
   const imports = importsOf(body, {
     '../core/entries.ts': ['type Entry', ...LISTS, ...TYPES],
@@ -93,6 +128,7 @@ ${ITEMS.map(listDecoder).join('\n\n')}
     './byte-reader.ts': ['type ByteReader'],
     './entry-encoder.ts': USUAL_NAMES,
     './log.ts': ['LogTooNewError'],
+    './part-decoder.ts': PART_NAMES.map((name) => `decode${name}`),
     './record-parts.ts': [
       'decodeKey',
       'decodeKeys',

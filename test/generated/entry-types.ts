@@ -141,7 +141,11 @@ function shownLine(field: string, row: Field): string {
 }
 
 function shownValue(field: string, row: Field): string {
-  return 'value' in row ? row.value : KINDS[row.kind].show(`entry.${field}`);
+  if ('value' in row) return row.value;
+  const value = `entry.${field}`;
+  const shown = KINDS[row.kind].show(value);
+  const isNull = row.shown === 'always' && isNullable(row) && shown !== value;
+  return isNull ? `${value} === null ? null : ${shown}` : shown;
 }
 
 export function entryOpaques(): string {
@@ -196,6 +200,9 @@ const SHOWN_TYPES: Readonly<Record<Kind, string>> = {
   IntentType: 'IntentType',
   SessionState: 'SessionState',
   SessionReason: 'SessionReason',
+  Overlap: 'Overlap',
+  CatchUp: 'CatchUp',
+  Skip: 'Skip',
 };
 
 /** The entries as the handle gives them, in camelCase. */
@@ -206,7 +213,7 @@ export function entryShapes(): string {
  * Entries of the log as the handle gives them: instants are ISO 8601, opaque values a \`Json\`, or null when their bytes
  * were damaged on the disk. ${BY}
  */
-import type { SessionReason, SessionState, Verb } from '../core/entries.ts';
+import type { CatchUp, Overlap, SessionReason, SessionState, Skip, Verb } from '../core/entries.ts';
 import type { Json } from './json.ts';
 
 export interface Durable {

@@ -16,6 +16,10 @@ export function httpPage(now: string): string {
 const GROUPS: Readonly<Record<string, { readonly title: string; readonly says?: string }>> = {
   task: { title: 'Tasks' },
   worker: { title: 'Workers and queues' },
+  schedule: {
+    title: 'Schedules',
+    says: 'A schedule creates a task at each of its due times, exactly once.',
+  },
   lease: { title: 'Named leases' },
   object: {
     title: 'Fenced objects',
@@ -52,7 +56,7 @@ function sectionOf(operation: AnyOperation): string {
     `\`${method} ${path}\` · ${scope === 'any' ? 'any token' : `scope \`${scope}\``}${batch ? ' · batchable' : ''}`,
     does,
     fieldTable(request, ['stale']),
-    `Reply${status === 200 ? '' : ` (${status}${status === 201 ? ', or 200 with `duplicate`' : ''})`}: \`${shapeOf(operation.reply)}\`.`,
+    `Reply${status === 200 ? '' : ` (${status}${status === 201 ? ('created' in operation.reply.properties ? ', or 200' : ', or 200 with `duplicate`') : ''})`}: \`${shapeOf(operation.reply)}\`.`,
     details,
     refusalsOf(operation),
     `\`\`\`sh\n${curlOf(operation)}\n\`\`\``,

@@ -1,7 +1,7 @@
 // The codec of image records.
 import { ROW_WORDS } from '../../src/core/row-table.ts';
 import { IMAGE_DEFINITIONS } from './definitions.ts';
-import { USUAL_NAMES } from './entry-codec.ts';
+import { PART_NAMES, USUAL_NAMES } from './entry-codec.ts';
 import { importsOf } from './imports.ts';
 import { listOf } from './kinds.ts';
 import {
@@ -40,11 +40,13 @@ ${ITEMS.map(listEncoder).join('\n\n')}
     '../core/image.ts': IMAGES,
     '../core/sessions/session-names.ts': ['firstServiceName'],
     './byte-writer.ts': ['type ByteWriter'],
-    './entry-encoder.ts': ['encodeIntent', 'encodeStanding', ...USUAL_NAMES],
+    './entry-encoder.ts': USUAL_NAMES,
+    './part-encoder.ts': PART_NAMES.map((name) => `encode${name}`),
     './record-parts.ts': [
       'encodeKey',
       'encodeNumbers',
       'encodeOpaque',
+      'encodeTexts',
       'encodeTokens',
       'FIXED_MAX',
       'KEY_IS_STRING',
@@ -84,10 +86,17 @@ ${ITEMS.map(listDecoder).join('\n\n')}
     '../core/image.ts': IMAGES,
     '../core/sessions/session-names.ts': ['firstServiceName'],
     './byte-reader.ts': ['type ByteReader'],
-    './entry-decoder.ts': ['decodeIntent', 'decodeStanding'],
     './entry-encoder.ts': USUAL_NAMES,
     './log.ts': ['LogTooNewError'],
-    './record-parts.ts': ['decodeKey', 'decodeNumbers', 'decodeTokens', 'known', 'type OpaqueReader'],
+    './part-decoder.ts': PART_NAMES.map((name) => `decode${name}`),
+    './record-parts.ts': [
+      'decodeKey',
+      'decodeNumbers',
+      'decodeTexts',
+      'decodeTokens',
+      'known',
+      'type OpaqueReader',
+    ],
   });
   return `// biome-ignore-all format: generated, one function a layout
 /**

@@ -21,9 +21,8 @@ const AFTER_TEXT = 32;
 
 export const usualOf = (name: string): string => `USUAL_${constantCase(name)}`;
 
-/** Whether lists of this record are stored. The other records are parts of entries and of images. */
+/** Whether lists of this record are stored. */
 export const isItem = ({ name }: Definition): boolean => `${name}[]` in KINDS;
-const isPart = (definition: Definition): boolean => definition.tag === null && !isItem(definition);
 
 function needsOpaques({ fields }: Definition): boolean {
   return storedOf(fields).some(([, field]) => {
@@ -50,7 +49,7 @@ export function encoder(definition: Definition): string {
         ? lines.map((line) => `  ${line}`).join('\n')
         : `  if (${layout.when}) {\n${[...lines, 'return;'].map((line) => `    ${line}`).join('\n')}\n  }`;
     });
-  const exported = isPart(definition) && subject === 'entry' ? 'export ' : '';
+  const exported = definition.tag === null && subject === 'entry' ? 'export ' : '';
   return `${exported}function encode${name}(out: ByteWriter${area}, ${subject}: ${name}): void {\n${ways.join('\n')}\n}`;
 }
 
@@ -187,8 +186,8 @@ function flagBitOf(value: string, field: StoredField): string | null {
   return isList(field) ? `(${value}.length === 0 ? 0 : ${flag})` : `(${value} === null ? 0 : ${flag})`;
 }
 
-export function listEncoder({ name: record }: Definition): string {
-  return `function encode${record}s(out: ByteWriter, area: OpaqueArea, list: readonly ${record}[]): void {
+export function listEncoder({ name: record, subject }: Definition): string {
+  return `${subject === 'entry' ? 'export ' : ''}function encode${record}s(out: ByteWriter, area: OpaqueArea, list: readonly ${record}[]): void {
   for (const item of list) {
     out.reserve(FIXED_MAX);
     encode${record}(out, area, item);
@@ -196,8 +195,8 @@ export function listEncoder({ name: record }: Definition): string {
 }`;
 }
 
-export function listDecoder({ name: record }: Definition): string {
-  return `function decode${record}s(source: ByteReader, opaques: OpaqueReader, count: number): ${record}[] {
+export function listDecoder({ name: record, subject }: Definition): string {
+  return `${subject === 'entry' ? 'export ' : ''}function decode${record}s(source: ByteReader, opaques: OpaqueReader, count: number): ${record}[] {
   const list: ${record}[] = [];
   for (let i = 0; i < count; i++) list.push(decode${record}(source, opaques));
   return list;
@@ -236,14 +235,14 @@ export function decoder(definition: Definition, layout: StoredLayout): string {
       lines.push(readLine(word, fields));
     }
   }
-  for (const [field, value] of storedOf(fields).filter(([, row]) => isFlag(row))) {
+  for (const [field, value] of storedOf(fields).filter(([name, row]) => isFlag(row) && !(name in values))) {
     const { flag, words } = value;
     values[field] = words ? `flags & ${flag} ? '${words[1]}' : '${words[0]}'` : `(flags & ${flag}) !== 0`;
   }
   Object.assign(values, layout.given);
   const parts = storedOf(fields).map(([field]) => (field in values ? `${field}: ${values[field]}` : field));
   const opaques = needsOpaques(definition) ? ', opaques: OpaqueReader' : '';
-  const exported = isPart(definition) && subject === 'entry' ? 'export ' : '';
+  const exported = definition.tag === null && subject === 'entry' ? 'export ' : '';
   return `${exported}function ${decoderOf(definition, layout)}(source: ByteReader${opaques}): ${name} {
 ${[...lines, `return { ${[...(tag === null ? [] : [tag]), ...parts].join(', ')} };`].map((line) => `  ${line}`).join('\n')}
 }`;

@@ -28,7 +28,14 @@ ${IMAGE_DEFINITIONS.map(interfaceOf).join('\n\n')}
 export type ImageRecord = ${records.join(' | ')};
 `;
   const imports = importsOf(body, {
-    './entries.ts': ['type Intent', 'type SessionReason', 'type SessionState', 'type TaskKey'],
+    './entries.ts': [
+      'type CatchUp',
+      'type Intent',
+      'type Overlap',
+      'type SessionReason',
+      'type SessionState',
+      'type TaskKey',
+    ],
     './opaque.ts': ['type Opaque'],
     './row-types.ts': ['type Seq'],
   });
@@ -38,6 +45,27 @@ export type ImageRecord = ${records.join(' | ')};
  * Reading the records of a state back into an empty one gives a state that answers every question
  * alike. Row numbers are part of it, because the cursors of lists are row numbers. ${BY}
  */
+${imports}
+
+${body}`;
+}
+
+export function rowObjects(): string {
+  const body = `${objectParts('SessionImage')}\n\n${objectParts('ScheduleImage')}\n`;
+  const imports = importsOf(body, {
+    './entries.ts': [
+      'type CatchUp',
+      'type Intent',
+      'type Overlap',
+      'type SessionReason',
+      'type SessionState',
+    ],
+    './image.ts': ['type ScheduleImage', 'type SessionImage'],
+    './opaque.ts': ['type Opaque'],
+    './row-types.ts': ['type Seq'],
+  });
+  return `// biome-ignore-all format: generated, one field a line
+/** What sessions and schedules remember, as objects: there are few of them. ${BY} */
 ${imports}
 
 ${body}`;
@@ -73,18 +101,10 @@ const TABLES: readonly Table[] = DEFINITIONS.flatMap(([image, { creation, fields
 export function rowColumns(): string {
   const body = `${TABLES.map(columnsClass).join('\n\n')}
 
-${sessionParts()}
-
 ${opaquesFunction(IMAGE_DEFINITIONS.find(({ name }) => name === 'TaskImage')!)}
 `;
   const imports = importsOf(body, {
-    './entries.ts': [
-      'type Intent',
-      'type SessionReason',
-      'type SessionState',
-      'type TaskCreated',
-      'type TaskKey',
-    ],
+    './entries.ts': ['type TaskCreated', 'type TaskKey'],
     './image.ts': [...Object.keys(ROW_WORDS), ...IMAGE_DEFINITIONS.map(({ name }) => name)].map(
       (name) => `type ${name}`,
     ),
@@ -99,7 +119,7 @@ ${opaquesFunction(IMAGE_DEFINITIONS.find(({ name }) => name === 'TaskImage')!)}
   });
   return `// biome-ignore-all format: generated, one column a line
 /**
- * What tasks, leases, names and sessions remember, as the tables keep it. The tables extend these classes, and add indexes
+ * What tasks, leases and names remember, as the tables keep it. The tables extend these classes, and add indexes
  * and what needs a form of its own. What the columns mean is said in \`image.ts\`. ${BY}
  */
 ${imports}
@@ -225,29 +245,30 @@ function imagePart(field: string, column: Column): string {
   return `${field}: this.${field}.get(row)${fallback}`;
 }
 
-/** A session is an object. It is copied in the order of the image, which the state hash depends on. */
-function sessionParts(): string {
-  const { fields } = ROWS.SessionImage as RowDefinition;
-  const columns = storedOf(fields);
+/** What there are few of is an object. It is copied in the order of the image, which the state hash depends on. */
+function objectParts(image: 'SessionImage' | 'ScheduleImage'): string {
+  const type = image.replace('Image', '');
+  const subject = lowerFirst(type);
+  const columns = storedOf((ROWS[image] as RowDefinition).fields);
   const intent = storedOf(RECORD_DEFINITIONS.find(({ name }) => name === 'Intent')!.fields);
   const copied = columns.map(([name, { kind }]) =>
     kind === 'Intent'
-      ? `${name}: { ${intent.map(([part]) => `${part}: session.${name}.${part}`).join(', ')} }`
-      : `${name}: session.${name}`,
+      ? `${name}: { ${intent.map(([part]) => `${part}: ${subject}.${name}.${part}`).join(', ')} }`
+      : `${name}: ${subject}.${name}`,
   );
-  return `export interface Session {
+  return `export interface ${type} {
 ${columns.map(([name, column]) => `  ${column.changes ? '' : 'readonly '}${name}: ${typeOf(column)};`).join('\n')}
 }
 
 /** In the order of the image, which the state hash depends on. */
-export function sessionImage(session: Session): SessionImage {
+export function ${subject}Image(${subject}: ${type}): ${image} {
   return {
-    kind: 'session',
+    kind: '${subject}',
 ${copied.map((line) => `    ${line},`).join('\n')}
   };
 }
 
-export function sessionOf(image: SessionImage): Session {
+export function ${subject}Of(image: ${image}): ${type} {
   return {
 ${columns.map(([name]) => `    ${name}: image.${name},`).join('\n')}
   };

@@ -19,6 +19,7 @@ interface Golden {
   /** What could be asked when it was made; of the status only what was counted then. */
   readonly records: Record<'status' | 'tasks' | 'leases' | 'object' | 'queues', Record<string, unknown>> & {
     readonly sessions?: Record<string, unknown>;
+    readonly schedules?: Record<string, unknown>;
   };
 }
 
@@ -68,6 +69,7 @@ describe.each(NAMES)('the golden log %s', (name) => {
       object: await world.finish(lh.call('object.get', { object_id: 'object' })),
       queues: await world.finish(lh.call('queue.list', {})),
       ...(records.sessions && { sessions: await world.finish(lh.call('session.list', { limit: 1_000 })) }),
+      ...(records.schedules && { schedules: await world.finish(lh.call('schedule.list', { limit: 1_000 })) }),
     };
     // When these were made tasks were listed by row, and queues as they came. Now tasks are in order of creation, and
     // queues by name.
@@ -132,6 +134,8 @@ describe('golden logs', () => {
       'v3.json',
       'v4-compacted.json',
       'v4.json',
+      'v5-compacted.json',
+      'v5.json',
     ]);
   });
 });

@@ -177,6 +177,28 @@ await lh.call('task.cancel', { task_id: 'running', reason: 'stop' });
 await lh.call('task.create', { payload: 5, task_id: 'moved', queue: 'operated' });
 await lh.call('task.change', { task_id: 'moved', queue: 'waiting', priority: 7, delay_ms: 60_000 });
 
+// Schedules: one that fires and is caught up later, one by cron, one paused, one removed, one fired by hand.
+const scheduled = { queue: 'scheduled', payload: { text: 'größer' } };
+await lh.call('schedule.put', { name: 'every', every_ms: 1_000, overlap: 'allow', ...scheduled });
+await lh.call('schedule.put', {
+  name: 'nightly',
+  cron: '30 2 * * MON-FRI',
+  timezone: 'Europe/Berlin',
+  key: 'k',
+  priority: 5,
+  retry: { max_failures: 2 },
+  catch_up: 'all',
+  jitter_ms: 500,
+  starts_at: '2026-02-01T00:00:00Z',
+  ends_at: '2027-02-01T00:00:00Z',
+  ...scheduled,
+});
+await lh.call('schedule.put', { name: 'paused', every_ms: 5_000, applied: true, ...scheduled });
+await lh.call('schedule.pause', { name: 'paused' });
+await lh.call('schedule.put', { name: 'removed', every_ms: 5_000, ...scheduled });
+await lh.call('schedule.delete', { name: 'removed' });
+await lh.call('schedule.fire', { name: 'nightly', request_id: 'by hand' });
+
 const doomed = await lh.call('lease.acquire', { name: 'doomed', holder: 'd', ttl_ms: 600_000 });
 await lh.call('object.write', { object_id: 'doomed', value: null, lease: { lease_seq: doomed.lease_seq } });
 await lh.call('object.delete', { object_id: 'doomed', lease: { lease_seq: doomed.lease_seq } });
@@ -216,6 +238,7 @@ const records = {
   object: await lh.call('object.get', { object_id: 'object' }),
   queues: await lh.call('queue.list', {}),
   sessions: await lh.call('session.list', { limit: 1_000 }),
+  schedules: await lh.call('schedule.list', { limit: 1_000 }),
 };
 await lh.close();
 const files = Object.fromEntries(

@@ -2,6 +2,7 @@
 // what replay gives, at every prefix of every log, and what an image gives back answers every further question alike.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { calendar } from '../../src/authority/calendar.ts';
 import { apply } from '../../src/core/apply.ts';
 import { isRefusal } from '../../src/core/decision.ts';
 import { checkInvariants } from '../../src/core/invariants.ts';
@@ -48,7 +49,14 @@ describe('any history', () => {
 
   it('does so too when several commands arrive at once and the bounds of a batch are small', () => {
     const few = fc.integer({ min: 1, max: 3 });
-    const bounds = fc.record({ expiries: few, wakes: few, fedQueues: few, leasedBytes: few });
+    const bounds = fc.record({
+      expiries: few,
+      wakes: few,
+      fedQueues: few,
+      leasedBytes: few,
+      firings: few,
+      firedBytes: few,
+    });
     const shape = histories({ maxLength: 150, waits: true, restarts: false });
     fc.assert(
       fc.property(shape, bounds, fc.integer({ min: 2, max: 5 }), (history, bounds, together) => {
@@ -145,7 +153,7 @@ class Twin {
 
   constructor(story: Scenario) {
     this.state = restoredFrom(story.state);
-    this.machine = new Machine(this.state, RETENTION);
+    this.machine = new Machine(this.state, RETENTION, undefined, undefined, calendar);
     this.machine.batch.begin(1_000_000);
   }
 

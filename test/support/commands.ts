@@ -16,18 +16,23 @@ import type {
   DeleteObject,
   ExtendLease,
   FailTask,
+  FireSchedule,
   Heartbeat,
   HeartbeatSession,
   KillTask,
   LeaseTasks,
   PauseQueue,
+  PauseSchedule,
   PresentedLease,
   ReleaseName,
   ReleaseTask,
+  RemoveSchedule,
   RenewName,
   RenewSessions,
   RequeueTask,
   ResumeQueue,
+  ResumeSchedule,
+  SetSchedule,
   StartSession,
   StopSession,
   WipeNames,
@@ -448,4 +453,50 @@ export function pauseQueue(queue = 'default'): CommandBuilder<PauseQueue> {
 
 export function resumeQueue(queue = 'default'): CommandBuilder<ResumeQueue> {
   return () => ({ type: 'ResumeQueue', queue });
+}
+
+/** Every second, unless the test says otherwise. */
+export function setSchedule(
+  given: Omit<Given<SetSchedule>, 'payload'> & { payload?: string } = {},
+): CommandBuilder<SetSchedule> {
+  const { payload = 'payload', ...rest } = given;
+  return () => ({
+    type: 'SetSchedule',
+    name: 'schedule',
+    cron: null,
+    everyMs: rest.cron === undefined ? 1_000 : null,
+    timezone: 'UTC',
+    queue: 'default',
+    payload: opaqueOf(payload),
+    priority: 0,
+    maxFailures: 5,
+    backoffMs: 1_000,
+    maxBackoffMs: 300_000,
+    maxAttempts: 100,
+    groupKey: null,
+    overlap: 'allow',
+    catchUp: 'one',
+    jitterMs: 0,
+    startsAtMs: null,
+    endsAtMs: null,
+    paused: false,
+    applied: false,
+    ...rest,
+  });
+}
+
+export function pauseSchedule(name = 'schedule'): CommandBuilder<PauseSchedule> {
+  return () => ({ type: 'PauseSchedule', name });
+}
+
+export function resumeSchedule(name = 'schedule'): CommandBuilder<ResumeSchedule> {
+  return () => ({ type: 'ResumeSchedule', name });
+}
+
+export function removeSchedule(name = 'schedule'): CommandBuilder<RemoveSchedule> {
+  return () => ({ type: 'RemoveSchedule', name });
+}
+
+export function fireSchedule(given: Given<FireSchedule> = {}): CommandBuilder<FireSchedule> {
+  return () => ({ type: 'FireSchedule', name: 'schedule', requestId: null, ...given });
 }

@@ -16,6 +16,7 @@ const FORMATS = [
   'name',
   'lease-name',
   'id',
+  'schedule-name',
   'reason',
   'token',
   'shown',

@@ -61,6 +61,11 @@ export class OwnershipModel {
         expect(this.tasks.has(entry.task), 'an id belongs to one task').toBe(false);
         this.tasks.set(entry.task, { state: 'WAITING', attempt: 0, lease: null });
         return;
+      case 'ScheduleFired':
+        if (entry.task === null) return;
+        expect(this.tasks.has(entry.task), 'an id belongs to one task').toBe(false);
+        this.tasks.set(entry.task, { state: 'WAITING', attempt: 0, lease: null });
+        return;
       case 'LeaseGranted': {
         const task = this.task(entry.task);
         expect(task, 'only a WAITING task is leased').toMatchObject({ state: 'WAITING', lease: null });

@@ -23,18 +23,23 @@ import {
   deleteObject,
   extendLease,
   failTask,
+  fireSchedule,
   heartbeat,
   killTask,
   leaseStarts,
   leaseTasks,
   newestLease,
   pauseQueue,
+  pauseSchedule,
   releaseName,
   releaseTask,
+  removeSchedule,
   renewName,
   renewSessions,
   requeueTask,
   resumeQueue,
+  resumeSchedule,
+  setSchedule,
   startSession,
   stopSession,
   tokenHashOf,
@@ -58,6 +63,7 @@ export interface HistoryStep {
 
 const taskIds = fc.constantFrom('t1', 't2', 't3');
 const queues = fc.constantFrom('a', 'b');
+const schedules = fc.constantFrom('s1', 's2');
 const workers = fc.constantFrom('w1', 'w2');
 const names = fc.constantFrom('n1', 'n2', 'n3', 'lease:x');
 const holders = fc.constantFrom('h1', 'h2');
@@ -447,6 +453,29 @@ function commands(waitMs: fc.Arbitrary<number>): fc.Arbitrary<{ says: string; ac
     [1, say('break a session', { name: sessionNames }, (given) => breakName(given))],
     [1, say('pause', { queue: queues }, (g) => pauseQueue(g.queue))],
     [1, say('resume', { queue: queues }, (g) => resumeQueue(g.queue))],
+    [
+      4,
+      say(
+        'schedule',
+        {
+          name: schedules,
+          everyMs: fc.constantFrom(1_000, 20_000, 40_000, 40_000),
+          queue: queues,
+          overlap: fc.constantFrom('skip' as const, 'allow' as const),
+          catchUp: fc.constantFrom('one' as const, 'one' as const, 'none' as const, 'all' as const),
+          jitterMs: fc.constantFrom(0, 0, 20),
+          maxAttempts: fc.integer({ min: 1, max: 2 }),
+          paused: fc.constantFrom(false, false, true),
+          applied: fc.boolean(),
+        },
+        setSchedule,
+      ),
+    ],
+    [1, say('schedule by cron', { name: schedules, cron: fc.constant('*/20 * * * * *') }, setSchedule)],
+    [1, say('pause schedule', { name: schedules }, (g) => pauseSchedule(g.name))],
+    [1, say('resume schedule', { name: schedules }, (g) => resumeSchedule(g.name))],
+    [1, say('remove schedule', { name: schedules }, (g) => removeSchedule(g.name))],
+    [2, say('fire', { name: schedules, requestId: maybeRequest }, fireSchedule)],
   ];
   return fc.oneof(...weighted.map(([weight, arbitrary]) => ({ weight, arbitrary })));
 }

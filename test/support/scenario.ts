@@ -3,6 +3,7 @@
 // taken back; at the end the log is replayed entry by entry into an empty state, every prefix of it must be valid and
 // equal to what was live at that moment, and the image of the end must read back as the same state.
 import { expect, onTestFinished } from 'vitest';
+import { calendar } from '../../src/authority/calendar.ts';
 import type { Answer, GrantedNames, SessionView } from '../../src/core/answers.ts';
 import { apply } from '../../src/core/apply.ts';
 import { Batch } from '../../src/core/batch.ts';
@@ -373,7 +374,7 @@ export class Scenario {
   }
 
   private createMachine(): Machine {
-    return new Machine(this.state, this.retention, this.batch, this.bounds);
+    return new Machine(this.state, this.retention, this.batch, this.bounds, calendar);
   }
 
   /** Before an entry is applied. */
@@ -432,7 +433,9 @@ export class Scenario {
     // Due expiries may have been written. The refused command itself writes nothing.
     const written = this.entries.map(({ type }) => type);
     expect(
-      written.filter((type) => !['LeaseExpired', 'NameExpired', 'TaskDead', 'Forgotten'].includes(type)),
+      written.filter(
+        (type) => !['LeaseExpired', 'NameExpired', 'TaskDead', 'Forgotten', 'ScheduleFired'].includes(type),
+      ),
     ).toEqual([]);
     return this;
   }

@@ -170,7 +170,14 @@ describe('the start task', () => {
   });
 
   it('is leased once, though other waits timed out while the waiters were checked', () => {
-    const bounds = { expiries: 1, wakes: 1, fedQueues: 256, leasedBytes: 1_000_000 };
+    const bounds = {
+      expiries: 1,
+      wakes: 1,
+      fedQueues: 256,
+      leasedBytes: 1_000_000,
+      firings: 1,
+      firedBytes: 1,
+    };
     const story = scenario({ bounds }).given(
       acquireGuard(),
       renewName({ name: GUARD, ttlMs: 9 * TTL_MS }),

@@ -5,7 +5,7 @@
  */
 import type { SessionView } from '../answers.ts';
 import { seqOfSessionId, sessionIdOfSeq } from '../ids.ts';
-import type { Session } from '../row-columns.ts';
+import type { Session } from '../row-objects.ts';
 import type { Seq } from '../row-types.ts';
 
 export type { Session };

@@ -40,6 +40,12 @@ const FORMATS: Readonly<Record<string, Schema>> = {
     pattern: '^[^/]+$',
     description: `1 to ${LIMITS.nameBytes} bytes of printable UTF-8 in NFC, without a slash.`,
   },
+  'schedule-name': {
+    minLength: 1,
+    maxLength: LIMITS.scheduleNameBytes,
+    pattern: '^[^/]+$',
+    description: `1 to ${LIMITS.scheduleNameBytes} bytes of printable UTF-8 in NFC, without a slash.`,
+  },
   reason: {
     minLength: 1,
     maxLength: LIMITS.reasonBytes,

@@ -35,6 +35,7 @@ const TAGS: Readonly<Record<string, string>> = {
   task: 'Durable work, leased to one worker at a time.',
   worker: 'Processes that lease tasks.',
   queue: 'Where tasks wait.',
+  schedule: 'Tasks that are created at given times.',
   lease: 'Named leases: one holder at a time, each grant with a higher number.',
   object: 'Values that only the holder of the live lease of the same name may write.',
   receipt: 'Writes that were refused.',
@@ -204,6 +205,12 @@ function successes(operation: Operation, { status, method }: AnyOperation): Reco
   });
   if (status === 200) return { 200: answer('The answer.', reply) };
   if (status === 202) return { 202: answer('It was taken; the session shows what comes of it.', reply) };
+  if ('created' in reply) {
+    return {
+      [status]: answer('It was made.', reply),
+      200: answer('It was there already, and was replaced.', { ...reply, created: false }),
+    };
+  }
   return {
     [status]: answer('It was made.', reply),
     200: answer('It was there already; nothing was made.', { ...reply, duplicate: true }),

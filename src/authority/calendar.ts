@@ -1,0 +1,166 @@
+/**
+ * When cron patterns are due in a time zone. The pattern is looked up as if local time were UTC, and the local time that
+ * comes of it is turned into an instant here, by two rules: a local time that does not exist, because clocks go forward,
+ * is due at the next instant that does; one that exists twice is due the first time only. (Left to the library, lists and
+ * steps such as 0,30 2 * * * are skipped when clocks go forward, and fire twice when they go back.)
+ */
+import { Cron } from 'croner';
+import type { Calendar } from '../core/schedules/schedule-times.ts';
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+/** No clock is set back by more. */
+const SHIFT_MAX_MS = 3 * HOUR_MS;
+const CACHED_MAX = 1_000;
+
+/** Checked against text before the library sees it, which also takes dates and years. */
+const FIELDS = /^\S+( \S+){4,5}$/;
+const NICKNAMES = ['@yearly', '@annually', '@monthly', '@weekly', '@daily', '@midnight', '@hourly'];
+
+export const calendar: Calendar = {
+  next(cron, timezone, afterMs) {
+    const rhythm = cached(
+      rhythms,
+      `${timezone} ${cron}`,
+      () => new Rhythm(patternOf(cron), zoneOf(timezone)),
+    );
+    return rhythm.next(afterMs);
+  },
+  instant: (ms) => new Date(ms).toISOString(),
+};
+
+/** A pattern in a zone. The newest answer is kept: many schedules are due at the same time. */
+class Rhythm {
+  readonly #pattern: Cron;
+  readonly #zone: Zone;
+  #afterMs = Number.NaN;
+  #dueMs: number | null = null;
+
+  constructor(pattern: Cron, zone: Zone) {
+    this.#pattern = pattern;
+    this.#zone = zone;
+  }
+
+  next(afterMs: number): number | null {
+    if (afterMs === this.#afterMs) return this.#dueMs;
+    this.#dueMs = this.#look(afterMs);
+    this.#afterMs = afterMs;
+    return this.#dueMs;
+  }
+
+  #look(afterMs: number): number | null {
+    // Every local time up to this one has been, and those between are here for the second time.
+    let localMs = this.#zone.latestLocalMs(afterMs);
+    for (;;) {
+      const next = this.#pattern.nextRun(new Date(localMs));
+      if (next === null) return null;
+      localMs = next.getTime();
+      const dueMs = this.#zone.instantOf(localMs);
+      // Several local times that do not exist are due at the same instant.
+      if (dueMs > afterMs) return dueMs;
+    }
+  }
+}
+
+/** What is wrong with a pattern; null when it can be used. */
+export function faultOfCron(cron: string): string | null {
+  if (cron.startsWith('@') ? !NICKNAMES.includes(cron.toLowerCase()) : !FIELDS.test(cron)) {
+    return `a cron pattern has five fields, or six with seconds first, one space apart, or is one of ${NICKNAMES.join(', ')}`;
+  }
+  try {
+    // From a fixed day on: whether a pattern is ever due does not depend on today.
+    return patternOf(cron).nextRun(new Date(0)) === null ? 'no day ever matches it' : null;
+  } catch (fault) {
+    return (fault as Error).message.replace(/^CronPattern: /, '');
+  }
+}
+
+export function isTimeZone(timezone: string): boolean {
+  try {
+    zoneOf(timezone);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const rhythms = new Map<string, Rhythm>();
+const patterns = new Map<string, Cron>();
+const zones = new Map<string, Zone>();
+
+function patternOf(cron: string): Cron {
+  return cached(patterns, cron, () => new Cron(cron, { utcOffset: 0, mode: '5-or-6-parts' }));
+}
+
+function zoneOf(timezone: string): Zone {
+  return cached(zones, timezone, () => new Zone(timezone));
+}
+
+/** The oldest makes room for a new one. */
+function cached<T>(known: Map<string, T>, key: string, make: () => T): T {
+  const found = known.get(key);
+  if (found !== undefined) return found;
+  const made = make();
+  if (known.size === CACHED_MAX) known.delete(known.keys().next().value!);
+  known.set(key, made);
+  return made;
+}
+
+/** Local times are milliseconds since 1970 on the local clock. */
+class Zone {
+  readonly #format: Intl.DateTimeFormat | null;
+
+  constructor(timeZone: string) {
+    const format = new Intl.DateTimeFormat('en-US', {
+      timeZone,
+      hourCycle: 'h23',
+      year: 'numeric',
+      month: 'numeric',
+      day: 'numeric',
+      hour: 'numeric',
+      minute: 'numeric',
+      second: 'numeric',
+    });
+    this.#format = format.resolvedOptions().timeZone === 'UTC' ? null : format;
+  }
+
+  /** The highest time that the local clock has shown up to an instant: a clock that was set back showed a higher one before. */
+  latestLocalMs(ms: number): number {
+    const offsetMs = this.#offsetMs(ms);
+    const beforeMs = this.#offsetMs(ms - SHIFT_MAX_MS);
+    if (beforeMs <= offsetMs) return ms + offsetMs;
+    const setBackMs = this.#transition(ms - SHIFT_MAX_MS, ms, offsetMs);
+    return Math.max(ms + offsetMs, setBackMs - 1 + beforeMs);
+  }
+
+  /** The first instant at which the local clock shows this time, or would have. */
+  instantOf(localMs: number): number {
+    const beforeMs = this.#offsetMs(localMs - DAY_MS);
+    const afterMs = this.#offsetMs(localMs + DAY_MS);
+    if (beforeMs === afterMs) return localMs - beforeMs;
+    if (this.#offsetMs(localMs - beforeMs) === beforeMs) return localMs - beforeMs;
+    if (this.#offsetMs(localMs - afterMs) === afterMs) return localMs - afterMs;
+    return this.#transition(localMs - afterMs, localMs - beforeMs, afterMs);
+  }
+
+  /** The first instant of an offset that holds at `toMs` and not yet at `fromMs`. */
+  #transition(fromMs: number, toMs: number, offsetMs: number): number {
+    let low = fromMs;
+    let high = toMs;
+    while (high - low > 1) {
+      const middle = Math.floor((low + high) / 2);
+      if (this.#offsetMs(middle) === offsetMs) high = middle;
+      else low = middle;
+    }
+    return high;
+  }
+
+  #offsetMs(ms: number): number {
+    if (this.#format === null) return 0;
+    const parts: Record<string, number> = {};
+    for (const { type, value } of this.#format.formatToParts(ms)) parts[type] = Number(value);
+    const { year, month, day, hour, minute, second } = parts;
+    const localMs = Date.UTC(year!, month! - 1, day!, hour!, minute!, second!);
+    return localMs - Math.floor(ms / 1_000) * 1_000;
+  }
+}
