@@ -15,6 +15,8 @@ import { nodeWorld } from './world/node-world.ts';
 import { type UndiciHttpOptions, undiciHttp } from './world/undici-http.ts';
 
 export * from './browser.ts';
+export type { Applied } from './client/apply.ts';
+export type { Cron } from './client/cron.ts';
 export {
   type AnyTask,
   defineTask,
@@ -29,6 +31,7 @@ export type { EnqueueItem, EnqueueReceipt } from './client/enqueue.ts';
 export type { Guarded, GuardedMain, GuardOptions } from './client/guard.ts';
 export type { CloseOptions, Leasehold } from './client/leasehold.ts';
 export type { Receipt, TaskResult, Wait } from './client/receipt.ts';
+export type { Schedule, ScheduleOptions, Schedules } from './client/schedules.ts';
 export type { Session, SessionFilter, SessionFollowOptions, Sessions } from './client/sessions.ts';
 export type {
   SchemaInput,

@@ -97,6 +97,11 @@ const GROUPS: Readonly<Record<string, readonly Row[]>> = {
       load: async (shell) => (await import('./queue.ts')).queueCommand(shell),
     },
     {
+      name: 'schedule',
+      does: 'Create tasks at given times: set schedules, look at them, pause, resume and fire them.',
+      load: async (shell) => (await import('./schedule.ts')).scheduleCommand(shell),
+    },
+    {
       name: 'workers',
       does: 'List the workers that called recently.',
       load: async (shell) => (await import('./status.ts')).workersCommand(shell),

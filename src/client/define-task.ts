@@ -3,6 +3,7 @@
  * input the payload, the handler's return value the result, all as plain JSON: an HTTP client sees the
  * same task. What travels is the value as it was given; who receives it gets it as the schema gives it out.
  */
+import { type Cron, checkSchedule } from './cron.ts';
 import { type Duration, durationMs } from './durations.ts';
 import {
   isStandardSchema,
@@ -36,6 +37,8 @@ export interface TaskPolicy<Input = unknown> {
   key?(input: Input): string;
   /** While a task of this queue with the same key has not ended, there is no second one. */
   dedupKey?(input: Input): string;
+  /** Creates a task with this input at each of its due times. Set by `lh.apply`; its name is that of the task. */
+  readonly schedule?: Cron & { readonly input: Input };
 }
 
 /**
@@ -74,7 +77,7 @@ export interface TaskSchemas<
 
 const SCHEMAS = ['input', 'output', 'checkpoint'] as const;
 const KEYS = ['key', 'dedupKey'] as const;
-const OPTIONS = [...SCHEMAS, ...KEYS, 'ttl', 'timeout', 'retry', 'maxAttempts', 'priority'];
+const OPTIONS = [...SCHEMAS, ...KEYS, 'ttl', 'timeout', 'retry', 'maxAttempts', 'priority', 'schedule'];
 export const RETRY_OPTIONS = ['maxFailures', 'backoff', 'maxBackoff'];
 
 /** A name alone would be taken for a definition without one, and its tasks would go to a queue that no worker reads. */
@@ -100,7 +103,7 @@ export function defineTask<Input, Output = unknown, Checkpoint = unknown>(
 ): TaskDefinition<Input, Output, Input, Output, Checkpoint>;
 export function defineTask(
   name: string,
-  options: TaskPolicy<never> & TaskSchemas = {},
+  options: Omit<TaskPolicy<never>, 'schedule'> & TaskSchemas & { readonly schedule?: object } = {},
 ): TaskDefinition<never, never> {
   if (typeof name !== 'string' || name === '') throw new TypeError('A task needs a name: it is its queue.');
   refuseUnknown(options, OPTIONS, `task ${name}`);
@@ -116,6 +119,7 @@ export function defineTask(
       throw new TypeError(`The ${key} of task ${name} must be a function of its input.`);
     }
   }
+  if (options.schedule !== undefined) checkSchedule(options.schedule, `the schedule of task ${name}`);
   // An invalid duration is reported where it was written, not where it is first used.
   const { ttl, timeout, retry } = options;
   for (const duration of [ttl, timeout, retry?.backoff, retry?.maxBackoff]) {

@@ -39,6 +39,8 @@ export interface Task {
   readonly dedupKey?: string;
   readonly key?: string;
   readonly trace?: { readonly traceparent: string; readonly tracestate?: string };
+  /** The schedule that created it. */
+  readonly schedule?: string;
   /** The ended task that this one runs again. */
   readonly requeuedFrom?: string;
   /** The task that runs this one again. */

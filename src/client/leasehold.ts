@@ -4,6 +4,7 @@
  */
 import type { LogRequest } from '../operations/pages.ts';
 import type { Reply } from '../protocol/problem.ts';
+import { type Applied, apply } from './apply.ts';
 import { Client, closingOf, endOf, namedLeasesOf, optionsAndWork, transportOf } from './client.ts';
 import type { AnyTask, TaskDefinition } from './define-task.ts';
 import {
@@ -17,6 +18,7 @@ import { type Duration, durationMs } from './durations.ts';
 import { type EnqueueItem, type EnqueueReceipt, enqueue, enqueueMany } from './enqueue.ts';
 import { Guard, type GuardedMain, type GuardOptions } from './guard.ts';
 import { type Receipt, TaskReceipt } from './receipt.ts';
+import { type Schedules, schedulesOf } from './schedules.ts';
 import { type Sessions, sessionsOf } from './sessions.ts';
 import { sleep } from './sleep.ts';
 import type { EnqueueOptions } from './task-request.ts';
@@ -34,6 +36,7 @@ export interface CloseOptions {
 
 export class Leasehold extends Client {
   readonly sessions: Sessions;
+  readonly schedules: Schedules;
   readonly #world: ClientWorld;
   readonly #workers = new Set<Worker>();
   readonly #wire: WireOperations;
@@ -41,6 +44,7 @@ export class Leasehold extends Client {
   constructor(transport: Transport, world: ClientWorld) {
     super(transport, world);
     this.#world = world;
+    this.schedules = schedulesOf(transport);
     this.#wire = deprecatedOperations(transport);
     this.sessions = sessionsOf(transport, world, (signal) => endOf(this, signal));
   }
@@ -104,6 +108,14 @@ export class Leasehold extends Client {
     if (Array.isArray(subject)) return this.#start(subject, (rest[0] ?? {}) as WorkerOptions);
     const [options, handler] = optionsAndWork<WorkerOptions, Job['handler']>(rest as [Job['handler']]);
     return this.#start([{ definition: subject as Job['definition'], handler }], options);
+  }
+
+  /**
+   * Sets the schedules that definitions carry, and says what became of each. What an operator has set by hand stays, until
+   * it is removed. Run it once for each deployment.
+   */
+  apply(definitions: readonly AnyTask[]): Promise<readonly Applied[]> {
+    return apply(transportOf(this), definitions);
   }
 
   #start(jobs: readonly Job[], options: WorkerOptions): Worker {

@@ -297,9 +297,28 @@ describe('the programs in README.md', () => {
   });
 });
 
+describe('the programs in docs/guides/schedules.md', () => {
+  it('run as they stand there, and print what their comments say', async () => {
+    const server = await serve(join(scratch, 'schedules'));
+    try {
+      const programs = programsIn('schedules.md');
+      expect(programs).toHaveLength(2);
+      for (const program of programs) {
+        const said = [...program.matchAll(/console\.log\(.*\); \/\/ (.*)$/gm)].map(([, text]) => text);
+        const env = { ...process.env, LEASEHOLD_URL: server.url };
+        expect(outputOf(program, env)).toBe(`${said.join('\n')}\n`);
+        spawnSync(process.execPath, [join(root, 'dist', 'cli', 'main.js'), 'schedule', 'rm', 'report'], {
+          env,
+        });
+      }
+    } finally {
+      await server.stop();
+    }
+  });
+});
+
 describe('the programs in docs/guides/tasks.md', () => {
-  const guide = readFileSync(join(root, 'docs', 'guides', 'tasks.md'), 'utf8');
-  const programs = [...guide.matchAll(/```js\n(import [\s\S]*?)```/g)].map(([, program]) => program!);
+  const programs = programsIn('tasks.md');
 
   it('run as they stand there, and print what their comments say', () => {
     mkdirSync(join(scratch, 'node_modules'));
@@ -311,6 +330,11 @@ describe('the programs in docs/guides/tasks.md', () => {
     }
   });
 });
+
+function programsIn(guide: string): string[] {
+  const text = readFileSync(join(root, 'docs', 'guides', guide), 'utf8');
+  return [...text.matchAll(/```js\n(import [\s\S]*?)```/g)].map(([, program]) => program!);
+}
 
 /** What a program prints that ends well. In the root of the package its own name can be imported, as where it is installed. */
 function outputOf(program: string, env: NodeJS.ProcessEnv, cwd = root): string {

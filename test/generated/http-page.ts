@@ -18,7 +18,7 @@ const GROUPS: Readonly<Record<string, { readonly title: string; readonly says?: 
   worker: { title: 'Workers and queues' },
   schedule: {
     title: 'Schedules',
-    says: 'A schedule creates a task at each of its due times, exactly once.',
+    says: 'A schedule creates a task at each of its due times, exactly once; see [the guide](guides/schedules.md).',
   },
   lease: { title: 'Named leases' },
   object: {
