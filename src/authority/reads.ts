@@ -4,7 +4,7 @@
  */
 
 import type { SessionState } from '../core/entries.ts';
-import type { NameImage, TaskImage, TaskState } from '../core/image.ts';
+import type { NameImage, ObjectImage, TaskImage, TaskState } from '../core/image.ts';
 import { type ListOrder, matchesFilter, type TaskFilter, walkTasks } from '../core/list-tasks.ts';
 import type { Machine } from '../core/machine.ts';
 import type { Opaque } from '../core/opaque.ts';
@@ -126,6 +126,29 @@ export function listLeases(
     },
     show: (row) => names.image(row),
     bytesOf: ({ metadata }) => metadata?.length ?? 0,
+  });
+}
+
+/** Names that have an object, in the order of their rows; the cursor is the row of the last one of a page. */
+export function listObjects(
+  machine: ReadView,
+  prefix: string,
+  limit: number,
+  after: number | null,
+): Page<NameImage & { readonly object: ObjectImage }> {
+  const { names } = machine.state;
+  return page({
+    after,
+    limit,
+    walk: (row) => names.allRows(row ?? 0),
+    positionOf: (row) => row,
+    matches(row) {
+      if (names.objectOf(row) === null || !names.nameOf(row).startsWith(prefix)) return false;
+      machine.expireNameRow(row);
+      return true;
+    },
+    show: (row) => names.image(row) as NameImage & { readonly object: ObjectImage },
+    bytesOf: () => 0,
   });
 }
 

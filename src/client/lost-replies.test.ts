@@ -179,6 +179,7 @@ const SCENARIOS: { readonly [Op in Operation]: Scenario<Op> } = {
   'object.get': { request: () => ({ object_id: 'held' }), gives: 'same' },
   'receipt.list': { request: () => ({}), gives: 'same' },
   'status.get': { request: () => ({}), gives: 'same' },
+  'object.list': { request: () => ({}), gives: 'same' },
   'overview.get': { request: () => ({}), gives: 'same' },
   'whoami.get': { request: () => ({}), gives: 'same' },
 };

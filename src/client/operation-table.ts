@@ -59,6 +59,7 @@ export const OPERATION_ROWS: Readonly<Record<Operation, OperationRow>> = {
   'lease.history': { method: 'GET', path: '/v1/leases/{name}/history' },
   'object.write': { method: 'PUT', path: '/v1/objects/{object_id}', batch: true, retry: { needs: 'if_version', looks: true } },
   'object.get': { method: 'GET', path: '/v1/objects/{object_id}' },
+  'object.list': { method: 'GET', path: '/v1/objects' },
   'object.delete': { method: 'DELETE', path: '/v1/objects/{object_id}', retry: { needs: 'if_version', looks: true } },
   'receipt.list': { method: 'GET', path: '/v1/receipts' },
   'status.get': { method: 'GET', path: '/v1/status' },

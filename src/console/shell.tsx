@@ -32,6 +32,7 @@ export function Shell() {
   useEffect(() => {
     document.title = `${subject === null ? (shown?.title ?? 'leasehold') : visible(subject)} · leasehold`;
     scrollTo(0, 0);
+    document.querySelector('nav [aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' });
   }, [view, subject]);
   return (
     <>

@@ -13,6 +13,7 @@ import { acquireAll, acquireLease } from './lease-acquire.ts';
 import { breakLease, releaseLease, renewLease, wipeLeases } from './lease-changes.ts';
 import { getLease, listAllLeases } from './lease-reads.ts';
 import { listWaiters } from './lease-waiters.ts';
+import { listAllObjects } from './object-list.ts';
 import { deleteObject, getObject, listReceipts, writeObject } from './objects.ts';
 import type { Change, ExtraScope, Read } from './operation.ts';
 import { getOverview, getQueueFigures } from './overview.ts';
@@ -85,6 +86,7 @@ const DEFINITIONS = [
   leaseHistory,
   writeObject,
   getObject,
+  listAllObjects,
   deleteObject,
   listReceipts,
   getStatus,

@@ -11,7 +11,7 @@ import { cursorOf, DelayMs, fields, note, Priority, Queue, Reason } from './fiel
 import { opaqueOf } from './opaque-values.ts';
 import { change } from './operation.ts';
 import { NextCursor, Text, Whole } from './reply-fields.ts';
-import { BULK_FILTER, filterOf } from './task-filter.ts';
+import { filterOf, TASK_FILTER } from './task-filter.ts';
 
 const TASKS_MAX = 1_000;
 const ACTIONS = ['requeue', 'cancel', 'kill', 'change', 'purge'] as const;
@@ -21,7 +21,7 @@ const Request = fields({
     ACTIONS.map((action) => Type.Literal(action)),
     { description: 'What is done to each of the tasks.' },
   ),
-  filter: note(fields(BULK_FILTER), 'Which tasks; at least one field.'),
+  filter: note(fields(TASK_FILTER), 'Which tasks; at least one field.'),
   reason: Reason,
   set: Type.Optional(
     note(

@@ -17,18 +17,13 @@ export const TASK_FILTER = {
   worker_id: Type.Optional(note(WorkerId, 'Only tasks that this worker has leased.')),
   created_after: Type.Optional(note(At, 'Only tasks created after this instant.')),
   created_before: Type.Optional(note(At, 'Only tasks created before this instant.')),
-};
-
-/** What a bulk call can choose by, too. */
-export const BULK_FILTER = {
-  ...TASK_FILTER,
   reason: Type.Optional(note(Reason, 'Only tasks with exactly this `reason`.')),
   ended_after: Type.Optional(note(At, 'Only tasks that ended after this instant.')),
   ended_before: Type.Optional(note(At, 'Only tasks that ended before this instant.')),
 };
 
 type Given = {
-  readonly [Field in Exclude<keyof typeof BULK_FILTER, 'state'>]?: string;
+  readonly [Field in Exclude<keyof typeof TASK_FILTER, 'state'>]?: string;
 } & { readonly state?: TaskFilter['state'] };
 
 export function filterOf(given: Given): TaskFilter {

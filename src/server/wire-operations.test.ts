@@ -432,6 +432,21 @@ const OPERATIONS: Record<Exclude<Operation, SessionOperation>, () => Promise<voi
     });
   },
   // A server without tokens; those with tokens are in `wire-access.test.ts`.
+  'object.list': async () => {
+    const first = await acquire('a/1');
+    await served.done('object.write', { object_id: 'a/1', value: 1, lease: { lease_seq: first.lease_seq } });
+    await acquire('a/2');
+    const again = await acquire('a/1', { token: 'another-token-of-16-bytes' });
+    const listed = {
+      object_id: 'a/1',
+      version: 1,
+      lease_seq: first.lease_seq,
+      fence: again.lease_seq,
+      held: true,
+    };
+    expect((await served.done('object.list')).objects).toMatchObject([listed]);
+    expect((await served.done('object.list', { prefix: 'b' })).objects).toEqual([]);
+  },
   'overview.get': async () => {
     await create({ queue: 'mail', task_id: 'lost' });
     await create({ queue: 'mail', delay_ms: 60_000 });

@@ -410,6 +410,7 @@ const CASES: {
   },
   'receipt.list': {},
   'status.get': {},
+  'object.list': {},
   'overview.get': {},
   'whoami.get': {},
 };
@@ -517,6 +518,7 @@ const REQUESTS: Record<Operation, object> = {
   'object.delete': { object_id: 'o' },
   'receipt.list': {},
   'status.get': {},
+  'object.list': {},
   'overview.get': {},
   'whoami.get': {},
   'intent.accept': { type: 'live', serviceRef: 'x', profileID: 'low' },

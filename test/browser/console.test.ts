@@ -74,7 +74,7 @@ describe('Leases', () => {
     }
     const page = await bench.tab('leases');
     const row = page.getByRole('row', { name: /nightly-report/ });
-    await row.getByText(/\d s$/).waitFor();
+    await row.getByText(/\d s$/).first().waitFor();
     await page.getByTitle('Slot 1 is free').waitFor();
     await bench.expectSound(page, 'leases-1440-light');
     holder.kill('SIGSTOP');
@@ -123,6 +123,179 @@ describe('Leases', () => {
       .waitFor();
     await second;
     await bench.expectSound(page, 'lease-1440-light');
+  });
+});
+
+describe('Tasks', () => {
+  it('shows one task: its attempts in lanes, a late completion as refused, and why it is not running', async () => {
+    const { lh } = bench;
+    await lh.call('task.create', {
+      task_id: 'film-1',
+      queue: 'films',
+      payload: { n: 1 },
+      retry: { backoff_ms: 60_000 },
+    });
+    const lease = async (ttlMs: number) => {
+      const reply = await lh.call('task.lease', {
+        worker_id: 'w7',
+        queues: ['films'],
+        ttl_ms: ttlMs,
+        wait_ms: 5_000,
+      });
+      if (!reply.ok || reply.leases.length === 0) throw new Error('There was no task.');
+      return reply.leases[0]!;
+    };
+    const first = await lease(150);
+    const second = await lease(60_000);
+    await lh.call('task.complete', { task_id: 'film-1', lease_id: first.lease_id, result: 'late' });
+    await lh.call('task.checkpoint', { task_id: 'film-1', lease_id: second.lease_id, value: { frame: 9 } });
+    const page = await bench.tab('tasks/film-1');
+    await page
+      .getByText(/Its completion arrived .* late and was refused\./)
+      .first()
+      .waitFor();
+    await page.getByText('"frame": 9').waitFor();
+    await page.getByRole('button', { name: 'Cancel…' }).click();
+    await page.getByText('w7 is told to stop with its next sign of life.').waitFor();
+    await page.getByRole('button', { name: 'Keep as it is' }).click();
+    await bench.expectSound(page, 'task-1440-light');
+    await lh.call('task.fail', { task_id: 'film-1', lease_id: second.lease_id, reason: 'no space' });
+    await page.getByText('Why is it not running?').waitFor();
+    await page
+      .getByText(/after it failed with: no space/)
+      .first()
+      .waitFor();
+    await page.getByRole('button', { name: 'Cancel…' }).click();
+    await page.getByRole('dialog').getByRole('textbox').fill('not needed');
+    await page.getByRole('button', { name: 'Cancel the task' }).click();
+    await page.getByText('“not needed”').waitFor();
+    await page.getByRole('button', { name: 'Requeue…' }).click();
+    await page.getByRole('dialog').getByRole('textbox').fill('needed after all');
+    await page.getByRole('button', { name: 'Requeue', exact: true }).click();
+    await page.getByText('It runs again as').waitFor();
+    const phone = await bench.tab('tasks/film-1', PHONE);
+    await phone.getByRole('heading', { name: 'Requeued' }).waitFor();
+    await bench.expectSound(phone, 'task-390-dark');
+  });
+
+  it('finds tasks by qualifiers, and requeues everything that matches after a dry run', async () => {
+    for (let n = 0; n < 25; n++) {
+      await bench.call('/v1/tasks', {
+        task_id: `bill-${n}`,
+        queue: 'bills',
+        payload: n,
+        key: n < 20 ? 'acme' : 'other',
+      });
+      if (n < 20) await bench.call(`/v1/tasks/bill-${n}/kill`, { reason: 'timeout' });
+    }
+    await bench.call('/v1/tasks/bill-0/requeue', {});
+    const page = await bench.tab('now');
+    await page.getByText('Live', { exact: true }).waitFor();
+    await page.keyboard.press('g');
+    await page.keyboard.press('t');
+    await page.getByLabel('Search tasks').fill('queue:bills state:broken');
+    await page.keyboard.press('Enter');
+    await page.getByText('state: is one of').waitFor();
+    await page.getByLabel('Search tasks').fill('queue:bills state:dead reason:timeout key:acme');
+    await page.keyboard.press('Enter');
+    await page.getByText('20 shown').waitFor();
+    await bench.expectSound(page, 'tasks-1440-light');
+    await page.getByRole('button', { name: 'Requeue…' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByText('19 tasks would be requeued').waitFor();
+    await dialog.getByRole('textbox').fill('the bank is back');
+    await bench.expectSound(page, 'bulk-1440-light');
+    await dialog.getByRole('button', { name: 'Requeue 19' }).click();
+    await dialog.getByText('19 tasks were requeued.').waitFor();
+    await dialog.getByRole('button', { name: 'Close' }).click();
+    const { queues } = await bench.get('/v1/queues');
+    expect(queues.find(({ queue }: { queue: string }) => queue === 'bills')).toMatchObject({
+      dead: 20,
+      waiting: 25,
+    });
+    const phone = await bench.tab('tasks?q=queue:bills', PHONE);
+    await phone.getByText('45 shown').waitFor();
+    await bench.expectSound(phone, 'tasks-390-dark');
+  });
+});
+
+describe('Queues and workers', () => {
+  it('show one queue with its workers and times, and pause it', async () => {
+    const page = await bench.tab('queues/mail');
+    await page.getByRole('heading', { name: 'Running' }).waitFor();
+    await page.getByRole('button', { name: 'Pause…' }).click();
+    await page.getByRole('button', { name: 'Pause the queue' }).click();
+    await page.getByText('paused', { exact: true }).waitFor();
+    await bench.expectSound(page, 'queue-1440-light');
+    await page.getByRole('link', { name: 'Workers' }).click();
+    await page.getByRole('row', { name: /w7/ }).getByRole('link', { name: 'w7' }).click();
+    await page.getByRole('heading', { name: 'What it holds' }).waitFor();
+    await bench.expectSound(page, 'worker-1440-light');
+    await bench.expectSound(await bench.tab('queues/mail', PHONE), 'queue-390-dark');
+  });
+});
+
+describe('Sessions', () => {
+  it('are one line each, and can be started and stopped', async () => {
+    const page = await bench.tab('sessions');
+    await page.getByRole('button', { name: 'Start…' }).click();
+    await page.getByLabel('serviceRef').fill('news');
+    await page.getByLabel('profileID').fill('demo');
+    await page.getByRole('button', { name: 'Start the session' }).click();
+    await page.getByRole('row', { name: /live news as demo/ }).waitFor();
+    await bench.expectSound(page, 'sessions-1440-light');
+    await page
+      .getByRole('row', { name: /live news/ })
+      .getByRole('link')
+      .click();
+    await page.getByRole('button', { name: 'Stop…' }).click();
+    await page.getByText('It has not started: it is cancelled at once.').waitFor();
+    await page.getByRole('button', { name: 'Stop the session' }).click();
+    await page.getByText('Stopped before it started').waitFor();
+    await bench.expectSound(page, 'session-1440-light');
+    await bench.expectSound(await bench.tab('sessions', PHONE), 'sessions-390-dark');
+  });
+});
+
+describe('Fences', () => {
+  it('show refused writes as receipts: how late, under which number, and what the fence is', async () => {
+    const { lh } = bench;
+    const acquire = async () => {
+      const reply = await lh.call('lease.acquire', { name: 'account', holder: 'writer', ttl_ms: 600_000 });
+      if (!reply.ok) throw new Error(reply.code);
+      return reply.lease_seq;
+    };
+    const old = await acquire();
+    const fresh = await acquire();
+    await lh.call('object.write', {
+      object_id: 'account',
+      value: { balance: 1 },
+      lease: { lease_seq: fresh },
+    });
+    await lh.call('object.write', { object_id: 'account', value: { balance: 2 }, lease: { lease_seq: old } });
+    const page = await bench.tab('fences');
+    await page.getByText(`Under ${old}; the fence is ${fresh}.`).waitFor();
+    await bench.expectSound(page, 'fences-1440-light');
+    await page.getByRole('rowheader', { name: 'account' }).getByRole('link').click();
+    await page.getByText(new RegExp(`Arrived .* late, under ${old}; the fence is ${fresh}\\.`)).waitFor();
+    await bench.expectSound(page, 'fence-1440-light');
+    await bench.expectSound(await bench.tab('fences', PHONE), 'fences-390-dark');
+  });
+});
+
+describe('Log', () => {
+  it('shows entries as they become durable, by type, and from a position on', async () => {
+    const page = await bench.tab('log?types=QueuePaused,QueueResumed');
+    await page.getByText('QueuePaused').first().waitFor();
+    await bench.call('/v1/queues/log-test/pause', {});
+    await page.getByRole('listitem').filter({ hasText: 'log-test' }).waitFor();
+    expect(await page.getByText('TaskCreated').count()).toBe(0);
+    await bench.expectSound(page, 'log-1440-light');
+    await page.getByLabel('From seq').fill('1');
+    await page.keyboard.press('Enter');
+    await page.getByRole('link', { name: 'everything' }).click();
+    await page.getByText('EpochStarted').first().waitFor();
+    await bench.expectSound(await bench.tab('log', PHONE), 'log-390-dark');
   });
 });
 

@@ -88,6 +88,11 @@ export function durationText(ms: number): string {
   return `${Math.floor(ms / size)} ${unit}${rest === 0 ? '' : ` ${rest} ${smallUnit}`}`;
 }
 
+/** The same in whole seconds, for what grows by itself. */
+export function ageText(ms: number): string {
+  return ms < 60_000 ? `${Math.max(0, Math.floor(ms / 1_000))} s` : durationText(ms);
+}
+
 /** Digits in groups, never rounded. */
 export function countText(count: number): string {
   return count.toLocaleString('en-US').replaceAll(',', '\u202f');

@@ -57,6 +57,11 @@ function open(): Client {
   return connect(server, { retry: { tries: 1 }, ...(token === null ? {} : { token }) });
 }
 
+/** The client of the moment, for streams. */
+export function currentClient(): Client {
+  return client;
+}
+
 export async function ask<Op extends Operation>(
   operation: Op,
   request: Requests[Op],

@@ -1,6 +1,6 @@
 /** Texts from outside and figures. Nothing in a name is hidden: see `visible.ts`. */
 import type { ComponentChildren } from 'preact';
-import { clockText, countText, durationText, tick } from '../data/clock.ts';
+import { ageText, clockText, countText, durationText, tick } from '../data/clock.ts';
 import { hrefOf } from '../data/route.ts';
 import { codePoint, piecesOf, visible } from '../data/visible.ts';
 
@@ -36,7 +36,7 @@ export function Ago({ at }: { at: string | number }) {
   const ms = typeof at === 'number' ? at : Date.parse(at);
   return (
     <time class="figure" dateTime={new Date(ms).toISOString()} title={clockText(ms)}>
-      {durationText(Math.max(0, Math.floor((tick.value - ms) / 1_000) * 1_000))}
+      {ageText(tick.value - ms)}
     </time>
   );
 }

@@ -1,20 +1,12 @@
 /** **Now**: problems first, then the queues, then the authority itself. */
-import { durationText } from '../data/clock.ts';
 import type { Feed } from '../data/feed.ts';
 import { hrefOf } from '../data/route.ts';
-import {
-  type Overview,
-  type QueueOverview,
-  type Rates,
-  rates,
-  recentRate,
-  type Status,
-  type Watch,
-} from '../data/watch.ts';
-import { DrainBar, Sparkline } from '../parts/figures.tsx';
-import { Empty, Shown } from '../parts/notices.tsx';
-import { Count, Field, Instant, Name, NameLink, State } from '../parts/text.tsx';
+import { type Overview, type Rates, rates, type Status, type Watch } from '../data/watch.ts';
+import { DrainBar } from '../parts/figures.tsx';
+import { Shown } from '../parts/notices.tsx';
+import { Count, Field, Instant, Name } from '../parts/text.tsx';
 import { troublesOf } from './problems.tsx';
+import { QueueTable } from './queue-table.tsx';
 
 export function NowPage({ feed }: { feed: Feed<Watch> }) {
   return (
@@ -24,7 +16,10 @@ export function NowPage({ feed }: { feed: Feed<Watch> }) {
         {({ status, overview }) => (
           <>
             <Troubles status={status} overview={overview} />
-            <QueueTable overview={overview} rates={rates.value} />
+            <section>
+              <h2>Queues</h2>
+              <QueueTable overview={overview} rates={rates.value} />
+            </section>
             <AuthorityCard status={status} overview={overview} rates={rates.value} />
           </>
         )}
@@ -50,122 +45,6 @@ function Troubles({ status, overview }: { status: Status; overview: Overview | n
         </li>
       ))}
     </ul>
-  );
-}
-
-function QueueTable({ overview, rates }: { overview: Overview | null; rates: Rates }) {
-  if (overview === null) return null;
-  return (
-    <section>
-      <h2>Queues</h2>
-      {overview.queues.length === 0 ? (
-        <Empty>No queue has a task. The first task.create makes one.</Empty>
-      ) : (
-        <div class="scroll" tabIndex={0} role="group" aria-label="Queues">
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">Queue</th>
-                <th scope="col" class="num">
-                  Ready
-                </th>
-                <th scope="col" class="num">
-                  Delayed
-                </th>
-                <th scope="col" class="num">
-                  Limited
-                </th>
-                <th scope="col" class="num">
-                  Leased
-                </th>
-                <th scope="col" class="num">
-                  Failed
-                </th>
-                <th scope="col" class="num">
-                  Dead
-                </th>
-                <th scope="col" class="num">
-                  Oldest
-                </th>
-                <th scope="col" class="num">
-                  Workers
-                </th>
-                <th scope="col">Completed per second</th>
-                <th scope="col" class="num">
-                  Drains in
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {overview.queues.map((queue) => (
-                <QueueRow key={queue.queue} queue={queue} completed={rates.completed.get(queue.queue)} />
-              ))}
-            </tbody>
-          </table>
-        </div>
-      )}
-    </section>
-  );
-}
-
-function QueueRow({
-  queue,
-  completed = [],
-}: {
-  queue: QueueOverview;
-  completed?: readonly number[] | undefined;
-}) {
-  const perS = recentRate(completed);
-  const { ready, delayed, backoff, limited, leased, failed, dead } = queue;
-  return (
-    <tr>
-      <th scope="row">
-        <NameLink view="queues" text={queue.queue} /> {queue.paused && <State of="paused" />}
-      </th>
-      <td class="num">
-        <Count of={ready} quiet />
-      </td>
-      <td class="num">
-        <Count of={delayed + backoff} quiet />
-      </td>
-      <td class="num">
-        <Count of={limited} quiet />
-      </td>
-      <td class="num">
-        <Count of={leased} quiet />
-      </td>
-      <td class={`num ${failed > 0 ? 'warn' : ''}`}>
-        <Count of={failed} quiet />
-      </td>
-      <td class={`num ${dead > 0 ? 'bad' : ''}`}>
-        <Count of={dead} quiet />
-      </td>
-      <td class="num figure">
-        {ready === 0 ? <span class="zero">–</span> : durationText(queue.oldest_ready_ms)}
-      </td>
-      <td class="num">
-        <Count of={queue.workers} quiet />
-      </td>
-      <td class="rate">
-        <Sparkline
-          values={completed}
-          label={`Completions per second of ${queue.queue}, now ${perS.toFixed(1)}`}
-        />
-        <span class="figure">
-          {perS === 0 ? <span class="zero">0</span> : perS.toFixed(perS < 10 ? 1 : 0)}
-        </span>
-      </td>
-      <td class="num figure">{drainText(ready, perS)}</td>
-    </tr>
-  );
-}
-
-function drainText(ready: number, perS: number) {
-  if (ready === 0) return <span class="zero">–</span>;
-  return perS === 0 ? (
-    <span title="Nothing was completed in the last half minute">never</span>
-  ) : (
-    durationText((ready / perS) * 1_000)
   );
 }
 

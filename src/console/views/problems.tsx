@@ -91,7 +91,7 @@ function lostTasks(incidents: readonly Incident[]): Trouble[] {
 }
 
 /** A qualifier of the search, in quotes where it has spaces. */
-function quotedWord(text: string): string {
+export function quotedWord(text: string): string {
   return /[\s"]/.test(text) ? `"${text.replaceAll('"', '\\"')}"` : text;
 }
 

@@ -1,0 +1,199 @@
+/** **Queues**: what each holds, its workers and limits; one queue with how long its tasks wait and run. */
+import type { Body } from '../../browser.ts';
+import { ask, may } from '../data/connection.ts';
+import type { Feed } from '../data/feed.ts';
+import { useFeed } from '../data/feed.ts';
+import { hrefOf } from '../data/route.ts';
+import { visible } from '../data/visible.ts';
+import { type QueueOverview, rates, recentRate, type Watch } from '../data/watch.ts';
+import { CopyCurl } from '../parts/copy.tsx';
+import { confirm } from '../parts/dialog.tsx';
+import { Sparkline } from '../parts/figures.tsx';
+import { Histogram } from '../parts/histogram.tsx';
+import { Empty, Shown } from '../parts/notices.tsx';
+import { Ago, Count, Duration, Field, Name, NameLink, State } from '../parts/text.tsx';
+import { quotedWord } from './problems.tsx';
+import { QueueTable } from './queue-table.tsx';
+
+export function QueuesPage({ feed }: { feed: Feed<Watch> }) {
+  return (
+    <>
+      <h1>Queues</h1>
+      <Shown feed={feed}>{({ overview }) => <QueueTable overview={overview} rates={rates.value} />}</Shown>
+    </>
+  );
+}
+
+type Figures = Body<'queue.figures'>;
+type Worker = Body<'worker.list'>['workers'][number];
+
+export function QueuePage({ name, feed }: { name: string; feed: Feed<Watch> }) {
+  const figures = useFeed(`figures ${name}`, (signal) => ask('queue.figures', { queue: name }, signal));
+  const listed = useFeed(`queue ${name}`, async (signal) => {
+    const { queues } = await ask('queue.list', {}, signal);
+    return queues.find(({ queue }) => queue === name) ?? null;
+  });
+  const workers = useFeed(`pollers ${name}`, async (signal) => {
+    const all = (await ask('worker.list', {}, signal)).workers;
+    return all.filter(({ queues }) => queues.includes(name));
+  });
+  const seen = feed.data?.overview?.queues.find(({ queue }) => queue === name);
+  return (
+    <>
+      <p class="crumb">
+        <a href={hrefOf('queues')}>Queues</a>
+      </p>
+      <h1>
+        <Name text={name} /> {listed.data?.paused && <State of="paused" />}
+      </h1>
+      {seen === undefined ? (
+        feed.data !== null && (
+          <Empty>This queue has no task now. It comes into being with its first one.</Empty>
+        )
+      ) : (
+        <QueueCard queue={seen} />
+      )}
+      <div class="actions">
+        {may('v1:admin') && listed.data !== null && (
+          <button type="button" onClick={() => askToPause(name, listed.data?.paused ?? false, listed.again)}>
+            {listed.data.paused ? 'Resume…' : 'Pause…'}
+          </button>
+        )}
+        <a href={hrefOf('tasks', null, { q: `queue:${quotedWord(name)}` })}>Its tasks</a>
+        <CopyCurl op="queue.figures" request={{ queue: name }} />
+      </div>
+      <Pollers workers={workers.data} />
+      <Shown feed={figures}>{(data) => <Times figures={data} />}</Shown>
+    </>
+  );
+}
+
+function QueueCard({ queue }: { queue: QueueOverview }) {
+  const completed = rates.value.completed.get(queue.queue) ?? [];
+  return (
+    <dl class="card">
+      <Field label="Ready">
+        <Count of={queue.ready} />
+      </Field>
+      <Field label="Oldest ready">{queue.ready === 0 ? '–' : <Duration ms={queue.oldest_ready_ms} />}</Field>
+      <Field label="Delayed">
+        <Count of={queue.delayed} />{' '}
+        {queue.backoff > 0 && <span class="soft">and {queue.backoff} after a failure</span>}
+      </Field>
+      <Field label="Held back by a limit">
+        <Count of={queue.limited} />
+      </Field>
+      <Field label="Leased">
+        <Count of={queue.leased} />
+      </Field>
+      <Field label="Failed">
+        <a href={hrefOf('tasks', null, { q: `queue:${quotedWord(queue.queue)} state:failed` })}>
+          <Count of={queue.failed} />
+        </a>
+      </Field>
+      <Field label="Dead">
+        <a href={hrefOf('tasks', null, { q: `queue:${quotedWord(queue.queue)} state:dead` })}>
+          <Count of={queue.dead} />
+        </a>
+      </Field>
+      <Field label="Completed per second">
+        <Sparkline values={completed} label="Completions per second" />
+        <span class="figure">{recentRate(completed).toFixed(1)}</span>
+      </Field>
+    </dl>
+  );
+}
+
+function askToPause(queue: string, isPaused: boolean, again: () => void): void {
+  confirm({
+    title: isPaused ? `Resume ${visible(queue)}?` : `Pause ${visible(queue)}?`,
+    says: isPaused ? (
+      <p>Workers get its tasks again at once.</p>
+    ) : (
+      <ul>
+        <li>No worker gets a task of it until it is resumed. Tasks can still be created.</li>
+        <li>What is leased now continues and may complete.</li>
+      </ul>
+    ),
+    action: isPaused ? 'Resume the queue' : 'Pause the queue',
+    run: async () => {
+      await ask(isPaused ? 'queue.resume' : 'queue.pause', { queue });
+      again();
+    },
+  });
+}
+
+function Pollers({ workers }: { workers: readonly Worker[] | null }) {
+  if (workers === null) return null;
+  return (
+    <section>
+      <h2>
+        Workers <span class="count">that polled it in the last ten minutes</span>
+      </h2>
+      {workers.length === 0 ? <Empty>None.</Empty> : <WorkerTable workers={workers} />}
+    </section>
+  );
+}
+
+export function WorkerTable({ workers }: { workers: readonly Worker[] }) {
+  return (
+    <div class="scroll" tabIndex={0} role="group" aria-label="Workers">
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Worker</th>
+            <th scope="col" class="num">
+              Leases
+            </th>
+            <th scope="col" class="num">
+              Last heard
+            </th>
+            <th scope="col">Queues</th>
+          </tr>
+        </thead>
+        <tbody>
+          {workers.map(({ worker_id: id, active_leases: leases, last_heartbeat: heard, queues }) => (
+            <tr key={id}>
+              <th scope="row">
+                <NameLink view="workers" text={id} />
+              </th>
+              <td class="num">
+                <Count of={leases} quiet />
+              </td>
+              <td class="num">
+                <Ago at={heard} />
+              </td>
+              <td>
+                {queues.map((queue, index) => (
+                  <span key={queue}>
+                    {index > 0 && ', '}
+                    <NameLink view="queues" text={queue} />
+                  </span>
+                ))}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function Times({ figures }: { figures: Figures }) {
+  return (
+    <>
+      <section>
+        <h2>
+          Waiting <span class="count">from ready to leased, since this server opened the log</span>
+        </h2>
+        <Histogram buckets={figures.wait} label="Waiting times" />
+      </section>
+      <section>
+        <h2>
+          Running <span class="count">from leased to the end of the lease</span>
+        </h2>
+        <Histogram buckets={figures.run} label="Running times" />
+      </section>
+    </>
+  );
+}
