@@ -28,7 +28,7 @@ const installStamp = join(root, 'node_modules', '.leasehold-stamp');
 const dist = join(root, 'dist');
 const buildStamp = join(dist, '.built');
 const compiler = join(root, 'node_modules', 'typescript', 'bin', 'tsc');
-const consoleBuild = join(root, 'scripts', 'build-console.mjs');
+const builds = [join('scripts', 'build-console.mjs'), join('scripts', 'commonjs.mjs')];
 
 const flags = process.argv.slice(2);
 const unknownFlag = flags.find((flag) => flag !== '--no-build' && flag !== '--rebuild');
@@ -69,7 +69,7 @@ function buildIfNeeded(force) {
     // Output of deleted sources would otherwise stay importable and would be published.
     rmSync(dist, { recursive: true, force: true });
     run(process.execPath, [compiler, '-p', 'tsconfig.json'], false);
-    run(process.execPath, [consoleBuild], false);
+    for (const script of builds) run(process.execPath, [script], false);
     // npm makes a command executable when it links it, which in a clone happens once and not after every build.
     chmodSync(join(dist, 'cli', 'main.js'), 0o755);
   });
@@ -85,7 +85,7 @@ function newestSource() {
   const look = (path) => {
     newest = Math.max(newest, statSync(path).mtimeMs);
   };
-  for (const name of ['package.json', 'tsconfig.json', 'scripts/build-console.mjs']) look(join(root, name));
+  for (const name of ['package.json', 'tsconfig.json', ...builds]) look(join(root, name));
   const walk = (folder) => {
     look(folder);
     for (const entry of readdirSync(folder, { withFileTypes: true })) {

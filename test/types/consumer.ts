@@ -1,5 +1,5 @@
 // A program that uses the package by its types alone. What must not compile is marked; the compiler complains about a mark
-// that marks nothing. `test/types/types.test.ts` compiles it as three kinds of projects see the package.
+// that marks nothing. `test/types/types.test.ts` compiles it as several kinds of projects see the package.
 import {
   type Bulk,
   type Cancelled,

@@ -1,4 +1,4 @@
-// The types of the built package, as three kinds of projects resolve them: modern Node, a bundler, and classic CommonJS.
+// The types of the built package, as projects resolve them: modern Node, older Node, a bundler, and classic CommonJS.
 // One consumer is compiled in each; it also says what must not compile.
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -12,6 +12,8 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 /** What a project says in its tsconfig about modules. */
 const PROJECTS: Readonly<Record<string, ts.CompilerOptions>> = {
   nodenext: { module: ts.ModuleKind.NodeNext, moduleResolution: ts.ModuleResolutionKind.NodeNext },
+  // The compiler refuses to require ES modules in a project of this kind.
+  node16: { module: ts.ModuleKind.Node16, moduleResolution: ts.ModuleResolutionKind.Node16 },
   bundler: { module: ts.ModuleKind.ESNext, moduleResolution: ts.ModuleResolutionKind.Bundler },
   'classic CommonJS': {
     module: ts.ModuleKind.CommonJS,
