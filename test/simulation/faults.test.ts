@@ -207,6 +207,7 @@ const TRIALS: Readonly<Record<FaultKind, Trial>> = {
     shows: (history) => expect(silence(history)).toBeGreaterThan(3_900),
   },
   'net.half-open': {
+    seed: 12,
     fault: { target: '*', forMs: 0, args: {} },
     workloads: ['waiters', 'worker-loop'],
     shows: (history) => {
@@ -215,6 +216,7 @@ const TRIALS: Readonly<Record<FaultKind, Trial>> = {
     },
   },
   'net.storm': {
+    seed: 12,
     fault: { target: '*', forMs: 2_000, args: { times: 5 } },
     workloads: ['waiters', 'worker-loop'],
     shows: (history) => {
