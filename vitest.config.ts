@@ -1,4 +1,5 @@
-// The kinds of tests. "unit" runs in memory or on a scratch directory and is quick; "processes" starts real processes,
+// The kinds of tests. "unit" runs in memory or on a scratch directory and is quick; "live" runs the tests of operations over a
+// live connection instead of HTTP; "processes" starts real processes,
 // kills them and waits, so it has the longer limits; "postgres" starts one real Postgres, which its files use one after
 // the other, because one of them restarts it; "browser" opens the console in a real Chromium; "simulation" runs whole
 // worlds, each from one seed. Two workers, because
@@ -25,6 +26,29 @@ export default defineConfig({
             'test/tidy.test.ts',
             'bench/peers/*.test.mjs',
           ],
+          testTimeout: 20_000,
+          hookTimeout: 20_000,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'live',
+          // The tests of operations once more: `test/support/served.ts` then sends them over a live connection.
+          include: [
+            'operations',
+            'refusals',
+            'verdicts',
+            'waits',
+            'sessions',
+            'opaque',
+            'cancel',
+            'checkpoint',
+            'requeue',
+            'guards',
+            'lists',
+          ].map((what) => `src/server/wire-${what}.test.ts`),
+          env: { LEASEHOLD_WIRE: 'live' },
           testTimeout: 20_000,
           hookTimeout: 20_000,
         },

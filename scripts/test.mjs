@@ -11,6 +11,7 @@ import { fileURLToPath } from 'node:url';
 const STAGES = [
   { name: 'check', ...script('scripts/check.mjs'), says: 'types, lint, format, unused code' },
   { name: 'unit', ...vitest('unit'), says: 'rules, engine contract, properties, old logs, house rules' },
+  { name: 'live', ...vitest('live'), says: 'the operations over a live connection' },
   { name: 'processes', ...vitest('processes'), says: 'real processes, crashes, kill -9' },
   { name: 'postgres', ...vitest('postgres'), says: 'leases and fences in a real Postgres' },
   { name: 'browser', ...vitest('browser'), says: 'the console in a real Chromium, behind a real nginx' },

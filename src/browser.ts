@@ -1,15 +1,18 @@
 /**
- * leasehold/browser: the client alone, by `fetch`, for pages and whatever else has one: leases, what the authority knows,
+ * leasehold/browser: the client alone, by `WebSocket` and `fetch`, for pages and whatever else has one: leases, what the authority knows,
  * the log, and the operations by `call`. Workers and guards need a process; `client-node.ts` has them.
  */
 import { Client } from './client/client.ts';
 import { type ConnectOptions, connectWith, type Servers } from './client/connect.ts';
 import { webHttp } from './world/web-http.ts';
+import { webSockets } from './world/web-sockets.ts';
 import { webWorld } from './world/web-world.ts';
+
+const NETWORK = { http: () => webHttp, sockets: () => webSockets };
 
 /** A client of the server at the URL, or of several that stand in for each other. Nothing is sent before the first call. */
 export function connect(urls: Servers, options?: ConnectOptions): Client {
-  return connectWith(Client, () => webHttp, webWorld, urls, options);
+  return connectWith(Client, NETWORK, webWorld, urls, options);
 }
 
 export type {
@@ -23,6 +26,7 @@ export type {
 } from './client/bulk.ts';
 export type { Client, EntriesOptions, FollowOptions } from './client/client.ts';
 export type { ConnectOptions, Servers } from './client/connect.ts';
+export type { Connection } from './client/connection.ts';
 export type { Duration } from './client/durations.ts';
 export type { Held, HeldNames, Lease, LeaseSet } from './client/held.ts';
 export type {

@@ -13,6 +13,7 @@ import { Leasehold } from './client/leasehold.ts';
 import { refuseUnknown } from './client/unknown-options.ts';
 import { nodeWorld } from './world/node-world.ts';
 import { type UndiciHttpOptions, undiciHttp } from './world/undici-http.ts';
+import { wsSockets } from './world/ws-sockets.ts';
 
 export * from './browser.ts';
 export type { Applied } from './client/apply.ts';
@@ -73,10 +74,11 @@ export function connect(urls?: Servers, options: NodeConnectOptions = {}): Lease
   refuseUnknown(options, [...CONNECT_OPTIONS, 'ca'], 'connect');
   const { LEASEHOLD_URL, LEASEHOLD_TOKEN } = process.env;
   const { ca, ...rest } = options;
+  const trust = ca === undefined ? {} : { ca };
   const token = options.token ?? (LEASEHOLD_TOKEN || undefined);
   return connectWith(
     Leasehold,
-    () => undiciHttp(ca === undefined ? {} : { ca }),
+    { http: () => undiciHttp(trust), sockets: () => wsSockets(trust) },
     nodeWorld,
     urls ?? (LEASEHOLD_URL || DEFAULT_URL).split(',').map((url) => url.trim()),
     token === undefined ? rest : { ...rest, token },

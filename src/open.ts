@@ -7,7 +7,7 @@ import type { ClientWorld } from './client/world.ts';
 import { type Retention, type RetentionFigures, retentionFrom } from './core/retention.ts';
 import { fileEngine } from './engines/file/file-engine.ts';
 import type { Engine } from './engines/log.ts';
-import { batchSends, type CheckedCalls, checkedCalls, openCalls, type Sends } from './operations/calls.ts';
+import { type CheckedCalls, changeSends, checkedCalls, openCalls, type Sends } from './operations/calls.ts';
 import type { ChangeContext, IntentPolicy } from './operations/contexts.ts';
 import { localTransport } from './operations/local-transport.ts';
 import { OPEN_OPTIONS } from './operations/open-options.ts';
@@ -139,7 +139,7 @@ export function coreOf(
   return {
     authority,
     calls: checkedCalls(authority, context, timers, newToken),
-    sends: batchSends(authority, context, newToken),
+    sends: changeSends(authority, context, newToken),
   };
 }
 

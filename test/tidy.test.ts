@@ -22,7 +22,7 @@ const MAY_IMPORT: Record<string, Permission> = {
   },
   server: {
     folders: ['protocol', 'operations', 'authority', 'core', 'engines', 'seams', 'open.ts'],
-    packages: ['fastify', 'pino'],
+    packages: ['fastify', 'pino', 'ws'],
     node: true,
   },
   operations: {
@@ -65,7 +65,7 @@ const MAY_IMPORT: Record<string, Permission> = {
   world: {
     folders: [],
     types: ['seams', 'client'],
-    packages: ['@opentelemetry/api', 'koffi', 'pg', 'undici'],
+    packages: ['@opentelemetry/api', 'koffi', 'pg', 'undici', 'ws'],
     node: true,
   },
   testing: {

@@ -57,7 +57,7 @@ export class Authority {
   readonly state: State;
   readonly log: Log;
   readonly feed = new Feed();
-  readonly soft = new SoftState();
+  readonly soft = new SoftState(this.feed);
   readonly stats = new Stats();
   readonly clock: AuthorityClock;
   /** Makes of a failing world what callers are told; here and not around every call, which would cost each a promise. */
@@ -129,8 +129,7 @@ export class Authority {
   }
 
   submit(command: Command, handling: Handling, options?: CallOptions): Promise<Answer | Refusal> {
-    const requestId = options?.requestId ?? null;
-    const request = new Request(command, null, requestId, handling);
+    const request = new Request(command, null, options?.requestId ?? null, handling);
     request.isGone = options?.isGone ?? null;
     this.enqueue(request, options?.signal);
     return request.done! as Promise<Answer | Refusal>;
@@ -138,10 +137,19 @@ export class Authority {
 
   /** A change whose answer goes to its place in a batch, without a promise of its own. */
   submitTo(sink: Sink, place: number, command: Command, handling: Handling, options: CallOptions): void {
-    const requestId = options.requestId ?? null;
-    const request = new Request(command, null, requestId, handling, sink, place);
+    const request = new Request(command, null, options.requestId ?? null, handling, sink, place);
     request.isGone = options.isGone ?? null;
+    sink.began?.(request);
     this.enqueue(request);
+  }
+
+  /** The caller of a request that waits has gone or has given up: it fails with the reason, and is granted nothing. */
+  leave(request: Request, reason: unknown): void {
+    if (!request.open) return;
+    request.open = false;
+    this.departed.push(request);
+    request.reject(reason);
+    this.schedule();
   }
 
   /** A read, in line with the changes: it sees what is durable when its answer leaves, and nothing else. */
@@ -246,16 +254,8 @@ export class Authority {
   }
 
   private watch(request: Request, signal: AbortSignal): void {
-    const leave = (): void => {
-      request.open = false;
-      this.departed.push(request);
-      request.reject(signal.reason);
-      this.schedule();
-    };
-    if (signal.aborted) {
-      leave();
-      return;
-    }
+    const leave = (): void => this.leave(request, signal.reason);
+    if (signal.aborted) return leave();
     signal.addEventListener('abort', leave, { once: true });
     request.whenLeft = () => signal.removeEventListener('abort', leave);
   }

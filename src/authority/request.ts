@@ -51,12 +51,14 @@ const capture = (resolve: Resolve, reject: Reject): void => {
   rejectOfNext = reject;
 };
 
-/** Where answers go that have no promise of their own: to their place in a batch. */
+/** Where answers go that have no promise of their own: to their place in a batch, or to a live connection. */
 export interface Sink {
   /** How many bytes of leased tasks its answer may still take: each is looked at and written in one go, all in memory. */
   room: number;
   /** Whether one of its calls stands in the ordinary line: those behind it stand there too, so that order is kept. */
   hasOrdinary: boolean;
+  /** Given the request before it stands in line, by a sink whose calls can be ended while they wait. */
+  began?(request: Request): void;
   settle(place: number, answer: Answer | Refusal): void;
   fail(place: number, fault: unknown): void;
 }

@@ -6,6 +6,8 @@ import type { Answer } from '../core/answers.ts';
 import type { Command } from '../core/commands.ts';
 import { isRefusal } from '../core/decision.ts';
 import type { Refusal } from '../core/refusals.ts';
+import type { Feed } from './feed.ts';
+import { Holders } from './holders.ts';
 import { Incidents } from './incidents.ts';
 import { Receipts } from './receipts.ts';
 import { SessionBeats } from './sessions/session-beats.ts';
@@ -16,6 +18,11 @@ export class SoftState {
   readonly receipts = new Receipts();
   readonly workers = new Workers();
   readonly sessions = new SessionBeats();
+  readonly holders: Holders;
+
+  constructor(feed: Feed) {
+    this.holders = new Holders(feed);
+  }
 
   note(command: Command, answer: Answer | Refusal | null, requestId: string | null, nowMs: number): void {
     if (command.type === 'LeaseTasks') {

@@ -9,6 +9,11 @@ export const CLIENT_CODES = {
     when: 'The lease expired, was superseded by a newer grant to its holder, was broken or wiped, or could not be renewed in time. The sentence says which.',
     todo: 'Stop the work it was for: another holder may be doing it. Writes with its fencing number are refused from now on. Acquire the lease again to continue.',
   },
+  LEASE_ASKED: {
+    says: 'Another caller asks the holder of a lease to give way.',
+    when: 'It is the reason of the `asked` signal of a held lease after `leases.ask`, `leasehold lease ask` or `lease.ask`.',
+    todo: 'Finish soon and release the lease, or take no notice: nothing ends it but its holder or time.',
+  },
   UNREACHABLE: {
     says: 'No server answered.',
     when: 'No process listens at the address, the network or TLS failed, or the answer did not come in time. `effect` says whether the call may have been carried out.',

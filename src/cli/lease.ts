@@ -16,12 +16,13 @@ import type { Shell } from './shell.ts';
 
 export function leaseCommand(shell: Shell): Command {
   return new Command('lease')
-    .description('Take, look at, give back and break named leases.')
+    .description('Take, look at, ask for, give back and break named leases.')
     .addCommand(listCommand(shell))
     .addCommand(showCommand(shell))
     .addCommand(acquireCommand(shell))
     .addCommand(renewCommand(shell))
     .addCommand(releaseCommand(shell))
+    .addCommand(askCommand(shell))
     .addCommand(breakCommand(shell))
     .addCommand(historyCommand(shell));
 }
@@ -229,6 +230,28 @@ function releaseCommand(shell: Shell): Command {
 interface BreakOptions extends ServerOptions {
   readonly reason: string;
   readonly leaseSeq?: number;
+}
+
+interface AskOptions extends ServerOptions {
+  readonly reason: string;
+}
+
+function askCommand(shell: Shell): Command {
+  return serverCommand('ask')
+    .description('Ask the holder of a lease to give way. Nothing ends unless it does.')
+    .argument('<name>', 'the lease')
+    .requiredOption('--reason <reason>', 'why (required); the holder is told')
+    .addHelpText('after', examples('leasehold lease ask nightly-report --reason "a deployment waits for it"'))
+    .action((name: string, options: AskOptions) =>
+      withServer(shell, options, async (lh) => {
+        const asked = answered(await lh.call('lease.ask', { name, reason: options.reason }));
+        show(shell, options, asked, () => [
+          asked.told
+            ? `The holder of ${visible(name)} was told.`
+            : `The holder of ${visible(name)} cannot be told: it has no live connection.`,
+        ]);
+      }),
+    );
 }
 
 function breakCommand(shell: Shell): Command {

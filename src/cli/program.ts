@@ -66,7 +66,7 @@ const GROUPS: Readonly<Record<string, readonly Row[]>> = {
     },
     {
       name: 'lease',
-      does: 'Take, look at, give back and break named leases.',
+      does: 'Take, look at, ask for, give back and break named leases.',
       load: async (shell) => (await import('./lease.ts')).leaseCommand(shell),
     },
     {

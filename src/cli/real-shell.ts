@@ -30,18 +30,20 @@ export function realShell({ endWhenDone, outliveReaders }: ShellOptions = {}): S
     keys: hearKeys,
     async connect({ url, token }, retrying) {
       // Loaded here, because commands that only print need none of it.
-      const [{ connectWith }, { Leasehold }, { undiciHttp }, { nodeWorld }] = await Promise.all([
-        import('../client/connect.ts'),
-        import('../client/leasehold.ts'),
-        import('../world/undici-http.ts'),
-        import('../world/node-world.ts'),
-      ]);
+      const [{ connectWith }, { Leasehold }, { undiciHttp }, { wsSockets }, { nodeWorld }] =
+        await Promise.all([
+          import('../client/connect.ts'),
+          import('../client/leasehold.ts'),
+          import('../world/undici-http.ts'),
+          import('../world/ws-sockets.ts'),
+          import('../world/node-world.ts'),
+        ]);
       const onRetry = retrying?.onRetry;
       const world = onRetry === undefined ? nodeWorld : { ...nodeWorld, onRetry };
       const options = token === null ? {} : { token };
       const urls = urlsIn(url);
       const http = (): Http => (urls.length > 1 ? undiciHttp() : leaderFollowing(undiciHttp(), url));
-      return connectWith(Leasehold, http, world, urls, options, termsOf(retrying));
+      return connectWith(Leasehold, { http, sockets: wsSockets }, world, urls, options, termsOf(retrying));
     },
     clock: systemClock,
     machineClock,

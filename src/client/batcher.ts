@@ -4,6 +4,7 @@
  * was called in that turn.
  */
 import { LIMITS } from '../protocol/limits.ts';
+import { isWithinBytes } from './byte-lengths.ts';
 
 /** A queued call: its text, and whether its caller still waits. */
 export interface Batchable {
@@ -39,8 +40,6 @@ const OPENING = '{"ops":[';
 const CLOSING = ']}';
 /** What a batch adds to the texts of its operations. */
 const FRAME_LENGTH = OPENING.length + CLOSING.length;
-
-const encoder = new TextEncoder();
 
 export class Batcher<T extends Batchable, R> {
   readonly #handlers: BatchHandlers<T, R>;
@@ -157,8 +156,6 @@ export function fitsBatch(text: string): boolean {
   return 4 * text.length <= LIMITS.bodyBytes || fitsBody(OPENING + text + CLOSING);
 }
 
-/** Characters beyond ASCII have up to three bytes each, so most bodies need not be counted. */
 export function fitsBody(text: string): boolean {
-  if (text.length > LIMITS.bodyBytes) return false;
-  return 3 * text.length <= LIMITS.bodyBytes || encoder.encode(text).length <= LIMITS.bodyBytes;
+  return isWithinBytes(text, LIMITS.bodyBytes);
 }

@@ -10,6 +10,7 @@ import type { EntryType } from '../protocol/entry-types.ts';
 import { LeaseholdError } from '../protocol/leasehold-error.ts';
 import type { Reply } from '../protocol/problem.ts';
 import { unknownToCallers } from './call-options.ts';
+import type { Connection } from './connection.ts';
 import type { Lease, LeaseSet } from './held.ts';
 import type { Identity, Status } from './infos.ts';
 import { type Listing, listing, type PageOptions } from './listing.ts';
@@ -47,6 +48,8 @@ export interface EntriesOptions<Type extends EntryType = EntryType> extends Page
   /** The first position; the first that is kept when there is none. */
   readonly from?: number;
 }
+
+const IN_PROCESS: Connection = { state: 'live', url: null };
 
 /** How many entries a page of the log has by default. */
 const ENTRIES_A_PAGE = 100;
@@ -157,6 +160,18 @@ export class Client implements AsyncDisposable {
   ): Promise<Reply<Body<Op>>> {
     const refused = unknownToCallers(options);
     return refused === null ? this.#transport.call(operation, request, options) : Promise.resolve(refused);
+  }
+
+  /** How the authority is reached at the moment. */
+  get connection(): Connection {
+    return this.#transport.connection?.current ?? IN_PROCESS;
+  }
+
+  /** Calls when `connection` changes, until the result is disposed of. */
+  on(event: 'connection', listener: (connection: Connection) => void): Disposable {
+    if (event !== 'connection' || typeof listener !== 'function')
+      throw new TypeError("on takes 'connection' and a function.");
+    return this.#transport.connection?.on(listener) ?? { [Symbol.dispose]: () => undefined };
   }
 
   /** Closes the connections, or the data directory. */

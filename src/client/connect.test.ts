@@ -21,6 +21,8 @@ function recorded() {
   return { sent, http: () => http };
 }
 
+const network = { http: recorded().http, sockets: () => null };
+
 const NO_DURATION =
   'is not a duration: give milliseconds as a number, or text such as 500ms, 15s, 1m, 2h or 1d.';
 
@@ -34,7 +36,7 @@ describe('connect', () => {
     [new URL('http://127.0.0.1:7420/below'), 'http://127.0.0.1:7420', '/below/v1/workers'],
   ])('takes %s', async (url, origin, path) => {
     const { sent, http } = recorded();
-    const lh = connectWith(Client, http, world, url, { token: 'secret' });
+    const lh = connectWith(Client, { http, sockets: () => null }, world, url, { token: 'secret' });
     expect(sent).toEqual([]);
     expect(await lh.call('worker.list', {})).toEqual({ ok: true, workers: [] });
     expect(sent[0]).toMatchObject({ origin, path, headers: { authorization: 'Bearer secret' } });
@@ -54,18 +56,16 @@ describe('connect', () => {
     ['http://me:pass@x', 'The URL of x must not carry a password; give the option token instead.'],
     ['http://x/?a=1', 'http://x/?a=1 must end with its path; a query or a fragment means nothing here.'],
   ])('refuses %s', (url, says) => {
-    expect(() => connectWith(Client, recorded().http, world, url as string)).toThrow(new TypeError(says));
-    expect(() => connectWith(Client, recorded().http, world, ['http://ok', url as string])).toThrow(says);
+    expect(() => connectWith(Client, network, world, url as string)).toThrow(new TypeError(says));
+    expect(() => connectWith(Client, network, world, ['http://ok', url as string])).toThrow(says);
   });
 
   it('refuses no server at all', () => {
-    expect(() => connectWith(Client, recorded().http, world, [])).toThrow(
-      'At least one server must be named.',
-    );
+    expect(() => connectWith(Client, network, world, [])).toThrow('At least one server must be named.');
   });
 
   it.each([
-    [{ tokn: 'x' }, 'The option tokn of connect is not known; known are token, retry, onFault.'],
+    [{ tokn: 'x' }, 'The option tokn of connect is not known; known are token, retry, transport, onFault.'],
     [{ token: 'two words' }, 'The option token must be visible ASCII characters without spaces.'],
     [{ token: '' }, 'The option token must be visible ASCII characters without spaces.'],
     [{ retry: { try: 1 } }, 'The option try of connect.retry is not known; known are tries, within, maxMs.'],
@@ -74,7 +74,7 @@ describe('connect', () => {
     [{ retry: { maxMs: -1 } }, `The time retry.within -1 ${NO_DURATION}`],
     [{ onFault: 1 }, 'The option onFault must be a function.'],
   ])('refuses the options %j', (options, says) => {
-    expect(() => connectWith(Client, recorded().http, world, 'http://x', options as object)).toThrow(
+    expect(() => connectWith(Client, network, world, 'http://x', options as object)).toThrow(
       new TypeError(says),
     );
   });

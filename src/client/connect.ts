@@ -1,5 +1,6 @@
 /** `connect`: a client of one server, or of several that stand in for each other. */
 import type { Http } from '../seams/http.ts';
+import type { Sockets } from '../seams/sockets.ts';
 import { durationMs } from './durations.ts';
 import { HttpTransport } from './http-transport.ts';
 import type { RetryLimits, RetryOptions } from './retry-schedule.ts';
@@ -13,6 +14,8 @@ export interface ConnectOptions {
   readonly token?: string;
   /** How often and how long a call without an answer is retried. */
   readonly retry?: RetryOptions;
+  /** 'live', the default: a WebSocket, or HTTP where an upgrade is refused. 'http': HTTP only. */
+  readonly transport?: 'live' | 'http';
   /** Called with background faults, such as one that stops a worker; by default they are written to stderr. */
   readonly onFault?: (fault: unknown) => void;
 }
@@ -20,15 +23,21 @@ export interface ConnectOptions {
 /** One server, or several that stand in for each other. */
 export type Servers = string | URL | readonly (string | URL)[];
 
+/** Ways to servers. Null where there are no WebSockets. */
+export interface Network {
+  http(): Http;
+  sockets(): Sockets | null;
+}
+
 export const DEFAULT_URL = 'http://127.0.0.1:7420';
 
-export const CONNECT_OPTIONS: readonly string[] = ['token', 'retry', 'onFault'];
+export const CONNECT_OPTIONS: readonly string[] = ['token', 'retry', 'transport', 'onFault'];
 const RETRY_OPTIONS = ['tries', 'within', 'maxMs'];
 
 /** Nothing is sent yet: a server that is not there is found out by the first call. */
 export function connectWith<Handle>(
   Handle: new (transport: Transport, world: ClientWorld) => Handle,
-  http: () => Http,
+  network: Network,
   world: ClientWorld,
   urls: Servers,
   options: ConnectOptions = {},
@@ -37,10 +46,14 @@ export function connectWith<Handle>(
   const servers = [urls].flat().map(addressOf);
   if (servers.length === 0) throw new TypeError('At least one server must be named.');
   checkOptions(options);
-  const { token = null, retry = {}, onFault } = options;
+  const { token = null, retry = {}, transport = 'live', onFault } = options;
   const ours = onFault === undefined ? world : { ...world, onFault };
   const patience = { ...patienceOf(retry), ...terms };
-  return new Handle(new HttpTransport(http(), ours, { servers, token, retry: patience }), ours);
+  const sockets = transport === 'live' ? network.sockets() : null;
+  return new Handle(
+    new HttpTransport(network.http(), ours, { servers, token, retry: patience, sockets }),
+    ours,
+  );
 }
 
 function addressOf(given: string | URL): ServerAddress {
@@ -63,7 +76,9 @@ function addressOf(given: string | URL): ServerAddress {
 
 function checkOptions(options: ConnectOptions): void {
   refuseUnknown(options, CONNECT_OPTIONS, 'connect');
-  const { token, retry = {}, onFault } = options;
+  const { token, retry = {}, transport = 'live', onFault } = options;
+  if (transport !== 'live' && transport !== 'http')
+    throw new TypeError("The option transport must be 'live' or 'http'.");
   if (token !== undefined && !/^[\x21-\x7e]+$/.test(token)) {
     throw new TypeError('The option token must be visible ASCII characters without spaces.');
   }

@@ -107,8 +107,8 @@ export class Guard {
 
   private guarded(grant: Grant): Guarded {
     const lease = new LeaseHandle(this.transport, this.leases.renewal, grant);
-    const { name, holder, leaseSeq, signal, remaining, assertHeld, extend, write } = lease;
-    return { name, holder, leaseSeq, signal, remaining, assertHeld, extend, write };
+    const { name, holder, leaseSeq, signal, asked, remaining, assertHeld, extend, write } = lease;
+    return { name, holder, leaseSeq, signal, asked, remaining, assertHeld, extend, write };
   }
 
   /** A renewal that failed leaves what was left of the lease; any other loss may mean that the next one runs already. */

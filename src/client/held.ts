@@ -8,7 +8,7 @@ import type { WriteOptions, Written } from './lease-writer.ts';
 export interface Held {
   /** The fencing number: whatever checks it refuses lower numbers. */
   readonly leaseSeq: number;
-  /** Aborts when the lease is lost, with a LEASE_LOST as its reason. A holder is told with its next renewal at the latest. */
+  /** Aborts when the lease is lost, with a LEASE_LOST as its reason. A holder is told within a round trip over the live connection, with its next renewal otherwise. */
   readonly signal: AbortSignal;
   /** Milliseconds until this client stops relying on the lease, unless it is renewed; 0 once it is lost or given back. */
   remaining(): number;
@@ -21,6 +21,11 @@ export interface Held {
 /** What a lease on one name and one on several have in common. */
 export interface HeldNames extends Held {
   readonly holder: string;
+  /**
+   * Aborts when another caller asks for the lease (`lh.leases.ask`), with a LEASE_ASKED as its reason. The lease stays held: finish
+   * soon and release it, or take no notice. Told over the live connection, or in process.
+   */
+  readonly asked: AbortSignal;
   /**
    * Gives the lease back, also after it was lost, and retries while it could last. True when that is what ended it;
    * false when it was over, or will run out by itself because no server answered. Harmless twice.

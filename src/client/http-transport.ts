@@ -14,28 +14,33 @@ import type { Body, Operation, Requests } from '../operations/table.ts';
 import { LeaseholdError } from '../protocol/leasehold-error.ts';
 import { LIMITS } from '../protocol/limits.ts';
 import type { Problem, Reply } from '../protocol/problem.ts';
+import type { Moment } from '../seams/deadline.ts';
 import { type Http, type HttpReply, isHttpFault, type Lane } from '../seams/http.ts';
+import type { Sockets } from '../seams/sockets.ts';
 import { AbortWatch } from './abort-watch.ts';
 import { Batcher, fitsBatch, fitsBody } from './batcher.ts';
 import { settledByOptions } from './call-options.ts';
 import { CallOutcomes, effectOf } from './call-outcomes.ts';
 import { closedEntries, handleClosed } from './closed.ts';
+import { ConnectionWatch } from './connection.ts';
+import { LiveCarrier } from './live-carrier.ts';
 import { LogReader } from './log-reader.ts';
 import { BATCH_PATH, OPERATION_ROWS } from './operation-table.ts';
 import { OpenCalls, PendingCall } from './pending-call.ts';
 import {
   isObject,
   isResult,
+  notLeasehold,
   notOurs,
   readReply,
   retryAfterMs,
   transientEffect,
   type WireBody,
 } from './reply-text.ts';
-import { type Fields, invalid, opText, routed } from './request-text.ts';
+import { type Fields, invalid, opText, routed, tooLarge } from './request-text.ts';
 import { isSafeAgain, type Retry, retryOf } from './retries.ts';
 import { type RetryLimits, RetrySchedule } from './retry-schedule.ts';
-import type { EntryListing, FollowOnly, Transport, TransportOptions } from './transport.ts';
+import type { EntryListing, FollowOnly, Hear, Transport, TransportOptions } from './transport.ts';
 import { type ServerAddress, Wire } from './wire.ts';
 import type { ClientWorld } from './world.ts';
 
@@ -43,6 +48,8 @@ export interface HttpTransportOptions {
   readonly servers: readonly ServerAddress[];
   readonly token: string | null;
   readonly retry: RetryLimits;
+  /** For live connections; null for HTTP alone. */
+  readonly sockets?: Sockets | null;
 }
 
 /** How long an answer may take, besides the time a call itself wants to wait. A later answer to a renewal is useless. */
@@ -75,12 +82,18 @@ export class HttpTransport implements Transport {
   readonly #batchers: Readonly<Record<'calls' | 'renewals', Batcher<PendingCall, HttpReply>>>;
   /** Calls in flight that are not in a batch. */
   readonly #alone = new Set<PendingCall>();
+  readonly #live: LiveCarrier | null;
+  readonly connection = new ConnectionWatch();
   #closed: Promise<void> | null = null;
   /** The prefix of all ids this client generates, and how many it has generated. */
   readonly #series: string;
   #made = 0;
 
-  constructor(http: Http, world: ClientWorld, { servers, token, retry }: HttpTransportOptions) {
+  constructor(
+    http: Http,
+    world: ClientWorld,
+    { servers, token, retry, sockets = null }: HttpTransportOptions,
+  ) {
     const { clock, timers } = world;
     const schedule = new RetrySchedule(clock, servers.length, retry);
     this.#http = http;
@@ -99,6 +112,21 @@ export class HttpTransport implements Transport {
       // Only a grant whose reply was lost is requested again, and its token was generated.
       restart: (call) => this.#start(call, this.#newId('token')),
     });
+    this.#live =
+      sockets === null
+        ? null
+        : new LiveCarrier(sockets, world, this.#wire, this.connection, {
+            answered: (call, status, body) => this.#liveAnswered(call, status, body),
+            lost: (calls, fault) => this.#outcomes.lost(calls, fault),
+            byHttp: (call) => this.#sendByHttp(call),
+            fieldsOf: (call) => {
+              const nowMs = clock.monotonicMs();
+              call.startedMs ??= nowMs;
+              return fieldsOf(call, nowMs);
+            },
+            timeoutMs: (call) =>
+              this.#timeoutMs(call.lane, [call]) + fieldsOf(call, clock.monotonicMs()).waitMs,
+          });
     this.#log = new LogReader(this.#wire, schedule, world);
     this.#batchers = { calls: this.#batcher('calls'), renewals: this.#batcher('renewals') };
   }
@@ -141,8 +169,17 @@ export class HttpTransport implements Transport {
 
   /** Chooses the way of a call, now that its id stands. */
   #start(call: PendingCall, generatedId: string): void {
-    const { operation, request, lane, requestId } = call;
     call.generatedId = generatedId;
+    this.#send(call);
+  }
+
+  #send(call: PendingCall): void {
+    if (call.isSettled || this.#live?.take(call) === true) return;
+    this.#sendByHttp(call);
+  }
+
+  #sendByHttp(call: PendingCall): void {
+    const { operation, request, lane, requestId, generatedId } = call;
     // A batch has one request id for all, and a field named op of its own.
     if (
       OPERATION_ROWS[operation].batch &&
@@ -157,10 +194,6 @@ export class HttpTransport implements Transport {
       }
       if (fitsBatch(text)) call.text = text;
     }
-    this.#send(call);
-  }
-
-  #send(call: PendingCall): void {
     if (call.text === '') void this.#sendAlone(call);
     else this.#batcherOf(call).add(call);
   }
@@ -178,7 +211,26 @@ export class HttpTransport implements Transport {
     });
   }
 
+  #liveAnswered(call: PendingCall, status: number, body: WireBody): void {
+    if (isWhole(call, status, body)) this.#outcomes.answered(call, status, body, 0);
+    else call.reject(notLeasehold(this.#wire.server, effectOf(call, 'unknown')));
+  }
+
+  listen(listener: Hear): () => void {
+    return this.#live?.listen(listener) ?? (() => undefined);
+  }
+
+  earliestOf(reply: object): Moment | null {
+    return this.#live?.earliestOf(reply) ?? null;
+  }
+
+  /** A server has answered by HTTP. */
+  #reached(): void {
+    if (this.#live?.isOpen !== true) this.connection.set('polling', this.#wire.server);
+  }
+
   #batchAnswered(calls: readonly PendingCall[], reply: HttpReply): void {
+    this.#reached();
     let body: WireBody;
     try {
       body = readReply(reply, this.#wire.server, 'unknown');
@@ -230,6 +282,7 @@ export class HttpTransport implements Transport {
         ...(requestId === undefined ? {} : { requestId }),
       };
       const reply = await this.#wire.send(ask, this.#timeoutMs(lane, [call]) + waitMs);
+      this.#reached();
       const { server } = this.#wire;
       const body = readReply(reply, server, effectOf(call, 'unknown'));
       if (!isWhole(call, reply.status, body)) throw notOurs(reply, server, 'unknown');
@@ -253,6 +306,7 @@ export class HttpTransport implements Transport {
   /** A request was lost, ended by its caller, answered with nonsense, or there is a bug. */
   #failed(calls: readonly PendingCall[], fault: unknown): void {
     if (isHttpFault(fault)) {
+      if (this.#live?.isOpen !== true) this.connection.set('away', this.#wire.server);
       this.#outcomes.lost(calls, fault);
       return;
     }
@@ -299,7 +353,7 @@ export class HttpTransport implements Transport {
     const { timers } = this.#world;
     this.#outcomes.stop();
     this.#log.stop();
-    for (const call of this.#alone) {
+    for (const call of [...this.#alone, ...(this.#live?.waits() ?? [])]) {
       if (call.lane !== 'waits') continue;
       const fault = handleClosed(call.effect);
       call.reject(fault);
@@ -312,6 +366,7 @@ export class HttpTransport implements Transport {
         resolve();
       });
     });
+    this.#live?.close();
     await this.#http.close();
   }
 }
@@ -345,9 +400,4 @@ function fieldsOf(call: PendingCall, nowMs: number): { waitMs: number; fields: F
     fields.wait_ms = waitMs;
   }
   return { waitMs: Math.min(waitMs, LIMITS.waitMaxMs), fields };
-}
-
-function tooLarge(): Problem {
-  const detail = `The body may have ${LIMITS.bodyBytes} bytes.`;
-  return { ok: false, code: 'PAYLOAD_TOO_LARGE', status: 413, title: detail, detail };
 }

@@ -59,6 +59,8 @@ export class Grant implements Due {
   readonly #transport: Transport;
   readonly #token: string;
   #controller: AbortController | null = null;
+  #asked: AbortController | null = null;
+  #askedBy: LeaseholdError | null = null;
 
   constructor(transport: Transport, terms: GrantTerms) {
     this.#transport = transport;
@@ -85,6 +87,21 @@ export class Grant implements Due {
     if (this.loss !== null) return;
     this.loss = loss;
     this.span?.end(loss.details.loss);
+  }
+
+  /** Aborts when the holder is asked to give way, for the first time. */
+  get asked(): AbortSignal {
+    this.#asked ??= new AbortController();
+    if (this.#askedBy !== null) this.#asked.abort(this.#askedBy);
+    return this.#asked.signal;
+  }
+
+  ask(reason: string): void {
+    const { names, leaseSeq } = this;
+    const details = { names, leaseSeq, reason };
+    const message = `The holder of "${names[0]}" is asked to give way: ${reason}`;
+    this.#askedBy ??= new LeaseholdError('LEASE_ASKED', message, { details });
+    this.#asked?.abort(this.#askedBy);
   }
 
   /** A release is not a loss: what was begun under it may be finished. */

@@ -42,6 +42,10 @@ abstract class Handle implements AsyncDisposable {
     return this.#grant.signal;
   }
 
+  get asked(): AbortSignal {
+    return this.#grant.asked;
+  }
+
   get remaining(): () => number {
     return () => this.#renewal.remainingMs(this.#grant);
   }

@@ -20,7 +20,7 @@ import { type Grant, isVerdict, type RenewalAnswer } from './lease-grant.ts';
 import { LeaseHeap } from './lease-heap.ts';
 import { LeaseLostError } from './lease-loss.ts';
 import { sleep } from './sleep.ts';
-import type { Transport } from './transport.ts';
+import type { Hear, Transport } from './transport.ts';
 import type { ClientWorld } from './world.ts';
 
 /** Leases renewed in one turn of the event loop; the rest follow in the next, so that other work is not delayed. */
@@ -44,6 +44,14 @@ const ENDS: Readonly<Record<string, Loss>> = {
   NameBroken: 'broken',
 };
 
+/** The same as the authority tells it; a wipe breaks many. */
+const TOLD: Readonly<Record<string, Loss>> = {
+  expired: 'expired',
+  superseded: 'superseded',
+  broken: 'broken',
+  wiped: 'broken',
+};
+
 export class LeaseRenewal {
   readonly #transport: Transport;
   readonly #world: ClientWorld;
@@ -56,6 +64,9 @@ export class LeaseRenewal {
   #wallAheadMs = Number.POSITIVE_INFINITY;
   #inquiries = 0;
   #closed = false;
+  /** By their fencing numbers, for what the authority tells. */
+  readonly #held = new Map<number, Grant>();
+  #unlisten: (() => void) | null = null;
 
   constructor(transport: Transport, world: ClientWorld) {
     this.#transport = transport;
@@ -68,9 +79,22 @@ export class LeaseRenewal {
       return;
     }
     if (this.#heap.size === 0) this.#wallAheadMs = this.#wallLead();
+    this.#unlisten ??= this.#transport.listen?.(this.#hear) ?? null;
+    this.#held.set(grant.leaseSeq, grant);
+    if (this.#transport.holds !== undefined)
+      for (const name of grant.names) this.#transport.holds(name, grant.leaseSeq);
     this.#plan(grant, grant.deadline.sentMs + intervalMs(grant));
     this.#arm();
   }
+
+  /** The authority tells sooner than the next renewal would. */
+  readonly #hear: Hear = ([type, told]) => {
+    const grant = this.#held.get(told.lease_seq);
+    if (grant === undefined) return false;
+    if (type === 'asked') grant.ask(told.reason);
+    else if (type === 'lost') this.#lose(grant, TOLD[told.cause] ?? 'broken');
+    return true;
+  };
 
   /** Whether it is still held, by the clocks and not by what timers had the time to find out. */
   isHeld(grant: Grant): boolean {
@@ -122,6 +146,7 @@ export class LeaseRenewal {
   async release(grant: Grant): Promise<boolean | null> {
     const { clock } = this.#world;
     this.#heap.remove(grant);
+    this.#held.delete(grant.leaseSeq);
     if (grant.loss === null) grant.end(lossOf(grant, 'released'));
     const untilMs = Math.min(clock.monotonicMs() + RELEASE_MS, grant.deadline.sentMs + grant.ttlMs);
     for (;;) {
@@ -172,6 +197,7 @@ export class LeaseRenewal {
   /** Stops all renewals and reports the loss to every holder. Leases still held expire by themselves. */
   close(): void {
     this.#closed = true;
+    this.#unlisten?.();
     this.#timer?.cancel();
     this.#timer = null;
     for (const grant of this.#heap.all()) this.#lose(grant, 'unreachable', { cause: closedError() });
@@ -321,6 +347,7 @@ export class LeaseRenewal {
 
   #lose(grant: Grant, loss: Loss, more: { cause?: unknown; problem?: Problem } = {}): void {
     this.#heap.remove(grant);
+    this.#held.delete(grant.leaseSeq);
     if (grant.loss !== null) return;
     const end = lossOf(grant, loss, more);
     grant.end(end);

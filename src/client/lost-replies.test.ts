@@ -175,6 +175,7 @@ const SCENARIOS: { readonly [Op in Operation]: Scenario<Op> } = {
   'lease.get': { request: () => ({ name: 'held' }), gives: 'same' },
   'lease.list': { request: () => ({ prefix: 'h' }), gives: 'same' },
   'lease.waiters': { request: () => ({ name: 'held' }), gives: 'same' },
+  'lease.ask': { request: () => ({ name: 'held', reason: 'please' }), gives: 'same' },
   'lease.history': { request: () => ({ name: 'held' }), gives: 'same' },
   'object.get': { request: () => ({ object_id: 'held' }), gives: 'same' },
   'receipt.list': { request: () => ({}), gives: 'same' },

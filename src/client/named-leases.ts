@@ -63,8 +63,10 @@ interface Won {
   readonly ok: true;
   readonly leaseSeq: number;
   readonly remainingMs: number;
-  /** It stood in line, or repeats an earlier answer: the age of the grant is unknown. */
+  /** It stood in line, or repeats an earlier answer: its age is not told by when it was asked for. */
   readonly isOld: boolean;
+  /** When it was granted, at the earliest, by samples of the authority's clock; null when they do not tell. */
+  readonly earliest: Moment | null;
 }
 
 export class NamedLeases {
@@ -149,8 +151,9 @@ export class NamedLeases {
         const sent = momentOf(clock);
         const won = await this.#askInLine(terms, untilMs);
         if (!won.ok) return won;
-        const isFresh = !won.isOld && !this.#isHalfOver(won, sent);
-        const grant = isFresh ? this.#keep(terms, won, sent) : await this.#confirm(terms, won.leaseSeq);
+        const from = won.isOld ? won.earliest : sent;
+        const isFresh = from !== null && !this.#isHalfOver(won, from);
+        const grant = isFresh ? this.#keep(terms, won, from) : await this.#confirm(terms, won.leaseSeq);
         // A reply that came too late brings a lease that must not be relied on.
         if (grant instanceof Grant) {
           this.renewal.assertHeld(grant);
@@ -170,12 +173,13 @@ export class NamedLeases {
   }
 
   /**
-   * First without waiting, which costs the free name nothing and tells a grant that had to wait from one that had not;
-   * then in line, in as many pieces as the longest wait of one request makes of it.
+   * In line, in as many pieces as the longest wait of one request makes of it. Where no samples tell the age of a grant, first
+   * without waiting, which tells a grant that had to wait from one that had not.
    */
   async #askInLine(terms: AcquireTerms, untilMs: number): Promise<Won | Problem> {
     const { clock, newToken } = this.#world;
-    let answer = await this.#ask(terms, 0);
+    const isLive = this.#transport.connection?.current.state === 'live';
+    let answer = await this.#ask(terms, isLive ? Math.min(terms.waitMs, LIMITS.waitMaxMs) : 0);
     let more = Math.ceil(terms.waitMs / LIMITS.waitMaxMs) + TRIES_MORE;
     for (; !answer.ok && more > 0; more--) {
       const leftMs = Math.max(0, Math.floor(untilMs - clock.monotonicMs()));
@@ -208,12 +212,18 @@ export class NamedLeases {
         leaseSeq: reply.lease_seq,
         remainingMs: reply.remaining_ms,
         isOld: isOld(reply),
+        earliest: this.#earliestOf(reply),
       };
     }
     const reply = await this.#transport.call('lease.acquire_all', { names: [...names], ...request }, options);
     if (!reply.ok) return reply;
     const remainingMs = Math.min(...reply.leases.map((lease) => lease.remaining_ms));
-    return { ok: true, leaseSeq: reply.leases[0]!.lease_seq, remainingMs, isOld: isOld(reply) };
+    const { lease_seq: leaseSeq } = reply.leases[0]!;
+    return { ok: true, leaseSeq, remainingMs, isOld: isOld(reply), earliest: this.#earliestOf(reply) };
+  }
+
+  #earliestOf(reply: object): Moment | null {
+    return this.#transport.earliestOf?.(reply) ?? null;
   }
 
   /** By our own count; a server that said nothing may have been asked before the one that granted it. */

@@ -97,6 +97,8 @@ export interface Leases {
   list(filter?: LeaseFilter): Listing<LeaseInfo>;
   /** Every entry that touched the name or its object, oldest first, as far back as the log reaches. */
   history(name: string, options?: HistoryOptions): Listing<Entry>;
+  /** Asks the holder to give way: its `lease.asked` aborts. True when it was told. Throws LEASE_NOT_FOUND. */
+  ask(name: string, options: { readonly reason: string }): Promise<boolean>;
   /** Ends the lease of another holder; with `leaseSeq` only if it is still that one. */
   break(name: string, options: { readonly reason: string; readonly leaseSeq?: number }): Promise<void>;
 }
@@ -168,6 +170,10 @@ export function leasesOf(transport: Transport): Leases {
     history(name, options = {}) {
       checkFilter(options, HISTORY_OPTIONS, 'history');
       return pages(transport, 'lease.history', { name, ...given('from', options.from) }, options, entriesOf);
+    },
+    async ask(name, options) {
+      refuseUnknown(options, ['reason'], 'ask');
+      return (await ask(transport, 'lease.ask', { name, reason: options.reason })).told;
     },
     async break(name, options) {
       refuseUnknown(options, ['reason', 'leaseSeq'], 'break');

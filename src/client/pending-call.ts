@@ -50,8 +50,8 @@ export class PendingCall implements Tries {
   isUncertain = false;
   /** The caller has its answer, or has given up. */
   isSettled = false;
-  /** Ends the request of a call that travels alone. */
-  ending: AbortController | null = null;
+  /** Ends the request of a call that travels alone, or its wait on a live connection. */
+  ending: { abort(reason: unknown): void } | null = null;
   #unlisten: (() => void) | null = null;
   readonly #open: OpenCalls;
   #resolve!: (reply: never) => void;

@@ -65,7 +65,11 @@ export function notOurs(
   cause?: unknown,
 ): LeaseholdError {
   const type = reply.header('content-type')?.split(';', 1)[0] ?? 'no content type';
-  const message = `${server} did not answer like a leasehold server (status ${reply.status}, ${type}).`;
+  return notLeasehold(server, effect, ` (status ${reply.status}, ${type})`, cause);
+}
+
+export function notLeasehold(server: string, effect: Effect, what = '', cause?: unknown): LeaseholdError {
+  const message = `${server} did not answer like a leasehold server${what}.`;
   return new LeaseholdError('PROTOCOL', message, { effect, cause });
 }
 

@@ -6,6 +6,7 @@
 
 import type { Operation } from '../operations/table.ts';
 import { Json, jsonText } from '../protocol/json.ts';
+import { LIMITS } from '../protocol/limits.ts';
 import type { Problem } from '../protocol/problem.ts';
 import { OPERATION_ROWS, type OperationRow } from './operation-table.ts';
 import { retryOf } from './retries.ts';
@@ -87,6 +88,11 @@ export function queryText(fields: Fields): string {
   }
   // A plus is a space only in forms; percent-encoded, every server reads it the same.
   return query.size === 0 ? '' : `?${query.toString().replaceAll('+', '%20')}`;
+}
+
+export function tooLarge(): Problem {
+  const detail = `The body may have ${LIMITS.bodyBytes} bytes.`;
+  return { ok: false, code: 'PAYLOAD_TOO_LARGE', status: 413, title: detail, detail };
 }
 
 export function invalid(detail: string): Problem {

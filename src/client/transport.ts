@@ -8,7 +8,10 @@ import type { LogRequest } from '../operations/pages.ts';
 import type { EntryRecord } from '../operations/records.ts';
 import type { Body, Operation, Requests } from '../operations/table.ts';
 import type { EntryType } from '../protocol/entry-types.ts';
+import type { Told } from '../protocol/live-frames.ts';
 import type { Reply } from '../protocol/problem.ts';
+import type { Moment } from '../seams/deadline.ts';
+import type { ConnectionWatch } from './connection.ts';
 
 export interface CallOptions {
   /** Gives up waiting; a grant that arrives after that is released. */
@@ -37,6 +40,9 @@ export interface FollowOnly {
   readonly session?: { readonly id: string; readonly path: string };
 }
 
+/** True when it concerned the listener. */
+export type Hear = (told: Told) => boolean;
+
 export interface Transport {
   call<Op extends Operation>(
     operation: Op,
@@ -51,4 +57,16 @@ export interface Transport {
   follow(fromSeq: number | null, signal: AbortSignal, only?: FollowOnly): AsyncIterable<EntryRecord>;
 
   close(): Promise<void>;
+
+  /** How the authority is reached; absent in process. */
+  readonly connection?: ConnectionWatch;
+
+  /** Calls with what the authority tells without being asked; gives the call that ends this. */
+  listen?(listener: Hear): () => void;
+
+  /** In process: the name is held from here on, under this number. Over a wire its server knows. */
+  holds?(name: string, leaseSeq: number): void;
+
+  /** When the grant in this reply was made, at the earliest; null when that is not known, and never for a reply by HTTP. */
+  earliestOf?(reply: object): Moment | null;
 }

@@ -12,6 +12,7 @@ import {
   httpFault,
   isHttpFault,
 } from '../seams/http.ts';
+import type { LinkTarget } from './live-link.ts';
 
 export interface ServerAddress {
   readonly origin: string;
@@ -36,6 +37,7 @@ export class Wire {
   readonly #http: Http;
   readonly #timers: Timers;
   readonly #servers: readonly ServerAddress[];
+  readonly #token: string | null;
   readonly #headers: Readonly<Record<string, string>>;
   #current = 0;
 
@@ -43,6 +45,7 @@ export class Wire {
     this.#http = http;
     this.#timers = timers;
     this.#servers = servers;
+    this.#token = token;
     this.#headers = token === null ? {} : { authorization: `Bearer ${token}` };
   }
 
@@ -54,6 +57,12 @@ export class Wire {
   /** The same for `judge`. */
   get current(): number {
     return this.#current;
+  }
+
+  /** Where a live connection to the current server is made. */
+  get liveTarget(): LinkTarget {
+    const { server, current: index } = this;
+    return { index, server, url: server.replace(/^http/, 'ws'), token: this.#token };
   }
 
   #nameOf(index: number): string {
@@ -75,7 +84,7 @@ export class Wire {
       this.judge(reply, index);
       return reply;
     } catch (fault) {
-      if (isHttpFault(fault)) this.#moveOn(index);
+      if (isHttpFault(fault)) this.moveOn(index);
       throw fault;
     } finally {
       timer.cancel();
@@ -88,7 +97,7 @@ export class Wire {
     try {
       return await this.#http.stream(this.#request(index, ask, ask.signal));
     } catch (fault) {
-      if (isHttpFault(fault)) this.#moveOn(index);
+      if (isHttpFault(fault)) this.moveOn(index);
       throw fault;
     }
   }
@@ -105,15 +114,14 @@ export class Wire {
   judge(reply: HttpReply, index: number): void {
     if (!GATEWAY_STATUSES.includes(reply.status)) return;
     if (!reply.header('content-type')?.includes('json')) {
-      this.#moveOn(index);
+      this.moveOn(index);
       throw httpFault(`A gateway before ${this.#nameOf(index)} answered ${reply.status}.`, 'unknown');
     }
-    if (GOES_ELSEWHERE.test(decoder.decode(reply.body)))
-      this.#moveOn(index, reply.header('leasehold-leader'));
+    if (GOES_ELSEWHERE.test(decoder.decode(reply.body))) this.moveOn(index, reply.header('leasehold-leader'));
   }
 
   /** Only the first call that finds a server failing moves on; the others follow. */
-  #moveOn(index: number, leader?: string | null): void {
+  moveOn(index: number, leader?: string | null): void {
     if (this.#current !== index) return;
     const named = this.#servers.findIndex(({ origin, prefix }) => origin + prefix === leader);
     this.#current = (named < 0 ? index + 1 : named) % this.#servers.length;

@@ -99,6 +99,8 @@ export class WorkerIntake {
     const options = waitMs > 0 ? { signal } : {};
     let sent = momentOf(this.world.clock);
     let leases: readonly TaskLeaseRecord[] = [];
+    // When they were granted, at the earliest, where samples of the authority's clock tell.
+    let granted: Moment | null = null;
     try {
       const reply = await retryUntilAnswered(this.world.timers, signal, () => {
         sent = momentOf(this.world.clock);
@@ -106,13 +108,15 @@ export class WorkerIntake {
       });
       if (!reply.ok) throw LeaseholdError.of(reply);
       leases = reply.leases;
+      granted = this.transport.earliestOf?.(reply) ?? null;
     } catch (fault) {
       const isCalledOff = signal.aborted && (fault === signal.reason || fault instanceof LeaseholdError);
       if (!isCalledOff) this.taker.fail(fault);
     }
     this.asked -= max;
     if (waitMs > 0) this.isPolling = false;
-    if (leases.length > 0) this.taker.take(leases, sent);
+    if (leases.length > 0)
+      this.taker.take(leases, granted !== null && granted.monotonicMs > sent.monotonicMs ? granted : sent);
     if (signal.aborted) this.taker.rest();
     else if (leases.length === LEASES_AT_ONCE) this.refill();
     else if (leases.length === 0 && this.settings.stopWhenEmpty && this.taker.isIdle()) this.taker.empty();

@@ -15,8 +15,8 @@ import type { Timer } from '../seams/clock.ts';
 import { Deadline, type Moment, momentOf } from '../seams/deadline.ts';
 import { TaskTimeout, WorkerStopping } from './task-errors.ts';
 import { failure, handle, type TaskEnd } from './task-handling.ts';
-import { TaskRun } from './task-run.ts';
-import type { Transport } from './transport.ts';
+import { lossBy, TaskRun } from './task-run.ts';
+import type { Hear, Transport } from './transport.ts';
 import { WorkerIntake } from './worker-intake.ts';
 import type { WorkerSettings } from './worker-options.ts';
 import { WorkerRenewal } from './worker-renewal.ts';
@@ -100,6 +100,8 @@ export class RunningWorker implements Worker {
       isIdle: () => this.runs.size === 0,
       empty: () => this.stop(),
     });
+    const unlisten = transport.listen?.(this.hear);
+    if (unlisten !== undefined) this.unhooks.push(unlisten);
     this.hold = world.timers.hold();
     this.done = new Promise((resolve, reject) => {
       this.settleDone = { resolve, reject };
@@ -112,6 +114,14 @@ export class RunningWorker implements Worker {
     this.intake.poll();
     return this;
   }
+
+  /** The authority tells sooner than the next heartbeat would. */
+  private readonly hear: Hear = ([type, told]) => {
+    const run = type === 'asked' ? undefined : this.runs.get(told.lease_id ?? '');
+    if (type === 'cancel') run?.cancel();
+    else if (type === 'lost') run?.lose(lossBy(told.cause));
+    return run !== undefined;
+  };
 
   /** Takes back, at the end, what was arranged for this worker elsewhere. */
   whenEnded(unhook: () => void): void {

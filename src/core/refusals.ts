@@ -57,6 +57,7 @@ export const REFUSALS = {
   VERSION_MISMATCH: { status: 412, retry: 'never', says: 'The object has another version.' },
   PAYLOAD_TOO_LARGE: { status: 413, retry: 'never', says: 'The request is larger than the limit.' },
   UNSUPPORTED_MEDIA_TYPE: { status: 415, retry: 'never', says: 'The body is not JSON.' },
+  UPGRADE_REQUIRED: { status: 426, retry: 'never', says: 'The path takes a WebSocket only.' },
   WRITE_UNFENCED: { status: 428, retry: 'never', says: 'The write carries no lease.' },
   HEADERS_TOO_LARGE: { status: 431, retry: 'never', says: 'The headers are larger than the limit.' },
   INTERNAL: { status: 500, retry: 'never', says: 'The server made a mistake; its log has the details.' },

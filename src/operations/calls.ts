@@ -20,9 +20,9 @@ import type { ChangeContext, LeaderContext, ReadContext } from './contexts.ts';
 import {
   type AnyChange,
   type AnyRead,
-  type BatchOperation,
   type Body,
   CHANGES,
+  type ChangeOperation,
   OPERATION_NAMES,
   type Operation,
   READS,
@@ -79,7 +79,7 @@ export function openCalls(checked: CheckedCalls): Calls {
   ) as unknown as Calls;
 }
 
-/** A checked change in a batch. */
+/** A checked change whose answer goes to a sink: in a batch, or on a live connection. */
 export interface Send {
   /** What has to be read before it is submitted; null for most. */
   readonly prepare: ((request: unknown) => Promise<unknown>) | null;
@@ -88,29 +88,36 @@ export interface Send {
   reply(answer: Answer | Refusal, shown: string): Reply<object>;
 }
 
-export type Sends = Readonly<Record<BatchOperation, Send>>;
+export type Sends = Readonly<Record<ChangeOperation, Send>>;
 
-export function batchSends(authority: Authority, context: ChangeContext, newToken: () => string): Sends {
+export function changeSends(authority: Authority, context: ChangeContext, newToken: () => string): Sends {
   const send = (change: AnyChange): Send => {
     const handling = handlingOf(change);
     return {
       prepare: preparation(authority, change),
       submit(sink, place, request, options, prepared) {
         const token = tokenOf(request, change, newToken);
-        if (isRefused(prepared)) {
-          sink.settle(place, prepared);
-          return token;
-        }
-        const command = change.command(request, token, context, options.isAdmin ?? true, prepared);
+        const command = isRefused(prepared)
+          ? prepared
+          : change.command(request, token, context, options.isAdmin ?? true, prepared);
         if (isRefusal(command)) sink.settle(place, command);
         else authority.submitTo(sink, place, command, handling, options);
-        return token;
+        return shownBy(change, token, options, newToken);
       },
       reply: (answer, shown) => replyTo(answer, shown, change, context),
     };
   };
-  const batched = CHANGES.filter(({ batch }) => batch);
-  return Object.fromEntries(batched.map((change) => [change.name, send(change)])) as Sends;
+  return Object.fromEntries(CHANGES.map((change) => [change.name, send(change)])) as Sends;
+}
+
+/** What the body shows besides the answer. */
+function shownBy(
+  { showsRequestId }: AnyChange,
+  token: string,
+  options: CallOptions | undefined,
+  newToken: () => string,
+): string {
+  return showsRequestId ? (options?.requestId ?? newToken()) : token;
 }
 
 function changeCall(
@@ -125,7 +132,7 @@ function changeCall(
     const token = tokenOf(request, change, newToken);
     const command = change.command(request, token, context, options?.isAdmin ?? true, prepared);
     if (isRefusal(command)) return Promise.resolve(problem(command));
-    const shown = change.showsRequestId ? (options?.requestId ?? newToken()) : token;
+    const shown = shownBy(change, token, options, newToken);
     return authority
       .submit(command, handling, options)
       .then((answer) => replyTo(answer, shown, change, context));

@@ -1,10 +1,11 @@
 /** The transport to an authority in the same process: no wire, the same operations, checks and answers. */
 import type { Authority } from '../authority/authority.ts';
+import type { HolderNews, HolderSeat } from '../authority/holders.ts';
 import { RefusedReadError } from '../authority/refused-read.ts';
 import { ClosedError, UnavailableError } from '../authority/unavailable.ts';
 import { settledByOptions } from '../client/call-options.ts';
 import { closedEntries, handleClosed } from '../client/closed.ts';
-import type { FollowOnly, Transport } from '../client/transport.ts';
+import type { FollowOnly, Hear, Transport } from '../client/transport.ts';
 import { seqOfSessionId } from '../core/ids.ts';
 import type { LoggedEntry } from '../engines/log.ts';
 import { LeaseholdError } from '../protocol/leasehold-error.ts';
@@ -16,11 +17,29 @@ import { entryBody } from './entry-bodies.ts';
 import type { EntryRecord } from './records.ts';
 import { relayed } from './relayed-signals.ts';
 import { sessionBegin } from './sessions.ts';
+import { toldOf } from './told.ts';
 
-export function localTransport(authority: Authority, calls: Calls, timers: Pick<Timers, 'hold'>): Transport {
+export function localTransport(
+  authority: Authority,
+  calls: Calls,
+  timers: Pick<Timers, 'hold' | 'soon'>,
+): Transport {
   const { log, feed } = authority;
   authority.tellFault = leaseholdError;
   let closed: Promise<void> | null = null;
+  const { holders } = authority.soft;
+  const listeners = new Set<Hear>();
+  let seat: HolderSeat | null = null;
+
+  const hear = (news: HolderNews): boolean => {
+    const told = toldOf(news);
+    const tell = (): boolean => [...listeners].map((listener) => listener(told)).includes(true);
+    // The caller that asks waits for whether the holder was told.
+    if (news.type === 'asked') return tell();
+    // A grant of the same batch is held once its answer has been taken.
+    timers.soon(tell);
+    return true;
+  };
 
   const compacted = (fromSeq: number): boolean => Math.max(1, fromSeq) < log.position.firstSeq;
 
@@ -97,6 +116,20 @@ export function localTransport(authority: Authority, calls: Calls, timers: Pick<
         }
       }
       return entries();
+    },
+
+    listen(listener) {
+      listeners.add(listener);
+      if (seat === null) {
+        seat = holders.open(hear);
+        // Tasks are known by their leases, whoever leased them.
+        holders.listen((news) => 'task_id' in news.subject && hear(news));
+      }
+      return () => listeners.delete(listener);
+    },
+
+    holds(name, leaseSeq) {
+      if (seat !== null) holders.holdName(seat, name, leaseSeq);
     },
 
     close() {

@@ -131,7 +131,8 @@ export interface Read<
   Request extends TObject = TObject,
   Reply extends TObject = TObject,
   Context = LeaderContext,
-> extends Wire<Name, 'GET', Codes, Request, Reply> {
+  Method extends 'GET' | 'POST' = 'GET' | 'POST',
+> extends Wire<Name, Method, Codes, Request, Reply> {
   /** A standby answers it too, from its own copy of the state. */
   readonly onStandby: Context extends LeaderContext ? false : true;
   /** Its answer may be long: it takes turns with others of its kind, and waits while too much is unsent. */
@@ -164,7 +165,7 @@ type ReadDefinition<
   Request extends TObject,
   Reply extends TObject,
   Context,
-> = Omit<Read<Name, Codes, Request, Reply, Context>, 'method' | 'scope' | 'status' | 'onStandby'> & {
+> = Omit<Read<Name, Codes, Request, Reply, Context, 'GET'>, 'method' | 'scope' | 'status' | 'onStandby'> & {
   readonly scope?: ScopeNeeded;
 };
 
@@ -176,7 +177,7 @@ export function stateRead<
   Reply extends TObject,
 >(
   definition: ReadDefinition<Name, Codes, Request, Reply, ReadContext>,
-): Read<Name, Codes, Request, Reply, ReadContext> {
+): Read<Name, Codes, Request, Reply, ReadContext, 'GET'> {
   return { method: 'GET', scope: 'v1:read', status: 200, onStandby: true, ...definition };
 }
 
@@ -188,6 +189,18 @@ export function leaderRead<
   Reply extends TObject,
 >(
   definition: ReadDefinition<Name, Codes, Request, Reply, LeaderContext>,
-): Read<Name, Codes, Request, Reply, LeaderContext> {
+): Read<Name, Codes, Request, Reply, LeaderContext, 'GET'> {
   return { method: 'GET', scope: 'v1:read', status: 200, onStandby: false, ...definition };
+}
+
+/** What the leader does without a change of the state. */
+export function leaderAct<
+  const Name extends string,
+  const Codes extends readonly RefusalCode[],
+  Request extends TObject,
+  Reply extends TObject,
+>(
+  definition: ReadDefinition<Name, Codes, Request, Reply, LeaderContext> & { readonly scope: ScopeNeeded },
+): Read<Name, Codes, Request, Reply, LeaderContext, 'POST'> {
+  return { method: 'POST', status: 200, onStandby: false, ...definition };
 }

@@ -52,6 +52,14 @@ export const PAGES = {
     refusals: ['SESSION_NOT_FOUND', 'SESSION_TERMINAL', 'OVERLOADED', 'NOT_LEADER'],
     does: 'The entries of one session as server-sent events, from its intent to its end; resumes by Last-Event-ID.',
   },
+  live: {
+    path: '/v1/live',
+    method: 'GET',
+    scope: null,
+    type: 'text/plain',
+    refusals: ['UPGRADE_REQUIRED'],
+    does: 'Upgrades to a WebSocket that carries every operation; docs/protocol.md describes it.',
+  },
   backup: {
     path: '/v1/backup',
     method: 'GET',

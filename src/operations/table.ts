@@ -10,6 +10,7 @@ import type { ChangeContext, LeaderContext, StateSource } from './contexts.ts';
 import { leaseHistory, taskHistory } from './histories.ts';
 import { acceptIntent } from './intents.ts';
 import { acquireAll, acquireLease } from './lease-acquire.ts';
+import { askLease } from './lease-ask.ts';
 import { breakLease, releaseLease, renewLease, wipeLeases } from './lease-changes.ts';
 import { getLease, listAllLeases } from './lease-reads.ts';
 import { listWaiters } from './lease-waiters.ts';
@@ -83,6 +84,7 @@ const DEFINITIONS = [
   getLease,
   listAllLeases,
   listWaiters,
+  askLease,
   leaseHistory,
   writeObject,
   getObject,
@@ -117,7 +119,7 @@ export const OPERATION_NAMES: readonly Operation[] = DEFINITIONS.map(({ name }) 
 type NamesWith<Trait> = { [Op in Operation]: Table[Op] extends Trait ? Op : never }[Operation];
 
 export type BatchOperation = NamesWith<{ readonly batch?: true; readonly command: unknown }>;
-export type ReadOperation = NamesWith<{ readonly method: 'GET' }>;
+export type ReadOperation = NamesWith<{ readonly look: unknown }>;
 export type ChangeOperation = Exclude<Operation, ReadOperation>;
 
 export type Requests = { [Op in Operation]: Static<Table[Op]['request']> };

@@ -234,6 +234,13 @@ export const EXPLANATIONS = {
       'Send JSON with that header. `curl -d` calls its body a form; `curl --json` sends the right header. ' +
       'Nothing was done.',
   },
+  UPGRADE_REQUIRED: {
+    when: '`/v1/live` was asked for by an ordinary request, or a proxy in between removed the `Upgrade` header.',
+    todo:
+      'Open a WebSocket with the subprotocol `leasehold.1`, or use the HTTP operations, which do the same. Let the ' +
+      'proxy pass upgrades on. Nothing was done.',
+    see: { title: 'the live connection', page: 'protocol.md' },
+  },
   WRITE_UNFENCED: {
     when:
       'Check 1 of the seven fence checks: a write or a delete without a `lease`, or with one that has no ' +

@@ -80,9 +80,23 @@ export class Json {
   }
 
   toJSON(): unknown {
+    if (isTextWanted) return this.text();
     if (written === null) return this.parse();
     written.push(this);
     return placeholder;
+  }
+}
+
+/** While `textWithin` writes. */
+let isTextWanted = false;
+
+/** Like JSON.stringify, but every `Json` inside appears as a string that holds its text. */
+export function textWithin(value: object): string {
+  isTextWanted = true;
+  try {
+    return JSON.stringify(value);
+  } finally {
+    isTextWanted = false;
   }
 }
 

@@ -38,6 +38,8 @@ export type ErrorCode =
   | RefusalCode
   /** The lease was lost; `details.loss` says how. */
   | 'LEASE_LOST'
+  /** Why the `asked` of a lease aborts: another caller wants it. */
+  | 'LEASE_ASKED'
   /** No server answered. */
   | 'UNREACHABLE'
   /** The answer does not come from a leasehold server of a compatible version. */
@@ -85,6 +87,11 @@ export interface ErrorDetails {
     readonly names?: readonly string[];
     /** Of the lease on a task. */
     readonly taskId?: string;
+  };
+  readonly LEASE_ASKED: {
+    readonly reason: string;
+    readonly leaseSeq: number;
+    readonly names: readonly string[];
   };
   readonly LOG_COMPACTED: { readonly firstSeq?: number };
   readonly WRITE_STALE_FENCE: { readonly currentFence?: number };

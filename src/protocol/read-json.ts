@@ -40,6 +40,12 @@ const OPEN = 0x7b;
 const CLOSE = 0x7d;
 
 const opaqueKeys = new Set(OPAQUE_KEYS);
+
+/** Whether the value of this field belongs to the user. */
+export function isOpaqueField(key: string): boolean {
+  return opaqueKeys.has(key);
+}
+
 const encoder = new TextEncoder();
 const KEY_BYTES = OPAQUE_KEYS.map((key) => encoder.encode(key));
 /** By default opaque values are kept as text, which retains nothing else in memory. */

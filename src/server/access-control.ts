@@ -41,28 +41,48 @@ export class AccessControl {
     this.tokens?.replace(grants);
   }
 
-  admit({ headers, socket, httpVersionMinor }: IncomingMessage, scope: ScopeNeeded | null): Admission {
+  admit(request: IncomingMessage, scope: ScopeNeeded | null): Admission {
+    const foreign = this.refuseForeign(request);
+    if (foreign !== null) return refused(foreign);
+    if (this.tokens === null) return ADMITTED;
+    if (scope === null) return { caller: ANONYMOUS, refusal: null };
+    const caller = this.tokens.find(request.headers.authorization);
+    if (caller === null) return refused({ refused: 'UNAUTHENTICATED' });
+    const refusal = refuseScope(caller, scope);
+    return refusal === null ? { caller, refusal } : refused(refusal);
+  }
+
+  /** A live connection: its token may come in the first message, because browsers cannot send a header. */
+  admitLive(request: IncomingMessage): Admission | 'token first' {
+    const { authorization } = request.headers;
+    if (this.tokens !== null && authorization === undefined) {
+      const foreign = this.refuseForeign(request);
+      return foreign === null ? 'token first' : refused(foreign);
+    }
+    return this.admit(request, 'any');
+  }
+
+  /** Null for a token that is not known here. */
+  callerOf(token: string): Caller | null {
+    return this.tokens?.find(`Bearer ${token}`) ?? null;
+  }
+
+  private refuseForeign({ headers, socket, httpVersionMinor }: IncomingMessage): Refusal | null {
     if (!this.lan.isOpen) {
       const forwardedFor = headers['x-forwarded-for'];
       const chain = Array.isArray(forwardedFor) ? forwardedFor.join(',') : forwardedFor;
       const outside = this.lan.refuses(socket.remoteAddress ?? '', chain);
-      if (outside !== null) return refused({ refused: 'FORBIDDEN', detail: outside });
+      if (outside !== null) return { refused: 'FORBIDDEN', detail: outside };
     }
     if (headers.host === undefined && httpVersionMinor > 0) {
-      return refused({ refused: 'INVALID_ARGUMENT', detail: 'The Host header is missing.' });
+      return { refused: 'INVALID_ARGUMENT', detail: 'The Host header is missing.' };
     }
-    if (this.tokens === null) {
-      const isProxied = this.lan.isProxy(socket.remoteAddress ?? '');
-      const foreign =
-        (isProxied ? null : forwardedRequest(headers)) ??
-        foreignRequest(headers.host, headers.origin, isProxied ? headers['x-forwarded-host'] : undefined);
-      return foreign === null ? ADMITTED : refused({ refused: 'FORBIDDEN', detail: foreign });
-    }
-    if (scope === null) return { caller: ANONYMOUS, refusal: null };
-    const caller = this.tokens.find(headers.authorization);
-    if (caller === null) return refused({ refused: 'UNAUTHENTICATED' });
-    const refusal = refuseScope(caller, scope);
-    return refusal === null ? { caller, refusal } : refused(refusal);
+    if (this.tokens !== null) return null;
+    const isProxied = this.lan.isProxy(socket.remoteAddress ?? '');
+    const foreign =
+      (isProxied ? null : forwardedRequest(headers)) ??
+      foreignRequest(headers.host, headers.origin, isProxied ? headers['x-forwarded-host'] : undefined);
+    return foreign === null ? null : { refused: 'FORBIDDEN', detail: foreign };
   }
 }
 

@@ -1,10 +1,12 @@
 /** What a server answers in the same words whatever its role is: that it lives, what it can do, what a code means, the console. */
 import { openApiDocument } from '../operations/openapi/openapi.ts';
+import { LIVE_PROTOCOL } from '../protocol/live-frames.ts';
+import { problem } from '../protocol/problem.ts';
 import { type ConsolePages, INDEX } from './console-files.ts';
 import { errorPage } from './error-page.ts';
 import type { Handle } from './operation-handler.ts';
 
-export type FixedPage = 'health' | 'openapi' | 'error' | 'console' | 'console_file';
+export type FixedPage = 'health' | 'openapi' | 'error' | 'live' | 'console' | 'console_file';
 
 const HTML = 'text/html; charset=utf-8';
 
@@ -21,6 +23,12 @@ export function fixedPages(version: string, console: ConsolePages): Record<Fixed
     health: (exchange) => exchange.json(200, '{"status":"alive"}'),
 
     openapi: (exchange) => exchange.json(200, openapi),
+
+    live(exchange) {
+      const detail = `Upgrade to a WebSocket with the subprotocol ${LIVE_PROTOCOL}.`;
+      const headers = { upgrade: 'websocket', connection: 'upgrade' };
+      exchange.problem(problem({ refused: 'UPGRADE_REQUIRED', detail }), headers);
+    },
 
     error(exchange, { params }) {
       const page = errorPage(params.code ?? '');

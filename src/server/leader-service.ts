@@ -3,6 +3,7 @@ import type { OpenCore } from '../open.ts';
 import { OPERATIONS, type Operation } from '../operations/table.ts';
 import { batchHandler } from './batch.ts';
 import { FollowHub } from './follow-hub.ts';
+import { leaderLive } from './live-operations.ts';
 import { Metrics } from './metrics.ts';
 import { type Handle, operationHandler } from './operation-handler.ts';
 import { pageHandlers } from './pages.ts';
@@ -26,6 +27,7 @@ export function leaderService(core: OpenCore, parts: ServiceParts): Service {
       batch: batchHandler(sends, reportFault),
       ...pageHandlers({ ...core, clock: parts.clock, hub, metrics, longReads, reportFault }),
     },
+    live: leaderLive(core, longReads),
     settle: () => hub.settle(),
     close: () => hub.close(),
   };

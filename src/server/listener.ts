@@ -32,6 +32,7 @@ import type { Logger } from './logger.ts';
 import { StoppingError } from './long-polls.ts';
 import { Pipelines } from './pipelines.ts';
 import { PROBLEM_TYPE, problemHeaders, problemText } from './problem-text.ts';
+import { onUpgrade } from './upgrades.ts';
 
 /** How long a connection may take for what; tests are less patient. */
 export interface Timeouts {
@@ -71,6 +72,7 @@ export function makeListener(
   { newToken, logger, timers }: ListenerWorld,
   counts: HttpCounts,
   bodies: Bodies,
+  upgrade: (request: IncomingMessage, socket: Socket, head: Buffer, requestId: string) => void,
 ): FastifyInstance {
   const { headersMs, requestMs, keepAliveMs, checkMs } = { ...TIMEOUTS, ...timeouts };
   const nextId = requestIds(newToken);
@@ -151,6 +153,11 @@ export function makeListener(
     const refusal: Refusal = { refused: 'METHOD_NOT_ALLOWED', detail: 'This server is no proxy.' };
     answerSocket(socket, refusal, keptId(request) ?? nextId(), `allow: ${METHODS.join(', ')}`);
   });
+  onUpgrade(
+    app.server as HttpServer,
+    (socket) => pipelines.lastOwed(socket),
+    (request, socket, head) => upgrade(request, socket, head, keptId(request) ?? nextId()),
+  );
   if (tls !== undefined) limitHandshakes(app.server, timers, headersMs);
   if (connectionsMax !== undefined) limitConnections(app.server, connectionsMax, { logger, timers }, counts);
   return app;
@@ -286,7 +293,12 @@ function answerPlainly(response: ServerResponse, refusal: Refusal, requestId: st
 }
 
 /** Answers where there is no request yet; the connection is of no use afterwards. */
-function answerSocket(socket: Socket, refusal: Refusal | null, requestId: string, ...more: string[]): void {
+export function answerSocket(
+  socket: Socket,
+  refusal: Refusal | null,
+  requestId: string,
+  ...more: string[]
+): void {
   if (refusal === null || !socket.writable) {
     socket.destroy();
     return;
@@ -298,6 +310,7 @@ function answerSocket(socket: Socket, refusal: Refusal | null, requestId: string
     `content-type: ${PROBLEM_TYPE}`,
     `content-length: ${Buffer.byteLength(text)}`,
     `x-request-id: ${requestId}`,
+    ...Object.entries(problemHeaders(told)).map(([name, value]) => `${name}: ${value}`),
     'connection: close',
     ...more,
   ];

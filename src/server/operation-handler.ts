@@ -23,8 +23,11 @@ export interface Arrival {
   readonly body: Buffer | undefined;
 }
 
+/** Where a fault was met. */
+export type FaultPlace = Pick<Exchange, 'requestId' | 'path'> & Partial<Pick<Exchange, 'request'>>;
+
 /** Reports a bug or a failing disk in the server's log. */
-export type ReportFault = (fault: unknown, exchange: Exchange) => void;
+export type ReportFault = (fault: unknown, place: FaultPlace) => void;
 
 /** What is answered in place of a grant that was given back. */
 export const HALF_CLOSED = invalid(
@@ -104,7 +107,11 @@ export function isGivenBack({ grants, renews }: AnyOperation): boolean {
 }
 
 /** For what tells a caller that it holds something. */
-export function grantOptions({ requestId, isLeaving, caller }: Exchange): CallOptions {
+export function grantOptions({
+  requestId,
+  isLeaving,
+  caller,
+}: Pick<Exchange, 'requestId' | 'isLeaving' | 'caller'>): CallOptions {
   return { requestId, isGone: isLeaving, isAdmin: may(caller, 'v1:admin') };
 }
 
@@ -150,17 +157,18 @@ export function isProblem(reply: Reply<object>): reply is Problem {
  */
 export function refuseFault(fault: unknown, exchange: Exchange, reportFault: ReportFault): void {
   if (fault instanceof GoneError) return;
-  if (fault instanceof RefusedReadError) return exchange.refuse(fault.refusal);
-  if (fault instanceof RevokedError) {
-    return exchange.refuse({ refused: 'UNAUTHENTICATED', detail: fault.message });
-  }
-  if (fault instanceof UnwatchedError) return exchange.refuse(invalid(fault.message));
+  exchange.refuse(refusalOf(fault, exchange, reportFault));
+}
+
+export function refusalOf(fault: unknown, place: FaultPlace, reportFault: ReportFault): Refusal {
+  if (fault instanceof RefusedReadError) return fault.refusal;
+  if (fault instanceof RevokedError) return { refused: 'UNAUTHENTICATED', detail: fault.message };
+  if (fault instanceof UnwatchedError) return invalid(fault.message);
   if (fault instanceof StoppingError || isUnavailable(fault)) {
-    exchange.refuse({ refused: 'UNAVAILABLE', detail: fault.message });
-    return;
+    return { refused: 'UNAVAILABLE', detail: fault.message };
   }
-  reportFault(fault, exchange);
-  exchange.refuse({ refused: 'INTERNAL' });
+  reportFault(fault, place);
+  return { refused: 'INTERNAL' };
 }
 
 const UNAVAILABLE = [UnavailableError, LogClosedError, LogCompactedError, LogOutOfReachError];

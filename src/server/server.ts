@@ -22,11 +22,13 @@ import { Exchange, type ExchangeContext } from './exchange.ts';
 import { fixedPages } from './fixed-pages.ts';
 import { HttpCounts } from './http-counts.ts';
 import { makeListener, TIMEOUTS, type Timeouts, withHead } from './listener.ts';
+import { LiveConnections, type LiveDoor } from './live-connections.ts';
+import type { LiveService } from './live-operations.ts';
 import type { Logger } from './logger.ts';
 import { LongPolls, StoppingError } from './long-polls.ts';
 import { LongReads } from './long-reads.ts';
 import type { LoopLag } from './metrics.ts';
-import { type Arrival, type Handle, refuseFault } from './operation-handler.ts';
+import { type Arrival, type Handle, type ReportFault, refuseFault } from './operation-handler.ts';
 import { isDecodable } from './request-bytes.ts';
 import type { Caller, TokenGrant } from './scopes.ts';
 import type { RouteName, Service, ServiceParts } from './service.ts';
@@ -108,6 +110,7 @@ export class Server implements ExchangeContext {
   private service: Service;
   private handlers: Readonly<Record<RouteName, Handle>>;
   private readonly fixed: ReturnType<typeof fixedPages>;
+  private readonly live: LiveConnections;
 
   /** `begin` gives what is answered first; `offer` replaces it. */
   constructor(world: ServerWorld, options: ServerOptions, begin: (parts: ServiceParts) => Service) {
@@ -116,9 +119,12 @@ export class Server implements ExchangeContext {
     this.longReads = new LongReads(world.timers, options.timeouts?.stallMs ?? TIMEOUTS.stallMs);
     this.isTalkative = world.logger.isLevelEnabled('debug');
     this.accessControl = new AccessControl(options);
-    this.app = makeListener(options, world, this.counts, this.bodies);
+    this.live = new LiveConnections(this.liveDoor(options.timeouts?.stallMs ?? TIMEOUTS.stallMs));
+    this.app = makeListener(options, world, this.counts, this.bodies, this.live.upgrade);
     this.app.addHook('onRequest', this.checkAccess);
     this.app.server.on('connection', (socket: Socket) => {
+      // It is given back after an upgrade that is not wanted.
+      if (this.sockets.has(socket)) return;
       this.counts.connected();
       this.sockets.add(socket);
       socket.once('close', () => {
@@ -156,6 +162,7 @@ export class Server implements ExchangeContext {
 
   /** From now on requests are answered by this. */
   offer(service: Service): void {
+    this.live.flush();
     this.service.close();
     this.service = service;
     this.handlers = { ...service.handlers, ...this.fixed };
@@ -206,9 +213,10 @@ export class Server implements ExchangeContext {
       this.whenAlone = resolve;
       if (this.sockets.size === 0) resolve();
     });
-    await this.atMost(ARRIVE_MS, quiet);
+    const answered = Promise.all([quiet, this.live.stop()]).then(() => undefined);
+    await this.atMost(ARRIVE_MS, answered);
     this.bodies.refuse(new StoppingError());
-    await this.atMost(STOP_MS - ARRIVE_MS, quiet);
+    await this.atMost(STOP_MS - ARRIVE_MS, answered);
     await this.atMost(LINGER_MS, alone);
     const closed = this.app.close();
     // Answers have been handed to the sockets; one turn lets them reach the kernel before idle ones are closed.
@@ -277,15 +285,43 @@ export class Server implements ExchangeContext {
     this.exchange(request, response).refuse(refusal ?? STOPPING);
   };
 
+  /** What live connections need of the server; the service and whether it stops are asked for each time. */
+  private liveDoor(stallMs: number): LiveDoor {
+    const { longReads, counts, reportFault, accessControl: access, world } = this;
+    const service = (): LiveService => this.service.live;
+    const isStopping = (): boolean => this.isStopping;
+    return {
+      get service() {
+        return service();
+      },
+      get isStopping() {
+        return isStopping();
+      },
+      longReads,
+      counts,
+      reportFault,
+      stallMs,
+      access,
+      timers: world.timers,
+      knocked: (request, id, status) => {
+        counts.began();
+        counts.ended('live', status);
+        if (this.isTalkative || DENIED.has(status)) {
+          this.tell('live', { id, method: 'GET', raw: request }, status, world.clock.monotonicMs());
+        }
+      },
+    };
+  }
+
   private exchange(request: FastifyRequest, response: ServerResponse): Exchange {
     const incoming = request.raw;
     return new Exchange(incoming, response, request.id, callers.get(incoming)!, this);
   }
 
-  private readonly reportFault = (fault: unknown, { requestId, path, request }: Exchange): void => {
+  private readonly reportFault: ReportFault = (fault, { requestId, path, request }) => {
     const { logger } = this.world;
     logger.error(
-      { err: fault, request_id: requestId, ...traceOf(request), path },
+      { err: fault, request_id: requestId, ...(request === undefined ? {} : traceOf(request)), path },
       'a request failed inside the server',
     );
   };
@@ -299,7 +335,12 @@ export class Server implements ExchangeContext {
   }
 
   /** Every request at level debug; those that were denied access always. */
-  private tell(operation: string, { id, method, raw }: FastifyRequest, status: number, fromMs: number): void {
+  private tell(
+    operation: string,
+    { id, method, raw }: Pick<FastifyRequest, 'id' | 'method' | 'raw'>,
+    status: number,
+    fromMs: number,
+  ): void {
     const { logger, clock } = this.world;
     const path = (raw.url ?? '').split('?', 1)[0];
     const fields = {

@@ -8,6 +8,7 @@ import type { Operation } from '../operations/table.ts';
 import type { Clock, Timers } from '../seams/clock.ts';
 import type { FixedPage } from './fixed-pages.ts';
 import type { HttpCounts } from './http-counts.ts';
+import type { LiveService } from './live-operations.ts';
 import type { LongPolls } from './long-polls.ts';
 import type { LongReads } from './long-reads.ts';
 import type { LoopLag } from './metrics.ts';
@@ -17,6 +18,7 @@ export type RouteName = Operation | keyof typeof PAGES;
 
 export interface Service {
   readonly handlers: Readonly<Record<Exclude<RouteName, FixedPage>, Handle>>;
+  readonly live: LiveService;
   /** Hands over what is durable to followers, before it is closed. */
   settle?(): Promise<void>;
   /** Ends what runs by itself, such as streams. */

@@ -6,6 +6,7 @@ import type { Standby } from '../authority/standby.ts';
 import { type CheckedCall, standbyCalls } from '../operations/calls.ts';
 import { OPERATIONS, type Operation } from '../operations/table.ts';
 import type { Exchange } from './exchange.ts';
+import { standbyLive } from './live-operations.ts';
 import { Metrics } from './metrics.ts';
 import { type Handle, operationHandler, refuseFault } from './operation-handler.ts';
 import type { Service, ServiceParts } from './service.ts';
@@ -61,6 +62,7 @@ export function standbyService(standby: Standby, parts: ServiceParts): Service {
         );
       },
     },
+    live: standbyLive(standby, calls, longReads),
     close: () => undefined,
   };
 }

@@ -360,6 +360,15 @@ const OPERATIONS: Record<Exclude<Operation, SessionOperation>, () => Promise<voi
   'lease.waiters': async () => {
     expect(await served.done('lease.waiters', { name: 'report' })).toMatchObject({ waiters: [] });
   },
+  'lease.ask': async () => {
+    const wire = await served.live();
+    await wire.call('lease.acquire', { name: 'report', holder: 'h', ttl_ms: 60_000 });
+    expect(await served.done('lease.ask', { name: 'report', reason: 'please' })).toEqual({ told: true });
+    wire.close();
+    await served.until(
+      async () => !(await served.done('lease.ask', { name: 'report', reason: 'again' })).told,
+    );
+  },
   'lease.history': async () => {
     await acquire('report');
     await served.done('lease.break', { name: 'report', reason: 'stuck' });

@@ -382,6 +382,7 @@ const CASES: {
   'lease.get': { LEASE_NOT_FOUND: () => served.call('lease.get', { name: fresh() }) },
   'lease.list': {},
   'lease.waiters': {},
+  'lease.ask': { LEASE_NOT_FOUND: () => served.call('lease.ask', { name: fresh(), reason: 'please' }) },
   'lease.history': { LEASE_NOT_FOUND: () => served.call('lease.history', { name: fresh() }) },
   'object.write': {
     ...writes((write) => served.call('object.write', { value: 1, ...write })),
@@ -512,6 +513,7 @@ const REQUESTS: Record<Operation, object> = {
   'lease.get': { name: 'n' },
   'lease.list': {},
   'lease.waiters': { name: 'n' },
+  'lease.ask': { name: 'n', reason: 'please' },
   'lease.history': { name: 'n' },
   'object.write': { object_id: 'o', value: 1 },
   'object.get': { object_id: 'o' },
@@ -619,7 +621,8 @@ describe('a server whose disk is full', () => {
     for (let tries = 0; tries < 20_000 && (await renew()).status !== 507; tries++);
     for (const [operation, { method }] of ASKING) {
       const { body } = await full.call(operation, REQUESTS[operation]);
-      expect([operation, body.code]).toEqual([operation, method === 'GET' ? 'UNAVAILABLE' : 'DISK_FULL']);
+      const isRead = method === 'GET' || operation === 'lease.ask';
+      expect([operation, body.code]).toEqual([operation, isRead ? 'UNAVAILABLE' : 'DISK_FULL']);
     }
     expect(expectProblem(await full.send('GET', '/readyz'))).toMatchObject({
       status: 503,

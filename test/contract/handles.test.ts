@@ -344,8 +344,8 @@ describe('connect', () => {
   });
 
   it.each([
-    [connect, 'known are token, retry, onFault, ca.'],
-    [connectByFetch, 'known are token, retry, onFault.'],
+    [connect, 'known are token, retry, transport, onFault, ca.'],
+    [connectByFetch, 'known are token, retry, transport, onFault.'],
   ])('refuses an option it does not know, and names those it does', (make, known) => {
     expect(() => make('http://127.0.0.1:1', { tokn: 'x' } as Anything)).toThrow(
       `The option tokn of connect is not known; ${known}`,

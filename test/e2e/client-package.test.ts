@@ -71,7 +71,10 @@ describe.each(['leasehold', 'leasehold/client'])('connect of %s', (name) => {
       expect(await run(script, type)).toEqual({ status: 0, stdout: 'made\n' });
       expect(
         requests.map(({ url: path, headers }) => [path, headers.authorization, headers['user-agent']]),
-      ).toEqual([['/v1/batch', 'Bearer from-the-environment', 'leasehold']]);
+      ).toEqual(
+        // It has no live connection to offer, so the call goes by HTTP.
+        ['/v1/live', '/v1/batch'].map((path) => [path, 'Bearer from-the-environment', 'leasehold']),
+      );
     },
   );
 

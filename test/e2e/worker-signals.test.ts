@@ -112,7 +112,7 @@ describe('a worker that cannot go on', () => {
       }).listen(0, '127.0.0.1', () => {
         const lh = connect('http://127.0.0.1:' + server.address().port);
         lh.work(defineTask('mail'), () => 1);
-        setTimeout(async () => { console.log('still here'); await lh.close(); server.close(); }, 1_000);
+        setTimeout(async () => { console.log('still here'); await lh.close(); server.close(); }, 3_000);
       });`;
     const child = spawn(process.execPath, ['--input-type=module', '-e', script], { cwd: ROOT });
     const said = { stdout: '', stderr: '' };

@@ -1,4 +1,5 @@
 // What the client knows of the operations: methods, paths and retry rules, without schemas and rules of the server.
+import { OPAQUE } from '../../src/operations/fields.ts';
 import { PAGES } from '../../src/operations/pages.ts';
 import { type AnyOperation, OPERATION_NAMES, operationOf } from '../../src/operations/table.ts';
 
@@ -16,6 +17,10 @@ export interface OperationRow {
   /** Fields in braces. */
   readonly path: string;
   readonly batch?: true;
+  /** Keeps or ends ownership: on a live connection it leaves before the rest. */
+  readonly urgent?: true;
+  /** Its reply has values that belong to the user. */
+  readonly opaque?: true;
   /** Keeps alive what is held: it travels on a connection of its own. */
   readonly renews?: true;
   /** How it is retried after a lost reply; absent where once and twice are the same. */
@@ -34,9 +39,11 @@ export const LOG_PATH = '${PAGES.log.path}';
 function row(operation: AnyOperation): string {
   const { method, path } = operation;
   const parts = [`method: '${method}'`, `path: '${path}'`];
+  if (hasOpaque(operation.reply)) parts.push('opaque: true');
   if ('command' in operation) {
-    const { batch, renews, retry } = operation;
+    const { batch, urgent, renews, retry } = operation;
     if (batch) parts.push('batch: true');
+    if (urgent) parts.push('urgent: true');
     if (renews) parts.push('renews: true');
     if (retry !== 'safe') {
       const rules = Object.entries(retry).map(([rule, value]) => `${rule}: ${literal(value)}`);
@@ -44,6 +51,11 @@ function row(operation: AnyOperation): string {
     }
   }
   return `{ ${parts.join(', ')} }`;
+}
+
+function hasOpaque(schema: unknown): boolean {
+  if (typeof schema !== 'object' || schema === null) return false;
+  return OPAQUE in schema || Object.values(schema).some(hasOpaque);
 }
 
 function literal(value: string | boolean): string {

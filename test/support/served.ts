@@ -7,11 +7,14 @@ import type { Engine } from '../../src/engines/log.ts';
 import { memoryEngine } from '../../src/engines/memory/memory-engine.ts';
 import { type Operation, operationOf } from '../../src/operations/table.ts';
 import { jsonText } from '../../src/protocol/json.ts';
+import { restoreOpaque } from '../../src/protocol/live-frames.ts';
 import type { Timers } from '../../src/seams/clock.ts';
+import { PROBLEM_TYPE, problemHeaders } from '../../src/server/problem-text.ts';
 import { type ServedAlone, type ServeOptions, serve } from '../../src/server/serve.ts';
 import { systemTimers } from '../../src/world/system-clock.ts';
 import { systemIds } from '../../src/world/system-ids.ts';
-import { expectWithinContract } from './wire-contract.ts';
+import { type LiveOptions, LiveWire } from './live-wire.ts';
+import { expectWithinContract, expectWithinLive } from './wire-contract.ts';
 
 export interface Answer {
   readonly status: number;
@@ -48,6 +51,8 @@ export interface Said {
 }
 
 const GIVE_UP_MS = 15_000;
+/** Operations go over a live connection instead of HTTP, for tests that do not care how. */
+const IS_LIVE = process.env.LEASEHOLD_WIRE === 'live';
 const running = new Set<Served>();
 
 export async function startServed({
@@ -104,6 +109,9 @@ export class Served {
   private readonly agent = new Agent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY });
   private readonly stopServer: () => Promise<void>;
   private readonly sockets = new Set<RawConnection>();
+  /** Live connections, one for each token and those that are used once. */
+  private readonly wires = new Map<string | undefined, LiveWire>();
+  private readonly loose = new Set<LiveWire>();
 
   constructor(server: ServedAlone, clock: MovableClock, said: readonly Said[]) {
     this.url = server.url;
@@ -164,10 +172,46 @@ export class Served {
 
   /** One operation, from its fields; the answer must be one that the table of operations knows. */
   async call(operation: Operation, fields: object = {}, sent: Omit<Sent, 'body'> = {}): Promise<CallAnswer> {
+    if (IS_LIVE && sent.headers === undefined) return this.callLive(operation, fields, sent);
     const { method, path, body } = requestOf(operation, fields);
     const answer = await this.send(method, path, { ...sent, ...(body === undefined ? {} : { body }) });
     const parsed = expectWithinContract(operation, answer, path);
     return { ...answer, body: parsed };
+  }
+
+  /** The same over a live connection; what waits or may be aborted has one of its own. */
+  private async callLive(
+    operation: Operation,
+    fields: object,
+    sent: Omit<Sent, 'body'>,
+  ): Promise<CallAnswer> {
+    const { token, signal } = sent;
+    const isAlone = signal !== undefined || 'wait_ms' in fields;
+    const opening = isAlone ? null : this.wires.get(token);
+    const wire = await (opening ?? LiveWire.open(this.port, token === undefined ? {} : { token }));
+    if (isAlone) this.loose.add(wire);
+    else this.wires.set(token, wire);
+    signal?.addEventListener('abort', () => wire.close());
+    if (signal?.aborted) wire.close();
+    const { id, status, body } = await wire.call(operation, fields);
+    const parsed = expectWithinLive(operation, status, body, id);
+    restoreOpaque(body);
+    const headers = status < 400 ? {} : { 'content-type': PROBLEM_TYPE, ...problemHeaders(body) };
+    const requestId = body.requestId === undefined ? {} : { 'x-request-id': body.requestId };
+    const outcome = parsed.outcome === undefined ? {} : { 'leasehold-outcome': parsed.outcome };
+    return {
+      status,
+      headers: { ...headers, ...requestId, ...outcome },
+      text: jsonText(body),
+      body: JSON.parse(jsonText(body)),
+    };
+  }
+
+  /** A live connection of the test's own. */
+  async live(options: LiveOptions = {}): Promise<LiveWire> {
+    const wire = await LiveWire.open(this.port, options);
+    this.loose.add(wire);
+    return wire;
   }
 
   /** The body of an operation that must not be refused. */
@@ -207,6 +251,7 @@ export class Served {
     running.delete(this);
     this.agent.destroy();
     for (const connection of this.sockets) connection.destroy();
+    for (const wire of [...this.wires.values(), ...this.loose]) wire.close();
   }
 }
 

@@ -33,6 +33,19 @@ export function expectWithinContract(operation: Operation, answer: Answer, path:
   return body;
 }
 
+/** The same for an answer on a live connection, where opaque values are texts. */
+export function expectWithinLive(operation: Operation, status: number, body: Body, id: number): Body {
+  if (status < 400) {
+    expectReply(operation, status, body);
+    return body;
+  }
+  expectProblemBody(status, body, `/v1/live#${id}`);
+  observed.add(`${operation} ${body.code}`);
+  expect(refusalsOf(operation), `${operation} may answer ${body.code}`).toContain(body.code);
+  expect(status).toBe(refusalStatus(operation, body.code));
+  return body;
+}
+
 /** A body that is no problem, with the status that belongs to it. */
 export function expectReply(operation: Operation, status: number, body: Body): void {
   const { status: usual } = operationOf(operation);

@@ -43,6 +43,10 @@ export class WireProxy {
 
   private constructor(target: () => string) {
     this.target = target;
+    // Operations are seen one by one only over HTTP.
+    this.server.on('upgrade', (_, socket) =>
+      socket.end('HTTP/1.1 501 Not Implemented\r\ncontent-length: 0\r\nconnection: close\r\n\r\n'),
+    );
   }
 
   static async open(target: () => string): Promise<WireProxy> {

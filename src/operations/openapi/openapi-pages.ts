@@ -105,6 +105,7 @@ export const PAGE_CONTENTS: Readonly<Record<PageName, Schema>> = {
     },
     example: SESSION_EVENTS_EXAMPLE,
   },
+  live: { schema: { type: 'string', description: 'Never sent: the request upgrades, or is refused.' } },
   backup: { schema: { description: 'A tar archive.' } },
   metrics: {
     schema: { type: 'string', description: 'The text format of Prometheus.' },

@@ -134,7 +134,13 @@ export class ClientNode {
       }
     }
     const http = () => this.#network.httpFor(process);
-    return connectWith(Recorded, http, this.#world(process), 'http://authority:7420', options);
+    return connectWith(
+      Recorded,
+      { http, sockets: () => null },
+      this.#world(process),
+      'http://authority:7420',
+      options,
+    );
   }
 
   #world(process: SimProcess): ClientWorld {

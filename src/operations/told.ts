@@ -1,0 +1,7 @@
+/** What holders are told, as it travels. */
+import type { HolderNews } from '../authority/holders.ts';
+import type { Told } from '../protocol/live-frames.ts';
+
+export function toldOf({ type, leaseSeq, subject, ...more }: HolderNews): Told {
+  return [type, { ...subject, lease_seq: leaseSeq, ...more }] as unknown as Told;
+}

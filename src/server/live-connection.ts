@@ -1,0 +1,446 @@
+/**
+ * One live connection: frames in, operations to the service of the moment, answers out in the order in which they are ready.
+ * Whatever is ready in one turn leaves in one frame. Its memory is bounded: at most so many operations are in flight, no read
+ * begins while a megabyte is unsent, and from a peer that does not take what is sent nothing more is read, until it is cut.
+ *
+ *   message ─► items ─► check, scope ─► kind.run ─► settle / reply / fail ─► text ─► frame
+ */
+import type { Socket } from 'node:net';
+import type { WebSocket } from 'ws';
+import type { Hear, HolderSeat, Holders } from '../authority/holders.ts';
+import type { CallOptions } from '../authority/request.ts';
+import type { Answer, GrantedTasks } from '../core/answers.ts';
+import { invalid, isRefusal } from '../core/decision.ts';
+import type { Refusal } from '../core/refusals.ts';
+import { toldOf } from '../operations/told.ts';
+import { textWithin } from '../protocol/json.ts';
+import { CLOSES, LIVE_LIMITS, LIVE_PATH } from '../protocol/live-frames.ts';
+import { type Problem, problem, type Reply } from '../protocol/problem.ts';
+import { withoutOk } from './body-text.ts';
+import type { HttpCounts } from './http-counts.ts';
+import { EndedWaitError, LiveCall } from './live-call.ts';
+import type { LiveKind, LiveService } from './live-operations.ts';
+import { readOpaque } from './live-requests.ts';
+import { GoneError, StoppingError } from './long-polls.ts';
+import type { LongReads } from './long-reads.ts';
+import {
+  forbiddenTo,
+  grantOptions,
+  isProblem,
+  type ReportFault,
+  refusalOf,
+  statusOf,
+} from './operation-handler.ts';
+import { problemBody } from './problem-text.ts';
+import type { Fields } from './request-bytes.ts';
+import { type Caller, refuseScope } from './scopes.ts';
+import { UnsentFrame } from './unsent-frame.ts';
+
+/** What all live connections of a server share. */
+export interface LiveContext {
+  readonly service: LiveService;
+  readonly isStopping: boolean;
+  readonly longReads: LongReads;
+  readonly counts: HttpCounts;
+  readonly reportFault: ReportFault;
+  readonly stallMs: number;
+}
+
+/** With more unsent than this no read begins, and nothing more is read from the peer. */
+const UNSENT_MAX = 1024 * 1024;
+/** Reads of a connection at a time; what they read at once is short. */
+const READS_MAX = 32;
+/** How many bytes of leased tasks may be on their way at once; beyond that they are refused, and can be asked for again. */
+const LEASED_BYTES_MAX = 16 * 1024 * 1024;
+/** What a lease takes in an answer besides its payload. */
+const LEASE_BYTES = 1024;
+/** A frame that is longer leaves at once, and is counted among the long answers of the server. */
+const LONG_FRAME = 16 * 1024;
+const OVERLOADED: Refusal = {
+  refused: 'OVERLOADED',
+  detail: `More than ${LIVE_LIMITS.inFlight} operations of this connection are in flight.`,
+};
+const REQUEST_ID = /^[\x21-\x7e]{1,128}$/;
+
+export class LiveConnection {
+  readonly path = LIVE_PATH;
+  readonly requestId: string;
+  readonly caller: Caller;
+  /** Whether anything has come from the peer since this was last set. */
+  isHeard = true;
+  isPaused = false;
+  private readonly context: LiveContext;
+  private readonly ws: WebSocket;
+  private readonly socket: Socket;
+  private inFlight = 0;
+  private leasedBytes = 0;
+  private readonly waiting = new Map<number, LiveCall>();
+  private readonly endings = new Set<AbortController>();
+  private heldReads: (() => Promise<void>)[] = [];
+  private openReads = 0;
+  private items: string[] = [];
+  private itemsLength = 0;
+  private isFlushDue = false;
+  private seat: HolderSeat | null = null;
+  private seatAt: Holders | null = null;
+  private readonly plain: CallOptions;
+  private readonly forGrants: CallOptions;
+  private readonly forCaller: CallOptions;
+  /** Called once when nothing is in flight. */
+  private whenQuiet: (() => void) | null = null;
+
+  constructor(context: LiveContext, ws: WebSocket, socket: Socket, caller: Caller, requestId: string) {
+    this.context = context;
+    this.ws = ws;
+    this.socket = socket;
+    this.caller = caller;
+    this.requestId = requestId;
+    this.plain = { requestId };
+    this.forGrants = grantOptions(this);
+    this.forCaller = { requestId, caller };
+    ws.on('message', this.take);
+    ws.on('pong', () => {
+      this.isHeard = true;
+    });
+    // A peer that takes nothing for so long while it is paused.
+    socket.on('timeout', () => ws.terminate());
+    this.flush();
+  }
+
+  readonly isGone = (): boolean => this.ws.readyState !== this.ws.OPEN || !this.socket.writable;
+
+  /** Nothing may be granted to this client: its connection is closed, or closed on its side. */
+  readonly isLeaving = (): boolean => this.isGone() || this.socket.readableEnded;
+
+  /** How many bytes of leased tasks may still be answered. */
+  get room(): number {
+    return LEASED_BYTES_MAX - this.leasedBytes;
+  }
+
+  set room(bytes: number) {
+    this.leasedBytes = LEASED_BYTES_MAX - bytes;
+  }
+
+  private readonly take = (data: Buffer, isBinary: boolean): void => {
+    this.isHeard = true;
+    if (isBinary) return this.malformed('Frames are text.');
+    let frame: unknown;
+    try {
+      frame = JSON.parse(data.toString());
+    } catch {
+      return this.malformed('A frame must be JSON.');
+    }
+    if (!Array.isArray(frame)) return this.malformed('A frame must be an array of items.');
+    for (const item of frame as unknown[]) {
+      if (!Array.isArray(item) || !this.takeItem(item)) {
+        return this.malformed('An item must be [id, operation, request], ["end", id] or ["ping", n].');
+      }
+    }
+  };
+
+  /** False for what is no item. */
+  private takeItem(item: readonly unknown[]): boolean {
+    const [first, second] = item;
+    if (typeof first === 'number') {
+      if (!Number.isSafeInteger(first) || item.length < 2 || item.length > 4) return false;
+      this.begin(first, second, item[2] ?? {}, item[3]);
+      return true;
+    }
+    // A server without tokens takes no notice of one.
+    if (first === 'token') return item.length === 2;
+    if (item.length !== 2 || !Number.isSafeInteger(second)) return false;
+    if (first === 'ping') this.push(`["pong",${second}]`);
+    else if (first === 'end') this.endWait(second as number);
+    else return false;
+    return true;
+  }
+
+  private begin(id: number, operation: unknown, request: unknown, requestId: unknown): void {
+    const { service, isStopping } = this.context;
+    const kind = service.kinds.get(operation);
+    const refusal =
+      kind === undefined
+        ? invalid('The second place of an item must name an operation.')
+        : this.refusalOf(kind, request, requestId);
+    if (refusal !== null) return this.refuse(id, refusal, requestId);
+    if (isStopping) return this.refuse(id, { refused: 'UNAVAILABLE', detail: new StoppingError().message });
+    if (this.inFlight >= LIVE_LIMITS.inFlight) return this.refuse(id, OVERLOADED);
+    const isWait = ((request as Fields).wait_ms ?? 0) !== 0;
+    if (isWait && this.waiting.has(id)) {
+      return this.refuse(id, invalid('Another operation that waits has the same id.'));
+    }
+    const options = this.optionsFor(kind!, requestId as string | undefined);
+    const call = new LiveCall(this, id, kind!, request as Fields, options, isWait);
+    this.inFlight += 1;
+    if (isWait) this.waiting.set(id, call);
+    try {
+      kind!.run(call);
+    } catch (fault) {
+      this.fail(call, fault);
+    }
+  }
+
+  private refusalOf(
+    { definition, check, hasOpaque }: LiveKind,
+    request: unknown,
+    requestId: unknown,
+  ): Refusal | null {
+    const scope = refuseScope(this.caller, definition.scope);
+    if (scope !== null) return scope;
+    if (typeof request !== 'object' || Array.isArray(request))
+      return invalid('The request must be an object.');
+    if (requestId !== undefined && !isRequestId(requestId)) {
+      return invalid('The id of a request must be 1 to 128 visible ASCII characters.');
+    }
+    const opaque = hasOpaque ? readOpaque(request as Fields) : null;
+    if (opaque !== null) return opaque;
+    if (!check.accepts(request)) return invalid(check.explain(request));
+    return forbiddenTo(this.caller, definition, request);
+  }
+
+  private optionsFor({ definition: { name, grants } }: LiveKind, requestId: string | undefined): CallOptions {
+    const options = grants ? this.forGrants : name === 'whoami.get' ? this.forCaller : this.plain;
+    return requestId === undefined ? options : { ...options, requestId };
+  }
+
+  private endWait(id: number): void {
+    const call = this.waiting.get(id);
+    call?.kind.end(call, new EndedWaitError('The client has ended its wait.'));
+  }
+
+  /** The authority has decided, and it is durable. */
+  settle(call: LiveCall, answer: Answer | Refusal): void {
+    if (call.isLeft) return;
+    if (call.kind.definition.name === 'task.lease' && !isRefusal(answer))
+      this.giveRoom(answer as GrantedTasks);
+    // One that was given back must not be told of.
+    if (call.kind.isGivenBack && this.isLeaving()) this.left(call);
+    else if (isRefusal(answer)) this.reply(call, problem(answer));
+    else {
+      let reply: Reply<object>;
+      try {
+        reply = call.kind.reply(call, answer);
+      } catch (fault) {
+        return this.fail(call, fault);
+      }
+      this.reply(call, reply);
+      call.kind.note(call, answer);
+    }
+  }
+
+  private giveRoom({ leases }: GrantedTasks): void {
+    for (const { payload } of leases) this.leasedBytes -= LEASE_BYTES + payload.length;
+  }
+
+  reply(call: LiveCall, reply: Reply<object>): void {
+    if (call.isLeft) return;
+    const { id, kind } = call;
+    try {
+      if (isProblem(reply)) this.pushProblem(id, reply, call.options.requestId);
+      else this.push(`[${id},${statusOf(kind.definition, reply)},${textWithin(withoutOk(reply))}]`);
+    } catch (fault) {
+      // A thousand payloads can make an answer that is longer than any string.
+      return this.fail(call, fault);
+    }
+    this.left(call);
+  }
+
+  fail(call: LiveCall, fault: unknown): void {
+    if (call.isLeft) return;
+    if (fault instanceof EndedWaitError) this.push(`[${call.id}]`);
+    else if (!(fault instanceof GoneError))
+      this.refuse(call.id, refusalOf(fault, this, this.context.reportFault), call.options.requestId);
+    this.left(call);
+  }
+
+  private left(call: LiveCall): void {
+    call.isLeft = true;
+    this.inFlight -= 1;
+    if (call.isWait) this.waiting.delete(call.id);
+    if (this.inFlight > 0) return;
+    this.leasedBytes = 0;
+    this.whenQuiet?.();
+  }
+
+  private refuse(id: number, refusal: Refusal, requestId?: unknown): void {
+    this.pushProblem(id, problem(refusal), requestId);
+  }
+
+  /** `requestId`: the client's own, if it gave one. */
+  private pushProblem(id: number, told: Problem, requestId: unknown): void {
+    this.context.counts.refused(told.code);
+    const known = isRequestId(requestId) ? requestId : this.requestId;
+    const body = JSON.stringify(problemBody(told, `${LIVE_PATH}#${id}`, known));
+    this.push(`[${id},${told.status},${body}]`);
+  }
+
+  holdName(name: string, leaseSeq: number): void {
+    this.sit()?.holdName(this.seat!, name, leaseSeq);
+  }
+
+  holdTask(leaseSeq: number): void {
+    this.sit()?.holdTask(this.seat!, leaseSeq);
+  }
+
+  /** Where this connection hears of what it holds: at the service that granted it. */
+  private sit(): Holders | null {
+    const { holders } = this.context.service;
+    if (this.isGone()) return null;
+    if (this.seatAt !== holders) {
+      this.standUp();
+      this.seat = holders?.open(this.hear) ?? null;
+      this.seatAt = holders;
+    }
+    return holders;
+  }
+
+  private standUp(): void {
+    if (this.seat !== null) this.seatAt?.close(this.seat);
+    this.seat = null;
+    this.seatAt = null;
+  }
+
+  private readonly hear: Hear = (news) => {
+    this.push(JSON.stringify(toldOf(news)));
+    return !this.isGone();
+  };
+
+  /** A signal for a call that reads, until `ended`. */
+  ending(): AbortController {
+    const controller = new AbortController();
+    this.endings.add(controller);
+    if (this.isGone()) controller.abort(new GoneError('The connection was closed.'));
+    return controller;
+  }
+
+  ended(controller: AbortController): void {
+    this.endings.delete(controller);
+  }
+
+  /** Begins a read as soon as there is room for its answer. */
+  whenRead(read: () => Promise<void>): void {
+    this.heldReads.push(read);
+    this.beginReads();
+  }
+
+  private get unsent(): number {
+    return this.ws.bufferedAmount + this.itemsLength;
+  }
+
+  private beginReads(): void {
+    while (this.heldReads.length > 0 && this.openReads < READS_MAX && this.unsent < UNSENT_MAX) {
+      this.openReads += 1;
+      void this.heldReads.shift()!().then(() => {
+        this.openReads -= 1;
+        this.beginReads();
+      });
+    }
+  }
+
+  private push(item: string): void {
+    if (this.isGone()) return;
+    this.items.push(item);
+    this.itemsLength += item.length;
+    if (this.itemsLength > LONG_FRAME) this.flush();
+    else if (!this.isFlushDue) {
+      this.isFlushDue = true;
+      queueMicrotask(this.flushDue);
+    }
+  }
+
+  private readonly flushDue = (): void => {
+    this.isFlushDue = false;
+    if (this.items.length > 0) this.flush();
+  };
+
+  /** Sends what is ready; a frame without items tells the time. */
+  flush(): void {
+    const { items, ws } = this;
+    const now = this.context.service.now();
+    const head = now === null ? '[null,null' : `[${now.atMs},${now.epoch}`;
+    const frame = items.length === 0 ? `${head}]` : `${head},${items.join()}]`;
+    this.items = [];
+    this.itemsLength = 0;
+    if (this.isGone()) return;
+    if (frame.length <= LONG_FRAME) ws.send(frame, this.sent);
+    else {
+      const bytes = Buffer.from(frame);
+      const unsent = new UnsentFrame(this.socket, this.limit);
+      this.context.longReads.sending(unsent, bytes.length);
+      ws.send(bytes, { binary: false }, () => {
+        unsent.sent();
+        this.sent();
+      });
+    }
+    if (!this.isPaused && ws.bufferedAmount >= UNSENT_MAX) this.pause();
+  }
+
+  private pause(): void {
+    this.isPaused = true;
+    this.ws.pause();
+    this.limit(0);
+  }
+
+  /** How long the peer may take nothing; while it is paused never for ever. */
+  private readonly limit = (ms: number): void => {
+    this.socket.setTimeout(ms === 0 && this.isPaused ? this.context.stallMs : ms);
+  };
+
+  private readonly sent = (): void => {
+    if (this.ws.bufferedAmount >= UNSENT_MAX) return;
+    if (this.isPaused && !this.isGone()) {
+      this.isPaused = false;
+      this.limit(0);
+      this.isHeard = true;
+      this.ws.resume();
+    }
+    if (this.heldReads.length > 0) this.beginReads();
+  };
+
+  private malformed(reason: string): void {
+    this.ws.close(CLOSES.malformed, reason);
+  }
+
+  close(code: number, reason: string): void {
+    this.flushDue();
+    this.ws.close(code, reason);
+  }
+
+  /** The connection is closed: what waits ends, and what is granted from now on is given back. */
+  closed(): void {
+    this.heldReads = [];
+    this.standUp();
+    this.endAll(new GoneError('The connection was closed.'));
+  }
+
+  private endAll(reason: Error): void {
+    for (const controller of this.endings) controller.abort(reason);
+    for (const call of [...this.waiting.values()]) call.kind.end(call, reason);
+  }
+
+  /** Waits end; resolves when everything in flight has been answered. */
+  stop(): Promise<void> {
+    this.endAll(new StoppingError());
+    return new Promise((resolve) => {
+      if (this.inFlight === 0) resolve();
+      else this.whenQuiet = resolve;
+    });
+  }
+
+  /** Asks the peer whether it is there; false when it did not answer the last time. */
+  ping(): boolean {
+    if (this.isPaused) return true;
+    if (!this.isHeard) return false;
+    this.isHeard = false;
+    this.ws.ping();
+    return true;
+  }
+
+  terminate(): void {
+    this.ws.terminate();
+  }
+}
+
+function isRequestId(given: unknown): given is string {
+  return typeof given === 'string' && REQUEST_ID.test(given);
+}

@@ -1,0 +1,166 @@
+/**
+ * The live connections of a server, behind the same door as its requests: network, Host and Origin, then the token, in the
+ * `Authorization` header or in the first message, and a token that a reload drops closes its connections. One timer asks all
+ * peers whether they are there.
+ */
+import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
+import { type WebSocket, WebSocketServer } from 'ws';
+import { invalid } from '../core/decision.ts';
+import type { Refusal } from '../core/refusals.ts';
+import { CLOSES, LIVE_LIMITS, LIVE_PROTOCOL } from '../protocol/live-frames.ts';
+import { problem } from '../protocol/problem.ts';
+import type { Timer, Timers } from '../seams/clock.ts';
+import type { AccessControl } from './access-control.ts';
+import { answerSocket } from './listener.ts';
+import { LiveConnection, type LiveContext } from './live-connection.ts';
+import { StoppingError } from './long-polls.ts';
+import type { Caller } from './scopes.ts';
+
+/** How often peers are asked whether they are there; one that has not answered by the next time is cut. */
+const PING_MS = 20_000;
+/** What a frame adds to its text: RFC 6455, section 5.2. */
+const FRAME_HEAD_BYTES = 8;
+const NO_PROTOCOL = `A live connection speaks ${LIVE_PROTOCOL}: offer it in Sec-WebSocket-Protocol.`;
+const NO_TOKEN = 'The first message must be [["token", "…"]] with a token that is known here.';
+
+export interface LiveDoor extends LiveContext {
+  readonly access: Pick<AccessControl, 'admitLive' | 'callerOf'>;
+  readonly timers: Timers;
+  /** Told of every attempt. */
+  readonly knocked: (request: IncomingMessage, requestId: string, status: number) => void;
+}
+
+export class LiveConnections {
+  private readonly door: LiveDoor;
+  private readonly open = new Set<LiveConnection>();
+  private readonly sockets: WebSocketServer;
+  private pinging: Timer | null = null;
+
+  constructor(door: LiveDoor) {
+    this.door = door;
+    this.sockets = new WebSocketServer({
+      noServer: true,
+      perMessageDeflate: false,
+      clientTracking: false,
+      maxPayload: LIVE_LIMITS.frameBytes,
+      handleProtocols: () => LIVE_PROTOCOL,
+    });
+    // Told to the caller of `handleUpgrade` below.
+    this.sockets.on('wsClientError', (fault, socket, request) => {
+      this.refuse(request, socket as Socket, requestIds.get(request) ?? '', invalid(`${fault.message}.`));
+    });
+  }
+
+  get size(): number {
+    return this.open.size;
+  }
+
+  readonly upgrade = (request: IncomingMessage, socket: Socket, head: Buffer, requestId: string): void => {
+    const admission = this.door.access.admitLive(request);
+    const refusal = admission === 'token first' ? null : admission.refusal;
+    if (refusal !== null) return this.refuse(request, socket, requestId, refusal);
+    if (this.door.isStopping) {
+      const detail = new StoppingError().message;
+      return this.refuse(request, socket, requestId, { refused: 'UNAVAILABLE', detail });
+    }
+    const offered = (request.headers['sec-websocket-protocol'] ?? '').split(',').map((each) => each.trim());
+    if (!offered.includes(LIVE_PROTOCOL))
+      return this.refuse(request, socket, requestId, invalid(NO_PROTOCOL));
+    requestIds.set(request, requestId);
+    this.sockets.handleUpgrade(request, socket, head, (ws) => {
+      this.door.knocked(request, requestId, 101);
+      // A frame that is no frame, or a reset; the connection is closed after either.
+      ws.on('error', () => undefined);
+      if (admission === 'token first') this.awaitToken(ws, socket, requestId);
+      else this.begin(ws, socket, admission.caller, requestId);
+    });
+  };
+
+  private refuse(request: IncomingMessage, socket: Socket, requestId: string, refusal: Refusal): void {
+    this.door.counts.refused(refusal.refused);
+    this.door.knocked(request, requestId, problem(refusal).status);
+    answerSocket(socket, refusal, requestId);
+  }
+
+  /** One short message, soon. */
+  private awaitToken(ws: WebSocket, socket: Socket, requestId: string): void {
+    const { timers, access } = this.door;
+    const fromBytes = socket.bytesRead;
+    const late = timers.after(LIVE_LIMITS.firstMs, () => ws.close(CLOSES.unauthenticated, NO_TOKEN));
+    const count = (): void => {
+      if (socket.bytesRead - fromBytes > LIVE_LIMITS.firstBytes + FRAME_HEAD_BYTES) ws.terminate();
+    };
+    const end = (): void => {
+      late.cancel();
+      socket.off('data', count);
+      ws.off('message', first).off('close', end);
+    };
+    const first = (data: Buffer, isBinary: boolean): void => {
+      end();
+      const token = data.length > LIVE_LIMITS.firstBytes || isBinary ? null : tokenIn(data.toString());
+      const caller = token === null ? null : access.callerOf(token);
+      if (caller === null) ws.close(CLOSES.unauthenticated, NO_TOKEN);
+      else this.begin(ws, socket, caller, requestId);
+    };
+    // Behind the listener of `ws`, which has read what came by then.
+    socket.on('data', count);
+    ws.on('message', first).on('close', end);
+  }
+
+  private begin(ws: WebSocket, socket: Socket, caller: Caller, requestId: string): void {
+    const connection = new LiveConnection(this.door, ws, socket, caller, requestId);
+    this.open.add(connection);
+    const forget = caller.revocation.onRevoked(() =>
+      connection.close(CLOSES.unauthenticated, 'The token was dropped, or lost a scope.'),
+    );
+    ws.on('close', () => {
+      this.open.delete(connection);
+      forget();
+      connection.closed();
+      if (this.open.size === 0) this.stopPinging();
+    });
+    if (this.pinging === null) this.ping();
+    if (this.door.isStopping) connection.close(CLOSES.goingAway, new StoppingError().message);
+  }
+
+  private ping(): void {
+    this.pinging = this.door.timers.after(PING_MS, () => {
+      for (const connection of this.open) if (!connection.ping()) connection.terminate();
+      this.ping();
+    });
+  }
+
+  private stopPinging(): void {
+    this.pinging?.cancel();
+    this.pinging = null;
+  }
+
+  /** What is ready leaves with the time of the service it came from, before another takes its place. */
+  flush(): void {
+    for (const connection of this.open) connection.flush();
+  }
+
+  /** Ends waits, lets what is in flight be answered, and says goodbye. */
+  async stop(): Promise<void> {
+    const stopped = [...this.open].map(async (connection) => {
+      await connection.stop();
+      connection.close(CLOSES.goingAway, new StoppingError().message);
+    });
+    await Promise.all(stopped);
+  }
+}
+
+/** For the refusals of `ws`, which gives back the request alone. */
+const requestIds = new WeakMap<IncomingMessage, string>();
+
+function tokenIn(text: string): string | null {
+  try {
+    const frame: unknown = JSON.parse(text);
+    const [item] = Array.isArray(frame) && frame.length === 1 ? (frame as unknown[]) : [];
+    const [kind, token] = Array.isArray(item) && item.length === 2 ? (item as unknown[]) : [];
+    return kind === 'token' && typeof token === 'string' ? token : null;
+  } catch {
+    return null;
+  }
+}
