@@ -8,6 +8,7 @@ import { LeasesPage } from './views/leases.tsx';
 import { LogPage } from './views/log.tsx';
 import { NowPage } from './views/now.tsx';
 import { QueuePage, QueuesPage } from './views/queues.tsx';
+import { SchedulePage, SchedulesPage } from './views/schedules.tsx';
 import { SessionPage, SessionsPage } from './views/sessions.tsx';
 import { TaskPage } from './views/task.tsx';
 import { TasksPage } from './views/tasks.tsx';
@@ -41,6 +42,12 @@ export const VIEWS: readonly View[] = [
     key: 'q',
     page: (name, feed) =>
       name === null ? <QueuesPage feed={feed} /> : <QueuePage key={name} name={name} feed={feed} />,
+  },
+  {
+    name: 'schedules',
+    title: 'Schedules',
+    key: 'c',
+    page: (name) => (name === null ? <SchedulesPage /> : <SchedulePage key={name} name={name} />),
   },
   {
     name: 'workers',

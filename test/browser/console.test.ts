@@ -235,6 +235,30 @@ describe('Queues and workers', () => {
   });
 });
 
+describe('Schedules', () => {
+  it('can be made, fired and paused, and keep the text of their payload', async () => {
+    const page = await bench.tab('schedules');
+    await page.getByRole('button', { name: 'New…' }).click();
+    await page.getByLabel('Name').fill('nightly');
+    const fields = '{"cron":"61 3 * * *","queue":"reports","payload":{"n":9007199254740993123}}';
+    await page.getByLabel('Fields, as JSON').fill(fields);
+    await page.getByRole('button', { name: 'Save the schedule' }).click();
+    await page.getByRole('alert').getByText('INVALID_ARGUMENT').waitFor();
+    await page.getByLabel('Fields, as JSON').fill(fields.replace('61', '0'));
+    await page.getByRole('button', { name: 'Save the schedule' }).click();
+    await page.getByRole('rowheader', { name: 'nightly' }).getByRole('link').click();
+    await page.getByText('"n": 9007199254740993123').waitFor();
+    await page.getByRole('button', { name: 'Fire…' }).click();
+    await page.getByRole('button', { name: 'Fire it' }).click();
+    await page.getByRole('link', { name: /nightly!/ }).waitFor();
+    await page.getByRole('button', { name: 'Pause…' }).click();
+    await page.getByRole('button', { name: 'Pause the schedule' }).click();
+    await page.getByText('Paused: nothing is due').waitFor();
+    await bench.expectSound(page, 'schedule-1440-light');
+    await bench.expectSound(await bench.tab('schedules', PHONE), 'schedules-390-dark');
+  });
+});
+
 describe('Sessions', () => {
   it('are one line each, and can be started and stopped', async () => {
     const page = await bench.tab('sessions');

@@ -1,6 +1,6 @@
 // Opaque JSON for reading: indented, and otherwise as it was written.
 import { describe, expect, it } from 'vitest';
-import { indented } from './json-text.ts';
+import { fieldText, indented } from './json-text.ts';
 
 describe('indented JSON', () => {
   it('keeps numbers and escapes as they were written', () => {
@@ -11,5 +11,19 @@ describe('indented JSON', () => {
 
   it.each(['1', '"a \\" b"', 'null', '[]', '{}'])('leaves %s as it is', (text) => {
     expect(indented(text)).toBe(text);
+  });
+});
+
+describe('the text of a field', () => {
+  it.each([
+    [
+      '{"a":1,"payload":{"n":9007199254740993123, "payload":2},"b":3}',
+      '{"n":9007199254740993123, "payload":2}',
+    ],
+    ['{"x":{"payload":1},"payload" : "a,}\\"" }', '"a,}\\""'],
+    ['{"pay\\u006coad":1.0}', '1.0'],
+    ['{"x":["payload",1]}', null],
+  ])('of %s is %s', (text, found) => {
+    expect(fieldText(text, 'payload')).toBe(found);
   });
 });

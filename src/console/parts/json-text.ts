@@ -35,6 +35,45 @@ export function indented(text: string): string {
   return out;
 }
 
+/** The text of a field of an object, as it was written; null when the object has none. The text is known to be JSON. */
+export function fieldText(text: string, field: string): string | null {
+  let depth = 0;
+  for (let at = 0; at < text.length; ) {
+    const character = text[at]!;
+    if (character === '"') {
+      const end = endOfString(text, at);
+      const colon = nextOf(text, end);
+      if (depth === 1 && text[colon] === ':' && JSON.parse(text.slice(at, end)) === field) {
+        const from = nextOf(text, colon + 1);
+        return text.slice(from, endOfValue(text, from)).trimEnd();
+      }
+      at = end;
+      continue;
+    }
+    if (OPENING.includes(character)) depth += 1;
+    else if (CLOSING.includes(character)) depth -= 1;
+    at += 1;
+  }
+  return null;
+}
+
+/** Where the value that begins here ends: before the comma or bracket that is not its own. */
+function endOfValue(text: string, from: number): number {
+  let depth = 0;
+  for (let at = from; at < text.length; ) {
+    const character = text[at]!;
+    if (character === '"') {
+      at = endOfString(text, at);
+      continue;
+    }
+    if (depth === 0 && (character === ',' || CLOSING.includes(character))) return at;
+    if (OPENING.includes(character)) depth += 1;
+    else if (CLOSING.includes(character)) depth -= 1;
+    at += 1;
+  }
+  return text.length;
+}
+
 function endOfString(text: string, from: number): number {
   let at = from + 1;
   while (at < text.length && text[at] !== '"') at += text[at] === '\\' ? 2 : 1;
