@@ -15,7 +15,8 @@ const NODE_FLAGS = ['--max-semi-space-size=64'];
 
 /** How a client of each served mode is made. */
 const SERVED = {
-  HTTP: (url) => connect(url),
+  live: (url) => connect(url),
+  HTTP: (url) => connect(url, { transport: 'http' }),
 };
 const inProcess = {
   waiting: 'It is in the client’s process; the server has the same log and the same tables.',
