@@ -10,46 +10,48 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { open } from 'leasehold';
 
 const dir = process.argv[2] ?? mkdtempSync(join(tmpdir(), 'leasehold-fenced-write-'));
-const object = 'settings';
+const name = 'settings';
 const lh = await open(dir);
 
-const first = await acquire('first', 1_000);
-show('first writes', await write(first, { colour: 'red' }));
-show('without a lease', await lh.call('object.write', { object_id: object, value: { colour: 'none' } }));
-
-// The first writer is busy with something else for longer than its lease lasts.
+// A lease of `lh.acquire` is renewed until it is released. The first writer stands for a machine that stalls, so it uses the
+// bare operations and renews nothing. The lease of an object is the named lease of the same name.
+const first = await lh.call('lease.acquire', { name, holder: 'first', ttl_ms: 1_000, wait_ms: 10_000 });
 const stalled = sleep(1_200);
-const second = await acquire('second', 30_000);
-show('second writes', await write(second, { colour: 'blue' }));
+say('first holds it', `with number ${first.lease_seq}`);
+sayReply('first writes', await write({ colour: 'red' }, first));
+sayReply('without a lease', await write({ colour: 'none' }));
+
+// The second writer waits until the lease of the first has run out.
+const second = await lh.acquire(name, { holder: 'second', wait: '10s' });
+say('second holds it', `with number ${second.leaseSeq}`);
+say('second writes', `accepted, version ${(await second.write({ colour: 'blue' })).version}`);
 
 await stalled;
-show('first, late', await write(first, { colour: 'red again' }));
-const { receipts } = await lh.call('receipt.list', { object_id: object });
-for (const { code, presented_lease_seq, current_fence } of receipts) {
-  console.log(`receipt           ${code}: presented ${presented_lease_seq}, the fence is ${current_fence}`);
+sayReply('first, late', await write({ colour: 'red again' }, first));
+for await (const { code, presentedLeaseSeq, currentFence } of lh.objects.refusals({ objectId: name })) {
+  say('refused write', `${code}: presented ${presentedLeaseSeq}, the fence is ${currentFence}`);
 }
 
-const { value, version } = await lh.call('object.get', { object_id: object });
-console.log(`the object is     ${value.text()}, version ${version}`);
-await lh.call('lease.release', { name: object, holder: second.holder, token: second.token });
+const { value, version } = await lh.objects.get(name);
+say('the object is', `${value.text()}, version ${version}`);
+await second.release();
 await lh.close();
 // A directory of our own making goes again; one that was named stays.
 if (process.argv[2] === undefined) rmSync(dir, { recursive: true });
 
-/** The lease of an object is the named lease of the same name. */
-async function acquire(holder, ttl_ms) {
-  const lease = await lh.call('lease.acquire', { name: object, holder, ttl_ms, wait_ms: 10_000 });
-  console.log(`${holder} holds it`.padEnd(17), `with number ${lease.lease_seq}`);
-  return lease;
+function write(value, lease) {
+  return lh.call('object.write', {
+    object_id: name,
+    value,
+    ...(lease && { lease: { lease_seq: lease.lease_seq, holder_id: lease.holder } }),
+  });
 }
 
-function write({ lease_seq, holder }, value) {
-  return lh.call('object.write', { object_id: object, value, lease: { lease_seq, holder_id: holder } });
+/** A refusal of a bare operation is a value with a code, never an exception. */
+function sayReply(who, reply) {
+  say(who, reply.ok ? `accepted, version ${reply.version}` : `${reply.code}: ${reply.detail}`);
 }
 
-/** A refusal is a value with a code, never an exception. */
-function show(who, reply) {
-  console.log(
-    `${who.padEnd(17)} ${reply.ok ? `accepted, version ${reply.version}` : `${reply.code}: ${reply.detail}`}`,
-  );
+function say(what, more) {
+  console.log(what.padEnd(17), more);
 }

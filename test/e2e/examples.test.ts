@@ -109,13 +109,13 @@ describe('hello-task.mjs', () => {
 });
 
 describe('fenced-write.mjs', () => {
-  it('refuses the write of a deposed holder and keeps a receipt with both numbers', async () => {
+  it('refuses the write of a deposed holder and remembers the refused write with both numbers', async () => {
     const lines = await linesOf('fenced-write.mjs');
     const [first, second] = lines.flatMap((line) => /holds it\s+with number (\d+)/.exec(line)?.[1] ?? []);
     expect(Number(second)).toBeGreaterThan(Number(first));
     expect(lines).toContain('without a lease   WRITE_UNFENCED: The write carries no lease.');
     expect(lines).toContain(
-      `receipt           WRITE_STALE_FENCE: presented ${first}, the fence is ${second}`,
+      `refused write     WRITE_STALE_FENCE: presented ${first}, the fence is ${second}`,
     );
     expect(lines.at(-1)).toBe('the object is     {"colour":"blue"}, version 2');
   });
