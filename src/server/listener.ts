@@ -153,6 +153,7 @@ export function makeListener(
     const refusal: Refusal = { refused: 'METHOD_NOT_ALLOWED', detail: 'This server is no proxy.' };
     answerSocket(socket, refusal, keptId(request) ?? nextId(), `allow: ${METHODS.join(', ')}`);
   });
+  if (basePath !== '') app.server.on('upgrade', (request: IncomingMessage) => strip(basePath, request));
   onUpgrade(
     app.server as HttpServer,
     (socket) => pipelines.lastOwed(socket),
@@ -168,11 +169,14 @@ function below(
   basePath: string,
   handle: (request: IncomingMessage, response: ServerResponse) => void,
 ): typeof handle {
-  const prefix = `${basePath}/`;
   return (request, response) => {
-    if (request.url?.startsWith(prefix)) request.url = request.url.slice(basePath.length);
+    strip(basePath, request);
     handle(request, response);
   };
+}
+
+function strip(basePath: string, request: IncomingMessage): void {
+  if (request.url?.startsWith(`${basePath}/`)) request.url = request.url.slice(basePath.length);
 }
 
 class CodedBodyError extends Error {

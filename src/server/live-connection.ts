@@ -16,7 +16,7 @@ import { toldOf } from '../operations/told.ts';
 import { textWithin } from '../protocol/json.ts';
 import { CLOSES, LIVE_LIMITS, LIVE_PATH } from '../protocol/live-frames.ts';
 import { type Problem, problem, type Reply } from '../protocol/problem.ts';
-import { withoutOk } from './body-text.ts';
+import { withoutOk, withoutOpaques } from './body-text.ts';
 import type { HttpCounts } from './http-counts.ts';
 import { EndedWaitError, LiveCall } from './live-call.ts';
 import type { LiveKind, LiveService } from './live-operations.ts';
@@ -33,7 +33,7 @@ import {
 } from './operation-handler.ts';
 import { problemBody } from './problem-text.ts';
 import type { Fields } from './request-bytes.ts';
-import { type Caller, refuseScope } from './scopes.ts';
+import { type Caller, may, refuseScope } from './scopes.ts';
 import { UnsentFrame } from './unsent-frame.ts';
 
 /** What all live connections of a server share. */
@@ -44,6 +44,8 @@ export interface LiveContext {
   readonly counts: HttpCounts;
   readonly reportFault: ReportFault;
   readonly stallMs: number;
+  /** Whether opaque values are shown only to callers with the scope v1:write. */
+  readonly hidesPayloads: boolean;
 }
 
 /** With more unsent than this no read begins, and nothing more is read from the peer. */
@@ -232,12 +234,17 @@ export class LiveConnection {
     for (const { payload } of leases) this.leasedBytes -= LEASE_BYTES + payload.length;
   }
 
+  private textOf(reply: object): string {
+    const isHidden = this.context.hidesPayloads && !may(this.caller, 'v1:write');
+    return textWithin(withoutOk(isHidden ? withoutOpaques(reply) : reply));
+  }
+
   reply(call: LiveCall, reply: Reply<object>): void {
     if (call.isLeft) return;
     const { id, kind } = call;
     try {
       if (isProblem(reply)) this.pushProblem(id, reply, call.options.requestId);
-      else this.push(`[${id},${statusOf(kind.definition, reply)},${textWithin(withoutOk(reply))}]`);
+      else this.push(`[${id},${statusOf(kind.definition, reply)},${this.textOf(reply)}]`);
     } catch (fault) {
       // A thousand payloads can make an answer that is longer than any string.
       return this.fail(call, fault);

@@ -287,7 +287,7 @@ export class Server implements ExchangeContext {
 
   /** What live connections need of the server; the service and whether it stops are asked for each time. */
   private liveDoor(stallMs: number): LiveDoor {
-    const { longReads, counts, reportFault, accessControl: access, world } = this;
+    const { longReads, counts, reportFault, accessControl: access, world, hidesPayloads } = this;
     const service = (): LiveService => this.service.live;
     const isStopping = (): boolean => this.isStopping;
     return {
@@ -301,6 +301,7 @@ export class Server implements ExchangeContext {
       counts,
       reportFault,
       stallMs,
+      hidesPayloads,
       access,
       timers: world.timers,
       knocked: (request, id, status) => {

@@ -174,6 +174,19 @@ describe('with hidden payloads', () => {
     expect(lines.map((line) => JSON.parse(line).seq)).toEqual(lines.map((_, index) => index + 1));
   });
 
+  it('the live connection hides them too', async () => {
+    const served = await startServed({ tokens, hidePayloads: true });
+    await served.done('task.create', { task_id: 'a', payload: { secret: 1 } }, { token: 'writer' });
+    for (const [token, isShown] of [
+      ['reader', false],
+      ['writer', true],
+    ] as const) {
+      const wire = await served.live({ token });
+      const { status, body } = await wire.call('task.get', { task_id: 'a' });
+      expect([status, body.task_id, 'payload' in body]).toEqual([200, 'a', isShown]);
+    }
+  });
+
   it('followers of the log get entries without them', async () => {
     const served = await startServed({ tokens, hidePayloads: true });
     await served.done('task.create', { payload: { secret: 1 } }, { token: 'writer' });

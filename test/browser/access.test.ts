@@ -112,6 +112,9 @@ describe('under a path prefix behind nginx', () => {
     await fetch(`${front}/v1/leases/report/acquire`, { method: 'POST', headers, body });
     expect((await fetch(front, { redirect: 'manual' })).headers.get('location')).toBe('/leasehold/');
     const page = await bench.tab('leases/report', DESK, front);
+    await until('a live connection', () =>
+      bench.sockets.some((each) => each === `ws://localhost:${port}/leasehold/v1/live`),
+    );
     await page.getByRole('button', { name: 'Break…' }).click();
     await page.getByRole('dialog').getByRole('textbox').fill('through a proxy');
     await page.getByRole('button', { name: 'Break the lease' }).click();
@@ -147,6 +150,7 @@ function nginxConfig(dir: string, port: number, upstream: string): string {
 events {}
 http {
   access_log off;
+  map $http_upgrade $connection_upgrade { default upgrade; '' ''; }
   client_body_temp_path ${dir}/body; proxy_temp_path ${dir}/proxy; fastcgi_temp_path ${dir}/f; uwsgi_temp_path ${dir}/u; scgi_temp_path ${dir}/s;
   server {
     listen 127.0.0.1:${port};
@@ -154,6 +158,8 @@ http {
       proxy_pass http://${upstream};
       proxy_http_version 1.1;
       proxy_buffering off;
+      proxy_set_header Upgrade $http_upgrade;
+      proxy_set_header Connection $connection_upgrade;
       proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
       proxy_set_header X-Forwarded-Host $http_host;
     }

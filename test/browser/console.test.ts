@@ -107,6 +107,10 @@ describe('Leases', () => {
     const second = lh.acquire('ledger', { holder: 'writer-2', ttl: '10m', wait: '1m' });
     const page = await bench.tab('leases/ledger');
     await page.getByRole('row', { name: /writer-2/ }).waitFor();
+    await page.getByRole('button', { name: 'Ask to give way…' }).click();
+    await page.getByRole('dialog').getByRole('textbox').fill('writer-2 is urgent');
+    await page.getByRole('button', { name: 'Ask the holder' }).click();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
     await page.getByRole('button', { name: 'Break…' }).click();
     await page.getByText(`writer-2 is first in line and gets it.`).waitFor();
     const dialog = page.getByRole('dialog');

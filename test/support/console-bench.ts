@@ -19,6 +19,8 @@ export class ConsoleBench extends CliBench {
   private browser: Browser | null = null;
   private readonly faults: string[] = [];
   private readonly strangers: string[] = [];
+  /** The URLs of the live connections that pages opened. */
+  readonly sockets: string[] = [];
   private handle: ReturnType<typeof connect> | null = null;
 
   async open(): Promise<void> {
@@ -66,6 +68,7 @@ export class ConsoleBench extends CliBench {
       if (message.type() === 'error' && !/Failed to load resource/.test(message.text()))
         this.faults.push(message.text());
     });
+    page.on('websocket', (socket) => this.sockets.push(socket.url()));
     page.on('request', (request) => {
       if (!request.url().startsWith(`${new URL(url).origin}/`)) this.strangers.push(request.url());
     });

@@ -34,7 +34,7 @@ export function Fault({ fault }: { fault: unknown }) {
   }
   return (
     <p class="fault" role="alert">
-      {visible(fault instanceof Error ? fault.message : String(fault))} The page asks again by itself.
+      {visible(fault instanceof Error ? fault.message : String(fault))}
     </p>
   );
 }

@@ -101,6 +101,11 @@ function Held({
       </dl>
       {lease.metadata !== undefined && <Opaque label="Metadata" value={lease.metadata} />}
       <div class="actions">
+        {may('v1:write') && (
+          <button type="button" onClick={() => askToGiveWay(lease)}>
+            Ask to give way…
+          </button>
+        )}
         {may('v1:admin') && (
           <button type="button" class="danger" onClick={() => askToBreak(lease, waiters, again)}>
             Break…
@@ -110,6 +115,27 @@ function Held({
       </div>
     </>
   );
+}
+
+function askToGiveWay({ name, holder }: ShownLease): void {
+  confirm({
+    title: `Ask ${visible(holder)} to give way?`,
+    says: (
+      <ul>
+        <li>
+          <Name text={holder} /> is told over its live connection, with your reason. Whether it releases the
+          lease is its own decision.
+        </li>
+        <li>Nothing changes, and nothing is written to the log. To end the lease in any case, break it.</li>
+      </ul>
+    ),
+    action: 'Ask the holder',
+    reason: 'Why? The holder is told.',
+    run: async (reason) => {
+      const { told } = await ask('lease.ask', { name, reason });
+      if (!told) throw new Error('The holder could not be told: it has no live connection to this server.');
+    },
+  });
 }
 
 function askToBreak(lease: ShownLease, waiters: readonly Waiter[], again: () => void): void {
