@@ -28,6 +28,14 @@ describe('the last line of a command that fails', () => {
     ['wrong usage', wrongUsage('Not so.'), 'Not so.', 'WRONG_USAGE', 'Not so.', 2],
     ['a wrong option', new CommanderError(1, 'x', 'error: no x'), 'no x', 'WRONG_USAGE', 'no x', 2],
     [
+      'an argument too many',
+      new CommanderError(1, 'commander.excessArguments', 'error: Too many.'),
+      'Too many; see --help.',
+      'WRONG_USAGE',
+      'Too many; see --help.',
+      2,
+    ],
+    [
       'a log that is held',
       new LogHeldError('us'),
       'The log is in use by us.',

@@ -68,10 +68,15 @@ function systemSentence(fault: unknown): string | null {
   return code === 'ENOSPC' ? `${says}.` : null;
 }
 
+/** Faults whose message does not say what the command takes instead. */
+const POINTS_TO_HELP = /^commander\.(unknownOption|excessArguments)$/;
+
 function usageEnding({ exitCode, code, message }: CommanderError): Ending | Silence {
   if (exitCode === 0) return { exitCode: EXIT.done, sentence: null };
   if (code === 'commander.help') return { exitCode: EXIT.usage, sentence: null };
-  return { exitCode: EXIT.usage, code: null, sentence: message.replace(/^error: /, '') };
+  const says = message.replace(/^error: /, '');
+  const sentence = POINTS_TO_HELP.test(code) ? `${says.replace(/\.$/, '')}; see --help.` : says;
+  return { exitCode: EXIT.usage, code: null, sentence };
 }
 
 /** Errors of the engine are told apart by name, so that a command that opens no log need not load an engine. */

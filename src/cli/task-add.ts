@@ -188,8 +188,8 @@ async function addLines(shell: Shell, lh: Leasehold, options: AddOptions): Promi
   await Promise.all(open);
   unhear();
   if (err.isTerminal) err.write(CLEAR_LINE);
-  const known = counts.known === 0 ? '' : `, ${counts.known} were there already`;
-  const says = `${counts.added} tasks were added${known}.`;
+  const known = counts.known === 0 ? '' : `, ${counts.known} ${wereOf(counts.known)} there already`;
+  const says = `${counted(counts.added, 'task')} ${wereOf(counts.added)} added${known}.`;
   if (ends.signal.aborted) {
     const exitCode = exitCodeOf({ code: null, signal: ends.signal.reason as SignalName }, constants.signals);
     const rest = undecided === 0 ? '' : ` ${undecided} more were under way and may have been added.`;
@@ -197,7 +197,9 @@ async function addLines(shell: Shell, lh: Leasehold, options: AddOptions): Promi
   }
   if (fault !== null || counts.refused > 0) err.write(`leasehold: ${says}\n`);
   if (fault !== null) throw fault;
-  if (counts.refused > 0) throw new Failure(`${counts.refused} lines were not added.`);
+  if (counts.refused > 0) {
+    throw new Failure(`${counted(counts.refused, 'line')} ${wereOf(counts.refused)} not added.`);
+  }
   if (!options.json) shell.out.write(`${says}\n`);
 }
 
@@ -208,4 +210,12 @@ function jsonIn(text: string): Json | null {
     if (fault instanceof SyntaxError) return null;
     throw fault;
   }
+}
+
+function counted(count: number, what: string): string {
+  return count === 1 ? `1 ${what}` : `${count} ${what}s`;
+}
+
+function wereOf(count: number): string {
+  return count === 1 ? 'was' : 'were';
 }

@@ -208,7 +208,7 @@ describe('task add', () => {
     expect(first.stderr).toContain('Line 601 is not JSON');
     expect(first.stderr).toContain('600 tasks were added.');
     const again = await bench.run(words, { ...ADMIN, input: input.replace('no', '1') });
-    expect(again).toMatchObject({ status: 0, stdout: '1 tasks were added, 600 were there already.\n' });
+    expect(again).toMatchObject({ status: 0, stdout: '1 task was added, 600 were there already.\n' });
   });
 
   it('says how many were added when it is interrupted, and the same command adds the rest', async () => {
@@ -222,6 +222,6 @@ describe('task add', () => {
       stderr: 'leasehold: Interrupted: 3 tasks were added.\n',
     });
     const again = await bench.run(words, { ...ADMIN, input: '1\n2\n3\n4\n' });
-    expect(again).toMatchObject({ status: 0, stdout: '1 tasks were added, 3 were there already.\n' });
+    expect(again).toMatchObject({ status: 0, stdout: '1 task was added, 3 were there already.\n' });
   });
 });
