@@ -1,8 +1,12 @@
 /** How many tasks of each queue are in which state, and how long the oldest one has been ready: one look at the state. */
 import type { Machine } from '../core/machine.ts';
 import type { Queue } from '../core/queue.ts';
+import type { TaskRow } from '../core/row-types.ts';
 import type { TaskTable } from '../core/task-table.ts';
 import type { TaskStats } from './task-stats.ts';
+
+/** So many tasks are looked at for the oldest ready one with a key. */
+const OLDEST_LOOKED_AT = 1_000;
 
 export interface QueueGauges {
   readonly tasks: Record<'ready' | 'delayed' | 'backoff' | 'limited' | 'leased' | 'failed' | 'dead', number>;
@@ -44,9 +48,24 @@ function addTo(gauges: QueueGauges, queue: Queue, tasks: TaskTable, nowMs: numbe
   sums.ready += queue.ready;
   sums.delayed += queue.delayed;
   sums.backoff += queue.backingOff;
+  sums.limited += queue.limited;
   sums.leased += queue.lists.count('LEASED');
   sums.failed += queue.lists.count('FAILED');
   sums.dead += queue.lists.count('DEAD');
-  for (const row of queue.heads())
+  for (const row of readyHeads(queue, tasks))
     gauges.oldestReadyMs = Math.max(gauges.oldestReadyMs, nowMs - tasks.readyAtMs(row));
+}
+
+/** Ready tasks of which one has been ready for the longest time. With keys that is looked for among the oldest tasks only. */
+function* readyHeads(queue: Queue, tasks: TaskTable): Generator<TaskRow> {
+  if (queue.ready === 0) return;
+  yield* queue.heads();
+  if (!queue.hasKeys || queue.isShortOfRoom) return;
+  let looked = 0;
+  for (const row of queue.lists.of('WAITING')?.ascending(0) ?? []) {
+    const key = tasks.keyOf(row);
+    if (key !== 0 && !tasks.isDelayed(row) && !tasks.keys.isHeldBack(key)) return yield row;
+    looked += 1;
+    if (looked === OLDEST_LOOKED_AT) return;
+  }
 }

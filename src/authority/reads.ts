@@ -5,6 +5,7 @@
 
 import type { SessionState } from '../core/entries.ts';
 import type { NameImage, ObjectImage, TaskImage, TaskState } from '../core/image.ts';
+import type { Limits } from '../core/limits.ts';
 import { type ListOrder, matchesFilter, type TaskFilter, walkTasks } from '../core/list-tasks.ts';
 import type { Machine } from '../core/machine.ts';
 import type { Opaque } from '../core/opaque.ts';
@@ -37,6 +38,7 @@ export interface QueueCounts {
   readonly queue: string;
   readonly paused: boolean;
   readonly counts: Readonly<Record<TaskState, number>>;
+  readonly limits: Limits | null;
 }
 
 export interface Counts {
@@ -154,10 +156,11 @@ export function listObjects(
 
 /** By name, because a replay meets them in another order than they came in. */
 export function listQueues(machine: ReadView): QueueCounts[] {
-  const queues = [...machine.state.tasks.queues.values()].map(({ name, paused, lists }) => ({
+  const queues = [...machine.state.tasks.queues.values()].map(({ name, paused, lists, limits }) => ({
     queue: name,
     paused,
     counts: lists.counts,
+    limits,
   }));
   return queues.sort((a, b) => (a.queue < b.queue ? -1 : 1));
 }

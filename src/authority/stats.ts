@@ -48,6 +48,7 @@ const COMMANDS: Readonly<Record<CommandType, number>> = {
   PauseSchedule: 30,
   ResumeSchedule: 31,
   FireSchedule: 32,
+  LimitQueue: 33,
 };
 const VERDICTS = 3;
 

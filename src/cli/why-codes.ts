@@ -28,6 +28,21 @@ export const WHY_CODES = {
     when: '`leasehold queue pause` was called. Tasks that are running go on; no other is leased.',
     todo: '`leasehold queue resume`.',
   },
+  LIMITED_BY_QUEUE: {
+    says: 'The queue has as many tasks leased as its limit allows.',
+    when: 'The queue has a `max_leased`, and that many of its tasks are running.',
+    todo: 'Wait until one of them ends, or raise the limit with `leasehold queue limit`.',
+  },
+  LIMITED_BY_KEY: {
+    says: 'The key of the task has as many tasks leased as its limit allows.',
+    when: 'The queue has a `max_leased_per_key`, and that many tasks with the same key are running. Other keys go on.',
+    todo: 'Wait until one of them ends, or raise the limit with `leasehold queue limit`.',
+  },
+  RATE_LIMITED: {
+    says: 'The rate of the queue, or of the key, is used up for now.',
+    when: 'The queue has a `rate`, and that many tasks were leased within the interval. `opens_at` says when the next one may be.',
+    todo: 'Wait, or raise the rate with `leasehold queue limit`.',
+  },
   LEASED: {
     says: 'The task is running.',
     when: 'A worker has a lease on it. The sentence says which worker, and how long the lease still lasts.',

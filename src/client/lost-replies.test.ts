@@ -93,6 +93,7 @@ const SCENARIOS: { readonly [Op in Operation]: Scenario<Op> } = {
     gives: { ok: true, extended: [{ remaining_ms: 90_000 }] },
     also: ['LeaseExtended'],
   },
+  'queue.limit': { request: () => ({ queue: 'default', max_leased: 9 }), gives: 'same' },
   'queue.pause': { request: () => ({ queue: 'default' }), gives: 'same' },
   'queue.figures': { request: () => ({ queue: 'default' }), gives: 'same' },
   'queue.resume': { request: () => ({ queue: 'stopped' }), gives: 'same' },

@@ -41,6 +41,7 @@ export const OPERATION_ROWS: Readonly<Record<Operation, OperationRow>> = {
   'worker.heartbeat': { method: 'POST', path: '/v1/workers/{worker_id}/heartbeat', batch: true, urgent: true, renews: true },
   'worker.list': { method: 'GET', path: '/v1/workers' },
   'queue.list': { method: 'GET', path: '/v1/queues' },
+  'queue.limit': { method: 'PUT', path: '/v1/queues/{queue}/limits' },
   'queue.pause': { method: 'POST', path: '/v1/queues/{queue}/pause' },
   'queue.resume': { method: 'POST', path: '/v1/queues/{queue}/resume' },
   'queue.figures': { method: 'GET', path: '/v1/queues/{queue}/figures' },

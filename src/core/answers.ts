@@ -6,6 +6,7 @@
 import type { BulkPosition, CommandType, Trace } from './commands.ts';
 import type { Intent, SessionReason, SessionState, Verb } from './entries.ts';
 import type { LeaseEnd, TaskState } from './image.ts';
+import type { Limits } from './limits.ts';
 import type { Opaque } from './opaque.ts';
 import type { RefusalCode } from './refusals.ts';
 import type { Schedule } from './row-objects.ts';
@@ -241,6 +242,14 @@ export interface FiredByHand {
   readonly duplicate: boolean;
 }
 
+export interface QueueLimits {
+  readonly queue: string;
+  readonly limits: Limits;
+  /** False when limits that an operator has set stay instead. */
+  readonly isSet: boolean;
+  readonly seq: Seq;
+}
+
 /** Pairs each command with its answer. */
 export interface Answers {
   CreateTask: TaskCreation;
@@ -276,6 +285,7 @@ export interface Answers {
   PauseSchedule: SwitchedSchedule;
   ResumeSchedule: SwitchedSchedule;
   FireSchedule: FiredByHand;
+  LimitQueue: QueueLimits;
 }
 
 export type Answer = Answers[CommandType];

@@ -18,6 +18,7 @@ import type {
 } from './entries.ts';
 import { taskIdOfKey } from './entry-json.ts';
 import type { LeaseEnd, TaskState } from './image.ts';
+import { limitsOf } from './limits.ts';
 import type { Seq, TaskRow } from './row-types.ts';
 import type { State } from './state.ts';
 import { isTerminal } from './task-table.ts';
@@ -39,7 +40,8 @@ export type TaskEntry = Extract<
       | 'TaskCheckpointed'
       | 'TaskChanged'
       | 'QueuePaused'
-      | 'QueueResumed';
+      | 'QueueResumed'
+      | 'QueueLimited';
   }
 >;
 
@@ -78,6 +80,12 @@ export function applyTaskEntry(state: State, entry: TaskEntry, seq: Seq, atMs: n
       state.tasks.dropIfIdle(queue);
       return;
     }
+    case 'QueueLimited': {
+      const queue = state.tasks.openQueue(entry.queue);
+      state.tasks.keys.setLimits(queue, limitsOf(entry), atMs);
+      state.tasks.dropIfIdle(queue);
+      return;
+    }
     default:
       throw new Error(`INV-APPLY: unknown entry ${(entry satisfies never as Entry).type} at seq ${seq}.`);
   }
@@ -110,6 +118,12 @@ function granted({ tasks }: State, entry: LeaseGranted, seq: Seq, atMs: number):
   check(tasks.stateOf(row) === 'WAITING', entry, seq, 'the task is not WAITING');
   check(tasks.cancelReason.get(row) === null, entry, seq, 'the task is cancelled');
   check(entry.attempt === tasks.attempt.get(row) + 1, entry, seq, 'the attempt is not the next one');
+  const queue = tasks.queueOf(row);
+  const key = tasks.keyOf(row);
+  if (queue.limits !== null) {
+    const forbidden = tasks.keys.forbids(queue, key, atMs);
+    check(forbidden === null, entry, seq, forbidden ?? '');
+  }
   tasks.leave(row);
   const older = tasks.lease.get(row);
   tasks.leases.trim(older);
@@ -121,6 +135,8 @@ function granted({ tasks }: State, entry: LeaseGranted, seq: Seq, atMs: number):
   tasks.countedAttempts.set(row, tasks.countedAttempts.get(row) + 1);
   tasks.lastSeq.set(row, seq);
   tasks.enter(row, 'LEASED', atMs);
+  if (queue.limits !== null) tasks.keys.countGrant(queue, key, atMs);
+  queue.endTurn(tasks.priorityOf(row), key);
 }
 
 /** Entries that name the current lease of a task. */

@@ -3,6 +3,7 @@
  * Opaque bytes travel in `Opaque`; tokens only as their hash.
  */
 import type { CatchUp, Intent, Overlap } from './entries.ts';
+import type { Limits } from './limits.ts';
 import type { TaskFilter } from './list-tasks.ts';
 import type { Opaque } from './opaque.ts';
 import type { Seq } from './row-types.ts';
@@ -361,6 +362,15 @@ export interface FireSchedule {
   readonly requestId: string | null;
 }
 
+/** What is not given stays as it is; null removes a limit. */
+export interface LimitQueue {
+  readonly type: 'LimitQueue';
+  readonly queue: string;
+  readonly limits: Partial<Omit<Limits, 'applied'>>;
+  /** They come from the definition of a task, and do not replace what an operator has set. */
+  readonly applies: boolean;
+}
+
 export type Command =
   | CreateTask
   | RequeueTask
@@ -394,6 +404,7 @@ export type Command =
   | RemoveSchedule
   | PauseSchedule
   | ResumeSchedule
-  | FireSchedule;
+  | FireSchedule
+  | LimitQueue;
 
 export type CommandType = Command['type'];

@@ -360,6 +360,21 @@ export interface QueueResumed {
   readonly queue: string;
 }
 
+/** The limits of a queue from now on; those that were not changed are said again. */
+export interface QueueLimited {
+  readonly type: 'QueueLimited';
+  readonly queue: string;
+  readonly maxLeased: number | null;
+  readonly maxLeasedPerKey: number | null;
+  /** So many grants, in any interval of `ratePerMs`. */
+  readonly rateCount: number | null;
+  readonly ratePerMs: number | null;
+  /** Whether the rate holds for every key by itself. */
+  readonly ratePerKey: boolean;
+  /** Whether they come from the definition of a task, and not from an operator. */
+  readonly applied: boolean;
+}
+
 /** The first entry of every writer. One that was restored from a backup jumps ahead and ends every lease. */
 export interface EpochStarted {
   readonly type: 'EpochStarted';
@@ -405,6 +420,7 @@ export type Entry =
   | ScheduleFired
   | QueuePaused
   | QueueResumed
+  | QueueLimited
   | EpochStarted
   | Forgotten;
 

@@ -216,6 +216,24 @@ const PROMISED: { readonly [T in EntryType]: readonly [entry: Entry & { type: T 
       next_due_at: 'at 3',
     },
   ],
+  QueueLimited: [
+    {
+      type: 'QueueLimited',
+      queue: 'q',
+      maxLeased: 7,
+      maxLeasedPerKey: null,
+      rateCount: 10,
+      ratePerMs: 1_000,
+      ratePerKey: true,
+      applied: false,
+    },
+    {
+      queue: 'q',
+      max_leased: 7,
+      max_leased_per_key: null,
+      rate: { count: 10, per_ms: 1_000, per_key: true },
+    },
+  ],
   QueuePaused: [{ type: 'QueuePaused', queue: 'q' }, { queue: 'q' }],
   QueueResumed: [{ type: 'QueueResumed', queue: 'q' }, { queue: 'q' }],
   EpochStarted: [

@@ -2,7 +2,7 @@
  * Entries as people read them: the seeds' field names, instants as ISO 8601, ids as on the wire. Opaque
  * bytes are shown by their length, unless `open` gives their text.
  */
-import type { Entry, Intent, TaskCreated, TaskKey } from './entries.ts';
+import type { Entry, Intent, QueueLimited, TaskCreated, TaskKey } from './entries.ts';
 import { taskIdOfSeq } from './ids.ts';
 import type { Opaque } from './opaque.ts';
 
@@ -29,6 +29,15 @@ export function intentToJson({ type, target, profileId, startMs }: Intent) {
 /** The trace context of a task as its creator gave it. */
 export function traceToJson({ traceparent, tracestate }: Pick<TaskCreated, 'traceparent' | 'tracestate'>) {
   return { traceparent: traceparent!, ...(tracestate === null ? {} : { tracestate }) };
+}
+
+/** The rate of a queue as it was set; null when it has none. */
+export function rateToJson({
+  rateCount,
+  ratePerMs,
+  ratePerKey,
+}: Pick<QueueLimited, 'rateCount' | 'ratePerMs' | 'ratePerKey'>) {
+  return rateCount === null ? null : { count: rateCount, per_ms: ratePerMs!, per_key: ratePerKey };
 }
 
 export function hex(latin1: string): string {

@@ -90,6 +90,8 @@ export interface StoredField<K extends string = Kind> {
 /** What JSON shows beside the fields, as an expression. */
 export interface ShownField {
   readonly value: string;
+  /** Its type as the client gives it, if not a position or a text. */
+  readonly type?: string;
   readonly shown?: string;
 }
 
@@ -199,7 +201,11 @@ export const ENTRIES = {
       maxAttempts: { kind: 'number', json: 'max_attempts', flag: 8, usual: 100 },
       dedupKey: { kind: 'text', json: 'dedup_key', flag: 2 },
       groupKey: { kind: 'text', json: 'key', flag: 16, says: 'For limits and turns; not unique.' },
-      trace: { value: 'traceToJson(entry)', shown: 'entry.traceparent !== null' },
+      trace: {
+        value: 'traceToJson(entry)',
+        type: '{ readonly traceparent: string; readonly tracestate?: string }',
+        shown: 'entry.traceparent !== null',
+      },
       traceparent: { kind: 'text', flag: 32 },
       tracestate: { kind: 'text', flag: 64 },
       requeuedFrom: {
@@ -428,6 +434,29 @@ export const ENTRIES = {
   ...SCHEDULE_ENTRIES,
   QueuePaused: { fields: { queue: { kind: 'text', json: 'queue' } }, layouts: { 18: 'queue' } },
   QueueResumed: { fields: { queue: { kind: 'text', json: 'queue' } }, layouts: { 19: 'queue' } },
+  QueueLimited: {
+    says: 'The limits of a queue from now on; those that were not changed are said again.',
+    fields: {
+      queue: { kind: 'text', json: 'queue' },
+      maxLeased: { kind: 'number', json: 'max_leased', flag: 1, shown: 'always' },
+      maxLeasedPerKey: { kind: 'number', json: 'max_leased_per_key', flag: 2, shown: 'always' },
+      rate: {
+        value: 'rateToJson(entry)',
+        type: '{ readonly count: number; readonly perMs: number; readonly perKey: boolean } | null',
+      },
+      rateCount: { kind: 'number', flag: 4, says: 'So many grants, in any interval of `ratePerMs`.' },
+      ratePerMs: { kind: 'number', flag: 8 },
+      ratePerKey: { kind: 'boolean', flag: 16, says: 'Whether the rate holds for every key by itself.' },
+      applied: {
+        kind: 'boolean',
+        json: 'applied',
+        flag: 32,
+        shown: 'entry.applied',
+        says: 'Whether they come from the definition of a task, and not from an operator.',
+      },
+    },
+    layouts: { 33: 'flags queue maxLeased maxLeasedPerKey rateCount ratePerMs' },
+  },
   EpochStarted: {
     says: 'The first entry of every writer. One that was restored from a backup jumps ahead and ends every lease.',
     fields: {

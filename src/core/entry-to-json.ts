@@ -1,7 +1,15 @@
 // biome-ignore-all format: generated, one field a line
 /** Entries as people read them. Generated from `src/core/entry-table.ts` by `npm run generate`; a test compares. */
 import type { Entry, FencedWrite } from './entries.ts';
-import { type EntryJson, hex, intentToJson, type Rendering, taskIdOfKey, traceToJson } from './entry-json.ts';
+import {
+  type EntryJson,
+  hex,
+  intentToJson,
+  type Rendering,
+  rateToJson,
+  taskIdOfKey,
+  traceToJson,
+} from './entry-json.ts';
 import { leaseIdOfSeq, sessionIdOfSeq } from './ids.ts';
 import { START_QUEUE } from './reserved-names.ts';
 import { firstServiceName } from './sessions/session-names.ts';
@@ -245,6 +253,15 @@ export function entryToJson(entry: Entry, seq: number, atMs: number, { instant, 
       return {
         type: entry.type,
         queue: entry.queue,
+      };
+    case 'QueueLimited':
+      return {
+        type: entry.type,
+        queue: entry.queue,
+        max_leased: entry.maxLeased,
+        max_leased_per_key: entry.maxLeasedPerKey,
+        rate: rateToJson(entry),
+        ...(entry.applied ? { applied: entry.applied } : {}),
       };
     case 'EpochStarted':
       return {

@@ -1,12 +1,17 @@
-/** A state written out as image records, and read back. The order is fixed: head, queues, tasks, names, sessions, schedules, free rows. */
+/**
+ * A state written out as image records, and read back. The order is fixed: head, queues with their grants, tasks, names,
+ * sessions, schedules, free rows.
+ */
 import type { ImageRecord } from './image.ts';
+import { limitsOf, storedLimits } from './limits.ts';
+import type { Queue } from './queue.ts';
 import { scheduleImage, scheduleOf, sessionImage, sessionOf } from './row-objects.ts';
-import type { NameRow } from './row-types.ts';
+import type { KeyRow, NameRow } from './row-types.ts';
 import type { State } from './state.ts';
 import type { Rows } from './tables/rows.ts';
 import { isTerminal } from './task-table.ts';
 
-const FREE_ROWS_A_RECORD = 4096;
+const NUMBERS_A_RECORD = 4096;
 
 export function* imageOf(state: State): Generator<ImageRecord> {
   const { tasks, names, sessions, schedules } = state;
@@ -21,8 +26,11 @@ export function* imageOf(state: State): Generator<ImageRecord> {
     forgottenThroughMs: state.forgottenThroughMs,
   };
   // By name, because the order in which queues were created is not part of the state.
-  const paused = [...tasks.queues.values()].filter((queue) => queue.paused).map(({ name }) => name);
-  for (const queue of paused.sort()) yield { kind: 'queue', queue, paused: true };
+  const kept = [...tasks.queues.values()].filter(({ paused, limits }) => paused || limits !== null);
+  for (const queue of kept.sort((a, b) => (a.name < b.name ? -1 : 1))) {
+    yield { kind: 'queue', queue: queue.name, paused: queue.paused, ...storedLimits(queue.limits) };
+    yield* grantsOf(state, queue);
+  }
   for (let row = 1; row <= tasks.rows.used; row++) {
     if (tasks.inUse(row) && !isTerminal(tasks.stateOf(row))) yield tasks.image(row);
   }
@@ -51,9 +59,15 @@ export function restoreImage(state: State, record: ImageRecord): void {
       names.rows.extend(record.nameRows);
       state.forgottenThroughMs = record.forgottenThroughMs;
       return;
-    case 'queue':
-      tasks.openQueue(record.queue).paused = record.paused;
+    case 'queue': {
+      const queue = tasks.openQueue(record.queue);
+      queue.paused = record.paused;
+      const limits = limitsOf(record);
+      if (limits !== null) tasks.keys.setLimits(queue, limits, state.lastAtMs);
       return;
+    }
+    case 'grants':
+      return tasks.keys.restoreGrants(tasks.openQueue(record.queue), record.key, record.atMs, state.lastAtMs);
     case 'free':
       for (const row of record.rows) (record.table === 'tasks' ? tasks : names).rows.restoreFree(row);
       return;
@@ -68,9 +82,23 @@ export function restoreImage(state: State, record: ImageRecord): void {
   }
 }
 
+/** Those that have aged by the end of the log count for nothing any more, whether they are still in memory or not. */
+function* grantsOf({ tasks, lastAtMs }: State, queue: Queue): Generator<ImageRecord> {
+  const rate = queue.limits?.rate ?? null;
+  if (rate === null) return;
+  const { windows, text } = tasks.keys;
+  for (let key: KeyRow | 0 = queue.windows.first; key !== 0; key = queue.windows.next(key)) {
+    const instants = windows.instantsOf(key, lastAtMs - rate.perMs);
+    for (let from = 0; from < instants.length; from += NUMBERS_A_RECORD) {
+      const atMs = instants.slice(from, from + NUMBERS_A_RECORD);
+      yield { kind: 'grants', queue: queue.name, key: text.get(key), atMs };
+    }
+  }
+}
+
 function* freeRows(table: 'tasks' | 'names', rows: Rows): Generator<ImageRecord> {
   const free = Int32Array.from(rows.freeRows()).reverse();
-  for (let from = 0; from < free.length; from += FREE_ROWS_A_RECORD) {
-    yield { kind: 'free', table, rows: Array.from(free.subarray(from, from + FREE_ROWS_A_RECORD)) };
+  for (let from = 0; from < free.length; from += NUMBERS_A_RECORD) {
+    yield { kind: 'free', table, rows: Array.from(free.subarray(from, from + NUMBERS_A_RECORD)) };
   }
 }

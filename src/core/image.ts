@@ -34,10 +34,26 @@ export interface HeadImage {
   readonly forgottenThroughMs: number;
 }
 
+/** A queue that is paused or has limits. */
 export interface QueueImage {
   readonly kind: 'queue';
   readonly queue: string;
   readonly paused: boolean;
+  readonly maxLeased: number | null;
+  readonly maxLeasedPerKey: number | null;
+  readonly rateCount: number | null;
+  readonly ratePerMs: number | null;
+  readonly ratePerKey: boolean;
+  readonly applied: boolean;
+}
+
+/** When grants were given that still count against the rate of their queue, oldest first; long lists come in pieces. */
+export interface GrantsImage {
+  readonly kind: 'grants';
+  readonly queue: string;
+  /** Null for the rate of the queue as a whole. */
+  readonly key: string | null;
+  readonly atMs: readonly number[];
 }
 
 /** Free rows in the order in which they will be used again, last first; long lists come in pieces. */
@@ -205,4 +221,4 @@ export interface ScheduleImage {
   readonly requestSeqs: readonly number[];
 }
 
-export type ImageRecord = HeadImage | QueueImage | FreeRowsImage | TaskImage | NameImage | SessionImage | ScheduleImage;
+export type ImageRecord = HeadImage | QueueImage | GrantsImage | FreeRowsImage | TaskImage | NameImage | SessionImage | ScheduleImage;

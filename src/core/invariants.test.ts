@@ -11,6 +11,7 @@ import {
   killTask,
   leaseStarts,
   leaseTasks,
+  limitQueue,
   opaqueOf,
   releaseName,
   releaseTask,
@@ -26,7 +27,8 @@ import { later, Scenario, START_MS, type Step } from '../../test/support/scenari
 import { apply } from './apply.ts';
 import { sessionIdOfSeq } from './ids.ts';
 import { checkInvariants, checkStep, INVARIANTS, type InvariantId } from './invariants.ts';
-import type { LeaseRow, NameRow, TaskRow } from './row-types.ts';
+import { type Limits, NO_LIMITS } from './limits.ts';
+import type { KeyRow, LeaseRow, NameRow, TaskRow } from './row-types.ts';
 import type { Schedule } from './schedules/schedule-table.ts';
 import type { Session } from './sessions/session-table.ts';
 import { createState, type State } from './state.ts';
@@ -37,12 +39,21 @@ const FIRST_TASK = 1 as TaskRow;
 const SECOND_TASK = 2 as TaskRow;
 const THIRD_TASK = 3 as TaskRow;
 const FIRST_LEASE = 1 as LeaseRow;
+const FIRST_KEY = 1 as KeyRow;
 const FIRST_NAME = 1 as NameRow;
 const SECOND_NAME = 2 as NameRow;
 
 type Damage = readonly [steps: readonly Step[], damage: (state: State) => void];
 
 const TASK: readonly Step[] = [createTask({ dedupKey: 'key' }), leaseTasks({ requestId: 'r' })];
+/** A key with one lease, one more task, and no room in its window. */
+const KEYED: readonly Step[] = [
+  limitQueue({ rate: { count: 1, perMs: 1_000, perKey: true } }),
+  createTask({ groupKey: 'k' }),
+  leaseTasks(),
+  createTask({ taskId: 'other', groupKey: 'k' }),
+];
+const SECOND: readonly Step[] = [createTask({ taskId: 'second' })];
 const NAME: readonly Step[] = [acquireNames(), writeObject()];
 
 const NEW: readonly Step[] = [acquireGuard(), acceptIntent(), leaseStarts()];
@@ -129,7 +140,7 @@ const OF_A_STATE: Record<Exclude<InvariantId, keyof typeof OF_A_STEP | 'INV-APPL
     ],
   ],
   'INV-TASK-ONE-PLACE': [
-    [[createTask()], ({ tasks }) => tasks.queues.get('default')!.remove(FIRST_TASK, 0)],
+    [[createTask()], ({ tasks }) => tasks.queues.get('default')!.remove(FIRST_TASK, 0, 0)],
     [[createTask(), killTask()], ({ tasks }) => tasks.failed.remove(FIRST_TASK)],
     [TASK, ({ tasks }) => tasks.expiring.remove(FIRST_TASK)],
     [[createTask({ delayMs: 9 })], ({ tasks }) => tasks.delayed.remove(FIRST_TASK)],
@@ -157,6 +168,23 @@ const OF_A_STATE: Record<Exclude<InvariantId, keyof typeof OF_A_STEP | 'INV-APPL
   ],
   'INV-QUEUE-ORDER': [
     [[createTask(), createTask({ taskId: 'later' })], ({ tasks }) => tasks.createdSeq.set(SECOND_TASK, 1)],
+    [KEYED, ({ tasks }) => tasks.queues.get('default')!.holdBack(FIRST_KEY, false)],
+    [
+      [limitQueue({ maxLeased: 1 }), createTask()],
+      ({ tasks }) => Object.assign(tasks.queues.get('default')!, { next: () => 0 }),
+    ],
+  ],
+  'INV-KEYS-EXACT': [
+    [KEYED, ({ tasks }) => tasks.keys.leased.set(FIRST_KEY, 2)],
+    [KEYED, ({ tasks }) => void tasks.keys.take(tasks.openQueue('default'), 'k')],
+    [KEYED, ({ tasks }) => void tasks.keys.take(tasks.openQueue('default'), 'other')],
+    [KEYED, ({ tasks }) => tasks.keys.windows.open(FIRST_KEY)],
+    [KEYED, ({ tasks }) => Object.assign(tasks.queues.get('default')!, { heldBack: 0 })],
+    [
+      KEYED,
+      ({ tasks }) =>
+        Object.assign(tasks.queues.get('default')!, { limits: { ...NO_LIMITS, maxLeasedPerKey: 1 } }),
+    ],
   ],
   'INV-LISTS-EXACT': [
     [[createTask()], ({ tasks }) => tasks.lists.remove(FIRST_TASK, 'WAITING')],
@@ -287,10 +315,10 @@ const OF_A_STATE: Record<Exclude<InvariantId, keyof typeof OF_A_STEP | 'INV-APPL
 
 function swapQueues({ tasks }: State): void {
   const [one, other] = [tasks.queues.get('default')!, tasks.queues.get('other')!];
-  one.remove(FIRST_TASK, 0);
-  other.remove(SECOND_TASK, 0);
-  one.add(SECOND_TASK, 0);
-  other.add(FIRST_TASK, 0);
+  one.remove(FIRST_TASK, 0, 0);
+  other.remove(SECOND_TASK, 0, 0);
+  one.add(SECOND_TASK, 0, 0);
+  other.add(FIRST_TASK, 0, 0);
 }
 
 /** What an observer has seen, and then sees. */
@@ -361,6 +389,32 @@ const OF_A_STEP = {
       },
     ],
   ],
+  'INV-LIMIT-LEASED': [
+    [[limitQueue({ maxLeased: 1 }), createTask(), ...SECOND], (state) => grantPast(state, { maxLeased: 0 })],
+    [
+      [limitQueue({ maxLeasedPerKey: 1 }), createTask({ groupKey: 'k' }), ...SECOND],
+      (state) => grantPast(state, { maxLeasedPerKey: 0 }),
+    ],
+  ],
+  'INV-LIMIT-RATE': [
+    [
+      [limitQueue({ rate: { count: 1, perMs: 9, perKey: false } }), createTask(), ...SECOND],
+      (state) => grantPast(state, { rate: { count: 0, perMs: 9, perKey: false } }),
+    ],
+    [
+      [limitQueue({ maxLeased: 9 }), createTask(), ...SECOND],
+      (state) => grantPast(state, { rate: { count: 1, perMs: 9, perKey: false } }),
+    ],
+  ],
+  'INV-KEYS-TAKE-TURNS': [
+    [
+      [createTask({ groupKey: 'k' }), createTask({ taskId: 'next', groupKey: 'k' }), ...SECOND],
+      (state) => {
+        grantPast(state, {});
+        state.tasks.queues.get('default')!.endTurn(0, state.tasks.keyOf(THIRD_TASK));
+      },
+    ],
+  ],
   'INV-LOG-FORWARD': [
     [NAME, forward('lastSeq')],
     [NAME, forward('lastAtMs')],
@@ -378,6 +432,14 @@ function written(state: State): void {
   state.lastSeq += 1;
   state.names.version.set(FIRST_NAME, 2);
   state.names.valueSeq.set(FIRST_NAME, state.lastSeq);
+}
+
+/** Leases the first task by an entry, and says afterwards that its queue had other limits. */
+function grantPast(state: State, limits: Partial<Limits>): void {
+  const seq = state.lastSeq + 1;
+  const entry = { type: 'LeaseGranted', task: 'task', workerId: 'w', attempt: 1, requestId: null } as const;
+  apply(state, { ...entry, expiresAtMs: START_MS + TTL_MS }, seq, state.lastAtMs);
+  Object.assign(state.tasks.queues.get('default')!, { limits: { ...NO_LIMITS, ...limits } });
 }
 
 function forward(field: 'lastSeq' | 'lastAtMs' | 'epoch') {

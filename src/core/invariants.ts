@@ -6,12 +6,16 @@
  * To add one: an id and its sentence in `INVARIANTS`, its check in `CHECKS` or `STEPS` (the compiler asks for
  * one of them), a row in `docs/invariants.md`, and a broken state for it in `invariants.test.ts`.
  */
+import * as limits from './limit-invariants.ts';
+import * as names from './name-invariants.ts';
+import * as queues from './queue-invariants.ts';
 import * as schedules from './schedules/schedule-invariants.ts';
 import * as sessions from './sessions/session-invariants.ts';
 import type { State } from './state.ts';
 import * as states from './state-invariants.ts';
 import type { StateSummary } from './step-invariants.ts';
 import * as steps from './step-invariants.ts';
+import * as tables from './table-invariants.ts';
 
 export const INVARIANTS = {
   'INV-TASK-ONE-LEASE': 'A task has at most one active lease.',
@@ -26,9 +30,12 @@ export const INVARIANTS = {
   'INV-LEASE-IN-HEAP': 'A lease is among those that can run out if and only if it is live.',
   'INV-QUEUE-COUNTS':
     'A queue counts exactly its tasks, delayed and backing off ones apart, and is kept while it has some or is paused.',
-  'INV-QUEUE-ORDER': 'Next in a queue is the highest priority, and of these the first that came.',
+  'INV-QUEUE-ORDER':
+    'Next in a queue is the highest priority that no limit holds back, and within a key the first that came.',
   'INV-ROWS-EXACT': 'A row is either in use or free, never both, and none is lost.',
   'INV-LISTS-EXACT': 'Every list holds what a scan of all rows would find, in the order it promises.',
+  'INV-KEYS-EXACT':
+    'A key counts exactly its tasks, leases and grants, and is held back if and only if a limit of its own is reached.',
   'INV-INDEX-EXACT': 'The indexes find everything there is, and hold nothing else.',
   'INV-STRINGS-EXACT': 'Every string kept belongs to exactly one field.',
   'INV-MEMORY-BOUNDED': 'A task remembers its last 16 leases, a name the tokens of its last 16 grants.',
@@ -59,6 +66,9 @@ export const INVARIANTS = {
   'INV-NEVER-RESURRECTED': 'A lease that is over never comes back.',
   'INV-WRITE-WHILE-HELD':
     'An object changes only while the lease that writes it is live and has not run out.',
+  'INV-LIMIT-LEASED': 'No grant gives a queue or a key more live leases than its limit.',
+  'INV-LIMIT-RATE': 'No grant gives any interval of a rate more grants than its count.',
+  'INV-KEYS-TAKE-TURNS': 'After a grant its key stands behind all others of its priority.',
   'INV-LOG-FORWARD': 'Positions have no gaps but at a restore; time and epochs never go backwards.',
   'INV-APPLY': 'An entry that does not fit the state is refused, whatever its origin.',
 } as const;
@@ -81,21 +91,22 @@ const CHECKS = {
   'INV-REQUEUE-ONE-SUCCESSOR': states.checkSuccessors,
   'INV-TASK-ONE-PLACE': states.checkPlaces,
   'INV-LEASE-IN-HEAP': states.checkHeaps,
-  'INV-QUEUE-COUNTS': states.checkQueueCounts,
-  'INV-QUEUE-ORDER': states.checkQueueOrder,
-  'INV-ROWS-EXACT': states.checkRows,
-  'INV-LISTS-EXACT': states.checkLists,
-  'INV-INDEX-EXACT': states.checkIndexes,
-  'INV-STRINGS-EXACT': states.checkStrings,
-  'INV-MEMORY-BOUNDED': states.checkMemory,
+  'INV-QUEUE-COUNTS': queues.checkQueueCounts,
+  'INV-QUEUE-ORDER': queues.checkQueueOrder,
+  'INV-ROWS-EXACT': tables.checkRows,
+  'INV-LISTS-EXACT': tables.checkLists,
+  'INV-KEYS-EXACT': queues.checkKeys,
+  'INV-INDEX-EXACT': tables.checkIndexes,
+  'INV-STRINGS-EXACT': tables.checkStrings,
+  'INV-MEMORY-BOUNDED': tables.checkMemory,
   'INV-ATTEMPTS-COUNTED': states.checkAttempts,
   'INV-CHECKPOINT-UNFINISHED': states.checkCheckpoints,
   'INV-TIMES-PAST': states.checkTimes,
-  'INV-NAME-ONE-HOLDER': states.checkHolders,
-  'INV-NAME-IDLE': states.checkIdle,
-  'INV-FENCE-LINKED': states.checkLinked,
-  'INV-FENCE-REJECT-UNFENCED': states.checkFenced,
-  'INV-FENCE-REJECT-STALE': states.checkNotStale,
+  'INV-NAME-ONE-HOLDER': names.checkHolders,
+  'INV-NAME-IDLE': names.checkIdle,
+  'INV-FENCE-LINKED': names.checkLinked,
+  'INV-FENCE-REJECT-UNFENCED': names.checkFenced,
+  'INV-FENCE-REJECT-STALE': names.checkNotStale,
   'INV-SESSION-HOLDS': sessions.checkSessionLeases,
   'INV-SESSION-START-TASK': sessions.checkStartTasks,
   'INV-SESSION-FOUND': sessions.checkSessionIndexes,
@@ -114,6 +125,9 @@ const STEPS = {
   'INV-NEVER-SHORTENED': steps.checkNotShortened,
   'INV-NEVER-RESURRECTED': steps.checkNotResurrected,
   'INV-WRITE-WHILE-HELD': steps.checkWrites,
+  'INV-LIMIT-LEASED': limits.checkLeased,
+  'INV-LIMIT-RATE': limits.checkRate,
+  'INV-KEYS-TAKE-TURNS': limits.checkTurns,
   'INV-LOG-FORWARD': steps.checkForward,
 } as const satisfies {
   [Id in Exclude<InvariantId, keyof typeof CHECKS | EnforcedAtApply>]: (

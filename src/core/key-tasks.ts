@@ -14,7 +14,8 @@ import type { TextColumn } from './tables/text-column.ts';
 export class KeyTasks {
   /** One task of every key: the root of the tree of its tasks. */
   readonly roots = new HashIndex<number>();
-  private readonly rows = new Int32Column<number, TaskRow>();
+  /** The task of a side row. */
+  readonly rows = new Int32Column<number, TaskRow>();
   /** How many tasks a key has; kept at its root. */
   private readonly sizes = new Int32Column();
   private readonly tree: RowTree;

@@ -10,6 +10,7 @@ import { apply } from './apply.ts';
 import { Batch } from './batch.ts';
 import { bulkTasks } from './bulk-tasks.ts';
 import type { AcquireNames, Command, Heartbeat, LeaseTasks } from './commands.ts';
+import { limitQueue } from './decide-limits.ts';
 import { acquireNames, breakName, grantOf, releaseName, renewName, wipeNames } from './decide-names.ts';
 import { createTask, leaseNext, leasesOfRequest, requeueTask, switchQueue } from './decide-tasks.ts';
 import { type Decision, isRefusal } from './decision.ts';
@@ -35,7 +36,7 @@ import { WaitLines } from './wait-lines.ts';
 export interface MachineBounds {
   /** Expiries written at the begin of a batch. */
   readonly expiries: number;
-  /** Delayed tasks moved into their lanes at once. */
+  /** Delayed tasks moved into their lanes at once, and windows opened at once. */
   readonly wakes: number;
   /** Tasks added before the workers that wait for them are served, so that a batch does not grow without bound. */
   readonly fedQueues: number;
@@ -105,7 +106,7 @@ export class Machine {
     this.enter(nowMs);
     this.lines.endWaits();
     expireDue(this.state, this.nowMs, this.bounds.expiries, this.commit);
-    if (this.state.tasks.delayed.topKey() <= this.nowMs) this.wakeDelayed();
+    if (this.nextReadyMs() <= this.nowMs) this.makeReady();
     this.schedules.begin(hasRoom);
     forgetDue(this.state, this.nowMs, this.retention, callsBefore, this.commit);
     this.lines.serve();
@@ -119,10 +120,16 @@ export class Machine {
   nextDueMs(): number {
     return Math.min(
       nextExpiryMs(this.state),
-      this.lines.tasks.size === 0 ? Number.POSITIVE_INFINITY : this.state.tasks.delayed.topKey(),
+      this.lines.tasks.size === 0 ? Number.POSITIVE_INFINITY : this.nextReadyMs(),
       this.lines.nextDeadlineMs(),
       nextForgettingMs(this.state, this.retention),
     );
+  }
+
+  /** When the next task becomes ready by time alone: a delay ends, or the window of a rate opens. */
+  private nextReadyMs(): number {
+    const { delayed, keys } = this.state.tasks;
+    return Math.min(delayed.topKey(), keys.nextOpeningMs());
   }
 
   /** The answer to a command, or null when the caller waits in a line: its answer is added to the `batch` later. */
@@ -214,6 +221,8 @@ export class Machine {
         return this.enact(switchQueue(state, command.queue, true));
       case 'ResumeQueue':
         return this.enact(switchQueue(state, command.queue, false));
+      case 'LimitQueue':
+        return this.enact(limitQueue(state, command));
     }
   }
 
@@ -258,9 +267,9 @@ export class Machine {
     // The lookup may have ended leases; the workers that wait for those tasks come first.
     this.lines.serve();
     let leases = this.leaseUpTo(command);
-    // A due task must not be missed because more tasks fell due at once than one batch moves into lanes.
-    while (leases.length === 0 && this.state.tasks.delayed.topKey() <= this.nowMs) {
-      this.wakeDelayed();
+    // A ready task must not be missed because more tasks became ready at once than one batch handles.
+    while (leases.length === 0 && this.nextReadyMs() <= this.nowMs) {
+      this.makeReady();
       this.lines.serve();
       leases = this.leaseUpTo(command);
     }
@@ -348,8 +357,11 @@ export class Machine {
       : grantOf(this.state, command, this.nowMs);
   }
 
-  private wakeDelayed(): void {
-    const woken = this.state.tasks.wakeDelayed(this.nowMs, this.bounds.wakes);
-    for (const queue of woken) this.lines.fed(queue);
+  private makeReady(): void {
+    const { tasks } = this.state;
+    const queues = new Set<string>();
+    tasks.wakeDelayed(this.nowMs, this.bounds.wakes, queues);
+    tasks.keys.open(this.nowMs, this.bounds.wakes, queues);
+    for (const queue of queues) this.lines.fed(queue);
   }
 }

@@ -1,22 +1,13 @@
 /** A queue against a sorted list. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Queue } from './queue.ts';
 import type { TaskRow } from './row-types.ts';
-import { Float64Column, Int32Column } from './tables/columns.ts';
+import { createState } from './state.ts';
 
 const ROWS = 60;
 
-function createQueue() {
-  const columns = {
-    before: new Int32Column<TaskRow, TaskRow>(),
-    after: new Int32Column<TaskRow, TaskRow>(),
-    heapPosition: new Int32Column<TaskRow>(),
-    createdSeq: new Float64Column<TaskRow>(),
-  };
-  for (const column of Object.values(columns)) column.reserve(ROWS);
-  return { queue: new Queue('q', 0, columns), columns };
-}
+const { tasks } = createState();
+tasks.rows.extend(ROWS);
 
 const changes = fc.array(
   fc.record({
@@ -31,31 +22,34 @@ describe('a queue', () => {
   it('has as next the highest priority, then the first that came, whatever came and went before', () => {
     fc.assert(
       fc.property(changes, (list) => {
-        const { queue, columns } = createQueue();
+        const queue = tasks.openQueue('q');
         const model = new Map<number, { priority: number; seq: number }>();
         for (const { row, priority, seq } of list) {
           const known = model.get(row);
           if (known !== undefined) {
-            queue.remove(row, known.priority);
+            queue.remove(row, known.priority, 0);
             model.delete(row);
           } else {
             // Positions are unique; the same row may come back with its old one or a new one.
             const createdSeq = seq * ROWS + row;
-            columns.createdSeq.set(row, createdSeq);
-            queue.add(row, priority);
+            tasks.createdSeq.set(row, createdSeq);
+            queue.add(row, priority, 0);
             model.set(row, { priority, seq: createdSeq });
           }
           const [first] = [...model].sort(([, a], [, b]) => b.priority - a.priority || a.seq - b.seq);
           expect(queue.next()).toBe(first?.[0] ?? 0);
         }
-        expect([...queue.all()].sort((a, b) => a - b)).toEqual([...model.keys()].sort((a, b) => a - b));
+        expect([...queue.allWithoutKey()].sort((a, b) => a - b)).toEqual(
+          [...model.keys()].sort((a, b) => a - b),
+        );
+        for (const [row, { priority }] of model) queue.remove(row as TaskRow, priority, 0);
       }),
       { seed: 6, numRuns: 300 },
     );
   });
 
   it('is idle when it has neither tasks nor a pause', () => {
-    const { queue } = createQueue();
+    const queue = tasks.openQueue('another');
     expect(queue.idle).toBe(true);
     queue.paused = true;
     expect(queue.idle).toBe(false);

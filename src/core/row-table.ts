@@ -106,8 +106,31 @@ export const ROWS = {
   },
   QueueImage: {
     kind: 'queue',
-    fields: { queue: { kind: 'text' }, paused: { kind: 'boolean', flag: 1 } },
-    layouts: { 2: 'flags queue' },
+    says: 'A queue that is paused or has limits.',
+    fields: {
+      queue: { kind: 'text' },
+      paused: { kind: 'boolean', flag: 1 },
+      maxLeased: { kind: 'number', flag: 2 },
+      maxLeasedPerKey: { kind: 'number', flag: 4 },
+      rateCount: { kind: 'number', flag: 8 },
+      ratePerMs: { kind: 'number', flag: 16 },
+      ratePerKey: { kind: 'boolean', flag: 32 },
+      applied: { kind: 'boolean', flag: 64 },
+    },
+    layouts: {
+      2: { bytes: 'flags queue', given: { ratePerKey: 'false', applied: 'false' }, note: 'no limits' },
+      11: 'flags queue maxLeased maxLeasedPerKey rateCount ratePerMs',
+    },
+  },
+  GrantsImage: {
+    says: 'When grants were given that still count against the rate of their queue, oldest first; long lists come in pieces.',
+    kind: 'grants',
+    fields: {
+      queue: { kind: 'text' },
+      key: { kind: 'text', flag: 1, says: 'Null for the rate of the queue as a whole.' },
+      atMs: { kind: 'number[]' },
+    },
+    layouts: { 14: 'flags queue key #atMs atMs' },
   },
   FreeRowsImage: {
     says: 'Free rows in the order in which they will be used again, last first; long lists come in pieces.',

@@ -28,6 +28,12 @@ export type NameRow = number & Kind<'name'>;
 /** A row of `TokenMemory`: the token of an earlier grant of a name. */
 export type TokenRow = number & Kind<'token'>;
 
+/** A row of `KeyTable`: a key of one queue, or that queue as a whole. */
+export type KeyRow = number & Kind<'key'>;
+
+/** A row of `KeyLines`: the waiting tasks of one key and priority. */
+export type LineRow = number & Kind<'line'>;
+
 /** A number that may turn out to be a row of one table: a plain number, but not a row of another table. */
 export type Counted<Row extends Kind<string>> = number & Partial<Kind<Row[typeof kind]>>;
 

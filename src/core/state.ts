@@ -43,7 +43,7 @@ export function createState(seed = 0): State {
 /**
  * What every epoch says about the log it writes; a log of a newer version is refused by name. Raised with the first
  * entries that an older version does not know: 2 came with sessions, 3 with names that are recorded with them, 4
- * with tasks that can be operated, 5 with schedules.
+ * with tasks that can be operated, 5 with schedules and limits.
  */
 export const LOG_FORMAT = 'leasehold';
 export const LOG_VERSION = 5;

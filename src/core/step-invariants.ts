@@ -5,6 +5,7 @@
 import type { SessionReason, SessionState } from './entries.ts';
 import type { LeaseEnd, NameEnd, TaskState } from './image.ts';
 import type { Fail } from './invariants.ts';
+import { type QueueSummary, summaryOfQueues } from './limit-invariants.ts';
 import type { NameRow, Seq, TaskRow } from './row-types.ts';
 import { hasEnded } from './sessions/session-table.ts';
 import type { State } from './state.ts';
@@ -18,7 +19,10 @@ interface LeaseSummary {
   readonly expiresAtMs: number;
 }
 
-interface TaskSummary extends LeaseSummary {
+export interface TaskSummary extends LeaseSummary {
+  readonly queue: string;
+  readonly key: string | null;
+  readonly priority: number;
   readonly state: TaskState;
   readonly createdSeq: Seq;
   readonly attempt: number;
@@ -51,6 +55,7 @@ export interface StateSummary {
   readonly lastAtMs: number;
   readonly epoch: number;
   readonly tasks: ReadonlyMap<string, TaskSummary>;
+  readonly queues: ReadonlyMap<string, QueueSummary>;
   readonly names: ReadonlyMap<string, NameSummary>;
   readonly sessions: ReadonlyMap<Seq, SessionSummary>;
   readonly schedules: ReadonlyMap<string, ScheduleSummary>;
@@ -82,7 +87,7 @@ export function summaryOf(state: State): StateSummary {
   for (const { name, createdSeq, lastDueAtMs } of state.schedules.all()) {
     schedules.set(name, { createdSeq, lastDueAtMs });
   }
-  return { lastSeq, lastAtMs, epoch, tasks, names, sessions, schedules };
+  return { lastSeq, lastAtMs, epoch, tasks, queues: summaryOfQueues(state), names, sessions, schedules };
 }
 
 function taskSummary({ tasks }: State, row: TaskRow): TaskSummary {
@@ -93,6 +98,9 @@ function taskSummary({ tasks }: State, row: TaskRow): TaskSummary {
     live: end === 'live',
     end,
     expiresAtMs: lease === 0 ? 0 : tasks.leases.expiresAtMs.get(lease),
+    queue: tasks.queueNameOf(row),
+    key: tasks.groupKey.get(row),
+    priority: tasks.priorityOf(row),
     state: tasks.stateOf(row),
     createdSeq: tasks.createdSeq.get(row),
     attempt: tasks.attempt.get(row),

@@ -11,12 +11,13 @@
 import type { TaskChanged, TaskCreated, TaskKey } from './entries.ts';
 import { seqOfTaskId, taskIdOfSeq } from './ids.ts';
 import type { LeaseImage, TaskImage, TaskState } from './image.ts';
+import { KeyTable } from './key-table.ts';
 import { KeyTasks } from './key-tasks.ts';
 import { LeaseTable } from './lease-table.ts';
 import { Queue } from './queue.ts';
 import { START_QUEUE } from './reserved-names.ts';
 import { TaskColumns } from './row-columns.ts';
-import type { Counted, LeaseRow, Seq, TaskRow } from './row-types.ts';
+import type { Counted, KeyRow, LeaseRow, Seq, TaskRow } from './row-types.ts';
 import { StateLists } from './state-lists.ts';
 import { Int32Column, Uint8Column, Uint32Column } from './tables/columns.ts';
 import { DueRows } from './tables/due-rows.ts';
@@ -80,6 +81,9 @@ export class TaskTable extends TaskColumns {
   readonly byKey: KeyTasks;
   /** How many tasks of a schedule have not ended; a schedule without any has no entry. */
   private readonly unfinished = new Map<string, number>();
+  readonly keys: KeyTable;
+  /** The key of a task that has not ended, by side row; 0 for any other. */
+  private readonly keyRows = new Int32Column<number, KeyRow>();
   // A rule and its entry look up the same task one after the other, so the last result of each kind is cached.
   private found: TaskRow | 0 = 0;
   private foundChosen: TaskRow | 0 = 0;
@@ -96,6 +100,12 @@ export class TaskTable extends TaskColumns {
     this.hash = hashOfString(this.hashedId, seed);
     this.id = new TextColumn(strings);
     this.byKey = new KeyTasks(this.sparse, this.groupKey.inner, this.createdSeq, seed);
+    this.sparse.addStorage(this.keyRows);
+    this.keys = new KeyTable(strings, seed, this.queueAt, {
+      sparse: this.sparse,
+      createdSeq: this.createdSeq,
+      taskOfSide: this.byKey.rows,
+    });
     this.leases = new LeaseTable(strings, seed, this.createdSeq);
     this.rows = new Rows<TaskRow>([
       ...this.columns,
@@ -160,6 +170,11 @@ export class TaskTable extends TaskColumns {
     return this.queueAt[this.queueIndex.get(row)]!;
   }
 
+  /** The row of its key in its queue; 0 when it has none, or has ended. */
+  keyOf(row: TaskRow): KeyRow | 0 {
+    return this.keyRows.get(this.sparse.of(row));
+  }
+
   queueNameOf(row: TaskRow): string {
     return this.queueOf(row).name;
   }
@@ -216,6 +231,7 @@ export class TaskTable extends TaskColumns {
     const before = this.queueOf(row);
     const dedupKey = this.dedupKey.get(row);
     this.leave(row);
+    this.leaveKey(row);
     if (dedupKey !== null) this.byDedup.remove(this.dedupHash(before.name, dedupKey), row);
     this.place(row, queue, priority, dedupKey);
     this.dueAtMs.set(row, dueAtMs);
@@ -252,8 +268,18 @@ export class TaskTable extends TaskColumns {
 
   private place(row: TaskRow, queue: string, priority: number, dedupKey: string | null): void {
     this.priorities.set(row, priority + 128);
-    this.queueIndex.set(row, this.openQueue(queue).index);
+    const opened = this.openQueue(queue);
+    this.queueIndex.set(row, opened.index);
+    const groupKey = this.groupKey.get(row);
+    if (groupKey !== null) this.keyRows.set(this.sparse.of(row), this.keys.take(opened, groupKey));
     if (dedupKey !== null) this.byDedup.add(this.dedupHash(queue, dedupKey), row);
+  }
+
+  private leaveKey(row: TaskRow): void {
+    const key = this.keyOf(row);
+    if (key === 0) return;
+    this.keyRows.set(this.sparse.of(row), 0);
+    this.keys.release(key);
   }
 
   /** Puts a task that is in no place into the place of `state`; its times must be set before. */
@@ -267,12 +293,15 @@ export class TaskTable extends TaskColumns {
       if (dueAtMs > nowMs) {
         this.sleep(row, queue, dueAtMs);
       } else {
-        queue.add(row, this.priorityOf(row));
+        queue.add(row, this.priorityOf(row), this.keyOf(row));
       }
     } else if (state === 'LEASED') {
+      const key = this.keyOf(row);
+      if (key !== 0) this.keys.countLeased(key, 1);
       this.expiring.add(row, this.leases.expiresAtMs.get(this.lease.get(row)));
     } else {
       this.endedList(row, state).append(row);
+      this.leaveKey(row);
       const dedupKey = this.dedupKey.get(row);
       if (dedupKey !== null) this.byDedup.remove(this.dedupHash(queue.name, dedupKey), row);
       const schedule = this.schedule.get(row);
@@ -293,9 +322,11 @@ export class TaskTable extends TaskColumns {
     queue.lists.remove(row, state);
     this.lists.remove(row, state);
     if (state === 'WAITING') {
-      if (this.asleep.get(row) === 0) queue.remove(row, this.priorityOf(row));
+      if (this.asleep.get(row) === 0) queue.remove(row, this.priorityOf(row), this.keyOf(row));
       else this.wake(row, queue);
     } else if (state === 'LEASED') {
+      const key = this.keyOf(row);
+      if (key !== 0) this.keys.countLeased(key, -1);
       this.expiring.remove(row);
     } else {
       this.endedList(row, state).remove(row);
@@ -341,19 +372,17 @@ export class TaskTable extends TaskColumns {
   }
 
   /**
-   * Moves up to `max` delayed tasks that are due by `nowMs` into their lanes and returns their queues. This
+   * Moves up to `max` delayed tasks that are due by `nowMs` into their lanes and adds their queues to `queues`. This
    * needs no entry: whether a task is due follows from its time.
    */
-  wakeDelayed(nowMs: number, max: number): Set<string> {
-    const queues = new Set<string>();
+  wakeDelayed(nowMs: number, max: number, queues: Set<string>): void {
     for (let woken = 0; woken < max && this.delayed.topKey() <= nowMs; woken++) {
       const row = this.delayed.topRow();
       const queue = this.queueOf(row);
       this.wake(row, queue);
-      queue.add(row, this.priorityOf(row));
+      queue.add(row, this.priorityOf(row), this.keyOf(row));
       queues.add(queue.name);
     }
-    return queues;
   }
 
   /** Frees a row that has left its place. */
@@ -364,6 +393,7 @@ export class TaskTable extends TaskColumns {
     this.leases.forgetFrom(this.lease.get(row));
     const groupKey = this.groupKey.get(row);
     if (groupKey !== null) this.byKey.remove(row, groupKey);
+    this.leaveKey(row);
     this.id.set(row, null);
     this.clear(row);
     this.states.set(row, 0);

@@ -20,6 +20,7 @@ import {
   heartbeatSession,
   killTask,
   leaseTasks,
+  limitQueue,
   newestLease,
   pauseQueue,
   pauseSchedule,
@@ -99,6 +100,7 @@ const COMMANDS: Record<CommandType, CommandBuilder> = {
   PauseSchedule: pauseSchedule(),
   ResumeSchedule: resumeSchedule(),
   FireSchedule: fireSchedule(),
+  LimitQueue: limitQueue({ maxLeased: 1 }, 'another'),
 };
 
 /** What the task's newest holder hears, and what becomes of the task. */
@@ -141,6 +143,7 @@ function elsewhere(state: TaskState): Record<Exclude<CommandType, TaskCommandTyp
     PauseSchedule: cell,
     ResumeSchedule: cell,
     FireSchedule: cell,
+    LimitQueue: cell,
   };
 }
 

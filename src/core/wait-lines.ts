@@ -6,7 +6,7 @@ import type { Answer } from './answers.ts';
 import type { AcquireNames, LeaseTasks } from './commands.ts';
 import { acquireNames, held } from './decide-names.ts';
 import { isRefusal } from './decision.ts';
-import type { Entry } from './entries.ts';
+import type { Entry, TaskKey } from './entries.ts';
 import { Lines, type Waiter } from './lines.ts';
 import type { Machine } from './machine.ts';
 import type { Refusal } from './refusals.ts';
@@ -78,20 +78,29 @@ export class WaitLines {
       case 'TaskChanged':
       case 'QueueResumed':
       case 'ScheduleFired':
+      case 'QueueLimited':
         return this.fed(entry.queue);
       case 'LeaseExpired':
       case 'TaskFailed':
-      case 'TaskReleased': {
-        if (this.tasks.size === 0) return;
-        const { tasks } = this.machine.state;
-        return this.fed(tasks.queueOf(tasks.at(entry.task) as TaskRow).name);
-      }
+      case 'TaskReleased':
+        return this.returned(entry.task, false);
+      case 'TaskCompleted':
+      case 'TaskDead':
+        return this.returned(entry.task, true);
       default:
         return;
     }
   }
 
-  /** A task was added to a queue. */
+  /** A lease has ended. If its task has ended too, it frees a place only where there are limits. */
+  private returned(task: TaskKey, isEnded: boolean): void {
+    if (this.tasks.size === 0) return;
+    const { tasks } = this.machine.state;
+    const queue = tasks.queueOf(tasks.at(task) as TaskRow);
+    if (!isEnded || queue.limits !== null) this.fed(queue.name);
+  }
+
+  /** A queue may have a task to lease: one was added, a place is free, or a window has opened. */
   fed(queue: string): void {
     if (this.tasks.has(queue)) this.fedQueues.push(queue);
   }

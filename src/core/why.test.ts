@@ -6,6 +6,7 @@ import {
   failTask,
   killTask,
   leaseTasks,
+  limitQueue,
   pauseQueue,
   releaseTask,
   TTL_MS,
@@ -19,6 +20,28 @@ const CASES: Record<WhyCode, readonly [steps: readonly Step[], says: RegExp]> = 
   BACKOFF: [[createTask({ backoffMs: 90 }), leaseTasks(), failTask({ reason: 'no luck' })], /90 ms.*no luck/],
   WAITING_FOR_WORKER: [[createTask()], /waits for a worker to ask the queue default/],
   QUEUE_PAUSED: [[createTask(), pauseQueue()], /queue default is paused/],
+  LIMITED_BY_QUEUE: [
+    [createTask({ taskId: 'other' }), leaseTasks(), createTask(), limitQueue({ maxLeased: 1 })],
+    /queue default has 1 leased/,
+  ],
+  LIMITED_BY_KEY: [
+    [
+      createTask({ taskId: 'other', groupKey: 'k' }),
+      leaseTasks(),
+      createTask({ groupKey: 'k' }),
+      limitQueue({ maxLeasedPerKey: 1 }),
+    ],
+    /key k has 1 leased/,
+  ],
+  RATE_LIMITED: [
+    [
+      limitQueue({ rate: { count: 1, perMs: 500, perKey: false } }),
+      createTask({ taskId: 'other' }),
+      leaseTasks(),
+      createTask(),
+    ],
+    /rate of 1 in 500 ms.*in 500 ms/,
+  ],
   LEASED: [[createTask(), leaseTasks({ workerId: 'w7' })], new RegExp(`w7 .* ${TTL_MS} ms`)],
   COMPLETED: [[createTask(), leaseTasks(), completeTask()], /completed/],
   FAILED: [[createTask(), leaseTasks(), failTask({ retry: false, reason: 'no luck' })], /1 times.*no luck/],

@@ -1,4 +1,5 @@
 /** Why a task is not running, as a code and a sentence. */
+import { NO_LIMITS } from './limits.ts';
 import type { TaskRow } from './row-types.ts';
 import type { State } from './state.ts';
 
@@ -7,6 +8,9 @@ export type WhyCode =
   | 'BACKOFF'
   | 'WAITING_FOR_WORKER'
   | 'QUEUE_PAUSED'
+  | 'LIMITED_BY_QUEUE'
+  | 'LIMITED_BY_KEY'
+  | 'RATE_LIMITED'
   | 'LEASED'
   | 'COMPLETED'
   | 'FAILED'
@@ -18,6 +22,8 @@ export interface Why {
   readonly queue: string;
   /** When its delay or backoff ends; null unless it has one. */
   readonly dueAtMs: number | null;
+  /** When the rate lets the next task of its window be leased; null when that is not known, or it is not what it waits for. */
+  readonly opensAtMs: number | null;
   /** How many due tasks of its queue come before it; more than AHEAD_MAX are not counted. Null unless it is due and waits. */
   readonly ahead: number | null;
 }
@@ -32,17 +38,22 @@ export function whyNotRunning(state: State, row: TaskRow, nowMs: number): Why {
   const isDue = isWaiting && dueAtMs <= nowMs;
   const queue = tasks.queueOf(row);
   return {
+    opensAtMs: null,
     ...reasonFor(state, row, nowMs),
     queue: queue.name,
     dueAtMs: isWaiting && !isDue ? dueAtMs : null,
     // One more than is reported, to tell exactly AHEAD_MAX from more. A task that is due and still stands
     // among the delayed moves into its lane with the next batch.
     ahead:
-      isDue && !tasks.isDelayed(row) ? queue.countAhead(row, tasks.priorityOf(row), AHEAD_MAX + 1) : null,
+      isDue && !tasks.isDelayed(row)
+        ? queue.countAhead(row, tasks.priorityOf(row), tasks.keyOf(row), AHEAD_MAX + 1)
+        : null,
   };
 }
 
-function reasonFor({ tasks }: State, row: TaskRow, nowMs: number): Pick<Why, 'code' | 'says'> {
+type Reason = Pick<Why, 'code' | 'says'> & { readonly opensAtMs?: number | null };
+
+function reasonFor({ tasks }: State, row: TaskRow, nowMs: number): Reason {
   const state = tasks.stateOf(row);
   const queue = tasks.queueOf(row);
   const reason = tasks.reason.get(row);
@@ -73,12 +84,47 @@ function reasonFor({ tasks }: State, row: TaskRow, nowMs: number): Pick<Why, 'co
       }
       if (waitMs > 0) return { code: 'DELAYED', says: `It is not due for another ${waitMs} ms.` };
       if (queue.paused) return { code: 'QUEUE_PAUSED', says: `The queue ${queue.name} is paused.` };
+      const limit = limitOn(tasks, row, nowMs);
+      if (limit !== null) return limit;
       return {
         code: 'WAITING_FOR_WORKER',
         says: `It is due, and waits for a worker to ask the queue ${queue.name}.`,
       };
     }
   }
+}
+
+/** The limit that keeps a due task from being leased; null when none does. */
+function limitOn(tasks: State['tasks'], row: TaskRow, nowMs: number): Reason | null {
+  const { keys } = tasks;
+  const queue = tasks.queueOf(row);
+  const key = tasks.keyOf(row);
+  const { maxLeased, maxLeasedPerKey, rate } = queue.limits ?? NO_LIMITS;
+  if (maxLeased !== null && queue.lists.count('LEASED') >= maxLeased) {
+    return {
+      code: 'LIMITED_BY_QUEUE',
+      says: `The queue ${queue.name} has ${maxLeased} leased, as many as its limit allows.`,
+    };
+  }
+  if (key !== 0 && maxLeasedPerKey !== null && keys.leased.get(key) >= maxLeasedPerKey) {
+    return {
+      code: 'LIMITED_BY_KEY',
+      says: `Its key ${keys.text.get(key)} has ${maxLeasedPerKey} leased, as many as the limit of the queue ${queue.name} allows.`,
+    };
+  }
+  const window = queue.windowOf(key);
+  if (rate === null || window === 0) return null;
+  const what = rate.perKey ? `Its key ${keys.text.get(key)}` : `The queue ${queue.name}`;
+  const opensAtMs = keys.windows.opensAtMs(window, rate);
+  if (opensAtMs > nowMs) {
+    return {
+      code: 'RATE_LIMITED',
+      says: `${what} has used up its rate of ${rate.count} in ${rate.perMs} ms; the next one may be leased in ${opensAtMs - nowMs} ms.`,
+      opensAtMs,
+    };
+  }
+  if (keys.hasRoom()) return null;
+  return { code: 'RATE_LIMITED', says: `${what} waits until the grants of other keys no longer count.` };
 }
 
 function lastEnd(tasks: State['tasks'], row: TaskRow): string {

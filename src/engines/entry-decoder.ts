@@ -19,6 +19,7 @@ import {
   type NamesWiped,
   type ObjectDeleted,
   type ObjectWritten,
+  type QueueLimited,
   type QueuePaused,
   type QueueResumed,
   type ScheduleFired,
@@ -128,6 +129,8 @@ export function decodeEntry(source: ByteReader, opaques: OpaqueReader): Entry {
       return decodeTaskCheckpointed(source, opaques);
     case 32:
       return decodeTaskChanged(source);
+    case 33:
+      return decodeQueueLimited(source);
     case 36:
       return decodeScheduleSet(source, opaques);
     case 37:
@@ -400,6 +403,16 @@ function decodeTaskChanged(source: ByteReader): TaskChanged {
   const dueAtMs = source.f64();
   const queue = source.cachedString();
   return { type: 'TaskChanged', task, queue, priority, dueAtMs };
+}
+
+function decodeQueueLimited(source: ByteReader): QueueLimited {
+  const flags = source.u8();
+  const queue = source.string();
+  const maxLeased = flags & 1 ? source.f64() : null;
+  const maxLeasedPerKey = flags & 2 ? source.f64() : null;
+  const rateCount = flags & 4 ? source.f64() : null;
+  const ratePerMs = flags & 8 ? source.f64() : null;
+  return { type: 'QueueLimited', queue, maxLeased, maxLeasedPerKey, rateCount, ratePerMs, ratePerKey: (flags & 16) !== 0, applied: (flags & 32) !== 0 };
 }
 
 function decodeScheduleSet(source: ByteReader, opaques: OpaqueReader): ScheduleSet {

@@ -18,6 +18,7 @@ import {
   type NamesWiped,
   type ObjectDeleted,
   type ObjectWritten,
+  type QueueLimited,
   type QueuePaused,
   type QueueResumed,
   type ScheduleFired,
@@ -118,6 +119,8 @@ export function encodeEntry(out: ByteWriter, area: OpaqueArea, entry: Entry): vo
       return encodeQueuePaused(out, entry);
     case 'QueueResumed':
       return encodeQueueResumed(out, entry);
+    case 'QueueLimited':
+      return encodeQueueLimited(out, entry);
     case 'EpochStarted':
       return encodeEpochStarted(out, entry);
     case 'Forgotten':
@@ -437,6 +440,24 @@ function encodeQueuePaused(out: ByteWriter, entry: QueuePaused): void {
 function encodeQueueResumed(out: ByteWriter, entry: QueueResumed): void {
   out.u8(19);
   out.string(entry.queue);
+}
+
+function encodeQueueLimited(out: ByteWriter, entry: QueueLimited): void {
+  out.u8(33);
+  out.u8((entry.maxLeased === null ? 0 : 1) | (entry.maxLeasedPerKey === null ? 0 : 2) | (entry.rateCount === null ? 0 : 4) | (entry.ratePerMs === null ? 0 : 8) | (entry.ratePerKey ? 16 : 0) | (entry.applied ? 32 : 0));
+  out.string(entry.queue);
+  if (entry.maxLeased !== null) {
+    out.f64(entry.maxLeased);
+  }
+  if (entry.maxLeasedPerKey !== null) {
+    out.f64(entry.maxLeasedPerKey);
+  }
+  if (entry.rateCount !== null) {
+    out.f64(entry.rateCount);
+  }
+  if (entry.ratePerMs !== null) {
+    out.f64(entry.ratePerMs);
+  }
 }
 
 function encodeEpochStarted(out: ByteWriter, entry: EpochStarted): void {

@@ -5,6 +5,7 @@
  */
 import {
   type FreeRowsImage,
+  type GrantsImage,
   type HeadImage,
   type ImageRecord,
   LEASE_ENDS,
@@ -44,7 +45,7 @@ export function decodeImage(source: ByteReader, opaques: OpaqueReader): ImageRec
     case 1:
       return decodeHeadImage1(source);
     case 2:
-      return decodeQueueImage(source);
+      return decodeQueueImage2(source);
     case 3:
       return decodeFreeRowsImage3(source);
     case 4:
@@ -61,10 +62,14 @@ export function decodeImage(source: ByteReader, opaques: OpaqueReader): ImageRec
       return decodeTaskImage9(source, opaques);
     case 10:
       return decodeHeadImage10(source);
+    case 11:
+      return decodeQueueImage11(source);
     case 12:
       return decodeTaskImage12(source, opaques);
     case 13:
       return decodeScheduleImage(source, opaques);
+    case 14:
+      return decodeGrantsImage(source);
     default:
       throw new LogTooNewError(`The checkpoint holds records of kind ${kind}, which this version does not know.`);
   }
@@ -95,10 +100,29 @@ function decodeHeadImage10(source: ByteReader): HeadImage {
   return { kind: 'head', lastSeq, lastAtMs, epoch, epochStartedAtMs, taskRows, nameRows, forgottenThroughMs };
 }
 
-function decodeQueueImage(source: ByteReader): QueueImage {
+function decodeQueueImage2(source: ByteReader): QueueImage {
   const flags = source.u8();
   const queue = source.string();
-  return { kind: 'queue', queue, paused: (flags & 1) !== 0 };
+  return { kind: 'queue', queue, paused: (flags & 1) !== 0, maxLeased: null, maxLeasedPerKey: null, rateCount: null, ratePerMs: null, ratePerKey: false, applied: false };
+}
+
+function decodeQueueImage11(source: ByteReader): QueueImage {
+  const flags = source.u8();
+  const queue = source.string();
+  const maxLeased = flags & 2 ? source.f64() : null;
+  const maxLeasedPerKey = flags & 4 ? source.f64() : null;
+  const rateCount = flags & 8 ? source.f64() : null;
+  const ratePerMs = flags & 16 ? source.f64() : null;
+  return { kind: 'queue', queue, paused: (flags & 1) !== 0, maxLeased, maxLeasedPerKey, rateCount, ratePerMs, ratePerKey: (flags & 32) !== 0, applied: (flags & 64) !== 0 };
+}
+
+function decodeGrantsImage(source: ByteReader): GrantsImage {
+  const flags = source.u8();
+  const queue = source.string();
+  const key = flags & 1 ? source.string() : null;
+  const atMsCount = source.u32();
+  const atMs = atMsCount === 0 ? NONE : decodeNumbers(source, atMsCount);
+  return { kind: 'grants', queue, key, atMs };
 }
 
 function decodeFreeRowsImage3(source: ByteReader): FreeRowsImage {

@@ -6,6 +6,7 @@
  */
 import {
   type FreeRowsImage,
+  type GrantsImage,
   type HeadImage,
   type ImageRecord,
   LEASE_ENDS,
@@ -46,6 +47,8 @@ export function encodeImage(out: ByteWriter, area: OpaqueArea, record: ImageReco
       return encodeHeadImage(out, record);
     case 'queue':
       return encodeQueueImage(out, record);
+    case 'grants':
+      return encodeGrantsImage(out, record);
     case 'free':
       return encodeFreeRowsImage(out, record);
     case 'task':
@@ -87,9 +90,38 @@ function encodeHeadImage(out: ByteWriter, head: HeadImage): void {
 }
 
 function encodeQueueImage(out: ByteWriter, queue: QueueImage): void {
-  out.u8(2);
-  out.u8(queue.paused ? 1 : 0);
+  if (!(queue.maxLeased !== null) && !(queue.maxLeasedPerKey !== null) && !(queue.rateCount !== null) && !(queue.ratePerMs !== null)) {
+    out.u8(2);
+    out.u8(queue.paused ? 1 : 0);
+    out.string(queue.queue);
+    return;
+  }
+  out.u8(11);
+  out.u8((queue.paused ? 1 : 0) | (queue.maxLeased === null ? 0 : 2) | (queue.maxLeasedPerKey === null ? 0 : 4) | (queue.rateCount === null ? 0 : 8) | (queue.ratePerMs === null ? 0 : 16) | (queue.ratePerKey ? 32 : 0) | (queue.applied ? 64 : 0));
   out.string(queue.queue);
+  if (queue.maxLeased !== null) {
+    out.f64(queue.maxLeased);
+  }
+  if (queue.maxLeasedPerKey !== null) {
+    out.f64(queue.maxLeasedPerKey);
+  }
+  if (queue.rateCount !== null) {
+    out.f64(queue.rateCount);
+  }
+  if (queue.ratePerMs !== null) {
+    out.f64(queue.ratePerMs);
+  }
+}
+
+function encodeGrantsImage(out: ByteWriter, grants: GrantsImage): void {
+  out.u8(14);
+  out.u8(grants.key === null ? 0 : 1);
+  out.string(grants.queue);
+  if (grants.key !== null) {
+    out.string(grants.key);
+  }
+  out.u32(grants.atMs.length);
+  encodeNumbers(out, grants.atMs);
 }
 
 function encodeFreeRowsImage(out: ByteWriter, free: FreeRowsImage): void {

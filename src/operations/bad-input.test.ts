@@ -55,6 +55,7 @@ const OPERATIONS: Record<string, (request: Anything) => Promise<unknown>> = {
   'object.get': (request) => lh.call('object.get', request as never),
   'receipt.list': (request) => lh.call('receipt.list', request as never),
   'log.read': (request) => transportOf(lh).log(request as never),
+  'queue.limit': (request) => lh.call('queue.limit', request as never),
   'queue.pause': (request) => lh.pause(request as never),
   'queue.resume': (request) => lh.resume(request as never),
 };
@@ -68,6 +69,16 @@ const BAD: readonly (readonly [operation: string, what: string, request: unknown
   ...Object.keys(OPERATIONS).map(
     (operation) => [operation, 'an unknown field', { ...LEASE, ...NAMED, surprise: 1 }] as const,
   ),
+  ...[
+    { max_leased: 0 },
+    { max_leased: 1.5 },
+    { max_leased_per_key: -1 },
+    { rate: { count: 10_001, per_ms: 1_000 } },
+    { rate: { count: 0, per_ms: 1_000 } },
+    { rate: { count: 1 } },
+    { rate: { count: 1, per_ms: 0 } },
+    { rate: { count: 1, per_ms: 1, per_key: 'yes' } },
+  ].map((limits) => ['queue.limit', JSON.stringify(limits), { queue: 'q', ...limits }] as const),
   ['task.create', 'no payload', {}],
   ['task.create', 'a priority above 127', { payload: 1, priority: 128 }],
   ['task.create', 'a priority below -128', { payload: 1, priority: -129 }],

@@ -1,9 +1,10 @@
-/** `queue.list`, `queue.pause`, `queue.resume`. */
+/** `queue.list`, `queue.pause`, `queue.resume`. Limits are set in `queue-limits.ts`. */
 import { Type } from '@sinclair/typebox';
 import { listQueues } from '../authority/reads.ts';
 import type { PauseQueue, ResumeQueue } from '../core/commands.ts';
 import { fields, note, Queue, stale } from './fields.ts';
 import { change, stateRead } from './operation.ts';
+import { limitsBody, ShownLimits } from './queue-limits.ts';
 import { Flag, Seq, Text, Whole } from './reply-fields.ts';
 
 export const QueueCounts = Type.Object({
@@ -14,6 +15,7 @@ export const QueueCounts = Type.Object({
   completed: note(Whole, 'tasks that have completed and are still kept'),
   failed: note(Whole, 'tasks that have failed and are still kept'),
   dead: note(Whole, 'tasks that are dead and are still kept'),
+  limits: Type.Optional(note(ShownLimits, 'its limits, if it has some')),
 });
 
 export const listAllQueues = stateRead({
@@ -27,14 +29,25 @@ export const listAllQueues = stateRead({
   example: {
     request: {},
     reply: {
-      queues: [{ queue: 'mail', paused: false, waiting: 3, leased: 1, completed: 120, failed: 0, dead: 0 }],
+      queues: [
+        {
+          queue: 'mail',
+          paused: false,
+          waiting: 3,
+          leased: 1,
+          completed: 120,
+          failed: 0,
+          dead: 0,
+          limits: { max_leased_per_key: 1, rate: { count: 10, per_ms: 1_000, per_key: false } },
+        },
+      ],
     },
   },
   async look(_, { source }) {
     const queues = await source.read(listQueues);
     return {
       ok: true,
-      queues: queues.map(({ queue, paused, counts }) => ({
+      queues: queues.map(({ queue, paused, counts, limits }) => ({
         queue,
         paused,
         waiting: counts.WAITING,
@@ -42,6 +55,7 @@ export const listAllQueues = stateRead({
         completed: counts.COMPLETED,
         failed: counts.FAILED,
         dead: counts.DEAD,
+        ...(limits === null ? {} : { limits: limitsBody(limits) }),
       })),
     };
   },

@@ -18,6 +18,7 @@ import { listAllObjects } from './object-list.ts';
 import { deleteObject, getObject, listReceipts, writeObject } from './objects.ts';
 import type { Change, ExtraScope, Read } from './operation.ts';
 import { getOverview, getQueueFigures } from './overview.ts';
+import { limitQueue } from './queue-limits.ts';
 import { listAllQueues, pauseQueue, resumeQueue } from './queues.ts';
 import { putSchedule } from './schedule-put.ts';
 import {
@@ -65,6 +66,7 @@ const DEFINITIONS = [
   heartbeat,
   listWorkers,
   listAllQueues,
+  limitQueue,
   pauseQueue,
   resumeQueue,
   getQueueFigures,

@@ -2,7 +2,7 @@
 import { Type } from '@sinclair/typebox';
 import { readWhy } from '../authority/reads.ts';
 import type { Poller } from '../authority/workers.ts';
-import { AHEAD_MAX } from '../core/why.ts';
+import { AHEAD_MAX, type WhyCode } from '../core/why.ts';
 import { instant } from '../protocol/instant.ts';
 import { GRANTED_AT, TASK_ID } from './example-story.ts';
 import { fields, note, stale, TaskId } from './fields.ts';
@@ -13,11 +13,21 @@ import { NOT_FOUND } from './task-reads.ts';
 /** The maximum number of workers in `polled_by`. */
 const POLLERS_MAX = 10;
 
+/** Codes of tasks that are due and wait. */
+const WAITING_CODES: readonly WhyCode[] = [
+  'WAITING_FOR_WORKER',
+  'QUEUE_PAUSED',
+  'LIMITED_BY_QUEUE',
+  'LIMITED_BY_KEY',
+  'RATE_LIMITED',
+];
+
 export const whyTask = stateRead({
   name: 'task.why',
   path: '/v1/tasks/{task_id}/why',
   does: 'Why a task is not running, as a code and a sentence, with the tasks ahead of it and the workers that poll its queue.',
-  details: `\`code\` is \`DELAYED\`, \`BACKOFF\`, \`WAITING_FOR_WORKER\`, \`QUEUE_PAUSED\`, \`LEASED\` or the last state of the task.
+  details: `\`code\` is \`DELAYED\`, \`BACKOFF\`, \`WAITING_FOR_WORKER\`, \`QUEUE_PAUSED\`, \`LIMITED_BY_QUEUE\`, \`LIMITED_BY_KEY\`,
+\`RATE_LIMITED\`, \`LEASED\` or the last state of the task.
 \`polled_by\` is soft state: it starts empty after a restart, and a standby has none.`,
   request: fields({ task_id: TaskId, stale }),
   reply: Type.Object({
@@ -25,6 +35,7 @@ export const whyTask = stateRead({
     says: note(Text, 'the reason as a sentence'),
     queue: note(Text, 'the queue it is in'),
     due_at: Type.Optional(note(Instant, 'when its delay or backoff ends')),
+    opens_at: Type.Optional(note(Instant, 'when its rate lets the next task be leased, if that is known')),
     ahead: Type.Optional(
       note(Whole, `how many due tasks of the queue come before it; exact up to ${AHEAD_MAX}`),
     ),
@@ -60,8 +71,7 @@ export const whyTask = stateRead({
     });
     if (seen === null) return NOT_FOUND;
     const { why, nowMs, pollers } = seen;
-    const isWaiting =
-      why.dueAtMs !== null || why.code === 'WAITING_FOR_WORKER' || why.code === 'QUEUE_PAUSED';
+    const isWaiting = why.dueAtMs !== null || WAITING_CODES.includes(why.code);
     return {
       ok: true,
       code: why.code,
@@ -71,6 +81,7 @@ export const whyTask = stateRead({
       ].join(' '),
       queue: why.queue,
       ...(why.dueAtMs === null ? {} : { due_at: instant(why.dueAtMs) }),
+      ...(why.opensAtMs === null ? {} : { opens_at: instant(why.opensAtMs) }),
       ...(why.ahead === null ? {} : why.ahead > AHEAD_MAX ? { more_than: AHEAD_MAX } : { ahead: why.ahead }),
       ...(isWaiting
         ? {

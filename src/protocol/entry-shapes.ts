@@ -38,7 +38,7 @@ export interface EntryShapes {
     readonly maxAttempts: number;
     readonly dedupKey?: string;
     readonly key?: string;
-    readonly trace?: string;
+    readonly trace?: { readonly traceparent: string; readonly tracestate?: string };
     readonly requeuedFrom?: string;
     readonly requeueReason?: string;
   };
@@ -246,6 +246,15 @@ export interface EntryShapes {
   readonly QueueResumed: Durable & {
     readonly type: 'QueueResumed';
     readonly queue: string;
+  };
+  /** The limits of a queue from now on; those that were not changed are said again. */
+  readonly QueueLimited: Durable & {
+    readonly type: 'QueueLimited';
+    readonly queue: string;
+    readonly maxLeased: number | null;
+    readonly maxLeasedPerKey: number | null;
+    readonly rate: { readonly count: number; readonly perMs: number; readonly perKey: boolean } | null;
+    readonly applied?: boolean;
   };
   /** The first entry of every writer. One that was restored from a backup jumps ahead and ends every lease. */
   readonly EpochStarted: Durable & {

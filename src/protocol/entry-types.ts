@@ -32,6 +32,7 @@ export const ENTRY_TYPES: readonly EntryType[] = [
   'ScheduleFired',
   'QueuePaused',
   'QueueResumed',
+  'QueueLimited',
   'EpochStarted',
   'Forgotten',
 ];

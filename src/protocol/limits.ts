@@ -21,4 +21,6 @@ export const LIMITS = {
   slotsMax: 1_000,
   sessionsMax: 5_000,
   tokenBytesMin: 16,
+  rateCountMax: 10_000,
+  ratePerMaxMs: 30 * 86_400_000,
 } as const;

@@ -68,6 +68,7 @@ const OPERATIONS: Readonly<Record<CommandType, string>> = {
   DeleteObject: 'object.delete',
   PauseQueue: 'queue.pause',
   ResumeQueue: 'queue.resume',
+  LimitQueue: 'queue.limit',
   AcceptIntent: 'intent.accept',
   StopSession: 'session.stop',
   HeartbeatSession: 'session.heartbeat',

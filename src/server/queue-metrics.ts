@@ -15,7 +15,7 @@ export function exposeQueues(metrics: Metrics, stats: TaskStats, newest: () => Q
   metrics.expose(
     'leasehold_queue_tasks',
     'gauge',
-    'Tasks by queue and what they wait for or how they ended. A paused queue has ready ones too.',
+    'Tasks by queue and what they wait for or how they ended. A paused queue has ready ones too; limited ones are due and wait for a place or a rate.',
     () =>
       [...(newest()?.gauges ?? [])].flatMap(([queue, { tasks }]) =>
         Object.entries(tasks).map(([state, value]) => ({ value, labels: { queue, state } })),
@@ -24,7 +24,7 @@ export function exposeQueues(metrics: Metrics, stats: TaskStats, newest: () => Q
   metrics.expose(
     'leasehold_queue_oldest_ready_seconds',
     'gauge',
-    'How long the longest-ready of the tasks that are next, one for each priority, could have been leased: since its creation or its due time, whichever is later. 0 when none is ready.',
+    'How long the longest-ready of the tasks that are next, one for each priority, or the oldest one with a key could have been leased: since its creation or its due time, whichever is later. 0 when none is ready.',
     () =>
       [...(newest()?.gauges ?? [])].map(([queue, { oldestReadyMs }]) => ({
         value: oldestReadyMs / MS,

@@ -215,6 +215,20 @@ const OPERATIONS: Record<Exclude<Operation, SessionOperation>, () => Promise<voi
     expect([sum(wait), sum(run), wait.at(-1).up_to_ms]).toEqual([1, 1, null]);
     expect(await served.done('queue.figures', { queue: 'unknown' })).toMatchObject({ wait: [], run: [] });
   },
+  'queue.limit': async () => {
+    await create({ key: 'a' });
+    await create({ key: 'a' });
+    const rate = { count: 10, per_ms: 1_000 };
+    const set = await served.done('queue.limit', { queue: 'default', max_leased_per_key: 1, rate });
+    expect(set.limits).toEqual({ max_leased_per_key: 1, rate: { ...rate, per_key: false } });
+    expect(await lease()).toBeDefined();
+    expect(await lease()).toBeUndefined();
+    const queues = async () => ((await served.done('queue.list')).queues as Body[])[0]!.limits;
+    expect(await queues()).toEqual(set.limits);
+    await served.done('queue.limit', { queue: 'default', max_leased_per_key: null, rate: null });
+    expect(await queues()).toBeUndefined();
+    expect(await lease()).toBeDefined();
+  },
   'queue.pause': async () => {
     await create();
     expect(await served.done('queue.pause', { queue: 'default' })).toMatchObject({

@@ -272,6 +272,10 @@ const CASES: {
   'worker.list': {},
   'queue.list': {},
   'queue.figures': {},
+  'queue.limit': {
+    FORBIDDEN: () => served.call('queue.limit', { queue: 'system:q', max_leased: 1 }),
+    DISK_FULL: () => full.call('queue.limit', { queue: 'q', max_leased: 1 }),
+  },
   'queue.pause': {},
   'queue.resume': {},
   'schedule.put': {
@@ -495,6 +499,7 @@ const REQUESTS: Record<Operation, object> = {
   'worker.list': {},
   'queue.figures': { queue: 'q' },
   'queue.list': {},
+  'queue.limit': { queue: 'q' },
   'queue.pause': { queue: 'q' },
   'queue.resume': { queue: 'q' },
   'schedule.put': SCHEDULE,

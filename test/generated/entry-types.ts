@@ -95,6 +95,7 @@ ${shownLines(RECORD_DEFINITIONS.find(({ name }) => name === 'FencedWrite')!)
       'intentToJson',
       'type Rendering',
       'taskIdOfKey',
+      'rateToJson',
       'traceToJson',
     ],
     './ids.ts': ['leaseIdOfSeq', 'sessionIdOfSeq'],
@@ -274,7 +275,7 @@ function isAlways(row: Field): boolean {
 }
 
 function shapeType(row: Field): string {
-  if ('value' in row) return row.value === 'seq' ? 'number' : 'string';
+  if ('value' in row) return row.type ?? (row.value === 'seq' ? 'number' : 'string');
   if (row.words !== undefined) return row.words.map((word) => `'${word}'`).join(' | ');
   return `${SHOWN_TYPES[row.kind as Kind]}${row.shown === 'always' && isNullable(row) ? ' | null' : ''}`;
 }

@@ -199,6 +199,20 @@ await lh.call('schedule.put', { name: 'removed', every_ms: 5_000, ...scheduled }
 await lh.call('schedule.delete', { name: 'removed' });
 await lh.call('schedule.fire', { name: 'nightly', request_id: 'by hand' });
 
+// A queue with limits: keys that wait, and grants that a rate counts.
+await lh.call('queue.limit', {
+  queue: 'limited',
+  max_leased: 4,
+  max_leased_per_key: 1,
+  rate: { count: 3, per_ms: 3_600_000, per_key: true },
+});
+await lh.call('queue.limit', { queue: 'slow', rate: { count: 2, per_ms: 3_600_000 }, applies: true });
+for (const key of ['a', 'a', 'b', undefined])
+  await lh.call('task.create', { payload: 6, queue: 'limited', ...(key && { key }) });
+await lh.call('task.lease', { worker_id: 'w', queues: ['limited'], max: 9, ttl_ms: 600_000 });
+for (let number = 0; number < 3; number++) await lh.call('task.create', { payload: 7, queue: 'slow' });
+await lh.call('task.lease', { worker_id: 'w', queues: ['slow'], max: 9, ttl_ms: 1_000 });
+
 const doomed = await lh.call('lease.acquire', { name: 'doomed', holder: 'd', ttl_ms: 600_000 });
 await lh.call('object.write', { object_id: 'doomed', value: null, lease: { lease_seq: doomed.lease_seq } });
 await lh.call('object.delete', { object_id: 'doomed', lease: { lease_seq: doomed.lease_seq } });

@@ -5,10 +5,12 @@ import { describe, expect, it } from 'vitest';
 import { calendar } from '../../src/authority/calendar.ts';
 import { apply } from '../../src/core/apply.ts';
 import { isRefusal } from '../../src/core/decision.ts';
+import { entryToJson } from '../../src/core/entry-to-json.ts';
 import { checkInvariants } from '../../src/core/invariants.ts';
 import { Machine } from '../../src/core/machine.ts';
 import { createState, type State } from '../../src/core/state.ts';
 import { stateHash } from '../../src/core/state-hash.ts';
+import { LimitsModel } from '../support/limits-model.ts';
 import { OwnershipModel } from '../support/ownership-model.ts';
 import { type HistoryStep, histories, play, playTogether, SEED } from '../support/random-history.ts';
 import { type LoggedFact, restoredFrom, Scenario, TestTicket } from '../support/scenario.ts';
@@ -24,6 +26,8 @@ const RETENTION = {
   endedSessionsMs: 50,
   endedSessionsMax: 3,
 };
+
+const READABLE = { instant: (ms: number) => new Date(ms).toISOString(), open: () => null };
 
 function played(history: readonly HistoryStep[], watch: 'every apply' | 'end' = 'every apply'): Scenario {
   const story = new Scenario({ retention: RETENTION, watch });
@@ -114,12 +118,29 @@ describe('any history', () => {
     );
   });
 
+  it('grants within its limits at every position, and keys take turns', () => {
+    fc.assert(
+      fc.property(histories({ maxLength: 150, waits: true, restarts: true }), (history) => {
+        const model = new LimitsModel();
+        for (const { seq, atMs, entry } of played(history, 'end').log)
+          expect(model.observe(seq, atMs, entryToJson(entry, seq, atMs, READABLE))).toBeNull();
+      }),
+      { seed: SEED, numRuns: 120 },
+    );
+  });
+
   it('is unchanged by an image at any point: the same hash, the same answers, the same log from there', () => {
     fc.assert(
       fc.property(
-        histories({ maxLength: 60, waits: false, restarts: true }),
-        histories({ maxLength: 40, waits: false, restarts: false }),
-        (before, after) => {
+        fc
+          .constantFrom([null], ['k1'])
+          .chain((keys) =>
+            fc.tuple(
+              histories({ maxLength: 60, waits: false, restarts: true, keys }),
+              histories({ maxLength: 40, waits: false, restarts: false, keys }),
+            ),
+          ),
+        ([before, after]) => {
           const story = played(before, 'end');
           const twin = new Twin(story);
           expect(stateHash(twin.state)).toBe(stateHash(story.state));

@@ -21,6 +21,7 @@ import type {
   HeartbeatSession,
   KillTask,
   LeaseTasks,
+  LimitQueue,
   PauseQueue,
   PauseSchedule,
   PresentedLease,
@@ -499,4 +500,12 @@ export function removeSchedule(name = 'schedule'): CommandBuilder<RemoveSchedule
 
 export function fireSchedule(given: Given<FireSchedule> = {}): CommandBuilder<FireSchedule> {
   return () => ({ type: 'FireSchedule', name: 'schedule', requestId: null, ...given });
+}
+
+export function limitQueue(
+  limits: LimitQueue['limits'],
+  queue = 'default',
+  applies = false,
+): CommandBuilder<LimitQueue> {
+  return () => ({ type: 'LimitQueue', queue, limits, applies });
 }

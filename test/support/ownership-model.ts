@@ -171,6 +171,7 @@ export class OwnershipModel {
       case 'SessionChanged':
         this.change(entry);
         return;
+      case 'QueueLimited':
       case 'QueuePaused':
       case 'QueueResumed':
         return;

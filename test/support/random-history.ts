@@ -28,6 +28,7 @@ import {
   killTask,
   leaseStarts,
   leaseTasks,
+  limitQueue,
   newestLease,
   pauseQueue,
   pauseSchedule,
@@ -75,6 +76,23 @@ const ttls = fc.constantFrom(10, 20, 50, 1_000, 5_000);
 const sessionNames = fc.constantFrom('lease:service:s1', 'lease:vod:s1:0', 'lease:tuner:0');
 const reasons = fc.constantFrom('it broke', 'ä\u{1f512}');
 const maybeRequest = fc.constantFrom(null, null, 'r1', 'r2');
+
+/** What is left out stays, and null goes. */
+const limits = fc.record(
+  {
+    maxLeased: fc.constantFrom(null, 1, 2),
+    maxLeasedPerKey: fc.constantFrom(null, 1, 2),
+    rate: fc.option(
+      fc.record({
+        count: fc.integer({ min: 1, max: 3 }),
+        perMs: fc.constantFrom(1, 10, 50, 2_000),
+        perKey: fc.boolean(),
+      }),
+      { freq: 3 },
+    ),
+  },
+  { requiredKeys: [] },
+);
 
 /** Mostly the newest lease, else any number that ever was or never will be. */
 const presentedLease = fc.oneof(
@@ -158,7 +176,10 @@ function isLeased({ tasks }: State): (session: Session) => boolean {
     state === 'NEW' && tasks.stateOf(tasks.find(sessionIdOfSeq(seq)) as TaskRow) === 'LEASED';
 }
 
-function commands(waitMs: fc.Arbitrary<number>): fc.Arbitrary<{ says: string; act: CommandBuilder }> {
+function commands(
+  waitMs: fc.Arbitrary<number>,
+  groupKey: fc.Arbitrary<string | null>,
+): fc.Arbitrary<{ says: string; act: CommandBuilder }> {
   const say = <T>(
     says: string,
     fields: { [K in keyof T]: fc.Arbitrary<T[K]> },
@@ -188,7 +209,7 @@ function commands(waitMs: fc.Arbitrary<number>): fc.Arbitrary<{ says: string; ac
           maxAttempts: fc.integer({ min: 1, max: 4 }),
           backoffMs: fc.constantFrom(0, 10),
           dedupKey: fc.constantFrom(null, null, 'd1'),
-          groupKey: fc.constantFrom(null, null, 'k1', 'k2'),
+          groupKey,
           trace: fc.constantFrom(null, null, { traceparent: '00-1-2-01', tracestate: null }),
           payload: fc.constantFrom('x', 'yy'),
         },
@@ -452,6 +473,12 @@ function commands(waitMs: fc.Arbitrary<number>): fc.Arbitrary<{ says: string; ac
     ],
     [1, say('break a session', { name: sessionNames }, (given) => breakName(given))],
     [1, say('pause', { queue: queues }, (g) => pauseQueue(g.queue))],
+    [
+      2,
+      say('limit', { queue: queues, limits, applies: fc.boolean() }, (g) =>
+        limitQueue(g.limits, g.queue, g.applies),
+      ),
+    ],
     [1, say('resume', { queue: queues }, (g) => resumeQueue(g.queue))],
     [
       4,
@@ -485,12 +512,24 @@ export interface HistoryShape {
   /** Whether calls wait. Lines are soft state, which some properties leave out. */
   readonly waits: boolean;
   readonly restarts: boolean;
+  /** The keys that tasks have. With one only there are no turns, which are soft state as well. */
+  readonly keys?: readonly (string | null)[];
 }
 
-export function histories({ maxLength, waits, restarts }: HistoryShape): fc.Arbitrary<HistoryStep[]> {
+const KEYS = [null, null, 'k1', 'k2'];
+
+export function histories({
+  maxLength,
+  waits,
+  restarts,
+  keys = KEYS,
+}: HistoryShape): fc.Arbitrary<HistoryStep[]> {
   const waitMs = waits ? fc.constantFrom(0, 0, 10, 30, 2_000) : fc.constant(0);
   const act = fc.oneof(
-    { weight: 40, arbitrary: commands(waitMs).map(({ says, act }) => ({ says, act })) },
+    {
+      weight: 40,
+      arbitrary: commands(waitMs, fc.constantFrom(...keys)).map(({ says, act }) => ({ says, act })),
+    },
     ...(restarts
       ? [
           { weight: 1, arbitrary: acts('restart') },
