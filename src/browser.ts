@@ -47,6 +47,7 @@ export type {
 } from './client/infos.ts';
 export { LeaseLostError } from './client/lease-loss.ts';
 export type { WriteOptions, Written } from './client/lease-writer.ts';
+export type { KeyLimits, Limits } from './client/limits.ts';
 export type { Listing, Page, PageOptions } from './client/listing.ts';
 export type { LeasedWork, LeaseOptions } from './client/named-leases.ts';
 export type {

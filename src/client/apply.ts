@@ -1,8 +1,13 @@
 /**
- * Writes what definitions carry to the server: their schedules. A schedule that an operator has set by hand stays until it
- * is removed, and a paused one stays paused. A definition that has lost its schedule deletes nothing.
+ * Writes what definitions carry to the server: their schedules and the limits of their queues. What an operator has set by
+ * hand stays until it is removed, and a paused schedule stays paused. A definition that has lost its schedule or limits
+ * removes nothing.
  */
+import type { Body, Requests } from '../operations/table.ts';
+import { LeaseholdError } from '../protocol/leasehold-error.ts';
+import type { Reply } from '../protocol/problem.ts';
 import { type AnyTask, assertDefinition } from './define-task.ts';
+import { wireLimits } from './limits.ts';
 import { ask, askFor } from './queries.ts';
 import { scheduleRequest } from './schedules.ts';
 import type { Transport } from './transport.ts';
@@ -15,16 +20,29 @@ export interface Applied {
    * one that was applied before is still there. Absent when there is none.
    */
   readonly schedule?: 'applied' | 'kept' | 'left';
+  /** `kept`: an operator has set other limits, and these stay. Absent when the definition has none. */
+  readonly limits?: 'applied' | 'kept';
 }
 
 export async function apply(transport: Transport, definitions: readonly AnyTask[]): Promise<Applied[]> {
   for (const definition of definitions) assertDefinition(definition);
   const applied: Applied[] = [];
   for (const definition of definitions) {
+    const limits = await applyLimits(transport, definition);
     const schedule = await applySchedule(transport, definition);
-    applied.push({ task: definition.name, ...(schedule === undefined ? {} : { schedule }) });
+    applied.push({
+      task: definition.name,
+      ...(limits === undefined ? {} : { limits }),
+      ...(schedule === undefined ? {} : { schedule }),
+    });
   }
   return applied;
+}
+
+async function applyLimits(transport: Transport, definition: AnyTask): Promise<Applied['limits']> {
+  if (definition.limits === undefined) return undefined;
+  const { kept } = await ask(transport, 'queue.limit', limitsRequest(definition));
+  return kept ? 'kept' : 'applied';
 }
 
 /** The schedule of a definition has its name. */
@@ -38,4 +56,27 @@ async function applySchedule(transport: Transport, definition: AnyTask): Promise
   const request = await scheduleRequest(name, definition, cron, input);
   const { kept } = await ask(transport, 'schedule.put', { ...request, applied: true });
   return kept ? 'kept' : 'applied';
+}
+
+/**
+ * For a worker, before its first lease. A worker that may not set limits continues where the queue has some, because
+ * another process applies the definitions; where it has none, the work would run without the limits it relies on.
+ */
+export async function applyForWorker(
+  definitions: Iterable<AnyTask>,
+  call: (request: Requests['queue.limit']) => Promise<Reply<Body<'queue.limit'>>>,
+  list: () => Promise<Reply<Body<'queue.list'>>>,
+): Promise<void> {
+  for (const definition of definitions) {
+    if (definition.limits === undefined) continue;
+    const reply = await call(limitsRequest(definition));
+    if (reply.ok) continue;
+    const listed = reply.code === 'FORBIDDEN' ? await list() : null;
+    const known = listed?.ok ? listed.queues.find(({ queue }) => queue === definition.name) : undefined;
+    if (known?.limits === undefined) throw LeaseholdError.of(reply);
+  }
+}
+
+function limitsRequest({ name, limits }: AnyTask): Requests['queue.limit'] {
+  return { queue: name, ...wireLimits(limits ?? null, `task ${name}`), applied: true };
 }

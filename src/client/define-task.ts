@@ -5,6 +5,7 @@
  */
 import { type Cron, checkSchedule } from './cron.ts';
 import { type Duration, durationMs } from './durations.ts';
+import { type Limits, wireLimits } from './limits.ts';
 import {
   isStandardSchema,
   type SchemaInput,
@@ -39,6 +40,8 @@ export interface TaskPolicy<Input = unknown> {
   dedupKey?(input: Input): string;
   /** Creates a task with this input at each of its due times. Set by `lh.apply`; its name is that of the task. */
   readonly schedule?: Cron & { readonly input: Input };
+  /** How much of it runs at once and in a given time. Set by `lh.apply`, and by a worker before its first lease. */
+  readonly limits?: Limits;
 }
 
 /**
@@ -77,7 +80,17 @@ export interface TaskSchemas<
 
 const SCHEMAS = ['input', 'output', 'checkpoint'] as const;
 const KEYS = ['key', 'dedupKey'] as const;
-const OPTIONS = [...SCHEMAS, ...KEYS, 'ttl', 'timeout', 'retry', 'maxAttempts', 'priority', 'schedule'];
+const OPTIONS = [
+  ...SCHEMAS,
+  ...KEYS,
+  'ttl',
+  'timeout',
+  'retry',
+  'maxAttempts',
+  'priority',
+  'schedule',
+  'limits',
+];
 export const RETRY_OPTIONS = ['maxFailures', 'backoff', 'maxBackoff'];
 
 /** A name alone would be taken for a definition without one, and its tasks would go to a queue that no worker reads. */
@@ -120,6 +133,7 @@ export function defineTask(
     }
   }
   if (options.schedule !== undefined) checkSchedule(options.schedule, `the schedule of task ${name}`);
+  if (options.limits !== undefined) wireLimits(options.limits, `task ${name}`);
   // An invalid duration is reported where it was written, not where it is first used.
   const { ttl, timeout, retry } = options;
   for (const duration of [ttl, timeout, retry?.backoff, retry?.maxBackoff]) {

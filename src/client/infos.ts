@@ -6,6 +6,7 @@
 import type { SessionReason, SessionState } from '../core/entries.ts';
 import type { RefusalCode } from '../core/refusals.ts';
 import type { Json } from '../protocol/json.ts';
+import type { Limits } from './limits.ts';
 
 export type TaskState = 'WAITING' | 'LEASED' | 'COMPLETED' | 'FAILED' | 'DEAD';
 export type { SessionReason, SessionState };
@@ -129,6 +130,8 @@ export interface QueueInfo {
   readonly completed: number;
   readonly failed: number;
   readonly dead: number;
+  /** Absent when it has none. */
+  readonly limits?: Limits;
 }
 
 export interface WorkerInfo {

@@ -93,6 +93,11 @@ export class Leasehold extends Client {
     return new TaskReceipt(transportOf(this), this.#world, definition, taskId);
   }
 
+  /** Sets what definitions carry: the limits of their queues. Limits that an operator has set stay until removed. */
+  apply(...definitions: readonly AnyTask[]): Promise<readonly Applied[]> {
+    return apply(transportOf(this), definitions);
+  }
+
   /** Leases tasks and runs the handler for each, until the worker is drained. Several kinds share the concurrency. */
   work<Accepted, Returned, Checkpoint>(
     definition: TaskDefinition<unknown, unknown, Accepted, Returned, Checkpoint>,

@@ -20,6 +20,7 @@ import type {
   Why,
   WorkerInfo,
 } from './infos.ts';
+import { type Limits, shownLimits, wireLimits } from './limits.ts';
 import { type Listing, listing, type PageOptions } from './listing.ts';
 import { ask, askFor, checkFilter, given, pages } from './queries.ts';
 import {
@@ -89,6 +90,8 @@ export interface Queues {
   /** No task of the queue is leased until it is resumed; leases that exist continue. */
   pause(queue: string): Promise<void>;
   resume(queue: string): Promise<void>;
+  /** The limits of the queue from now on, all of them: one that is not given is removed, and null removes all. */
+  setLimits(queue: string, limits: Limits | null): Promise<void>;
 }
 
 export interface Leases {
@@ -149,12 +152,21 @@ export function tasksOf(transport: Transport): Tasks {
 
 export function queuesOf(transport: Transport): Queues {
   return {
-    list: async () => (await ask(transport, 'queue.list', {})).queues,
+    async list() {
+      const { queues } = await ask(transport, 'queue.list', {});
+      return queues.map(({ limits, ...queue }) => ({
+        ...queue,
+        ...(limits === undefined ? {} : { limits: shownLimits(limits) }),
+      }));
+    },
     async pause(queue) {
       await ask(transport, 'queue.pause', { queue });
     },
     async resume(queue) {
       await ask(transport, 'queue.resume', { queue });
+    },
+    async setLimits(queue, limits) {
+      await ask(transport, 'queue.limit', { queue, ...wireLimits(limits, `queue ${queue}`) });
     },
   };
 }

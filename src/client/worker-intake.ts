@@ -8,6 +8,7 @@ import type { TaskLeaseRecord } from '../operations/records.ts';
 import type { Requests } from '../operations/table.ts';
 import { LeaseholdError } from '../protocol/leasehold-error.ts';
 import { type Moment, momentOf } from '../seams/deadline.ts';
+import { applyForWorker } from './apply.ts';
 import { retryUntilAnswered } from './backoff.ts';
 import type { Transport } from './transport.ts';
 import type { WorkerSettings } from './worker-options.ts';
@@ -48,6 +49,8 @@ export class WorkerIntake {
   /** How many tasks the calls under way may bring. */
   private asked = 0;
   private isPolling = false;
+  /** Whether the limits of its definitions are applied, if they have some. */
+  private isPrepared: boolean;
 
   constructor(transport: Transport, world: ClientWorld, settings: WorkerSettings, taker: Taker) {
     this.transport = transport;
@@ -55,6 +58,7 @@ export class WorkerIntake {
     this.settings = settings;
     this.queues = [...settings.jobs.keys()];
     this.taker = taker;
+    this.isPrepared = [...settings.jobs.values()].every(({ definition }) => definition.limits === undefined);
   }
 
   get isIdle(): boolean {
@@ -102,6 +106,7 @@ export class WorkerIntake {
     // When they were granted, at the earliest, where samples of the authority's clock tell.
     let granted: Moment | null = null;
     try {
+      if (!this.isPrepared) await this.prepare();
       const reply = await retryUntilAnswered(this.world.timers, signal, () => {
         sent = momentOf(this.world.clock);
         return this.transport.call('task.lease', request, options);
@@ -121,6 +126,17 @@ export class WorkerIntake {
     else if (leases.length === LEASES_AT_ONCE) this.refill();
     else if (leases.length === 0 && this.settings.stopWhenEmpty && this.taker.isIdle()) this.taker.empty();
     else this.poll();
+  }
+
+  private async prepare(): Promise<void> {
+    const { transport, world, settings } = this;
+    const { signal } = this.stopping;
+    await applyForWorker(
+      [...settings.jobs.values()].map(({ definition }) => definition),
+      (request) => retryUntilAnswered(world.timers, signal, () => transport.call('queue.limit', request)),
+      () => retryUntilAnswered(world.timers, signal, () => transport.call('queue.list', {})),
+    );
+    this.isPrepared = true;
   }
 
   private requestFor(max: number, waitMs: number): Requests['task.lease'] {

@@ -74,7 +74,7 @@ refused with \`FORBIDDEN\`.`,
     max_leased: removable(Count, `${MAX_LEASED} of the queue`),
     max_leased_per_key: removable(Count, `${MAX_LEASED} of each key`),
     rate: removable(Rate, 'The maximum rate of grants'),
-    applies: Type.Optional(
+    applied: Type.Optional(
       Type.Boolean({
         description:
           'Whether the limits come from the definition of a task: then limits that an operator has set stay. False by default.',
@@ -96,10 +96,10 @@ refused with \`FORBIDDEN\`.`,
       seq: 51,
     },
   },
-  command: ({ queue, max_leased, max_leased_per_key, rate, applies }): LimitQueue => ({
+  command: ({ queue, max_leased, max_leased_per_key, rate, applied }): LimitQueue => ({
     type: 'LimitQueue',
     queue,
-    applies: applies ?? false,
+    applies: applied ?? false,
     limits: {
       ...(max_leased === undefined ? {} : { maxLeased: max_leased }),
       ...(max_leased_per_key === undefined ? {} : { maxLeasedPerKey: max_leased_per_key }),

@@ -317,13 +317,16 @@ describe('the programs in docs/guides/schedules.md', () => {
   });
 });
 
-describe('the programs in docs/guides/tasks.md', () => {
-  const programs = programsIn('tasks.md');
+describe.each([
+  ['tasks.md', 4],
+  ['limits.md', 2],
+])('the programs in docs/guides/%s', (name, count) => {
+  const programs = programsIn(name);
 
   it('run as they stand there, and print what their comments say', () => {
     mkdirSync(join(scratch, 'node_modules'));
     symlinkSync(root, join(scratch, 'node_modules', 'leasehold'));
-    expect(programs.length).toBeGreaterThan(3);
+    expect(programs.length).toBeGreaterThanOrEqual(count);
     for (const program of programs) {
       const said = [...program.matchAll(/console\.log\(.*\); \/\/ (.*)$/gm)].map(([, text]) => text);
       expect(outputOf(program, process.env, scratch)).toBe(`${said.join('\n')}\n`);

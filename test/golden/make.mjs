@@ -206,7 +206,7 @@ await lh.call('queue.limit', {
   max_leased_per_key: 1,
   rate: { count: 3, per_ms: 3_600_000, per_key: true },
 });
-await lh.call('queue.limit', { queue: 'slow', rate: { count: 2, per_ms: 3_600_000 }, applies: true });
+await lh.call('queue.limit', { queue: 'slow', rate: { count: 2, per_ms: 3_600_000 }, applied: true });
 for (const key of ['a', 'a', 'b', undefined])
   await lh.call('task.create', { payload: 6, queue: 'limited', ...(key && { key }) });
 await lh.call('task.lease', { worker_id: 'w', queues: ['limited'], max: 9, ttl_ms: 600_000 });
