@@ -347,6 +347,26 @@ describe('receipts', () => {
 });
 
 describe('queue, status and workers', () => {
+  it('sets the limits of a queue, and shows them', async () => {
+    const limit = (...args: string[]) => test.run('queue', 'limit', 'mail', ...args);
+    expect((await limit('--max-leased', '5', '--rate', '10/1s', '--per-key')).out).toBe(
+      'The limits of mail: 5 leased, 10/1s a key; durable at seq 2.\n',
+    );
+    expect((await limit('--max-leased-per-key', '1')).out).toMatch('mail: 5 leased, 1 a key, 10/1s a key;');
+    expect((await limit()).out).toMatch('mail: 5 leased, 1 a key, 10/1s a key;');
+    expect((await test.run('queue', 'ls')).out).toMatch(/mail .* 5 leased, 1 a key, 10\/1s a key/);
+    expect((await limit('--none', '--rate', '3/500ms')).out).toMatch('mail: 3/500ms;');
+    expect((await limit('--none')).out).toMatch('mail: none;');
+    for (const wrong of [
+      ['--rate', '10'],
+      ['--rate', '0/1s'],
+      ['--rate', '1/0s'],
+      ['--rate', '1/1'],
+      ['--per-key'],
+    ])
+      expect((await limit(...wrong)).code).toBe(2);
+  });
+
   it('show what is there, and pause and resume', async () => {
     await test.run('task', 'add', '1', '--queue', 'mail');
     expect((await test.run('queue', 'pause', 'mail')).out).toBe('mail is paused, durable at seq 3.\n');

@@ -93,7 +93,7 @@ const GROUPS: Readonly<Record<string, readonly Row[]>> = {
     },
     {
       name: 'queue',
-      does: 'Look at queues, pause and resume them.',
+      does: 'Look at queues, pause and resume them, set their limits.',
       load: async (shell) => (await import('./queue.ts')).queueCommand(shell),
     },
     {

@@ -1,18 +1,21 @@
-/** `leasehold queue`: the queues, their tasks by state, and whether they are paused. */
-import { Command } from 'commander';
+/** `leasehold queue`: the queues, their tasks by state, whether they are paused, and their limits. */
+import { Command, InvalidArgumentError } from 'commander';
 import type { QueueRecord } from '../operations/records.ts';
+import { LIMITS } from '../protocol/limits.ts';
+import { boundedMs, positiveNumber } from './arguments.ts';
 import { examples, type ServerOptions, serverCommand, withServer } from './connection.ts';
-import { answered } from './failure.ts';
-import { visible } from './format.ts';
+import { answered, wrongUsage } from './failure.ts';
+import { duration, visible } from './format.ts';
 import { type Columns, show, showList } from './output.ts';
 import type { Shell } from './shell.ts';
 
 export function queueCommand(shell: Shell): Command {
   return new Command('queue')
-    .description('Look at queues, pause and resume them.')
+    .description('Look at queues, pause and resume them, set their limits.')
     .addCommand(listCommand(shell))
     .addCommand(switchCommand(shell, 'pause'))
-    .addCommand(switchCommand(shell, 'resume'));
+    .addCommand(switchCommand(shell, 'resume'))
+    .addCommand(limitCommand(shell));
 }
 
 function listCommand(shell: Shell): Command {
@@ -28,7 +31,7 @@ function listCommand(shell: Shell): Command {
 }
 
 export const QUEUE_COLUMNS: Columns<QueueRecord> = {
-  head: ['QUEUE', 'WAITING', 'LEASED', 'COMPLETED', 'FAILED', 'DEAD', ''],
+  head: ['QUEUE', 'WAITING', 'LEASED', 'COMPLETED', 'FAILED', 'DEAD', 'LIMITS', ''],
   cells: (queue, paint) => [
     visible(queue.queue),
     String(queue.waiting),
@@ -36,6 +39,7 @@ export const QUEUE_COLUMNS: Columns<QueueRecord> = {
     String(queue.completed),
     queue.failed > 0 ? paint.red(String(queue.failed)) : '0',
     queue.dead > 0 ? paint.red(String(queue.dead)) : '0',
+    limitsText(queue.limits),
     queue.paused ? paint.yellow('paused') : '',
   ],
   none: 'There are no queues yet.',
@@ -62,4 +66,78 @@ function switchCommand(shell: Shell, verb: keyof typeof SWITCHES): Command {
         ]);
       }),
     );
+}
+
+interface LimitOptions extends ServerOptions {
+  readonly maxLeased?: number;
+  readonly maxLeasedPerKey?: number;
+  readonly rate?: Rate;
+  readonly perKey?: true;
+  readonly none?: true;
+}
+
+interface Rate {
+  readonly count: number;
+  readonly per_ms: number;
+}
+
+const NONE = { max_leased: null, max_leased_per_key: null, rate: null };
+
+function limitCommand(shell: Shell): Command {
+  return serverCommand('limit')
+    .description('Set the limits of a queue; those that are not named stay. Without options: show them.')
+    .argument('<queue>', 'the queue')
+    .option('--max-leased <count>', 'the maximum number of leased tasks', positiveNumber)
+    .option('--max-leased-per-key <count>', 'the maximum number of leased tasks of each key', positiveNumber)
+    .option('--rate <count/duration>', 'the maximum number of grants in any interval, such as 10/1s', rateOf)
+    .option('--per-key', 'with --rate: for each key by itself')
+    .option('--none', 'remove all limits that are not named')
+    .addHelpText(
+      'after',
+      examples(
+        'leasehold queue limit mail --max-leased 20 --rate 10/1s',
+        'leasehold queue limit imports --max-leased-per-key 1',
+        'leasehold queue limit mail --none',
+      ),
+    )
+    .action((queue: string, options: LimitOptions) => {
+      const { maxLeased, maxLeasedPerKey, rate, perKey } = options;
+      if (perKey && rate === undefined) throw wrongUsage('--per-key belongs to --rate.');
+      return withServer(shell, options, async (lh) => {
+        const set = answered(
+          await lh.call('queue.limit', {
+            queue,
+            ...(options.none ? NONE : {}),
+            ...(maxLeased === undefined ? {} : { max_leased: maxLeased }),
+            ...(maxLeasedPerKey === undefined ? {} : { max_leased_per_key: maxLeasedPerKey }),
+            ...(rate === undefined ? {} : { rate: { ...rate, per_key: perKey ?? false } }),
+          }),
+        );
+        show(shell, options, set, () => [
+          `The limits of ${visible(set.queue)}: ${limitsText(set.limits) || 'none'}; durable at seq ${set.seq}.`,
+        ]);
+      });
+    });
+}
+
+/** `10/1s`. */
+function rateOf(text: string): Rate {
+  const [count = '', per, ...rest] = text.split('/');
+  if (per === undefined || rest.length > 0)
+    throw new InvalidArgumentError('Give a count and an interval, such as 10/1s.');
+  return {
+    count: positiveNumber(count),
+    per_ms: boundedMs(1, LIMITS.ratePerMaxMs)(per),
+  };
+}
+
+function limitsText(limits: QueueRecord['limits']): string {
+  const { max_leased, max_leased_per_key, rate } = limits ?? {};
+  return [
+    ...(max_leased === undefined ? [] : [`${max_leased} leased`]),
+    ...(max_leased_per_key === undefined ? [] : [`${max_leased_per_key} a key`]),
+    ...(rate === undefined
+      ? []
+      : [`${rate.count}/${duration(rate.per_ms).replace('.0s', 's')}${rate.per_key ? ' a key' : ''}`]),
+  ].join(', ');
 }

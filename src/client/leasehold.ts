@@ -93,11 +93,6 @@ export class Leasehold extends Client {
     return new TaskReceipt(transportOf(this), this.#world, definition, taskId);
   }
 
-  /** Sets what definitions carry: the limits of their queues. Limits that an operator has set stay until removed. */
-  apply(...definitions: readonly AnyTask[]): Promise<readonly Applied[]> {
-    return apply(transportOf(this), definitions);
-  }
-
   /** Leases tasks and runs the handler for each, until the worker is drained. Several kinds share the concurrency. */
   work<Accepted, Returned, Checkpoint>(
     definition: TaskDefinition<unknown, unknown, Accepted, Returned, Checkpoint>,
@@ -116,7 +111,7 @@ export class Leasehold extends Client {
   }
 
   /**
-   * Sets the schedules that definitions carry, and says what became of each. What an operator has set by hand stays, until
+   * Sets the schedules and limits that definitions carry, and says what became of each. What an operator has set by hand stays, until
    * it is removed. Run it once for each deployment.
    */
   apply(definitions: readonly AnyTask[]): Promise<readonly Applied[]> {

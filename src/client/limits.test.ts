@@ -60,20 +60,20 @@ describe('the limits of a definition', () => {
   it('are applied by apply, and replace those of an earlier deployment', async () => {
     const before = defineTask('calls', { limits: { concurrency: 7 } });
     const plain = defineTask('plain');
-    expect(await world.finish(lh.apply(before, plain))).toEqual([
+    expect(await world.finish(lh.apply([before, plain]))).toEqual([
       { task: 'calls', limits: 'applied' },
       { task: 'plain' },
     ]);
-    await world.finish(lh.apply(calls));
+    await world.finish(lh.apply([calls]));
     expect(await limitsOf('calls')).toEqual({ perKey: { concurrency: 1 } });
   });
 
   it('leave alone what an operator has set, until that is removed', async () => {
     await world.finish(lh.queues.setLimits('calls', { concurrency: 2 }));
-    expect(await world.finish(lh.apply(calls))).toEqual([{ task: 'calls', limits: 'kept' }]);
+    expect(await world.finish(lh.apply([calls]))).toEqual([{ task: 'calls', limits: 'kept' }]);
     expect(await limitsOf('calls')).toEqual({ concurrency: 2 });
     await world.finish(lh.queues.setLimits('calls', null));
-    expect(await world.finish(lh.apply(calls))).toEqual([{ task: 'calls', limits: 'applied' }]);
+    expect(await world.finish(lh.apply([calls]))).toEqual([{ task: 'calls', limits: 'applied' }]);
   });
 
   it('are applied by a worker before its first lease', async () => {
