@@ -32,6 +32,7 @@ const ROUNDS: Readonly<Record<WorkloadName, readonly [low: number, high: number]
   'session-followers': [3, 15],
   operators: [20, 80],
   'bulk-operators': [20, 80],
+  limited: [20, 60],
 };
 
 /** Those that do much with one client. */
@@ -44,6 +45,7 @@ const APART: ReadonlySet<WorkloadName> = new Set([
   'session-followers',
   'operators',
   'bulk-operators',
+  'limited',
 ]);
 
 type Draw = (random: Random, clients: readonly string[]) => Omit<PlannedFault, 'atMs' | 'fault'>;
@@ -207,6 +209,7 @@ export function planFrom(seed: number): Plan {
       ...listeners.workloads,
       ...drawOperators(seed),
       ...drawBulk(seed),
+      ...drawLimited(seed),
     ],
     faults: possible([...faults, ...deaths, ...strays, ...listeners.faults]).sort((a, b) => a.atMs - b.atMs),
   };
@@ -233,6 +236,7 @@ const FLEET_SHARE = 0.15;
 const STRAY_SEEDS_FROM = 80_000;
 const OPERATOR_SEEDS_FROM = 90_000;
 const BULK_SEEDS_FROM = 100_000;
+const LIMITED_SEEDS_FROM = 110_000;
 
 /** Several servers on one database: the seeds that are set aside for them, and some of the fresh ones. */
 function isFleet(seed: number): boolean {
@@ -325,6 +329,13 @@ function drawBulk(seed: number): PlannedWorkload[] {
   if (seed < BULK_SEEDS_FROM || random.chance(0.6)) return [];
   const name = 'bulk-operators';
   return [{ name, clients: random.between(1, 3), rounds: random.between(...ROUNDS[name]) }];
+}
+
+function drawLimited(seed: number): PlannedWorkload[] {
+  const random = new Random(seed, 'limited');
+  if (seed < LIMITED_SEEDS_FROM || random.chance(0.4)) return [];
+  const [low, high] = ROUNDS.limited;
+  return [{ name: 'limited', clients: random.between(2, 5), rounds: random.between(low, high) }];
 }
 
 const NET_KINDS = KINDS.filter((kind) => kind.startsWith('net.'));

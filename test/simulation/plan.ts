@@ -72,6 +72,7 @@ export const WORKLOADS = [
   'session-followers',
   'operators',
   'bulk-operators',
+  'limited',
 ] as const;
 
 export type WorkloadName = (typeof WORKLOADS)[number];

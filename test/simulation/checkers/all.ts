@@ -10,6 +10,8 @@ import { exclusive } from './exclusive.ts';
 import { fencedWrites } from './fenced-writes.ts';
 import { followed } from './followed.ts';
 import { heard } from './heard.ts';
+import { limitedLines } from './limited-lines.ts';
+import { limits } from './limits.ts';
 import { lineOrder } from './line-order.ts';
 import { linearisable } from './linearisable.ts';
 import { liveness } from './liveness.ts';
@@ -45,6 +47,8 @@ export const CHECKERS: readonly Checker[] = [
   taskRules,
   bulk,
   retention,
+  limits,
+  limitedLines,
   sessions,
   pipelines,
   deposed,

@@ -12,6 +12,7 @@ import { fencedWriters } from './fenced-writers.ts';
 import { followers } from './followers.ts';
 import { guardsAndWipes } from './guards-and-wipes.ts';
 import { hostile } from './hostile.ts';
+import { limited } from './limited.ts';
 import { massExpiry } from './mass-expiry.ts';
 import { operators } from './operators.ts';
 import { retries } from './retries.ts';
@@ -38,4 +39,5 @@ export const PROGRAMS: Readonly<Record<WorkloadName, Program>> = {
   'session-followers': sessionFollowers,
   operators,
   'bulk-operators': bulkOperators,
+  limited,
 };
