@@ -33,12 +33,13 @@ export class LimitsModel {
   /** By queue, since it has a rate. */
   private readonly grants = new Map<string, { atMs: number; key: string | null }[]>();
   private readonly turns = new Map<string, Turn>();
+  private readonly schedules = new Map<string, Json>();
   private lastSeq = 0;
 
   /** What is wrong with an entry; null when nothing is. */
   observe(seq: number, atMs: number, entry: Json): string | null {
     // Where an entry is missing a writer has started: what begins an epoch is not always shown.
-    if (seq !== this.lastSeq + 1) this.restart(seq);
+    if (seq > this.lastSeq + 1) this.restart(seq);
     this.lastSeq = seq;
     const id = String(entry.task_id);
     const task = this.tasks.get(id);
@@ -47,6 +48,21 @@ export class LimitsModel {
         const { queue, priority, key = null } = entry as { queue: string; priority: number; key?: string };
         this.tasks.set(id, { queue, priority, key, state: readyAt(entry.due_at, atMs) });
         return this.settle(seq, this.tasks.get(id)!);
+      }
+      case 'ScheduleSet':
+        this.schedules.set(String(entry.schedule), entry);
+        return null;
+      case 'ScheduleFired': {
+        const plan = this.schedules.get(String(entry.schedule));
+        if (entry.task_id === null || plan === undefined) return null;
+        return this.observe(seq, atMs, {
+          type: 'TaskCreated',
+          task_id: entry.task_id,
+          queue: plan.queue,
+          priority: plan.priority,
+          ...(plan.key === undefined ? {} : { key: plan.key }),
+          due_at: new Date(atMs).toISOString(),
+        });
       }
       case 'TaskChanged': {
         if (task === undefined) return null;
