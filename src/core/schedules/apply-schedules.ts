@@ -1,6 +1,7 @@
 /** The effect of each fact about a schedule. A firing creates its task. */
 import { check } from '../check.ts';
 import type { Entry, ScheduleFired, ScheduleRemoved, ScheduleSet } from '../entries.ts';
+import { PLAIN_TASK } from '../plain-task.ts';
 import type { Seq } from '../row-types.ts';
 import type { State } from '../state.ts';
 import { type Schedule, scheduleAfter } from './schedule-table.ts';
@@ -68,12 +69,8 @@ function fired(state: State, schedule: Schedule, entry: ScheduleFired, seq: Seq,
       backoffMs,
       maxBackoffMs,
       maxAttempts,
-      dedupKey: null,
+      ...PLAIN_TASK,
       groupKey,
-      traceparent: null,
-      tracestate: null,
-      requeuedFrom: null,
-      requeueReason: null,
     },
     seq,
     atMs,

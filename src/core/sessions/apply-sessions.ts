@@ -3,6 +3,7 @@ import { endName } from '../apply-names.ts';
 import { check } from '../check.ts';
 import type { Forgotten, IntentAccepted, SessionChanged } from '../entries.ts';
 import { sessionIdOfSeq } from '../ids.ts';
+import { PLAIN_TASK } from '../plain-task.ts';
 import { SESSION_LEASES, START_QUEUE } from '../reserved-names.ts';
 import type { Seq } from '../row-types.ts';
 import type { State } from '../state.ts';
@@ -21,12 +22,7 @@ const START_POLICY = {
   backoffMs: 1_000,
   maxBackoffMs: 300_000,
   maxAttempts: 100,
-  dedupKey: null,
-  groupKey: null,
-  traceparent: null,
-  tracestate: null,
-  requeuedFrom: null,
-  requeueReason: null,
+  ...PLAIN_TASK,
 } as const;
 
 export function acceptIntent(state: State, entry: IntentAccepted, seq: Seq, atMs: number): void {
