@@ -35,6 +35,7 @@ beforeAll(async () => {
   there.task_id = (await served.done('task.create', { payload: 'x'.repeat(100_000) })).task_id;
   const { lease_seq } = await served.done('lease.acquire', { name: 'n', holder: 'h', ttl_ms: 600_000 });
   await served.done('object.write', { object_id: 'n', value: 1, lease: { lease_seq } });
+  await served.done('schedule.put', { name: 'n', every_ms: 3_600_000, queue: 'nightly', payload: 1 });
   const intent = { type: 'live', serviceRef: 'one', profileID: 'low' };
   there.session_id = (await served.done('intent.accept', intent)).session_id;
 });
