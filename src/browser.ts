@@ -64,7 +64,7 @@ export type {
 export type { RetryOptions } from './client/retry-schedule.ts';
 export type { Cancelled, CancelOptions, Requeued, RequeueOptions } from './client/task-operating.ts';
 export type { CallOptions } from './client/transport.ts';
-export type { Verb } from './core/entries.ts';
+export type { CatchUp, Overlap, Skip, Verb } from './core/entries.ts';
 export type { RefusalCode } from './core/refusals.ts';
 export type { LogRequest } from './operations/pages.ts';
 export type {

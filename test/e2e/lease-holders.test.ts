@@ -223,16 +223,16 @@ describe('a holder that is cut off from the server', () => {
 });
 
 describe('a holder that is restarted under the same name', () => {
-  it('gets the lease at once, and what is left of the first one is fenced out and told', async () => {
+  it('gets the lease at once, and what is left of the first one is told and fenced out', async () => {
     const { holder: first, leaseSeq } = await holding({ holder: 'service-1', ttl: 3 * TTL_MS });
     const { holder: second, leaseSeq: newer } = await holding({ holder: 'service-1' });
     expect(newer).toBeGreaterThan(leaseSeq);
+    expect(await first.word('lost')).toMatchObject({ code: 'LEASE_LOST', details: { loss: 'superseded' } });
     first.tell('write', 'late');
     expect(await first.word('wrote')).toMatchObject({
-      byHandle: { code: 'WRITE_STALE_FENCE' },
+      byHandle: { code: 'LEASE_LOST' },
       past: { code: 'WRITE_STALE_FENCE' },
     });
-    expect(await first.word('lost')).toMatchObject({ code: 'LEASE_LOST', details: { loss: 'superseded' } });
     second.tell('write', 'in time');
     expect(await second.word('wrote')).toMatchObject({ byHandle: { version: 1 }, past: { version: 2 } });
   });
