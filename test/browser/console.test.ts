@@ -230,6 +230,13 @@ describe('Queues and workers', () => {
     await page.getByRole('button', { name: 'Pause…' }).click();
     await page.getByRole('button', { name: 'Pause the queue' }).click();
     await page.getByText('paused', { exact: true }).waitFor();
+    await page.getByRole('button', { name: 'Change limits…' }).click();
+    await page.getByLabel('Running at once for each key').fill('2');
+    await page.getByLabel('Starts', { exact: true }).fill('10');
+    await page.getByLabel('in so many seconds').fill('0.5');
+    await page.getByRole('button', { name: 'Set the limits' }).click();
+    await page.getByText('At most 10 start in 500 ms.').waitFor();
+    await page.getByText('At most 2 run at once for each key.').waitFor();
     await bench.expectSound(page, 'queue-1440-light');
     await page.getByRole('link', { name: 'Workers' }).click();
     await page.getByRole('row', { name: /w7/ }).getByRole('link', { name: 'w7' }).click();

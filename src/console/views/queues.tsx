@@ -13,6 +13,7 @@ import { Histogram } from '../parts/histogram.tsx';
 import { Empty, Shown } from '../parts/notices.tsx';
 import { Ago, Count, Duration, Field, Name, NameLink, State } from '../parts/text.tsx';
 import { quotedWord } from './problems.tsx';
+import { QueueLimits } from './queue-limits.tsx';
 import { QueueTable } from './queue-table.tsx';
 
 export function QueuesPage({ feed }: { feed: Feed<Watch> }) {
@@ -62,6 +63,7 @@ export function QueuePage({ name, feed }: { name: string; feed: Feed<Watch> }) {
         <a href={hrefOf('tasks', null, { q: `queue:${quotedWord(name)}` })}>Its tasks</a>
         <CopyCurl op="queue.figures" request={{ queue: name }} />
       </div>
+      {listed.data !== null && <QueueLimits queue={name} limits={listed.data.limits} again={listed.again} />}
       <Pollers workers={workers.data} />
       <Shown feed={figures}>{(data) => <Times figures={data} />}</Shown>
     </>
