@@ -27,6 +27,7 @@ export interface ServerOptions {
   readonly json?: boolean;
   /** How long calls are retried; absent in commands that report at once how things are. */
   readonly retryFor?: number;
+  readonly isLive?: boolean;
 }
 
 /** A command that talks to a server, and retries while none answers. */
@@ -66,7 +67,7 @@ export function serverOf({ env }: Pick<Shell, 'env'>, options: ServerOptions): S
   if (token !== null && !/^[\x21-\x7e]+$/.test(token)) {
     throw wrongUsage('The token must be visible ASCII characters without spaces.');
   }
-  return { url, token };
+  return { url, token, isLive: options.isLive ?? false };
 }
 
 function assertUrl(text: string): void {

@@ -49,7 +49,7 @@ every pipeline stopped, or it was asked to end and a pipeline could not be kille
 
 async function run(shell: Shell, options: OrchestrateOptions): Promise<void> {
   const plan = await planOf(shell, options);
-  const server = serverOf(shell, options);
+  const server = serverOf(shell, { ...options, isLive: true });
   const logDir = options.logDir ?? DEFAULT_LOG_DIR;
   await makeLogDirectory(logDir);
   // An orchestrator may continue only while the server answers, so it must see the first failure.

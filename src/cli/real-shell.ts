@@ -28,7 +28,7 @@ export function realShell({ endWhenDone, outliveReaders }: ShellOptions = {}): S
     input: readInput,
     inputLines: (signal) => createInterface({ input: process.stdin, crlfDelay: Infinity, signal }),
     keys: hearKeys,
-    async connect({ url, token }, retrying) {
+    async connect({ url, token, isLive }, retrying) {
       // Loaded here, because commands that only print need none of it.
       const [{ connectWith }, { Leasehold }, { undiciHttp }, { wsSockets }, { nodeWorld }] =
         await Promise.all([
@@ -40,7 +40,8 @@ export function realShell({ endWhenDone, outliveReaders }: ShellOptions = {}): S
         ]);
       const onRetry = retrying?.onRetry;
       const world = onRetry === undefined ? nodeWorld : { ...nodeWorld, onRetry };
-      const options = token === null ? {} : { token };
+      const transport = isLive ? ('live' as const) : ('http' as const);
+      const options = token === null ? { transport } : { transport, token };
       const urls = urlsIn(url);
       const http = (): Http => (urls.length > 1 ? undiciHttp() : leaderFollowing(undiciHttp(), url));
       return connectWith(Leasehold, { http, sockets: wsSockets }, world, urls, options, termsOf(retrying));

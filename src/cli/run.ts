@@ -87,7 +87,9 @@ Exit codes: the program's own, or 128 and the number of the signal that ended it
 75 the lease was lost and the program was ended; 126 and 127 the program cannot be run or was not found.`,
     )
     .action((name: string, command: string[], options: RunOptions) =>
-      withServer(shell, options, (lh, server) => run(shell, lh, server, { name, command, ...options })),
+      withServer(shell, { ...options, isLive: true }, (lh, server) =>
+        run(shell, lh, server, { name, command, ...options }),
+      ),
     );
 }
 

@@ -21,6 +21,8 @@ export interface Server {
   /** One URL, or several of a leader and its standbys, with commas. */
   readonly url: string;
   readonly token: string | null;
+  /** By the live connection, for commands that hold leases and must hear of their loss at once. A single call is one request. */
+  readonly isLive?: boolean;
 }
 
 /** How long calls are retried while no server answers them; 0: not at all. */

@@ -101,7 +101,7 @@ does so at once; a second SIGINT within 200 ms is the same Ctrl-C, passed on by 
     )
     .action((queue: string, command: string[], options: WorkOptions) => {
       if (queue === '') throw wrongUsage('The queue has no name.');
-      return withServer(shell, options, async (lh, server) => {
+      return withServer(shell, { ...options, isLive: true }, async (lh, server) => {
         // A worker waits for a server that goes away, but one that never answered is reported as a failure.
         await lh.status();
         const [program = ''] = command;

@@ -59,7 +59,7 @@ describe('leasehold postgres restored', () => {
     const { code, out } = await restored();
     expect(code).toBe(0);
     expect(out).toMatch(
-      /^The log went up to seq 1; it goes on at \d{13,}, in epoch \d+\. Every lease has ended\.\n$/,
+      /^The log went up to seq 1; it continues at \d{13,}, in epoch \d+\. Every lease has ended\.\n$/,
     );
   });
 
