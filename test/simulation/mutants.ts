@@ -296,7 +296,7 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'second-successor',
     'A task that was requeued is requeued again, as another new task.',
-    { seed: 100_000, by: 'task-rules' },
+    { seed: 100_006, by: 'task-rules' },
     [
       'src/core/decide-tasks.ts',
       'const known = tasks.requeuedAs.get(row);',
