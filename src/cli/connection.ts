@@ -67,7 +67,7 @@ export function serverOf({ env }: Pick<Shell, 'env'>, options: ServerOptions): S
   if (token !== null && !/^[\x21-\x7e]+$/.test(token)) {
     throw wrongUsage('The token must be visible ASCII characters without spaces.');
   }
-  return { url, token, isLive: options.isLive ?? false };
+  return options.isLive ? { url, token, isLive: true } : { url, token };
 }
 
 function assertUrl(text: string): void {
