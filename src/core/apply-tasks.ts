@@ -136,7 +136,7 @@ function granted({ tasks }: State, entry: LeaseGranted, seq: Seq, atMs: number):
   tasks.lastSeq.set(row, seq);
   tasks.enter(row, 'LEASED', atMs);
   if (queue.limits !== null) tasks.keys.countGrant(queue, key, atMs);
-  queue.endTurn(tasks.priorityOf(row), key);
+  if (queue.rings > 0) queue.endTurn(tasks.priorityOf(row), key);
 }
 
 /** Entries that name the current lease of a task. */

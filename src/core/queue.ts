@@ -50,6 +50,8 @@ export class Queue {
   /** How many WAITING tasks are not due yet: after a failure, and for any other reason. */
   backingOff = 0;
   delayed = 0;
+  /** How many lanes have a ring. */
+  rings = 0;
   /** How many due tasks have a key that is at its limit. */
   heldBack = 0;
   /** All tasks of the queue, by state. */
@@ -136,7 +138,7 @@ export class Queue {
 
   /** Whether a due task has a key. */
   get hasKeys(): boolean {
-    return this.lanes.some(({ lines }) => lines > 0);
+    return this.rings > 0;
   }
 
   /** Of the tasks without key, the first of each lane, and the first of its returned tasks. */
@@ -245,6 +247,7 @@ export class Queue {
 
   private openRing(lane: Lane): void {
     const { lines } = this.tables.keys;
+    this.rings += 1;
     lane.ring = lines.ring();
     lane.keyless = lines.open(0 as KeyRow, lane.priority, 0);
     this.seatKeyless(lane);
@@ -252,6 +255,7 @@ export class Queue {
 
   private closeRing(lane: Lane): void {
     this.tables.keys.lines.rows.free(lane.keyless as LineRow);
+    this.rings -= 1;
     lane.ring = null;
     lane.keyless = 0;
   }

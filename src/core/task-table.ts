@@ -172,7 +172,8 @@ export class TaskTable extends TaskColumns {
 
   /** The row of its key in its queue; 0 when it has none, or has ended. */
   keyOf(row: TaskRow): KeyRow | 0 {
-    return this.keyRows.get(this.sparse.of(row));
+    const side = this.sparse.of(row);
+    return side === 0 ? 0 : this.keyRows.get(side);
   }
 
   queueNameOf(row: TaskRow): string {
@@ -270,8 +271,9 @@ export class TaskTable extends TaskColumns {
     this.priorities.set(row, priority + 128);
     const opened = this.openQueue(queue);
     this.queueIndex.set(row, opened.index);
-    const groupKey = this.groupKey.get(row);
-    if (groupKey !== null) this.keyRows.set(this.sparse.of(row), this.keys.take(opened, groupKey));
+    const side = this.sparse.of(row);
+    const groupKey = side === 0 ? null : this.groupKey.get(row);
+    if (groupKey !== null) this.keyRows.set(side, this.keys.take(opened, groupKey));
     if (dedupKey !== null) this.byDedup.add(this.dedupHash(queue, dedupKey), row);
   }
 

@@ -2,6 +2,7 @@
 // seed beside it; `npm test` replays just that one, with the bug and without. They are the proof that the simulator bites.
 //
 // To add one: write it with any seed, run `npm run sim -- --mutate NAME --seeds 500`, and write down what found it.
+import { LIMIT_MUTANTS } from './limit-mutants.ts';
 import type { Edit } from './runner/crew.ts';
 import { SESSION_MUTANTS } from './session-mutants.ts';
 
@@ -381,4 +382,5 @@ export const MUTANTS: readonly Mutant[] = [
     [GUARD_WATCH, 'const knownMs = this.#time?.nowMs() ?? null;', 'const knownMs = null as number | null;'],
   ),
   ...SESSION_MUTANTS,
+  ...LIMIT_MUTANTS,
 ];
