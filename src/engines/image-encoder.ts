@@ -90,7 +90,7 @@ function encodeHeadImage(out: ByteWriter, head: HeadImage): void {
 }
 
 function encodeQueueImage(out: ByteWriter, queue: QueueImage): void {
-  if (!(queue.maxLeased !== null) && !(queue.maxLeasedPerKey !== null) && !(queue.rateCount !== null) && !(queue.ratePerMs !== null)) {
+  if (!(queue.maxLeased !== null) && !(queue.maxLeasedPerKey !== null) && !(queue.rateCount !== null) && !(queue.ratePerMs !== null) && !queue.ratePerKey && !queue.applied) {
     out.u8(2);
     out.u8(queue.paused ? 1 : 0);
     out.string(queue.queue);

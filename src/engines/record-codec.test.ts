@@ -128,6 +128,17 @@ describe('the record codec', () => {
     );
   });
 
+  it('writes an older layout only for what that layout gives back', () => {
+    const limits = { maxLeased: null, maxLeasedPerKey: null, rateCount: null, ratePerMs: null };
+    for (const flags of [
+      { ratePerKey: true, applied: false },
+      { ratePerKey: false, applied: true },
+    ]) {
+      const record: ImageRecord = { kind: 'queue', queue: 'mail', paused: true, ...limits, ...flags };
+      expect(throughFrame([], [record]).found).toEqual([record]);
+    }
+  });
+
   it('keeps any number of records apart, in their order', () => {
     fc.assert(
       fc.property(fc.array(arbitraryEntry, { maxLength: 60 }), (entries) => {

@@ -109,7 +109,7 @@ function allLayouts(
   return all.map((layout, at) => (at === all.length - 1 ? layout : older(layout, fields, subject)));
 }
 
-/** An older layout lacks newer fields: it is written while each of them has the value that a reader takes for it. */
+/** An older layout lacks newer fields and flags: it is written while each has the value that a reader takes for it. */
 function older(layout: StoredLayout, fields: Readonly<Record<string, Field>>, subject: string): StoredLayout {
   const inside = fieldsIn(layout);
   const lacking = storedOf(fields).filter(
@@ -117,7 +117,12 @@ function older(layout: StoredLayout, fields: Readonly<Record<string, Field>>, su
   );
   if (lacking.length === 0) return layout;
   const given = lacking.map(([name, field]) => [name, field.without ?? 'null'] as const);
-  const conditions = lacking.map(([name, field]) => `!(${isThere(`${subject}.${name}`, field)})`);
+  const conditions = [
+    ...lacking.map(([name, field]) => `!(${isThere(`${subject}.${name}`, field)})`),
+    ...storedOf(fields)
+      .filter(([name, field]) => isFlag(field) && layout.given[name] === 'false')
+      .map(([name]) => `!${subject}.${name}`),
+  ];
   return {
     ...layout,
     given: { ...layout.given, ...Object.fromEntries(given) },
