@@ -11,6 +11,7 @@ export default defineConfig({
     pool: 'forks',
     maxWorkers: 2,
     passWithNoTests: true,
+    setupFiles: ['test/support/property-seed.ts'],
     projects: [
       {
         extends: true,
@@ -47,6 +48,10 @@ export default defineConfig({
             'requeue',
             'guards',
             'lists',
+            'access',
+            'bulk',
+            'lease-record',
+            'session-refusals',
           ].map((what) => `src/server/wire-${what}.test.ts`),
           env: { LEASEHOLD_WIRE: 'live' },
           testTimeout: 20_000,
