@@ -6,15 +6,15 @@
 import type { Timer, Timers } from '../seams/clock.ts';
 import type { AuthorityClock } from './authority-clock.ts';
 
-/** No timer is set further ahead, because a clock may be drifting. */
-const AHEAD_MAX_MS = 3_600_000;
+/** Timers stop while the machine is suspended and the authority's time does not, so it is looked at this often. */
+const LOOK_MS = 10_000;
 
 export class Alarm {
   private readonly clock: AuthorityClock;
   private readonly timers: Timers;
   private readonly ring: () => void;
   private timer: Timer | null = null;
-  private atMs = Number.POSITIVE_INFINITY;
+  private dueMs = Number.POSITIVE_INFINITY;
 
   constructor(clock: AuthorityClock, timers: Timers, ring: () => void) {
     this.clock = clock;
@@ -23,23 +23,25 @@ export class Alarm {
   }
 
   setBy(dueMs: number): void {
-    if (dueMs >= this.atMs) return;
+    if (dueMs >= this.dueMs) return;
     this.cancel();
-    const nowMs = this.clock.nowMs();
-    if (dueMs <= nowMs) {
-      this.ring();
-      return;
-    }
-    this.atMs = Math.min(dueMs, nowMs + AHEAD_MAX_MS);
-    this.timer = this.timers.after(this.atMs - nowMs, () => {
-      this.cancel();
-      this.ring();
-    });
+    this.dueMs = dueMs;
+    this.look();
   }
 
   cancel(): void {
     this.timer?.cancel();
     this.timer = null;
-    this.atMs = Number.POSITIVE_INFINITY;
+    this.dueMs = Number.POSITIVE_INFINITY;
+  }
+
+  private look(): void {
+    const aheadMs = this.dueMs - this.clock.nowMs();
+    if (aheadMs <= 0) {
+      this.cancel();
+      this.ring();
+      return;
+    }
+    this.timer = this.timers.after(Math.min(aheadMs, LOOK_MS), () => this.look());
   }
 }

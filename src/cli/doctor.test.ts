@@ -23,7 +23,7 @@ beforeEach(async () => {
   disk = new TestDisk();
   answers = {
     '/readyz': { status: 200, text: '{"status":"ready"}' },
-    '/v1/status': { status: 200, text: '{}' },
+    '/v1/status': { status: 200, text: '{"clock_off_ms":0}' },
     '/openapi.json': { status: 200, text: JSON.stringify({ info: { version: VERSION } }) },
   };
   serverAheadMs = 0;
@@ -72,12 +72,29 @@ describe('the doctor', () => {
         access: 'ok',
         'server version': 'ok',
         clock: 'ok',
+        'server time': 'ok',
         'data directory': 'ok',
         'file system': 'ok',
         'free space': 'ok',
         'disk sync': 'ok',
       },
     });
+  });
+
+  it.each([
+    [-7_200_000, 'note', '2h 00m behind the wall clock of its machine'],
+    [61_000, 'note', '1m 01s ahead of the wall clock of its machine'],
+    [-60_000, 'ok', 'follows its wall clock'],
+  ])('says when the time of a server is more than a minute off (%i)', async (offMs, level, says) => {
+    answers['/v1/status'] = { status: 200, text: JSON.stringify({ clock_off_ms: offMs }) };
+    const { code, levels, out } = await check();
+    expect([code, levels['server time']]).toEqual([0, level]);
+    expect(out).toContain(says);
+  });
+
+  it('says nothing of the time of a standby, which has none', async () => {
+    answers['/v1/status'] = { status: 200, text: '{"clock_off_ms":null}' };
+    expect((await check()).levels).not.toHaveProperty('server time');
   });
 
   it('prints a line for each finding, with advice where it is of use', async () => {

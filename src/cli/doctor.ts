@@ -55,6 +55,8 @@ const FREE_LOW_BYTES = 1024 ** 3;
 const FREE_WRONG_BYTES = 256 * 1024 ** 2;
 /** The server's time has a resolution of one second, and the answer takes a while. */
 const CLOCK_OFF_MS = 2_000;
+/** The server warns from here on as well. */
+const TIME_OFF_MS = 60_000;
 const DEFAULT_DATA = './leasehold-data';
 
 interface DoctorOptions extends ServerOptions {
@@ -129,6 +131,7 @@ async function checkServer(shell: Shell, { http }: DoctorMeans, server: Server):
       access(status),
       serverVersion(described.text),
       clockDifference(shell.clock.wallMs(), ready),
+      ...serverTime(status.text),
     ];
   } catch (fault) {
     if (!(fault instanceof Error)) throw fault;
@@ -175,13 +178,29 @@ function serverVersion(text: string): Finding {
 }
 
 function versionIn(text: string): string | null {
+  const { info } = objectIn(text) as { info?: { version?: unknown } };
+  return typeof info?.version === 'string' ? info.version : null;
+}
+
+function objectIn(text: string): object {
   try {
-    const { info } = Object(JSON.parse(text)) as { info?: { version?: unknown } };
-    return typeof info?.version === 'string' ? info.version : null;
+    return Object(JSON.parse(text)) as object;
   } catch (fault) {
-    if (fault instanceof SyntaxError) return null;
+    if (fault instanceof SyntaxError) return {};
     throw fault;
   }
+}
+
+/** A standby tells no time of its own. */
+function serverTime(text: string): Finding[] {
+  const { clock_off_ms: offMs } = objectIn(text) as { clock_off_ms?: unknown };
+  if (typeof offMs !== 'number') return [];
+  const check = 'server time';
+  if (Math.abs(offMs) <= TIME_OFF_MS) return [{ check, level: 'ok', says: 'follows its wall clock' }];
+  const says = `${duration(Math.abs(offMs))} ${offMs > 0 ? 'ahead of' : 'behind'} the wall clock of its machine`;
+  const advice =
+    'Schedules fire by that time. It follows the wall clock by 1 %; docs/operating.md, "Time", says what a restart does.';
+  return [{ check, level: 'note', says, advice }];
 }
 
 function clockDifference(nowMs: number, { dateMs, tookMs }: Answer): Finding {

@@ -9,6 +9,12 @@ export interface Clock {
   monotonicMs(): number;
 }
 
+/** The clocks of a machine that an authority runs on. */
+export interface UptimeClock extends Clock {
+  /** Milliseconds since an arbitrary moment, suspends included. May be coarse (10 ms) and slow to read. */
+  uptimeMs(): number;
+}
+
 export interface Timer {
   cancel(): void;
 }

@@ -15,6 +15,7 @@ interface Pending {
 export abstract class ManualTime {
   wallMs = START_MS;
   monotonicMs = 1_000;
+  private suspendedMs = 0;
   readonly hashSeed = 7;
   /** How many holds keep the process alive. */
   holds = 0;
@@ -24,6 +25,7 @@ export abstract class ManualTime {
   readonly clock = {
     wallMs: (): number => this.wallMs,
     monotonicMs: (): number => this.monotonicMs,
+    uptimeMs: (): number => this.monotonicMs + this.suspendedMs,
   };
 
   readonly timers = {
@@ -73,6 +75,12 @@ export abstract class ManualTime {
   /** Sets the wall clock only, as an administrator would. The monotonic clock is unaffected. */
   setWall(ms: number): void {
     this.wallMs = ms;
+  }
+
+  /** The machine sleeps: its wall clock goes on, its monotonic clock and its timers stand still. */
+  suspend(ms: number): void {
+    this.wallMs += ms;
+    this.suspendedMs += ms;
   }
 
   /** Of several timers due at the same time, the one set first. */

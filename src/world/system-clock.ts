@@ -1,7 +1,13 @@
 /** The clocks and timers of this machine. */
+import { uptime } from 'node:os';
+
+const monotonicMs = (): number => performance.now();
+
 export const systemClock = {
   wallMs: (): number => Date.now(),
-  monotonicMs: (): number => performance.now(),
+  monotonicMs,
+  /** On Linux the monotonic clock stops during suspend and /proc/uptime does not; elsewhere neither stops. */
+  uptimeMs: process.platform === 'linux' ? (): number => uptime() * 1_000 : monotonicMs,
 };
 
 /** Node fires a timer that is set further ahead than this at once. */

@@ -11,6 +11,7 @@
  */
 
 import type { GuardWorld, Reading } from '../../seams/database.ts';
+import { SlewedOffset } from '../../seams/slewed-offset.ts';
 import { LogTooFarError } from '../log.ts';
 
 /** An SQL expression: the database's time in milliseconds. */
@@ -23,11 +24,6 @@ const SAMPLES_MAX = 20;
  * (`lease-deadline.ts`).
  */
 const ROUND_TRIP_MS_MAX = 250;
-/**
- * How much faster or slower than the monotonic clock the leader's clock may run while it slews: a fifth of the margin
- * that a holder subtracts for clock drift, and a hundred times the drift of an ordinary clock.
- */
-const FOLLOW_SHARE = 1 / 100;
 /** Limit for all samples together. */
 const SAMPLING_MS_MAX = 5_000;
 
@@ -60,22 +56,17 @@ export async function readDatabaseClock(
 /** The leader's time. It slews towards the database's clock, never jumps and never goes back. */
 export class DatabaseClock {
   readonly #clock: GuardWorld['clock'];
-  /** The offset from the monotonic clock at the last sample, and its error then. */
-  #fromMs: number;
-  #offsetMs: number;
-  #errorMs: number;
+  readonly #offset: SlewedOffset;
 
   /** Offsets from the monotonic clock: the time to start with, and the database's time. */
   constructor(clock: GuardWorld['clock'], offsetMs: number, databaseOffsetMs = offsetMs) {
     this.#clock = clock;
-    this.#fromMs = clock.monotonicMs();
-    this.#offsetMs = offsetMs;
-    this.#errorMs = databaseOffsetMs - offsetMs;
+    this.#offset = new SlewedOffset(clock.monotonicMs(), offsetMs, databaseOffsetMs);
   }
 
   nowMs(): number {
     const monotonicMs = this.#clock.monotonicMs();
-    return monotonicMs + this.#offsetAt(monotonicMs);
+    return monotonicMs + this.#offset.at(monotonicMs);
   }
 
   /**
@@ -87,26 +78,15 @@ export class DatabaseClock {
     const monotonicMs = this.#clock.monotonicMs();
     const doubtMs = (monotonicMs - sentMs) / 2;
     if (2 * doubtMs > ROUND_TRIP_MS_MAX) return;
-    const offsetMs = this.#offsetAt(monotonicMs);
+    const offsetMs = this.#offset.at(monotonicMs);
     const seemsMs = databaseMs - (sentMs + doubtMs + offsetMs);
-    this.#fromMs = monotonicMs;
-    this.#offsetMs = offsetMs;
-    this.#errorMs = Math.sign(seemsMs) * Math.max(0, Math.abs(seemsMs) - doubtMs);
+    const errorMs = Math.sign(seemsMs) * Math.max(0, Math.abs(seemsMs) - doubtMs);
+    this.#offset.aim(monotonicMs, offsetMs + errorMs);
   }
 
   /** The log is ahead: time continues from its end and slews back to the database's clock. */
   advanceTo(newestInLogMs: number): void {
     const aheadMs = newestInLogMs - this.nowMs();
-    if (aheadMs <= 0) return;
-    const monotonicMs = this.#clock.monotonicMs();
-    const offsetMs = this.#offsetAt(monotonicMs);
-    this.#errorMs += this.#offsetMs - offsetMs - aheadMs;
-    this.#offsetMs = offsetMs + aheadMs;
-    this.#fromMs = monotonicMs;
-  }
-
-  #offsetAt(monotonicMs: number): number {
-    const mostMs = (monotonicMs - this.#fromMs) * FOLLOW_SHARE;
-    return this.#offsetMs + Math.min(Math.max(this.#errorMs, -mostMs), mostMs);
+    if (aheadMs > 0) this.#offset.advance(this.#clock.monotonicMs(), aheadMs);
   }
 }
