@@ -15,7 +15,7 @@ function recorded() {
       sent.push(request);
       return replyOf(200, '{"workers":[]}');
     },
-    stream: () => Promise.reject(new Error('Nobody asked for a stream.')),
+    stream: () => Promise.reject(new Error('No stream was expected.')),
     async close() {},
   };
   return { sent, http: () => http };

@@ -21,21 +21,13 @@ describe('defineTask', () => {
 
   it.each<[string, () => unknown, RegExp]>([
     ['no name', () => defineTask(''), /needs a name/],
+    ['an unknown option', () => defineTask('mail', { retries: 3 } as never), /option retries of task mail/],
     [
-      'an option nobody knows',
-      () => defineTask('mail', { retries: 3 } as never),
-      /option retries of task mail/,
-    ],
-    [
-      'a part of retry nobody knows',
+      'an unknown part of retry',
       () => defineTask('mail', { retry: { max: 3 } } as never),
       /option max of task mail/,
     ],
-    [
-      'a duration nobody can read',
-      () => defineTask('mail', { retry: { backoff: 'soon' as '1s' } }),
-      /"soon"/,
-    ],
+    ['an unreadable duration', () => defineTask('mail', { retry: { backoff: 'soon' as '1s' } }), /"soon"/],
     [
       'what is no schema',
       () => defineTask('mail', { input: { parse: () => 1 } as never }),

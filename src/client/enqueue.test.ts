@@ -20,7 +20,7 @@ beforeEach(async () => {
   ({ lh, wire } = stage.client());
 });
 
-/** A call that is looked at later; if it fails before that, nobody else needs to hear of it. */
+/** A call that is awaited later; a failure before that is not an unhandled rejection. */
 function later<T>(call: Promise<T>): Promise<T> {
   call.catch(() => undefined);
   return call;
@@ -150,14 +150,14 @@ describe('enqueue', () => {
     },
   );
 
-  it('refuses options of a retry that nobody knows', async () => {
+  it('refuses unknown options of a retry', async () => {
     const misspelt = { retry: { maxFailure: 3 } } as object;
     await expect(lh.enqueue(mail, 1, misspelt)).rejects.toThrow(
       'The option maxFailure of enqueue is not known',
     );
   });
 
-  it('refuses options nobody knows', async () => {
+  it('refuses unknown options', async () => {
     const call = lh.enqueue(mail, 1, { delayMs: 5 } as object);
     await expect(world.finish(call)).rejects.toThrow(/option delayMs of enqueue/);
   });
@@ -275,7 +275,7 @@ describe('a receipt', () => {
     expect(world.holds).toBe(0);
   });
 
-  it('can be had for a task that somebody else made, from its id alone', async () => {
+  it('is available for a task that another client created, from its id alone', async () => {
     await world.finish(lh.call('task.create', { payload: 1, queue: 'mail', task_id: 'by-curl' }));
     await world.finish(lh.call('task.complete', { ...(await leased()), result: 'ok' }));
     const receipt = lh.receipt(mail, 'by-curl');

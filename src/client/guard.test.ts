@@ -94,7 +94,7 @@ describe('a guard', () => {
     expect(world).toMatchObject({ watchdogs: 0, ends: [] });
   });
 
-  it('refuses to start when somebody else has it, without waiting, and names the holder', async () => {
+  it('refuses to start when another process holds it, without waiting, and names the holder', async () => {
     await world.finish(other.acquire(GUARD, { holder: 'host-1:77' }));
     const refused = lh.guard(GUARD, () => expect.unreachable());
     await expect(world.finish(refused)).rejects.toMatchObject({
@@ -113,7 +113,7 @@ describe('a guard', () => {
     expect([world.watchdogs, wire.sent]).toEqual([0, []]);
   });
 
-  it('refuses to start when nobody can be reached', async () => {
+  it('refuses to start when no server can be reached', async () => {
     wire.let(null, 'fails');
     const refused = lh.guard(GUARD, () => expect.unreachable());
     await expect(world.finish(refused)).rejects.toMatchObject({ code: 'UNREACHABLE' });
@@ -199,7 +199,7 @@ describe('a guard that is lost', () => {
     expect(guarded.signal.reason).toMatchObject({ code: 'LEASE_LOST', details: { loss: 'unreachable' } });
     expect(world.ends).toEqual([{ code: 4, says: expect.stringContaining(GUARD) }]);
     await expect(world.finish(running)).rejects.toMatchObject({ code: 'LEASE_LOST' });
-    // Without another write: whoever comes next takes over when the lease has run out.
+    // Without another write: the next process takes over when the lease has expired.
     expect(wire.count('lease.release')).toBe(0);
     expect(wire.count('lease.renew')).toBe(1);
   });
@@ -236,7 +236,7 @@ describe('a guard that is lost', () => {
     expect(world.ends).toHaveLength(1);
   });
 
-  it('grants none at all when somebody else may run already', async () => {
+  it('grants none at all when another process may run already', async () => {
     void later(lh.guard(GUARD, { holder: 'twin' }, (guarded) => service(guarded, 60_000)));
     await world.settle();
     await world.finish(other.acquire(GUARD, { holder: 'twin' }));

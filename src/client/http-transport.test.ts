@@ -1,7 +1,7 @@
 // The way over HTTP on a network that works: which way each call takes, what it says, and what its caller gets.
 import { inspect } from 'node:util';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { type Loopback, openLoopback, problemReply, replyOf } from '../../test/support/loopback-http.ts';
+import { type Loopback, openLoopback, replyOf } from '../../test/support/loopback-http.ts';
 import { isSettled, ManualWorld } from '../../test/support/manual-world.ts';
 import { Json } from '../protocol/json.ts';
 import { LIMITS } from '../protocol/limits.ts';
@@ -30,8 +30,8 @@ function later<T>(call: Promise<T>): Promise<T> {
   return call;
 }
 
-describe('calls that may stand in a batch', () => {
-  it('leave together when they are made together, each with its own answer, in order', async () => {
+describe('calls', () => {
+  it('are one request each, with their own answers', async () => {
     const calls = [
       transport.call('task.create', { payload: 1, task_id: 'one' }),
       acquire('n'),
@@ -39,7 +39,7 @@ describe('calls that may stand in a batch', () => {
       transport.call('task.complete', { task_id: 'none', lease_id: 'l00000000001' }),
     ];
     const replies = await world.finish(Promise.all<object>(calls));
-    expect(http.operations).toEqual([['task.create', 'lease.acquire', 'task.create', 'task.complete']]);
+    expect(http.operations).toEqual([['task.create'], ['lease.acquire'], ['task.create'], ['task.complete']]);
     expect(replies).toMatchObject([
       { ok: true, task_id: 'one', state: 'WAITING' },
       { ok: true, name: 'n', holder: 'h' },
@@ -65,121 +65,47 @@ describe('calls that may stand in a batch', () => {
     }
   });
 
-  it('leave at once when the client is idle, and together when it is not', async () => {
-    http.isHolding = true;
-    const calls = [acquire('a')];
-    await world.settle();
-    calls.push(acquire('b'));
-    await world.settle();
-    for (const name of ['c', 'd', 'e']) {
-      calls.push(acquire(name));
-      await world.settle();
-    }
-    expect(http.sent).toHaveLength(2);
-    http.isHolding = false;
-    http.letGo();
-    expect(await world.finish(Promise.all(calls))).toMatchObject(
-      ['a', 'b', 'c', 'd', 'e'].map((name) => ({ ok: true, name })),
-    );
-    expect(http.operations.map((ops) => ops.length)).toEqual([1, 1, 3]);
-  });
-
   it('get an id, and leave fields out, when a field is there and undefined', async () => {
     const create = { payload: 1, task_id: undefined, queue: undefined } as never;
     const complete = { task_id: 't', lease_id: 'l', writes: undefined } as never;
     expect(await world.finish(transport.call('task.create', create))).toMatchObject({ ok: true });
     await world.finish(transport.call('task.complete', complete));
-    const [created, completed] = http.sent.map(({ request }) => JSON.parse(request.body!).ops[0]);
-    expect(created).toEqual({ op: 'task.create', task_id: expect.stringMatching(/^t/), payload: 1 });
-    expect(completed).toEqual({ op: 'task.complete', task_id: 't', lease_id: 'l' });
+    const [created, completed] = http.sent.map(({ request }) => JSON.parse(request.body!));
+    expect(created).toEqual({ task_id: expect.stringMatching(/^t/), payload: 1 });
+    expect(completed).toEqual({ lease_id: 'l' });
   });
 
-  it('say nothing about a wait of 0', async () => {
-    await world.finish(acquire('n', { wait_ms: 0 }));
-    expect(JSON.parse(http.sent[0]!.request.body!).ops[0]).not.toHaveProperty('wait_ms');
-  });
-
-  it('travel alone when they carry a request id', async () => {
+  it('carry the request id of their caller', async () => {
     const request = { payload: 1 };
     await world.finish(transport.call('task.create', request, { requestId: 'r-1' }));
     const [{ request: sent }] = http.sent as [(typeof http.sent)[0]];
     expect(sent).toMatchObject({ method: 'POST', path: '/v1/tasks', headers: { 'x-request-id': 'r-1' } });
   });
 
-  it('travel alone when they would be too large beside others, and are refused when no request could hold them', async () => {
+  it('are refused when no request could hold them', async () => {
     const large = transport.call('task.create', { payload: 'x'.repeat(LIMITS.bodyBytes - 60) });
-    const small = transport.call('task.create', { payload: 1 });
     const over = transport.call('task.create', { payload: 'x'.repeat(LIMITS.bodyBytes) });
     expect(await world.finish(over)).toMatchObject({ ok: false, code: 'PAYLOAD_TOO_LARGE', status: 413 });
-    expect(await world.finish(small)).toMatchObject({ ok: true });
     expect(await world.finish(large)).toMatchObject({ ok: false, code: 'PAYLOAD_TOO_LARGE' });
-    expect(http.sent.map(({ request }) => request.path).sort()).toEqual(['/v1/batch', '/v1/tasks']);
+    expect(http.sent).toHaveLength(1);
   });
 
-  it('do not suffer from one among them that the server cannot read', async () => {
-    const deep = new Json(`${'['.repeat(2_000)}${']'.repeat(2_000)}`);
-    const calls = [
-      transport.call('task.create', { payload: 1 }),
-      transport.call('task.create', { payload: deep }),
-      transport.call('lease.release', { name: 'n/m', holder: 'h', token: 'x'.repeat(22) }),
-    ];
-    expect(await world.finish(Promise.all<object>(calls))).toMatchObject([
-      { ok: true },
-      { ok: false, code: 'INVALID_ARGUMENT' },
-      { ok: true, released: false },
-    ]);
-    expect(http.sent[0]!.request.path).toBe('/v1/batch');
-    expect(http.sent).toHaveLength(4);
-  });
-
-  it('say what they said when they were made, also when another one spoils the batch', async () => {
+  it('say what they said when they were made', async () => {
     const request = { payload: 'a', task_id: 'a' };
     const calls = [transport.call('task.create', request)];
     Object.assign(request, { payload: 'b', task_id: 'b' });
     calls.push(transport.call('task.create', request));
-    const deep = new Json(`${'['.repeat(2_000)}${']'.repeat(2_000)}`);
-    const spoilt = transport.call('task.create', { payload: deep });
     Object.assign(request, { payload: 'c', task_id: 'c' });
-    const replies = await world.finish(Promise.all([...calls, spoilt]));
-    expect(replies).toMatchObject([{ task_id: 'a' }, { task_id: 'b' }, { code: 'INVALID_ARGUMENT' }]);
+    expect(await world.finish(Promise.all(calls))).toMatchObject([{ task_id: 'a' }, { task_id: 'b' }]);
     for (const task_id of ['a', 'b']) {
       const task = await world.finish(transport.call('task.get', { task_id }));
       expect((task as { payload: Json }).payload.parse()).toBe(task_id);
     }
   });
-
-  it('are not sent again from a batch that was refused when nobody waits for them any more', async () => {
-    const leaving = new AbortController();
-    http.fate = () => {
-      if (http.sent.length > 1) return 'answered';
-      leaving.abort(new Error('enough'));
-      return problemReply(400, 'INVALID_ARGUMENT');
-    };
-    const left = later(
-      transport.call('task.create', { payload: 1, task_id: 'a' }, { signal: leaving.signal }),
-    );
-    const stays = transport.call('task.create', { payload: 1, task_id: 'b' });
-    expect(await world.finish(stays)).toMatchObject({ ok: true });
-    await expect(left).rejects.toThrow('enough');
-    expect(http.sent).toHaveLength(2);
-    expect(await world.finish(http.authority.call('task.get', { task_id: 'a' }))).toMatchObject({
-      code: 'TASK_NOT_FOUND',
-    });
-  });
-
-  it('get the refusal of the whole batch when it is about none of them', async () => {
-    http.fate = () => problemReply(401, 'UNAUTHENTICATED');
-    const replies = await world.finish(Promise.all([acquire('a'), acquire('b')]));
-    expect(replies).toMatchObject([
-      { ok: false, code: 'UNAUTHENTICATED', status: 401 },
-      { ok: false, code: 'UNAUTHENTICATED' },
-    ]);
-    expect(replies[0]).not.toBe(replies[1]);
-  });
 });
 
 describe('renewals', () => {
-  it('leave together on a lane of their own, beside other calls', async () => {
+  it('travel on a lane of their own, beside other calls', async () => {
     const token = 'x'.repeat(22);
     const calls = [
       transport.call('lease.renew', { name: 'n', holder: 'h', token, ttl_ms: 60_000 }),
@@ -189,28 +115,17 @@ describe('renewals', () => {
       transport.call('task.extend', { task_id: 't', lease_id: 'l', ttl_ms: 60_000 }),
     ];
     await world.finish(Promise.all<object>(calls));
-    expect(http.sent.map(({ request: { lane }, operations }) => [lane, operations])).toEqual([
-      ['renewals', ['lease.renew', 'worker.heartbeat', 'task.extend']],
-      ['calls', ['task.create', 'task.extend']],
+    expect(http.sent.map(({ request: { lane }, operations }) => [lane, ...operations])).toEqual([
+      ['renewals', 'lease.renew'],
+      ['calls', 'task.create'],
+      ['renewals', 'worker.heartbeat'],
+      ['renewals', 'task.extend'],
+      ['calls', 'task.extend'],
     ]);
-  });
-
-  it('do not wait for a batch that is on its way', async () => {
-    http.isHolding = true;
-    begin(acquire('a'));
-    await world.settle();
-    begin(acquire('b'));
-    await world.settle();
-    const renewal = transport.call('worker.heartbeat', { worker_id: 'w' });
-    await world.settle();
-    expect(http.sent.map(({ request }) => request.lane)).toEqual(['calls', 'calls', 'renewals']);
-    http.isHolding = false;
-    http.letGo();
-    expect(await world.finish(renewal)).toMatchObject({ ok: true });
   });
 });
 
-describe('calls that travel alone', () => {
+describe('requests', () => {
   it('put fields into the path, percent-encoded, and the others into the query or the body', async () => {
     await world.finish(transport.call('lease.get', { name: 'a/b?c#d %é' }));
     await world.finish(transport.call('lease.list', { prefix: 'a b+c&d', limit: 5 }));
@@ -257,7 +172,7 @@ describe('calls that travel alone', () => {
 describe('opaque values', () => {
   const text = '{ "b": 1.0, "a": 123456789012345678901234567890, "__proto__": "\\u0041" }';
 
-  it('come out byte for byte as they went in, in a batch and alone', async () => {
+  it('come out byte for byte as they went in', async () => {
     await world.finish(transport.call('task.create', { task_id: 'a', payload: new Json(text) }));
     const alone = { requestId: 'r' };
     await world.finish(transport.call('task.create', { task_id: 'b', payload: new Json(text) }, alone));
@@ -322,14 +237,6 @@ describe('a request that is none', () => {
     expect(http.sent).toEqual([]);
   });
 
-  it('with a field named op cannot pass for another operation', async () => {
-    const reply = await world.finish(
-      transport.call('task.create', { payload: 1, op: 'lease.wipe' } as never),
-    );
-    expect(reply).toMatchObject({ ok: false, code: 'INVALID_ARGUMENT' });
-    expect(http.sent[0]!.request.path).toBe('/v1/tasks');
-  });
-
   it('may be changed by its caller once the call is made, also when it is sent again', async () => {
     const request = { task_id: 'before', payload: 1 };
     const grant = { name: 'before', holder: 'h', ttl_ms: 60_000, wait_ms: 5_000 };
@@ -348,7 +255,6 @@ describe('a request that is none', () => {
     const [created, granted] = await world.finish(Promise.all<object>(calls));
     expect(created).toMatchObject({ task_id: 'before' });
     expect(granted).toMatchObject({ name: 'before' });
-    expect(http.sent.at(-1)!.request.path).toBe('/v1/batch');
     expect(http.sent.filter(({ request: { path } }) => path.includes('after'))).toEqual([]);
   });
 });
@@ -360,23 +266,7 @@ describe('a call whose signal aborts', () => {
     expect(http.sent).toEqual([]);
   });
 
-  it('does not leave when it still stands in the queue', async () => {
-    http.isHolding = true;
-    begin(acquire('a'));
-    await world.settle();
-    begin(acquire('b'));
-    await world.settle();
-    const abort = new AbortController();
-    const call = later(transport.call('task.create', { payload: 1 }, { signal: abort.signal }));
-    abort.abort('why');
-    await expect(call).rejects.toBe('why');
-    http.isHolding = false;
-    http.letGo();
-    await world.settle();
-    expect(http.operations.flat()).not.toContain('task.create');
-  });
-
-  it('rejects at once when it is in a batch, and what it was granted is given back', async () => {
+  it('rejects at once when it is on its way, and what it was granted is given back', async () => {
     http.isHolding = true;
     await world.finish(http.authority.call('task.create', { payload: 1, task_id: 't' }));
     const abort = new AbortController();
@@ -490,14 +380,7 @@ describe('an answer that does not come from a leasehold server', () => {
     ['a web page that is not found', { ...page, status: 404 }, '(status 404, text/html)'],
     ['JSON that is no object', replyOf(200, '[]'), '(status 200, application/json)'],
     ['JSON with a status that is no problem', replyOf(418, '{}'), '(status 418, application/problem+json)'],
-    ['a batch with an answer too few', replyOf(200, '{"results":[]}'), '(status 200, application/json)'],
-    ['a batch with nonsense in it', replyOf(200, '{"results":[7]}'), '(status 200, application/json)'],
-    ['a batch with no status', replyOf(200, '{"results":[{"body":{}}]}'), '(status 200, application/json)'],
-    [
-      'a refusal with no code',
-      replyOf(200, '{"results":[{"status":404,"body":{}}]}'),
-      '(status 200, application/json)',
-    ],
+    ['an answer without a position', replyOf(200, '{"task_id":"t"}'), '(status 200, application/json)'],
   ])('is told in a sentence: %s', async (_, reply, says) => {
     http.fate = () => reply;
     const call = later(transport.call('task.create', { payload: 1 }));
@@ -528,10 +411,10 @@ describe('the token', () => {
       token: 'very-secret-token',
       retry: {},
     });
-    http.fate = () => replyOf(200, '{"results":[{"status":200,"body":{"released":true,"seq":1}}]}');
+    http.fate = () => replyOf(200, '{"released":true,"seq":1}');
     await world.finish(secret.call('lease.release', { name: 'n', holder: 'h', token: 'x'.repeat(22) }));
     expect(http.sent[0]!.request).toMatchObject({
-      path: '/below/v1/batch',
+      path: '/below/v1/leases/n/release',
       headers: { authorization: 'Bearer very-secret-token' },
     });
     expect(inspect(secret, { depth: 9, showHidden: true }) + JSON.stringify(secret)).not.toContain(
@@ -544,7 +427,7 @@ describe('closing', () => {
   it('lets what is about to be answered finish, ends what waits, and takes nothing new', async () => {
     await world.finish(acquire('n'));
     http.isHolding = true;
-    const batched = later(transport.call('task.create', { payload: 1 }));
+    const answered = later(transport.call('task.create', { payload: 1 }));
     const waiting = later(
       transport.call('lease.acquire', { name: 'n', holder: 'b', ttl_ms: 1_000, wait_ms: 9_000 }),
     );
@@ -559,7 +442,7 @@ describe('closing', () => {
     expect(http.isClosed).toBe(false);
     http.isHolding = false;
     http.letGo();
-    expect(await world.finish(batched)).toMatchObject({ ok: true });
+    expect(await world.finish(answered)).toMatchObject({ ok: true });
     await world.finish(closed);
     expect(http.isClosed).toBe(true);
     await world.finish(transport.close());

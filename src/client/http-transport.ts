@@ -1,11 +1,10 @@
 /**
- * The way to an authority over HTTP. Calls that may stand in a batch leave together; renewals do so among
- * themselves, on connections of their own; calls that wait, and the rest, travel alone. After a lost
- * reply the same call is sent again, with the same ids, where that is safe (`retries.ts`). Calls that
- * are not awaited one by one may be decided in any order.
+ * The way to an authority over a network: the live connection where there is one, else one HTTP request a call, with
+ * connections of their own for renewals and for calls that wait. After a lost reply the same call is sent again, with
+ * the same ids, where that is safe (`retries.ts`). Calls that are not awaited one by one may be decided in any order.
  *
- *   call ─┬─► batcher ─┬─► wire ─► http ─► … ─► outcomes ─┬─► an answer for the caller
- *         └─► alone ───┘                                  └─► a retry, or a fault
+ *   call ─┬─► live connection ─┬─► outcomes ─┬─► an answer for the caller
+ *         └─► wire ─► http ────┘             └─► a retry, or a fault
  */
 
 import type { LogRequest } from '../operations/pages.ts';
@@ -15,29 +14,20 @@ import { LeaseholdError } from '../protocol/leasehold-error.ts';
 import { LIMITS } from '../protocol/limits.ts';
 import type { Problem, Reply } from '../protocol/problem.ts';
 import type { Moment } from '../seams/deadline.ts';
-import { type Http, type HttpReply, isHttpFault, type Lane } from '../seams/http.ts';
+import { type Http, isHttpFault, type Lane } from '../seams/http.ts';
 import type { Sockets } from '../seams/sockets.ts';
 import { AbortWatch } from './abort-watch.ts';
-import { Batcher, fitsBatch, fitsBody } from './batcher.ts';
+import { isWithinBytes } from './byte-lengths.ts';
 import { settledByOptions } from './call-options.ts';
 import { CallOutcomes, effectOf } from './call-outcomes.ts';
 import { closedEntries, handleClosed } from './closed.ts';
 import { ConnectionWatch } from './connection.ts';
 import { LiveCarrier } from './live-carrier.ts';
 import { LogReader } from './log-reader.ts';
-import { BATCH_PATH, OPERATION_ROWS } from './operation-table.ts';
+import { OPERATION_ROWS } from './operation-table.ts';
 import { OpenCalls, PendingCall } from './pending-call.ts';
-import {
-  isObject,
-  isResult,
-  notLeasehold,
-  notOurs,
-  readReply,
-  retryAfterMs,
-  transientEffect,
-  type WireBody,
-} from './reply-text.ts';
-import { type Fields, invalid, opText, routed, tooLarge } from './request-text.ts';
+import { isObject, notLeasehold, notOurs, readReply, retryAfterMs, type WireBody } from './reply-text.ts';
+import { type Fields, invalid, routed, tooLarge } from './request-text.ts';
 import { isSafeAgain, type Retry, retryOf } from './retries.ts';
 import { type RetryLimits, RetrySchedule } from './retry-schedule.ts';
 import type { EntryListing, FollowOnly, Hear, Transport, TransportOptions } from './transport.ts';
@@ -66,9 +56,6 @@ const CLOSE_MS = 5_000;
 /** 96 random bits: no two clients have the same. */
 const SERIES_CHARACTERS = 16;
 
-/** Statuses that refuse a whole batch because of something in it. */
-const MALFORMED_STATUSES = [400, 413];
-
 export class HttpTransport implements Transport {
   readonly #http: Http;
   readonly #world: ClientWorld;
@@ -79,9 +66,8 @@ export class HttpTransport implements Transport {
   readonly #log: LogReader;
   readonly #open = new OpenCalls();
   readonly #aborts = new AbortWatch();
-  readonly #batchers: Readonly<Record<'calls' | 'renewals', Batcher<PendingCall, HttpReply>>>;
-  /** Calls in flight that are not in a batch. */
-  readonly #alone = new Set<PendingCall>();
+  /** Calls in flight by HTTP. */
+  readonly #sent = new Set<PendingCall>();
   readonly #live: LiveCarrier | null;
   readonly connection = new ConnectionWatch();
   #closed: Promise<void> | null = null;
@@ -118,17 +104,10 @@ export class HttpTransport implements Transport {
         : new LiveCarrier(sockets, world, this.#wire, this.connection, {
             answered: (call, status, body) => this.#liveAnswered(call, status, body),
             lost: (calls, fault) => this.#outcomes.lost(calls, fault),
-            byHttp: (call) => this.#sendByHttp(call),
-            fieldsOf: (call) => {
-              const nowMs = clock.monotonicMs();
-              call.startedMs ??= nowMs;
-              return fieldsOf(call, nowMs);
-            },
-            timeoutMs: (call) =>
-              this.#timeoutMs(call.lane, [call]) + fieldsOf(call, clock.monotonicMs()).waitMs,
+            byHttp: (call) => void this.#sendByHttp(call),
+            timeoutMs: (call) => this.#timeoutMs(call),
           });
     this.#log = new LogReader(this.#wire, schedule, world);
-    this.#batchers = { calls: this.#batcher('calls'), renewals: this.#batcher('renewals') };
   }
 
   call<Op extends Operation>(
@@ -142,7 +121,7 @@ export class HttpTransport implements Transport {
     const wrong = wrongRequest(request);
     if (wrong !== null) return Promise.resolve(wrong);
     // A copy, because the caller may change its request before it is sent again, looked after or given back.
-    let kept: Fields;
+    let kept: Record<string, unknown>;
     try {
       kept = { ...request };
     } catch (fault) {
@@ -154,8 +133,8 @@ export class HttpTransport implements Transport {
     const signal = options?.signal;
     if (signal !== undefined) call.endsWith(signal, this.#aborts);
     const fills = retryOf(operation)?.fills;
-    const isMissing = fills !== undefined && kept[fills] === undefined;
-    this.#start(call, isMissing ? this.#newId(fills) : '');
+    if (fills !== undefined && kept[fills] === undefined) this.#start(call, this.#newId(fills));
+    else this.#send(call);
     return call.answer;
   }
 
@@ -167,48 +146,16 @@ export class HttpTransport implements Transport {
     return fills === 'token' ? this.#world.newToken() : this.#series + this.#made++;
   }
 
-  /** Chooses the way of a call, now that its id stands. */
-  #start(call: PendingCall, generatedId: string): void {
-    call.generatedId = generatedId;
+  /** Under an id of its own, by which a second try is recognised. */
+  #start(call: PendingCall, id: string): void {
+    call.generatedId = id;
+    call.request[retryOf(call.operation)!.fills!] = id;
     this.#send(call);
   }
 
   #send(call: PendingCall): void {
     if (call.isSettled || this.#live?.take(call) === true) return;
-    this.#sendByHttp(call);
-  }
-
-  #sendByHttp(call: PendingCall): void {
-    const { operation, request, lane, requestId, generatedId } = call;
-    // A batch has one request id for all, and a field named op of its own.
-    if (
-      OPERATION_ROWS[operation].batch &&
-      lane !== 'waits' &&
-      requestId === undefined &&
-      !('op' in request)
-    ) {
-      const text = opText(operation, request, generatedId);
-      if (typeof text !== 'string') {
-        call.resolve(text);
-        return;
-      }
-      if (fitsBatch(text)) call.text = text;
-    }
-    if (call.text === '') void this.#sendAlone(call);
-    else this.#batcherOf(call).add(call);
-  }
-
-  #batcherOf({ lane }: PendingCall): Batcher<PendingCall, HttpReply> {
-    return this.#batchers[lane === 'renewals' ? 'renewals' : 'calls'];
-  }
-
-  #batcher(lane: 'calls' | 'renewals'): Batcher<PendingCall, HttpReply> {
-    return new Batcher<PendingCall, HttpReply>({
-      send: (body, calls) =>
-        this.#wire.send({ lane, method: 'POST', path: BATCH_PATH, body }, this.#timeoutMs(lane, calls)),
-      answered: (calls, reply) => this.#batchAnswered(calls, reply),
-      lost: (calls, fault) => this.#failed(calls, fault),
-    });
+    void this.#sendByHttp(call);
   }
 
   #liveAnswered(call: PendingCall, status: number, body: WireBody): void {
@@ -229,88 +176,50 @@ export class HttpTransport implements Transport {
     if (this.#live?.isOpen !== true) this.connection.set('polling', this.#wire.server);
   }
 
-  #batchAnswered(calls: readonly PendingCall[], reply: HttpReply): void {
-    this.#reached();
-    let body: WireBody;
-    try {
-      body = readReply(reply, this.#wire.server, 'unknown');
-    } catch (fault) {
-      this.#failed(calls, fault);
-      return;
-    }
-    if (reply.status >= 400) {
-      this.#batchRefused(calls, reply, body);
-      return;
-    }
-    const results = Array.isArray(body.results) ? (body.results as unknown[]) : [];
-    for (let index = 0; index < calls.length; index++) {
-      const result = results[index];
-      const call = calls[index]!;
-      if (isResult(result) && isWhole(call, result.status, result.body)) {
-        this.#outcomes.answered(call, result.status, result.body, 0);
-      } else this.#failed([call], notOurs(reply, this.#wire.server, 'unknown'));
-    }
-  }
-
-  #batchRefused(calls: readonly PendingCall[], reply: HttpReply, body: WireBody): void {
-    const { status } = reply;
-    if (calls.length > 1 && MALFORMED_STATUSES.includes(status)) {
-      // One of them was not JSON that the server accepts. The others must not fail with it.
-      for (const call of calls) if (!call.isSettled) this.#batcherOf(call).sendAlone(call);
-    } else if (transientEffect(body) !== null) this.#outcomes.postponed(calls, body, retryAfterMs(reply));
-    else for (const call of calls) this.#outcomes.answered(call, status, { ...body }, 0);
-  }
-
-  async #sendAlone(call: PendingCall): Promise<void> {
+  async #sendByHttp(call: PendingCall): Promise<void> {
     if (call.isSettled) return;
     const { operation, lane, requestId } = call;
-    const nowMs = this.#world.clock.monotonicMs();
-    if (call.startedMs === null) call.startedMs = nowMs;
-    call.sentMs = nowMs;
-    const { waitMs, fields } = fieldsOf(call, nowMs);
+    const { waitMs, fields } = call.fieldsAt(this.#world.clock.monotonicMs());
     const target = routed(operation, fields);
     if ('ok' in target) return call.resolve(target);
-    if (target.body !== null && !fitsBody(target.body)) return call.resolve(tooLarge());
-    const ending = new AbortController();
+    if (target.body !== null && !isWithinBytes(target.body, LIMITS.bodyBytes))
+      return call.resolve(tooLarge());
+    // A change that does not wait is let finish when its caller gives up: what it was granted is then given back.
+    const ending = lane === 'waits' || target.method === 'GET' ? new AbortController() : null;
     call.ending = ending;
-    this.#alone.add(call);
+    this.#sent.add(call);
     try {
       const ask = {
         ...target,
         lane,
-        signal: ending.signal,
+        ...(ending === null ? {} : { signal: ending.signal }),
         ...(requestId === undefined ? {} : { requestId }),
       };
-      const reply = await this.#wire.send(ask, this.#timeoutMs(lane, [call]) + waitMs);
+      const reply = await this.#wire.send(ask, this.#timeoutMs(call) + waitMs);
       this.#reached();
       const { server } = this.#wire;
       const body = readReply(reply, server, effectOf(call, 'unknown'));
       if (!isWhole(call, reply.status, body)) throw notOurs(reply, server, 'unknown');
       this.#outcomes.answered(call, reply.status, body, retryAfterMs(reply));
     } catch (fault) {
-      this.#failed([call], fault);
+      this.#failed(call, fault);
     } finally {
-      this.#alone.delete(call);
+      this.#sent.delete(call);
     }
   }
 
   /** A call that cannot be sent again fails when its timeout passes, so it gets the full timeout. */
-  #timeoutMs(lane: Lane, calls: readonly PendingCall[]): number {
-    const isShort =
-      this.#hasSeveral && calls.every(({ operation, request }) => isSafeAgain(operation, request));
-    const timeoutMs = isShort ? SEVERAL_TIMEOUT_MS : TIMEOUT_MS[lane];
-    if (!calls[0]!.wasLate) return timeoutMs;
-    return Math.min(timeoutMs, Math.max(...calls.map((call) => this.#schedule.limitMs(call))));
+  #timeoutMs(call: PendingCall): number {
+    const isShort = this.#hasSeveral && isSafeAgain(call.operation, call.request);
+    const timeoutMs = isShort ? SEVERAL_TIMEOUT_MS : TIMEOUT_MS[call.lane];
+    return call.wasLate ? Math.min(timeoutMs, this.#schedule.limitMs(call)) : timeoutMs;
   }
 
   /** A request was lost, ended by its caller, answered with nonsense, or there is a bug. */
-  #failed(calls: readonly PendingCall[], fault: unknown): void {
-    if (isHttpFault(fault)) {
-      if (this.#live?.isOpen !== true) this.connection.set('away', this.#wire.server);
-      this.#outcomes.lost(calls, fault);
-      return;
-    }
-    for (const call of calls) call.reject(fault);
+  #failed(call: PendingCall, fault: unknown): void {
+    if (!isHttpFault(fault)) return call.reject(fault);
+    if (this.#live?.isOpen !== true) this.connection.set('away', this.#wire.server);
+    this.#outcomes.lost([call], fault);
   }
 
   async log(request: Omit<LogRequest, 'follow'>): Promise<Reply<EntryListing>> {
@@ -353,7 +262,7 @@ export class HttpTransport implements Transport {
     const { timers } = this.#world;
     this.#outcomes.stop();
     this.#log.stop();
-    for (const call of [...this.#alone, ...(this.#live?.waits() ?? [])]) {
+    for (const call of [...this.#sent, ...(this.#live?.waits() ?? [])]) {
       if (call.lane !== 'waits') continue;
       const fault = handleClosed(call.effect);
       call.reject(fault);
@@ -387,17 +296,4 @@ function laneOf(operation: Operation, request: Fields, isRenewal: boolean): Lane
  */
 function isWhole({ operation }: PendingCall, status: number, { seq }: WireBody): boolean {
   return status >= 400 || !OPERATION_ROWS[operation].batch || typeof seq === 'number';
-}
-
-/** The request with its generated id and the rest of its wait. */
-function fieldsOf(call: PendingCall, nowMs: number): { waitMs: number; fields: Fields } {
-  const { request, generatedId, startedMs } = call;
-  const fields: Record<string, unknown> = { ...request };
-  if (generatedId !== '') fields[retryOf(call.operation)!.fills!] = generatedId;
-  let waitMs = 0;
-  if (typeof request.wait_ms === 'number') {
-    waitMs = Math.max(0, request.wait_ms - Math.floor(nowMs - (startedMs ?? nowMs)));
-    fields.wait_ms = waitMs;
-  }
-  return { waitMs: Math.min(waitMs, LIMITS.waitMaxMs), fields };
 }

@@ -4,11 +4,11 @@
  * token is a private field of the language, so nothing that prints objects can print it.
  */
 
-import { LeaseholdError } from '../protocol/leasehold-error.ts';
+import { LeaseholdError, type Loss } from '../protocol/leasehold-error.ts';
 import type { Problem } from '../protocol/problem.ts';
 import type { Deadline } from '../seams/deadline.ts';
 import type { Due } from './lease-heap.ts';
-import type { LeaseLostError } from './lease-loss.ts';
+import { LeaseLostError, type LossDetails } from './lease-loss.ts';
 import type { LeaseSpan } from './traces.ts';
 import type { Transport } from './transport.ts';
 
@@ -40,7 +40,8 @@ export class Grant implements Due {
   deadline: Deadline;
   /** Told of every new deadline. */
   onDeadline: ((deadline: Deadline) => void) | null = null;
-  loss: LeaseLostError | null = null;
+  /** How it ended; null while it is held. */
+  ended: Loss | null = null;
   /** The span of the lease, where the program traces it. */
   span: LeaseSpan | null = null;
   /** A refusal whose reason is still being determined; the lease must not be relied on. */
@@ -58,6 +59,8 @@ export class Grant implements Due {
 
   readonly #transport: Transport;
   readonly #token: string;
+  #why: LossDetails = {};
+  #loss: LeaseLostError | null = null;
   #controller: AbortController | null = null;
   #asked: AbortController | null = null;
   #askedBy: LeaseholdError | null = null;
@@ -77,16 +80,25 @@ export class Grant implements Due {
   get signal(): AbortSignal {
     if (this.#controller === null) {
       this.#controller = new AbortController();
-      if (this.loss !== null) this.tell(this.loss);
+      this.#tell();
     }
     return this.#controller.signal;
   }
 
+  /** The error that says how it was lost; null while it is held. Made on first use: a release needs none. */
+  get loss(): LeaseLostError | null {
+    const { ended: loss, leaseSeq, names } = this;
+    if (loss !== null) this.#loss ??= new LeaseLostError({ loss, leaseSeq, names }, this.#why);
+    return this.#loss;
+  }
+
   /** The first end counts. */
-  end(loss: LeaseLostError): void {
-    if (this.loss !== null) return;
-    this.loss = loss;
-    this.span?.end(loss.details.loss);
+  end(loss: Loss, why: LossDetails = {}): void {
+    if (this.ended !== null) return;
+    this.ended = loss;
+    this.#why = why;
+    this.span?.end(loss);
+    this.#tell();
   }
 
   /** Aborts when the holder is asked to give way, for the first time. */
@@ -105,8 +117,8 @@ export class Grant implements Due {
   }
 
   /** A release is not a loss: what was begun under it may be finished. */
-  tell(loss: LeaseLostError): void {
-    if (loss.details.loss !== 'released') this.#controller?.abort(loss);
+  #tell(): void {
+    if (this.ended !== null && this.ended !== 'released') this.#controller?.abort(this.loss);
   }
 
   /** One renewal for every name, all sent before this returns. */

@@ -14,16 +14,19 @@ const SAYS: Readonly<Record<Loss, string>> = {
   restored: 'ended because the log was restored from a backup',
 };
 
+/** What went wrong underneath. */
+export interface LossDetails {
+  readonly cause?: unknown;
+  readonly problem?: Problem;
+}
+
 /** The reason of the `signal` of a lost lease, and what `assertHeld` throws. `cause` is what went wrong underneath. */
 export class LeaseLostError extends LeaseholdError {
   override readonly name: string = 'LeaseLostError';
   declare readonly code: 'LEASE_LOST';
   declare readonly details: ErrorDetails['LEASE_LOST'];
 
-  constructor(
-    details: ErrorDetails['LEASE_LOST'],
-    more: { readonly cause?: unknown; readonly problem?: Problem } = {},
-  ) {
+  constructor(details: ErrorDetails['LEASE_LOST'], more: LossDetails = {}) {
     super('LEASE_LOST', `The lease on ${subjectOf(details)} ${endOf(details)}.`, { ...more, details });
   }
 }

@@ -264,7 +264,7 @@ describe('losing a lease', () => {
     expect(lossOf(lease)).toMatchObject({ details: { loss: 'broken' }, problem: { code: 'LEASE_NOT_HELD' } });
   });
 
-  it('counts as broken as well when somebody else has it by now', async () => {
+  it('counts as broken as well when another client holds it by now', async () => {
     const lease = await world.finish(lh.acquire('n'));
     await world.finish(other.call('lease.break', { name: 'n', reason: 'stuck' }));
     await world.finish(other.acquire('n'));
@@ -292,7 +292,7 @@ describe('losing a lease', () => {
     expect(lossOf(lease)).toMatchObject({ details: { loss: 'expired' }, problem: { code: 'LEASE_EXPIRED' } });
   });
 
-  it('is final: nobody may rely on the lease while it is being found out why', async () => {
+  it('is final: the lease does not count as held while the client asks for the cause', async () => {
     const lease = await world.finish(lh.acquire('n'));
     await world.finish(other.call('lease.break', { name: 'n', reason: 'stuck' }));
     wire.let('lease.get', 'hangs');
@@ -379,7 +379,7 @@ describe('losing a lease', () => {
     expect(await world.finish(lease.release())).toBe(false);
   });
 
-  it('shows in a signal that nobody had asked for before', async () => {
+  it('shows in a signal that was not read before', async () => {
     const lease = await world.finish(lh.acquire('n'));
     block(20_000);
     expect(() => lease.assertHeld()).toThrow();
@@ -476,7 +476,7 @@ describe('releasing', () => {
     expect(told).toMatchObject([{ details: { loss: 'broken' } }, { details: { loss: 'broken' } }]);
   });
 
-  it('is no loss: the signal does not abort, but nobody may rely on the lease', async () => {
+  it('is no loss: the signal does not abort, but the lease does not count as held', async () => {
     const lease = await world.finish(lh.acquire('n'));
     const { signal } = lease;
     await world.finish(lease.release());

@@ -18,7 +18,7 @@ import { Deadline, type Moment, momentOf } from '../seams/deadline.ts';
 import { historySince } from './history-since.ts';
 import { type Grant, isVerdict, type RenewalAnswer } from './lease-grant.ts';
 import { LeaseHeap } from './lease-heap.ts';
-import { LeaseLostError } from './lease-loss.ts';
+import { LeaseLostError, type LossDetails } from './lease-loss.ts';
 import { sleep } from './sleep.ts';
 import type { Hear, Transport } from './transport.ts';
 import type { ClientWorld } from './world.ts';
@@ -98,10 +98,10 @@ export class LeaseRenewal {
 
   /** Whether it is still held, by the clocks and not by what timers had the time to find out. */
   isHeld(grant: Grant): boolean {
-    if (grant.loss !== null) return false;
+    if (grant.ended !== null) return false;
     if (grant.refusal !== null) this.#lose(grant, 'superseded', { problem: grant.refusal });
     else if (grant.deadline.isOver(this.#world.clock)) this.#runOut(grant);
-    return grant.loss === null;
+    return grant.ended === null;
   }
 
   assertHeld(grant: Grant): void {
@@ -109,7 +109,7 @@ export class LeaseRenewal {
   }
 
   remainingMs(grant: Grant): number {
-    if (grant.loss !== null || grant.refusal !== null) return 0;
+    if (grant.ended !== null || grant.refusal !== null) return 0;
     return Math.max(0, Math.floor(grant.deadline.remainingMs(this.#world.clock)));
   }
 
@@ -131,7 +131,7 @@ export class LeaseRenewal {
 
   /** A write was refused in a way that proves the lease is over: from this moment it must not be relied on. */
   async refute(grant: Grant, name: string, problem: Problem): Promise<void> {
-    if (grant.loss !== null) return;
+    if (grant.ended !== null) return;
     // Its deadline has not passed, so it cannot have run out: if there is no newer grant, it was broken.
     const isRunOut = grant.deadline.isOver(this.#world.clock);
     if (problem.code === 'LEASE_EXPIRED') this.#lose(grant, isRunOut ? 'expired' : 'broken', { problem });
@@ -147,7 +147,7 @@ export class LeaseRenewal {
     const { clock } = this.#world;
     this.#heap.remove(grant);
     this.#held.delete(grant.leaseSeq);
-    if (grant.loss === null) grant.end(lossOf(grant, 'released'));
+    grant.end('released');
     const untilMs = Math.min(clock.monotonicMs() + RELEASE_MS, grant.deadline.sentMs + grant.ttlMs);
     for (;;) {
       try {
@@ -175,9 +175,10 @@ export class LeaseRenewal {
 
   /** How a lease ended that we found to be over; our own release whose answer was lost is not a loss. */
   async #lossAtEnd(grant: Grant): Promise<LeaseLostError | null> {
-    for (const name of grant.names) {
-      const end = await this.#endOf(name, grant.leaseSeq);
-      if (end !== 'released') return lossOf(grant, end);
+    const { leaseSeq, names } = grant;
+    for (const name of names) {
+      const end = await this.#endOf(name, leaseSeq);
+      if (end !== 'released') return new LeaseLostError({ loss: end, leaseSeq, names });
     }
     return null;
   }
@@ -345,13 +346,10 @@ export class LeaseRenewal {
     } else this.#lose(grant, 'expired');
   }
 
-  #lose(grant: Grant, loss: Loss, more: { cause?: unknown; problem?: Problem } = {}): void {
+  #lose(grant: Grant, loss: Loss, why?: LossDetails): void {
     this.#heap.remove(grant);
     this.#held.delete(grant.leaseSeq);
-    if (grant.loss !== null) return;
-    const end = lossOf(grant, loss, more);
-    grant.end(end);
-    grant.tell(end);
+    grant.end(loss, why);
   }
 
   #wallLead(): number {
@@ -388,14 +386,6 @@ export class LeaseRenewal {
     this.#timerDueMs = dueMs;
     this.#timer = this.#world.timers.after(Math.max(1, Math.ceil(dueMs - nowMs)), this.#tick);
   }
-}
-
-function lossOf(
-  { names, leaseSeq }: Grant,
-  loss: Loss,
-  more: { cause?: unknown; problem?: Problem } = {},
-): LeaseLostError {
-  return new LeaseLostError({ loss, leaseSeq, names }, more);
 }
 
 const NO_ANSWER = 'A renewal was not answered in time.';

@@ -27,7 +27,7 @@ async function object(): Promise<{ value: unknown; version: number } | null> {
   return found.ok ? { value: found.value?.parse(), version: found.version } : null;
 }
 
-/** Somebody else who was lent the lease, such as a child process. */
+/** Another writer that was lent the lease, such as a child process. */
 function writeBeside(value: unknown) {
   const { leaseSeq: lease_seq } = lease;
   return world.finish(other.call('object.write', { object_id: 'n', value, lease: { lease_seq } }));
@@ -130,7 +130,7 @@ describe('a write with a version', () => {
     expect(await object()).toEqual({ value: 'same', version: 1 });
   });
 
-  it('is not written over what somebody else wrote before under an older lease', async () => {
+  it('does not overwrite what another client wrote before under an older lease', async () => {
     await world.finish(lease.write('old'));
     await world.finish(lease.release());
     const next = await world.finish(other.acquire('n'));
@@ -158,7 +158,7 @@ describe('a reply that is lost', () => {
     expect(found).toMatchObject({ seq });
   });
 
-  it('is told with an unknown effect when nobody sends it again, and the next write finds its way', async () => {
+  it('fails with an unknown effect when it is not retried, and the next write succeeds', async () => {
     await world.finish(lease.write('a'));
     wire.let('object.write', 'loses', 1);
     await expect(world.finish(lease.write('b'))).rejects.toMatchObject({ effect: 'unknown' });
@@ -167,7 +167,7 @@ describe('a reply that is lost', () => {
   });
 });
 
-describe('somebody else who writes under the same lease', () => {
+describe('another writer under the same lease', () => {
   it('is stepped around by a write without a version', async () => {
     await world.finish(lease.write('mine'));
     await writeBeside('theirs');

@@ -11,7 +11,6 @@ import type { ConnectionWatch } from './connection.ts';
 import { type LinkEvents, LiveLink } from './live-link.ts';
 import type { PendingCall } from './pending-call.ts';
 import type { WireBody } from './reply-text.ts';
-import type { Fields } from './request-text.ts';
 import type { Hear } from './transport.ts';
 import type { Wire } from './wire.ts';
 import type { ClientWorld } from './world.ts';
@@ -22,8 +21,7 @@ export interface CarrierEvents {
   lost(calls: readonly PendingCall[], fault: HttpFault): void;
   /** There is no live connection for them now. */
   byHttp(call: PendingCall): void;
-  /** The fields as they are sent now, and how long the call waits. */
-  fieldsOf(call: PendingCall): { readonly fields: Fields; readonly waitMs: number };
+  /** How long an answer may take, besides the wait of the call. */
   timeoutMs(call: PendingCall): number;
 }
 
@@ -69,8 +67,7 @@ export class LiveCarrier implements LinkEvents {
   take(call: PendingCall): boolean {
     const link = this.#usable();
     if (link === null) return false;
-    const { fields, waitMs } = this.#events.fieldsOf(call);
-    link.add(call, fields, waitMs);
+    link.add(call);
     return true;
   }
 
@@ -106,12 +103,16 @@ export class LiveCarrier implements LinkEvents {
         this.#backOff(link, REFUSED_MS);
         link.retire();
       }
-    } else if (epoch !== null && status < 400) this.#noteGrant(body, epoch);
+    } else if (epoch !== null && status < 400) this.#noteGrant(call, body, epoch);
     this.#events.answered(call, status, body);
   }
 
-  /** The moment of a grant is worked out with the samples of its own epoch, before anything else arrives. */
-  #noteGrant(body: WireBody, epoch: number): void {
+  /**
+   * The moment of a grant is worked out with the samples of its own epoch, before anything else arrives. One that did
+   * not wait and repeats nothing counts from when it was sent.
+   */
+  #noteGrant({ lane }: PendingCall, body: WireBody, epoch: number): void {
+    if (lane !== 'waits' && body.duplicate !== true) return;
     const [lease = body] = (body.leases ?? []) as WireBody[];
     const { expires_at, remaining_ms } = lease;
     if (typeof expires_at !== 'string' || typeof remaining_ms !== 'number') return;

@@ -24,7 +24,7 @@ import { isWithinBytes } from './byte-lengths.ts';
 import { OPERATION_ROWS } from './operation-table.ts';
 import type { PendingCall } from './pending-call.ts';
 import { isObject, type WireBody } from './reply-text.ts';
-import { type Fields, invalid, tooLarge } from './request-text.ts';
+import { invalid, tooLarge } from './request-text.ts';
 import type { ClientWorld } from './world.ts';
 
 /** What a link reports. None of these may throw. */
@@ -51,7 +51,7 @@ export interface LinkTarget {
 interface Queued {
   readonly call: PendingCall;
   readonly text: string;
-  readonly isWait: boolean;
+  readonly waitMs: number;
 }
 
 interface Sent {
@@ -91,6 +91,8 @@ export class LiveLink {
   #waits = 0;
   #unansweredBytes = 0;
   #isFlushDue = false;
+  /** As the socket was told; it begins needed. */
+  #isHeld = true;
   #watch: Timer | null = null;
   /** When it last said anything, and was last asked for the time. */
   #heardMs = 0;
@@ -133,15 +135,15 @@ export class LiveLink {
     return this.#state === 'open' && !this.#isRetired;
   }
 
-  add(call: PendingCall, fields: Fields, waitMs: number): void {
-    const isWait = waitMs > 0;
+  add(call: PendingCall): void {
+    const { fields, waitMs } = call.fieldsAt(this.#world.clock.monotonicMs());
     const request = requestText(fields);
     if (request === undefined) return call.resolve(invalid('The request has no JSON form.'));
     const { operation, requestId } = call;
     const text = `"${operation}",${request}${requestId === undefined ? '' : `,${JSON.stringify(requestId)}`}]`;
     if (!isWithinBytes(text, LIVE_LIMITS.frameBytes - 32)) return call.resolve(tooLarge());
     const isUrgent = call.lane === 'renewals' || OPERATION_ROWS[operation].urgent === true;
-    (isUrgent ? this.#urgent : this.#ordinary).push({ call, text, isWait });
+    (isUrgent ? this.#urgent : this.#ordinary).push({ call, text, waitMs });
     this.#hold();
     this.#flushSoon();
   }
@@ -162,7 +164,7 @@ export class LiveLink {
   /** Calls that are waiting for something to happen, rather than for an answer. */
   *waits(): Generator<PendingCall> {
     for (const { call, isWait } of this.#sent.values()) if (isWait) yield call;
-    for (const { call, isWait } of this.#ordinary) if (isWait) yield call;
+    for (const { call, waitMs } of this.#ordinary) if (waitMs > 0) yield call;
   }
 
   #flushSoon(): void {
@@ -203,7 +205,7 @@ export class LiveLink {
       const queued = queue[at]!;
       const isFull =
         this.#sent.size >= ORDINARY_MAX ||
-        (queued.isWait ? this.#waits >= WAITS_MAX : this.#unansweredBytes >= UNANSWERED_BYTES_MAX);
+        (queued.waitMs > 0 ? this.#waits >= WAITS_MAX : this.#unansweredBytes >= UNANSWERED_BYTES_MAX);
       if (!isFull) take(queued);
       else if (!queued.call.isSettled) left.push(queued);
       // Waits and calls that do not wait are held up by different things; a long queue is not walked for that.
@@ -216,11 +218,13 @@ export class LiveLink {
   }
 
   #begin(queued: Queued, moment: Moment): string {
-    const { call, text, isWait } = queued;
+    const { call, text, waitMs } = queued;
     const id = ++this.#lastId;
-    call.sentMs = moment.monotonicMs;
+    const isWait = waitMs > 0;
     const length = isWait ? 0 : text.length;
-    this.#sent.set(id, { call, isWait, length, moment, dueMs: moment.monotonicMs + this.#timeoutMs(call) });
+    const dueMs = moment.monotonicMs + this.#timeoutMs(call) + waitMs;
+    call.sentMs = moment.monotonicMs;
+    this.#sent.set(id, { call, isWait, length, moment, dueMs });
     this.#unansweredBytes += length;
     if (isWait) {
       this.#waits += 1;
@@ -277,14 +281,15 @@ export class LiveLink {
     atMs: number | null | undefined,
     epoch: number | null | undefined,
   ): void {
-    let newest: Moment | null = null;
+    let newestId = 0;
     for (let at = 2; at < items.length; at++) {
       const [first] = items[at] as readonly unknown[];
-      const moment =
-        typeof first === 'number' ? this.#sent.get(first)?.moment : first === 'pong' ? this.#pinged : null;
-      if (moment && (newest === null || moment.monotonicMs > newest.monotonicMs)) newest = moment;
+      if (typeof first === 'number') newestId = Math.max(newestId, first);
+      else if (first === 'pong' && this.#pinged !== null) this.#note(this.#pinged, atMs, epoch);
     }
-    if (newest !== null) this.#note(newest, atMs, epoch);
+    // Ids count up, so the newest was sent last.
+    const newest = this.#sent.get(newestId);
+    if (newest !== undefined) this.#note(newest.moment, atMs, epoch);
   }
 
   #note(sent: Moment, atMs: number | null | undefined, epoch: number | null | undefined): void {
@@ -375,7 +380,10 @@ export class LiveLink {
 
   /** A process stays alive while a caller waits for an answer. */
   #hold(): void {
-    this.#socket.hold(this.#sent.size + this.#urgent.length + this.#ordinary.length > 0);
+    const isNeeded = this.#sent.size + this.#urgent.length + this.#ordinary.length > 0;
+    if (isNeeded === this.#isHeld) return;
+    this.#isHeld = isNeeded;
+    this.#socket.hold(isNeeded);
   }
 
   #closeIfIdle(): void {

@@ -144,7 +144,7 @@ describe('a follower', () => {
     await world.finish(entries.return!());
   });
 
-  it('does nobody any harm when it is never pulled and the server is not there', async () => {
+  it('has no effect when it is never pulled and the server is down', async () => {
     http.fate = () => 'refused';
     transport.follow(null, new AbortController().signal);
     await world.advance(10_000);

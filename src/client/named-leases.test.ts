@@ -20,7 +20,7 @@ beforeEach(async () => {
   other = stage.client().lh;
 });
 
-/** A call that is looked at later; if it fails before that, nobody else needs to hear of it. */
+/** A call that is awaited later; a failure before that is not an unhandled rejection. */
 function later<T>(call: Promise<T>): Promise<T> {
   call.catch(() => undefined);
   return call;
@@ -32,7 +32,7 @@ async function holderOf(name: string): Promise<string | null> {
 }
 
 describe('withLease', () => {
-  it('throws when the lease was lost after its last renewal, although nobody had noticed', async () => {
+  it('throws when the lease was lost after its last renewal, even if that was not noticed yet', async () => {
     const broken = lh.withLease('n', {}, async () => {
       await other.call('lease.break', { name: 'n', reason: 'stuck' });
       return 'done';
@@ -110,7 +110,7 @@ describe('withLease', () => {
     expect(await world.finish(working)).toBe('done');
   });
 
-  it('throws, and leaves no rejection that nobody handles, when nobody can be asked how the lease ended', async () => {
+  it('throws, and leaves no unhandled rejection, when no server can say how the lease ended', async () => {
     const unhandled: unknown[] = [];
     const note = (reason: unknown): void => void unhandled.push(reason);
     process.on('unhandledRejection', note);
@@ -145,7 +145,7 @@ describe('withLease', () => {
     expect(await holderOf('n')).toBeNull();
   });
 
-  it('lets the error of the function pass when nobody can be asked how the lease ended', async () => {
+  it('lets the error of the function pass when no server can say how the lease ended', async () => {
     wire.let('lease.history', 'fails');
     const failing = lh.withLease('n', {}, async () => {
       await other.call('lease.break', { name: 'n', reason: 'stuck' });
@@ -154,7 +154,7 @@ describe('withLease', () => {
     await expect(world.finish(failing)).rejects.toThrow('my own');
   });
 
-  it('throws LEASE_HELD, naming the holder, when the lease is not to be had', async () => {
+  it('throws LEASE_HELD, naming the holder, when the lease is not available', async () => {
     await world.finish(other.acquire('n', { holder: 'first' }));
     const refused = lh.withLease('n', {}, () => expect.unreachable());
     await expect(world.finish(refused)).rejects.toMatchObject({
@@ -423,7 +423,7 @@ describe('acquire', () => {
     expect(wire.count('lease.renew')).toBe(1);
   });
 
-  it('takes up the same grant again for whoever knows its holder and token', async () => {
+  it('returns the same grant again to a caller that knows its holder and token', async () => {
     const token = 'a-token-of-my-own-choosing';
     const first = await world.finish(lh.acquire('n', { holder: 'me', token }));
     await world.advance(3_000);
@@ -571,7 +571,7 @@ describe('tryAcquire', () => {
     });
   });
 
-  it('throws when nobody can be reached', async () => {
+  it('throws when no server can be reached', async () => {
     wire.let(null, 'fails');
     await expect(world.finish(lh.tryAcquire('n'))).rejects.toMatchObject({ code: 'UNREACHABLE' });
   });

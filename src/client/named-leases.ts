@@ -201,7 +201,7 @@ export class NamedLeases {
       ...(waitMs === 0 ? {} : { wait_ms: waitMs }),
       ...(metadata === undefined ? {} : { metadata }),
     };
-    const options = signal === undefined ? {} : { signal, isTokenOwn: isTokenOurs };
+    const options = signal === undefined ? undefined : { signal, isTokenOwn: isTokenOurs };
     const [name] = names;
     const isOld = (reply: { readonly duplicate?: true }) => waitMs > 0 || reply.duplicate === true;
     if (names.length === 1) {

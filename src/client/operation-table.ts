@@ -81,5 +81,4 @@ export const OPERATION_ROWS: Readonly<Record<Operation, OperationRow>> = {
   'session.renew': { method: 'POST', path: '/api/v3/sessions/renew', urgent: true, renews: true },
 };
 
-export const BATCH_PATH = '/v1/batch';
 export const LOG_PATH = '/v1/log';

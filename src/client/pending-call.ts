@@ -1,6 +1,7 @@
 /** One call in flight: its request, its failures so far, and the promise its caller awaits. */
 import type { Operation } from '../operations/table.ts';
 import type { Effect } from '../protocol/leasehold-error.ts';
+import { LIMITS } from '../protocol/limits.ts';
 import type { Lane } from '../seams/http.ts';
 import type { AbortWatch } from './abort-watch.ts';
 import type { Fields } from './request-text.ts';
@@ -31,26 +32,24 @@ export class PendingCall implements Tries {
   /** What the caller waits for. */
   readonly answer: Promise<never>;
   readonly operation: Operation;
-  readonly request: Fields;
+  readonly request: Record<string, unknown>;
   readonly lane: Lane;
   readonly requestId: string | undefined;
   /** The id the client generated so that a second try is recognised; empty when the caller gave one or none is needed. */
   generatedId = '';
   /** The token in the request was generated for this call alone. */
   isTokenOwn = false;
-  /** As it stands in a batch; empty for one that travels alone. */
-  text = '';
   failures = 0;
   sinceMs = 0;
   wasLate = false;
-  /** When the call began, and its newest try; kept for calls that travel alone. */
+  /** When its first try was sent, and its newest. */
   startedMs: number | null = null;
   sentMs = 0;
   /** A try whose answer was lost may have been carried out. */
   isUncertain = false;
   /** The caller has its answer, or has given up. */
   isSettled = false;
-  /** Ends the request of a call that travels alone, or its wait on a live connection. */
+  /** Ends its HTTP request, or its wait on a live connection. */
   ending: { abort(reason: unknown): void } | null = null;
   #unlisten: (() => void) | null = null;
   readonly #open: OpenCalls;
@@ -59,7 +58,7 @@ export class PendingCall implements Tries {
 
   constructor(
     operation: Operation,
-    request: Fields,
+    request: Record<string, unknown>,
     lane: Lane,
     requestId: string | undefined,
     open: OpenCalls,
@@ -79,6 +78,16 @@ export class PendingCall implements Tries {
   /** What may have become of it. */
   get effect(): Effect {
     return this.isUncertain ? 'unknown' : 'none';
+  }
+
+  /** The fields of a try that is sent now: with what is left of its wait. */
+  fieldsAt(nowMs: number): { readonly waitMs: number; readonly fields: Fields } {
+    const { request } = this;
+    this.startedMs ??= nowMs;
+    this.sentMs = nowMs;
+    if (typeof request.wait_ms !== 'number') return { waitMs: 0, fields: request };
+    const waitMs = Math.max(0, request.wait_ms - Math.floor(nowMs - this.startedMs));
+    return { waitMs: Math.min(waitMs, LIMITS.waitMaxMs), fields: { ...request, wait_ms: waitMs } };
   }
 
   /** Rejects with the signal's reason once it aborts, and ends the request if it is the call's own. */

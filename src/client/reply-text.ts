@@ -43,11 +43,6 @@ export function readReply(reply: HttpReply, server: string, effect: Effect): Wir
   throw notOurs(reply, server, effect);
 }
 
-/** One of the answers to a batch. */
-export function isResult(value: unknown): value is { readonly status: number; readonly body: WireBody } {
-  return isObject(value) && isObject(value.body) && isAnswer(value.status, value.body);
-}
-
 /** A problem has a code. */
 function isAnswer(status: unknown, { code }: WireBody): boolean {
   return typeof status === 'number' && (status < 400 || typeof code === 'string');

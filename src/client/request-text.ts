@@ -1,6 +1,5 @@
 /**
- * From a request to what travels: the text of an operation in a batch, or the path and body of a request of
- * its own. A `Json` inside appears as its own text, byte for byte. Nothing is judged here but what could not
+ * From a request to what travels by HTTP: method, path and body. A `Json` inside appears as its own text, byte for byte. Nothing is judged here but what could not
  * be sent at all; that is refused as the authority would refuse it.
  */
 
@@ -9,7 +8,6 @@ import { Json, jsonText } from '../protocol/json.ts';
 import { LIMITS } from '../protocol/limits.ts';
 import type { Problem } from '../protocol/problem.ts';
 import { OPERATION_ROWS, type OperationRow } from './operation-table.ts';
-import { retryOf } from './retries.ts';
 
 export type Fields = Readonly<Record<string, unknown>>;
 
@@ -17,16 +15,6 @@ export interface Routed {
   readonly method: OperationRow['method'];
   readonly path: string;
   readonly body: string | null;
-}
-
-/** The operation as it stands in a batch, with an id if the client generated one for it. */
-export function opText(operation: Operation, request: Fields, generatedId: string): string | Problem {
-  // Nothing waits inside a batch, and not to wait is said by saying nothing.
-  const fields = request.wait_ms === undefined ? request : { ...request, wait_ms: undefined };
-  const text = fieldsText(fields);
-  if (typeof text !== 'string') return text;
-  const id = generatedId === '' ? '' : `,"${retryOf(operation)!.fills}":"${generatedId}"`;
-  return `{"op":"${operation}"${id}${text}}`;
 }
 
 /** The fields with a comma before each, or why they cannot be written. */
@@ -51,11 +39,19 @@ function valueText(field: string, value: unknown): string | undefined {
   return field === 'writes' && value !== undefined ? jsonText(value) : JSON.stringify(value);
 }
 
+const PIECES = new Map<string, readonly string[]>();
+
+/** Of a path with fields in braces: every second one is the name of a field. */
+function piecesOf(template: string): readonly string[] {
+  const pieces = PIECES.get(template) ?? template.split(/\{(\w+)\}/);
+  PIECES.set(template, pieces);
+  return pieces;
+}
+
 /** The operation as a request of its own. */
 export function routed(operation: Operation, request: Fields): Routed | Problem {
   const { method, path: template } = OPERATION_ROWS[operation];
-  // Every second piece is the name of a field.
-  const pieces = template.split(/\{(\w+)\}/);
+  const pieces = piecesOf(template);
   const rest: Record<string, unknown> = { ...request };
   let path = pieces[0]!;
   for (let index = 1; index < pieces.length; index += 2) {

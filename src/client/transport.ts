@@ -22,7 +22,7 @@ export interface CallOptions {
 
 /** What the client itself says beside that. */
 export interface TransportOptions extends CallOptions {
-  /** Renewals must not stand behind a large batch, so they travel on a connection of their own. */
+  /** Renewals must not stand behind other calls: by HTTP they have connections of their own. */
   readonly isRenewal?: boolean;
   /** The token was generated for this call alone: a grant that arrives after the caller gave up is released. */
   readonly isTokenOwn?: boolean;

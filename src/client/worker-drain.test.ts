@@ -223,7 +223,7 @@ describe('draining', () => {
     expect(world.holds).toBe(0);
   });
 
-  it('renews nothing any more once it is done: what nobody took back runs out', async () => {
+  it('renews nothing any more once it is done: leases that were not released expire', async () => {
     const [taskId] = await add(1);
     const worker = await start();
     wire.let('task.release', 'hangs');

@@ -1,7 +1,7 @@
 /**
  * Where a worker's tasks come from. While no task is available one long poll waits; while there are many, every
  * flush of finished tasks is followed by one `task.lease` without a wait, in the same turn, so that completing
- * and leasing the next travel in one batch. An answer as large as one may be says that there is more; after any other the
+ * and leasing the next travel in one frame. An answer as large as one may be says that there is more; after any other the
  * poll finds out soonest. Every call has a `request_id`: a lost reply costs no attempt.
  */
 import type { TaskLeaseRecord } from '../operations/records.ts';

@@ -385,7 +385,7 @@ describe('verdicts', () => {
   it('are REJECTED when the lease was ended by another word already', async () => {
     const { taskId } = await add(1);
     const worker = await start(async () => {
-      // Somebody else speaks in the worker's name.
+      // Another process uses the id of the worker.
       const task = await other.call('task.get', { task_id: taskId });
       if (!task.ok) throw new Error(task.detail);
       await other.call('task.release', {
@@ -488,7 +488,7 @@ describe('the options of a worker', () => {
   it.each<[string, object, RegExp]>([
     ['an unknown one', { concurency: 2 }, /option concurency of a worker/],
     ['a concurrency of nothing', { concurrency: 0 }, /concurrency 0/],
-    ['a ttl nobody can read', { ttl: 'soon' }, /ttl "soon"/],
+    ['an unreadable ttl', { ttl: 'soon' }, /ttl "soon"/],
     ['a ttl that is too short', { ttl: '1ms' }, /ttl 1ms/],
     ['a wait that is too long', { wait: '1h' }, /wait 1h/],
     ['a signal that is none', { signal: new AbortController() }, /signal must be an AbortSignal/],

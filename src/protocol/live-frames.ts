@@ -64,17 +64,24 @@ export type Told =
 
 /** A request as it travels; undefined when it has no JSON form. */
 export function requestText(fields: Fields): string | undefined {
-  const shown: Record<string, unknown> = {};
   try {
-    for (const field of Object.keys(fields)) {
-      const value = fields[field];
-      shown[field] = isOpaqueField(field) ? opaqueText(value) : field === 'writes' ? writesOf(value) : value;
+    for (const field in fields) {
+      if (isOpaqueField(field) || field === 'writes') return JSON.stringify(withTexts(fields));
     }
-    return JSON.stringify(shown);
+    return JSON.stringify(fields);
   } catch {
     // A cycle, a BigInt, a depth beyond the call stack, or a throwing `toJSON` of the caller.
     return undefined;
   }
+}
+
+function withTexts(fields: Fields): Fields {
+  const shown: Record<string, unknown> = {};
+  for (const field of Object.keys(fields)) {
+    const value = fields[field];
+    shown[field] = isOpaqueField(field) ? opaqueText(value) : field === 'writes' ? writesOf(value) : value;
+  }
+  return shown;
 }
 
 /** The values of fenced writes are opaque as well. */

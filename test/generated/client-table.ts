@@ -31,7 +31,6 @@ export const OPERATION_ROWS: Readonly<Record<Operation, OperationRow>> = {
 ${OPERATION_NAMES.map((name) => `  '${name}': ${row(operationOf(name))},`).join('\n')}
 };
 
-export const BATCH_PATH = '${PAGES.batch.path}';
 export const LOG_PATH = '${PAGES.log.path}';
 `;
 }
