@@ -11,6 +11,8 @@ import { type CheckedCalls, changeSends, checkedCalls, openCalls, type Sends } f
 import type { ChangeContext, IntentPolicy } from './operations/contexts.ts';
 import { localTransport } from './operations/local-transport.ts';
 import { OPEN_OPTIONS } from './operations/open-options.ts';
+import type { UptimeClock } from './seams/clock.ts';
+import type { ServingThreads } from './seams/threads.ts';
 import { nodeFiles } from './world/node-files.ts';
 import { nodeThreads } from './world/node-threads.ts';
 import { openTelemetry } from './world/open-telemetry.ts';
@@ -73,7 +75,12 @@ export interface IntentOptions {
 
 /** The world a handle lives in; tests bring their own. */
 export interface World extends ClientWorld {
+  readonly clock: UptimeClock;
   readonly hashSeed: number;
+  /** Called when the first intent finds no configured secret, and a random one is generated. */
+  readonly onSecretMade?: () => void;
+  /** Where earlier moments are replayed; without it none are shown. */
+  readonly servingThreads?: ServingThreads;
 }
 
 /** Opens, or makes, a data directory. Only one handle at a time can have it. */
@@ -91,6 +98,7 @@ export async function open(dir: string, options: OpenOptions = {}): Promise<Leas
     timers: systemTimers,
     newToken: systemIds.token,
     hashSeed: systemIds.seed(),
+    servingThreads: nodeThreads,
     ...thisProcess,
     traces: openTelemetry(),
   };
@@ -125,11 +133,12 @@ export async function openCore(engine: Engine, world: World, options: OpenOption
 /** The operations of an authority that is open. */
 export function coreOf(
   authority: Authority,
-  { timers, newToken }: Pick<World, 'timers' | 'newToken'>,
+  world: Pick<World, 'timers' | 'newToken' | 'onSecretMade' | 'servingThreads'>,
   options: Pick<OpenOptions, 'intents'>,
 ): OpenCore {
+  const { timers, newToken, servingThreads } = world;
   const context: ChangeContext = {
-    intents: intentPolicy(options, newToken),
+    intents: intentPolicy(options, world),
     watch: () => ({
       beats: authority.soft.sessions,
       nowMs: authority.clock.nowMs(),
@@ -138,18 +147,24 @@ export function coreOf(
   };
   return {
     authority,
-    calls: checkedCalls(authority, context, timers, newToken),
+    calls: checkedCalls(authority, context, timers, newToken, servingThreads),
     sends: changeSends(authority, context, newToken),
   };
 }
 
-function intentPolicy({ intents = {} }: OpenOptions, newToken: () => string): IntentPolicy {
+function intentPolicy(
+  { intents = {} }: OpenOptions,
+  { newToken, onSecretMade }: Pick<World, 'newToken' | 'onSecretMade'>,
+): IntentPolicy {
   let { secret } = intents;
   const { previousSecret = null, takeLeases: takesLease = false } = intents;
   return {
     // Generated with the first intent; most embedding programs never send one.
     get secret() {
-      secret ??= newToken();
+      if (secret === undefined) {
+        secret = newToken();
+        onSecretMade?.();
+      }
       return secret;
     },
     previousSecret,

@@ -19,7 +19,7 @@ import type { Retention } from '../core/retention.ts';
 import { LOG_FORMAT, LOG_VERSION, type State } from '../core/state.ts';
 import { writesNothing } from '../core/writes-nothing.ts';
 import type { Log } from '../engines/log.ts';
-import type { Clock, Timer, Timers } from '../seams/clock.ts';
+import type { Timer, Timers, UptimeClock } from '../seams/clock.ts';
 import { Alarm } from './alarm.ts';
 import { AuthorityClock } from './authority-clock.ts';
 import { BatchSize } from './batch-size.ts';
@@ -44,7 +44,7 @@ const OVERLOADED: Refusal = { refused: 'OVERLOADED' };
 const DISK_FULL: Refusal = { refused: 'DISK_FULL' };
 
 export interface AuthorityOptions {
-  readonly clock: Clock;
+  readonly clock: UptimeClock;
   readonly timers: Timers;
   readonly retention: Retention;
   /** Told once when this authority has died. */

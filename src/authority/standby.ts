@@ -19,11 +19,10 @@ import {
 import { Feed } from './feed.ts';
 import { replayInto } from './open-authority.ts';
 import type { ReadView } from './reads.ts';
+import { stillView } from './still-view.ts';
 
 const NOWHERE: LogPosition = { lastSeq: 0, firstSeq: 1, lastAtMs: 0 };
 const EMPTY: LogSize = { bytes: 0, files: 0 };
-const NO_LINES = { size: 0 };
-const NOTHING_IS_DUE = (): void => undefined;
 
 export class Standby {
   readonly state: State;
@@ -149,17 +148,7 @@ export class Standby {
   }
 
   private view(): ReadView {
-    const { state } = this;
-    return {
-      state,
-      batchAtMs: Math.max(this.followed?.nowMs() ?? 0, state.lastAtMs),
-      expireTask: NOTHING_IS_DUE,
-      expireTaskRow: NOTHING_IS_DUE,
-      expireName: NOTHING_IS_DUE,
-      expireNameRow: NOTHING_IS_DUE,
-      lines: NO_LINES,
-      sessions: this.state.sessions,
-    };
+    return stillView(this.state, Math.max(this.followed?.nowMs() ?? 0, this.state.lastAtMs));
   }
 
   private replay(): Replay {

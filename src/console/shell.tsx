@@ -13,10 +13,12 @@ import {
   whoAmI,
 } from './data/connection.ts';
 import { go, hrefOf, moment, route } from './data/route.ts';
+import { backToLive, isPlaying, jump, losses, openTimeMachine, step } from './data/time-machine.ts';
 import { visible } from './data/visible.ts';
 import { useWatch, watch } from './data/watch.ts';
 import { ConfirmationDialog } from './parts/dialog.tsx';
 import { Name } from './parts/text.tsx';
+import { TimeBar } from './parts/time-bar.tsx';
 import { VIEWS, viewOf } from './views.tsx';
 
 const isHelpOpen = signal(false);
@@ -59,6 +61,7 @@ export function Shell() {
       </header>
       <div class="body">
         <StatusLine />
+        <TimeBar />
         <main id="main" tabIndex={-1}>
           {tokenPrompt.value !== null ? (
             <TokenPrompt says={tokenPrompt.value} />
@@ -112,7 +115,7 @@ function StatusLine() {
   const status = watch.value?.status;
   return (
     <div class="status" role="status">
-      <span class={`link ${state.state}`}>{linkText()}</span>
+      <span class={`link ${moment.value === null ? state.state : 'past-link'}`}>{linkText()}</span>
       {status !== undefined && (
         <span class="figure soft seq" title="The newest position of the log">
           seq {status.seq}
@@ -127,18 +130,30 @@ function StatusLine() {
       >
         <Clock /> {zone.value}
       </button>
-      <button
-        type="button"
-        class="quiet"
-        aria-pressed={isPaused.value}
-        onClick={() => {
-          isPaused.value = !isPaused.value;
-        }}
-      >
-        {isPaused.value ? 'Resume' : 'Pause'}
-      </button>
+      {moment.value === null && (
+        <>
+          <button type="button" class="quiet" title="t" disabled={status === undefined} onClick={travel}>
+            Time machine
+          </button>
+          <button
+            type="button"
+            class="quiet"
+            aria-pressed={isPaused.value}
+            onClick={() => {
+              isPaused.value = !isPaused.value;
+            }}
+          >
+            {isPaused.value ? 'Resume' : 'Pause'}
+          </button>
+        </>
+      )}
     </div>
   );
+}
+
+function travel(): void {
+  const seq = watch.peek()?.status.seq;
+  if (seq !== undefined) openTimeMachine(seq);
 }
 
 function Clock() {
@@ -210,11 +225,15 @@ function Help() {
       <dl class="keys">
         <Key keys="/" says="search on this page" />
         <Key keys="p" says="pause and resume the refresh" />
+        <Key keys="t" says="time machine" />
+        <Key keys="← →" says="one entry back, on" />
+        <Key keys="[ ]" says="loss before, next loss" />
+        <Key keys="Space" says="play and stop" />
+        <Key keys="Esc" says="back to live; close" />
         {VIEWS.map(({ title, key }) => (
           <Key key={key} keys={`g ${key}`} says={title} />
         ))}
         <Key keys="?" says="this help" />
-        <Key keys="Esc" says="close" />
       </dl>
       <div class="buttons">
         <button type="button" onClick={() => dialog.current?.close()}>
@@ -239,15 +258,42 @@ function Key({ keys, says }: { keys: string; says: string }) {
 }
 
 const SECOND_KEY_MS = 1_500;
+/** The scrubber is an input in which one does not type. */
+const TYPING = 'input:not([type="range"]), textarea, select, dialog';
 
-/** `/` searches, `?` helps, `p` pauses, `g` and a letter go. Never while one types. */
+/** What a key does while an earlier moment is shown. */
+const PAST_KEYS: Readonly<Record<string, () => void>> = {
+  Escape: backToLive,
+  ArrowLeft: () => void step(-1).catch(() => undefined),
+  ArrowRight: () => void step(1).catch(() => undefined),
+  '[': () => jumpToLoss(-1),
+  ']': () => jumpToLoss(1),
+  ' ': () => {
+    isPlaying.value = !isPlaying.value;
+  },
+};
+
+function jumpToLoss(direction: 1 | -1): void {
+  jump(
+    losses.peek().map(({ seq }) => seq),
+    direction,
+  );
+}
+
+/** `/` searches, `?` helps, `p` pauses, `t` travels, `g` and a letter go. Never while one types. */
 function useKeys(): void {
   useEffect(() => {
     let wentAtMs = Number.NEGATIVE_INFINITY;
     const pressed = (event: KeyboardEvent): void => {
       const target = event.target as HTMLElement;
-      if (event.ctrlKey || event.metaKey || event.altKey || target.closest('input, textarea, select, dialog'))
+      if (event.ctrlKey || event.metaKey || event.altKey || target.closest(TYPING)) return;
+      const past = moment.peek() === null ? undefined : PAST_KEYS[event.key];
+      // A button in focus is pressed by Space already.
+      if (past !== undefined && !(event.key === ' ' && target.closest('button, a, summary'))) {
+        past();
+        event.preventDefault();
         return;
+      }
       const isSecond = performance.now() - wentAtMs < SECOND_KEY_MS;
       wentAtMs = event.key === 'g' && !isSecond ? performance.now() : Number.NEGATIVE_INFINITY;
       if (isSecond) {
@@ -257,6 +303,7 @@ function useKeys(): void {
         document.getElementById('search')?.focus();
         event.preventDefault();
       } else if (event.key === '?') openHelp();
+      else if (event.key === 't') travel();
       else if (event.key === 'p') isPaused.value = !isPaused.value;
     };
     addEventListener('keydown', pressed);

@@ -205,13 +205,13 @@ describe('while more leases run out at once than one batch writes', () => {
       { refused: 'LEASE_EXPIRED' },
     ],
     [
-      'to start it on the slot of somebody',
+      'to start it on a slot that is held',
       [lasting, acceptIntent(), leaseStarts(LONG), inTheWay(SLOT)],
       startSession({ slots: ['0'] }),
       { session: { state: 'STARTING', slot: '0' } },
     ],
     [
-      'to ask for one whose service somebody has',
+      'to ask for one whose service is held',
       [inTheWay('lease:service:service')],
       acceptIntent({ serviceLease }),
       { status: 'accepted' },

@@ -189,6 +189,7 @@ const OF_A_STATE: Record<Exclude<InvariantId, keyof typeof OF_A_STEP | 'INV-APPL
   'INV-LISTS-EXACT': [
     [[createTask()], ({ tasks }) => tasks.lists.remove(FIRST_TASK, 'WAITING')],
     [[createTask()], ({ tasks }) => tasks.lists.add(SECOND_TASK, 'DEAD')],
+    [[createTask()], ({ tasks }) => Object.assign(tasks.lists, { waiting: null })],
     [TASK, ({ tasks }) => tasks.leases.byWorker.of('worker')!.remove(FIRST_TASK)],
     [[createTask({ groupKey: 'k' })], ({ tasks }) => tasks.byKey.remove(FIRST_TASK, 'k')],
     [[createTask({ groupKey: 'k' })], ({ tasks }) => tasks.groupKey.set(FIRST_TASK, 'l')],

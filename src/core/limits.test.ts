@@ -272,7 +272,7 @@ describe('keys of equal priority', () => {
       .thenLeases('a1', 'b1', '1', 'a2', 'b2', '2', 'a3', '3');
   });
 
-  it('go on where they were, whoever asks and however many', () => {
+  it('continue where they were, for any worker and any number of tasks', () => {
     const story = given(...keyed('a1', 'a2', 'a3', 'b1', 'b2', 'c1'));
     story.when(take(2)).thenLeases('a1', 'b1');
     story.when(leaseTasks({ workerId: 'another', max: 2 })).thenLeases('c1', 'a2');
@@ -334,7 +334,7 @@ describe('why a task of a limited queue waits', () => {
 });
 
 describe('a thousand keys at their limit', () => {
-  it('hold up nobody', () => {
+  it('hold up no other task', () => {
     const story = new Scenario({ watch: 'end' }).given(limitQueue({ maxLeasedPerKey: 1 }));
     const { state } = story;
     for (let key = 0; key < 1_000; key++)

@@ -36,7 +36,7 @@ import {
 const END_MS = START_MS + TTL_MS;
 const WAIT_MS = 1_000;
 
-/** Somebody who asks for names and is ready to wait. */
+/** A caller that asks for names and is ready to wait. */
 function queueUp(who: string, names: readonly string[] = ['name'], waitMs = WAIT_MS): Step {
   return by(who, acquireNames({ names, holder: who, token: who, waitMs }));
 }

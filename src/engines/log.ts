@@ -15,6 +15,7 @@ import type { Entry } from '../core/entries.ts';
 import type { ImageRecord } from '../core/image.ts';
 import type { Opaque } from '../core/opaque.ts';
 import { LeaseholdError } from '../protocol/leasehold-error.ts';
+import type { LogPast } from './past.ts';
 
 /** Receives the past when a log is opened: at most one image, then every entry after it. */
 export interface Replay {
@@ -73,6 +74,13 @@ export interface LogSnapshot {
   readonly files: readonly SnapshotFile[];
   /** Releases the files. Idempotent. */
   release(): Promise<void>;
+}
+
+/** A server that would take over, as the leader sees it. */
+export interface StandbyServer {
+  readonly url: string;
+  /** Time since its last sign of life. */
+  readonly silentMs: number;
 }
 
 export interface Log {
@@ -136,6 +144,12 @@ export interface Log {
    * `position.firstSeq` when `fromSeq` is lower; the caller decides whether that is acceptable.
    */
   entries(fromSeq: number, limit: number): AsyncIterable<LoggedEntry>;
+
+  /** Where earlier positions can be read from; null for a log that shows none. */
+  past(): LogPast | null;
+
+  /** The servers that stand by, now; absent for a log that one process has for itself. */
+  standbys?(): Promise<readonly StandbyServer[]>;
 
   /** A snapshot to copy while the log continues; null for a log that is not stored in files. */
   snapshot(): Promise<LogSnapshot | null>;

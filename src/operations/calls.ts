@@ -13,10 +13,13 @@ import type { Answer } from '../core/answers.ts';
 import { isRefusal } from '../core/decision.ts';
 import type { Refusal } from '../core/refusals.ts';
 import { LogCompactedError } from '../engines/log.ts';
+import { instant } from '../protocol/instant.ts';
 import { problem, type Reply } from '../protocol/problem.ts';
 import type { Timers } from '../seams/clock.ts';
+import type { ServingThreads } from '../seams/threads.ts';
 import { CHECKS } from './checks.ts';
-import type { ChangeContext, LeaderContext, ReadContext } from './contexts.ts';
+import type { ChangeContext, LeaderContext, ReadContext, RoleFigures } from './contexts.ts';
+import { isPast } from './past-fields.ts';
 import {
   type AnyChange,
   type AnyRead,
@@ -28,6 +31,7 @@ import {
   READS,
   type Requests,
 } from './table.ts';
+import { TimeMachine } from './time-machine.ts';
 
 /** One operation of the table as a call. */
 export type Call<Op extends Operation> = (
@@ -48,19 +52,27 @@ export function checkedCalls(
   context: ChangeContext,
   timers: Timers,
   newToken: () => string,
+  threads: ServingThreads | null = null,
 ): CheckedCalls {
   const reads = leaderContext(authority, timers);
+  const figures = () => leaderFigures(authority);
+  const machine = new TimeMachine({ authority, threads, timers, figures });
+  const past: PastCall = (read, request, options) => machine.ask(read.name, request, options);
   return Object.fromEntries([
     ...CHANGES.map((change) => [change.name, changeCall(authority, change, context, newToken)]),
-    ...READS.map((read) => [read.name, readCall(read, reads)]),
+    ...READS.map((read) => [read.name, readCall(read, reads, past)]),
   ]) as CheckedCalls;
 }
 
 /** The reads that a standby answers from its own copy of the state. */
 export function standbyCalls(standby: Standby, timers: Timers): Partial<CheckedCalls> {
   const reads = standbyContext(standby, timers) as LeaderContext;
+  const past: PastCall = async () => {
+    const { leaderUrl } = standby;
+    return { refused: 'NOT_LEADER', ...(leaderUrl === null ? {} : { leaderUrl }) };
+  };
   return Object.fromEntries(
-    READS.filter(({ onStandby }) => onStandby).map((read) => [read.name, readCall(read, reads)]),
+    READS.filter(({ onStandby }) => onStandby).map((read) => [read.name, readCall(read, reads, past)]),
   );
 }
 
@@ -178,9 +190,15 @@ function tokenOf(request: unknown, { needsToken }: AnyChange, newToken: () => st
   return (request as { token?: string }).token ?? (needsToken ? newToken() : '');
 }
 
-function readCall({ look }: AnyRead, context: LeaderContext): CheckedCall {
+/** A read of an earlier moment. */
+type PastCall = (read: AnyRead, request: object, options: CallOptions) => Promise<object | Refusal>;
+
+function readCall(read: AnyRead, context: LeaderContext, past: PastCall): CheckedCall {
+  const { look } = read;
   return async (request, options = {}) => {
-    const found = await reading(() => look(request, context, options));
+    const found = await (isPast(request)
+      ? past(read, request as object, options)
+      : reading(() => look(request, context, options)));
     return isRefusal(found) ? problem(found) : (found as Reply<object>);
   };
 }
@@ -199,7 +217,6 @@ async function reading<T>(ask: () => Promise<T>): Promise<T | Refusal> {
 }
 
 function leaderContext(authority: Authority, timers: Timers): LeaderContext {
-  const { log } = authority;
   return {
     authority,
     source: authority,
@@ -207,13 +224,20 @@ function leaderContext(authority: Authority, timers: Timers): LeaderContext {
     timers,
     beats: authority.soft.sessions,
     workers: authority.soft.workers,
-    figures: () => ({
-      role: 'leader',
-      first_seq: log.position.firstSeq,
-      epoch: log.epoch,
-      log_bytes: log.size.bytes,
-      disk_full: log.full,
-    }),
+    figures: () => leaderFigures(authority),
+  };
+}
+
+function leaderFigures({ log, clock }: Authority): RoleFigures {
+  const firstAtMs = log.past()?.firstAtMs ?? null;
+  return {
+    role: 'leader',
+    first_seq: log.position.firstSeq,
+    ...(firstAtMs === null ? {} : { first_at: instant(firstAtMs) }),
+    epoch: log.epoch,
+    log_bytes: log.size.bytes,
+    disk_full: log.full,
+    clock_off_ms: clock.aheadMs(),
   };
 }
 
@@ -231,6 +255,7 @@ function standbyContext(standby: Standby, timers: Timers): ReadContext {
       log_bytes: standby.size.bytes,
       // A standby writes nothing and needs no space.
       disk_full: false,
+      clock_off_ms: null,
       leader_url: standby.leaderUrl,
     }),
   };

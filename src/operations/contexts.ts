@@ -16,7 +16,8 @@ export interface IntentPolicy extends IntentSecrets {
 
 /** The last heartbeats of sessions. */
 export interface SessionWatch {
-  readonly beats: SessionBeats;
+  /** Null where they are not known. */
+  readonly beats: SessionBeats | null;
   readonly nowMs: number;
   /** When this server started; earlier heartbeats are unknown. */
   readonly startedAtMs: number;
@@ -38,9 +39,11 @@ export interface StateSource {
 export interface RoleFigures {
   readonly role: 'leader' | 'standby';
   readonly first_seq: number;
+  readonly first_at?: string;
   readonly epoch: number;
   readonly log_bytes: number;
   readonly disk_full: boolean;
+  readonly clock_off_ms: number | null;
   readonly leader_url?: string | null;
 }
 
@@ -48,9 +51,9 @@ export interface ReadContext {
   readonly source: StateSource;
   readonly ends: EndWatch;
   readonly timers: Timers;
-  /** Soft state of the leader; empty on a standby. */
-  readonly beats: SessionBeats;
-  readonly workers: Workers;
+  /** Soft state of the leader; empty on a standby, null for an earlier moment. */
+  readonly beats: SessionBeats | null;
+  readonly workers: Workers | null;
   readonly figures: (view: ReadView) => RoleFigures;
 }
 

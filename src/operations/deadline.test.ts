@@ -55,7 +55,7 @@ describe('past the deadline', () => {
     expect(deaths).toHaveLength(1);
   });
 
-  it('whoever waits is told so when the wait is over, and not that nothing came', async () => {
+  it('a waiting caller is told so when the wait is over, and not that nothing came', async () => {
     const waiting = lh.call('task.lease', { worker_id: 'w', queues: ['none'], wait_ms: 1_000 });
     waiting.catch(() => undefined);
     await world.settle();
@@ -75,7 +75,7 @@ describe('past the deadline', () => {
 });
 
 describe('a log that is lost', () => {
-  it('ends the authority at once, though nobody asks for anything', async () => {
+  it('ends the authority at once, without any call', async () => {
     const waiting = lh.call('lease.acquire', { name: 'n', holder: 'w', ttl_ms: 1_000, wait_ms: 60_000 });
     waiting.catch(() => undefined);
     await world.settle();

@@ -1,4 +1,4 @@
-// Histories come page by page: nobody is given all that ever happened to a name in one answer.
+// Histories are paged: no answer holds all that ever happened to a name.
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ManualWorld } from '../../test/support/manual-world.ts';

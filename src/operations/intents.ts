@@ -53,7 +53,7 @@ intents are the same when service and profile are, and two for a recording when 
 whole second of it.
 
 This reply does not say whether there is a slot; the session does. Where intents acquire their service themselves
-(\`XG2G_V3_API_LEASES\`) they are refused while it is held: the problem names the \`session_id\` in the way, and
+(\`LEASEHOLD_API_LEASES\`) they are refused while it is held: the problem names the \`session_id\` in the way, and
 \`Retry-After\` says when to retry.`,
   request: Request,
   reply: Type.Object({

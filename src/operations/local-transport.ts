@@ -122,7 +122,7 @@ export function localTransport(
       listeners.add(listener);
       if (seat === null) {
         seat = holders.open(hear);
-        // Tasks are known by their leases, whoever leased them.
+        // Tasks are known by their leases, whichever worker leased them.
         holders.listen((news) => 'task_id' in news.subject && hear(news));
       }
       return () => listeners.delete(listener);

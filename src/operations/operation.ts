@@ -4,13 +4,14 @@
  * routes, request checks, `/v1/batch`, OpenAPI, docs, client methods and retry rules are derived from the table of
  * definitions (`table.ts`). To add an operation, add a definition and list it there.
  */
-import type { Static, TObject } from '@sinclair/typebox';
+import { type Static, type TObject, Type } from '@sinclair/typebox';
 import type { CallOptions } from '../authority/request.ts';
 import type { Answers } from '../core/answers.ts';
 import type { Command } from '../core/commands.ts';
 import type { Refusal, RefusalCode } from '../core/refusals.ts';
 import type { Json } from '../protocol/json.ts';
 import type { ChangeContext, LeaderContext, ReadContext, StateSource } from './contexts.ts';
+import { PAST_FIELDS, type PastFields } from './past-fields.ts';
 
 export type Scope = `${'v1' | 'v3'}:${'read' | 'write' | 'admin'}`;
 
@@ -135,6 +136,8 @@ export interface Read<
 > extends Wire<Name, Method, Codes, Request, Reply> {
   /** A standby answers it too, from its own copy of the state. */
   readonly onStandby: Context extends LeaderContext ? false : true;
+  /** It takes `at_seq` and `at`, and answers as of that position. */
+  readonly past?: true;
   /** Its answer may be long: it takes turns with others of its kind, and waits while too much is unsent. */
   readonly long?: 'history' | 'list' | 'record';
   readonly look: (
@@ -169,8 +172,32 @@ type ReadDefinition<
   readonly scope?: ScopeNeeded;
 };
 
-/** A read that needs only the state, so a standby can answer it too. */
+type WithPast<Request extends TObject> =
+  TObject<Request['properties'] & PastFields> extends infer Both extends TObject ? Both : never;
+
+/** A read that needs only the state, so a standby can answer it too, and the time machine for an earlier moment. */
 export function stateRead<
+  const Name extends string,
+  const Codes extends readonly RefusalCode[],
+  Request extends TObject,
+  Reply extends TObject,
+>(
+  definition: ReadDefinition<Name, Codes, Request, Reply, ReadContext>,
+): Read<Name, Codes, WithPast<Request>, Reply, ReadContext, 'GET'> {
+  const { request, ...rest } = serverRead(definition);
+  const both = Type.Object({ ...request.properties, ...PAST_FIELDS }, { additionalProperties: false });
+  return { ...rest, past: true, request: both as unknown as WithPast<Request> } as Read<
+    Name,
+    Codes,
+    WithPast<Request>,
+    Reply,
+    ReadContext,
+    'GET'
+  >;
+}
+
+/** A read of what the server knows besides the state; a standby answers for itself. */
+export function serverRead<
   const Name extends string,
   const Codes extends readonly RefusalCode[],
   Request extends TObject,

@@ -5,6 +5,7 @@ import type { Incident } from '../authority/incidents.ts';
 import { lookAtQueues, type QueueGauges } from '../authority/queue-figures.ts';
 import { liveGuard } from '../authority/reads.ts';
 import { type QueueStats, TASK_EVENTS } from '../authority/task-stats.ts';
+import { type Log, LogOutOfReachError } from '../engines/log.ts';
 import { instant } from '../protocol/instant.ts';
 import { GRANTED_AT, TASK_ID } from './example-story.ts';
 import { fields, note, Queue, stale } from './fields.ts';
@@ -55,6 +56,11 @@ const IncidentRecord = Type.Object({
   reason: Type.Optional(note(Text, 'why it failed, died or was broken')),
 });
 
+const StandbyRecord = Type.Object({
+  url: note(Text, 'where it is reached, as it says itself; cut after 45 characters'),
+  silent_ms: note(Whole, 'time since its last sign of life'),
+});
+
 const EXAMPLE_TOTALS = {
   created: 124,
   leased: 122,
@@ -85,6 +91,10 @@ state: they start empty with each server that takes over the log. At most 200 qu
       ],
       { description: 'the guard of the orchestrator; null when it is not held' },
     ),
+    standbys: Type.Union([Type.Array(StandbyRecord), Type.Null()], {
+      description:
+        'the servers that would take over; null for a log in files, and while the database does not say',
+    }),
     queues: Type.Array(QueueOverview),
     incidents: Type.Array(IncidentRecord),
   }),
@@ -97,6 +107,7 @@ state: they start empty with each server that takes over the log. At most 200 qu
       commits: 31,
       commit_ms: 12.5,
       guard: { holder: 'orchestrator-1', lease_seq: 12, remaining_ms: 11_200 },
+      standbys: [{ url: 'http://10.0.0.2:7420', silent_ms: 84 }],
       queues: [
         {
           queue: 'mail',
@@ -126,8 +137,9 @@ state: they start empty with each server that takes over the log. At most 200 qu
       ],
     },
   },
-  look: (_, { authority }) =>
-    authority.read((machine) => {
+  async look(_, { authority }) {
+    const standbys = await standbysOf(authority.log);
+    return authority.read((machine) => {
       const { stats, soft } = authority;
       const { state, batchAtMs: nowMs } = machine;
       const totals = new Map(stats.tasks.all());
@@ -148,6 +160,7 @@ state: they start empty with each server that takes over the log. At most 200 qu
                 lease_seq: guard.leaseSeq,
                 remaining_ms: Math.max(0, guard.expiresAtMs - nowMs),
               },
+        standbys,
         queues: [...gauges].map(([queue, each]) => {
           const polled = pollers.get(queue);
           return {
@@ -161,8 +174,20 @@ state: they start empty with each server that takes over the log. At most 200 qu
         }),
         incidents: soft.incidents.recent(nowMs, INCIDENTS_MAX).map(incidentRecord),
       };
-    }),
+    });
+  },
 });
+
+/** What else is shown does not depend on it: a database that does not answer in time is no reason to refuse. */
+async function standbysOf(log: Log): Promise<Static<typeof StandbyRecord>[] | null> {
+  try {
+    const standbys = await log.standbys?.();
+    return standbys?.map(({ url, silentMs }) => ({ url, silent_ms: silentMs })) ?? null;
+  } catch (fault) {
+    if (fault instanceof LogOutOfReachError) return null;
+    throw fault;
+  }
+}
 
 function countsOf({ tasks, oldestReadyMs }: QueueGauges) {
   return { ...tasks, oldest_ready_ms: Math.max(0, oldestReadyMs) };

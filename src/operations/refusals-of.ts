@@ -18,6 +18,8 @@ const WITH_TOKEN: readonly RefusalCode[] = ['UNAUTHENTICATED'];
 const WITH_BODY: readonly RefusalCode[] = ['PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'];
 /** Reads are queued in the authority too. */
 const ANY_OPERATION: readonly RefusalCode[] = ['OVERLOADED', 'NOT_LEADER'];
+/** An earlier moment may be gone. */
+const ANY_PAST: readonly RefusalCode[] = ['LOG_COMPACTED'];
 /** Some changes are refused as soon as the disk is full, all of them when the reserve is used up too. */
 const ANY_CHANGE: readonly RefusalCode[] = ['DISK_FULL'];
 
@@ -31,7 +33,7 @@ export const REFUSALS_OF_ALL: readonly RefusalCode[] = inOrder([
 ]);
 
 export function refusalsOf(name: Operation | PageName): RefusalCode[] {
-  const { method, scope, refusals } = lineOf(name);
+  const { method, scope, refusals, past } = lineOf(name);
   return inOrder([
     ...refusals,
     ...ANY_REQUEST,
@@ -39,6 +41,7 @@ export function refusalsOf(name: Operation | PageName): RefusalCode[] {
     ...(method === 'GET' ? [] : WITH_BODY),
     ...(isOperation(name) ? ANY_OPERATION : []),
     ...(isOperation(name) && method !== 'GET' ? ANY_CHANGE : []),
+    ...(past ? ANY_PAST : []),
   ]);
 }
 
@@ -52,6 +55,7 @@ interface Line {
   readonly method: string;
   readonly scope: string | null;
   readonly refusals: readonly RefusalCode[];
+  readonly past?: true;
 }
 
 function lineOf(name: Operation | PageName): Line {

@@ -1,5 +1,5 @@
 // A caller that lost its connection asks again, with the same token or request_id, while its first call is still being
-// answered. Whoever is told that it holds a lease holds it; what nobody is told of is given back.
+// answered. A caller that is told that it holds a lease holds it; a grant that no caller is told of is given back.
 import { beforeEach, describe, expect, it } from 'vitest';
 import { HeldEngine } from '../../test/support/held-engine.ts';
 import { ManualWorld } from '../../test/support/manual-world.ts';
@@ -198,7 +198,7 @@ describe('several names of which parts are asked for again', () => {
   const both = (gone: AbortController) =>
     leaving((signal) => lh.call('lease.acquire_all', { ...request, names: ['n', 'm'] }, signal), gone);
 
-  it('are kept as far as anybody was told, whoever asks and goes afterwards', async () => {
+  it('are kept as far as a caller was told, whichever caller asks and leaves afterwards', async () => {
     const [first, last] = [new AbortController(), new AbortController()];
     engine.holding = true;
     both(first);
@@ -215,7 +215,7 @@ describe('several names of which parts are asked for again', () => {
     expect([await isHeld('n'), await isHeld('m')]).toEqual([true, false]);
   });
 
-  it('are all given back when nobody was told of any', async () => {
+  it('are all given back when no caller was told of any', async () => {
     const [first, last] = [new AbortController(), new AbortController()];
     engine.holding = true;
     both(first);

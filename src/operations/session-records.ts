@@ -59,7 +59,7 @@ export const Session = Type.Object({
     Type.Integer({
       minimum: 0,
       description:
-        'time since its last heartbeat, its creation or the start of this server; absent once it has ended',
+        'time since its last heartbeat, its creation or the start of this server; absent once it has ended and for an earlier moment',
     }),
   ),
   seq: note(Seq, 'the newest entry that touched it'),
@@ -104,7 +104,7 @@ export function endedSession({ sessionId, state, reason, reasonDetail }: Session
 export function sessionRecord(view: SessionView, watch: SessionWatch): Static<typeof Session> {
   const { sessionId, intent, state, reason, reasonDetail, slot, leaseSeq } = view;
   const { beats, nowMs, startedAtMs } = watch;
-  const lastMs = beats.lastMs(sessionId);
+  const lastMs = beats?.lastMs(sessionId) ?? null;
   return {
     session_id: sessionId,
     state,
@@ -116,7 +116,7 @@ export function sessionRecord(view: SessionView, watch: SessionWatch): Static<ty
     created_at: instant(view.createdAtMs),
     updated_at: instant(view.updatedAtMs),
     ...(lastMs === null ? {} : { last_heartbeat_at: instant(lastMs) }),
-    ...(hasEnded(view) ? {} : { idle_ms: beats.idleMs(view, nowMs, startedAtMs) }),
+    ...(beats === null || hasEnded(view) ? {} : { idle_ms: beats.idleMs(view, nowMs, startedAtMs) }),
     seq: view.seq,
   };
 }

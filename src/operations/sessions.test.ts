@@ -56,7 +56,7 @@ async function heard(
 }
 
 describe('an intent in process', () => {
-  it('is accepted under the name that the call was given, or one that is made up', async () => {
+  it('is accepted under the name in the call, or a generated one', async () => {
     const named = await world.finish(lh.call('intent.accept', LIVE, { requestId: 'mine' }));
     expect(named).toMatchObject({ ok: true, status: 'accepted', requestId: 'mine' });
     const again = await done(lh.call('intent.accept', LIVE));
@@ -79,13 +79,10 @@ describe('an intent in process', () => {
     });
   });
 
-  it.each([{ secret: '' }, { secret: 1 }, { takesLeases: true }])(
-    'is not to be had with %j',
-    async (intents) => {
-      const opening = openWith(memoryEngine(), world, { intents } as OpenOptions);
-      await expect(world.finish(opening)).rejects.toThrow(TypeError);
-    },
-  );
+  it.each([{ secret: '' }, { secret: 1 }, { takesLeases: true }])('is refused with %j', async (intents) => {
+    const opening = openWith(memoryEngine(), world, { intents } as OpenOptions);
+    await expect(world.finish(opening)).rejects.toThrow(TypeError);
+  });
 });
 
 describe('following a session in process', () => {
@@ -144,7 +141,7 @@ describe('the history of a name', () => {
   });
 });
 
-describe('a session that nobody watches', () => {
+describe('a session without a watcher', () => {
   it('is idle for no longer than the authority has been up', async () => {
     const disk = new MemoryDisk();
     lh = await world.finish(openWith(memoryEngine(disk), world));

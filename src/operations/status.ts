@@ -10,6 +10,7 @@ export const Status = Type.Object({
   role: Type.Union([Type.Literal('leader'), Type.Literal('standby')]),
   seq: note(Seq, 'the newest entry'),
   first_seq: note(Seq, 'the oldest entry that is kept'),
+  first_at: Type.Optional(note(Instant, 'the time of the oldest entry that is kept, if it is known')),
   epoch: note(Whole, 'the number of the writer; it grows with each, and may skip numbers'),
   last_commit: note(Instant, 'the time of the newest entry'),
   forgotten_through: Type.Union([Instant, Type.Null()], {
@@ -17,6 +18,10 @@ export const Status = Type.Object({
   }),
   log_bytes: note(Whole, 'the size of the log'),
   disk_full: note(Flag, 'whether creates, writes and grants are refused because the disk is full'),
+  clock_off_ms: Type.Union([Type.Integer(), Type.Null()], {
+    description:
+      "the leader's time less the wall clock of its machine; more than a minute either way delays schedules and needs attention",
+  }),
   leader_url: Type.Optional(
     Type.Union([Text, Type.Null()], { description: 'the URL of the leader, if the standby knows it' }),
   ),
@@ -45,7 +50,11 @@ export const getStatus = stateRead({
   path: '/v1/status',
   does: 'Show role, position, epoch, guard holder, counts and the last commit.',
   details: `[Operating](operating.md#what-to-watch) explains the fields. A standby answers for itself, with \`leader_url\`, which is null
-when there is no leader or it would name itself.`,
+when there is no leader or it would name itself.
+
+For an earlier moment \`seq\` and \`last_commit\` are the position that was found, which is how an instant becomes a
+position; \`role\`, \`first_seq\`, \`first_at\`, \`log_bytes\`, \`clock_off_ms\` and \`disk_full\` are those of now, and \`waiters\` is 0. Earlier
+moments reach from \`first_seq\` to \`seq\`.`,
   request: fields({ stale }),
   reply: Status,
   refusals: [],
@@ -55,11 +64,13 @@ when there is no leader or it would name itself.`,
       role: 'leader',
       seq: 54,
       first_seq: 1,
+      first_at: '2026-01-05T08:00:00.000Z',
       epoch: 3,
       last_commit: '2026-01-05T08:01:04.000Z',
       forgotten_through: '2026-01-04T08:01:02.000Z',
       log_bytes: 9_216,
       disk_full: false,
+      clock_off_ms: 0,
       guard_holder: null,
       counts: {
         tasks: { WAITING: 3, LEASED: 1, COMPLETED: 120, FAILED: 0, DEAD: 0 },

@@ -28,7 +28,7 @@ export const whyTask = stateRead({
   does: 'Why a task is not running, as a code and a sentence, with the tasks ahead of it and the workers that poll its queue.',
   details: `\`code\` is \`DELAYED\`, \`BACKOFF\`, \`WAITING_FOR_WORKER\`, \`QUEUE_PAUSED\`, \`LIMITED_BY_QUEUE\`, \`LIMITED_BY_KEY\`,
 \`RATE_LIMITED\`, \`LEASED\` or the last state of the task.
-\`polled_by\` is soft state: it starts empty after a restart, and a standby has none.`,
+\`polled_by\` is soft state: it starts empty after a restart, a standby has none, and an earlier moment does not show it.`,
   request: fields({ task_id: TaskId, stale }),
   reply: Type.Object({
     code: note(Text, 'the reason, for programs'),
@@ -67,7 +67,7 @@ export const whyTask = stateRead({
     const seen = await source.read((view) => {
       const why = readWhy(view, taskId);
       const nowMs = view.batchAtMs;
-      return why === null ? null : { why, nowMs, pollers: workers.pollersOf(why.queue, nowMs) };
+      return why === null ? null : { why, nowMs, pollers: workers?.pollersOf(why.queue, nowMs) ?? null };
     });
     if (seen === null) return NOT_FOUND;
     const { why, nowMs, pollers } = seen;
@@ -83,7 +83,7 @@ export const whyTask = stateRead({
       ...(why.dueAtMs === null ? {} : { due_at: instant(why.dueAtMs) }),
       ...(why.opensAtMs === null ? {} : { opens_at: instant(why.opensAtMs) }),
       ...(why.ahead === null ? {} : why.ahead > AHEAD_MAX ? { more_than: AHEAD_MAX } : { ahead: why.ahead }),
-      ...(isWaiting
+      ...(isWaiting && pollers !== null
         ? {
             polled_by: pollers.slice(0, POLLERS_MAX).map(({ workerId, polledMs }) => ({
               worker_id: workerId,
@@ -95,11 +95,12 @@ export const whyTask = stateRead({
   },
 });
 
-function numbersOf(ahead: number | null, pollers: readonly Poller[], nowMs: number): string[] {
+function numbersOf(ahead: number | null, pollers: readonly Poller[] | null, nowMs: number): string[] {
   const says: string[] = [];
   if (ahead === 1) says.push('1 task is ahead of it.');
   else if (ahead !== null && ahead > AHEAD_MAX) says.push(`More than ${AHEAD_MAX} tasks are ahead of it.`);
   else if (ahead !== null && ahead > 0) says.push(`${ahead} tasks are ahead of it.`);
+  if (pollers === null) return says;
   const [last] = pollers;
   if (last === undefined) says.push('No worker has asked this queue in the last ten minutes.');
   else says.push(`${last.workerId} asked last, ${Math.round((nowMs - last.polledMs) / 1000)} s ago.`);

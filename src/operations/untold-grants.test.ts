@@ -1,4 +1,4 @@
-// What nobody was told of is given back, whatever happens meanwhile; what somebody was told of is kept.
+// A grant that no caller was told of is given back, whatever happens meanwhile; one that a caller was told of is kept.
 
 import { beforeEach, describe, expect, it } from 'vitest';
 import { HeldEngine } from '../../test/support/held-engine.ts';

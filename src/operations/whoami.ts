@@ -2,13 +2,13 @@
 import { Type } from '@sinclair/typebox';
 import type { CallOptions } from '../authority/request.ts';
 import { fields, note, stale } from './fields.ts';
-import { stateRead } from './operation.ts';
+import { serverRead } from './operation.ts';
 import { Text } from './reply-fields.ts';
 
 /** In process there are no tokens, and everything is allowed. */
 const EMBEDDED: NonNullable<CallOptions['caller']> = { name: 'embedded', granted: ['*'] };
 
-export const whoami = stateRead({
+export const whoami = serverRead({
   name: 'whoami.get',
   path: '/v1/whoami',
   scope: 'any',

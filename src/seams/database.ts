@@ -28,6 +28,8 @@ export interface SqlConnection {
 }
 
 export interface ConnectOptions {
+  /** What the database calls the connection in its list of connections, at most 63 bytes; leasehold. */
+  readonly name?: string;
   /**
    * Statement timeout in the database; a lower limit of its own counts. Soon after that either side that still waits
    * cuts the connection: the client for an answer, the database, where it can, for the rest of a message. Otherwise a

@@ -4,8 +4,8 @@
  */
 
 /**
- * Each lane has its own connections, so that renewals never queue behind a large batch and long polls never block
- * other calls. The number of concurrent long polls is not limited.
+ * Each lane has its own connections, so that renewals never queue behind other calls and long polls never block
+ * them. The number of concurrent long polls is not limited.
  */
 export type Lane = 'calls' | 'waits' | 'renewals';
 

@@ -10,6 +10,7 @@ import type { Refusal } from '../core/refusals.ts';
 import type { OpenCore } from '../open.ts';
 import type { CheckedCall, CheckedCalls, Send } from '../operations/calls.ts';
 import { CHECKS } from '../operations/checks.ts';
+import { isPast } from '../operations/past-fields.ts';
 import type { RequestCheck } from '../operations/schema-check.ts';
 import {
   type AnyOperation,
@@ -34,7 +35,7 @@ export interface LiveKind {
   run(call: LiveCall): void;
   /** Ends the wait of a call, which then fails with the reason. */
   end(call: LiveCall, reason: Error): void;
-  /** A reply to this answer has left: whoever it says holds something is told when that ends. */
+  /** A reply to this answer has left: a holder that it names is told when its lease ends. */
   note(call: LiveCall, answer: Answer): void;
   /** The body for an answer of the authority. */
   reply(call: LiveCall, answer: Answer): Reply<object>;
@@ -158,9 +159,10 @@ class ReadKind extends Kind {
   private async read(call: LiveCall): Promise<void> {
     const { connection } = call;
     try {
-      if (this.long === null) await this.look(call);
+      const long = isPast(call.request) ? 'past' : this.long;
+      if (long === null) await this.look(call);
       else {
-        await this.longReads.inTurn(this.long, async () => {
+        await this.longReads.inTurn(long, async () => {
           if (connection.isGone()) throw new GoneError('The connection was closed.');
           await this.look(call);
         });
@@ -173,7 +175,7 @@ class ReadKind extends Kind {
   private async look(call: LiveCall): Promise<void> {
     const { connection, request, options } = call;
     const room = this.isRecord ? this.longReads.largeRead(connection.isGone) : null;
-    if (call.isWait || this.long === 'history') call.ending = connection.ending();
+    if (call.isWait || this.long === 'history' || isPast(request)) call.ending = connection.ending();
     const reading = {
       ...options,
       ...(room === null ? {} : { room }),

@@ -9,10 +9,19 @@ import { type Operation, operationOf } from '../operations/table.ts';
 import type { Timers } from '../seams/clock.ts';
 import { GoneError } from './long-polls.ts';
 
-export type ReadKind = 'list' | 'history' | 'payload' | 'slice';
+export type ReadKind = 'list' | 'history' | 'payload' | 'slice' | 'past';
 
-/** A line for each kind, so that none waits for another; in one turn of the loop few of them are made. */
-const AT_A_TIME: Readonly<Record<ReadKind, number>> = { list: 2, history: 2, payload: 2, slice: 2 };
+/**
+ * A line for each kind, so that none waits for another; in one turn of the loop few of them are made. Earlier moments
+ * are read on another thread, which has a line of its own.
+ */
+const AT_A_TIME: Readonly<Record<ReadKind, number>> = {
+  list: 2,
+  history: 2,
+  payload: 2,
+  slice: 2,
+  past: Number.POSITIVE_INFINITY,
+};
 const UNSENT_BYTES_MAX = 64 * 1024 * 1024;
 /** What is shorter is read at once. */
 const SHORT_BYTES_MAX = 32 * 1024;
@@ -82,6 +91,7 @@ export class LongReads {
       history: line('history'),
       payload: line('payload'),
       slice: line('slice'),
+      past: line('past'),
     };
   }
 

@@ -197,6 +197,7 @@ describe('the metrics', () => {
     expect(samples.get('leasehold_log_bytes')).toBe(authority.log.size.bytes);
     expect(samples.get('leasehold_log_files')).toBe(1);
     expect(samples.get('leasehold_disk_full')).toBe(0);
+    expect(samples.get('leasehold_clock_off_seconds')).toBe(0);
     expect(samples.get('leasehold_replay_seconds')).toBe(OPENING_MS / 1_000);
     expect(samples.get('leasehold_serving')).toBe(1);
   });
@@ -268,11 +269,15 @@ describe('the metrics', () => {
     expect([dead.get('leasehold_serving'), dead.has('leasehold_leases')]).toEqual([0, false]);
   });
 
-  it('are all explained in docs/operating.md, and nothing else is', async () => {
-    const page = readFileSync(new URL('../../docs/operating.md', import.meta.url), 'utf8');
-    const explained = [...page.matchAll(/^\| `((?:leasehold|xg2g|process|nodejs)_[a-z_]+)/gm)].map(
-      ([, name]) => name!,
-    );
+  it('are all explained in docs/operating.md, older names in docs/guides/sessions.md, and nothing else is', async () => {
+    const named = (page: string, pattern: RegExp): string[] => {
+      const text = readFileSync(new URL(`../../docs/${page}`, import.meta.url), 'utf8');
+      return [...text.matchAll(pattern)].map(([, name]) => name!);
+    };
+    const explained = [
+      ...named('operating.md', /^\| `((?:leasehold|process|nodejs)_[a-z_]+)/gm),
+      ...named('guides/sessions.md', /`(xg2g_[a-z_]+)/g),
+    ];
     const text = await world.finish(metrics.text());
     const there = [...text.matchAll(/^# TYPE (\S+) /gm)].map(([, name]) => name!);
     expect(explained.toSorted()).toEqual(there.toSorted());

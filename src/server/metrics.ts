@@ -192,7 +192,7 @@ export class Metrics {
     );
   }
 
-  private exposeLog({ log, stats }: Authority): void {
+  private exposeLog({ log, stats, clock }: Authority): void {
     this.expose('leasehold_log_epoch', 'gauge', 'How many writers there have been.', () => one(log.epoch));
     this.expose('leasehold_log_bytes', 'gauge', 'Bytes in use, checkpoints included.', () =>
       one(log.size.bytes),
@@ -200,6 +200,9 @@ export class Metrics {
     this.expose('leasehold_log_files', 'gauge', 'Files of the log.', () => one(log.size.files));
     this.expose('leasehold_disk_full', 'gauge', '1 while nothing new is taken for want of space.', () =>
       one(Number(log.full)),
+    );
+    this.expose('leasehold_clock_off_seconds', 'gauge', 'Time of the log less the wall clock.', () =>
+      one(clock.aheadMs() / 1_000),
     );
     this.expose('leasehold_compactions_total', 'counter', 'Checkpoints that replaced older files.', () =>
       one(stats.compactions),

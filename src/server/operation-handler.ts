@@ -7,12 +7,13 @@ import type { Refusal } from '../core/refusals.ts';
 import { LogClosedError, LogCompactedError, LogOutOfReachError } from '../engines/log.ts';
 import type { CheckedCall } from '../operations/calls.ts';
 import { CHECKS } from '../operations/checks.ts';
+import { isPast } from '../operations/past-fields.ts';
 import { type AnyOperation, type Operation, operationOf } from '../operations/table.ts';
 import type { Problem, Reply } from '../protocol/problem.ts';
 import { bodyText, withoutOpaques } from './body-text.ts';
 import type { Exchange } from './exchange.ts';
 import { GoneError, type LongPolls, RevokedError, StoppingError, UnwatchedError } from './long-polls.ts';
-import { LongReads } from './long-reads.ts';
+import { LongReads, type ReadKind } from './long-reads.ts';
 import { type Fields, readBody, readQuery, withPathFields } from './request-bytes.ts';
 import { type Caller, may } from './scopes.ts';
 
@@ -48,12 +49,13 @@ export function operationHandler(
   const numbers = numberFields(operation);
   const isGet = definition.method === 'GET';
   const answer = answerer(operation, reportFault);
-  const kind = LongReads.kindOf(operation);
+  const takesPast = 'past' in definition;
+  const longKind = LongReads.kindOf(operation);
   const isRecord = LongReads.isRecord(operation);
 
-  /** A history goes through the log, which is of no use once its reader has gone. */
-  const look = (request: unknown, exchange: Exchange): Promise<void> => {
-    if (kind !== 'history') return answer(call(request), exchange);
+  /** A history goes through the log, as an earlier moment does, which is of no use once its reader has gone. */
+  const look = (request: unknown, exchange: Exchange, kind: ReadKind): Promise<void> => {
+    if (kind === 'list') return answer(call(request), exchange);
     const { signal, end } = longPolls.begin(exchange.response);
     return answer(call(request, { signal }).finally(end), exchange);
   };
@@ -79,10 +81,11 @@ export function operationHandler(
     if (exchange.request.method === 'HEAD') delete (request as Fields).wait_ms;
     const forbidden = forbiddenTo(exchange.caller, definition, request);
     if (forbidden !== null) return exchange.refuse(forbidden);
+    const kind = takesPast && isPast(request) ? 'past' : longKind;
     if (kind !== null) {
       longReads
         .inTurn(kind, async () => {
-          if (!exchange.isGone()) await look(request, exchange);
+          if (!exchange.isGone()) await look(request, exchange, kind);
         })
         .catch((fault: unknown) => refuseFault(fault, exchange, reportFault));
       return;

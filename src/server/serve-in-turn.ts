@@ -6,6 +6,7 @@ import { Leadership } from '../authority/leadership.ts';
 import { Standby } from '../authority/standby.ts';
 import { type Engine, LogGoneError } from '../engines/log.ts';
 import { coreOf, retentionOf } from '../open.ts';
+import { watchClock } from './clock-watch.ts';
 import { leaderService } from './leader-service.ts';
 import {
   assertMayServe,
@@ -14,7 +15,7 @@ import {
   type Served,
   type ServeOptions,
   type ServeWorld,
-  warnOfSecrets,
+  warningOfSecret,
 } from './serve.ts';
 import { Server } from './server.ts';
 import { standbyService } from './standby-service.ts';
@@ -39,7 +40,6 @@ export async function serveInTurn(
   await assertMayServe(options, () => undefined);
   const server = new Server(world, options, (parts) => standbyService(new Standby(hashSeed), parts));
   const url = await listen(server, options);
-  warnOfSecrets(options, logger);
   let role: Served['role'] = 'standby';
   let seqNow = (): number => 0;
   let isGoneTold = false;
@@ -63,8 +63,9 @@ export async function serveInTurn(
     onLead(authority) {
       role = 'leader';
       seqNow = () => authority.log.position.lastSeq;
-      server.offer(leaderService(coreOf(authority, world, options), server.parts));
+      server.offer(leaderService(coreOf(authority, warningOfSecret(world), options), server.parts));
       logger.info({ url, seq: seqNow(), epoch: authority.log.epoch }, 'leading');
+      watchClock(authority, world);
       for (const call of leadingCalls.splice(0)) call();
     },
 

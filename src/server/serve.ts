@@ -4,6 +4,7 @@ import type { Authority } from '../authority/authority.ts';
 import type { Engine } from '../engines/log.ts';
 import { type OpenOptions, openCore, type World } from '../open.ts';
 import { AccessControl } from './access-control.ts';
+import { watchClock } from './clock-watch.ts';
 import { type DiskWatchWorld, watchDisk } from './disk-watch.ts';
 import { leaderService } from './leader-service.ts';
 import type { Logger } from './logger.ts';
@@ -43,10 +44,7 @@ export type ServeWorld = World & { readonly logger: Logger } & Pick<ServerWorld,
   Pick<DiskWatchWorld, 'freeBytes'>;
 
 const NO_SECRET =
-  'XG2G_IDEM_SECRET IS NOT SET: a random one was generated, so no intent sent before a restart is known again after it';
-
-/** A shorter one can be found by trying, from the keys that are in the log. */
-const SECRET_BYTES_MIN = 16;
+  'LEASEHOLD_IDEM_SECRET (or XG2G_IDEM_SECRET) IS NOT SET: a random one was generated, so no intent sent before a restart is recognised after it';
 
 /** Clocks that are set by NTP differ by less. */
 const CLOCK_AHEAD_MS = 1_000;
@@ -56,7 +54,7 @@ export async function serve(engine: Engine, world: ServeWorld, options: ServeOpt
   const { retention, intents = {}, onDeath } = options;
   const { logger } = world;
   await assertMayServe(options, () => engine.assertFree?.());
-  const core = await openCore(engine, world, {
+  const core = await openCore(engine, warningOfSecret(world), {
     ...(retention === undefined ? {} : { retention }),
     intents,
     onDeath(fault) {
@@ -65,14 +63,14 @@ export async function serve(engine: Engine, world: ServeWorld, options: ServeOpt
     },
     onCompactionFault: compactionWarning(logger),
   });
-  warnOfSecrets(options, logger);
   const { authority } = core;
-  warnOfClock(authority.clock.nowMs() - world.clock.wallMs(), logger);
+  warnOfClock(authority.clock.aheadMs(), logger);
   try {
     const server = new Server(world, options, (parts) => leaderService(core, parts));
     const url = await listen(server, options);
     logger.info({ url, seq: authority.log.position.lastSeq }, 'serving');
     const diskWatch = watchDisk(authority.log, world);
+    watchClock(authority, world);
     return {
       url,
       access: server,
@@ -96,17 +94,9 @@ export async function serve(engine: Engine, world: ServeWorld, options: ServeOpt
   }
 }
 
-/** Intents work without a secret of their own, until the next restart; with a short one their keys tell too much. */
-export function warnOfSecrets({ intents = {} }: ServeOptions, logger: Logger): void {
-  const { secret, previousSecret } = intents;
-  if (secret === undefined) logger.warn({}, NO_SECRET);
-  for (const [name, value] of [
-    ['XG2G_IDEM_SECRET', secret],
-    ['XG2G_IDEM_SECRET_PREVIOUS', previousSecret],
-  ] as const) {
-    if (value !== undefined && Buffer.byteLength(value) < SECRET_BYTES_MIN)
-      logger.warn({}, `${name} has less than ${SECRET_BYTES_MIN} bytes and could be guessed`);
-  }
+/** Intents work without a configured secret until the next restart. Servers that get no intent need none. */
+export function warningOfSecret(world: ServeWorld): ServeWorld {
+  return { ...world, onSecretMade: () => world.logger.warn({}, NO_SECRET) };
 }
 
 /** Leases are not affected, but readers of timestamps are. */

@@ -23,33 +23,39 @@ async function figure(name: string): Promise<number> {
   return Number(line.slice(name.length + 1));
 }
 
-const violations = (rule: string) => figure(`xg2g_invariant_violation_total{rule="${rule}"}`);
+const violations = (rule: string) => figure(`leasehold_invariant_violation_total{rule="${rule}"}`);
 const warnings = () => served.said.filter(({ level }) => level === 'warn');
 
 /** What the authority believes, to be bent: no operation can break these rules. */
 const table = (): SessionTable => served.authority.state.sessions;
 const sessionOf = (id: string) => table().at(seqOfSessionId(id))!;
 
-describe('xg2g_tuners_in_use', () => {
+describe('leasehold_slots_in_use', () => {
   it('is the number of slots that sessions claim and hold', async () => {
-    expect(await figure('xg2g_tuners_in_use')).toBe(0);
+    expect(await figure('leasehold_slots_in_use')).toBe(0);
     const first = await stage.ready({ serviceRef: 'a' });
     await stage.starting({ serviceRef: 'b' });
     await stage.accept({ serviceRef: 'c' });
-    expect(await figure('xg2g_tuners_in_use')).toBe(2);
+    expect(await figure('leasehold_slots_in_use')).toBe(2);
     await stage.done('session.stop', { session_id: first });
-    expect(await figure('xg2g_tuners_in_use')).toBe(2);
+    expect(await figure('leasehold_slots_in_use')).toBe(2);
     await stage.change(first, 'stopped');
-    expect(await figure('xg2g_tuners_in_use')).toBe(1);
+    expect(await figure('leasehold_slots_in_use')).toBe(1);
     served.advance(15_000);
-    expect(await figure('xg2g_tuners_in_use')).toBe(0);
+    expect(await figure('leasehold_slots_in_use')).toBe(0);
     expect(await violations('lease_mismatch')).toBe(0);
     expect(warnings()).toEqual([]);
   });
 
+  it('is also there under its older name', async () => {
+    await stage.ready({ serviceRef: 'a' });
+    expect(await figure('xg2g_tuners_in_use')).toBe(1);
+    expect(await figure('xg2g_invariant_violation_total{rule="lease_mismatch"}')).toBe(0);
+  });
+
   it('does not count leases that belong to no session', async () => {
     await stage.done('lease.acquire', { name: 'lease:tuner:0', holder: 'a stranger', ttl_ms: 60_000 });
-    expect(await figure('xg2g_tuners_in_use')).toBe(0);
+    expect(await figure('leasehold_slots_in_use')).toBe(0);
   });
 });
 
@@ -60,7 +66,7 @@ describe('leasehold_tasks_total', () => {
   });
 });
 
-describe('xg2g_invariant_violation_total', () => {
+describe('leasehold_invariant_violation_total', () => {
   it('has both rules with 0 from the start', async () => {
     expect(await violations('duplicate_slot_claim')).toBe(0);
     expect(await violations('lease_mismatch')).toBe(0);
@@ -69,7 +75,7 @@ describe('xg2g_invariant_violation_total', () => {
   it('counts a claim without its lease once, however often it is looked at, and warns once', async () => {
     const id = await stage.ready();
     sessionOf(id).slot = '7';
-    expect(await figure('xg2g_tuners_in_use')).toBe(0);
+    expect(await figure('leasehold_slots_in_use')).toBe(0);
     expect(await violations('lease_mismatch')).toBe(1);
     expect(await violations('lease_mismatch')).toBe(1);
     expect(warnings()).toMatchObject([
@@ -81,7 +87,7 @@ describe('xg2g_invariant_violation_total', () => {
     const first = await stage.ready({ serviceRef: 'a' });
     const second = await stage.ready({ serviceRef: 'b' });
     sessionOf(second).slot = sessionOf(first).slot;
-    expect(await figure('xg2g_tuners_in_use')).toBe(1);
+    expect(await figure('leasehold_slots_in_use')).toBe(1);
     expect(await violations('duplicate_slot_claim')).toBe(1);
     const rules = warnings().map(({ fields }) => (fields as { rule: string }).rule);
     expect(rules.sort()).toEqual(['duplicate_slot_claim', 'lease_mismatch']);

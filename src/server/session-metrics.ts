@@ -16,7 +16,7 @@ const MS = 1_000;
 
 /** What one look at the state gives. */
 export interface SessionFigures {
-  readonly tunersInUse: number;
+  readonly slotsInUse: number;
   /** How long the guard still lasts; null when it is not held. */
   readonly guardRemainingMs: number | null;
 }
@@ -43,7 +43,7 @@ export class SessionClaims {
     for (const violation of violations) this.note(violation);
     for (const seq of this.seen.keys()) if (!state.sessions.open.has(seq)) this.seen.delete(seq);
     return {
-      tunersInUse: inUse,
+      slotsInUse: inUse,
       guardRemainingMs: guard === null ? null : guard.expiresAtMs - batchAtMs,
     };
   }
@@ -72,18 +72,19 @@ export function exposeSessions(
     const figures = newest();
     return figures === null ? [] : [{ value: pick(figures) }];
   };
-  metrics.expose(
-    'xg2g_tuners_in_use',
-    'gauge',
-    'Slots that a session claims and holds.',
-    figure(({ tunersInUse }) => tunersInUse),
-  );
-  metrics.expose(
-    'xg2g_invariant_violation_total',
-    'counter',
-    'Claims on a slot that broke a rule, once for each session and grant.',
-    () => Object.entries(claims.counts).map(([rule, value]) => ({ value, labels: { rule } })),
-  );
+  // The same figures under the names that older dashboards know.
+  for (const name of ['leasehold_slots_in_use', 'xg2g_tuners_in_use']) {
+    const slotsInUse = figure((figures) => figures.slotsInUse);
+    metrics.expose(name, 'gauge', 'Slots that a session claims and holds.', slotsInUse);
+  }
+  for (const name of ['leasehold_invariant_violation_total', 'xg2g_invariant_violation_total']) {
+    metrics.expose(
+      name,
+      'counter',
+      'Claims on a slot that broke a rule, once for each session and grant.',
+      () => Object.entries(claims.counts).map(([rule, value]) => ({ value, labels: { rule } })),
+    );
+  }
   metrics.expose('leasehold_sessions', 'gauge', 'Sessions by state.', () => {
     const figures = newest();
     return Object.entries(figures?.counts ?? {}).map(([state, value]) => ({ value, labels: { state } }));

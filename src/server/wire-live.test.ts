@@ -8,12 +8,16 @@ import { expectProblem, expectWithinLive } from '../../test/support/wire-contrac
 import { memoryEngine } from '../engines/memory/memory-engine.ts';
 import { OPERATION_NAMES, OPERATIONS, type Operation } from '../operations/table.ts';
 import { LIVE_LIMITS, LIVE_PATH } from '../protocol/live-frames.ts';
+import type { Timers } from '../seams/clock.ts';
+import { systemTimers } from '../world/system-clock.ts';
 
 afterEach(stopAllServed);
 
 const ALL = { token: 'all-0123456789abcdef', scopes: ['*'] };
 const READ = { token: 'read-0123456789abcdef', scopes: ['v1:read'] };
 const TOKEN = 'a-token-of-16-bytes';
+/** As the server has it. */
+const PING_MS = 20_000;
 
 /** The answer to a handshake that is refused, as HTTP. */
 async function knock(served: Served, headers: Record<string, string> = {}): Promise<Body> {
@@ -46,7 +50,7 @@ describe('opening a live connection', () => {
     ['a foreign Host', { host: 'example.com' }, 'FORBIDDEN'],
     ['a foreign Origin', { origin: 'http://example.com' }, 'FORBIDDEN'],
     ['another subprotocol', { 'sec-websocket-protocol': 'chat' }, 'INVALID_ARGUMENT'],
-    ['a version of the protocol that nobody speaks', { 'sec-websocket-version': '7' }, 'INVALID_ARGUMENT'],
+    ['an unknown version of the protocol', { 'sec-websocket-version': '7' }, 'INVALID_ARGUMENT'],
     ['no key', { 'sec-websocket-key': 'x' }, 'INVALID_ARGUMENT'],
   ])('is refused with a problem for %s', async (_, headers, code) => {
     expect(await knock(await startServed(), headers)).toMatchObject({ code });
@@ -357,6 +361,33 @@ describe('a server that stops', () => {
     expect(await created).toMatchObject({ status: 201 });
     expect(await wire.closed).toMatchObject({ code: 1001 });
     await stopped;
+  });
+});
+
+describe('a peer that is gone without a word', () => {
+  it('is cut when it has not answered a ping by the next one: its waits end, and others stay', async () => {
+    const looks: (() => void)[] = [];
+    const after: Timers['after'] = (ms, call) => {
+      if (ms !== PING_MS) return systemTimers.after(ms, call);
+      looks.push(call);
+      return { cancel: () => undefined };
+    };
+    const served = await startServed({ timers: { ...systemTimers, after } });
+    const [gone, there] = [await served.live(), await served.live()];
+    const { token } = (await there.call('lease.acquire', { name: 'n', holder: 'a', ttl_ms: 60_000 })).body;
+    gone.send([1, 'lease.acquire', { name: 'n', holder: 'b', ttl_ms: 60_000, wait_ms: 60_000 }]);
+    const waiters = async () => (await served.json('/v1/status')).counts.waiters as number;
+    await served.until(async () => (await waiters()) === 1);
+    gone.ws.pause();
+    looks.shift()!();
+    expect(await waiters()).toBe(1);
+    await there.call('status.get');
+    looks.shift()!();
+    await served.until(async () => (await waiters()) === 0);
+    await there.call('lease.release', { name: 'n', holder: 'a', token });
+    expect(await there.call('lease.get', { name: 'n' })).toMatchObject({ status: 404 });
+    gone.ws.resume();
+    expect(await gone.closed).toMatchObject({ code: 1006 });
   });
 });
 

@@ -450,6 +450,7 @@ const OPERATIONS: Record<Exclude<Operation, SessionOperation>, () => Promise<voi
       first_seq: 1,
       epoch: 1,
       disk_full: false,
+      clock_off_ms: expect.closeTo(0, -2),
       guard_holder: GUARD.holder,
       counts: { tasks: { WAITING: 1 }, leases: 1, names: 1, waiters: 0 },
     });

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { OpenMode } from '../seams/files.ts';
-import { nodeFiles } from './node-files.ts';
+import { nodeFiles, openFileOn } from './node-files.ts';
 
 let dir = '';
 beforeEach(() => {
@@ -46,6 +46,38 @@ describe('a file', () => {
     expect(synced).toHaveBeenCalledTimes(1);
     synced.mockImplementation(((_: number, done: (fault: Error) => void) => done(new Error('EIO'))) as never);
     await expect(file.sync()).rejects.toThrow('EIO');
+    await file.close();
+  });
+
+  it('that is opened durable on macOS is flushed by F_FULLFSYNC after every write, and others are not', async () => {
+    const calls: string[] = [];
+    for (const name of ['write', 'writeSync', 'fdatasync', 'fdatasyncSync'] as const) {
+      const real = fs[name] as (...parameters: unknown[]) => unknown;
+      vi.spyOn(fs, name).mockImplementation(((...parameters: unknown[]) => {
+        calls.push(name);
+        return real(...parameters);
+      }) as never);
+    }
+    const opened = vi.spyOn(fs, 'open');
+    const path = join(dir, 'file');
+    const durable = await openFileOn('darwin', path, { create: true, durable: true });
+    expect(await durable.write(BYTES, 0)).toBe(BYTES.length);
+    expect(durable.writeSync(BYTES, BYTES.length)).toBe(BYTES.length);
+    expect(calls).toEqual(['write', 'fdatasync', 'writeSync', 'fdatasyncSync']);
+    expect(Number(opened.mock.lastCall![1]) & fs.constants.O_DSYNC).toBe(0);
+    calls.length = 0;
+    const plain = await openFileOn('darwin', path, {});
+    await plain.write(BYTES, 0);
+    plain.writeSync(BYTES, 0);
+    expect(calls).toEqual(['write', 'writeSync']);
+    await Promise.all([durable.close(), plain.close()]);
+  });
+
+  it('that is opened durable on macOS passes on a failure to flush', async () => {
+    const file = await openFileOn('darwin', join(dir, 'file'), { create: true, durable: true });
+    vi.spyOn(fs, 'fdatasync').mockImplementation(((_: number, done: (fault: Error) => void) =>
+      done(new Error('EIO'))) as never);
+    await expect(file.write(BYTES, 0)).rejects.toThrow('EIO');
     await file.close();
   });
 
@@ -91,5 +123,18 @@ describe('a network file system', () => {
   ])('of type %i is known as %s, also where the kernel gives a signed number', async (type, kind) => {
     vi.spyOn(fs.promises, 'statfs').mockResolvedValue({ type } as never);
     expect(await nodeFiles.networkKind(dir)).toBe(kind);
+  });
+});
+
+describe('a lock where flock(1) is missing', () => {
+  it('is taken by flock(2), and names its holder to a second one', async () => {
+    vi.stubEnv('PATH', dir);
+    const path = join(dir, 'LOCK');
+    const first = await nodeFiles.lock(path, 'first');
+    expect(await nodeFiles.lock(path, 'second')).toEqual({ heldBy: 'first' });
+    expect(await nodeFiles.isLocked(path)).toBe(true);
+    if ('release' in first) await first.release();
+    expect(await nodeFiles.lock(path, 'second')).toHaveProperty('release');
+    vi.unstubAllEnvs();
   });
 });

@@ -2,6 +2,9 @@
  * The real disk: the Files seam on `node:fs`. The lock is `flock(2)`, taken by flock(1) on an inherited descriptor:
  * the lock belongs to the open file, so it outlives flock(1) and ends with this process. Without flock(1), koffi
  * calls flock(2) directly; without both, no data directory is opened.
+ *
+ * A durable write is one call with `O_DSYNC`, except on macOS: there the flag leaves the bytes in the cache of the drive, so
+ * every write is followed by `fdatasync`, which Node implements as `F_FULLFSYNC`.
  */
 import { spawnSync } from 'node:child_process';
 import type { PathLike } from 'node:fs';
@@ -67,9 +70,7 @@ export const nodeFiles: Files = {
     }
   },
 
-  async open(path, mode) {
-    return new NodeFile(await openDescriptor(path, flagsOf(mode)));
-  },
+  open: (path, mode) => openFileOn(process.platform, path, mode),
 
   rename: (from, to) => fs.promises.rename(from, to),
   remove: (path) => fs.promises.unlink(path),
@@ -121,11 +122,23 @@ export const nodeFiles: Files = {
   },
 };
 
+/** `Files.open` as it must be on a platform. */
+export async function openFileOn(platform: NodeJS.Platform, path: string, mode: OpenMode): Promise<OpenFile> {
+  const { O_RDONLY, O_RDWR, O_CREAT, O_DSYNC } = fs.constants;
+  if (mode.readOnly) return new NodeFile(await openDescriptor(path, O_RDONLY));
+  const syncsWrites = mode.durable === true && platform === 'darwin';
+  const durable = mode.durable && !syncsWrites ? O_DSYNC : 0;
+  const flags = O_RDWR | (mode.create ? O_CREAT : 0) | durable;
+  return new NodeFile(await openDescriptor(path, flags), syncsWrites);
+}
+
 class NodeFile implements OpenFile {
   readonly #descriptor: number;
+  readonly #syncsWrites: boolean;
 
-  constructor(descriptor: number) {
+  constructor(descriptor: number, syncsWrites = false) {
     this.#descriptor = descriptor;
+    this.#syncsWrites = syncsWrites;
   }
 
   size(): Promise<number> {
@@ -155,15 +168,18 @@ class NodeFile implements OpenFile {
   }
 
   write(bytes: Uint8Array, position: number): Promise<number> {
-    return new Promise((resolve, reject) => {
+    const written = new Promise<number>((resolve, reject) => {
       fs.write(this.#descriptor, bytes, 0, bytes.length, position, (error, count) =>
         error ? reject(error) : resolve(count),
       );
     });
+    return this.#syncsWrites ? written.then((count) => this.sync().then(() => count)) : written;
   }
 
   writeSync(bytes: Uint8Array, position: number): number {
-    return fs.writeSync(this.#descriptor, bytes, 0, bytes.length, position);
+    const count = fs.writeSync(this.#descriptor, bytes, 0, bytes.length, position);
+    if (this.#syncsWrites) fs.fdatasyncSync(this.#descriptor);
+    return count;
   }
 
   sync(): Promise<void> {
@@ -185,12 +201,6 @@ class NodeFile implements OpenFile {
       );
     });
   }
-}
-
-function flagsOf(mode: OpenMode): number {
-  const { O_RDONLY, O_RDWR, O_CREAT, O_DSYNC } = fs.constants;
-  if (mode.readOnly) return O_RDONLY;
-  return O_RDWR | (mode.create ? O_CREAT : 0) | (mode.durable ? O_DSYNC : 0);
 }
 
 function openDescriptor(path: PathLike, flags: number): Promise<number> {
@@ -252,7 +262,8 @@ async function lockByCall(
       },
     );
   }
-  const library = koffi.load(process.platform === 'darwin' ? 'libSystem.dylib' : 'libc.so.6');
+  // The symbols of this process: the C library has another file name on glibc, musl and macOS.
+  const library = koffi.load(null);
   const call = library.func('int flock(int, int)') as (descriptor: number, operation: number) => number;
   if (call(descriptor, operation | LOCK_NOW) === 0) return true;
   const errno = koffi.errno();

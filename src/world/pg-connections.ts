@@ -43,11 +43,11 @@ export async function loadPg(): Promise<Pg> {
 export function pgConnections(address: string): SqlConnections {
   return {
     address,
-    async connect({ statementMsMax }: ConnectOptions = {}) {
+    async connect({ statementMsMax, name = 'leasehold' }: ConnectOptions = {}) {
       const { Client } = await loadPg();
       const client = new Client({
         connectionString: address,
-        application_name: 'leasehold',
+        application_name: name,
         keepAlive: true,
         connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
       });

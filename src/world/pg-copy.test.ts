@@ -43,7 +43,7 @@ describe('a binary copy', () => {
   it('is read whole', async () => {
     expect(await read([sent(rows)])).toEqual(rows);
     expect(await read([sent([])])).toEqual([]);
-    expect(await read([sent(rows, 'an extension that nobody knows')])).toEqual(rows);
+    expect(await read([sent(rows, 'an unknown extension')])).toEqual(rows);
   });
 
   it('is read in pieces, wherever they were cut', async () => {

@@ -17,7 +17,7 @@ type Headers = Readonly<Record<string, string | string[] | undefined>>;
 const CONNECT_TIMEOUT_MS = 5_000;
 const USER_AGENT = 'leasehold';
 
-/** Null: one per call. Batches need two; the others are for single calls. */
+/** Null: one per call. */
 const CONNECTIONS: Readonly<Record<Lane, number | null>> = { calls: 32, waits: null, renewals: 4 };
 
 export function undiciHttp(options: UndiciHttpOptions = {}): Http {

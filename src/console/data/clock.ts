@@ -2,7 +2,7 @@
  * Time as the reader sees it. Remaining times are counted by the authority's clock: every answer that tells its time corrects
  * ours. `tick` moves while the page is live, and only what shows a running time reads it.
  */
-import { computed, signal } from '@preact/signals';
+import { computed, effect, signal } from '@preact/signals';
 import { moment } from './route.ts';
 
 const TICK_MS = 500;
@@ -19,10 +19,26 @@ addEventListener('visibilitychange', () => {
 });
 
 let aheadMs = 0;
+let pastMs: number | null = null;
 
-/** The authority's time, as well as we know it. */
+/** The authority's time, as well as we know it: of now, or of the earlier moment that is shown. */
 export function authorityNow(): number {
+  return pastMs ?? presentNow();
+}
+
+function presentNow(): number {
   return Date.now() + aheadMs;
+}
+
+/** Stands still at an instant; null: goes on with the present. */
+export function holdTime(atMs: number | null): void {
+  pastMs = atMs;
+  tick.value = authorityNow();
+}
+
+/** When an answer that tells a remaining time was true: at an earlier moment it stays true. */
+export function seenNow(): number {
+  return moment.peek() === null ? authorityNow() : Number.POSITIVE_INFINITY;
 }
 
 export function learnTime(instant: string): void {
@@ -34,6 +50,11 @@ export const tick = signal(authorityNow());
 setInterval(() => {
   if (isLive.value) tick.value = authorityNow();
 }, TICK_MS);
+
+// Back in the present nothing may be counted from the earlier moment.
+effect(() => {
+  if (moment.value === null) holdTime(null);
+});
 
 /** The zone in which instants are shown. */
 export const zone = signal(sessionStorage.getItem(ZONE_KEY) ?? localZone());
@@ -64,8 +85,27 @@ function formatted(ms: number, style: 'time' | 'date' | 'full'): string {
 
 /** `14:02:07`, with its date when that is not today. */
 export function clockText(ms: number): string {
-  const isToday = formatted(ms, 'date') === formatted(authorityNow(), 'date');
+  const isToday = dayText(ms) === dayText(presentNow());
   return formatted(ms, isToday ? 'time' : 'full');
+}
+
+/** `2026-11-18` */
+export function dayText(ms: number): string {
+  return formatted(ms, 'date');
+}
+
+/** `2026-11-18 14:02:07.123`: an instant that stands for itself. */
+export function fullText(ms: number): string {
+  return `${formatted(ms, 'full')}.${String(Math.floor(ms) % 1_000).padStart(3, '0')}`;
+}
+
+/** How far the zone that is shown is ahead of UTC at an instant: `+01:00`. */
+export function zoneOffset(ms: number): string {
+  const shown = Date.parse(`${formatted(ms, 'full').replace(' ', 'T')}Z`);
+  const minutes = Math.round((shown - ms) / 60_000);
+  const two = (value: number): string => String(value).padStart(2, '0');
+  const size = Math.abs(minutes);
+  return `${minutes < 0 ? '-' : '+'}${two(Math.floor(size / 60))}:${two(size % 60)}`;
 }
 
 const UNITS: readonly (readonly [ms: number, unit: string])[] = [

@@ -33,6 +33,11 @@ export class Refused extends Error {
   }
 }
 
+/** Whether the server said that there is no such thing. */
+export function isNotFound(fault: unknown): boolean {
+  return fault instanceof Refused && fault.problem.status === 404;
+}
+
 const TOKEN_KEY = 'leasehold.token';
 const options = JSON.parse(document.getElementById('console')?.dataset.options ?? '{}') as {
   readonly read_only?: boolean;
@@ -62,13 +67,23 @@ export function currentClient(): Client {
   return client;
 }
 
-export async function ask<Op extends Operation>(
+/** Asks as of the moment that is shown, where the operation can answer so. */
+export function ask<Op extends Operation>(
   operation: Op,
   request: Requests[Op],
   signal?: AbortSignal,
 ): Promise<Body<Op>> {
-  const at = operation in SOFT ? null : moment.value;
-  const asked = at === null ? request : ({ ...request, ...at } as Requests[Op]);
+  const at = takesMoment(operation) ? moment.value : null;
+  return askNow(operation, at === null ? request : ({ ...request, ...at } as Requests[Op]), signal);
+}
+
+/** Asks for exactly what the request says. */
+export async function askNow<Op extends Operation>(
+  operation: Op,
+  asked: Requests[Op],
+  signal?: AbortSignal,
+): Promise<Body<Op>> {
+  asking++;
   try {
     const reply = await client.call(operation, asked, signal === undefined ? {} : { signal });
     if (reply.ok) {
@@ -82,6 +97,8 @@ export async function ask<Op extends Operation>(
     const says = fault instanceof Error ? fault.message : String(fault);
     if (connection.value.state !== 'away') connection.value = { state: 'away', sinceMs: Date.now(), says };
     throw fault;
+  } finally {
+    asking--;
   }
 }
 
@@ -93,7 +110,22 @@ const SOFT: Partial<Record<Operation, true>> = {
   'receipt.list': true,
   'lease.waiters': true,
   'queue.figures': true,
+  // Entries of the log: the view leaves out those after the moment.
+  'lease.history': true,
+  'task.history': true,
 };
+
+/** Whether an operation answers as of the moment that is shown. */
+export function takesMoment(operation: Operation): boolean {
+  return !(operation in SOFT);
+}
+
+let asking = 0;
+
+/** Whether an answer is on its way. */
+export function isAsking(): boolean {
+  return asking > 0;
+}
 
 function noteRefusal({ code, status, ...problem }: Problem): void {
   if (status === 401) {

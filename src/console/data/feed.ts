@@ -1,6 +1,6 @@
 /**
- * What a view shows, asked again and again: the last answer stays until the next one is here, so nothing flickers. It rests while
- * the page is paused, hidden or shows an earlier moment, and slows down while the server is away.
+ * What a view shows, asked again and again: the last answer stays until the next one is here, so nothing flickers, also while the
+ * time machine moves. It rests while the page is paused, hidden or shows an earlier moment, and slows down while the server is away.
  */
 import { useSignalEffect } from '@preact/signals';
 import { useEffect, useRef, useState } from 'preact/hooks';
@@ -26,7 +26,9 @@ export function useFeed<T>(
   everyMs = REFRESH_MS,
 ): Feed<T> {
   const at = moment.value === null ? 'now' : JSON.stringify(moment.value);
-  const whole = key === null ? null : `${key} ${at} ${identity.value?.name ?? ''}`;
+  // Between two earlier moments the last answer stays; between now and then nothing does.
+  const subject = key === null ? null : `${key} ${at === 'now'} ${identity.value?.name ?? ''}`;
+  const whole = subject === null ? null : `${subject} ${at}`;
   const [answer, setAnswer] = useState<{ key: string | null; data: T | null; fault: unknown }>({
     key: null,
     data: null,
@@ -45,11 +47,16 @@ export function useFeed<T>(
       let pauseMs = everyMs;
       try {
         const data = await asking.current(ending.signal);
-        if (!ending.signal.aborted) setAnswer({ key: whole, data, fault: null });
+        if (!ending.signal.aborted) setAnswer({ key: subject, data, fault: null });
       } catch (fault) {
         if (ending.signal.aborted) return;
         pauseMs = Math.max(everyMs, AWAY_MS);
-        setAnswer((before) => ({ key: whole, data: before.key === whole ? before.data : null, fault }));
+        const keeps = at === 'now';
+        setAnswer((before) => ({
+          key: subject,
+          data: keeps && before.key === subject ? before.data : null,
+          fault,
+        }));
       }
       if (!ending.signal.aborted) timer = window.setTimeout(next, pauseMs);
     };
@@ -73,7 +80,7 @@ export function useFeed<T>(
     wasLive.current = live;
   });
 
-  const isCurrent = answer.key === whole;
+  const isCurrent = answer.key === subject;
   return {
     data: isCurrent ? answer.data : null,
     fault: isCurrent ? answer.fault : null,

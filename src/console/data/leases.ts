@@ -3,7 +3,7 @@
  * the server, of which only those on the screen are asked for again. A lease that has gone stays for a moment, with its end.
  */
 import type { Body } from '../../browser.ts';
-import { authorityNow } from './clock.ts';
+import { seenNow } from './clock.ts';
 import { ask } from './connection.ts';
 import type { Incident } from './watch.ts';
 
@@ -41,7 +41,7 @@ export async function leasePage(
     { limit, ...(prefix === '' ? {} : { prefix }), ...(cursor === null ? {} : { cursor }) },
     signal,
   );
-  const seenMs = authorityNow();
+  const seenMs = seenNow();
   return { leases: leases.map((lease) => shownLease(lease, before.get(lease.name), seenMs)), next };
 }
 
@@ -117,6 +117,10 @@ export function groupsOf(leases: readonly ShownLease[]): LeaseGroup[] {
     const group = groups.get(prefix);
     if (group === undefined) groups.set(prefix, [lease]);
     else group.push(lease);
+  }
+  for (const [prefix, group] of [...groups].filter(([prefix, { length }]) => prefix !== '' && length === 1)) {
+    groups.delete(prefix);
+    groups.set('', [...(groups.get('') ?? []), ...group]);
   }
   return [...groups]
     .sort(([a], [b]) => (b === '' || (a !== '' && a < b) ? -1 : 1))

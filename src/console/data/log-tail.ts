@@ -17,17 +17,26 @@ export interface LogTail {
 }
 
 const SHOWN_MAX = 500;
+const SHOWN_FIRST = 200;
 const SHOW_EVERY_MS = 300;
 /** How far back the page looks for entries when it opens. */
 const LOOK_BACK = 2_000;
 const AGAIN_MS = 3_000;
 
-/** `from` null: the end of the log, and onwards; otherwise the entries from that position on, without following. */
-export function useLogTail(types: readonly EntryType[], from: number | null, endSeq: number | null): LogTail {
+/**
+ * `from` null: the end of the log, and onwards; otherwise the entries from that position on, without following. At an earlier
+ * moment the log ends with `endSeq`.
+ */
+export function useLogTail(
+  types: readonly EntryType[],
+  from: number | null,
+  endSeq: number | null,
+  isPast: boolean,
+): LogTail {
   const [tail, setTail] = useState<LogTail>({ entries: [], dropped: 0, fault: null });
   const nextSeq = useRef(0);
   const live = isLive.value;
-  const key = `${types.join()} ${from} ${identity.value?.name}`;
+  const key = `${types.join()} ${from} ${identity.value?.name} ${isPast ? endSeq : 'now'}`;
   const isKnown = endSeq !== null;
 
   useEffect(() => {
@@ -61,12 +70,13 @@ export function useLogTail(types: readonly EntryType[], from: number | null, end
         const first = from ?? Math.max(1, (endSeq ?? 1) - LOOK_BACK);
         const reply = await transport.log({
           from: first,
-          limit: SHOWN_MAX * 4,
+          limit: LOOK_BACK,
           ...(types.length === 0 ? {} : { types: [...types] }),
         });
         if (signal.aborted) return;
         if (!reply.ok) throw new Refused(reply);
-        fresh = reply.entries.slice(from === null ? -200 : 0, from === null ? undefined : SHOWN_MAX);
+        const kept = isPast ? reply.entries.filter(({ seq }) => seq <= (endSeq ?? 0)) : reply.entries;
+        fresh = from === null ? kept.slice(-SHOWN_FIRST) : kept.slice(0, SHOWN_MAX);
         nextSeq.current = (reply.entries.at(-1)?.seq ?? endSeq ?? 0) + 1;
         show();
       }

@@ -41,7 +41,22 @@ export function hrefOf(
   subject: string | null = null,
   query: Readonly<Record<string, string | undefined>> = {},
 ): string {
-  const fields = Object.entries({ ...query, ...momentFields(moment.value) }).filter(
+  return href(view, subject, query, moment.value);
+}
+
+/** The URL of this place at another moment. */
+export function hrefAt(at: Moment): string {
+  const { view, subject, query } = route.peek();
+  return href(view, subject, query, at);
+}
+
+function href(
+  view: string,
+  subject: string | null,
+  query: Readonly<Record<string, string | undefined>>,
+  at: Moment,
+): string {
+  const fields = Object.entries({ ...query, ...momentFields(at) }).filter(
     (field): field is [string, string] => field[1] !== undefined && field[1] !== '',
   );
   const search = new URLSearchParams(fields).toString();

@@ -5,10 +5,11 @@
 import { signal } from '@preact/signals';
 import type { Body } from '../../browser.ts';
 import { SPARK_POINTS } from '../parts/figures.tsx';
-import { learnTime } from './clock.ts';
-import { ask, connection } from './connection.ts';
+import { holdTime, learnTime } from './clock.ts';
+import { ask, askNow, connection } from './connection.ts';
 import { type Feed, useFeed } from './feed.ts';
 import { moment } from './route.ts';
+import { type LogRange, logRange, shown } from './time-machine.ts';
 
 export type Overview = Body<'overview.get'>;
 export type QueueOverview = Overview['queues'][number];
@@ -35,18 +36,38 @@ let before: Overview | null = null;
 
 export function useWatch(): Feed<Watch> {
   return useFeed('watch', async (signal) => {
+    const at = moment.value;
     const status = await ask('status.get', {}, signal);
+    if (at !== null) {
+      const present = await askNow('status.get', {}, signal);
+      const seenMs = Date.parse(status.last_commit);
+      holdTime(seenMs);
+      shown.value = { seq: status.seq, atMs: seenMs };
+      logRange.value = rangeOf(present);
+      return noted({ status, overview: null });
+    }
+    holdTime(null);
     if (status.role === 'standby') {
       connection.value = { state: 'standby', leaderUrl: status.leader_url ?? null };
       return noted({ status, overview: null });
     }
-    if (moment.value !== null) return noted({ status, overview: null });
     const overview = await ask('overview.get', {}, signal);
     learnTime(overview.now);
     rates.value = ratesAfter(rates.value, before, overview);
     before = overview;
     return noted({ status, overview });
   });
+}
+
+function rangeOf(present: Status): LogRange {
+  const endMs = Date.parse(present.last_commit);
+  return {
+    first: {
+      seq: present.first_seq,
+      atMs: present.first_at === undefined ? endMs : Date.parse(present.first_at),
+    },
+    end: { seq: present.seq, atMs: endMs },
+  };
 }
 
 function noted(seen: Watch): Watch {

@@ -1,8 +1,9 @@
 /** Buttons that copy a text and say that they did. */
 import { useState } from 'preact/hooks';
 import type { Operation, Requests } from '../../browser.ts';
-import { hasToken, server } from '../data/connection.ts';
+import { hasToken, server, takesMoment } from '../data/connection.ts';
 import { curlOf } from '../data/curl.ts';
+import { moment } from '../data/route.ts';
 
 function Copy({ text, label }: { text: string; label: string }) {
   const [says, setSays] = useState(label);
@@ -24,5 +25,6 @@ function Copy({ text, label }: { text: string; label: string }) {
 
 /** The question behind what is on the screen, for a shell. */
 export function CopyCurl<Op extends Operation>({ op, request }: { op: Op; request: Requests[Op] }) {
-  return <Copy label="Copy as curl" text={curlOf(op, request, { server, hasToken: hasToken.value })} />;
+  const asked = takesMoment(op) ? { ...request, ...moment.value } : request;
+  return <Copy label="Copy as curl" text={curlOf(op, asked, { server, hasToken: hasToken.value })} />;
 }

@@ -27,6 +27,8 @@ const WIDTH = 1_000;
 const LANE = 26;
 const BAR = 12;
 const TICKS_MAX = 400;
+/** More marks than this are drawn small. */
+const MARKS_FEW = 12;
 
 export function Lanes({ lanes, label, untilMs }: { lanes: readonly Lane[]; label: string; untilMs: number }) {
   const spans = lanes.flatMap((lane) => lane.spans);
@@ -83,8 +85,14 @@ export function Lanes({ lanes, label, untilMs }: { lanes: readonly Lane[]; label
         </svg>
         {lanes.map((lane, index) =>
           lane.spans.flatMap((span) => [
-            ...(span.marks ?? []).map(({ atMs, says }) => (
-              <Mark key={`m${atMs}`} kind="checkpoint" left={x(atMs)} lane={index} says={says} />
+            ...(span.marks ?? []).map(({ atMs, says }, _, all) => (
+              <Mark
+                key={`m${atMs}`}
+                kind={all.length > MARKS_FEW ? 'many' : 'checkpoint'}
+                left={x(atMs)}
+                lane={index}
+                says={says}
+              />
             )),
             ...(span.flag === undefined
               ? []

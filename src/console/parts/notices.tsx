@@ -39,6 +39,15 @@ export function Fault({ fault }: { fault: unknown }) {
   );
 }
 
+/** Said of an earlier moment in the place of what the running server keeps in its memory only. */
+export function NotInTheLog({ what }: { what: string }) {
+  return (
+    <p class="empty">
+      {what} are not in the log: the server keeps them in memory, so an earlier moment does not show them.
+    </p>
+  );
+}
+
 /** The data of a feed, or what is to be said instead. */
 export function Shown<T>({ feed, children }: { feed: Feed<T>; children: (data: T) => ComponentChildren }) {
   if (feed.data === null) return feed.fault === null ? <Loading /> : <Fault fault={feed.fault} />;
@@ -48,9 +57,4 @@ export function Shown<T>({ feed, children }: { feed: Feed<T>; children: (data: T
       {children(feed.data)}
     </>
   );
-}
-
-/** Whether the server said that there is no such thing. */
-export function isNotFound(fault: unknown): boolean {
-  return fault instanceof Refused && fault.problem.status === 404;
 }

@@ -1,28 +1,33 @@
 /** **Fences**: objects with their version and fence, and the writes that fences refused, as receipts. */
 import type { Body } from '../../browser.ts';
 import { durationText } from '../data/clock.ts';
-import { ask } from '../data/connection.ts';
+import { ask, isNotFound } from '../data/connection.ts';
 import { useFeed } from '../data/feed.ts';
+import { historyOfName } from '../data/history.ts';
 import { holdingsOf } from '../data/lease-history.ts';
-import { go, hrefOf, route } from '../data/route.ts';
+import { go, hrefOf, moment, route } from '../data/route.ts';
 import { watch } from '../data/watch.ts';
 import { CopyCurl } from '../parts/copy.tsx';
-import { Empty, isNotFound, Shown } from '../parts/notices.tsx';
+import { Empty, NotInTheLog, Shown } from '../parts/notices.tsx';
 import { Opaque } from '../parts/opaque.tsx';
 import { Field, Instant, Name, NameLink, State } from '../parts/text.tsx';
 
 type Receipt = Body<'receipt.list'>['receipts'][number];
 type ListedObject = Body<'object.list'>['objects'][number];
 
-const HISTORY_ENTRIES = 20_000;
 const OBJECTS = 200;
+/** For how many objects the list of all receipts says how late each write was. */
+const LATENESS_OBJECTS = 3;
 
 export function FencesPage() {
   const prefix = route.value.query.prefix ?? '';
+  const isPast = moment.value !== null;
   const receipts = useFeed(
-    'receipts',
+    isPast ? null : 'receipts',
     async (signal) => (await ask('receipt.list', { limit: 100 }, signal)).receipts,
   );
+  const named = [...new Set(receipts.data?.map(({ object_id: id }) => id))].slice(0, LATENESS_OBJECTS);
+  const ends = useLeaseEnds(named, receipts.data?.[0]?.at ?? '');
   const objects = useFeed(
     `objects ${prefix}`,
     (signal) => ask('object.list', { limit: OBJECTS, ...(prefix === '' ? {} : { prefix }) }, signal),
@@ -33,17 +38,22 @@ export function FencesPage() {
       <h1>Fences</h1>
       <section>
         <h2>
-          Refused writes <span class="count">newest first; kept in memory since this server started</span>
+          Refused writes{' '}
+          {!isPast && <span class="count">newest first; kept in memory since this server started</span>}
         </h2>
-        <Shown feed={receipts}>
-          {(list) =>
-            list.length === 0 ? (
-              <Empty>No write was refused by a fence.</Empty>
-            ) : (
-              <Receipts receipts={list} ends={null} />
-            )
-          }
-        </Shown>
+        {isPast ? (
+          <NotInTheLog what="Refused writes" />
+        ) : (
+          <Shown feed={receipts}>
+            {(list) =>
+              list.length === 0 ? (
+                <Empty>No write was refused by a fence.</Empty>
+              ) : (
+                <Receipts receipts={list} ends={ends} isNamed />
+              )
+            }
+          </Shown>
+        )}
       </section>
       <section>
         <h2>Objects</h2>
@@ -111,20 +121,42 @@ function Objects({ objects }: { objects: readonly ListedObject[] }) {
   );
 }
 
+/**
+ * When the lease with each number ended, from the history of the names. A history costs a pass over the end of the log, so it is
+ * read again only when a write was refused since.
+ */
+function useLeaseEnds(names: readonly string[], newest: string): ReadonlyMap<number, number> {
+  const feed = useFeed(
+    watch.value === null || newest === '' ? null : `ends ${JSON.stringify(names)} ${newest}`,
+    async (signal) => {
+      const ends = new Map<number, number>();
+      for (const name of names) {
+        const { entries } = await historyOfName(name, signal);
+        for (const { leaseSeq, toMs } of holdingsOf(entries)) if (toMs !== null) ends.set(leaseSeq, toMs);
+      }
+      return ends;
+    },
+    600_000,
+  );
+  return feed.data ?? new Map();
+}
+
 /** `ends`: when the lease with a number ended, as far as it is known. */
 function Receipts({
   receipts,
   ends,
+  isNamed = false,
 }: {
   receipts: readonly Receipt[];
-  ends: ReadonlyMap<number, number> | null;
+  ends: ReadonlyMap<number, number>;
+  isNamed?: boolean;
 }) {
   return (
     <ol class="events">
       {receipts.map((receipt) => (
         <li key={`${receipt.at} ${receipt.requestId}`} class="bad">
           <Instant at={receipt.at} />{' '}
-          {ends === null && (
+          {isNamed && (
             <>
               <NameLink view="fences" text={receipt.object_id} />:{' '}
             </>
@@ -147,10 +179,10 @@ function Receipts({
 }
 
 /** "Arrived 2.3 s late, under 17; the fence is 20." */
-function receiptText(receipt: Receipt, ends: ReadonlyMap<number, number> | null): string {
+function receiptText(receipt: Receipt, ends: ReadonlyMap<number, number>): string {
   const { code, presented_lease_seq: presented, current_fence: fence, at } = receipt;
   if (code === 'WRITE_UNFENCED' || presented === null) return `Came without a lease; the fence is ${fence}.`;
-  const endedMs = ends?.get(presented);
+  const endedMs = ends.get(presented);
   const late = endedMs === undefined ? '' : `arrived ${durationText(Date.parse(at) - endedMs)} late, `;
   const text = `${late}under ${presented}; the fence is ${fence}.`;
   return text[0]!.toUpperCase() + text.slice(1);
@@ -165,23 +197,11 @@ export function FencePage({ id }: { id: string }) {
       throw fault;
     }
   });
-  const receipts = useFeed(`receipts ${id}`, async (signal) => {
+  const isPast = moment.value !== null;
+  const receipts = useFeed(isPast ? null : `receipts ${id}`, async (signal) => {
     return (await ask('receipt.list', { object_id: id, limit: 100 }, signal)).receipts;
   });
-  const newest = receipts.data?.[0]?.at ?? '';
-  const ends = useFeed(
-    watch.value === null ? null : `ends ${id} ${newest}`,
-    async (signal) => {
-      const from = Math.max(1, (watch.peek()?.status.seq ?? 1) - HISTORY_ENTRIES);
-      const { entries } = await ask('lease.history', { name: id, from, limit: 1_000 }, signal);
-      return new Map(
-        holdingsOf(entries).flatMap(({ leaseSeq, toMs }) =>
-          toMs === null ? [] : [[leaseSeq, toMs] as const],
-        ),
-      );
-    },
-    60_000,
-  );
+  const ends = useLeaseEnds([id], receipts.data?.[0]?.at ?? '');
   return (
     <>
       <p class="crumb">
@@ -193,7 +213,7 @@ export function FencePage({ id }: { id: string }) {
       <Shown feed={object}>
         {(seen) =>
           seen === 'none' ? (
-            <p class="lead">No object is stored under this name.</p>
+            <p class="lead">No object {isPast ? 'was' : 'is'} stored under this name.</p>
           ) : (
             <>
               <dl class="card">
@@ -222,15 +242,19 @@ export function FencePage({ id }: { id: string }) {
       </Shown>
       <section>
         <h2>Refused writes</h2>
-        <Shown feed={receipts}>
-          {(list) =>
-            list.length === 0 ? (
-              <Empty>No write to it was refused.</Empty>
-            ) : (
-              <Receipts receipts={list} ends={ends.data ?? new Map()} />
-            )
-          }
-        </Shown>
+        {isPast ? (
+          <NotInTheLog what="Refused writes" />
+        ) : (
+          <Shown feed={receipts}>
+            {(list) =>
+              list.length === 0 ? (
+                <Empty>No write to it was refused.</Empty>
+              ) : (
+                <Receipts receipts={list} ends={ends} />
+              )
+            }
+          </Shown>
+        )}
       </section>
     </>
   );

@@ -1,9 +1,10 @@
 /** One lease: who holds it, who waits and what blocks each, who held it before, and how each holding ended. */
 import { useRef } from 'preact/hooks';
 import type { Body } from '../../browser.ts';
-import { authorityNow, clockText, durationText } from '../data/clock.ts';
-import { ask, may, Refused } from '../data/connection.ts';
+import { authorityNow, clockText, countText, durationText, seenNow } from '../data/clock.ts';
+import { ask, isNotFound, may, Refused } from '../data/connection.ts';
 import { useFeed } from '../data/feed.ts';
+import { HISTORY_ENTRIES, historyOfName } from '../data/history.ts';
 import {
   gapsOf,
   type Holding,
@@ -13,19 +14,17 @@ import {
   type LogEntry,
 } from '../data/lease-history.ts';
 import { type ShownLease, shownLease } from '../data/leases.ts';
-import { hrefOf } from '../data/route.ts';
+import { hrefOf, moment } from '../data/route.ts';
 import { visible } from '../data/visible.ts';
 import { watch } from '../data/watch.ts';
 import { CopyCurl } from '../parts/copy.tsx';
 import { confirm } from '../parts/dialog.tsx';
 import { DrainBar } from '../parts/figures.tsx';
 import { Lanes } from '../parts/lanes.tsx';
-import { Empty, Fault, isNotFound, Shown } from '../parts/notices.tsx';
+import { Empty, Fault, NotInTheLog, Shown } from '../parts/notices.tsx';
 import { Opaque } from '../parts/opaque.tsx';
 import { Ago, Duration, Field, Instant, Name } from '../parts/text.tsx';
 
-/** A history costs a pass over the log: this far back by itself, and further when the reader asks. */
-const HISTORY_ENTRIES = 20_000;
 const LANES_MAX = 12;
 
 type Waiter = Body<'lease.waiters'>['waiters'][number];
@@ -33,13 +32,14 @@ type Waiter = Body<'lease.waiters'>['waiters'][number];
 export function LeasePage({ name }: { name: string }) {
   const lease = useFeed(`lease ${name}`, async (signal): Promise<ShownLease | 'free'> => {
     try {
-      return shownLease(await ask('lease.get', { name }, signal), undefined, authorityNow());
+      return shownLease(await ask('lease.get', { name }, signal), undefined, seenNow());
     } catch (fault) {
       if (isNotFound(fault)) return 'free';
       throw fault;
     }
   });
-  const waiters = useFeed(`waiters ${name}`, async (signal) => {
+  const isPast = moment.value !== null;
+  const waiters = useFeed(isPast ? null : `waiters ${name}`, async (signal) => {
     return (await ask('lease.waiters', { name, limit: 100 }, signal)).waiters;
   });
   const seq = lease.data === null ? null : lease.data === 'free' ? 0 : lease.data.seq;
@@ -54,13 +54,15 @@ export function LeasePage({ name }: { name: string }) {
       <Shown feed={lease}>
         {(seen) =>
           seen === 'free' ? (
-            <p class="calm">No one holds it now: the next acquire gets it at once.</p>
+            <p class="calm">
+              {isPast ? 'No one held it then.' : 'No one holds it now: the next acquire gets it at once.'}
+            </p>
           ) : (
             <Held lease={seen} waiters={waiters.data ?? []} again={lease.again} />
           )
         }
       </Shown>
-      <Waiters feed={waiters.data} />
+      {isPast ? <NotInTheLog what="Waiters" /> : <Waiters feed={waiters.data} />}
       {seq !== null && <History name={name} seq={seq} />}
     </>
   );
@@ -210,8 +212,8 @@ function Waiters({ feed }: { feed: readonly Waiter[] | null }) {
                   <th scope="row">
                     <Name text={holder} />
                   </th>
-                  <td>{listed(names)}</td>
-                  <td>{listed(blockers)}</td>
+                  <td class="names">{listed(names)}</td>
+                  <td class="names">{listed(blockers)}</td>
                   <td class="num">
                     <Ago at={since} />
                   </td>
@@ -242,17 +244,8 @@ function listed(names: readonly string[]) {
 function History({ name, seq }: { name: string; seq: number }) {
   const end = watch.value?.status.seq ?? null;
   const feed = useFeed(
-    end === null ? null : `history ${name} ${seq}`,
-    async (signal) => {
-      const from = Math.max(1, (watch.peek()?.status.seq ?? 0) - HISTORY_ENTRIES);
-      try {
-        const { entries } = await ask('lease.history', { name, from, limit: 1_000 }, signal);
-        return { entries, isWhole: from === 1 };
-      } catch (fault) {
-        if (isNotFound(fault)) return { entries: [], isWhole: from === 1 };
-        throw fault;
-      }
-    },
+    end === null ? null : `history ${name} ${seq} ${moment.value === null ? '' : end}`,
+    (signal) => historyOfName(name, signal),
     // A name that is held has another entry with every renewal, and is asked for then.
     60_000,
   );
@@ -292,7 +285,7 @@ function Holdings({
       <h2>
         Holders{' '}
         <span class="count">
-          {isWhole ? 'since the log begins' : `in the last ${HISTORY_ENTRIES} entries`}
+          {isWhole ? 'since the log begins' : `in the last ${countText(HISTORY_ENTRIES)} entries`}
         </span>
       </h2>
       {holdings.length === 0 ? (

@@ -12,7 +12,7 @@ import {
   WHOLE_MAX,
   withGone,
 } from '../data/leases.ts';
-import { go, hrefOf, route } from '../data/route.ts';
+import { go, hrefOf, moment, route } from '../data/route.ts';
 import { visible } from '../data/visible.ts';
 import { watch } from '../data/watch.ts';
 import { DrainBar } from '../parts/figures.tsx';
@@ -61,7 +61,8 @@ function Whole({ prefix }: { prefix: string }) {
       leases.push(...page.leases);
       cursor = page.next;
     } while (cursor !== null && leases.length < WHOLE_MAX);
-    const shown = withGone(leases, known.current, authorityNow());
+    // Between two earlier moments a lease that is not there did not go: the reader did.
+    const shown = moment.peek() === null ? withGone(leases, known.current, authorityNow()) : leases;
     known.current = new Map(shown.map((lease) => [lease.name, lease]));
     return shown;
   });

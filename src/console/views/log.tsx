@@ -1,13 +1,11 @@
 /** **Log**: every entry as it becomes durable, by type, and from any position on. */
 import type { EntryRecord, EntryType } from '../../browser.ts';
 import { clockText, isPaused } from '../data/clock.ts';
-import { jsonOf } from '../data/entry-json.ts';
 import { useLogTail } from '../data/log-tail.ts';
-import { go, hrefOf, route } from '../data/route.ts';
-import { visible } from '../data/visible.ts';
+import { go, hrefAt, hrefOf, moment, route } from '../data/route.ts';
 import { watch } from '../data/watch.ts';
+import { EntryFields } from '../parts/entry-fields.tsx';
 import { Empty, Fault } from '../parts/notices.tsx';
-import { Name, NameLink } from '../parts/text.tsx';
 
 const GROUPS: readonly (readonly [says: string, types: readonly EntryType[]])[] = [
   ['everything', []],
@@ -38,13 +36,20 @@ export function LogPage() {
   const types = typesText === '' ? [] : (typesText.split(',') as EntryType[]);
   const from = /^\d{1,16}$/.test(fromText) ? Math.max(1, Number(fromText)) : null;
   const endSeq = watch.value?.status.seq ?? null;
-  const { entries, dropped, fault } = useLogTail(types, from, endSeq);
+  const isPast = moment.value !== null;
+  const { entries, dropped, fault } = useLogTail(types, from, endSeq, isPast);
   return (
     <>
       <h1>
         Log{' '}
         <span class="count">
-          {from === null ? (isPaused.value ? 'paused' : 'as it grows, newest first') : `from ${from} on`}
+          {from !== null
+            ? `from ${from} on`
+            : isPast
+              ? 'up to this moment, newest first'
+              : isPaused.value
+                ? 'paused'
+                : 'as it grows, newest first'}
         </span>
       </h1>
       <form class="filter" role="search" onSubmit={submit}>
@@ -76,7 +81,7 @@ export function LogPage() {
       </p>
       <Fault fault={fault} />
       {entries.length === 0 ? (
-        <Empty>No such entry among those looked at. New ones appear here.</Empty>
+        <Empty>No such entry among those looked at.{isPast ? '' : ' New ones appear here.'}</Empty>
       ) : (
         <ol class="log" aria-label="Entries">
           {(from === null ? entries : [...entries].reverse()).map((entry) => (
@@ -95,16 +100,6 @@ export function LogPage() {
   }
 }
 
-/** Where the subject of an entry has its page. */
-const PLACES: Readonly<Record<string, string>> = {
-  task_id: 'tasks',
-  name: 'leases',
-  object_id: 'fences',
-  session_id: 'sessions',
-  schedule: 'schedules',
-  worker_id: 'workers',
-  queue: 'queues',
-};
 const LOUD: ReadonlySet<string> = new Set([
   'LeaseExpired',
   'TaskCancelled',
@@ -114,38 +109,18 @@ const LOUD: ReadonlySet<string> = new Set([
   'NameBroken',
   'NamesWiped',
 ]);
-const QUIET = new Set(['seq', 'at', 'type', 'token_sha256', 'names']);
-
 function EntryRow({ entry }: { entry: EntryRecord }) {
-  const { seq, at, type, ...fields } = entry as EntryRecord & Record<string, unknown>;
-  const shown = Object.entries(fields).filter(
-    ([field]) => !QUIET.has(field) || (field === 'names' && !('name' in fields)),
-  );
+  const { seq, at, type } = entry;
   return (
     <li class={LOUD.has(type) ? 'loud' : ''}>
-      <span class="figure seq">{seq}</span>
+      <a class="figure seq" href={hrefAt({ at_seq: seq })} title="Show everything as of this entry">
+        {seq}
+      </a>
       <time class="figure" dateTime={at} title={at}>
         {clockText(Date.parse(at))}
       </time>
       <span class="type">{type}</span>
-      <span class="fields">
-        {shown.map(([field, value]) => (
-          <span key={field}>
-            <span class="soft">{field}</span>{' '}
-            {typeof value === 'string' && field in PLACES ? (
-              <NameLink view={PLACES[field]!} text={value} />
-            ) : (
-              <Name text={shortened(typeof value === 'string' ? value : jsonOf(value))} />
-            )}
-          </span>
-        ))}
-      </span>
+      <EntryFields entry={entry} />
     </li>
   );
-}
-
-const VALUE_MAX = 160;
-
-function shortened(text: string): string {
-  return text.length <= VALUE_MAX ? text : `${visible(text.slice(0, VALUE_MAX))}…`;
 }

@@ -1,35 +1,53 @@
 /** **Now**: problems first, then the queues, then the authority itself. */
+import { useState } from 'preact/hooks';
+import { durationText } from '../data/clock.ts';
 import type { Feed } from '../data/feed.ts';
-import { hrefOf } from '../data/route.ts';
+import { hrefOf, moment } from '../data/route.ts';
 import { type Overview, type Rates, rates, type Status, type Watch } from '../data/watch.ts';
 import { DrainBar } from '../parts/figures.tsx';
 import { Shown } from '../parts/notices.tsx';
 import { Count, Field, Instant, Name } from '../parts/text.tsx';
+import { PastQueues } from './past-queues.tsx';
 import { troublesOf } from './problems.tsx';
 import { QueueTable } from './queue-table.tsx';
 
 export function NowPage({ feed }: { feed: Feed<Watch> }) {
   return (
     <>
-      <h1>Now</h1>
+      <h1>{moment.value === null ? 'Now' : 'Then'}</h1>
       <Shown feed={feed}>
-        {({ status, overview }) => (
-          <>
-            <Troubles status={status} overview={overview} />
-            <section>
-              <h2>Queues</h2>
-              <QueueTable overview={overview} rates={rates.value} />
-            </section>
-            <AuthorityCard status={status} overview={overview} rates={rates.value} />
-          </>
-        )}
+        {({ status, overview }) =>
+          moment.value !== null ? (
+            <>
+              <section>
+                <h2>Queues</h2>
+                <PastQueues />
+              </section>
+              <PastAuthority status={status} />
+            </>
+          ) : (
+            <>
+              <Troubles status={status} overview={overview} />
+              <section>
+                <h2>Queues</h2>
+                <QueueTable overview={overview} rates={rates.value} />
+              </section>
+              <AuthorityCard status={status} overview={overview} rates={rates.value} />
+            </>
+          )
+        }
       </Shown>
     </>
   );
 }
 
+/** The worst come first; a longer list hides the queues below it. */
+const TROUBLES_SHOWN = 6;
+
 function Troubles({ status, overview }: { status: Status; overview: Overview | null }) {
+  const [isWhole, setWhole] = useState(false);
   const troubles = troublesOf(status, overview);
+  const rest = isWhole ? 0 : troubles.length - TROUBLES_SHOWN;
   if (troubles.length === 0) {
     return (
       <p class="calm" role="status">
@@ -39,12 +57,51 @@ function Troubles({ status, overview }: { status: Status; overview: Overview | n
   }
   return (
     <ul class="troubles" aria-label="Problems">
-      {troubles.map(({ tone, says, href }, index) => (
+      {(rest > 1 ? troubles.slice(0, TROUBLES_SHOWN) : troubles).map(({ tone, says, href }, index) => (
         <li key={index} class={tone}>
           <a href={href}>{says}</a>
         </li>
       ))}
+      {rest > 1 && (
+        <li class="more">
+          <button type="button" class="quiet" onClick={() => setWhole(true)}>
+            Show {rest} more
+          </button>
+        </li>
+      )}
     </ul>
+  );
+}
+
+/** What the log knows of the authority at an earlier moment. */
+function PastAuthority({
+  status: { seq, last_commit: at, counts, guard_holder: guard },
+}: {
+  status: Status;
+}) {
+  return (
+    <section>
+      <h2>Authority</h2>
+      <dl class="card">
+        <Field label="Position">
+          <a class="figure" href={hrefOf('log')}>
+            {seq}
+          </a>
+        </Field>
+        <Field label="Entry written">
+          <Instant at={at} />
+        </Field>
+        <Field label="Leases">
+          <a href={hrefOf('leases')}>
+            <Count of={counts.leases} />
+          </a>{' '}
+          <span class="soft">live</span>
+        </Field>
+        <Field label="Guard of the orchestrator">
+          {guard === null ? <span class="soft">not held</span> : <Name text={guard} />}
+        </Field>
+      </dl>
+    </section>
   );
 }
 
@@ -97,6 +154,11 @@ function AuthorityCard({
             live, <Count of={counts.waiters} /> waiting
           </span>
         </Field>
+        {overview !== null && (
+          <Field label="Standbys">
+            <Standbys standbys={overview.standbys} />
+          </Field>
+        )}
         <Field label="Guard of the orchestrator">
           {overview === null || overview.guard === null ? (
             <span class="soft">
@@ -115,6 +177,24 @@ function AuthorityCard({
         </Field>
       </dl>
     </section>
+  );
+}
+
+/** A standby looks at the guard several times a second. */
+const SILENT_MS = 10_000;
+
+function Standbys({ standbys }: Pick<Overview, 'standbys'>) {
+  if (standbys === null) return <span class="soft">none known</span>;
+  if (standbys.length === 0) return <span class="warn">none is connected</span>;
+  return (
+    <>
+      {standbys.map(({ url, silent_ms: silentMs }) => (
+        <div key={url}>
+          <Name text={url} />{' '}
+          {silentMs > SILENT_MS && <span class="warn">silent for {durationText(silentMs)}</span>}
+        </div>
+      ))}
+    </>
   );
 }
 

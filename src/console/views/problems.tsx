@@ -15,6 +15,8 @@ export interface Trouble {
 const SILENT_MS = 15_000;
 const OLD_MS = 5 * 60_000;
 const NAMES_MAX = 3;
+/** The server warns in its log from here on. */
+const TIME_OFF_MS = 60_000;
 
 export function troublesOf(status: Status, overview: Overview | null): Trouble[] {
   const troubles: Trouble[] = [];
@@ -23,6 +25,15 @@ export function troublesOf(status: Status, overview: Overview | null): Trouble[]
       tone: 'bad',
       says: 'The disk is full: creates, writes and grants are refused. Renewals, completions and releases still work.',
       href: hrefOf('now'),
+    });
+  }
+  const { clock_off_ms: offMs } = status;
+  if (offMs !== null && Math.abs(offMs) > TIME_OFF_MS) {
+    const off = `${durationText(Math.abs(offMs))} ${offMs > 0 ? 'ahead of' : 'behind'} the wall clock`;
+    troubles.push({
+      tone: 'warn',
+      says: `The time of the server is ${off} of its machine. Schedules fire by the time of the server.`,
+      href: hrefOf('schedules'),
     });
   }
   if (overview !== null) {

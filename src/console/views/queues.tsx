@@ -3,15 +3,16 @@ import type { Body } from '../../browser.ts';
 import { ask, may } from '../data/connection.ts';
 import type { Feed } from '../data/feed.ts';
 import { useFeed } from '../data/feed.ts';
-import { hrefOf } from '../data/route.ts';
+import { hrefOf, moment } from '../data/route.ts';
 import { visible } from '../data/visible.ts';
 import { type QueueOverview, rates, recentRate, type Watch } from '../data/watch.ts';
 import { CopyCurl } from '../parts/copy.tsx';
 import { confirm } from '../parts/dialog.tsx';
 import { Sparkline } from '../parts/figures.tsx';
 import { Histogram } from '../parts/histogram.tsx';
-import { Empty, Shown } from '../parts/notices.tsx';
+import { Empty, NotInTheLog, Shown } from '../parts/notices.tsx';
 import { Ago, Count, Duration, Field, Name, NameLink, State } from '../parts/text.tsx';
+import { PastQueues } from './past-queues.tsx';
 import { quotedWord } from './problems.tsx';
 import { QueueLimits } from './queue-limits.tsx';
 import { QueueTable } from './queue-table.tsx';
@@ -20,7 +21,11 @@ export function QueuesPage({ feed }: { feed: Feed<Watch> }) {
   return (
     <>
       <h1>Queues</h1>
-      <Shown feed={feed}>{({ overview }) => <QueueTable overview={overview} rates={rates.value} />}</Shown>
+      {moment.value === null ? (
+        <Shown feed={feed}>{({ overview }) => <QueueTable overview={overview} rates={rates.value} />}</Shown>
+      ) : (
+        <PastQueues />
+      )}
     </>
   );
 }
@@ -29,12 +34,15 @@ type Figures = Body<'queue.figures'>;
 type Worker = Body<'worker.list'>['workers'][number];
 
 export function QueuePage({ name, feed }: { name: string; feed: Feed<Watch> }) {
-  const figures = useFeed(`figures ${name}`, (signal) => ask('queue.figures', { queue: name }, signal));
+  const isPast = moment.value !== null;
+  const figures = useFeed(isPast ? null : `figures ${name}`, (signal) =>
+    ask('queue.figures', { queue: name }, signal),
+  );
   const listed = useFeed(`queue ${name}`, async (signal) => {
     const { queues } = await ask('queue.list', {}, signal);
     return queues.find(({ queue }) => queue === name) ?? null;
   });
-  const workers = useFeed(`pollers ${name}`, async (signal) => {
+  const workers = useFeed(isPast ? null : `pollers ${name}`, async (signal) => {
     const all = (await ask('worker.list', {}, signal)).workers;
     return all.filter(({ queues }) => queues.includes(name));
   });
@@ -47,7 +55,9 @@ export function QueuePage({ name, feed }: { name: string; feed: Feed<Watch> }) {
       <h1>
         <Name text={name} /> {listed.data?.paused && <State of="paused" />}
       </h1>
-      {seen === undefined ? (
+      {isPast ? (
+        <PastCard counts={listed.data} />
+      ) : seen === undefined ? (
         feed.data !== null && (
           <Empty>This queue has no task now. It comes into being with its first one.</Empty>
         )
@@ -61,12 +71,45 @@ export function QueuePage({ name, feed }: { name: string; feed: Feed<Watch> }) {
           </button>
         )}
         <a href={hrefOf('tasks', null, { q: `queue:${quotedWord(name)}` })}>Its tasks</a>
-        <CopyCurl op="queue.figures" request={{ queue: name }} />
+        {isPast ? (
+          <CopyCurl op="queue.list" request={{}} />
+        ) : (
+          <CopyCurl op="queue.figures" request={{ queue: name }} />
+        )}
       </div>
       {listed.data !== null && <QueueLimits queue={name} limits={listed.data.limits} again={listed.again} />}
-      <Pollers workers={workers.data} />
-      <Shown feed={figures}>{(data) => <Times figures={data} />}</Shown>
+      {isPast ? (
+        <NotInTheLog what="Workers and the times of tasks" />
+      ) : (
+        <>
+          <Pollers workers={workers.data} />
+          <Shown feed={figures}>{(data) => <Times figures={data} />}</Shown>
+        </>
+      )}
     </>
+  );
+}
+
+function PastCard({ counts }: { counts: Body<'queue.list'>['queues'][number] | null }) {
+  if (counts === null) return <Empty>This queue had no task then.</Empty>;
+  return (
+    <dl class="card">
+      <Field label="Waiting">
+        <Count of={counts.waiting} />
+      </Field>
+      <Field label="Leased">
+        <Count of={counts.leased} />
+      </Field>
+      <Field label="Completed">
+        <Count of={counts.completed} />
+      </Field>
+      <Field label="Failed">
+        <Count of={counts.failed} />
+      </Field>
+      <Field label="Dead">
+        <Count of={counts.dead} />
+      </Field>
+    </dl>
   );
 }
 

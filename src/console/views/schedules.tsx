@@ -1,7 +1,7 @@
 /** **Schedules**: when each is due next, what came of the last time; fire, pause, edit. */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { type Body, Json, type Requests } from '../../browser.ts';
-import { clockText, durationText } from '../data/clock.ts';
+import { ageText, clockText } from '../data/clock.ts';
 import { ask, may } from '../data/connection.ts';
 import { useFeed } from '../data/feed.ts';
 import { hrefOf } from '../data/route.ts';
@@ -106,7 +106,7 @@ function ScheduleTable({ schedules }: { schedules: readonly Schedule[] }) {
 }
 
 function whenText({ cron, every_ms: everyMs, timezone }: Schedule) {
-  if (cron === undefined) return `every ${durationText(everyMs ?? 0)}`;
+  if (cron === undefined) return `every ${ageText(everyMs ?? 0)}`;
   return (
     <>
       <code>{cron}</code> <span class="soft">{timezone}</span>

@@ -3,11 +3,14 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Body } from '../../browser.ts';
 import { ask, may } from '../data/connection.ts';
 import { useFeed } from '../data/feed.ts';
+import { historyOfTask } from '../data/history.ts';
 import { hrefOf } from '../data/route.ts';
 import { visible } from '../data/visible.ts';
+import { watch } from '../data/watch.ts';
 import { CopyCurl } from '../parts/copy.tsx';
 import { confirm } from '../parts/dialog.tsx';
 import { Empty, Fault, Shown } from '../parts/notices.tsx';
+import { RawEntries } from '../parts/raw-entries.tsx';
 import { Ago, Field, Instant, Name, NameLink, State } from '../parts/text.tsx';
 
 type Session = Body<'session.list'>['sessions'][number];
@@ -236,6 +239,13 @@ export function SessionPage({ id }: { id: string }) {
   const leases = useFeed(`leases of ${id}`, async (signal) => {
     return (await ask('lease.list', { holder: id, limit: 100 }, signal)).leases;
   });
+  const changed = feed.data?.updated_at;
+  const entries = useFeed(
+    changed === undefined || watch.value === null ? null : `entries of ${id} ${changed}`,
+    async (signal) => (await historyOfTask(id, signal)).entries,
+    600_000,
+  );
+  const key = entries.data?.find(({ type }) => type === 'IntentAccepted')?.idempotency_key;
   return (
     <>
       <p class="crumb">
@@ -252,6 +262,16 @@ export function SessionPage({ id }: { id: string }) {
               <span class="arrow" aria-hidden="true">
                 →
               </span>
+              {typeof key === 'string' && (
+                <>
+                  <span class="soft" title={`Idempotency key ${key}`}>
+                    key <span class="name">{key.slice(0, 8)}…</span>
+                  </span>
+                  <span class="arrow" aria-hidden="true">
+                    →
+                  </span>
+                </>
+              )}
               <State of={session.state} />
               <span class="arrow" aria-hidden="true">
                 →
@@ -296,6 +316,7 @@ export function SessionPage({ id }: { id: string }) {
               )}
               <CopyCurl op="session.get" request={{ session_id: id, ended: 'ok' }} />
             </div>
+            {entries.data !== null && <RawEntries entries={entries.data} />}
           </>
         )}
       </Shown>

@@ -1,9 +1,10 @@
 /** One task: where it is in its life, each attempt in a lane, what it carries, and why it is not running. */
 import type { Body } from '../../browser.ts';
-import { authorityNow, durationText } from '../data/clock.ts';
+import { authorityNow, countText, durationText, seenNow } from '../data/clock.ts';
 import { ask, may } from '../data/connection.ts';
 import { useFeed } from '../data/feed.ts';
-import { hrefOf } from '../data/route.ts';
+import { HISTORY_ENTRIES, historyOfTask } from '../data/history.ts';
+import { hrefOf, moment } from '../data/route.ts';
 import { type Attempt, attemptsOf, type LogEntry } from '../data/task-history.ts';
 import { visible } from '../data/visible.ts';
 import { watch } from '../data/watch.ts';
@@ -20,15 +21,13 @@ import { StateDiagram } from './state-diagram.tsx';
 type Task = Body<'task.get'>;
 type Why = Body<'task.why'>;
 
-/** A history costs a pass over the log, so it reaches this far back. */
-const HISTORY_ENTRIES = 20_000;
 const CHAIN_MAX = 6;
 
 export function TaskPage({ id }: { id: string }) {
   const feed = useFeed(`task ${id}`, async (signal) => {
     const task = await ask('task.get', { task_id: id }, signal);
     const why = isEnded(task) ? null : await ask('task.why', { task_id: id }, signal);
-    return { task, why, seenMs: authorityNow() };
+    return { task, why, seenMs: seenNow() };
   });
   return (
     <>
@@ -60,13 +59,20 @@ function isEnded({ state }: Pick<Task, 'state'>): boolean {
 }
 
 function Lead({ task, why }: { task: Task; why: Why | null }) {
+  if (task.state === 'LEASED' && task.worker_id !== undefined && task.expires_at !== undefined) {
+    return (
+      <p class="lead">
+        <NameLink view="workers" text={task.worker_id} /> is working on it, attempt {task.attempt}. Its lease
+        ends at <Instant at={task.expires_at} /> unless it is extended.
+        {task.cancel_requested &&
+          ' The worker is told to stop; the task ends with this lease unless it completes in time.'}
+      </p>
+    );
+  }
   if (why !== null) {
     return (
       <p class="lead">
-        <span class="soft">{task.state === 'LEASED' ? 'Running: ' : 'Why is it not running? '}</span>
-        {visible(why.says)}
-        {task.cancel_requested &&
-          ' Its worker is told to stop; it ends with this lease unless it completes in time.'}
+        <span class="soft">Why is it not running?</span> {visible(why.says)}
       </p>
     );
   }
@@ -266,12 +272,12 @@ const TONES: Readonly<Record<Attempt['end'], string>> = {
 };
 
 function Attempts({ task }: { task: Task }) {
+  const end = watch.value?.status.seq ?? null;
   const feed = useFeed(
-    `attempts ${task.task_id} ${task.seq}`,
+    end === null ? null : `attempts ${task.task_id} ${task.seq} ${moment.value === null ? '' : end}`,
     async (signal) => {
-      const from = Math.max(1, (watch.peek()?.status.seq ?? task.seq) - HISTORY_ENTRIES);
-      const { entries } = await ask('task.history', { task_id: task.task_id, from, limit: 1_000 }, signal);
-      return { entries, isWhole: from === 1 || entries[0]?.type === 'TaskCreated' };
+      const { entries, isWhole } = await historyOfTask(task.task_id, signal);
+      return { entries, isWhole: isWhole || entries[0]?.type === 'TaskCreated' };
     },
     600_000,
   );
@@ -283,7 +289,9 @@ function Attempts({ task }: { task: Task }) {
     <section>
       <h2>
         Attempts{' '}
-        {!data.isWhole && <span class="count">in the last {HISTORY_ENTRIES} entries; the task is older</span>}
+        {!data.isWhole && (
+          <span class="count">in the last {countText(HISTORY_ENTRIES)} entries; the task is older</span>
+        )}
       </h2>
       {attempts.length === 0 ? (
         <Empty>No worker has had it{data.isWhole ? ' yet' : ' in that part of the log'}.</Empty>

@@ -158,9 +158,9 @@ export function TaskTable({ tasks }: { tasks: readonly Task[] }) {
               Attempt
             </th>
             <th scope="col" class="num">
-              Created
+              Age
             </th>
-            <th scope="col">What is known</th>
+            <th scope="col">Detail</th>
           </tr>
         </thead>
         <tbody>

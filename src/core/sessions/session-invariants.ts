@@ -61,7 +61,7 @@ export function checkSessionIndexes({ sessions, lastSeq }: State, fail: Fail): v
   let endedSeq = 0;
   for (const session of sessions.ended.values()) {
     const id = sessionIdOfSeq(session.seq);
-    if (!hasEnded(session) || session.reason === null) fail(`${id} has not ended, or nobody knows why`);
+    if (!hasEnded(session) || session.reason === null) fail(`${id} has not ended, or has no reason`);
     if (session.lastSeq < endedSeq) fail(`${id} ended before the one before it`);
     endedSeq = session.lastSeq;
   }

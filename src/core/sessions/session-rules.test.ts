@@ -132,7 +132,7 @@ describe('a session: state × event', () => {
       const cell = TABLE[state][happening];
       it(`${state} and ${happening}: ${Array.isArray(cell) ? cell.join(', ') : cell}`, () => {
         const [before, command] = HAPPENINGS[happening];
-        // Whoever runs has the service itself, so nobody else can be in its way.
+        // A running session holds the service itself, so no other holder can be in its way.
         const isTakeable = state === 'NEW' || TABLE[state] === OVER;
         const story = given(...WAYS[state], ...(isTakeable ? before : []));
         const then = story.session();

@@ -44,8 +44,20 @@ export async function findCheckpoint(
   dir: string,
   names: readonly NumberedName[],
 ): Promise<CheckpointOnDisk | null> {
+  const found = await findCheckpoints(files, dir, names);
+  const newest = found.pop() ?? null;
+  for (const { parts } of found) for (const part of parts) await part.drop();
+  return newest;
+}
+
+/** All complete checkpoints among the names, opened for reading, the newest last. */
+export async function findCheckpoints(
+  files: Files,
+  dir: string,
+  names: readonly NumberedName[],
+): Promise<CheckpointOnDisk[]> {
   const found: FoundPart[] = [];
-  let best: FoundPart[] = [];
+  const complete: CheckpointOnDisk[] = [];
   try {
     for (const { name, number, kind } of names) {
       if (kind !== 'ckpt') continue;
@@ -54,12 +66,13 @@ export async function findCheckpoint(
     }
     for (const last of found) {
       const parts = found.filter(({ head }) => head.firstPart === last.head.firstPart);
-      const newer = best.length === 0 || last.head.seq > best[0]!.head.seq;
-      if (last.partsCount !== 0 && last.partsCount === parts.length && newer) best = parts;
+      if (last.partsCount !== 0 && last.partsCount === parts.length)
+        complete.push({ head: parts[0]!.head, parts });
     }
-    return best.length === 0 ? null : { head: best[0]!.head, parts: best };
+    return complete.sort((a, b) => a.head.seq - b.head.seq);
   } finally {
-    for (const part of found) if (!best.includes(part)) await part.drop();
+    const used = new Set<LogFile>(complete.flatMap(({ parts }) => parts));
+    for (const part of found) if (!used.has(part)) await part.drop();
   }
 }
 

@@ -13,6 +13,7 @@ import { assertLocal, makeDirs, takeLock } from './data-dir.ts';
 import { FILE_HEAD_BYTES } from './file-head.ts';
 import { FileLog } from './file-log.ts';
 import { fileName } from './file-names.ts';
+import { type HistoryLimits, KeptHistory } from './kept-history.ts';
 import type { Recovered } from './recovery.ts';
 import { recover } from './recovery.ts';
 import { Segment } from './segment.ts';
@@ -41,6 +42,8 @@ export interface FileEngineOptions {
   readonly compactionBytesMin?: number;
   /** Size of one part of a checkpoint; 1 GiB, and it must stay below 4 GiB. */
   readonly partBytesMax?: number;
+  /** What is kept for the time machine besides what the log needs; without it nothing. */
+  readonly history?: HistoryLimits;
   /** Opens a directory on a network file system, where the lock may be unreliable. */
   readonly allowNetworkFileSystem?: boolean;
 }
@@ -72,9 +75,12 @@ async function openLog(options: FileEngineOptions, replay: Replay): Promise<Log>
   if (!options.allowNetworkFileSystem) await assertLocal(files, dir);
   const lock = await takeLock(files, dir);
   let recovered: Recovered | null = null;
+  let history: KeptHistory | null = null;
   try {
     recovered = await recover({ files, dir, replay, segmentBytes });
-    await repair(files, dir, recovered);
+    history = new KeptHistory(files, dir, options.history ?? null);
+    await repair(files, dir, recovered, history);
+    await history.trim(recovered.chain.lastAtMs);
     const { checkpoint, segments, blank, chain } = recovered;
     const lastNumber = Math.max(recovered.lastNumber, 1);
     if (segments.length === 0) {
@@ -95,19 +101,20 @@ async function openLog(options: FileEngineOptions, replay: Replay): Promise<Log>
         compactionBytesMin: options.compactionBytesMin ?? 256 * MIB,
         partBytesMax: options.partBytesMax ?? 1024 * MIB,
       },
-      { lock, checkpoint, segments, spare: blank, chain, lastNumber },
+      { lock, checkpoint, segments, spare: blank, history, chain, lastNumber },
     );
     await log.ready();
     return log;
   } catch (fault) {
     if (recovered) await closeAll(recovered);
+    await history?.close();
     await lock.release();
     throw fault;
   }
 }
 
-async function repair(files: Files, dir: string, recovered: Recovered): Promise<void> {
-  const { segments, blank, chain, unproven, leftovers } = recovered;
+async function repair(files: Files, dir: string, recovered: Recovered, history: KeptHistory): Promise<void> {
+  const { segments, blank, chain, unproven, checkpoint } = recovered;
   // The previous process may have created or renamed files and died before syncing the directory.
   await files.syncDir(dir);
   const current = segments.at(-1);
@@ -123,6 +130,7 @@ async function repair(files: Files, dir: string, recovered: Recovered): Promise<
     const { number } = spare;
     await write(spare, encodeSpareHead({ number, after: current!.number, seq: chain.lastSeq + 1 }), 0);
   }
+  const leftovers = await history.find(recovered.leftovers, checkpoint);
   for (const name of leftovers) await files.remove(join(dir, name));
   if (leftovers.length > 0) await files.syncDir(dir);
 }

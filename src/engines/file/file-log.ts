@@ -16,13 +16,16 @@ import { FrameReader } from '../frame-reader.ts';
 import type { Log, LoggedEntry, LogPosition, LogSize, LogSnapshot, Relocation } from '../log.ts';
 import { LogClosedError } from '../log.ts';
 import { OpaqueStore } from '../opaque-store.ts';
+import type { FilePast, LogPast } from '../past.ts';
 import { RESTORE_JUMP } from '../restored-seq.ts';
 import type { CheckpointOnDisk } from './checkpoint.ts';
 import type { FileHead } from './file-head.ts';
 import { encodeFileHead, FILE_HEAD_BYTES } from './file-head.ts';
 import { fileName } from './file-names.ts';
+import type { KeptHistory } from './kept-history.ts';
 import type { LogFile } from './log-file.ts';
-import { Preallocation } from './preallocation.ts';
+import { pastOf } from './past-of.ts';
+import { isFull, Preallocation } from './preallocation.ts';
 import type { RunningCompaction } from './running-compaction.ts';
 import { startCompaction } from './running-compaction.ts';
 import { Segment } from './segment.ts';
@@ -52,6 +55,7 @@ export interface FileLogStart {
   readonly segments: Segment[];
   /** Allocated, at least in part, and not yet used. */
   readonly spare: Segment[];
+  readonly history: KeptHistory;
   readonly chain: Chain;
   readonly lastNumber: number;
 }
@@ -59,7 +63,7 @@ export interface FileLogStart {
 /** The files that a compaction replaced, until they are deleted. */
 interface Replaced {
   readonly checkpoint: CheckpointOnDisk;
-  readonly files: readonly LogFile[];
+  readonly sealed: readonly Segment[];
 }
 
 /**
@@ -79,6 +83,7 @@ export class FileLog implements Log {
   readonly #lock: HeldLock;
   readonly #segments: Segment[];
   readonly #spare: Segment[];
+  readonly #history: KeptHistory;
   readonly #chain: Chain;
   readonly #preallocation: Preallocation;
   readonly #store: OpaqueStore;
@@ -105,6 +110,7 @@ export class FileLog implements Log {
     this.#checkpoint = start.checkpoint;
     this.#segments = start.segments;
     this.#spare = start.spare;
+    this.#history = start.history;
     this.#chain = start.chain;
     this.#lastNumber = start.lastNumber;
     this.#target = this.#current;
@@ -116,6 +122,7 @@ export class FileLog implements Log {
       options.files,
       () => this.#wantsSpace(),
       (segment) => this.#leadOf(segment),
+      async () => this.#isInPlace() && (await this.#history.dropOldest()),
     );
     this.#store = new OpaqueStore({ ...options, sourceOf: (number) => this.#sourceOf(number) });
     this.#preallocation.seek();
@@ -123,7 +130,7 @@ export class FileLog implements Log {
 
   get position(): LogPosition {
     const { lastSeq, lastAtMs } = this.#chain;
-    const first = this.#segments.find((segment) => segment.firstSeq !== 0);
+    const first = this.#kept.find((segment) => segment.firstSeq !== 0);
     return { lastSeq, firstSeq: first?.firstSeq ?? lastSeq + 1, lastAtMs };
   }
 
@@ -131,6 +138,7 @@ export class FileLog implements Log {
     const parts = this.#checkpoint?.parts ?? [];
     return {
       bytes:
+        this.#history.bytes +
         this.#segments.reduce((sum, { end }) => sum + end, 0) +
         parts.reduce((sum, part) => sum + part.durable, 0),
       files: this.#segments.length + this.#spare.length + parts.length,
@@ -171,7 +179,7 @@ export class FileLog implements Log {
 
   get areaAt(): number {
     const target = this.#choose();
-    return areaOf(target.number, frameOffset(target));
+    return areaOf(target.number, target.frameOffset);
   }
 
   begin(firstSeq: number, atMs: number): void {
@@ -187,7 +195,7 @@ export class FileLog implements Log {
     this.#atMs = atMs;
     if (target.end === 0) target.head = this.#headOf(target);
     const lead = target.end === 0 ? encodeFileHead('seg', target.head!) : null;
-    this.#builder.begin(target.number, frameOffset(target), lead);
+    this.#builder.begin(target.number, target.frameOffset, lead);
     this.#preallocation.seek();
   }
 
@@ -238,7 +246,7 @@ export class FileLog implements Log {
 
   async *entries(fromSeq: number, limit: number): AsyncGenerator<LoggedEntry> {
     const durable = this.#chain.lastSeq;
-    const segments = this.#segments.filter(({ firstSeq, lastSeq }) => firstSeq !== 0 && lastSeq >= fromSeq);
+    const segments = this.#kept.filter(({ firstSeq, lastSeq }) => firstSeq !== 0 && lastSeq >= fromSeq);
     for (const segment of segments) segment.retain();
     try {
       let left = limit;
@@ -255,6 +263,10 @@ export class FileLog implements Log {
     } finally {
       for (const segment of segments) await segment.release();
     }
+  }
+
+  past(): LogPast<FilePast> {
+    return pastOf(this.#options.dir, this.#history.bases, this.#checkpoint, this.#kept);
   }
 
   async snapshot(): Promise<LogSnapshot> {
@@ -284,8 +296,11 @@ export class FileLog implements Log {
     );
     try {
       const { checkpoint, relocation } = await this.#compaction.result;
-      this.#replaced = { checkpoint, files: [...sealed, ...(this.#checkpoint?.parts ?? [])] };
+      this.#replaced = { checkpoint, sealed };
       return relocation;
+    } catch (fault) {
+      if (isFull(fault) && this.#isInPlace()) await this.#history.dropOldest();
+      throw fault;
     } finally {
       this.#compaction = null;
     }
@@ -300,19 +315,15 @@ export class FileLog implements Log {
     await this.#dropping;
   }
 
-  async #drop(replaced: Replaced): Promise<void> {
-    this.#checkpoint = replaced.checkpoint;
+  async #drop({ checkpoint, sealed }: Replaced): Promise<void> {
+    const old = this.#checkpoint;
+    this.#checkpoint = checkpoint;
     this.#replaced = null;
-    const gone = new Set(replaced.files.map(({ number }) => number));
-    const kept = this.#segments.filter(({ number }) => !gone.has(number));
-    this.#segments.splice(0, this.#segments.length, ...kept);
-    this.#store.forget(gone);
-    const { files, dir } = this.#options;
-    for (const file of replaced.files) {
-      await file.drop();
-      await files.remove(file.path);
-    }
-    await files.syncDir(dir);
+    this.#segments.splice(0, sealed.length);
+    this.#store.forget(new Set([...sealed, ...(old?.parts ?? [])].map(({ number }) => number)));
+    // Dropped at once when no history is kept.
+    await this.#history.add(old, sealed, checkpoint.head.atMs);
+    await this.#history.trim(this.#chain.lastAtMs);
   }
 
   /** Resolves when there is a file to write to and it is known whether the disk is full. */
@@ -334,7 +345,13 @@ export class FileLog implements Log {
     await this.#dropping?.catch(() => {});
     const parts = [...(this.#checkpoint?.parts ?? []), ...(this.#replaced?.checkpoint.parts ?? [])];
     for (const file of [...this.#segments, ...this.#spare, ...parts]) await file.drop();
+    await this.#history.close();
     await this.#lock.release();
+  }
+
+  /** In order, those of the history included. */
+  get #kept(): readonly Segment[] {
+    return [...this.#history.segments, ...this.#segments];
   }
 
   get #current(): Segment {
@@ -358,7 +375,7 @@ export class FileLog implements Log {
     const count = this.#builder.count;
     target.end = end;
     target.durable = end;
-    target.note(this.#firstSeq, count, start === 0 ? FILE_HEAD_BYTES : start);
+    target.note(this.#firstSeq, count, start === 0 ? FILE_HEAD_BYTES : start, this.#atMs);
     this.#chain.checksum = this.#builder.checksum;
     this.#chain.lastSeq = this.#firstSeq + count - 1;
     this.#chain.lastAtMs = this.#atMs;
@@ -472,15 +489,10 @@ export class FileLog implements Log {
   #sourceOf(number: number): LogFile | null {
     const isIt = (file: LogFile) => file.number === number;
     return (
-      this.#segments.find(isIt) ??
+      this.#kept.find(isIt) ??
       this.#checkpoint?.parts.find(isIt) ??
       this.#replaced?.checkpoint.parts.find(isIt) ??
       null
     );
   }
-}
-
-/** The first frame of a segment comes after the head of the file. */
-function frameOffset({ end }: Segment): number {
-  return end === 0 ? FILE_HEAD_BYTES : end;
 }

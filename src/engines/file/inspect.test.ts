@@ -323,7 +323,7 @@ describe('restore', () => {
     expect(await disk.list('/new')).toBe(null);
   });
 
-  it('refuses a directory that somebody writes to, names them, and says what to do instead', async () => {
+  it('refuses a directory that has a writer, names it, and says what to do instead', async () => {
     const { disk, chronicle } = await lived({ compact: false });
     const options = { files: disk, backupDir: '/data', dir: '/new', ...EPOCH };
     const refusal = await restoreLog(options).catch((error: unknown) => error);
@@ -337,7 +337,7 @@ describe('restore', () => {
     await restoreLog({ ...options, dir: '/other' });
   });
 
-  it('refuses a directory that somebody begins to write to while it is read, and writes nothing', async () => {
+  it('refuses a directory that is opened by a writer while it is read, and writes nothing', async () => {
     const { disk, chronicle } = await lived({ compact: false });
     await chronicle.log.close();
     const before = disk.paths();

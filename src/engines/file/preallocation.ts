@@ -26,12 +26,20 @@ export class Preallocation {
   readonly #wanted: () => Segment | null;
   /** Returns the bytes a new file starts with, or null. Throws when nothing may be written there. */
   readonly #lead: (segment: Segment) => Buffer | null;
+  /** Frees space; false when there is none to free. */
+  readonly #makeRoom: () => Promise<boolean>;
   #waiters: Waiter[] = [];
   #running: Promise<void> | null = null;
   #stopped = false;
 
-  constructor(files: Files, wanted: () => Segment | null, lead: (segment: Segment) => Buffer | null) {
+  constructor(
+    files: Files,
+    wanted: () => Segment | null,
+    lead: (segment: Segment) => Buffer | null,
+    makeRoom: () => Promise<boolean>,
+  ) {
     this.#files = files;
+    this.#makeRoom = makeRoom;
     this.#wanted = wanted;
     this.#lead = lead;
   }
@@ -61,18 +69,25 @@ export class Preallocation {
   }
 
   async #run(): Promise<void> {
-    try {
-      for (let segment = this.#wanted(); segment && !this.#stopped; segment = this.#wanted()) {
-        await this.#allocate(segment);
-      }
-      this.fault = null;
-    } catch (fault) {
-      this.fault = fault as Error;
-    }
+    this.fault = await this.#allocateAll();
     const waiters = this.#waiters;
     this.#waiters = [];
     const fault = this.fault ?? new Error('The log was closed before space was allocated.');
     for (const waiter of waiters) waiter.reject(fault);
+  }
+
+  async #allocateAll(): Promise<Error | null> {
+    for (;;) {
+      try {
+        for (let segment = this.#wanted(); segment && !this.#stopped; segment = this.#wanted()) {
+          await this.#allocate(segment);
+        }
+        return null;
+      } catch (fault) {
+        const hasRoom = !this.#stopped && isFull(fault) && (await this.#makeRoom().catch(() => false));
+        if (!hasRoom) return fault as Error;
+      }
+    }
   }
 
   async #allocate(segment: Segment): Promise<void> {
@@ -84,7 +99,10 @@ export class Preallocation {
       while (segment.allocated < capacity && !this.#stopped) {
         const piece = pieceOf(segment, lead);
         const written = await file.write(piece, segment.allocated);
-        if (written !== piece.length) throw new Error(`Only ${written} of ${piece.length} bytes fit.`);
+        if (written !== piece.length) {
+          const says = `Only ${written} of ${piece.length} bytes fit.`;
+          throw Object.assign(new Error(says), { code: 'ENOSPC' });
+        }
         await file.sync();
         if (segment.file === null) segment.file = await this.#name(path);
         segment.allocated += piece.length;
@@ -116,4 +134,9 @@ function pieceOf({ allocated, capacity }: Segment, lead: Buffer | null): Buffer 
   const first = Buffer.alloc(Math.min(FIRST_PIECE_BYTES, capacity));
   lead?.copy(first);
   return first;
+}
+
+/** Whether it is for want of space. */
+export function isFull(fault: unknown): boolean {
+  return ['ENOSPC', 'EDQUOT'].includes(String((fault as NodeJS.ErrnoException).code));
 }

@@ -245,7 +245,7 @@ class Walk {
     if (head.kind === KIND_MARK) return;
     chain.lastSeq = head.firstSeq + head.count - 1;
     chain.lastAtMs = head.atMs;
-    segment.note(head.firstSeq, head.count, scan.offset);
+    segment.note(head.firstSeq, head.count, scan.offset, head.atMs);
     this.#reader.entries(scan.buffer, head, scan.shift, (entry, seq, atMs) => replay.entry(entry, seq, atMs));
   }
 

@@ -24,6 +24,7 @@ export async function* entriesOf(
         await scan.fill();
         continue;
       }
+      if (head === null && segment.endsEarly) return;
       if (head === null) throw new LogDamagedError(segment.path, scan.offset, 'the frame is not readable');
       if (head.kind === KIND_BATCH && head.firstSeq + head.count > fromSeq) {
         const found: LoggedEntry[] = [];

@@ -13,7 +13,7 @@ describe('the index of a segment', () => {
     for (const frameBytes of [8 * KIB, 24 * KIB, 64 * KIB, 100 * KIB]) {
       const segment = new Segment(1, '/1.seg', 64 * KIB * KIB);
       const offsets = Array.from({ length: 50 }, (_, i) => 64 + i * frameBytes);
-      for (const [i, offset] of offsets.entries()) segment.note(i * 3 + 1, 3, offset);
+      for (const [i, offset] of offsets.entries()) segment.note(i * 3 + 1, 3, offset, 0);
       expect([segment.firstSeq, segment.lastSeq]).toEqual([1, 150]);
       for (let seq = 1; seq <= 150; seq++) {
         const own = offsets[Math.floor((seq - 1) / 3)]!;

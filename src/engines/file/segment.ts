@@ -1,7 +1,7 @@
 /** One segment of the log: how far it is allocated and written, and a coarse index from `seq` to offset. */
 
 import type { OpenFile } from '../../seams/files.ts';
-import type { FileHead } from './file-head.ts';
+import { FILE_HEAD_BYTES, type FileHead } from './file-head.ts';
 import { LogFile } from './log-file.ts';
 import type { SpareHead } from './spare-segment-head.ts';
 
@@ -21,6 +21,10 @@ export class Segment extends LogFile {
   /** The `seq` of its first and its newest entry; 0 while it has none. */
   firstSeq = 0;
   lastSeq = 0;
+  /** Its last frame is found by reading it: `durable` is the size of the file. */
+  endsEarly = false;
+  /** The time of its first entry. */
+  firstAtMs = 0;
   readonly #seqs: number[] = [];
   readonly #offsets: number[] = [];
 
@@ -29,9 +33,17 @@ export class Segment extends LogFile {
     this.capacity = capacity;
   }
 
+  /** Where the next frame begins: the first one comes after the head of the file. */
+  get frameOffset(): number {
+    return this.end === 0 ? FILE_HEAD_BYTES : this.end;
+  }
+
   /** Records a durable batch at `offset`. */
-  note(firstSeq: number, count: number, offset: number): void {
-    if (this.firstSeq === 0) this.firstSeq = firstSeq;
+  note(firstSeq: number, count: number, offset: number, atMs: number): void {
+    if (this.firstSeq === 0) {
+      this.firstSeq = firstSeq;
+      this.firstAtMs = atMs;
+    }
     this.lastSeq = firstSeq + count - 1;
     const newest = this.#offsets.at(-1);
     if (newest !== undefined && offset - newest < INDEX_BYTES) return;

@@ -69,6 +69,10 @@ export class MemoryLog implements Log {
 
   seekSpace(): void {}
 
+  past(): null {
+    return null;
+  }
+
   get areaAt(): number {
     return areaOf(this.#disk.frames.length, 0);
   }

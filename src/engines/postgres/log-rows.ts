@@ -26,6 +26,7 @@ import type { Tables } from './tables.ts';
 export interface RowSegment {
   readonly number: number;
   readonly firstSeq: number;
+  readonly firstAtMs: number;
   /** The state of the chain when the segment began. */
   readonly before: Chain;
   /** Where the next frame goes. */
@@ -140,7 +141,7 @@ export class LogRows {
     const offset = at % FILE_SPAN;
     let segment = this.segments.at(-1);
     if (segment === undefined || segment.number !== number) {
-      segment = { number, firstSeq, before: { ...this.chain }, end: offset };
+      segment = { number, firstSeq, firstAtMs: now.lastAtMs, before: { ...this.chain }, end: offset };
       this.segments.push(segment);
     }
     segment.end = offset + frame.length;

@@ -18,6 +18,7 @@ import { GuardWatch } from './guard-watch.ts';
 import { LogRows } from './log-rows.ts';
 import { PostgresLog } from './postgres-log.ts';
 import { ReadingConnection } from './reading-connection.ts';
+import { standbyName } from './standbys.ts';
 import { assertDurable, assertMayWrite, ensureTables, tablesIn } from './tables.ts';
 
 const MIB = 1024 * 1024;
@@ -127,7 +128,7 @@ class Opening {
   }
 
   async follow(replay: Replay, signal?: AbortSignal): Promise<FollowedLog> {
-    const reading = this.#reading();
+    const reading = this.#reading(this.#standbyName);
     // Without its connection the replay fails at once and delivers nothing more.
     const giveUp = (): void => void reading.close().catch(() => undefined);
     signal?.addEventListener('abort', giveUp);
@@ -149,9 +150,13 @@ class Opening {
     return Math.ceil(this.#guard.heartbeatMs * HEARTBEATS_AN_APPEND);
   }
 
-  #reading(): ReadingConnection {
+  get #standbyName(): string {
+    return standbyName(this.#schema, this.#guard.url);
+  }
+
+  #reading(name: string | null = null): ReadingConnection {
     const { connections, world } = this.#options;
-    return new ReadingConnection(connections, world.timers);
+    return new ReadingConnection(connections, world.timers, name);
   }
 
   async #rows(reading: ReadingConnection): Promise<LogRows> {
@@ -237,6 +242,7 @@ class Opening {
       segmentBytes,
       compactionBytesMin,
       partBytesMax: this.#options.partBytesMax ?? 1024 * MIB,
+      standbyName: this.#standbyName,
       appendMs: this.#appendMs,
       closeMs: this.#guard.heartbeatMs,
       timers: world.timers,

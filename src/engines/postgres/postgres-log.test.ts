@@ -60,6 +60,7 @@ beforeEach(() => {
       batchBytesMax: 1_000_000,
       segmentBytes: 1_000_000,
       compactionBytesMin: 1_000_000,
+      standbyName: '',
       appendMs: APPEND_MS,
       closeMs: HEARTBEAT_MS,
       timers: world.timers,

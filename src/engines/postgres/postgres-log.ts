@@ -13,18 +13,23 @@ import type { Opaque } from '../../core/opaque.ts';
 import type { SqlConnection } from '../../seams/database.ts';
 import type { Chain } from '../chain.ts';
 import { areaOf, FILE_SPAN, FrameBuilder, KIND_BATCH } from '../frame.ts';
-import type { Log, LoggedEntry, LogPosition, LogSize, Relocation } from '../log.ts';
+import type { Log, LoggedEntry, LogPosition, LogSize, Relocation, StandbyServer } from '../log.ts';
 import { LogClosedError } from '../log.ts';
+import type { LogPast } from '../past.ts';
 import { RESTORE_JUMP } from '../restored-seq.ts';
 import type { Guard } from './guard.ts';
 import type { LogRows } from './log-rows.ts';
+import { pastOf } from './past-rows.ts';
 import type { RowCompactionOptions } from './running-compaction.ts';
 import { RowCompaction } from './running-compaction.ts';
+import { listStandbys } from './standbys.ts';
 
 export interface PostgresLogOptions extends RowCompactionOptions {
   readonly batchBytesMax: number;
   readonly segmentBytes: number;
   readonly compactionBytesMin: number;
+  /** What this server calls its reading connection while it stands by; it keeps the name when it leads. */
+  readonly standbyName: string;
   /** Timeout of an append. */
   readonly appendMs: number;
   /** Timeout for closing the connections to the database. */
@@ -98,6 +103,11 @@ export class PostgresLog implements Log {
     );
   }
 
+  standbys(): Promise<readonly StandbyServer[]> {
+    const { schema, standbyName } = this.#options;
+    return listStandbys(this.#rows.reading, schema, standbyName);
+  }
+
   get position(): LogPosition {
     return this.#rows.position;
   }
@@ -165,6 +175,10 @@ export class PostgresLog implements Log {
 
   entries(fromSeq: number, limit: number): AsyncIterable<LoggedEntry> {
     return this.#rows.entries(fromSeq, limit);
+  }
+
+  past(): LogPast {
+    return pastOf(this.#rows, this.#options);
   }
 
   async snapshot(): Promise<null> {

@@ -23,6 +23,7 @@ const STATEMENT_MS_MAX = 10_000;
 export class ReadingConnection implements Reading {
   readonly #connections: SqlConnections;
   readonly #timers: GuardWorld['timers'];
+  readonly #name: string | null;
   #connection: Promise<SqlConnection> | null = null;
   #isClosed = false;
   /** Rejects the statements that wait for an answer. */
@@ -30,9 +31,11 @@ export class ReadingConnection implements Reading {
   /** Set while a statement waits. */
   #limit: { cancel(): void } | null = null;
 
-  constructor(connections: SqlConnections, timers: GuardWorld['timers']) {
+  /** `name`: see `ConnectOptions`. */
+  constructor(connections: SqlConnections, timers: GuardWorld['timers'], name: string | null = null) {
     this.#connections = connections;
     this.#timers = timers;
+    this.#name = name;
   }
 
   query(text: string, values?: readonly SqlValue[]): Promise<readonly SqlRow[]> {
@@ -89,7 +92,10 @@ export class ReadingConnection implements Reading {
   }
 
   #connect(): Promise<SqlConnection> {
-    const connecting = this.#connections.connect({ statementMsMax: STATEMENT_MS_MAX });
+    const connecting = this.#connections.connect({
+      statementMsMax: STATEMENT_MS_MAX,
+      ...(this.#name === null ? {} : { name: this.#name }),
+    });
     const forget = (): void => {
       if (this.#connection === connecting) this.#connection = null;
     };

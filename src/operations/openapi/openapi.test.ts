@@ -387,7 +387,7 @@ describe('in the OpenAPI text', () => {
   });
 
   it.each(Object.keys(REFUSALS) as RefusalCode[])(
-    '%s can be answered by somebody, or by the path itself',
+    '%s is answered by an operation, or by the path itself',
     (code) => {
       const names = (Object.keys(table) as Name[]).filter((name) => refusalsOf(name).includes(code));
       expect(names.length > 0 || String(document.info.description).includes(code)).toBe(true);

@@ -1,0 +1,19 @@
+/** A state that nothing writes to, as reads see it: what is due and not written yet is shown as it stands. */
+import type { State } from '../core/state.ts';
+import type { ReadView } from './reads.ts';
+
+const NO_LINES = { size: 0 };
+const NOTHING_IS_DUE = (): void => undefined;
+
+export function stillView(state: State, nowMs: number): ReadView {
+  return {
+    state,
+    batchAtMs: nowMs,
+    expireTask: NOTHING_IS_DUE,
+    expireTaskRow: NOTHING_IS_DUE,
+    expireName: NOTHING_IS_DUE,
+    expireNameRow: NOTHING_IS_DUE,
+    lines: NO_LINES,
+    sessions: state.sessions,
+  };
+}
