@@ -1,7 +1,7 @@
 /**
  * What a simulated run leaves behind: a flat list of events in the order in which they happened, plain data that can be
  * hashed, printed and compared. `simMs` is the one true time of the world, which no node can see; what a node saw by
- * its own clocks is named so. Whoever reads a history needs nothing else to judge it.
+ * its own clocks is named so. A checker needs nothing else to judge a history.
  *
  *   wire calls   one event pair for every attempt that left a client, batches taken apart into their operations. What
  *                reached the server and changed something is always one of them: retries, what the client gives back by
@@ -33,6 +33,8 @@ export interface CallEvent {
   readonly batch: number;
   /** The network delivered this request twice. The answer to this copy never arrives. */
   readonly isEcho?: true;
+  /** Sent over a live connection. */
+  readonly isLive?: true;
   readonly simMs: number;
 }
 
@@ -111,6 +113,8 @@ export interface UsedEvent {
   readonly handle: number;
   readonly now: ClientInstant;
   readonly remainingMs: number;
+  /** What the authority's own clock says at this moment; null while none runs. */
+  readonly authority: { readonly atMs: number; readonly epoch: number } | null;
   readonly simMs: number;
 }
 

@@ -65,7 +65,7 @@ export const LIMIT_MUTANTS: readonly Mutant[] = [
   {
     name: 'window-opens-unseen',
     does: 'The authority sets no alarm for a window that opens.',
-    seed: 110_065,
+    seed: 110_099,
     checker: 'limited-lines',
     edits: [
       {

@@ -3,7 +3,9 @@
 //
 // To add one: write it with any seed, run `npm run sim -- --mutate NAME --seeds 500`, and write down what found it.
 import { LIMIT_MUTANTS } from './limit-mutants.ts';
+import { LIVE_MUTANTS } from './live-mutants.ts';
 import type { Edit } from './runner/crew.ts';
+import { SCHEDULE_MUTANTS } from './schedule-mutants.ts';
 import { SESSION_MUTANTS } from './session-mutants.ts';
 
 export interface Mutant {
@@ -119,7 +121,7 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'valid-at-its-end',
     'A lease still counts in the very millisecond in which it ends.',
-    { seed: 272, by: 'linearisable' },
+    { seed: 561, by: 'linearisable' },
     [
       EXPIRY,
       'if (Math.min(taskMs, nameMs) > nowMs) return;',
@@ -178,7 +180,7 @@ export const MUTANTS: readonly Mutant[] = [
     '!names.isLive(row) || !isNewestGrant(state, row, command)) {\n    return unchanged({ released: false',
     '!names.isLive(row)) {\n    return unchanged({ released: false',
   ]),
-  mutant('guard-unchecked', 'Whoever names the guard may wipe.', { seed: 1, by: 'one-holder' }, [
+  mutant('guard-unchecked', 'A caller that names the guard may wipe.', { seed: 1, by: 'one-holder' }, [
     DECIDE_NAMES,
     "if (!holdsGuard(state, command.guard)) return refuse('GUARD_NOT_HELD');",
     "if (!holdsGuard(state, command.guard) && command.guard.name === '') return refuse('GUARD_NOT_HELD');",
@@ -223,17 +225,22 @@ export const MUTANTS: readonly Mutant[] = [
       'if (!waiter.ticket.open) {\n        this.giveUpNames(waiter);',
     ],
   ),
-  mutant('last-come-first-served', 'Whoever joins a line goes to its head.', { seed: 1, by: 'line-order' }, [
-    'src/core/lines.ts',
-    `    place.before = line.last;
+  mutant(
+    'last-come-first-served',
+    'A caller that joins a line goes to its head.',
+    { seed: 1, by: 'line-order' },
+    [
+      'src/core/lines.ts',
+      `    place.before = line.last;
     if (line.last === null) line.first = place;
     else line.last.after = place;
     line.last = place;`,
-    `    place.after = line.first;
+      `    place.after = line.first;
     if (line.first === null) line.last = place;
     else line.first.before = place;
     line.first = place;`,
-  ]),
+    ],
+  ),
   mutant('line-passed', 'Who does not wait is served before those who do.', { seed: 1, by: 'line-order' }, [
     WAIT_LINES,
     'if (this.names.size === 0) return null;',
@@ -333,7 +340,7 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'deadline-after-answer',
     'The client counts its deadline from when the answer came.',
-    { seed: 30_000, by: 'aborts' },
+    { seed: 111, by: 'aborts' },
     [
       'src/client/lease-renewal.ts',
       'grant.deadline = new Deadline(sent, remainingMs);',
@@ -361,8 +368,8 @@ export const MUTANTS: readonly Mutant[] = [
     { seed: 1, by: 'lost-guards' },
     [
       'src/client/lease-renewal.ts',
-      'if (grant.loss !== null) return false;\n    if (grant.refusal',
-      'if (grant.loss !== null) return true;\n    if (grant.refusal',
+      'if (grant.ended !== null) return false;\n    if (grant.refusal',
+      'if (grant.ended !== null) return true;\n    if (grant.refusal',
     ],
   ),
   mutant(
@@ -383,4 +390,6 @@ export const MUTANTS: readonly Mutant[] = [
   ),
   ...SESSION_MUTANTS,
   ...LIMIT_MUTANTS,
+  ...LIVE_MUTANTS,
+  ...SCHEDULE_MUTANTS,
 ];

@@ -4,6 +4,7 @@
  */
 
 import { fleetPlanFrom } from './fleet/fleet-plan-from.ts';
+import { asLocalClock, livePlanFrom } from './live-plan.ts';
 import {
   type FaultKind,
   type Plan,
@@ -33,6 +34,8 @@ const ROUNDS: Readonly<Record<WorkloadName, readonly [low: number, high: number]
   operators: [20, 80],
   'bulk-operators': [20, 80],
   limited: [20, 60],
+  'hand-overs': [10, 30],
+  scheduled: [10, 30],
 };
 
 /** Those that do much with one client. */
@@ -46,6 +49,8 @@ const APART: ReadonlySet<WorkloadName> = new Set([
   'operators',
   'bulk-operators',
   'limited',
+  'hand-overs',
+  'scheduled',
 ]);
 
 type Draw = (random: Random, clients: readonly string[]) => Omit<PlannedFault, 'atMs' | 'fault'>;
@@ -193,6 +198,23 @@ export function planFrom(seed: number): Plan {
   const strays = drawStrays(seed, workloads, durationMs);
   const before = followers.reduce((sum, { clients: more }) => sum + more, count);
   const listeners = drawListeners(seed, workloads, before, durationMs);
+  const beside = [
+    ...workloads,
+    ...followers,
+    ...listeners.workloads,
+    ...drawOperators(seed),
+    ...drawBulk(seed),
+    ...drawLimited(seed),
+    ...drawScheduled(seed),
+  ];
+  const hasSessions = workloads.some(({ name }) => name === 'sessions');
+  const live = livePlanFrom(
+    seed,
+    beside.reduce((sum, { clients: more }) => sum + more, 0),
+    durationMs,
+    hasSessions,
+  );
+  const trouble = possible([...faults, ...deaths, ...strays, ...listeners.faults]);
   return {
     seed,
     engine,
@@ -203,15 +225,11 @@ export function planFrom(seed: number): Plan {
     forgetMs: random.pick([2_000, 20_000, 3_600_000]),
     skewMs: random.pick([0, 1_000, 86_400_000]),
     cutsStreams: seed >= WIDER_SEEDS_FROM,
-    workloads: [
-      ...workloads,
-      ...followers,
-      ...listeners.workloads,
-      ...drawOperators(seed),
-      ...drawBulk(seed),
-      ...drawLimited(seed),
-    ],
-    faults: possible([...faults, ...deaths, ...strays, ...listeners.faults]).sort((a, b) => a.atMs - b.atMs),
+    ...(live === null ? {} : { isLive: true }),
+    workloads: [...beside, ...(live?.workloads ?? [])],
+    faults: (live === null ? trouble : [...trouble.map(asLocalClock), ...live.faults]).sort(
+      (a, b) => a.atMs - b.atMs,
+    ),
   };
 }
 
@@ -237,6 +255,7 @@ const STRAY_SEEDS_FROM = 80_000;
 const OPERATOR_SEEDS_FROM = 90_000;
 const BULK_SEEDS_FROM = 100_000;
 const LIMITED_SEEDS_FROM = 110_000;
+const SCHEDULED_SEEDS_FROM = 130_000;
 
 /** Several servers on one database: the seeds that are set aside for them, and some of the fresh ones. */
 function isFleet(seed: number): boolean {
@@ -336,6 +355,13 @@ function drawLimited(seed: number): PlannedWorkload[] {
   if (seed < LIMITED_SEEDS_FROM || random.chance(0.4)) return [];
   const [low, high] = ROUNDS.limited;
   return [{ name: 'limited', clients: random.between(2, 5), rounds: random.between(low, high) }];
+}
+
+function drawScheduled(seed: number): PlannedWorkload[] {
+  const random = new Random(seed, 'scheduled');
+  if (seed < SCHEDULED_SEEDS_FROM || random.chance(0.4)) return [];
+  const [low, high] = ROUNDS.scheduled;
+  return [{ name: 'scheduled', clients: random.between(1, 3), rounds: random.between(low, high) }];
 }
 
 const NET_KINDS = KINDS.filter((kind) => kind.startsWith('net.'));

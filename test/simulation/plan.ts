@@ -73,6 +73,8 @@ export const WORKLOADS = [
   'operators',
   'bulk-operators',
   'limited',
+  'hand-overs',
+  'scheduled',
 ] as const;
 
 export type WorkloadName = (typeof WORKLOADS)[number];
@@ -118,6 +120,8 @@ export interface Plan {
   readonly skewMs: number;
   /** What comes on a stream comes in pieces that are cut anywhere. */
   readonly cutsStreams: boolean;
+  /** Clients use live connections, as they do by default; else HTTP alone. */
+  readonly isLive?: boolean;
   readonly workloads: readonly PlannedWorkload[];
   readonly faults: readonly PlannedFault[];
 }

@@ -6,7 +6,7 @@ const SESSION_COMMANDS = 'src/core/sessions/session-commands.ts';
 export const SESSION_MUTANTS: readonly Mutant[] = [
   {
     name: 'change-without-guard',
-    does: 'Whoever names the guard may change sessions, also one who has lost it.',
+    does: 'A caller that names the guard may change sessions, even after it lost the guard.',
     seed: 10_040,
     checker: 'asked-for',
     edits: [
@@ -21,7 +21,7 @@ export const SESSION_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'renewal-without-guard',
-    does: 'Whoever names the guard may renew the leases of sessions.',
+    does: 'A caller that names the guard may renew the leases of sessions.',
     seed: 10_032,
     checker: 'asked-for',
     edits: [
@@ -166,7 +166,7 @@ export const SESSION_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'orphan-runs-on',
-    does: 'A pipeline whose keeper is killed runs on, and nobody is told.',
+    does: 'A pipeline whose keeper is killed runs on, and no process is told.',
     seed: 30_007,
     checker: 'pipelines',
     edits: [
@@ -210,7 +210,7 @@ export const SESSION_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'strays-left',
-    does: 'An orchestrator leaves pipelines alone that nobody keeps, and starts others beside them.',
+    does: 'An orchestrator leaves pipelines without a keeper alone, and starts others beside them.',
     seed: 80_010,
     checker: 'pipelines',
     edits: [

@@ -137,7 +137,7 @@ describe('the simulated network', () => {
     ['both', 0],
     ['to', 0],
     ['from', 1],
-  ] as const)('is cut %s: nothing gets through, and nobody is told', async (direction, arrivals) => {
+  ] as const)('is cut %s: nothing gets through, and neither side is told', async (direction, arrivals) => {
     const { send, pass, link, arrived } = start();
     if (direction !== 'from') link.cutToServerMs = 1_000;
     if (direction !== 'to') link.cutToClientMs = 1_000;

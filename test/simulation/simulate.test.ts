@@ -25,7 +25,7 @@ describe('a plan', () => {
   });
 
   it('reaches every workload and both engines within a few hundred seeds', () => {
-    const plans = [29_850, 90_000, 100_000, 110_000].flatMap((from) =>
+    const plans = [29_850, 90_000, 100_000, 110_000, 120_000, 130_000].flatMap((from) =>
       Array.from({ length: 300 }, (_, index) => planFrom(from + index)),
     );
     const workloads = new Set(plans.flatMap((plan) => plan.workloads.map(({ name }) => name)));

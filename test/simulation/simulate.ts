@@ -66,7 +66,8 @@ function makeWorld(plan: Plan): SimWorld {
   const kernel = new Kernel();
   const recorder = new Recorder(kernel);
   const cuts = plan.cutsStreams ? new Random(plan.seed, 'cuts') : null;
-  const network = new SimNetwork(kernel, new Random(plan.seed, 'network'), recorder, cuts);
+  const live = plan.isLive ? new Random(plan.seed, 'live') : null;
+  const network = new SimNetwork(kernel, new Random(plan.seed, 'network'), recorder, cuts, live);
   const authority = new AuthorityNode(plan, kernel, recorder, network);
   const clients = new Map<string, ClientNode>();
   for (const { name, clients: count, rounds, orchestrators: serving = 0, waiters = 0 } of plan.workloads) {

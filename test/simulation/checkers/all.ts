@@ -10,6 +10,7 @@ import { exclusive } from './exclusive.ts';
 import { fencedWrites } from './fenced-writes.ts';
 import { followed } from './followed.ts';
 import { heard } from './heard.ts';
+import { inTime } from './in-time.ts';
 import { limitedLines } from './limited-lines.ts';
 import { limits } from './limits.ts';
 import { lineOrder } from './line-order.ts';
@@ -25,6 +26,7 @@ import { read } from './reading.ts';
 import { realTime } from './real-time.ts';
 import { replays } from './replays.ts';
 import { retention } from './retention.ts';
+import { schedules } from './schedules.ts';
 import { sessions } from './sessions.ts';
 import { slots } from './slots.ts';
 import { taskRules } from './task-rules.ts';
@@ -44,11 +46,13 @@ export const CHECKERS: readonly Checker[] = [
   aborts,
   lostGuards,
   exclusive,
+  inTime,
   taskRules,
   bulk,
   retention,
   limits,
   limitedLines,
+  schedules,
   sessions,
   pipelines,
   deposed,

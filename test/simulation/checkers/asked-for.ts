@@ -9,7 +9,7 @@ import { sessionCausesOf, sessionKeysOf } from './session-causes.ts';
 
 export const askedFor = checker(
   'asked-for',
-  'Nothing happens that nobody asked for with the right to it.',
+  'Nothing happens without a request from a client that has the right to it.',
   (reading, complain) => {
     const asked = new Asked(reading);
     for (const era of reading.eras) {
@@ -63,7 +63,7 @@ class Asked {
     if (keys === null) return null;
     const place = this.reading.placeOf(fact.event);
     const at = Math.min(...keys.map((key) => this.firstAt.get(key) ?? Number.POSITIVE_INFINITY));
-    if (at === Number.POSITIVE_INFINITY) return 'was asked for by nobody who may';
+    if (at === Number.POSITIVE_INFINITY) return 'was requested by no client that has the right to it';
     return at > place ? 'was asked for only later' : null;
   }
 }

@@ -3,12 +3,13 @@
 import { describe, expect, it } from 'vitest';
 import { aborts } from './aborts.ts';
 import { exclusive } from './exclusive.ts';
+import { inTime } from './in-time.ts';
 import { lineOrder } from './line-order.ts';
 import { liveness } from './liveness.ts';
 import { lostGuards } from './lost-guards.ts';
 import { noBugs } from './no-bugs.ts';
 import { replays } from './replays.ts';
-import { complaints, Story } from './story.ts';
+import { at, complaints, Story } from './story.ts';
 
 describe('the order of a line', () => {
   const asks = (story: Story, holder: string, waitMs = 5_000, names?: string[]) =>
@@ -204,5 +205,45 @@ describe('bugs', () => {
     expect(complaints(noBugs, new Story().note(refused('LogDamagedError')))).toHaveLength(1);
     expect(complaints(noBugs, damaged().note(refused('LogDamagedError')))).toEqual([]);
     expect(complaints(noBugs, damaged().note(refused('TypeError')))).toHaveLength(1);
+  });
+});
+
+describe('the end of a lease by the clock of the authority', () => {
+  /** A lease of 1 s from 100 ms on, used when the authority says it is so late. */
+  const usedAt = (ms: number, epoch = 1, clocks: (story: Story) => Story = (story) => story): Story => {
+    const story = new Story().boot().later(97).acquire('a', 'x', 1_000);
+    const authority = { atMs: Date.parse(at(ms)), epoch };
+    return clocks(story.held(1, story.lastSeq, ['a'])).used(1, 'c1', authority);
+  };
+
+  it('is when no handle says "held" any more, to the millisecond', () => {
+    expect(complaints(inTime, usedAt(1_099))).toEqual([]);
+    expect(complaints(inTime, usedAt(1_100))).toEqual(['c1 relies on 2 0 ms after its end']);
+    expect(complaints(inTime, usedAt(1_350))).toEqual(['c1 relies on 2 250 ms after its end']);
+  });
+
+  it('moves with a renewal that the authority has decided by then', () => {
+    const renewed = usedAt(1_000).renewed('a', 2, 2_000);
+    expect(complaints(inTime, renewed.used(1, 'c1', { atMs: Date.parse(at(1_999)), epoch: 1 }))).toEqual([]);
+    expect(complaints(inTime, renewed.used(1, 'c1', { atMs: Date.parse(at(2_000)), epoch: 1 }))).toHaveLength(
+      1,
+    );
+  });
+
+  it('is not judged by the clock of another epoch, nor while no authority runs', () => {
+    expect(complaints(inTime, usedAt(9_000, 2))).toEqual([]);
+    expect(complaints(inTime, usedAt(1_000).used(1, 'c1', null))).toEqual([]);
+  });
+
+  it('excuses a client of which both clocks have lost time, and no other', () => {
+    const clocks = (...faults: readonly ['clock.jump' | 'clock.suspend', number][]): Story =>
+      usedAt(1_500, 1, (story) => {
+        for (const [fault, byMs] of faults) story.clock(fault, byMs);
+        return story;
+      });
+    expect(complaints(inTime, clocks(['clock.suspend', 0], ['clock.jump', -500]))).toEqual([]);
+    expect(complaints(inTime, clocks(['clock.suspend', 0]))).toHaveLength(1);
+    expect(complaints(inTime, clocks(['clock.jump', -500]))).toHaveLength(1);
+    expect(complaints(inTime, clocks(['clock.suspend', 0], ['clock.jump', 500]))).toHaveLength(1);
   });
 });

@@ -1,7 +1,7 @@
 // Two programs never work under one name at one time, in the true time of the world. The authority cannot promise
 // that alone: the client must count its deadline carefully. It does not hold where a lease was ended from outside
 // (broken, wiped, acquired again by its own holder), which the old holder learns later; nor after the authority's
-// clock was set forward, or stopped and was corrected by a restart, nor after its disk lied.
+// clock was set forward, which a restart adopts, nor after its disk lied.
 import { checker } from './checker.ts';
 import { handlesOf, troublesOf } from './handles.ts';
 import { follow } from './ownership.ts';
@@ -28,7 +28,7 @@ export const exclusive = checker(
         const clocks = troublesOf(reading, 'authority', 0, used.simMs);
         const troubles = troublesOf(reading, held.client, 0, used.simMs);
         const isBlind = troubles.includes('clock.suspend') && troubles.includes('clock.jump');
-        if (clocks.includes('clock.jump') || clocks.includes('clock.suspend') || isBlind) continue;
+        if (clocks.includes('clock.jump') || isBlind) continue;
         complain(
           `${held.client} works on ${name} under ${held.leaseSeq} while ${next.held.client} holds ${next.held.leaseSeq}`,
           held,

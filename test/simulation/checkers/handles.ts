@@ -8,6 +8,8 @@ import { list, text, whole } from './reading.ts';
 export interface Assurance {
   readonly call: Call;
   readonly answeredMs: number;
+  /** Granted after a wait over a live connection: the client counts from a sample of the authority's clock. */
+  readonly isWaited: boolean;
   /** In the one true time of the world. */
   readonly untilMs: number;
 }
@@ -60,7 +62,9 @@ function assurancesOf({ calls }: Reading): Map<string, Assurance[]> {
         continue;
       // A number may be given out twice, when a disk has lost the first time.
       const key = `${call.call.client} ${whole(lease.lease_seq)} ${text(lease.task_id ?? lease.holder)}`;
-      const assurance = { call, answeredMs: answer.simMs, untilMs: call.call.simMs + remainingMs };
+      const isWaited = call.call.isLive === true && whole(call.call.request.wait_ms) > 0;
+      const fromMs = isWaited ? answer.simMs : call.call.simMs;
+      const assurance = { call, answeredMs: answer.simMs, isWaited, untilMs: fromMs + remainingMs };
       told.set(key, [...(told.get(key) ?? []), assurance]);
     }
   }

@@ -8,7 +8,7 @@ const ENDS: ReadonlySet<string> = new Set(['STOPPED', 'FAILED', 'CANCELLED']);
 
 export const heard = checker(
   'heard',
-  'Whoever follows a session hears exactly what the log says of it, in order, to its end.',
+  'A follower of a session gets exactly what the log says of it, in order, to its end.',
   (reading, complain) => {
     const { events, eras, log } = reading;
     const isLossy = events.some(

@@ -95,8 +95,7 @@ function wipes(fact: Fact, before: Ownership): Wrong[] {
   const guard = before.names.get(GUARD)?.lease;
   const count = before.wipedBy(text(entry.prefix)).length;
   const found: Wrong[] = [];
-  if (guard === null || guard === undefined)
-    found.push({ says: 'names are wiped while nobody holds the guard' });
+  if (guard === null || guard === undefined) found.push({ says: 'names are wiped while the guard is free' });
   else if (guard.expiresAtMs <= atMs)
     found.push({ says: `names are wiped after the guard's end`, lease: guard });
   if (count !== entry.count)

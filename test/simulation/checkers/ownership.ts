@@ -162,6 +162,10 @@ export class Ownership {
     const { entry } = fact;
     const id = text(entry.task_id);
     if (entry.type === 'TaskCreated') return this.createTask(id, fact, millis(entry.due_at));
+    if (entry.type === 'ScheduleFired') {
+      if (id !== '') this.createTask(id, fact, fact.atMs);
+      return;
+    }
     const task = this.tasks.get(id);
     if (task === undefined) return;
     switch (entry.type) {

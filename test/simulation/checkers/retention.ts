@@ -41,9 +41,9 @@ function* tooEarly({ facts }: Era, keeps: Keeps): Generator<[id: string, ended: 
   for (const fact of facts) {
     const { entry } = fact;
     const id = text(entry.task_id);
-    if (entry.type === 'TaskCreated') queues.set(id, text(entry.queue));
+    if (entry.type === 'TaskCreated' || entry.type === 'ScheduleFired') queues.set(id, text(entry.queue));
     const state = endOf(fact);
-    // Start tasks, which no TaskCreated tells of, are of the completed kind whatever their end.
+    // Start tasks, which neither tells of, are of the completed kind whatever their end.
     if (state !== null && queues.has(id)) {
       const isWanted = state === 'COMPLETED' || entry.reason === 'CANCELLED';
       const kind = isWanted ? 'completed' : 'failed';

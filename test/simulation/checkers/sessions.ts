@@ -183,7 +183,7 @@ function startWrongs(
   };
   if (entry.reason === 'R_LEASE_BUSY') {
     const service = serviceOf(session);
-    return isTaken(service) ? [] : [`${id} fails because ${service} is taken, but nobody holds it`];
+    return isTaken(service) ? [] : [`${id} fails because ${service} is taken, but it is free`];
   }
   if (entry.reason !== 'R_NO_TUNER') return [];
   const offers = (starts.get(id) ?? []).map(({ call }) => call.request.slots as readonly string[]);

@@ -1,7 +1,7 @@
 // Hand-written histories for the tests of the checkers: short words for the events of one name, one task, one handle. Every
 // event comes one millisecond after the one before, at the world's time and at the authority's, unless it says otherwise.
 import { leaseIdOfSeq } from '../../../src/core/ids.ts';
-import type { HistoryEvent } from '../history.ts';
+import type { HistoryEvent, UsedEvent } from '../history.ts';
 import type { Json } from '../plan.ts';
 import type { Checker } from './checker.ts';
 import { hashOf, read } from './reading.ts';
@@ -144,9 +144,9 @@ export class Story {
     return this.note({ kind: 'held', client, handle, names, holder, leaseSeq, isGuard, now, remainingMs: 1 });
   }
 
-  used(handle: number, client = 'c1'): this {
+  used(handle: number, client = 'c1', authority: UsedEvent['authority'] = null): this {
     const now = { monotonicMs: this.nowMs, wallMs: this.nowMs };
-    return this.note({ kind: 'used', client, handle, now, remainingMs: 1 });
+    return this.note({ kind: 'used', client, handle, now, remainingMs: 1, authority });
   }
 
   lost(handle: number, client = 'c1'): this {
@@ -160,6 +160,11 @@ export class Story {
     ...allows: Allowances
   ): this {
     return this.note({ kind: 'fault', fault, target, detail: {}, allows });
+  }
+
+  /** The wall clock of a client is set, or its machine sleeps. */
+  clock(fault: 'clock.jump' | 'clock.suspend', byMs: number, target = 'c1'): this {
+    return this.note({ kind: 'fault', fault, target, detail: { byMs }, allows: [] });
   }
 
   /** A backup that ends at `lastSeq` is restored, and has been started from. */

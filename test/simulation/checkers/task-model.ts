@@ -46,7 +46,8 @@ export const TASK_MODEL: SubjectModel<TaskModelState> = {
   subjectsOfEntry({ entry }, known) {
     if (entry.type === 'EpochStarted') return entry.restored === true ? [...known] : [];
     if (entry.type === 'Forgotten') return Array.isArray(entry.task_ids) ? entry.task_ids.map(text) : [];
-    return entry.task_id === undefined ? [] : [text(entry.task_id)];
+    // A due time that was skipped has none.
+    return typeof entry.task_id === 'string' ? [entry.task_id] : [];
   },
 
   subjectsOfCall({ call, answer }) {
@@ -68,6 +69,7 @@ export const TASK_MODEL: SubjectModel<TaskModelState> = {
     switch (entry.type) {
       case 'TaskCreated':
       case 'IntentAccepted':
+      case 'ScheduleFired':
         return state.state === 'UNKNOWN' ? { ...UNKNOWN, state: 'WAITING', seq, nowMs: atMs } : null;
       case 'LeaseGranted': {
         if (state.isCancelled) return null;

@@ -57,7 +57,7 @@ async function orchestrated(program: ClientProgram): Promise<void> {
   const prefix = random.chance(0.8) ? 'slot:' : random.chance(0.5) ? 'shared:' : '';
   await leasehold.call('lease.wipe', { prefix, guard });
   if (random.chance(0.7)) await leasehold.call('lease.release', { name: GUARD, holder, token });
-  // A wipe by whoever was the guard a moment ago.
+  // A wipe by the process that was the guard a moment ago.
   if (random.chance(0.5)) {
     const late = await leasehold.call('lease.wipe', { prefix: 'slot:', guard });
     if (!late.ok)

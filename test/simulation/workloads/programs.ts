@@ -11,11 +11,13 @@ import { crowd } from './crowd.ts';
 import { fencedWriters } from './fenced-writers.ts';
 import { followers } from './followers.ts';
 import { guardsAndWipes } from './guards-and-wipes.ts';
+import { handOvers } from './hand-overs.ts';
 import { hostile } from './hostile.ts';
 import { limited } from './limited.ts';
 import { massExpiry } from './mass-expiry.ts';
 import { operators } from './operators.ts';
 import { retries } from './retries.ts';
+import { scheduled } from './scheduled.ts';
 import { sessionFollowers } from './session-followers.ts';
 import { sessions } from './sessions.ts';
 import { tasks } from './tasks.ts';
@@ -40,4 +42,6 @@ export const PROGRAMS: Readonly<Record<WorkloadName, Program>> = {
   operators,
   'bulk-operators': bulkOperators,
   limited,
+  'hand-overs': handOvers,
+  scheduled,
 };

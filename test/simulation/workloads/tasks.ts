@@ -78,7 +78,7 @@ async function end(program: ClientProgram, lease: TaskLeaseRecord, lasts: number
     if (verb < 9) {
       const object_id = random.pick(NAMES);
       const held = random.chance(0.2) ? await leasehold.call('lease.get', { name: object_id }) : null;
-      // Somebody else's number, and still a fenced write: whoever knows it may use it while it is live.
+      // The number of another client, and still a fenced write: any caller that knows it may use it while it is live.
       const writes = held?.ok
         ? [{ object_id, value: { task_id }, lease: { lease_seq: held.lease_seq } }]
         : undefined;

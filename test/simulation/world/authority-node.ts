@@ -265,6 +265,8 @@ export class AuthorityNode {
       if (!isDamage && !isInjected(fault)) this.recorder.broken('server', String(fault));
     });
     this.running = { process, core, server };
+    const { clock, log } = core.authority;
+    this.recorder.authorityNow = () => (process.isDead ? null : { atMs: clock.nowMs(), epoch: log.epoch });
     this.watch(process, core.authority);
     this.network.listen({ process, server });
     this.#keepCrashing(process);

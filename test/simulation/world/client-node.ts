@@ -136,7 +136,7 @@ export class ClientNode {
     const http = () => this.#network.httpFor(process);
     return connectWith(
       Recorded,
-      { http, sockets: () => null },
+      { http, sockets: () => this.#network.socketsFor(process) },
       this.#world(process),
       'http://authority:7420',
       options,

@@ -159,6 +159,7 @@ export class ClientProgram {
       handle,
       now: instantOf(this.#process.clock),
       remainingMs: lease.remaining(),
+      authority: this.#recorder.authorityNow(),
     });
     return true;
   }

@@ -30,6 +30,9 @@ export function recordedTransport(transport: Transport, recorder: Recorder, proc
     log: (request) => transport.log(request),
     follow: (fromSeq, signal, only) => transport.follow(fromSeq, signal, only),
     close: () => transport.close(),
+    ...(transport.connection === undefined ? {} : { connection: transport.connection }),
+    listen: (listener) => transport.listen!(listener),
+    earliestOf: (reply) => transport.earliestOf!(reply),
   };
 }
 

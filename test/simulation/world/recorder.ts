@@ -4,11 +4,13 @@ import type { Operation } from '../../../src/operations/table.ts';
 import type { Clock } from '../../../src/seams/clock.ts';
 import type {
   AnswerEvent,
+  CallEvent,
   ClientInstant,
   History,
   HistoryEvent,
   Layer,
   UnansweredEvent,
+  UsedEvent,
 } from '../history.ts';
 import type { Json } from '../plan.ts';
 import type { Kernel } from './kernel.ts';
@@ -20,6 +22,8 @@ export class Recorder {
   readonly events: HistoryEvent[] = [];
   /** Acknowledged changes may be gone, because the disk lied or a backup was restored. */
   isLossy = false;
+  /** What the clock of the authority says, while there is one. */
+  authorityNow: () => UsedEvent['authority'] = () => null;
   readonly #kernel: Kernel;
   #calls = 0;
   #batches = 0;
@@ -45,10 +49,10 @@ export class Recorder {
     op: Operation,
     request: Record<string, Json>,
     batch: number,
-    isEcho = false,
+    more: Pick<CallEvent, 'isEcho' | 'isLive'> = {},
   ): number {
     const id = ++this.#calls;
-    this.note({ kind: 'call', id, layer, client, op, request, batch, ...(isEcho ? { isEcho: true } : {}) });
+    this.note({ kind: 'call', id, layer, client, op, request, batch, ...more });
     return id;
   }
 

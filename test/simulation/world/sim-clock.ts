@@ -2,7 +2,7 @@
  * The two clocks of a machine. They begin apart from those of others, may run fast or slow, and the wall clock may be
  * set; while the machine is suspended the monotonic clock stands still and the wall clock does not.
  */
-import type { Clock } from '../../../src/seams/clock.ts';
+import type { UptimeClock } from '../../../src/seams/clock.ts';
 import type { Kernel } from './kernel.ts';
 
 /** The beginning of 2026. */
@@ -13,10 +13,11 @@ export function trueWallMs({ nowMs }: Kernel): number {
   return START_MS + Math.floor(nowMs);
 }
 
-export class SimClock implements Clock {
+export class SimClock implements UptimeClock {
   readonly #kernel: Kernel;
   #simMs = 0;
   #monotonicMs: number;
+  #suspendedMs = 0;
   #wallMs: number;
   #rate = 1;
   #sleepUntilMs = 0;
@@ -31,6 +32,11 @@ export class SimClock implements Clock {
   monotonicMs(): number {
     this.#catchUp();
     return this.#monotonicMs;
+  }
+
+  uptimeMs(): number {
+    this.#catchUp();
+    return this.#monotonicMs + this.#suspendedMs;
   }
 
   wallMs(): number {
@@ -75,6 +81,7 @@ export class SimClock implements Clock {
     const asleepMs = Math.max(0, Math.min(nowMs, this.#sleepUntilMs) - this.#simMs);
     this.#wallMs += passedMs * this.#rate;
     this.#monotonicMs += (passedMs - asleepMs) * this.#rate;
+    this.#suspendedMs += asleepMs * this.#rate;
     this.#simMs = nowMs;
   }
 }

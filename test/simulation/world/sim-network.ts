@@ -10,10 +10,12 @@ import {
   type HttpStream,
   httpFault,
 } from '../../../src/seams/http.ts';
+import type { Sockets } from '../../../src/seams/sockets.ts';
 import type { Kernel } from './kernel.ts';
 import type { Random } from './random.ts';
 import type { Recorder } from './recorder.ts';
 import { never, type SimProcess } from './sim-process.ts';
+import { SimSockets } from './sim-sockets.ts';
 import { SimStream } from './sim-stream.ts';
 import { WireCalls } from './wire-calls.ts';
 import { type ResponseSink, SimResponse, type WireServer } from './wire-server.ts';
@@ -57,16 +59,25 @@ export class SimNetwork {
   readonly #cuts: Random | null;
   readonly #links = new Map<string, Link>();
   readonly #flights = new Set<Flight>();
+  /** Live connections; they draw from chance of their own. */
+  readonly #sockets: SimSockets | null;
   #listener: Listener | null = null;
   /** While the authority's machine has no power, connections are not even refused. */
   isDark = false;
   #requests = 0;
 
-  constructor(kernel: Kernel, random: Random, recorder: Recorder, cuts: Random | null = null) {
+  constructor(
+    kernel: Kernel,
+    random: Random,
+    recorder: Recorder,
+    cuts: Random | null = null,
+    live: Random | null = null,
+  ) {
     this.#kernel = kernel;
     this.#random = random;
     this.#recorder = recorder;
     this.#cuts = cuts;
+    this.#sockets = live === null ? null : new SimSockets(kernel, live, recorder, this);
   }
 
   link(client: string): Link {
@@ -76,6 +87,10 @@ export class SimNetwork {
       this.#links.set(client, link);
     }
     return link;
+  }
+
+  get listener(): Listener | null {
+    return this.#listener;
   }
 
   get clients(): readonly string[] {
@@ -101,6 +116,7 @@ export class SimNetwork {
     for (const flight of [...this.#flights]) {
       if (flight.response !== null) this.#reset(flight, cause);
     }
+    this.#sockets?.resetFrom(cause);
   }
 
   /** Everything is quiet again: nothing is cut, lost or delayed. Calls that are under way stay as they are. */
@@ -115,6 +131,7 @@ export class SimNetwork {
       this.#closeAtServer(flight);
       this.#reset(flight, 'The connection broke.');
     }
+    this.#sockets?.break(client, false);
   }
 
   /** The client sees its connections break, and the server never does. */
@@ -122,6 +139,7 @@ export class SimNetwork {
     for (const flight of [...this.#flights]) {
       if (flight.client.name === client) this.#reset(flight, 'The connection broke on one side.');
     }
+    this.#sockets?.break(client, true);
   }
 
   /** A client's process ended; its machine closes the connections. */
@@ -133,6 +151,13 @@ export class SimNetwork {
       flight.isOver = true;
       this.#closeAtServer(flight);
     }
+    this.#sockets?.clientDied(client);
+  }
+
+  /** Null where clients have no live connections. */
+  socketsFor(client: SimProcess): Sockets | null {
+    this.link(client.name);
+    return this.#sockets?.for(client) ?? null;
   }
 
   httpFor(client: SimProcess): Http {
@@ -284,7 +309,7 @@ export class SimNetwork {
       requestId: request.headers['x-request-id'] ?? `r${this.#requests}`,
       body: request.body,
     };
-    const response = new SimResponse(isEcho ? NOBODY : heardWhileAlive(process, flight.sink));
+    const response = new SimResponse(isEcho ? DISCARD : heardWhileAlive(process, flight.sink));
     if (isEcho) flight.calls?.echo();
     else flight.response = response;
     const handle = (): void => {
@@ -326,7 +351,7 @@ export class SimNetwork {
   }
 
   #resetLater(flight: Flight, delayMs: number, effect: 'none' | 'unknown'): void {
-    const why = effect === 'none' ? 'Nobody listens.' : 'The connection broke.';
+    const why = effect === 'none' ? 'No server listens.' : 'The connection broke.';
     this.#toClient(flight, delayMs, () => {
       flight.fail(httpFault(`${ORIGIN}: ${why}`, effect), why, effect);
     });
@@ -360,4 +385,4 @@ function heardWhileAlive(process: SimProcess, sink: ResponseSink): ResponseSink 
   };
 }
 
-const NOBODY: ResponseSink = { head() {}, chunk() {}, end() {}, cut() {} };
+const DISCARD: ResponseSink = { head() {}, chunk() {}, end() {}, cut() {} };

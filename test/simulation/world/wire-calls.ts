@@ -26,7 +26,8 @@ export class WireCalls {
 
   /** The network delivers it once more. */
   echo(): void {
-    for (const id of this.#note(true)) this.#recorder.unanswered(id, 'unknown', 'Nobody asked for this one.');
+    for (const id of this.#note(true))
+      this.#recorder.unanswered(id, 'unknown', 'This one was not requested.');
   }
 
   /** It is handed to the authority. */
@@ -55,7 +56,7 @@ export class WireCalls {
   #note(isEcho: boolean): number[] {
     const batch = this.#recorder.newBatch();
     return this.#calls.map(({ op, request }) =>
-      this.#recorder.call('wire', this.#client, op, request, batch, isEcho),
+      this.#recorder.call('wire', this.#client, op, request, batch, isEcho ? { isEcho } : {}),
     );
   }
 }

@@ -12,6 +12,8 @@ import type { Clock, Timers } from '../../../src/seams/clock.ts';
 import { batchHandler } from '../../../src/server/batch.ts';
 import { Exchange } from '../../../src/server/exchange.ts';
 import { FollowHub } from '../../../src/server/follow-hub.ts';
+import type { HttpCounts } from '../../../src/server/http-counts.ts';
+import { leaderLive } from '../../../src/server/live-operations.ts';
 import { LongPolls } from '../../../src/server/long-polls.ts';
 import { LongReads } from '../../../src/server/long-reads.ts';
 import type { Metrics } from '../../../src/server/metrics.ts';
@@ -25,6 +27,7 @@ import {
 import { pageHandlers } from '../../../src/server/pages.ts';
 import { LOCAL_CALLER } from '../../../src/server/scopes.ts';
 import type { StreamResponse } from '../../../src/server/stream-log.ts';
+import { LiveServer } from './live-server.ts';
 import { routeOf } from './wire-routes.ts';
 
 export interface WireRequest {
@@ -96,6 +99,7 @@ export class SimResponse extends EventEmitter implements StreamResponse {
 }
 
 export class WireServer {
+  readonly live: LiveServer;
   readonly #longPolls = new LongPolls();
   readonly #handles = new Map<string, Handle>();
   readonly #reportFault: ReportFault;
@@ -126,6 +130,22 @@ export class WireServer {
     const metrics = {} as Metrics;
     const pages = pageHandlers({ ...core, clock, hub: this.#hub, metrics, longReads, reportFault });
     for (const page of STREAMS) this.#handles.set(page, pages[page]);
+    const { counts } = this.#house;
+    const house = this.#house;
+    this.live = new LiveServer(
+      {
+        service: leaderLive(core, longReads),
+        get isStopping() {
+          return house.isStopping;
+        },
+        longReads,
+        counts: counts as unknown as HttpCounts,
+        reportFault,
+        stallMs: 60_000,
+        hidesPayloads: false,
+      },
+      timers,
+    );
   }
 
   handle({ method, url, headers, requestId, body }: WireRequest, response: SimResponse): void {
@@ -151,6 +171,7 @@ export class WireServer {
   stop(): void {
     this.#house.isStopping = true;
     this.#longPolls.stop();
+    this.live.stop();
     this.#hub.close();
   }
 }
