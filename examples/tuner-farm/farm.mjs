@@ -23,11 +23,11 @@ const farm = await startFarm();
 const lh = connect(farm.url);
 say('the farm runs', hasFfmpeg ? 'ffmpeg, test patterns' : 'there is no ffmpeg, so the profile demo');
 
-// A wish is durable when it is accepted. Who gets a tuner is decided by the orchestrator, in the order of the wishes.
-// Another position of a recording is a wish of its own.
-const wishes = [live('ard'), live('zdf'), recording('film-7', 0), recording('film-7', 60_000)];
-const sessions = await Promise.all(wishes.map(lh.sessions.request));
-for (const [index, info] of (await Promise.all(sessions.map(settled))).entries()) show(wishes[index], info);
+// An intent is durable when it is accepted. The orchestrator gives out tuners in the order of the intents.
+// Another position of a recording is another intent.
+const intents = [live('ard'), live('zdf'), recording('film-7', 0), recording('film-7', 60_000)];
+const sessions = await Promise.all(intents.map(lh.sessions.request));
+for (const [index, info] of (await Promise.all(sessions.map(settled))).entries()) show(intents[index], info);
 
 // Repeating the request returns the existing session.
 const again = await lh.sessions.request(live('ard'));
@@ -35,7 +35,7 @@ say('ard once more', again.sessionId === sessions[0].sessionId ? 'the same sessi
 
 // For a fifth there is no tuner.
 show(live('orf'), await settled(await lh.sessions.request(live('orf'))));
-say('tuners in use', await metric('xg2g_tuners_in_use'));
+say('tuners in use', await metric('leasehold_slots_in_use'));
 
 // A tuner that is given back is there for the next.
 await sessions[1].stop();
@@ -54,7 +54,7 @@ await Promise.all(running.map(ended));
 const { items: leases } = await lh.leases.list({ prefix: 'lease:' });
 say(
   'all are stopped',
-  `${leases.length} leases are held, tuners in use: ${await metric('xg2g_tuners_in_use')}`,
+  `${leases.length} leases are held, tuners in use: ${await metric('leasehold_slots_in_use')}`,
 );
 
 await lh.close();
@@ -108,8 +108,8 @@ async function startFarm() {
   const child = spawn(process.execPath, [program, ...args], {
     cwd: dir,
     stdio: ['ignore', 'pipe', openSync(log, 'a')],
-    // Without a secret of your own the same wish would not be known again after a restart.
-    env: { XG2G_IDEM_SECRET: 'for this example only', ...process.env },
+    // Without a secret of your own the same intent would not be recognised after a restart.
+    env: { LEASEHOLD_IDEM_SECRET: 'for this example only', ...process.env },
   });
   const end = once(child, 'exit');
   // Whatever goes wrong here, the farm does not go on without us.
