@@ -8,6 +8,7 @@ import { basename, dirname, join } from 'node:path';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { startCluster, stopCluster } from '../../scripts/postgres-cluster.mjs';
+import { withRun } from './keep-run.mjs';
 import { install, missingFor, versionsFor } from './missing.mjs';
 import { optionsOf, usage } from './options.mjs';
 import { planOf } from './plan.mjs';
@@ -15,7 +16,7 @@ import { figureText, plainTable } from './report.mjs';
 import { endDrivers, runJob } from './run-job.mjs';
 import { summary } from './statistics.mjs';
 import { PAYLOAD_BYTES, WORKS, workOf } from './works.mjs';
-import { writeReport } from './write-report.mjs';
+import { STORED, storedRun, writeReport } from './write-report.mjs';
 
 /**
  * Node compiles what runs often while it runs: the warm-up is not counted. A peer that cannot keep up may take so long
@@ -125,7 +126,7 @@ function note({ work, width, peer, variant, durable }, figures) {
     each.work === work && each.width === width && each.peer === peer && each.variant === variant;
   let entry = results.measured.find(isSame);
   if (entry === undefined) {
-    entry = { work, width, peer, variant, durable, rounds: [] };
+    entry = { work, width, peer, variant, durable, date: results.date, rounds: [] };
     results.measured.push(entry);
   }
   entry.rounds.push(figures);
@@ -137,15 +138,15 @@ function printTable(name, width) {
   console.log(`\n${work.title}, ${width} in flight\n${plainTable(work, width, results)}\n`);
 }
 
-/** Only a whole run may become the report; every other one is kept apart and is not for committing. */
+/** Only what is to be kept becomes the report; every other run is stored apart and is not for committing. */
 function store() {
-  const isWhole = !options.isQuick && options.only === null && options.works === null;
-  const path = join(here, '..', 'results', isWhole ? 'peers.json' : 'peers-partial.json');
+  const path = options.keep ? STORED : join(dirname(STORED), 'peers-partial.json');
+  const stored = options.keep ? withRun(storedRun(), results) : results;
   mkdirSync(dirname(path), { recursive: true });
-  writeFileSync(path, `${JSON.stringify(results, rounded, 1)}\n`);
-  return isWhole
+  writeFileSync(path, `${JSON.stringify(stored, rounded, 1)}\n`);
+  return options.keep
     ? `Stored in ${path}; \`npm run bench -- peers --report\` writes docs/performance.md from it.`
-    : `Stored in ${path}, which git ignores; only a whole run is reported.`;
+    : `Stored in ${path}, which git ignores; --keep puts a run into the report.`;
 }
 
 function prepare() {

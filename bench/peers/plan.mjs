@@ -8,18 +8,21 @@ import { WORKS } from './works.mjs';
 const QUICK_PEERS = ['leasehold', 'redlock', 'BullMQ', 'beanstalkd', 'sketch', 'bare queue'];
 const QUICK_WIDTH = 64;
 
-/** `only` and `works` are lists of names, or null for all. */
-export function planOf(peers, { isQuick, only, works, rounds }) {
+/** `only` lists peers with a part of their variants' names; `works` names, `widths` numbers; null is all. */
+export function planOf(peers, { isQuick, only, works, widths, rounds }) {
   const jobs = [];
   const skipped = [];
   for (const work of WORKS) {
     if (works !== null ? !works.includes(work.name) : isQuick && work.isLong) continue;
     for (const width of isQuick ? quickWidths(work) : work.widths) {
+      if (widths !== null && !widths.includes(width)) continue;
       const entrants = [];
       for (const { driver, peer } of peers) {
-        if (only !== null ? !only.includes(peer.name) : isQuick && !QUICK_PEERS.includes(peer.name)) continue;
+        if (only === null && isQuick && !QUICK_PEERS.includes(peer.name)) continue;
         if (!peer.kinds.includes(work.kind)) continue;
         for (const variant of peer.variants) {
+          if (only !== null && !only.some(({ peer: name, part }) => isNamed(peer, variant, name, part)))
+            continue;
           if (only === null && isQuick && variant.needs?.postgres) continue;
           if (variant.batch !== undefined && (work.name !== 'lifecycle' || width < variant.batch)) continue;
           const entrant = { driver, peer: peer.name, variant: variant.name, durable: variant.durable };
@@ -39,6 +42,9 @@ export function planOf(peers, { isQuick, only, works, rounds }) {
   }
   return { jobs, skipped };
 }
+
+const isNamed = (peer, variant, name, part) =>
+  peer.name === name && variant.name.toLowerCase().includes(part.toLowerCase());
 
 const quickWidths = (work) =>
   work.quickWidths ?? (work.widths.includes(QUICK_WIDTH) ? [QUICK_WIDTH] : work.widths);

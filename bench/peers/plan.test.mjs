@@ -73,10 +73,24 @@ describe('the plan of a run', () => {
   });
 });
 
+describe('a part of a run', () => {
+  it('takes the variants and widths that are named', () => {
+    const { jobs } = planned('--only', 'Queue:ON,sketch:postgres', '--width', '64', '--rounds', '1');
+    expect(jobs.map(({ work, width, variant }) => `${work} ${width} ${variant}`)).toEqual([
+      'lifecycle 64 one',
+      'lock 64 in Postgres',
+      'hot 64 in Postgres',
+      'latency 64 one',
+    ]);
+  });
+});
+
 describe('the command line of the peers', () => {
   it.each([
     [['--only', 'redis'], 'There is no peer redis; there are: Queue, sketch.'],
     [['--work', 'lock,'], 'There is no work "";'],
+    [['--width', '64,7'], 'There is no width 7;'],
+    [['--quick', '--keep'], 'A quick run is too short for the report.'],
     [['--rounds', '0'], '--rounds takes a whole number from 1 to 100.'],
     [['--rounds', 'many'], '--rounds takes a whole number'],
     [['--fast'], "Unknown option '--fast'"],

@@ -74,16 +74,19 @@ function markdownTable([heading, ...rows]) {
 
 /** The generated part of the page. Without a stored run it says so. */
 export function markdownReport(results) {
-  if (results === null) return 'No whole run has been stored in `bench/results/peers.json` yet.';
-  const { date, rounds, machine, versions, payloadBytes } = results;
+  if (results === null) return 'No run has been kept in `bench/results/peers.json` yet.';
+  const { measured, machine, versions, payloadBytes } = results;
+  const dates = [...new Set(measured.map(({ date }) => date.slice(0, 10)))].sort();
   const listed = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
   const parts = [
-    `Run of ${date.slice(0, 10)}: ${machine.cores} × ${machine.cpu}, ${machine.memoryGiB} GiB, ${machine.system}; payloads of ${payloadBytes} bytes; medians of ${rounds} rounds with lowest and highest. ${listed.join(', ')}. Client and server share the cores.`,
+    `Measured on ${dates.join(', ')}: ${machine.cores} × ${machine.cpu}, ${machine.memoryGiB} GiB, ${machine.system}; payloads of ${payloadBytes} bytes; medians of the rounds with lowest and highest. Each table is one run. ${listed.join(', ')}. Client and server share the cores.`,
   ];
   for (const work of worksOf(results)) {
     parts.push(`### ${work.title}`, work.says, `![${work.title}](${CHARTS}/${work.name}.svg)`);
     for (const width of widthsOf(work, results)) {
-      parts.push(`${figureText(width, 0)} in flight:`, markdownTable(rowsOf(work, width, results)));
+      const [{ rounds }] = measuredIn(work, width, measured);
+      const times = rounds.length === 1 ? '1 round' : `${rounds.length} rounds`;
+      parts.push(`${figureText(width, 0)} in flight, ${times}:`, markdownTable(rowsOf(work, width, results)));
     }
     parts.push(
       ['Traps:', '', ...work.traps.map((trap) => `- ${trap}`), ...leftOut(work, results)].join('\n'),

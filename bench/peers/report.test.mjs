@@ -3,13 +3,14 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { barChart } from './bar-chart.mjs';
+import { withRun } from './keep-run.mjs';
 import { CHARTS, charts, figureText, markdownReport, pageWith, plainTable } from './report.mjs';
 import { summary } from './statistics.mjs';
 import { workOf } from './works.mjs';
 import { PAGE, storedRun } from './write-report.mjs';
 
 const entry = (work, width, peer, variant, durable, rounds) => ({
-  ...{ work, width, peer, variant, durable, rounds },
+  ...{ work, width, peer, variant, durable, rounds, date: '2026-01-02T03:04:05.000Z' },
   summary: summary(rounds),
 });
 const rate = (...values) =>
@@ -54,7 +55,8 @@ describe('the tables', () => {
 describe('the page', () => {
   it('names machine and versions, and the traps, skips and failures beside each work', () => {
     const report = markdownReport(run);
-    expect(report).toContain('Run of 2026-01-02: 2 × CPU, 24 GiB');
+    expect(report).toContain('Measured on 2026-01-02: 2 × CPU, 24 GiB');
+    expect(report).toContain('64 in flight, 3 rounds:');
     expect(report).toContain('leasehold 1.0.0, etcd 3.4.23');
     expect(report).toContain('![Lock cycles on distinct names](peers/lock.svg)');
     expect(report).toContain('| leasehold, HTTP | yes | 15 800 | 14 000 – 16 000 |');
@@ -82,6 +84,32 @@ describe('the page', () => {
     expect(Object.fromEntries(drawn.map((name) => [name, readFileSync(join(folder, name), 'utf8')]))).toEqual(
       wanted,
     );
+  });
+});
+
+describe('a run that is kept', () => {
+  const later = {
+    ...run,
+    date: '2026-02-03T00:00:00.000Z',
+    versions: { leasehold: '1.1.0', redis: '7' },
+    measured: [entry('lock', 64, 'leasehold', 'live', 'yes', rate(20_000))],
+    skipped: [],
+    failed: [],
+  };
+
+  it('replaces whole tables and leaves the others', () => {
+    const kept = withRun(run, later);
+    expect(kept.measured.map(({ work, peer, variant }) => `${work} ${peer}, ${variant}`)).toEqual([
+      'latency leasehold, HTTP',
+      'latency etcd, other',
+      'lock leasehold, live',
+    ]);
+    expect(kept.failed).toEqual([]);
+    expect(kept.versions).toEqual({ leasehold: '1.1.0', etcd: '3.4.23', redis: '7' });
+  });
+
+  it('is the first where none is stored', () => {
+    expect(withRun(null, later)).toBe(later);
   });
 });
 

@@ -18,7 +18,7 @@ await inFlight(WIDTH, WIDTH, async (worker, more) => {
 
 async function renewals(worker, more) {
   while (more()) {
-    const { ok } = await lh.call('lease.renew', leases[worker], { isRenewal: true });
+    const { ok } = await lh.call('lease.renew', leases[worker]);
     if (!ok) throw new Error('A renewal was refused.');
   }
 }

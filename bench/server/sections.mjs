@@ -1,4 +1,13 @@
 /** The sections of the server suite, in order. */
-export const SECTIONS = ['singles', 'lifecycles', 'handover', 'renewals', 'latency', 'readers'];
+export const SECTIONS = [
+  'singles',
+  'lifecycles',
+  'handover',
+  'renewals',
+  'slow-line-renewals',
+  'latency',
+  'readers',
+  'console',
+];
 
 export const PLAIN_SECTIONS = ['readers'];
