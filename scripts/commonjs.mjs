@@ -38,10 +38,11 @@ function withPathsOfDist(code, id) {
   return code.replaceAll('import.meta.url', `new URL(${path}, import.meta.url).href`);
 }
 
-/** Every file under a `require` condition, however deep. */
+/** Every module under a `require` condition, however deep; types have one too. */
 function requireTargets(conditions) {
   if (typeof conditions === 'string') return [];
-  return Object.entries(conditions).flatMap(([name, target]) =>
-    name === 'require' ? [target] : requireTargets(target),
-  );
+  return Object.entries(conditions).flatMap(([name, target]) => {
+    if (name === 'types') return [];
+    return name === 'require' ? [target] : requireTargets(target);
+  });
 }

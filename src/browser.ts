@@ -45,7 +45,7 @@ export type {
   Why,
   WorkerInfo,
 } from './client/infos.ts';
-export { LeaseLostError } from './client/lease-loss.ts';
+export { LeaseLostError, type LossDetails } from './client/lease-loss.ts';
 export type { WriteOptions, Written } from './client/lease-writer.ts';
 export type { KeyLimits, Limits } from './client/limits.ts';
 export type { Listing, Page, PageOptions } from './client/listing.ts';

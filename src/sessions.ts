@@ -51,6 +51,12 @@ export function startOrchestrator(client: Leasehold, options: OrchestratorOption
   return { done: orchestrator.run(), shutdown: () => orchestrator.shutdown() };
 }
 
-export { ConfigError, type OrchestratorConfig, type PipelineProfile, readConfig } from './sessions/config.ts';
+export {
+  ConfigError,
+  type ConfigFile,
+  type OrchestratorConfig,
+  type PipelineProfile,
+  readConfig,
+} from './sessions/config.ts';
 export type { Outcome } from './sessions/orchestrator.ts';
 export { type Timing, wrongTiming } from './sessions/timing.ts';

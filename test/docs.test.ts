@@ -139,16 +139,6 @@ describe('the codes of the client', () => {
   });
 });
 
-describe('docs/embedding.md', () => {
-  it('has a call for every operation, with a link to what it takes and gives', () => {
-    const rows = [...read('docs/embedding.md').matchAll(/^\| \[([a-z]+\.\w+)\]\((\S+)\) \|/gm)];
-    expect(rows.map(([, operation]) => operation)).toEqual(NAMES);
-    for (const [, operation, target] of rows) {
-      expect(target).toBe(`http.md#${operation!.replaceAll('.', '')}`);
-    }
-  });
-});
-
 describe('docs/guides/client.md', () => {
   it('says of every operation whether it is sent again after a lost reply, and under which condition', () => {
     const rows = [...read('docs/guides/client.md').matchAll(/^\| (.+?) \| (yes|only with `(\w+)`) \| /gm)];

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
+import { cliPage } from './generated/cli-page.ts';
 import { clientTable } from './generated/client-table.ts';
 import {
   type Definition,
@@ -47,6 +48,7 @@ const GENERATED: Readonly<Record<string, (now: string) => string>> = {
   'src/engines/part-encoder.ts': partEncoder,
   'src/protocol/entry-shapes.ts': entryShapes,
   'src/protocol/entry-types.ts': entryTypeList,
+  'docs/cli.md': cliPage,
   'docs/embedding.md': embeddingPage,
   'docs/errors.md': errorsPage,
   'docs/http.md': httpPage,

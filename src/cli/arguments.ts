@@ -46,7 +46,17 @@ export function durationMs(text: string): number {
   }
 }
 
-/** The same within bounds. */
+/** `500MB`, `10GB`, `2GiB`. */
+export function byteCount(text: string): number {
+  const [, number, unit] = /^(\d+(?:\.\d+)?)([MGT]i?B)$/.exec(text) ?? [];
+  if (number === undefined || unit === undefined) {
+    throw new InvalidArgumentError('It must be a size such as 500MB, 10GB or 2GiB.');
+  }
+  const exponent = 'KMGT'.indexOf(unit.charAt(0)) + 1;
+  return Math.floor(Number(number) * (unit.includes('i') ? 1_024 : 1_000) ** exponent);
+}
+
+/** A duration within bounds. */
 export function boundedMs(minMs: number, maxMs: number): (text: string) => number {
   return (text) => {
     const ms = durationMs(text);

@@ -11,7 +11,7 @@ beforeEach(async () => {
   test = await TestShell.open();
 });
 
-/** A lease somebody holds, for ten minutes. */
+/** A lease that another client holds for ten minutes. */
 async function held(name: string, holder = 'anna'): Promise<number> {
   const grant = await test.world.finish(test.lh.call('lease.acquire', { name, holder, ttl_ms: 600_000 }));
   if (!grant.ok) throw new Error(grant.detail);
@@ -387,6 +387,13 @@ describe('queue, status and workers', () => {
     worker.abort();
     await expect(test.world.finish(waiting)).rejects.toThrow();
   });
+
+  it('shows how far the time of the server is off the wall clock', async () => {
+    expect((await test.run('status')).out).toMatch(/^time +agrees with the wall clock$/m);
+    test.world.setWall(test.world.wallMs + 7_200_000);
+    expect((await test.run('status')).out).toMatch(/^time +2h 00m behind the wall clock$/m);
+    expect(ndjson(await test.run('status', '--json'))[0]).toMatchObject({ clock_off_ms: -7_200_000 });
+  });
 });
 
 describe('log tail', () => {
@@ -547,7 +554,7 @@ describe('work', () => {
     ['a lease that is too short', ['q', '--ttl', '1ms'], /between 10ms and 30d 0h/],
     ['a lease that is too long', ['q', '--ttl', '31d'], /between 10ms and 30d 0h/],
     ['a queue without a name', [''], /The queue has no name/],
-  ])('leaves with 2 for %s, and asks nobody', async (_, words, says) => {
+  ])('exits with 2 for %s, and sends no request', async (_, words, says) => {
     const run = await test.run('work', ...words, '--', 'true');
     expect(run).toEqual({ code: 2, out: '', err: expect.stringMatching(says) });
     expect(test.servers).toEqual([]);

@@ -22,6 +22,6 @@ process.once('SIGTERM', () => {
   hold.cancel();
 });
 console.log(
-  `ready: ${LEASEHOLD_SESSION_ID} shows ${target} on tuner ${LEASEHOLD_SLOT} under ${LEASEHOLD_LEASE_SEQ}`,
+  `ready: ${LEASEHOLD_SESSION_ID} shows ${target} on slot ${LEASEHOLD_SLOT} under ${LEASEHOLD_LEASE_SEQ}`,
 );
 systemTimers.after(TICK_MS, tick);

@@ -18,7 +18,7 @@ beforeEach(() => {
   heard = [];
   const processes = {
     onSignals: (signals: readonly SignalName[], call: (signal: SignalName) => void) => {
-      // What nobody listens to never arrives.
+      // A signal without a listener never arrives.
       send = (signal) => (signals.includes(signal) ? call(signal) : undefined);
       return () => undefined;
     },

@@ -1,11 +1,11 @@
 /** `leasehold orchestrate`: the one process that runs the pipelines of sessions. When it loses its guard, it ends at once. */
 import type { Command } from 'commander';
-import { instant } from '../protocol/instant.ts';
 import type { OrchestratorWorld } from '../sessions/world.ts';
 import { startOrchestrator } from '../sessions.ts';
 import { examples, probeCommand, type ServerOptions, serverOf } from './connection.ts';
 import { lastLine } from './ending.ts';
 import { onEndingSignals } from './ending-signals.ts';
+import { tellEvent, tellEventAsJson } from './event-lines.ts';
 import { EXIT, Failure } from './failure.ts';
 import {
   makeLogDirectory,
@@ -30,11 +30,11 @@ export function orchestrateCommand(shell: Shell): Command {
       'after',
       `${examples(
         'leasehold orchestrate',
-        'leasehold orchestrate --config tuners.json --log-dir /var/log/leasehold',
+        'leasehold orchestrate --config slots.json --log-dir /var/log/leasehold',
       )}
 
 The configuration:
-  {"tuners": ["0", "1"], "profiles": {"low": {"command": ["ffmpeg", "-i", "{serviceRef}", …],
+  {"slots": ["gpu-0", "gpu-1"], "profiles": {"train": {"command": ["./train", "{serviceRef}", "{slot}"],
    "ready": {"stdout": "regular expression"}}}, "session_idle_ms": 60000}
 
 Placeholders in arguments: {serviceRef} {recordingID} {start_ms} {slot} {session_id}. A pipeline finds in its
@@ -84,19 +84,14 @@ function leave({ ending }: Shell, options: OrchestrateOptions, exitCode: number,
   throw new Failure(sentence, exitCode, code);
 }
 
-/** One line per event on stderr, as text or JSON. */
-function sayer({ err, clock }: Shell, isJson: boolean): OrchestratorWorld['say'] {
-  return (level, event, fields = {}) => {
-    const at = instant(Math.floor(clock.wallMs()));
-    if (isJson) {
-      err.write(`${JSON.stringify({ at, level, event, ...fields })}\n`);
-      return;
-    }
-    const words = Object.entries(fields).map(([key, value]) => `${key}=${textOf(value)}`);
-    err.write(`${[at, level.toUpperCase().padEnd(5), event, ...words].join(' ')}\n`);
-  };
-}
+/** What the reader of `up` need not see: how the orchestrator came up. That it did is said by the event after them. */
+const STEPS: readonly string[] = ['the guard is held', 'leases of earlier sessions are wiped'];
 
-function textOf(value: unknown): string {
-  return typeof value === 'string' && /^[\x21-\x7e]+$/.test(value) ? value : JSON.stringify(value);
+/** One line per event on stderr, as text or JSON. */
+function sayer(shell: Shell, isJson: boolean): OrchestratorWorld['say'] {
+  if (isJson) return (...event) => tellEventAsJson(shell, ...event);
+  const isPartOfUp = shell.env[PARENT] !== undefined;
+  return (level, event, fields) => {
+    if (!(isPartOfUp && STEPS.includes(event))) tellEvent(shell, level, event, fields);
+  };
 }

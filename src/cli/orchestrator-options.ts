@@ -29,7 +29,7 @@ const DEMO = fileURLToPath(
 
 export function withOrchestratorOptions(command: Command, logDir: string): Command {
   return command
-    .option('--config <file>', 'tuners and profiles (JSON; without it tuners 0 to 3 and the profile demo)')
+    .option('--config <file>', 'slots and profiles (JSON; without it slots 0 to 3 and the profile demo)')
     .addOption(
       defaulted(
         '--guard-ttl <duration>',
@@ -98,5 +98,5 @@ async function readFile({ files }: Shell, path: string): Promise<OrchestratorCon
 
 function demoConfig(): OrchestratorConfig {
   const command = [process.execPath, literal(DEMO), '{serviceRef}{recordingID}'];
-  return { tuners: ['0', '1', '2', '3'], profiles: { demo: { command, ready: { stdout: '^ready' } } } };
+  return { slots: ['0', '1', '2', '3'], profiles: { demo: { command, ready: { stdout: '^ready' } } } };
 }

@@ -1,4 +1,4 @@
-// Where the `postgres` commands look for their database. Nobody answers at these addresses; which one was asked is the answer.
+// Where the `postgres` commands look for their database. No server listens at these addresses: the error names the one that was tried.
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';

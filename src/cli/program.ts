@@ -14,7 +14,7 @@ interface Row {
   readonly load: (shell: Shell) => Promise<Command>;
 }
 
-/** To add a command: a file beside this one, a row here, a section in `docs/cli.md`. */
+/** To add a command: a file beside this one, a row here. `npm run generate` writes its section in `docs/cli.md`. */
 const GROUPS: Readonly<Record<string, readonly Row[]>> = {
   'Serve:': [
     {
@@ -172,8 +172,8 @@ Environment:
   DATABASE_URL      the database of \`postgres migrate\`, \`rollback\`, \`probe\`, \`relay\` and \`outbox\`
   LEASEHOLD_LISTEN  where \`up\` and \`serve\` listen
   LEASEHOLD_TOKENS  who may do what there, as JSON; \`--tokens FILE\` names a file instead
-  XG2G_IDEM_SECRET, XG2G_IDEM_SECRET_PREVIOUS, XG2G_V3_API_LEASES
-                    how \`up\` and \`serve\` take intents; see docs/operating.md
+  LEASEHOLD_IDEM_SECRET, LEASEHOLD_IDEM_SECRET_PREVIOUS, LEASEHOLD_API_LEASES
+                    how \`up\` and \`serve\` take intents; see docs/guides/sessions.md
   NO_COLOR          no colours, even on a terminal
   LEASEHOLD_DEBUG   1 adds details to a failure
 

@@ -102,12 +102,12 @@ describe('receiving a backup', () => {
     await disk.makeDir(DIR);
     await receive(disk, archive);
     const before = disk.operations.length;
-    const download = () => Promise.reject(new Error('nobody may ask for it'));
+    const download = () => Promise.reject(new Error('it must not be requested'));
     await expect(receiveBackup(disk, DIR, download)).rejects.toThrow(`${DIR} is not empty`);
     expect(disk.operations.slice(before).map(({ name }) => name)).toEqual(['list']);
   });
 
-  it('makes nothing when there is nothing to be had', async () => {
+  it('creates nothing when there is no backup', async () => {
     const disk = new TestDisk();
     await expect(receiveBackup(disk, DIR, () => Promise.reject(new Error('no')))).rejects.toThrow('no');
     expect(await disk.list('/backups')).toBe(null);
@@ -247,7 +247,7 @@ describe('receiving a backup', () => {
           expect(found).toMatchObject({ lastSeq, torn: null });
           logs += 1;
         }
-        // Whatever is there of it, nobody goes on with it, or restores from it.
+        // An incomplete backup is neither continued nor restored from.
         if (((await next.list(DIR)) ?? []).length === 0) continue;
         const before = next.paths();
         const opening = await Chronicle.open(engineOn(next, DIR)).catch((error: Error) => error);
@@ -284,7 +284,7 @@ describe('a backup in its directory', () => {
       /is a backup .* "leasehold wal restore"/,
     );
     expect(disk.paths()).toEqual(before);
-    // What is left of one is no place to restore into either: nobody would open it afterwards.
+    // An incomplete directory is refused as a target too: it could not be opened afterwards.
     const left = disk.copy();
     for (const path of before) if (!path.endsWith('.json')) left.unlinkBehindTheBack(path);
     await left.makeDir('/new');

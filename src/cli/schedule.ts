@@ -216,7 +216,7 @@ function switchCommand(shell: Shell, verb: keyof typeof SWITCHES): Command {
       withServer(shell, options, async (lh) => {
         const switched = answered(await lh.call(`schedule.${verb}`, { name }));
         show(shell, options, switched, () => [
-          `${visible(name)} is ${verb}d, durable at seq ${switched.seq}; ${nextOf(switched)}.`,
+          `${visible(name)} is ${verb}d, durable at seq ${switched.seq}${verb === 'pause' ? '' : `; ${nextOf(switched)}`}.`,
         ]);
       }),
     );

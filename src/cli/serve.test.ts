@@ -18,7 +18,7 @@ describe('a server that cannot begin', () => {
       'The server cannot listen on here:80 (EADDRNOTAVAIL).',
     ],
     [
-      'a host that nobody knows',
+      'an unknown host',
       fault('ENOTFOUND', 'getaddrinfo', { hostname: 'here' }),
       'The server cannot listen on here:80 (ENOTFOUND).',
     ],
@@ -28,12 +28,12 @@ describe('a server that cannot begin', () => {
       'Port 80 on here is taken; stop what listens there or choose another with --listen.',
     ],
     [
-      'a data directory of somebody else',
+      'a data directory of another user',
       fault('EACCES', 'scandir', { path: '/data' }),
       'The data directory /data cannot be used: /data may not be opened (EACCES).',
     ],
     [
-      'a file of somebody else in it',
+      'a file of another user in it',
       fault('EPERM', 'open', { path: '/data/LOCK' }),
       'The data directory /data cannot be used: /data/LOCK may not be opened (EPERM).',
     ],

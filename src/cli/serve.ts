@@ -1,8 +1,10 @@
 /** `leasehold serve`: the authority of a data directory or a database behind a port, until a signal ends it. */
 import { Command, Option } from 'commander';
 import { fileEngine } from '../engines/file/file-engine.ts';
+import type { HistoryLimits } from '../engines/file/kept-history.ts';
 import type { Keeping, RetentionOptions } from '../open.ts';
 import { connectionLimit } from '../server/connection-limit.ts';
+import type { Logger } from '../server/logger.ts';
 import { LOG_LEVELS, type LogLevel, makeLogger } from '../server/make-logger.ts';
 import type { TokenGrant } from '../server/scopes.ts';
 import { type Served, type ServeOptions, type ServeWorld, serve } from '../server/serve.ts';
@@ -12,11 +14,12 @@ import { loopLag } from '../world/node-loop-lag.ts';
 import { nodeThreads } from '../world/node-threads.ts';
 import { openFilesMax } from '../world/open-files-max.ts';
 import { systemIds } from '../world/system-ids.ts';
-import { directory, durationMs, wholeNumber } from './arguments.ts';
+import { byteCount, directory, durationMs, wholeNumber } from './arguments.ts';
 import { examples } from './connection.ts';
 import { basePath, readConsole } from './console-files.ts';
 import { onEndingSignals } from './ending-signals.ts';
 import { EXIT, Failure, wrongUsage } from './failure.ts';
+import { readIntents, warnOfShortSecrets } from './intent-variables.ts';
 import { onReloadSignal, reloadAccess, SERVER_ENDS_ON } from './reload.ts';
 import { type Database, type DatabaseFlags, databaseOf, serveDatabase } from './serve-database.ts';
 import type { Shell } from './shell.ts';
@@ -34,6 +37,8 @@ export interface ServeFlags extends DatabaseFlags, TlsFlags, TokenFlags {
   readonly basePath?: string;
   readonly consoleReadOnly?: boolean;
   readonly hidePayloads?: boolean;
+  readonly history?: number;
+  readonly historyMax?: number;
   readonly keepEnded?: number;
   readonly keepCompleted?: number;
   readonly keepCompletedMax?: number;
@@ -94,6 +99,12 @@ export function withServeOptions(command: Command): Command {
       'the console shows no buttons that change something; tokens are what forbids',
     )
     .option('--hide-payloads', 'show payloads, results and values only to tokens with the scope v1:write')
+    .option(
+      '--history <duration>',
+      'how long replaced segments of the log are kept for the time machine (default: not at all)',
+      durationMs,
+    )
+    .option('--history-max <size>', 'how much disk they may take (default 10GB)', byteCount)
     .option('--keep-completed <duration>', 'how long completed tasks are kept (default 24h)', durationMs)
     .option('--keep-completed-max <n>', 'how many completed tasks are kept (default 1000000)', wholeNumber)
     .option('--keep-failed <duration>', 'how long failed and dead tasks are kept (default 30d)', durationMs)
@@ -114,7 +125,7 @@ async function run(shell: Shell, flags: ServeFlags): Promise<void> {
   const ended = new Promise<null>((resolve) => {
     onEndingSignals(shell, flags, { asked: () => resolve(null), signals: SERVER_ENDS_ON });
   });
-  const serving = await startServing(shell, flags);
+  const serving = await startServing(shell, flags, makeLogger(flags.logLevel));
   const { served, death, reload } = serving;
   reloadWith(reload);
   welcome(shell, flags, serving);
@@ -148,6 +159,7 @@ export function placeText(place: Serving['place']): string {
 export async function startServing(
   shell: Shell,
   flags: ServeFlags,
+  logger: Logger,
   more: readonly TokenGrant[] = [],
 ): Promise<Serving> {
   shell.outliveReaders();
@@ -158,15 +170,21 @@ export async function startServing(
   const tokens = await readTokens(shell, flags);
   const address = addressText(host, port);
   const tls = await readTls(shell, flags, address);
-  const intents = readIntents(shell);
+  const intents = readIntents(env);
   const consoleFiles = await readConsole(shell);
-  const logger = makeLogger(flags.logLevel);
   warnOfShortTokens(tokens ?? [], logger);
+  warnOfShortSecrets(env, logger);
   let died = (_: Error): void => undefined;
   const death = new Promise<Error>((resolve) => {
     died = resolve;
   });
-  const world: ServeWorld = { ...shell, hashSeed: systemIds.seed(), logger, loopLag };
+  const world: ServeWorld = {
+    ...shell,
+    hashSeed: systemIds.seed(),
+    servingThreads: nodeThreads,
+    logger,
+    loopLag,
+  };
   const options: ServeOptions = {
     host,
     port,
@@ -184,9 +202,11 @@ export async function startServing(
     ...connectionLimit(openFilesMax()),
     onDeath: (fault) => died(fault),
   };
-  const served = await begin(database, dir, world, options).catch((fault: unknown) => {
-    throw servingFailure(tlsFailure(fault, flags, address), { dir, host, port });
-  });
+  const served = await begin(database, dir, historyOf(flags, database), world, options).catch(
+    (fault: unknown) => {
+      throw servingFailure(tlsFailure(fault, flags, address), { dir, host, port });
+    },
+  );
   const place = database === null ? { data: dir } : { engine: database.shown };
   const reloaded = { access: served.access, flags, more, address, logger };
   const reload = (): Promise<void> => reloadAccess(shell, reloaded);
@@ -215,15 +235,34 @@ function keeping(forMs?: number, max?: number): Keeping {
   return { ...(forMs === undefined ? {} : { for: forMs }), ...(max === undefined ? {} : { max }) };
 }
 
+const HISTORY_BYTES_MAX = 10e9;
+
+function historyOf({ history, historyMax }: ServeFlags, database: Database | null): HistoryLimits | null {
+  if (history === undefined && historyMax === undefined) return null;
+  if (database !== null) {
+    throw wrongUsage(
+      '--history applies to a data directory; in a database the log reaches back to its newest checkpoint.',
+    );
+  }
+  if (history === undefined) throw wrongUsage('--history-max limits --history; give both.');
+  return { forMs: history, bytesMax: historyMax ?? HISTORY_BYTES_MAX };
+}
+
 function begin(
   database: Database | null,
   dir: string,
+  history: HistoryLimits | null,
   world: ServeWorld,
   options: ServeOptions,
 ): Promise<Served> {
   if (database !== null) return serveDatabase(database, world, options);
   const files = { files: nodeFiles, threads: nodeThreads };
-  const engine = fileEngine({ dir, ...files, allowNetworkFileSystem: false });
+  const engine = fileEngine({
+    dir,
+    ...files,
+    ...(history === null ? {} : { history }),
+    allowNetworkFileSystem: false,
+  });
   return serve(engine, { ...world, freeBytes: () => nodeDiskProbe.freeBytes(dir) }, options);
 }
 
@@ -258,26 +297,6 @@ export function listenAddress(
     throw wrongUsage(`${text} is not an address to listen on; write it like ${DEFAULT_LISTEN}.`);
   }
   return { host: match[1]?.replace(/^\[(.*)\]$/, '$1') ?? '127.0.0.1', port };
-}
-
-const ON = ['1', 'true', 'on'];
-const OFF = ['', '0', 'false', 'off'];
-
-/** A misspelt value must not silently mean the opposite. */
-function readIntents({ env }: Shell): NonNullable<ServeOptions['intents']> {
-  const { XG2G_IDEM_SECRET, XG2G_IDEM_SECRET_PREVIOUS, XG2G_V3_API_LEASES = '' } = env;
-  const flag = XG2G_V3_API_LEASES.toLowerCase();
-  const takeLeases = ON.includes(flag);
-  if (!takeLeases && !OFF.includes(flag)) {
-    throw wrongUsage(
-      `XG2G_V3_API_LEASES is ${JSON.stringify(XG2G_V3_API_LEASES)}; it may be 1, true or on, or 0, false or off.`,
-    );
-  }
-  return {
-    ...(XG2G_IDEM_SECRET ? { secret: XG2G_IDEM_SECRET } : {}),
-    ...(XG2G_IDEM_SECRET_PREVIOUS ? { previousSecret: XG2G_IDEM_SECRET_PREVIOUS } : {}),
-    takeLeases,
-  };
 }
 
 export const addressText = (host: string, port: number | string): string =>

@@ -20,7 +20,7 @@ export const SESSION_REASONS = {
     state: 'FAILED',
     says: 'No slot was free.',
     when: 'The start found every slot of the orchestrator taken by another session. The detail is `REJECTED_NO_TUNER`.',
-    todo: 'Stop a session, or ask again when one has ended. If it happens often, give the orchestrator more `tuners` in its configuration.',
+    todo: 'Stop a session, or ask again when one has ended. If it happens often, give the orchestrator more `slots` in its configuration.',
   },
   R_CLIENT_STOP: {
     state: 'STOPPED',

@@ -6,7 +6,7 @@
 import type { Leasehold } from '../client/leasehold.ts';
 import type { ClientWorld } from '../client/world.ts';
 import type { LeaseholdError } from '../protocol/leasehold-error.ts';
-import type { Clock } from '../seams/clock.ts';
+import type { Clock, UptimeClock } from '../seams/clock.ts';
 import type { Processes } from '../seams/processes.ts';
 import type { TextFiles } from '../seams/text-files.ts';
 
@@ -33,6 +33,7 @@ export interface Retrying {
 }
 
 export interface Shell extends ClientWorld {
+  readonly clock: UptimeClock;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly out: Screen;
   readonly err: Screen;

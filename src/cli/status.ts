@@ -4,7 +4,7 @@ import type { WorkerRecord } from '../operations/records.ts';
 import type { Body } from '../operations/table.ts';
 import { examples, patientProbe, type ServerOptions, serverCommand, withServer } from './connection.ts';
 import { answered } from './failure.ts';
-import { ago, fieldLines, type Paint, size, visible } from './format.ts';
+import { ago, duration, fieldLines, type Paint, size, visible } from './format.ts';
 import { type Columns, show, showList } from './output.ts';
 import type { Shell } from './shell.ts';
 
@@ -29,7 +29,8 @@ function statusLines(status: Body<'status.get'>, url: string, nowMs: number, pai
       ['log', `seq ${status.first_seq} to ${status.seq}, epoch ${status.epoch}, ${size(status.log_bytes)}`],
       ['last commit', `${status.last_commit} (${ago(status.last_commit, nowMs)})`],
       ['disk', status.disk_full ? paint.red('full: nothing new is taken') : 'has room'],
-      ['guard', status.guard_holder === null ? 'nobody' : visible(status.guard_holder)],
+      ...(status.clock_off_ms === null ? [] : [['time', timeText(status.clock_off_ms, paint)] as const]),
+      ['guard', status.guard_holder === null ? 'none' : visible(status.guard_holder)],
       [
         'tasks',
         `${tasks.WAITING} waiting, ${tasks.LEASED} leased, ${tasks.COMPLETED} completed, ${tasks.FAILED} failed, ${tasks.DEAD} dead`,
@@ -43,6 +44,13 @@ function statusLines(status: Body<'status.get'>, url: string, nowMs: number, pai
     ],
     paint,
   );
+}
+
+/** Time that follows the wall clock is at most a few milliseconds off. */
+function timeText(offMs: number, paint: Paint): string {
+  if (Math.abs(offMs) < 1_000) return 'agrees with the wall clock';
+  const says = `${duration(Math.abs(offMs))} ${offMs > 0 ? 'ahead of' : 'behind'} the wall clock`;
+  return Math.abs(offMs) > 60_000 ? paint.red(says) : says;
 }
 
 export function workersCommand(shell: Shell): Command {

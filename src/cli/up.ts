@@ -7,10 +7,13 @@
 import { isIP } from 'node:net';
 import { join } from 'node:path';
 import { Command } from 'commander';
-import { instant } from '../protocol/instant.ts';
+import type { Logger } from '../server/logger.ts';
+import { makeLogger } from '../server/make-logger.ts';
 import { LanGuard } from '../server/network.ts';
-import { examples } from './connection.ts';
+import { withoutSecrets } from '../sessions/kept-pipelines.ts';
+import { DEFAULT_URL, examples } from './connection.ts';
 import { onEndingSignals } from './ending-signals.ts';
+import { lineLogger, tellEvent, tellEventAsJson } from './event-lines.ts';
 import { wrongUsage } from './failure.ts';
 import { MAIN } from './main-file.ts';
 import {
@@ -53,7 +56,7 @@ export function upCommand(shell: Shell): Command {
       'after',
       examples(
         'leasehold up',
-        'leasehold up --data /var/lib/leasehold --config tuners.json',
+        'leasehold up --data /var/lib/leasehold --config slots.json',
         'leasehold session start live news --profile demo',
       ),
     )
@@ -63,6 +66,7 @@ export function upCommand(shell: Shell): Command {
 async function run(shell: Shell, flags: UpFlags): Promise<void> {
   const reloadWith = onReloadSignal(shell);
   const { config } = await planOf(shell, flags);
+  const profile = flags.config === undefined ? undefined : Object.keys(config.profiles)[0];
   assertReachable(shell, flags);
   if (flags.logDir !== undefined) await makeLogDirectory(flags.logDir);
   const asked = new Promise<void>((resolve) => {
@@ -75,7 +79,8 @@ async function run(shell: Shell, flags: UpFlags): Promise<void> {
   let supervisor: Supervisor | null = null;
   // Only these two processes know the token; it is not stored.
   const token = shell.newToken();
-  const serving = await startServing(shell, serverFlags(shell, flags), [
+  const { logger, isWelcomed } = serverLogger(shell, flags);
+  const serving = await startServing(shell, serverFlags(shell, flags), logger, [
     { token, scopes: ['*'], name: 'orchestrator' },
   ]);
   reloadWith(serving.reload);
@@ -92,7 +97,8 @@ async function run(shell: Shell, flags: UpFlags): Promise<void> {
       },
     },
   );
-  welcome(shell, flags, serving, Object.keys(config.profiles)[0] ?? 'demo');
+  welcome(shell, flags, serving, profile);
+  isWelcomed();
   const end = await Promise.race([asked, serving.death, supervisor.gaveUp]);
   await supervisor.stop();
   await serving.served.stop();
@@ -100,9 +106,21 @@ async function run(shell: Shell, flags: UpFlags): Promise<void> {
   if (typeof end === 'number') shell.exitWith(end);
 }
 
-function say({ err, clock }: Shell, { json }: UpFlags, level: 'info' | 'warn', line: string): void {
-  const at = instant(Math.floor(clock.wallMs()));
-  err.write(json ? `${JSON.stringify({ at, level, event: line })}\n` : `leasehold: ${line}\n`);
+function say(shell: Shell, { json }: UpFlags, level: 'info' | 'warn', line: string): void {
+  (json ? tellEventAsJson : tellEvent)(shell, level, line);
+}
+
+/** The server's log in the format of the other lines. Until the welcome, which says the same, no good news. */
+function serverLogger(shell: Shell, { json, logLevel }: UpFlags): { logger: Logger; isWelcomed(): void } {
+  if (json) return { logger: makeLogger(logLevel), isWelcomed: () => undefined };
+  const logger = lineLogger(shell, logLevel);
+  let info: Logger['info'] = () => undefined;
+  return {
+    logger: { ...logger, info: (fields, says) => info(fields, says) },
+    isWelcomed() {
+      info = logger.info;
+    },
+  };
 }
 
 /** A standby may wait for months: it reports each change of role once. */
@@ -153,16 +171,8 @@ function orchestrateEnv(
   { served, hasTokens }: Serving,
   token: string,
 ): Record<string, string | undefined> {
-  const {
-    LEASEHOLD_TOKENS: _tokens,
-    LEASEHOLD_ENGINE: _engine,
-    XG2G_IDEM_SECRET: _secret,
-    XG2G_IDEM_SECRET_PREVIOUS: _previous,
-    LEASEHOLD_TOKEN: _token,
-    ...rest
-  } = env;
   return {
-    ...rest,
+    ...withoutSecrets(env),
     LEASEHOLD_URL: server ?? urlFromHere(served.url),
     [PARENT]: String(process.pid),
     ...(hasTokens ? { LEASEHOLD_TOKEN: token } : {}),
@@ -181,12 +191,12 @@ function addressFromHere(address: string): string {
   return /^[0:]+$/.test(address) ? '::1' : address;
 }
 
-/** What to do next; with `--json` one line for programs. */
+/** What to do next; with `--json` one line for programs. `profile` is one of a configuration that was given. */
 function welcome(
   { out }: Shell,
   { json }: UpFlags,
   { served, place, hasTokens }: Serving,
-  profile: string,
+  profile: string | undefined,
 ): void {
   const url = urlFromHere(served.url);
   const { role, seq } = served;
@@ -194,18 +204,19 @@ function welcome(
     out.write(`${JSON.stringify({ url, ...place, role, seq, pid: process.pid })}\n`);
     return;
   }
-  const server = `--server ${url}${hasTokens ? ' --token TOKEN' : ''}`;
+  const server = `${url === DEFAULT_URL ? '' : ` --server ${url}`}${hasTokens ? ' --token TOKEN' : ''}`;
   const bearer = hasTokens ? " -H 'authorization: Bearer TOKEN'" : '';
   const where = placeText(place);
   const does =
     role === 'leader' ? `is up at ${url}, with its data in ${where}` : `stands by for ${where} at ${url}`;
-  out.write(`leasehold ${VERSION} ${does}
-
-  Try in another terminal${hasTokens ? ', with a token of yours' : ''}:
-    npx leasehold session start live news --profile ${profile} ${server}
-    npx leasehold top ${server}
+  const first =
+    profile === undefined
+      ? `run nightly-report${server} -- echo 'one at a time, however many machines try'`
+      : `session start live news --profile ${profile}${server}`;
+  out.write(`leasehold ${VERSION} ${does}. Ctrl-C stops it.
+  Open the console at ${url}/, or try in another terminal${hasTokens ? ', with a token of yours' : ''}:
+    npx leasehold ${first}
+    npx leasehold top${server}
     curl -s ${url}/v1/status${bearer}
-
-  ${url}/ is the console, ${url}/openapi.json the whole API. Ctrl-C stops everything.
 `);
 }

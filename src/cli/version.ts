@@ -1,2 +1,2 @@
 /** The version of leasehold. A test compares it with package.json, which a bundled command line cannot read. */
-export const VERSION = '0.1.0';
+export const VERSION = '0.2.0';

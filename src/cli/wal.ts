@@ -10,6 +10,7 @@ import { nodeFiles } from '../world/node-files.ts';
 import { systemClock } from '../world/system-clock.ts';
 import { systemIds } from '../world/system-ids.ts';
 import { aboveOption, defaulted, directory, wholeNumber } from './arguments.ts';
+import { examples } from './connection.ts';
 import { print, printTable } from './output.ts';
 
 export function walCommand(): Command {
@@ -21,12 +22,14 @@ export function walCommand(): Command {
     .description('Check every byte that was ever acknowledged: frames, chain and payloads.')
     .argument('<dir>', 'the data directory', directory)
     .option('--json', 'print one JSON object')
+    .addHelpText('after', examples('leasehold wal verify ./leasehold-data'))
     .action(verify);
   wal
     .command('stat')
     .description('Show what is in a log: positions, files, sizes.')
     .argument('<dir>', 'the data directory', directory)
     .option('--json', 'print one JSON object')
+    .addHelpText('after', examples('leasehold wal stat ./leasehold-data'))
     .action(stat);
   wal
     .command('cat')
@@ -43,6 +46,7 @@ export function walCommand(): Command {
       ),
     )
     .option('--json', 'the output is JSON in any case; accepted like everywhere')
+    .addHelpText('after', examples('leasehold wal cat ./leasehold-data --from 1000 --limit 10'))
     .action(cat);
   wal
     .command('restore')
@@ -53,6 +57,7 @@ export function walCommand(): Command {
     .argument('<dir>', 'an empty or new directory outside the backup', directory)
     .addOption(aboveOption())
     .option('--json', 'print one JSON object')
+    .addHelpText('after', examples('leasehold wal restore /backups/monday ./restored'))
     .action(restore);
   return wal;
 }

@@ -17,7 +17,7 @@ export type OperatorRuntimeCode = 'COMMAND_NOT_GOVERNED' | 'GATE_NOT_FOUND' | 'G
 export class RuntimeLeaseError extends LeaseholdError {
   override readonly name: string = 'RuntimeLeaseError';
   declare readonly code: RuntimeLeaseCode;
-  /** Who holds the lease, when it is held by somebody else and was still there to be asked. */
+  /** The holder of the lease, when another one holds it and the row was still there to be read. */
   readonly holder: string | null;
 
   constructor(

@@ -6,7 +6,9 @@ import { LIMITS } from '../protocol/limits.ts';
 const strict = { additionalProperties: false };
 
 /** Short enough to follow `lease:tuner:` in a name. */
-const Tuner = Type.String({ format: 'name', maxLength: 128 });
+const Slot = Type.String({ format: 'name', maxLength: 128 });
+
+const Slots = Type.Array(Slot, { minItems: 1, maxItems: LIMITS.slotsMax, uniqueItems: true });
 
 const Profile = Type.Object(
   {
@@ -18,7 +20,9 @@ const Profile = Type.Object(
 
 const Config = Type.Object(
   {
-    tuners: Type.Array(Tuner, { minItems: 1, maxItems: LIMITS.slotsMax, uniqueItems: true }),
+    slots: Type.Optional(Slots),
+    /** What older files call the slots. */
+    tuners: Type.Optional(Slots),
     /** Names are checked by the reader of the file: here a bad one would only be reported as an unknown field. */
     profiles: Type.Record(Type.String({ pattern: '^[^]*$' }), Profile, { additionalProperties: false }),
     session_idle_ms: Type.Optional(Type.Integer({ minimum: 1_000, maximum: LIMITS.ttlMaxMs })),
@@ -26,7 +30,10 @@ const Config = Type.Object(
   strict,
 );
 
-export type OrchestratorConfig = Static<typeof Config>;
+/** As it stands in a file. */
+export type ConfigFile = Static<typeof Config>;
+/** As it is used: the slots have one name. */
+export type OrchestratorConfig = Omit<ConfigFile, 'slots' | 'tuners'> & { slots: string[] };
 export type PipelineProfile = Static<typeof Profile>;
 
 export const ORCHESTRATOR_CONFIG: RequestCheck = compileCheck(Config);

@@ -5,7 +5,7 @@ import { filled, literal, readConfig } from './config.ts';
 const PROFILE = { command: ['play', '{serviceRef}'] };
 
 function config(changes: object = {}): string {
-  return JSON.stringify({ tuners: ['0', '1'], profiles: { low: PROFILE }, ...changes });
+  return JSON.stringify({ slots: ['0', '1'], profiles: { low: PROFILE }, ...changes });
 }
 
 describe('the configuration', () => {
@@ -17,14 +17,20 @@ describe('the configuration', () => {
     expect(readConfig(text)).toEqual(JSON.parse(text));
   });
 
+  it('may call its slots tuners, as older files do', () => {
+    expect(readConfig(config({ slots: undefined, tuners: ['a'] })).slots).toEqual(['a']);
+  });
+
   it.each<[string, string, RegExp]>([
     ['is no JSON', '{', /is not JSON/],
     ['is no object', '[]', /configuration/],
-    ['has an unknown field', config({ slots: [] }), /slots is unknown/],
-    ['has no tuners', config({ tuners: [] }), /tuners/],
-    ['has one tuner twice', config({ tuners: ['0', '0'] }), /tuners/],
-    ['has a tuner that is no text', config({ tuners: [0] }), /tuners\.0/],
-    ['has no profiles', JSON.stringify({ tuners: ['0'] }), /profiles/],
+    ['has an unknown field', config({ seats: [] }), /seats is unknown/],
+    ['has no slots', config({ slots: [] }), /slots/],
+    ['does not name slots', config({ slots: undefined }), /slots is missing/],
+    ['has one slot twice', config({ slots: ['0', '0'] }), /slots/],
+    ['has a slot that is no text', config({ slots: [0] }), /slots\.0/],
+    ['has slots under both names', config({ tuners: ['0'] }), /mean the same/],
+    ['has no profiles', JSON.stringify({ slots: ['0'] }), /profiles/],
     ['has a profile without a command', config({ profiles: { low: {} } }), /command is missing/],
     ['has an empty command', config({ profiles: { low: { command: [] } } }), /command/],
     ['has a command without a program', config({ profiles: { low: { command: [''] } } }), /names no program/],

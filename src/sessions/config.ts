@@ -1,13 +1,13 @@
 /**
- * The orchestrator's configuration: its tuners, and the pipeline program of every profile. All errors are reported
+ * The orchestrator's configuration: its slots, and the pipeline program of every profile. All errors are reported
  * when it is read, each with a message, and not when a session starts.
  *
  * Placeholders are parts of arguments, as in `-i {serviceRef}`. Their values never pass through a shell, so each
  * stays one argument or part of one, whatever it contains. `{{word}}` is a literal `{word}`.
  */
-import { ORCHESTRATOR_CONFIG, type OrchestratorConfig } from './config-schema.ts';
+import { type ConfigFile, ORCHESTRATOR_CONFIG, type OrchestratorConfig } from './config-schema.ts';
 
-export type { OrchestratorConfig, PipelineProfile } from './config-schema.ts';
+export type { ConfigFile, OrchestratorConfig, PipelineProfile } from './config-schema.ts';
 
 const PLACEHOLDERS = ['serviceRef', 'recordingID', 'start_ms', 'slot', 'session_id'] as const;
 type Placeholder = (typeof PLACEHOLDERS)[number];
@@ -25,13 +25,22 @@ export function readConfig(text: string): OrchestratorConfig {
   if (!ORCHESTRATOR_CONFIG.accepts(config)) {
     throw new ConfigError(ORCHESTRATOR_CONFIG.explain(config).replace(/^The request/, 'The configuration'));
   }
-  const known = config as OrchestratorConfig;
+  const { slots, tuners, ...known } = config as ConfigFile;
   for (const [name, { command, ready }] of Object.entries(known.profiles)) {
     checkName(name);
     checkCommand(name, command);
     if (ready !== undefined) checkPattern(name, ready.stdout);
   }
-  return known;
+  return { ...known, slots: onlyOne(slots, tuners) };
+}
+
+function onlyOne(slots: string[] | undefined, tuners: string[] | undefined): string[] {
+  if (slots !== undefined && tuners !== undefined) {
+    throw new ConfigError('The configuration has slots and tuners, which mean the same. Keep slots.');
+  }
+  const given = slots ?? tuners;
+  if (given === undefined) throw new ConfigError('The field slots is missing: a list of names.');
+  return given;
 }
 
 /** The command of a session, with every placeholder filled. */

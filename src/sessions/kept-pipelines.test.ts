@@ -69,6 +69,8 @@ beforeEach(() => {
         LEASEHOLD_TOKEN: 'secret',
         LEASEHOLD_TOKENS: '[]',
         LEASEHOLD_ENGINE: 'postgres://leasehold:secret@localhost/leasehold',
+        LEASEHOLD_IDEM_SECRET: 'secret',
+        LEASEHOLD_IDEM_SECRET_PREVIOUS: 'older secret',
         XG2G_IDEM_SECRET: 'secret',
         XG2G_IDEM_SECRET_PREVIOUS: 'older secret',
       },

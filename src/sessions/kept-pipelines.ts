@@ -30,14 +30,22 @@ const LAST_OUTPUT_MS = 3_000;
 const GONE_MS = 2_000;
 const GONE_LOOK_MS = 20;
 
-/** Variables of the orchestrator that pipelines must not get. */
+/** Variables of a server that its orchestrator must not get, nor its pipelines. */
 const SECRETS: ReadonlySet<string> = new Set([
   'LEASEHOLD_TOKEN',
   'LEASEHOLD_TOKENS',
   'LEASEHOLD_ENGINE',
+  'LEASEHOLD_IDEM_SECRET',
+  'LEASEHOLD_IDEM_SECRET_PREVIOUS',
   'XG2G_IDEM_SECRET',
   'XG2G_IDEM_SECRET_PREVIOUS',
 ]);
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+export function withoutSecrets(env: Environment): Environment {
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !SECRETS.has(name)));
+}
 
 export class KeptPipelines implements Pipelines {
   private readonly world: KeptPipelinesWorld;
@@ -48,7 +56,7 @@ export class KeptPipelines implements Pipelines {
   constructor(world: KeptPipelinesWorld, dir: string) {
     this.world = world;
     this.dir = dir;
-    this.env = Object.fromEntries(Object.entries(world.env).filter(([name]) => !SECRETS.has(name)));
+    this.env = withoutSecrets(world.env);
   }
 
   start(plan: PipelinePlan, events: PipelineEvents): Pipeline {

@@ -890,7 +890,7 @@ describe('asked to end', () => {
 
 describe('a client that fell silent', () => {
   const config = JSON.stringify({
-    tuners: ['0'],
+    slots: ['0'],
     profiles: { plain: { command: ['play'] } },
     session_idle_ms: 60_000,
   });

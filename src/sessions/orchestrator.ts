@@ -209,8 +209,8 @@ export class Orchestrator implements SessionHost {
 
   private work(fromSeq: number): void {
     this.isWorking = true;
-    const { tuners, profiles } = this.config;
-    this.world.say('info', 'taking intents', { tuners, profiles: Object.keys(profiles) });
+    const { slots, profiles } = this.config;
+    this.world.say('info', 'taking intents', { slots, profiles: Object.keys(profiles) });
     // These reject only on a bug. It ends the process, and that ends the pipelines.
     void this.follow(fromSeq);
     void this.takeIn();
@@ -301,7 +301,7 @@ export class Orchestrator implements SessionHost {
     const isDying = (run: SessionRun): boolean => run.isDying;
     await this.whenNone(isDying);
     const taken = new Set([...this.runs.values()].filter(isDying).map(({ slot }) => slot));
-    return this.config.tuners.filter((tuner) => !taken.has(tuner));
+    return this.config.slots.filter((slot) => !taken.has(slot));
   }
 
   /**

@@ -34,7 +34,7 @@ describe('time', () => {
     expect(t.now()).toBe(startedMs + 15_000);
   });
 
-  it('ends leases that nobody renews, to the millisecond', async () => {
+  it('ends leases that are not renewed, to the millisecond', async () => {
     await t.lh.call('lease.acquire', { name: 'n', holder: 'a', ttl_ms: 15_000 });
     await t.advance('14999ms');
     expect(await t.lh.call('lease.get', { name: 'n' })).toMatchObject({ holder: 'a' });
@@ -114,7 +114,7 @@ describe('loseLease', () => {
     next.assertHeld();
   });
 
-  it('lets the lease on a task run out, and somebody else is given the task', async () => {
+  it('lets the lease on a task expire, and another worker gets the task', async () => {
     const seen: TaskContext<{ to: string }>[] = [];
     const verdicts: TaskVerdict[] = [];
     t.lh.work(mail, { concurrency: 2, onVerdict: (verdict) => verdicts.push(verdict) }, async (task) => {
@@ -177,12 +177,12 @@ describe('dropReply', () => {
     expect(await typesInLog()).toEqual(['TaskCreated', 'TaskCreated', 'NameLeased']);
   });
 
-  it('is no duplicate for whoever called once', async () => {
+  it('is no duplicate for a caller that called once', async () => {
     t.dropReply('task.create');
     expect(await t.lh.call('task.create', { payload: 1 })).not.toHaveProperty('duplicate');
   });
 
-  it('is a duplicate where a dedup key gave the task of somebody else', async () => {
+  it('is a duplicate where a dedup key returned the task of another caller', async () => {
     const { task_id } = (await t.lh.call('task.create', {
       payload: 1,
       dedup_key: 'k',
@@ -230,10 +230,10 @@ describe('failNext', () => {
   });
 
   it('answers with a refusal where the authority would', async () => {
-    t.failNext('lease.acquire', { code: 'LEASE_HELD', message: 'somebody else has it' });
+    t.failNext('lease.acquire', { code: 'LEASE_HELD', message: 'another client has it' });
     expect(await t.lh.tryAcquire('n', { ttl: '15s' })).toBeNull();
-    t.failNext('lease.acquire', { code: 'LEASE_HELD', message: 'somebody else has it' });
-    const problem409 = { ok: false, code: 'LEASE_HELD', status: 409, detail: 'somebody else has it' };
+    t.failNext('lease.acquire', { code: 'LEASE_HELD', message: 'another client has it' });
+    const problem409 = { ok: false, code: 'LEASE_HELD', status: 409, detail: 'another client has it' };
     await expect(t.lh.acquire('n')).rejects.toMatchObject({ problem: problem409 });
     t.failNext('task.create', { code: 'DISK_FULL' });
     expect(await t.lh.call('task.create', { payload: 1 })).toMatchObject({

@@ -47,6 +47,15 @@ describe('Now', () => {
     expect(await page.locator('.seq').textContent()).toBe(seq);
     await page.getByRole('button', { name: 'Resume' }).click();
     await page.getByRole('row', { name: /^quiet/ }).waitFor();
+    const setVisibility = (state: string) =>
+      page.evaluate((value) => {
+        Object.defineProperty(document, 'visibilityState', { value, configurable: true });
+        document.dispatchEvent(new Event('visibilitychange', { bubbles: true }));
+      }, state);
+    await setVisibility('hidden');
+    await page.getByText('Resting while hidden', { exact: true }).waitFor();
+    await setVisibility('visible');
+    await page.getByText('Live', { exact: true }).waitFor();
     await page.keyboard.press('g');
     await page.keyboard.press('l');
     await page.getByRole('heading', { name: 'Leases' }).waitFor();
@@ -127,6 +136,20 @@ describe('Leases', () => {
       .waitFor();
     await second;
     await bench.expectSound(page, 'lease-1440-light');
+  });
+
+  it('finds the end of a lease behind more than a thousand renewals', async () => {
+    const granted = await bench.call('/v1/leases/busy/acquire', { holder: 'host-1', ttl_ms: 600_000 });
+    const renewal = { op: 'lease.renew', name: 'busy', holder: 'host-1', token: granted.token };
+    await bench.call('/v1/batch', {
+      ops: Array.from({ length: 1_100 }, (_, n) => ({ ...renewal, ttl_ms: 600_001 + n })),
+    });
+    await bench.call('/v1/leases/busy/break', { reason: 'enough' });
+    const page = await bench.tab('leases/busy');
+    await page
+      .getByRole('listitem')
+      .getByText(/broken, “enough” · renewed 1100 times/)
+      .waitFor();
   });
 });
 

@@ -124,7 +124,7 @@ export function httpContract(name: string, make: () => Http): void {
       expect(ports.size).toBeLessThanOrEqual(2);
     });
 
-    it('says that nothing has left when nobody listens', async () => {
+    it('says that nothing has left when no server listens', async () => {
       const { port } = server.address() as AddressInfo;
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
@@ -197,7 +197,7 @@ export function httpContract(name: string, make: () => Http): void {
       expect(await chunks.next()).toMatchObject({ done: true });
     });
 
-    it('ends the connection of a stream that nobody reads any more', async () => {
+    it('ends the connection of a stream that is no longer read', async () => {
       const closed = signalled();
       handler = (_, response) => {
         response.on('close', closed.call);

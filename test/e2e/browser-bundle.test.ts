@@ -77,10 +77,10 @@ describe('leasehold/browser in a browser', () => {
 
 describe('the bundle', () => {
   const server = createServer((request, response) => {
-    const answer = JSON.stringify({ results: [{ status: 201, body: { task_id: 'made', seq: 2 } }] });
+    const answer = JSON.stringify({ task_id: 'made', seq: 2 });
     // A browser asks first whether it may send such headers to another origin.
     response.writeHead(200, { 'content-type': 'application/json', 'access-control-allow-origin': '*' });
-    request.resume().on('end', () => response.end(request.url === '/v1/batch' ? answer : '{"workers":[]}'));
+    request.resume().on('end', () => response.end(request.url === '/v1/tasks' ? answer : '{"workers":[]}'));
   });
 
   beforeAll(() => new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve)));

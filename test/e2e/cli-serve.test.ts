@@ -186,15 +186,19 @@ describe('the secret of intents', () => {
   }
 
   function warnings({ stderr }: { readonly stderr: string }): object[] {
-    const lines = stderr.split('\n').filter((line) => line.includes('XG2G_IDEM_SECRET'));
+    const lines = stderr.split('\n').filter((line) => line.includes('IDEM_SECRET'));
     return lines.map((line) => JSON.parse(line));
   }
 
   it('makes an intent known again after a restart, and while it is being replaced; a missing one is warned of once', async () => {
     const secret = 'sixteen bytes...';
-    const first = await ask({ XG2G_IDEM_SECRET: secret });
+    const first = await ask({ LEASEHOLD_IDEM_SECRET: secret });
     expect(warnings(first)).toEqual([]);
-    const second = await ask({ XG2G_IDEM_SECRET: 'another secret...', XG2G_IDEM_SECRET_PREVIOUS: secret });
+    const second = await ask({
+      LEASEHOLD_IDEM_SECRET: 'another secret...',
+      // The name of older installations.
+      XG2G_IDEM_SECRET_PREVIOUS: secret,
+    });
     expect(second.session_id).toBe(first.session_id);
     const without = await ask({});
     expect(without.session_id).not.toBe(first.session_id);
@@ -202,7 +206,9 @@ describe('the secret of intents', () => {
   });
 
   it('is warned of when it is short', async () => {
-    const says = 'XG2G_IDEM_SECRET has less than 16 bytes and could be guessed';
-    expect(warnings(await ask({ XG2G_IDEM_SECRET: 'fifteen bytes..' }))).toMatchObject([{ level: 40, says }]);
+    const says = 'LEASEHOLD_IDEM_SECRET has less than 16 bytes and could be guessed';
+    expect(warnings(await ask({ LEASEHOLD_IDEM_SECRET: 'fifteen bytes..' }))).toMatchObject([
+      { level: 40, says },
+    ]);
   });
 });

@@ -15,10 +15,7 @@ let url: string;
 const server = createServer((request, response) => {
   requests.push(request);
   const waitMs = request.url?.includes('/acquire') ? 300 : 0;
-  const body =
-    request.url === '/v1/batch'
-      ? { results: [{ status: 201, body: { task_id: 'made', seq: 2 } }] }
-      : { name: 'n', seq: 2 };
+  const body = request.url === '/v1/tasks' ? { task_id: 'made', seq: 2 } : { name: 'n', seq: 2 };
   request.resume().on('end', () => {
     setTimeout(() => {
       response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body));
@@ -73,7 +70,7 @@ describe.each(['leasehold', 'leasehold/client'])('connect of %s', (name) => {
         requests.map(({ url: path, headers }) => [path, headers.authorization, headers['user-agent']]),
       ).toEqual(
         // It has no live connection to offer, so the call goes by HTTP.
-        ['/v1/live', '/v1/batch'].map((path) => [path, 'Bearer from-the-environment', 'leasehold']),
+        ['/v1/live', '/v1/tasks'].map((path) => [path, 'Bearer from-the-environment', 'leasehold']),
       );
     },
   );

@@ -63,15 +63,29 @@ async function linesOf(name: string, args: readonly string[] = [], env: NodeJS.P
 describe('the examples', () => {
   it('are all run here', () => {
     expect(readdirSync(examples).sort()).toEqual([
+      'README.md',
       'fenced-write.mjs',
+      'gpu-slots.mjs',
       'hello-task.mjs',
+      'nightly-job.mjs',
+      // In test/postgres/outbox-example.test.ts.
+      'outbox.mjs',
+      'paused-process.mjs',
+      'per-customer-limits.mjs',
       'single-runner.mjs',
       'sketch.mjs',
+      // Started by the others.
+      'start-server.mjs',
       'tour.mjs',
       'tuner-farm',
       'with-lease.mjs',
+      'worker-pool.mjs',
       'worker.mjs',
     ]);
+    const listed = [...readFileSync(join(examples, 'README.md'), 'utf8').matchAll(/^\| \[(\S+)\]/gm)];
+    expect(listed.map(([, name]) => name).toSorted()).toEqual(
+      readdirSync(examples).filter((name) => !['README.md', 'start-server.mjs'].includes(name)),
+    );
     expect(readdirSync(join(examples, 'tuner-farm')).sort()).toEqual([
       'README.md',
       'farm.mjs',
@@ -82,6 +96,8 @@ describe('the examples', () => {
   it.each([
     'fenced-write.mjs',
     'hello-task.mjs',
+    'nightly-job.mjs',
+    'per-customer-limits.mjs',
     'single-runner.mjs',
     'sketch.mjs',
     'with-lease.mjs',
@@ -176,6 +192,63 @@ describe('worker.mjs', () => {
   });
 });
 
+describe('nightly-job.mjs', () => {
+  it('runs a job once, however many hosts are ready for it', async () => {
+    const lines = await linesOf('nightly-job.mjs');
+    expect(lines[0]).toMatch(/ 03:00 in Berlin: the next time is \d{4}-\d\d-\d\dT0[12]:00:00\.000Z\.$/);
+    expect(lines.at(-1)).toBe('It ran once: 12 pages.');
+  });
+});
+
+describe('per-customer-limits.mjs', () => {
+  it('runs one task of each customer at a time, and lets customers take turns', async () => {
+    expect((await linesOf('per-customer-limits.mjs')).slice(1)).toEqual([
+      'The first three to run: ada, grace, linus. Customers take turns.',
+      'At most 3 ran at once, and never two of one customer: each has a limit of 1.',
+      '12 completed, 0 failed.',
+    ]);
+  });
+});
+
+describe('worker-pool.mjs', () => {
+  it('gives the task of a worker that was killed to another one, and drains the rest', async () => {
+    const lines = await linesOf('worker-pool.mjs');
+    expect(lines[2]).toMatch(/^Worker [23] got image \d+ after that, as attempt 2\.$/);
+    expect(lines.slice(3)).toEqual([
+      'All 12 images are done; 1 needed a second attempt.',
+      'The other two are asked to end. They drain and leave with 0 and 0.',
+    ]);
+    expect(readdirSync(scratch)).toEqual([]);
+  });
+});
+
+describe('paused-process.mjs', () => {
+  it('refuses the late write of a process that was paused', async () => {
+    expect((await linesOf('paused-process.mjs')).slice(-3)).toEqual([
+      'Anna wakes up and asks whether she holds it: LEASE_LOST.',
+      'She writes all the same, with her old number: WRITE_STALE_FENCE.',
+      'The balance is 250.',
+    ]);
+    expect(readdirSync(scratch)).toEqual([]);
+  });
+});
+
+describe('gpu-slots.mjs', () => {
+  it('shares two slots among three programs, and leaves nothing behind', async () => {
+    expect((await linesOf('gpu-slots.mjs')).slice(1)).toEqual([
+      'model-a trains on gpu-0.',
+      'model-b trains on gpu-1.',
+      'model-a is asked for once more: it is the same session.',
+      'model-c is asked for: FAILED, R_NO_TUNER, no GPU is free.',
+      'Slots in use, by /metrics: 2.',
+      'model-a is stopped: STOPPED, R_CLIENT_STOP. Its program has ended before the slot is free.',
+      'model-c is asked for again and trains on gpu-0.',
+      'All is shut down: the programs are ended, the exit code is 0.',
+    ]);
+    expect(readdirSync(scratch)).toEqual([]);
+  });
+});
+
 describe('tour.mjs', () => {
   it('shows a task, a refused holder, an expiry and a stale write, and says what to do next', async () => {
     const lines = await linesOf('tour.mjs');
@@ -250,16 +323,16 @@ describe('tuner-farm/farm.mjs', () => {
   });
 
   it('says what went wrong when the farm does not come up', async () => {
-    const broken = { PATH: pathWithoutFfmpeg(), XG2G_V3_API_LEASES: 'perhaps' };
+    const broken = { PATH: pathWithoutFfmpeg(), LEASEHOLD_API_LEASES: 'perhaps' };
     const { code, complaint } = await start('tuner-farm/farm.mjs', [join(scratch, 'farm')], broken).ended;
     expect(code).toBe(1);
     const [, why = ''] = /^leasehold up has ended with 2:\n(.+)\n/.exec(complaint) ?? [];
-    expect(JSON.parse(why).message).toMatch(/^XG2G_V3_API_LEASES is "perhaps"/);
+    expect(JSON.parse(why).message).toMatch(/^LEASEHOLD_API_LEASES is "perhaps"/);
   });
 
   it('has a configuration whose pipelines the orchestrator takes', async () => {
     const config = readConfig(readFileSync(join(examples, 'tuner-farm', 'tuners.json'), 'utf8'));
-    expect(config.tuners).toHaveLength(4);
+    expect(config.slots).toHaveLength(4);
     const filling = { serviceRef: 'ard', recordingID: '', start_ms: '0', slot: '2', session_id: 's1' };
     for (const { command, ready } of Object.values(config.profiles)) {
       expect(filled(command, filling)).toEqual(
@@ -273,6 +346,8 @@ describe('tuner-farm/farm.mjs', () => {
   });
 });
 
+const README_SAYS = ['written, version 1\n', 'sent to grace@example.org\n', '0 3 * * *\n'];
+
 describe('the programs in README.md', () => {
   const readme = readFileSync(join(root, 'README.md'), 'utf8');
   const programs = [...readme.matchAll(/```js\n([\s\S]*?)```/g)].map(([, program]) => program!);
@@ -282,7 +357,7 @@ describe('the programs in README.md', () => {
     const env = { ...process.env, LEASEHOLD_URL: server.url, LEASEHOLD_TOKEN: '' };
     const outputs = programs.map((program) => outputOf(program, env));
     expect(await server.stop()).toBe(0);
-    expect(outputs).toEqual(['written, version 1\n', 'sent to grace@example.org\n']);
+    expect(outputs).toEqual(README_SAYS);
   });
 
   it('run without one when they open a directory instead', () => {
@@ -290,10 +365,7 @@ describe('the programs in README.md', () => {
     const inProcess = programs.map((program) =>
       program.replace('{ connect', '{ open').replace('connect()', `await open(${here})`),
     );
-    expect(inProcess.map((program) => outputOf(program, process.env))).toEqual([
-      'written, version 1\n',
-      'sent to grace@example.org\n',
-    ]);
+    expect(inProcess.map((program) => outputOf(program, process.env))).toEqual(README_SAYS);
   });
 });
 
@@ -307,9 +379,6 @@ describe('the programs in docs/guides/schedules.md', () => {
         const said = [...program.matchAll(/console\.log\(.*\); \/\/ (.*)$/gm)].map(([, text]) => text);
         const env = { ...process.env, LEASEHOLD_URL: server.url };
         expect(outputOf(program, env)).toBe(`${said.join('\n')}\n`);
-        spawnSync(process.execPath, [join(root, 'dist', 'cli', 'main.js'), 'schedule', 'rm', 'report'], {
-          env,
-        });
       }
     } finally {
       await server.stop();

@@ -109,7 +109,7 @@ describe('wrong usage', () => {
       [['--log-dir', file], /bad\.json \(--log-dir\)/],
       [['--config', file], /bad\.json: .*color is unknown/],
     ];
-    writeFileSync(file, JSON.stringify({ tuners: ['0'], profiles: {}, color: 'red' }));
+    writeFileSync(file, JSON.stringify({ slots: ['0'], profiles: {}, color: 'red' }));
     const seq = await bench.seq();
     for (const [flags, says] of wrong) {
       const run = await bench.run(['orchestrate', ...flags]);

@@ -120,6 +120,7 @@ describe('the package where ES modules cannot be required', () => {
       'compaction-thread.js',
       'keeper-main.js',
       'node-watchdog-thread.js',
+      'past-thread.js',
       'thread-main.js',
     ]);
     for (const file of started) expect(existsSync(file), file.pathname).toBe(true);

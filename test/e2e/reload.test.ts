@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { connect, type TLSSocket } from 'node:tls';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { CliBench, isAlive, type Process, until } from '../support/cli-processes.ts';
+import { LiveWire } from '../support/live-wire.ts';
 import { RawConnection } from '../support/served.ts';
 import { RENEWED_CERTIFICATE, RENEWED_KEY, TEST_CERTIFICATE, TEST_KEY } from '../support/test-certificate.ts';
 
@@ -40,23 +41,25 @@ async function started(command: string, ...flags: string[]): Promise<Process> {
 /** Hangs up, and waits for what is said of it, for the so-manieth time. */
 async function reload(server: Process, says: string, times = 1): Promise<void> {
   server.kill('SIGHUP');
-  await until(`${says}, ${times} times`, () => server.stderr.split(`"says":"${says}`).length - 1 >= times);
+  await until(`${says}, ${times} times`, () => server.stderr.split(says).length - 1 >= times);
 }
 
 const statusWith = async (token: string): Promise<number> =>
   (await fetch(`${bench.url}/v1/status`, { headers: { authorization: `Bearer ${token}` } })).status;
 
 describe('SIGHUP to serve', () => {
-  it('takes new tokens, also as hashes, and ends the streams of those that are gone', async () => {
+  it('takes new tokens, also as hashes, and ends the streams and live connections of those that are gone', async () => {
     writeTokens(OLD);
     const server = await started('serve', '--tokens', file('tokens.json'));
     const stream = await fetch(`${bench.url}/v1/log?follow=1`, {
       headers: { authorization: `Bearer ${OLD}` },
     });
+    const wire = await LiveWire.open(Number(new URL(bench.url).port), { token: OLD });
     writeTokens(`sha256:${hash('sha256', NEW, 'hex')}`);
     await reload(server, 'tokens reloaded');
     expect([await statusWith(OLD), await statusWith(NEW)]).toEqual([401, 200]);
     expect(await stream.text()).toBe('');
+    expect(await wire.closed).toMatchObject({ code: 4401 });
   });
 
   it('keeps the old tokens when the file is bad, and the next one that is good counts', async () => {

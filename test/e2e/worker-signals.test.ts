@@ -106,9 +106,8 @@ describe('a worker that cannot go on', () => {
       import { createServer } from 'node:http';
       const problem = { code: 'FORBIDDEN', status: 403, title: 'no', detail: 'The token may not do this.' };
       const server = createServer((request, response) => {
-        const body = { results: [{ status: 403, body: problem }] };
-        response.writeHead(request.url === '/v1/batch' ? 200 : 403, { 'content-type': 'application/json' });
-        request.resume().on('end', () => response.end(JSON.stringify(request.url === '/v1/batch' ? body : problem)));
+        response.writeHead(403, { 'content-type': 'application/json' });
+        request.resume().on('end', () => response.end(JSON.stringify(problem)));
       }).listen(0, '127.0.0.1', () => {
         const lh = connect('http://127.0.0.1:' + server.address().port);
         lh.work(defineTask('mail'), () => 1);

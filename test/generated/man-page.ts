@@ -1,11 +1,8 @@
 // `docs/leasehold.1`: the manual page, from the same program as `--help`. Roff with the man macros, ASCII only.
 import type { Command } from 'commander';
-import { AFTER_HELP, makeProgram } from '../../src/cli/program.ts';
+import { AFTER_HELP } from '../../src/cli/program.ts';
 import { VERSION } from '../../src/cli/version.ts';
-import { TestShell } from '../support/test-shell.ts';
-
-const shell = await TestShell.open();
-const program = await makeProgram(shell.shell(), null);
+import { COMMANDS, endOfHelp, program } from './commands.ts';
 
 /** Text that roff takes as it is: no escapes, no hyphens that could become dashes, no requests at the start of a line. */
 function roff(text: string): string {
@@ -50,11 +47,6 @@ function terms(lines: readonly string[]): string[] {
   });
 }
 
-function leaves(command: Command, path: readonly string[] = []): [string, Command][] {
-  if (command.commands.length === 0) return [[path.join(' '), command]];
-  return command.commands.flatMap((child) => leaves(child, [...path, child.name()]));
-}
-
 function optionsOf(command: Command): string[] {
   const help = command.createHelp();
   return help
@@ -62,24 +54,12 @@ function optionsOf(command: Command): string[] {
     .flatMap((option) => term(help.optionTerm(option), help.optionDescription(option)));
 }
 
-/** What follows the help of a command: its examples. */
-function examplesOf(command: Command): string[] {
-  let text = '';
-  command.configureOutput({
-    writeOut: (part) => {
-      text += part;
-    },
-  });
-  command.outputHelp();
-  const [, rest = ''] = text.split('\nExamples:\n');
-  const lines = rest
-    .trimEnd()
-    .split('\n')
-    .map((line) => line.trim());
-  return rest === '' ? [] : ['.PP', 'Examples:', ...block(lines)];
+function examplesIn(command: Command): string[] {
+  const lines = endOfHelp(command);
+  return lines.length === 0 ? [] : ['.PP', 'Examples:', ...block(lines)];
 }
 
-function commandSection([path, command]: [string, Command]): string[] {
+function commandSection([path, command]: readonly [string, Command]): string[] {
   const help = command.createHelp();
   const words = command.registeredArguments.flatMap((argument) =>
     term(help.argumentTerm(argument), help.argumentDescription(argument)),
@@ -90,7 +70,7 @@ function commandSection([path, command]: [string, Command]): string[] {
     ...block([`leasehold ${path} ${command.usage()}`.trimEnd()]),
     ...words,
     ...optionsOf(command),
-    ...examplesOf(command),
+    ...examplesIn(command),
   ];
 }
 
@@ -110,7 +90,7 @@ export function manPage(): string {
     '.SH OPTIONS',
     ...optionsOf(program),
     '.SH COMMANDS',
-    ...leaves(program).flatMap(commandSection),
+    ...COMMANDS.flatMap(commandSection),
     '.SH EXIT CODES',
     ...terms(afterHelp('Exit codes')),
     '.SH ENVIRONMENT',

@@ -25,7 +25,7 @@ if (name === undefined || existsSync(target)) {
 let nowMs = Date.UTC(2026, 0, 1);
 let tokens = 0;
 const world = {
-  clock: { wallMs: () => nowMs, monotonicMs: () => nowMs },
+  clock: { wallMs: () => nowMs, monotonicMs: () => nowMs, uptimeMs: () => nowMs },
   timers: {
     after: () => ({ cancel: () => undefined }),
     soon: (call) => setImmediate(call),

@@ -5,7 +5,8 @@ import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { until } from '../support/cli-processes.ts';
 import { Fleet, type FleetServer, PATIENT } from '../support/server-fleet.ts';
-import { INSTALL_MS_MAX, SteppedPostgres } from '../support/stepped-postgres.ts';
+import { INSTALL_MS_MAX } from '../support/stepped-clock.ts';
+import { SteppedPostgres } from '../support/stepped-postgres.ts';
 
 const GUARD_TTL_MS = 1_500;
 const STEP_S = 60;

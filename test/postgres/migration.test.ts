@@ -144,7 +144,7 @@ describe('migration 019', () => {
          RETURNS boolean LANGUAGE sql AS 'SELECT true'`,
       { code: '42723', hint: 'Drop it first.' },
     ],
-  ])('is not mixed with what somebody else installed: %s', async (_what, create, refusal) => {
+  ])('is not mixed with what others installed: %s', async (_what, create, refusal) => {
     await rollback(db.pool);
     const client = await db.pool.connect();
     try {

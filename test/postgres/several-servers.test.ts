@@ -27,6 +27,23 @@ async function startTwo(more: readonly string[] = STEADY): Promise<readonly [Fle
   return [await fleet.start(more), await fleet.start(more)];
 }
 
+describe('the leader', () => {
+  const standbysOf = async (server: FleetServer): Promise<string[]> =>
+    (await server.ask('GET', '/v1/overview')).body.standbys.map(({ url }: { url: string }) => url);
+
+  it('lists the servers that stand by while they are connected to the database', async () => {
+    const [leader, standby] = await startTwo(PATIENT);
+    const third = await fleet.start([...PATIENT, '--advertise', 'http://third.example:7420']);
+    await until('both', async () => (await standbysOf(leader)).length === 2);
+    expect((await standbysOf(leader)).sort()).toEqual([standby.url, 'http://third.example:7420'].sort());
+    third.process.kill('SIGKILL');
+    await until('one to go', async () => (await standbysOf(leader)).length === 1);
+    leader.process.kill('SIGTERM');
+    await standby.becomes('leader');
+    await until('none to be left', async () => (await standbysOf(standby)).length === 0);
+  });
+});
+
 describe('a client of several servers', () => {
   it('finds the leader, whichever it asks first', async () => {
     const [leader, standby] = await startTwo();

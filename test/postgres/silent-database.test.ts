@@ -122,7 +122,7 @@ async function whileSilent(work: () => Promise<void> = async () => undefined): P
 }
 
 /** Postgres does not notice that who waits for a lock has gone, so every look leaves one. The writer may wait as well. */
-const WAITING = `SELECT count(*) FROM pg_stat_activity WHERE application_name = 'leasehold'
+const WAITING = `SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'leasehold%'
   AND datname = current_database() AND wait_event_type = 'Lock' AND query LIKE 'SELECT first_part%'`;
 
 describe('a first replay that is given up', () => {

@@ -97,8 +97,9 @@ export class Process {
     let found: RegExpExecArray | null = null;
     await until(`${pattern} in the output of leasehold`, () => {
       found = pattern.exec(this.stdout) ?? pattern.exec(this.stderr);
-      if (found === null && this.child.exitCode !== null) {
-        throw new Error(`It ended with ${this.child.exitCode}: ${this.stdout}${this.stderr}`);
+      const { exitCode, signalCode } = this.child;
+      if (found === null && (exitCode !== null || signalCode !== null)) {
+        throw new Error(`It ended with ${exitCode ?? signalCode}: ${this.stdout}${this.stderr}`);
       }
       return found !== null;
     });
@@ -134,6 +135,14 @@ export class CliBench {
   async stopServer(signal: NodeJS.Signals): Promise<Result> {
     this.server!.kill(signal);
     return this.server!.ended;
+  }
+
+  serverEnded(): Promise<Result> {
+    return this.server!.ended;
+  }
+
+  get serverPid(): number {
+    return this.server!.pid;
   }
 
   signalServer(signal: NodeJS.Signals): void {

@@ -27,7 +27,7 @@ export type Fate = 'answered' | 'refused' | 'reply lost' | 'request lost' | Http
 
 interface Sent {
   readonly request: HttpRequest;
-  /** The operations in it, a batch or one alone; none for the log. */
+  /** The operation in it; none for the log. */
   readonly operations: readonly string[];
 }
 
@@ -95,14 +95,6 @@ export class LoopbackHttp implements Http {
   }
 
   async #carryOut(request: HttpRequest): Promise<HttpReply> {
-    if (request.path === '/v1/batch') {
-      const { ops } = readJson(request.body!) as { ops: (Fields & { op: Operation })[] };
-      const results = ops.map(async ({ op, ...fields }) => {
-        const { status, text } = await this.#call(op, fields, request);
-        return `{"status":${status},"body":${text}}`;
-      });
-      return replyOf(200, `{"results":[${(await Promise.all(results)).join(',')}]}`);
-    }
     if (request.path.startsWith('/v1/log')) return this.#page(request);
     const { operation, inPath } = routeOf(request)!;
     const inBody = request.body === null ? {} : (readJson(request.body) as Fields);
@@ -210,9 +202,6 @@ async function* inOnePiece(text: string): AsyncIterable<string> {
 }
 
 function operationsOf(request: HttpRequest): readonly string[] {
-  if (request.path === '/v1/batch') {
-    return (JSON.parse(request.body!) as { ops: { op: string }[] }).ops.map(({ op }) => op);
-  }
   const route = routeOf(request);
   return route === null ? [] : [route.operation];
 }

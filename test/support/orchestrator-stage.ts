@@ -23,7 +23,7 @@ export const TIMING: Timing = { guardTtlMs: 15_000, heartbeatMs: 5_000, leaseTtl
 export const GUARD = 'system:orchestrator:guard_lock';
 
 const CONFIG = JSON.stringify({
-  tuners: ['0', '1'],
+  slots: ['0', '1'],
   profiles: {
     plain: { command: ['play', '{serviceRef}'] },
     slow: { command: ['play'], ready: { stdout: 'go' } },
@@ -72,7 +72,7 @@ class Line {
         this.sent.push(operation);
         if (fate === 'hangs') return this.hang(options?.signal);
         if (fate === 'is unreachable') {
-          const says = 'nobody answers';
+          const says = 'no answer';
           return Promise.reject(new LeaseholdError('UNREACHABLE', says, { retryable: true }));
         }
         if (fate === 'fails with 500') {

@@ -157,7 +157,7 @@ export class OwnershipModel {
           this.tasks.delete(key);
         }
         for (const name of entry.names) {
-          expect(this.names.get(name) ?? null, 'only what nobody holds is forgotten').toBeNull();
+          expect(this.names.get(name) ?? null, 'only a name without holder is forgotten').toBeNull();
           this.names.delete(name);
         }
         for (const session of entry.sessions) {
@@ -235,7 +235,7 @@ export class OwnershipModel {
 
   private live(lease: Lease | null, leaseSeq: number): Lease {
     expect(lease?.seq, 'only the holder acts').toBe(leaseSeq);
-    expect(lease!.expiresAtMs, 'nobody acts after the end').toBeGreaterThan(this.atMs);
+    expect(lease!.expiresAtMs, 'no holder acts after the end').toBeGreaterThan(this.atMs);
     return lease!;
   }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A pipeline for tests: pipeline.sh DIR [stubborn] [mute] [slow] [failing] [ending]
 #
-# It holds a lock on its slot for as long as anything of it lives, and complains in DIR/violations when somebody else
+# It holds a lock on its slot for as long as anything of it lives, and complains in DIR/violations when another process
 # has it. It says in DIR/started who it is, and writes down the time every 20 ms in DIR/beats-SESSION, so that tests know
 # how long it lived however it died. All of it is one process.
 #   stubborn  does not heed SIGTERM

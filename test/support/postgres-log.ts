@@ -31,7 +31,7 @@ export async function freeGuard(db: TestDatabase): Promise<void> {
 export async function cutConnections(db: TestDatabase): Promise<void> {
   await db.pool.query(
     `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-     WHERE application_name = 'leasehold' AND datname = current_database()`,
+     WHERE application_name LIKE 'leasehold%' AND datname = current_database()`,
   );
 }
 
@@ -48,7 +48,7 @@ export async function until(isSo: () => Promise<boolean>): Promise<void> {
 export function untilBlocked(db: TestDatabase, text: string): Promise<void> {
   return until(async () => {
     const found = await db.value(
-      `SELECT count(*) FROM pg_stat_activity WHERE application_name = 'leasehold'
+      `SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'leasehold%'
          AND datname = current_database() AND wait_event_type = 'Lock' AND position($1 IN query) > 0`,
       [text],
     );

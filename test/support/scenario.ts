@@ -72,7 +72,7 @@ export class TestTicket implements Ticket {
   }
 }
 
-/** One for the whole story: positions grow, and whoever waited hears at once. */
+/** One for the whole story: positions grow, and waiting callers are told at once. */
 class WatchedBatch extends Batch {
   private readonly story: Scenario;
 
@@ -246,7 +246,7 @@ export class Scenario {
 
   ticket(who: string): TestTicket {
     const ticket = this.tickets.get(who);
-    if (ticket === undefined) throw new Error(`Nobody is called ${who}.`);
+    if (ticket === undefined) throw new Error(`No caller has the name ${who}.`);
     return ticket;
   }
 

@@ -9,6 +9,7 @@ import { type Operation, operationOf } from '../../src/operations/table.ts';
 import { jsonText } from '../../src/protocol/json.ts';
 import { restoreOpaque } from '../../src/protocol/live-frames.ts';
 import type { Timers } from '../../src/seams/clock.ts';
+import type { ServingThreads } from '../../src/seams/threads.ts';
 import { PROBLEM_TYPE, problemHeaders } from '../../src/server/problem-text.ts';
 import { type ServedAlone, type ServeOptions, serve } from '../../src/server/serve.ts';
 import { systemTimers } from '../../src/world/system-clock.ts';
@@ -42,6 +43,7 @@ export type ServedOptions = Partial<ServeOptions> & {
   readonly engine?: Engine;
   /** Where a test does not want to wait as long as the server does. */
   readonly timers?: Timers;
+  readonly servingThreads?: ServingThreads;
 };
 
 export interface Said {
@@ -58,6 +60,7 @@ const running = new Set<Served>();
 export async function startServed({
   engine = memoryEngine(),
   timers = systemTimers,
+  servingThreads,
   ...options
 }: ServedOptions = {}): Promise<Served> {
   const clock = new MovableClock();
@@ -77,6 +80,7 @@ export async function startServed({
     newToken: systemIds.token,
     hashSeed: systemIds.seed(),
     logger,
+    ...(servingThreads === undefined ? {} : { servingThreads }),
   };
   const server = await serve(engine, world, { host: '127.0.0.1', port: 0, version: '0.0.0', ...options });
   const served = new Served(server, clock, said);
@@ -93,6 +97,7 @@ class MovableClock {
   private aheadMs = 0;
   readonly wallMs = (): number => Date.now() + this.aheadMs;
   readonly monotonicMs = (): number => performance.now() + this.aheadMs;
+  readonly uptimeMs = this.monotonicMs;
 
   advance(ms: number): void {
     this.aheadMs += ms;

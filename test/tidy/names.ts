@@ -8,13 +8,13 @@ import { areaOf, complaint, isTest, walk } from './source.ts';
 export type Seams = {
   /** Folders that implement the seams and are therefore free to name the real thing. */
   readonly free: readonly string[];
-  /** Globals nobody else may touch, bare or through `globalThis`. */
+  /** Globals that no other file may touch, bare or through `globalThis`. */
   readonly globals: readonly string[];
-  /** Members nobody else may read, as `Object.member`. */
+  /** Members that no other file may read, as `Object.member`. */
   readonly members: readonly string[];
-  /** Names nobody else may use on anything, whether imported, called or destructured. */
+  /** Names that no other file may use on anything, whether imported, called or destructured. */
   readonly anywhere: readonly string[];
-  /** `node:` modules nobody else may load. */
+  /** `node:` modules that no other file may load. */
   readonly modules: readonly string[];
 };
 

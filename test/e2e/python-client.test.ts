@@ -1,0 +1,350 @@
+// clients/python against a real server: leases, workers and what becomes of them when processes are paused or killed.
+import { type ChildProcessWithoutNullStreams, spawn, spawnSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { CliBench, until } from '../support/cli-processes.ts';
+import { debianProgram } from '../support/debian-program.ts';
+import { WireProxy } from '../support/wire-proxy.ts';
+
+const PACKAGE = fileURLToPath(new URL('../../clients/python', import.meta.url));
+
+let python3: string;
+let bench: CliBench;
+let programs: Program[];
+
+beforeAll(() => {
+  python3 = debianProgram('python3', ['python3']);
+});
+
+beforeEach(async () => {
+  bench = new CliBench();
+  programs = [];
+  await bench.serve();
+});
+
+afterEach(async () => {
+  for (const program of programs) program.kill('SIGKILL');
+  await Promise.all(programs.map(({ ended }) => ended));
+  await bench.close();
+});
+
+/** One running Python program with the client; it is told to go on by a line on its standard input. */
+class Program {
+  output = '';
+  readonly ended: Promise<number | null>;
+  private readonly child: ChildProcessWithoutNullStreams;
+
+  constructor(text: string, url: string) {
+    const whole = `import sys, threading, time\nfrom leasehold import *\nclient = Client()\n${text}`;
+    const env = { ...process.env, PYTHONPATH: join(PACKAGE, 'src'), PYTHONDONTWRITEBYTECODE: '1' };
+    this.child = spawn(python3, ['-u', '-c', whole], { env: { ...env, LEASEHOLD_URL: url } });
+    for (const stream of [this.child.stdout, this.child.stderr]) {
+      stream.setEncoding('utf8').on('data', (chunk: string) => {
+        this.output += chunk;
+      });
+    }
+    this.child.stdin.on('error', () => undefined);
+    this.ended = new Promise((resolve) => this.child.once('close', resolve));
+  }
+
+  kill(signal: NodeJS.Signals): void {
+    this.child.kill(signal);
+  }
+
+  goOn(): void {
+    this.child.stdin.write('go\n');
+  }
+
+  async says(line: string): Promise<void> {
+    await until(`${line} in the output of python3`, () => {
+      if (!this.output.includes(line) && this.child.exitCode !== null) {
+        throw new Error(`It ended with ${this.child.exitCode}: ${this.output}`);
+      }
+      return this.output.includes(line);
+    });
+  }
+}
+
+function start(text: string, url = bench.url): Program {
+  const program = new Program(text, url);
+  programs.push(program);
+  return program;
+}
+
+/** Runs a program to its good end and gives the lines it printed. */
+async function linesOf(text: string, url?: string): Promise<string[]> {
+  const program = start(text, url);
+  const code = await program.ended;
+  expect({ code, output: program.output }).toEqual({ code: 0, output: program.output });
+  return program.output.trimEnd().split('\n');
+}
+
+describe('the Python package', () => {
+  it('has programs in its README that work', async () => {
+    const readme = readFileSync(join(PACKAGE, 'README.md'), 'utf8');
+    const found = [...readme.matchAll(/```python\n([\s\S]*?)```/g)].map(([, text]) => text!);
+    const lines = [];
+    for (const text of found) lines.push(...(await linesOf(text)));
+    expect(lines).toEqual(['written, version 1', "{'sent': 'grace@example.org'}"]);
+  });
+
+  it('is typed throughout', () => {
+    const mypy = debianProgram('mypy', ['mypy']);
+    const run = spawnSync(mypy, ['--strict', '--cache-dir', bench.dir, '-p', 'leasehold'], {
+      cwd: join(PACKAGE, 'src'),
+      encoding: 'utf8',
+    });
+    expect(run.stdout + run.stderr).toMatch(/^Success: no issues found in \d+ source files\n$/);
+  });
+
+  it('names the code of what went wrong', async () => {
+    await bench.post('/v1/leases/taken/acquire', { holder: 'another', ttl_ms: 60_000 });
+    expect(
+      await linesOf(`
+try:
+    with client.lease("taken"):
+        pass
+except LeaseholdError as error:
+    print(error.code, error.status, error.effect, error.problem["holder"])
+try:
+    Client("http://127.0.0.1:1", retry=0).enqueue(1)
+except LeaseholdError as error:
+    print(error.code, error.effect)
+`),
+    ).toEqual(['LEASE_HELD 409 none another', 'UNREACHABLE none']);
+  });
+});
+
+describe('a lease in Python', () => {
+  it('excludes: of several processes one at a time is in the block', async () => {
+    const counter = join(bench.dir, 'counter');
+    writeFileSync(counter, '0');
+    const text = `
+for _ in range(4):
+    with client.lease("counter", ttl=30, wait=60):
+        with open(${JSON.stringify(counter)}) as file:
+            count = int(file.read())
+        time.sleep(0.02)
+        with open(${JSON.stringify(counter)}, "w") as file:
+            file.write(str(count + 1))
+`;
+    await Promise.all([linesOf(text), linesOf(text), linesOf(text)]);
+    expect(readFileSync(counter, 'utf8')).toBe('12');
+  });
+
+  it('that waited longer than it lasts is held when the block begins', async () => {
+    const { token } = await bench.post('/v1/leases/report/acquire', { holder: 'another', ttl_ms: 60_000 });
+    const waiting = start(`
+with client.lease("report", ttl=2, wait=60) as lease:
+    lease.assert_held()
+    print("held")
+`);
+    await until('the waiter', async () => {
+      const { waiters } = await bench.get('/v1/leases/report/waiters');
+      return waiters.length > 0;
+    });
+    // Longer than the lease of the waiter will last.
+    await new Promise((resolve) => setTimeout(resolve, 2_500));
+    await bench.post('/v1/leases/report/release', { holder: 'another', token });
+    expect(await waiting.ended).toBe(0);
+    expect(waiting.output).toBe('held\n');
+  });
+
+  it('that is broken sets its event with the cause, and the block raises at its end', async () => {
+    const holder = start(`
+try:
+    with client.lease("report", ttl=1.5) as lease:
+        print("held")
+        lease.lost.wait(30)
+        print(lease.lost.cause)
+except LeaseLost as error:
+    print(error.code, error.loss)
+`);
+    await holder.says('held');
+    await bench.post('/v1/leases/report/break', { reason: 'a test' });
+    expect(await holder.ended).toBe(0);
+    expect(holder.output).toBe('held\nbroken\nLEASE_LOST broken\n');
+  });
+
+  it('of a process that was paused for longer than it lasts is not held, and its write is refused', async () => {
+    const holder = start(`
+try:
+    with client.lease("report", ttl=2) as lease:
+        lease.write("first")
+        print("held")
+        sys.stdin.readline()
+        try:
+            lease.assert_held()
+        except LeaseLost as error:
+            print(error.code)
+        try:
+            lease.write("late")
+        except LeaseholdError as error:
+            print(error.code)
+except LeaseLost as error:
+    print(error.loss)
+`);
+    await holder.says('held');
+    holder.kill('SIGSTOP');
+    const next = { holder: 'the next', ttl_ms: 60_000, wait_ms: 30_000 };
+    expect(await bench.post('/v1/leases/report/acquire', next)).toMatchObject({ holder: 'the next' });
+    holder.goOn();
+    holder.kill('SIGCONT');
+    expect(await holder.ended).toBe(0);
+    expect(holder.output).toMatch(/^held\nLEASE_LOST\nWRITE_STALE_FENCE\n(expired|broken)\n$/);
+    expect(await bench.get('/v1/objects/report')).toMatchObject({ value: 'first', version: 1 });
+  });
+
+  it('outlives the server it was granted by', async () => {
+    const holder = start(`
+with client.lease("report", ttl=30) as lease:
+    print("held")
+    sys.stdin.readline()
+    print(lease.write("written"), client.enqueue("created", task_id="one"))
+`);
+    await holder.says('held');
+    await bench.stopServer('SIGKILL');
+    holder.goOn();
+    await bench.serve();
+    expect(await holder.ended).toBe(0);
+    expect(holder.output).toBe('held\n1 one\n');
+    expect(await bench.get('/v1/leases/report')).toMatchObject({ code: 'LEASE_NOT_FOUND' });
+  });
+
+  it('is acquired once when the reply is lost: the retry finds its own grant', async () => {
+    const proxy = await WireProxy.open(() => bench.url);
+    let acquires = 0;
+    proxy.fate = ({ line }) => {
+      acquires += line.includes('/acquire') ? 1 : 0;
+      return line.includes('/acquire') && acquires === 1 ? 'loses its reply' : 'passes';
+    };
+    const lines = await linesOf(
+      `
+with client.lease("report", ttl=30) as lease:
+    print(lease.write("written"))
+`,
+      proxy.url,
+    );
+    await proxy.close();
+    expect(lines).toEqual(['1']);
+    expect(acquires).toBe(2);
+    const { entries } = await bench.get('/v1/leases/report/history');
+    expect(entries.map(({ type }: { type: string }) => type)).toEqual([
+      'NameLeased',
+      'ObjectWritten',
+      'NameReleased',
+    ]);
+  });
+});
+
+describe('a worker in Python', () => {
+  it('sends the verdict that its handler chose', async () => {
+    await linesOf(`
+def handle(task):
+    if len(seen) < 2 and task.payload == "later":
+        seen.append(task)
+        raise RetryLater("busy", delay=0.01) if len(seen) == 1 else HandBack(delay=0.01)
+    if task.payload == "never":
+        raise NoRetry("no use")
+    if task.payload == "wrong":
+        raise ValueError("a bug")
+    if task.payload == "saved" and task.checkpoint is None:
+        task.save({"done": 1})
+        raise RetryLater("again", delay=0)
+    if task.payload == "last":
+        worker.stop()
+    return [task.payload, task.attempt, task.checkpoint]
+
+seen = []
+once = {"max_failures": 1}
+for payload in ("fine", "later", "never", "wrong", "saved"):
+    client.enqueue(payload, queue="q", task_id=payload, retry=once if payload == "wrong" else None)
+worker = client.worker("q", handle, concurrency=2)
+running = threading.Thread(target=worker.run)
+running.start()
+for payload in ("fine", "later", "never", "wrong", "saved"):
+    client.task(payload, wait=30)
+client.enqueue("last", queue="q", task_id="last")
+running.join()
+`);
+    const ends = [];
+    for (const id of ['fine', 'later', 'never', 'wrong', 'saved', 'last']) {
+      const { state, result, reason, failures } = await bench.get(`/v1/tasks/${id}`);
+      ends.push([id, state, state === 'COMPLETED' ? result : reason, failures]);
+    }
+    expect(ends).toEqual([
+      ['fine', 'COMPLETED', ['fine', 1, null], 0],
+      ['later', 'COMPLETED', ['later', 3, null], 1],
+      ['never', 'FAILED', 'no use', 1],
+      ['wrong', 'FAILED', 'a bug', 1],
+      ['saved', 'COMPLETED', ['saved', 2, { done: 1 }], 1],
+      ['last', 'COMPLETED', ['last', 1, null], 0],
+    ]);
+  });
+
+  it('keeps a task for longer than its lease lasts, and drains on SIGTERM', async () => {
+    await bench.post('/v1/tasks', { task_id: 'long', queue: 'q', payload: 1 });
+    const worker = start(`
+def handle(task):
+    print("working")
+    sys.stdin.readline()
+    return task.attempt
+client.worker("q", handle, ttl=1).run()
+print("drained")
+`);
+    await worker.says('working');
+    await bench.post('/v1/tasks', { task_id: 'next', queue: 'q', payload: 2 });
+    const { seq } = await bench.get('/v1/status');
+    await until('four extensions', async () => (await bench.get('/v1/status')).seq >= seq + 4);
+    worker.kill('SIGTERM');
+    worker.goOn();
+    expect(await worker.ended).toBe(0);
+    expect(worker.output).toBe('working\ndrained\n');
+    expect(await bench.get('/v1/tasks/long')).toMatchObject({ state: 'COMPLETED', result: 1 });
+    expect(await bench.get('/v1/tasks/next')).toMatchObject({ state: 'WAITING', attempt: 0 });
+  });
+
+  it('tells a handler that its task is cancelled, and hands back what does not end within the grace', async () => {
+    for (const id of ['cancelled', 'stubborn']) {
+      await bench.post('/v1/tasks', { task_id: id, queue: 'q', payload: id });
+    }
+    const worker = start(`
+def handle(task):
+    print("working on", task.task_id)
+    task.stop.wait(60)
+    print(task.task_id, task.stop.cause)
+    if task.task_id == "stubborn":
+        threading.Event().wait()
+    raise RuntimeError("ended early")
+client.worker("q", handle, ttl=1.5, concurrency=2, grace=0.1).run()
+`);
+    await worker.says('working on cancelled');
+    await worker.says('working on stubborn');
+    await bench.post('/v1/tasks/cancelled/cancel', { reason: 'a test' });
+    await worker.says('cancelled cancelled');
+    await until('its end', async () => (await bench.get('/v1/tasks/cancelled')).state === 'DEAD');
+    worker.kill('SIGTERM');
+    expect(await worker.ended).toBe(0);
+    expect(worker.output).toContain('stubborn stopping');
+    expect(await bench.get('/v1/tasks/stubborn')).toMatchObject({ state: 'WAITING', failures: 0 });
+  });
+
+  it('that dies loses nothing: another one is given its task', async () => {
+    await bench.post('/v1/tasks', { task_id: 'one', queue: 'q', payload: 1 });
+    const dies = start(`
+client.worker("q", lambda task: print("leased") or time.sleep(60), ttl=1).run()
+`);
+    await dies.says('leased');
+    dies.kill('SIGKILL');
+    await linesOf(`
+def handle(task):
+    worker.stop()
+    return task.attempt
+worker = client.worker("q", handle)
+worker.run()
+`);
+    expect(await bench.get('/v1/tasks/one')).toMatchObject({ state: 'COMPLETED', result: 2 });
+  });
+});
