@@ -100,7 +100,9 @@ export async function open(dir: string, options: OpenOptions = {}): Promise<Leas
     hashSeed: systemIds.seed(),
     servingThreads: nodeThreads,
     ...thisProcess,
-    traces: openTelemetry(),
+    get traces() {
+      return openTelemetry();
+    },
   };
   return openWith(engine, world, options);
 }

@@ -18,15 +18,15 @@ interface TraceContext {
 /** The server takes no longer one; a trace goes on without it. */
 const TRACESTATE_MAX = 512;
 
-let found: Traces | null | undefined;
+let found: ApiTraces | null | undefined;
 
-/** Undefined when the program has no OpenTelemetry. */
+/** Undefined without OpenTelemetry, and while no SDK is registered: its spans would record nothing and still cost. */
 export function openTelemetry(): Traces | undefined {
   if (found === undefined) {
     const api = load();
     found = api === null ? null : new ApiTraces(api);
   }
-  return found ?? undefined;
+  return found?.isRecorded ? found : undefined;
 }
 
 function load(): Api | null {
@@ -41,9 +41,18 @@ function load(): Api | null {
 
 class ApiTraces implements Traces {
   readonly #api: Api;
+  /** What provides tracers until an SDK does. */
+  readonly #none: unknown;
 
   constructor(api: Api) {
     this.#api = api;
+    this.#none = new api.ProxyTracerProvider().getDelegate();
+  }
+
+  /** Asked for each time: a program may register its SDK after it has connected. */
+  get isRecorded(): boolean {
+    const provider = this.#api.trace.getTracerProvider() as { getDelegate?: () => unknown };
+    return provider.getDelegate?.() !== this.#none;
   }
 
   async sending<T>(
@@ -117,7 +126,6 @@ class ApiTraces implements Traces {
     };
   }
 
-  /** Asked for each time: a program may register its SDK after it has connected. */
   get #tracer() {
     return this.#api.trace.getTracer('leasehold');
   }
@@ -134,7 +142,7 @@ class ApiTraces implements Traces {
     span.setStatus({ code: this.#api.SpanStatusCode.ERROR, message: String(message ?? fault) });
   }
 
-  /** Undefined without an SDK: its spans have no ids. */
+  /** Undefined where a span has no ids. */
   #contextOf(span: Span): TraceContext | undefined {
     const context = span.spanContext();
     if (!this.#api.isSpanContextValid(context)) return undefined;

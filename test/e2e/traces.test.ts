@@ -15,6 +15,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Leasehold } from '../../src/client/leasehold.ts';
 import { defineTask, open } from '../../src/index.ts';
 import { enqueueIn } from '../../src/postgres.ts';
+import { openTelemetry } from '../../src/world/open-telemetry.ts';
 import { until } from '../support/cli-processes.ts';
 
 const exporter = new InMemorySpanExporter();
@@ -129,6 +130,18 @@ describe('a task', () => {
     expect(JSON.parse(String(statements[0]![3])).trace).toEqual({
       traceparent: `00-${traceId}-${spanId}-01`,
     });
+  });
+});
+
+describe('a program that has registered no SDK', () => {
+  it('makes no spans until it registers one', async () => {
+    trace.disable();
+    expect(openTelemetry()).toBeUndefined();
+    await lh.withLease('unseen', () => undefined);
+    provider.register();
+    expect(openTelemetry()).toBeDefined();
+    await lh.withLease('seen', () => undefined);
+    expect(spans('hold lease').map(({ attributes }) => attributes['leasehold.names'])).toEqual([['seen']]);
   });
 });
 
