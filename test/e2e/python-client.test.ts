@@ -312,9 +312,9 @@ print("drained")
     }
     const worker = start(`
 def handle(task):
-    print("working on", task.task_id)
+    print(f"working on {task.task_id}")
     task.stop.wait(60)
-    print(task.task_id, task.stop.cause)
+    print(f"{task.task_id} {task.stop.cause}")
     if task.task_id == "stubborn":
         threading.Event().wait()
     raise RuntimeError("ended early")
