@@ -13,6 +13,7 @@
 
 import { LeaseholdError, type Loss } from '../protocol/leasehold-error.ts';
 import type { Problem } from '../protocol/problem.ts';
+import { ChurnMap } from '../seams/churn-map.ts';
 import type { Timer } from '../seams/clock.ts';
 import { Deadline, type Moment, momentOf } from '../seams/deadline.ts';
 import { historySince } from './history-since.ts';
@@ -65,7 +66,7 @@ export class LeaseRenewal {
   #inquiries = 0;
   #closed = false;
   /** By their fencing numbers, for what the authority tells. */
-  readonly #held = new Map<number, Grant>();
+  readonly #held = new ChurnMap<Grant>();
   #unlisten: (() => void) | null = null;
 
   constructor(transport: Transport, world: ClientWorld) {

@@ -15,6 +15,7 @@ import {
   restoreOpaque,
   type Told,
 } from '../protocol/live-frames.ts';
+import { ChurnMap } from '../seams/churn-map.ts';
 import type { Timer } from '../seams/clock.ts';
 import { type Moment, momentOf } from '../seams/deadline.ts';
 import { type HttpFault, httpFault } from '../seams/http.ts';
@@ -86,7 +87,7 @@ export class LiveLink {
   #isRetired = false;
   #urgent: Queued[] = [];
   #ordinary: Queued[] = [];
-  readonly #sent = new Map<number, Sent>();
+  readonly #sent = new ChurnMap<Sent>();
   #lastId = 0;
   #waits = 0;
   #unansweredBytes = 0;
@@ -334,7 +335,7 @@ export class LiveLink {
     if (this.#pinged !== null && nowMs - Math.max(this.#heardMs, this.#pingedMs) > SILENCE_MS) {
       return this.#break(`said nothing for ${SILENCE_MS} ms`, true);
     }
-    for (const [id, sent] of this.#sent) {
+    for (const [id, sent] of this.#sent.entries()) {
       const { call, dueMs } = sent;
       if (nowMs < dueMs || call.isSettled) continue;
       const why = `did not answer within ${Math.round(dueMs - call.sentMs)} ms`;
@@ -369,7 +370,10 @@ export class LiveLink {
   #lose(fault: HttpFault): void {
     this.#state = 'ended';
     this.#watch?.cancel();
-    const sent = [...this.#sent.values()].map(({ call }) => call);
+    const sent = this.#sent
+      .entries()
+      .sort(([a], [b]) => a - b)
+      .map(([, { call }]) => call);
     this.#sent.clear();
     this.#events.lost(this, sent, this.#unsent(), fault);
   }

@@ -59,6 +59,15 @@ interface AcquireTerms {
   readonly signal: AbortSignal | undefined;
 }
 
+/** What requests for one name and for several have in common. */
+interface AcquireFields {
+  holder: string;
+  token: string;
+  ttl_ms: number;
+  wait_ms?: number;
+  metadata?: unknown;
+}
+
 interface Won {
   readonly ok: true;
   readonly leaseSeq: number;
@@ -88,7 +97,9 @@ export class NamedLeases {
   }
 
   async acquire(name: string, options: LeaseOptions = {}): Promise<LeaseHandle> {
-    return new LeaseHandle(this.#transport, this.renewal, await this.grant([name], options));
+    const grant = await this.#take(this.#termsOf([name], options));
+    if (grant instanceof Grant) return new LeaseHandle(this.#transport, this.renewal, grant);
+    throw refusalError([name], grant);
   }
 
   async acquireAll(names: readonly string[], options: LeaseOptions = {}): Promise<LeaseSet> {
@@ -149,7 +160,8 @@ export class NamedLeases {
     try {
       for (let more = TRIES_MORE; ; more--) {
         const sent = momentOf(clock);
-        const won = await this.#askInLine(terms, untilMs);
+        const answer = await this.#ask(terms, this.#firstWaitMs(terms));
+        const won = answer.ok ? answer : await this.#askInLine(terms, untilMs, answer);
         if (!won.ok) return won;
         const from = won.isOld ? won.earliest : sent;
         const isFresh = from !== null && !this.#isHalfOver(won, from);
@@ -172,14 +184,16 @@ export class NamedLeases {
     }
   }
 
-  /**
-   * In line, in as many pieces as the longest wait of one request makes of it. Where no samples tell the age of a grant, first
-   * without waiting, which tells a grant that had to wait from one that had not.
-   */
-  async #askInLine(terms: AcquireTerms, untilMs: number): Promise<Won | Problem> {
-    const { clock, newToken } = this.#world;
+  /** Where no samples tell the age of a grant, first without waiting: that tells a grant that had to wait from one that had not. */
+  #firstWaitMs({ waitMs }: AcquireTerms): number {
     const isLive = this.#transport.connection?.current.state === 'live';
-    let answer = await this.#ask(terms, isLive ? Math.min(terms.waitMs, LIMITS.waitMaxMs) : 0);
+    return isLive ? Math.min(waitMs, LIMITS.waitMaxMs) : 0;
+  }
+
+  /** After a first refusal: in line, in as many pieces as the longest wait of one request makes of it. */
+  async #askInLine(terms: AcquireTerms, untilMs: number, refusal: Problem): Promise<Won | Problem> {
+    const { clock, newToken } = this.#world;
+    let answer: Won | Problem = refusal;
     let more = Math.ceil(terms.waitMs / LIMITS.waitMaxMs) + TRIES_MORE;
     for (; !answer.ok && more > 0; more--) {
       const leftMs = Math.max(0, Math.floor(untilMs - clock.monotonicMs()));
@@ -194,32 +208,23 @@ export class NamedLeases {
 
   async #ask(terms: AcquireTerms, waitMs: number): Promise<Won | Problem> {
     const { names, holder, token, isTokenOurs, ttlMs, metadata, signal } = terms;
-    const request = {
-      holder,
-      token,
-      ttl_ms: ttlMs,
-      ...(waitMs === 0 ? {} : { wait_ms: waitMs }),
-      ...(metadata === undefined ? {} : { metadata }),
-    };
+    const request: AcquireFields = { holder, token, ttl_ms: ttlMs };
+    if (waitMs > 0) request.wait_ms = waitMs;
+    if (metadata !== undefined) request.metadata = metadata;
     const options = signal === undefined ? undefined : { signal, isTokenOwn: isTokenOurs };
-    const [name] = names;
-    const isOld = (reply: { readonly duplicate?: true }) => waitMs > 0 || reply.duplicate === true;
-    if (names.length === 1) {
-      const reply = await this.#transport.call('lease.acquire', { name: name!, ...request }, options);
-      if (!reply.ok) return reply;
-      return {
-        ok: true,
-        leaseSeq: reply.lease_seq,
-        remainingMs: reply.remaining_ms,
-        isOld: isOld(reply),
-        earliest: this.#earliestOf(reply),
-      };
-    }
-    const reply = await this.#transport.call('lease.acquire_all', { names: [...names], ...request }, options);
+    const isOne = names.length === 1;
+    const reply = isOne
+      ? await this.#transport.call('lease.acquire', { name: names[0]!, ...request }, options)
+      : await this.#transport.call('lease.acquire_all', { names: [...names], ...request }, options);
     if (!reply.ok) return reply;
-    const remainingMs = Math.min(...reply.leases.map((lease) => lease.remaining_ms));
-    const { lease_seq: leaseSeq } = reply.leases[0]!;
-    return { ok: true, leaseSeq, remainingMs, isOld: isOld(reply), earliest: this.#earliestOf(reply) };
+    const granted = 'leases' in reply ? reply.leases : [reply];
+    return {
+      ok: true,
+      leaseSeq: granted[0]!.lease_seq,
+      remainingMs: Math.min(...granted.map((lease) => lease.remaining_ms)),
+      isOld: waitMs > 0 || reply.duplicate === true,
+      earliest: this.#earliestOf(reply),
+    };
   }
 
   #earliestOf(reply: object): Moment | null {

@@ -6,6 +6,7 @@
 
 import type { Body } from '../operations/table.ts';
 import { LeaseholdError } from '../protocol/leasehold-error.ts';
+import type { ChurnMap } from '../seams/churn-map.ts';
 import type { Timer } from '../seams/clock.ts';
 import { Deadline, type Moment, momentOf } from '../seams/deadline.ts';
 import { Backoff } from './backoff.ts';
@@ -23,7 +24,7 @@ const JUMP_MS = 50;
 export class WorkerRenewal {
   private readonly transport: Transport;
   private readonly world: ClientWorld;
-  private readonly runs: ReadonlyMap<string, TaskRun>;
+  private readonly runs: Pick<ChurnMap<TaskRun>, 'get' | 'values'>;
   private readonly workerId: string;
   private readonly ttlMs: number;
   private readonly delay: Backoff;
@@ -36,7 +37,7 @@ export class WorkerRenewal {
   constructor(
     transport: Transport,
     world: ClientWorld,
-    runs: ReadonlyMap<string, TaskRun>,
+    runs: Pick<ChurnMap<TaskRun>, 'get' | 'values'>,
     settings: { readonly workerId: string; readonly ttlMs: number },
   ) {
     this.transport = transport;
@@ -70,7 +71,7 @@ export class WorkerRenewal {
       const reply = await this.transport.call('worker.heartbeat', request, { isRenewal: true });
       if (!reply.ok) return false;
       this.unanswered = 0;
-      this.note(reply, sent);
+      this.note(reply, sent, new Map(runs.map((run) => [run.lease.lease_id, run])));
       return true;
     } catch (fault) {
       if (!(fault instanceof LeaseholdError)) throw fault;
@@ -78,7 +79,14 @@ export class WorkerRenewal {
     }
   }
 
-  private note({ extended, lost }: Body<'worker.heartbeat'>, sent: Moment): void {
+  private note(
+    { extended, lost }: Body<'worker.heartbeat'>,
+    sent: Moment,
+    asked: ReadonlyMap<string, TaskRun>,
+  ): void {
+    // What has ended meanwhile is not renewed, and cannot be lost.
+    const runOf = (lease_id: string): TaskRun | undefined =>
+      this.runs.get(asked.get(lease_id)?.lease.lease_seq ?? 0);
     let deadline: Deadline | null = null;
     let lastsMs = 0;
     for (const { lease_id, remaining_ms, cancel_requested } of extended) {
@@ -86,11 +94,11 @@ export class WorkerRenewal {
         lastsMs = remaining_ms;
         deadline = new Deadline(sent, lastsMs);
       }
-      const run = this.runs.get(lease_id);
+      const run = runOf(lease_id);
       run?.renewed(deadline);
       if (cancel_requested) run?.cancel();
     }
-    for (const { lease_id, cause } of lost) this.runs.get(lease_id)?.lose(lossBy(cause));
+    for (const { lease_id, cause } of lost) runOf(lease_id)?.lose(lossBy(cause));
   }
 
   private readonly tick = (): void => {

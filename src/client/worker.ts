@@ -11,6 +11,7 @@
 
 import type { TaskLeaseRecord } from '../operations/records.ts';
 import { LeaseholdError, type Loss } from '../protocol/leasehold-error.ts';
+import { ChurnMap } from '../seams/churn-map.ts';
 import type { Timer } from '../seams/clock.ts';
 import { Deadline, type Moment, momentOf } from '../seams/deadline.ts';
 import { TaskTimeout, WorkerStopping } from './task-errors.ts';
@@ -71,8 +72,8 @@ export class RunningWorker implements Worker {
   private readonly transport: Transport;
   private readonly world: ClientWorld;
   private readonly settings: WorkerSettings;
-  /** By lease id, from the grant to the answer to the verdict. */
-  private readonly runs = new Map<string, TaskRun>();
+  /** By fencing number, from the grant to the answer to the verdict. */
+  private readonly runs = new ChurnMap<TaskRun>();
   private readonly renewal: WorkerRenewal;
   private readonly intake: WorkerIntake;
   private finished: TaskRun[] = [];
@@ -117,7 +118,7 @@ export class RunningWorker implements Worker {
 
   /** The authority tells sooner than the next heartbeat would. */
   private readonly hear: Hear = ([type, told]) => {
-    const run = type === 'asked' ? undefined : this.runs.get(told.lease_id ?? '');
+    const run = type === 'asked' ? undefined : this.runs.get(told.lease_seq);
     if (type === 'cancel') run?.cancel();
     else if (type === 'lost') run?.lose(lossBy(told.cause));
     return run !== undefined;
@@ -164,7 +165,7 @@ export class RunningWorker implements Worker {
     let deadline = new Deadline(isOld ? now : sent, ttlMs);
     for (const lease of leases) {
       // A repeated answer names what is being worked on already.
-      if (this.runs.has(lease.lease_id)) continue;
+      if (this.runs.has(lease.lease_seq)) continue;
       // Mostly they all last equally long, and share one; of an old one the renewal tells.
       if (!isOld && lease.remaining_ms !== lastsMs) {
         lastsMs = lease.remaining_ms;
@@ -172,7 +173,7 @@ export class RunningWorker implements Worker {
       }
       const run = new TaskRun(lease, jobs.get(lease.queue)!, deadline);
       if (this.settings.onLost !== null) run.onLost = this.lost;
-      this.runs.set(lease.lease_id, run);
+      this.runs.set(lease.lease_seq, run);
       runs.push(run);
     }
     this.counts.leased += runs.length;
@@ -246,7 +247,7 @@ export class RunningWorker implements Worker {
       if (this.lastWord.signal.aborted && isNoAnswer(fault)) this.counts.unanswered += 1;
       else this.fail(fault);
     }
-    this.runs.delete(run.lease.lease_id);
+    this.runs.delete(run.lease.lease_seq);
     if (this.stage === 'working') this.intake.poll();
     else this.endIfIdle();
   }

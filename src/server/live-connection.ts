@@ -1,7 +1,8 @@
 /**
  * One live connection: frames in, operations to the service of the moment, answers out in the order in which they are ready.
- * Whatever is ready in one turn leaves in one frame. Its memory is bounded: at most so many operations are in flight, no read
- * begins while a megabyte is unsent, and from a peer that does not take what is sent nothing more is read, until it is cut.
+ * What is ready in one turn leaves together, in frames of a few kilobytes. Its memory is bounded: at most so many operations
+ * are in flight, no read begins while a megabyte is unsent, and from a peer that does not take what is sent nothing more is
+ * read, until it is cut.
  *
  *   message ─► items ─► check, scope ─► kind.run ─► settle / reply / fail ─► text ─► frame
  */
@@ -56,7 +57,9 @@ const READS_MAX = 32;
 const LEASED_BYTES_MAX = 16 * 1024 * 1024;
 /** What a lease takes in an answer besides its payload. */
 const LEASE_BYTES = 1024;
-/** A frame that is longer leaves at once, and is counted among the long answers of the server. */
+/** A frame leaves once it is this long, so that the client works on the first answers while the rest are written. */
+const FRAME_LENGTH = 4 * 1024;
+/** A frame that is longer is counted among the long answers of the server. */
 const LONG_FRAME = 16 * 1024;
 const OVERLOADED: Refusal = {
   refused: 'OVERLOADED',
@@ -348,7 +351,7 @@ export class LiveConnection {
     if (this.isGone()) return;
     this.items.push(item);
     this.itemsLength += item.length;
-    if (this.itemsLength > LONG_FRAME) this.flush();
+    if (this.itemsLength > FRAME_LENGTH) this.flush();
     else if (!this.isFlushDue) {
       this.isFlushDue = true;
       queueMicrotask(this.flushDue);
