@@ -26,6 +26,7 @@ import { errorsPage } from './generated/errors-page.ts';
 import { httpPage } from './generated/http-page.ts';
 import { imageDecoder, imageEncoder } from './generated/image-codec.ts';
 import { manPage } from './generated/man-page.ts';
+import { metricsPage } from './generated/metrics-page.ts';
 import { imageTypes, rowColumns, rowObjects } from './generated/row-columns.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -54,6 +55,7 @@ const GENERATED: Readonly<Record<string, (now: string) => string>> = {
   'docs/http.md': httpPage,
   'docs/leasehold.1': manPage,
   'docs/log-format.md': logFormatPage,
+  'docs/metrics.md': metricsPage,
 };
 
 describe('generated files', () => {

@@ -1,7 +1,7 @@
 /**
  * Everything an operator may want to plot, as Prometheus text. The numbers are counted elsewhere, in plain
- * integers; they are looked at only when the page is asked for. `docs/operating.md` says what each is good for, and a
- * test holds that page to this list.
+ * integers; they are looked at only when the page is asked for. The help of each says what
+ * it is and when to worry; `docs/metrics.md` is generated from it.
  */
 import { Authority } from '../authority/authority.ts';
 import type { Buckets } from '../authority/buckets.ts';
@@ -128,8 +128,18 @@ export class Metrics {
   private exposePosition(subject: Authority | Standby): void {
     const isServing = (): boolean => subject instanceof Authority && !subject.hasEnded;
     const position = (): LogPosition => (subject instanceof Authority ? subject.log : subject).position;
-    this.expose('leasehold_serving', 'gauge', '1 while changes can be made.', () => one(Number(isServing())));
-    this.expose('leasehold_log_seq', 'gauge', 'The newest durable position.', () => one(position().lastSeq));
+    this.expose(
+      'leasehold_serving',
+      'gauge',
+      '1 while changes can be made; of several servers one has 1. 0 on a single server: end the process, check the disk, start it.',
+      () => one(Number(isServing())),
+    );
+    this.expose(
+      'leasehold_log_seq',
+      'gauge',
+      'The newest durable position. Its rate is entries a second.',
+      () => one(position().lastSeq),
+    );
     this.expose('leasehold_log_first_seq', 'gauge', 'The oldest position that can still be read.', () =>
       one(position().firstSeq),
     );
@@ -137,33 +147,49 @@ export class Metrics {
 
   private exposeWork(authority: Authority): void {
     const { stats } = authority;
-    this.expose('leasehold_operations_total', 'counter', 'Changes that were answered, by outcome.', () =>
-      [...stats.answers()].map(({ command, outcome, count }) => ({
-        value: count,
-        labels: { operation: OPERATIONS[command], ...outcomeLabels(outcome) },
-      })),
+    this.expose(
+      'leasehold_operations_total',
+      'counter',
+      'Answered changes, by operation, outcome (ok, cancelled: a late verdict, refused) and code. Many cancelled, LEASE_EXPIRED or WRITE_STALE_FENCE: holders stall. Any OVERLOADED or DISK_FULL: act.',
+      () =>
+        [...stats.answers()].map(({ command, outcome, count }) => ({
+          value: count,
+          labels: { operation: OPERATIONS[command], ...outcomeLabels(outcome) },
+        })),
     );
-    this.expose('leasehold_reads_total', 'counter', 'Reads of the state that were answered.', () =>
-      one(stats.reads),
-    );
-    this.expose('leasehold_reads_refused_total', 'counter', 'Reads that were turned away: OVERLOADED.', () =>
+    this.expose('leasehold_reads_total', 'counter', 'Answered reads of the state.', () => one(stats.reads));
+    this.expose('leasehold_reads_refused_total', 'counter', 'Reads refused as OVERLOADED.', () =>
       one(stats.readsRefused),
     );
-    this.expose('leasehold_calls_waiting', 'gauge', 'Calls that wait to be decided.', () =>
-      one(authority.waiting),
+    this.expose(
+      'leasehold_calls_waiting',
+      'gauge',
+      'Calls that wait to be decided. At 100 000 ordinary calls are refused.',
+      () => one(authority.waiting),
     );
     this.exposeBuckets(
       'leasehold_batch_calls',
-      'Calls in a batch that was made durable.',
+      'Calls per durable batch. Grows with the load.',
       stats.batchCalls,
       1,
     );
-    this.exposeBuckets('leasehold_commit_seconds', 'Time to make a batch durable.', stats.commitMs, MS);
-    this.expose('leasehold_expiries_total', 'counter', 'Leases that ran out.', () => [
-      { value: stats.taskExpiries, labels: { subject: 'task' } },
-      { value: stats.nameExpiries, labels: { subject: 'name' } },
-    ]);
-    const late = 'Time from the end of a lease until it was written.';
+    this.exposeBuckets(
+      'leasehold_commit_seconds',
+      'Time to make a batch durable, the minimum for every answer.',
+      stats.commitMs,
+      MS,
+    );
+    this.expose(
+      'leasehold_expiries_total',
+      'counter',
+      'Expired leases, by subject (task, name). Rising: holders die or stall.',
+      () => [
+        { value: stats.taskExpiries, labels: { subject: 'task' } },
+        { value: stats.nameExpiries, labels: { subject: 'name' } },
+      ],
+    );
+    const late =
+      'Time from the end of a lease until its entry was written, for ends while this process ran. The 99th percentile stays below 0.05 on a machine that keeps up.';
     this.exposeBuckets('leasehold_expiry_lateness_seconds', late, stats.lateMs, MS);
   }
 
@@ -187,68 +213,99 @@ export class Metrics {
     this.expose(
       'leasehold_waiters',
       'gauge',
-      'Callers in a waiting line, for a lease or for tasks.',
+      'Callers in a waiting line, for names and for tasks.',
       counted(({ waiters }) => waiters),
     );
   }
 
   private exposeLog({ log, stats, clock }: Authority): void {
-    this.expose('leasehold_log_epoch', 'gauge', 'How many writers there have been.', () => one(log.epoch));
-    this.expose('leasehold_log_bytes', 'gauge', 'Bytes in use, checkpoints included.', () =>
-      one(log.size.bytes),
+    this.expose(
+      'leasehold_log_epoch',
+      'gauge',
+      'Writers so far, one more with every start; on Postgres it may skip numbers. A fast rise: a process that keeps dying.',
+      () => one(log.epoch),
+    );
+    this.expose(
+      'leasehold_log_bytes',
+      'gauge',
+      'Bytes in use, checkpoints included. Falls after a compaction. Only grows: compaction fails.',
+      () => one(log.size.bytes),
     );
     this.expose('leasehold_log_files', 'gauge', 'Files of the log.', () => one(log.size.files));
-    this.expose('leasehold_disk_full', 'gauge', '1 while nothing new is taken for want of space.', () =>
-      one(Number(log.full)),
+    this.expose(
+      'leasehold_disk_full',
+      'gauge',
+      '1 while there is no space for the next segment and nothing new is taken. Act now.',
+      () => one(Number(log.full)),
     );
-    this.expose('leasehold_clock_off_seconds', 'gauge', 'Time of the log less the wall clock.', () =>
-      one(clock.aheadMs() / 1_000),
+    this.expose(
+      'leasehold_clock_off_seconds',
+      'gauge',
+      'The time of the server less the wall clock. Beyond a minute: see Time in the docs.',
+      () => one(clock.aheadMs() / 1_000),
     );
     this.expose('leasehold_compactions_total', 'counter', 'Checkpoints that replaced older files.', () =>
       one(stats.compactions),
     );
-    this.expose('leasehold_compaction_faults_total', 'counter', 'Compactions that failed.', () =>
-      one(stats.compactionFaults),
+    this.expose(
+      'leasehold_compaction_faults_total',
+      'counter',
+      'Failed compactions; each is retried after a minute. Rising: the log only grows, and the server logs why.',
+      () => one(stats.compactionFaults),
     );
-    this.expose('leasehold_replay_seconds', 'gauge', 'Time to verify and replay the log at the start.', () =>
-      one(stats.replayMs / MS),
+    this.expose(
+      'leasehold_replay_seconds',
+      'gauge',
+      'Time to verify and replay the log at the start. On Postgres: the first replay, and the rest when this server took the guard.',
+      () => one(stats.replayMs / MS),
     );
   }
 
   private exposeHttp(http: HttpCounts, { hub, longPolls }: MetricsParts): void {
-    this.expose('leasehold_http_requests_total', 'counter', 'Requests that were answered.', () =>
-      [...http.requests()].map(({ operation, status, count }) => ({
-        value: count,
-        labels: { operation, status },
-      })),
+    this.expose(
+      'leasehold_http_requests_total',
+      'counter',
+      'Answered requests, by operation and class of status. A batch is one.',
+      () =>
+        [...http.requests()].map(({ operation, status, count }) => ({
+          value: count,
+          labels: { operation, status },
+        })),
     );
-    this.expose('leasehold_http_refusals_total', 'counter', 'Problems that were answered, by code.', () =>
+    this.expose('leasehold_http_refusals_total', 'counter', 'Answered problems, by code.', () =>
       [...http.refusals()].map(({ code, count }) => ({ value: count, labels: { code } })),
     );
     this.expose(
       'leasehold_http_early_refusals_total',
       'counter',
-      'Connections that never made a request.',
+      'Connections closed before a request was complete: broken or slow clients, and those beyond the limit.',
       () => one(http.early),
     );
-    this.expose('leasehold_http_requests_in_flight', 'gauge', 'Requests that are not answered yet.', () =>
-      one(http.inFlight),
+    this.expose(
+      'leasehold_http_requests_in_flight',
+      'gauge',
+      'Requests in flight, long polls and followers included.',
+      () => one(http.inFlight),
     );
     this.expose('leasehold_http_connections', 'gauge', 'Open connections.', () => one(http.connections));
     if (longPolls !== undefined) {
-      this.expose('leasehold_http_waits', 'gauge', 'Long polls that wait.', () => one(longPolls.size));
+      this.expose('leasehold_http_waits', 'gauge', 'Pending long polls.', () => one(longPolls.size));
     }
     if (hub !== undefined) {
       this.expose('leasehold_followers', 'gauge', 'Followers of the log.', () => one(hub.size));
-      this.expose('leasehold_followers_cut_total', 'counter', 'Followers that did not keep up.', () =>
-        one(hub.cuts),
+      this.expose(
+        'leasehold_followers_cut_total',
+        'counter',
+        'Followers cut after reading nothing for two minutes. They resume from their seq.',
+        () => one(hub.cuts),
       );
     }
   }
 
   private exposeLoopLag(loopLag: LoopLag): void {
     loopLag.watch();
-    const help = 'How late the event loop was since the last scrape.';
+    const help =
+      'How late the event loop was since the last scrape, by figure (mean, p99, max). Two scrapers share the figures.';
     this.expose('leasehold_event_loop_lag_seconds', 'gauge', help, () => {
       const { meanMs, p99Ms, maxMs } = loopLag.take();
       return [

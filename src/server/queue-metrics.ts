@@ -15,7 +15,7 @@ export function exposeQueues(metrics: Metrics, stats: TaskStats, newest: () => Q
   metrics.expose(
     'leasehold_queue_tasks',
     'gauge',
-    'Tasks by queue and what they wait for or how they ended. A paused queue has ready ones too; limited ones are due and wait for a place or a rate.',
+    'Tasks by queue and state: ready (also in a paused queue), delayed (not due yet), backoff (failed and not due yet), limited (due, waiting for a place or a rate), leased, failed, dead. Growing ready: too few workers. Growing dead: tasks that kill their workers.',
     () =>
       [...(newest()?.gauges ?? [])].flatMap(([queue, { tasks }]) =>
         Object.entries(tasks).map(([state, value]) => ({ value, labels: { queue, state } })),
@@ -24,7 +24,7 @@ export function exposeQueues(metrics: Metrics, stats: TaskStats, newest: () => Q
   metrics.expose(
     'leasehold_queue_oldest_ready_seconds',
     'gauge',
-    'How long the longest-ready of the tasks that are next, one for each priority, or the oldest one with a key could have been leased: since its creation or its due time, whichever is later. 0 when none is ready.',
+    'How long the longest-ready of the tasks that are next, one for each priority, or the oldest one with a key could have been leased: since its creation or its due time, whichever is later. 0 when none is ready. Above what your users bear: page.',
     () =>
       [...(newest()?.gauges ?? [])].map(([queue, { oldestReadyMs }]) => ({
         value: oldestReadyMs / MS,
@@ -43,7 +43,7 @@ export function exposeQueues(metrics: Metrics, stats: TaskStats, newest: () => Q
   metrics.expose(
     'leasehold_tasks_total',
     'counter',
-    'What happened to tasks since the start of this server, by queue: late is a verdict after the end of its lease, cancelled an end by task.cancel, dead any other end as DEAD.',
+    'What happened to tasks, by queue and event: created, leased, completed, failed (each failed attempt), expired, late (a verdict after its lease), cancelled (by task.cancel), dead (any other end as DEAD).',
     () =>
       [...stats.all()].flatMap(([queue, counts]) =>
         TASK_EVENTS.map((event) => ({ value: counts[event], labels: { queue, event } })),
@@ -53,14 +53,10 @@ export function exposeQueues(metrics: Metrics, stats: TaskStats, newest: () => Q
     metrics.expose(name, 'histogram', help, (): Sample[] =>
       [...stats.all()].flatMap(([queue, counts]) => bucketSamples(name, pick(counts), MS, { queue })),
     );
-  histogram(
-    'leasehold_task_wait_seconds',
-    'Time from the moment a task was ready until it was leased.',
-    ({ waitMs }) => waitMs,
-  );
+  histogram('leasehold_task_wait_seconds', 'Time from ready to leased, by queue.', ({ waitMs }) => waitMs);
   histogram(
     'leasehold_task_run_seconds',
-    'Time from the grant of a lease on a task until its end, however it ended.',
+    'Time from the grant of a lease on a task to its end, however it ended, by queue, without leases that a checkpoint restored.',
     ({ runMs }) => runMs,
   );
 }

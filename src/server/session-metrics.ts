@@ -75,28 +75,41 @@ export function exposeSessions(
   // The same figures under the names that older dashboards know.
   for (const name of ['leasehold_slots_in_use', 'xg2g_tuners_in_use']) {
     const slotsInUse = figure((figures) => figures.slotsInUse);
-    metrics.expose(name, 'gauge', 'Slots that a session claims and holds.', slotsInUse);
+    metrics.expose(
+      name,
+      'gauge',
+      'Slots claimed by a session that has not ended and holds their lease. Computed from the state.',
+      slotsInUse,
+    );
   }
   for (const name of ['leasehold_invariant_violation_total', 'xg2g_invariant_violation_total']) {
     metrics.expose(
       name,
       'counter',
-      'Claims on a slot that broke a rule, once for each session and grant.',
+      'Invalid claims on a slot, once for each session and lease_seq, by rule: duplicate_slot_claim, lease_mismatch. Above 0: a bug; the log names the session.',
       () => Object.entries(claims.counts).map(([rule, value]) => ({ value, labels: { rule } })),
     );
   }
-  metrics.expose('leasehold_sessions', 'gauge', 'Sessions by state.', () => {
-    const figures = newest();
-    return Object.entries(figures?.counts ?? {}).map(([state, value]) => ({ value, labels: { state } }));
-  });
+  metrics.expose(
+    'leasehold_sessions',
+    'gauge',
+    'Sessions by state. Growing NEW: no orchestrator, or a slow one.',
+    () => {
+      const figures = newest();
+      return Object.entries(figures?.counts ?? {}).map(([state, value]) => ({ value, labels: { state } }));
+    },
+  );
   metrics.expose(
     'leasehold_session_starts_total',
     'counter',
     'Sessions that got their service and a slot.',
     () => [{ value: stats.starts }],
   );
-  metrics.expose('leasehold_session_ends_total', 'counter', 'Sessions that ended, by reason.', () =>
-    [...stats.ends()].map(({ reason, count }) => ({ value: count, labels: { reason } })),
+  metrics.expose(
+    'leasehold_session_ends_total',
+    'counter',
+    'Ended sessions, by reason. Many R_NO_TUNER: too few slots. R_LEASE_EXPIRED: orchestrators die. R_PROCESS_ENDED: pipelines die.',
+    () => [...stats.ends()].map(({ reason, count }) => ({ value: count, labels: { reason } })),
   );
   metrics.exposeBuckets(
     'leasehold_session_start_seconds',
@@ -107,13 +120,13 @@ export function exposeSessions(
   metrics.expose(
     'leasehold_guard_held',
     'gauge',
-    'Whether an orchestrator holds the guard.',
+    '1 while an orchestrator holds the guard. 0: nothing starts.',
     figure(({ guardRemainingMs }) => Number(guardRemainingMs !== null)),
   );
   metrics.expose(
     'leasehold_guard_remaining_seconds',
     'gauge',
-    'How long the guard lasts unless renewed; 0 when it is not held.',
+    'How long the guard lasts unless renewed; 0 when it is not held. Must stay well above 0.',
     figure(({ guardRemainingMs }) => (guardRemainingMs ?? 0) / MS),
   );
 }
