@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
+import { checkersTable } from './generated/checkers-table.ts';
 import { cliPage } from './generated/cli-page.ts';
 import { clientTable } from './generated/client-table.ts';
 import {
@@ -56,6 +57,7 @@ const GENERATED: Readonly<Record<string, (now: string) => string>> = {
   'docs/leasehold.1': manPage,
   'docs/log-format.md': logFormatPage,
   'docs/metrics.md': metricsPage,
+  'docs/testing.md': checkersTable,
 };
 
 describe('generated files', () => {

@@ -23,7 +23,7 @@ const NOTING_MS = 1;
 
 export const aborts = checker(
   'aborts',
-  'Every loss of a lease reaches its holder as an abort before or at its deadline.',
+  'A loss reaches its holder by its deadline; no handle says "held" for longer than promised.',
   (reading, complain) => {
     const endMs = reading.events.at(-1)?.simMs ?? 0;
     const verdicts = new Map<string, number>();

@@ -9,7 +9,7 @@ import { sessionCausesOf, sessionKeysOf } from './session-causes.ts';
 
 export const askedFor = checker(
   'asked-for',
-  'Nothing happens without a request from a client that has the right to it.',
+  'Behind every entry is a call with the right to it; no token acquires a name twice.',
   (reading, complain) => {
     const asked = new Asked(reading);
     for (const era of reading.eras) {

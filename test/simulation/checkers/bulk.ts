@@ -6,7 +6,7 @@ import { type record, text } from './reading.ts';
 
 export const bulk = checker(
   'bulk',
-  'Bulk calls act within their cursors, and a dry run acts on nothing.',
+  'A bulk run acts on no task created after its first call or outside its cursor; a dry run on none.',
   (reading, complain) => {
     const created = creationsOf(reading);
     for (const { call, answer } of reading.calls) {

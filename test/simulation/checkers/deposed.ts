@@ -4,7 +4,7 @@ import { record } from './reading.ts';
 
 export const deposed = checker(
   'deposed',
-  'An orchestrator that knows that its guard is lost asks for nothing more in its name.',
+  'An orchestrator that knows its guard is lost sends nothing more in its name.',
   ({ events, calls, placeOf }, complain) => {
     for (const lost of events) {
       if (lost.kind !== 'guard' || lost.is !== 'lost') continue;

@@ -8,7 +8,7 @@ import type { Fact, Reading } from './reading.ts';
 
 export const durable = checker(
   'durable',
-  'Every acknowledged change is in the log, and nothing was visible that is not.',
+  'What was acknowledged stays in the log; nothing was visible before it was durable.',
   (reading, complain) => {
     for (const { first, second } of reading.conflicts) {
       complain(`seq ${first.seq} is ${first.entry.type} and ${second.entry.type}`, first.event, second.event);

@@ -10,7 +10,7 @@ import { namesOf, text, whole } from './reading.ts';
 
 export const exclusive = checker(
   'exclusive',
-  'Two programs never work under one name at the same time.',
+  "Two programs never work under one name at once, in the world's own time.",
   (reading, complain) => {
     if (reading.eras.length > 1) return;
     const expired = expiredOf(reading);

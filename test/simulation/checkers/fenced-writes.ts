@@ -5,7 +5,7 @@ import { follow, writesIn } from './ownership.ts';
 
 export const fencedWrites = checker(
   'fenced-writes',
-  'No write is accepted below the fence, and none after its lease ended.',
+  'No write is accepted below the fence or after its lease, and no version twice.',
   ({ eras }, complain) => {
     for (const era of eras) {
       follow(era, (fact, before) => {

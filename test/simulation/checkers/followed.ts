@@ -4,7 +4,7 @@ import { checker } from './checker.ts';
 
 export const followed = checker(
   'followed',
-  'A stream shows the log: every entry in order, and nothing else.',
+  'A stream delivers every entry in order, and nothing else.',
   ({ events, log }, complain) => {
     const types = new Map(log?.map(({ seq, entry }) => [seq, entry.type]));
     const first = Math.min(...types.keys());

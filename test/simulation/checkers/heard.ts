@@ -8,7 +8,7 @@ const ENDS: ReadonlySet<string> = new Set(['STOPPED', 'FAILED', 'CANCELLED']);
 
 export const heard = checker(
   'heard',
-  'A follower of a session gets exactly what the log says of it, in order, to its end.',
+  'A follower of a session gets exactly its entries, once and in order, also when it resumes; its stream ends only when nothing is left.',
   (reading, complain) => {
     const { events, eras, log } = reading;
     const isLossy = events.some(

@@ -22,7 +22,7 @@ interface Term {
 
 export const inTime = checker(
   'in-time',
-  'No handle says "held" at or after the end of its lease by the clock of the authority.',
+  "assertHeld() never passes at or after the end of the lease by the authority's clock, unless both clocks of the client lost time.",
   (reading, complain) => {
     const terms = termsOf(reading);
     for (const handle of handlesOf(reading)) {

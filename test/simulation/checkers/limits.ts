@@ -5,7 +5,7 @@ import { checker } from './checker.ts';
 
 export const limits = checker(
   'limits',
-  'No grant exceeds a limit of its queue or key, and keys of equal priority take turns.',
+  'No grant exceeds a limit of its queue or key at any position of the log, and keys of equal priority take turns.',
   (reading, complain) => {
     for (const era of reading.eras) {
       const model = new LimitsModel();

@@ -27,7 +27,7 @@ interface Grant {
 
 export const lineOrder = checker(
   'line-order',
-  'Waiters that stayed are served in order, and none after its wait has run out.',
+  'Waiters are served in order, no caller passes a line, and no waiter is served after its wait.',
   (reading, complain) => {
     const makers = makersOf(reading).byFact;
     for (const era of reading.eras) {

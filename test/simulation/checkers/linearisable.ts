@@ -7,7 +7,7 @@ import { TASK_MODEL } from './task-model.ts';
 
 export const linearisable = checker(
   'linearisable',
-  'Acquire, renew, release, write and the verdicts on tasks take effect in one order that explains every answer.',
+  'The answers about each name and task fit one order of the calls that respects real time.',
   (reading, complain) => {
     judgeSubjects(NAME_MODEL, reading, complain);
     judgeSubjects(TASK_MODEL, reading, complain);

@@ -7,7 +7,7 @@ const ANSWER_MS = 60_000;
 
 export const liveness = checker(
   'liveness',
-  'When the faults stop, everything that waits is served within a bound.',
+  'When the faults stop, every waiting call is served within a bound.',
   ({ events, calls }, complain) => {
     const quiet = events.find((event) => event.kind === 'quiet');
     for (const event of events) {

@@ -6,7 +6,7 @@ import { record } from './reading.ts';
 
 export const lostGuards = checker(
   'lost-guards',
-  'No work is done under a guard, or any lease, that is known to be lost.',
+  'No work is done under a lease or guard that is known to be lost.',
   (reading, complain) => {
     for (const { held, lost, uses } of handlesOf(reading)) {
       // A draining worker signals its tasks the same way, and they may still finish.

@@ -8,7 +8,7 @@ const DISK_TROUBLES = ['disk.eio', 'disk.sync', 'disk.full'];
 
 export const noBugs = checker(
   'no-bugs',
-  'No process dies of an assertion, and none is refused to start without a reason.',
+  'No process dies of an assertion, and a start is refused only for a reason.',
   ({ events, eras }, complain) => {
     let mayBeDamaged = false;
     let mayFail = false;

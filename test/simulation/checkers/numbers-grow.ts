@@ -10,7 +10,7 @@ const RESTORE_JUMP = 2 ** 40;
 
 export const numbersGrow = checker(
   'numbers-grow',
-  'lease_seq grows strictly, for ever; positions, times and epochs never go back.',
+  'lease_seq grows strictly through restarts, wipes, compactions and restores; positions, times and epochs never go back; a restored log begins above every position there was.',
   (reading, complain) => {
     let newest: Fact | undefined;
     /** The highest position there has been, of whatever entry. */

@@ -9,7 +9,7 @@ import { millis, namesOf, text, whole } from './reading.ts';
 
 export const oneHolder = checker(
   'one-holder',
-  'At most one live holder of a name or a task, by the clock of the authority.',
+  "At most one live holder by the authority's clock; no holder acts after its end; no lease ends early or without an entry.",
   ({ eras }, complain) => {
     for (const era of eras) {
       follow(era, (fact, before) => {

@@ -5,7 +5,7 @@ import { checker } from './checker.ts';
 
 export const oneLeader = checker(
   'one-leader',
-  'No read is answered by a server after another has taken its place.',
+  'Of several servers none answers a read once another has taken its place.',
   ({ events, calls }, complain) => {
     const reads = new Map(calls.flatMap(({ call }) => (call.op === 'lease.get' ? [[call.id, call]] : [])));
     let newest: BootEvent | undefined;

@@ -29,7 +29,7 @@ interface Run {
 
 export const pipelines = checker(
   'pipelines',
-  'Never two pipelines on one slot or for one session, and none behind the end of its guard.',
+  "In the world's own time: one pipeline a slot and a session, none after the true end of its guard or the reported end of its session, none without its keeper unless its orchestrator is dead or stands still. The next orchestrator on the machine starts none beside an orphan.",
   (reading, complain) => {
     const runs = runsOf(reading);
     // What a lying disk ended or restarted could not be known.

@@ -14,7 +14,7 @@ interface Trust {
 
 export const realTime = checker(
   'real-time',
-  'Behind a warm standby no lease ends early in real time.',
+  "In the world's own time: behind a warm standby no lease ends before its holder stops relying on it.",
   ({ events, calls, placeOf }, complain) => {
     const boots = events.filter((event): event is BootEvent => event.kind === 'boot' && 'isWarm' in event);
     if (boots.length === 0) return;

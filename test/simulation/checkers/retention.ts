@@ -15,7 +15,7 @@ type Keeps = NonNullable<BootEvent['keeps']>;
 
 export const retention = checker(
   'retention',
-  'Ended tasks are kept by the time and the number of their own kind.',
+  'Ended tasks are kept by the time and number of their kind, unless purged.',
   (reading, complain) => {
     const keeps = reading.events.find((event) => event.kind === 'boot' && event.keeps !== undefined) as
       | (BootEvent & { readonly keeps: Keeps })

@@ -26,7 +26,7 @@ interface Plan {
 
 export const schedules = checker(
   'schedules',
-  'No due time fires twice or is lost, and each is skipped only for the reason it says.',
+  'No due time fires twice or is lost, over crashes, clock steps and suspends. Each fires on time and is skipped only because a task of the schedule runs or because it was missed, as catch_up says. What is paused is not due.',
   (reading, complain) => {
     // On a full disk due times wait.
     const isFull = reading.events.some((event) => event.kind === 'fault' && event.fault === 'disk.full');

@@ -22,7 +22,7 @@ const NEXT: Readonly<Record<State, readonly State[]>> = {
 
 export const sessions = checker(
   'sessions',
-  'Sessions follow their rules, hold their leases exactly while they run, and fail to start only for a reason.',
+  'The state table holds; one session for a key while it can be shared; both leases exactly while it runs; no shared slot; a failed start has a reason; a new guard wipes first.',
   (reading, complain) => {
     const starts = startsOf(reading);
     for (const era of reading.eras) {

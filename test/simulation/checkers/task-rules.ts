@@ -8,7 +8,7 @@ import { record, text, whole } from './reading.ts';
 
 export const taskRules = checker(
   'task-rules',
-  'Tasks end once, keep to their limits and times, and free their deduplication keys.',
+  'Tasks end once, keep to their limits and times, free their deduplication keys, and have one successor.',
   (reading, complain) => {
     for (const era of reading.eras) {
       let exhausted: Fact | null = null;
