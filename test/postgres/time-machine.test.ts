@@ -1,15 +1,14 @@
 // The time machine on a log in a database: earlier moments back to the newest checkpoint.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { Moments } from '../../src/authority/moments.ts';
-import { stateHash } from '../../src/core/state-hash.ts';
+import type { Moments } from '../../src/authority/moments.ts';
 import { LogCompactedError } from '../../src/engines/log.ts';
 import { openPast } from '../../src/engines/open-past.ts';
-import { Pace } from '../../src/engines/pace.ts';
 import type { LogPast } from '../../src/engines/past.ts';
 import { nodeFiles } from '../../src/world/node-files.ts';
 import { pgConnections } from '../../src/world/pg-connections.ts';
 import { Chronicle } from '../support/chronicle.ts';
 import { inlineThreads } from '../support/inline-threads.ts';
+import { fewMoments, momentHash } from '../support/moment-hash.ts';
 import { positionHashes } from '../support/position-hashes.ts';
 import { TestDatabase } from '../support/postgres.ts';
 import { cutConnections, engineOn } from '../support/postgres-log.ts';
@@ -33,8 +32,6 @@ afterAll(async () => {
   await db.drop();
 });
 
-const momentsOf = (): Moments => new Moments(new Pace(() => undefined), { moments: 3, rows: 1_000_000 });
-
 async function lived(rounds: number): Promise<Chronicle> {
   const sizes = { segmentBytes: 8 * 1024, compactionBytesMin: 1 };
   const chronicle = await Chronicle.open(engineOn(db, { threads: inlineThreads(nodeFiles), ...sizes }));
@@ -44,22 +41,15 @@ async function lived(rounds: number): Promise<Chronicle> {
 }
 
 async function hashAt(moments: Moments, past: LogPast, seq: number): Promise<string> {
-  const log = await openPast(past, WORLD);
-  try {
-    const { state } = await moments.at(past, log, { seq, atMs: NEVER });
-    expect(state.lastSeq).toBe(seq);
-    return stateHash(state);
-  } finally {
-    await log.close();
-  }
+  return momentHash(moments, past, await openPast(past, WORLD), seq);
 }
 
 describe('a moment of a log in a database', () => {
   it('is the state of a replay up to its position, from the beginning and from a checkpoint', async () => {
     const chronicle = await lived(20);
     const { log } = chronicle;
-    const hashes = await positionHashes(log);
-    const moments = momentsOf();
+    const hashes = await positionHashes(log.entries(1, NEVER));
+    const moments = fewMoments();
     for (const seq of [1, 40, 7, 41, 200, log.position.lastSeq]) {
       expect(await hashAt(moments, log.past()!, seq)).toBe(hashes.get(seq));
     }
@@ -76,11 +66,11 @@ describe('a moment of a log in a database', () => {
     const chronicle = await lived(20);
     const before = chronicle.log.past()!;
     await chronicle.compact();
-    await expect(hashAt(momentsOf(), before, 40)).rejects.toThrow(LogCompactedError);
+    await expect(hashAt(fewMoments(), before, 40)).rejects.toThrow(LogCompactedError);
     const between = chronicle.log.past()!;
     while (!chronicle.log.wantsCompaction) await chronicle.live();
     await chronicle.compact();
-    await expect(hashAt(momentsOf(), between, between.bases[0].seq)).rejects.toThrow(LogCompactedError);
+    await expect(hashAt(fewMoments(), between, between.bases[0].seq)).rejects.toThrow(LogCompactedError);
     await chronicle.log.close();
   });
 });

@@ -11,7 +11,7 @@ import type { State } from '../../src/core/state.ts';
 import { createState } from '../../src/core/state.ts';
 import { stateHash } from '../../src/core/state-hash.ts';
 import { FILE_SPAN } from '../../src/engines/frame.ts';
-import type { Engine, Log, Relocation } from '../../src/engines/log.ts';
+import type { Engine, Log, LoggedEntry, Relocation } from '../../src/engines/log.ts';
 import { opaqueOf } from '../../src/operations/opaque-values.ts';
 import { taskCreatedEntry } from './task-created.ts';
 
@@ -91,17 +91,22 @@ export class Chronicle {
     ]);
   }
 
-  async write(make: (firstSeq: number) => readonly Entry[]): Promise<void> {
+  write(make: (firstSeq: number) => readonly Entry[]): Promise<void> {
     const firstSeq = this.state.lastSeq + 1;
     const atMs = START_MS + firstSeq;
+    return this.record(make(firstSeq).map((entry, index) => ({ seq: firstSeq + index, atMs, entry })));
+  }
+
+  /** One batch of facts that were decided elsewhere. */
+  async record(facts: readonly LoggedEntry[]): Promise<void> {
+    const [{ seq: firstSeq, atMs }] = facts as [LoggedEntry];
     const batch = new Batch();
     batch.begin(this.log.areaAt);
     this.log.begin(firstSeq, atMs);
-    const entries = make(firstSeq);
-    for (const [i, entry] of entries.entries()) {
-      batch.add(entry, firstSeq + i, atMs, 0);
+    for (const { seq, entry } of facts) {
+      batch.add(entry, seq, atMs, 0);
       this.log.add(entry);
-      apply(this.state, entry, firstSeq + i, atMs);
+      apply(this.state, entry, seq, atMs);
     }
     await this.log.append();
   }
@@ -172,7 +177,8 @@ const cancelled = (session: number): Entry[] => [
   },
 ];
 
-function* opaquesIn(value: unknown): Generator<Opaque> {
+/** Every opaque in a value, wherever it is. */
+export function* opaquesIn(value: unknown): Generator<Opaque> {
   if (typeof value !== 'object' || value === null) return;
   if ('crc' in value && 'at' in value) yield value as Opaque;
   else for (const item of Object.values(value)) yield* opaquesIn(item);

@@ -7,6 +7,7 @@ import { ORCHESTRATOR_GUARD } from '../../src/core/reserved-names.ts';
 import type { TaskRow } from '../../src/core/row-types.ts';
 import { isRunning, type Session } from '../../src/core/sessions/session-table.ts';
 import type { State } from '../../src/core/state.ts';
+import { RESTORE_JUMP } from '../../src/engines/restored-seq.ts';
 import {
   acceptIntent,
   acquireGuard,
@@ -570,7 +571,7 @@ export function play(story: Scenario, step: HistoryStep, number: number): void {
   const who = waiting[step.pick % Math.max(1, waiting.length)];
   if (typeof step.act === 'function') story.run(step.act(story.state), `#${number}`);
   else if (step.act === 'restart') story.restart(step.pick * 10);
-  else if (step.act === 'restore') story.restore(100);
+  else if (step.act === 'restore') story.restore(RESTORE_JUMP);
   else if (who !== undefined && step.act === 'hang up') story.hangUp(who);
   else if (who !== undefined && story.waiting().includes(who)) story.leave(who);
 }
