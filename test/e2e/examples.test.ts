@@ -64,9 +64,12 @@ describe('the examples', () => {
   it('are all run here', () => {
     expect(readdirSync(examples).sort()).toEqual([
       'README.md',
+      // In test/e2e/example-apps.test.ts, like nestjs.
+      'express',
       'fenced-write.mjs',
       'gpu-slots.mjs',
       'hello-task.mjs',
+      'nestjs',
       'nightly-job.mjs',
       // In test/postgres/outbox-example.test.ts.
       'outbox.mjs',
