@@ -4,14 +4,16 @@
  * generation, every later one and all that was ever in it survives young collections, until the next full one.
  *
  * Open addressing with linear probing, at most half full. A deletion moves later entries of its run back, so that no
- * marks of deleted entries are left.
+ * marks of deleted entries are left. Keys are scattered: numbers that count up would make one long run.
  */
 const CAPACITY_MIN = 16;
+const SCATTER = 0x9e3779b1;
 
 export class ChurnMap<V extends object> {
   #keys = new Float64Array(CAPACITY_MIN);
   #values: (V | null)[] = new Array(CAPACITY_MIN).fill(null);
   #mask = CAPACITY_MIN - 1;
+  #shift = Math.clz32(CAPACITY_MIN) + 1;
   #size = 0;
 
   get size(): number {
@@ -42,7 +44,7 @@ export class ChurnMap<V extends object> {
     this.#size -= 1;
     const mask = this.#mask;
     for (let place = (free + 1) & mask; this.#values[place] !== null; place = (place + 1) & mask) {
-      const home = this.#keys[place]! & mask;
+      const home = this.#homeOf(this.#keys[place]!);
       // It may move back if its home is not behind the free place.
       if (((place - home) & mask) < ((place - free) & mask)) continue;
       this.#keys[free] = this.#keys[place]!;
@@ -72,10 +74,14 @@ export class ChurnMap<V extends object> {
     this.#size = 0;
   }
 
+  #homeOf(key: number): number {
+    return Math.imul(key, SCATTER) >>> this.#shift;
+  }
+
   /** Where the key is, or where it would be put. */
   #placeOf(key: number): number {
     const mask = this.#mask;
-    let place = key & mask;
+    let place = this.#homeOf(key);
     while (this.#values[place] !== null && this.#keys[place] !== key) place = (place + 1) & mask;
     return place;
   }
@@ -86,6 +92,7 @@ export class ChurnMap<V extends object> {
     this.#keys = new Float64Array(capacity);
     this.#values = new Array(capacity).fill(null);
     this.#mask = capacity - 1;
+    this.#shift -= 1;
     for (const [key, value] of all) {
       const place = this.#placeOf(key);
       this.#keys[place] = key;
