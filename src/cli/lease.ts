@@ -12,6 +12,7 @@ import { ENTRY_COLUMNS } from './entries.ts';
 import { answered, EXIT, Failure } from './failure.ts';
 import { ago, duration, fieldLines, shortened, visible } from './format.ts';
 import { type Columns, pagesOf, show, showList } from './output.ts';
+import { type ReadOptions, readCommand, withReads } from './reads.ts';
 import type { Shell } from './shell.ts';
 
 export function leaseCommand(shell: Shell): Command {
@@ -27,23 +28,30 @@ export function leaseCommand(shell: Shell): Command {
     .addCommand(historyCommand(shell));
 }
 
-interface ListOptions extends ServerOptions {
+interface ListOptions extends ReadOptions {
   readonly prefix?: string;
   readonly limit: number;
 }
 
 function listCommand(shell: Shell): Command {
-  return serverCommand('ls')
+  return readCommand(shell, 'ls')
     .description('List the leases that are held now.')
     .option('--prefix <prefix>', 'only names that begin with it')
     .addOption(limitOption())
-    .addHelpText('after', examples('leasehold lease ls', 'leasehold lease ls --prefix deploy: --json'))
+    .addHelpText(
+      'after',
+      examples(
+        'leasehold lease ls',
+        'leasehold lease ls --prefix deploy: --json',
+        'leasehold lease ls --at 2h',
+      ),
+    )
     .action((options: ListOptions) =>
-      withServer(shell, options, async (lh) => {
+      withReads(shell, options, async ({ get }) => {
         const { prefix } = options;
         const pages = pagesOf(options.limit, async (page) => {
           const filter = prefix === undefined ? {} : { prefix };
-          const { leases, next_cursor } = answered(await lh.call('lease.list', { ...filter, ...page }));
+          const { leases, next_cursor } = await get('lease.list', { ...filter, ...page });
           return { items: leases, next: next_cursor };
         });
         await showList(shell, options, pages, LEASE_COLUMNS);
@@ -64,13 +72,16 @@ export const LEASE_COLUMNS: Columns<LeaseRecord> = {
 };
 
 function showCommand(shell: Shell): Command {
-  return serverCommand('show')
+  return readCommand(shell, 'show')
     .description('Show who holds a lease, and for how long. The token is never shown.')
     .argument('<name>', 'the lease')
-    .addHelpText('after', examples('leasehold lease show nightly-report'))
-    .action((name: string, options: ServerOptions) =>
-      withServer(shell, options, async (lh) => {
-        const lease = answered(await lh.call('lease.get', { name }));
+    .addHelpText(
+      'after',
+      examples('leasehold lease show nightly-report', 'leasehold lease show nightly-report --at-seq 843'),
+    )
+    .action((name: string, options: ReadOptions) =>
+      withReads(shell, options, async ({ get, nowMs }) => {
+        const lease = await get('lease.get', { name });
         show(shell, options, lease, (paint) =>
           fieldLines(
             [
@@ -78,7 +89,7 @@ function showCommand(shell: Shell): Command {
               ['holder', visible(lease.holder)],
               ['lease_seq', String(lease.lease_seq)],
               ['remaining', duration(lease.remaining_ms)],
-              ['acquired', `${lease.acquired_at} (${ago(lease.acquired_at, shell.clock.wallMs())})`],
+              ['acquired', `${lease.acquired_at} (${ago(lease.acquired_at, nowMs)})`],
               ['expires', lease.expires_at],
               ...(lease.metadata ? [['metadata', visible(lease.metadata.text())] as const] : []),
             ],

@@ -9,6 +9,7 @@ import { examples, type ServerOptions, serverCommand, withServer } from './conne
 import { answered, Failure, wrongUsage } from './failure.ts';
 import { visible } from './format.ts';
 import { sayJson, show } from './output.ts';
+import { type ReadOptions, readCommand, withReads } from './reads.ts';
 import type { Shell } from './shell.ts';
 
 export function objectCommand(shell: Shell): Command {
@@ -20,7 +21,7 @@ export function objectCommand(shell: Shell): Command {
 }
 
 function getCommand(shell: Shell): Command {
-  return serverCommand('get')
+  return readCommand(shell, 'get')
     .description(
       'Print the value of an object as it was put, and a line break; with --json the whole record.',
     )
@@ -29,9 +30,9 @@ function getCommand(shell: Shell): Command {
       'after',
       examples('leasehold object get nightly-report', 'leasehold object get nightly-report --json'),
     )
-    .action((name: string, options: ServerOptions) =>
-      withServer(shell, options, async (lh) => {
-        const object = answered(await lh.call('object.get', { object_id: name }));
+    .action((name: string, options: ReadOptions) =>
+      withReads(shell, options, async ({ get }) => {
+        const object = await get('object.get', { object_id: name });
         if (options.json) sayJson(shell, object);
         else if (object.value === null) throw new Failure(`The value of ${name} was damaged on the disk.`);
         else shell.out.write(`${object.value.text()}\n`);

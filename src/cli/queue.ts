@@ -7,6 +7,7 @@ import { examples, type ServerOptions, serverCommand, withServer } from './conne
 import { answered, wrongUsage } from './failure.ts';
 import { duration, visible } from './format.ts';
 import { type Columns, show, showList } from './output.ts';
+import { type ReadOptions, readCommand, withReads } from './reads.ts';
 import type { Shell } from './shell.ts';
 
 export function queueCommand(shell: Shell): Command {
@@ -19,12 +20,12 @@ export function queueCommand(shell: Shell): Command {
 }
 
 function listCommand(shell: Shell): Command {
-  return serverCommand('ls')
+  return readCommand(shell, 'ls')
     .description('List the queues with what is in them.')
     .addHelpText('after', examples('leasehold queue ls'))
-    .action((options: ServerOptions) =>
-      withServer(shell, options, async (lh) => {
-        const { queues } = answered(await lh.call('queue.list', {}));
+    .action((options: ReadOptions) =>
+      withReads(shell, options, async ({ get }) => {
+        const { queues } = await get('queue.list', {});
         await showList(shell, options, [queues], QUEUE_COLUMNS);
       }),
     );

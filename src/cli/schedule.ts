@@ -6,6 +6,7 @@ import { examples, type ServerOptions, serverCommand, withServer } from './conne
 import { answered, wrongUsage } from './failure.ts';
 import { duration, fieldLines, visible } from './format.ts';
 import { type Columns, pagesOf, show, showList } from './output.ts';
+import { type ReadOptions, readCommand, withReads } from './reads.ts';
 import type { Shell } from './shell.ts';
 
 type ScheduleRecord = Body<'schedule.get'>;
@@ -125,14 +126,14 @@ function localTime(instant: string): string {
 }
 
 function listCommand(shell: Shell): Command {
-  return serverCommand('ls')
+  return readCommand(shell, 'ls')
     .description('List schedules by name, with their next run in local time and UTC.')
     .option('--limit <n>', 'how many at most (default: all)', positiveNumber)
     .addHelpText('after', examples('leasehold schedule ls'))
-    .action((options: ServerOptions & { limit?: number }) =>
-      withServer(shell, options, async (lh) => {
+    .action((options: ReadOptions & { limit?: number }) =>
+      withReads(shell, options, async ({ get }) => {
         const pages = pagesOf(options.limit ?? Number.POSITIVE_INFINITY, async (request) => {
-          const page = answered(await lh.call('schedule.list', request));
+          const page = await get('schedule.list', request);
           return { items: page.schedules, next: page.next_cursor };
         });
         await showList(shell, options, pages, COLUMNS);
@@ -159,13 +160,13 @@ function dueOf({ cron, every_ms: everyMs, timezone }: Omit<ScheduleRecord, 'ok'>
 }
 
 function showCommand(shell: Shell): Command {
-  return serverCommand('show')
+  return readCommand(shell, 'show')
     .description('Show a schedule, with its next five due times.')
     .argument('<name>', 'the name of the schedule')
     .addHelpText('after', examples('leasehold schedule show nightly'))
-    .action((name: string, options: ServerOptions) =>
-      withServer(shell, options, async (lh) => {
-        const schedule = answered(await lh.call('schedule.get', { name }));
+    .action((name: string, options: ReadOptions) =>
+      withReads(shell, options, async ({ get }) => {
+        const schedule = await get('schedule.get', { name });
         show(shell, options, schedule, (paint) =>
           fieldLines(
             [

@@ -14,6 +14,7 @@ import { examples, type ServerOptions, serverCommand, withServer } from './conne
 import { answered, Failure, wrongUsage } from './failure.ts';
 import { ago, duration, fieldLines, type Paint, shortened, visible } from './format.ts';
 import { type Columns, pagesOf, paintOf, sayJson, sayLines, show, showList } from './output.ts';
+import { type ReadOptions, readCommand, withReads } from './reads.ts';
 import type { Shell } from './shell.ts';
 
 const STATES = ['NEW', 'STARTING', 'READY', 'STOPPING', 'STOPPED', 'FAILED', 'CANCELLED'] as const;
@@ -44,13 +45,13 @@ export function hasEnded({ state }: Pick<Seen, 'state'>): boolean {
   return state === 'STOPPED' || state === 'FAILED' || state === 'CANCELLED';
 }
 
-interface ListOptions extends ServerOptions {
+interface ListOptions extends ReadOptions {
   readonly state?: State;
   readonly limit: number;
 }
 
 function listCommand(shell: Shell): Command {
-  return serverCommand('ls')
+  return readCommand(shell, 'ls')
     .description('List sessions: first those that have not ended, then those that have.')
     .addOption(new Option('--state <state>', 'only in this state').choices(STATES).argParser(stateOf))
     .addOption(limitOption())
@@ -59,14 +60,14 @@ function listCommand(shell: Shell): Command {
       examples('leasehold session ls', 'leasehold session ls --state READY --json | jq -r .slot'),
     )
     .action((options: ListOptions) =>
-      withServer(shell, options, async (lh) => {
+      withReads(shell, options, async ({ get, nowMs }) => {
         const { state } = options;
         const filter = state === undefined ? {} : { state };
         const pages = pagesOf(options.limit, async (page) => {
-          const { sessions, next_cursor } = answered(await lh.call('session.list', { ...filter, ...page }));
+          const { sessions, next_cursor } = await get('session.list', { ...filter, ...page });
           return { items: sessions, next: next_cursor };
         });
-        await showList(shell, options, pages, sessionColumns(shell));
+        await showList(shell, options, pages, sessionColumns(nowMs));
       }),
     );
 }
@@ -78,7 +79,7 @@ function stateOf(text: string): string {
   throw new InvalidArgumentError(`It must be one of ${STATES.join(', ')}.`);
 }
 
-function sessionColumns({ clock }: Shell): Columns<SessionRecord> {
+function sessionColumns(nowMs: number): Columns<SessionRecord> {
   return {
     head: ['SESSION', 'STATE', 'SLOT', 'TYPE', 'TARGET', 'PROFILE', 'CHANGED', 'REASON'],
     cells: (session, paint) => [
@@ -88,7 +89,7 @@ function sessionColumns({ clock }: Shell): Columns<SessionRecord> {
       session.type,
       shortened(visible(targetOf(session)), 40),
       shortened(visible(session.profileID), 20),
-      ago(session.updated_at, clock.wallMs()),
+      ago(session.updated_at, nowMs),
       shortened(visible(reasonOf(session)), 60),
     ],
     none: 'There are no such sessions.',
@@ -131,14 +132,14 @@ function stateText(state: State, paint: Paint): string {
 }
 
 function showCommand(shell: Shell): Command {
-  return serverCommand('show')
+  return readCommand(shell, 'show')
     .description('Show one session: where it stands, on which slot, or how it has ended.')
     .argument('<id>', 'the session')
     .addHelpText('after', examples('leasehold session show s00000000012'))
-    .action((id: string, options: ServerOptions) =>
-      withServer(shell, options, async (lh) => {
-        const session = seen(await lh.call('session.get', { session_id: id }));
-        show(shell, options, session, (paint) => sessionLines(session, shell.clock.wallMs(), paint));
+    .action((id: string, options: ReadOptions) =>
+      withReads(shell, options, async ({ ask, nowMs }) => {
+        const session = seen(await ask('session.get', { session_id: id }));
+        show(shell, options, session, (paint) => sessionLines(session, nowMs, paint));
       }),
     );
 }

@@ -6,16 +6,17 @@ import { examples, patientProbe, type ServerOptions, serverCommand, withServer }
 import { answered } from './failure.ts';
 import { ago, duration, fieldLines, type Paint, size, visible } from './format.ts';
 import { type Columns, show, showList } from './output.ts';
+import { type ReadOptions, readsPast, withReads } from './reads.ts';
 import type { Shell } from './shell.ts';
 
 export function statusCommand(shell: Shell): Command {
-  return patientProbe('status')
+  return readsPast(shell, patientProbe('status'))
     .description('Show the role of a server, its position in the log, and what it counts.')
-    .addHelpText('after', examples('leasehold status', 'leasehold status --json'))
-    .action((options: ServerOptions) =>
-      withServer(shell, options, async (lh, { url }) => {
-        const status = answered(await lh.call('status.get', {}));
-        show(shell, options, status, (paint) => statusLines(status, url, shell.clock.wallMs(), paint));
+    .addHelpText('after', examples('leasehold status', 'leasehold status --json', 'leasehold status --at 2h'))
+    .action((options: ReadOptions) =>
+      withReads(shell, options, async ({ get, url, nowMs }) => {
+        const status = await get('status.get', {});
+        show(shell, options, status, (paint) => statusLines(status, url, nowMs, paint));
       }),
     );
 }

@@ -1,7 +1,7 @@
 /** One task as `task show` prints it, with its progress and the tasks it was requeued from and as. */
-import type { Leasehold } from '../client/leasehold.ts';
 import type { TaskRecord } from '../operations/records.ts';
 import { ago, fieldLines, type Paint, visible } from './format.ts';
+import type { Reads } from './reads.ts';
 
 /** So many tasks are looked up on each side. */
 const CHAIN_MAX = 10;
@@ -19,21 +19,21 @@ interface Link {
 }
 
 /** The tasks before and after this one, as far as they are remembered, from the oldest to the newest. */
-export async function chainOf(lh: Leasehold, task: TaskRecord): Promise<readonly Link[]> {
+export async function chainOf(ask: Reads['ask'], task: TaskRecord): Promise<readonly Link[]> {
   const own = { id: task.task_id, task };
-  const before = await walk(lh, task.requeued_from, (each) => each.requeued_from);
-  const after = await walk(lh, task.requeued_as, (each) => each.requeued_as);
+  const before = await walk(ask, task.requeued_from, (each) => each.requeued_from);
+  const after = await walk(ask, task.requeued_as, (each) => each.requeued_as);
   return [...before.reverse(), own, ...after];
 }
 
 async function walk(
-  lh: Leasehold,
+  ask: Reads['ask'],
   first: string | undefined,
   next: (task: TaskRecord) => string | undefined,
 ): Promise<Link[]> {
   const links: Link[] = [];
   for (let id = first; id !== undefined && links.length < CHAIN_MAX; ) {
-    const reply = await lh.call('task.get', { task_id: id });
+    const reply = await ask('task.get', { task_id: id });
     const task = reply.ok ? reply : null;
     links.push({ id, task });
     id = task === null ? undefined : next(task);

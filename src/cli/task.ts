@@ -7,6 +7,7 @@ import { ENTRY_COLUMNS } from './entries.ts';
 import { answered } from './failure.ts';
 import { ago, shortened, visible } from './format.ts';
 import { type Columns, pagesOf, show, showList } from './output.ts';
+import { type ReadOptions, readCommand, withReads } from './reads.ts';
 import type { Shell } from './shell.ts';
 import { addCommand } from './task-add.ts';
 import { chainOf, stateText, taskLines } from './task-lines.ts';
@@ -29,7 +30,7 @@ export function taskCommand(shell: Shell): Command {
     .addCommand(purgeCommand(shell));
 }
 
-interface ListOptions extends ServerOptions {
+interface ListOptions extends ReadOptions {
   readonly queue?: string;
   readonly state?: TaskRecord['state'];
   readonly key?: string;
@@ -42,7 +43,7 @@ interface ListOptions extends ServerOptions {
 
 function listCommand(shell: Shell): Command {
   const when = instantArgument(shell.clock);
-  return serverCommand('ls')
+  return readCommand(shell, 'ls')
     .description('List tasks in the order of their creation.')
     .option('--queue <queue>', 'only of this queue')
     .addOption(stateOption())
@@ -64,10 +65,11 @@ function listCommand(shell: Shell): Command {
         'leasehold task ls --queue mail --state FAILED --order newest --limit 20',
         'leasehold task ls --key customer-7 --since 1d',
         'leasehold task ls --json | jq .task_id',
+        'leasehold task ls --state LEASED --at 2026-01-31T08:00Z',
       ),
     )
     .action((options: ListOptions) =>
-      withServer(shell, options, async (lh) => {
+      withReads(shell, options, async ({ get, nowMs }) => {
         const { queue, state, key, worker, since, until, order } = options;
         const filter = {
           ...(queue === undefined ? {} : { queue }),
@@ -79,15 +81,15 @@ function listCommand(shell: Shell): Command {
           order,
         };
         const pages = pagesOf(options.limit, async (page) => {
-          const { tasks, next_cursor } = answered(await lh.call('task.list', { ...filter, ...page }));
+          const { tasks, next_cursor } = await get('task.list', { ...filter, ...page });
           return { items: tasks, next: next_cursor };
         });
-        await showList(shell, options, pages, taskColumns(shell));
+        await showList(shell, options, pages, taskColumns(nowMs));
       }),
     );
 }
 
-function taskColumns({ clock }: Shell): Columns<TaskRecord> {
+function taskColumns(nowMs: number): Columns<TaskRecord> {
   return {
     head: ['ID', 'QUEUE', 'STATE', 'ATTEMPT', 'MADE', 'WHAT'],
     cells: (task, paint) => [
@@ -95,8 +97,8 @@ function taskColumns({ clock }: Shell): Columns<TaskRecord> {
       visible(task.queue),
       stateText(task.state, paint),
       String(task.attempt),
-      ago(task.created_at, clock.wallMs()),
-      shortened(visible(whatOf(task, clock.wallMs())), 60),
+      ago(task.created_at, nowMs),
+      shortened(visible(whatOf(task, nowMs)), 60),
     ],
     none: 'There are no such tasks.',
   };
@@ -111,27 +113,27 @@ function whatOf(task: TaskRecord, nowMs: number): string {
 }
 
 function showCommand(shell: Shell): Command {
-  return serverCommand('show')
+  return readCommand(shell, 'show')
     .description('Show one task: its state and progress, its leases, its payload and result.')
     .argument('<id>', 'the task')
     .addHelpText('after', examples('leasehold task show t-42', 'leasehold task show t-42 --json'))
-    .action((id: string, options: ServerOptions) =>
-      withServer(shell, options, async (lh) => {
-        const task = answered(await lh.call('task.get', { task_id: id }));
-        const chain = options.json ? [] : await chainOf(lh, task);
-        show(shell, options, task, (paint) => taskLines(task, chain, shell.clock.wallMs(), paint));
+    .action((id: string, options: ReadOptions) =>
+      withReads(shell, options, async ({ ask, get, nowMs }) => {
+        const task = await get('task.get', { task_id: id });
+        const chain = options.json ? [] : await chainOf(ask, task);
+        show(shell, options, task, (paint) => taskLines(task, chain, nowMs, paint));
       }),
     );
 }
 
 function whyCommand(shell: Shell): Command {
-  return serverCommand('why')
+  return readCommand(shell, 'why')
     .description('Say why a task is not running.')
     .argument('<id>', 'the task')
     .addHelpText('after', examples('leasehold task why t-42'))
-    .action((id: string, options: ServerOptions) =>
-      withServer(shell, options, async (lh) => {
-        const why = answered(await lh.call('task.why', { task_id: id }));
+    .action((id: string, options: ReadOptions) =>
+      withReads(shell, options, async ({ get }) => {
+        const why = await get('task.why', { task_id: id });
         show(shell, options, why, (paint) => [`${paint.bold(why.code)}: ${visible(why.says)}`]);
       }),
     );

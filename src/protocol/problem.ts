@@ -35,8 +35,9 @@ const WRITE_STATUS: Partial<Record<RefusalCode, number>> = { LEASE_EXPIRED: 412 
 
 /** A sentence with the names and numbers of this refusal, where it has them. */
 function detailOf(refusal: Refusal): string | null {
-  const { refused, holder, remainingMs, fence, state, reason, leaderUrl } = refusal;
+  const { refused, holder, remainingMs, fence, state, reason, leaderUrl, firstSeq } = refusal;
   if (leaderUrl !== undefined) return `${leaderUrl} leads.`;
+  if (firstSeq !== undefined) return `${REFUSALS[refused].says} It begins at ${firstSeq}.`;
   if (refused === 'SESSION_TERMINAL') return `The session is ${state} (${reason}) and never changes again.`;
   if (refused === 'SESSION_STATE_CONFLICT') return `The session is ${state}, where that cannot happen.`;
   if (refused === 'LEASE_HELD' && holder !== undefined) {

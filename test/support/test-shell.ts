@@ -6,9 +6,10 @@ import { asksForJson, endingOf, lastLine } from '../../src/cli/ending.ts';
 import { runProgram } from '../../src/cli/program.ts';
 import type { Screen, Server, Shell } from '../../src/cli/shell.ts';
 import { Leasehold } from '../../src/client/leasehold.ts';
+import type { Engine } from '../../src/engines/log.ts';
 import { MemoryDisk } from '../../src/engines/memory/memory-disk.ts';
 import { memoryEngine } from '../../src/engines/memory/memory-engine.ts';
-import { openCore } from '../../src/open.ts';
+import { openCore, type World } from '../../src/open.ts';
 import { openCalls } from '../../src/operations/calls.ts';
 import { localTransport } from '../../src/operations/local-transport.ts';
 import type { Processes, SignalName } from '../../src/seams/processes.ts';
@@ -58,13 +59,18 @@ export class TestShell {
     this.handles = () => handles(this.world);
   }
 
-  static async open(): Promise<TestShell> {
+  /** With `servingThreads` the authority shows earlier moments, if its engine has any. */
+  static async open(
+    engine: Engine = memoryEngine(new MemoryDisk()),
+    more: Pick<World, 'servingThreads'> = {},
+  ): Promise<TestShell> {
     let connect = (): Leasehold => {
       throw new Error('The shell is not open yet.');
     };
     const shell = new TestShell(() => connect());
-    const core = await shell.world.finish(openCore(memoryEngine(new MemoryDisk()), shell.world));
-    const transport = localTransport(core.authority, openCalls(core.calls), shell.world.timers);
+    const world = Object.assign(shell.world, more);
+    const core = await world.finish(openCore(engine, world));
+    const transport = localTransport(core.authority, openCalls(core.calls), world.timers);
     // A command closes its connection; the authority outlives it.
     connect = () => new Leasehold({ ...transport, close: async () => undefined }, shell.world);
     return shell;
