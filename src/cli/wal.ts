@@ -11,6 +11,7 @@ import { systemClock } from '../world/system-clock.ts';
 import { systemIds } from '../world/system-ids.ts';
 import { aboveOption, defaulted, directory, wholeNumber } from './arguments.ts';
 import { examples } from './connection.ts';
+import { size } from './format.ts';
 import { print, printTable } from './output.ts';
 
 export function walCommand(): Command {
@@ -26,7 +27,7 @@ export function walCommand(): Command {
     .action(verify);
   wal
     .command('stat')
-    .description('Show what is in a log: positions, files, sizes.')
+    .description('Show what is in a log: positions, files, sizes, and the history kept for the time machine.')
     .argument('<dir>', 'the data directory', directory)
     .option('--json', 'print one JSON object')
     .addHelpText('after', examples('leasehold wal stat ./leasehold-data'))
@@ -84,6 +85,7 @@ async function stat(dir: string, { json }: Output): Promise<void> {
     return;
   }
   console.log(summary(report));
+  if (report.history !== null) console.log(historyText(report.history));
   if (report.inUseBy !== null) console.log(ownerText(report.inUseBy, report.isInUse));
   printTable(
     ['file', 'kind', 'used', 'allocated', 'first seq', 'last seq'],
@@ -96,6 +98,10 @@ async function stat(dir: string, { json }: Output): Promise<void> {
       lastSeq === 0 ? '-' : String(lastSeq),
     ]),
   );
+}
+
+function historyText({ firstSeq, firstAtMs, bytes }: NonNullable<LogReport['history']>): string {
+  return `History for the time machine: from seq ${firstSeq} at ${instant(firstAtMs)} on, ${size(bytes)} on disk.`;
 }
 
 /** The lock file in a copy of a directory names the process of the original, which may be alive but does not use the copy. */
@@ -168,6 +174,11 @@ function reportBody(report: LogReport): object {
     epoch: report.epoch,
     checkpoint_seq: report.checkpointSeq,
     entries: report.entries,
+    history: report.history && {
+      first_seq: report.history.firstSeq,
+      first_at: instant(report.history.firstAtMs),
+      bytes: report.history.bytes,
+    },
     in_use_by: report.inUseBy,
     in_use: report.isInUse,
     torn: report.torn,

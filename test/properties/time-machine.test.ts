@@ -4,6 +4,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { fileEngine } from '../../src/engines/file/file-engine.ts';
+import { EVERYTHING } from '../../src/engines/file/kept-history.ts';
 import { PastFiles } from '../../src/engines/file/past-files.ts';
 import type { FilePast, LogPast } from '../../src/engines/past.ts';
 import { Chronicle } from '../support/chronicle.ts';
@@ -15,7 +16,6 @@ import { type LoggedFact, Scenario } from '../support/scenario.ts';
 import { TestDisk } from '../support/test-disk.ts';
 
 const KIB = 1024;
-const FOREVER = { forMs: Number.POSITIVE_INFINITY, bytesMax: Number.POSITIVE_INFINITY };
 /** So short that forgetting is part of most histories. */
 const RETENTION = { completedTasksMs: 60, failedTasksMs: 110, idleNamesMs: 40, endedSessionsMs: 50 };
 
@@ -33,7 +33,7 @@ function batchesOf(log: readonly LoggedFact[]): LoggedFact[][] {
 
 describe('any history, looked at through the time machine', () => {
   it('is at every kept position what a plain replay gives, over compactions, restarts and restores', async () => {
-    const kept = fc.constantFrom(undefined, FOREVER, FOREVER, { ...FOREVER, bytesMax: 12 * KIB });
+    const kept = fc.constantFrom(undefined, EVERYTHING, EVERYTHING, { ...EVERYTHING, bytesMax: 12 * KIB });
     const compactEvery = fc.integer({ min: 1, max: 5 });
     const looks = fc.array(fc.nat(), { minLength: 1, maxLength: 20 });
     const shape = histories({ maxLength: 200, waits: true, restarts: true });
@@ -78,7 +78,7 @@ describe('any history, looked at through the time machine', () => {
           await expectAt(seqs[looks[number % looks.length]! % seqs.length]!);
         }
         const oldest = chronicle.log.past()!.bases[0].seq;
-        if (history === FOREVER) expect(oldest).toBe(0);
+        if (history === EVERYTHING) expect(oldest).toBe(0);
         else if (oldest > 0) trimmed += 1;
         for (const seq of keptSeqs()) await expectAt(seq);
         await chronicle.log.close();

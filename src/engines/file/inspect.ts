@@ -14,6 +14,7 @@ import { OpaqueStore } from '../opaque-store.ts';
 import { assertComplete, readManifest } from './backup-manifest.ts';
 import { ownerOf } from './data-dir.ts';
 import { numberedNames } from './file-names.ts';
+import { EVERYTHING, KeptHistory } from './kept-history.ts';
 import type { LogFile } from './log-file.ts';
 import type { Recovered } from './recovery.ts';
 import { recover } from './recovery.ts';
@@ -38,6 +39,13 @@ interface DamagedOpaque {
   readonly length: number;
 }
 
+interface HistoryReport {
+  readonly firstSeq: number;
+  readonly firstAtMs: number;
+  /** On disk, with the checkpoints in between. */
+  readonly bytes: number;
+}
+
 export interface LogReport {
   readonly dir: string;
   /**
@@ -58,6 +66,8 @@ export interface LogReport {
   readonly files: readonly FileReport[];
   /** The offset of a torn write. The next writer cuts it. */
   readonly torn: { readonly file: string; readonly offset: number } | null;
+  /** What is kept before the checkpoint for the time machine; a writer without `--history` removes it. Null: nothing. */
+  readonly history: HistoryReport | null;
   /** Files that the next writer will remove. */
   readonly leftovers: readonly string[];
   /** Opaque bytes with a wrong checksum; empty unless they were checked. No other data is affected. */
@@ -113,7 +123,8 @@ export async function inspectLog(
     damagedOpaques.length = 0;
     return recover({ files: view, dir, replay, segmentBytes: 0, frame });
   });
-  const { chain, checkpoint, segments, torn, leftovers } = recovered;
+  const { chain, checkpoint, segments, torn } = recovered;
+  const kept = await keptIn(files, dir, recovered);
   const all: readonly LogFile[] = [...segments, ...recovered.blank, ...(checkpoint?.parts ?? [])];
   const store = new OpaqueStore({
     recentBytesMax: 0,
@@ -134,7 +145,7 @@ export async function inspectLog(
     checkpointSeq: checkpoint?.head.seq ?? null,
     files: filesOf(recovered),
     torn,
-    leftovers,
+    ...kept,
     damagedOpaques,
   };
   return {
@@ -177,6 +188,25 @@ async function readMoving(files: Files, read: (files: Files) => Promise<Recovere
       if (second.file === first.file && second.offset === first.offset) throw second;
     }
     return await read(truncatedView(files, first.file, first.offset));
+  }
+}
+
+/** Finds the history as the next writer would, and reads only the heads of its files. */
+async function keptIn(
+  files: Files,
+  dir: string,
+  { leftovers, checkpoint }: Recovered,
+): Promise<Pick<LogReport, 'history' | 'leftovers'>> {
+  const kept = new KeptHistory(files, dir, EVERYTHING);
+  try {
+    const others = await kept.find(leftovers, checkpoint);
+    const { bytes, segments } = kept;
+    const [first] = segments;
+    const history =
+      first === undefined ? null : { firstSeq: first.firstSeq, firstAtMs: first.firstAtMs, bytes };
+    return { history, leftovers: others };
+  } finally {
+    await kept.close();
   }
 }
 

@@ -10,11 +10,11 @@ import { stateHash } from '../../core/state-hash.ts';
 import type { Log } from '../log.ts';
 import type { FilePast, LogPast } from '../past.ts';
 import { fileEngine } from './file-engine.ts';
-import type { HistoryLimits } from './kept-history.ts';
+import { statLog } from './inspect.ts';
+import { EVERYTHING, type HistoryLimits } from './kept-history.ts';
 import { PastFiles } from './past-files.ts';
 
 const KIB = 1024;
-const EVERYTHING: HistoryLimits = { forMs: Number.POSITIVE_INFINITY, bytesMax: Number.POSITIVE_INFINITY };
 
 const open = (disk: TestDisk, history?: HistoryLimits) =>
   Chronicle.open(
@@ -80,6 +80,21 @@ describe('kept history', () => {
       await log.close();
       chronicle = await open(disk, EVERYTHING);
     }
+    await chronicle.log.close();
+  });
+
+  it('is what `wal stat` reports: how far back it reaches, and how much disk it takes', async () => {
+    const disk = new TestDisk();
+    const chronicle = await open(disk, EVERYTHING);
+    await chronicle.start();
+    expect((await statLog(disk, '/data')).history).toBeNull();
+    await lived(disk, chronicle, 3);
+    const { history, files, leftovers, firstSeq } = await statLog(disk, '/data');
+    const needed = new Set(files.map(({ name }) => `/data/${name}`));
+    const kept = disk.paths().filter((path) => /\.(seg|ckpt)$/.test(path) && !needed.has(path));
+    const bytes = kept.reduce((sum, path) => sum + disk.contentOf(path).length, 0);
+    expect(history).toEqual({ firstSeq: 1, firstAtMs: chronicle.log.past()!.firstAtMs, bytes });
+    expect([kept.length > 3, leftovers, firstSeq > 1]).toEqual([true, [], true]);
     await chronicle.log.close();
   });
 

@@ -23,6 +23,10 @@ export interface HistoryLimits {
 }
 
 const NONE: HistoryLimits = { forMs: 0, bytesMax: 0 };
+export const EVERYTHING: HistoryLimits = {
+  forMs: Number.POSITIVE_INFINITY,
+  bytesMax: Number.POSITIVE_INFINITY,
+};
 
 interface Stretch {
   readonly base: PastBase;

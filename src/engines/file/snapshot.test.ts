@@ -60,6 +60,7 @@ async function check({ snapshot, seq, hash, texts }: Moment): Promise<TestDisk> 
     lastSeq: seq,
     epoch,
     torn: null,
+    history: null,
     leftovers: [],
     damagedOpaques: [],
   });
