@@ -6,6 +6,7 @@ import { Leasehold } from './client/leasehold.ts';
 import type { ClientWorld } from './client/world.ts';
 import { type Retention, type RetentionFigures, retentionFrom } from './core/retention.ts';
 import { fileEngine } from './engines/file/file-engine.ts';
+import { HISTORY_BYTES_MAX, type HistoryLimits } from './engines/file/kept-history.ts';
 import type { Engine } from './engines/log.ts';
 import { type CheckedCalls, changeSends, checkedCalls, openCalls, type Sends } from './operations/calls.ts';
 import type { ChangeContext, IntentPolicy } from './operations/contexts.ts';
@@ -23,6 +24,8 @@ import { thisProcess } from './world/this-process.ts';
 export interface OpenOptions {
   /** What is forgotten, and when. */
   readonly retention?: RetentionOptions;
+  /** What is kept for reads of earlier moments besides what the log needs; nothing by default. */
+  readonly history?: HistoryOptions;
   /** Called once when the log can no longer be written; the handle is dead from then on. */
   readonly onDeath?: (fault: Error) => void;
   /** Called each time the log could not be compacted; it is retried, and until then the log only grows. */
@@ -37,6 +40,13 @@ export interface OpenOptions {
 export interface Keeping {
   readonly for?: Duration;
   readonly max?: number;
+}
+
+export interface HistoryOptions {
+  /** How long segments of the log are kept after a checkpoint has replaced them. */
+  readonly for: Duration;
+  /** How many bytes of disk they may take; 10 GB by default. */
+  readonly bytesMax?: number;
 }
 
 export interface RetentionOptions {
@@ -91,8 +101,15 @@ export async function open(dir: string, options: OpenOptions = {}): Promise<Leas
       `${dir.split('://', 1)[0]}://… is not a data directory; \`connect\` takes the URL of a server.`,
     );
   }
+  assertOptions(options);
   const { allowNetworkFileSystem = false } = options;
-  const engine = fileEngine({ dir, files: nodeFiles, threads: nodeThreads, allowNetworkFileSystem });
+  const engine = fileEngine({
+    dir,
+    files: nodeFiles,
+    threads: nodeThreads,
+    ...historyOf(options),
+    allowNetworkFileSystem,
+  });
   const world = {
     clock: systemClock,
     timers: systemTimers,
@@ -120,7 +137,7 @@ export interface OpenCore {
 }
 
 export async function openCore(engine: Engine, world: World, options: OpenOptions = {}): Promise<OpenCore> {
-  if (!OPEN_OPTIONS.accepts(options)) throw new TypeError(OPEN_OPTIONS.explain(options));
+  assertOptions(options);
   const authority = await openAuthority(engine, {
     clock: world.clock,
     timers: world.timers,
@@ -130,6 +147,10 @@ export async function openCore(engine: Engine, world: World, options: OpenOption
     onCompactionFault: options.onCompactionFault ?? (() => undefined),
   });
   return coreOf(authority, world, options);
+}
+
+function assertOptions(options: OpenOptions): void {
+  if (!OPEN_OPTIONS.accepts(options)) throw new TypeError(OPEN_OPTIONS.explain(options));
 }
 
 /** The operations of an authority that is open. */
@@ -172,6 +193,12 @@ function intentPolicy(
     previousSecret,
     takesLease,
   };
+}
+
+function historyOf({ history }: OpenOptions): { readonly history?: HistoryLimits } {
+  if (history === undefined) return {};
+  const { for: kept, bytesMax = HISTORY_BYTES_MAX } = history;
+  return { history: { forMs: durationMs(kept, 'history'), bytesMax } };
 }
 
 export function retentionOf({ retention = {} }: Pick<OpenOptions, 'retention'>): Retention {

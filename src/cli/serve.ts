@@ -1,7 +1,7 @@
 /** `leasehold serve`: the authority of a data directory or a database behind a port, until a signal ends it. */
 import { Command, Option } from 'commander';
 import { fileEngine } from '../engines/file/file-engine.ts';
-import type { HistoryLimits } from '../engines/file/kept-history.ts';
+import { HISTORY_BYTES_MAX, type HistoryLimits } from '../engines/file/kept-history.ts';
 import type { Keeping, RetentionOptions } from '../open.ts';
 import { connectionLimit } from '../server/connection-limit.ts';
 import type { Logger } from '../server/logger.ts';
@@ -234,8 +234,6 @@ function retentionOf(flags: ServeFlags): RetentionOptions {
 function keeping(forMs?: number, max?: number): Keeping {
   return { ...(forMs === undefined ? {} : { for: forMs }), ...(max === undefined ? {} : { max }) };
 }
-
-const HISTORY_BYTES_MAX = 10e9;
 
 function historyOf({ history, historyMax }: ServeFlags, database: Database | null): HistoryLimits | null {
   if (history === undefined && historyMax === undefined) return null;

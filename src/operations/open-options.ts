@@ -4,9 +4,12 @@ import { compileCheck, type RequestCheck } from './schema-check.ts';
 
 const Bound = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 
-/** How long, as a duration, which is read elsewhere; and how many. */
+/** A duration, which is read elsewhere. */
+const Span = Type.Union([Bound, Type.String()]);
+
+/** How long, and how many. */
 const Keeping = Type.Object(
-  { for: Type.Optional(Type.Union([Bound, Type.String()])), max: Type.Optional(Bound) },
+  { for: Type.Optional(Span), max: Type.Optional(Bound) },
   { additionalProperties: false },
 );
 
@@ -32,6 +35,9 @@ export const OPEN_OPTIONS: RequestCheck = compileCheck(
           },
           { additionalProperties: false },
         ),
+      ),
+      history: Type.Optional(
+        Type.Object({ for: Span, bytesMax: Type.Optional(Bound) }, { additionalProperties: false }),
       ),
       onDeath: Type.Optional(Type.Function([Type.Unknown()], Type.Unknown())),
       onCompactionFault: Type.Optional(Type.Function([Type.Unknown()], Type.Unknown())),

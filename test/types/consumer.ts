@@ -16,6 +16,7 @@ import {
   type Guarded,
   HandBack,
   type Held,
+  type HistoryOptions,
   type Intent,
   type Job,
   type Json,
@@ -241,6 +242,7 @@ export type Named =
       ErrorCode,
       ErrorDetails,
       Failure<'LEASE_LOST'>,
+      HistoryOptions,
       Intent,
       LeaseOptions,
     ]

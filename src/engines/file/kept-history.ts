@@ -22,6 +22,9 @@ export interface HistoryLimits {
   readonly bytesMax: number;
 }
 
+/** Unless told otherwise. */
+export const HISTORY_BYTES_MAX = 10e9;
+
 const NONE: HistoryLimits = { forMs: 0, bytesMax: 0 };
 export const EVERYTHING: HistoryLimits = {
   forMs: Number.POSITIVE_INFINITY,
