@@ -1,9 +1,8 @@
 // The kinds of tests. "unit" runs in memory or on a scratch directory and is quick; "live" runs the tests of operations over a
-// live connection instead of HTTP; "processes" starts real processes,
-// kills them and waits, so it has the longer limits; "postgres" starts one real Postgres, which its files use one after
-// the other, because one of them restarts it; "browser" opens the console in a real Chromium; "simulation" runs whole
-// worlds, each from one seed. Two workers, because
-// two cores are what the budget of `npm test` is written for; forks, because tests may change the process they run in.
+// live connection instead of HTTP; "processes" starts real processes, kills them and waits, so it has the longer limits;
+// "postgres" starts a real Postgres for each worker; "browser" opens the console in a real Chromium; "simulation" runs whole
+// worlds, each from one seed. Two workers, because two cores are what the budget of `npm test` is written for, and more where
+// tests mostly wait; forks, because tests may change the process they run in.
 import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
@@ -63,6 +62,10 @@ export default defineConfig({
         test: {
           name: 'processes',
           include: ['test/e2e/**/*.test.ts', 'test/types/**/*.test.ts'],
+          // They use half of two cores: a worker waits for a process to start, or for a lease to end.
+          maxWorkers: 4,
+          // Vitest asks for it where the number of workers differs from that of other projects.
+          sequence: { groupOrder: 1 },
           testTimeout: 120_000,
           hookTimeout: 120_000,
         },
@@ -73,7 +76,7 @@ export default defineConfig({
           name: 'postgres',
           include: ['test/postgres/**/*.test.ts'],
           globalSetup: ['test/support/postgres-setup.ts'],
-          fileParallelism: false,
+          maxWorkers: 2,
           testTimeout: 60_000,
           hookTimeout: 60_000,
         },

@@ -2,13 +2,13 @@
 // is exactly one task, and no other task exists. OUTBOX_ROUNDS sets how often, for longer runs by hand.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, inject, it } from 'vitest';
+import { afterEach, beforeEach, expect, it } from 'vitest';
 import { resumeCluster } from '../../scripts/postgres-cluster.mjs';
 import { defineTask } from '../../src/client-node.ts';
 import { inTransaction } from '../../src/postgres/database.ts';
 import { enqueueIn, migrateOutbox } from '../../src/postgres.ts';
 import { CliBench, isAlive, type Process, until } from '../support/cli-processes.ts';
-import { TestDatabase } from '../support/postgres.ts';
+import { ownCluster, TestDatabase } from '../support/postgres.ts';
 
 const ROUNDS = Number(process.env.OUTBOX_ROUNDS ?? 1);
 const WRITERS = 4;
@@ -79,7 +79,7 @@ class Writers {
 class RolledBack extends Error {}
 
 async function killPostgres(): Promise<void> {
-  const cluster = inject('postgres');
+  const cluster = ownCluster();
   const pidFile = join(cluster.folder, 'data', 'postmaster.pid');
   const pid = Number(readFileSync(pidFile, 'utf8').split('\n', 1)[0]);
   process.kill(pid, 'SIGKILL');

@@ -1,8 +1,13 @@
-// A database of its own for a test file, on the one Postgres of the run.
+// A database of its own for a test file, on the Postgres of its worker.
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { inject } from 'vitest';
-import { haltCluster, resumeCluster } from '../../scripts/postgres-cluster.mjs';
+import { type Cluster, haltCluster, resumeCluster } from '../../scripts/postgres-cluster.mjs';
+
+/** The Postgres of this worker. Vitest numbers its workers from 1. */
+export function ownCluster(): Cluster {
+  return inject('postgres')[Number(process.env.VITEST_POOL_ID) - 1]!;
+}
 
 export class TestDatabase {
   readonly url: string;
@@ -67,11 +72,11 @@ export class TestDatabase {
 
   /** Does something while the server is down. */
   async whileDown(work: () => Promise<void>): Promise<void> {
-    await haltCluster(inject('postgres'));
+    await haltCluster(ownCluster());
     try {
       await work();
     } finally {
-      await resumeCluster(inject('postgres'));
+      await resumeCluster(ownCluster());
     }
   }
 
@@ -81,7 +86,7 @@ export class TestDatabase {
   }
 }
 
-const urlOf = (name: string): string => `postgres://postgres@127.0.0.1:${inject('postgres').port}/${name}`;
+const urlOf = (name: string): string => `postgres://postgres@127.0.0.1:${ownCluster().port}/${name}`;
 
 async function asAdmin(text: string): Promise<void> {
   const client = new pg.Client({ connectionString: urlOf('postgres') });

@@ -3,8 +3,7 @@
 import { execFileSync } from 'node:child_process';
 import { chownSync, mkdirSync, rmdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { inject } from 'vitest';
-import type { TestDatabase } from './postgres.ts';
+import { ownCluster, type TestDatabase } from './postgres.ts';
 
 const NOBODY = '65534';
 
@@ -19,7 +18,7 @@ export async function moveToTinyDisk(db: TestDatabase, table: string, bytes: num
 }
 
 async function mounted(db: TestDatabase, table: string, bytes: number): Promise<TinyDisk> {
-  const folder = join(inject('postgres').folder, 'tiny');
+  const folder = join(ownCluster().folder, 'tiny');
   mkdirSync(folder);
   const options = `size=${bytes},mode=0700,uid=${NOBODY},gid=${NOBODY}`;
   execFileSync('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', folder]);
