@@ -44,7 +44,7 @@ describe('the reader of the output goes', () => {
 describe('a server that goes away', () => {
   it('and comes back is followed on, every entry once', async () => {
     await bench.serve();
-    const tail = bench.start(['log', 'tail', '-f', '--from', '1']);
+    const tail = bench.start(['log', 'tail', '-f', '--from', '1', '--retry-for', '1s']);
     await tail.says(/EpochStarted.*epoch=1/);
     await bench.stopServer('SIGKILL');
     await tail.says(/does not answer; continuing when it does/);
