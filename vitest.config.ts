@@ -4,12 +4,25 @@
 // worlds, each from one seed. Two workers, because two cores are what the budget of `npm test` is written for, and more where
 // tests mostly wait; forks, because tests may change the process they run in.
 import { defineConfig } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
+
+/** Files with one long test. Without times of an earlier run Vitest starts the largest files first, and would end with these. */
+const LONG = /\/(crash|many-connections|live-kills)\.test\.ts$/;
+
+class LongFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files);
+    const isLong = ({ moduleId }: TestSpecification) => LONG.test(moduleId);
+    return [...sorted.filter(isLong), ...sorted.filter((file) => !isLong(file))];
+  }
+}
 
 export default defineConfig({
   test: {
     pool: 'forks',
     maxWorkers: 2,
     passWithNoTests: true,
+    sequence: { sequencer: LongFirst },
     setupFiles: ['test/support/property-seed.ts'],
     projects: [
       {
