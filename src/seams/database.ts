@@ -49,7 +49,7 @@ export type Databases = (address: string) => SqlConnections;
 
 /** The clock and timers a guard needs. Those of the authority fit. */
 export interface GuardWorld {
-  readonly clock: { wallMs(): number; monotonicMs(): number };
+  readonly clock: { wallMs(): number; monotonicMs(): number; uptimeMs(): number };
   readonly timers: { after(ms: number, call: () => void): { cancel(): void } };
   readonly newToken: () => string;
 }

@@ -142,6 +142,41 @@ describe('the time of a process that looks at the guard', () => {
     expect([errorMs(), errorAtLead()]).toEqual([-LOOK_MS, -LOOK_MS]);
   });
 
+  it("is the database's again after the machine slept, until the next renewal is seen as it comes", async () => {
+    await look();
+    renew();
+    await look();
+    world.suspend(30_000);
+    expect(errorAtLead()).toBe(DATABASE_AHEAD_MS);
+    renew();
+    await look();
+    expect(errorMs()).toBe(DATABASE_AHEAD_MS);
+    renew();
+    await look();
+    expect(errorMs()).toBe(0);
+  });
+
+  it('is not taken from a renewal that was found by a look during which the machine slept', async () => {
+    await look();
+    renew();
+    await watch.look({
+      query: async () => {
+        world.suspend(30_000);
+        return query();
+      },
+    });
+    expect(errorMs()).toBe(DATABASE_AHEAD_MS);
+  });
+
+  it("is the database's when the machine slept while it led", async () => {
+    await look();
+    renew();
+    await look();
+    watch.lead(watch.clockToLead(0));
+    world.suspend(30_000);
+    expect(errorAtLead()).toBe(DATABASE_AHEAD_MS);
+  });
+
   it("follows the database's by a hundredth once it leads", async () => {
     await look();
     renew();

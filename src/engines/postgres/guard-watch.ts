@@ -7,13 +7,15 @@
  *   what time it is          Every renewal carries the holder's time; from then on the monotonic clock counts. Only a
  *                            process that has never seen a renewal uses the database's clock as it is.
  *
- * One instance lives as long as the process: its knowledge outlives connections, compactions and terms as leader.
+ * One instance lives as long as the process: its knowledge outlives connections, compactions and terms as leader. Only a
+ * suspend ends it: the monotonic clock stood still, so the process knows the time no better than one that has just started.
  */
 
 import type { GuardWorld, Reading } from '../../seams/database.ts';
 import type { Leader } from '../log.ts';
 import { DatabaseClock } from './database-clock.ts';
 import { type GuardLook, guardMarginMs, type HeldGuard, lookAtGuard } from './guard.ts';
+import { SleepWatch } from './sleep-watch.ts';
 import type { Tables } from './tables.ts';
 
 /**
@@ -24,6 +26,7 @@ const FRESH_MS_MAX = 1_000;
 
 export class GuardWatch {
   readonly #clock: GuardWorld['clock'];
+  readonly #sleep: SleepWatch;
   readonly #tables: Tables;
   /** For a holder that does not state its own. */
   readonly #ttlMs: number;
@@ -40,12 +43,14 @@ export class GuardWatch {
 
   constructor(clock: GuardWorld['clock'], tables: Tables, ttlMs: number) {
     this.#clock = clock;
+    this.#sleep = new SleepWatch(clock);
     this.#tables = tables;
     this.#ttlMs = ttlMs;
   }
 
   /** The holder of the guard; null when the guard may be taken. */
   async look(reading: Pick<Reading, 'query'>): Promise<Leader | null> {
+    this.#forgetTimeIfSlept();
     const sentMs = this.#clock.monotonicMs();
     this.#note(await lookAtGuard(reading, this.#tables), sentMs);
     const held = this.#seen!.held;
@@ -71,6 +76,7 @@ export class GuardWatch {
 
   /** The clock for leading: it continues the known time, and uses the database's only if there is none. */
   clockToLead(databaseOffsetMs: number): DatabaseClock {
+    this.#forgetTimeIfSlept();
     const knownMs = this.#time?.nowMs() ?? null;
     const offsetMs = knownMs === null ? databaseOffsetMs : knownMs - this.#clock.monotonicMs();
     return new DatabaseClock(this.#clock, offsetMs, databaseOffsetMs);
@@ -89,14 +95,23 @@ export class GuardWatch {
     return this.#sinceMs + ttlMs + guardMarginMs(ttlMs) - this.#clock.monotonicMs();
   }
 
+  /** Whether the machine was suspended since the last look: then nothing that was counted since then is known. */
+  #forgetTimeIfSlept(): boolean {
+    if (!this.#sleep.hasSlept()) return false;
+    this.#time = null;
+    this.#lookedMs = Number.NEGATIVE_INFINITY;
+    return true;
+  }
+
   #note(look: GuardLook, sentMs: number): void {
+    const hasSlept = this.#forgetTimeIfSlept();
     const answeredMs = this.#clock.monotonicMs();
     const before = this.#seen;
     this.#seen = look;
     this.#databaseOffsetMs = look.databaseMs - answeredMs;
     const isRenewed = before !== null && look.held !== null && look.held.row !== before.held?.row;
     if (isRenewed) this.#follow(look.held, answeredMs - this.#lookedMs <= FRESH_MS_MAX);
-    this.#lookedMs = sentMs;
+    this.#lookedMs = hasSlept ? Number.NEGATIVE_INFINITY : sentMs;
     if (before === null || look.held?.row !== before.held?.row || look.tail !== before.tail) {
       this.#sinceMs = answeredMs;
     }

@@ -4,6 +4,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { ManualWorld } from '../../../test/support/manual-world.ts';
 import type { SqlConnection, SqlRow } from '../../seams/database.ts';
 import { type Guard, lookAtGuard, takeGuard } from './guard.ts';
+import { SleepWatch } from './sleep-watch.ts';
 import type { Tables } from './tables.ts';
 
 const TTL_MS = 15_000;
@@ -54,6 +55,7 @@ async function taken(answeredMs = 0): Promise<Guard> {
     { world, tables, holder: 'holder', url: 'http://holder', ...times },
     {
       overdueRow: null,
+      sleep: new SleepWatch(world.clock),
       clock: { nowMs, note: (sentMs, databaseMs) => void noted.push([sentMs, databaseMs]) },
     },
   );
@@ -105,6 +107,32 @@ describe('a guard', () => {
     expect(guard.isOurs).toBe(true);
     world.setWall(world.wallMs + 1);
     expect(guard.isOurs).toBe(false);
+  });
+
+  it.each([50, 3_000, 3_600_000])(
+    'is over once the machine slept for %i ms, and is not renewed',
+    async (ms) => {
+      const guard = await taken();
+      expect([guard.hasSlept, guard.isOurs]).toEqual([false, true]);
+      world.suspend(ms);
+      expect([guard.hasSlept, guard.isOurs]).toEqual([true, false]);
+      await world.advance(HEARTBEAT_MS);
+      expect([asked.length, fault?.message]).toEqual([1, expect.stringContaining('suspended')]);
+    },
+  );
+
+  it('outlasts a wall clock that is set by less than its TTL', async () => {
+    const guard = await taken();
+    world.setWall(world.wallMs + 5_000);
+    expect([guard.hasSlept, guard.isOurs]).toEqual([false, true]);
+  });
+
+  it('is over within a second after a sleep that a wall clock set back has hidden', async () => {
+    const guard = await taken();
+    world.suspend(3_000);
+    world.setWall(world.wallMs - 3_000);
+    world.monotonicMs += 1_000;
+    expect([guard.hasSlept, guard.isOurs]).toEqual([true, false]);
   });
 
   it('is renewed every heartbeat, with its own token, for as long as each is answered before the next', async () => {

@@ -4,7 +4,7 @@
  *
  *   released, or not renewed for a TTL ──take──▶ ours ──renew, every heartbeat──▶ ours ──release──▶ released
  *                                                  └── first renewal that fails, or is unanswered when the next
- *                                                      is due ──▶ lost
+ *                                                      is due, or a suspended machine ──▶ lost
  *
  * Clocks of different machines are never compared. The holder counts the TTL from before it sent its last renewal, by
  * its own clocks. Others count it from when they saw that renewal (`guard-watch.ts`), by theirs, and take the guard
@@ -17,6 +17,7 @@
 import type { GuardWorld, Reading, SqlConnection } from '../../seams/database.ts';
 import { LogClosedError } from '../log.ts';
 import { DATABASE_MS, type DatabaseClock } from './database-clock.ts';
+import type { SleepWatch } from './sleep-watch.ts';
 import type { Tables } from './tables.ts';
 
 export interface GuardOptions {
@@ -28,6 +29,9 @@ export interface GuardOptions {
   readonly ttlMs: number;
   readonly heartbeatMs: number;
 }
+
+/** Why the guard is lost. */
+export const SLEPT = 'The machine was suspended, and its clock stood still';
 
 const MARGIN = 1 / 10;
 const MARGIN_MS_MAX = 1_000;
@@ -93,7 +97,7 @@ function ttlOf(token: string): number | null {
 export async function takeGuard(
   connection: SqlConnection,
   options: GuardOptions,
-  { overdueRow, clock, epochMin = 0 }: Taking,
+  { overdueRow, clock, sleep, epochMin = 0 }: Taking,
 ): Promise<Guard | null> {
   const { world, tables, holder, url, ttlMs } = options;
   const token = tokenOf(ttlMs, world.newToken());
@@ -112,7 +116,7 @@ export async function takeGuard(
     [holder, url, token, clock.nowMs() + ttlMs, overdueRow, epochMin],
   );
   if (row === undefined) return null;
-  return new Guard(connection, options, { token, epoch: Number(row[0]), sent, clock });
+  return new Guard(connection, options, { token, epoch: Number(row[0]), sent, clock, sleep });
 }
 
 type GuardClock = Pick<DatabaseClock, 'nowMs' | 'note'>;
@@ -120,6 +124,8 @@ type GuardClock = Pick<DatabaseClock, 'nowMs' | 'note'>;
 interface Taking {
   readonly overdueRow: string | null;
   readonly clock: GuardClock;
+  /** From before the clock was read. */
+  readonly sleep: SleepWatch;
   readonly epochMin?: number;
 }
 
@@ -128,6 +134,7 @@ interface Taken {
   readonly epoch: number;
   readonly sent: Moment;
   readonly clock: GuardClock;
+  readonly sleep: SleepWatch;
 }
 
 interface Moment {
@@ -146,6 +153,8 @@ export class Guard {
   readonly #options: GuardOptions;
   readonly #token: string;
   readonly #clock: GuardClock;
+  readonly #sleep: SleepWatch;
+  #hasSlept = false;
   /** When the newest successful renewal was sent. */
   #sent: Moment;
   #isAsked = false;
@@ -160,6 +169,7 @@ export class Guard {
     this.#options = options;
     this.#token = taken.token;
     this.#clock = taken.clock;
+    this.#sleep = taken.sleep;
     this.epoch = taken.epoch;
     this.#sent = taken.sent;
     let lose: (fault: Error) => void = () => {};
@@ -172,10 +182,19 @@ export class Guard {
   }
 
   /**
+   * Whether the machine was suspended while the guard was ours. The leader's clock stood still then, and that of the
+   * standbys did not: what the leader granted now would end too early, by as long as it slept, when one of them leads.
+   */
+  get hasSlept(): boolean {
+    this.#hasSlept ||= this.#sleep.hasSlept();
+    return this.#hasSlept;
+  }
+
+  /**
    * True while no other process can have taken the guard, by either clock: the monotonic clock stops during suspend.
    */
   get isOurs(): boolean {
-    if (this.#isOver) return false;
+    if (this.#isOver || this.hasSlept) return false;
     const { world, ttlMs } = this.#options;
     const lastsMs = ttlMs - guardMarginMs(ttlMs);
     const { monotonicMs, wallMs } = this.#sent;
@@ -203,6 +222,10 @@ export class Guard {
 
   readonly #beat = (): void => {
     if (this.#isOver) return;
+    if (this.hasSlept) {
+      this.#over(SLEPT, null);
+      return;
+    }
     if (this.#isAsked) {
       this.#over('The renewal of the guard was not answered in time', null);
       return;

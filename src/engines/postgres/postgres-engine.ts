@@ -18,6 +18,7 @@ import { GuardWatch } from './guard-watch.ts';
 import { LogRows } from './log-rows.ts';
 import { PostgresLog } from './postgres-log.ts';
 import { ReadingConnection } from './reading-connection.ts';
+import { SleepWatch } from './sleep-watch.ts';
 import { standbyName } from './standbys.ts';
 import { assertDurable, assertMayWrite, ensureTables, tablesIn } from './tables.ts';
 
@@ -181,12 +182,14 @@ class Opening {
     let isKept = false;
     try {
       if (!allowFsyncOff) await assertDurable(guarding);
+      const sleep = new SleepWatch(world.clock);
       // Before the guard: a process that cannot read the clock well enough must not keep others from leading.
       const clock = this.#watch.clockToLead(await readDatabaseClock(guarding, world));
       const epochMin = await this.#epochMin(guarding);
       const guard = await takeGuard(guarding, this.#guard, {
         overdueRow: this.#watch.overdueRow,
         clock,
+        sleep,
         epochMin,
       });
       if (guard === null) return null;

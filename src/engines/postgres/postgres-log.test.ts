@@ -9,6 +9,7 @@ import { Guard } from './guard.ts';
 import { LogRows } from './log-rows.ts';
 import { PostgresLog } from './postgres-log.ts';
 import { ReadingConnection } from './reading-connection.ts';
+import { SleepWatch } from './sleep-watch.ts';
 import { tablesIn } from './tables.ts';
 
 const HEARTBEAT_MS = 5_000;
@@ -47,7 +48,13 @@ beforeEach(() => {
   const guard = new Guard(
     guarding as unknown as SqlConnection,
     { world, tables, holder: '', url: '', ...times },
-    { token: 'token', epoch: 1, sent, clock: { nowMs: () => 0, note: () => undefined } },
+    {
+      token: 'token',
+      epoch: 1,
+      sent,
+      clock: { nowMs: () => 0, note: () => undefined },
+      sleep: new SleepWatch(world.clock),
+    },
   );
   const reading = new ReadingConnection(connections, world.timers);
   log = new PostgresLog(
@@ -77,6 +84,24 @@ beforeEach(() => {
 });
 
 const isGivenBack = (): boolean => guarding.texts.at(-1)!.includes('token = NULL');
+
+describe('a machine that sleeps', () => {
+  it('writes nothing when it wakes up, because its clock stood still, and gives the guard back', async () => {
+    await world.finish(appendBatch(log, 1));
+    world.suspend(3_000);
+    await expect(appendBatch(log, 1)).rejects.toThrow(/was suspended/);
+    expect((await log.lost).message).toMatch(/was suspended/);
+    await world.settle();
+    expect([log.mayAnswer, isGivenBack(), log.position.lastSeq]).toEqual([false, true, 1]);
+  });
+
+  it('gives the guard back at the next heartbeat when nothing is to be written', async () => {
+    world.suspend(3_000);
+    await world.advance(HEARTBEAT_MS);
+    expect((await log.lost).message).toMatch(/was suspended/);
+    expect(isGivenBack()).toBe(true);
+  });
+});
 
 describe('an append that is not answered', () => {
   it('ends the log in time, though its guard is renewed, and gives the guard back', async () => {

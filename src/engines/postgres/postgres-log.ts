@@ -17,7 +17,7 @@ import type { Log, LoggedEntry, LogPosition, LogSize, Relocation, StandbyServer 
 import { LogClosedError } from '../log.ts';
 import type { LogPast } from '../past.ts';
 import { RESTORE_JUMP } from '../restored-seq.ts';
-import type { Guard } from './guard.ts';
+import { type Guard, SLEPT } from './guard.ts';
 import type { LogRows } from './log-rows.ts';
 import { pastOf } from './past-rows.ts';
 import type { RowCompactionOptions } from './running-compaction.ts';
@@ -97,7 +97,7 @@ export class PostgresLog implements Log {
     this.#appendText = appendText(start.rows);
     this.#compaction = new RowCompaction(options, start.rows, this.epoch, () => ++this.#lastNumber);
     this.#compaction.sweepLeftovers();
-    void start.guard.lost.then((fault) => this.#die(fault));
+    void start.guard.lost.then((fault) => (start.guard.hasSlept ? this.#giveUp(fault) : this.#die(fault)));
     void start.writing.lost.then((cause) =>
       this.#die(new LogClosedError('The connection to the log was cut.', { cause })),
     );
@@ -157,6 +157,11 @@ export class PostgresLog implements Log {
     const isBuilding = this.#isBuilding;
     this.#isBuilding = false;
     if (!isBuilding || this.#builder.count === 0) return Promise.resolve();
+    if (this.#guard.hasSlept) {
+      const fault = new LogClosedError(`${SLEPT}; nothing more is written.`);
+      this.#giveUp(fault);
+      return Promise.reject(fault);
+    }
     const { checksum } = this.#rows.chain;
     const frame = this.#builder.finish(KIND_BATCH, this.epoch, this.#firstSeq, this.#atMs, checksum);
     const appended = this.#append(frame);
@@ -258,8 +263,13 @@ export class PostgresLog implements Log {
   }
 
   #overdue(): void {
+    this.#giveUp(new LogClosedError('The append was not answered in time; nothing more is written.'));
+  }
+
+  /** Gives the guard back, so that the next leader need not wait for its end. */
+  #giveUp(fault: Error): void {
     if (this.#fault === null) this.#released = this.#withinLimit(this.#guard.release());
-    this.#die(new LogClosedError('The append was not answered in time; nothing more is written.'));
+    this.#die(fault);
   }
 
   #die(fault: Error): void {
