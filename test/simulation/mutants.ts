@@ -388,6 +388,16 @@ export const MUTANTS: readonly Mutant[] = [
     { seed: 40_108, by: 'real-time' },
     [GUARD_WATCH, 'const knownMs = this.#time?.nowMs() ?? null;', 'const knownMs = null as number | null;'],
   ),
+  mutant(
+    'sleep-unnoticed',
+    'A leader whose machine was suspended goes on with a clock that stood still.',
+    { seed: 140_285, by: 'real-time' },
+    [
+      'src/engines/postgres/sleep-watch.ts',
+      'if (sleptMs - this.#sleptMs < SLEEP_MS_MIN) return false;',
+      'if (sleptMs - this.#sleptMs < Number.POSITIVE_INFINITY) return false;',
+    ],
+  ),
   ...SESSION_MUTANTS,
   ...LIMIT_MUTANTS,
   ...LIVE_MUTANTS,

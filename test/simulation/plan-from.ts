@@ -3,7 +3,7 @@
  * in eight has no faults at all, because a bug that shows without any is the easiest to understand.
  */
 
-import { fleetPlanFrom } from './fleet/fleet-plan-from.ts';
+import { fleetPlanFrom, SCHEDULED_FLEET_SEEDS } from './fleet/fleet-plan-from.ts';
 import { asLocalClock, livePlanFrom } from './live-plan.ts';
 import {
   type FaultKind,
@@ -248,7 +248,7 @@ function drawWorkloads(seed: number, random: Random): PlannedWorkload[] {
 /** Smaller seeds stand in lists beside what they find, and keep the worlds that they stand for. */
 const SESSION_SEEDS_FROM = 10_000;
 const WIDER_SEEDS_FROM = 30_000;
-const FLEET_SEEDS = { from: 40_000, before: 50_000 };
+const FLEET_SEEDS = [{ from: 40_000, before: 50_000 }, SCHEDULED_FLEET_SEEDS];
 const FRESH_SEEDS_FROM = 1_000_000;
 const FLEET_SHARE = 0.15;
 const STRAY_SEEDS_FROM = 80_000;
@@ -260,7 +260,7 @@ const SCHEDULED_SEEDS_FROM = 130_000;
 /** Several servers on one database: the seeds that are set aside for them, and some of the fresh ones. */
 function isFleet(seed: number): boolean {
   if (seed >= FRESH_SEEDS_FROM) return new Random(seed, 'servers').chance(FLEET_SHARE);
-  return seed >= FLEET_SEEDS.from && seed < FLEET_SEEDS.before;
+  return FLEET_SEEDS.some(({ from, before }) => seed >= from && seed < before);
 }
 
 /** Several hundred, and sometimes thousands. */

@@ -103,7 +103,7 @@ export interface Plan {
   readonly seed: number;
   /**
    * `file` runs the file engine on a simulated disk; `memory` the memory engine, where a newer writer deposes an older one;
-   * `postgres` several servers on a simulated database, with clients of their own and no workloads.
+   * `postgres` several servers on a simulated database, with clients of their own; its only workload is `scheduled`.
    */
   readonly engine: 'file' | 'memory' | 'postgres';
   /** For `postgres` alone. */

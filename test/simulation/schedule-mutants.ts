@@ -4,6 +4,25 @@ import type { Mutant } from './mutants.ts';
 const FIRE = 'src/core/schedules/fire-schedules.ts';
 const COMMANDS = 'src/core/schedules/schedule-commands.ts';
 const APPLY = 'src/core/schedules/apply-schedules.ts';
+const LEADERSHIP = 'src/authority/leadership.ts';
+
+/** What a server does to the schedules that it takes over from another. */
+const takingOver = (change: string): Mutant['edits'] => [
+  {
+    file: LEADERSHIP,
+    from: "import { Standby } from './standby.ts';",
+    to: `import { Standby } from './standby.ts';
+import { calendar } from './calendar.ts';
+import { nextOf } from '../core/schedules/schedule-times.ts';`,
+  },
+  {
+    file: LEADERSHIP,
+    from: 'const { clock, timers, retention, onLead, onCompactionFault } = this.options;',
+    to: `const { clock, timers, retention, onLead, onCompactionFault } = this.options;
+    for (const schedule of state.schedules.all()) if (schedule.nextDueAtMs !== null) { ${change} }
+    state.schedules.changed();`,
+  },
+];
 
 export const SCHEDULE_MUTANTS: readonly Mutant[] = [
   {
@@ -74,6 +93,29 @@ export const SCHEDULE_MUTANTS: readonly Mutant[] = [
         from: "check(nextDueAtMs === null || nextDueAtMs > atMs, entry, seq, 'it fires only times after its entry');",
         to: '',
       },
+      {
+        file: APPLY,
+        from: "check(dueAtMs > schedule.lastDueAtMs && lastMs >= dueAtMs, entry, seq, 'a due time fires once');",
+        to: '',
+      },
+    ],
+  },
+  {
+    name: 'take-over-from-the-wall-clock',
+    does: 'A server that takes over goes on with the first due time after its wall clock, not after the last one that was written.',
+    seed: 140_000,
+    checker: 'schedules',
+    edits: takingOver('Object.assign(schedule, nextOf(schedule, clock.wallMs(), calendar));'),
+  },
+  {
+    name: 'take-over-forgets-the-next',
+    does: 'A server that takes over knows the last due time of a schedule and not the next, and begins with the last.',
+    seed: 140_000,
+    checker: 'schedules',
+    edits: [
+      ...takingOver(
+        'if (schedule.lastDueAtMs > 0) Object.assign(schedule, nextOf(schedule, schedule.lastDueAtMs - 1, calendar));',
+      ),
       {
         file: APPLY,
         from: "check(dueAtMs > schedule.lastDueAtMs && lastMs >= dueAtMs, entry, seq, 'a due time fires once');",

@@ -64,6 +64,17 @@ describe('due times', () => {
     expect(said(when(good(), 2_000).created('t').created('u'))).toEqual(about('passed it by'));
   });
 
+  it('may wait for the next batch when one has fired as many as it may', () => {
+    const missed = (count: number): Story => {
+      const story = set(new Story(), 1_000, { catch_up: 'all' });
+      when(story, 300_500).entry('EpochStarted', { epoch: 2 });
+      for (let due = 1; due <= count; due++) fired(when(story, 300_500), due * EVERY_MS);
+      return when(when(story, 300_500).created('t'), 300_600);
+    };
+    expect(said(fired(missed(250), 251_000))).toEqual([]);
+    expect(said(fired(missed(249), 250_000))).toEqual(about('passed it by'));
+  });
+
   it('may not be early, nor later than their jitter', () => {
     expect(said(fired(when(good(), 1_990), 2_000))).toEqual(about('is to fire at'));
     expect(said(fired(when(good(), 2_500), 2_000, { fires_at: at(2_100) }))).toEqual(about('is to fire at'));

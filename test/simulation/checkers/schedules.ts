@@ -6,6 +6,8 @@ import { millis, text, whole } from './reading.ts';
 
 /** With `all`, the rest is skipped. */
 const CAUGHT_UP_MAX = 1_000;
+/** So many due times fire in one batch; the rest waits for the next. */
+const FIRINGS_MAX = 250;
 
 interface Plan {
   readonly set: Fact;
@@ -52,6 +54,9 @@ class Schedules {
   /** What fired before it was missed: the start of the epoch. */
   private startedAtMs = 0;
   private lastSeq = 0;
+  /** Of the batch that is being read. */
+  private batchAtMs = 0;
+  private firings = 0;
 
   constructor(mayWait: boolean) {
     this.mayWait = mayWait;
@@ -62,6 +67,8 @@ class Schedules {
     // Where an entry is missing a writer has started: what begins an epoch is not always shown.
     if (entry.type === 'EpochStarted' || seq > this.lastSeq + 1) this.start(atMs);
     this.lastSeq = seq;
+    if (atMs > this.batchAtMs) this.beginBatch(atMs);
+    if (entry.type === 'ScheduleFired') this.firings += 1;
     const late = entry.type === 'EpochStarted' ? null : this.lateBefore(fact);
     const name = text(entry.schedule);
     const verdict = late ?? this.judge(name, fact);
@@ -79,6 +86,17 @@ class Schedules {
 
   private start(atMs: number): void {
     this.startedAtMs = atMs;
+    this.excuse();
+  }
+
+  private beginBatch(atMs: number): void {
+    if (this.firings >= FIRINGS_MAX) this.excuse();
+    this.batchAtMs = atMs;
+    this.firings = 0;
+  }
+
+  /** What is due had no chance to fire yet. */
+  private excuse(): void {
     for (const plan of this.plans.values()) plan.overdueAtMs = Number.NaN;
   }
 

@@ -1,9 +1,12 @@
 /**
  * A client of several servers: it calls each in turn over the wire and records the answers. One holds leases and
- * renews some of them; another keeps asking every server who holds what.
+ * renews some of them; another keeps asking every server who holds what; others run a workload.
  */
+import type { Transport } from '../../../src/client/transport.ts';
+import { OPERATIONS } from '../../../src/operations/table.ts';
 import type { HttpRequest } from '../../../src/seams/http.ts';
 import type { Json } from '../plan.ts';
+import type { SchedulingProgram } from '../workloads/scheduled.ts';
 import { Random } from '../world/random.ts';
 import { WireCalls } from '../world/wire-calls.ts';
 import { SimResponse } from '../world/wire-server.ts';
@@ -53,6 +56,39 @@ export class FleetClient {
       await this.#pause(this.#random.span(100, 500));
     }
     this.isDone = true;
+  }
+
+  /** Runs a workload; a call that no server answers is refused to it. */
+  async run(workload: (program: SchedulingProgram) => Promise<void>, rounds: number): Promise<void> {
+    const call = (operation: keyof typeof OPERATIONS, request: object): Promise<object> =>
+      this.#call(operation, { ...request } as Body);
+    await workload({
+      client: this.name,
+      random: this.#random,
+      leasehold: { call: call as Transport['call'] },
+      doing: () => undefined,
+      sleep: (lowMs, highMs = lowMs) => this.#pause(this.#random.span(lowMs, highMs)),
+      rounds: async (round) => {
+        for (let left = rounds - 1; left >= 0; left--) await round(left);
+      },
+    });
+    this.isDone = true;
+  }
+
+  async #call(operation: keyof typeof OPERATIONS, fields: Body): Promise<object> {
+    const { method, path } = OPERATIONS[operation];
+    const inPath = (_: string, field: string): string => {
+      const value = String(fields[field]);
+      delete fields[field];
+      return encodeURIComponent(value);
+    };
+    const filled = path.replace(/\{(\w+)\}/g, inPath);
+    const body = method === 'GET' || method === 'DELETE' ? null : JSON.stringify(fields);
+    for (const server of this.#servers) {
+      const answer = await this.#ask(server, { method, path: filled, body });
+      if (answer !== null && answer.status < 500) return { ...answer.body, ok: answer.status < 300 };
+    }
+    return { ok: false };
   }
 
   async #keep(name: string, lease: Body, ttl_ms: number): Promise<void> {

@@ -1,5 +1,8 @@
-/** A plan of several servers on one database: who is killed, paused or cut off, and when its clocks are set. */
-import type { Plan, PlannedFault } from '../plan.ts';
+/**
+ * A plan of several servers on one database: who is killed, paused, suspended or cut off, when its clocks are set, and whether
+ * there are schedules.
+ */
+import type { Plan, PlannedFault, PlannedWorkload } from '../plan.ts';
 import { Random } from '../world/random.ts';
 
 type Draw = (random: Random, servers: readonly string[]) => Omit<PlannedFault, 'atMs'>;
@@ -52,6 +55,7 @@ export function fleetPlanFrom(seed: number): Plan {
     atMs: random.between(2_000, durationMs - 1_000),
     ...random.pick(draws)(random, names),
   }));
+  const scheduling = hasSchedules(seed) ? drawScheduled(seed, names, durationMs) : NOTHING;
   return {
     seed,
     engine: 'postgres',
@@ -68,7 +72,52 @@ export function fleetPlanFrom(seed: number): Plan {
     forgetMs: 3_600_000,
     skewMs: random.pick([0, 1_000, 86_400_000]),
     cutsStreams: false,
-    workloads: [],
-    faults: faults.sort((a, b) => a.atMs - b.atMs),
+    workloads: scheduling.workloads,
+    faults: possible([...faults, ...scheduling.faults]).sort((a, b) => a.atMs - b.atMs),
   };
+}
+
+/** Of worlds with schedules. */
+export const SCHEDULED_FLEET_SEEDS = { from: 140_000, before: 150_000 };
+const FRESH_SEEDS_FROM = 1_000_000;
+
+/** All worlds of the seeds that are set aside for it, and half of the fresh ones. */
+function hasSchedules(seed: number): boolean {
+  if (seed >= FRESH_SEEDS_FROM) return new Random(seed, 'fleet schedules').chance(0.5);
+  return seed >= SCHEDULED_FLEET_SEEDS.from && seed < SCHEDULED_FLEET_SEEDS.before;
+}
+
+interface Scheduling {
+  readonly workloads: readonly PlannedWorkload[];
+  readonly faults: readonly PlannedFault[];
+}
+
+const NOTHING: Scheduling = { workloads: [], faults: [] };
+
+/** Clients with schedules, more changes of leaders, and machines that sleep. */
+function drawScheduled(seed: number, servers: readonly string[], durationMs: number): Scheduling {
+  const random = new Random(seed, 'fleet scheduled');
+  const workload = {
+    name: 'scheduled',
+    clients: random.between(1, 3),
+    rounds: random.between(20, 60),
+  } as const;
+  const some = (max: number, fault: PlannedFault['fault'], longestMs: number): PlannedFault[] =>
+    Array.from({ length: random.between(0, max) }, () => ({
+      atMs: random.between(2_000, durationMs - 1_000),
+      fault,
+      target: someServer(random, servers),
+      forMs: random.magnitude(50, longestMs),
+      args: {},
+    }));
+  const faults = [...some(4, 'process.kill', 30_000), ...some(3, 'clock.suspend', 40_000)];
+  return { workloads: [workload], faults };
+}
+
+/** A machine that slept and whose wall clock was set back cannot know how much time has passed; so no machine gets both. */
+function possible(faults: readonly PlannedFault[]): PlannedFault[] {
+  if (!faults.some(({ fault }) => fault === 'clock.suspend')) return [...faults];
+  return faults.filter(
+    ({ fault, target, args }) => fault !== 'clock.jump' || target === 'database' || Number(args.byMs) > 0,
+  );
 }

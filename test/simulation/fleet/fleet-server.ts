@@ -30,6 +30,8 @@ export class FleetServer {
   #processes = 0;
   #leadership: Leadership | null = null;
   #hasLed = false;
+  /** No process runs on the machine before this time. */
+  #asleepUntilMs = 0;
 
   constructor(name: string, world: FleetWorld) {
     const { plan, kernel, recorder } = world;
@@ -43,6 +45,10 @@ export class FleetServer {
 
   boot(): void {
     if (this.process !== null) return;
+    if (this.#isAsleep) {
+      this.#kernel.at(this.#asleepUntilMs, null, () => this.boot());
+      return;
+    }
     this.#processes += 1;
     const process = new SimProcess(this.#kernel, `${this.name}.${this.#processes}`, this.clock, this.#random);
     this.process = process;
@@ -69,11 +75,39 @@ export class FleetServer {
     this.#kernel.after(downMs, null, () => this.boot());
   }
 
+  /** The machine sleeps: its process stands still, and so does its monotonic clock. */
+  suspend(forMs: number): void {
+    this.#asleepUntilMs = Math.max(this.#asleepUntilMs, this.#kernel.nowMs + forMs);
+    this.clock.suspend(forMs);
+    this.process?.pause(forMs);
+    this.#forgetTime();
+    this.#kernel.after(forMs, null, () => this.#forgetTime());
+  }
+
+  /** Ends whatever is wrong with it. */
+  heal(): void {
+    if (this.#isAsleep) this.#forgetTime();
+    this.#asleepUntilMs = 0;
+    this.clock.heal();
+    this.process?.resume();
+    this.boot();
+  }
+
+  /** After a sleep it knows the time no better than after a cold start. */
+  #forgetTime(): void {
+    this.#hasLed = false;
+    if (this.process !== null) this.#world.database.forgetRenewals(this.process);
+  }
+
+  get #isAsleep(): boolean {
+    return this.#kernel.nowMs < this.#asleepUntilMs;
+  }
+
   /** Stops it as an operator does: the guard is given back. */
   async stop(downMs: number): Promise<void> {
     const { process } = this;
     const leadership = this.#leadership;
-    if (process === null || leadership === null) return;
+    if (process === null || leadership === null || this.#isAsleep) return;
     await leadership.stop();
     if (this.process !== process) return;
     this.#end('close');

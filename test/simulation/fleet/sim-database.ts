@@ -74,6 +74,11 @@ export class SimDatabase {
     return this.#seen.get(process)?.hasSeenRenewal ?? false;
   }
 
+  /** The clock by which the process would know when that was has stood still. */
+  forgetRenewals(process: SimProcess): void {
+    this.#seen.delete(process);
+  }
+
   /** Ends the connections of a server, and keeps it from making others for a while. */
   cut(server: string, forMs: number): void {
     this.#cutUntilMs.set(server, this.#kernel.nowMs + forMs);

@@ -5,6 +5,7 @@
 import { postgresEngine } from '../../../src/engines/postgres/postgres-engine.ts';
 import type { History } from '../history.ts';
 import type { Fleet, Plan, PlannedFault } from '../plan.ts';
+import { scheduled } from '../workloads/scheduled.ts';
 import { noteEntry } from '../world/authority-node.ts';
 import { Kernel } from '../world/kernel.ts';
 import { Random } from '../world/random.ts';
@@ -29,25 +30,27 @@ export async function simulateFleet(plan: Plan, fleet: Fleet): Promise<History> 
     { length: fleet.servers },
     (_, index) => new FleetServer(`s${index + 1}`, world),
   );
-  const clients = Array.from(
-    { length: fleet.holders + 1 },
-    (_, index) => new FleetClient(`c${index + 1}`, world, servers),
-  );
-  const [watcher, ...holders] = clients;
+  const clients: FleetClient[] = [];
+  const newClient = (): FleetClient => {
+    const client = new FleetClient(`c${clients.length + 1}`, world, servers);
+    clients.push(client);
+    return client;
+  };
+  const watcher = newClient();
+  const holders = Array.from({ length: fleet.holders }, newClient);
   for (const [index, server] of servers.entries()) kernel.after(index * 200, null, () => server.boot());
   for (const holder of holders) void holder.hold(fleet.rounds);
-  void watcher!.watch(plan.durationMs);
+  void watcher.watch(plan.durationMs);
+  for (const { clients: count, rounds } of plan.workloads) {
+    for (let index = 0; index < count; index++) void newClient().run(scheduled, rounds);
+  }
   for (const fault of plan.faults) {
     kernel.at(fault.atMs, null, () => inject(fault, world, servers, clock));
   }
   kernel.at(plan.durationMs, null, () => {
     database.heal();
     clock.heal();
-    for (const server of servers) {
-      server.clock.heal();
-      server.process?.resume();
-      server.boot();
-    }
+    for (const server of servers) server.heal();
     recorder.note({ kind: 'quiet' });
   });
   const endMs = plan.durationMs + plan.graceMs;
@@ -105,6 +108,8 @@ function inject(
       return its.jump(Number(args.byMs));
     case 'clock.drift':
       return its.drift(Number(args.ppm));
+    case 'clock.suspend':
+      return chosen?.suspend(forMs);
     case 'process.kill':
       return chosen?.kill(forMs);
     case 'process.depose':

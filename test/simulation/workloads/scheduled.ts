@@ -2,7 +2,14 @@
  * A few schedules that are due every second or two, set, paused, resumed, removed and fired by hand, and workers that take
  * their time with the tasks, so that due times overlap. What happens to each due time is in the log.
  */
+import type { Transport } from '../../../src/client/transport.ts';
 import type { ClientProgram } from '../world/client-program.ts';
+
+/** What it needs of its program; a client of several servers has it too. */
+export interface SchedulingProgram
+  extends Pick<ClientProgram, 'client' | 'random' | 'rounds' | 'doing' | 'sleep'> {
+  readonly leasehold: Pick<Transport, 'call'>;
+}
 
 const QUEUE = 'scheduled';
 const NAMES = ['hourly', 'nightly', 'weekly'] as const;
@@ -15,7 +22,7 @@ const RHYTHMS = [
   { every_ms: 3_700 },
 ] as const;
 
-export async function scheduled(program: ClientProgram): Promise<void> {
+export async function scheduled(program: SchedulingProgram): Promise<void> {
   const { random } = program;
   await program.rounds(async () => {
     const what = random.below(20);
@@ -26,7 +33,7 @@ export async function scheduled(program: ClientProgram): Promise<void> {
   });
 }
 
-async function set(program: ClientProgram): Promise<void> {
+async function set(program: SchedulingProgram): Promise<void> {
   const { leasehold, random } = program;
   program.doing('setting a schedule');
   await leasehold.call('schedule.put', {
@@ -41,7 +48,7 @@ async function set(program: ClientProgram): Promise<void> {
   });
 }
 
-async function change(program: ClientProgram): Promise<void> {
+async function change(program: SchedulingProgram): Promise<void> {
   const { leasehold, random } = program;
   program.doing('changing a schedule');
   const name = random.pick(NAMES);
@@ -56,7 +63,7 @@ async function change(program: ClientProgram): Promise<void> {
   else await leasehold.call('schedule.delete', { name });
 }
 
-async function work(program: ClientProgram): Promise<void> {
+async function work(program: SchedulingProgram): Promise<void> {
   const { leasehold, random, client } = program;
   program.doing('leasing scheduled tasks');
   const reply = await leasehold.call('task.lease', {
