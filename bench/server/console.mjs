@@ -1,23 +1,21 @@
 /**
  * What the console costs the server. First every request its views make, at a thousand tasks and ten leases, and again at five
  * million tasks and 100 000 leases: the ratio of the medians shall stay below 1.5. Then renewals on another connection, without and
- * with ten consoles that refresh every two seconds. The time machine is left out: its thread replays the log, whose length is the cost.
+ * with ten consoles that refresh every two seconds. The time machine has a section of its own.
  */
 import { connect } from '../../dist/index.js';
 import { row, scaled } from '../core/bench-world.mjs';
+import { inBatches, renewals } from './load.mjs';
 import { percentile, served } from './served.mjs';
 
 const SMALL = { tasks: 1_000, leases: 10 };
 const LARGE = { tasks: scaled(5_000_000), leases: scaled(100_000) };
-const BATCH = 5_000;
-const BATCHES_IN_FLIGHT = 4;
 const QUEUES = 20;
 const REPEATS = 200;
 const WARM_UP = 50;
 const REFRESH_MS = 2_000;
 const CONSOLES = 10;
 const RENEWAL_MS = 12_000;
-const RENEWAL_EVERY_MS = 5;
 /** How far back the console reads histories, and the end of the log. */
 const HISTORY_ENTRIES = 20_000;
 const TAIL_ENTRIES = 2_000;
@@ -44,15 +42,15 @@ for (const [name, ms] of small) {
 }
 
 row('renewals beside consoles', 'p50 ms', 'p99 ms', 'max ms');
-row('none', ...(await renewals(0)));
-row(`${CONSOLES}`, ...(await renewals(CONSOLES)));
-row('none again', ...(await renewals(0)));
+row('none', ...(await renewalsBeside(0)));
+row(`${CONSOLES}`, ...(await renewalsBeside(CONSOLES)));
+row('none again', ...(await renewalsBeside(0)));
 await lh.close();
 await server.stop();
 
 /** Tasks that wait in twenty queues under a thousand keys, leases of a hundred holders, and 200 dead tasks each time. */
 async function grow({ tasks, leases }) {
-  await batches(tasks - taskCount, (n) => ({
+  await inBatches(server.url, tasks - taskCount, (n) => ({
     op: 'task.create',
     task_id: `task-${taskCount + n}`,
     queue: `queue-${n % QUEUES}`,
@@ -60,7 +58,7 @@ async function grow({ tasks, leases }) {
     payload: n,
   }));
   taskCount = tasks;
-  await batches(leases - leaseCount, (n) => ({
+  await inBatches(server.url, leases - leaseCount, (n) => ({
     op: 'lease.acquire',
     name: `lease:${leaseCount + n}`,
     holder: `holder-${n % 100}`,
@@ -75,33 +73,13 @@ async function grow({ tasks, leases }) {
 /** The same end of the log at both sizes: histories and the Log look at the last entries. */
 async function fill() {
   const { token: filler } = await lh.call('lease.acquire', { name: 'filler', holder: 'h', ttl_ms: 600_000 });
-  await batches(HISTORY_ENTRIES, (n) => ({
+  await inBatches(server.url, HISTORY_ENTRIES, (n) => ({
     op: 'lease.renew',
     name: 'filler',
     holder: 'h',
     token: filler,
     ttl_ms: 600_001 + n,
   }));
-}
-
-async function batches(count, opOf) {
-  let next = 0;
-  const send = async () => {
-    while (next < count) {
-      const first = next;
-      next += BATCH;
-      const ops = Array.from({ length: Math.min(BATCH, count - first) }, (_, n) => opOf(first + n));
-      const reply = await fetch(`${server.url}/v1/batch`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({ ops }),
-      });
-      const { results } = await reply.json();
-      const refused = results.find(({ status }) => status >= 300);
-      if (refused !== undefined) throw new Error(JSON.stringify(refused));
-    }
-  };
-  await Promise.all(Array.from({ length: BATCHES_IN_FLIGHT }, send));
 }
 
 /** What the views ask for, by name of view. */
@@ -153,7 +131,7 @@ async function measureAll() {
 }
 
 /** The latency of renewals while consoles are open: each asks for Now, a page of leases and a page of tasks. */
-async function renewals(consoles) {
+async function renewalsBeside(consoles) {
   const paths = ['/v1/status', '/v1/overview', '/v1/leases?limit=200', '/v1/tasks?order=newest&limit=50'];
   const timers = Array.from({ length: consoles }, () =>
     setInterval(
@@ -163,14 +141,7 @@ async function renewals(consoles) {
       REFRESH_MS * (0.9 + Math.random() / 5),
     ),
   );
-  const times = [];
-  const untilMs = performance.now() + scaled(RENEWAL_MS);
-  while (performance.now() < untilMs) {
-    const sentMs = performance.now();
-    await lh.call('lease.renew', { name: 'renewed', holder: 'h', token, ttl_ms: 600_000 });
-    times.push(performance.now() - sentMs);
-    await new Promise((resolve) => setTimeout(resolve, RENEWAL_EVERY_MS));
-  }
+  const figures = await renewals(lh, { name: 'renewed', holder: 'h', token }, scaled(RENEWAL_MS));
   for (const timer of timers) clearInterval(timer);
-  return [0.5, 0.99, 1].map((part) => percentile(times, part).toFixed(2));
+  return figures;
 }

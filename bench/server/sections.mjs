@@ -8,6 +8,7 @@ export const SECTIONS = [
   'latency',
   'readers',
   'console',
+  'time-machine',
 ];
 
 export const PLAIN_SECTIONS = ['readers'];
