@@ -60,7 +60,7 @@ log; \`purge\` forgets ended tasks at once. Tasks that the rules refuse are list
 Tasks of queues that begin with \`system:\` never match, nor do, for \`requeue\`, tasks that have a successor. \`matched\` also counts
 tasks that are already as they should be: those are neither changed nor refused.
 
-A call changes at most ${TASKS_MAX} tasks and copies at most 4 MiB of payloads, in one batch of the log, oldest tasks first; it scans at
+A call changes at most ${TASKS_MAX} tasks and stops once its entries have 512 KiB, in one batch of the log, oldest tasks first; it scans at
 most 10 000 tasks. So it may do less than \`max\`, even nothing, and still have a \`next_cursor\`: repeat the call with it
 until there is none. The first call fixes a position in the log, and tasks created after it never match. A call with the
 \`cursor\` of a reply looks at the same tasks again: what a dry run has told can be done with its \`cursor\`.
