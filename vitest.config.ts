@@ -76,7 +76,7 @@ export default defineConfig({
           name: 'processes',
           include: ['test/e2e/**/*.test.ts', 'test/types/**/*.test.ts'],
           // They use half of two cores: a worker waits for a process to start, or for a lease to end.
-          maxWorkers: 4,
+          maxWorkers: 3,
           // Vitest asks for it where the number of workers differs from that of other projects.
           sequence: { groupOrder: 1 },
           testTimeout: 120_000,
