@@ -183,7 +183,7 @@ function machine() {
     cpu: cores[0]?.model.trim() ?? 'unknown',
     cores: cores.length,
     memoryGiB: Math.round(totalmem() / 2 ** 30),
-    system: `${process.platform} ${release()}`,
+    system: `${process.platform} ${release().split('.').slice(0, 2).join('.')}`,
     isMemoryDisk: statfsSync(parent).type === TMPFS,
   };
 }
