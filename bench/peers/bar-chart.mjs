@@ -57,8 +57,8 @@ function barShapes({ label, value, min, max, text: says, isOurs, isDurable }, y,
 
 function legend() {
   const durable = `<rect x="8" y="8" width="14" height="12" fill="${OTHERS}" stroke="${OTHERS}"/>`;
-  const other = `<rect x="200" y="8" width="14" height="12" fill="url(#hatch-${OTHERS.slice(1)})" stroke="${OTHERS}"/>`;
-  return `${durable}${text(28, 18, 'acknowledged means durable')}${other}${text(220, 18, 'acknowledged before it is durable')}`;
+  const other = `<rect x="230" y="8" width="14" height="12" fill="url(#hatch-${OTHERS.slice(1)})" stroke="${OTHERS}"/>`;
+  return `${durable}${text(28, 18, 'acknowledged means durable')}${other}${text(250, 18, 'acknowledged before it is durable')}`;
 }
 
 const hatch = (colour) =>
