@@ -370,10 +370,7 @@ export class LiveLink {
   #lose(fault: HttpFault): void {
     this.#state = 'ended';
     this.#watch?.cancel();
-    const sent = this.#sent
-      .entries()
-      .sort(([a], [b]) => a - b)
-      .map(([, { call }]) => call);
+    const sent = this.#sent.values().map(({ call }) => call);
     this.#sent.clear();
     this.#events.lost(this, sent, this.#unsent(), fault);
   }

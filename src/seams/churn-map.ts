@@ -55,8 +55,12 @@ export class ChurnMap<V extends object> {
     return true;
   }
 
-  /** All of them, in no order; a copy, so that the map may be changed meanwhile. */
+  /** All of them, lowest number first; a copy, so that the map may be changed meanwhile. */
   entries(): [number, V][] {
+    return this.#unordered().sort(([a], [b]) => a - b);
+  }
+
+  #unordered(): [number, V][] {
     const found: [number, V][] = [];
     for (let place = 0; place <= this.#mask; place++) {
       const value = this.#values[place]!;
@@ -66,7 +70,7 @@ export class ChurnMap<V extends object> {
   }
 
   values(): V[] {
-    return this.#values.filter((value) => value !== null);
+    return this.entries().map(([, value]) => value);
   }
 
   clear(): void {
@@ -87,7 +91,7 @@ export class ChurnMap<V extends object> {
   }
 
   #grow(): void {
-    const all = this.entries();
+    const all = this.#unordered();
     const capacity = 2 * (this.#mask + 1);
     this.#keys = new Float64Array(capacity);
     this.#values = new Array(capacity).fill(null);
