@@ -39,7 +39,7 @@ export default defineConfig({
             'test/tidy.test.ts',
             'bench/peers/*.test.mjs',
           ],
-          testTimeout: 20_000,
+          testTimeout: 60_000,
           hookTimeout: 20_000,
         },
       },
