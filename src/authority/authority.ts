@@ -39,7 +39,8 @@ import { SoftState } from './soft-state.ts';
 import { Stats } from './stats.ts';
 import { ClosedError, UnavailableError } from './unavailable.ts';
 
-const LONE_CALLS_MAX = 4;
+/** A batch of up to this size is written on the loop's own thread. */
+const DIRECT_BYTES_MAX = 16 * 1024;
 const OVERLOADED: Refusal = { refused: 'OVERLOADED' };
 const DISK_FULL: Refusal = { refused: 'DISK_FULL' };
 
@@ -281,12 +282,12 @@ export class Authority {
     }
     this.busy = true;
     this.disk.begin(this.options.clock.monotonicMs());
-    this.log.append(this.isLone()).then(this.appended, this.appendFailed);
+    this.log.append(this.mayWriteDirectly()).then(this.appended, this.appendFailed);
   };
 
-  /** Whether the log may write on this very thread: no other call is waiting, and the disk has been quick. */
-  private isLone(): boolean {
-    return this.callsInBatch <= LONE_CALLS_MAX && this.queue.size === 0 && this.disk.isQuick;
+  /** Whether the log may write on this very thread: the batch is small, no other call waits, and the disk has been quick. */
+  private mayWriteDirectly(): boolean {
+    return this.log.batchBytes <= DIRECT_BYTES_MAX && this.queue.size === 0 && this.disk.isQuick;
   }
 
   private readonly appended = (): void => {

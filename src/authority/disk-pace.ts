@@ -1,6 +1,6 @@
 /**
  * How quick the disk has been lately. After a while of quick appends the log may write on the authority's own thread:
- * handing the bytes to another one costs a lone call as much as the sync itself.
+ * handing a small batch to another one costs as much as the sync itself.
  */
 const QUICK_MS = 1;
 const QUICK_MIN = 16;

@@ -122,10 +122,10 @@ export interface Log {
   readonly batchBytes: number;
   readonly batchBytesMax: number;
   /**
-   * Makes the batch durable. An empty batch writes nothing. `isLone` says that no other request is waiting: the
-   * engine may then write synchronously instead of handing the bytes to another thread.
+   * Makes the batch durable. An empty batch writes nothing. With `isDirect` the engine may write
+   * synchronously instead of handing the bytes to another thread.
    */
-  append(isLone?: boolean): Promise<void>;
+  append(isDirect?: boolean): Promise<void>;
   /**
    * Records in the log that the newest batch was durable, so that damage to it can be told from a torn write. The
    * next batch records it too; this is for an idle log. Idempotent.

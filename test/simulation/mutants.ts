@@ -52,8 +52,8 @@ export const MUTANTS: readonly Mutant[] = [
     { seed: 18, by: 'durable' },
     [
       AUTHORITY,
-      'this.log.append(this.isLone()).then(this.appended, this.appendFailed);',
-      'this.deliver(); this.log.append(this.isLone()).then(() => { this.busy = false; this.schedule(); }, this.appendFailed);',
+      'this.log.append(this.mayWriteDirectly()).then(this.appended, this.appendFailed);',
+      'this.deliver(); this.log.append(this.mayWriteDirectly()).then(() => { this.busy = false; this.schedule(); }, this.appendFailed);',
     ],
   ),
   mutant(

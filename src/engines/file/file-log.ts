@@ -203,14 +203,14 @@ export class FileLog implements Log {
     this.#builder.add(entry);
   }
 
-  append(isLone = false): Promise<void> {
+  append(isDirect = false): Promise<void> {
     if (this.#fault) return Promise.reject(this.#fault);
     const isBuilding = this.#batchLimit !== null;
     this.#batchLimit = null;
     if (!isBuilding || this.#builder.count === 0) return Promise.resolve();
     const { checksum } = this.#chain;
     const frame = this.#builder.finish(KIND_BATCH, this.epoch, this.#firstSeq, this.#atMs, checksum);
-    const written = this.#append(this.#writing, frame, isLone);
+    const written = this.#append(this.#writing, frame, isDirect);
     this.#follow(written);
     return written;
   }
@@ -358,7 +358,7 @@ export class FileLog implements Log {
     return this.#segments.at(-1)!;
   }
 
-  async #append(before: Promise<void> | null, frame: Buffer, isLone: boolean): Promise<void> {
+  async #append(before: Promise<void> | null, frame: Buffer, isDirect: boolean): Promise<void> {
     if (before !== null) await before;
     const target = this.#target;
     const start = target.end;
@@ -367,7 +367,7 @@ export class FileLog implements Log {
     const needed = Math.min(end, target.capacity);
     if (target.allocated < needed)
       await this.#preallocation.room(target, needed).catch((fault) => this.#die(fault));
-    await this.#write(target, frame, start, isLone);
+    await this.#write(target, frame, start, isDirect);
     if (target !== this.#current) {
       this.#spare.splice(this.#spare.indexOf(target), 1);
       this.#segments.push(target);
@@ -385,10 +385,10 @@ export class FileLog implements Log {
   }
 
   /** Writes all of the frame durably, or ends this log. */
-  async #write(segment: Segment, frame: Buffer, offset: number, isLone = false): Promise<void> {
+  async #write(segment: Segment, frame: Buffer, offset: number, isDirect = false): Promise<void> {
     try {
       const file = segment.file!;
-      const written = isLone ? file.writeSync(frame, offset) : await file.write(frame, offset);
+      const written = isDirect ? file.writeSync(frame, offset) : await file.write(frame, offset);
       if (written !== frame.length) throw new Error(`Only ${written} of ${frame.length} bytes were written.`);
     } catch (fault) {
       this.#die(fault);
