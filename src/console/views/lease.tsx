@@ -30,19 +30,16 @@ const LANES_MAX = 12;
 type Waiter = Body<'lease.waiters'>['waiters'][number];
 
 export function LeasePage({ name }: { name: string }) {
-  const lease = useFeed(`lease ${name}`, async (signal): Promise<ShownLease | 'free'> => {
-    try {
-      return shownLease(await ask('lease.get', { name }, signal), undefined, seenNow());
-    } catch (fault) {
-      if (isNotFound(fault)) return 'free';
-      throw fault;
-    }
-  });
   const isPast = moment.value !== null;
-  const waiters = useFeed(isPast ? null : `waiters ${name}`, async (signal) => {
-    return (await ask('lease.waiters', { name, limit: 100 }, signal)).waiters;
+  // Both in one feed: after a hand-over the new holder must not be shown as still waiting.
+  const feed = useFeed(`lease ${name}`, async (signal) => {
+    const [lease, waiters] = await Promise.all([
+      leaseOrFree(name, signal),
+      isPast ? [] : ask('lease.waiters', { name, limit: 100 }, signal).then((page) => page.waiters),
+    ]);
+    return { lease, waiters };
   });
-  const seq = lease.data === null ? null : lease.data === 'free' ? 0 : lease.data.seq;
+  const seen = feed.data?.lease;
   return (
     <>
       <p class="crumb">
@@ -51,21 +48,31 @@ export function LeasePage({ name }: { name: string }) {
       <h1>
         <Name text={name} />
       </h1>
-      <Shown feed={lease}>
-        {(seen) =>
-          seen === 'free' ? (
+      <Shown feed={feed}>
+        {({ lease, waiters }) =>
+          lease === 'free' ? (
             <p class="calm">
               {isPast ? 'No one held it then.' : 'No one holds it now: the next acquire gets it at once.'}
             </p>
           ) : (
-            <Held lease={seen} waiters={waiters.data ?? []} again={lease.again} />
+            <Held lease={lease} waiters={waiters} again={feed.again} />
           )
         }
       </Shown>
-      {isPast ? <NotInTheLog what="Waiters" /> : <Waiters feed={waiters.data} />}
-      {seq !== null && <History name={name} seq={seq} />}
+      {isPast ? <NotInTheLog what="Waiters" /> : <Waiters waiters={feed.data?.waiters ?? []} />}
+      {seen !== undefined && <History name={name} seq={seen === 'free' ? 0 : seen.seq} />}
     </>
   );
+}
+
+/** The lease, or `'free'` when no one holds the name. */
+async function leaseOrFree(name: string, signal: AbortSignal): Promise<ShownLease | 'free'> {
+  try {
+    return shownLease(await ask('lease.get', { name }, signal), undefined, seenNow());
+  } catch (fault) {
+    if (isNotFound(fault)) return 'free';
+    throw fault;
+  }
 }
 
 function Held({
@@ -176,12 +183,12 @@ function askToBreak(lease: ShownLease, waiters: readonly Waiter[], again: () => 
   });
 }
 
-function Waiters({ feed }: { feed: readonly Waiter[] | null }) {
-  if (feed === null || feed.length === 0) return null;
+function Waiters({ waiters }: { waiters: readonly Waiter[] }) {
+  if (waiters.length === 0) return null;
   return (
     <section>
       <h2>
-        In line <span class="count">{feed.length === 100 ? 'the first 100' : feed.length}</span>
+        In line <span class="count">{waiters.length === 100 ? 'the first 100' : waiters.length}</span>
       </h2>
       <div class="scroll" tabIndex={0} role="group" aria-label="Waiters">
         <table>
@@ -202,7 +209,7 @@ function Waiters({ feed }: { feed: readonly Waiter[] | null }) {
             </tr>
           </thead>
           <tbody>
-            {feed.map(
+            {waiters.map(
               (
                 { holder, names, blocked_by: blockers, waiting_since: since, remaining_ms: leftMs },
                 index,
