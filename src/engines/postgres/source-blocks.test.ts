@@ -1,9 +1,13 @@
 // Opaque bytes on their way into a checkpoint, from a log that is larger than the cache. The database is one endless
 // row in which every byte encodes its own position.
+import fc from 'fast-check';
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { ImageRecord } from '../../core/image.ts';
+import { arbitraryImageOf, IMAGE_KINDS } from '../../../test/support/arbitrary-records.ts';
+import type { ImageRecord, LeaseImage, NameImage, TaskImage } from '../../core/image.ts';
 import type { Opaque } from '../../core/opaque.ts';
 import type { SqlConnection } from '../../seams/database.ts';
+import { ByteWriter } from '../byte-writer.ts';
+import { encodeImage } from '../image-encoder.ts';
 import { SourceBlocks } from './source-blocks.ts';
 import type { Tables } from './tables.ts';
 
@@ -30,22 +34,30 @@ function bytesAt(at: number, length: number): Buffer {
   return bytes;
 }
 
-const opaque = (at: number, length = 10): Opaque => ({ at, length }) as Opaque;
+const opaque = (at: number, length = 10): Opaque => ({ bytes: null, at, length, crc: 0 });
 
-const task = (payload: Opaque, result: Opaque | null = null, late: readonly (Opaque | null)[] = []) =>
-  ({
-    kind: 'task',
-    payload,
-    result,
-    leases: late.map((lateResult) => ({ lateResult })),
-  }) as unknown as ImageRecord;
+const sample = (kind: ImageRecord['kind']) => fc.sample(arbitraryImageOf(kind), { seed: 1, numRuns: 100 });
+const anyTask = sample('task')[0] as TaskImage;
+const anyName = sample('name')[0] as NameImage;
+const anyLease = sample('task').flatMap((record) => (record as TaskImage).leases)[0] as LeaseImage;
 
-const name = (metadata: Opaque | null, value: Opaque | null) =>
-  ({
-    kind: 'name',
-    metadata,
-    object: value === null ? null : { value },
-  }) as unknown as ImageRecord;
+const task = (
+  payload: Opaque,
+  result: Opaque | null = null,
+  late: readonly (Opaque | null)[] = [],
+): ImageRecord => ({
+  ...anyTask,
+  payload,
+  result,
+  checkpoint: null,
+  leases: late.map((lateResult) => ({ ...anyLease, lateResult })),
+});
+
+const name = (metadata: Opaque | null, value: Opaque | null): ImageRecord => ({
+  ...anyName,
+  metadata,
+  object: value === null ? null : { value, version: 1, leaseSeq: 1, seq: 1 },
+});
 
 /** Makes ready for a record, as the writer of a checkpoint does, and reads what it refers to. */
 async function carried(record: ImageRecord, ...opaques: readonly Opaque[]): Promise<void> {
@@ -63,6 +75,25 @@ describe('old bytes', () => {
     const [metadata, value] = [opaque(40 * BLOCK), opaque(50 * BLOCK)];
     await carried(name(metadata, value), metadata, value);
     await carried(name(null, null));
+  });
+
+  it.each(IMAGE_KINDS)('are there for whatever a record of the kind %s refers to', async (kind) => {
+    let block = 0;
+    // Each in a block of its own, which nothing else has loaded.
+    const place = (each: Opaque): number => {
+      block += 1;
+      each.at = block * BLOCK;
+      return 0;
+    };
+    await fc.assert(
+      fc.asyncProperty(arbitraryImageOf(kind), async (record) => {
+        encodeImage(new ByteWriter(), { take: place }, record);
+        const missing = rows.missingFor(record);
+        if (missing !== null) await rows.load(missing);
+        const take = (each: Opaque): number => (each.length === 0 ? 0 : rows.read(each).length);
+        encodeImage(new ByteWriter(), { take }, record);
+      }),
+    );
   });
 
   it('are whole where they go from one block into the next, and the one after', async () => {

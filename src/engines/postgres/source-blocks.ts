@@ -6,6 +6,9 @@
 import type { ImageRecord } from '../../core/image.ts';
 import type { Opaque } from '../../core/opaque.ts';
 import type { SqlConnection } from '../../seams/database.ts';
+import { ByteWriter } from '../byte-writer.ts';
+import { encodeImage } from '../image-encoder.ts';
+import type { OpaqueArea } from '../record-parts.ts';
 import { readRows } from './row-bytes.ts';
 import type { Tables } from './tables.ts';
 
@@ -17,6 +20,7 @@ export class SourceBlocks {
   readonly #tables: Tables;
   /** By block number, least recently used first. */
   readonly #blocks = new Map<number, Buffer>();
+  readonly #references = new References();
   /** How many blocks the current record needs at most. They are the newest ones. */
   #needed = 0;
 
@@ -29,7 +33,7 @@ export class SourceBlocks {
   missingFor(record: ImageRecord): Set<number> | null {
     const missing = new Set<number>();
     this.#needed = 0;
-    for (const { at, length } of opaquesOf(record)) {
+    for (const { at, length } of this.#references.of(record)) {
       const end = Math.ceil((at + length) / BLOCK_BYTES);
       for (let block = Math.floor(at / BLOCK_BYTES); block < end; block++) {
         this.#needed += 1;
@@ -80,13 +84,21 @@ export class SourceBlocks {
   }
 }
 
-/** The opaques of a record, without empty ones, which have no position. */
-function opaquesOf(record: ImageRecord): Opaque[] {
-  const all =
-    record.kind === 'task'
-      ? [record.payload, record.result, ...record.leases.map(({ lateResult }) => lateResult)]
-      : record.kind === 'name'
-        ? [record.metadata, record.object?.value ?? null]
-        : [];
-  return all.filter((opaque): opaque is Opaque => opaque !== null && opaque.length > 0);
+/** What a record refers to, as its encoder asks for it: a list of fields kept here could lack a newer one. */
+class References implements OpaqueArea {
+  found: Opaque[] = [];
+  readonly #scratch = new ByteWriter();
+
+  of(record: ImageRecord): readonly Opaque[] {
+    this.found = [];
+    this.#scratch.length = 0;
+    encodeImage(this.#scratch, this, record);
+    return this.found;
+  }
+
+  /** Empty ones have no position. */
+  take(opaque: Opaque): number {
+    if (opaque.length > 0) this.found.push(opaque);
+    return 0;
+  }
 }
