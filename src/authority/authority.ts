@@ -20,7 +20,6 @@ import { LOG_FORMAT, LOG_VERSION, type State } from '../core/state.ts';
 import { writesNothing } from '../core/writes-nothing.ts';
 import type { Log } from '../engines/log.ts';
 import type { Timer, Timers, UptimeClock } from '../seams/clock.ts';
-import { Alarm } from './alarm.ts';
 import { AuthorityClock } from './authority-clock.ts';
 import { BatchSize } from './batch-size.ts';
 import { calendar } from './calendar.ts';
@@ -97,8 +96,7 @@ export class Authority {
     this.clock = new AuthorityClock(options.clock, state.lastAtMs, log);
     this.machine = new Machine(state, options.retention, undefined, undefined, calendar);
     this.compactor = new Compactor(log, state, options.timers, this.stats, options.onCompactionFault);
-    const ring = new Alarm(this.clock, options.timers, () => this.schedule());
-    this.alarm = new DueAlarm(this.machine, log, this.clock, ring);
+    this.alarm = new DueAlarm(this.machine, log, this.clock, options.timers, () => this.schedule());
     this.idle = new IdleMark(options, () => this.markIfIdle());
     this.payloads = new Payloads(log, state, this.grants, (taskId) => {
       this.forget(this.call({ type: 'KillTask', taskId, reason: 'PAYLOAD_DAMAGED' }));

@@ -1,25 +1,32 @@
 /**
- * Rings when time brings something to do. What is due and cannot be written, because the disk is full, would ring again at
+ * Rings when time brings something to do. An alarm that is early does no harm, so a later time never moves it: leases are
+ * renewed far more often than they end. What is due and cannot be written, because the disk is full, would ring again at
  * once: it is tried again after a while instead.
  */
 import type { Machine } from '../core/machine.ts';
 import type { Log } from '../engines/log.ts';
-import type { Alarm } from './alarm.ts';
+import type { Timer, Timers } from '../seams/clock.ts';
 import type { AuthorityClock } from './authority-clock.ts';
 
 const NO_ROOM_MS = 250;
+/** Timers stop while the machine is suspended and the authority's time does not, so it is looked at this often. */
+const LOOK_MS = 10_000;
 
 export class DueAlarm {
   private readonly machine: Machine;
   private readonly log: Log;
   private readonly clock: AuthorityClock;
-  private readonly alarm: Alarm;
+  private readonly timers: Timers;
+  private readonly ring: () => void;
+  private timer: Timer | null = null;
+  private dueMs = Number.POSITIVE_INFINITY;
 
-  constructor(machine: Machine, log: Log, clock: AuthorityClock, alarm: Alarm) {
+  constructor(machine: Machine, log: Log, clock: AuthorityClock, timers: Timers, ring: () => void) {
     this.machine = machine;
     this.log = log;
     this.clock = clock;
-    this.alarm = alarm;
+    this.timers = timers;
+    this.ring = ring;
   }
 
   /** At once when a caller has left a line, which may set others in motion. */
@@ -27,12 +34,14 @@ export class DueAlarm {
     const { machine, log } = this;
     const againMs = this.clock.nowMs() + NO_ROOM_MS;
     const dueMs = hasDeparted ? 0 : machine.nextDueMs();
-    this.alarm.setBy(Math.max(dueMs, log.batchBytesMax === 0 ? againMs : 0));
-    this.alarm.setBy(Math.max(machine.state.schedules.nextFiresAtMs(), log.full ? againMs : 0));
+    this.setBy(Math.max(dueMs, log.batchBytesMax === 0 ? againMs : 0));
+    this.setBy(Math.max(machine.state.schedules.nextFiresAtMs(), log.full ? againMs : 0));
   }
 
   cancel(): void {
-    this.alarm.cancel();
+    this.timer?.cancel();
+    this.timer = null;
+    this.dueMs = Number.POSITIVE_INFINITY;
   }
 
   /** While the disk is full schedules wait, and space is looked for on their behalf. */
@@ -40,5 +49,22 @@ export class DueAlarm {
     const { log, machine } = this;
     if (log.full && machine.state.schedules.nextFiresAtMs() <= this.clock.nowMs()) log.seekSpace();
     return !log.full;
+  }
+
+  private setBy(dueMs: number): void {
+    if (dueMs >= this.dueMs) return;
+    this.cancel();
+    this.dueMs = dueMs;
+    this.look();
+  }
+
+  private look(): void {
+    const aheadMs = this.dueMs - this.clock.nowMs();
+    if (aheadMs <= 0) {
+      this.cancel();
+      this.ring();
+      return;
+    }
+    this.timer = this.timers.after(Math.min(aheadMs, LOOK_MS), () => this.look());
   }
 }

@@ -7,7 +7,7 @@ export class Feed {
   private readonly followers = new Set<Follower>();
   private readonly listeners = new Set<() => void>();
 
-  /** Whether there are followers for the entries of the batch that is being decided. */
+  /** Whether there are followers: without any, a standby keeps no entries for them. */
   get wanted(): boolean {
     return this.followers.size > 0;
   }
@@ -28,9 +28,9 @@ export class Feed {
     };
   }
 
-  /** There are no entries when there was no follower while the batch was decided. */
+  /** Tells of a batch that is durable now. */
   publish(entries: readonly LoggedEntry[]): void {
-    if (entries.length > 0) for (const follower of this.followers) follower(entries);
+    for (const follower of this.followers) follower(entries);
     for (const listener of this.listeners) listener();
   }
 }

@@ -3,6 +3,7 @@ import type { Entry } from '../core/entries.ts';
 import { taskIdOfKey } from '../core/entry-json.ts';
 import { opaquesOf } from '../core/entry-opaques.ts';
 import type { TaskImage } from '../core/image.ts';
+import { GUARD_PREFIX } from '../core/reserved-names.ts';
 import type { Seq } from '../core/row-types.ts';
 import { hasEnded } from '../core/sessions/session-table.ts';
 import type { Log, LoggedEntry } from '../engines/log.ts';
@@ -101,7 +102,7 @@ export function touchesName(name: string, grantedSeq = 0, beginsWithLog = false)
         return entry.name === name;
       case 'NamesWiped':
         if (beginsWithLog && leaseSeq === 0) return false;
-        return name.startsWith(entry.prefix) && !name.startsWith('system:');
+        return name.startsWith(entry.prefix) && !name.startsWith(GUARD_PREFIX);
       case 'ObjectWritten':
       case 'ObjectDeleted':
         return entry.objectId === name;

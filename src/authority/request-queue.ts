@@ -4,7 +4,7 @@
  * Nothing goes before what stands ahead of it in the same request. All lines are bounded; a full one refuses at once
  * instead of growing. So is what those take up who have been decided to wait for others.
  */
-import { commandBytes, waitingBytes } from './command-bytes.ts';
+import type { Command } from '../core/commands.ts';
 import type { Request } from './request.ts';
 
 const ORDINARY_MAX = 100_000;
@@ -29,7 +29,7 @@ export class RequestQueue {
   offer(request: Request): boolean {
     const { sink } = request;
     const line = this.lineOf(request);
-    const bytes = bytesOf(request);
+    const bytes = bytesOf(request.command);
     if (!this.hasPlace(line) || this.bytes + bytes > BYTES_MAX) return false;
     const waiting = waitingBytes(request.command);
     if (waiting !== null && this.keptBytes + waiting > KEPT_BYTES_MAX) return false;
@@ -43,7 +43,7 @@ export class RequestQueue {
   /** The next one; `urgentFirst` when not all of them can be taken now. */
   take(urgentFirst: boolean): Request | undefined {
     const request = this.next(urgentFirst).shift();
-    if (request !== undefined) this.bytes -= bytesOf(request);
+    if (request !== undefined) this.bytes -= bytesOf(request.command);
     return request;
   }
 
@@ -80,8 +80,37 @@ export class RequestQueue {
   }
 }
 
-function bytesOf({ command }: Request): number {
-  return command === null ? 0 : commandBytes(command);
+/** What a command keeps in memory until it is written: its opaque bytes. */
+function bytesOf(command: Command | null): number {
+  switch (command?.type) {
+    case 'CreateTask':
+    case 'AcceptIntent':
+    case 'SetSchedule':
+      return command.payload.length;
+    case 'RequeueTask':
+      return command.origin?.payload?.length ?? 0;
+    case 'BulkTasks':
+      return command.tasks.reduce((sum, { payload }) => sum + (payload?.length ?? 0), 0);
+    case 'CompleteTask':
+      return command.writes.reduce((sum, write) => sum + write.value.length, command.result?.length ?? 0);
+    case 'WriteObject':
+    case 'CheckpointTask':
+      return command.value.length;
+    case 'AcquireNames':
+      return command.metadata?.length ?? 0;
+    default:
+      return 0;
+  }
+}
+
+/** What a place in a line takes up, and the line itself where it is the only one in it. */
+const PLACE_BYTES = 256;
+
+/** What a call takes up while it waits in lines; null for one that does not wait. */
+function waitingBytes(command: Command | null): number | null {
+  if (command === null || !('waitMs' in command) || command.waitMs === 0) return null;
+  const names = command.type === 'AcquireNames' ? command.names : command.queues;
+  return names.reduce((sum, name) => sum + PLACE_BYTES + name.length, bytesOf(command));
 }
 
 /** An array with a moving start: `shift` on a long array would move everything each time. */
