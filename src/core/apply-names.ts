@@ -1,7 +1,6 @@
 /** The effect of each entry about a name: its lease, and the object that only its holder may write. */
 import { check } from './check.ts';
 import type {
-  Entry,
   FencedWrite,
   NameBroken,
   NameExpired,
@@ -18,57 +17,7 @@ import { GUARD_PREFIX } from './reserved-names.ts';
 import type { NameRow, Seq } from './row-types.ts';
 import type { State } from './state.ts';
 
-export type NameEntry =
-  | NameLeased
-  | NameRenewed
-  | NameReleased
-  | NameExpired
-  | NameBroken
-  | NamesWiped
-  | ObjectWritten
-  | ObjectDeleted;
-
-export function isNameEntry(entry: Entry): entry is NameEntry {
-  switch (entry.type) {
-    case 'NameLeased':
-    case 'NameRenewed':
-    case 'NameReleased':
-    case 'NameExpired':
-    case 'NameBroken':
-    case 'NamesWiped':
-    case 'ObjectWritten':
-    case 'ObjectDeleted':
-      return true;
-    default:
-      return false;
-  }
-}
-
-export function applyNameEntry(state: State, entry: NameEntry, seq: Seq, atMs: number): void {
-  switch (entry.type) {
-    case 'NameLeased':
-      return leased(state, entry, seq, atMs);
-    case 'NameRenewed':
-      return renewed(state, entry, seq, atMs);
-    case 'NameReleased':
-      return endName(state, held(state, entry, seq, atMs), seq, atMs, 'released');
-    case 'NameExpired': {
-      const row = live(state, entry, seq);
-      check(state.names.expiresAtMs.get(row) <= atMs, entry, seq, 'the lease has not run out');
-      return endName(state, row, seq, atMs, 'expired');
-    }
-    case 'NameBroken':
-      return endName(state, held(state, entry, seq, atMs), seq, atMs, 'broken');
-    case 'NamesWiped':
-      return wiped(state, entry, seq, atMs);
-    case 'ObjectWritten':
-      return writeObject(state, entry, entry, seq, atMs);
-    case 'ObjectDeleted':
-      return deleted(state, entry, seq, atMs);
-  }
-}
-
-function leased({ names }: State, entry: NameLeased, seq: Seq, atMs: number): void {
+export function leased({ names }: State, entry: NameLeased, seq: Seq, atMs: number): void {
   for (const name of entry.names) {
     let row = names.find(name);
     if (row === 0) {
@@ -108,12 +57,26 @@ function held(state: State, entry: NameRenewed | NameReleased | NameBroken, seq:
   return row;
 }
 
-function renewed(state: State, entry: NameRenewed, seq: Seq, atMs: number): void {
+export function renewed(state: State, entry: NameRenewed, seq: Seq, atMs: number): void {
   const row = held(state, entry, seq, atMs);
   const { names } = state;
   check(entry.expiresAtMs > names.expiresAtMs.get(row), entry, seq, 'a renewal never shortens');
   names.expiresAtMs.set(row, entry.expiresAtMs);
   names.lastSeq.set(row, seq);
+}
+
+export function released(state: State, entry: NameReleased, seq: Seq, atMs: number): void {
+  endName(state, held(state, entry, seq, atMs), seq, atMs, 'released');
+}
+
+export function expired(state: State, entry: NameExpired, seq: Seq, atMs: number): void {
+  const row = live(state, entry, seq);
+  check(state.names.expiresAtMs.get(row) <= atMs, entry, seq, 'the lease has not run out');
+  endName(state, row, seq, atMs, 'expired');
+}
+
+export function broken(state: State, entry: NameBroken, seq: Seq, atMs: number): void {
+  endName(state, held(state, entry, seq, atMs), seq, atMs, 'broken');
 }
 
 export function endName({ names }: State, row: NameRow, seq: Seq, atMs: number, how: NameEnd): void {
@@ -124,7 +87,7 @@ export function endName({ names }: State, row: NameRow, seq: Seq, atMs: number, 
   if (names.isIdle(row)) names.becomeIdle(row);
 }
 
-function wiped(state: State, entry: NamesWiped, seq: Seq, atMs: number): void {
+export function wiped(state: State, entry: NamesWiped, seq: Seq, atMs: number): void {
   const rows = rowsToWipe(state, entry.prefix);
   check(rows.length === entry.count, entry, seq, `it ends ${rows.length} leases, not ${entry.count}`);
   for (const row of rows) endName(state, row, seq, atMs, 'wiped');
@@ -159,7 +122,7 @@ export function writeObject(
   names.lastSeq.set(row, seq);
 }
 
-function deleted({ names }: State, entry: ObjectDeleted, seq: Seq, atMs: number): void {
+export function deleted({ names }: State, entry: ObjectDeleted, seq: Seq, atMs: number): void {
   const row = names.find(entry.objectId);
   check(row !== 0 && names.isLive(row), entry, seq, 'the object is not held');
   check(names.leaseSeq.get(row) === entry.leaseSeq, entry, seq, 'the delete is not fenced');

@@ -2,10 +2,12 @@
 import { writeObject } from './apply-names.ts';
 import { check } from './check.ts';
 import type {
-  Entry,
   LeaseExpired,
   LeaseExtended,
   LeaseGranted,
+  QueueLimited,
+  QueuePaused,
+  QueueResumed,
   TaskCancelled,
   TaskCancelRequested,
   TaskChanged,
@@ -23,75 +25,7 @@ import type { Seq, TaskRow } from './row-types.ts';
 import type { State } from './state.ts';
 import { isTerminal } from './task-table.ts';
 
-export type TaskEntry = Extract<
-  Entry,
-  {
-    type:
-      | 'TaskCreated'
-      | 'LeaseGranted'
-      | 'LeaseExtended'
-      | 'LeaseExpired'
-      | 'TaskCompleted'
-      | 'TaskCancelled'
-      | 'TaskFailed'
-      | 'TaskReleased'
-      | 'TaskDead'
-      | 'TaskCancelRequested'
-      | 'TaskCheckpointed'
-      | 'TaskChanged'
-      | 'QueuePaused'
-      | 'QueueResumed'
-      | 'QueueLimited';
-  }
->;
-
-export function applyTaskEntry(state: State, entry: TaskEntry, seq: Seq, atMs: number): void {
-  switch (entry.type) {
-    case 'TaskCreated':
-      return created(state, entry, seq, atMs);
-    case 'LeaseGranted':
-      return granted(state, entry, seq, atMs);
-    case 'LeaseExtended':
-      return extended(state, entry, seq, atMs);
-    case 'LeaseExpired':
-      return expired(state, entry, seq, atMs);
-    case 'TaskCompleted':
-      return completed(state, entry, seq, atMs);
-    case 'TaskCancelled':
-      return cancelled(state, entry, seq);
-    case 'TaskFailed':
-      return failed(state, entry, seq, atMs);
-    case 'TaskReleased':
-      return released(state, entry, seq, atMs);
-    case 'TaskDead':
-      return dead(state, entry, seq, atMs);
-    case 'TaskCancelRequested':
-      return cancelRequested(state, entry, seq, atMs);
-    case 'TaskCheckpointed':
-      return checkpointed(state, entry, seq, atMs);
-    case 'TaskChanged':
-      return changed(state, entry, seq, atMs);
-    case 'QueuePaused':
-      state.tasks.openQueue(entry.queue).paused = true;
-      return;
-    case 'QueueResumed': {
-      const queue = state.tasks.openQueue(entry.queue);
-      queue.paused = false;
-      state.tasks.dropIfIdle(queue);
-      return;
-    }
-    case 'QueueLimited': {
-      const queue = state.tasks.openQueue(entry.queue);
-      state.tasks.keys.setLimits(queue, limitsOf(entry), atMs);
-      state.tasks.dropIfIdle(queue);
-      return;
-    }
-    default:
-      throw new Error(`INV-APPLY: unknown entry ${(entry satisfies never as Entry).type} at seq ${seq}.`);
-  }
-}
-
-function created(state: State, entry: TaskCreated, seq: Seq, atMs: number): void {
+export function created(state: State, entry: TaskCreated, seq: Seq, atMs: number): void {
   const { tasks } = state;
   check(tasks.at(entry.task) === 0, entry, seq, 'the task exists');
   check(typeof entry.task === 'string' || entry.task === seq, entry, seq, 'its id is not its position');
@@ -112,7 +46,7 @@ function requeued({ tasks }: State, entry: TaskCreated, seq: Seq): void {
 }
 
 /** The only entry that makes a task LEASED. */
-function granted({ tasks }: State, entry: LeaseGranted, seq: Seq, atMs: number): void {
+export function granted({ tasks }: State, entry: LeaseGranted, seq: Seq, atMs: number): void {
   const row = tasks.at(entry.task);
   check(row !== 0, entry, seq, 'the task is unknown');
   check(tasks.stateOf(row) === 'WAITING', entry, seq, 'the task is not WAITING');
@@ -192,7 +126,7 @@ function move(
   tasks.enter(row, to, atMs);
 }
 
-function extended(state: State, entry: LeaseExtended, seq: Seq, atMs: number): void {
+export function extended(state: State, entry: LeaseExtended, seq: Seq, atMs: number): void {
   const row = held(state, entry, seq, atMs);
   const { tasks } = state;
   const lease = tasks.lease.get(row);
@@ -203,7 +137,7 @@ function extended(state: State, entry: LeaseExtended, seq: Seq, atMs: number): v
   tasks.lastSeq.set(row, seq);
 }
 
-function expired(state: State, entry: LeaseExpired, seq: Seq, atMs: number): void {
+export function expired(state: State, entry: LeaseExpired, seq: Seq, atMs: number): void {
   const row = leased(state, entry, seq);
   const { tasks } = state;
   check(tasks.leases.expiresAtMs.get(tasks.lease.get(row)) <= atMs, entry, seq, 'the lease has not run out');
@@ -211,7 +145,7 @@ function expired(state: State, entry: LeaseExpired, seq: Seq, atMs: number): voi
   move(state, row, seq, atMs, 'WAITING', 'expired', atMs);
 }
 
-function completed(state: State, entry: TaskCompleted, seq: Seq, atMs: number): void {
+export function completed(state: State, entry: TaskCompleted, seq: Seq, atMs: number): void {
   const row = held(state, entry, seq, atMs);
   const { tasks } = state;
   for (const write of entry.writes) writeObject(state, entry, write, seq, atMs);
@@ -221,7 +155,7 @@ function completed(state: State, entry: TaskCompleted, seq: Seq, atMs: number): 
 }
 
 /** The state of the task stays. The lease remembers that its worker got CANCELLED. */
-function cancelled({ tasks }: State, entry: TaskCancelled, seq: Seq): void {
+export function cancelled({ tasks }: State, entry: TaskCancelled, seq: Seq): void {
   const row = tasks.at(entry.task);
   check(row !== 0, entry, seq, 'the task is unknown');
   let lease = tasks.lease.get(row);
@@ -234,7 +168,7 @@ function cancelled({ tasks }: State, entry: TaskCancelled, seq: Seq): void {
   tasks.lastSeq.set(row, seq);
 }
 
-function failed(state: State, entry: TaskFailed, seq: Seq, atMs: number): void {
+export function failed(state: State, entry: TaskFailed, seq: Seq, atMs: number): void {
   const row = held(state, entry, seq, atMs);
   const { tasks } = state;
   const isExhausted = tasks.countedAttempts.get(row) >= tasks.maxAttempts.get(row);
@@ -247,14 +181,14 @@ function failed(state: State, entry: TaskFailed, seq: Seq, atMs: number): void {
   move(state, row, seq, atMs, to, 'fail', entry.dueAtMs);
 }
 
-function released(state: State, entry: TaskReleased, seq: Seq, atMs: number): void {
+export function released(state: State, entry: TaskReleased, seq: Seq, atMs: number): void {
   const row = held(state, entry, seq, atMs);
   const { tasks } = state;
   tasks.countedAttempts.set(row, tasks.countedAttempts.get(row) - 1);
   move(state, row, seq, atMs, 'WAITING', 'release', entry.dueAtMs);
 }
 
-function dead(state: State, entry: TaskDead, seq: Seq, atMs: number): void {
+export function dead(state: State, entry: TaskDead, seq: Seq, atMs: number): void {
   const { tasks } = state;
   const row = tasks.at(entry.task);
   check(row !== 0, entry, seq, 'the task is unknown');
@@ -266,7 +200,7 @@ function dead(state: State, entry: TaskDead, seq: Seq, atMs: number): void {
   move(state, row, seq, atMs, 'DEAD', 'killed', 0);
 }
 
-function cancelRequested(state: State, entry: TaskCancelRequested, seq: Seq, atMs: number): void {
+export function cancelRequested(state: State, entry: TaskCancelRequested, seq: Seq, atMs: number): void {
   const row = held(state, entry, seq, atMs);
   const { tasks } = state;
   check(tasks.cancelReason.get(row) === null, entry, seq, 'it is recorded once');
@@ -274,13 +208,13 @@ function cancelRequested(state: State, entry: TaskCancelRequested, seq: Seq, atM
   tasks.lastSeq.set(row, seq);
 }
 
-function checkpointed(state: State, entry: TaskCheckpointed, seq: Seq, atMs: number): void {
+export function checkpointed(state: State, entry: TaskCheckpointed, seq: Seq, atMs: number): void {
   const row = held(state, entry, seq, atMs);
   state.tasks.checkpoint.set(row, entry.value);
   state.tasks.lastSeq.set(row, seq);
 }
 
-function changed({ tasks }: State, entry: TaskChanged, seq: Seq, atMs: number): void {
+export function changed({ tasks }: State, entry: TaskChanged, seq: Seq, atMs: number): void {
   const row = tasks.at(entry.task);
   check(row !== 0, entry, seq, 'the task is unknown');
   check(tasks.stateOf(row) === 'WAITING', entry, seq, 'the task is not WAITING');
@@ -289,4 +223,20 @@ function changed({ tasks }: State, entry: TaskChanged, seq: Seq, atMs: number): 
   check(other === 0 || other === row, entry, seq, 'the dedup key is taken');
   tasks.change(row, entry, atMs);
   tasks.lastSeq.set(row, seq);
+}
+
+export function queuePaused({ tasks }: State, entry: QueuePaused): void {
+  tasks.openQueue(entry.queue).paused = true;
+}
+
+export function queueResumed({ tasks }: State, entry: QueueResumed): void {
+  const queue = tasks.openQueue(entry.queue);
+  queue.paused = false;
+  tasks.dropIfIdle(queue);
+}
+
+export function queueLimited({ tasks }: State, entry: QueueLimited, atMs: number): void {
+  const queue = tasks.openQueue(entry.queue);
+  tasks.keys.setLimits(queue, limitsOf(entry), atMs);
+  tasks.dropIfIdle(queue);
 }

@@ -19,7 +19,7 @@ export function unchanged<A>(answer: A): Decision<A> {
 }
 
 export function refuse(code: RefusalCode, more: Omit<Refusal, 'refused'> = {}): Decision<never> {
-  return { entries: NONE, answer: { refused: code, ...more } as Refusal as never };
+  return { entries: NONE, answer: { refused: code, ...more } };
 }
 
 /** For input that is not a valid command and never reaches a rule. */

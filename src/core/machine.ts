@@ -27,8 +27,8 @@ import { type Calendar, NO_CALENDAR } from './schedules/schedule-times.ts';
 import { SessionCommands } from './sessions/session-commands.ts';
 import { consequencesOf } from './sessions/session-consequences.ts';
 import { wipesSessions } from './sessions/session-names.ts';
-import { refuseCreation, refuseVerdict } from './sessions/start-tasks.ts';
 import type { State } from './state.ts';
+import { refuseCreation } from './system-queues.ts';
 import { findLease, judge, type TaskAnswer, type TaskCommand } from './verdicts.ts';
 import { WaitLines } from './wait-lines.ts';
 
@@ -153,7 +153,6 @@ export class Machine {
     this.batch.add(entry, seq, this.nowMs, dueMs);
     apply(this.state, entry, seq, this.nowMs);
     this.lines.note(entry);
-    this.sessions.note(entry);
     for (const consequence of consequencesOf(this.state, entry)) this.commit(consequence);
   };
 
@@ -227,7 +226,7 @@ export class Machine {
   }
 
   private judge(command: TaskCommand): TaskAnswer | Refusal {
-    return refuseVerdict(this.state, command) ?? this.enact(judge(this.state, command, this.nowMs));
+    return this.enact(judge(this.state, command, this.nowMs));
   }
 
   enact<A>({ entries, answer }: Decision<A>): A | Refusal {

@@ -6,28 +6,10 @@ import type { Cancelled, ChangedTask, Killed } from './answers.ts';
 import type { CancelTask, ChangeTask, KillTask } from './commands.ts';
 import { append, type Decision, refuse, unchanged } from './decision.ts';
 import type { TaskDead } from './entries.ts';
-import { isSystemQueue, SYSTEM_QUEUES } from './reserved-names.ts';
 import type { TaskRow } from './row-types.ts';
 import type { State } from './state.ts';
 import { CANCELLED } from './task-table.ts';
-import type { Presented, TaskCommand } from './verdicts.ts';
-
-/** The refusal for a task of a system queue, or for a change into one; null for any other task. */
-export function refuseSystemQueue(
-  { tasks }: State,
-  row: TaskRow,
-  command: TaskCommand,
-): Decision<never> | null {
-  if (command.type !== 'CancelTask' && command.type !== 'CheckpointTask' && command.type !== 'ChangeTask')
-    return null;
-  const target = command.type === 'ChangeTask' ? command.queue : null;
-  const isOurs = [tasks.queueNameOf(row), target].some(
-    (queue) => queue !== null && queue !== undefined && isSystemQueue(queue),
-  );
-  if (!isOurs) return null;
-  const detail = `Tasks in queues that begin with ${SYSTEM_QUEUES} are not cancelled, checkpointed or changed.`;
-  return refuse('FORBIDDEN', { detail });
-}
+import type { Presented } from './verdicts.ts';
 
 export function kill({ state, row }: Presented<0>, command: KillTask): Decision<Killed> {
   const { tasks } = state;

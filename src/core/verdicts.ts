@@ -10,8 +10,8 @@
  *   FAILED     tooLate  tooLate     late      late   late     terminal  terminal       notWaiting
  *   DEAD       tooLate  tooLate     late      late   late     terminal  cancelAgain    notWaiting
  *
- * In row LEASED a lease that is not the current one is judged as in the other rows. Most commands for a task that starts
- * a session never come here (`sessions/start-tasks.ts`).
+ * In row LEASED a lease that is not the current one is judged as in the other rows. What is refused for tasks of system
+ * queues is refused before the table is asked (`system-queues.ts`).
  */
 import type { Cancelled, ChangedTask, Checkpointed, Extension, Killed, Verdict } from './answers.ts';
 import type {
@@ -28,17 +28,10 @@ import { append, type Decision, isRefusal, refuse, unchanged } from './decision.
 import type { FencedWrite, TaskDead, TaskFailed, TaskKey, TaskReleased, Verb } from './entries.ts';
 import { checkWrite } from './fences.ts';
 import type { TaskState } from './image.ts';
-import {
-  cancel,
-  cancelAgain,
-  cancellationDue,
-  change,
-  kill,
-  refuseSystemQueue,
-  requestCancel,
-} from './operate-tasks.ts';
+import { cancel, cancelAgain, cancellationDue, change, kill, requestCancel } from './operate-tasks.ts';
 import type { LeaseRow, Seq, TaskRow } from './row-types.ts';
 import type { State } from './state.ts';
+import { refuseSystemTask } from './system-queues.ts';
 
 export type TaskCommand =
   | ExtendLease
@@ -110,8 +103,8 @@ const NO_WRITES: readonly FencedWrite[] = [];
 export function judge(state: State, command: TaskCommand, nowMs: number): Decision<TaskAnswer> {
   const row = state.tasks.find(command.taskId);
   if (row === 0) return rejected(command, 'TASK_NOT_FOUND');
-  const forbidden = refuseSystemQueue(state, row, command);
-  if (forbidden !== null) return forbidden;
+  const forbidden = refuseSystemTask(state, row, command);
+  if (forbidden !== null) return { entries: [], answer: forbidden };
   const rules = TASK_RULES[state.tasks.stateOf(row)];
   if (command.type === 'KillTask') return rules.KillTask({ state, row, lease: 0, nowMs }, command);
   if (command.type === 'CancelTask') return rules.CancelTask({ state, row, lease: 0, nowMs }, command);
@@ -215,7 +208,7 @@ function judgeWrites(at: Presented, command: CompleteTask): readonly FencedWrite
   const writes: FencedWrite[] = [];
   for (const [index, { objectId, value, lease }] of command.writes.entries()) {
     const checked = checkWrite(at.state, objectId, lease);
-    if (isRefusal(checked)) return { entries: [], answer: { ...checked, index } as never };
+    if (isRefusal(checked)) return { entries: [], answer: { ...checked, index } };
     const earlier = writes.filter((write) => write.objectId === objectId).length;
     writes.push({ objectId, leaseSeq: checked.leaseSeq, version: checked.version + 1 + earlier, value });
   }

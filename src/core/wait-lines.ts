@@ -6,11 +6,14 @@ import type { Answer } from './answers.ts';
 import type { AcquireNames, LeaseTasks } from './commands.ts';
 import { acquireNames, held } from './decide-names.ts';
 import { isRefusal } from './decision.ts';
-import type { Entry, TaskKey } from './entries.ts';
+import type { Entry, SessionChanged, TaskKey } from './entries.ts';
 import { Lines, type Waiter } from './lines.ts';
 import type { Machine } from './machine.ts';
 import type { Refusal } from './refusals.ts';
+import { START_QUEUE } from './reserved-names.ts';
 import type { NameRow, TaskRow } from './row-types.ts';
+import { namesOf } from './sessions/session-names.ts';
+import { hasEnded } from './sessions/session-table.ts';
 
 export class WaitLines {
   readonly names = new Lines<AcquireNames>();
@@ -64,7 +67,7 @@ export class WaitLines {
     return { refused: 'LEASE_HELD', holder: this.names.first(name)!.command.holder, remainingMs: 0 };
   }
 
-  /** Notes which lines an entry may serve. For entries about sessions, `SessionCommands` does it. */
+  /** Notes which lines an entry that was just applied may serve. */
   note(entry: Entry): void {
     switch (entry.type) {
       case 'NameReleased':
@@ -87,6 +90,10 @@ export class WaitLines {
       case 'TaskCompleted':
       case 'TaskDead':
         return this.returned(entry.task, true);
+      case 'IntentAccepted':
+        return this.fed(START_QUEUE);
+      case 'SessionChanged':
+        return this.sessionChanged(entry);
       default:
         return;
     }
@@ -98,6 +105,12 @@ export class WaitLines {
     const { tasks } = this.machine.state;
     const queue = tasks.queueOf(tasks.at(task) as TaskRow);
     if (!isEnded || queue.limits !== null) this.fed(queue.name);
+  }
+
+  /** A session that ends gives its names back. */
+  private sessionChanged({ session: seq }: SessionChanged): void {
+    const session = this.machine.state.sessions.at(seq)!;
+    if (hasEnded(session)) for (const name of namesOf(session)) this.freed(name);
   }
 
   /** A queue may have a task to lease: one was added, a place is free, or a window has opened. */

@@ -1,29 +1,15 @@
 /** The effect of each fact about a schedule. A firing creates its task. */
 import { check } from '../check.ts';
-import type { Entry, ScheduleFired, ScheduleRemoved, ScheduleSet } from '../entries.ts';
+import type { ScheduleFired, ScheduleRemoved, ScheduleSet } from '../entries.ts';
 import { PLAIN_TASK } from '../plain-task.ts';
 import type { Seq } from '../row-types.ts';
 import type { State } from '../state.ts';
 import { type Schedule, scheduleAfter } from './schedule-table.ts';
 
-export type ScheduleEntry = ScheduleSet | ScheduleRemoved | ScheduleFired;
-
 /** So many requests that fired a schedule by hand are recognised when they come again. */
 const REQUESTS_MAX = 16;
 
-export function isScheduleEntry(entry: Entry): entry is ScheduleEntry {
-  return entry.type === 'ScheduleSet' || entry.type === 'ScheduleRemoved' || entry.type === 'ScheduleFired';
-}
-
-export function applyScheduleEntry(state: State, entry: ScheduleEntry, seq: Seq, atMs: number): void {
-  if (entry.type === 'ScheduleSet') return set(state, entry, seq, atMs);
-  const schedule = state.schedules.find(entry.name);
-  check(schedule !== undefined, entry, seq, 'the schedule is unknown');
-  if (entry.type === 'ScheduleRemoved') state.schedules.remove(entry.name);
-  else fired(state, schedule, entry, seq, atMs);
-}
-
-function set({ schedules }: State, entry: ScheduleSet, seq: Seq, atMs: number): void {
+export function set({ schedules }: State, entry: ScheduleSet, seq: Seq, atMs: number): void {
   const before = schedules.find(entry.name);
   const { nextDueAtMs, nextFiresAtMs } = entry;
   check((entry.cron === null) !== (entry.everyMs === null), entry, seq, 'it needs a pattern or an interval');
@@ -34,8 +20,19 @@ function set({ schedules }: State, entry: ScheduleSet, seq: Seq, atMs: number): 
   schedules.put(scheduleAfter(before, entry, seq, atMs));
 }
 
-function fired(state: State, schedule: Schedule, entry: ScheduleFired, seq: Seq, atMs: number): void {
+export function removed(state: State, entry: ScheduleRemoved, seq: Seq): void {
+  state.schedules.remove(known(state, entry, seq).name);
+}
+
+function known({ schedules }: State, entry: ScheduleRemoved | ScheduleFired, seq: Seq): Schedule {
+  const schedule = schedules.find(entry.name);
+  check(schedule !== undefined, entry, seq, 'the schedule is unknown');
+  return schedule;
+}
+
+export function fired(state: State, entry: ScheduleFired, seq: Seq, atMs: number): void {
   const { tasks, schedules } = state;
+  const schedule = known(state, entry, seq);
   const { dueAtMs, throughMs, task } = entry;
   check((task === null) === (entry.skipped !== null), entry, seq, 'it fired, or was skipped');
   if (dueAtMs !== null) {

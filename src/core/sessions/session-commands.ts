@@ -15,7 +15,6 @@ import type {
 } from '../commands.ts';
 import { holdsGuard } from '../decide-names.ts';
 import { isRefusal } from '../decision.ts';
-import type { Entry } from '../entries.ts';
 import { sessionIdOfSeq } from '../ids.ts';
 import type { Machine } from '../machine.ts';
 import type { Refusal } from '../refusals.ts';
@@ -81,15 +80,6 @@ export class SessionCommands {
   /** Only the live guard may lease start tasks, and a caller that presents a guard must hold it. */
   mayLease({ guard, queues }: LeaseTasks): boolean {
     return guard === undefined ? !queues.includes(START_QUEUE) : this.holds(guard);
-  }
-
-  /** Notes which lines an entry may serve. */
-  note(entry: Entry): void {
-    const { lines, state } = this.machine;
-    if (entry.type === 'IntentAccepted') lines.fed(START_QUEUE);
-    if (entry.type !== 'SessionChanged') return;
-    const session = state.sessions.at(entry.session)!;
-    if (hasEnded(session)) for (const name of namesOf(session)) lines.freed(name);
   }
 
   /** A wipe releases start tasks; those whose lease has expired are WAITING already. */
