@@ -34,6 +34,7 @@ const BUSY: Refusal = {
   refused: 'OVERLOADED',
   detail: `${WAITING_MAX} requests for earlier moments are waiting already; they are answered one at a time.`,
 };
+const ENDED: Refusal = { refused: 'UNAVAILABLE', detail: 'The authority has ended.' };
 const TOO_LARGE: Refusal = {
   refused: 'UNAVAILABLE',
   detail: 'The state at that position is too large to be held in memory beside the present one.',
@@ -98,13 +99,15 @@ export class TimeMachine {
       const found = find();
       if ('refused' in found) return found;
       const answer = await this.send({ operation, request, ...found, figures: this.options.figures() });
+      if (answer === null) return ENDED;
       if ('found' in answer) return withJson(answer.found) as object;
       if (answer.none === 'too large') return TOO_LARGE;
     }
     return this.compacted();
   }
 
-  private async send(question: PastQuestion): Promise<PastAnswer> {
+  /** Null when the authority, and with it the thread, has ended meanwhile. */
+  private async send(question: PastQuestion): Promise<PastAnswer | null> {
     this.idle?.cancel();
     this.thread ??= this.options.threads!.serve(MODULE);
     try {
@@ -112,6 +115,7 @@ export class TimeMachine {
     } catch (fault) {
       // A thread that failed may have ended. The next question starts another.
       this.stop();
+      if (this.options.authority.hasEnded) return null;
       throw fault;
     }
   }
@@ -119,6 +123,7 @@ export class TimeMachine {
   /** The position of a seq or a time, or why it cannot be shown. */
   private find(seq: number | null, atMs: number | null): Found | Refusal {
     const { threads, authority } = this.options;
+    if (authority.hasEnded) return ENDED;
     const past = threads === null ? null : authority.log.past();
     if (past === null) return NO_PAST;
     const { lastSeq } = authority.log.position;

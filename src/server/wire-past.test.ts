@@ -155,6 +155,35 @@ describe('reads of the state as of an earlier position', () => {
     expect((await served.call('task.get', { task_id: 't1' })).status).toBe(404);
   });
 
+  it('are refused once the authority has ended, also those that were being looked at', async () => {
+    let end: (fault: Error) => void = () => undefined;
+    let tellAsked: () => void = () => undefined;
+    const asked = new Promise<void>((resolve) => {
+      tellAsked = resolve;
+    });
+    const thread = {
+      ask: () =>
+        new Promise<never>((_, reject) => {
+          end = reject;
+          tellAsked();
+        }),
+      stop: async () => end(new Error('The thread has ended.')),
+    };
+    const servingThreads = { serve: () => thread };
+    const served = await startServed({
+      engine: fileEngine({ dir: '/data', files: new TestDisk() }),
+      servingThreads,
+    });
+    const { seq: at_seq } = await served.done('task.create', { payload: 1 });
+    const first = served.call('task.list', { at_seq });
+    const second = served.call('task.list', { at_seq });
+    await asked;
+    await served.authority.close();
+    for (const reply of [first, second, served.call('task.list', { at_seq })]) {
+      expect(await reply).toMatchObject({ status: 503, body: { code: 'UNAVAILABLE' } });
+    }
+  });
+
   it('cover every read of the state, and no other', () => {
     const takes = OPERATION_NAMES.filter((name) => 'at_seq' in operationOf(name).request.properties);
     expect(takes.toSorted()).toEqual(Object.keys(LOOKS).toSorted());
