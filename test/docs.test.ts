@@ -131,6 +131,17 @@ describe('docs/http.md', () => {
   });
 });
 
+describe('docs/errors.md', () => {
+  it('names every operation that a full disk refuses', () => {
+    const told = /call would create or set something: (.*?)\. /.exec(
+      sections(read('docs/errors.md'), 2).get('DISK_FULL') ?? '',
+    );
+    const names = [...(told?.[1] ?? '').matchAll(/`([a-z_.]+)`/g)].map(([, name]) => name!);
+    const refused = NAMES.filter((name) => 'refusedWhenFull' in operationOf(name));
+    expect(names.sort()).toEqual(refused.sort());
+  });
+});
+
 describe('the codes of the client', () => {
   it('are all in docs/errors.md', () => {
     const section = sections(read('docs/errors.md'), 2).get('Codes of the client') ?? '';

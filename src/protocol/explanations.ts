@@ -293,9 +293,10 @@ export const EXPLANATIONS = {
   },
   DISK_FULL: {
     when:
-      'The next segment of the log could not be allocated, and the call would create something: ' +
-      '`task.create`, `task.requeue`, `task.bulk`, `task.lease`, `lease.acquire`, `lease.acquire_all`, `object.write`, `intent.accept`, ' +
-      '`session.start`. Renewals, completions, failures, releases, ends of sessions and expiries continue ' +
+      'The next segment of the log could not be allocated, and the call would create or set something: ' +
+      '`task.create`, `task.requeue`, `task.bulk`, `task.lease`, `task.checkpoint`, `queue.limit`, `lease.acquire`, ' +
+      '`lease.acquire_all`, `object.write`, `schedule.put`, `schedule.delete`, `schedule.pause`, `schedule.resume`, ' +
+      '`schedule.fire`, `intent.accept`, `session.start`. Renewals, completions, failures, releases, ends of sessions and expiries continue ' +
       'while the reserve lasts; after that they are refused too.',
     todo: 'Free some disk space and retry.',
     see: { title: 'operating', page: 'operating.md#a-full-disk' },
