@@ -158,6 +158,25 @@ describe('task show, why, history and kill', () => {
     expect(types).toEqual(['TaskCreated', 'LeaseGranted', 'TaskDead']);
   });
 
+  it('call the reason of an earlier failure that, and not the reason of how the task stands', async () => {
+    await test.run('task', 'add', '{"n":1}', '--id', 'mine', '--backoff', '0');
+    const { lh, world } = test;
+    const lease = async (): Promise<string> => {
+      const reply = await world.finish(lh.call('task.lease', { worker_id: 'w' }));
+      return reply.ok ? reply.leases[0]!.lease_id : '';
+    };
+    const failed = { task_id: 'mine', lease_id: await lease(), reason: 'the first try' };
+    await world.finish(lh.call('task.fail', failed));
+    const shown = async () => (await test.run('task', 'show', 'mine')).out;
+    expect(await shown()).toMatch(/^last failure +the first try$/m);
+    await world.finish(lh.call('task.complete', { task_id: 'mine', lease_id: await lease() }));
+    expect(await shown()).toMatch(/^state +COMPLETED\n(?:.+\n)*last failure +the first try$/m);
+    expect((await test.run('task', 'ls')).out).toContain('{"n":1}');
+    await test.run('task', 'add', '2', '--id', 'killed');
+    await test.run('task', 'kill', 'killed', '--reason', 'not wanted');
+    expect((await test.run('task', 'show', 'killed')).out).toMatch(/^reason +not wanted$/m);
+  });
+
   it('exit with 1 for an unknown task', async () => {
     for (const verb of ['show', 'why', 'history']) {
       expect(await test.run('task', verb, 'nobody')).toMatchObject({

@@ -65,7 +65,7 @@ export function taskLines(
   if (task.ended_at !== undefined) fields.push(['ended', when(task.ended_at)]);
   if (task.key !== undefined) fields.push(['key', visible(task.key)]);
   if (task.dedup_key !== undefined) fields.push(['dedup key', visible(task.dedup_key)]);
-  if (task.reason !== undefined) fields.push(['reason', reasonText(task)]);
+  if (task.reason !== undefined) fields.push([hasFailed(task) ? 'reason' : 'last failure', reasonText(task)]);
   if (chain.length > 1)
     fields.push(['requeued', chain.map((link) => linkText(link, task, paint)).join(' → ')]);
   if (task.checkpoint !== undefined) fields.push(checkpointField(task.checkpoint, paint));
@@ -77,6 +77,11 @@ export function taskLines(
     fields.push(['lease', `${lease.lease_seq} by ${visible(lease.worker_id)}: ${lease.end}`]);
   }
   return fieldLines(fields, paint);
+}
+
+/** A task that was tried again keeps the reason of its last failure, also once it is completed. */
+function hasFailed({ state }: TaskRecord): boolean {
+  return state === 'FAILED' || state === 'DEAD';
 }
 
 function reasonText({ reason = '', reason_detail: detail }: TaskRecord): string {

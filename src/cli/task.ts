@@ -107,7 +107,7 @@ function taskColumns(nowMs: number): Columns<TaskRecord> {
 /** The most useful detail of a task in its state. */
 function whatOf(task: TaskRecord, nowMs: number): string {
   if (task.state === 'LEASED') return `${task.worker_id}, lease ends ${ago(task.expiry_timestamp!, nowMs)}`;
-  if (task.reason !== undefined) return task.reason;
+  if (task.reason !== undefined && task.state !== 'COMPLETED') return task.reason;
   if (task.state === 'WAITING' && task.due_at > task.created_at) return `due ${ago(task.due_at, nowMs)}`;
   return task.payload?.text() ?? 'payload damaged';
 }
