@@ -11,11 +11,12 @@ export interface Connection {
 }
 
 export class ConnectionWatch {
-  #current: Connection;
+  #current: Connection = { state: 'idle', url: null };
   readonly #listeners = new Set<(connection: Connection) => void>();
+  readonly #onFault: ((fault: unknown) => void) | undefined;
 
-  constructor(state: Connection['state'] = 'idle') {
-    this.#current = { state, url: null };
+  constructor(onFault?: (fault: unknown) => void) {
+    this.#onFault = onFault;
   }
 
   get current(): Connection {
@@ -26,7 +27,16 @@ export class ConnectionWatch {
     const { state: before, url: urlBefore } = this.#current;
     if (before === state && urlBefore === url) return;
     this.#current = { state, url };
-    for (const listener of [...this.#listeners]) listener(this.#current);
+    for (const listener of [...this.#listeners]) this.#tell(listener);
+  }
+
+  /** A listener that throws must not cost the call whose answer brought the change. */
+  #tell(listener: (connection: Connection) => void): void {
+    try {
+      listener(this.#current);
+    } catch (fault) {
+      this.#onFault?.(fault);
+    }
   }
 
   on(listener: (connection: Connection) => void): Disposable {

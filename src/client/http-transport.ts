@@ -69,7 +69,7 @@ export class HttpTransport implements Transport {
   /** Calls in flight by HTTP. */
   readonly #sent = new Set<PendingCall>();
   readonly #live: LiveCarrier | null;
-  readonly connection = new ConnectionWatch();
+  readonly connection: ConnectionWatch;
   #closed: Promise<void> | null = null;
   /** The prefix of all ids this client generates, and how many it has generated. */
   readonly #series: string;
@@ -84,6 +84,7 @@ export class HttpTransport implements Transport {
     const schedule = new RetrySchedule(clock, servers.length, retry);
     this.#http = http;
     this.#world = world;
+    this.connection = new ConnectionWatch((fault) => world.onFault?.(fault));
     this.#schedule = schedule;
     this.#series = `t${world.newToken().slice(0, SERIES_CHARACTERS)}-`;
     this.#hasSeveral = servers.length > 1;

@@ -42,6 +42,8 @@ export class LiveCarrier implements LinkEvents {
   /** The earliest moments of grants that waited, by their replies. */
   readonly #moments = new WeakMap<object, Moment>();
   #link: LiveLink | null = null;
+  /** All that have not ended: one that was retired still waits for answers. */
+  #links: LiveLink[] = [];
   #isClosed = false;
   #failures = 0;
   #notBeforeMs = Number.NEGATIVE_INFINITY;
@@ -85,6 +87,7 @@ export class LiveCarrier implements LinkEvents {
     this.#link = new LiveLink(this.#sockets, this.#world, this.#samples, target, this, (call) =>
       this.#events.timeoutMs(call),
     );
+    this.#links = [...this.#links.filter(({ hasEnded }) => !hasEnded), this.#link];
     return this.#link;
   }
 
@@ -148,8 +151,10 @@ export class LiveCarrier implements LinkEvents {
 
   lost(link: LiveLink, sent: readonly PendingCall[], unsent: readonly PendingCall[], fault: HttpFault): void {
     if (this.#link === link) this.#link = null;
-    this.#wire.moveOn(link.target.index);
-    this.#connection.set('away', link.target.server);
+    if (!this.#isClosed) {
+      this.#wire.moveOn(link.target.index);
+      this.#connection.set('away', link.target.server);
+    }
     this.#events.lost(sent, fault);
     this.#events.lost(unsent, httpFault(fault.message, 'none', fault.isLate));
   }
@@ -163,12 +168,12 @@ export class LiveCarrier implements LinkEvents {
 
   /** Calls that wait on the connection. */
   waits(): readonly PendingCall[] {
-    return [...(this.#link?.waits() ?? [])];
+    return this.#links.flatMap((link) => [...link.waits()]);
   }
 
   close(): void {
     this.#isClosed = true;
-    this.#link?.drop();
+    for (const link of this.#links) link.close();
     this.#link = null;
   }
 }

@@ -256,6 +256,26 @@ describe('a live connection', () => {
     expect(socket.isDropped).toBe(true);
   });
 
+  it('rejects what the server leaves unanswered when the handle is closed, also on a connection that was retired', async () => {
+    transport = connect(2);
+    const unanswered = later(create());
+    const looked = later(create());
+    const waiting = later(transport.call('task.lease', { worker_id: 'w', wait_ms: 9_000 }));
+    await world.settle();
+    const standby = await live();
+    const [, [second]] = standby.items as [Item, Item];
+    standby.say([second, 503, { code: 'NOT_LEADER', status: 503 }]);
+    await world.settle();
+    await live();
+    const closed = transport.close();
+    await expect(waiting).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+    await world.advance(5_000);
+    await world.finish(closed);
+    await expect(unanswered).rejects.toMatchObject({ code: 'UNREACHABLE', effect: 'unknown' });
+    await expect(looked).rejects.toMatchObject({ code: 'UNREACHABLE' });
+    expect(opened.map(({ isDropped }) => isDropped)).toEqual([true, true]);
+  });
+
   it('refuses what has no JSON form, and what no frame can hold, without sending it', async () => {
     const calls = [create(1n), create('x'.repeat(3 * 1024 * 1024))];
     expect(await world.finish(Promise.all(calls))).toMatchObject([
@@ -280,6 +300,17 @@ describe('where an upgrade is refused', () => {
     expect(transport.connection.current).toEqual({ state: 'polling', url: 'http://server-0' });
     expect(await world.finish(create())).toMatchObject({ ok: true });
     expect([opened.length, http.sent.length]).toEqual([1, 2]);
+  });
+
+  it('or made by a proxy that passes nothing on, calls go by HTTP after seven seconds', async () => {
+    const call = create();
+    await world.settle();
+    opened[0]!.events.opened();
+    await world.advance(6_999);
+    expect(await isSettled(call)).toBe(false);
+    await world.advance(1);
+    expect(await world.finish(call)).toMatchObject({ ok: true });
+    expect([opened[0]!.isDropped, transport.connection.current.state]).toEqual([true, 'polling']);
   });
 
   it('it is tried again with later calls, less and less often', async () => {
@@ -329,5 +360,22 @@ describe('listeners of the connection', () => {
     (await live()).answerAll();
     await world.finish(again);
     expect(states).toEqual(['live', 'away']);
+  });
+
+  it('may throw: that is told to onFault and costs no call', async () => {
+    const faults: unknown[] = [];
+    const thrown = new Error('a bug of the listener');
+    Object.assign(world, { onFault: (fault: unknown) => faults.push(fault) });
+    transport = connect();
+    transport.connection.on(() => {
+      throw thrown;
+    });
+    const states: string[] = [];
+    transport.connection.on(({ state }) => states.push(state));
+    const call = create();
+    await world.settle();
+    opened[0]!.events.ended({ why: 'refused', says: 'No upgrade.', code: 1006 });
+    expect(await world.finish(call)).toMatchObject({ ok: true });
+    expect([states, faults]).toEqual([['polling'], [thrown]]);
   });
 });

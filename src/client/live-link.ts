@@ -70,6 +70,8 @@ const UNANSWERED_BYTES_MAX = 256 * 1024;
 /** Of the calls in flight, so that neither waits nor ordinary calls can keep out what is urgent. */
 const WAITS_MAX = 3_072;
 const ORDINARY_MAX = 4_000;
+/** A link that has not opened after so long never will: a proxy may upgrade and then pass nothing on. */
+const OPENING_MS = 7_000;
 /** How often an open link with calls in flight is looked at. */
 const WATCH_MS = 1_000;
 /** A link that has said nothing for so long, although it was asked, is broken. */
@@ -94,7 +96,7 @@ export class LiveLink {
   #isFlushDue = false;
   /** As the socket was told; it begins needed. */
   #isHeld = true;
-  #watch: Timer | null = null;
+  #watch: Timer | null;
   /** When it last said anything, and was last asked for the time. */
   #heardMs = 0;
   #pinged: Moment | null = null;
@@ -114,6 +116,7 @@ export class LiveLink {
     this.#timeoutMs = timeoutMs;
     this.target = target;
     this.#began = momentOf(world.clock);
+    this.#watch = world.timers.after(OPENING_MS, () => this.#break(`did not begin within ${OPENING_MS} ms`));
     const { url, server, token } = target;
     this.#socket = sockets.open(
       { url: url + LIVE_PATH, server, protocol: LIVE_PROTOCOL, token },
@@ -130,6 +133,10 @@ export class LiveLink {
   /** False once it takes no more calls. */
   get isUsable(): boolean {
     return this.#state !== 'ended' && !this.#isRetired;
+  }
+
+  get hasEnded(): boolean {
+    return this.#state === 'ended';
   }
 
   get isOpen(): boolean {
@@ -155,8 +162,14 @@ export class LiveLink {
     this.#closeIfIdle();
   }
 
-  /** Closes it; calls that are not answered are left to their owner. */
-  drop(): void {
+  /** Closes it whatever is under way. */
+  close(): void {
+    if (this.#state === 'ended') return;
+    this.#drop();
+    this.#lose(httpFault(`The connection to ${this.target.server} was closed.`, 'unknown'));
+  }
+
+  #drop(): void {
     this.#state = 'ended';
     this.#watch?.cancel();
     this.#socket.drop();
@@ -262,6 +275,8 @@ export class LiveLink {
     const items = frame as readonly unknown[];
     if (this.#state === 'connecting') {
       this.#state = 'open';
+      this.#watch?.cancel();
+      this.#watch = null;
       this.#pingedMs = this.#heardMs;
       this.#note(this.#began, atMs, epoch);
       this.#events.opened(this);
@@ -364,6 +379,7 @@ export class LiveLink {
     if (this.#state === 'ended') return;
     if (this.#state === 'open') return this.#lose(httpFault(end.says, 'unknown'));
     this.#state = 'ended';
+    this.#watch?.cancel();
     this.#events.refused(this, end, this.#unsent());
   }
 
@@ -389,6 +405,6 @@ export class LiveLink {
 
   #closeIfIdle(): void {
     const isIdle = this.#sent.size + this.#urgent.length + this.#ordinary.length === 0;
-    if (this.#isRetired && isIdle && this.#state !== 'ended') this.drop();
+    if (this.#isRetired && isIdle && this.#state !== 'ended') this.#drop();
   }
 }
