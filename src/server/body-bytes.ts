@@ -26,7 +26,7 @@ export class Bodies {
     body.begin();
   }
 
-  /** LongPolls no longer for any of them. */
+  /** Waits no longer for any of them. */
   refuse(fault: Error): void {
     for (const body of this.coming) body.finish(fault);
   }

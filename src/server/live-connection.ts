@@ -65,6 +65,8 @@ const OVERLOADED: Refusal = {
   refused: 'OVERLOADED',
   detail: `More than ${LIVE_LIMITS.inFlight} operations of this connection are in flight.`,
 };
+const STOPPING: Refusal = { refused: 'UNAVAILABLE', detail: new StoppingError().message };
+const SAME_ID = invalid('Another operation that waits has the same id.');
 const REQUEST_ID = /^[\x21-\x7e]{1,128}$/;
 
 export class LiveConnection {
@@ -128,6 +130,8 @@ export class LiveConnection {
 
   private readonly take = (data: Buffer, isBinary: boolean): void => {
     this.isHeard = true;
+    // A peer may send on after the goodbye, be it that its token was dropped.
+    if (this.isGone()) return;
     if (isBinary) return this.malformed('Frames are text.');
     let frame: unknown;
     try {
@@ -168,12 +172,10 @@ export class LiveConnection {
         ? invalid('The second place of an item must name an operation.')
         : this.refusalOf(kind, request, requestId);
     if (refusal !== null) return this.refuse(id, refusal, requestId);
-    if (isStopping) return this.refuse(id, { refused: 'UNAVAILABLE', detail: new StoppingError().message });
-    if (this.inFlight >= LIVE_LIMITS.inFlight) return this.refuse(id, OVERLOADED);
+    if (isStopping) return this.refuse(id, STOPPING, requestId);
+    if (this.inFlight >= LIVE_LIMITS.inFlight) return this.refuse(id, OVERLOADED, requestId);
     const isWait = ((request as Fields).wait_ms ?? 0) !== 0;
-    if (isWait && this.waiting.has(id)) {
-      return this.refuse(id, invalid('Another operation that waits has the same id.'));
-    }
+    if (isWait && this.waiting.has(id)) return this.refuse(id, SAME_ID, requestId);
     const options = this.optionsFor(kind!, requestId as string | undefined);
     const call = new LiveCall(this, id, kind!, request as Fields, options, isWait);
     this.inFlight += 1;
@@ -272,11 +274,11 @@ export class LiveConnection {
     this.whenQuiet?.();
   }
 
-  private refuse(id: number, refusal: Refusal, requestId?: unknown): void {
+  /** `requestId`: the client's own, if it gave one. */
+  private refuse(id: number, refusal: Refusal, requestId: unknown): void {
     this.pushProblem(id, problem(refusal), requestId);
   }
 
-  /** `requestId`: the client's own, if it gave one. */
   private pushProblem(id: number, told: Problem, requestId: unknown): void {
     this.context.counts.refused(told.code);
     const known = isRequestId(requestId) ? requestId : this.requestId;
@@ -421,6 +423,8 @@ export class LiveConnection {
     this.heldReads = [];
     this.standUp();
     this.endAll(new GoneError('The connection was closed.'));
+    // Reads that were held are not made, and nothing else is left to be answered.
+    this.whenQuiet?.();
   }
 
   private endAll(reason: Error): void {
@@ -428,7 +432,7 @@ export class LiveConnection {
     for (const call of [...this.waiting.values()]) call.kind.end(call, reason);
   }
 
-  /** Waits end; resolves when everything in flight has been answered. */
+  /** Waits end; resolves when everything in flight has been answered, or the connection is closed. */
   stop(): Promise<void> {
     this.endAll(new StoppingError());
     return new Promise((resolve) => {

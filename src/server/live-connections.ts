@@ -83,11 +83,10 @@ export class LiveConnections {
     answerSocket(socket, refusal, requestId);
   }
 
-  /** One short message, soon. */
+  /** One short message, soon. A peer that is turned away may send no more than that either. */
   private awaitToken(ws: WebSocket, socket: Socket, requestId: string): void {
     const { timers, access } = this.door;
     const fromBytes = socket.bytesRead;
-    const late = timers.after(LIVE_LIMITS.firstMs, () => ws.close(CLOSES.unauthenticated, NO_TOKEN));
     const count = (): void => {
       if (socket.bytesRead - fromBytes > LIVE_LIMITS.firstBytes + FRAME_HEAD_BYTES) ws.terminate();
     };
@@ -96,13 +95,18 @@ export class LiveConnections {
       socket.off('data', count);
       ws.off('message', first).off('close', end);
     };
+    const turnAway = (): void => {
+      late.cancel();
+      ws.off('message', first).close(CLOSES.unauthenticated, NO_TOKEN);
+    };
     const first = (data: Buffer, isBinary: boolean): void => {
-      end();
       const token = data.length > LIVE_LIMITS.firstBytes || isBinary ? null : tokenIn(data.toString());
       const caller = token === null ? null : access.callerOf(token);
-      if (caller === null) ws.close(CLOSES.unauthenticated, NO_TOKEN);
-      else this.begin(ws, socket, caller, requestId);
+      if (caller === null) return turnAway();
+      end();
+      this.begin(ws, socket, caller, requestId);
     };
+    const late = timers.after(LIVE_LIMITS.firstMs, turnAway);
     // Behind the listener of `ws`, which has read what came by then.
     socket.on('data', count);
     ws.on('message', first).on('close', end);

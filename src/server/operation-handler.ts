@@ -155,8 +155,8 @@ export function isProblem(reply: Reply<object>): reply is Problem {
 }
 
 /**
- * What answers when a call was not decided: its caller has gone, too much longPolls, the server goes, the authority is
- * dead, or a bug.
+ * What answers when a call was not decided: its caller has gone, too much is waiting, the server goes, the authority
+ * is dead, or a bug.
  */
 export function refuseFault(fault: unknown, exchange: Exchange, reportFault: ReportFault): void {
   if (fault instanceof GoneError) return;

@@ -41,7 +41,7 @@ async function connect(): Promise<RawConnection> {
 const get = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
 const getAll = (count: number): string => Array.from({ length: count }, (_, n) => get(`/${n}`)).join('');
 
-/** LongPolls for the next request that begins. */
+/** Waits for the next request that begins. */
 async function next(): Promise<{ readonly path: string; readonly response: ServerResponse }> {
   while (begun.length === 0) {
     await new Promise<void>((resolve) => {

@@ -215,6 +215,13 @@ describe('operations', () => {
     const wire = await (await startServed()).live();
     const { body } = await wire.call('object.write', { object_id: 'o', value: 1 }, 'mine-1');
     expect(body).toMatchObject({ code: 'WRITE_UNFENCED', requestId: 'mine-1' });
+    const wait = { name: 'n', holder: 'b', ttl_ms: 1_000, wait_ms: 60_000 };
+    await wire.call('lease.acquire', { name: 'n', holder: 'a', ttl_ms: 60_000 });
+    wire.send([900, 'lease.acquire', wait], [900, 'lease.acquire', wait, 'mine-2']);
+    await wire.until(() => wire.frames.length > 3);
+    expect(wire.frames[3]!.slice(2)).toMatchObject([
+      [900, 400, { code: 'INVALID_ARGUMENT', requestId: 'mine-2' }],
+    ]);
   });
 
   it('are answered when they are durable, and those of one turn in one frame', async () => {
@@ -262,10 +269,17 @@ describe('operations', () => {
     const wire = await served.live();
     engine.holding = true;
     wire.send(
-      ...Array.from({ length: LIVE_LIMITS.inFlight + 1 }, (_, id) => [id, 'task.create', { payload: '1' }]),
+      ...Array.from({ length: LIVE_LIMITS.inFlight + 1 }, (_, id) => [
+        id,
+        'task.create',
+        { payload: '1' },
+        'mine',
+      ]),
     );
     await wire.until(() => wire.frames.length > 1);
-    expect(wire.frames[1]!.slice(2)).toMatchObject([[LIVE_LIMITS.inFlight, 503, { code: 'OVERLOADED' }]]);
+    expect(wire.frames[1]!.slice(2)).toMatchObject([
+      [LIVE_LIMITS.inFlight, 503, { code: 'OVERLOADED', requestId: 'mine' }],
+    ]);
     engine.holding = false;
     engine.letGo();
     await wire.until(
