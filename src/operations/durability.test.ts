@@ -214,7 +214,7 @@ describe('what was a repeat when it came to a full disk', () => {
     const proof = { name: 'n', holder: 'h', token: held.token };
     // So many that they are not written at once.
     const before = Promise.all(
-      Array.from({ length: 40 }, (_, more) => lh.call('lease.renew', { ...proof, ttl_ms: 900_000 + more })),
+      Array.from({ length: 400 }, (_, more) => lh.call('lease.renew', { ...proof, ttl_ms: 900_000 + more })),
     );
     await world.settle();
     const repeat = lh.call('task.lease', asked);
