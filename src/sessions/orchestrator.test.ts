@@ -1,6 +1,6 @@
 // The orchestrator as a specification: an authority in memory, pipelines without processes, time moved by hand. The
 // same stories with real processes are in test/e2e.
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import {
   type Actor,
   type Fate,
@@ -830,6 +830,17 @@ describe('asked to end', () => {
     expect(await stage.leases()).toEqual([]);
     expect(await stage.guardHolder()).toBeNull();
     expect(stage.world.holds).toBe(0);
+  });
+
+  it('it is idle from then on', async () => {
+    const after = vi.spyOn(stage.world.timers, 'after');
+    const actor = await stage.orchestrate({ timing: { heartbeatMs: 777 } });
+    actor.orchestrator.shutdown();
+    await stage.world.settle();
+    expect(actor.outcome).toEqual({ code: 0, says: null });
+    after.mockClear();
+    await stage.advance(60_000);
+    expect(after.mock.calls.filter(([ms]) => ms === 777)).toEqual([]);
   });
 
   it('it waits one grace for a pipeline that does not heed it, and no longer', async () => {

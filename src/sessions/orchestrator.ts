@@ -18,6 +18,7 @@ import type { Requests } from '../operations/table.ts';
 import { LeaseholdError } from '../protocol/leasehold-error.ts';
 import { LIMITS } from '../protocol/limits.ts';
 import type { Reply } from '../protocol/problem.ts';
+import type { Timer } from '../seams/clock.ts';
 import { momentOf } from '../seams/deadline.ts';
 import { AUTHORITY_ID, sharedAuthorityId } from './authority-id.ts';
 import type { OrchestratorConfig } from './config.ts';
@@ -78,6 +79,7 @@ export class Orchestrator implements SessionHost {
   /** Ends long polls. No request is lost by it. */
   private readonly closing = new AbortController();
   private isWorking = false;
+  private nextBeat: Timer | null = null;
   /** Pipelines of a previous orchestrator may still be ending, because our wipe ended their leases. */
   private isHandover = false;
   private othersGone: Promise<void> | null = null;
@@ -125,6 +127,7 @@ export class Orchestrator implements SessionHost {
       return { code: 3, says: `FATAL: ${fault.message}; nothing was started.` };
     } finally {
       this.closing.abort();
+      this.nextBeat?.cancel();
       hold.cancel();
     }
   }
@@ -341,7 +344,7 @@ export class Orchestrator implements SessionHost {
     void this.renew();
     if (this.config.session_idle_ms !== undefined && !this.isAsked)
       void this.endIdle(this.config.session_idle_ms);
-    this.world.timers.after(this.timing.heartbeatMs, () => this.beat());
+    this.nextBeat = this.world.timers.after(this.timing.heartbeatMs, () => this.beat());
   }
 
   /** Renews all sessions in one request, both leases of each. */
