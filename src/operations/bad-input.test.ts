@@ -57,6 +57,8 @@ const OPERATIONS: Record<string, (request: Anything) => Promise<unknown>> = {
   'log.read': (request) => transportOf(lh).log(request as never),
   'queue.limit': (request) => lh.call('queue.limit', request as never),
   'queue.pause': (request) => lh.pause(request as never),
+  'schedule.list': (request) => lh.call('schedule.list', request as never),
+  'status.get': (request) => lh.call('status.get', request as never),
   'queue.resume': (request) => lh.resume(request as never),
 };
 
@@ -128,6 +130,9 @@ const BAD: readonly (readonly [operation: string, what: string, request: unknown
   ['task.list', 'a state that does not exist', { state: 'NOPE' }],
   ['task.list', 'a limit of zero', { limit: 0 }],
   ['task.list', 'a cursor that is not one of ours', { cursor: 'abc' }],
+  ['schedule.list', 'a cursor that stands for no name', { cursor: '____' }],
+  ['schedule.list', 'a cursor that stands for a name in another spelling', { cursor: 'YWJjZB' }],
+  ['status.get', 'a day that does not exist', { at: '2026-02-30T12:00:00Z' }],
   ['log.read', 'half a position', { from: 1.5 }],
 ];
 

@@ -3,7 +3,9 @@ import { Type } from '@sinclair/typebox';
 import { listSchedules, readSchedule } from '../authority/schedule-reads.ts';
 import type { SwitchedSchedule } from '../core/answers.ts';
 import type { FireSchedule, PauseSchedule, RemoveSchedule, ResumeSchedule } from '../core/commands.ts';
+import { invalid } from '../core/decision.ts';
 import type { Schedule } from '../core/schedules/schedule-table.ts';
+import { isScheduleNameText } from '../protocol/texts.ts';
 import type { ReadContext } from './contexts.ts';
 import { cursorOf, fields, Limit, Name, note, ScheduleName, stale } from './fields.ts';
 import { openAll } from './opening.ts';
@@ -43,12 +45,18 @@ export const listAllSchedules = stateRead({
   example: { request: { limit: 100 }, reply: { schedules: [SCHEDULE] } },
   async look({ limit = 100, cursor }, context) {
     const after = cursor === undefined ? null : Buffer.from(cursor, 'base64url').toString();
+    if (after !== null && (cursorOfName(after) !== cursor || !isScheduleNameText(after))) return NO_CURSOR;
     const { items, next } = await context.source.read((view) => listSchedules(view, limit, after));
     const schedules = await records(context, items);
-    const next_cursor = next === null ? {} : { next_cursor: Buffer.from(next).toString('base64url') };
-    return { ok: true, schedules, ...next_cursor };
+    return { ok: true, schedules, ...(next === null ? {} : { next_cursor: cursorOfName(next) }) };
   },
 });
+
+const NO_CURSOR = invalid('The field cursor must be the next_cursor of the page before.');
+
+function cursorOfName(name: string): string {
+  return Buffer.from(name).toString('base64url');
+}
 
 async function records({ source }: ReadContext, schedules: readonly Schedule[]) {
   const open = await openAll(

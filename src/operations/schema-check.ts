@@ -76,6 +76,8 @@ function innermost(error: ValueError): ValueError {
 function complaint({ type, schema, message, value }: ValueError): string {
   if (type === ValueErrorType.ObjectRequiredProperty) return 'is missing';
   if (type === ValueErrorType.ObjectAdditionalProperties) return 'is unknown';
+  // Only cursors have a pattern.
+  if (type === ValueErrorType.StringPattern) return 'must be the next_cursor of the page before';
   const { format, anyOf } = schema as { format?: string; anyOf?: readonly { const?: unknown }[] };
   if (format !== undefined && FORMATS[format] !== undefined) {
     return value === undefined ? 'is missing' : FORMATS[format];

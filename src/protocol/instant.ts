@@ -16,9 +16,13 @@ export function instant(ms: number): string {
   return text;
 }
 
-const INSTANT = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2})$/;
+const INSTANT = /^(\d{4})-(\d{2})-(\d{2})T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2})$/;
 
 /** An instant of a request, with a time zone, in milliseconds; NaN for anything else. */
 export function instantMs(text: string): number {
-  return INSTANT.test(text) ? Date.parse(text) : Number.NaN;
+  const [, year, month, day] = INSTANT.exec(text) ?? [];
+  if (day === undefined) return Number.NaN;
+  // Date.parse takes the 30th of February for the 2nd of March.
+  const daysOfMonth = new Date(Date.UTC(Number(year), Number(month), 0)).getUTCDate();
+  return Number(day) <= daysOfMonth ? Date.parse(text) : Number.NaN;
 }
