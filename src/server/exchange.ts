@@ -8,6 +8,7 @@ import { type Problem, problem } from '../protocol/problem.ts';
 import type { HttpCounts } from './http-counts.ts';
 import type { LongReads } from './long-reads.ts';
 import { PROBLEM_TYPE, problemHeaders, problemText } from './problem-text.ts';
+import { pathOf } from './request-bytes.ts';
 import { type Caller, may } from './scopes.ts';
 
 /** Longer texts are turned into bytes once; a shorter one leaves together with its head as a single string. */
@@ -72,7 +73,7 @@ export class Exchange {
   }
 
   get path(): string {
-    return (this.request.url ?? '/').split('?', 1)[0]!;
+    return pathOf(this.request.url);
   }
 
   json(status: number, body: string | Uint8Array, outcome?: string): void {

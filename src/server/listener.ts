@@ -32,6 +32,7 @@ import type { Logger } from './logger.ts';
 import { StoppingError } from './long-polls.ts';
 import { Pipelines } from './pipelines.ts';
 import { PROBLEM_TYPE, problemHeaders, problemText } from './problem-text.ts';
+import { pathOf } from './request-bytes.ts';
 import { onUpgrade } from './upgrades.ts';
 
 /** How long a connection may take for what; tests are less patient. */
@@ -77,6 +78,10 @@ export function makeListener(
   const { headersMs, requestMs, keepAliveMs, checkMs } = { ...TIMEOUTS, ...timeouts };
   const nextId = requestIds(newToken);
   const condemned = new WeakSet<Socket>();
+  const answer: typeof sendProblem = (request, reply, refusal) => {
+    counts.refused(refusal.refused);
+    return sendProblem(request, reply, refusal);
+  };
   let pipelines: Pipelines;
   const http: NodeOptions = {
     maxHeaderSize: HEADER_BYTES_MAX,
@@ -136,7 +141,7 @@ export function makeListener(
     return answer(request, reply, refusal);
   });
   app.setNotFoundHandler((request, reply) => {
-    const methods = methodsOf(request.url.split('?', 1)[0]!);
+    const methods = methodsOf(pathOf(request.url));
     if (methods.length === 0) return answer(request, reply, { refused: 'ROUTE_NOT_FOUND' });
     reply.header('allow', methods.join(', '));
     const detail = `The path takes ${methods.join(' and ')}, not ${request.method}.`;
@@ -147,7 +152,8 @@ export function makeListener(
       refused: 'INVALID_ARGUMENT',
       detail: 'The Expect header asks for something unknown.',
     };
-    answerPlainly(response, refusal, keptId(request) ?? nextId());
+    counts.refused(refusal.refused);
+    answerPlainly(response, refusal, pathOf(request.url), keptId(request) ?? nextId());
   });
   app.server.on('connect', (request: IncomingMessage, socket: Socket) => {
     const refusal: Refusal = { refused: 'METHOD_NOT_ALLOWED', detail: 'This server is no proxy.' };
@@ -245,14 +251,13 @@ function refusalOf(fault: FastifyError | StoppingError): Refusal {
   }
 }
 
-function answer(request: FastifyRequest, reply: FastifyReply, refusal: Refusal): FastifyReply {
+function sendProblem(request: FastifyRequest, reply: FastifyReply, refusal: Refusal): FastifyReply {
   const told = problem(refusal);
-  const path = request.url.split('?', 1)[0]!;
   return reply
     .code(told.status)
     .headers({ ...problemHeaders(told), 'x-request-id': request.id })
     .type(PROBLEM_TYPE)
-    .send(Buffer.from(problemText(told, path, request.id)));
+    .send(Buffer.from(problemText(told, pathOf(request.url), request.id)));
 }
 
 function earlyRefusal({ code }: NodeJS.ErrnoException): Refusal | null {
@@ -284,9 +289,9 @@ function condemn(
   else owed.once('finish', () => answerSocket(socket, refusal, requestId));
 }
 
-function answerPlainly(response: ServerResponse, refusal: Refusal, requestId: string): void {
+function answerPlainly(response: ServerResponse, refusal: Refusal, path: string, requestId: string): void {
   const told = problem(refusal);
-  const text = problemText(told, '/', requestId);
+  const text = problemText(told, path, requestId);
   const headers = {
     'content-type': PROBLEM_TYPE,
     'content-length': Buffer.byteLength(text),

@@ -1,7 +1,7 @@
 // From where requests may come: networks, the chain of proxies, and the marks by which a browser's request is told
 // from an honest one.
 import { describe, expect, it } from 'vitest';
-import { foreignRequest, isLoopback, LanGuard, Networks } from './network.ts';
+import { addressToListenOn, foreignRequest, isLoopback, LanGuard, Networks } from './network.ts';
 
 describe('a network', () => {
   it.each([
@@ -262,5 +262,17 @@ describe('without tokens, a request', () => {
     expect(foreignRequest('localhost:1', undefined)).toBeNull();
     expect(foreignRequest('example.org', undefined)).toBe(HOST);
     expect(foreignRequest('localhost:1', undefined)).toBeNull();
+  });
+});
+
+describe('the address to listen on', () => {
+  it('is one for localhost, which may have two, and that of any other host is left to the system', () => {
+    expect(['localhost', 'LocalHost', '::1', '0.0.0.0', 'example.com'].map(addressToListenOn)).toEqual([
+      '127.0.0.1',
+      '127.0.0.1',
+      '::1',
+      '0.0.0.0',
+      'example.com',
+    ]);
   });
 });

@@ -93,6 +93,14 @@ export function isLoopback(host: string): boolean {
   return name === 'localhost' || LOOPBACK.has(name);
 }
 
+/**
+ * The one address to listen on. A name may have several: each would need a socket, and which comes first is up to the
+ * machine.
+ */
+export function addressToListenOn(host: string): string {
+  return host.toLowerCase() === 'localhost' ? '127.0.0.1' : host;
+}
+
 /** The newest Host header and what we made of it: nearly every request brings the same one. */
 let knownHost = '';
 let isKnownLoopback = false;

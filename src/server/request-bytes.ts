@@ -50,6 +50,11 @@ function copyOf(text: string): string {
   return Buffer.from(text).toString();
 }
 
+/** The part of a request's URL before its query. */
+export function pathOf(url = '/'): string {
+  return url.split('?', 1)[0]!;
+}
+
 /** Whether the query of a path is percent-encoded UTF-8; what is not would be taken for something else. */
 export function isDecodable(url: string): boolean {
   const from = url.indexOf('?');

@@ -8,6 +8,7 @@ import { watchClock } from './clock-watch.ts';
 import { type DiskWatchWorld, watchDisk } from './disk-watch.ts';
 import { leaderService } from './leader-service.ts';
 import type { Logger } from './logger.ts';
+import { addressToListenOn } from './network.ts';
 import { Server, type ServerOptions, type ServerWorld } from './server.ts';
 import { assertUsableTls } from './usable-tls.ts';
 
@@ -140,6 +141,8 @@ function assertFree(host: string, port: number): Promise<void> {
   return new Promise((resolve, reject) => {
     const probe = createServer();
     probe.once('error', reject);
-    probe.listen({ host, port, exclusive: true }, () => probe.close(() => resolve()));
+    probe.listen({ host: addressToListenOn(host), port, exclusive: true }, () =>
+      probe.close(() => resolve()),
+    );
   });
 }

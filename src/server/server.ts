@@ -13,7 +13,8 @@ import type { FastifyInstance, FastifyRequest, onRequestHookHandler, RouteHandle
 import type { Refusal } from '../core/refusals.ts';
 import type { Scope } from '../operations/operation.ts';
 import { PAGES, type Page } from '../operations/pages.ts';
-import { type AnyOperation, OPERATIONS } from '../operations/table.ts';
+import { isPast } from '../operations/past-fields.ts';
+import { type AnyOperation, isOperation, OPERATIONS } from '../operations/table.ts';
 import type { Clock, Timers } from '../seams/clock.ts';
 import { AccessControl } from './access-control.ts';
 import { Bodies } from './body-bytes.ts';
@@ -28,8 +29,9 @@ import type { Logger } from './logger.ts';
 import { LongPolls, StoppingError } from './long-polls.ts';
 import { LongReads } from './long-reads.ts';
 import type { LoopLag } from './metrics.ts';
+import { addressToListenOn } from './network.ts';
 import { type Arrival, type Handle, type ReportFault, refuseFault } from './operation-handler.ts';
-import { isDecodable } from './request-bytes.ts';
+import { isDecodable, pathOf } from './request-bytes.ts';
 import type { Caller, TokenGrant } from './scopes.ts';
 import type { RouteName, Service, ServiceParts } from './service.ts';
 import { traceOf } from './trace-id.ts';
@@ -67,6 +69,10 @@ interface RouteConfig {
   readonly name: string;
 }
 
+const PRESENT_ONLY: Refusal = {
+  refused: 'INVALID_ARGUMENT',
+  detail: 'This path shows the present only: it takes neither at_seq nor at.',
+};
 const GARBLED: Refusal = { refused: 'INVALID_ARGUMENT', detail: 'The query is not well formed.' };
 const STOPPING: Refusal = { refused: 'UNAVAILABLE', detail: new StoppingError().message };
 
@@ -183,8 +189,8 @@ export class Server implements ExchangeContext {
   /** Resolves with the address it listens on. */
   async listen(host: string, port: number): Promise<AddressInfo> {
     this.accessControl.assertMayListenOn(host);
-    // Fastify would listen on a second address beside it, of which neither the limits nor the stop would know.
-    await this.app.listen({ host: host === 'localhost' ? '127.0.0.1' : host, port });
+    // Of a second address neither the limits nor the stop would know.
+    await this.app.listen({ host: addressToListenOn(host), port });
     return this.app.server.address() as AddressInfo;
   }
 
@@ -244,10 +250,12 @@ export class Server implements ExchangeContext {
     { method, path, scope }: Pick<AnyOperation | Page, 'method' | 'path' | 'scope'>,
     name: RouteName,
   ): void {
+    const isPage = !isOperation(name);
     const handler: RouteHandlerMethod = (request, reply) => {
       reply.hijack();
       const exchange = this.exchange(request, reply.raw);
       if (!isDecodable(request.url)) return exchange.refuse(GARBLED);
+      if (isPage && isPast(request.query)) return exchange.refuse(PRESENT_ONLY);
       try {
         this.handlers[name](exchange, request as unknown as Arrival);
       } catch (fault) {
@@ -343,7 +351,7 @@ export class Server implements ExchangeContext {
     fromMs: number,
   ): void {
     const { logger, clock } = this.world;
-    const path = (raw.url ?? '').split('?', 1)[0];
+    const path = pathOf(raw.url);
     const fields = {
       request_id: id,
       ...traceOf(raw),

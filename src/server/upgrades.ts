@@ -7,6 +7,7 @@ import type { Server as HttpServer, IncomingMessage, ServerResponse } from 'node
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import { LIVE_PATH } from '../protocol/live-frames.ts';
+import { pathOf } from './request-bytes.ts';
 
 /** Takes over the connection of a request, and what came behind it. */
 export type Upgrade = (request: IncomingMessage, socket: Socket, head: Buffer) => void;
@@ -34,8 +35,8 @@ export function onUpgrade(
   });
 }
 
-function isLive({ url = '', headers: { upgrade } }: IncomingMessage): boolean {
-  return upgrade?.toLowerCase() === 'websocket' && url.split('?', 1)[0] === LIVE_PATH;
+function isLive({ url, headers: { upgrade } }: IncomingMessage): boolean {
+  return upgrade?.toLowerCase() === 'websocket' && pathOf(url) === LIVE_PATH;
 }
 
 /** The same request once more, on the same connection. */

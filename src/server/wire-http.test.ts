@@ -1,6 +1,7 @@
 // HTTP itself, as it should and should not be: paths, methods, media types, sizes, and what is hardly HTTP at all. Every
 // "no" is a problem with a code, whichever layer says it, and a connection is never left hanging.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { family, parseMetrics } from '../../test/support/parse-metrics.ts';
 import { type Answer, type Served, startServed, stopAllServed } from '../../test/support/served.ts';
 import { expectProblem } from '../../test/support/wire-contract.ts';
 import { LIMITS } from '../protocol/limits.ts';
@@ -279,11 +280,40 @@ describe('a body', () => {
     expect(await refusedCreate(head, body)).toBe('400 INVALID_ARGUMENT');
   });
 
+  it('with an unknown expectation is refused at its own path', async () => {
+    const answer = await tell(`GET /v1/status?limit=1 HTTP/1.1\r\n${HOST}Expect: tea\r\n\r\n`);
+    expect(expectProblem(answer).instance).toBe('/v1/status');
+  });
+
   it('that is shorter than its length is 400 once the other side has ended', async () => {
     const connection = await served.connect({ allowHalfOpen: true });
     connection.write(`POST /v1/tasks HTTP/1.1\r\n${HOST}${JSON_BODY}Content-Length: 50\r\n\r\n{"payload":1}`);
     connection.socket.end();
     expect(expectProblem(await connection.answer()).code).toBe('INVALID_ARGUMENT');
+  });
+});
+
+describe('refusals before an operation is reached', () => {
+  it('are counted like all others', async () => {
+    const refusals = async () =>
+      family(parseMetrics((await served.send('GET', '/metrics')).text), 'leasehold_http_refusals_total');
+    const before = await refusals();
+    await served.send('GET', '/nothing');
+    await served.send('PUT', '/v1/tasks');
+    await served.send('POST', '/v1/tasks', { body: ' '.repeat(LIMITS.bodyBytes + 1) });
+    await refusedCreate('Content-Type: text/plain\r\nContent-Length: 13\r\n');
+    await refusedCreate(`${JSON_BODY}Expect: tea\r\nContent-Length: 13\r\n`);
+    const after = await refusals();
+    for (const code of [
+      'ROUTE_NOT_FOUND',
+      'METHOD_NOT_ALLOWED',
+      'PAYLOAD_TOO_LARGE',
+      'UNSUPPORTED_MEDIA_TYPE',
+      'INVALID_ARGUMENT',
+    ]) {
+      const key = `{code="${code}"}`;
+      expect([code, after[key]! - (before[key] ?? 0)]).toEqual([code, 1]);
+    }
   });
 });
 

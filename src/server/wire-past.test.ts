@@ -9,7 +9,9 @@ import {
   stopAllServed,
 } from '../../test/support/served.ts';
 import { TestDisk } from '../../test/support/test-disk.ts';
+import { expectProblem } from '../../test/support/wire-contract.ts';
 import { fileEngine } from '../engines/file/file-engine.ts';
+import { PAGES } from '../operations/pages.ts';
 import { OPERATION_NAMES, type Operation, operationOf, READS } from '../operations/table.ts';
 import type { Threads } from '../seams/threads.ts';
 
@@ -225,6 +227,11 @@ describe('reads of the state as of an earlier position', () => {
     ] as const) {
       const answer = await served.call(operation, fields);
       expect(answer.status, `${operation} ${JSON.stringify(fields)}`).toBe(400);
+    }
+    for (const { method, path } of Object.values(PAGES)) {
+      if (method !== 'GET') continue;
+      const answer = await served.send('GET', `${path.replace(/\{.*\}/, 'DISK_FULL')}?at_seq=${seq}`);
+      expect([path, answer.status, expectProblem(answer).code]).toEqual([path, 400, 'INVALID_ARGUMENT']);
     }
     const inMemory = await startServed();
     expect((await inMemory.call('status.get', { at_seq: 1 })).status).toBe(400);
