@@ -38,9 +38,9 @@ describe('the last line of a command that fails', () => {
     [
       'a log that is held',
       new LogHeldError('us'),
-      'The log is in use by us.',
+      'The log is in use by us: stop that process first, or connect to it if it is a server.',
       'IN_USE',
-      'The log is in use by us.',
+      'The log is in use by us: stop that process first, or connect to it if it is a server.',
       3,
     ],
     ['a log that is lost', deathFailure(new Error('Gone.')), 'Gone.', 'LOG_LOST', 'Gone.', 1],

@@ -226,7 +226,10 @@ export class LogTooFarError extends Error {
 export class LogHeldError extends LeaseholdError {
   override readonly name: string = 'LogHeldError';
   readonly holder: string;
-  constructor(holder: string, says = `The log is in use by ${holder}.`) {
+  constructor(
+    holder: string,
+    says = `The log is in use by ${holder}: stop that process first, or connect to it if it is a server.`,
+  ) {
     super('LOG_HELD', says, { details: { holder } });
     this.holder = holder;
   }

@@ -33,7 +33,8 @@ export const EXPLANATIONS = {
     when:
       'The token lacks the scope that the operation needs. Or a task is created or leased in a queue that ' +
       'begins with `system:` without the scope `*`, or created in a queue that is reserved for intents. Or a task ' +
-      'is requeued from or into such a queue, which no scope allows. ' +
+      'of such a queue is requeued, cancelled, checkpointed or changed, or a task is requeued or moved into one, or ' +
+      'one gets limits or a schedule, which no scope allows. ' +
       'Without the scope `v1:admin`: `lease.acquire` with `supersedes`, acquiring a name under ' +
       '`system:orchestrator:`, or acquiring another live name that begins with `system:` under its holder ' +
       'but without its token. Or the address of the caller is outside the networks of `--allow-net`, or a ' +
@@ -62,8 +63,8 @@ export const EXPLANATIONS = {
   },
   LEASE_NOT_FOUND: {
     when:
-      '`lease.get` or `lease.break` on a name that is not held; `lease.history` on a name that is not in ' +
-      'the log.',
+      '`lease.get`, `lease.ask`, `lease.break` or `lease.acquire` with `supersedes` on a name that is not held; ' +
+      '`lease.history` on a name that is not in the log.',
     todo: 'Nothing: the name is free.',
   },
   OBJECT_NOT_FOUND: {
@@ -114,7 +115,7 @@ export const EXPLANATIONS = {
     todo: 'Wait until it has ended, as `task.get` with `wait_ms` does. It may still complete by itself.',
   },
   PAYLOAD_DAMAGED: {
-    when: '`task.requeue` on a task whose payload does not fit its checksum any more. Nothing was created.',
+    when: '`task.requeue` on a task, or `schedule.fire` on a schedule, whose payload does not fit its checksum any more. Nothing was created.',
     todo: 'Make the task again from where it came. Check the disk, and the whole log with `leasehold wal verify`.',
   },
   TASK_TERMINAL: {
@@ -184,8 +185,8 @@ export const EXPLANATIONS = {
   },
   LOG_COMPACTED: {
     when:
-      'The log is read or followed from a position before the first one that is kept. `first_seq` is that ' +
-      'position.',
+      'The log is read or followed from a position before the first one that is kept, or a read asks with `at_seq` or ' +
+      '`at` for a moment before it. `first_seq` is that position.',
     todo: 'Read from `first_seq` on, and get the state before it with the reads.',
   },
   LEASE_OBJECT_MISMATCH: {
@@ -224,8 +225,8 @@ export const EXPLANATIONS = {
   PAYLOAD_TOO_LARGE: {
     when:
       'The body of a request has more than 1 MiB; a payload, result, value or metadata has more than 256 ' +
-      'KiB; or the result and the writes of one completion have more than 1 MiB together. `index` says ' +
-      'which of several writes it was.',
+      'KiB, or a checkpoint more than 64 KiB; or the result and the writes of one completion have more than 1 MiB ' +
+      'together. `index` says which of several writes it was.',
     todo: 'Store large values elsewhere and put a reference here. Split a batch that is too large.',
   },
   UNSUPPORTED_MEDIA_TYPE: {
@@ -263,8 +264,9 @@ export const EXPLANATIONS = {
     when:
       'More calls wait to be decided than the queue may hold: 100 000 ordinary ones, 400 000 that keep or ' +
       'end ownership, 256 MiB of opaque bytes in all. Or the call would have to wait in a line, and waiting ' +
-      'calls already hold 256 MiB of names and metadata. Or it is a `task.lease` in a batch that has ' +
-      'already been given 16 MiB of tasks. Nothing was done.',
+      'calls already hold 256 MiB of names and metadata. Or it is a `task.lease` in a batch, or on a live connection, ' +
+      'that has already been given 16 MiB of tasks. Or 4 096 operations of the live connection are in flight, or ' +
+      '64 reads of earlier moments wait. Nothing was done.',
     todo:
       'Slow down and retry soon; over HTTP `Retry-After` says when. Calls that keep or end ownership are ' +
       'decided first, so leases are not lost.',
