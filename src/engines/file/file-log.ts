@@ -425,7 +425,7 @@ export class FileLog implements Log {
   #limitOf(segment: Segment): number {
     const { batchBytesMax, operationBytesMax } = this.#options;
     const room = (this.full ? segment.allocated : segment.capacity) - segment.end;
-    // Preallocation for the file head, the frame head and the mark that may follow.
+    // Room for the file head, the frame head and the mark that may follow.
     const fixed = FILE_HEAD_BYTES + FRAME_HEAD_BYTES * 2;
     return Math.max(0, Math.min(batchBytesMax, room - operationBytesMax - fixed));
   }
