@@ -1,10 +1,9 @@
 /**
  * One live connection: frames in, operations to the service of the moment, answers out in the order in which they are ready.
- * What is ready in one turn leaves together, in frames of a few kilobytes. Its memory is bounded: at most so many operations
- * are in flight, no read begins while a megabyte is unsent, and from a peer that does not take what is sent nothing more is
- * read, until it is cut.
+ * Its memory is bounded: at most so many operations are in flight, no read begins while its outbox is full, from a peer that
+ * does not take what is sent nothing more is read, until it is cut, and one frame is not refused without end.
  *
- *   message ─► items ─► check, scope ─► kind.run ─► settle / reply / fail ─► text ─► frame
+ *   message ─► items ─► check, scope ─► kind.run ─► settle / reply / fail ─► text ─► outbox
  */
 import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
@@ -21,6 +20,7 @@ import { withoutOk, withoutOpaques } from './body-text.ts';
 import type { HttpCounts } from './http-counts.ts';
 import { EndedWaitError, LiveCall } from './live-call.ts';
 import type { LiveKind, LiveService } from './live-operations.ts';
+import { LiveOutbox } from './live-outbox.ts';
 import { readOpaque } from './live-requests.ts';
 import { GoneError, StoppingError } from './long-polls.ts';
 import type { LongReads } from './long-reads.ts';
@@ -35,7 +35,6 @@ import {
 import { problemBody } from './problem-text.ts';
 import type { Fields } from './request-bytes.ts';
 import { type Caller, may, refuseScope } from './scopes.ts';
-import { UnsentFrame } from './unsent-frame.ts';
 
 /** What all live connections of a server share. */
 export interface LiveContext {
@@ -49,18 +48,14 @@ export interface LiveContext {
   readonly hidesPayloads: boolean;
 }
 
-/** With more unsent than this no read begins, and nothing more is read from the peer. */
-const UNSENT_MAX = 1024 * 1024;
+/** How much of one frame may be refused, and answered, at once. */
+const REFUSED_MAX = 16 * 1024 * 1024;
 /** Reads of a connection at a time; what they read at once is short. */
 const READS_MAX = 32;
 /** How many bytes of leased tasks may be on their way at once; beyond that they are refused, and can be asked for again. */
 const LEASED_BYTES_MAX = 16 * 1024 * 1024;
 /** What a lease takes in an answer besides its payload. */
 const LEASE_BYTES = 1024;
-/** A frame leaves once it is this long, so that the client works on the first answers while the rest are written. */
-const FRAME_LENGTH = 4 * 1024;
-/** A frame that is longer is counted among the long answers of the server. */
-const LONG_FRAME = 16 * 1024;
 const OVERLOADED: Refusal = {
   refused: 'OVERLOADED',
   detail: `More than ${LIVE_LIMITS.inFlight} operations of this connection are in flight.`,
@@ -75,7 +70,6 @@ export class LiveConnection {
   readonly caller: Caller;
   /** Whether anything has come from the peer since this was last set. */
   isHeard = true;
-  isPaused = false;
   private readonly context: LiveContext;
   private readonly ws: WebSocket;
   private readonly socket: Socket;
@@ -85,9 +79,7 @@ export class LiveConnection {
   private readonly endings = new Set<AbortController>();
   private heldReads: (() => Promise<void>)[] = [];
   private openReads = 0;
-  private items: string[] = [];
-  private itemsLength = 0;
-  private isFlushDue = false;
+  private readonly outbox: LiveOutbox;
   private seat: HolderSeat | null = null;
   private seatAt: Holders | null = null;
   private readonly plain: CallOptions;
@@ -105,13 +97,22 @@ export class LiveConnection {
     this.plain = { requestId };
     this.forGrants = grantOptions(this);
     this.forCaller = { requestId, caller };
+    this.outbox = new LiveOutbox(context, ws, socket, {
+      isGone: this.isGone,
+      resumed: () => {
+        this.isHeard = true;
+      },
+      sent: () => {
+        if (this.heldReads.length > 0) this.beginReads();
+      },
+    });
     ws.on('message', this.take);
     ws.on('pong', () => {
       this.isHeard = true;
     });
     // A peer that takes nothing for so long while it is paused.
     socket.on('timeout', () => ws.terminate());
-    this.flush();
+    this.outbox.flush();
   }
 
   readonly isGone = (): boolean => this.ws.readyState !== this.ws.OPEN || !this.socket.writable;
@@ -140,7 +141,11 @@ export class LiveConnection {
       return this.malformed('A frame must be JSON.');
     }
     if (!Array.isArray(frame)) return this.malformed('A frame must be an array of items.');
+    const { unsent } = this.outbox;
     for (const item of frame as unknown[]) {
+      // What is refused is answered here and now, and a refusal is longer than what it refuses.
+      if (this.outbox.unsent - unsent > REFUSED_MAX)
+        return this.malformed('Too many items of a frame are refused.');
       if (!Array.isArray(item) || !this.takeItem(item)) {
         return this.malformed('An item must be [id, operation, request], ["end", id] or ["ping", n].');
       }
@@ -158,7 +163,7 @@ export class LiveConnection {
     // A server without tokens takes no notice of one.
     if (first === 'token') return item.length === 2;
     if (item.length !== 2 || !Number.isSafeInteger(second)) return false;
-    if (first === 'ping') this.push(`["pong",${second}]`);
+    if (first === 'ping') this.outbox.push(`["pong",${second}]`);
     else if (first === 'end') this.endWait(second as number);
     else return false;
     return true;
@@ -249,7 +254,7 @@ export class LiveConnection {
     const { id, kind } = call;
     try {
       if (isProblem(reply)) this.pushProblem(id, reply, call.options.requestId);
-      else this.push(`[${id},${statusOf(kind.definition, reply)},${this.textOf(reply)}]`);
+      else this.outbox.push(`[${id},${statusOf(kind.definition, reply)},${this.textOf(reply)}]`);
     } catch (fault) {
       // A thousand payloads can make an answer that is longer than any string.
       return this.fail(call, fault);
@@ -259,7 +264,7 @@ export class LiveConnection {
 
   fail(call: LiveCall, fault: unknown): void {
     if (call.isLeft) return;
-    if (fault instanceof EndedWaitError) this.push(`[${call.id}]`);
+    if (fault instanceof EndedWaitError) this.outbox.push(`[${call.id}]`);
     else if (!(fault instanceof GoneError))
       this.refuse(call.id, refusalOf(fault, this, this.context.reportFault), call.options.requestId);
     this.left(call);
@@ -283,7 +288,7 @@ export class LiveConnection {
     this.context.counts.refused(told.code);
     const known = isRequestId(requestId) ? requestId : this.requestId;
     const body = JSON.stringify(problemBody(told, `${LIVE_PATH}#${id}`, known));
-    this.push(`[${id},${told.status},${body}]`);
+    this.outbox.push(`[${id},${told.status},${body}]`);
   }
 
   holdName(name: string, leaseSeq: number): void {
@@ -313,7 +318,7 @@ export class LiveConnection {
   }
 
   private readonly hear: Hear = (news) => {
-    this.push(JSON.stringify(toldOf(news)));
+    this.outbox.push(JSON.stringify(toldOf(news)));
     return !this.isGone();
   };
 
@@ -335,12 +340,8 @@ export class LiveConnection {
     this.beginReads();
   }
 
-  private get unsent(): number {
-    return this.ws.bufferedAmount + this.itemsLength;
-  }
-
   private beginReads(): void {
-    while (this.heldReads.length > 0 && this.openReads < READS_MAX && this.unsent < UNSENT_MAX) {
+    while (this.heldReads.length > 0 && this.openReads < READS_MAX && !this.outbox.isFull) {
       this.openReads += 1;
       void this.heldReads.shift()!().then(() => {
         this.openReads -= 1;
@@ -349,73 +350,17 @@ export class LiveConnection {
     }
   }
 
-  private push(item: string): void {
-    if (this.isGone()) return;
-    this.items.push(item);
-    this.itemsLength += item.length;
-    if (this.itemsLength > FRAME_LENGTH) this.flush();
-    else if (!this.isFlushDue) {
-      this.isFlushDue = true;
-      queueMicrotask(this.flushDue);
-    }
-  }
-
-  private readonly flushDue = (): void => {
-    this.isFlushDue = false;
-    if (this.items.length > 0) this.flush();
-  };
-
-  /** Sends what is ready; a frame without items tells the time. */
-  flush(): void {
-    const { items, ws } = this;
-    const now = this.context.service.now();
-    const head = now === null ? '[null,null' : `[${now.atMs},${now.epoch}`;
-    const frame = items.length === 0 ? `${head}]` : `${head},${items.join()}]`;
-    this.items = [];
-    this.itemsLength = 0;
-    if (this.isGone()) return;
-    if (frame.length <= LONG_FRAME) ws.send(frame, this.sent);
-    else {
-      const bytes = Buffer.from(frame);
-      const unsent = new UnsentFrame(this.socket, this.limit);
-      this.context.longReads.sending(unsent, bytes.length);
-      ws.send(bytes, { binary: false }, () => {
-        unsent.sent();
-        this.sent();
-      });
-    }
-    if (!this.isPaused && ws.bufferedAmount >= UNSENT_MAX) this.pause();
-  }
-
-  private pause(): void {
-    this.isPaused = true;
-    this.ws.pause();
-    this.limit(0);
-  }
-
-  /** How long the peer may take nothing; while it is paused never for ever. */
-  private readonly limit = (ms: number): void => {
-    this.socket.setTimeout(ms === 0 && this.isPaused ? this.context.stallMs : ms);
-  };
-
-  private readonly sent = (): void => {
-    if (this.ws.bufferedAmount >= UNSENT_MAX) return;
-    if (this.isPaused && !this.isGone()) {
-      this.isPaused = false;
-      this.limit(0);
-      this.isHeard = true;
-      this.ws.resume();
-    }
-    if (this.heldReads.length > 0) this.beginReads();
-  };
-
   private malformed(reason: string): void {
-    this.ws.close(CLOSES.malformed, reason);
+    this.close(CLOSES.malformed, reason);
+  }
+
+  /** Sends what is ready; without anything that, the time. */
+  flush(): void {
+    this.outbox.flush();
   }
 
   close(code: number, reason: string): void {
-    this.flushDue();
-    this.ws.close(code, reason);
+    this.outbox.close(code, reason);
   }
 
   /** The connection is closed: what waits ends, and what is granted from now on is given back. */
@@ -443,7 +388,7 @@ export class LiveConnection {
 
   /** Asks the peer whether it is there; false when it did not answer the last time. */
   ping(): boolean {
-    if (this.isPaused) return true;
+    if (this.outbox.isPaused) return true;
     if (!this.isHeard) return false;
     this.isHeard = false;
     this.ws.ping();

@@ -297,6 +297,7 @@ describe('frames that are none', () => {
     ['an id that is no whole number', '[[1.5,"status.get"]]', 4400],
     ['an item that is too long', '[[1,"status.get",{},"r",2]]', 4400],
     ['bytes', Buffer.from('[]'), 4400],
+    ['items whose refusals have more than 16 MiB', `[${Array(260_000).fill('[1,"x"]').join()}]`, 4400],
     ['more than 2 MiB', `[${' '.repeat(LIVE_LIMITS.frameBytes)}]`, 1009],
   ])('close the connection: %s', async (_, data, code) => {
     const wire = await (await startServed()).live();
