@@ -5,7 +5,7 @@
 
 import { recoverLostReply } from '../client/lost-replies.ts';
 import { isSafeAgain, retryOf } from '../client/retries.ts';
-import type { Transport, TransportOptions } from '../client/transport.ts';
+import type { Hear, Transport, TransportOptions } from '../client/transport.ts';
 import type { Body, Operation, Requests } from '../operations/table.ts';
 import { LeaseholdError } from '../protocol/leasehold-error.ts';
 import type { Problem, Reply } from '../protocol/problem.ts';
@@ -24,8 +24,8 @@ export class FaultyTransport implements Transport {
   private readonly newToken: () => string;
   private readonly lostReplies: Plan<LeaseholdError>[] = [];
   private readonly failures: Plan<LeaseholdError | Problem>[] = [];
-  /** Holders of a name and ids of tasks whose renewals are dropped. */
-  private readonly unrenewed = new Set<string>();
+  /** Holders of a name and leases on tasks whose renewals and last words are dropped. */
+  private readonly unheard = new Set<string>();
 
   constructor(inner: Transport, newToken: () => string) {
     this.inner = inner;
@@ -47,12 +47,21 @@ export class FaultyTransport implements Transport {
     this.failures.push({ operation, failure });
   }
 
-  /** Drops renewals of this holder of a name, or for this task, until the returned function is called. */
-  withholdRenewals(subject: string, holder?: string): () => void {
-    const unrenewed = holder === undefined ? subject : ofHolder(subject, holder);
-    this.unrenewed.add(unrenewed);
+  /** In process, and as under `open`; of a loss a holder hears with its next renewal, so that a test sees it unaware. */
+  listen(listener: Hear): () => void {
+    return this.inner.listen!((told) => told[0] !== 'lost' && listener(told));
+  }
+
+  holds(name: string, leaseSeq: number): void {
+    this.inner.holds!(name, leaseSeq);
+  }
+
+  /** Drops what this holder of a name, or of this lease on a task, says about it, until the returned function is called. */
+  cutOff(subject: string, holder?: string): () => void {
+    const unheard = holder === undefined ? subject : ofHolder(subject, holder);
+    this.unheard.add(unheard);
     return () => {
-      this.unrenewed.delete(unrenewed);
+      this.unheard.delete(unheard);
     };
   }
 
@@ -96,21 +105,22 @@ export class FaultyTransport implements Transport {
   }
 
   private arriving<Op extends Operation>(operation: Op, request: Requests[Op]): Requests[Op] {
-    if (this.unrenewed.size === 0) return request;
-    const { name, holder, task_id, leases } = request as Partial<
+    if (this.unheard.size === 0) return request;
+    const { name, holder, lease_id, leases } = request as Partial<
       Requests['lease.renew'] & Requests['task.extend'] & Requests['worker.heartbeat']
     >;
-    const isUnrenewed =
-      (operation === 'lease.renew' && this.unrenewed.has(ofHolder(name!, holder!))) ||
-      (operation === 'task.extend' && this.unrenewed.has(task_id!));
-    if (isUnrenewed) {
-      const says = 'The renewal did not arrive.';
-      throw new LeaseholdError('UNREACHABLE', says, { retryable: true });
-    }
+    const isUnheard =
+      (OF_NAMES.includes(operation) && this.unheard.has(ofHolder(name!, holder!))) ||
+      (OF_TASKS.includes(operation) && this.unheard.has(lease_id!));
+    if (isUnheard) throw new LeaseholdError('UNREACHABLE', 'The call did not arrive.', { retryable: true });
     if (operation !== 'worker.heartbeat' || leases === undefined) return request;
-    return { ...request, leases: leases.filter((lease) => !this.unrenewed.has(lease.task_id)) };
+    return { ...request, leases: leases.filter((lease) => !this.unheard.has(lease.lease_id)) };
   }
 }
+
+/** What holders say about their leases. */
+const OF_NAMES: readonly Operation[] = ['lease.renew', 'lease.release'];
+const OF_TASKS: readonly Operation[] = ['task.extend', 'task.complete', 'task.fail', 'task.release'];
 
 /** The next holder of the name has another key, or takes over by itself. */
 function ofHolder(name: string, holder: string): string {

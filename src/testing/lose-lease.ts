@@ -6,7 +6,7 @@ import type { FaultyTransport } from './faulty-transport.ts';
 import type { TestWorld } from './test-world.ts';
 
 /**
- *   expired      its renewals no longer arrive, and time passes until it has expired
+ *   expired      its renewals, its release and its verdict no longer arrive, and time passes until it has expired
  *   broken       an administrator breaks a named lease
  *   superseded   the holder of a named lease is granted it again, elsewhere
  *   killed       an administrator kills the task
@@ -85,7 +85,7 @@ async function loseTask(
       const request = { task_id, lease_id, ttl_ms: LIMITS.ttlMinMs };
       const left = await transport.call('task.extend', request);
       if (!left.ok) throw LeaseholdError.of(left);
-      return runOut(transport, world, left.remaining_ms, task_id);
+      return runOut(transport, world, left.remaining_ms, lease_id);
     }
     case 'broken':
     case 'superseded':
@@ -101,9 +101,9 @@ async function runOut(
   subject: string,
   holder?: string,
 ): Promise<void> {
-  const allow = transport.withholdRenewals(subject, holder);
+  const reconnect = transport.cutOff(subject, holder);
   await world.advance(remainingMs);
-  allow();
+  reconnect();
 }
 
 function done(reply: Reply<{ readonly ok: true }>): void {

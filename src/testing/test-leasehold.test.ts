@@ -131,6 +131,33 @@ describe('loseLease', () => {
     expect(verdicts.map(({ outcome }) => outcome)).toEqual(['COMMITTED', 'LATE']);
   });
 
+  it('takes a task away although its handler is done before the lease ends: the verdict comes too late', async () => {
+    const verdicts: TaskVerdict[] = [];
+    t.lh.work(mail, { ttl: '30s', onVerdict: (verdict) => verdicts.push(verdict) }, async ({ attempt }) => {
+      await t.sleep('1s');
+      return `by attempt ${attempt}`;
+    });
+    const receipt = await t.lh.enqueue(mail, { to: 'ada' });
+    await t.settle();
+    await t.loseLease(receipt.taskId, 'expired');
+    await t.advance('10s');
+    expect(verdicts.map(({ outcome, attempt }) => [outcome, attempt])).toEqual([
+      ['COMMITTED', 2],
+      ['LATE', 1],
+    ]);
+    expect(await receipt.output()).toBe('by attempt 2');
+  });
+
+  it('lets a named lease run out although its holder gives it back before', async () => {
+    const working = t.lh.withLease('n', { ttl: '15s' }, () => t.sleep('1s'));
+    await t.settle();
+    await t.loseLease('n', 'expired');
+    await t.advance('15s');
+    await working;
+    const types = (await t.lh.leases.history('n')).items.map(({ type }) => type);
+    expect(types).toEqual(['NameLeased', 'NameExpired']);
+  });
+
   it('kills a task, and its worker hears of it with the next heartbeat', async () => {
     let signal: AbortSignal | undefined;
     t.lh.work(mail, { ttl: '30s' }, async (task) => {
@@ -153,6 +180,41 @@ describe('loseLease', () => {
     await t.lh.enqueue(mail, { to: 'ada' }, { taskId: 'mine' });
     await t.lh.call('task.lease', { worker_id: 'w', queues: ['mail'] });
     await expect(t.loseLease('mine', 'broken')).rejects.toThrow(/not broken/);
+  });
+});
+
+describe('a holder', () => {
+  it('hears at once that it is asked to give way', async () => {
+    const lease = await t.lh.acquire('n');
+    expect(await t.lh.leases.ask('n', { reason: 'a deployment waits' })).toBe(true);
+    expect(lease.asked.reason).toMatchObject({
+      code: 'LEASE_ASKED',
+      details: { reason: 'a deployment waits' },
+    });
+    lease.assertHeld();
+  });
+
+  it('of a guard too', async () => {
+    const giving = t.lh.guard('only', ({ asked }) => {
+      return new Promise<string>((resolve) => asked.addEventListener('abort', () => resolve('gave way')));
+    });
+    await t.settle();
+    expect(await t.lh.leases.ask('only', { reason: 'a twin waits' })).toBe(true);
+    expect(await giving).toBe('gave way');
+  });
+
+  it('of a task hears at once that it was cancelled', async () => {
+    let signal: AbortSignal | undefined;
+    t.lh.work(mail, async (task) => {
+      ({ signal } = task);
+      await t.sleep('1h');
+      return '';
+    });
+    const receipt = await t.lh.enqueue(mail, { to: 'ada' });
+    await t.settle();
+    await receipt.cancel('not needed');
+    await t.settle();
+    expect(signal!.reason).toMatchObject({ code: 'LEASE_LOST', details: { loss: 'cancelled' } });
   });
 });
 

@@ -89,7 +89,8 @@ export class TestLeasehold implements AsyncDisposable {
 
   /**
    * Takes the lease on a name or a task from its holder. A name is `broken` by default; its holder learns it with its
-   * next renewal, so advance time. A task's lease is `expired` by default, which advances time by itself.
+   * next renewal, so advance time. A task's lease is `expired` by default, which advances time by itself; what its holder says
+   * meanwhile does not arrive.
    */
   loseLease(nameOrTaskId: string, loss?: TestLoss): Promise<void> {
     return loseLease(this.#transport, this.#world, nameOrTaskId, loss);
