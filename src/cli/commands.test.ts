@@ -315,7 +315,9 @@ describe('object', () => {
   it('does not take the lease of a task for one of a name', async () => {
     await held('door');
     test.env.LEASEHOLD_LEASE_SEQ = '2';
-    expect((await test.run('object', 'put', 'door', '1')).err).toMatch(/^leasehold: WRITE_UNFENCED: /);
+    expect((await test.run('object', 'put', 'door', '1')).err).toBe(
+      'leasehold: WRITE_UNFENCED: The write carries no lease. Give its number with --lease-seq, or write under `leasehold run door`.\n',
+    );
   });
 });
 

@@ -69,12 +69,17 @@ function systemSentence(fault: unknown): string | null {
 }
 
 /** Faults whose message does not say what the command takes instead. */
-const POINTS_TO_HELP = /^commander\.(unknownOption|excessArguments)$/;
+const POINTS_TO_HELP = /^commander\.(unknownOption|unknownCommand|excessArguments)$/;
+/** A line of its own, which commander adds. */
+const SUGGESTION = /\n\(Did you mean (.+)\)$/;
 
 function usageEnding({ exitCode, code, message }: CommanderError): Ending | Silence {
   if (exitCode === 0) return { exitCode: EXIT.done, sentence: null };
   if (code === 'commander.help') return { exitCode: EXIT.usage, sentence: null };
   const says = message.replace(/^error: /, '');
+  if (SUGGESTION.test(says)) {
+    return { exitCode: EXIT.usage, code: null, sentence: says.replace(SUGGESTION, '; did you mean $1') };
+  }
   const sentence = POINTS_TO_HELP.test(code) ? `${says.replace(/\.$/, '')}; see --help.` : says;
   return { exitCode: EXIT.usage, code: null, sentence };
 }

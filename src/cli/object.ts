@@ -4,9 +4,10 @@
  */
 import { Command } from 'commander';
 import type { Requests } from '../operations/table.ts';
+import type { Problem } from '../protocol/problem.ts';
 import { jsonArgument, wholeNumber } from './arguments.ts';
 import { examples, type ServerOptions, serverCommand, withServer } from './connection.ts';
-import { answered, Failure, wrongUsage } from './failure.ts';
+import { answered, Failure, refused, wrongUsage } from './failure.ts';
 import { visible } from './format.ts';
 import { sayJson, show } from './output.ts';
 import { type ReadOptions, readCommand, withReads } from './reads.ts';
@@ -70,7 +71,8 @@ function putCommand(shell: Shell): Command {
     .action((name: string, word: string, options: WriteOptions) =>
       withServer(shell, options, async (lh) => {
         const value = await jsonArgument(shell, word, 'value');
-        const written = answered(
+        const written = fenced(
+          name,
           await lh.call('object.write', { object_id: name, value, ...fenceOf(shell, options) }),
         );
         show(shell, options, written, () => [
@@ -86,12 +88,22 @@ function deleteCommand(shell: Shell): Command {
     .addHelpText('after', examples('leasehold object delete nightly-report --lease-seq 42'))
     .action((name: string, options: WriteOptions) =>
       withServer(shell, options, async (lh) => {
-        const deleted = answered(
+        const deleted = fenced(
+          name,
           await lh.call('object.delete', { object_id: name, ...fenceOf(shell, options) }),
         );
         show(shell, options, deleted, () => [`${visible(name)} is gone, durable at seq ${deleted.seq}.`]);
       }),
     );
+}
+
+/** The body. A write without a lease is sent too, so that its receipt tells of it. */
+function fenced<T extends { readonly ok: true }>(name: string, reply: T | Problem): T {
+  if (reply.ok || reply.code !== 'WRITE_UNFENCED') return answered(reply);
+  throw refused(
+    reply.code,
+    `${reply.detail} Give its number with --lease-seq, or write under \`leasehold run ${name}\`.`,
+  );
 }
 
 /** Everything that is known about the lease is sent: the server compares it and refuses what does not fit. */

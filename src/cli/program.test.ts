@@ -63,13 +63,34 @@ describe('every command', () => {
       ['help', 'task', 'nonsense'],
       ['task', 'help', 'nonsense'],
     ]) {
-      const err = "leasehold: unknown command 'nonsense'\n";
+      const err = "leasehold: unknown command 'nonsense'; see --help.\n";
       expect(await test.run(...words), words.join(' ')).toEqual({ code: 2, out: '', err });
     }
+    expect((await test.run('task', 'shw', 'x')).err).toBe(
+      "leasehold: unknown command 'shw'; did you mean show?\n",
+    );
     expect(await test.run('help', 'task')).toMatchObject({ code: 0, err: '' });
     expect(await test.run('help')).toMatchObject({ code: 0, err: '' });
     expect(await test.run('task')).toMatchObject({ code: 2, out: '' });
     expect(await test.run()).toMatchObject({ code: 2, out: '' });
+  });
+
+  it.each([
+    [
+      ['run', 'nightly', 'ls', '-l'],
+      "unknown option '-l'; usage: leasehold run [options] <name> -- <command...>",
+    ],
+    [
+      ['--json', 'work', 'mail', 'ls', '-l'],
+      "unknown option '-l'; usage: leasehold work [options] <queue> -- <command...>",
+    ],
+    [
+      ['run', '--', 'true'],
+      "missing required argument 'command'; usage: leasehold run [options] <name> -- <command...>",
+    ],
+  ])('shows where the program to be run stands: %j', async (args, says) => {
+    const { code, err } = await test.run(...args);
+    expect([code, err.includes(says)]).toEqual([2, true]);
   });
 });
 

@@ -2,9 +2,10 @@
  * All commands. A command is loaded only when it is the requested one: the others are in the help by name and
  * sentence, so that `leasehold --help` does not load a server.
  */
-import { Command } from 'commander';
+import { Command, CommanderError } from 'commander';
 import { durationMs } from './arguments.ts';
 import { DEFAULT_URL } from './connection.ts';
+import { wrongUsage } from './failure.ts';
 import type { Shell } from './shell.ts';
 import { VERSION } from './version.ts';
 
@@ -221,7 +222,24 @@ export async function makeProgram(shell: Shell, words: readonly string[] | null)
 /** Runs a command line. */
 export async function runProgram(shell: Shell, args: readonly string[]): Promise<void> {
   const program = await makeProgram(shell, wantedWords(args));
-  await program.parseAsync(helpfulArgs(program, args), { from: 'user' });
+  try {
+    await program.parseAsync(helpfulArgs(program, args), { from: 'user' });
+  } catch (fault) {
+    throw usageFault(fault, program, args);
+  }
+}
+
+/** Without `--` the options of the program that is to be run are taken for ours; the sentence then shows where it stands. */
+function usageFault(fault: unknown, program: Command, args: readonly string[]): unknown {
+  if (!(fault instanceof CommanderError)) return fault;
+  const { code, message } = fault;
+  if (code !== 'commander.unknownOption' && code !== 'commander.missingArgument') return fault;
+  const words = wantedWords(args);
+  const command = program.commands.find((each) => words.includes(each.name()));
+  const usage = command?.usage() ?? '';
+  if (!usage.includes(' -- ')) return fault;
+  const [says = ''] = message.replace(/^error: /, '').split('\n');
+  return wrongUsage(`${says}; usage: leasehold ${command!.name()} ${usage}`);
 }
 
 /** The words that could name a command: the first, or the second after `help`. */
