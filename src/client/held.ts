@@ -28,7 +28,8 @@ export interface HeldNames extends Held {
   readonly asked: AbortSignal;
   /**
    * Gives the lease back, also after it was lost, and retries while it could last. True when that is what ended it;
-   * false when it was over, or will run out by itself because no server answered. Harmless twice.
+   * false when it was over, or will run out by itself because no server answered. Harmless twice. In a handler that wrote under it
+   * with `task.write` it is kept until the task is completed.
    */
   release(): Promise<boolean>;
   /** @deprecated since 0.2, gone in 0.3: `extend`, which leaves later renewals as they are. */

@@ -42,6 +42,10 @@ export class Grant implements Due {
   onDeadline: ((deadline: Deadline) => void) | null = null;
   /** How it ended; null while it is held. */
   ended: Loss | null = null;
+  /** How many completions of tasks rely on it; until they have their answer a release has to wait. */
+  lent = 0;
+  /** It is to be released once none does. */
+  isReturned = false;
   /** The span of the lease, where the program traces it. */
   span: LeaseSpan | null = null;
   /** A refusal whose reason is still being determined; the lease must not be relied on. */

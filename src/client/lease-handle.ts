@@ -15,6 +15,9 @@ import type { Transport } from './transport.ts';
 /** The key that Node's `util.inspect` looks for; elsewhere it is unused. */
 const INSPECT = Symbol.for('nodejs.util.inspect.custom');
 
+/** Keeps a lease of this package from being released until the result is called; null for the numbers of a lease alone. */
+export let lend: (lease: object) => (() => void) | null;
+
 abstract class Handle implements AsyncDisposable {
   readonly #renewal: LeaseRenewal;
   readonly #grant: Grant;
@@ -23,6 +26,10 @@ abstract class Handle implements AsyncDisposable {
   #writers: Map<string, LeaseWriter> | null = null;
   #released: Promise<unknown> | null = null;
   #finished: Promise<LeaseLostError | null> | null = null;
+
+  static {
+    lend = (lease) => (#grant in lease ? lease.#renewal.lend(lease.#grant) : null);
+  }
 
   constructor(transport: Transport, renewal: LeaseRenewal, grant: Grant) {
     this.#transport = transport;

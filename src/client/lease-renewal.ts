@@ -139,12 +139,26 @@ export class LeaseRenewal {
     else await this.#refused(grant, name, problem);
   }
 
+  /** A release takes effect only after the result was called: what is to happen under the lease has not happened yet. */
+  lend(grant: Grant): () => void {
+    grant.lent += 1;
+    return () => {
+      grant.lent -= 1;
+      // Rejects for a bug only, which ends the process.
+      if (grant.lent === 0 && grant.isReturned) void this.release(grant);
+    };
+  }
+
   /**
    * Gives it back, lost or not: what the client no longer relies on may still be live at the authority. Retried
-   * while the lease could last; after that it is over anyway. True when this call is what ended it, false when
+   * while the lease could last; after that it is over anyway. True when this call is what ends it, false when
    * it was over already, null when no server answered.
    */
   async release(grant: Grant): Promise<boolean | null> {
+    if (grant.lent > 0 && this.isHeld(grant)) {
+      grant.isReturned = true;
+      return true;
+    }
     const { clock } = this.#world;
     this.#heap.remove(grant);
     this.#held.delete(grant.leaseSeq);

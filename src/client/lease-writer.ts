@@ -80,7 +80,7 @@ export class LeaseWriter {
         this.#version = version;
         return { version, seq };
       }
-      if (OVER.has(reply.code)) await onRefusal(reply);
+      if (FENCED_OUT.has(reply.code)) await onRefusal(reply);
       if (reply.code !== 'VERSION_MISMATCH' || ifVersion !== null || tries === TRIES_MAX) {
         throw LeaseholdError.of(reply);
       }
@@ -98,10 +98,15 @@ export class LeaseWriter {
 }
 
 /** Refusals that no lease gets which is live. */
-const OVER: ReadonlySet<string> = new Set<Problem['code']>([
+export const FENCED_OUT: ReadonlySet<string> = new Set<Problem['code']>([
   'LEASE_OBJECT_MISMATCH',
   'WRITE_STALE_FENCE',
   'WRITE_UNKNOWN_FENCE',
   'LEASE_HOLDER_MISMATCH',
   'LEASE_EXPIRED',
 ]);
+
+/** For a task that writes under something else. */
+export function howToWrite(objectId: string): string {
+  return `Write it under a lease on its name that the handler has acquired: lh.acquire(${JSON.stringify(objectId)}).`;
+}

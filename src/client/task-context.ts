@@ -6,14 +6,16 @@ import { Json } from '../protocol/json.ts';
 import { Deadline, momentOf } from '../seams/deadline.ts';
 import { type Duration, durationMs } from './durations.ts';
 import type { Held } from './held.ts';
+import { lend } from './lease-handle.ts';
+import { howToWrite } from './lease-writer.ts';
 import { TaskCheckpoints } from './task-checkpoints.ts';
 import { refusedFor } from './task-lease-refusal.ts';
 import type { TaskRun } from './task-run.ts';
 import type { Transport } from './transport.ts';
 import type { ClientWorld } from './world.ts';
 
-/** The lease that a fenced write presents: whatever is held, or its numbers alone. */
-export type PresentedLease = Pick<Held, 'leaseSeq'> & { readonly holder?: string };
+/** The lease that a fenced write presents: one on the name of the object, or its numbers alone. The lease on a task is none. */
+export type PresentedLease = Pick<Held, 'leaseSeq'> & { readonly holder?: string; readonly taskId?: never };
 
 /**
  * `signal` also aborts when the task is cancelled (LEASE_LOST, `details.loss` is `cancelled`: the lease is still held, and a
@@ -39,7 +41,10 @@ export interface TaskContext<Input, Checkpoint = unknown> extends Held {
    * newest; a call whose value was replaced resolves with the newer one. It need not be awaited. Throws INVALID_TASK and LEASE_LOST.
    */
   checkpoint(value: Checkpoint): Promise<void>;
-  /** Adds a fenced write to the completion: all of them and the result in one entry, or nothing. */
+  /**
+   * Adds a fenced write to the completion: all of them and the result in one entry, or nothing. The lease is one on the object's name
+   * that the handler has acquired; releasing it then takes effect when the authority has answered.
+   */
   write(objectId: string, value: unknown, lease: PresentedLease): void;
 }
 
@@ -127,7 +132,11 @@ export class HandlerContext implements TaskContext<unknown> {
       if (run.isSettling) throw new TypeError('The task is done; nothing can be added to its completion.');
       if (typeof lease?.leaseSeq !== 'number')
         throw new TypeError('write takes the id of an object, its value, and the lease to write it under.');
+      if ('taskId' in lease)
+        throw new TypeError(`The lease on a task covers no object. ${howToWrite(objectId)}`);
       const { leaseSeq } = lease;
+      const giveBack = lend(lease);
+      if (giveBack !== null) run.lent = [...(run.lent ?? []), giveBack];
       const holder = lease.holder === undefined ? {} : { holder_id: lease.holder };
       const json = value instanceof Json ? value : Json.of(value);
       run.writes ??= [];

@@ -41,6 +41,8 @@ export class TaskRun {
   /** Why the lease was lost, as the signal says it. */
   loss: LeaseLostError | null = null;
   writes: FencedWrite[] | null = null;
+  /** Give back the leases that the writes are made under. */
+  lent: (() => void)[] | null = null;
   /** Made with the first checkpoint. */
   checkpoints: TaskCheckpoints | null = null;
   private controller: AbortController | null = null;

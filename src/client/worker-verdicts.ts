@@ -6,8 +6,9 @@
 
 import type { Body, Requests } from '../operations/table.ts';
 import { LeaseholdError } from '../protocol/leasehold-error.ts';
-import { isRetryable, type Reply } from '../protocol/problem.ts';
+import { isRetryable, type Problem, type Reply } from '../protocol/problem.ts';
 import { Backoff, isTransient } from './backoff.ts';
+import { FENCED_OUT, howToWrite } from './lease-writer.ts';
 import { sleep } from './sleep.ts';
 import { failure, type TaskEnd } from './task-handling.ts';
 import { lossBy, type TaskRun } from './task-run.ts';
@@ -37,7 +38,7 @@ export async function say(
       if (answer.ok || answer.outcome === 'REJECTED') return answer;
       if (!isRetryable(answer.code)) {
         if (run.end!.verb !== 'complete') return answer;
-        run.end = failure(LeaseholdError.of(answer));
+        run.end = failure(refusedCompletion(run, answer));
         continue;
       }
     } catch (fault) {
@@ -47,6 +48,17 @@ export async function say(
     await sleep(timers, delay.take(), signal);
     signal.throwIfAborted();
   }
+}
+
+/** The object whose write was refused is told, and what to do about it. */
+function refusedCompletion({ writes }: TaskRun, problem: Problem): LeaseholdError {
+  const { code, index, detail } = problem;
+  const write = writes?.[index ?? -1];
+  if (write === undefined) return LeaseholdError.of(problem);
+  const advice = FENCED_OUT.has(code) ? ` ${howToWrite(write.object_id)}` : '';
+  return new LeaseholdError(code, `The write of "${write.object_id}" was refused: ${detail}${advice}`, {
+    problem,
+  });
 }
 
 function call(run: TaskRun, end: TaskEnd, transport: Transport): Promise<Reply<Body<'task.complete'>>> {

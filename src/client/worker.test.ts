@@ -317,6 +317,77 @@ describe('fenced writes of a handler', () => {
     expect(await stage.entries()).not.toContain('ObjectWritten');
   });
 
+  const WAYS: Readonly<Record<string, TaskHandler<unknown, unknown>>> = {
+    'await using': async ({ write }) => {
+      await using lease = await lh.acquire('report');
+      write(lease.name, 1, lease);
+    },
+    'a release in finally': async ({ write }) => {
+      const lease = await lh.acquire('report');
+      try {
+        write(lease.name, 1, lease);
+      } finally {
+        expect(await lease.release()).toBe(true);
+      }
+    },
+    withLease: ({ write }) => lh.withLease('report', (lease) => write(lease.name, 1, lease)),
+    acquireAll: async ({ write }) => {
+      await using leases = await lh.acquireAll(['report', 'other']);
+      write('report', 1, leases);
+      write('other', 1, leases);
+    },
+  };
+
+  it.each(Object.entries(WAYS))(
+    'happen under a lease that the handler gives back itself: %s',
+    async (_, way) => {
+      const receipt = await add(1);
+      await start(way);
+      await world.finish(receipt.output());
+      expect(await world.finish(other.objects.get('report'))).toMatchObject({ version: 1 });
+      expect(await world.finish(other.leases.get('report'))).toBeNull();
+    },
+  );
+
+  it('keep the lease that the handler gave back, renewed, until the completion is answered', async () => {
+    const receipt = await add(1);
+    wire.let('task.complete', 'fails');
+    await start(WAYS['await using']!, { ttl: '5m' });
+    await world.advance(60_000);
+    expect(await world.finish(other.tryAcquire('report'))).toBeNull();
+    wire.mend();
+    await world.advance(5_000);
+    expect(await world.finish(receipt.result())).toMatchObject({ state: 'COMPLETED' });
+    expect(await world.finish(other.tryAcquire('report'))).not.toBeNull();
+  });
+
+  it('give the lease back when the handler fails after all', async () => {
+    await add(1);
+    await start(async ({ write }) => {
+      await using lease = await lh.acquire('report');
+      write(lease.name, 1, lease);
+      throw new Error('no paper');
+    });
+    expect(verdicts).toMatchObject([{ verb: 'fail', outcome: 'COMMITTED' }]);
+    expect(await world.finish(other.tryAcquire('report'))).not.toBeNull();
+  });
+
+  it('leave a lease alone that the handler does not give back', async () => {
+    const lease = await world.finish(lh.acquire('report'));
+    await add(1);
+    await start(({ write }) => write('report', 1, lease));
+    expect(verdicts).toMatchObject([{ verb: 'complete', outcome: 'COMMITTED' }]);
+    lease.assertHeld();
+  });
+
+  it('cannot be made under the lease of the task', async () => {
+    await add(1);
+    await start((task) => task.write('thumb/own', 1, task as never));
+    expect(verdicts).toMatchObject([
+      { verb: 'fail', error: { message: expect.stringContaining('lh.acquire("thumb/own")') } },
+    ]);
+  });
+
   it('take the numbers of a lease alone too', async () => {
     const lease = await world.finish(
       other.call('lease.acquire', { name: 'report', holder: 'me', ttl_ms: 60_000 }),
@@ -339,6 +410,8 @@ describe('fenced writes of a handler', () => {
     expect(verdicts).toMatchObject([
       { outcome: 'COMMITTED', verb: 'fail', state: 'WAITING', error: { code: 'LEASE_OBJECT_MISMATCH' } },
     ]);
+    const { message } = (verdicts[0] as { readonly error: Error }).error;
+    expect(message).toMatch(/^The write of "other" was refused: .* lh\.acquire\("other"\)\.$/);
     expect(await taskOf(receipt)).toMatchObject({ state: 'WAITING', failures: 1 });
     expect(await world.finish(other.call('object.get', { object_id: 'report' }))).toMatchObject({
       code: 'OBJECT_NOT_FOUND',

@@ -246,6 +246,8 @@ export class RunningWorker implements Worker {
       if (this.stage === 'ended') return;
       if (this.lastWord.signal.aborted && isNoAnswer(fault)) this.counts.unanswered += 1;
       else this.fail(fault);
+    } finally {
+      for (const giveBack of run.lent ?? []) giveBack();
     }
     this.runs.delete(run.lease.lease_seq);
     if (this.stage === 'working') this.intake.poll();

@@ -390,7 +390,7 @@ describe('the programs in docs/guides/schedules.md', () => {
 });
 
 describe.each([
-  ['tasks.md', 4],
+  ['tasks.md', 5],
   ['limits.md', 2],
 ])('the programs in docs/guides/%s', (name, count) => {
   const programs = programsIn(name);

@@ -122,10 +122,13 @@ export async function tasks(): Promise<void> {
     async ({ extend, write, input }) => {
       await extend('1m');
       await lh.withLease(input.to, (lease) => write(lease.name, 1, lease));
+      write('n', 1, { leaseSeq: 1, holder: 'me' });
       if (input.to === '') throw new HandBack('not now', { delay: '5s' });
       return 1;
     },
   );
+  // @ts-expect-error The lease on a task covers no object.
+  lh.work(mail, (task) => task.write('n', 1, task) ?? 1);
   lh.work(crawl, async ({ checkpoint, lastCheckpoint, key, traceparent }) => {
     same<typeof lastCheckpoint, { page: number } | undefined>(true);
     same<[typeof key, typeof traceparent], [string | null, string | null]>(true);
