@@ -13,6 +13,15 @@ import { openApiDocument } from '../src/operations/openapi/openapi.ts';
 import { PAGES } from '../src/operations/pages.ts';
 import { REFUSALS_OF_ALL } from '../src/operations/refusals-of.ts';
 import { OPERATIONS, type Operation, operationOf } from '../src/operations/table.ts';
+import {
+  AROUND,
+  type Block,
+  blocksOf,
+  NOT_RUN,
+  NOT_RUN_PAGES,
+  programOf,
+  RUN_BY,
+} from './support/page-blocks.ts';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const read = (path: string): string => readFileSync(join(root, path), 'utf8');
@@ -264,6 +273,42 @@ describe('the documents', () => {
         .filter((file) => !existsSync(join(root, file))),
     );
     expect(missing).toEqual([]);
+  });
+});
+
+describe('the code blocks of the documents', () => {
+  /** What `test/support/page-bench.ts` does not know how to run needs a row of its own. */
+  const isRunnable = ({ language }: Block): boolean => ['js', 'ts', 'sh', 'sql'].includes(language);
+  const linesOf = ({ text }: Block): string[] =>
+    text.split('\n').map((line) => line.replace(/\s+#\s.*$/, ''));
+  const pages = markdownBelow('.').filter((page) => blocksOf(page).length > 0);
+
+  it('are run by a test, or stand in a table with the reason', () => {
+    expect(pages.toSorted()).toEqual([...Object.keys(RUN_BY), ...Object.keys(NOT_RUN_PAGES)].sort());
+  });
+
+  it.each([...new Set(Object.values(RUN_BY))])('are run by %s', (test) => {
+    expect(read(test)).toContain('it.each(pagesRunBy(import.meta.url))');
+  });
+
+  it.each(Object.keys(RUN_BY))('are all of a kind that is run in %s', (page) => {
+    const reasons = NOT_RUN.filter((row) => row.page === page).map(({ command }) => command);
+    const strange = blocksOf(page).filter(
+      (block) => !isRunnable(block) && !reasons.includes(linesOf(block)[0]!),
+    );
+    expect(strange).toEqual([]);
+  });
+
+  it('are what the rows about single commands and about programs around a block are for', () => {
+    const unused = NOT_RUN.filter(
+      ({ page, command }) => !blocksOf(page).some((block) => linesOf(block).includes(command)),
+    );
+    expect(unused).toEqual([]);
+    const isFramed = (block: Block): boolean => programOf(block) !== block.text;
+    const framed = AROUND.map(({ page, begins }) =>
+      blocksOf(page).filter((block) => block.text.startsWith(`${begins}\n`) && isFramed(block)),
+    );
+    expect(framed.map((blocks) => blocks.length)).toEqual(AROUND.map(() => 1));
   });
 });
 

@@ -1,13 +1,11 @@
 // Every example runs as a reader would run it: a process of its own on the built package, judged by what it prints and by
 // its exit code.
 import { spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { filled, readConfig } from '../../src/sessions/config.ts';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
@@ -348,91 +346,3 @@ describe('tuner-farm/farm.mjs', () => {
     }
   });
 });
-
-const README_SAYS = ['written, version 1\n', 'sent to grace@example.org\n', '0 3 * * *\n'];
-
-describe('the programs in README.md', () => {
-  const readme = readFileSync(join(root, 'README.md'), 'utf8');
-  const programs = [...readme.matchAll(/```js\n([\s\S]*?)```/g)].map(([, program]) => program!);
-
-  it('run as they stand there, against a server', async () => {
-    const server = await serve(join(scratch, 'data'));
-    const env = { ...process.env, LEASEHOLD_URL: server.url, LEASEHOLD_TOKEN: '' };
-    const outputs = programs.map((program) => outputOf(program, env));
-    expect(await server.stop()).toBe(0);
-    expect(outputs).toEqual(README_SAYS);
-  });
-
-  it('run without one when they open a directory instead', () => {
-    const here = JSON.stringify(join(scratch, 'data'));
-    const inProcess = programs.map((program) =>
-      program.replace('{ connect', '{ open').replace('connect()', `await open(${here})`),
-    );
-    expect(inProcess.map((program) => outputOf(program, process.env))).toEqual(README_SAYS);
-  });
-});
-
-describe('the programs in docs/guides/schedules.md', () => {
-  it('run as they stand there, and print what their comments say', async () => {
-    const server = await serve(join(scratch, 'schedules'));
-    try {
-      const programs = programsIn('schedules.md');
-      expect(programs).toHaveLength(2);
-      for (const program of programs) {
-        const said = [...program.matchAll(/console\.log\(.*\); \/\/ (.*)$/gm)].map(([, text]) => text);
-        const env = { ...process.env, LEASEHOLD_URL: server.url };
-        expect(outputOf(program, env)).toBe(`${said.join('\n')}\n`);
-      }
-    } finally {
-      await server.stop();
-    }
-  });
-});
-
-describe.each([
-  ['tasks.md', 5],
-  ['limits.md', 2],
-])('the programs in docs/guides/%s', (name, count) => {
-  const programs = programsIn(name);
-
-  it('run as they stand there, and print what their comments say', () => {
-    mkdirSync(join(scratch, 'node_modules'));
-    symlinkSync(root, join(scratch, 'node_modules', 'leasehold'));
-    expect(programs.length).toBeGreaterThanOrEqual(count);
-    for (const program of programs) {
-      const said = [...program.matchAll(/console\.log\(.*\); \/\/ (.*)$/gm)].map(([, text]) => text);
-      expect(outputOf(program, process.env, scratch)).toBe(`${said.join('\n')}\n`);
-    }
-  });
-});
-
-function programsIn(guide: string): string[] {
-  const text = readFileSync(join(root, 'docs', 'guides', guide), 'utf8');
-  return [...text.matchAll(/```js\n(import [\s\S]*?)```/g)].map(([, program]) => program!);
-}
-
-/** What a program prints that ends well. In the root of the package its own name can be imported, as where it is installed. */
-function outputOf(program: string, env: NodeJS.ProcessEnv, cwd = root): string {
-  const args = ['--input-type=module', '--eval', program];
-  const { status, stdout, stderr } = spawnSync(process.execPath, args, { cwd, encoding: 'utf8', env });
-  expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
-  return stdout;
-}
-
-/** A server on a port that the system chooses; `stop` gives its exit code. */
-async function serve(data: string) {
-  const main = join(root, 'dist', 'cli', 'main.js');
-  const args = [main, 'serve', '--data', data, '--listen', '127.0.0.1:0', '--json', '--log-level', 'error'];
-  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
-  const ended = once(child, 'exit');
-  onTestFinished(() => void child.kill('SIGKILL'));
-  const [line] = (await once(createInterface({ input: child.stdout }), 'line')) as [string];
-  return {
-    url: (JSON.parse(line) as { url: string }).url,
-    async stop(): Promise<number | null> {
-      child.kill('SIGTERM');
-      const [code] = (await ended) as [number | null];
-      return code;
-    },
-  };
-}

@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { CliBench, until } from '../support/cli-processes.ts';
 import { debianProgram } from '../support/debian-program.ts';
+import { blocksOf } from '../support/page-blocks.ts';
 import { WireProxy } from '../support/wire-proxy.ts';
 
 const PACKAGE = fileURLToPath(new URL('../../clients/python', import.meta.url));
@@ -83,10 +84,9 @@ async function linesOf(text: string, url?: string): Promise<string[]> {
 
 describe('the Python package', () => {
   it('has programs in its README that work', async () => {
-    const readme = readFileSync(join(PACKAGE, 'README.md'), 'utf8');
-    const found = [...readme.matchAll(/```python\n([\s\S]*?)```/g)].map(([, text]) => text!);
+    const found = blocksOf('clients/python/README.md').filter(({ language }) => language === 'python');
     const lines = [];
-    for (const text of found) lines.push(...(await linesOf(text)));
+    for (const { text } of found) lines.push(...(await linesOf(text)));
     expect(lines).toEqual(['written, version 1', "{'sent': 'grace@example.org'}"]);
   });
 

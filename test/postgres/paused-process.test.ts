@@ -1,18 +1,17 @@
 // Real processes that are paused with SIGSTOP past the end of their lease and resumed under their successor, against the
 // built package: the program of docs/guides/postgres.md as it is printed there, and an OperatorRuntime inside a command.
 import { type ChildProcess, spawn } from 'node:child_process';
-import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { migrate } from '../../src/postgres/migration.ts';
 import { OperatorRuntime } from '../../src/postgres.ts';
+import { blocksOf } from '../support/page-blocks.ts';
 import { TestDatabase } from '../support/postgres.ts';
 import { acquire, acquired, release } from '../support/postgres-lease.ts';
 import { until } from '../support/postgres-log.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const guide = readFileSync(new URL('../../docs/guides/postgres.md', import.meta.url), 'utf8');
-const [, GUIDE_PROGRAM = ''] = /```js\n(import pg[\s\S]*?)```/.exec(guide) ?? [];
+const GUIDE_PROGRAM = blocksOf('docs/guides/postgres.md').find(({ language }) => language === 'js')!.text;
 
 /** Stays inside its command, with its transaction open, until a line arrives on stdin. */
 const OPERATOR_PROGRAM = `
