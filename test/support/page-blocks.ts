@@ -64,10 +64,10 @@ export const AROUND: readonly {
   readonly after: string;
 }[] = [
   {
-    page: 'docs/embedding.md',
+    page: 'docs/guides/client.md',
     begins: 'const giveUp = new AbortController();',
-    before: `import { open } from 'leasehold';
-const lh = await open('./leasehold-data');
+    before: `import { connect } from 'leasehold';
+const lh = connect();
 const holder = await lh.acquire('printer');`,
     after: 'await holder.release();\nawait lh.close();',
   },
