@@ -1,6 +1,7 @@
 // The past of a subject: a pass over the log that leaves room for others and ends with its reader.
 import { describe, expect, it } from 'vitest';
 import { ManualWorld } from '../../test/support/manual-world.ts';
+import type { Entry } from '../core/entries.ts';
 import type { Log, LoggedEntry } from '../engines/log.ts';
 import { history, touchesName } from './history.ts';
 
@@ -42,5 +43,26 @@ describe('a history', () => {
     });
     expect(await world.finish(found)).toEqual({ entries: [], next: null });
     expect(readBefore).toBeLessThan(ENTRIES / 10);
+  });
+});
+
+describe('the history of a name', () => {
+  const RESTORED: Entry = { type: 'EpochStarted', epoch: 2, format: 'leasehold', version: 1, restored: true };
+  const leased = { type: 'NameLeased', names: ['n'] } as unknown as Entry;
+  const renewed = { type: 'NameRenewed', name: 'n' } as unknown as Entry;
+  const released = { type: 'NameReleased', name: 'n' } as unknown as Entry;
+  const touched = (...entries: Entry[]): boolean[] => {
+    const touches = touchesName('n');
+    return entries.map((entry, index) => touches(entry, index + 1));
+  };
+
+  it('has the restore that ended its lease, once', () => {
+    expect(touched(leased, RESTORED, RESTORED)).toEqual([true, true, false]);
+    expect(touched(renewed, RESTORED)).toEqual([true, true]);
+  });
+
+  it('has no restart, and no restore while the name was free', () => {
+    expect(touched(leased, { ...RESTORED, restored: false })).toEqual([true, false]);
+    expect(touched(RESTORED, leased, released, RESTORED)).toEqual([false, true, true, false]);
   });
 });

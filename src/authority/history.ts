@@ -80,29 +80,40 @@ export function touchesTask({ task, createdSeq, leases }: TaskImage): Touches {
 }
 
 /**
- * A name is touched by its leases, by sessions that end with them, and by writes to its object, wherever they stand.
+ * A name is touched by its leases, by sessions and restores that end them, and by writes to its object, wherever they stand.
  * `grantedSeq` is its newest grant before the range, if there was one. A wipe touches only what was granted before it;
- * where the range does not begin with the log that is unknown, and it is shown.
+ * where the range does not begin with the log that is unknown, and it is shown. A restore touches only what was held.
  */
 export function touchesName(name: string, grantedSeq = 0, beginsWithLog = false): Touches {
   let leaseSeq = grantedSeq;
+  let isHeld = grantedSeq !== 0;
+  const ends = (isEnd: boolean): boolean => {
+    if (isEnd) isHeld = false;
+    return isEnd;
+  };
   return (entry, seq) => {
     switch (entry.type) {
       case 'NameLeased':
         if (!entry.names.includes(name)) return false;
         leaseSeq = seq;
+        isHeld = true;
+        return true;
+      case 'NameRenewed':
+        if (entry.name !== name) return false;
+        isHeld = true;
         return true;
       case 'SessionChanged':
         // The entry that makes a session terminal also ends its leases.
-        return leaseSeq !== 0 && entry.leaseSeq === leaseSeq && hasEnded(entry);
-      case 'NameRenewed':
+        return ends(leaseSeq !== 0 && entry.leaseSeq === leaseSeq && hasEnded(entry));
       case 'NameReleased':
       case 'NameExpired':
       case 'NameBroken':
-        return entry.name === name;
+        return ends(entry.name === name);
       case 'NamesWiped':
         if (beginsWithLog && leaseSeq === 0) return false;
-        return name.startsWith(entry.prefix) && !name.startsWith(GUARD_PREFIX);
+        return ends(name.startsWith(entry.prefix) && !name.startsWith(GUARD_PREFIX));
+      case 'EpochStarted':
+        return entry.restored && isHeld && ends(true);
       case 'ObjectWritten':
       case 'ObjectDeleted':
         return entry.objectId === name;

@@ -105,8 +105,8 @@ export const leaseHistory = leaderRead({
   path: '/v1/leases/{name}/history',
   long: 'history',
   does: 'Every entry that touched a name, as far back as the log reaches, page by page.',
-  details: `Entries about the name and about its object. With a \`lease_seq\` as \`from\` the page has everything about that
-grant and what followed. \`LEASE_NOT_FOUND\`: the name is unknown.`,
+  details: `Entries about the name and about its object. A restore that ended its lease is included (\`EpochStarted\`). With a
+\`lease_seq\` as \`from\` the page has everything about that grant and what followed. \`LEASE_NOT_FOUND\`: the name is unknown.`,
   request: fields({
     name: LeaseName,
     ...range(`${FROM} From a grant on, all entries about it are included.`, '^[0-9]{1,16}\\.[0-9]{1,16}$'),

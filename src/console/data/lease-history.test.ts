@@ -27,6 +27,10 @@ describe('the holdings of a name', () => {
       [7, 'b', 'broken', 'it hangs'],
       [9, 'c', 'live', null],
     ]);
+    expect(holdingsOf([leased(2, 1, 'a'), entry(9, 5, 'EpochStarted')])[0]).toMatchObject({
+      end: 'restored',
+      toMs: 5_000,
+    });
     expect(gapsOf(holdings[0]!)).toEqual({ longestMs: 7_000, meanMs: 6_000 });
     expect(gapsOf(holdings[3]!)).toBeNull();
   });

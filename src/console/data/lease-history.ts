@@ -42,6 +42,7 @@ const ENDS: Readonly<Record<string, HoldingEnd>> = {
   NameBroken: 'broken',
   NamesWiped: 'wiped',
   SessionChanged: 'session ended',
+  EpochStarted: 'restored',
 };
 
 /** In the order of their grants. Entries before the first known grant are left out. */
