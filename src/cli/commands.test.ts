@@ -258,9 +258,16 @@ describe('lease', () => {
   it('waits in line as long as it is told', async () => {
     await test.world.finish(test.lh.call('lease.acquire', { name: 'door', holder: 'anna', ttl_ms: 60_000 }));
     const args = ['lease', 'acquire', 'door', '--holder', 'boris', '--ttl', '1s'];
+    expect(await test.run(...args)).toMatchObject({
+      code: 73,
+      err: expect.stringMatching(/^leasehold: LEASE_HELD: .*\. --wait 1m waits in line for it\.\n$/),
+    });
     const impatient = test.start(...args, '--wait', '59s');
     await test.world.advance(59_000);
-    expect(await test.world.finish(impatient)).toMatchObject({ code: 73 });
+    expect(await test.world.finish(impatient)).toMatchObject({
+      code: 73,
+      err: expect.not.stringContaining('--wait'),
+    });
     const patient = test.start(...args, '--wait', '2s');
     await test.world.advance(999);
     expect(await isSettled(patient)).toBe(false);

@@ -44,6 +44,30 @@ describe('explain', () => {
     }
   });
 
+  it.each([
+    [0, ['0']],
+    [1, ['FAILED']],
+    [2, ['WRONG_USAGE']],
+    [3, ['IN_USE']],
+    [4, ['GUARD_LOST']],
+    [5, ['LOG_DAMAGED']],
+    [73, ['LEASE_HELD']],
+    [75, ['LEASE_LOST']],
+    [126, ['NOT_EXECUTABLE']],
+    [127, ['COMMAND_NOT_FOUND']],
+    [130, ['INTERRUPTED']],
+  ])('explains exit code %i', async (exitCode, codes) => {
+    expect((await explained(String(exitCode))).map(({ code }) => code)).toEqual(codes);
+    expect((await test.run('explain', String(exitCode))).out).toMatch(/^[A-Z0-9_]+ \(/);
+  });
+
+  it('knows no exit code that no command ends with', async () => {
+    expect(await test.run('explain', '42')).toMatchObject({
+      code: 1,
+      err: 'leasehold: There is no code 42. `leasehold explain` lists them all.\n',
+    });
+  });
+
   it('explains both meanings of a code that has two', async () => {
     expect((await explained('FAILED')).map(({ says }) => says)).toEqual([
       'The task has failed for good.',

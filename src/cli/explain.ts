@@ -1,11 +1,11 @@
-/** `leasehold explain CODE`: what any code that a command can print means and what to do about it, without a server. */
+/** `leasehold explain CODE`: what any code, or exit code, that a command can end with means and what to do about it, without a server. */
 import { Command } from 'commander';
 import { REFUSALS, type RefusalCode } from '../core/refusals.ts';
 import { EXPLANATIONS } from '../protocol/explanations.ts';
 import { CLIENT_CODES } from './client-codes.ts';
 import { COMMAND_CODES } from './command-codes.ts';
 import { examples } from './connection.ts';
-import { Failure } from './failure.ts';
+import { EXIT, Failure } from './failure.ts';
 import { nearWords } from './near-words.ts';
 import { sayLines, show, showList } from './output.ts';
 import { SESSION_REASONS } from './session-reasons.ts';
@@ -23,11 +23,16 @@ const WIDTH_MAX = 100;
 export function explainCommand(shell: Shell): Command {
   return new Command('explain')
     .description('Explain a code that a command prints: when it comes, and what to do.')
-    .argument('[code]', 'the code; without one all of them are listed')
+    .argument('[code]', 'the code, or the exit code of a command; without one all codes are listed')
     .option('--json', 'print JSON: one object, or one a line for lists')
     .addHelpText(
       'after',
-      examples('leasehold explain WRITE_STALE_FENCE', 'leasehold explain R_NO_TUNER', 'leasehold explain'),
+      examples(
+        'leasehold explain WRITE_STALE_FENCE',
+        'leasehold explain R_NO_TUNER',
+        'leasehold explain 75',
+        'leasehold explain',
+      ),
     )
     .action(async (word: string | undefined, options: { readonly json?: boolean }) => {
       if (word === undefined) await list(shell, options);
@@ -40,6 +45,8 @@ interface Explanation {
   readonly says: string;
   readonly when: string;
   readonly todo: string;
+  /** Of a code of a command: the exit code that it stands for. */
+  readonly exit?: number | null;
 }
 
 /** A code, and what kind of code it is. One code may be of several kinds: FAILED is the end of a command and of a task. */
@@ -102,6 +109,9 @@ const EXPLAINED: readonly Explained[] = [
 /** The columns of a list. */
 export const CODES: readonly Explained['listed'][] = EXPLAINED.map(({ listed }) => listed);
 
+/** From here on exit codes stand for signals. */
+const SIGNALLED = 128;
+
 /** The details of two reasons are spelt like codes, and can be looked up like them. */
 const DETAILS: Readonly<Record<string, string>> = {
   REJECTED_BUSY: 'R_LEASE_BUSY',
@@ -121,10 +131,40 @@ async function list(shell: Shell, options: { readonly json?: boolean }): Promise
   });
 }
 
+/** Exit codes that stand for a code of the server or the client. */
+const EXITS: Readonly<Record<number, string>> = {
+  [EXIT.notAcquired]: 'LEASE_HELD',
+  [EXIT.leaseLost]: 'LEASE_LOST',
+};
+
+const DONE: Explained = {
+  listed: { code: '0', says: 'The command did what it was asked to.' },
+  body: {
+    code: '0',
+    says: 'The command did what it was asked to.',
+    when: 'Nothing failed. `run` leaves with it when the program did.',
+    todo: 'Nothing.',
+  },
+  from: 'exit code 0',
+  ending: 'Reported by a command, not by a server.',
+};
+
+/** What an exit code may mean; empty for one that is not ours. */
+function explainedExit(exitCode: number): Explained[] {
+  if (exitCode === EXIT.done) return [DONE];
+  const code = EXITS[exitCode] ?? (exitCode > SIGNALLED ? 'INTERRUPTED' : null);
+  return EXPLAINED.filter(({ body }) => body.exit === exitCode || body.code === code).map((each) => ({
+    ...each,
+    from: each.body.exit === exitCode ? each.from : `exit code ${exitCode}, ${each.from}`,
+  }));
+}
+
 function explain(shell: Shell, options: { readonly json?: boolean }, word: string): void {
   const written = word.toUpperCase().replaceAll('-', '_');
   const code = DETAILS[written] ?? written;
-  const found = EXPLAINED.filter(({ body }) => body.code === code);
+  const found = /^\d{1,3}$/.test(word)
+    ? explainedExit(Number(word))
+    : EXPLAINED.filter(({ body }) => body.code === code);
   if (found.length === 0) throw unknownCode(word, code);
   for (const [index, each] of found.entries()) {
     if (index > 0 && !options.json) sayLines(shell, ['']);

@@ -9,7 +9,7 @@ import type { Body } from '../operations/table.ts';
 import { defaulted, durationMs, fileArgument, limitOption, wholeNumber } from './arguments.ts';
 import { examples, type ServerOptions, serverCommand, withServer } from './connection.ts';
 import { ENTRY_COLUMNS } from './entries.ts';
-import { answered, EXIT, Failure } from './failure.ts';
+import { answered, EXIT, Failure, refused } from './failure.ts';
 import { ago, duration, fieldLines, shortened, visible } from './format.ts';
 import { type Columns, pagesOf, show, showList } from './output.ts';
 import { type ReadOptions, readCommand, withReads } from './reads.ts';
@@ -134,7 +134,11 @@ function acquireCommand(shell: Shell): Command {
           ttl_ms: ttl,
           wait_ms: wait,
         });
-        const grant = answered(reply, reply.ok || reply.code !== 'LEASE_HELD' ? undefined : EXIT.notAcquired);
+        if (!reply.ok && reply.code === 'LEASE_HELD') {
+          const wayOut = wait === 0 ? ' --wait 1m waits in line for it.' : '';
+          throw refused('LEASE_HELD', `${reply.detail}${wayOut}`, EXIT.notAcquired);
+        }
+        const grant = answered(reply);
         if (tokenFile !== undefined) await keepToken(shell, lh, grant, tokenFile);
         const { token: secret, ...open } = grant;
         show(shell, options, tokenFile === undefined ? grant : open, (paint) =>

@@ -81,6 +81,13 @@ describe('a read with --at-seq or --at', () => {
     expect([ndjson(run)[0], run.err]).toMatchObject([{ task_id: 't1', state: 'WAITING' }, '']);
   });
 
+  it('says so before the log begins', async () => {
+    const { code, out, err } = await test.run('status', '--at', '2001-01-01T00:00:00Z');
+    expect([code, err]).toEqual([0, 'Before the log begins:\n']);
+    expect(out).toMatch(/^log +not begun: it has no entry at that time\n/m);
+    expect(out).not.toMatch(/1970|seq 0/);
+  });
+
   it('is offered by every command that reads the state, and by no other', async () => {
     const program = await makeProgram(test.shell(), null);
     const commands = program.commands.flatMap((command) => [command, ...command.commands]);

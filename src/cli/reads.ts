@@ -70,6 +70,6 @@ async function momentOf(
   if (atSeq === undefined && at === undefined) return { past: {}, nowMs: clock.wallMs() };
   const asked = atSeq === undefined ? { at: at! } : { at_seq: atSeq };
   const { seq, last_commit: commit } = answered(await lh.call('status.get', asked));
-  if (!json) err.write(`As of seq ${seq}, ${commit}:\n`);
+  if (!json) err.write(seq === 0 ? 'Before the log begins:\n' : `As of seq ${seq}, ${commit}:\n`);
   return { past: { at_seq: seq }, nowMs: Date.parse(commit) };
 }

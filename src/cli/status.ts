@@ -27,8 +27,7 @@ function statusLines(status: Body<'status.get'>, url: string, nowMs: number, pai
     [
       ['server', `${paint.bold(url)}, ${status.role}`],
       ...(status.leader_url === undefined ? [] : [['leader', status.leader_url ?? 'unknown'] as const]),
-      ['log', `seq ${status.first_seq} to ${status.seq}, epoch ${status.epoch}, ${size(status.log_bytes)}`],
-      ['last commit', `${status.last_commit} (${ago(status.last_commit, nowMs)})`],
+      ...logFields(status, nowMs),
       ['disk', status.disk_full ? paint.red('full: nothing new is taken') : 'has room'],
       ...(status.clock_off_ms === null ? [] : [['time', timeText(status.clock_off_ms, paint)] as const]),
       ['guard', status.guard_holder === null ? 'none' : visible(status.guard_holder)],
@@ -45,6 +44,18 @@ function statusLines(status: Body<'status.get'>, url: string, nowMs: number, pai
     ],
     paint,
   );
+}
+
+/** Before the first entry there is no position and no time. */
+function logFields(
+  { seq, first_seq: firstSeq, epoch, log_bytes: bytes, last_commit: commit }: Body<'status.get'>,
+  nowMs: number,
+): [string, string][] {
+  if (seq === 0) return [['log', 'not begun: it has no entry at that time']];
+  return [
+    ['log', `seq ${firstSeq} to ${seq}, epoch ${epoch}, ${size(bytes)}`],
+    ['last commit', `${commit} (${ago(commit, nowMs)})`],
+  ];
 }
 
 /** Time that follows the wall clock is at most a few milliseconds off. */
