@@ -69,7 +69,10 @@ export function workCommand(shell: Shell): Command {
       ),
     )
     .option('--worker <id>', 'who works (default: one of its own for every start)')
-    .option('--exit-when-empty', 'leave with 0 once the queue has nothing to take and the own tasks are done')
+    .option(
+      '--exit-when-empty',
+      'leave with 0 once no task is left that is due; tasks held back by a limit are waited for',
+    )
     .option('--quiet', 'say nothing about the tasks on stderr')
     .addHelpText(
       'after',

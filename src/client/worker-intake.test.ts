@@ -2,7 +2,7 @@
 // reply, and schedule with a server that is away.
 import { beforeEach, describe, expect, it } from 'vitest';
 import { openStage, type Stage, type TestWire } from '../../test/support/lease-stage.ts';
-import { ManualWorld } from '../../test/support/manual-world.ts';
+import { isSettled, ManualWorld } from '../../test/support/manual-world.ts';
 import { transportOf } from './client.ts';
 import { defineTask } from './define-task.ts';
 import { Leasehold } from './leasehold.ts';
@@ -41,6 +41,45 @@ function sent(): string[] {
 
 beforeEach(() => {
   looked = 0;
+});
+
+describe('stopping when empty', () => {
+  const stopWhenEmpty = true;
+
+  it('ends at the first answer without tasks', async () => {
+    await add(2);
+    const worker = lh.work(mail, { stopWhenEmpty }, () => 1);
+    await world.finish(worker.done);
+    expect(worker.counts.completed).toBe(2);
+  });
+
+  it('waits for tasks that only a rate holds back', async () => {
+    await world.finish(other.queues.setLimits('mail', { rate: { count: 1, per: '10s' } }));
+    await add(3);
+    const worker = lh.work(mail, { stopWhenEmpty }, () => 1);
+    await world.settle();
+    await world.advance(9_999);
+    expect(worker.counts.completed).toBe(1);
+    await world.advance(10_001);
+    await world.finish(worker.done);
+    expect(worker.counts.completed).toBe(3);
+  });
+
+  it('ends when the task that a limit held back can be had no longer', async () => {
+    await world.finish(other.queues.setLimits('mail', { concurrency: 1 }));
+    await add(2);
+    let finish = (): void => undefined;
+    const first = other.work(mail, {}, () => new Promise<void>((resolve) => (finish = resolve)));
+    await world.settle();
+    const second = lh.work(mail, { stopWhenEmpty }, () => 1);
+    await world.advance(5_000);
+    expect(await isSettled(second.done)).toBe(false);
+    await world.finish(other.queues.pause('mail'));
+    await world.advance(500);
+    await world.finish(second.done);
+    finish();
+    await world.finish(first.drain());
+  });
 });
 
 describe('leasing', () => {

@@ -20,7 +20,7 @@ import type { ClientWorld } from './world.ts';
  */
 const LEASES_AT_ONCE = 256;
 
-/** With `stopWhenEmpty`: how long a poll waits while other tasks of the worker run, and so how late it may end. */
+/** With `stopWhenEmpty`: how long a poll waits while tasks run or a limit holds some back, and so how late the worker may end. */
 const LAST_POLL_MS = 500;
 
 /** What an intake needs of its worker. */
@@ -49,6 +49,8 @@ export class WorkerIntake {
   /** How many tasks the calls under way may bring. */
   private asked = 0;
   private isPolling = false;
+  /** Whether the last empty answer told of tasks that only a limit holds back. */
+  private isHeldBack = false;
   /** Whether the limits of its definitions are applied, if they have some. */
   private isPrepared: boolean;
 
@@ -74,7 +76,12 @@ export class WorkerIntake {
   private pollMs(): number {
     const { stopWhenEmpty, waitMs } = this.settings;
     if (!stopWhenEmpty) return waitMs;
-    return this.taker.isIdle() ? 0 : Math.min(waitMs, LAST_POLL_MS);
+    return this.taker.isIdle() && !this.isHeldBack ? 0 : Math.min(waitMs, LAST_POLL_MS);
+  }
+
+  /** Whether an answer without leases ends the worker: tasks that a limit holds back are work that is left. */
+  private get isEndOfWork(): boolean {
+    return this.settings.stopWhenEmpty && this.taker.isIdle() && !this.isHeldBack;
   }
 
   /** Asks at once for what there is. A poll that waits is the proof that there is nothing. */
@@ -113,6 +120,7 @@ export class WorkerIntake {
       });
       if (!reply.ok) throw LeaseholdError.of(reply);
       leases = reply.leases;
+      this.isHeldBack = (reply.limited ?? 0) > 0;
       granted = this.transport.earliestOf?.(reply) ?? null;
     } catch (fault) {
       const isCalledOff = signal.aborted && (fault === signal.reason || fault instanceof LeaseholdError);
@@ -124,7 +132,7 @@ export class WorkerIntake {
       this.taker.take(leases, granted !== null && granted.monotonicMs > sent.monotonicMs ? granted : sent);
     if (signal.aborted) this.taker.rest();
     else if (leases.length === LEASES_AT_ONCE) this.refill();
-    else if (leases.length === 0 && this.settings.stopWhenEmpty && this.taker.isIdle()) this.taker.empty();
+    else if (leases.length === 0 && this.isEndOfWork) this.taker.empty();
     else this.poll();
   }
 

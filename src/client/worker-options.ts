@@ -39,7 +39,7 @@ export interface WorkerOptions {
   readonly onDrain?: () => void;
   /** Called once with the fault that stops the worker. Default: the `onFault` of `connect`, else stderr. */
   readonly onFault?: (fault: unknown) => void;
-  /** Ends the worker once its queues have nothing for it and its own tasks are done; delayed ones are not waited for. */
+  /** Ends the worker once its queues have nothing for it and its own tasks are done. It waits for tasks that a limit holds back, not for delayed ones. */
   readonly stopWhenEmpty?: boolean;
   /** How long one poll waits for a task; default 30 s. @deprecated since 0.2, gone in 0.3: there is no need to choose it. */
   readonly wait?: Duration;

@@ -58,6 +58,8 @@ export interface GrantedTasks {
   /** The newest grant among them; without any, the log's end. */
   readonly seq: Seq;
   readonly duplicate: boolean;
+  /** Without any: how many due tasks of these queues a limit holds back. */
+  readonly limited: number;
 }
 
 export interface Extension {

@@ -1,5 +1,5 @@
 /** Creating a task, running one again, leasing the next one, pausing a queue. What happens to a task later is in `verdicts.ts`. */
-import type { GrantedTask, QueueSwitched, RequeuedTask, TaskCreation } from './answers.ts';
+import type { GrantedTask, GrantedTasks, QueueSwitched, RequeuedTask, TaskCreation } from './answers.ts';
 import type { CreateTask, LeaseTasks, RequeueTask, Trace } from './commands.ts';
 import { append, type Decision, refuse, unchanged } from './decision.ts';
 import type { LeaseGranted, TaskCreated } from './entries.ts';
@@ -198,6 +198,16 @@ function nextTask({ tasks }: State, queues: readonly string[]): TaskRow | 0 {
     if (ahead > 0 || (ahead === 0 && tasks.createdSeq.get(row) < tasks.createdSeq.get(best))) best = row;
   }
   return best;
+}
+
+/** The answer to a worker whose queues have nothing for it. */
+export function noTasks({ tasks, lastSeq }: State, { queues }: LeaseTasks): GrantedTasks {
+  let limited = 0;
+  for (const name of new Set(queues)) {
+    const queue = tasks.queues.get(name);
+    if (queue !== undefined && !queue.paused) limited += queue.limited;
+  }
+  return { leases: [], seq: lastSeq, duplicate: false, limited };
 }
 
 /** The live leases that an earlier request with the same id was granted, so that a lost reply costs no attempt. */

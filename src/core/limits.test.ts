@@ -308,6 +308,32 @@ describe('keys of equal priority', () => {
   });
 });
 
+describe('a worker that is given nothing', () => {
+  const poll = leaseTasks({ workerId: 'second' });
+
+  it.each([
+    ['the queue', limitQueue({ maxLeased: 1 })],
+    ['its key', limitQueue({ maxLeasedPerKey: 1 })],
+    ['the rate', limitQueue(rate(1))],
+  ])('is told how many due tasks a limit of %s holds back', (_, limit) => {
+    const story = given(limit, ...keyed('a1', 'a2', 'a3'), take());
+    story.when(poll).thenAnswers({ leases: [], limited: 2 });
+    story.given(pauseQueue()).when(poll).thenAnswers({ leases: [], limited: 0 });
+  });
+
+  it('is told so, too, when it has waited', () => {
+    const story = given(limitQueue({ maxLeased: 1 }), ...keyed('a1', 'a2'), leaseTasks({ ttlMs: 600_000 }));
+    story.when(waiter, { as: 'waiter' }).thenWaits();
+    story.when(later(60_000)).thenServes('waiter', { leases: [], limited: 1 });
+  });
+
+  it('is told of none when tasks are not due', () => {
+    given(limitQueue({ maxLeased: 1 }), createTask({ delayMs: 10 }))
+      .when(poll)
+      .thenAnswers({ leases: [], limited: 0 });
+  });
+});
+
 describe('why a task of a limited queue waits', () => {
   it('says when its window opens', () => {
     const story = given(limitQueue(rate(2, true)), ...keyed('a1', 'a2', 'a3'), take(9), later(300));

@@ -12,7 +12,7 @@ import { bulkTasks } from './bulk-tasks.ts';
 import type { AcquireNames, Command, Heartbeat, LeaseTasks } from './commands.ts';
 import { limitQueue } from './decide-limits.ts';
 import { acquireNames, breakName, grantOf, releaseName, renewName, wipeNames } from './decide-names.ts';
-import { createTask, leaseNext, leasesOfRequest, requeueTask, switchQueue } from './decide-tasks.ts';
+import { createTask, leaseNext, leasesOfRequest, noTasks, requeueTask, switchQueue } from './decide-tasks.ts';
 import { type Decision, isRefusal } from './decision.ts';
 import type { Entry } from './entries.ts';
 import { expireDue, expireNameIfDue, expireTaskIfDue, nextExpiryMs } from './expiry.ts';
@@ -272,7 +272,8 @@ export class Machine {
       this.lines.serve();
       leases = this.leaseUpTo(command);
     }
-    if (leases.length > 0 || command.waitMs === 0) return this.grantedTasks(leases, false);
+    if (leases.length > 0) return this.grantedTasks(leases, false);
+    if (command.waitMs === 0) return noTasks(this.state, command);
     this.lines.tasks.join(command, ticket, [...new Set(command.queues)], this.nowMs);
     return null;
   }
@@ -287,7 +288,7 @@ export class Machine {
   }
 
   private grantedTasks(leases: readonly GrantedTask[], duplicate: boolean): GrantedTasks {
-    return { leases, seq: leases.at(-1)?.leaseSeq ?? this.state.lastSeq, duplicate };
+    return { leases, seq: leases.at(-1)!.leaseSeq, duplicate, limited: 0 };
   }
 
   /** The live leases that an earlier request with the same id was granted. */

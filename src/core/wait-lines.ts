@@ -5,6 +5,7 @@
 import type { Answer } from './answers.ts';
 import type { AcquireNames, LeaseTasks } from './commands.ts';
 import { acquireNames, held } from './decide-names.ts';
+import { noTasks } from './decide-tasks.ts';
 import { isRefusal } from './decision.ts';
 import type { Entry, SessionChanged, TaskKey } from './entries.ts';
 import { Lines, type Waiter } from './lines.ts';
@@ -204,7 +205,7 @@ export class WaitLines {
 
   private giveUpTasks(waiter: Waiter<LeaseTasks>): void {
     this.tasks.leave(waiter);
-    this.settle(waiter, { leases: [], seq: this.machine.state.lastSeq, duplicate: false });
+    this.settle(waiter, noTasks(this.machine.state, waiter.command));
   }
 
   private settle({ ticket }: Waiter<AcquireNames> | Waiter<LeaseTasks>, answer: Answer | Refusal): void {

@@ -79,6 +79,9 @@ the guard.`,
     leases: Type.Array(TaskLease, { description: 'empty when no task was available in time' }),
     seq: Seq,
     duplicate: Duplicate,
+    limited: Type.Optional(
+      note(Whole, 'present beside no leases: how many due tasks of these queues a limit holds back'),
+    ),
   }),
   refusals: ['FORBIDDEN', 'GUARD_NOT_HELD', 'DISK_FULL'],
   example: {
@@ -121,8 +124,9 @@ the guard.`,
     };
     return request.guard === undefined ? command : { ...command, guard: guardOf(request.guard) };
   },
-  body({ leases, seq, duplicate }) {
+  body({ leases, seq, duplicate, limited }) {
     const body = { ok: true as const, leases: leases.map(leaseOf), seq };
+    if (limited > 0) return { ...body, limited };
     return duplicate ? { ...body, duplicate: true as const } : body;
   },
 });
