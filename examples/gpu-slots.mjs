@@ -40,7 +40,7 @@ console.log(
   `model-a is asked for once more: ${again.sessionId === a.sessionId ? 'it is the same session' : 'a second one'}.`,
 );
 console.log(
-  `model-c is asked for: ${await outcome(await lh.sessions.request(run('model-c')))}, no GPU is free.`,
+  `model-c is asked for: ${await outcome(await lh.sessions.request(run('model-c')))}. That is the code for no free slot, here a GPU.`,
 );
 console.log(`Slots in use, by /metrics: ${await metric('leasehold_slots_in_use')}.`);
 

@@ -2,7 +2,14 @@
 import { InvalidArgumentError } from 'commander';
 import { describe, expect, it } from 'vitest';
 import { TestShell } from '../../test/support/test-shell.ts';
-import { durationMs, jsonArgument, positiveNumber, priority, wholeNumber } from './arguments.ts';
+import {
+  durationMs,
+  instantArgument,
+  jsonArgument,
+  positiveNumber,
+  priority,
+  wholeNumber,
+} from './arguments.ts';
 
 describe('a number', () => {
   it('is whole, and nothing that only looks like one', () => {
@@ -30,6 +37,20 @@ describe('a duration', () => {
     for (const word of ['15', '', 's', '-1s', '1w', '1s2']) {
       expect(() => durationMs(word)).toThrow(InvalidArgumentError);
     }
+  });
+});
+
+describe('a point in time', () => {
+  const when = instantArgument({ wallMs: () => Date.parse('2026-01-01T12:00:00Z') });
+
+  it('is an instant, or so long ago', () => {
+    expect(when('2026-01-01T08:00Z')).toBe('2026-01-01T08:00:00.000Z');
+    expect(when('2h')).toBe('2026-01-01T10:00:00.000Z');
+  });
+
+  it('names both when it is neither', () => {
+    for (const word of ['yesterday', '2026-13-01', '2'])
+      expect(() => when(word)).toThrow(/^It must be an instant such as .*, or a duration such as 2h/);
   });
 });
 

@@ -46,6 +46,16 @@ export function durationMs(text: string): number {
   }
 }
 
+/** The same; NaN for what is no duration. */
+function spanMs(text: string): number {
+  try {
+    return durationMs(text);
+  } catch (fault) {
+    if (!(fault instanceof InvalidArgumentError)) throw fault;
+    return Number.NaN;
+  }
+}
+
 /** `500MB`, `10GB`, `2GiB`. */
 export function byteCount(text: string): number {
   const [, number, unit] = /^(\d+(?:\.\d+)?)([MGT]i?B)$/.exec(text) ?? [];
@@ -68,7 +78,7 @@ export function boundedMs(minMs: number, maxMs: number): (text: string) => numbe
 /** A point in time, as ISO 8601: given so, or as a duration before now. */
 export function instantArgument({ wallMs }: Pick<Clock, 'wallMs'>): (text: string) => string {
   return (text) => {
-    const atMs = /^\d{4}-/.test(text) ? Date.parse(text) : wallMs() - durationMs(text);
+    const atMs = /^\d{4}-/.test(text) ? Date.parse(text) : wallMs() - spanMs(text);
     if (!Number.isNaN(atMs)) return new Date(atMs).toISOString();
     throw new InvalidArgumentError(
       'It must be an instant such as 2026-01-31T08:00:00Z, or a duration such as 2h.',
@@ -87,7 +97,7 @@ export function defaulted<T>(
   return new Option(flags, says).argParser(parse).default(value, shown);
 }
 
-const STATES = ['WAITING', 'LEASED', 'COMPLETED', 'FAILED', 'DEAD'] as const;
+export const STATES = ['WAITING', 'LEASED', 'COMPLETED', 'FAILED', 'DEAD'] as const;
 
 export function stateOption(): Option {
   return new Option('--state <state>', 'only in this state').choices(STATES).argParser(stateOf);

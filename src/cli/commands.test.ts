@@ -381,7 +381,7 @@ describe('queue, status and workers', () => {
       'The limits of mail: 5 leased, 10/1s a key; durable at seq 2.\n',
     );
     expect((await limit('--max-leased-per-key', '1')).out).toMatch('mail: 5 leased, 1 a key, 10/1s a key;');
-    expect((await limit()).out).toMatch('mail: 5 leased, 1 a key, 10/1s a key;');
+    expect((await limit()).out).toBe('The limits of mail: 5 leased, 1 a key, 10/1s a key.\n');
     expect((await test.run('queue', 'ls')).out).toMatch(/mail .* 5 leased, 1 a key, 10\/1s a key/);
     expect((await limit('--none', '--rate', '3/500ms')).out).toMatch('mail: 3/500ms;');
     expect((await limit('--none')).out).toMatch('mail: none;');
@@ -648,8 +648,24 @@ describe('the server of a command', () => {
     expect(await test.run('status')).toEqual({
       code: 1,
       out: '',
-      err: 'leasehold: No leasehold server answers at http://127.0.0.1:7420; start one with `leasehold serve`.\n',
+      err: 'leasehold: No leasehold server answers at http://127.0.0.1:7420. Start one with `leasehold up`, or name another with --server or LEASEHOLD_URL. A data directory that a program has opened with open() has no server.\n',
     });
+  });
+
+  it('that knows no such token is told with where tokens are given', async () => {
+    const { shell } = test;
+    test.shell = () => ({
+      ...shell.call(test),
+      connect: async () => {
+        throw new LeaseholdError('UNAUTHENTICATED', 'No known token.');
+      },
+    });
+    expect((await test.run('status')).err).toBe(
+      'leasehold: UNAUTHENTICATED: No known token. No token was sent: give one with --token or LEASEHOLD_TOKEN.\n',
+    );
+    expect((await test.run('status', '--token', 'other')).err).toBe(
+      'leasehold: UNAUTHENTICATED: No known token. The server does not know the token of --token or LEASEHOLD_TOKEN.\n',
+    );
   });
 
   it('keeps no command that is done, when it does not answer what is still under way', async () => {

@@ -109,7 +109,7 @@ export async function withServer<T>(
       if (!isClosed) shell.endWhenDone();
     }
   } catch (fault) {
-    throw connectionFailure(fault, server, options.retryFor);
+    throw withTokenHint(connectionFailure(fault, server, options.retryFor), server);
   }
 }
 
@@ -142,6 +142,9 @@ function waitingLine(
   return `leasehold: Waiting up to ${duration(forMs)} for the server at ${url}: ${code}: ${message}`;
 }
 
+const NO_SERVER =
+  'Start one with `leasehold up`, or name another with --server or LEASEHOLD_URL. A data directory that a program has opened with open() has no server.';
+
 /** Codes that mean that no process listens there. */
 const AWAY: ReadonlySet<string> = new Set(['ECONNREFUSED', 'ECONNRESET', 'UND_ERR_SOCKET']);
 
@@ -149,6 +152,16 @@ const AWAY: ReadonlySet<string> = new Set(['ECONNREFUSED', 'ECONNRESET', 'UND_ER
 function codeIn(fault: unknown): string | undefined {
   const { code, cause } = Object(fault) as { readonly code?: string; readonly cause?: unknown };
   return code ?? (cause === undefined ? undefined : codeIn(cause));
+}
+
+/** The server says the same of no token and of a wrong one. */
+function withTokenHint(fault: unknown, { token }: Server): unknown {
+  if (!(fault instanceof Failure) || fault.code !== 'UNAUTHENTICATED') return fault;
+  const hint =
+    token === null
+      ? 'No token was sent: give one with --token or LEASEHOLD_TOKEN.'
+      : 'The server does not know the token of --token or LEASEHOLD_TOKEN.';
+  return new Failure(`${fault.message} ${hint}`, fault.exitCode, fault.code);
 }
 
 /** A fault of the connection as a sentence; any other fault as it is. */
@@ -168,7 +181,7 @@ export function connectionFailure(fault: unknown, { url }: Server, retryForMs = 
       return new Failure(says, EXIT.failed, fault.code);
     }
     return new Failure(
-      `No leasehold server answers at ${url}${retryForMs === 0 ? '' : ` after ${duration(retryForMs)} of retries`}; start one with \`leasehold serve\`.`,
+      `No leasehold server answers at ${url}${retryForMs === 0 ? '' : ` after ${duration(retryForMs)} of retries`}. ${NO_SERVER}`,
       EXIT.failed,
       fault.code,
     );

@@ -172,7 +172,7 @@ class Demo {
       );
       await this.say(`The receipt of the refusal: ${JSON.stringify(receipts[0])}`);
       await this.say(
-        `\nNo clock was consulted: ${refused.leaseSeq} is less than ${refused.fence}, so the write is refused. Try it yourself with \`leasehold serve\` and \`leasehold run\`.`,
+        `\nNo clock was consulted: ${refused.leaseSeq} is less than ${refused.fence}, so the write is refused. Try it yourself with \`leasehold up\` and \`leasehold run\`.`,
       );
       if (!this.isSilent) return;
       sayJson(this.shell, {

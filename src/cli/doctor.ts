@@ -136,8 +136,7 @@ async function checkServer(shell: Shell, { http }: DoctorMeans, server: Server):
   } catch (fault) {
     if (!(fault instanceof Error)) throw fault;
     const says = `no server answers at ${url} (${reasonIn(fault)})`;
-    const advice =
-      'Start a server with `leasehold serve`, or say where it is with --server or LEASEHOLD_URL.';
+    const advice = 'Start a server with `leasehold up`, or say where it is with --server or LEASEHOLD_URL.';
     return [{ check: 'server', level: 'wrong', says, advice }];
   }
 }

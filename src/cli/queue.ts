@@ -114,8 +114,11 @@ function limitCommand(shell: Shell): Command {
             ...(rate === undefined ? {} : { rate: { ...rate, per_key: perKey ?? false } }),
           }),
         );
+        const isRead =
+          !options.none && [maxLeased, maxLeasedPerKey, rate].every((limit) => limit === undefined);
+        const durable = isRead ? '' : `; durable at seq ${set.seq}`;
         show(shell, options, set, () => [
-          `The limits of ${visible(set.queue)}: ${limitsText(set.limits) || 'none'}; durable at seq ${set.seq}.`,
+          `The limits of ${visible(set.queue)}: ${limitsText(set.limits) || 'none'}${durable}.`,
         ]);
       });
     });

@@ -35,6 +35,9 @@ describe('schedule set', () => {
     expect((await nightly('--zone', 'Europe/Berlin')).out).toBe(
       'nightly is replaced, durable at seq 3; next due at 2026-01-01 03:00:00 (2026-01-01T02:00:00.000Z).\n',
     );
+    expect((await nightly('--zone', 'America/New_York')).out).toBe(
+      'nightly is replaced, durable at seq 4; next due at 2026-01-01 09:00:00 (2026-01-01T08:00:00.000Z; 2026-01-01 03:00:00 America/New_York).\n',
+    );
   });
 
   it('passes on everything it is told', async () => {

@@ -113,16 +113,27 @@ function requestOf(options: SetOptions): object {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }
 
-function nextOf({ next_at: next, paused }: Pick<ScheduleRecord, 'next_at' | 'paused'>): string {
-  if (next !== null) return `next due at ${localTime(next)} (${next})`;
+function nextOf({
+  next_at: next,
+  paused,
+  timezone = 'UTC',
+}: Pick<ScheduleRecord, 'next_at' | 'paused'> & { readonly timezone?: string }): string {
+  if (next !== null) return `next due at ${dueTime(next, timezone)}`;
   return paused ? 'it is paused' : 'no due time is left';
 }
 
-/** By the clock of this machine, to the second. */
-function localTime(instant: string): string {
-  return new Intl.DateTimeFormat('sv-SE', { dateStyle: 'short', timeStyle: 'medium' }).format(
-    Date.parse(instant),
-  );
+/** By the clock of this machine, in UTC, and in the zone of the schedule where that is another time. */
+function dueTime(instant: string, zone: string): string {
+  const local = localTime(instant);
+  const own = localTime(instant, zone);
+  const isShown = own === local || zone === 'UTC';
+  return `${local} (${instant}${isShown ? '' : `; ${own} ${visible(zone)}`})`;
+}
+
+/** By the clock of this machine or of a zone, to the second. */
+function localTime(instant: string, timeZone?: string): string {
+  const style = { dateStyle: 'short', timeStyle: 'medium', timeZone } as const;
+  return new Intl.DateTimeFormat('sv-SE', style).format(Date.parse(instant));
 }
 
 function listCommand(shell: Shell): Command {
@@ -179,7 +190,7 @@ function showCommand(shell: Shell): Command {
               ['jitter', duration(schedule.jitter_ms)],
               ['paused', schedule.paused ? paint.yellow('yes') : 'no'],
               ['set by', schedule.applied ? 'a program' : 'hand'],
-              ...schedule.next_five.map((at): [string, string] => ['next', `${localTime(at)} (${at})`]),
+              ...schedule.next_five.map((at): [string, string] => ['next', dueTime(at, schedule.timezone)]),
               ['last due', schedule.last_due_at ?? '-'],
               ['last task', visible(schedule.last_task_id ?? '-')],
             ],

@@ -60,6 +60,19 @@ describe('task cancel, requeue, kill, change and purge by filter', () => {
     expect([code, JSON.parse(out)]).toMatchObject([1, { matched: 2, changed: 0, refused: [{}, {}] }]);
   });
 
+  it('say what would match in another state when none does in that one', async () => {
+    await create(['a', 'b', 'c']);
+    await kill('c');
+    const cancel = ['task', 'cancel', ...MAIL, '--state', 'LEASED'];
+    expect(await test.run(...cancel)).toEqual({
+      code: 0,
+      out: '0 tasks were cancelled, 0 refused.\n',
+      err: 'leasehold: No task in state LEASED matches, but 2 in state WAITING.\n',
+    });
+    const none = ['task', 'requeue', ...MAIL, '--state', 'FAILED', '--key', 'k'];
+    expect(await test.run(...none)).toMatchObject({ code: 0, err: '' });
+  });
+
   it('change, requeue and purge what is chosen by state, reason and time', async () => {
     await create(['a', 'b']);
     const change = ['--to-queue', 'slow', '--priority', '-5', '--delay', '10s'];

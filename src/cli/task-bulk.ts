@@ -8,7 +8,7 @@ import type { Command } from 'commander';
 import type { Leasehold } from '../client/leasehold.ts';
 import type { Body, Requests } from '../operations/table.ts';
 import { exitCodeOf, type SignalName } from '../seams/processes.ts';
-import { instantArgument, stateOption } from './arguments.ts';
+import { instantArgument, STATES, stateOption } from './arguments.ts';
 import { type ServerOptions, withServer } from './connection.ts';
 import { answered, Failure, wrongUsage } from './failure.ts';
 import { visible } from './format.ts';
@@ -146,6 +146,7 @@ class BulkRun {
     try {
       const isCounted = options.dryRun === true || options.yes !== true || isTerminal;
       const dry = isCounted ? await this.calls({ dry_run: true }, options.cursor, null) : null;
+      if (dry?.totals.matched === 0) await this.tellOtherStates();
       if (options.dryRun || dry?.totals.matched === 0) return this.told(dry!.totals, dry!.cursor);
       if (options.yes !== true) await this.confirm(dry!.totals);
       this.refusals.length = 0;
@@ -213,9 +214,25 @@ class BulkRun {
     }
   }
 
+  /** None was in the state that was asked for: those that would have matched in another one, such as FAILED instead of DEAD. */
+  private async tellOtherStates(): Promise<void> {
+    const { state } = this.options;
+    if (state === undefined || this.options.cursor !== undefined) return;
+    const found: string[] = [];
+    for (const other of STATES) {
+      if (other === state) continue;
+      const filter = { ...this.request.filter, state: other };
+      const dry = answered(await this.lh.call('task.bulk', { ...this.request, filter, dry_run: true }));
+      const { length } = dry.task_ids;
+      if (length > 0)
+        found.push(`${length}${dry.next_cursor === undefined ? '' : ' or more'} in state ${other}`);
+    }
+    if (found.length > 0) this.say(`No task in state ${state} matches, but ${found.join(', ')}.`);
+  }
+
   private async confirm({ matched, changed, refused }: Totals): Promise<void> {
     const rest = refused === 0 ? '' : `, ${refused} refused`;
-    const says = `${counted(matched)} match: ${changed} would be ${DONE[this.action]}${rest}.`;
+    const says = `${counted(matched)} ${matched === 1 ? 'matches' : 'match'}: ${changed} would be ${DONE[this.action]}${rest}.`;
     if (!this.shell.err.isTerminal)
       throw wrongUsage(`${says} Nothing was done; add --yes to do it without being asked.`);
     this.shell.err.write(`${says} Go on? [y/N] `);

@@ -37,7 +37,7 @@ export function requeueCommand(shell: Shell): Command {
       'after',
       examples(
         'leasehold task requeue t-42 --reason "the mail server is back"',
-        'leasehold task requeue --queue mail --state DEAD --reason "the mail server is back"',
+        'leasehold task requeue --queue mail --state FAILED --reason "the mail server is back"',
         'leasehold task requeue --reason-is ATTEMPTS_EXHAUSTED --reason "mended" --dry-run',
       ),
     )

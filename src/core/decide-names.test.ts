@@ -125,7 +125,9 @@ describe('acquiring a name', () => {
       .when(acquireNames({ token: 'second' }))
       .thenAnswers({ duplicate: false, leases: [{ leaseSeq: 3 }] })
       .thenRecords('NameLeased');
-    story.when(renewName()).thenRefuses('LEASE_NOT_HELD');
+    const detail = 'holder holds this lease, but the token is not that of its current grant.';
+    story.when(renewName()).thenRefuses('LEASE_NOT_HELD', { detail });
+    story.when(renewName({ holder: 'other' })).thenRefuses('LEASE_NOT_HELD');
     story.when(releaseName()).thenAnswers({ released: false });
     story.when(writeObject({ lease: { leaseSeq: 2 } })).thenRefuses('WRITE_STALE_FENCE');
     story.when(renewName({ token: 'second' })).thenAnswers({ leases: [{ leaseSeq: 3 }] });

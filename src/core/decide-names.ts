@@ -125,7 +125,13 @@ export function held({ names }: State, row: NameRow, nowMs: number): Refusal {
 export function renewName(state: State, command: RenewName, nowMs: number): Decision<GrantedNames> {
   const { names } = state;
   const row = names.find(command.name);
-  if (row === 0 || !isNewestGrant(state, row, command)) return refuse('LEASE_NOT_HELD');
+  if (row === 0) return refuse('LEASE_NOT_HELD');
+  if (!isNewestGrant(state, row, command)) {
+    if (!names.isLive(row) || !names.heldBy(row, command.holder)) return refuse('LEASE_NOT_HELD');
+    return refuse('LEASE_NOT_HELD', {
+      detail: `${command.holder} holds this lease, but the token is not that of its current grant.`,
+    });
+  }
   if (!names.isLive(row)) return refuse(names.endOf(row) === 'expired' ? 'LEASE_EXPIRED' : 'LEASE_NOT_HELD');
   const oldMs = names.expiresAtMs.get(row);
   const expiresAtMs = Math.max(oldMs, nowMs + command.ttlMs);

@@ -82,7 +82,7 @@ new one; \`change\` and \`purge\` do not record it. On a full disk nothing is do
   example: {
     request: {
       action: 'requeue',
-      filter: { queue: 'mail', state: 'DEAD' },
+      filter: { queue: 'mail', state: 'FAILED' },
       reason: 'The mail server is back.',
     },
     reply: { matched: 1, changed: 1, refused: [], task_ids: [TASK_ID], cursor: '0-48' },

@@ -173,15 +173,13 @@ export class LiveConnection {
     const { service, isStopping } = this.context;
     const kind = service.kinds.get(operation);
     const refusal =
-      kind === undefined
-        ? invalid('The second place of an item must name an operation.')
-        : this.refusalOf(kind, request, requestId);
+      kind === undefined ? unknownOperation(operation) : this.refusalOf(kind, request, requestId);
     if (refusal !== null) return this.refuse(id, refusal, requestId);
     if (isStopping) return this.refuse(id, STOPPING, requestId);
     if (this.inFlight >= LIVE_LIMITS.inFlight) return this.refuse(id, OVERLOADED, requestId);
     const isWait = ((request as Fields).wait_ms ?? 0) !== 0;
     if (isWait && this.waiting.has(id)) return this.refuse(id, SAME_ID, requestId);
-    const options = this.optionsFor(kind!, requestId as string | undefined);
+    const options = this.optionsFor(kind!, id, request as Fields, requestId as string | undefined);
     const call = new LiveCall(this, id, kind!, request as Fields, options, isWait);
     this.inFlight += 1;
     if (isWait) this.waiting.set(id, call);
@@ -210,9 +208,22 @@ export class LiveConnection {
     return forbiddenTo(this.caller, definition, request);
   }
 
-  private optionsFor({ definition: { name, grants } }: LiveKind, requestId: string | undefined): CallOptions {
+  private optionsFor(
+    { definition: { name, grants } }: LiveKind,
+    id: number,
+    { writes }: Fields,
+    requestId: string | undefined,
+  ): CallOptions {
     const options = grants ? this.forGrants : name === 'whoami.get' ? this.forCaller : this.plain;
-    return requestId === undefined ? options : { ...options, requestId };
+    if (requestId !== undefined) return { ...options, requestId };
+    // Only what may leave a receipt needs an id of its own; the others share one object.
+    const isWrite = name === 'object.write' || name === 'object.delete' || writes !== undefined;
+    return isWrite ? { ...options, requestId: this.idOf(id) } : options;
+  }
+
+  /** Tells the operations of a connection apart that were given no id of their own. */
+  private idOf(id: number): string {
+    return `${this.requestId}/${id}`;
   }
 
   private endWait(id: number): void {
@@ -284,9 +295,11 @@ export class LiveConnection {
     this.pushProblem(id, problem(refusal), requestId);
   }
 
+  /** `requestId`: the client's own if it gave one; that of the connection stands for none. */
   private pushProblem(id: number, told: Problem, requestId: unknown): void {
     this.context.counts.refused(told.code);
-    const known = isRequestId(requestId) ? requestId : this.requestId;
+    const isOwn = isRequestId(requestId) && requestId !== this.requestId;
+    const known = isOwn ? requestId : this.idOf(id);
     const body = JSON.stringify(problemBody(told, `${LIVE_PATH}#${id}`, known));
     this.outbox.push(`[${id},${told.status},${body}]`);
   }
@@ -402,4 +415,10 @@ export class LiveConnection {
 
 function isRequestId(given: unknown): given is string {
   return typeof given === 'string' && REQUEST_ID.test(given);
+}
+
+function unknownOperation(operation: unknown): Refusal {
+  return typeof operation === 'string'
+    ? invalid(`There is no operation ${operation.slice(0, 100)}; GET /openapi.json lists them all.`)
+    : invalid('The second place of an item must name an operation.');
 }

@@ -224,6 +224,23 @@ describe('operations', () => {
     ]);
   });
 
+  it('have an id each when the client gave none, in problems and receipts', async () => {
+    const wire = await (await startServed()).live();
+    const write = () => wire.call('object.write', { object_id: 'o', value: 1 });
+    const problems = [await write(), await write(), await wire.call('task.get', { task_id: 'none' })];
+    const ids = problems.map(({ body }) => body.requestId);
+    expect(new Set(ids).size).toBe(3);
+    for (const id of ids) expect(id).toMatch(/^[^/]+\/\d+$/);
+    const { body } = await wire.call('receipt.list', {});
+    expect(body.receipts).toMatchObject([{ requestId: ids[1] }, { requestId: ids[0] }]);
+  });
+
+  it('name an operation that there is', async () => {
+    const wire = await (await startServed()).live();
+    const { body } = await wire.call('task.explode' as 'task.get', {});
+    expect(body.detail).toBe('There is no operation task.explode; GET /openapi.json lists them all.');
+  });
+
   it('are answered when they are durable, and those of one turn in one frame', async () => {
     const engine = new HeldEngine(memoryEngine());
     const served = await startServed({ engine });

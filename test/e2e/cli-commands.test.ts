@@ -23,7 +23,8 @@ const ADMIN = { env: { LEASEHOLD_TOKEN: 'all-of-it-0123456789' } };
 
 describe('a server', () => {
   it('that is not there is told of in one sentence', async () => {
-    const message = 'No leasehold server answers at http://127.0.0.1:1; start one with `leasehold serve`.';
+    const message =
+      'No leasehold server answers at http://127.0.0.1:1. Start one with `leasehold up`, or name another with --server or LEASEHOLD_URL. A data directory that a program has opened with open() has no server.';
     const status = ['status', '--server', 'http://127.0.0.1:1'];
     const run = await bench.run(status);
     expect(run).toMatchObject({ status: 1, stdout: '', stderr: `leasehold: ${message}\n` });

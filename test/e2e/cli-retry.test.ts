@@ -46,7 +46,7 @@ describe('a command without a server', () => {
   });
 
   it('fails at once with --retry-for 0, before or after its own name', async () => {
-    const says = `leasehold: No leasehold server answers at ${bench.url}; start one with \`leasehold serve\`.\n`;
+    const says = `leasehold: No leasehold server answers at ${bench.url}. Start one with \`leasehold up\`, or name another with --server or LEASEHOLD_URL. A data directory that a program has opened with open() has no server.\n`;
     for (const words of [
       ['task', 'ls', '--retry-for', '0'],
       ['--retry-for', '0', 'task', 'ls'],

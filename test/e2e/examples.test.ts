@@ -240,7 +240,7 @@ describe('gpu-slots.mjs', () => {
       'model-a trains on gpu-0.',
       'model-b trains on gpu-1.',
       'model-a is asked for once more: it is the same session.',
-      'model-c is asked for: FAILED, R_NO_TUNER, no GPU is free.',
+      'model-c is asked for: FAILED, R_NO_TUNER. That is the code for no free slot, here a GPU.',
       'Slots in use, by /metrics: 2.',
       'model-a is stopped: STOPPED, R_CLIENT_STOP. Its program has ended before the slot is free.',
       'model-c is asked for again and trains on gpu-0.',
