@@ -246,6 +246,10 @@ function historyOf({ history, historyMax }: ServeFlags, database: Database | nul
   return { forMs: history, bytesMax: historyMax ?? HISTORY_BYTES_MAX };
 }
 
+const TORN_TAIL =
+  'the end of the log looks unfinished and was cut: a crash interrupted a write, or the file had been cut; ' +
+  'after a clean stop restore a backup';
+
 function begin(
   database: Database | null,
   dir: string,
@@ -260,6 +264,7 @@ function begin(
     ...files,
     ...(history === null ? {} : { history }),
     allowNetworkFileSystem: false,
+    onTornTail: (tail) => world.logger.warn(tail, TORN_TAIL),
   });
   return serve(engine, { ...world, freeBytes: () => nodeDiskProbe.freeBytes(dir) }, options);
 }

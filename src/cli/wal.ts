@@ -71,7 +71,8 @@ async function verify(dir: string, { json }: Output): Promise<void> {
   const report = await verifyLog(nodeFiles, dir);
   const [damaged] = report.damagedOpaques;
   if (json) print(reportBody(report));
-  else if (damaged === undefined) console.log(`${dir}: whole. ${summary(report)}`);
+  else if (damaged === undefined)
+    console.log(`${dir}: ${report.torn === null ? 'whole' : 'no damage found'}. ${summary(report)}`);
   if (damaged !== undefined) {
     const why = `${report.damagedOpaques.length} payload(s) with a wrong checksum, this one first`;
     throw new LogDamagedError(damaged.file, damaged.offset, why);
@@ -154,13 +155,13 @@ async function restore(backupDir: string, dir: string, { above, json }: RestoreO
 }
 
 function summary(report: LogReport): string {
-  if (report.lastSeq === 0) return 'The log is empty.';
-  const checkpoint = report.checkpointSeq === null ? '' : `, checkpoint at seq ${report.checkpointSeq}`;
-  const until = instant(report.lastAtMs);
   const torn =
     report.torn === null
       ? ''
-      : ` A write at ${report.torn.file}, offset ${report.torn.offset}, was never finished or acknowledged; the next writer cuts it.`;
+      : ` ${report.torn.file} looks unfinished at offset ${report.torn.offset}: a write that a crash interrupted, or the file was cut. The next writer cuts it.`;
+  if (report.lastSeq === 0) return `The log is empty.${torn}`;
+  const checkpoint = report.checkpointSeq === null ? '' : `, checkpoint at seq ${report.checkpointSeq}`;
+  const until = instant(report.lastAtMs);
   const range = `seq ${report.firstSeq} to ${report.lastSeq}, epoch ${report.epoch}${checkpoint}`;
   return `${range}, last entry at ${until}.${torn}`;
 }

@@ -95,6 +95,25 @@ describe('wal verify', () => {
     expect(run.stderr).toMatch(/^leasehold: The log is damaged: .*\.seg at offset \d+: .*\.\n$/);
   });
 
+  it('refuses a log that was cut within a frame, which no crash leaves', () => {
+    const file = join(data, readdirSync(data).find((name) => name.endsWith('.seg'))!);
+    writeFileSync(file, readFileSync(file).subarray(0, 300));
+    const run = leasehold('wal', 'verify', data);
+    expect(run.status).toBe(5);
+    expect(run.stderr).toContain('the file ends within a frame, at 300 bytes; it was cut');
+    expect(leasehold('serve', '--data', data, '--listen', '127.0.0.1:0').status).toBe(5);
+  });
+
+  it('does not call a log whole that was cut to nothing', () => {
+    const file = join(data, readdirSync(data).find((name) => name.endsWith('.seg'))!);
+    writeFileSync(file, '');
+    const run = leasehold('wal', 'verify', data);
+    expect(run).toMatchObject({ status: 0, stderr: '' });
+    expect(run.stdout).toMatch(
+      /no damage found. The log is empty. .* looks unfinished at offset 0: .* or the file was cut/,
+    );
+  });
+
   it('finds a payload whose bytes have changed, which a start does not look for', () => {
     damage('{"a":1.5}');
     const run = leasehold('wal', 'verify', data);

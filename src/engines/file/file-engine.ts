@@ -16,7 +16,7 @@ import { fileName } from './file-names.ts';
 import { type HistoryLimits, KeptHistory } from './kept-history.ts';
 import type { Recovered } from './recovery.ts';
 import { recover } from './recovery.ts';
-import { Segment } from './segment.ts';
+import { SEGMENT_BYTES, Segment } from './segment.ts';
 import { encodeSpareHead } from './spare-segment-head.ts';
 import { assertNoRestoreBegun } from './unfinished-copy.ts';
 import { writeZeros } from './zeroed-space.ts';
@@ -46,6 +46,8 @@ export interface FileEngineOptions {
   readonly history?: HistoryLimits;
   /** Opens a directory on a network file system, where the lock may be unreliable. */
   readonly allowNetworkFileSystem?: boolean;
+  /** Called when an unfinished tail was cut at the opening. */
+  readonly onTornTail?: (tail: { readonly file: string; readonly offset: number }) => void;
 }
 
 export function fileEngine(options: FileEngineOptions): Engine {
@@ -63,7 +65,7 @@ async function assertFree(files: Files, dir: string): Promise<void> {
 }
 
 async function openLog(options: FileEngineOptions, replay: Replay): Promise<Log> {
-  const { files, dir, segmentBytes = 64 * MIB } = options;
+  const { files, dir, segmentBytes = SEGMENT_BYTES } = options;
   await assertNoRestoreBegun(files, dir);
   await makeDirs(files, dir);
   if ((await files.list(dir))?.includes(MANIFEST_NAME)) {
@@ -80,6 +82,7 @@ async function openLog(options: FileEngineOptions, replay: Replay): Promise<Log>
     recovered = await recover({ files, dir, replay, segmentBytes });
     history = new KeptHistory(files, dir, options.history ?? null);
     await repair(files, dir, recovered, history);
+    if (recovered.torn) options.onTornTail?.(recovered.torn);
     await history.trim(recovered.chain.lastAtMs);
     const { checkpoint, segments, blank, chain } = recovered;
     const lastNumber = Math.max(recovered.lastNumber, 1);

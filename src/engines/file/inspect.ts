@@ -18,6 +18,7 @@ import { EVERYTHING, KeptHistory } from './kept-history.ts';
 import type { LogFile } from './log-file.ts';
 import type { Recovered } from './recovery.ts';
 import { recover } from './recovery.ts';
+import { SEGMENT_BYTES } from './segment.ts';
 import { entriesOf } from './segment-entries.ts';
 import { truncatedView } from './truncated-view.ts';
 import { assertFinished } from './unfinished-copy.ts';
@@ -121,7 +122,7 @@ export async function inspectLog(
     entries = 0;
     imageRecords = 0;
     damagedOpaques.length = 0;
-    return recover({ files: view, dir, replay, segmentBytes: 0, frame });
+    return recover({ files: view, dir, replay, segmentBytes: SEGMENT_BYTES, frame });
   });
   const { chain, checkpoint, segments, torn } = recovered;
   const kept = await keptIn(files, dir, recovered);

@@ -7,7 +7,10 @@
  *   zeros to the end, and nothing in later segments         the end of the log, if no segment is missing
  *                                                           (`missing-segments.ts`)
  *   a whole frame or head anywhere after it                 damage: durable bytes were lost
- *   anything else                                           a torn tail, never acknowledged; it is cut
+ *   the rest of a frame that reaches beyond the file        damage: the file was cut. Space is allocated and synced
+ *                                                           before a frame is written to it
+ *   anything else                                           a torn tail, or a cut that cannot be told from one; it is
+ *                                                           reported and cut
  *
  * The newest frame, unless something proves it durable, must also have intact opaque bytes, or it counts as torn.
  */
@@ -17,7 +20,7 @@ import { crc32 } from 'node:zlib';
 import type { Files, OpenFile } from '../../seams/files.ts';
 import type { Chain } from '../chain.ts';
 import type { FrameHead } from '../frame.ts';
-import { FILE_SPAN, KIND_BATCH, KIND_MARK } from '../frame.ts';
+import { FILE_SPAN, FRAME_HEAD_BYTES, KIND_BATCH, KIND_MARK, readHead } from '../frame.ts';
 import { FrameReader } from '../frame-reader.ts';
 import type { Replay } from '../log.ts';
 import { LogDamagedError } from '../log.ts';
@@ -44,7 +47,7 @@ export interface Recovered {
   readonly chain: Chain;
   /** The newest frame, when nothing after it proves that it was durable. */
   readonly unproven: { readonly segment: Segment; readonly offset: number; readonly bytes: Buffer } | null;
-  /** The offset of a torn write, if there is one. */
+  /** The offset of a torn write, if there is one; 0 also when the only segment has no bytes. */
   readonly torn: { readonly file: string; readonly offset: number } | null;
   /** Files that a crash left behind and that are not needed. */
   readonly leftovers: readonly string[];
@@ -64,6 +67,7 @@ export interface RecoveryOptions {
   readonly files: Files;
   readonly dir: string;
   readonly replay: Replay;
+  /** A segment is allocated up to this size. */
   readonly segmentBytes: number;
   /** Called for every whole frame of a segment or checkpoint, before its records are replayed. */
   readonly frame?: (file: LogFile, buffer: Buffer, head: FrameHead, shift: number) => void;
@@ -148,7 +152,10 @@ class Walk {
     if (head === null) {
       if (await this.#anythingFrom(index, 0)) throw new LogDamagedError(name, 0, 'the head is not readable');
       const from = segment.spareHead ? FILE_HEAD_BYTES : 0;
-      if (!this.torn && !(await isZeroed(file, from, size))) this.torn = { file: name, offset: 0 };
+      // A first start that was interrupted leaves an empty file, but so does a cut: it is reported.
+      const isEmptyLog = index === 0 && size === 0;
+      if (!this.torn && (isEmptyLog || !(await isZeroed(file, from, size))))
+        this.torn = { file: name, offset: 0 };
       return false;
     }
     const { checksum, lastSeq } = this.#chain;
@@ -167,6 +174,7 @@ class Walk {
       if (!this.torn && (await this.#anythingFrom(index, FILE_HEAD_BYTES))) {
         throw new LogDamagedError(name, FILE_HEAD_BYTES, 'the first frame is not readable');
       }
+      await this.#assertNotCut(index, FILE_HEAD_BYTES);
       this.torn = { file: name, offset: 0 };
       return false;
     }
@@ -176,6 +184,7 @@ class Walk {
       if (await this.#anythingFrom(index, segment.end)) {
         throw new LogDamagedError(name, segment.end, 'a frame is not readable, and whole ones follow it');
       }
+      await this.#assertNotCut(index, segment.end);
       this.torn = { file: name, offset: segment.end };
     }
     return true;
@@ -247,6 +256,24 @@ class Walk {
     chain.lastAtMs = head.atMs;
     segment.note(head.firstSeq, head.count, scan.offset, head.atMs);
     this.#reader.entries(scan.buffer, head, scan.shift, (entry, seq, atMs) => replay.entry(entry, seq, atMs));
+  }
+
+  /**
+   * No crash leaves part of a frame at the end of a file that is shorter than a segment: the space for the whole frame
+   * was durable before. A batch larger than announced may extend a file of full length.
+   */
+  async #assertNotCut(index: number, offset: number): Promise<void> {
+    const { segment, name, file, size } = this.#found[index]!;
+    if (size >= this.#options.segmentBytes) return;
+    const bytes = Buffer.alloc(Math.min(FRAME_HEAD_BYTES, size - offset));
+    await file.read(bytes, 0, bytes.length, offset);
+    const head = readHead(bytes, 0);
+    const isCut =
+      bytes.length < FRAME_HEAD_BYTES
+        ? bytes.some((byte) => byte !== 0)
+        : head?.file === segment.number && offset + head.bytes > size;
+    if (isCut)
+      throw new LogDamagedError(name, offset, `the file ends within a frame, at ${size} bytes; it was cut`);
   }
 
   /** Whether a whole frame follows `offset` in a segment, or a frame or head exists in a later one. */

@@ -26,6 +26,7 @@ import { verifyLog } from './inspect.ts';
 import type { Recovered } from './recovery.ts';
 import { recover } from './recovery.ts';
 import { claimTarget, clearTarget, unmark } from './restore-target.ts';
+import { SEGMENT_BYTES } from './segment.ts';
 import { assertSeparate } from './separate-dirs.ts';
 import { isDiskFull, writeFully } from './write-fully.ts';
 
@@ -59,7 +60,7 @@ export async function restoreLog(options: RestoreOptions): Promise<Restored> {
   await assertUnused(files, backupDir);
   const backup = await verifyLog(files, backupDir);
   const replay = { image() {}, entry() {} };
-  const recovered = await recover({ files, dir: backupDir, replay, segmentBytes: 0 });
+  const recovered = await recover({ files, dir: backupDir, replay, segmentBytes: SEGMENT_BYTES });
   try {
     // A writer may have opened it while it was read.
     await assertUnused(files, backupDir);

@@ -5,6 +5,9 @@ import { FILE_HEAD_BYTES, type FileHead } from './file-head.ts';
 import { LogFile } from './log-file.ts';
 import type { SpareHead } from './spare-segment-head.ts';
 
+/** The size of a segment, unless a test sets another one. */
+export const SEGMENT_BYTES = 64 * 1024 * 1024;
+
 /** One frame is indexed per this many bytes, which bounds how far a reader has to scan. */
 const INDEX_BYTES = 64 * 1024;
 

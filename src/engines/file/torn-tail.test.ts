@@ -13,6 +13,8 @@ import {
 import { SECTOR_BYTES, TestDisk } from '../../../test/support/test-disk.ts';
 import type { Log } from '../log.ts';
 import { fileEngine } from './file-engine.ts';
+import { FILE_HEAD_BYTES } from './file-head.ts';
+import { verifyLog } from './inspect.ts';
 
 const DIR = '/data';
 const SEGMENT = '/data/0000000000000001.seg';
@@ -51,14 +53,45 @@ describe('a log cut at any byte of its last frame', () => {
     return { disk: disk.afterPowerCut(), start, end };
   }
 
-  it('loses that frame and nothing else when the file ends there', async () => {
+  it('is refused when the file ends there: a crash leaves the space that was allocated', async () => {
     const { disk, start, end } = await logOfThree();
     expect(end - start).toBeGreaterThan(500);
-    for (let cut = start; cut < end - 8; cut++) {
+    for (let cut = start + 1; cut < end - 8; cut++) {
       const copy = disk.copy();
       copy.tamper(SEGMENT, (content) => content.subarray(0, cut));
-      await expectLogOf(copy, 4);
+      const opening = openHeard(engineOn(copy));
+      await expect(opening).rejects.toMatchObject({ file: '0000000000000001.seg', offset: start });
+      await expect(verifyLog(copy, DIR)).rejects.toThrow(`it was cut`);
     }
+  });
+
+  it('loses that frame when the file ends right before it, as a restored one may', async () => {
+    const { disk, start } = await logOfThree();
+    const copy = disk.copy();
+    copy.tamper(SEGMENT, (content) => content.subarray(0, start));
+    await expectLogOf(copy, 4);
+  });
+
+  it('is refused when the file ends within the very first frame', async () => {
+    const disk = new TestDisk();
+    const { log } = await openHeard(engineOn(disk));
+    await appendBatch(log, 2);
+    for (let cut = FILE_HEAD_BYTES + 1; cut < log.size.bytes - 8; cut++) {
+      const copy = disk.afterPowerCut();
+      copy.tamper(SEGMENT, (content) => content.subarray(0, cut));
+      await expect(openHeard(engineOn(copy))).rejects.toThrow('it was cut');
+    }
+  });
+
+  it('is reported when nothing is left of the file, which a first start that was interrupted may leave', async () => {
+    const { disk } = await logOfThree();
+    disk.tamper(SEGMENT, (content) => content.subarray(0, 0));
+    const torn = { file: '0000000000000001.seg', offset: 0 };
+    expect((await verifyLog(disk, DIR)).torn).toEqual(torn);
+    const told: object[] = [];
+    const { heard } = await openHeard(engineOn(disk, { onTornTail: (tail: object) => told.push(tail) }));
+    expect(heard.seqs).toEqual([]);
+    expect(told).toEqual([torn]);
   });
 
   it('loses that frame and nothing else when zeros follow', async () => {
@@ -156,6 +189,23 @@ describe('a tail that was never acknowledged', () => {
     const writes = killed.operations.filter(({ name }) => name === 'write');
     expect(writes.map(({ path }) => path)).toContain(SEGMENT);
     await expectLogOf(killed.afterPowerCut(), 4);
+  });
+
+  it('is told to the owner of the log, with its place, and only then', async () => {
+    const disk = new TestDisk();
+    const told: object[] = [];
+    const telling = { onTornTail: (tail: object) => told.push(tail) };
+    const { log } = await openHeard(engineOn(disk, telling));
+    await appendBatch(log, 2);
+    const offset = log.size.bytes;
+    disk.gate = (operation) => void (operation.name === 'write' && disk.cutPower());
+    await expect(appendBatch(log, 4, (seq) => taskCreated(seq, 900))).rejects.toThrow();
+    expect(told).toEqual([]);
+    const next = disk.afterPowerCut({ sector: (_, sector) => sector < 4 });
+    await openHeard(engineOn(next, telling));
+    expect(told).toEqual([{ file: '0000000000000001.seg', offset }]);
+    await openHeard(engineOn(next.afterPowerCut(), telling));
+    expect(told).toHaveLength(1);
   });
 
   it('is cut before anything can be read', async () => {

@@ -42,17 +42,15 @@ export async function findFrame(
   return null;
 }
 
-/** Overwrites everything that is not zero from `from` on, then syncs. Does nothing if all of it is zero. */
+/** Overwrites everything that is not zero from `from` on, then syncs, the size of the file included. */
 export async function writeZeros(file: OpenFile, from: number, size: number): Promise<void> {
   const piece = Buffer.allocUnsafeSlow(Math.min(PIECE_BYTES, Math.max(size - from, 0)));
-  let touched = false;
   for (let at = from; at < size; at += piece.length) {
     const length = Math.min(piece.length, size - at);
     const count = await file.read(piece, 0, length, at);
     if (isZero(piece.subarray(0, count))) continue;
     const written = await file.write(ZEROS.subarray(0, length), at);
     if (written !== length) throw new Error(`Only ${written} of ${length} zeros were written.`);
-    touched = true;
   }
-  if (touched) await file.sync();
+  await file.sync();
 }
