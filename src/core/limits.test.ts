@@ -191,6 +191,14 @@ describe('a rate', () => {
     story.when(take(9), { atMs: START_MS + 600 + PER_MS }).thenLeases('t4');
   });
 
+  it('counts a grant until its very last millisecond, also where there is room for another', () => {
+    const story = given(limitQueue(rate(2)), ...tasks('t1', 't2', 't3'));
+    story.when(take()).thenLeases('t1');
+    story.when(take(9), { atMs: START_MS + PER_MS - 1 }).thenLeases('t2');
+    story.when(take(9)).thenLeases();
+    story.when(take(9), { atMs: START_MS + PER_MS }).thenLeases('t3');
+  });
+
   it('counts a grant that was given back', () => {
     const story = given(limitQueue(rate(1)), ...tasks('t1', 't2'), take(), releaseTask({ taskId: 't1' }));
     story.when(take()).thenLeases();
@@ -209,6 +217,13 @@ describe('a rate', () => {
     story.when(take(9)).thenLeases('a1', 'b1', '1', '2');
     story.when(waiter, { as: 'waiter' }).thenWaits();
     story.when(later(PER_MS)).thenServes('waiter', served('a2'));
+  });
+
+  it.each([false, true])('holds over a restart from an image, where it is one of each key: %s', (perKey) => {
+    const story = given(limitQueue(rate(1, perKey)), ...keyed('a1', 'a2'), take());
+    story.restart(0, 'image');
+    story.when(take(), { atMs: START_MS + PER_MS - 1 }).thenLeases();
+    story.when(take(), { atMs: START_MS + PER_MS }).thenLeases('a2');
   });
 
   it('holds over a restart, also when the clock was set back', () => {

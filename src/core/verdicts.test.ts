@@ -591,6 +591,13 @@ describe('releasing a task', () => {
       .thenTask('task', { state: 'WAITING', attempt: 1, countedAttempts: 0, failures: 0 });
   });
 
+  it('whose lease no worker was told of records nothing when it was killed meanwhile', () => {
+    given(createTask(), leaseTasks(), killTask())
+      .when(releaseTask({ isUntold: true }))
+      .thenRefuses('LEASE_NOT_CURRENT')
+      .thenRecordsNothing();
+  });
+
   it('may ask for a delay', () => {
     given(createTask(), leaseTasks(), releaseTask({ delayMs: 50 }))
       .when(leaseTasks(), { atMs: START_MS + 49 })

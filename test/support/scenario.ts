@@ -316,8 +316,8 @@ export class Scenario {
   }
 
   /** The process dies and another one begins: all it has is the log. Lines and clocks are gone. */
-  restart(downMs: number): void {
-    this.state = this.replay();
+  restart(downMs: number, from: 'log' | 'image' = 'log'): void {
+    this.state = from === 'log' ? this.replay() : restoredFrom(this.state);
     this.machine = this.createMachine();
     this.nowMs += downMs;
     this.startEpoch();

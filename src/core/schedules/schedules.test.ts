@@ -276,6 +276,12 @@ describe('a paused schedule', () => {
     expect(firings(story)).toEqual([7]);
   });
 
+  it('catches up nothing of its pause, also when it has fired before', () => {
+    const story = given(setSchedule({ catchUp: 'all' }), later(SECOND), pauseSchedule(), later(5 * SECOND));
+    story.given(resumeSchedule(), later(SECOND));
+    expect(firings(story)).toEqual([1, 7]);
+  });
+
   it('is paused and resumed once, by one entry each', () => {
     const story = given(setSchedule(), pauseSchedule());
     story.when(pauseSchedule()).thenAnswers({ paused: true, nextDueAtMs: null });

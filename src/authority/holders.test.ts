@@ -1,0 +1,146 @@
+// Who is told that a lease has ended: the seat that heard of it last, once, whether the end is durable before or after the
+// reply to the grant has left.
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { Entry } from '../core/entries.ts';
+import { leaseIdOfSeq } from '../core/ids.ts';
+import { Feed } from './feed.ts';
+import { type HolderNews, type HolderSeat, Holders } from './holders.ts';
+
+let feed: Feed;
+let holders: Holders;
+let seq: number;
+
+beforeEach(() => {
+  feed = new Feed();
+  holders = new Holders(feed);
+  seq = 100;
+});
+
+/** They become durable. */
+function happens(...entries: readonly Entry[]): void {
+  feed.publish(entries.map((entry) => ({ seq: ++seq, atMs: 0, entry })));
+}
+
+function seated(): { readonly seat: HolderSeat; readonly told: HolderNews[] } {
+  const told: HolderNews[] = [];
+  return { seat: holders.open((news) => told.push(news) > 0), told };
+}
+
+const lost = (leaseSeq: number, cause: string, name = 'n') => ({
+  type: 'lost',
+  leaseSeq,
+  subject: { name },
+  cause,
+});
+const broken = (leaseSeq: number): Entry => ({ type: 'NameBroken', name: 'n', leaseSeq, reason: 'stuck' });
+const granted = (name = 'n'): Entry => ({
+  type: 'NameLeased',
+  names: [name],
+  holder: 'h',
+  tokenHash: '',
+  expiresAtMs: 1,
+  metadata: null,
+});
+const taskLost = (leaseSeq: number, cause: string) => ({
+  type: 'lost',
+  leaseSeq,
+  subject: { task_id: 't', lease_id: leaseIdOfSeq(leaseSeq) },
+  cause,
+});
+
+describe('the holder of a name', () => {
+  it.each([
+    ['broken', broken(5)],
+    ['expired', { type: 'NameExpired', name: 'n', leaseSeq: 5 }],
+    ['wiped', { type: 'NamesWiped', prefix: '', count: 1 }],
+    ['superseded', granted()],
+  ] as const)('is told once that its lease is over: %s', (cause, entry) => {
+    const { seat, told } = seated();
+    holders.holdName(seat, 'n', 5);
+    happens(entry);
+    happens(entry);
+    expect(told).toEqual([lost(5, cause)]);
+  });
+
+  it('is told of an end that was durable before the reply to its grant had left', () => {
+    const { seat, told } = seated();
+    happens(broken(5));
+    expect(told).toEqual([]);
+    holders.holdName(seat, 'n', 5);
+    expect(told).toEqual([lost(5, 'broken')]);
+    happens(broken(5));
+    expect(told).toHaveLength(1);
+  });
+
+  it('is not told of the end of another grant, nor of its own release', () => {
+    const { seat, told } = seated();
+    holders.holdName(seat, 'n', 5);
+    happens(broken(4), { type: 'NameReleased', name: 'n', leaseSeq: 5 }, granted());
+    expect(told).toEqual([]);
+  });
+
+  it('is the one that renewed it last', () => {
+    const [one, other] = [seated(), seated()];
+    holders.holdName(one.seat, 'n', 5);
+    holders.holdName(other.seat, 'n', 5);
+    holders.close(one.seat);
+    happens(broken(5));
+    expect([one.told, other.told]).toEqual([[], [lost(5, 'broken')]]);
+  });
+
+  it.each([
+    ['in order', [5, 6]],
+    ['the newer first', [6, 5]],
+  ])('is the newest of two grants in one batch, when their replies leave %s', (_, order) => {
+    const seats = new Map([5, 6].map((leaseSeq) => [leaseSeq, seated()]));
+    for (const leaseSeq of order) holders.holdName(seats.get(leaseSeq)!.seat, 'n', leaseSeq);
+    expect(seats.get(5)!.told).toEqual([lost(5, 'superseded')]);
+    happens(broken(6));
+    expect(seats.get(6)!.told).toEqual([lost(6, 'broken')]);
+  });
+
+  it('keeps a guard when the leases beside it are wiped', () => {
+    const { seat, told } = seated();
+    holders.holdName(seat, 'system:orchestrator:main', 4);
+    holders.holdName(seat, 'n', 5);
+    happens({ type: 'NamesWiped', prefix: '', count: 1 });
+    expect(told).toEqual([lost(5, 'wiped')]);
+  });
+});
+
+describe('the holder of a task', () => {
+  it.each([
+    ['expired', { type: 'LeaseExpired', task: 't', leaseSeq: 5, counted: true }],
+    ['killed', { type: 'TaskDead', task: 't', leaseSeq: 5, reason: 'no', detail: null }],
+  ] as const)(
+    'is told that its lease is over, before or after the reply to its grant: %s',
+    (cause, entry) => {
+      const [before, after] = [seated(), seated()];
+      holders.holdTask(before.seat, 5);
+      happens(entry);
+      expect(before.told).toEqual([taskLost(5, cause)]);
+      happens(entry);
+      holders.holdTask(after.seat, 5);
+      expect([before.told.length, after.told]).toEqual([1, [taskLost(5, cause)]]);
+    },
+  );
+
+  it('is told that the task is to be cancelled, and later that its lease is over', () => {
+    const { seat, told } = seated();
+    holders.holdTask(seat, 5);
+    happens({ type: 'TaskCancelRequested', task: 't', leaseSeq: 5, reason: 'a mistake' });
+    happens({ type: 'LeaseExpired', task: 't', leaseSeq: 5, counted: true });
+    expect(told).toEqual([
+      { type: 'cancel', leaseSeq: 5, subject: taskLost(5, '').subject, reason: 'a mistake' },
+      taskLost(5, 'expired'),
+    ]);
+  });
+
+  it('is not told of its own verdict', () => {
+    const { seat, told } = seated();
+    holders.holdTask(seat, 5);
+    happens({ type: 'TaskCompleted', task: 't', leaseSeq: 5, result: null, writes: [] });
+    happens({ type: 'TaskDead', task: 't', leaseSeq: 5, reason: 'no', detail: null });
+    expect(told).toEqual([]);
+  });
+});
