@@ -1,6 +1,7 @@
 // The live connection over the wire: who may open one, what frames are, how operations are answered, and how it ends.
 import { afterEach, describe, expect, it } from 'vitest';
 import { HeldEngine } from '../../test/support/held-engine.ts';
+import { timersWithout } from '../../test/support/held-timers.ts';
 import { LiveWire } from '../../test/support/live-wire.ts';
 import { type Body, type Served, startServed, stopAllServed } from '../../test/support/served.ts';
 import { TEST_CERTIFICATE, TEST_KEY } from '../../test/support/test-certificate.ts';
@@ -8,8 +9,6 @@ import { expectProblem, expectWithinLive } from '../../test/support/wire-contrac
 import { memoryEngine } from '../engines/memory/memory-engine.ts';
 import { OPERATION_NAMES, OPERATIONS, type Operation } from '../operations/table.ts';
 import { LIVE_LIMITS, LIVE_PATH } from '../protocol/live-frames.ts';
-import type { Timers } from '../seams/clock.ts';
-import { systemTimers } from '../world/system-clock.ts';
 
 afterEach(stopAllServed);
 
@@ -398,13 +397,8 @@ describe('a server that stops', () => {
 
 describe('a peer that is gone without a word', () => {
   it('is cut when it has not answered a ping by the next one: its waits end, and others stay', async () => {
-    const looks: (() => void)[] = [];
-    const after: Timers['after'] = (ms, call) => {
-      if (ms !== PING_MS) return systemTimers.after(ms, call);
-      looks.push(call);
-      return { cancel: () => undefined };
-    };
-    const served = await startServed({ timers: { ...systemTimers, after } });
+    const { timers, held: looks } = timersWithout(PING_MS);
+    const served = await startServed({ timers });
     const [gone, there] = [await served.live(), await served.live()];
     const { token } = (await there.call('lease.acquire', { name: 'n', holder: 'a', ttl_ms: 60_000 })).body;
     gone.send([1, 'lease.acquire', { name: 'n', holder: 'b', ttl_ms: 60_000, wait_ms: 60_000 }]);
@@ -443,17 +437,6 @@ describe('a peer that does not read', () => {
     expect(process.memoryUsage.rss() - before).toBeLessThan(120 * 1024 * 1024);
     wire.ws.resume();
     expect(await wire.closed).toMatchObject({ code: 1006 });
-  });
-
-  it('begins no read while a megabyte is unsent, and goes on when it reads again', async () => {
-    const served = await startServed();
-    const wire = await served.live();
-    await wire.call('task.create', { task_id: 't', payload: 'x'.repeat(200_000) });
-    wire.ws.pause();
-    for (let id = 1_000; id < 1_100; id++) wire.send([id, 'task.get', { task_id: 't' }]);
-    await served.until(async () => (await served.json('/v1/status')).role === 'leader');
-    wire.ws.resume();
-    await wire.until(() => wire.frames.flatMap((frame) => frame.slice(2)).length === 101);
   });
 });
 

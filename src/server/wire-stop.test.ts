@@ -1,6 +1,7 @@
 // Stopping a server over real sockets: what is in flight is finished, what waits is told to come back, no caller is left
 // hanging, and the stop itself ends.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { timersWithout } from '../../test/support/held-timers.ts';
 import { isSettled, ManualWorld } from '../../test/support/manual-world.ts';
 import { type RawConnection, type Served, startServed, stopAllServed } from '../../test/support/served.ts';
 import { expectProblem } from '../../test/support/wire-contract.ts';
@@ -14,12 +15,13 @@ let disk: MemoryDisk;
 
 beforeEach(async () => {
   disk = new MemoryDisk();
-  served = await startServed({ engine: memoryEngine(disk) });
+  served = await startServed({ engine: memoryEngine(disk), timers: timersWithout(ANSWER_MS).timers });
 });
 afterEach(stopAllServed);
 
 const TOKEN = 'a-token-of-16-bytes';
-const QUICK_MS = 2_000;
+/** As the server has it: how long it waits for what is in flight once bodies are refused. Here it would wait for ever. */
+const ANSWER_MS = 9_000;
 
 /** Appends wait until they are let go; the first of them is under way. */
 async function holdAppends(): Promise<() => void> {
@@ -65,12 +67,6 @@ class StuckEngine implements Engine {
   }
 }
 
-async function tookMs(work: Promise<unknown>): Promise<number> {
-  const from = performance.now();
-  await work;
-  return performance.now() - from;
-}
-
 describe('a server that stops', () => {
   it('finishes what is in flight, and says that the connection ends', async () => {
     const go = await holdAppends();
@@ -101,7 +97,7 @@ describe('a server that stops', () => {
     await served.until(async () =>
       / 4$/m.test(/^leasehold_http_waits.*/m.exec((await served.send('GET', '/metrics')).text)![0]),
     );
-    expect(await tookMs(served.stop())).toBeLessThan(QUICK_MS);
+    await served.stop();
     for (const { status, headers, body } of await Promise.all(polls)) {
       expect([status, body.code, body.detail]).toEqual([503, 'UNAVAILABLE', 'The server is stopping.']);
       expect(headers['retry-after']).toBe('1');
@@ -176,7 +172,7 @@ describe('a server that stops', () => {
     connection.write(text);
     if (text.endsWith('\r\n\r\n')) await connection.answer();
     else await served.send('GET', '/healthz');
-    expect(await tookMs(served.stop())).toBeLessThan(QUICK_MS);
+    await served.stop();
     await connection.closed;
   });
 
@@ -245,7 +241,7 @@ describe('a server that stops', () => {
     await served.until(async () => (await served.done('status.get')).counts.waiters === 1);
     gone.destroy();
     await served.until(async () => (await served.done('status.get')).counts.waiters === 0);
-    expect(await tookMs(served.stop())).toBeLessThan(QUICK_MS);
+    await served.stop();
   });
 
   it('stops once, however often it is told to', async () => {
