@@ -71,7 +71,8 @@ describe.each(WAYS)('%s, a holder is told', (_, make) => {
 
   it('that its leases were wiped, and those of guards are not', async () => {
     const [holder, other] = await make();
-    const [lease, guard] = [await holder.acquire('n', LONG), await holder.acquire('system:mine', LONG)];
+    // What ends first is told first, so the guard's end would have been told by then.
+    const [guard, lease] = [await holder.acquire('system:mine', LONG), await holder.acquire('n', LONG)];
     const token = 'x'.repeat(22);
     const name = 'system:orchestrator:guard_lock';
     await other.call('lease.acquire', { name, holder: 'o', token, ttl_ms: 60_000 });
