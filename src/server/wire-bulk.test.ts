@@ -1,5 +1,6 @@
 // One action on all tasks that match a filter, over a real socket: every action, dry runs, cursors, bounds of a call.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { DamagedDisk } from '../../test/support/damaged-disk.ts';
 import { type Body, type Served, startServed, stopAllServed } from '../../test/support/served.ts';
 import { TestDisk } from '../../test/support/test-disk.ts';
 import { expectProblem } from '../../test/support/wire-contract.ts';
@@ -171,16 +172,12 @@ describe('task.bulk', () => {
   });
 
   it('refuses a task whose payload is damaged, and requeues the others', async () => {
-    const disk = new TestDisk();
-    const engine = () => fileEngine({ dir: '/data', files: disk, segmentBytes: 64 * 1024 });
-    served = await startServed({ engine: engine() });
+    const disk = new DamagedDisk();
+    served = await startServed({ engine: disk.engine() });
     await dead(['damaged', 'whole']);
     await stopAllServed();
-    disk.tamper(disk.paths().find((path) => path.endsWith('.seg'))!, (content) => {
-      content[content.indexOf('"damaged"') + 1]! ^= 1;
-      return content;
-    });
-    served = await startServed({ engine: engine() });
+    disk.damage('damaged"');
+    served = await startServed({ engine: disk.engine() });
     expect(await bulk('requeue', { queue: 'q' })).toMatchObject({
       matched: 2,
       task_ids: ['whole'],

@@ -1,6 +1,7 @@
 // Every refusal of every operation, produced over a real socket. The table below does not compile until each code that
 // the table of operations lists has its case; that nothing else is ever answered is checked with every single answer.
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { DamagedDisk } from '../../test/support/damaged-disk.ts';
 import {
   type Body,
   type CallAnswer,
@@ -26,9 +27,10 @@ const SECRET = 'a-lease-token-of-16-bytes';
 const KIB = 1024;
 
 let served: Served;
-/** One with tokens, and one whose disk is full. */
+/** One with tokens, one whose disk is full, and one that cannot read the payloads of a task and a schedule. */
 let guarded: Served;
 let full: Served;
+let damaged: Served;
 /** A task that is leased there. */
 let fullLease: object;
 let names = 0;
@@ -36,10 +38,22 @@ let names = 0;
 beforeAll(async () => {
   served = await startServed();
   guarded = await startServed({ tokens: TOKENS });
+  damaged = await servedDamaged();
 });
 afterAll(stopAllServed);
 
 const fresh = (): string => `name-${++names}`;
+
+async function servedDamaged(): Promise<Served> {
+  const disk = new DamagedDisk();
+  const before = await startServed({ engine: disk.engine() });
+  await before.done('task.create', { task_id: 'damaged', payload: 'of the task' });
+  await before.done('task.kill', { task_id: 'damaged', reason: 'no' });
+  await before.done('schedule.put', { ...SCHEDULE, name: 'damaged', payload: 'of the schedule' });
+  await before.stop();
+  for (const payload of ['of the task', 'of the schedule']) disk.damage(payload);
+  return startServed({ engine: disk.engine() });
+}
 
 /** A task with a lease on it, on a queue of its own. */
 async function leased(fields: object = {}): Promise<{ task_id: string; lease_id: string }> {
@@ -246,11 +260,7 @@ const CASES: {
       const task_id = await killed();
       return served.call('task.requeue', { task_id, task_id_new: task_id });
     },
-    PAYLOAD_DAMAGED: async () => {
-      const task_id = await killed();
-      vi.spyOn(served.authority.log, 'read').mockReturnValueOnce(null);
-      return served.call('task.requeue', { task_id });
-    },
+    PAYLOAD_DAMAGED: () => damaged.call('task.requeue', { task_id: 'damaged' }),
     FORBIDDEN: async () => served.call('task.requeue', { task_id: await killed(), queue: 'system:q' }),
     DISK_FULL: () => full.call('task.requeue', { task_id: 'ended' }),
   },
@@ -295,12 +305,7 @@ const CASES: {
       await served.done('task.create', { task_id: `${name}!${seq + 2}`, payload: 1 });
       return served.call('schedule.fire', { name });
     },
-    PAYLOAD_DAMAGED: async () => {
-      const name = fresh();
-      await served.done('schedule.put', { ...SCHEDULE, name });
-      served.authority.state.schedules.find(name)!.payload!.bytes = null;
-      return served.call('schedule.fire', { name });
-    },
+    PAYLOAD_DAMAGED: () => damaged.call('schedule.fire', { name: 'damaged' }),
   },
   'lease.acquire': {
     FORBIDDEN: () =>

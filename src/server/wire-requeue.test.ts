@@ -1,9 +1,8 @@
 // Tasks with key and trace, running an ended task again, and how long ended tasks are kept, over a real socket.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { DamagedDisk } from '../../test/support/damaged-disk.ts';
 import { type Body, type Served, startServed, stopAllServed } from '../../test/support/served.ts';
-import { TestDisk } from '../../test/support/test-disk.ts';
 import { expectProblem } from '../../test/support/wire-contract.ts';
-import { fileEngine } from '../engines/file/file-engine.ts';
 
 const DAY_MS = 86_400_000;
 const TRACE = {
@@ -201,16 +200,12 @@ describe('POST /v1/tasks/{task_id}/requeue', () => {
   });
 
   it('is refused where the payload is damaged on the disk', async () => {
-    const disk = new TestDisk();
-    const engine = () => fileEngine({ dir: '/data', files: disk, segmentBytes: 64 * 1024 });
-    served = await startServed({ engine: engine() });
+    const disk = new DamagedDisk();
+    served = await startServed({ engine: disk.engine() });
     await dead('old', { payload: 'the payload of old' });
     await stopAllServed();
-    disk.tamper(disk.paths().find((path) => path.endsWith('.seg'))!, (content) => {
-      content[content.indexOf('the payload of old')]! ^= 1;
-      return content;
-    });
-    served = await startServed({ engine: engine() });
+    disk.damage('the payload of old');
+    served = await startServed({ engine: disk.engine() });
     expect(expectProblem(await requeue('old')).code).toBe('PAYLOAD_DAMAGED');
     expect(await get('old')).toMatchObject({ state: 'DEAD', payload: null });
   });
