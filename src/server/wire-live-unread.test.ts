@@ -37,6 +37,15 @@ describe('a peer that does not read', () => {
     await wire.until(() => wire.frames.flatMap((frame) => frame.slice(2)).length === 1 + READS);
   });
 
+  it('is cut when it goes on like that', async () => {
+    const served = await startServed({ timeouts: { stallMs: 200 } });
+    const wire = await served.live();
+    await unread(served, wire);
+    await served.until(async () => (await served.connections()) === 1);
+    wire.ws.resume();
+    expect(await wire.closed).toMatchObject({ code: 1006 });
+  });
+
   // A connection whose peer's goodbye is not read is cut half a minute after the server's own.
   it('is let go as soon as it says goodbye after the server has', { timeout: 20_000 }, async () => {
     const served = await startServed({ tokens: [ALL, DROPPED] });

@@ -142,6 +142,12 @@ export class Served {
     }
   }
 
+  /** How many connections the server has, that of this question included, as its metrics tell. */
+  async connections(): Promise<number> {
+    const { text } = await this.send('GET', '/metrics');
+    return Number(/leasehold_http_connections (\d+)/.exec(text)?.[1]);
+  }
+
   /** What the server itself said went wrong. */
   get troubles(): readonly Said[] {
     return this.said.filter(({ level }) => level === 'error');
