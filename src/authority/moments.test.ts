@@ -40,6 +40,19 @@ describe('a moment of the log', () => {
     }
   });
 
+  it('one entry earlier is not that of a moment kept for the entry behind it', async () => {
+    const disk = new TestDisk();
+    const chronicle = await Chronicle.open(engineOn(disk));
+    await chronicle.start();
+    for (let round = 0; round < 10; round++) await chronicle.live();
+    const { log } = chronicle;
+    const { lastSeq } = log.position;
+    const hashes = await positionHashes(log.entries(1, NEVER));
+    const moments = fewMoments();
+    for (const seq of [lastSeq, lastSeq - 1, lastSeq - 2])
+      expect(await hashAt(moments, disk, log, seq)).toBe(hashes.get(seq));
+  });
+
   it('is refused when it has more rows than all moments may have, and others make room for it', async () => {
     const disk = new TestDisk();
     const chronicle = await Chronicle.open(engineOn(disk));

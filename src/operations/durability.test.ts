@@ -1,9 +1,11 @@
 // The whole way from a call to the disk and back, on a disk that forgets what it was not asked to keep.
 import { beforeEach, describe, expect, it } from 'vitest';
+import { HeldEngine } from '../../test/support/held-engine.ts';
 import { isSettled, ManualWorld } from '../../test/support/manual-world.ts';
 import { diskError, TestDisk } from '../../test/support/test-disk.ts';
 import type { Leasehold } from '../client/leasehold.ts';
 import { fileEngine } from '../engines/file/file-engine.ts';
+import { memoryEngine } from '../engines/memory/memory-engine.ts';
 import { type IntentOptions, openWith } from '../open.ts';
 
 const DIR = '/data';
@@ -42,6 +44,22 @@ describe('a reply', () => {
     for (const call of calls) expect(await isSettled(call)).toBe(false);
     letGo();
     for (const call of calls) expect(await world.finish<unknown>(call)).toMatchObject({ ok: true });
+  });
+});
+
+describe('what a holder is told', () => {
+  it('does not leave before the entry that it tells of is durable', async () => {
+    const held = new HeldEngine(memoryEngine());
+    const lh = await world.finish(openWith(held, world));
+    const lease = await world.finish(lh.acquire('n', { ttl: '1m' }));
+    held.holding = true;
+    const broken = lh.call('lease.break', { name: 'n', reason: 'stuck' });
+    await world.settle();
+    expect([held.waiting, lease.signal.aborted]).toEqual([1, false]);
+    held.letGo();
+    await world.finish(broken);
+    await world.settle();
+    expect(lease.signal.reason).toMatchObject({ details: { loss: 'broken' } });
   });
 });
 
