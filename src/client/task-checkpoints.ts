@@ -1,6 +1,6 @@
 /**
- * The checkpoints of one running task. At most one a second is sent, always the newest; a value that is replaced before it
- * was sent is as good as saved once the newer one is. What waits when the task fails or goes back is sent before
+ * The checkpoints of one running task, one at a time and always the newest; a value that is replaced before it was sent is as
+ * good as saved once the newer one is. One that is awaited is sent at once, of the others at most one a second. What waits when the task fails or goes back is sent before
  * that is said; a completion needs no checkpoint.
  */
 import { Json } from '../protocol/json.ts';
@@ -21,7 +21,7 @@ export class TaskCheckpoints {
   private count = 0;
   private newest: { readonly number: number; readonly value: Json } | null = null;
   /** The next one to be sent, shared by all values that are replaced until then. */
-  private upcoming: Promise<void> | null = null;
+  private upcoming: { readonly sent: Promise<void>; readonly hurry: AbortController } | null = null;
   private previous: Promise<void> = Promise.resolve();
   private readyAtMs = 0;
   /** Aborted when the task has ended for its handler. */
@@ -35,10 +35,8 @@ export class TaskCheckpoints {
   }
 
   readonly save = (value: unknown): Promise<void> => {
-    const saved = this.queue(value);
-    // It need not be awaited: then a checkpoint that was not taken must not end the process.
-    saved.catch(() => undefined);
-    return saved;
+    const awaited = new AbortController();
+    return new Saved(this.queue(value, awaited.signal), () => awaited.abort());
   };
 
   /** The handler is done. */
@@ -46,11 +44,11 @@ export class TaskCheckpoints {
     this.isDropped = !sendsLast;
     this.ended.abort();
     // Whether it is taken or not, the verdict follows.
-    await this.upcoming?.catch(() => undefined);
+    await this.upcoming?.sent.catch(() => undefined);
     await this.previous;
   }
 
-  private async queue(value: unknown): Promise<void> {
+  private async queue(value: unknown, awaited: AbortSignal): Promise<void> {
     this.count += 1;
     const number = this.count;
     const what = `The checkpoint of task ${this.run.lease.task_id}`;
@@ -61,15 +59,21 @@ export class TaskCheckpoints {
     const { over } = this.run;
     if (over !== null) throw over;
     if (this.newest === null || number > this.newest.number) this.newest = { number, value: json };
-    this.upcoming ??= this.send();
-    await this.upcoming;
+    if (this.upcoming === null) {
+      const hurry = new AbortController();
+      this.upcoming = { sent: this.send(hurry.signal), hurry };
+    }
+    const { sent, hurry } = this.upcoming;
+    if (awaited.aborted) hurry.abort();
+    else awaited.addEventListener('abort', () => hurry.abort());
+    await sent;
   }
 
-  private async send(): Promise<void> {
+  private async send(hurry: AbortSignal): Promise<void> {
     const { clock, timers } = this.world;
     await this.previous;
     const waitMs = this.readyAtMs - clock.monotonicMs();
-    if (waitMs > 0) await sleep(timers, waitMs, this.ended.signal);
+    if (waitMs > 0) await sleep(timers, waitMs, this.ended.signal, hurry);
     this.upcoming = null;
     const { over } = this.run;
     if (this.isDropped && over !== null) throw over;
@@ -83,6 +87,25 @@ export class TaskCheckpoints {
     const { task_id, lease_id } = this.run.lease;
     const reply = await this.transport.call('task.checkpoint', { task_id, lease_id, value });
     if (!reply.ok) throw await refusedFor(this.run, reply, this.transport);
+  }
+}
+
+/** Tells when it is awaited, which `void` does not. */
+class Saved extends Promise<void> {
+  static override readonly [Symbol.species] = Promise;
+  private readonly onAwaited: () => void;
+
+  constructor(saved: Promise<void>, onAwaited: () => void) {
+    super((resolve, reject) => void saved.then(resolve, reject));
+    // It need not be awaited: then a checkpoint that was not taken must not end the process.
+    super.then(undefined, () => undefined);
+    this.onAwaited = onAwaited;
+  }
+
+  // biome-ignore lint/suspicious/noThenProperty: awaiting it is what sends it at once.
+  override then<A, B = never>(...calls: Parameters<Promise<void>['then']>): Promise<A | B> {
+    this.onAwaited();
+    return super.then(...calls) as Promise<A | B>;
   }
 }
 

@@ -37,8 +37,8 @@ export interface TaskContext<Input, Checkpoint = unknown> extends Held {
   /** What an earlier attempt saved last. */
   readonly lastCheckpoint: Checkpoint | undefined;
   /**
-   * Saves how far the work has come, for the next attempt: durable once it resolves. At most one a second is sent, the
-   * newest; a call whose value was replaced resolves with the newer one. It need not be awaited. Throws INVALID_TASK and LEASE_LOST.
+   * Saves how far the work has come, for the next attempt: durable once it resolves. It need not be awaited:
+   * then at most one a second is sent, the newest. A call whose value was replaced resolves with the newer one. Throws INVALID_TASK and LEASE_LOST.
    */
   checkpoint(value: Checkpoint): Promise<void>;
   /**
