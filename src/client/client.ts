@@ -137,13 +137,16 @@ export class Client implements AsyncDisposable {
     });
   }
 
-  /** Entries as they become durable, from a position on; without one, from now on. Ends with the signal or the handle. */
+  /**
+   * Entries as they become durable, from a position on; without one, from now on. Ends with the signal or the handle; once it has begun,
+   * a server that is away is waited for.
+   */
   follow<Type extends EntryType = EntryType>(
     options: FollowOptions<Type> = {},
   ): AsyncIterable<EntryOf<Type>> {
     refuseUnknown(options, ['types', 'from', 'signal'], 'follow');
     const { types, from = null, signal } = options;
-    const only = types === undefined ? {} : { types };
+    const only = { isPatient: true, ...(types === undefined ? {} : { types }) };
     return shownEntries(this.#transport.follow(from, endOf(this, signal), only)) as AsyncIterable<
       EntryOf<Type>
     >;

@@ -5,6 +5,7 @@ import { type Loopback, openLoopback, problemReply, replyOf } from '../../test/s
 import { isSettled, ManualWorld } from '../../test/support/manual-world.ts';
 import { Json } from '../protocol/json.ts';
 import type { HttpRequest, HttpStream } from '../seams/http.ts';
+import { Leasehold } from './leasehold.ts';
 
 let world: ManualWorld;
 let http: Loopback['http'];
@@ -252,6 +253,37 @@ describe('a follower', () => {
     const { end } = heardFrom(1);
     await world.advance(5_000);
     await expect(end).rejects.toMatchObject({ code: 'UNREACHABLE', retryable: true, effect: 'none' });
+  });
+
+  it('waits for a server without end if it wants to, once it has begun', async () => {
+    const breaks = breakable();
+    const ends = new AbortController();
+    const lh = new Leasehold(transport, world);
+    const seqs: number[] = [];
+    const end = (async () => {
+      for await (const { seq } of lh.follow({ from: 1, signal: ends.signal })) seqs.push(seq);
+    })();
+    await world.settle();
+    expect(seqs).toEqual([1]);
+    http.fate = () => 'refused';
+    breaks.at(-1)!();
+    await world.advance(3_600_000);
+    expect(await isSettled(end)).toBe(false);
+    http.fate = () => 'answered';
+    await create(1);
+    await world.advance(5_000);
+    expect(seqs).toEqual([1, 2]);
+    expect(streams().length).toBeLessThan(750);
+    ends.abort();
+    await world.finish(end);
+  });
+
+  it('is told that no server is there when it begins', async () => {
+    http.fate = () => 'refused';
+    const end = new Leasehold(transport, world).follow({ from: 1 })[Symbol.asyncIterator]().next();
+    end.catch(() => undefined);
+    await world.advance(5_000);
+    await expect(end).rejects.toMatchObject({ code: 'UNREACHABLE' });
   });
 
   it.each([502, 503, 504])('connects again when a gateway before the server answers %s', async (status) => {

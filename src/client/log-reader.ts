@@ -87,11 +87,11 @@ export class LogReader {
     }
   }
 
-  /** Ends when the signal aborts; throws when the log no longer reaches back, or the server stays away. */
+  /** Ends when the signal aborts; throws when the log no longer reaches back, or the server stays away and this is not waited for. */
   async *follow(
     from: Promise<number>,
     signal: AbortSignal,
-    { types, session }: FollowOnly,
+    { types, session, isPatient = false }: FollowOnly,
   ): AsyncGenerator<EntryRecord, void, undefined> {
     let nextSeq: number;
     try {
@@ -101,6 +101,7 @@ export class LogReader {
       throw fault;
     }
     const tries: Tries = { failures: 0, sinceMs: 0 };
+    let hasBegun = false;
     while (!signal.aborted) {
       const openedMs = this.#clock.monotonicMs();
       const server = this.#wire.current;
@@ -112,6 +113,7 @@ export class LogReader {
         const stream = await this.#wire.stream(ask);
         if (stream.status >= 400) setback = await this.#refused(stream, server);
         else {
+          hasBegun = true;
           for await (const line of connection.lines(stream)) {
             const text = line.replace(NO_ENTRY, '');
             if (!text) continue;
@@ -130,7 +132,7 @@ export class LogReader {
         connection.end();
       }
       if (this.#clock.monotonicMs() - openedMs >= GOOD_MS) tries.failures = 0;
-      await this.#pause(tries, setback, signal);
+      await this.#pause(tries, setback, signal, isPatient && hasBegun);
     }
   }
 
@@ -150,9 +152,16 @@ export class LogReader {
   }
 
   /** Waits until the next try, or throws when there is none. */
-  async #pause(tries: Tries, { fault, retryAfterMs }: Setback, signal?: AbortSignal): Promise<void> {
+  async #pause(
+    tries: Tries,
+    { fault, retryAfterMs }: Setback,
+    signal?: AbortSignal,
+    isEndless = false,
+  ): Promise<void> {
     this.#assertOpen(signal);
-    const delayMs = this.#schedule.delayAfter(tries, this.#schedule.pauseOf(fault.code, retryAfterMs));
+    const pauseMs = this.#schedule.pauseOf(fault.code, retryAfterMs);
+    const lastMs = isEndless ? Math.max(pauseMs, this.#schedule.delayMaxMs) : null;
+    const delayMs = this.#schedule.delayAfter(tries, pauseMs) ?? lastMs;
     if (delayMs === null) throw fault;
     if (delayMs === 0) return;
     this.#retrying?.(fault);

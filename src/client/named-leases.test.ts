@@ -444,6 +444,50 @@ describe('acquire', () => {
     expect(waits).toEqual([undefined, 600_000, 600_000, 300_000]);
   });
 
+  it.each(['fails', 'loses'] as const)('goes on waiting while its wire %s every call', async (fate) => {
+    const held = await world.finish(other.acquire('n', { ttl: '1d' }));
+    const waiting = later(lh.acquire('n', { wait: '10m' }));
+    await world.settle();
+    wire.let(null, fate);
+    await world.finish(held.release());
+    await world.advance(120_000);
+    expect(await isSettled(waiting)).toBe(false);
+    wire.mend();
+    await world.advance(5_000);
+    const lease = await world.finish(waiting);
+    lease.assertHeld();
+    expect(await holderOf('n')).toBe(lease.holder);
+  });
+
+  it('goes on waiting when its grant cannot be confirmed', async () => {
+    const held = await world.finish(other.acquire('n', { ttl: '1d' }));
+    const waiting = later(lh.acquire('n', { wait: '10m' }));
+    await world.settle();
+    wire.let('lease.renew', 'fails', 3);
+    await world.finish(held.release());
+    await world.advance(5_000);
+    (await world.finish(waiting)).assertHeld();
+  });
+
+  it('does not wait for a server for longer than it wants to wait', async () => {
+    wire.let(null, 'fails');
+    const waiting = later(lh.acquire('n', { wait: '1m' }));
+    await world.advance(59_999);
+    expect(await isSettled(waiting)).toBe(false);
+    await world.advance(1);
+    await expect(world.finish(waiting)).rejects.toMatchObject({ code: 'UNREACHABLE' });
+    await expect(world.finish(lh.acquire('n'))).rejects.toMatchObject({ code: 'UNREACHABLE' });
+  });
+
+  it('gives up waiting for a server with the reason of the signal', async () => {
+    wire.let(null, 'fails');
+    const giveUp = new AbortController();
+    const waiting = later(lh.acquire('n', { wait: '1m', signal: giveUp.signal }));
+    await world.advance(10_000);
+    giveUp.abort(new Error('no longer needed'));
+    await expect(world.finish(waiting)).rejects.toThrow('no longer needed');
+  });
+
   it('gives up waiting with the reason of the signal, and leaves the line', async () => {
     const held = await world.finish(other.acquire('n', { ttl: '1h' }));
     const giveUp = new AbortController();

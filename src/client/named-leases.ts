@@ -9,12 +9,14 @@ import { LeaseholdError } from '../protocol/leasehold-error.ts';
 import { LIMITS } from '../protocol/limits.ts';
 import type { Problem } from '../protocol/problem.ts';
 import { Deadline, type Moment, momentOf } from '../seams/deadline.ts';
+import { Backoff, isTransient } from './backoff.ts';
 import { type Duration, durationMs } from './durations.ts';
 import type { Lease, LeaseSet } from './held.ts';
 import { Grant } from './lease-grant.ts';
 import { LeaseHandle, LeaseSetHandle } from './lease-handle.ts';
 import { LeaseLostError } from './lease-loss.ts';
 import { LeaseRenewal } from './lease-renewal.ts';
+import { sleep } from './sleep.ts';
 import type { Transport } from './transport.ts';
 import { refuseUnknown } from './unknown-options.ts';
 import type { ClientWorld } from './world.ts';
@@ -154,40 +156,55 @@ export class NamedLeases {
 
   /** The grant, kept alive from here on, or the refusal. */
   async #take(terms: AcquireTerms): Promise<Grant | Problem> {
-    terms.signal?.throwIfAborted();
-    const { clock, newToken } = this.#world;
+    const { signal } = terms;
+    signal?.throwIfAborted();
+    const { clock, timers } = this.#world;
     const untilMs = clock.monotonicMs() + terms.waitMs;
-    try {
-      for (let more = TRIES_MORE; ; more--) {
-        const sent = momentOf(clock);
-        const answer = await this.#ask(terms, this.#firstWaitMs(terms));
-        const won = answer.ok ? answer : await this.#askInLine(terms, untilMs, answer);
-        if (!won.ok) return won;
-        const from = won.isOld ? won.earliest : sent;
-        const isFresh = from !== null && !this.#isHalfOver(won, from);
-        const grant = isFresh ? this.#keep(terms, won, from) : await this.#confirm(terms, won.leaseSeq);
-        // A reply that came too late brings a lease that must not be relied on.
-        if (grant instanceof Grant) {
-          this.renewal.assertHeld(grant);
-          grant.span = this.#world.traces?.holding(grant) ?? null;
-        } else if (terms.isTokenOurs && more > 0 && isOver(grant, terms)) {
-          // It was granted and ended before the reply arrived; the caller continues to wait.
-          terms.token = newToken();
-          continue;
+    const delay = new Backoff();
+    for (;;) {
+      try {
+        return await this.#takeBy(untilMs, terms);
+      } catch (fault) {
+        const leftMs = untilMs - clock.monotonicMs();
+        if (leftMs <= 0 || signal?.aborted === true || !isTransient(fault)) {
+          // A caller who chose the token can ask for the same grant again, unless it was the caller who gave up.
+          if (terms.isTokenOurs || signal?.aborted === true) this.#giveBack(terms);
+          throw fault;
         }
-        return grant;
+        // No server answers: that is waited for too. What one may have granted is found again by its token.
+        await sleep(timers, Math.min(leftMs, delay.take()), signal);
       }
-    } catch (fault) {
-      // A caller who chose the token can ask for the same grant again, unless it was the caller who gave up.
-      if (terms.isTokenOurs || terms.signal?.aborted === true) this.#giveBack(terms);
-      throw fault;
+    }
+  }
+
+  async #takeBy(untilMs: number, terms: AcquireTerms): Promise<Grant | Problem> {
+    const { clock, newToken } = this.#world;
+    for (let more = TRIES_MORE; ; more--) {
+      terms.signal?.throwIfAborted();
+      const sent = momentOf(clock);
+      const answer = await this.#ask(terms, this.#firstWaitMs(untilMs - sent.monotonicMs));
+      const won = answer.ok ? answer : await this.#askInLine(terms, untilMs, answer);
+      if (!won.ok) return won;
+      const from = won.isOld ? won.earliest : sent;
+      const isFresh = from !== null && !this.#isHalfOver(won, from);
+      const grant = isFresh ? this.#keep(terms, won, from) : await this.#confirm(terms, won.leaseSeq);
+      // A reply that came too late brings a lease that must not be relied on.
+      if (grant instanceof Grant) {
+        this.renewal.assertHeld(grant);
+        grant.span = this.#world.traces?.holding(grant) ?? null;
+      } else if (terms.isTokenOurs && more > 0 && isOver(grant, terms)) {
+        // It was granted and ended before the reply arrived; the caller continues to wait.
+        terms.token = newToken();
+        continue;
+      }
+      return grant;
     }
   }
 
   /** Where no samples tell the age of a grant, first without waiting: that tells a grant that had to wait from one that had not. */
-  #firstWaitMs({ waitMs }: AcquireTerms): number {
+  #firstWaitMs(leftMs: number): number {
     const isLive = this.#transport.connection?.current.state === 'live';
-    return isLive ? Math.min(waitMs, LIMITS.waitMaxMs) : 0;
+    return isLive ? Math.min(Math.max(0, Math.floor(leftMs)), LIMITS.waitMaxMs) : 0;
   }
 
   /** After a first refusal: in line, in as many pieces as the longest wait of one request makes of it. */

@@ -44,7 +44,8 @@ export class RetrySchedule {
   readonly #servers: number;
   readonly #tries: number;
   readonly #maxMs: number;
-  readonly #delayMaxMs: number;
+  /** The longest pause between two tries. */
+  readonly delayMaxMs: number;
 
   constructor(clock: Clock, servers: number, { tries, maxMs, delayMaxMs }: RetryLimits = {}) {
     const kind = Number(servers > 1);
@@ -52,7 +53,7 @@ export class RetrySchedule {
     this.#servers = servers;
     this.#tries = tries ?? TRIES[kind]!;
     this.#maxMs = maxMs ?? MAX_MS[kind]!;
-    this.#delayMaxMs = delayMaxMs ?? DELAY_MAX_MS[kind]!;
+    this.delayMaxMs = delayMaxMs ?? DELAY_MAX_MS[kind]!;
   }
 
   /** How long a server that refused with this code must not be asked again; another one may be asked at once. */
@@ -77,6 +78,6 @@ export class RetrySchedule {
     if (rounds >= this.#tries || leftMs <= 0 || retryAfterMs > leftMs) return null;
     if (retryAfterMs > 0) return retryAfterMs;
     if (tries.failures % this.#servers !== 0) return 0;
-    return Math.min(FIRST_DELAY_MS * 2 ** (rounds - 1), leftMs, this.#delayMaxMs);
+    return Math.min(FIRST_DELAY_MS * 2 ** (rounds - 1), leftMs, this.delayMaxMs);
   }
 }

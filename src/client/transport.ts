@@ -36,6 +36,8 @@ export interface EntryListing {
 /** Which entries to follow; without any of these, all of them. */
 export interface FollowOnly {
   readonly types?: readonly EntryType[];
+  /** Once a server has answered, one that is away is waited for without end. */
+  readonly isPatient?: boolean;
   /** The life of one session; without a position it is followed from its intent on. Needs the scope v3:read only. */
   readonly session?: { readonly id: string; readonly path: string };
 }
