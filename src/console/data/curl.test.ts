@@ -1,6 +1,7 @@
 // Copy-as-curl: a shell runs what was meant, and nothing else.
 import { spawnSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
+import { Json } from '../../browser.ts';
 import { curlOf, quoted } from './curl.ts';
 
 const ODD = [
@@ -38,6 +39,13 @@ describe('a call as curl', () => {
     const text = curlOf('lease.break', { name: 'n', reason: "it's $(id)" }, { ...target, hasToken: false });
     expect(text).toBe(
       `curl -sS -X POST -H 'content-type: application/json' --data-raw '{"reason":"it'\\''s $(id)"}' 'https://host/leasehold/v1/leases/n/break'`,
+    );
+  });
+
+  it('sends a payload as it was written', () => {
+    const payload = Json.text('{"n":9007199254740993}');
+    expect(curlOf('task.create', { payload }, { server: 'http://h/', hasToken: false })).toContain(
+      `--data-raw '{"payload":{"n":9007199254740993}}'`,
     );
   });
 

@@ -2,8 +2,9 @@
  * The same question or change for a shell. Every part that comes from outside is quoted so that no shell expands it, and the
  * token is named, never shown.
  */
-import { Json, type Operation, type Requests } from '../../browser.ts';
+import type { Operation, Requests } from '../../browser.ts';
 import { OPERATION_ROWS } from '../../client/operation-table.ts';
+import { jsonOf } from './entry-json.ts';
 
 export interface CurlTarget {
   /** The URL of the server, with a slash at its end. */
@@ -36,8 +37,6 @@ export function curlOf<Op extends Operation>(
     const query = new URLSearchParams(rest as Record<string, string>).toString();
     return [...parts, quoted(query === '' ? url : `${url}?${query}`)].join(' ');
   }
-  const body = JSON.stringify(rest, (_, value: unknown) => (value instanceof Json ? value.parse() : value));
-  return [...parts, "-H 'content-type: application/json'", `--data-raw ${quoted(body)}`, quoted(url)].join(
-    ' ',
-  );
+  const body = `--data-raw ${quoted(jsonOf(rest))}`;
+  return [...parts, "-H 'content-type: application/json'", body, quoted(url)].join(' ');
 }

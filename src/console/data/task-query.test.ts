@@ -1,6 +1,6 @@
 // The language of the search for tasks.
 import { describe, expect, it } from 'vitest';
-import { parseTaskQuery } from './task-query.ts';
+import { parseTaskQuery, quotedWord } from './task-query.ts';
 
 const NOW = Date.parse('2026-01-05T08:00:00.000Z');
 
@@ -28,6 +28,11 @@ describe('a search for tasks', () => {
     ['', {}],
   ])('%s is understood', (text, filter) => {
     expect(parseTaskQuery(text, NOW)).toMatchObject({ filter, wrong: null });
+  });
+
+  it.each(['mail', 'a b', 'it is "so"', 'C:\\my files', 'a\\b', '\\"', 'a:b'])('reads %s back', (queue) => {
+    const text = `queue:${quotedWord(queue)} state:dead`;
+    expect(parseTaskQuery(text, NOW)).toMatchObject({ filter: { queue, state: 'DEAD' }, wrong: null });
   });
 
   it('takes a word without a qualifier as an id', () => {

@@ -39,6 +39,11 @@ function unquoted(value: string): string {
   return value.replaceAll(/"((?:\\.|[^"\\])*)"?/g, (_, inner: string) => inner.replaceAll(/\\(.)/g, '$1'));
 }
 
+/** A value for a qualifier, in quotes where it needs them; `parseTaskQuery` reads it back. */
+export function quotedWord(text: string): string {
+  return /[\s"]/.test(text) ? `"${text.replaceAll(/["\\]/g, '\\$&')}"` : text;
+}
+
 export function parseTaskQuery(text: string, nowMs: number): TaskQuery {
   const filter: Record<string, string> = {};
   let order: TaskQuery['order'] = 'newest';

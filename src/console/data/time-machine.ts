@@ -114,6 +114,8 @@ effect(() => {
   if (!isPlaying.value || moment.value === null) return;
   let lastMs = performance.now();
   const timer = setInterval(() => {
+    // While hidden it stands still: otherwise it would leap over all that time when it is seen again.
+    if (isHidden.peek()) lastMs = performance.now();
     const [from, range] = [shown.peek(), logRange.peek()];
     if (isAsking() || isHidden.peek() || from === null || range === null) return;
     if (from.seq >= range.end.seq) {

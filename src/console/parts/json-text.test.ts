@@ -9,6 +9,11 @@ describe('indented JSON', () => {
     );
   });
 
+  it('does not grow with the square of the depth', () => {
+    const nest = `${'['.repeat(20_000)}1${']'.repeat(20_000)}`;
+    expect(indented(nest).length).toBeLessThan(100 * nest.length);
+  });
+
   it.each(['1', '"a \\" b"', 'null', '[]', '{}'])('leaves %s as it is', (text) => {
     expect(indented(text)).toBe(text);
   });

@@ -2,11 +2,14 @@
 const OPENING = '{[';
 const CLOSING = '}]';
 
+/** Deeper levels are not indented further: the text of a deep nest would grow with the square of its depth. */
+const INDENTED_MAX = 40;
+
 export function indented(text: string): string {
   let out = '';
   let depth = 0;
   let at = 0;
-  const line = (): string => `\n${'  '.repeat(depth)}`;
+  const line = (): string => `\n${'  '.repeat(Math.min(depth, INDENTED_MAX))}`;
   while (at < text.length) {
     const character = text[at]!;
     if (character === '"') {

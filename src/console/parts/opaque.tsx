@@ -25,15 +25,13 @@ export function Opaque({ label, value }: { label: string; value: unknown }) {
   );
 }
 
-/** Line breaks are ours; everything else that cannot be seen is named. */
+/** Line breaks and indentation are ours; everything else that cannot be seen is named. */
 function lines(text: string): string {
   return text
     .split('\n')
-    .map((line) => (line.replace(/^ */, '') === line ? visible(line) : indentedLine(line)))
+    .map((line) => {
+      const rest = line.trimStart();
+      return line.slice(0, line.length - rest.length) + visible(rest);
+    })
     .join('\n');
-}
-
-function indentedLine(line: string): string {
-  const rest = line.trimStart();
-  return line.slice(0, line.length - rest.length) + visible(rest);
 }

@@ -95,6 +95,7 @@ function BulkDialog({
   const [tally, setTally] = useState(NONE);
   const [fault, setFault] = useState<unknown>(null);
   const first = useRef<string | undefined>(undefined);
+  const isStopping = useRef(false);
 
   /** All calls of a run, one after the other. */
   const run = async (dryRun: boolean, words: string, told: (tally: Tally) => void): Promise<void> => {
@@ -114,7 +115,7 @@ function BulkDialog({
       };
       told(sum);
       cursor = answer.next_cursor;
-      if (cursor === undefined) return;
+      if (cursor === undefined || isStopping.current) return;
       if (dryRun && sum.matched >= LOOK_MAX) return setCut(true);
     }
   };
@@ -132,13 +133,7 @@ function BulkDialog({
   const start = (event: Event): void => {
     event.preventDefault();
     setStep('running');
-    run(false, reason.trim(), setTally).then(
-      () => setStep('done'),
-      (refusal: unknown) => {
-        if (ending.current.signal.aborted) setStep('done');
-        else fail(refusal);
-      },
-    );
+    run(false, reason.trim(), setTally).then(() => setStep('done'), fail);
   };
   const share = planned.done === 0 ? 1 : Math.min(1, tally.done / planned.done);
   return (
@@ -187,8 +182,8 @@ function BulkDialog({
             <button
               type="button"
               onClick={() => {
-                ending.current.abort();
-                setStep('done');
+                // The call under way is waited for, so that what it did is told.
+                isStopping.current = true;
               }}
             >
               Stop here

@@ -2,6 +2,7 @@
 import type { ComponentChildren } from 'preact';
 import { clockText, countText, durationText } from '../data/clock.ts';
 import { hrefOf } from '../data/route.ts';
+import { quotedWord } from '../data/task-query.ts';
 import type { Incident, Overview, QueueOverview, Status } from '../data/watch.ts';
 import { Name } from '../parts/text.tsx';
 
@@ -99,11 +100,6 @@ function lostTasks(incidents: readonly Incident[]): Trouble[] {
             : hrefOf('tasks', null, { q: `queue:${quotedWord(queue)} ${query}` }),
     };
   });
-}
-
-/** A qualifier of the search, in quotes where it has spaces. */
-export function quotedWord(text: string): string {
-  return /[\s"]/.test(text) ? `"${text.replaceAll('"', '\\"')}"` : text;
 }
 
 function within(group: readonly Incident[]): string {

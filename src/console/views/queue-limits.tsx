@@ -3,6 +3,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Body } from '../../browser.ts';
 import { durationText } from '../data/clock.ts';
 import { ask, may } from '../data/connection.ts';
+import { numberIn } from '../data/number-field.ts';
 import { visible } from '../data/visible.ts';
 import { Empty, Fault } from '../parts/notices.tsx';
 
@@ -66,12 +67,9 @@ function LimitsDialog({ queue, limits, onClose }: { queue: string; limits: Limit
     event.preventDefault();
     setFault(null);
     const form = new FormData(event.currentTarget as HTMLFormElement);
-    const number = (field: string): number | null => {
-      const text = String(form.get(field) ?? '').trim();
-      return text === '' ? null : Number(text);
-    };
-    const [count, seconds] = [number('count'), number('seconds')];
+    const number = (field: string): number | null => numberIn(String(form.get(field) ?? ''));
     try {
+      const [count, seconds] = [number('count'), number('seconds')];
       await ask('queue.limit', {
         queue,
         max_leased: number('max_leased'),

@@ -4,6 +4,7 @@ import { ask, may } from '../data/connection.ts';
 import type { Feed } from '../data/feed.ts';
 import { useFeed } from '../data/feed.ts';
 import { hrefOf, moment } from '../data/route.ts';
+import { quotedWord } from '../data/task-query.ts';
 import { visible } from '../data/visible.ts';
 import { type QueueOverview, rates, recentRate, type Watch } from '../data/watch.ts';
 import { CopyCurl } from '../parts/copy.tsx';
@@ -13,7 +14,6 @@ import { Histogram } from '../parts/histogram.tsx';
 import { Empty, NotInTheLog, Shown } from '../parts/notices.tsx';
 import { Ago, Count, Duration, Field, Name, NameLink, State } from '../parts/text.tsx';
 import { PastQueues } from './past-queues.tsx';
-import { quotedWord } from './problems.tsx';
 import { QueueLimits } from './queue-limits.tsx';
 import { QueueTable } from './queue-table.tsx';
 

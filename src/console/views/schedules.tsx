@@ -350,7 +350,8 @@ const EDITABLE = [
 ] as const;
 
 function editable(schedule: Schedule): string {
-  const fields = EDITABLE.filter((field) => schedule[field] !== undefined).map((field) => {
+  // Null: it is not set, or the payload is damaged, which must not be saved as the value null.
+  const fields = EDITABLE.filter((field) => (schedule[field] ?? null) !== null).map((field) => {
     const value: unknown = schedule[field];
     return `${JSON.stringify(field)}:${value instanceof Json ? value.text() : JSON.stringify(value)}`;
   });

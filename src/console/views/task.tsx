@@ -6,6 +6,7 @@ import { useFeed } from '../data/feed.ts';
 import { HISTORY_ENTRIES, historyOfTask } from '../data/history.ts';
 import { hrefOf, moment } from '../data/route.ts';
 import { type Attempt, attemptsOf, type LogEntry } from '../data/task-history.ts';
+import { quotedWord } from '../data/task-query.ts';
 import { visible } from '../data/visible.ts';
 import { watch } from '../data/watch.ts';
 import { CopyCurl } from '../parts/copy.tsx';
@@ -140,7 +141,7 @@ function Card({ task, seenMs }: { task: Task; seenMs: number }) {
       </Field>
       {task.key !== undefined && (
         <Field label="Key">
-          <a class="namelink" href={hrefOf('tasks', null, { q: `key:"${task.key.replaceAll('"', '\\"')}"` })}>
+          <a class="namelink" href={hrefOf('tasks', null, { q: `key:${quotedWord(task.key)}` })}>
             <Name text={task.key} />
           </a>
         </Field>
