@@ -9,6 +9,7 @@ let starts: number[];
 let signals: string[];
 let end: (end: Ended) => void;
 let isStubborn: boolean;
+let startsFail: boolean;
 let said: string[];
 let isItsTurn: boolean;
 let turnComes: () => void;
@@ -20,6 +21,7 @@ beforeEach(async () => {
   signals = [];
   said = [];
   isStubborn = false;
+  startsFail = false;
   isItsTurn = true;
   supervisor = supervise();
   await world.settle();
@@ -33,6 +35,7 @@ function supervise(turn = false): Supervisor {
       processes: {
         async start() {
           starts.push(world.monotonicMs);
+          if (startsFail) throw Object.assign(new Error('no process left'), { code: 'EAGAIN' });
           const ended = new Promise<Ended>((resolve) => {
             end = resolve;
           });
@@ -80,6 +83,16 @@ describe('a supervised program', () => {
     expect(pauses).toEqual(['500', '1000', '2000', '4000', '5000', '5000', '5000', '5000']);
     expect(starts).toHaveLength(9);
     expect(said[0]).toBe('The orchestrator has ended (exit code 4); it is started again in 500 ms.');
+  });
+
+  it('that the system cannot start is tried again like one that ended', async () => {
+    startsFail = true;
+    await leaves(4);
+    await world.advance(500);
+    startsFail = false;
+    await world.advance(1_000);
+    expect(said[1]).toBe('The orchestrator could not be started (EAGAIN); it is started again in 1000 ms.');
+    expect(starts).toHaveLength(3);
   });
 
   it('that ran well for a while is started again as if for the first time', async () => {

@@ -7,7 +7,7 @@
 
 import { atMost } from '../keeper/at-most.ts';
 import type { Timers } from '../seams/clock.ts';
-import type { Child, Ended, Processes } from '../seams/processes.ts';
+import type { Child, Processes } from '../seams/processes.ts';
 import { EXIT } from './failure.ts';
 
 export interface SupervisorWorld {
@@ -92,30 +92,34 @@ export class Supervisor {
         continue;
       }
       const fromMs = clock.monotonicMs();
-      const { code, signal } = await this.runOnce();
+      const { code, says } = await this.runOnce();
       if (this.isStopping) return null;
       if (code === EXIT.usage) return code;
       if (clock.monotonicMs() - fromMs >= GOOD_MS) pauseMs = FIRST_PAUSE_MS;
-      const ended = `The ${name} has ended (${signal ?? `exit code ${code}`})`;
       if (turn?.isHere() === false) {
-        say(`${ended}.`);
+        say(`The ${name} ${says}.`);
         continue;
       }
-      say(`${ended}; it is started again in ${pauseMs} ms.`);
+      say(`The ${name} ${says}; it is started again in ${pauseMs} ms.`);
       await this.pause(pauseMs);
       pauseMs = Math.min(2 * pauseMs, PAUSE_MAX_MS);
     }
     return null;
   }
 
-  private async runOnce(): Promise<Ended> {
+  private async runOnce(): Promise<{ code: number | null; says: string }> {
     const { command, env } = this.program;
-    this.child = await this.world.processes.start(command, { env, pipes: null });
+    try {
+      this.child = await this.world.processes.start(command, { env, pipes: null });
+    } catch (fault) {
+      // The system may be out of processes or memory for a while.
+      return { code: null, says: `could not be started (${(fault as NodeJS.ErrnoException).code ?? fault})` };
+    }
     // `stop` may have been called while it was starting.
     if (this.isStopping) this.signal('SIGTERM');
-    const end = await this.child.ended;
+    const { code, signal } = await this.child.ended;
     this.child = null;
-    return end;
+    return { code, says: `has ended (${signal ?? `exit code ${code}`})` };
   }
 
   private async pause(ms: number): Promise<void> {
