@@ -1,6 +1,7 @@
 // The commands that act on all tasks that match: dry run, question, progress, interruption, refusals.
+import { PassThrough } from 'node:stream';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { ndjson, TestShell } from '../../test/support/test-shell.ts';
+import { type CommandRun, ndjson, TestShell } from '../../test/support/test-shell.ts';
 
 let test: TestShell;
 
@@ -98,22 +99,56 @@ describe('on a terminal', () => {
     test.err.isTerminal = true;
   });
 
+  /** Starts a command up to its question. */
+  async function asked(): Promise<{ readonly running: Promise<CommandRun> }> {
+    test.typed = new PassThrough();
+    const running = test.start('task', 'cancel', ...MAIL);
+    await test.world.settle();
+    expect(test.err.text).toContain('match: ');
+    expect(test.err.text).toMatch(/ would be cancelled\. Go on\? \[y\/N\] $/);
+    return { running };
+  }
+
   it('a person is asked, and sees a bar', async () => {
     await create(numbered(1_200));
-    const refused = test.start('task', 'cancel', ...MAIL);
-    await test.world.settle();
-    expect(test.err.text).toContain('1200 tasks match: 1200 would be cancelled. Go on? [y/N] ');
-    test.press('n');
-    expect(await test.world.finish(refused)).toMatchObject({ code: 1 });
-    expect(await inState('WAITING')).toBe(1_200);
-    const agreed = test.start('task', 'cancel', ...MAIL);
-    await test.world.settle();
+    const { running } = await asked();
     // What comes after the count is not touched.
     await create(['later']);
-    test.press('y');
-    const run = await test.world.finish(agreed);
+    test.typed!.write('y\n');
+    const run = await test.world.finish(running);
     expect(run).toMatchObject({ code: 0, out: '1200 tasks were cancelled, 0 refused.\n' });
+    expect(run.err).toContain('1200 tasks match: 1200 would be cancelled. Go on? [y/N] ');
     expect(run.err).toContain('█ 1200 of 1200');
+    expect(test.typed!.isPaused()).toBe(true);
+    expect(await inState('WAITING')).toBe(1);
+  });
+
+  it.each(['y\n', 'Y\n', 'yes\n', 'YES\r\n', ' y \n'])('goes on after the line %j', async (line) => {
+    await create(['a']);
+    const { running } = await asked();
+    test.typed!.write(line);
+    expect(await test.world.finish(running)).toMatchObject({ code: 0 });
+    expect(await inState('WAITING')).toBe(0);
+  });
+
+  it.each(['\n', 'n\n', 'no\n', 'yy\n', 'yesterday\n'])('stops after the line %j', async (line) => {
+    await create(['a']);
+    const { running } = await asked();
+    test.typed!.write(line);
+    const run = await test.world.finish(running);
+    expect([run.code, run.err]).toEqual([1, expect.stringMatching(/leasehold: Nothing was done\.\n$/)]);
+    expect(await inState('WAITING')).toBe(1);
+  });
+
+  it('stops at the end of the input and on a signal', async () => {
+    await create(['a']);
+    const ended = await asked();
+    test.typed!.end();
+    expect(await test.world.finish(ended.running)).toMatchObject({ code: 1 });
+    const signalled = await asked();
+    test.signal('SIGINT');
+    const run = await test.world.finish(signalled.running);
+    expect([run.code, run.err]).toEqual([130, expect.stringContaining('Stopped before anything was done.')]);
     expect(await inState('WAITING')).toBe(1);
   });
 });

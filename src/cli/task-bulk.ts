@@ -55,6 +55,7 @@ const DONE: Readonly<Record<Action, string>> = {
   purge: 'purged',
 };
 
+const NOTHING_YET: Totals = { matched: 0, changed: 0, refused: 0 };
 const CLEAR_LINE = '\r\u001b[K';
 const BAR_CELLS = 30;
 
@@ -109,6 +110,7 @@ class BulkRun {
   private readonly set: BulkSet;
   private readonly refusals: Body<'task.bulk'>['refused'][number][] = [];
   private stoppedBy: SignalName | null = null;
+  private readonly asking = new AbortController();
 
   constructor(
     shell: Shell,
@@ -142,6 +144,7 @@ class BulkRun {
     const { isTerminal } = shell.err;
     const unhear = shell.processes.onSignals(['SIGINT', 'SIGTERM'], (signal) => {
       this.stoppedBy = signal;
+      this.asking.abort();
     });
     try {
       const isCounted = options.dryRun === true || options.yes !== true || isTerminal;
@@ -167,7 +170,7 @@ class BulkRun {
     first: string | undefined,
     total: number | null,
   ): Promise<{ totals: Totals; from: string | undefined; cursor: string | undefined }> {
-    const totals: Totals = { matched: 0, changed: 0, refused: 0 };
+    const totals: Totals = { ...NOTHING_YET };
     let from: string | undefined;
     let cursor = first;
     try {
@@ -236,14 +239,21 @@ class BulkRun {
     if (!this.shell.err.isTerminal)
       throw wrongUsage(`${says} Nothing was done; add --yes to do it without being asked.`);
     this.shell.err.write(`${says} Go on? [y/N] `);
-    const key = await new Promise<string>((resolve) => {
-      const stop = this.shell.keys((pressed) => {
-        stop();
-        resolve(pressed);
-      });
-    });
-    this.shell.err.write('\n');
-    if (key.toLowerCase() !== 'y') throw new Failure('Nothing was done.');
+    const answer = await this.line();
+    if (answer === null) this.shell.err.write('\n');
+    if (this.stoppedBy !== null) this.interrupted(NOTHING_YET, undefined, { dry_run: true });
+    if (!/^\s*y(es)?\s*$/i.test(answer ?? '')) throw new Failure('Nothing was done.');
+  }
+
+  /** What a person types, echoed by the terminal; null at the end of the input and after a signal. */
+  private async line(): Promise<string | null> {
+    try {
+      for await (const line of this.shell.inputLines(this.asking.signal)) return line;
+      return null;
+    } finally {
+      // Nothing else reads the input, which would otherwise keep the process.
+      this.asking.abort();
+    }
   }
 
   /** The outcome, and each task that was refused. */

@@ -1,7 +1,8 @@
 // A shell for commands without a process: screens to read, files in a map, signals sent by hand, and an authority in
 // memory whose time the test moves. Every connection reaches the same authority.
 
-import { Readable } from 'node:stream';
+import { createInterface } from 'node:readline';
+import { PassThrough, Readable } from 'node:stream';
 import { asksForJson, endingOf, lastLine } from '../../src/cli/ending.ts';
 import { runProgram } from '../../src/cli/program.ts';
 import type { Screen, Server, Shell } from '../../src/cli/shell.ts';
@@ -48,6 +49,8 @@ export class TestShell {
   /** Where commands have connected to, newest last. */
   readonly servers: Server[] = [];
   input = '';
+  /** Instead of `input`: lines that a person types while the command waits. */
+  typed: PassThrough | null = null;
   /** Whether a command has asked not to be kept by what it left open. */
   endsWhenDone = false;
   press: (key: string) => void = () => undefined;
@@ -108,7 +111,7 @@ export class TestShell {
       out: this.out,
       err: this.err,
       input: async () => this.input,
-      inputLines: () => Readable.from(this.input.split('\n')),
+      inputLines: (signal) => this.linesUntil(signal),
       keys: (pressed) => {
         this.press = pressed;
         return () => undefined;
@@ -145,6 +148,10 @@ export class TestShell {
         this.code = code;
       },
     };
+  }
+
+  private linesUntil(signal: AbortSignal): AsyncIterable<string> {
+    return createInterface({ input: this.typed ?? Readable.from([this.input]), signal });
   }
 
   private processes(): Processes {
