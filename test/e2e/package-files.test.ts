@@ -26,13 +26,14 @@ beforeAll(() => {
 afterAll(() => rmSync(dir, { recursive: true, force: true }));
 
 describe('the tarball', () => {
-  it('has the built files and the documents, and neither tests nor sources', () => {
+  it('has the built files, the documents and what deploys them, and neither tests nor sources', () => {
     const files = packed.listFiles().map((path) => path.replace('/node_modules/leasehold/', ''));
-    const outside = files.filter((path) => !/^(dist|docs)\//.test(path)).sort();
+    const outside = files.filter((path) => !/^(deploy|dist|docs)\//.test(path)).sort();
     expect(outside).toEqual(['CHANGELOG.md', 'LICENSE', 'README.md', 'package.json']);
     expect(files.filter((path) => /\.test\.|(?<!\.d)\.[cm]?ts$|\.tsx$|\.built$/.test(path))).toEqual([]);
     expect(files).toContain('dist/cli/main.js');
     expect(files).toContain('docs/leasehold.1');
+    expect(files).toContain('deploy/systemd/leasehold.service');
   });
 
   it('has no mistake that publint knows', async () => {
