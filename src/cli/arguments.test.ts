@@ -47,10 +47,22 @@ describe('a point in time', () => {
     expect(when('2026-01-01T08:00Z')).toBe('2026-01-01T08:00:00.000Z');
     expect(when('2h')).toBe('2026-01-01T10:00:00.000Z');
   });
+});
 
-  it('names both when it is neither', () => {
-    for (const word of ['yesterday', '2026-13-01', '2'])
-      expect(() => when(word)).toThrow(/^It must be an instant such as .*, or a duration such as 2h/);
+describe('a time of day', () => {
+  const nowMs = new Date(2026, 0, 31, 8, 30).getTime();
+  const instant = instantArgument({ wallMs: () => nowMs });
+
+  it('is the last such moment in the local zone', () => {
+    expect(instant('08:30')).toBe(new Date(2026, 0, 31, 8, 30).toISOString());
+    expect(instant('8:29:59')).toBe(new Date(2026, 0, 31, 8, 29, 59).toISOString());
+    expect(instant('21:47')).toBe(new Date(2026, 0, 30, 21, 47).toISOString());
+  });
+
+  it('is named beside the other forms where a word is none of them', () => {
+    for (const word of ['24:00', '21:60', '21:4', 'noon', '2026-13-01', '15']) {
+      expect(() => instant(word)).toThrow(/2026-01-31T08:00Z, 21:47 .* or 2h /);
+    }
   });
 });
 

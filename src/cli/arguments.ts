@@ -75,15 +75,27 @@ export function boundedMs(minMs: number, maxMs: number): (text: string) => numbe
   };
 }
 
-/** A point in time, as ISO 8601: given so, or as a duration before now. */
+export const INSTANT_FORMS =
+  'an instant such as 2026-01-31T08:00Z, 21:47 for the last time it was that late here, or 2h for two hours ago';
+
+/** A point in time, as ISO 8601: given so, as a local time of day in the last 24 hours, or as a duration before now. */
 export function instantArgument({ wallMs }: Pick<Clock, 'wallMs'>): (text: string) => string {
   return (text) => {
-    const atMs = /^\d{4}-/.test(text) ? Date.parse(text) : wallMs() - spanMs(text);
+    const atMs = instantMs(text, wallMs());
     if (!Number.isNaN(atMs)) return new Date(atMs).toISOString();
-    throw new InvalidArgumentError(
-      'It must be an instant such as 2026-01-31T08:00:00Z, or a duration such as 2h.',
-    );
+    throw new InvalidArgumentError(`It must be ${INSTANT_FORMS}.`);
   };
+}
+
+function instantMs(text: string, nowMs: number): number {
+  if (/^\d{4}-/.test(text)) return Date.parse(text);
+  const [isTime, hours, minutes, seconds = '0'] =
+    /^([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?$/.exec(text) ?? [];
+  if (isTime === undefined) return nowMs - spanMs(text);
+  const at = new Date(nowMs);
+  at.setHours(Number(hours), Number(minutes), Number(seconds), 0);
+  if (at.getTime() > nowMs) at.setDate(at.getDate() - 1);
+  return at.getTime();
 }
 
 /** An option that is not given is `value`, which the help shows as `shown`. */

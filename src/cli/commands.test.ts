@@ -680,6 +680,21 @@ describe('the server of a command', () => {
     expect(test.endsWhenDone).toBe(true);
   });
 
+  it('may speak TLS, when it cuts a connection without', async () => {
+    const { shell } = test;
+    const cut = Object.assign(new Error('other side closed'), { code: 'UND_ERR_SOCKET' });
+    test.shell = () => ({
+      ...shell.call(test),
+      connect: async () => {
+        throw new LeaseholdError('UNREACHABLE', 'The connection was closed.', { cause: cut });
+      },
+    });
+    expect((await test.run('status')).err).toContain(
+      'if the server speaks TLS, its URL begins with https://',
+    );
+    expect((await test.run('status', '--server', 'https://127.0.0.1:7420')).err).not.toContain('TLS');
+  });
+
   it('is told from one whose certificate is not trusted', async () => {
     const { shell } = test;
     const tls = Object.assign(new Error('self-signed certificate'), { code: 'DEPTH_ZERO_SELF_SIGNED_CERT' });
@@ -693,7 +708,7 @@ describe('the server of a command', () => {
     const { code, err } = await test.run('status');
     expect([code, err]).toEqual([
       1,
-      `leasehold: The server at http://127.0.0.1:7420 cannot be reached: ${says} (DEPTH_ZERO_SELF_SIGNED_CERT)\n`,
+      `leasehold: The server at http://127.0.0.1:7420 cannot be reached: ${says} (DEPTH_ZERO_SELF_SIGNED_CERT); set NODE_EXTRA_CA_CERTS=FILE to a file (PEM) with the authority that signed its certificate\n`,
     ]);
   });
 });

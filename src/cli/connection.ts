@@ -147,6 +147,15 @@ const NO_SERVER =
 
 /** Codes that mean that no process listens there. */
 const AWAY: ReadonlySet<string> = new Set(['ECONNREFUSED', 'ECONNRESET', 'UND_ERR_SOCKET']);
+/** Those of them with which a TLS port ends a connection without TLS. */
+const CUT: ReadonlySet<string> = new Set(['ECONNRESET', 'UND_ERR_SOCKET']);
+/** A certificate of an authority that Node does not know. */
+const UNTRUSTED: ReadonlySet<string> = new Set([
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+]);
 
 /** The error code of the system, found along the chain of causes. */
 function codeIn(fault: unknown): string | undefined {
@@ -170,8 +179,11 @@ export function connectionFailure(fault: unknown, { url }: Server, retryForMs = 
   if (fault.code === 'UNREACHABLE') {
     const reason = codeIn(fault.cause);
     if (reason !== undefined && !AWAY.has(reason)) {
+      const hint = UNTRUSTED.has(reason)
+        ? '; set NODE_EXTRA_CA_CERTS=FILE to a file (PEM) with the authority that signed its certificate'
+        : '';
       return new Failure(
-        `The server at ${url} cannot be reached: ${fault.message} (${reason})`,
+        `The server at ${url} cannot be reached: ${fault.message} (${reason})${hint}`,
         EXIT.failed,
         fault.code,
       );
@@ -180,8 +192,12 @@ export function connectionFailure(fault: unknown, { url }: Server, retryForMs = 
       const says = `What listens at ${url} takes connections and does not answer: it may be paused, or not be a leasehold server.`;
       return new Failure(says, EXIT.failed, fault.code);
     }
+    const next =
+      reason !== undefined && CUT.has(reason) && url.startsWith('http:')
+        ? `The connection was cut (${reason}): if the server speaks TLS, its URL begins with https://. ${NO_SERVER}`
+        : NO_SERVER;
     return new Failure(
-      `No leasehold server answers at ${url}${retryForMs === 0 ? '' : ` after ${duration(retryForMs)} of retries`}. ${NO_SERVER}`,
+      `No leasehold server answers at ${url}${retryForMs === 0 ? '' : ` after ${duration(retryForMs)} of retries`}. ${next}`,
       EXIT.failed,
       fault.code,
     );

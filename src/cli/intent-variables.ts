@@ -18,22 +18,23 @@ const SECRET_BYTES_MIN = 16;
 const ON = ['1', 'true', 'on'];
 const OFF = ['0', 'false', 'off'];
 
-/** A misspelt value must not silently mean the opposite. */
 export function readIntents(env: Environment): NonNullable<ServeOptions['intents']> {
   const secret = firstSet(env, SECRET);
   const previousSecret = firstSet(env, PREVIOUS_SECRET);
   const apiLeases = firstSet(env, API_LEASES);
-  const flag = apiLeases?.value.toLowerCase() ?? 'off';
-  if (!ON.includes(flag) && !OFF.includes(flag)) {
-    throw wrongUsage(
-      `${apiLeases!.name} is ${JSON.stringify(apiLeases!.value)}; it may be 1, true or on, or 0, false or off.`,
-    );
-  }
   return {
     ...(secret === null ? {} : { secret: secret.value }),
     ...(previousSecret === null ? {} : { previousSecret: previousSecret.value }),
-    takeLeases: ON.includes(flag),
+    takeLeases: apiLeases !== null && switchOf(apiLeases.name, apiLeases.value),
   };
+}
+
+/** A misspelt value must not silently mean the opposite. */
+export function switchOf(name: string, value: string): boolean {
+  const word = value.toLowerCase();
+  if (ON.includes(word)) return true;
+  if (OFF.includes(word)) return false;
+  throw wrongUsage(`${name} is ${JSON.stringify(value)}; it may be 1, true or on, or 0, false or off.`);
 }
 
 export function warnOfShortSecrets(env: Environment, logger: Pick<Logger, 'warn'>): void {

@@ -175,6 +175,10 @@ Environment:
   LEASEHOLD_TOKENS  who may do what there, as JSON; \`--tokens FILE\` names a file instead
   LEASEHOLD_IDEM_SECRET, LEASEHOLD_IDEM_SECRET_PREVIOUS, LEASEHOLD_API_LEASES
                     how \`up\` and \`serve\` take intents; see docs/guides/sessions.md
+  LEASEHOLD_TLS_CERT, LEASEHOLD_ALLOW_NET, LEASEHOLD_HISTORY, LEASEHOLD_KEEP_COMPLETED
+                    and others are options of \`up\` and \`serve\`, named in their help; a flag wins
+  NODE_EXTRA_CA_CERTS
+                    a file (PEM) with the authority that signed the certificate of the server
   NO_COLOR          no colours, even on a terminal
   LEASEHOLD_DEBUG   1 adds details to a failure
 

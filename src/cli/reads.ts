@@ -6,7 +6,7 @@ import { type Command, Option } from 'commander';
 import type { Leasehold } from '../client/leasehold.ts';
 import type { Body, Operation, Requests } from '../operations/table.ts';
 import type { Reply } from '../protocol/problem.ts';
-import { instantArgument, wholeNumber } from './arguments.ts';
+import { INSTANT_FORMS, instantArgument, wholeNumber } from './arguments.ts';
 import { type ServerOptions, serverCommand, withServer } from './connection.ts';
 import { answered } from './failure.ts';
 import type { Shell } from './shell.ts';
@@ -34,14 +34,18 @@ export function readCommand(shell: Shell, name: string): Command {
 }
 
 export function readsPast({ clock }: Shell, command: Command): Command {
-  const when = 'an instant such as 2026-01-31T08:00Z, or 2h for two hours ago';
   return command
     .addOption(
       new Option('--at-seq <seq>', 'show the state as of this position of the log')
         .argParser(wholeNumber)
         .conflicts('at'),
     )
-    .addOption(new Option('--at <when>', `show the state as of ${when}`).argParser(instantArgument(clock)));
+    .addOption(
+      new Option(
+        '--at <when>',
+        `show the state as of the last entry before ${INSTANT_FORMS}; times left count from that entry`,
+      ).argParser(instantArgument(clock)),
+    );
 }
 
 export function withReads<T>(

@@ -20,6 +20,7 @@ import { basePath, readConsole } from './console-files.ts';
 import { onEndingSignals } from './ending-signals.ts';
 import { EXIT, Failure, wrongUsage } from './failure.ts';
 import { readIntents, warnOfShortSecrets } from './intent-variables.ts';
+import { withVariables } from './option-variables.ts';
 import { onReloadSignal, reloadAccess, SERVER_ENDS_ON } from './reload.ts';
 import { type Database, type DatabaseFlags, databaseOf, serveDatabase } from './serve-database.ts';
 import type { Shell } from './shell.ts';
@@ -52,7 +53,7 @@ export function serveCommand(shell: Shell): Command {
   const command = new Command('serve').description(
     'Serve a data directory or a database over HTTP. Ends cleanly on SIGTERM and SIGINT; SIGHUP reloads tokens and certificate.',
   );
-  return withServeOptions(command)
+  return withServeOptions(command, shell)
     .option(
       '--guard-ttl <duration>',
       'with --engine: how long a standby waits for a lost leader (default 15s)',
@@ -75,8 +76,15 @@ export function serveCommand(shell: Shell): Command {
     .action((flags: ServeFlags) => run(shell, flags));
 }
 
-export function withServeOptions(command: Command): Command {
-  return command
+/** The others have variables of their own, or a unit or an image does not decide them. */
+const WITH_VARIABLE = [
+  ...['--advertise', '--tls-cert', '--tls-key', '--allow-net', '--trusted-proxy', '--base-path'],
+  ...['--console-read-only', '--hide-payloads', '--history', '--history-max', '--keep-completed'],
+  ...['--keep-completed-max', '--keep-failed', '--keep-failed-max', '--keep-ended', '--log-level'],
+];
+
+export function withServeOptions(command: Command, shell: Shell): Command {
+  command
     .option('--data <dir>', `the data directory (LEASEHOLD_DATA; default ${DEFAULT_DATA})`, directory)
     .option(
       '--engine <url>',
@@ -118,6 +126,7 @@ export function withServeOptions(command: Command): Command {
       new Option('--log-level <level>', 'how much to say on stderr').choices(LOG_LEVELS).default('info'),
     )
     .option('--json', 'print one JSON object once it is serving');
+  return withVariables(command, shell, WITH_VARIABLE);
 }
 
 async function run(shell: Shell, flags: ServeFlags): Promise<void> {

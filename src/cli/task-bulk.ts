@@ -8,7 +8,7 @@ import type { Command } from 'commander';
 import type { Leasehold } from '../client/leasehold.ts';
 import type { Body, Requests } from '../operations/table.ts';
 import { exitCodeOf, type SignalName } from '../seams/processes.ts';
-import { instantArgument, STATES, stateOption } from './arguments.ts';
+import { INSTANT_FORMS, instantArgument, STATES, stateOption } from './arguments.ts';
 import { type ServerOptions, withServer } from './connection.ts';
 import { answered, Failure, wrongUsage } from './failure.ts';
 import { visible } from './format.ts';
@@ -68,11 +68,7 @@ export function withFilter(command: Command, shell: Shell, queueSays = 'only of 
     .option('--key <key>', 'only with this key')
     .option('--worker <id>', 'only those that this worker has leased')
     .option('--reason-is <reason>', 'only with exactly this reason, for example ATTEMPTS_EXHAUSTED')
-    .option(
-      '--since <when>',
-      'only created after: an instant such as 2026-01-31T08:00Z, or 2h for two hours ago',
-      when,
-    )
+    .option('--since <when>', `only created after: ${INSTANT_FORMS}`, when)
     .option('--until <when>', 'only created before', when)
     .option('--ended-since <when>', 'only ended after', when)
     .option('--ended-until <when>', 'only ended before', when)

@@ -1,7 +1,7 @@
 /** `leasehold task`: create tasks, find them, ask why one is not running; requeue, cancel, change, end or purge them. */
 import { Command, Option } from 'commander';
 import type { TaskRecord } from '../operations/records.ts';
-import { instantArgument, limitOption, stateOption } from './arguments.ts';
+import { INSTANT_FORMS, instantArgument, limitOption, stateOption } from './arguments.ts';
 import { examples, type ServerOptions, serverCommand, withServer } from './connection.ts';
 import { ENTRY_COLUMNS } from './entries.ts';
 import { answered } from './failure.ts';
@@ -49,11 +49,7 @@ function listCommand(shell: Shell): Command {
     .addOption(stateOption())
     .option('--key <key>', 'only with this key')
     .option('--worker <id>', 'only those that this worker has leased')
-    .option(
-      '--since <when>',
-      'only created after: an instant such as 2026-01-31T08:00Z, or 2h for two hours ago',
-      when,
-    )
+    .option('--since <when>', `only created after: ${INSTANT_FORMS}`, when)
     .option('--until <when>', 'only created before', when)
     .addOption(
       new Option('--order <order>', 'which come first').choices(['oldest', 'newest']).default('oldest'),

@@ -47,7 +47,7 @@ type UpFlags = ServeFlags & OrchestratorFlags & { readonly server?: string };
 
 export function upCommand(shell: Shell): Command {
   const command = new Command('up').description('Start a server and an orchestrator together.');
-  return withOrchestratorOptions(withServeOptions(command), `${LOG_DIR} in the data directory`)
+  return withOrchestratorOptions(withServeOptions(command, shell), `${LOG_DIR} in the data directory`)
     .option(
       '--server <url>',
       'how the orchestrator reaches the server, where its certificate names another host',

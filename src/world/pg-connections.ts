@@ -34,7 +34,7 @@ export async function loadPg(): Promise<Pg> {
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw cause;
     throw new PgMissingError(
-      'The package pg is needed to talk to Postgres; install it with `npm install pg`.',
+      'The package pg is needed to talk to Postgres; install it with `npm install pg`, or `npm install --global pg` beside a global leasehold.',
       { cause },
     );
   }

@@ -181,6 +181,13 @@ describe('the compose file', () => {
 describe('the systemd unit', () => {
   const text = read('systemd/leasehold.service');
 
+  it('names only variables that `serve` reads', () => {
+    const help = serveCommand({} as Shell).helpInformation();
+    const named = [...text.matchAll(/\b(LEASEHOLD_[A-Z_]+)=/g)].map(([, name]) => name!);
+    expect(named.length).toBeGreaterThan(4);
+    for (const name of named) expect(help).toContain(name);
+  });
+
   it('starts a server that reloads on SIGHUP and is not restarted where a person is needed', () => {
     const [, words = ''] = /^ExecStart=\/usr\/bin\/env leasehold (.*)$/m.exec(text) ?? [];
     expectServes(words.split(' '));

@@ -2,7 +2,7 @@
 // memory whose time the test moves. Every connection reaches the same authority.
 
 import { createInterface } from 'node:readline';
-import { PassThrough, Readable } from 'node:stream';
+import { type PassThrough, Readable } from 'node:stream';
 import { asksForJson, endingOf, lastLine } from '../../src/cli/ending.ts';
 import { runProgram } from '../../src/cli/program.ts';
 import type { Screen, Server, Shell } from '../../src/cli/shell.ts';
