@@ -36,6 +36,10 @@ describe('the tarball', () => {
     expect(files).toContain('deploy/systemd/leasehold.service');
   });
 
+  it('names its manual page in a list: npm installs none that is named by a string', () => {
+    expect(manifest.man).toEqual(['./docs/leasehold.1']);
+  });
+
   it('has no mistake that publint knows', async () => {
     const { messages, pkg } = await publint({ pack: { tarball: tarball.buffer } });
     expect(messages.map((message) => formatMessage(message, pkg))).toEqual([]);
