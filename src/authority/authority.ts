@@ -62,6 +62,8 @@ export class Authority {
   readonly clock: AuthorityClock;
   /** Makes of a failing world what callers are told; here and not around every call, which would cost each a promise. */
   tellFault: (fault: Error) => Error = (fault) => fault;
+  /** Told when a task ends because its payload cannot be read back. */
+  onDamagedPayload: (taskId: string) => void = () => undefined;
   private readonly machine: Machine;
   private readonly compactor: Compactor;
   private readonly payloads: Payloads;
@@ -99,6 +101,7 @@ export class Authority {
     this.alarm = new DueAlarm(this.machine, log, this.clock, options.timers, () => this.schedule());
     this.idle = new IdleMark(options, () => this.markIfIdle());
     this.payloads = new Payloads(log, state, this.grants, (taskId) => {
+      this.onDamagedPayload(taskId);
       this.forget(this.call({ type: 'KillTask', taskId, reason: 'PAYLOAD_DAMAGED' }));
     });
   }

@@ -297,7 +297,8 @@ async function checkFileSystem({ files }: DoctorMeans, dir: string): Promise<Fin
 async function checkSpace({ disk }: DoctorMeans, dir: string): Promise<Finding> {
   const free = await disk.freeBytes(dir);
   const says = `${size(free)} free`;
-  const advice = 'Make room: without it nothing new is taken, only renewals, completions and releases.';
+  const advice =
+    'Make room: the log needs up to 64 MiB at a time, and a compaction more. Without it nothing new is taken, only renewals, completions and releases.';
   if (free < FREE_WRONG_BYTES) return { check: 'free space', level: 'wrong', says, advice };
   if (free < FREE_LOW_BYTES) return { check: 'free space', level: 'note', says, advice };
   return { check: 'free space', level: 'ok', says };

@@ -106,6 +106,8 @@ export interface Log {
    * True while no space for the next segment is available. Only entries that end or keep ownership may be appended.
    */
   readonly full: boolean;
+  /** How many bytes a full log still has to allocate; undefined for a log that allocates none. */
+  readonly missingBytes?: number;
   /** Retries the allocation in the background if the log is full. `begin` does so too. */
   seekSpace(): void;
 

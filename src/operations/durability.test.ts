@@ -6,7 +6,7 @@ import { diskError, TestDisk } from '../../test/support/test-disk.ts';
 import type { Leasehold } from '../client/leasehold.ts';
 import { fileEngine } from '../engines/file/file-engine.ts';
 import { memoryEngine } from '../engines/memory/memory-engine.ts';
-import { type IntentOptions, openWith } from '../open.ts';
+import { type IntentOptions, openCore, openWith } from '../open.ts';
 
 const DIR = '/data';
 let world: ManualWorld;
@@ -310,6 +310,22 @@ describe('a disk on which nothing fits any more', () => {
 });
 
 describe('a payload that was damaged on the disk', () => {
+  it('is told of once, with its task', async () => {
+    const first = await openOn(disk);
+    await world.finish(first.call('task.create', { task_id: 'two', payload: 'payload of two' }));
+    await world.finish(first.close());
+    disk.tamper(segments()[0]!, (content) => {
+      content[content.indexOf('payload of two')]! ^= 1;
+      return content;
+    });
+    const engine = fileEngine({ dir: DIR, files: disk, segmentBytes: 64 * 1024 });
+    const { authority, calls } = await world.finish(openCore(engine, world));
+    const told: string[] = [];
+    authority.onDamagedPayload = (taskId) => told.push(taskId);
+    for (const worker_id of ['w', 'v']) await world.finish(calls['task.lease']({ worker_id, max: 10 }));
+    expect(told).toEqual(['two']);
+  });
+
   it('makes its task DEAD with PAYLOAD_DAMAGED, and nothing else', async () => {
     const first = await openOn(disk);
     for (const id of ['one', 'two', 'three']) {

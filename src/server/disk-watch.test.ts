@@ -12,6 +12,7 @@ function stage(freeBytes?: () => Promise<number>) {
     full: false,
     size: { bytes: 4_096, files: 2 },
     batchBytesMax: 512,
+    missingBytes: 60_000,
     seeks: 0,
     seekSpace: () => void log.seeks++,
   };
@@ -50,9 +51,9 @@ describe('a disk that is full for a while', () => {
     for (const full of [false, true, true, true, false, false, true]) await second(full);
     const figures = { log_bytes: 4_096, free_bytes: 0 };
     expect(said).toEqual([
-      [FULL, { ...figures, batch_bytes_max: 512 }],
+      [FULL, { ...figures, needs_bytes: 60_000, batch_bytes_max: 512 }],
       [FREE, { ...figures, full_ms: 3_000 }],
-      [FULL, { ...figures, batch_bytes_max: 512 }],
+      [FULL, { ...figures, needs_bytes: 60_000, batch_bytes_max: 512 }],
     ]);
   });
 
@@ -67,7 +68,7 @@ describe('a disk that is full for a while', () => {
   it('is told of without the figure that cannot be had', async () => {
     const { said, second } = stage(() => Promise.reject(new Error('no statfs')));
     await second(true);
-    expect(said).toEqual([[FULL, { log_bytes: 4_096, batch_bytes_max: 512 }]]);
+    expect(said).toEqual([[FULL, { log_bytes: 4_096, needs_bytes: 60_000, batch_bytes_max: 512 }]]);
   });
 
   it('is not looked at any more once the server has stopped', async () => {

@@ -18,7 +18,7 @@ export interface DiskWatchWorld {
 
 /** Looks every second until the timer is cancelled. */
 export function watchDisk(
-  log: Pick<Log, 'full' | 'size' | 'batchBytesMax' | 'seekSpace'>,
+  log: Pick<Log, 'full' | 'missingBytes' | 'size' | 'batchBytesMax' | 'seekSpace'>,
   { clock, timers, logger, freeBytes }: DiskWatchWorld,
 ): Timer {
   let fullSinceMs: number | null = null;
@@ -38,9 +38,10 @@ export function watchDisk(
       if (fullSinceMs !== null) return;
       fullSinceMs = nowMs;
       // What one more batch of renewals, verdicts and releases may have; at 0 they are refused as well.
-      const batch_bytes_max = log.batchBytesMax;
+      const { batchBytesMax: batch_bytes_max, missingBytes } = log;
+      const needs = missingBytes === undefined ? {} : { needs_bytes: missingBytes };
       const says = 'the disk is full: nothing new is taken until there is room';
-      void figures().then((known) => logger.error({ ...known, batch_bytes_max }, says));
+      void figures().then((known) => logger.error({ ...known, ...needs, batch_bytes_max }, says));
     } else if (fullSinceMs !== null) {
       const full_ms = Math.round(nowMs - fullSinceMs);
       fullSinceMs = null;

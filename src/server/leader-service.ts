@@ -11,9 +11,17 @@ import type { Service, ServiceParts } from './service.ts';
 
 export function leaderService(core: OpenCore, parts: ServiceParts): Service {
   const { authority, calls, sends } = core;
-  const { timers, longPolls, longReads, counts, reportFault, warn, loopLag, onStreamFault } = parts;
+  const { timers, longPolls, longReads, counts, reportFault, warn, loopLag, freeBytes, onStreamFault } =
+    parts;
   const hub = new FollowHub(authority, timers, longReads, onStreamFault);
-  const shown = { hub, longPolls, timers, warn, ...(loopLag === undefined ? {} : { loopLag }) };
+  const shown = {
+    hub,
+    longPolls,
+    timers,
+    warn,
+    ...(loopLag === undefined ? {} : { loopLag }),
+    ...(freeBytes === undefined ? {} : { freeBytes }),
+  };
   const metrics = new Metrics(authority, counts, shown);
   const operations = Object.fromEntries(
     (Object.keys(OPERATIONS) as Operation[]).map((operation) => [

@@ -24,6 +24,12 @@ let http: HttpCounts;
 let metrics: Metrics;
 const hub = { size: 3, cuts: 2 };
 const longPolls = { size: 5 };
+let statfs: () => Promise<number>;
+let asked: number;
+const freeBytes = (): Promise<number> => {
+  asked += 1;
+  return statfs();
+};
 const loopLag = {
   watched: 0,
   watch(): void {
@@ -42,10 +48,12 @@ async function openOn(disk: MemoryDisk): Promise<void> {
   });
   ({ authority, calls } = await world.finish(openCore(engine, world)));
   http = new HttpCounts();
-  metrics = new Metrics(authority, http, { hub, longPolls, loopLag, timers: world.timers });
+  metrics = new Metrics(authority, http, { hub, longPolls, loopLag, freeBytes, timers: world.timers });
 }
 
 beforeEach(async () => {
+  statfs = () => Promise.resolve(5_000);
+  asked = 0;
   world = new ManualWorld();
   await openOn(new MemoryDisk());
 });
@@ -275,5 +283,23 @@ describe('the metrics', () => {
     const text = await world.finish(metrics.text());
     const there = [...text.matchAll(/^# TYPE (xg2g_\S+) /gm)].map(([, name]) => name!);
     expect(told.toSorted()).toEqual(there.toSorted());
+  });
+});
+
+describe('the free space of the disk', () => {
+  it('is looked at every few seconds at most, whoever asks', async () => {
+    expect((await look()).get('leasehold_disk_free_bytes')).toBe(5_000);
+    statfs = () => Promise.resolve(4_000);
+    expect((await look()).get('leasehold_disk_free_bytes')).toBe(5_000);
+    expect(asked).toBe(1);
+    await world.advance(5_000);
+    expect((await look()).get('leasehold_disk_free_bytes')).toBe(4_000);
+  });
+
+  it('is left out when the file system does not tell', async () => {
+    statfs = () => Promise.reject(new Error('no statfs'));
+    const shown = await look();
+    expect(shown.has('leasehold_disk_free_bytes')).toBe(false);
+    expect(shown.get('leasehold_serving')).toBe(1);
   });
 });

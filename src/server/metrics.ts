@@ -30,6 +30,8 @@ export interface MetricsParts {
   readonly hub?: { readonly size: number; readonly cuts: number };
   readonly longPolls?: { readonly size: number };
   readonly loopLag?: LoopLag;
+  /** How much the file system of the log has left. */
+  readonly freeBytes?: () => Promise<number>;
   /** With it, a log that hangs costs a look at the state and not the whole answer. */
   readonly timers?: Timers;
   /** Told of what must never be. */
@@ -83,6 +85,7 @@ const OPERATIONS: Readonly<Record<CommandType, string>> = {
 };
 
 const STATE_WAIT_MS = 1_000;
+const FREE_KEPT_MS = 5_000;
 const MS = 1_000;
 
 export class Metrics {
@@ -93,11 +96,15 @@ export class Metrics {
   private readonly claims: SessionClaims;
   /** The newest look at the state; null while it cannot be had. */
   private state: StateCounts | null = null;
+  private readonly freeBytes: (() => Promise<number>) | null;
+  /** The newest figure, and when it was asked for. */
+  private free: { readonly bytes: number; readonly atMs: number } | null = null;
 
   /** A standby has done nothing and counts nothing; it shows how far it has read along. */
   constructor(subject: Authority | Standby, http: HttpCounts, parts: MetricsParts = {}) {
     this.authority = subject instanceof Authority ? subject : null;
     this.timers = parts.timers ?? null;
+    this.freeBytes = parts.freeBytes ?? null;
     this.claims = new SessionClaims(parts.warn ?? (() => undefined));
     this.exposePosition(subject);
     if (this.authority !== null) {
@@ -117,6 +124,7 @@ export class Metrics {
 
   async text(): Promise<string> {
     this.state = await this.lookAtState();
+    await this.lookAtDisk();
     return metricsText(this.metrics);
   }
 
@@ -238,6 +246,14 @@ export class Metrics {
       '1 while there is no space for the next segment and nothing new is taken. Act now.',
       () => one(Number(log.full)),
     );
+    if (this.freeBytes !== null) {
+      this.expose(
+        'leasehold_disk_free_bytes',
+        'gauge',
+        'Free bytes on the file system of the data directory, at most five seconds old. Only for a log in files. Below 1 GiB: make room before the disk is full.',
+        () => (this.free === null ? [] : one(this.free.bytes)),
+      );
+    }
     this.expose(
       'leasehold_clock_off_seconds',
       'gauge',
@@ -336,6 +352,16 @@ export class Metrics {
       if (!(fault instanceof UnavailableError || fault instanceof RefusedReadError)) throw fault;
       return null;
     }
+  }
+
+  /** A file system that does not answer is left out of the page. */
+  private async lookAtDisk(): Promise<void> {
+    const { authority, freeBytes } = this;
+    if (authority === null || freeBytes === null) return;
+    const atMs = authority.clock.nowMs();
+    if (this.free !== null && Math.abs(atMs - this.free.atMs) < FREE_KEPT_MS) return;
+    const bytes = await this.inTime(freeBytes().catch(() => null));
+    this.free = bytes === null ? null : { bytes, atMs };
   }
 
   private inTime<T>(read: Promise<T>): Promise<T | null> {

@@ -12,6 +12,7 @@ import {
   assertMayServe,
   compactionWarning,
   listen,
+  reportDamage,
   type Served,
   type ServeOptions,
   type ServeWorld,
@@ -57,7 +58,10 @@ export async function serveInTurn(
       role = 'standby';
       seqNow = () => standby.state.lastSeq;
       server.offer(standbyService(standby, server.parts));
-      if (fault !== null) logger.error({ err: fault }, 'leading no more; its state is dropped');
+      if (fault === null) return;
+      const cause = fault.cause instanceof Error ? { cause: fault.cause.message } : {};
+      logger.error({ why: fault.message, ...cause }, 'leading no more; its state is dropped');
+      logger.debug({ err: fault }, 'why it leads no more');
     },
 
     onLead(authority) {
@@ -66,6 +70,7 @@ export async function serveInTurn(
       server.offer(leaderService(coreOf(authority, warningOfSecret(world), options), server.parts));
       logger.info({ url, seq: seqNow(), epoch: authority.log.epoch }, 'leading');
       watchClock(authority, world);
+      reportDamage(authority, logger);
       for (const call of leadingCalls.splice(0)) call();
     },
 

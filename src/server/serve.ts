@@ -72,6 +72,7 @@ export async function serve(engine: Engine, world: ServeWorld, options: ServeOpt
     logger.info({ url, seq: authority.log.position.lastSeq }, 'serving');
     const diskWatch = watchDisk(authority.log, world);
     watchClock(authority, world);
+    reportDamage(authority, logger);
     return {
       url,
       access: server,
@@ -105,6 +106,12 @@ function warnOfClock(aheadMs: number, logger: Logger): void {
   if (aheadMs < CLOCK_AHEAD_MS) return;
   const says = 'the log is ahead of the clock of this machine; time continues from the end of the log';
   logger.warn({ ahead_ms: aheadMs }, says);
+}
+
+/** Bytes of the log have changed, so more may be damaged. */
+export function reportDamage(authority: Pick<Authority, 'onDamagedPayload'>, logger: Logger): void {
+  authority.onDamagedPayload = (task_id) =>
+    logger.error({ task_id }, 'the payload of a task is damaged, so the task is dead; verify the log');
 }
 
 /** Nothing stops for it, so it is no error; but a log that only grows is to be known of before the disk is full. */

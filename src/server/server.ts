@@ -62,6 +62,8 @@ export interface ServerWorld {
   readonly newToken: () => string;
   readonly logger: Logger;
   readonly loopLag?: LoopLag;
+  /** How much the file system of the log has left; absent where that is not known. */
+  readonly freeBytes?: () => Promise<number>;
 }
 
 interface RouteConfig {
@@ -152,11 +154,12 @@ export class Server implements ExchangeContext {
   /** What services are made with. */
   get parts(): ServiceParts {
     const { longPolls, longReads, counts, reportFault } = this;
-    const { clock, timers, loopLag, logger } = this.world;
+    const { clock, timers, loopLag, freeBytes, logger } = this.world;
     return {
       clock,
       timers,
       ...(loopLag === undefined ? {} : { loopLag }),
+      ...(freeBytes === undefined ? {} : { freeBytes }),
       counts,
       longPolls,
       longReads,

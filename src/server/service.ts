@@ -30,6 +30,7 @@ export interface ServiceParts {
   readonly clock: Clock;
   readonly timers: Timers;
   readonly loopLag?: LoopLag;
+  readonly freeBytes?: () => Promise<number>;
   readonly counts: HttpCounts;
   readonly longPolls: LongPolls;
   readonly longReads: LongReads;

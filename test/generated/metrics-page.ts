@@ -24,6 +24,13 @@ async function shown(): Promise<string> {
   const world = new ManualWorld();
   const { authority } = await world.finish(openCore(memoryEngine(), world));
   const loopLag = { watch: () => {}, take: () => ({ meanMs: 0, p99Ms: 0, maxMs: 0 }) };
-  const parts = { hub: { size: 0, cuts: 0 }, longPolls: { size: 0 }, loopLag, timers: world.timers };
+  const freeBytes = () => Promise.resolve(0);
+  const parts = {
+    hub: { size: 0, cuts: 0 },
+    longPolls: { size: 0 },
+    loopLag,
+    freeBytes,
+    timers: world.timers,
+  };
   return world.finish(new Metrics(authority, new HttpCounts(), parts).text());
 }

@@ -149,6 +149,11 @@ export class FileLog implements Log {
     return this.#preallocation.fault !== null;
   }
 
+  get missingBytes(): number {
+    const segment = this.#wantsSpace();
+    return segment === null ? 0 : segment.capacity - segment.allocated;
+  }
+
   get batchBytes(): number {
     return this.#batchLimit === null ? 0 : this.#builder.bytes;
   }
@@ -475,15 +480,8 @@ export class FileLog implements Log {
 
   #headOf({ number }: Segment): FileHead {
     const { checksum, lastSeq, lastAtMs, epoch } = this.#chain;
-    return {
-      number,
-      seq: lastSeq + 1,
-      previous: checksum,
-      epoch,
-      atMs: lastAtMs,
-      sealedThrough: 0,
-      firstPart: 0,
-    };
+    const sealed = { sealedThrough: 0, firstPart: 0 };
+    return { ...sealed, number, seq: lastSeq + 1, previous: checksum, epoch, atMs: lastAtMs };
   }
 
   #sourceOf(number: number): LogFile | null {
