@@ -31,6 +31,7 @@ export type { Duration } from './client/durations.ts';
 export type { Held, HeldNames, Lease, LeaseSet } from './client/held.ts';
 export type {
   Identity,
+  LeaseEnd,
   LeaseInfo,
   ObjectInfo,
   QueueInfo,
@@ -43,6 +44,7 @@ export type {
   TaskLease,
   TaskState,
   Why,
+  WhyCode,
   WorkerInfo,
 } from './client/infos.ts';
 export { LeaseLostError, type LossDetails } from './client/lease-loss.ts';

@@ -21,13 +21,15 @@ export type { Cron } from './client/cron.ts';
 export {
   type AnyTask,
   defineTask,
+  type InputOf,
+  type OutputOf,
   type RetryPolicy,
   type TaskDefinition,
   type TaskOf,
   type TaskPolicy,
   type TaskSchemas,
 } from './client/define-task.ts';
-export type { HandlerOf, WireCall, WireGroup, WireOperations, WireSession } from './client/deprecated.ts';
+export type { WireCall, WireGroup, WireOperations, WireSession } from './client/deprecated.ts';
 export type { EnqueueItem, EnqueueReceipt } from './client/enqueue.ts';
 export type { Guarded, GuardedMain, GuardOptions } from './client/guard.ts';
 export type { CloseOptions, Leasehold } from './client/leasehold.ts';
@@ -55,6 +57,7 @@ export type { TaskVerdict, VerdictSubject } from './client/task-verdict.ts';
 export type { EntryListing } from './client/transport.ts';
 export type { Worker, WorkerCounts } from './client/worker.ts';
 export {
+  type HandlerOf,
   type Job,
   job,
   type LostTask,

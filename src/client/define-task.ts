@@ -35,11 +35,11 @@ export interface TaskPolicy<Input = unknown> {
   /** −128 … 127, higher first. */
   readonly priority?: number;
   /** Whom or what it is for: tasks can be found by it, and limits count by it. */
-  key?(input: Input): string;
+  key?(input: NoInfer<Input>): string;
   /** While a task of this queue with the same key has not ended, there is no second one. */
-  dedupKey?(input: Input): string;
+  dedupKey?(input: NoInfer<Input>): string;
   /** Creates a task with this input at each of its due times. Set by `lh.apply`; its name is that of the task. */
-  readonly schedule?: Cron & { readonly input: Input };
+  readonly schedule?: Cron & { readonly input: NoInfer<Input> };
   /** How much of it runs at once and in a given time. Set by `lh.apply`, and by a worker before its first lease. */
   readonly limits?: Limits;
 }
@@ -66,6 +66,18 @@ export type AnyTask = TaskDefinition<unknown, unknown>;
 
 /** One whose result is this. */
 export type TaskOf<Output> = TaskDefinition<unknown, Output, unknown, unknown>;
+
+/** What `enqueue` takes for a definition: `InputOf<typeof mail>`. */
+export type InputOf<Definition> =
+  Definition extends TaskDefinition<infer Input, infer _Output, infer _Accepted, infer _Returned>
+    ? Input
+    : never;
+
+/** What its receipts give. */
+export type OutputOf<Definition> =
+  Definition extends TaskDefinition<infer _Input, infer Output, infer _Accepted, infer _Returned>
+    ? Output
+    : never;
 
 /** The schemas of a definition, each of which may be left out. */
 export interface TaskSchemas<
@@ -100,6 +112,11 @@ export function assertDefinition(definition: unknown): void {
   throw new TypeError('A task is named by what defineTask gives, not by a text or anything else.');
 }
 
+/** Without schemas, the types are what the program says and are not checked. */
+export function defineTask<Input, Output = unknown, Checkpoint = unknown>(
+  name: string,
+  options?: TaskPolicy<Input> & { readonly [Side in keyof TaskSchemas]?: never },
+): TaskDefinition<Input, Output, Input, Output, Checkpoint>;
 /** With schemas, types come from them. */
 export function defineTask<
   I extends StandardSchema = StandardSchema,
@@ -107,13 +124,8 @@ export function defineTask<
   C extends StandardSchema = StandardSchema,
 >(
   name: string,
-  options?: TaskPolicy<SchemaInput<I>> & TaskSchemas<I, O, C>,
+  options: TaskPolicy<SchemaInput<I>> & TaskSchemas<I, O, C>,
 ): TaskDefinition<SchemaInput<I>, SchemaOutput<O>, SchemaOutput<I>, SchemaInput<O>, SchemaOutput<C>>;
-/** Without schemas, the types are what the program says and are not checked. */
-export function defineTask<Input, Output = unknown, Checkpoint = unknown>(
-  name: string,
-  options?: TaskPolicy<Input>,
-): TaskDefinition<Input, Output, Input, Output, Checkpoint>;
 export function defineTask(
   name: string,
   options: Omit<TaskPolicy<never>, 'schedule'> & TaskSchemas & { readonly schedule?: object } = {},

@@ -3,17 +3,9 @@
 import type { EntryRecord } from '../operations/records.ts';
 import type { Body, Operation, Requests } from '../operations/table.ts';
 import type { Reply } from '../protocol/problem.ts';
-import type { TaskDefinition } from './define-task.ts';
 import { OPERATION_ROWS } from './operation-table.ts';
 import type { SessionFollowOptions } from './sessions.ts';
 import type { CallOptions, Transport } from './transport.ts';
-import type { TaskHandler } from './worker-options.ts';
-
-/** The handler that fits a definition. */
-export type HandlerOf<D> =
-  D extends TaskDefinition<infer _Input, infer _Output, infer Accepted, infer Returned>
-    ? TaskHandler<Accepted, Returned>
-    : never;
 
 /** One operation of the table as a call; a request without required fields may be left out. */
 export type WireCall<Op extends Operation> =

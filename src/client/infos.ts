@@ -4,12 +4,14 @@
  * damaged on the disk. The compiler holds these against the bodies of the wire.
  */
 import type { SessionReason, SessionState } from '../core/entries.ts';
+import type { LeaseEnd } from '../core/image.ts';
 import type { RefusalCode } from '../core/refusals.ts';
+import type { WhyCode } from '../core/why.ts';
 import type { Json } from '../protocol/json.ts';
 import type { Limits } from './limits.ts';
 
 export type TaskState = 'WAITING' | 'LEASED' | 'COMPLETED' | 'FAILED' | 'DEAD';
-export type { SessionReason, SessionState };
+export type { LeaseEnd, SessionReason, SessionState, WhyCode };
 
 export interface Task {
   readonly taskId: string;
@@ -67,7 +69,7 @@ export interface TaskLease {
   readonly workerId: string;
   readonly expiresAt: string;
   /** How it ended; `live` when it has not. */
-  readonly end: string;
+  readonly end: LeaseEnd;
   readonly endedSeq?: number;
   /** The entry of a verdict that came too late. */
   readonly cancelledSeq?: number;
@@ -76,11 +78,13 @@ export interface TaskLease {
 
 /** Why a task is not running. */
 export interface Why {
-  readonly code: string;
+  readonly code: WhyCode;
   readonly says: string;
   readonly queue: string;
   /** When its delay or backoff ends. */
   readonly dueAt?: string;
+  /** When its rate lets the next task be leased, if that is known. */
+  readonly opensAt?: string;
   /** How many due tasks of the queue come before it. */
   readonly ahead?: number;
   /** Instead of `ahead`: more than this many come before it. */

@@ -10,7 +10,6 @@ import type { AnyTask, TaskDefinition } from './define-task.ts';
 import {
   deprecatedOperations,
   deprecatedSession,
-  type HandlerOf,
   type WireOperations,
   type WireSession,
 } from './deprecated.ts';
@@ -25,7 +24,7 @@ import type { EnqueueOptions } from './task-request.ts';
 import type { EntryListing, Transport } from './transport.ts';
 import { refuseUnknown } from './unknown-options.ts';
 import type { Worker } from './worker.ts';
-import type { Job, TaskHandler, WorkerOptions } from './worker-options.ts';
+import type { HandlerOf, Job, TaskHandler, WorkerOptions } from './worker-options.ts';
 import { startWorker } from './worker-start.ts';
 import type { ClientWorld } from './world.ts';
 
@@ -94,6 +93,7 @@ export class Leasehold extends Client {
   }
 
   /** Leases tasks and runs the handler for each, until the worker is drained. Several kinds share the concurrency. */
+  work(jobs: readonly Job[], options?: WorkerOptions): Worker;
   work<Accepted, Returned, Checkpoint>(
     definition: TaskDefinition<unknown, unknown, Accepted, Returned, Checkpoint>,
     handler: TaskHandler<NoInfer<Accepted>, NoInfer<Returned>, NoInfer<Checkpoint>>,
@@ -103,7 +103,6 @@ export class Leasehold extends Client {
     options: WorkerOptions,
     handler: TaskHandler<NoInfer<Accepted>, NoInfer<Returned>, NoInfer<Checkpoint>>,
   ): Worker;
-  work(jobs: readonly Job[], options?: WorkerOptions): Worker;
   work(subject: object, ...rest: readonly unknown[]): Worker {
     if (Array.isArray(subject)) return this.#start(subject, (rest[0] ?? {}) as WorkerOptions);
     const [options, handler] = optionsAndWork<WorkerOptions, Job['handler']>(rest as [Job['handler']]);

@@ -65,6 +65,18 @@ export type TaskHandler<Accepted, Returned, Checkpoint = unknown> = (
   task: TaskContext<Accepted, Checkpoint>,
 ) => Returned | Promise<Returned>;
 
+/** The handler that fits a definition: `HandlerOf<typeof mail>`, for one in a file of its own. */
+export type HandlerOf<Definition> =
+  Definition extends TaskDefinition<
+    infer _Input,
+    infer _Output,
+    infer Accepted,
+    infer Returned,
+    infer Checkpoint
+  >
+    ? TaskHandler<Accepted, Returned, Checkpoint>
+    : never;
+
 /** A definition with what does the work; `job` makes one. */
 export interface Job {
   readonly definition: AnyTask;

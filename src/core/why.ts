@@ -3,18 +3,20 @@ import { NO_LIMITS } from './limits.ts';
 import type { TaskRow } from './row-types.ts';
 import type { State } from './state.ts';
 
-export type WhyCode =
-  | 'DELAYED'
-  | 'BACKOFF'
-  | 'WAITING_FOR_WORKER'
-  | 'QUEUE_PAUSED'
-  | 'LIMITED_BY_QUEUE'
-  | 'LIMITED_BY_KEY'
-  | 'RATE_LIMITED'
-  | 'LEASED'
-  | 'COMPLETED'
-  | 'FAILED'
-  | 'DEAD';
+export const WHY_CODES = [
+  'DELAYED',
+  'BACKOFF',
+  'WAITING_FOR_WORKER',
+  'QUEUE_PAUSED',
+  'LIMITED_BY_QUEUE',
+  'LIMITED_BY_KEY',
+  'RATE_LIMITED',
+  'LEASED',
+  'COMPLETED',
+  'FAILED',
+  'DEAD',
+] as const;
+export type WhyCode = (typeof WHY_CODES)[number];
 
 export interface Why {
   readonly code: WhyCode;

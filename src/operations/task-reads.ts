@@ -4,7 +4,7 @@ import { readTask } from '../authority/reads.ts';
 import type { Room } from '../authority/request.ts';
 import { taskIdOfKey, traceToJson } from '../core/entry-json.ts';
 import { leaseIdOfSeq } from '../core/ids.ts';
-import type { LeaseImage, TaskImage } from '../core/image.ts';
+import { LEASE_ENDS, type LeaseImage, type TaskImage } from '../core/image.ts';
 import type { Refusal } from '../core/refusals.ts';
 import { taskOpaques } from '../core/row-columns.ts';
 import { isTerminal } from '../core/task-table.ts';
@@ -40,7 +40,7 @@ export const PastLease = Type.Object({
   lease_seq: note(Seq, 'its fencing number'),
   worker_id: note(Text, 'the worker that had it'),
   expires_at: note(Instant, 'when it would have ended, or ends'),
-  end: note(Text, 'how it ended; live when it has not'),
+  end: note(Type.Union(LEASE_ENDS.map((end) => Type.Literal(end))), 'how it ended; live when it has not'),
   ended_seq: Type.Optional(note(Seq, 'the entry that ended it')),
   cancelled_seq: Type.Optional(note(Seq, 'the entry of a late verdict')),
   late_result: Type.Optional(Kept),

@@ -2,7 +2,7 @@
 import { Type } from '@sinclair/typebox';
 import { readWhy } from '../authority/reads.ts';
 import type { Poller } from '../authority/workers.ts';
-import { AHEAD_MAX, type WhyCode } from '../core/why.ts';
+import { AHEAD_MAX, WHY_CODES, type WhyCode } from '../core/why.ts';
 import { instant } from '../protocol/instant.ts';
 import { GRANTED_AT, TASK_ID } from './example-story.ts';
 import { fields, note, stale, TaskId } from './fields.ts';
@@ -31,7 +31,7 @@ export const whyTask = stateRead({
 \`polled_by\` is soft state: it starts empty after a restart, a standby has none, and an earlier moment does not show it.`,
   request: fields({ task_id: TaskId, stale }),
   reply: Type.Object({
-    code: note(Text, 'the reason, for programs'),
+    code: note(Type.Union(WHY_CODES.map((code) => Type.Literal(code))), 'the reason, for programs'),
     says: note(Text, 'the reason as a sentence'),
     queue: note(Text, 'the queue it is in'),
     due_at: Type.Optional(note(Instant, 'when its delay or backoff ends')),

@@ -15,13 +15,16 @@ import {
   type Failure,
   type Guarded,
   HandBack,
+  type HandlerOf,
   type Held,
   type HistoryOptions,
+  type InputOf,
   type Intent,
   type Job,
   type Json,
   job,
   type Lease,
+  type LeaseEnd,
   type Leasehold,
   LeaseholdError,
   type LeaseInfo,
@@ -32,6 +35,7 @@ import {
   type Loss,
   type ObjectInfo,
   type Operation,
+  type OutputOf,
   open,
   type QueueInfo,
   type Receipt,
@@ -52,6 +56,7 @@ import {
   type TaskState,
   type TaskVerdict,
   type Wait,
+  type WhyCode,
   type Worker,
   type WorkerInfo,
   type WorkerOptions,
@@ -73,6 +78,46 @@ const lh: Leasehold = connect('http://127.0.0.1:7420', {
 });
 const again: Leasehold = connectAgain();
 const page: Client = connectPage('http://127.0.0.1:7420');
+
+/** As schemas of a library have it. */
+interface Schema<Given, Taken = Given> {
+  readonly '~standard': {
+    readonly version: 1;
+    readonly vendor: string;
+    readonly validate: (value: unknown) => { readonly value: Taken };
+    readonly types?: { readonly input: Given; readonly output: Taken };
+  };
+}
+declare const dated: Schema<{ on: string }, { on: Date }>;
+declare const counted: Schema<number>;
+const report = defineTask('report', {
+  input: dated,
+  output: counted,
+  checkpoint: counted,
+  key: ({ on }) => on,
+});
+same<InputOf<typeof report>, { on: string }>(true);
+same<OutputOf<typeof report>, number>(true);
+same<[InputOf<typeof mail>, OutputOf<typeof mail>], [{ to: string }, number]>(true);
+/** In a file of its own. */
+const writeReport: HandlerOf<typeof report> = async ({ input, checkpoint }) => {
+  await checkpoint(1);
+  // @ts-expect-error No page number.
+  await checkpoint('one');
+  return input.on.getFullYear();
+};
+// @ts-expect-error The result has to be a number.
+const wrongReport: HandlerOf<typeof report> = () => 'text';
+// @ts-expect-error The schema says on.
+defineTask('report', { input: dated, key: ({ at }) => at });
+// @ts-expect-error The schema says text.
+defineTask('report', { input: dated, schedule: { every: '1h', input: { on: 3 } } });
+// @ts-expect-error The type says text.
+defineTask<{ on: string }>('report', { schedule: { every: '1h', input: { on: 3 } } });
+// @ts-expect-error No option.
+defineTask('report', { input: dated, retry: { maxFailure: 3 } });
+const untyped = defineTask('untyped', { key: ({ customer }) => customer });
+same<InputOf<typeof untyped>, unknown>(true);
 
 export async function leases(): Promise<void> {
   await using lease = await lh.acquire('n', { ttl: '15s', wait: 500 });
@@ -114,6 +159,8 @@ export async function tasks(): Promise<void> {
   const result: TaskResult<number> = await lh.receipt(mail, receipt.taskId).result();
   if (result.state === 'COMPLETED') same<typeof result.output, number>(true);
   const worker: Worker = lh.work(mail, ({ input }) => input.to.length);
+  lh.work(report, writeReport);
+  lh.work(report, { concurrency: 2 }, wrongReport);
   // @ts-expect-error The result has to be a number.
   lh.work(mail, ({ input }) => input.to);
   lh.work(
@@ -171,6 +218,11 @@ export async function knowledge(): Promise<void> {
   for await (const { ok, code } of lh.tasks.cancelMany(['t'], { reason: 'r' })) console.log(ok, code);
   // @ts-expect-error A filter, or ids.
   lh.tasks.cancelMany(1);
+  same<(typeof task.leases)[number]['end'], LeaseEnd>(true);
+  const { code }: { code: WhyCode } = await lh.tasks.why('t');
+  if (code === 'BACKOFF') console.log(code);
+  // @ts-expect-error No such code.
+  if (code === 'SLEEPING') return;
   const { items, cursor } = await found;
   const queues: readonly QueueInfo[] = await lh.queues.list();
   const lease: LeaseInfo | null = await lh.leases.get('n');
