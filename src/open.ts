@@ -121,7 +121,11 @@ export async function open(dir: string, options: OpenOptions = {}): Promise<Leas
       return openTelemetry();
     },
   };
-  return openWith(engine, world, options);
+  return openWith(engine, world, options).catch((fault: NodeJS.ErrnoException) => {
+    // What the system said, without the name of the directory that was asked for.
+    if (fault.syscall === undefined) throw fault;
+    throw new Error(`${dir} cannot be used as a data directory: ${fault.message}.`, { cause: fault });
+  });
 }
 
 export async function openWith(engine: Engine, world: World, options: OpenOptions = {}): Promise<Leasehold> {

@@ -28,15 +28,27 @@ export async function apply(transport: Transport, definitions: readonly AnyTask[
   for (const definition of definitions) assertDefinition(definition);
   const applied: Applied[] = [];
   for (const definition of definitions) {
-    const limits = await applyLimits(transport, definition);
-    const schedule = await applySchedule(transport, definition);
+    const { name: task } = definition;
+    const limits = await named(`The limits of task ${task}`, applyLimits(transport, definition));
+    const schedule = await named(`The schedule of task ${task}`, applySchedule(transport, definition));
     applied.push({
-      task: definition.name,
+      task,
       ...(limits === undefined ? {} : { limits }),
       ...(schedule === undefined ? {} : { schedule }),
     });
   }
   return applied;
+}
+
+/** A refusal says which of the definitions it is about. */
+async function named<T>(what: string, applying: Promise<T>): Promise<T> {
+  try {
+    return await applying;
+  } catch (fault) {
+    if (!(fault instanceof LeaseholdError) || fault.problem === null) throw fault;
+    const { code, message, retryable, effect, problem } = fault;
+    throw new LeaseholdError(code, `${what}: ${message}`, { retryable, effect, problem });
+  }
 }
 
 async function applyLimits(transport: Transport, definition: AnyTask): Promise<Applied['limits']> {

@@ -328,6 +328,12 @@ describe.each(WAYS)('what a handle of %s cannot make sense of', (_, make) => {
 });
 
 describe('open', () => {
+  it('says in a sentence why a directory cannot be made', async () => {
+    await expect(open('/proc/none')).rejects.toThrow(
+      /^\/proc\/none cannot be used as a data directory: .*ENOENT.*\.$/,
+    );
+  });
+
   it('takes a directory, not the URL of a server', async () => {
     await expect(open('http://secret@127.0.0.1:7420')).rejects.toThrow(
       'http://… is not a data directory; `connect` takes the URL of a server.',

@@ -118,6 +118,14 @@ describe('lh.apply', () => {
     expect(await t.lh.schedules.get('hourly')).toMatchObject({ everyMs: 10_800_000, paused: true });
   });
 
+  it('says which definition it is that has a wrong cron', async () => {
+    const nightly = defineTask<null>('nightly', { schedule: { cron: '61 * * * *', input: null } });
+    await expect(t.lh.apply([hourly, nightly])).rejects.toMatchObject({
+      code: 'INVALID_ARGUMENT',
+      message: expect.stringMatching(/^The schedule of task nightly: .*minute: 61/),
+    });
+  });
+
   it('deletes nothing when a definition has lost its schedule, and says so', async () => {
     await t.lh.apply([hourly]);
     expect(await t.lh.apply([defineTask('hourly')])).toEqual([{ task: 'hourly', schedule: 'left' }]);

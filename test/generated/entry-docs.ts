@@ -12,6 +12,7 @@ import {
   type StoredLayout,
   storedOf,
 } from './definitions.ts';
+import { handleNames } from './entry-types.ts';
 import { ALL_WORDS, KINDS } from './kinds.ts';
 
 export function logFormatPage(now: string): string {
@@ -35,8 +36,12 @@ export function logFormatPage(now: string): string {
 }
 
 export function embeddingPage(now: string): string {
-  const names = ENTRY_DEFINITIONS.map(({ name }) => `\`${name}\``);
-  return replaced(now, 'entries', 'entry-table.ts', `The types of entries: ${names.join(', ')}.`);
+  const rows = ENTRY_DEFINITIONS.map((definition) => {
+    const names = handleNames(definition).map((name) => `\`${name}\``);
+    return `| \`${definition.name}\` | ${names.join(', ')} |`;
+  });
+  const table = ['| `type` | fields beside `seq`, `at` and `type` |', '|---|---|', ...rows].join('\n');
+  return replaced(now, 'entries', 'entry-table.ts', table);
 }
 
 /** The page with the part between its two marks replaced; everything around them is written by hand. */

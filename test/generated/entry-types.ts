@@ -270,6 +270,16 @@ function shapeLines({ fields }: Definition, indent = '  '): string {
     .join('\n');
 }
 
+/** The fields of an entry as the handle names them; those that may be absent with a question mark. */
+export function handleNames({ fields }: Definition): string[] {
+  const shown = Object.entries(fields).filter(([, row]) => isShown(row));
+  const names = shown.map(([field, row]) => {
+    const [name, inner] = jsonNameOf(field, row).split('.');
+    return camelName(name!) + (isAlways(row) || inner !== undefined ? '' : '?');
+  });
+  return [...new Set(names)];
+}
+
 function isAlways(row: Field): boolean {
   return row.shown === 'always' || (row.shown === undefined && ('value' in row || !isNullable(row)));
 }
