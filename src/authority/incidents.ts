@@ -30,12 +30,20 @@ export interface Incident {
 }
 
 const INCIDENTS_MAX = 1_000;
+const EXPECTED_MAX = 10_000;
 /** Older ones are not shown. */
 const RECENT_MS = 10 * 60_000;
 
 export class Incidents {
   private readonly ring: Incident[] = [];
   private next = 0;
+  /** Leases whose holders renew no more: they end by time, as they should. */
+  private readonly expected = new Set<number>();
+
+  expectEnd(leaseSeq: number): void {
+    this.expected.add(leaseSeq);
+    if (this.expected.size > EXPECTED_MAX) this.expected.delete(this.expected.values().next().value!);
+  }
 
   /** Notes an entry that was just applied. */
   note(state: State, entry: Entry, seq: number, atMs: number): void {
@@ -49,6 +57,7 @@ export class Incidents {
         if (entry.reason === 'CANCELLED') return;
         return this.noteTask(state, seq, atMs, entry.type, entry.task, entry.leaseSeq, entry.reason);
       case 'NameExpired':
+        if (this.expected.delete(entry.leaseSeq)) return;
         return this.noteName(state, seq, atMs, entry.type, entry.name, null);
       case 'NameBroken':
         return this.noteName(state, seq, atMs, entry.type, entry.name, entry.reason);

@@ -2,7 +2,7 @@
  * Contacts of workers and watched sessions, receipts for refused writes, and recent incidents: none is truth or in the log,
  * all start empty.
  */
-import type { Answer } from '../core/answers.ts';
+import type { Answer, GrantedNames } from '../core/answers.ts';
 import type { Command } from '../core/commands.ts';
 import { isRefusal } from '../core/decision.ts';
 import type { Refusal } from '../core/refusals.ts';
@@ -29,6 +29,9 @@ export class SoftState {
       this.workers.note(command.workerId, nowMs, command.queues);
     } else if (command.type === 'Heartbeat') {
       this.workers.note(command.workerId, nowMs);
+    } else if (command.type === 'RenewName') {
+      if (!command.isLast || answer === null || isRefusal(answer)) return;
+      for (const { leaseSeq } of (answer as GrantedNames).leases) this.incidents.expectEnd(leaseSeq);
     } else if (command.type === 'HeartbeatSession') {
       if (answer !== null && !isRefusal(answer)) this.sessions.note(command.sessionId, nowMs);
     } else if (answer !== null && isRefusal(answer) && answer.fence !== undefined) {

@@ -1,7 +1,7 @@
 /**
  * `LEASEHOLD_CHECKPOINT_FILE`: how a program under `work` saves its progress. The file lies in a private directory of the
  * task and has the last checkpoint in it, or nothing. A program writes another file beside it and renames that to this
- * name, so that no half of a value is ever read. What was written into the file in place is not taken.
+ * name, so that no half of a value is ever read. What was written into the file in place is read once, when the program has ended.
  */
 import { join } from 'node:path';
 import type { TaskContext } from '../client/task-context.ts';
@@ -22,6 +22,8 @@ export class CheckpointFile {
   private readonly task: TaskContext<unknown>;
   private readonly refused: (why: string) => void;
   private timer: Timer | null = null;
+  /** What the file had in it when it was last read or written here. */
+  private known: string;
   /** One look at a time. */
   private looking: Promise<void> = Promise.resolve();
 
@@ -35,7 +37,7 @@ export class CheckpointFile {
     const path = join(dir, 'checkpoint');
     const last = task.lastCheckpoint === undefined ? '' : `${JSON.stringify(task.lastCheckpoint)}\n`;
     await shell.files.write(path, last);
-    return new CheckpointFile(shell, task, refused, dir, await shell.files.openReplaceable(path));
+    return new CheckpointFile(shell, task, refused, dir, await shell.files.openReplaceable(path), last);
   }
 
   private constructor(
@@ -44,6 +46,7 @@ export class CheckpointFile {
     refused: (why: string) => void,
     dir: string,
     file: ReplaceableFile,
+    known: string,
   ) {
     this.shell = shell;
     this.task = task;
@@ -51,6 +54,7 @@ export class CheckpointFile {
     this.dir = dir;
     this.path = join(dir, 'checkpoint');
     this.file = file;
+    this.known = known;
     this.lookLater();
   }
 
@@ -58,6 +62,7 @@ export class CheckpointFile {
   async close(): Promise<void> {
     this.timer?.cancel();
     await this.look();
+    await this.lookInPlace().catch(this.tell);
     await this.file.close();
     await this.shell.files.remove(this.dir);
   }
@@ -76,7 +81,17 @@ export class CheckpointFile {
 
   private async take(): Promise<void> {
     const text = await this.file.replacement();
-    if (text === null) return;
+    if (text !== null) this.save(text);
+  }
+
+  /** No program writes any more, so what stands in the file is whole. */
+  private async lookInPlace(): Promise<void> {
+    const text = await this.file.text();
+    if (text !== this.known) this.save(text);
+  }
+
+  private save(text: string): void {
+    this.known = text;
     let value: Json;
     try {
       value = Json.text(text.trim());

@@ -772,6 +772,10 @@ describe('operating one task', () => {
       'its worker is told with the next renewal',
     );
     expect(await run('show', 'long')).toMatch(/cancelled +its worker is told[\s\S]*checkpoint +\[7\]/);
+    await test.world.advance(60_000);
+    const dead = await run('show', 'long');
+    expect(dead).toMatch(/reason +CANCELLED: enough/);
+    expect(dead).not.toContain('its worker is told');
   });
 
   it('changes the place of one that waits', async () => {

@@ -27,7 +27,10 @@ beforeEach(async () => {
 
 /** A shell whose keeper only remembers what it is told, and ends the program with the first signal. */
 function shell(): Shell {
-  const plain = test.shell();
+  return shellWith(test.shell());
+}
+
+function shellWith(plain: Shell): Shell {
   return {
     ...plain,
     files: {
@@ -95,5 +98,42 @@ describe('a signal that asks for an end', () => {
     expect(told.at(-1)).toMatchObject({ do: 'signal', signal: 'SIGTERM' });
     expect(code).toBe(143);
     expect(await isFree()).toBe(true);
+  });
+});
+
+describe('--at-least', () => {
+  it('leaves a lease that ends by time, which is no incident', async () => {
+    const running = runProgram(shell(), ['run', 'door', '--at-least', '10m', '--', 'program']);
+    await test.world.settle();
+    signal('SIGTERM');
+    await test.world.finish(running);
+    expect(await isFree()).toBe(false);
+    await test.world.advance(600_000);
+    expect(await isFree()).toBe(true);
+    const overview = await test.world.finish(test.lh.call('overview.get', {}));
+    expect(overview).toMatchObject({ incidents: [] });
+    await test.world.finish(test.lh.call('lease.acquire', { name: 'door', holder: 'anna', ttl_ms: 1_000 }));
+    await test.world.advance(1_000);
+    expect(await isFree()).toBe(true);
+    const after = await test.world.finish(test.lh.call('overview.get', {}));
+    expect(after).toMatchObject({ incidents: [{ type: 'NameExpired', name: 'door', holder: 'anna' }] });
+  });
+});
+
+describe('a lease that another run has', () => {
+  const busy = (...options: string[]) => test.run('run', 'door', ...options, '--', 'program');
+
+  beforeEach(async () => {
+    const { shell: plain } = test;
+    test.shell = () => ({ ...plain.call(test), processes: shellWith(plain.call(test)).processes });
+    await test.world.finish(test.lh.call('lease.acquire', { name: 'door', holder: 'anna', ttl_ms: 60_000 }));
+  });
+
+  it('is told, and the exit code is 73', async () => {
+    expect(await busy()).toMatchObject({ code: 73, err: expect.stringContaining('LEASE_HELD') });
+  });
+
+  it('is only the exit code with --quiet', async () => {
+    expect(await busy('--quiet')).toEqual({ code: 73, out: '', err: '' });
   });
 });

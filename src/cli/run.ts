@@ -43,6 +43,7 @@ interface RunOptions extends ServerOptions {
   readonly wait: number;
   readonly atLeast?: number;
   readonly holder?: string;
+  readonly quiet?: boolean;
 }
 
 export function runCommand(shell: Shell): Command {
@@ -64,12 +65,16 @@ export function runCommand(shell: Shell): Command {
       '--holder <holder>',
       'who holds it; runs with the same holder take it from each other (default: one of its own for every run)',
     )
+    .option(
+      '--quiet',
+      'say nothing on stderr when another run has the lease; the exit code is 73 all the same',
+    )
     .addHelpText(
       'after',
       `${examples(
         'leasehold run nightly-report -- ./make-report --full',
         'leasehold run deploy --wait 10m --ttl 30s -- ./deploy.sh',
-        'leasehold run nightly-report --at-least 10m -- ./make-report   # in the crontab of two hosts: runs once',
+        'leasehold run nightly-report --at-least 10m --quiet -- ./make-report   # in the crontab of two hosts: runs once',
         `leasehold run counter -- sh -c 'leasehold object put counter "$(./count)"'`,
       )}
 
@@ -124,6 +129,7 @@ async function run(shell: Shell, lh: Leasehold, server: Server, request: RunRequ
     const leftMs = startedMs + (request.atLeast ?? 0) - shell.clock.monotonicMs();
     if (leftMs > 0) {
       await keepFor(shell, lease, leftMs);
+      await endByTime(shell, lh, lease, token);
       shell.exitWith(exitCode);
       return;
     }
@@ -131,6 +137,10 @@ async function run(shell: Shell, lh: Leasehold, server: Server, request: RunRequ
     // Lost after the last renewal: the program has ended by itself, but ran a part of the time without the lease.
     if (loss) throw refused(loss.code, loss.message, EXIT.leaseLost);
     shell.exitWith(exitCode);
+  } catch (fault) {
+    const isBusy = fault instanceof Failure && fault.code === 'LEASE_HELD';
+    if (!isBusy || !request.quiet) throw fault;
+    shell.exitWith(fault.exitCode);
   } finally {
     kept.close();
   }
@@ -148,6 +158,22 @@ async function keepFor(shell: Shell, lease: LeaseHandle, leftMs: number): Promis
   }
   const says = `The server did not confirm the last renewal of ${name}: another run may begin sooner than --at-least says.`;
   shell.err.write(`leasehold: ${says}\n`);
+}
+
+/** Says that the lease is meant to run out: its end is no incident then. A renewal never shortens, so this one changes nothing else. */
+async function endByTime(
+  { timers }: Shell,
+  lh: Leasehold,
+  { name, holder }: LeaseHandle,
+  token: string,
+): Promise<void> {
+  const request = { name, holder, token, ttl_ms: LIMITS.ttlMinMs, last: true };
+  // Without an answer the console shows one incident that is none.
+  await atMost(
+    timers,
+    RELEASE_MS,
+    lh.call('lease.renew', request).catch(() => null),
+  );
 }
 
 /** The exit code of a program that this signal ended. */

@@ -19,7 +19,7 @@ import { CheckpointFile } from './checkpoint-file.ts';
 import { examples, type ServerOptions, serverCommand, withServer } from './connection.ts';
 import { onRepeatedSignals } from './ending-signals.ts';
 import { EXIT, type Failure, startFailure, wrongUsage } from './failure.ts';
-import { type Paint, paintFor, visible } from './format.ts';
+import { duration, type Paint, paintFor, visible } from './format.ts';
 import { KeptChildren, type KeptEnd } from './kept-children.ts';
 import { sayJson } from './output.ts';
 import { OutputTail, ResultText } from './program-output.ts';
@@ -88,7 +88,8 @@ JSON that an earlier attempt saved, or an empty one. To save, write a file besid
 
   echo '{"done":3,"total":10}' > "$LEASEHOLD_CHECKPOINT_FILE.new" && mv "$LEASEHOLD_CHECKPOINT_FILE.new" "$LEASEHOLD_CHECKPOINT_FILE"
 
-At most one a second is sent, the newest, and the last one before a failure or a task handed back is told.
+At most one a second is sent, the newest, and the last one before a failure or a task handed back is told. What is written
+into the file in place is taken only then.
 
   exit 0         completes the task; what was printed is the result: JSON as it is, other text as a string
                  without its last line break, nothing as no result
@@ -127,6 +128,8 @@ class ProgramWorker {
   private readonly drain = new AbortController();
   /** Why the program cannot be started. */
   private fault: Failure | null = null;
+  /** Failures that are about to be told. */
+  private readonly telling = new Set<Promise<void>>();
   /** Aborted by a second signal: the worker waits for nothing more. */
   private readonly hurry = new AbortController();
 
@@ -162,12 +165,13 @@ class ProgramWorker {
           drainOn: [],
           // The rejection of `done` is reported at the end.
           onFault: () => undefined,
-          onVerdict: (verdict) => this.tell(verdict),
+          onVerdict: (verdict) => this.tell(verdict, lh),
         },
         (task) => this.handle(task),
       );
       this.note(`${visible(workerId)} works on ${visible(this.queue)}.`);
       await worker.done;
+      await Promise.all(this.telling);
       if (this.fault !== null) throw this.fault;
     } finally {
       this.children.close();
@@ -187,7 +191,7 @@ class ProgramWorker {
       throw new HandBack('The program was ended, because its lease could not be kept.', { delay: 0 });
     if (end.code === 0) return result.json();
     if (end.code === EXIT.leaseLost) throw new HandBack('The program handed the task back.');
-    throw new Error(errors.text() || howItEnded(end));
+    throw new ProgramFailed(errors.text(), end);
   }
 
   private async runProgram(
@@ -254,14 +258,15 @@ class ProgramWorker {
     };
   }
 
-  private tell(verdict: TaskVerdict): void {
+  private tell(verdict: TaskVerdict, lh: Leasehold): void {
     const { taskId, queue, attempt, leaseSeq, verb, error } = verdict;
     // JSON output keeps the word of the wire.
     const outcome = verdict.outcome === 'LATE' ? 'CANCELLED' : verdict.outcome;
     const reason = error instanceof Error ? error.message : undefined;
     if (this.options.json) {
       const ids = { task_id: taskId, queue, attempt, lease_seq: leaseSeq };
-      sayJson(this.shell, { ...ids, verb, outcome, ...(reason === undefined ? {} : { reason }) });
+      const state = verb === 'fail' && verdict.outcome === 'COMMITTED' ? { state: verdict.state } : {};
+      sayJson(this.shell, { ...ids, verb, outcome, ...state, ...(reason === undefined ? {} : { reason }) });
     }
     const why = reason === undefined ? '' : `: ${visible(reason.trimEnd().split('\n').at(-1) ?? '')}`;
     const id = this.paint.bold(visible(taskId));
@@ -273,7 +278,30 @@ class ProgramWorker {
     else if (verb === 'release' && verdict.state === 'DEAD')
       this.note(`${id} ${this.paint.yellow('was cancelled')}, attempt ${attempt}.`);
     else if (verb === 'release') this.note(`${id} handed back${why}`);
-    else this.note(`${id} ${this.paint.red('failed')}, attempt ${attempt}${why}`);
+    else if (!this.options.quiet) {
+      const how = error instanceof ProgramFailed && error.how !== null ? `, ${error.how}` : '';
+      const told = this.tellFailure(verdict, lh, `${how}${why}`).finally(() => this.telling.delete(told));
+      this.telling.add(told);
+    }
+  }
+
+  /** How many failures there may be and when the next try is stands in the task, and not in the verdict. */
+  private async tellFailure(
+    { taskId, state }: TaskVerdict & { readonly outcome: 'COMMITTED' },
+    lh: Leasehold,
+    why: string,
+  ): Promise<void> {
+    const task = await lh.call('task.get', { task_id: taskId }).catch(() => null);
+    const isKnown = task?.ok === true;
+    const count = isKnown ? ` (${task.failures} of ${task.retry.max_failures})` : '';
+    const id = this.paint.bold(visible(taskId));
+    if (state !== 'WAITING') {
+      this.note(`${id} ${this.paint.red('failed for good')}${count}${why}`);
+      return;
+    }
+    const inMs = isKnown ? Date.parse(task.due_at) - this.shell.clock.wallMs() : 0;
+    const next = inMs > 0 ? `tried again in ${duration(inMs)}` : 'tried again';
+    this.note(`${id} ${this.paint.red('failed')}${count}, ${next}${why}`);
   }
 
   private note(line: string): void {
@@ -283,6 +311,17 @@ class ProgramWorker {
 
 function isCancelled({ signal }: TaskContext<unknown>): boolean {
   return LeaseholdError.is(signal.reason, 'LEASE_LOST') && signal.reason.details.loss === 'cancelled';
+}
+
+/** The message is the reason of the failure: the end of what was printed on stderr. */
+class ProgramFailed extends Error {
+  /** For the line on the screen, where the message does not say it. */
+  readonly how: string | null;
+
+  constructor(printed: string, end: Ended) {
+    super(printed || howItEnded(end));
+    this.how = printed === '' ? null : (end.signal ?? `exit code ${end.code}`);
+  }
 }
 
 function howItEnded({ code, signal }: Ended): string {

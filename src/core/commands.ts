@@ -203,6 +203,8 @@ export interface RenewName {
   readonly holder: string;
   readonly tokenHash: string;
   readonly ttlMs: number;
+  /** The holder renews no more, so the expiry is no incident. The rules take no notice of it. */
+  readonly isLast?: boolean;
 }
 
 export interface ReleaseName {

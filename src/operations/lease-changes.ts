@@ -33,19 +33,31 @@ export const renewLease = change({
   grants: true,
   does: 'Renew a named lease. Never shortens, never resurrects.',
   details: `\`token\` and \`lease_seq\` stay the same.`,
-  request: fields({ name: LeaseName, holder: Holder, token: ShownToken, ttl_ms: TtlMs }),
+  request: fields({
+    name: LeaseName,
+    holder: Holder,
+    token: ShownToken,
+    ttl_ms: TtlMs,
+    last: Type.Optional(
+      Type.Boolean({
+        description:
+          'The holder renews no more: the lease ends by time, and `GET /v1/overview` does not count that as an incident. Soft state.',
+      }),
+    ),
+  }),
   reply: AcquiredLease,
   refusals: ['LEASE_EXPIRED', 'LEASE_NOT_HELD'],
   example: {
     request: { ...REPORT, token: TOKEN, ttl_ms: 15_000 },
     reply: { ...granted(REPORT.name), expires_at: '2026-01-05T08:01:20.000Z', seq: 51 },
   },
-  command: ({ name, holder, token, ttl_ms }): RenewName => ({
+  command: ({ name, holder, token, ttl_ms, last = false }): RenewName => ({
     type: 'RenewName',
     name,
     holder,
     tokenHash: tokenHash(token),
     ttlMs: ttl_ms,
+    isLast: last,
   }),
   body: ({ leases, seq, duplicate }, token) => acquired(leases[0]!, token, seq, duplicate),
 });

@@ -2,6 +2,8 @@
 export interface ReplaceableFile {
   /** The text of the file that has taken its place since the last look; null while it is the same file. */
   replacement(): Promise<string | null>;
+  /** The text of the file as it is now: that of the last look, with what was written into it since. */
+  text(): Promise<string>;
   close(): Promise<void>;
 }
 

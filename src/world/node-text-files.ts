@@ -36,14 +36,22 @@ export const nodeTextFiles: TextFiles = {
         await current.close();
         current = file;
         ({ ino } = found);
-        return file.readFile('utf8');
+        return textOf(file);
       },
+      text: () => textOf(current),
       close: () => current.close(),
     };
   },
 
   remove: (path) => fs.rm(path, { recursive: true, force: true }),
 };
+
+/** From the beginning, wherever an earlier read has ended. */
+async function textOf(file: fs.FileHandle): Promise<string> {
+  const { size } = await file.stat();
+  const { buffer, bytesRead } = await file.read({ buffer: Buffer.alloc(size), position: 0 });
+  return buffer.toString('utf8', 0, bytesRead);
+}
 
 async function openIfThere(path: string): Promise<fs.FileHandle | null> {
   try {

@@ -143,6 +143,17 @@ describe('the program', () => {
     expect((await reaches(quiet, 'FAILED')).reason).toBe('The program left with code 4.');
     expect(worker.stderr).toContain('two');
     await drained(worker);
+    expect(worker.stderr).toContain(`${code} failed for good (1 of 1), exit code 3: two\n`);
+    expect(worker.stderr).toContain(`${quiet} failed for good (1 of 1): The program left with code 4.\n`);
+  });
+
+  it('tells a failure that is tried again from one that is final', async () => {
+    const id = await add(1, { retry: { max_failures: 2, backoff_ms: 60_000 } });
+    const worker = work('echo no >&2; exit 9');
+    await worker.says(/failed \(1 of 2\), tried again in \d+\.\ds, exit code 9: no\n/);
+    await bench.run(['task', 'change', id, '--delay', '0']);
+    await worker.says(/failed for good \(2 of 2\), exit code 9: no\n/);
+    await drained(worker);
   });
 
   it('that does not exist is told before any task is taken', async () => {
@@ -300,7 +311,7 @@ describe('a program whose task is cancelled', () => {
 });
 
 describe('LEASEHOLD_CHECKPOINT_FILE', () => {
-  it('has what the attempt before saved by a rename, and not what was written in place', async () => {
+  it('has what the attempt before saved, by a rename or in place', async () => {
     const id = await add(1);
     work(
       `f="$LEASEHOLD_CHECKPOINT_FILE"; echo "[$(cat "$f")]" >> "$1"
@@ -308,10 +319,17 @@ describe('LEASEHOLD_CHECKPOINT_FILE', () => {
        case "$LEASEHOLD_ATTEMPT" in
          1) echo '"in place"' > "$f"; exit 75;;
          2) save 1; save '{"done":2,"total":3}'; save 7; exit 75;;
+         3) echo 8 > "$f"; exit 4;;
        esac`,
     );
     await reaches(id, 'COMPLETED');
-    expect(readFileSync(mark, 'utf8')).toBe('[]\n[]\n[7]\n');
+    expect(readFileSync(mark, 'utf8')).toBe('[]\n["in place"]\n[7]\n[8]\n');
+  });
+
+  it('is reported when what was written in place is not JSON', async () => {
+    await add(1, { retry: { max_failures: 1 } });
+    const worker = work('printf "{" > "$LEASEHOLD_CHECKPOINT_FILE"; exit 4');
+    await worker.says(/The checkpoint of .* was not saved: it is not JSON[\s\S]*failed for good/);
   });
 
   it('is looked at while the program runs, and gone afterwards', async () => {

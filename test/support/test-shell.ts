@@ -134,7 +134,11 @@ export class TestShell {
           files.set(path, text);
         },
         makeTemporary: async (prefix) => `/tmp/${prefix}1`,
-        openReplaceable: async () => ({ replacement: async () => null, close: async () => undefined }),
+        openReplaceable: async () => ({
+          replacement: async () => null,
+          text: async () => '',
+          close: async () => undefined,
+        }),
         async remove(path) {
           for (const name of files.keys()) if (name.startsWith(path)) files.delete(name);
         },
