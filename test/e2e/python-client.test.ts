@@ -99,6 +99,29 @@ describe('the Python package', () => {
     expect(run.stdout + run.stderr).toMatch(/^Success: no issues found in \d+ source files\n$/);
   });
 
+  it('takes durations as seconds and as text, and refuses anything else by name', async () => {
+    expect(
+      await linesOf(`
+with client.lease("h1", ttl="15s", wait="1m") as lease:
+    print(10 < lease.remaining() <= 15, lease.lease_seq > 0)
+for wrong in ("15 seconds", -1, float("nan"), None):
+    try:
+        client.lease("h1", ttl=wrong)
+    except ValueError as error:
+        print(str(error).split(":")[0])
+client.enqueue(1, task_id="one", delay="1h", max_attempts=7)
+print(client.task("one")["max_attempts"])
+`),
+    ).toEqual([
+      'True True',
+      "The ttl '15 seconds' is not a duration",
+      'The ttl -1 is not a duration',
+      'The ttl nan is not a duration',
+      'The ttl None is not a duration',
+      '7',
+    ]);
+  });
+
   it('names the code of what went wrong', async () => {
     await bench.post('/v1/leases/taken/acquire', { holder: 'another', ttl_ms: 60_000 });
     expect(
@@ -282,6 +305,57 @@ running.join()
       ['saved', 'COMPLETED', ['saved', 2, { done: 1 }], 1],
       ['last', 'COMPLETED', ['last', 1, null], 0],
     ]);
+  });
+
+  it('fails a task whose verdict cannot be sent, whatever ended its handler, and counts it', async () => {
+    const lines = await linesOf(`
+class Quits(BaseException):
+    pass
+
+def handle(task):
+    if task.payload == "exit":
+        sys.exit(3)
+    if task.payload == "base":
+        raise Quits("gone")
+    if task.payload == "refused":
+        raise RetryLater("busy", delay="1000000d")
+    return {"set": {1}, "nan": float("nan"), "large": "x" * 300_000, "huge": "x" * 5_000_000}[task.payload]
+
+payloads = ("set", "nan", "large", "huge", "exit", "base", "refused")
+for payload in payloads:
+    client.enqueue(payload, queue="q", task_id=payload, retry={"max_failures": 2, "backoff_ms": 1})
+worker = client.worker("q", handle, concurrency=3, ttl="60s")
+running = threading.Thread(target=worker.run)
+running.start()
+for payload in payloads:
+    client.task(payload, wait="20s")
+worker.stop()
+running.join()
+for payload in payloads:
+    task = client.task(payload)
+    print(payload, task["state"], task["attempt"], task["reason"][:48])
+`);
+    const ends = lines.filter((line) => /^\w+ (FAILED|WAITING|LEASED|COMPLETED) /.test(line));
+    expect(ends).toEqual([
+      'set FAILED 2 The result has no JSON form: Object of type set ',
+      'nan FAILED 2 The result has no JSON form: Out of range float ',
+      'large FAILED 2 The result has 300002 bytes of JSON; at most 262',
+      'huge FAILED 2 The result has 5000002 bytes of JSON; at most 26',
+      'exit FAILED 2 The handler called sys.exit(3).',
+      'base FAILED 2 gone',
+      expect.stringMatching(/^refused FAILED 2 The verdict was refused: INVALID_ARGUMENT/),
+    ]);
+    expect(lines.join('\n')).not.toContain('Exception in thread');
+  });
+
+  it('hands back what a KeyboardInterrupt ended, and stops', async () => {
+    await bench.post('/v1/tasks', { task_id: 'one', queue: 'q', payload: 1 });
+    await linesOf(`
+def handle(task):
+    raise KeyboardInterrupt
+client.worker("q", handle).run()
+`);
+    expect(await bench.get('/v1/tasks/one')).toMatchObject({ state: 'WAITING', failures: 0 });
   });
 
   it('keeps a task for longer than its lease lasts, and drains on SIGTERM', async () => {

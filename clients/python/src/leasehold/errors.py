@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any, Mapping, Optional
 
+from .durations import Duration, seconds
+
 
 class LeaseholdError(Exception):
     """A refusal of the server, or a fault on the way to it.
@@ -45,9 +47,9 @@ class LeaseLost(LeaseholdError):
 class RetryLater(Exception):
     """Raised by a handler: the task has failed, and waits ``delay`` seconds instead of its backoff."""
 
-    def __init__(self, reason: str, delay: Optional[float] = None) -> None:
+    def __init__(self, reason: str, delay: Optional[Duration] = None) -> None:
         super().__init__(reason)
-        self.delay = delay
+        self.delay = None if delay is None else seconds(delay, "delay")
 
 
 class NoRetry(Exception):
@@ -57,6 +59,6 @@ class NoRetry(Exception):
 class HandBack(Exception):
     """Raised by a handler: the task goes back to its queue, which counts as neither failure nor attempt."""
 
-    def __init__(self, reason: str = "", delay: float = 1.0) -> None:
+    def __init__(self, reason: str = "", delay: Duration = 1.0) -> None:
         super().__init__(reason)
-        self.delay = delay
+        self.delay = seconds(delay, "delay")

@@ -4,11 +4,13 @@
                   └── one heartbeat extends all tasks ──┘
 
 What the handler returns is the result. RetryLater, NoRetry and HandBack choose another verdict; any other exception is
-a failure. A task whose lease is lost gets no verdict: another worker may have it.
+a failure, and so is a result that has no JSON form or that the server does not take: otherwise the task would be run again
+each time its lease expires. A task whose lease is lost gets no verdict: another worker may have it.
 """
 
 from __future__ import annotations
 
+import json
 import logging
 import secrets
 import signal
@@ -28,6 +30,8 @@ POLL_S = 20.0
 #: After the grace: what a handler that was told to stop has left.
 LAST_S = 2.0
 REASON_MAX = 1000
+#: As long as the server takes a result.
+RESULT_MAX = 256 * 1024
 
 
 class Task:
@@ -168,19 +172,30 @@ class Worker:
         try:
             verb, body = self._verdict_of(task)
             if task.stop.cause in (None, "cancelled", "stopping") and task._lease_id in self._running:
-                until = time.monotonic() + max(self._ttl, 5.0)
-                outcome = task._send(verb, body, until).get("outcome")
-                if outcome == "CANCELLED":
-                    log.warning("the verdict on task %s came too late, and changes nothing", task.task_id)
+                self._say(task, verb, body)
         except LeaseholdError as error:
             log.warning("the verdict on task %s was not taken: %s", task.task_id, error)
         finally:
             self._forget(task)
             self._free.release()
 
+    def _say(self, task: Task, verb: str, body: Reply) -> None:
+        until = time.monotonic() + max(self._ttl, 5.0)
+        try:
+            outcome = task._send(verb, body, until).get("outcome")
+        except LeaseholdError as error:
+            # REJECTED: the server does not know the task or the lease, and would not know it next time.
+            if error.status not in (400, 413) or error.problem.get("outcome") == "REJECTED":
+                raise
+            log.error("the verdict on task %s was refused: %s", task.task_id, error)
+            outcome = task._send("fail", {"reason": f"The verdict was refused: {error}"[:REASON_MAX]}, until).get("outcome")
+        if outcome == "CANCELLED":
+            log.warning("the verdict on task %s came too late, and changes nothing", task.task_id)
+
     def _verdict_of(self, task: Task) -> Tuple[str, Reply]:
         try:
             result = self._handler(task)
+            assert_result(result)
             return "complete", {} if result is None else {"result": result}
         except HandBack as back:
             return "release", {"delay_ms": milliseconds(back.delay)}
@@ -191,7 +206,11 @@ class Worker:
             return "fail", {"reason": reason_of(failure), **delay}
         except LeaseLost:
             return "release", {}
-        except Exception as failure:
+        except KeyboardInterrupt:
+            self.stop()
+            return "release", {}
+        except BaseException as failure:
+            # SystemExit is one too: a thread that it ends says nothing, and the task would be run again and again.
             if task.stop.is_set():
                 return "release", {}
             log.exception("the handler of task %s failed", task.task_id)
@@ -270,5 +289,16 @@ class Worker:
                 signal.signal(number, handler)
 
 
+def assert_result(result: Any) -> None:
+    try:
+        size = len(json.dumps(result, allow_nan=False))
+    except (TypeError, ValueError, RecursionError) as fault:
+        raise TypeError(f"The result has no JSON form: {fault}") from fault
+    if size > RESULT_MAX:
+        raise ValueError(f"The result has {size} bytes of JSON; at most {RESULT_MAX} are taken.")
+
+
 def reason_of(failure: BaseException) -> str:
+    if isinstance(failure, SystemExit):
+        return f"The handler called sys.exit({'' if failure.code is None else repr(failure.code)})."[:REASON_MAX]
     return (str(failure) or type(failure).__name__)[:REASON_MAX]
