@@ -170,6 +170,16 @@ export function leasesByWorker({ state: { tasks } }: ReadView): Map<string, numb
   return new Map(tasks.leases.byWorker.counts());
 }
 
+/** The ids of the tasks that a worker has leased, the oldest first. */
+export function tasksOfWorker({ state: { tasks } }: ReadView, workerId: string, max: number): string[] {
+  const ids: string[] = [];
+  for (const row of tasks.leases.byWorker.of(workerId)?.ascending(0) ?? []) {
+    if (ids.length === max) break;
+    ids.push(tasks.idOf(row));
+  }
+  return ids;
+}
+
 export function guardHolder(machine: ReadView): string | null {
   return liveGuard(machine)?.holder ?? null;
 }

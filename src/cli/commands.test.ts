@@ -395,6 +395,17 @@ describe('queue, status and workers', () => {
       expect((await limit(...wrong)).code).toBe(2);
   });
 
+  it('show what each worker polls and holds, and which one is silent', async () => {
+    await test.run('task', 'add', '1', '--queue', 'mail');
+    await test.world.finish(
+      test.lh.call('task.lease', { worker_id: 'w', queues: ['mail'], ttl_ms: 600_000 }),
+    );
+    await test.world.advance(61_000);
+    await test.world.finish(test.lh.call('worker.heartbeat', { worker_id: 'late' }));
+    const { out } = await test.run('workers');
+    expect(out).toMatch(/\nlate +- +0 +- +now\nw +mail +1 +t\w+ +silent for 1m 01s\n$/);
+  });
+
   it('show what is there, and pause and resume', async () => {
     await test.run('task', 'add', '1', '--queue', 'mail');
     expect((await test.run('queue', 'pause', 'mail')).out).toBe('mail is paused, durable at seq 3.\n');
@@ -402,7 +413,7 @@ describe('queue, status and workers', () => {
     expect((await test.run('queue', 'resume', 'mail')).out).toMatch(/^mail is handed out again/);
     expect(ndjson(await test.run('queue', 'ls', '--json'))).toMatchObject([{ queue: 'mail', paused: false }]);
     await test.world.finish(test.lh.call('worker.heartbeat', { worker_id: 'w' }));
-    expect((await test.run('workers')).out).toMatch(/\nw +0 +now\n$/);
+    expect((await test.run('workers')).out).toMatch(/\nw +- +0 +- +now\n$/);
     expect(ndjson(await test.run('status', '--json'))[0]).toMatchObject({ role: 'leader', seq: 4 });
     expect((await test.run('status')).out).toMatch(/^server +http:\/\/127\.0\.0\.1:7420, leader\n/);
     const worker = new AbortController();

@@ -4,7 +4,7 @@ import type { WorkerRecord } from '../operations/records.ts';
 import type { Body } from '../operations/table.ts';
 import { examples, patientProbe, type ServerOptions, serverCommand, withServer } from './connection.ts';
 import { answered } from './failure.ts';
-import { ago, duration, fieldLines, type Paint, size, visible } from './format.ts';
+import { ago, duration, fieldLines, type Paint, shortened, size, visible } from './format.ts';
 import { type Columns, show, showList } from './output.ts';
 import { type ReadOptions, readsPast, withReads } from './reads.ts';
 import type { Shell } from './shell.ts';
@@ -72,19 +72,41 @@ export function workersCommand(shell: Shell): Command {
     .action((options: ServerOptions) =>
       withServer(shell, options, async (lh) => {
         const { workers } = answered(await lh.call('worker.list', {}));
-        await showList(shell, options, [workers], workerColumns(shell));
+        await showList(shell, options, [newestFirst(workers)], workerColumns(shell));
       }),
     );
 }
 
+/** Our workers call more often than this, whether they wait or hold tasks. */
+const SILENT_MS = 60_000;
+const QUEUES_WIDTH = 30;
+const HOLDS_WIDTH = 40;
+
+/** Those that have been silent for longest come last. ISO 8601 instants sort as text. */
+export function newestFirst(workers: readonly WorkerRecord[]): WorkerRecord[] {
+  return workers.toSorted((a, b) => b.last_heartbeat.localeCompare(a.last_heartbeat));
+}
+
+function holdsOf({ task_ids: ids = [], active_leases: leases }: WorkerRecord): string {
+  if (leases === 0) return '-';
+  return `${ids.join(', ')}${leases > ids.length ? ' …' : ''}`;
+}
+
 export function workerColumns({ clock }: Pick<Shell, 'clock'>): Columns<WorkerRecord> {
   return {
-    head: ['WORKER', 'LEASES', 'LAST HEARD OF'],
-    cells: (worker) => [
-      visible(worker.worker_id),
-      String(worker.active_leases),
-      ago(worker.last_heartbeat, clock.wallMs()),
-    ],
+    head: ['WORKER', 'QUEUES', 'LEASES', 'HOLDS', 'LAST HEARD OF'],
+    cells: (worker, paint) => {
+      const silentMs = clock.wallMs() - Date.parse(worker.last_heartbeat);
+      return [
+        visible(worker.worker_id),
+        shortened(visible(worker.queues.join(', ')) || '-', QUEUES_WIDTH),
+        String(worker.active_leases),
+        shortened(visible(holdsOf(worker)), HOLDS_WIDTH),
+        silentMs < SILENT_MS
+          ? ago(worker.last_heartbeat, clock.wallMs())
+          : paint.yellow(`silent for ${duration(silentMs)}`),
+      ];
+    },
     none: 'No worker has called recently.',
   };
 }

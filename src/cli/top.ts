@@ -12,7 +12,7 @@ import { type Columns, paintOf, sayJson, sayLines } from './output.ts';
 import { QUEUE_COLUMNS } from './queue.ts';
 import { hasEnded, runningSessionColumns } from './session.ts';
 import type { Shell } from './shell.ts';
-import { workerColumns } from './status.ts';
+import { newestFirst, workerColumns } from './status.ts';
 
 const EVERY_MS = 1_000;
 const LEASES_MAX = 200;
@@ -157,8 +157,6 @@ export function screenLines(
   const parts = sessions.length === 0 ? 3 : 4;
   const part = Math.max(1, Math.floor((rows - head.length - PART_ROWS * parts) / parts));
   const soonest = leases.toSorted((a, b) => a.remaining_ms - b.remaining_ms);
-  // ISO 8601 instants sort as text.
-  const newest = workers.toSorted((a, b) => b.last_heartbeat.localeCompare(a.last_heartbeat));
   const busiest = queues.toSorted((a, b) => b.waiting + b.leased - a.waiting - a.leased);
   return [
     ...head,
@@ -167,7 +165,7 @@ export function screenLines(
     ...(sessions.length === 0
       ? []
       : section(paint, 'Sessions', sessions, runningSessionColumns(shell), part)),
-    ...section(paint, 'Workers, the last heard of on top', newest, workerColumns(shell), part),
+    ...section(paint, 'Workers, the last heard of on top', newestFirst(workers), workerColumns(shell), part),
   ].map((line) => (Number.isFinite(rows) ? fitted(line, shell.out.columns) : line));
 }
 

@@ -1,17 +1,18 @@
 /** Why a task is not running. */
 import { describe, expect, it } from 'vitest';
 import {
+  cancelTask,
   completeTask,
   createTask,
+  extendLease,
   failTask,
   killTask,
   leaseTasks,
   limitQueue,
   pauseQueue,
   releaseTask,
-  TTL_MS,
 } from '../../test/support/commands.ts';
-import { given, type Step } from '../../test/support/scenario.ts';
+import { given, later, type Step } from '../../test/support/scenario.ts';
 import type { TaskRow } from './row-types.ts';
 import { type WhyCode, whyNotRunning } from './why.ts';
 
@@ -31,7 +32,7 @@ const CASES: Record<WhyCode, readonly [steps: readonly Step[], says: RegExp]> = 
       createTask({ groupKey: 'k' }),
       limitQueue({ maxLeasedPerKey: 1 }),
     ],
-    /key k has 1 leased/,
+    /key k has 1 leased, .* allows: other for 0 ms\./,
   ],
   RATE_LIMITED: [
     [
@@ -40,9 +41,12 @@ const CASES: Record<WhyCode, readonly [steps: readonly Step[], says: RegExp]> = 
       leaseTasks(),
       createTask(),
     ],
-    /rate of 1 in 500 ms.*in 500 ms/,
+    /rate of 1 in 500 ms.*leased in 500 ms/,
   ],
-  LEASED: [[createTask(), leaseTasks({ workerId: 'w7' })], new RegExp(`w7 .* ${TTL_MS} ms`)],
+  LEASED: [
+    [createTask(), leaseTasks({ workerId: 'w7' }), later(12_300), extendLease({ ttlMs: 3_592_147 })],
+    /w7 has it for 12.3 s now, attempt 1; the lease ends in 59 min 52 s/,
+  ],
   COMPLETED: [[createTask(), leaseTasks(), completeTask()], /completed/],
   FAILED: [[createTask(), leaseTasks(), failTask({ retry: false, reason: 'no luck' })], /1 times.*no luck/],
   DEAD: [[createTask(), killTask({ reason: 'unwanted' })], /unwanted/],
@@ -57,6 +61,12 @@ describe('why a task is not running', () => {
       expect(why.says).toMatch(says);
     });
   }
+
+  it('says who cancelled it, in the words that were given', () => {
+    const { state, machine } = given(createTask(), cancelTask({ reason: 'the customer has left' }));
+    const { says } = whyNotRunning(state, state.tasks.find('task') as TaskRow, machine.batchAtMs);
+    expect(says).toBe('It is dead: CANCELLED: the customer has left');
+  });
 
   it('is DELAYED when its worker handed it back for later, even if it failed before', () => {
     const { state, machine } = given(

@@ -1,6 +1,7 @@
 /** Why a task is not running, as a code and a sentence. */
 import { NO_LIMITS } from './limits.ts';
 import type { TaskRow } from './row-types.ts';
+import { spanText } from './span-text.ts';
 import type { State } from './state.ts';
 
 export const WHY_CODES = [
@@ -32,6 +33,10 @@ export interface Why {
 
 /** Tasks ahead are counted exactly up to this number. */
 export const AHEAD_MAX = 10_000;
+
+/** So many leased tasks are looked at for those of a key, and so many of them named. */
+const LOOKED_AT_MAX = 10_000;
+const NAMED_MAX = 3;
 
 export function whyNotRunning(state: State, row: TaskRow, nowMs: number): Why {
   const { tasks } = state;
@@ -65,7 +70,12 @@ function reasonFor({ tasks }: State, row: TaskRow, nowMs: number): Reason {
       const worker = tasks.leases.workerOf(lease);
       // A standby may read a lease that is over and whose expiry is not written yet.
       const remainingMs = Math.max(0, tasks.leases.expiresAtMs.get(lease) - nowMs);
-      return { code: 'LEASED', says: `It is running: ${worker} has it for another ${remainingMs} ms.` };
+      const heldMs = heldForMs(tasks, row, nowMs);
+      const since = heldMs === null ? '' : ` for ${spanText(heldMs)} now`;
+      return {
+        code: 'LEASED',
+        says: `It is running: ${worker} has it${since}, attempt ${tasks.attempt.get(row)}; the lease ends in ${spanText(remainingMs)} unless it is extended.`,
+      };
     }
     case 'COMPLETED':
       return { code: 'COMPLETED', says: 'It has been completed.' };
@@ -75,16 +85,16 @@ function reasonFor({ tasks }: State, row: TaskRow, nowMs: number): Reason {
         says: `It failed ${tasks.failures.get(row)} times, the last time with: ${reason}`,
       };
     case 'DEAD':
-      return { code: 'DEAD', says: `It is dead: ${reason}` };
+      return { code: 'DEAD', says: `It is dead: ${reason}${detailOf(tasks, row)}` };
     case 'WAITING': {
       const waitMs = tasks.dueAtMs.get(row) - nowMs;
       if (waitMs > 0 && tasks.failures.get(row) > 0 && lastEnd(tasks, row) === 'fail') {
         return {
           code: 'BACKOFF',
-          says: `It is tried again in ${waitMs} ms, after it failed with: ${reason}`,
+          says: `It is tried again in ${spanText(waitMs)}, after it failed with: ${reason}`,
         };
       }
-      if (waitMs > 0) return { code: 'DELAYED', says: `It is not due for another ${waitMs} ms.` };
+      if (waitMs > 0) return { code: 'DELAYED', says: `It is not due for another ${spanText(waitMs)}.` };
       if (queue.paused) return { code: 'QUEUE_PAUSED', says: `The queue ${queue.name} is paused.` };
       const limit = limitOn(tasks, row, nowMs);
       if (limit !== null) return limit;
@@ -111,7 +121,7 @@ function limitOn(tasks: State['tasks'], row: TaskRow, nowMs: number): Reason | n
   if (key !== 0 && maxLeasedPerKey !== null && keys.leased.get(key) >= maxLeasedPerKey) {
     return {
       code: 'LIMITED_BY_KEY',
-      says: `Its key ${keys.text.get(key)} has ${maxLeasedPerKey} leased, as many as the limit of the queue ${queue.name} allows.`,
+      says: `Its key ${keys.text.get(key)} has ${maxLeasedPerKey} leased, as many as the limit of the queue ${queue.name} allows${runningOf(tasks, row, nowMs)}.`,
     };
   }
   const window = queue.windowOf(key);
@@ -121,12 +131,52 @@ function limitOn(tasks: State['tasks'], row: TaskRow, nowMs: number): Reason | n
   if (opensAtMs > nowMs) {
     return {
       code: 'RATE_LIMITED',
-      says: `${what} has used up its rate of ${rate.count} in ${rate.perMs} ms; the next one may be leased in ${opensAtMs - nowMs} ms.`,
+      says: `${what} has used up its rate of ${rate.count} in ${spanText(rate.perMs)}; the next one may be leased in ${spanText(opensAtMs - nowMs)}.`,
       opensAtMs,
     };
   }
   if (keys.hasRoom()) return null;
   return { code: 'RATE_LIMITED', says: `${what} waits until the grants of other keys no longer count.` };
+}
+
+/** How long its worker has had it; null where the grant lies before the checkpoint that the state was restored from. */
+function heldForMs({ leases, lease }: State['tasks'], row: TaskRow, nowMs: number): number | null {
+  const grantedAtMs = leases.grantedAtMs.get(lease.get(row));
+  return grantedAtMs === 0 ? null : Math.max(0, nowMs - grantedAtMs);
+}
+
+/** `t-7 for 12 min 3 s`. */
+function heldText(tasks: State['tasks'], row: TaskRow, nowMs: number): string {
+  const heldMs = heldForMs(tasks, row, nowMs);
+  return `${tasks.idOf(row)}${heldMs === null ? '' : ` for ${spanText(heldMs)}`}`;
+}
+
+/** The oldest task that a worker has, and how many more; null when it has none. */
+export function heldBy({ tasks }: State, workerId: string, nowMs: number): string | null {
+  const held = tasks.leases.byWorker.of(workerId);
+  const [row] = held?.ascending(0) ?? [];
+  if (held === null || row === undefined) return null;
+  const more = held.size - 1;
+  return `${heldText(tasks, row, nowMs)}${more === 0 ? '' : ` and ${more} more`}`;
+}
+
+/** Leased tasks of its key, looked for among the oldest of its queue. */
+function runningOf(tasks: State['tasks'], row: TaskRow, nowMs: number): string {
+  const key = tasks.groupKey.get(row);
+  const found: string[] = [];
+  let looked = 0;
+  for (const other of tasks.queueOf(row).lists.of('LEASED')?.ascending(0) ?? []) {
+    if (looked === LOOKED_AT_MAX || found.length === NAMED_MAX) break;
+    looked += 1;
+    if (tasks.groupKey.get(other) === key) found.push(heldText(tasks, other, nowMs));
+  }
+  return found.length === 0 ? '' : `: ${found.join(', ')}`;
+}
+
+/** The words of whoever cancelled it. */
+function detailOf(tasks: State['tasks'], row: TaskRow): string {
+  const detail = tasks.reasonDetail.get(row);
+  return detail === null ? '' : `: ${detail}`;
 }
 
 function lastEnd(tasks: State['tasks'], row: TaskRow): string {

@@ -2,7 +2,8 @@
 import { Type } from '@sinclair/typebox';
 import { readWhy } from '../authority/reads.ts';
 import type { Poller } from '../authority/workers.ts';
-import { AHEAD_MAX, WHY_CODES, type WhyCode } from '../core/why.ts';
+import { spanText } from '../core/span-text.ts';
+import { AHEAD_MAX, heldBy, WHY_CODES, type WhyCode } from '../core/why.ts';
 import { instant } from '../protocol/instant.ts';
 import { GRANTED_AT, TASK_ID } from './example-story.ts';
 import { fields, note, stale, TaskId } from './fields.ts';
@@ -57,7 +58,7 @@ export const whyTask = stateRead({
     request: { task_id: TASK_ID },
     reply: {
       code: 'WAITING_FOR_WORKER',
-      says: 'It is due, and waits for a worker to ask the queue mail. 3 tasks are ahead of it. worker-1 asked last, 2 s ago.',
+      says: 'It is due, and waits for a worker to ask the queue mail. 3 tasks are ahead of it. worker-1 asked last, 2.0 s ago, and has t-7 for 12 min 3 s.',
       queue: 'mail',
       ahead: 3,
       polled_by: [{ worker_id: 'worker-1', last_polled_at: GRANTED_AT }],
@@ -67,17 +68,20 @@ export const whyTask = stateRead({
     const seen = await source.read((view) => {
       const why = readWhy(view, taskId);
       const nowMs = view.batchAtMs;
-      return why === null ? null : { why, nowMs, pollers: workers?.pollersOf(why.queue, nowMs) ?? null };
+      if (why === null) return null;
+      const pollers = workers?.pollersOf(why.queue, nowMs) ?? null;
+      const held = pollers?.slice(0, POLLERS_MAX).map(({ workerId }) => heldBy(view.state, workerId, nowMs));
+      return { why, nowMs, pollers, held: held ?? [] };
     });
     if (seen === null) return NOT_FOUND;
-    const { why, nowMs, pollers } = seen;
+    const { why, nowMs, pollers, held } = seen;
     const isWaiting = why.dueAtMs !== null || WAITING_CODES.includes(why.code);
     return {
       ok: true,
       code: why.code,
       says: [
         why.says,
-        ...(why.code === 'WAITING_FOR_WORKER' ? numbersOf(why.ahead, pollers, nowMs) : []),
+        ...(why.code === 'WAITING_FOR_WORKER' ? numbersOf(why.ahead, pollers, held, nowMs) : []),
       ].join(' '),
       queue: why.queue,
       ...(why.dueAtMs === null ? {} : { due_at: instant(why.dueAtMs) }),
@@ -95,7 +99,12 @@ export const whyTask = stateRead({
   },
 });
 
-function numbersOf(ahead: number | null, pollers: readonly Poller[] | null, nowMs: number): string[] {
+function numbersOf(
+  ahead: number | null,
+  pollers: readonly Poller[] | null,
+  held: readonly (string | null)[],
+  nowMs: number,
+): string[] {
   const says: string[] = [];
   if (ahead === 1) says.push('1 task is ahead of it.');
   else if (ahead !== null && ahead > AHEAD_MAX) says.push(`More than ${AHEAD_MAX} tasks are ahead of it.`);
@@ -103,6 +112,12 @@ function numbersOf(ahead: number | null, pollers: readonly Poller[] | null, nowM
   if (pollers === null) return says;
   const [last] = pollers;
   if (last === undefined) says.push('No worker has asked this queue in the last ten minutes.');
-  else says.push(`${last.workerId} asked last, ${Math.round((nowMs - last.polledMs) / 1000)} s ago.`);
+  else {
+    const [holds = null, ...others] = held;
+    const has = holds === null ? '' : `, and has ${holds}`;
+    says.push(`${last.workerId} asked last, ${spanText(nowMs - last.polledMs)} ago${has}.`);
+    const busy = others.filter((each) => each !== null).length;
+    if (busy > 0) says.push(`${busy} more of its workers ${busy === 1 ? 'has' : 'have'} tasks.`);
+  }
   return says;
 }

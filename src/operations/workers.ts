@@ -1,16 +1,20 @@
 /** `worker.list`: the workers that sent a request lately. Soft state that starts empty. */
 import { Type } from '@sinclair/typebox';
-import { leasesByWorker } from '../authority/reads.ts';
+import { leasesByWorker, tasksOfWorker } from '../authority/reads.ts';
 import { instant } from '../protocol/instant.ts';
-import { GRANTED_AT } from './example-story.ts';
+import { GRANTED_AT, TASK_ID } from './example-story.ts';
 import { fields, note, stale } from './fields.ts';
 import { leaderRead } from './operation.ts';
 import { Instant, Text, Whole } from './reply-fields.ts';
+
+/** How many tasks of each worker are named. */
+const TASKS_SHOWN = 3;
 
 export const Worker = Type.Object({
   worker_id: note(Text, 'the id of the worker'),
   last_heartbeat: note(Instant, 'the time of its last request'),
   active_leases: note(Whole, 'how many tasks it has leased'),
+  task_ids: Type.Optional(Type.Array(Text, { description: `the oldest of them, at most ${TASKS_SHOWN}` })),
   queues: Type.Array(Text, { description: 'the queues it last polled' }),
 });
 
@@ -26,19 +30,30 @@ export const listWorkers = leaderRead({
   example: {
     request: {},
     reply: {
-      workers: [{ worker_id: 'worker-1', last_heartbeat: GRANTED_AT, active_leases: 1, queues: ['mail'] }],
+      workers: [
+        {
+          worker_id: 'worker-1',
+          last_heartbeat: GRANTED_AT,
+          active_leases: 1,
+          task_ids: [TASK_ID],
+          queues: ['mail'],
+        },
+      ],
     },
   },
   async look(_, { authority }) {
     const workers = await authority.read((machine) =>
-      authority.soft.workers.list(machine.batchAtMs, leasesByWorker(machine)),
+      authority.soft.workers
+        .list(machine.batchAtMs, leasesByWorker(machine))
+        .map((worker) => ({ ...worker, tasks: tasksOfWorker(machine, worker.workerId, TASKS_SHOWN) })),
     );
     return {
       ok: true,
-      workers: workers.map(({ workerId, lastHeartbeatMs, activeLeases, queues }) => ({
+      workers: workers.map(({ workerId, lastHeartbeatMs, activeLeases, tasks, queues }) => ({
         worker_id: workerId,
         last_heartbeat: instant(lastHeartbeatMs),
         active_leases: activeLeases,
+        ...(tasks.length === 0 ? {} : { task_ids: tasks }),
         queues: [...queues],
       })),
     };

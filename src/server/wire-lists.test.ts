@@ -160,8 +160,9 @@ describe('GET /v1/tasks/{task_id}/why', () => {
     await lease('w1', { queues: ['mail'] });
     const after = await served.done('task.why', { task_id: 'c' });
     expect(after).toMatchObject({ ahead: 2, polled_by: [{ worker_id: 'w1' }] });
+    expect(after.says).toMatch(/ w1 asked last, \d+ m?s ago, and has urgent for \d+ m?s\.$/);
     expect(await served.done('worker.list')).toMatchObject({
-      workers: [{ worker_id: 'w1', queues: ['mail'] }],
+      workers: [{ worker_id: 'w1', queues: ['mail'], active_leases: 1, task_ids: ['urgent'] }],
     });
   });
 
