@@ -85,6 +85,8 @@ describe('Leases', () => {
     const row = page.getByRole('row', { name: /nightly-report/ });
     await row.getByText(/\d s$/).first().waitFor();
     await page.getByTitle('Slot 1 is free').waitFor();
+    const left = async (selector: string) => (await page.locator(selector).first().boundingBox())?.x;
+    expect(await left('.seats')).toBe(await left('.lease-row:not(.head, .group) > span:nth-child(2)'));
     await bench.expectSound(page, 'leases-1440-light');
     holder.kill('SIGSTOP');
     await row.getByText('expired without a renewal').waitFor();

@@ -1,6 +1,7 @@
 /** What is wrong now, as sentences: a pure function of what the server knows. The worst first. */
 import type { ComponentChildren } from 'preact';
 import { clockText, countText, durationText } from '../data/clock.ts';
+import { type QueueTrouble, queueTrouble } from '../data/queue-trouble.ts';
 import { hrefOf } from '../data/route.ts';
 import { quotedWord } from '../data/task-query.ts';
 import type { Incident, Overview, QueueOverview, Status } from '../data/watch.ts';
@@ -12,9 +13,6 @@ export interface Trouble {
   readonly href: string;
 }
 
-/** A worker that waits for tasks gets one at once; who has not asked for this long is not there. */
-const SILENT_MS = 15_000;
-const OLD_MS = 5 * 60_000;
 const NAMES_MAX = 3;
 /** The server warns in its log from here on. */
 const TIME_OFF_MS = 60_000;
@@ -153,55 +151,42 @@ function lostNames(incidents: readonly Incident[]): Trouble[] {
   ];
 }
 
-function* queueTroubles(figures: QueueOverview, nowMs: number): Generator<Trouble> {
-  const {
-    queue,
-    ready,
-    limited,
-    paused,
-    workers,
-    last_polled_at: polled,
-    oldest_ready_ms: oldestMs,
-  } = figures;
-  const href = hrefOf('queues', queue);
-  const silentMs = polled === undefined ? Number.POSITIVE_INFINITY : nowMs - Date.parse(polled);
-  if (paused && ready + limited > 0) {
-    yield {
-      tone: 'warn',
-      says: (
-        <>
-          <Name text={queue} /> is paused, and {counted(ready, 'ready task')} {ready === 1 ? 'waits' : 'wait'}
-          .
-        </>
-      ),
-      href,
-    };
-  } else if (ready > 0 && oldestMs > SILENT_MS && silentMs > SILENT_MS) {
-    yield {
-      tone: 'bad',
-      says: (
-        <>
-          <Name text={queue} /> has {counted(ready, 'ready task')} and no worker{' '}
-          {workers === 0 || polled === undefined
-            ? 'in the last 10 minutes'
-            : `since ${clockText(Date.parse(polled))}`}
-          .
-        </>
-      ),
-      href,
-    };
-  } else if (ready > 0 && oldestMs > OLD_MS) {
-    yield {
-      tone: 'warn',
-      says: (
-        <>
-          The oldest ready task in <Name text={queue} /> has waited {durationText(oldestMs)}.
-        </>
-      ),
-      href,
-    };
-  }
+function queueTroubles(figures: QueueOverview, nowMs: number): Trouble[] {
+  const trouble = queueTrouble(figures, nowMs);
+  if (trouble === null) return [];
+  const tone = trouble === 'unserved' ? 'bad' : 'warn';
+  return [{ tone, says: SAYS_OF[trouble](figures, nowMs), href: hrefOf('queues', figures.queue) }];
 }
+
+const SAYS_OF: Readonly<Record<QueueTrouble, (figures: QueueOverview, nowMs: number) => ComponentChildren>> =
+  {
+    paused: ({ queue, ready }) => (
+      <>
+        <Name text={queue} /> is paused, and {counted(ready, 'ready task')} {ready === 1 ? 'waits' : 'wait'}.
+      </>
+    ),
+    unserved: ({ queue, ready, workers, last_polled_at: polled }) => (
+      <>
+        <Name text={queue} /> has {counted(ready, 'ready task')} and no worker{' '}
+        {workers === 0 || polled === undefined
+          ? 'in the last 10 minutes'
+          : `since ${clockText(Date.parse(polled))}`}
+        .
+      </>
+    ),
+    full: ({ queue, ready, leased, last_polled_at: polled = '' }, nowMs) => (
+      <>
+        No worker has asked for tasks of <Name text={queue} /> for {durationText(nowMs - Date.parse(polled))},
+        although {counted(ready, 'task')} {ready === 1 ? 'is' : 'are'} ready. Its workers have{' '}
+        {counted(leased, 'task')}: they are full, or hang.
+      </>
+    ),
+    old: ({ queue, oldest_ready_ms: oldestMs }) => (
+      <>
+        The oldest ready task in <Name text={queue} /> has waited {durationText(oldestMs)}.
+      </>
+    ),
+  };
 
 function counted(count: number, noun: string): string {
   return `${countText(count)} ${noun}${count === 1 ? '' : 's'}`;
