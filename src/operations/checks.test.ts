@@ -6,7 +6,16 @@ import type { Operation } from './table.ts';
 const SENTENCES: readonly (readonly [Operation, unknown, string])[] = [
   ['task.create', {}, 'The field payload is missing.'],
   ['lease.acquire', { name: 'n', ttl_ms: 1_000 }, 'The field holder is missing.'],
-  ['task.create', { payload: 1, colour: 'red' }, 'The field colour is unknown.'],
+  [
+    'task.create',
+    { payload: 1, colour: 'red' },
+    'The field colour is unknown; known are payload, task_id, queue, priority, delay_ms, retry, max_attempts, dedup_key, key, trace.',
+  ],
+  [
+    'task.create',
+    { payload: 1, retry: { max: 3 } },
+    'The field retry.max is unknown; known are max_failures, backoff_ms, max_backoff_ms.',
+  ],
   [
     'task.list',
     { state: 'waiting' },

@@ -75,7 +75,7 @@ function innermost(error: ValueError): ValueError {
 
 function complaint({ type, schema, message, value }: ValueError): string {
   if (type === ValueErrorType.ObjectRequiredProperty) return 'is missing';
-  if (type === ValueErrorType.ObjectAdditionalProperties) return 'is unknown';
+  if (type === ValueErrorType.ObjectAdditionalProperties) return `is unknown${knownIn(schema)}`;
   // Only cursors have a pattern.
   if (type === ValueErrorType.StringPattern) return 'must be the next_cursor of the page before';
   const { format, anyOf } = schema as { format?: string; anyOf?: readonly { const?: unknown }[] };
@@ -87,6 +87,12 @@ function complaint({ type, schema, message, value }: ValueError): string {
     return `must be one of ${words.join(', ')}`;
   }
   return lowerFirst(message);
+}
+
+/** The fields that the object may have; `stale` is for clients alone. */
+function knownIn({ properties = {} }: TSchema): string {
+  const known = Object.keys(properties).filter((name) => name !== 'stale');
+  return known.length === 0 ? '' : `; known are ${known.join(', ')}`;
 }
 
 function lowerFirst(message: string): string {

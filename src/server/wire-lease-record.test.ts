@@ -87,7 +87,10 @@ describe('a fenced write', () => {
   });
 
   it.each([
-    [{ token: TOKEN }, 'The field lease.token is unknown.'],
+    [
+      { token: TOKEN },
+      'The field lease.token is unknown; known are lease_seq, object_id, holder_id, acquired_at, expires_at.',
+    ],
     [{ expires_at: 7 }, 'The field lease.expires_at is wrong: expected string.'],
   ])('refuses any other field, and what is no text: %j', async (more, detail) => {
     const lease = { ...recordOf(await acquired()), ...more };

@@ -208,7 +208,7 @@ describe('the events', () => {
     const answer = await served.send('GET', `/v1/events?${query}`);
     expect(expectProblem(answer, '/v1/events')).toMatchObject({
       code: 'INVALID_ARGUMENT',
-      detail: `The field ${query.split('=')[0]} is unknown.`,
+      detail: expect.stringContaining(`The field ${query.split('=')[0]} is unknown`),
     });
   });
 

@@ -69,7 +69,10 @@ describe('a write whose lease is null, or has no number', () => {
   it.each([
     [{ lease_seq: 'one' }, 'The field lease.lease_seq is wrong: expected integer.'],
     [{ lease_seq: -1 }, 'The field lease.lease_seq is wrong: expected integer to be greater or equal to 0.'],
-    [{ seq: 1 }, 'The field lease.seq is unknown.'],
+    [
+      { seq: 1 },
+      'The field lease.seq is unknown; known are lease_seq, object_id, holder_id, acquired_at, expires_at.',
+    ],
     [7, 'The field lease is wrong: expected object.'],
   ])('that makes no sense is malformed, in a sentence about what is wrong: %j', async (lease, says) => {
     const { status, body } = await served.call('object.write', { object_id: 'n', value: 1, lease });

@@ -64,14 +64,52 @@ function sectionOf(operation: AnyOperation): string {
   return `${parts.filter((part) => part !== undefined && part !== '').join('\n\n')}\n`;
 }
 
-function fieldTable({ properties, required = [] }: TObject, without: readonly string[]): string {
-  const rows = Object.entries(properties)
+function fieldTable(request: TObject, without: readonly string[]): string {
+  const rows = fieldRows(request, '', without);
+  if (rows.length === 0) return '';
+  return ['| field | type | required | meaning |', '|---|---|---|---|', ...rows].join('\n');
+}
+
+/** A row for each field, and below an object those of its fields. */
+function fieldRows(
+  { properties, required = [] }: TObject,
+  within: string,
+  without: readonly string[] = [],
+): string[] {
+  return Object.entries(properties)
     .filter(([name]) => !without.includes(name))
-    .map(([name, field]) => {
+    .flatMap(([name, field]) => {
+      const schema = alternativesOf(field as TSchema)[0]!;
+      const path = `${within}${name}`;
       const says = ((field as TSchema).description ?? '').replaceAll('|', '\\|');
-      return `| \`${name}\` | ${required.includes(name) ? 'yes' : ''} | ${says} |`;
+      const row = `| \`${path}\` | ${typeOf(field as TSchema)} | ${required.includes(name) ? 'yes' : ''} | ${says} |`;
+      if ('properties' in schema) return [row, ...fieldRows(schema as TObject, `${path}.`)];
+      const { items } = schema as { items?: TSchema };
+      const isList = items !== undefined && 'properties' in items;
+      return isList ? [row, ...fieldRows(items as TObject, `${path}[].`)] : [row];
     });
-  return rows.length === 0 ? '' : ['| field | required | meaning |', '|---|---|---|', ...rows].join('\n');
+}
+
+/** What may stand there, without the null that removes it. */
+function alternativesOf(schema: TSchema): readonly TSchema[] {
+  const { anyOf } = schema as { anyOf?: readonly TSchema[] };
+  return (anyOf ?? [schema]).filter((each) => (each as { type?: string }).type !== 'null');
+}
+
+/** `string`, `integer 1 to 1000`, `list of string`, `"skip", "allow"`, `object or null`. */
+function typeOf(schema: TSchema): string {
+  const { anyOf } = schema as { anyOf?: readonly TSchema[] };
+  if (anyOf !== undefined)
+    return anyOf.map(typeOf).join(anyOf.every((each) => 'const' in each) ? ', ' : ' or ');
+  const { type, format, items, minimum, maximum } = schema as Record<string, unknown> & { items?: TSchema };
+  if ('const' in schema) return JSON.stringify(schema.const);
+  if (type === undefined) return 'any JSON';
+  if (type === 'array') return `list of ${typeOf(items!)}`;
+  if (format === 'date-time') return 'instant';
+  if (type !== 'integer' || minimum === undefined) return String(type);
+  return maximum === undefined || maximum === Number.MAX_SAFE_INTEGER
+    ? `integer from ${minimum}`
+    : `integer ${minimum} to ${maximum}`;
 }
 
 /** `{task_id, due_at?, leases: [{lease_id, …}]}`: what is there, and what is inside of lists. */
