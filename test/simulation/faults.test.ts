@@ -139,10 +139,9 @@ const TRIALS: Readonly<Record<FaultKind, Trial>> = {
     fault: { ...ON_AUTHORITY, args: { downMs: 50 } },
     shows: (history) => {
       const [cut] = all(history, 'fault');
-      const lose = cut?.allows.find((allowance) => allowance.may === 'lose');
-      const [, again] = all(history, 'boot').filter(({ node }) => node.startsWith('authority'));
-      // The only segment was cut, so its end is where the cut is, and nothing can tell.
-      expect(lose?.may === 'lose' && again!.lastSeq).toBe(lose?.may === 'lose' && lose.fromSeq);
+      // The only segment was cut within a frame, so no loss is allowed.
+      expect(cut?.allows).toEqual([{ may: 'refuse' }, { may: 'unreadable' }]);
+      isFound(history);
     },
   },
   'disk.stale': {

@@ -2,7 +2,7 @@
  * Damage to bytes that were durable: a flipped bit, a file cut short, a write that the disk had confirmed and that is
  * gone, a write that landed elsewhere. It is done while nothing runs. What each one may lead to is worked out from the
  * frames that it hits: damage is to be found by the next start, except where the log cannot know that anything
- * was there, which is its very end.
+ * was there, which is its very end. A file that ends within a frame was cut: the next start knows.
  */
 
 import { recover } from '../../../src/engines/file/recovery.ts';
@@ -25,6 +25,9 @@ export interface Damage {
   readonly detail: Record<string, Json>;
   readonly allows: readonly Allowance[];
 }
+
+/** The next start refuses the log, or a read finds the damage. */
+const FOUND: readonly Allowance[] = [{ may: 'refuse' }, { may: 'unreadable' }];
 
 async function placesOf(disk: SimDisk): Promise<Place[]> {
   const places: Place[] = [];
@@ -66,9 +69,10 @@ export async function damage(disk: SimDisk, kind: 'flip' | 'truncate' | 'stale')
     overwrite(inode, lost.position, lost.bytes);
   }
   const { path } = place;
+  const isCutWithinFrame = kind === 'truncate' && from > place.from;
   return {
     detail: { path, ...range },
-    allows: allowances(places, path, range.from, range.to),
+    allows: isCutWithinFrame ? FOUND : allowances(places, path, range.from, range.to),
   };
 }
 
@@ -81,7 +85,7 @@ export function misplacement(misplaced: Misplaced): Damage {
   const fromSeq = head?.firstSeq ?? 1;
   return {
     detail: { meantFor, landedAt, bytes: bytes.length },
-    allows: [{ may: 'refuse' }, { may: 'unreadable' }, { may: 'lose', fromSeq }],
+    allows: [...FOUND, { may: 'lose', fromSeq }],
   };
 }
 
@@ -89,7 +93,7 @@ export function misplacement(misplaced: Misplaced): Damage {
 function allowances(places: readonly Place[], path: string, from: number, to: number): Allowance[] {
   const lastPath = places.at(-1)!.path;
   const behind = places.filter((place) => place.path === path && place.from >= to);
-  const allows: Allowance[] = [{ may: 'refuse' }, { may: 'unreadable' }];
+  const allows = [...FOUND];
   if (path !== lastPath || behind.length > 0) return allows;
   const hit = places.find((place) => place.path === path && place.to > from && place.isBatch);
   if (hit !== undefined) allows.push({ may: 'lose', fromSeq: hit.firstSeq });
