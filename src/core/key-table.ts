@@ -11,8 +11,7 @@ import type { Counted, KeyRow, LineRow, TaskRow } from './row-types.ts';
 import { Int32Column, Uint8Column, Uint32Column } from './tables/columns.ts';
 import { HashIndex, hashOfString } from './tables/hash-index.ts';
 import { Rows } from './tables/rows.ts';
-import type { StringSlab } from './tables/string-slab.ts';
-import { TextColumn } from './tables/text-column.ts';
+import { type StringSlab, TextColumn } from './tables/text-column.ts';
 
 /** How many windows that have aged a grant clears away. It adds at most one, so that they do not pile up. */
 const CLEARED_A_GRANT = 2;

@@ -8,7 +8,7 @@ import type { LeaseRow, Seq, TaskRow } from './row-types.ts';
 import { Float64Column, Int32Column, Uint8Column } from './tables/columns.ts';
 import { HashIndex, hashOfString } from './tables/hash-index.ts';
 import { Rows } from './tables/rows.ts';
-import type { StringSlab } from './tables/string-slab.ts';
+import type { StringSlab } from './tables/text-column.ts';
 import { WorkerTasks } from './worker-tasks.ts';
 
 /** How many ended leases a task remembers. */

@@ -12,7 +12,7 @@ import { DueRows } from './tables/due-rows.ts';
 import { HashIndex, hashOfSeq, hashOfString } from './tables/hash-index.ts';
 import { RowList } from './tables/row-list.ts';
 import { Rows } from './tables/rows.ts';
-import type { StringSlab } from './tables/string-slab.ts';
+import type { StringSlab } from './tables/text-column.ts';
 import { TokenMemory } from './token-memory.ts';
 
 /** 0 is a free row. */

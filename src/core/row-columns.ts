@@ -11,8 +11,7 @@ import { Float64Column, Uint32Column } from './tables/columns.ts';
 import { type Move, OpaqueColumn } from './tables/opaque-column.ts';
 import type { Reservable } from './tables/rows.ts';
 import { SideRows, SparseColumn } from './tables/side-rows.ts';
-import type { StringSlab } from './tables/string-slab.ts';
-import { TextColumn } from './tables/text-column.ts';
+import { type StringSlab, TextColumn } from './tables/text-column.ts';
 
 export abstract class LeaseColumns {
   readonly sparse = new SideRows<LeaseRow>();

@@ -6,7 +6,7 @@ import { NameTable } from './name-table.ts';
 import type { Seq } from './row-types.ts';
 import { ScheduleTable } from './schedules/schedule-table.ts';
 import { SessionTable } from './sessions/session-table.ts';
-import { StringSlab } from './tables/string-slab.ts';
+import { StringSlab } from './tables/text-column.ts';
 import { TaskTable } from './task-table.ts';
 
 export interface State {

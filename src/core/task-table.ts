@@ -25,8 +25,7 @@ import { HashIndex, hashOfSeq, hashOfString } from './tables/hash-index.ts';
 import { RowHeap } from './tables/row-heap.ts';
 import { RowList } from './tables/row-list.ts';
 import { Rows } from './tables/rows.ts';
-import type { StringSlab } from './tables/string-slab.ts';
-import { TextColumn } from './tables/text-column.ts';
+import { type StringSlab, TextColumn } from './tables/text-column.ts';
 
 /** 0 is a free row. */
 const STATES: readonly (TaskState | 'FREE')[] = ['FREE', 'WAITING', 'LEASED', 'COMPLETED', 'FAILED', 'DEAD'];

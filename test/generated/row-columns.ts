@@ -114,8 +114,7 @@ ${opaquesFunction(IMAGE_DEFINITIONS.find(({ name }) => name === 'TaskImage')!)}
     './tables/opaque-column.ts': ['type Move', 'OpaqueColumn'],
     './tables/rows.ts': ['type Reservable'],
     './tables/side-rows.ts': ['SideRows', 'SparseColumn'],
-    './tables/string-slab.ts': ['type StringSlab'],
-    './tables/text-column.ts': ['TextColumn'],
+    './tables/text-column.ts': ['type StringSlab', 'TextColumn'],
   });
   return `// biome-ignore-all format: generated, one column a line
 /**

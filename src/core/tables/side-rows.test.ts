@@ -2,8 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { Float64Column } from './columns.ts';
 import { SideRows, SparseColumn } from './side-rows.ts';
-import { StringSlab } from './string-slab.ts';
-import { TextColumn } from './text-column.ts';
+import { StringSlab, TextColumn } from './text-column.ts';
 
 function createTable() {
   const strings = new StringSlab();
