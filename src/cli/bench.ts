@@ -83,7 +83,7 @@ async function bench(shell: Shell, options: BenchOptions): Promise<void> {
   const dir = await shell.files
     .makeTemporary('leasehold-bench-', options.dir)
     .catch(({ code }: NodeJS.ErrnoException) => {
-      throw wrongUsage(`No directory can be made in ${options.dir} (${code}).`);
+      throw wrongUsage(`No directory can be created in ${options.dir} (${code}).`);
     });
   try {
     await withOwnServer(shell, dir, (server) => measureAll(shell, options, server, ending.signal));

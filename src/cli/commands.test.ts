@@ -131,8 +131,8 @@ describe('task ls', () => {
     await test.run('task', 'add', '2', '--id', 'other');
     const run = await test.run('task', 'ls', '--state', 'dead');
     expect(run.out.split('\n')).toEqual([
-      'ID    QUEUE  STATE  ATTEMPT  MADE  WHAT',
-      'mine  mail   DEAD   0        now   wrong\\x1b[31m address',
+      'ID    QUEUE  STATE  ATTEMPT  CREATED  WHAT',
+      'mine  mail   DEAD   0        now      wrong\\x1b[31m address',
       '',
     ]);
   });

@@ -56,7 +56,7 @@ export function taskLines(
       'attempts',
       `${task.attempt} (${task.max_attempts} allowed besides those handed back), ${task.failures} of ${task.retry.max_failures} failures`,
     ],
-    ['made', when(task.created_at)],
+    ['created', when(task.created_at)],
   ];
   if (task.state === 'WAITING') fields.push(['due', when(task.due_at)]);
   if (task.worker_id !== undefined) fields.push(['worker', visible(task.worker_id)]);

@@ -87,7 +87,7 @@ function listCommand(shell: Shell): Command {
 
 function taskColumns(nowMs: number): Columns<TaskRecord> {
   return {
-    head: ['ID', 'QUEUE', 'STATE', 'ATTEMPT', 'MADE', 'WHAT'],
+    head: ['ID', 'QUEUE', 'STATE', 'ATTEMPT', 'CREATED', 'WHAT'],
     cells: (task, paint) => [
       visible(task.task_id),
       visible(task.queue),
