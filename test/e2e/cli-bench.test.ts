@@ -60,9 +60,9 @@ describe('leasehold bench', () => {
     expect(readdirSync(dir)).toEqual([]);
   });
 
-  it('says so when no directory can be made where it is told to', async () => {
+  it('says so when no directory can be created where it is told to', async () => {
     const run = await bench.run(['bench', '--dir', join(dir, 'nowhere')]);
-    expect(run).toMatchObject({ status: 2, stderr: expect.stringMatching(/No directory can be made in /) });
+    expect(run).toMatchObject({ status: 2, stderr: expect.stringMatching(/No directory can be created in /) });
   });
 
   it('counts nothing that was not done', async () => {
