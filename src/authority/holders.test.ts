@@ -1,10 +1,10 @@
-// Who is told that a lease has ended: the seat that heard of it last, once, whether the end is durable before or after the
+// Who is told that a lease has ended: the connection that it was last granted to or renewed on, once, whether the end is durable before or after the
 // reply to the grant has left.
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Entry } from '../core/entries.ts';
 import { leaseIdOfSeq } from '../core/ids.ts';
 import { Feed } from './feed.ts';
-import { type HolderNews, type HolderSeat, Holders } from './holders.ts';
+import { type HolderNews, type HolderSubscription, Holders } from './holders.ts';
 
 let feed: Feed;
 let holders: Holders;
@@ -21,9 +21,9 @@ function happens(...entries: readonly Entry[]): void {
   feed.publish(entries.map((entry) => ({ seq: ++seq, atMs: 0, entry })));
 }
 
-function seated(): { readonly seat: HolderSeat; readonly told: HolderNews[] } {
+function subscribed(): { readonly subscription: HolderSubscription; readonly told: HolderNews[] } {
   const told: HolderNews[] = [];
-  return { seat: holders.open((news) => told.push(news) > 0), told };
+  return { subscription: holders.subscribe((news) => told.push(news) > 0), told };
 }
 
 const lost = (leaseSeq: number, cause: string, name = 'n') => ({
@@ -55,35 +55,35 @@ describe('the holder of a name', () => {
     ['wiped', { type: 'NamesWiped', prefix: '', count: 1 }],
     ['superseded', granted()],
   ] as const)('is told once that its lease is over: %s', (cause, entry) => {
-    const { seat, told } = seated();
-    holders.holdName(seat, 'n', 5);
+    const { subscription, told } = subscribed();
+    holders.holdName(subscription, 'n', 5);
     happens(entry);
     happens(entry);
     expect(told).toEqual([lost(5, cause)]);
   });
 
   it('is told of an end that was durable before the reply to its grant had left', () => {
-    const { seat, told } = seated();
+    const { subscription, told } = subscribed();
     happens(broken(5));
     expect(told).toEqual([]);
-    holders.holdName(seat, 'n', 5);
+    holders.holdName(subscription, 'n', 5);
     expect(told).toEqual([lost(5, 'broken')]);
     happens(broken(5));
     expect(told).toHaveLength(1);
   });
 
   it('is not told of the end of another grant, nor of its own release', () => {
-    const { seat, told } = seated();
-    holders.holdName(seat, 'n', 5);
+    const { subscription, told } = subscribed();
+    holders.holdName(subscription, 'n', 5);
     happens(broken(4), { type: 'NameReleased', name: 'n', leaseSeq: 5 }, granted());
     expect(told).toEqual([]);
   });
 
   it('is the one that renewed it last', () => {
-    const [one, other] = [seated(), seated()];
-    holders.holdName(one.seat, 'n', 5);
-    holders.holdName(other.seat, 'n', 5);
-    holders.close(one.seat);
+    const [one, other] = [subscribed(), subscribed()];
+    holders.holdName(one.subscription, 'n', 5);
+    holders.holdName(other.subscription, 'n', 5);
+    holders.unsubscribe(one.subscription);
     happens(broken(5));
     expect([one.told, other.told]).toEqual([[], [lost(5, 'broken')]]);
   });
@@ -92,17 +92,17 @@ describe('the holder of a name', () => {
     ['in order', [5, 6]],
     ['the newer first', [6, 5]],
   ])('is the newest of two grants in one batch, when their replies leave %s', (_, order) => {
-    const seats = new Map([5, 6].map((leaseSeq) => [leaseSeq, seated()]));
-    for (const leaseSeq of order) holders.holdName(seats.get(leaseSeq)!.seat, 'n', leaseSeq);
-    expect(seats.get(5)!.told).toEqual([lost(5, 'superseded')]);
+    const subscriptions = new Map([5, 6].map((leaseSeq) => [leaseSeq, subscribed()]));
+    for (const leaseSeq of order) holders.holdName(subscriptions.get(leaseSeq)!.subscription, 'n', leaseSeq);
+    expect(subscriptions.get(5)!.told).toEqual([lost(5, 'superseded')]);
     happens(broken(6));
-    expect(seats.get(6)!.told).toEqual([lost(6, 'broken')]);
+    expect(subscriptions.get(6)!.told).toEqual([lost(6, 'broken')]);
   });
 
   it('keeps a guard when the leases beside it are wiped', () => {
-    const { seat, told } = seated();
-    holders.holdName(seat, 'system:orchestrator:main', 4);
-    holders.holdName(seat, 'n', 5);
+    const { subscription, told } = subscribed();
+    holders.holdName(subscription, 'system:orchestrator:main', 4);
+    holders.holdName(subscription, 'n', 5);
     happens({ type: 'NamesWiped', prefix: '', count: 1 });
     expect(told).toEqual([lost(5, 'wiped')]);
   });
@@ -115,19 +115,19 @@ describe('the holder of a task', () => {
   ] as const)(
     'is told that its lease is over, before or after the reply to its grant: %s',
     (cause, entry) => {
-      const [before, after] = [seated(), seated()];
-      holders.holdTask(before.seat, 5);
+      const [before, after] = [subscribed(), subscribed()];
+      holders.holdTask(before.subscription, 5);
       happens(entry);
       expect(before.told).toEqual([taskLost(5, cause)]);
       happens(entry);
-      holders.holdTask(after.seat, 5);
+      holders.holdTask(after.subscription, 5);
       expect([before.told.length, after.told]).toEqual([1, [taskLost(5, cause)]]);
     },
   );
 
   it('is told that the task is to be cancelled, and later that its lease is over', () => {
-    const { seat, told } = seated();
-    holders.holdTask(seat, 5);
+    const { subscription, told } = subscribed();
+    holders.holdTask(subscription, 5);
     happens({ type: 'TaskCancelRequested', task: 't', leaseSeq: 5, reason: 'a mistake' });
     happens({ type: 'LeaseExpired', task: 't', leaseSeq: 5, counted: true });
     expect(told).toEqual([
@@ -137,8 +137,8 @@ describe('the holder of a task', () => {
   });
 
   it('is not told of its own verdict', () => {
-    const { seat, told } = seated();
-    holders.holdTask(seat, 5);
+    const { subscription, told } = subscribed();
+    holders.holdTask(subscription, 5);
     happens({ type: 'TaskCompleted', task: 't', leaseSeq: 5, result: null, writes: [] });
     happens({ type: 'TaskDead', task: 't', leaseSeq: 5, reason: 'no', detail: null });
     expect(told).toEqual([]);

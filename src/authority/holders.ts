@@ -1,11 +1,12 @@
 /**
- * Who is to be told about a lease: the connection over which it was last acquired, renewed or extended. Holders are told when a
- * lease ends otherwise than by their own word, when a task is to be cancelled, and when they are asked to give way; after the
- * entry is durable, after the reply that told of the grant, and at most once. Soft state: deadlines decide, being told is sooner.
+ * Notifies the holder of a lease: the connection over which it was last acquired, renewed or extended. A holder is notified when
+ * its lease ends without its own request, when its task should be cancelled, and when another caller asks it to give way: after
+ * the entry is durable, after the reply with the grant has been sent, and at most once. Soft state: deadlines decide, a
+ * notification is only earlier.
  *
- *   reply leaves ─► hold ─► end of the lease in the feed ─► told, forgotten
+ *   reply sent ─► hold ─► end of the lease in the feed ─► notified, forgotten
  *
- * An end may be durable before the reply to its grant has left (payloads are read in between). So the newest ends that found no
+ * An end may be durable before the reply with its grant is sent (payloads are read in between). So the newest ends without a
  * holder are kept for a while.
  */
 import type { Entry } from '../core/entries.ts';
@@ -23,30 +24,30 @@ export type HolderNews =
 /** A name, or a task with the id of its lease. */
 export type Subject = { readonly name: string } | { readonly task_id: string; readonly lease_id: string };
 
-/** A connection, or whatever else can be told. True when it concerned it. */
-export type Hear = (news: HolderNews) => boolean;
+/** Receives the news of a lease. True when the news reached its holder. */
+export type HolderListener = (news: HolderNews) => boolean;
 
-/** So many ends are remembered for replies that have not left yet. */
+/** How many ends are kept for replies that have not been sent. */
 const MISSED_MAX = 1_024;
 
-/** What one connection holds. */
-export class HolderSeat {
-  readonly hear: Hear;
+/** The leases that one connection holds, and how to notify it. */
+export class HolderSubscription {
+  readonly notify: HolderListener;
   readonly names = new Map<string, number>();
   readonly tasks = new Set<number>();
 
-  constructor(hear: Hear) {
-    this.hear = hear;
+  constructor(notify: HolderListener) {
+    this.notify = notify;
   }
 }
 
 export class Holders {
   private readonly feed: Feed;
-  private readonly byName = new Map<string, HolderSeat>();
-  private readonly byTask = new Map<number, HolderSeat>();
-  /** Those that are told everything: in process there is no reply to wait for. */
-  private readonly listeners = new Set<Hear>();
-  private seats = 0;
+  private readonly byName = new Map<string, HolderSubscription>();
+  private readonly byTask = new Map<number, HolderSubscription>();
+  /** Notified of every lease: in process there is no reply to wait for. */
+  private readonly listeners = new Set<HolderListener>();
+  private subscriptions = 0;
   private readonly missed = new Map<number, HolderNews>();
   private unfollow: (() => void) | null = null;
 
@@ -54,69 +55,71 @@ export class Holders {
     this.feed = feed;
   }
 
-  open(hear: Hear): HolderSeat {
-    this.seats += 1;
+  subscribe(notify: HolderListener): HolderSubscription {
+    this.subscriptions += 1;
     this.follow();
-    return new HolderSeat(hear);
+    return new HolderSubscription(notify);
   }
 
-  close(seat: HolderSeat): void {
-    for (const name of seat.names.keys()) if (this.byName.get(name) === seat) this.byName.delete(name);
-    for (const leaseSeq of seat.tasks) if (this.byTask.get(leaseSeq) === seat) this.byTask.delete(leaseSeq);
-    this.seats -= 1;
-    this.rest();
+  unsubscribe(subscription: HolderSubscription): void {
+    for (const name of subscription.names.keys())
+      if (this.byName.get(name) === subscription) this.byName.delete(name);
+    for (const leaseSeq of subscription.tasks)
+      if (this.byTask.get(leaseSeq) === subscription) this.byTask.delete(leaseSeq);
+    this.subscriptions -= 1;
+    this.unfollowIfIdle();
   }
 
-  /** Tells of everything until the result is called. */
-  listen(hear: Hear): () => void {
-    this.listeners.add(hear);
+  /** Notifies of every lease until the returned function is called. */
+  listen(listener: HolderListener): () => void {
+    this.listeners.add(listener);
     this.follow();
     return () => {
-      this.listeners.delete(hear);
-      this.rest();
+      this.listeners.delete(listener);
+      this.unfollowIfIdle();
     };
   }
 
-  /** A reply that says who holds the name has left. */
-  holdName(seat: HolderSeat, name: string, leaseSeq: number): void {
+  /** A reply that names the holder was sent. */
+  holdName(subscription: HolderSubscription, name: string, leaseSeq: number): void {
     const before = this.byName.get(name);
     const current = before?.names.get(name) ?? leaseSeq;
     // Two grants of a name in one batch: their replies may leave in any order.
     if (current > leaseSeq) {
-      seat.hear({ type: 'lost', leaseSeq, subject: { name }, cause: 'superseded' });
+      subscription.notify({ type: 'lost', leaseSeq, subject: { name }, cause: 'superseded' });
       return;
     }
     if (current < leaseSeq) this.loseName(name, current, 'superseded');
-    else if (before !== seat) before?.names.delete(name);
-    this.byName.set(name, seat);
-    seat.names.set(name, leaseSeq);
-    this.tellMissed(seat, leaseSeq, name);
+    else if (before !== subscription) before?.names.delete(name);
+    this.byName.set(name, subscription);
+    subscription.names.set(name, leaseSeq);
+    this.deliverMissed(subscription, leaseSeq, name);
   }
 
-  holdTask(seat: HolderSeat, leaseSeq: number): void {
+  holdTask(subscription: HolderSubscription, leaseSeq: number): void {
     const before = this.byTask.get(leaseSeq);
-    if (before !== undefined && before !== seat) before.tasks.delete(leaseSeq);
-    this.byTask.set(leaseSeq, seat);
-    seat.tasks.add(leaseSeq);
-    this.tellMissed(seat, leaseSeq, null);
+    if (before !== undefined && before !== subscription) before.tasks.delete(leaseSeq);
+    this.byTask.set(leaseSeq, subscription);
+    subscription.tasks.add(leaseSeq);
+    this.deliverMissed(subscription, leaseSeq, null);
   }
 
-  /** Asks the holder of this very grant to give way; false when it cannot be told. */
+  /** Asks the holder of exactly this grant to give way; false when it cannot be notified. */
   ask(name: string, leaseSeq: number, reason: string): boolean {
     const news: HolderNews = { type: 'asked', leaseSeq, subject: { name }, reason };
-    let isTold = false;
-    for (const hear of this.listeners) if (hear(news)) isTold = true;
-    const seat = this.byName.get(name);
-    if (seat?.names.get(name) !== leaseSeq) return isTold;
-    return seat.hear(news) || isTold;
+    let isNotified = false;
+    for (const listener of this.listeners) if (listener(news)) isNotified = true;
+    const subscription = this.byName.get(name);
+    if (subscription?.names.get(name) !== leaseSeq) return isNotified;
+    return subscription.notify(news) || isNotified;
   }
 
   private follow(): void {
     this.unfollow ??= this.feed.follow(this.look);
   }
 
-  private rest(): void {
-    if (this.seats > 0 || this.listeners.size > 0) return;
+  private unfollowIfIdle(): void {
+    if (this.subscriptions > 0 || this.listeners.size > 0) return;
     this.unfollow?.();
     this.unfollow = null;
     this.missed.clear();
@@ -154,7 +157,7 @@ export class Holders {
       case 'TaskCancelRequested': {
         const { leaseSeq, reason } = entry;
         const news = { type: 'cancel', leaseSeq, subject: taskOf(entry.task, leaseSeq), reason } as const;
-        return this.tell(this.byTask.get(leaseSeq), news);
+        return this.notify(this.byTask.get(leaseSeq), news);
       }
       default:
     }
@@ -167,55 +170,55 @@ export class Holders {
   }
 
   private wipe(prefix: string): void {
-    for (const [name, seat] of [...this.byName]) {
+    for (const [name, subscription] of [...this.byName]) {
       if (!name.startsWith(prefix) || name.startsWith(GUARD_PREFIX)) continue;
-      this.loseName(name, seat.names.get(name)!, 'wiped');
+      this.loseName(name, subscription.names.get(name)!, 'wiped');
     }
   }
 
   private loseName(name: string, leaseSeq: number, cause: string): void {
-    const seat = this.forgetName(name, leaseSeq);
-    this.tell(seat, { type: 'lost', leaseSeq, subject: { name }, cause });
+    const subscription = this.forgetName(name, leaseSeq);
+    this.notify(subscription, { type: 'lost', leaseSeq, subject: { name }, cause });
   }
 
   private loseTask(task: number | string, leaseSeq: number, cause: string): void {
-    const seat = this.forgetTask(leaseSeq);
-    this.tell(seat, { type: 'lost', leaseSeq, subject: taskOf(task, leaseSeq), cause });
+    const subscription = this.forgetTask(leaseSeq);
+    this.notify(subscription, { type: 'lost', leaseSeq, subject: taskOf(task, leaseSeq), cause });
   }
 
-  private forgetName(name: string, leaseSeq: number): HolderSeat | undefined {
-    const seat = this.byName.get(name);
-    if (seat?.names.get(name) !== leaseSeq) return undefined;
+  private forgetName(name: string, leaseSeq: number): HolderSubscription | undefined {
+    const subscription = this.byName.get(name);
+    if (subscription?.names.get(name) !== leaseSeq) return undefined;
     this.byName.delete(name);
-    seat.names.delete(name);
-    return seat;
+    subscription.names.delete(name);
+    return subscription;
   }
 
-  private forgetTask(leaseSeq: number): HolderSeat | undefined {
-    const seat = this.byTask.get(leaseSeq);
+  private forgetTask(leaseSeq: number): HolderSubscription | undefined {
+    const subscription = this.byTask.get(leaseSeq);
     this.byTask.delete(leaseSeq);
-    seat?.tasks.delete(leaseSeq);
-    return seat;
+    subscription?.tasks.delete(leaseSeq);
+    return subscription;
   }
 
-  private tell(seat: HolderSeat | undefined, news: HolderNews): void {
-    for (const hear of this.listeners) hear(news);
-    if (seat !== undefined) seat.hear(news);
-    else if (this.seats > 0) this.miss(news);
+  private notify(subscription: HolderSubscription | undefined, news: HolderNews): void {
+    for (const listener of this.listeners) listener(news);
+    if (subscription !== undefined) subscription.notify(news);
+    else if (this.subscriptions > 0) this.keepMissed(news);
   }
 
-  private miss(news: HolderNews): void {
+  private keepMissed(news: HolderNews): void {
     if (this.missed.size >= MISSED_MAX) this.missed.delete(this.missed.keys().next().value!);
     this.missed.set(news.leaseSeq, news);
   }
 
-  private tellMissed(seat: HolderSeat, leaseSeq: number, name: string | null): void {
+  private deliverMissed(subscription: HolderSubscription, leaseSeq: number, name: string | null): void {
     const news = this.missed.size === 0 ? undefined : this.missed.get(leaseSeq);
     if (news === undefined || (name !== null && (news.subject as { name?: string }).name !== name)) return;
     this.missed.delete(leaseSeq);
     if (news.type === 'lost' && name !== null) this.forgetName(name, leaseSeq);
     else if (news.type === 'lost') this.forgetTask(leaseSeq);
-    seat.hear(news);
+    subscription.notify(news);
   }
 }
 

@@ -1,6 +1,6 @@
 /** The transport to an authority in the same process: no wire, the same operations, checks and answers. */
 import type { Authority } from '../authority/authority.ts';
-import type { HolderNews, HolderSeat } from '../authority/holders.ts';
+import type { HolderNews, HolderSubscription } from '../authority/holders.ts';
 import { RefusedReadError } from '../authority/refused-read.ts';
 import { ClosedError, UnavailableError } from '../authority/unavailable.ts';
 import { settledByOptions } from '../client/call-options.ts';
@@ -29,9 +29,9 @@ export function localTransport(
   let closed: Promise<void> | null = null;
   const { holders } = authority.soft;
   const listeners = new Set<Hear>();
-  let seat: HolderSeat | null = null;
+  let subscription: HolderSubscription | null = null;
 
-  const hear = (news: HolderNews): boolean => {
+  const notify = (news: HolderNews): boolean => {
     const told = toldOf(news);
     const tell = (): boolean => [...listeners].map((listener) => listener(told)).includes(true);
     // The caller that asks waits for whether the holder was told.
@@ -120,16 +120,16 @@ export function localTransport(
 
     listen(listener) {
       listeners.add(listener);
-      if (seat === null) {
-        seat = holders.open(hear);
+      if (subscription === null) {
+        subscription = holders.subscribe(notify);
         // Tasks are known by their leases, whichever worker leased them.
-        holders.listen((news) => 'task_id' in news.subject && hear(news));
+        holders.listen((news) => 'task_id' in news.subject && notify(news));
       }
       return () => listeners.delete(listener);
     },
 
     holds(name, leaseSeq) {
-      if (seat !== null) holders.holdName(seat, name, leaseSeq);
+      if (subscription !== null) holders.holdName(subscription, name, leaseSeq);
     },
 
     close() {

@@ -7,7 +7,7 @@
  */
 import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
-import type { Hear, HolderSeat, Holders } from '../authority/holders.ts';
+import type { HolderListener, HolderSubscription, Holders } from '../authority/holders.ts';
 import type { CallOptions } from '../authority/request.ts';
 import type { Answer, GrantedTasks } from '../core/answers.ts';
 import { invalid, isRefusal } from '../core/decision.ts';
@@ -80,8 +80,8 @@ export class LiveConnection {
   private heldReads: (() => Promise<void>)[] = [];
   private openReads = 0;
   private readonly outbox: LiveOutbox;
-  private seat: HolderSeat | null = null;
-  private seatAt: Holders | null = null;
+  private subscription: HolderSubscription | null = null;
+  private subscribedTo: Holders | null = null;
   private readonly plain: CallOptions;
   private readonly forGrants: CallOptions;
   private readonly forCaller: CallOptions;
@@ -305,32 +305,32 @@ export class LiveConnection {
   }
 
   holdName(name: string, leaseSeq: number): void {
-    this.sit()?.holdName(this.seat!, name, leaseSeq);
+    this.subscribe()?.holdName(this.subscription!, name, leaseSeq);
   }
 
   holdTask(leaseSeq: number): void {
-    this.sit()?.holdTask(this.seat!, leaseSeq);
+    this.subscribe()?.holdTask(this.subscription!, leaseSeq);
   }
 
-  /** Where this connection hears of what it holds: at the service that granted it. */
-  private sit(): Holders | null {
+  /** Subscribes to the holders of the present service, which granted what this connection holds. */
+  private subscribe(): Holders | null {
     const { holders } = this.context.service;
     if (this.isGone()) return null;
-    if (this.seatAt !== holders) {
-      this.standUp();
-      this.seat = holders?.open(this.hear) ?? null;
-      this.seatAt = holders;
+    if (this.subscribedTo !== holders) {
+      this.unsubscribe();
+      this.subscription = holders?.subscribe(this.notify) ?? null;
+      this.subscribedTo = holders;
     }
     return holders;
   }
 
-  private standUp(): void {
-    if (this.seat !== null) this.seatAt?.close(this.seat);
-    this.seat = null;
-    this.seatAt = null;
+  private unsubscribe(): void {
+    if (this.subscription !== null) this.subscribedTo?.unsubscribe(this.subscription);
+    this.subscription = null;
+    this.subscribedTo = null;
   }
 
-  private readonly hear: Hear = (news) => {
+  private readonly notify: HolderListener = (news) => {
     this.outbox.push(JSON.stringify(toldOf(news)));
     return !this.isGone();
   };
@@ -379,7 +379,7 @@ export class LiveConnection {
   /** The connection is closed: what waits ends, and what is granted from now on is given back. */
   closed(): void {
     this.heldReads = [];
-    this.standUp();
+    this.unsubscribe();
     this.endAll(new GoneError('The connection was closed.'));
     // Reads that were held are not made, and nothing else is left to be answered.
     this.whenQuiet?.();
