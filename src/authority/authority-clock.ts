@@ -1,28 +1,28 @@
 /**
  * The authority's time: a monotonic clock that starts with the wall clock, or with the newest time in the log if that is
- * later, counts suspends, and follows the wall clock by slewing at most 1 %. A log that several writers share has a
- * clock of its own instead.
+ * later, counts suspends, and follows the wall clock by slewing at most 1 %. A log that several writers share brings its
+ * own clock instead.
  *
  * Between any two readings it gains at most 1 % on real time, so no lease ends before its holder stops relying on it
- * (`seams/deadline.ts`). Counting a suspend keeps to that: the time was real, and nothing was decided in it. A wall clock
- * that is set only makes time slew. What is counted is bounded by two clocks that the kernel moves together when the
- * machine wakes up (the uptime, and the wall clock since the last reading), less what the kernel may be wrong by.
+ * (`seams/deadline.ts`). Counting a suspend keeps to that: the time was real, and nothing was decided in it. Setting the wall
+ * clock only makes time slew. The counted suspend is bounded by two clocks that the kernel moves together when the machine
+ * wakes up (the uptime, and the wall clock since the last reading), less the error of the kernel.
  */
 import type { UptimeClock } from '../seams/clock.ts';
 import { SlewedOffset } from '../seams/slewed-offset.ts';
 
-/** The clock of a log: null when the machine's own will do, and then always. Never behind the log, and never going back. */
+/** The clock of a log: always null when the clock of the machine is used. Never behind the log; never goes back. */
 export interface SharedClock {
   nowMs(): number | null;
 }
 
-/** The wall clock tells whole milliseconds; a smaller difference is none. */
+/** The resolution of the wall clock; smaller differences are ignored. */
 const WALL_RESOLUTION_MS = 1;
-/** The kernel may measure a suspend by a hardware clock that tells whole seconds. What is not counted is slewed. */
+/** The kernel may measure a suspend by a hardware clock with a resolution of one second. What is not counted is slewed. */
 const SUSPEND_ERROR_MS = 1_000;
 /**
- * The uptime is slow to read, so it is read when the wall clock has moved ahead, and this often. The second makes a
- * suspend that a wall clock set back has hidden too old to be counted later, when leases have been granted since.
+ * The uptime is slow to read, so it is read when the wall clock has moved ahead, and at this interval. The interval keeps a
+ * suspend that was hidden by setting the wall clock back from being counted later, when leases have been granted since.
  */
 const UPTIME_READ_MS = 1_000;
 
@@ -67,7 +67,7 @@ export class AuthorityClock {
   }
 
   private countSuspend(monotonicMs: number, wallGainedMs: number): void {
-    // In this order: a process that is stopped between the two readings must not take the pause for a suspend.
+    // In this order: a pause of the process between the two readings must not count as a suspend.
     const suspendedMs = this.clock.uptimeMs() - this.clock.monotonicMs();
     const countedMs = Math.min(suspendedMs - this.suspendedMs, wallGainedMs) - SUSPEND_ERROR_MS;
     if (countedMs > 0) this.offset.advance(monotonicMs, countedMs);

@@ -1,14 +1,14 @@
 /**
- * The single writer. One batch at a time: what arrives while a batch is being made durable is the next
- * batch, so throughput grows with load while a lonely call pays for one sync. Inside a batch every call
+ * The single writer. It writes one batch at a time: calls that arrive while a batch is being made durable form the next
+ * batch, so throughput grows with load and a single call pays for one sync. Inside a batch every call
  * sees the effects of those before it; outside, nothing is visible before the batch is durable, because
- * reads and events take the same way as changes.
+ * reads and events pass through the same queue as changes.
  *
  *   call → queue → [ due ends · decide · apply · encode ] → log.append → answers, events
  *                   └───────────────── turn ────────────┘
  *
- * A failed append is final: all waiting callers are told UNAVAILABLE and this authority is dead. So is a log that was
- * lost, and a deadline that has passed: what needed no entry leaves only while no other writer can have the log.
+ * A failed append is final: all waiting callers get UNAVAILABLE and this authority ends. The same holds for a lost log and
+ * a passed deadline: an answer that needed no entry is sent only while no other writer can have the log.
  */
 import type { Answer, Answers, GrantedTasks, TaskCreation } from '../core/answers.ts';
 import type { DecidedEntry } from '../core/batch.ts';
@@ -47,9 +47,9 @@ export interface AuthorityOptions {
   readonly clock: UptimeClock;
   readonly timers: Timers;
   readonly retention: Retention;
-  /** Told once when this authority has died. */
+  /** Called once when this authority has died. */
   readonly onDeath: (fault: Error) => void;
-  /** Told each time the log could not be compacted; writing continues, the log grows, and compaction is tried again after a while. */
+  /** Called when a compaction fails. Writing continues, the log grows, and compaction is retried after a pause. */
   readonly onCompactionFault: (fault: unknown) => void;
 }
 
@@ -60,9 +60,9 @@ export class Authority {
   readonly soft = new SoftState(this.feed);
   readonly stats = new Stats();
   readonly clock: AuthorityClock;
-  /** Makes of a failing world what callers are told; here and not around every call, which would cost each a promise. */
-  tellFault: (fault: Error) => Error = (fault) => fault;
-  /** Told when a task ends because its payload cannot be read back. */
+  /** Converts a fault into the error that callers get. Here and not around every call, which would cost each a promise. */
+  toCallerFault: (fault: Error) => Error = (fault) => fault;
+  /** Called when a task ends because its payload cannot be read back. */
   onDamagedPayload: (taskId: string) => void = () => undefined;
   private readonly machine: Machine;
   private readonly compactor: Compactor;
@@ -70,22 +70,22 @@ export class Authority {
   private readonly alarm: DueAlarm;
   private readonly options: AuthorityOptions;
   private readonly queue = new RequestQueue();
-  /** Calls whose answers leave when the present batch is durable. */
+  /** Calls whose answers are sent when the present batch is durable. */
   private settled: Request[] = [];
   private readonly grants = new GrantDelivery((command) => this.giveBack(command));
-  private readonly departed: Request[] = [];
+  private readonly abandoned: Request[] = [];
   private readonly endCalls = new Set<() => void>();
   /** How many entries of the machine's batch are in the log's. */
   private encoded = 0;
   private callsInBatch = 0;
-  /** The last batch was full, by calls or by bytes, before everything was taken. */
+  /** The last batch was full, by calls or by bytes, and calls were left in the queue. */
   private isBehind = false;
   private readonly batchSize = new BatchSize();
   private readonly disk = new DiskPace();
   private busy = false;
   private scheduled = false;
   private readonly idle: IdleMark;
-  /** There while a caller waits in a line. */
+  /** Keeps the process alive while a caller waits in a line. */
   private hold: Timer | null = null;
   private fault: UnavailableError | null = null;
   private closing: (() => void) | null = null;
@@ -106,7 +106,7 @@ export class Authority {
     });
   }
 
-  /** Makes the epoch durable; until that has happened no call is served. */
+  /** Makes the epoch durable; no call is served before. */
   async start(): Promise<void> {
     const { log, machine } = this;
     await readSchedulePayloads(this.state, log);
@@ -125,7 +125,7 @@ export class Authority {
     this.schedule();
   }
 
-  /** A change. Refusals are answers; only a failing world rejects. */
+  /** A change. Refusals are answers; only a fault rejects the promise. */
   call<C extends Command>(command: C, options?: CallOptions): Promise<Answers[C['type']] | Refusal> {
     return this.submit(command, PLAIN, options) as Promise<Answers[C['type']] | Refusal>;
   }
@@ -145,23 +145,23 @@ export class Authority {
     this.enqueue(request);
   }
 
-  /** The caller of a request that waits has gone or has given up: it fails with the reason, and is granted nothing. */
-  leave(request: Request, reason: unknown): void {
+  /** The caller of a waiting request has disconnected or given up: the request fails with the reason and is granted nothing. */
+  abandon(request: Request, reason: unknown): void {
     if (!request.open) return;
     request.open = false;
-    this.departed.push(request);
+    this.abandoned.push(request);
     request.reject(reason);
     this.schedule();
   }
 
-  /** A read, in line with the changes: it sees what is durable when its answer leaves, and nothing else. */
+  /** A read, queued with the changes: it sees what is durable when its answer is sent, and nothing else. */
   read<T>(read: (machine: Machine) => T): Promise<T> {
     const request = new Request(null, read, null, PLAIN);
     this.enqueue(request);
     return request.done! as Promise<T>;
   }
 
-  /** Decides what is already waiting, then stops for good. */
+  /** Decides the queued calls, then stops for good. */
   async close(): Promise<void> {
     if (this.closed !== null) return this.closed;
     this.closed = this.stop();
@@ -177,12 +177,12 @@ export class Authority {
     }
     this.end(new ClosedError('The authority has been closed.'));
     const compacted = this.compactor.stop();
-    // Closing ends a compaction wherever it is; the next one starts over.
+    // Closing aborts a running compaction; the next one starts over.
     await this.log.close();
     await compacted;
   }
 
-  /** Calls once when this authority has ended, by closing or by a fault; gives the call that takes it back. */
+  /** Calls once when this authority has ended, by closing or by a fault; returns a function that removes the listener. */
   whenEnded(call: () => void): () => void {
     this.endCalls.add(call);
     return () => {
@@ -190,7 +190,7 @@ export class Authority {
     };
   }
 
-  /** Nothing is accepted any more, and callers that still wait are told why. */
+  /** Accepts no more calls; waiting callers get the fault. */
   private end(fault: UnavailableError): void {
     this.fault ??= fault;
     this.alarm.cancel();
@@ -206,8 +206,8 @@ export class Authority {
   }
 
   /**
-   * Whether what this authority knows may be told now. Asked by code that answers without a call, and at last by every
-   * answer that needed no entry. No is for ever: another may have written since, so the authority ends with it.
+   * Whether answers from memory are allowed now. Checked by code that answers without a call, and before sending answers
+   * that needed no entry. False is final: another writer may have written since, so this authority ends.
    */
   mayAnswer(): boolean {
     if (this.fault === null && !this.log.mayAnswer) {
@@ -234,7 +234,7 @@ export class Authority {
         request.reject(new RefusedReadError(refusal));
       } else {
         this.stats.answer(request.command, refusal);
-        request.leave(refusal);
+        request.send(refusal);
       }
       return;
     }
@@ -242,7 +242,7 @@ export class Authority {
     this.schedule();
   }
 
-  /** Whether a full disk forbids it. What writes nothing is answered. */
+  /** Whether a full disk forbids the request. A request that writes nothing is still answered. */
   private isTooMuch({ command, handling }: Request, nowMs: number): boolean {
     return handling.needsSpace && command !== null && !writesNothing(this.state, command, nowMs);
   }
@@ -256,10 +256,10 @@ export class Authority {
   }
 
   private watch(request: Request, signal: AbortSignal): void {
-    const leave = (): void => this.leave(request, signal.reason);
-    if (signal.aborted) return leave();
-    signal.addEventListener('abort', leave, { once: true });
-    request.whenLeft = () => signal.removeEventListener('abort', leave);
+    const abandon = (): void => this.abandon(request, signal.reason);
+    if (signal.aborted) return abandon();
+    signal.addEventListener('abort', abandon, { once: true });
+    request.onSent = () => signal.removeEventListener('abort', abandon);
   }
 
   private schedule(): void {
@@ -286,13 +286,13 @@ export class Authority {
     this.log.append(this.mayWriteDirectly()).then(this.appended, this.appendFailed);
   };
 
-  /** Whether the log may write on this very thread: the batch is small, no other call waits, and the disk has been quick. */
+  /** Whether the log may write on this thread: the batch is small, no other call waits, and recent appends were quick. */
   private mayWriteDirectly(): boolean {
     return this.log.batchBytes <= DIRECT_BYTES_MAX && this.queue.size === 0 && this.disk.isQuick;
   }
 
   private readonly appended = (): void => {
-    // A log that was lost meanwhile: callers have been told that the outcome is unknown.
+    // The log was lost meanwhile: callers already got an unknown outcome.
     if (this.fault !== null) return;
     this.busy = false;
     this.stats.commitMs.note(this.disk.end(this.options.clock.monotonicMs()));
@@ -310,9 +310,9 @@ export class Authority {
       return;
     }
     machine.begin(this.clock.nowMs(), this.callsInBatch, this.alarm.hasRoomForTasks());
-    for (const request of this.departed.splice(0)) {
+    for (const request of this.abandoned.splice(0)) {
       if (request.waiter !== null) machine.lines.leave(request.waiter);
-      queue.letGo(request);
+      queue.releaseBytes(request);
     }
     this.encode();
     const bytesMax = log.batchBytesMax;
@@ -331,7 +331,7 @@ export class Authority {
     this.batchSize.note(taken, clock.monotonicMs() - fromMs);
   }
 
-  /** Even the reserve is used up: not one more entry fits until there is space again. */
+  /** Even the reserved space is used up: no entry fits until there is space again. */
   private refuseAll(): void {
     this.log.seekSpace();
     for (const request of this.queue.takeAll()) {
@@ -349,12 +349,12 @@ export class Authority {
       this.encode();
       return this.settle(request, found);
     }
-    // What was a repeat when it came may have become a new command by now.
+    // A command that was a repeat when it arrived may be a new one by now.
     const isFull = this.log.full && this.isTooMuch(request, machine.batchAtMs);
     const answer = isFull ? DISK_FULL : request.hasRoom ? machine.run(command, request) : OVERLOADED;
     this.encode();
     if (answer !== null) this.settle(request, answer);
-    else queue.keep(request);
+    else queue.holdBytes(request);
     this.soft.note(command, answer, request.requestId, machine.batchAtMs);
   }
 
@@ -363,7 +363,7 @@ export class Authority {
     this.encoded = 0;
   }
 
-  /** Takes what the machine has decided since: entries to the log, and the answers for callers that waited. */
+  /** Takes what the machine has decided since the last call: entries for the log, answers for callers that waited. */
   private encode(): void {
     const { batch } = this.machine;
     for (; this.encoded < batch.entries.length; this.encoded++) {
@@ -376,29 +376,29 @@ export class Authority {
   }
 
   private count({ seq, entry, atMs, dueMs }: DecidedEntry): void {
-    // An end that fell due while no authority was running says nothing about how prompt we are.
+    // An expiry that fell due while no authority was running says nothing about our lateness.
     if (dueMs !== 0)
       this.stats.expiry(entry.type === 'LeaseExpired', atMs - dueMs, dueMs > this.state.epochStartedAtMs);
     this.stats.tasks.note(this.state, entry, atMs);
     this.soft.incidents.note(this.state, entry, seq, atMs);
     if (entry.type !== 'SessionChanged') return;
-    // A session that has ended may be forgotten already, by a later entry of the same step.
+    // A later entry of the same step may have forgotten the ended session already.
     this.stats.sessions.changed(entry, atMs - (this.state.sessions.at(entry.session)?.createdAtMs ?? atMs));
   }
 
-  /** The answer is known; it leaves once the batch it was decided in is durable. */
+  /** The answer is known; it is sent once its batch is durable. */
   private settle(request: Request, answer: Answer | Refusal): void {
     request.settle(answer);
     this.settled.push(request);
     this.grants.add(request);
   }
 
-  /** The batch is durable: now it may be told. */
+  /** The batch is durable: publishes its entries and sends its answers. */
   private deliver(): void {
     if (this.encoded > 0) this.feed.publish(this.machine.batch.entries);
     for (const request of this.settled.splice(0)) {
       const { command, answer } = request;
-      this.queue.letGo(request);
+      this.queue.releaseBytes(request);
       if (command === null) {
         this.stats.reads += 1;
         request.resolve(answer);
@@ -415,10 +415,10 @@ export class Authority {
     this.stats.answer(command, answer);
     if (command.type === 'LeaseTasks' && request.isAwaited)
       this.payloads.deliver(request, answer as GrantedTasks | Refusal);
-    else this.grants.leave(request, answer);
+    else this.grants.deliver(request, answer);
   }
 
-  /** Ends what was granted to a caller that has gone; while closing, too, or it would be held until it runs out. */
+  /** Releases a grant whose caller has gone; also while closing, or the lease would be held until it expires. */
   private giveBack(command: Command): Request {
     const request = new Request(command, null, null, URGENT);
     this.forget(request.done!);
@@ -431,15 +431,15 @@ export class Authority {
     else if (this.closing !== null) {
       this.closing();
       return;
-    } else if (this.encoded > 0) this.idle.await();
-    this.alarm.set(this.departed.length > 0);
+    } else if (this.encoded > 0) this.idle.noteBatch();
+    this.alarm.set(this.abandoned.length > 0);
     this.holdForWaiters();
     this.compactor.afterBatch();
   }
 
-  /** A caller that leaves a line may set others in motion, and for those there must be room in the log. */
+  /** An abandoned request may let waiters behind it be served, which needs room in the log. */
   private get hasWork(): boolean {
-    return this.queue.size > 0 || (this.departed.length > 0 && this.log.batchBytesMax > 0);
+    return this.queue.size > 0 || (this.abandoned.length > 0 && this.log.batchBytesMax > 0);
   }
 
   private holdForWaiters(): void {
@@ -453,19 +453,19 @@ export class Authority {
     this.hold = null;
   }
 
-  /** For calls of our own whose answer is not needed; if the authority dies, `onDeath` tells it. */
+  /** For calls of the authority itself whose answer is not needed; if the authority dies, `onDeath` reports it. */
   private forget(call: Promise<unknown>): void {
     call.catch(() => undefined);
   }
 
-  /** False while something is going on. */
+  /** False while a batch is scheduled or being written. */
   private markIfIdle(): boolean {
     if (this.busy || this.scheduled) return false;
     this.busy = true;
     this.log.mark().then(() => {
       this.busy = false;
       if (this.hasWork || this.closing !== null) this.schedule();
-      this.alarm.set(this.departed.length > 0);
+      this.alarm.set(this.abandoned.length > 0);
     }, this.appendFailed);
     return true;
   }
@@ -493,6 +493,6 @@ export class Authority {
   }
 
   private fail(request: Request, fault: Error): void {
-    request.reject(this.tellFault(fault));
+    request.reject(this.toCallerFault(fault));
   }
 }

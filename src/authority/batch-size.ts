@@ -1,6 +1,6 @@
 /**
- * How many calls a batch may take: as many as are decided in a moment, so that no call waits long for the loop. Code
- * that has just been started is twenty times as slow as the same code a second later, so it begins small.
+ * How many calls a batch may take: as many as are decided within `LONG_MS`, so that no call waits long for the loop. Cold
+ * code is twenty times as slow as the same code a second later, so the limit starts small.
  */
 const FIRST = 256;
 const LEAST = 64;
@@ -10,7 +10,7 @@ const LONG_MS = 20;
 export class BatchSize {
   max = FIRST;
 
-  /** So many calls were decided in so much time. */
+  /** A batch of `calls` was decided in `tookMs`. */
   note(calls: number, tookMs: number): void {
     if (tookMs > LONG_MS) this.max = Math.max(LEAST, this.max >> 1);
     else if (calls === this.max) this.max = Math.min(MOST, this.max * 2);

@@ -1,6 +1,6 @@
 /**
- * Looks for the tasks of a bulk call: so many that what is written about them is one operation of the log, after a
- * bounded number of rows. The command decides on them later, when their payloads have been read.
+ * Finds the tasks of a bulk call: no more than fit into one operation of the log, within a bounded number of rows. The
+ * command decides about them later, when their payloads have been read.
  */
 import { isMeant } from '../core/bulk-tasks.ts';
 import type { BulkAction, BulkPosition } from '../core/commands.ts';
@@ -11,20 +11,20 @@ import type { State } from '../core/state.ts';
 import { page, type ReadView } from './reads.ts';
 
 /**
- * A call ends once its entries have this size. With the last task, and with leases for workers that wait for the tasks,
- * they are below what one operation may write (1.5 MiB).
+ * A call ends once its entries have this size. Together with the last task, and with leases for workers that wait for the
+ * tasks, they stay below what one operation may write (1.5 MiB).
  */
 const BYTES_A_CALL = 512 * 1024;
-/** The numbers of an entry. */
+/** Numeric fields of an entry. */
 const NUMBERS_BYTES = 64;
-/** Of UTF-8 for a character of a string. */
+/** UTF-8 bytes per character of a string, at most. */
 const CHARACTER_BYTES = 3;
 
-export interface BulkLook {
+export interface BulkSearch {
   readonly action: BulkAction;
   readonly filter: TaskFilter;
   readonly max: number;
-  /** What each entry has of the request itself. */
+  /** The texts of the request that each entry repeats. */
   readonly text: string;
 }
 
@@ -40,10 +40,10 @@ export interface BulkCandidates {
   readonly next: BulkPosition | null;
 }
 
-/** `from`: null for the first call, which fixes the position up to which tasks are looked for. */
+/** `from`: null for the first call, which fixes the position up to which tasks are searched. */
 export function bulkCandidates(
   machine: ReadView,
-  { action, filter, max, text }: BulkLook,
+  { action, filter, max, text }: BulkSearch,
   from: BulkPosition | null,
 ): BulkCandidates {
   const { state } = machine;
@@ -80,7 +80,7 @@ function* until({ tasks }: State, rows: Generator<TaskRow>, untilSeq: Seq): Gene
   }
 }
 
-/** At most: how much the entry about a task has. */
+/** An upper bound for the entry about a task. */
 function entryBytes({ tasks }: State, row: TaskRow, action: BulkAction, text: string): number {
   const key = tasks.groupKey.get(row) ?? '';
   // A new task has its own id and that of the old one.

@@ -1,19 +1,19 @@
 /**
- * When cron patterns are due in a time zone. The pattern is looked up as if local time were UTC, and the local time that
- * comes of it is turned into an instant here, by two rules: a local time that does not exist, because clocks go forward,
- * is due at the next instant that does; one that exists twice is due the first time only. (Left to the library, lists and
- * steps such as 0,30 2 * * * are skipped when clocks go forward, and fire twice when they go back.)
+ * When cron patterns are due in a time zone. The pattern is evaluated as if local time were UTC, and the resulting local
+ * time is converted into an instant here, by two rules: a local time that does not exist, because clocks go forward,
+ * is due at the next instant that does; one that exists twice is due the first time only. (The library itself would skip
+ * lists and steps such as 0,30 2 * * * when clocks go forward, and fire them twice when clocks go back.)
  */
 import { Cron } from 'croner';
 import type { Calendar } from '../core/schedules/schedule-times.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
-/** No clock is set back by more. */
+/** The largest step by which local clocks are set back. */
 const SHIFT_MAX_MS = 3 * HOUR_MS;
 const CACHED_MAX = 1_000;
 
-/** Checked against text before the library sees it, which also takes dates and years. */
+/** Checked before the library parses the text, because the library also accepts dates and years. */
 const FIELDS = /^\S+( \S+){4,5}$/;
 const NICKNAMES = ['@yearly', '@annually', '@monthly', '@weekly', '@daily', '@midnight', '@hourly'];
 
@@ -49,7 +49,7 @@ class Rhythm {
   }
 
   #look(afterMs: number): number | null {
-    // Every local time up to this one has been, and those between are here for the second time.
+    // Every local time up to this one has passed; after a change back some of them come a second time.
     let localMs = this.#zone.latestLocalMs(afterMs);
     for (;;) {
       const next = this.#pattern.nextRun(new Date(localMs));
@@ -68,7 +68,7 @@ export function faultOfCron(cron: string): string | null {
     return `a cron pattern has five fields, or six with seconds first, one space apart, or is one of ${NICKNAMES.join(', ')}`;
   }
   try {
-    // From a fixed day on: whether a pattern is ever due does not depend on today.
+    // From a fixed day: whether a pattern is ever due does not depend on today.
     return patternOf(cron).nextRun(new Date(0)) === null ? 'no day ever matches it' : null;
   } catch (fault) {
     return (fault as Error).message.replace(/^CronPattern: /, '');
@@ -96,7 +96,7 @@ function zoneOf(timezone: string): Zone {
   return cached(zones, timezone, () => new Zone(timezone));
 }
 
-/** The oldest makes room for a new one. */
+/** Evicts the oldest entry when the cache is full. */
 function cached<T>(known: Map<string, T>, key: string, make: () => T): T {
   const found = known.get(key);
   if (found !== undefined) return found;
@@ -124,7 +124,7 @@ class Zone {
     this.#format = format.resolvedOptions().timeZone === 'UTC' ? null : format;
   }
 
-  /** The highest time that the local clock has shown up to an instant: a clock that was set back showed a higher one before. */
+  /** The highest time that the local clock has shown up to an instant: before it was set back it showed a higher one. */
   latestLocalMs(ms: number): number {
     const offsetMs = this.#offsetMs(ms);
     const beforeMs = this.#offsetMs(ms - SHIFT_MAX_MS);
@@ -133,7 +133,7 @@ class Zone {
     return Math.max(ms + offsetMs, setBackMs - 1 + beforeMs);
   }
 
-  /** The first instant at which the local clock shows this time, or would have. */
+  /** The first instant at which the local clock shows this time or, if it skips the time, the first instant after it. */
   instantOf(localMs: number): number {
     const beforeMs = this.#offsetMs(localMs - DAY_MS);
     const afterMs = this.#offsetMs(localMs + DAY_MS);
@@ -143,7 +143,7 @@ class Zone {
     return this.#transition(localMs - afterMs, localMs - beforeMs, afterMs);
   }
 
-  /** The first instant of an offset that holds at `toMs` and not yet at `fromMs`. */
+  /** The first instant of an offset that applies at `toMs` but not at `fromMs`. */
   #transition(fromMs: number, toMs: number, offsetMs: number): number {
     let low = fromMs;
     let high = toMs;

@@ -1,7 +1,7 @@
 /**
  * Compaction, as the loop sees it: a thread writes the checkpoint, then the state's references move to it
- * some rows at a time between batches, and only then the old files go. At no moment does a reference
- * point to bytes that are not there.
+ * some rows at a time between batches, and only then the old files are deleted. A reference never
+ * points to missing bytes.
  */
 import { relocateRows, rowsToRelocate } from '../core/relocate.ts';
 import type { State } from '../core/state.ts';
@@ -36,10 +36,10 @@ export class Compactor {
     if (this.running !== null || this.stopped || this.pause !== null || !this.log.wantsCompaction) return;
     this.running = this.compact()
       .catch((fault: unknown) => {
-        // One that was ended with the log has not failed.
+        // A compaction that was aborted by closing the log has not failed.
         if (this.stopped) return;
         this.stats.compactionFaults += 1;
-        // What failed now would fail again at once; the log continues without it, only longer.
+        // An immediate retry would fail again; until then the log only grows.
         this.pause = this.timers.after(RETRY_MS, () => {
           this.pause = null;
         });
@@ -69,7 +69,7 @@ export class Compactor {
   }
 }
 
-/** Rows mostly lie in the order of their bytes, so the place after the newest find is the next one, nearly always. */
+/** Rows are mostly in the order of their bytes, so the entry after the last match is nearly always the next one. */
 function mover({ oldAt, newAt, gone }: Relocation): (at: number) => number {
   let next = 0;
   return (at) => {

@@ -1,6 +1,6 @@
 /**
- * How quick the disk has been lately. After a while of quick appends the log may write on the authority's own thread:
- * handing a small batch to another one costs as much as the sync itself.
+ * How quick recent appends were. After a run of quick ones the log may write on the authority's own thread: handing a small
+ * batch to another thread costs as much as the sync itself.
  */
 const QUICK_MS = 1;
 const QUICK_MIN = 16;
@@ -14,7 +14,7 @@ export class DiskPace {
     this.fromMs = nowMs;
   }
 
-  /** How long it took. */
+  /** Returns how long the append took. */
   end(nowMs: number): number {
     const tookMs = nowMs - this.fromMs;
     this.quick = tookMs < QUICK_MS ? this.quick + 1 : 0;

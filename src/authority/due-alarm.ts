@@ -1,7 +1,7 @@
 /**
- * Rings when time brings something to do. An alarm that is early does no harm, so a later time never moves it: leases are
- * renewed far more often than they end. What is due and cannot be written, because the disk is full, would ring again at
- * once: it is tried again after a while instead.
+ * The timer for the next expiry, delay or schedule. Waking up early does no harm, so a later due time never moves the timer:
+ * leases are renewed far more often than they end. What is due but cannot be written, because the disk is full, is retried
+ * after `NO_ROOM_MS`; otherwise the timer would fire again at once.
  */
 import type { Machine } from '../core/machine.ts';
 import type { Log } from '../engines/log.ts';
@@ -9,7 +9,7 @@ import type { Timer, Timers } from '../seams/clock.ts';
 import type { AuthorityClock } from './authority-clock.ts';
 
 const NO_ROOM_MS = 250;
-/** Timers stop while the machine is suspended and the authority's time does not, so it is looked at this often. */
+/** Timers stop while the machine is suspended and the authority's time does not, so the clock is checked at this interval. */
 const LOOK_MS = 10_000;
 
 export class DueAlarm {
@@ -29,11 +29,11 @@ export class DueAlarm {
     this.ring = ring;
   }
 
-  /** At once when a caller has left a line, which may set others in motion. */
-  set(hasDeparted: boolean): void {
+  /** Fires at once after an abandoned request: the waiters behind it may be served now. */
+  set(hasAbandoned: boolean): void {
     const { machine, log } = this;
     const againMs = this.clock.nowMs() + NO_ROOM_MS;
-    const dueMs = hasDeparted ? 0 : machine.nextDueMs();
+    const dueMs = hasAbandoned ? 0 : machine.nextDueMs();
     this.setBy(Math.max(dueMs, log.batchBytesMax === 0 ? againMs : 0));
     this.setBy(Math.max(machine.state.schedules.nextFiresAtMs(), log.full ? againMs : 0));
   }
@@ -44,7 +44,7 @@ export class DueAlarm {
     this.dueMs = Number.POSITIVE_INFINITY;
   }
 
-  /** While the disk is full schedules wait, and space is looked for on their behalf. */
+  /** While the disk is full schedules wait; a due one makes the log look for space. */
   hasRoomForTasks(): boolean {
     const { log, machine } = this;
     if (log.full && machine.state.schedules.nextFiresAtMs() <= this.clock.nowMs()) log.seekSpace();

@@ -1,4 +1,4 @@
-/** Tells those who wait for a task when it has ended, once that is durable. One look a batch, however many wait. */
+/** Notifies the watchers of a task when its end is durable. One pass per batch, however many watchers there are. */
 
 import type { Entry, TaskKey } from '../core/entries.ts';
 import { taskIdOfKey } from '../core/entry-json.ts';
@@ -14,7 +14,7 @@ export class EndWatch {
     this.feed = feed;
   }
 
-  /** Calls once when the task ends; gives the call that ends the watch. */
+  /** Calls once when the task ends; returns a function that ends the watch. */
   watch(taskId: string, ended: () => void): () => void {
     const watchers = this.watchers.get(taskId) ?? new Set();
     this.watchers.set(taskId, watchers);

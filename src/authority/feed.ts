@@ -12,7 +12,7 @@ export class Feed {
     return this.followers.size > 0;
   }
 
-  /** The entries of every batch that is decided from now on. Gives the call that ends it. */
+  /** Delivers the entries of every batch from now on, until the returned function is called. */
   follow(follower: Follower): () => void {
     this.followers.add(follower);
     return () => {
@@ -28,7 +28,7 @@ export class Feed {
     };
   }
 
-  /** Tells of a batch that is durable now. */
+  /** Delivers a batch that is durable. */
   publish(entries: readonly LoggedEntry[]): void {
     for (const follower of this.followers) follower(entries);
     for (const listener of this.listeners) listener();

@@ -1,11 +1,11 @@
 /**
- * Grants on the way to their callers. A grant whose caller has gone by the time its answer leaves is given back at
- * once. But the caller may have asked again on another connection and be told of the same grant there, so it is given
- * back only when every answer that tells of it has left and none of them was delivered. A repeat that is decided
- * before the release calls the release off.
+ * Grants whose answers are not sent yet. A grant whose caller has gone by the time its answer is sent is released at
+ * once. But the caller may have repeated the request on another connection and get the same grant there, so it is
+ * released only when every answer that contains it was sent and none of them was delivered. A repeat that is decided
+ * before the release cancels the release.
  *
- *   decided ─► add ─► leave ─┬─► delivered: the caller holds it
- *                            └─► not delivered: a release is queued
+ *   decided ─► add ─► deliver ─┬─► delivered: the caller holds it
+ *                              └─► not delivered: a release is queued
  */
 import type { Answer, GrantedName, GrantedTask, GrantedTasks } from '../core/answers.ts';
 import type { AcquireNames, Command, RenewName } from '../core/commands.ts';
@@ -15,12 +15,12 @@ import type { Request } from './request.ts';
 
 type Lease = GrantedTask | GrantedName;
 
-/** A grant of which some answer has not left, or that is being given back. */
+/** A grant with unsent answers, or one that is being released. */
 interface PendingGrant {
-  /** How many answers that tell of it have not left. */
+  /** How many answers that contain it were not sent yet. */
   open: number;
   isDelivered: boolean;
-  /** Its caller has gone or has asked for it again. */
+  /** Its caller has gone or has repeated the request. */
   isMissed: boolean;
   release: Request | null;
 }
@@ -33,7 +33,7 @@ export class GrantDelivery {
     this.giveBack = giveBack;
   }
 
-  /** The request is decided, and will leave. */
+  /** The request is decided; its answer will be sent. */
   add(request: Request): void {
     for (const lease of leasesOf(request)) {
       const key = keyOf(lease);
@@ -49,25 +49,25 @@ export class GrantDelivery {
     }
   }
 
-  leave(request: Request, answer: Answer | Refusal): void {
+  deliver(request: Request, answer: Answer | Refusal): void {
     const { isAwaited } = request;
-    if (isAwaited) request.leave(answer);
-    this.left(request, isAwaited, !isAwaited);
+    if (isAwaited) request.send(answer);
+    this.settleGrants(request, isAwaited, !isAwaited);
     if (isAwaited || !request.open) return;
     // Payloads are not read for leases that are not taken.
     const isLease = request.command!.type === 'LeaseTasks';
-    request.leave(isLease ? { ...(answer as GrantedTasks), leases: [] } : answer);
+    request.send(isLease ? { ...(answer as GrantedTasks), leases: [] } : answer);
   }
 
-  /** Payloads could not be read. Those leases expire: given back, the next worker would meet the same fault. */
+  /** Payloads could not be read. Those leases expire: if they were released, the next worker would get the same fault. */
   fail(request: Request, fault: unknown): void {
     const { isAwaited } = request;
-    request.whenLeft?.();
+    request.onSent?.();
     request.reject(fault);
-    this.left(request, false, !isAwaited);
+    this.settleGrants(request, false, !isAwaited);
   }
 
-  private left(request: Request, isDelivered: boolean, isMissed: boolean): void {
+  private settleGrants(request: Request, isDelivered: boolean, isMissed: boolean): void {
     for (const lease of leasesOf(request)) {
       const key = keyOf(lease);
       const grant = this.pending.get(key);
@@ -93,7 +93,7 @@ export class GrantDelivery {
 
 const NONE: readonly Lease[] = [];
 
-/** What it tells its caller that it holds, for the first time or again. */
+/** The leases in the answer, granted now or repeated. */
 function leasesOf({ command, answer }: Request): readonly Lease[] {
   const type = command?.type;
   if (type !== 'AcquireNames' && type !== 'LeaseTasks' && type !== 'RenewName') return NONE;
@@ -101,7 +101,7 @@ function leasesOf({ command, answer }: Request): readonly Lease[] {
   return (answer as { readonly leases: readonly Lease[] }).leases;
 }
 
-/** A caller that has chosen its token can renew what it was not told of, and is told of it then. */
+/** A caller that has chosen its token can renew a grant whose answer it never got; the renewal then delivers the grant. */
 function isRepeat({ command, answer }: Request): boolean {
   return command!.type === 'RenewName' || (answer as { readonly duplicate: boolean }).duplicate;
 }

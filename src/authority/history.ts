@@ -1,4 +1,4 @@
-/** The entries that touched a subject, read back from the log. For people; it costs a pass over the range. */
+/** The entries that touched a subject, read back from the log. For people: each read scans the range. */
 import type { Entry } from '../core/entries.ts';
 import { taskIdOfKey } from '../core/entry-json.ts';
 import { opaquesOf } from '../core/entry-opaques.ts';
@@ -10,13 +10,13 @@ import type { Log, LoggedEntry } from '../engines/log.ts';
 import type { Timers } from '../seams/clock.ts';
 import { BYTES_A_PAGE } from './reads.ts';
 
-/** Whether an entry touched the subject; asked in the order of the log. */
+/** Whether an entry touched the subject; called in log order. */
 export type Touches = (entry: Entry, seq: Seq) => boolean;
 
-/** After so many entries others get their turn, and the read ends if its caller has gone. */
+/** After this many entries the read yields to the event loop, and ends if its caller has gone. */
 const ENTRIES_A_TURN = 2_048;
 
-export interface Looking {
+export interface HistoryOptions {
   readonly timers: Pick<Timers, 'soon'>;
   readonly signal: AbortSignal | undefined;
 }
@@ -38,7 +38,7 @@ export async function history(
   log: Log,
   { fromSeq, toSeq, limit }: HistoryRange,
   touches: Touches,
-  { timers, signal }: Looking,
+  { timers, signal }: HistoryOptions,
 ): Promise<HistoryPage> {
   const first = Math.max(fromSeq, log.position.firstSeq);
   const entries: LoggedEntry[] = [];
@@ -58,7 +58,7 @@ export async function history(
   return { entries, next: null };
 }
 
-/** About how long it is when it is shown; what is the same for all entries is left out. */
+/** The approximate size of the shown entry, without what all entries have in common. */
 function bytesOf(entry: Entry): number {
   const names = entry.type === 'NameLeased' ? entry.names : [];
   const namesBytes = names.reduce((sum, name) => sum + name.length, 0);
@@ -66,8 +66,8 @@ function bytesOf(entry: Entry): number {
 }
 
 /**
- * Some entries that touch a task do not name it: the intent that makes a start task, and a restore that ends a lease. The
- * one that creates its successor names both.
+ * Some entries that touch a task do not name it: the intent that creates a start task, and a restore that ends a lease. The
+ * entry that creates its successor names both.
  */
 export function touchesTask({ task, createdSeq, leases }: TaskImage): Touches {
   const unnamed = new Set([createdSeq]);
@@ -80,9 +80,9 @@ export function touchesTask({ task, createdSeq, leases }: TaskImage): Touches {
 }
 
 /**
- * A name is touched by its leases, by sessions and restores that end them, and by writes to its object, wherever they stand.
- * `grantedSeq` is its newest grant before the range, if there was one. A wipe touches only what was granted before it;
- * where the range does not begin with the log that is unknown, and it is shown. A restore touches only what was held.
+ * A name is touched by its leases, by sessions and restores that end them, and by writes to its object, wherever they occur.
+ * `grantedSeq` is its newest grant before the range, if there was one. A wipe touches only names granted before it; when the
+ * range begins after the start of the log this is unknown, and the wipe is shown. A restore touches only held names.
  */
 export function touchesName(name: string, grantedSeq = 0, beginsWithLog = false): Touches {
   let leaseSeq = grantedSeq;

@@ -1,5 +1,5 @@
-// Who is told that a lease has ended: the connection that it was last granted to or renewed on, once, whether the end is durable before or after the
-// reply to the grant has left.
+// Notifying the holder of a lease that it has ended: the connection of the last grant or renewal, once, whether the end is
+// durable before or after the reply to the grant was sent.
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Entry } from '../core/entries.ts';
 import { leaseIdOfSeq } from '../core/ids.ts';

@@ -1,4 +1,4 @@
-/** Tells when nothing has happened for a while, so that the newest batch gets its commit mark; one timer serves them all. */
+/** Marks the newest batch as committed after `IDLE_MS` without another batch. One timer serves all batches. */
 import type { Clock, Timer, Timers } from '../seams/clock.ts';
 
 const IDLE_MS = 50;
@@ -10,7 +10,7 @@ export class IdleMark {
   private timer: Timer | null = null;
   private lastBatchMs = 0;
 
-  /** `mark` says whether it could; if not it is asked again. */
+  /** `mark` returns whether it could write the mark; if not, it is called again. */
   constructor({ clock, timers }: { readonly clock: Clock; readonly timers: Timers }, mark: () => boolean) {
     this.clock = clock;
     this.timers = timers;
@@ -18,7 +18,7 @@ export class IdleMark {
   }
 
   /** A batch has been made durable. */
-  await(): void {
+  noteBatch(): void {
     this.lastBatchMs = this.clock.monotonicMs();
     this.timer ??= this.timers.after(IDLE_MS, this.look);
   }

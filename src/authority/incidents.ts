@@ -1,7 +1,7 @@
 /**
- * What recently went wrong, for an operator who has just opened the console: leases that ran out or were broken, verdicts that
- * came too late, tasks that failed or died. Soft state, bounded, noted as entries are written; it starts empty, decides
- * nothing and costs the same however long the log is.
+ * Recent incidents, for an operator who has just opened the console: leases that expired or were broken, late verdicts,
+ * tasks that failed or died. Soft state, bounded, noted as entries are written; it starts empty, decides nothing, and its
+ * cost does not depend on the length of the log.
  */
 import type { Entry, TaskKey } from '../core/entries.ts';
 import { taskIdOfKey } from '../core/entry-json.ts';
@@ -37,7 +37,7 @@ const RECENT_MS = 10 * 60_000;
 export class Incidents {
   private readonly ring: Incident[] = [];
   private next = 0;
-  /** Leases whose holders renew no more: they end by time, as they should. */
+  /** Leases whose holders have stopped renewing on purpose: their expiry is no incident. */
   private readonly expected = new Set<number>();
 
   expectEnd(leaseSeq: number): void {
@@ -87,7 +87,7 @@ export class Incidents {
     const { tasks } = state;
     const row = tasks.at(task);
     const queue = row === 0 ? null : tasks.queueNameOf(row);
-    // Start tasks are the business of sessions, which tell of their ends themselves.
+    // Start tasks are left out: sessions report their ends themselves.
     if (queue !== null && isSystemQueue(queue)) return;
     const lease = row === 0 || leaseSeq === 0 ? 0 : findLease(state, row, leaseSeq);
     const holder = lease === 0 ? null : tasks.leases.workerId.get(lease);

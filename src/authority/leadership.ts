@@ -1,18 +1,18 @@
 /**
- * Who writes a log that several processes can reach, as one of them lives through it. It is in one of these states
- * at any time, and the server is told of each change at the moment it happens:
+ * Leader election on a log that several processes can reach, as seen by one of them. The process is in one of these
+ * states at any time, and the server is notified of each change at once:
  *
  *                 replayed                    the guard may be taken
  *   start ─► cold ─────────► following ─────────────────────────────► leading
  *             ▲               │    ▲ │                                   │
- *             │  compacted    │    └─┘ read along, look who leads        │ the guard was not renewed, an append failed,
- *             │  under it     │                                          │ or the deadline has passed: nothing leaves
- *             ├───────────────┘                                          │ any more, and the state is dropped
+ *             │  compacted    │    └─┘ replay new entries, read leader   │ the guard was not renewed, an append failed,
+ *             │  under it     │                                          │ or the deadline has passed: no more answers
+ *             ├───────────────┘                                          │ are sent, and the state is dropped
  *             └──────────────────────────────────────────────────────────┘
- *   stop, from anywhere: the guard is given back, and nothing happens any more
+ *   stop, from any state: the guard is released, and this process is done
  *
- * While the log is out of reach it is asked for again and again. Only what would go wrong in the same way the next
- * time ends it: a log of a newer version, damage, an entry that cannot be applied.
+ * While the log is out of reach it is retried. Only faults that every retry would meet again are final: a log of a newer
+ * version, damage, an entry that cannot be applied.
  */
 import {
   type Engine,
@@ -28,22 +28,22 @@ import type { Timer } from '../seams/clock.ts';
 import { Authority, type AuthorityOptions } from './authority.ts';
 import { Standby } from './standby.ts';
 
-/** How often a follower looks. A leader that stops gives its guard back, and is to be followed within a second. */
+/** How often a follower polls. A leader that stops releases its guard, and a follower should take over within a second. */
 const LOOK_MS = 200;
 const RETRY_MS = 250;
-/** A database from which nothing comes for so long will not answer on that connection any more. */
+/** After this much silence the database will not answer on that connection any more. */
 const SILENCE_MS = 10_000;
 
 export interface LeadershipOptions extends Omit<AuthorityOptions, 'onDeath'> {
   readonly hashSeed: number;
-  /** Where this process is reached: a guard that it left behind itself must not be shown as that of another. */
+  /** The URLs of this process: a guard left by its own earlier run must not be shown as another server's. */
   readonly ownUrls?: readonly string[];
-  /** From now on this is all there is to be seen. The fault is why an authority has ended, if one has. */
+  /** From now on reads see only this standby. The fault is why an authority has ended, if one has. */
   readonly onStandby: (standby: Standby, fault: Error | null) => void;
   readonly onLead: (authority: Authority) => void;
-  /** The log is out of reach; `tries` counts since it was not. */
+  /** The log is out of reach; `tries` counts the failures since the last success. */
   readonly onOutOfReach: (fault: unknown, tries: number) => void;
-  /** Told once when there is no sense in trying again. */
+  /** Called once after a final fault. */
   readonly onEnd: (fault: unknown) => void;
 }
 
@@ -54,33 +54,33 @@ export class Leadership {
   private authority: Authority | null = null;
   private isStopping = false;
   private failedTries = 0;
-  /** How long the replay of the log has taken: what was there at first, and what was left when the guard was taken. */
+  /** How long the first replay of the log took. */
   private replayMs = 0;
   private endPause = (): void => undefined;
-  private life: Promise<void> = Promise.resolve();
+  private running: Promise<void> = Promise.resolve();
 
   constructor(engine: Engine, options: LeadershipOptions) {
     this.engine = engine;
     this.options = options;
   }
 
-  /** Resolves once this process leads, or has seen that another does. Rejects if the log is out of reach already now. */
+  /** Resolves once this process leads, or has seen that another does. Rejects if the first try fails. */
   start(): Promise<void> {
     return new Promise((resolve, reject) => {
-      this.life = this.live(resolve, reject);
+      this.running = this.run(resolve, reject);
     });
   }
 
-  /** Gives the guard back, if it is ours. */
+  /** Releases the guard, if this process holds it. */
   async stop(): Promise<void> {
     this.isStopping = true;
     this.endPause();
     await this.authority?.close();
-    await this.life;
+    await this.running;
     await this.standby?.close();
   }
 
-  private async live(settled: () => void, failed: (fault: unknown) => void): Promise<void> {
+  private async run(settled: () => void, failed: (fault: unknown) => void): Promise<void> {
     let hasSettled = false;
     while (!this.isStopping) {
       try {
@@ -101,7 +101,7 @@ export class Leadership {
     settled();
   }
 
-  /** Takes over what was written since the last look, and the guard if it may be taken. */
+  /** Replays what was written since the last look, and takes the guard if it may be taken. */
   private async look(): Promise<Authority | null> {
     this.standby ??= this.showCold(null);
     const { standby } = this;
@@ -112,8 +112,8 @@ export class Leadership {
     try {
       log = await this.inTime(standby, leading);
     } catch (fault) {
-      // A guard that comes too late must be given back. Nor is it known how far the replay has come, unless it
-      // was found out before that the log is too far away.
+      // A guard granted too late must be released. How far the replay came is unknown, too, unless the database was
+      // found to be too far away before the replay.
       leading.then((late) => late?.close()).catch(() => undefined);
       if (!(fault instanceof LogTooFarError)) await this.startOver(standby, fault);
       throw fault;
@@ -122,14 +122,14 @@ export class Leadership {
     return this.lead(standby, log, this.replayMs + this.options.clock.monotonicMs() - fromMs);
   }
 
-  /** Whether it has taken over everything and found that the guard may be taken. */
+  /** Whether everything was replayed and the guard may be taken. */
   private async readAlong(standby: Standby): Promise<boolean> {
     const { isWarm } = standby;
     try {
       if (!isWarm) await this.replayFirst(standby);
       return (await this.inTime(standby, standby.catchUp())) === null;
     } catch (fault) {
-      // A warm state outlives a connection that was cut or is silent; what was replayed in part is of no use.
+      // A warm state outlives a broken or silent connection; a partial first replay is useless.
       const isCompacted = fault instanceof LogCompactedError;
       if (!isWarm || isCompacted) await this.startOver(standby, fault);
       else if (fault instanceof SilenceError) await standby.hangUp();
@@ -166,7 +166,7 @@ export class Leadership {
   }
 
   private async untilEnded(authority: Authority): Promise<void> {
-    // A stop that came before there was an authority has not closed it.
+    // A stop before the authority existed did not close it.
     if (!this.isStopping && !authority.hasEnded) {
       await new Promise<void>((resolve) => authority.whenEnded(resolve));
     }
@@ -174,7 +174,7 @@ export class Leadership {
     await authority.close();
   }
 
-  /** The next look begins with an empty state, unless there is none because this fault would come again. */
+  /** The next look begins with an empty state, unless the fault is final and there is no next look. */
   private async startOver(standby: Standby, fault: unknown): Promise<void> {
     if (!isFinal(fault, standby)) this.standby = this.showCold(null);
     await standby.close();
@@ -187,7 +187,7 @@ export class Leadership {
     return standby;
   }
 
-  /** Gives up when nothing is received for too long. */
+  /** Rejects when nothing is received for `SILENCE_MS`. */
   private inTime<T>(standby: Standby, work: Promise<T>): Promise<T> {
     const { timers } = this.options;
     return new Promise((resolve, reject) => {
@@ -227,7 +227,7 @@ class SilenceError extends LogOutOfReachError {
   override readonly name = 'SilenceError';
 }
 
-/** A guard that is about to run out is looked at right then. */
+/** The next look is right after the guard expires, if that is sooner. */
 function untilNextLook(leader: Leader | null): number {
   return Math.min(LOOK_MS, (leader?.remainingMs ?? LOOK_MS) + 1);
 }

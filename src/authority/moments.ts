@@ -1,6 +1,6 @@
 /**
- * Earlier states of the log, made by replay: from the nearest base, or from a cached moment before the position, which
- * then moves there. So playing forward replays each entry once. A moment that moves is lost at its old position; going
+ * Earlier states of the log, rebuilt by replay: from the nearest base, or from a cached moment before the position, which
+ * then moves there. So playing forward replays each entry once. A moment that moves is gone at its old position; going
  * back and forth between two positions ends up with one moment for each.
  *
  * The number of moments and the rows of all of them are bounded; the least recently used ones are dropped.
@@ -25,7 +25,7 @@ export interface MomentLimits {
   readonly rows: number;
 }
 
-/** The state at that position is larger than all moments may be together. */
+/** The state at that position exceeds the bound on the rows of all moments together. */
 export class MomentTooLargeError extends Error {
   override readonly name = 'MomentTooLargeError';
 }
@@ -33,7 +33,7 @@ export class MomentTooLargeError extends Error {
 interface Moment {
   readonly state: State;
   readonly replay: Replay;
-  /** The first part of the base it was made from; it can be read as long as that base is kept. */
+  /** The first part of the base it was restored from; the moment can be read as long as that base is kept. */
   readonly base: number;
   /** The newest batch that was replayed. */
   cursor: number;
@@ -53,17 +53,17 @@ export class Moments {
     this.limits = limits;
   }
 
-  /** The state at a position that the past reaches. Valid until the next call. */
+  /** The state at a position within the past. Valid until the next call. */
   async at(past: LogPast, log: PastLog, position: PastPosition): Promise<ReadView> {
     this.dropUnreadable(past);
     const base = past.bases.findLast((each) => isWithin(each, position))!;
     const moment = this.nearest(position, base) ?? (await this.restored(base, log));
     await this.advance(moment, log, position);
-    // Time stands still at the newest entry.
+    // The time is that of the newest entry.
     return stillView(moment.state, moment.state.lastAtMs);
   }
 
-  /** Opaque bytes of a moment are in the files of its base and after. */
+  /** The opaque bytes of a moment are in the files of its base and later ones. */
   private dropUnreadable({ bases }: LogPast): void {
     const kept = new Set(bases.map(keyOf));
     for (let index = this.moments.length - 1; index >= 0; index--) {
@@ -120,7 +120,7 @@ export class Moments {
     }
   }
 
-  /** Drops others until this one fits. */
+  /** Evicts other moments until this one fits. */
   private makeRoom(moment: Moment): void {
     const others = this.moments.filter((each) => each !== moment);
     let rows = rowsOf(moment) + others.reduce((sum, each) => sum + rowsOf(each), 0);

@@ -25,7 +25,7 @@ export async function openAuthority(
   return authority;
 }
 
-/** Makes of the past what is true now. */
+/** Rebuilds the state from the image and the entries of a log. */
 export function replayInto(state: State): Replay {
   return {
     image: (record) => restoreImage(state, record),

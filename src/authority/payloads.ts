@@ -1,8 +1,7 @@
 /**
- * Payloads and checkpoints join their leases as the answer leaves. A payload that cannot be read back makes its task DEAD
- * and nothing else: the other leases of the same answer go out as they are. A lease whose checkpoint cannot be read back goes
- * out without it. And the creator of a task that is there already is
- * told so after the payloads have been compared.
+ * Reads payloads and checkpoints into the leases of an answer before it is sent. A payload that cannot be read back makes
+ * its task DEAD; the other leases of the answer are sent as they are. A lease whose checkpoint cannot be read back is sent
+ * without it. The creator of an existing task gets its answer after the payloads have been compared.
  */
 import type { GrantedTask, GrantedTasks, TaskCreation } from '../core/answers.ts';
 import type { CreateTask } from '../core/commands.ts';
@@ -20,7 +19,7 @@ export class Payloads {
   private readonly grants: GrantDelivery;
   private readonly onDamage: (taskId: string) => void;
 
-  /** An answer leaves once it is whole; reading may take a while, and callers may go meanwhile. */
+  /** An answer is sent once it is complete; reading may take a while, and callers may disconnect meanwhile. */
   constructor(log: Log, state: State, grants: GrantDelivery, onDamage: (taskId: string) => void) {
     this.log = log;
     this.state = state;
@@ -30,7 +29,7 @@ export class Payloads {
 
   deliver(request: Request, answer: GrantedTasks | Refusal): void {
     if (isRefusal(answer)) {
-      this.grants.leave(request, answer);
+      this.grants.deliver(request, answer);
       return;
     }
     const { leases } = answer;
@@ -54,7 +53,7 @@ export class Payloads {
       }
     }
     if (reads === null && !damaged) {
-      this.grants.leave(request, answer);
+      this.grants.deliver(request, answer);
       return;
     }
     const whole = (): GrantedTasks => ({
@@ -62,12 +61,12 @@ export class Payloads {
       leases: leases.filter(({ payload }) => payload.bytes !== null),
     });
     Promise.all(reads ?? []).then(
-      () => this.grants.leave(request, whole()),
+      () => this.grants.deliver(request, whole()),
       (fault: unknown) => this.grants.fail(request, fault),
     );
   }
 
-  /** Calls with the task that is there, or with the refusal when its payload is another one. */
+  /** Calls `tell` with the existing task, or with the refusal when its payload differs. */
   compare(request: Request, answer: TaskCreation, tell: (answer: TaskCreation | Refusal) => void): void {
     const { payload } = request.command as CreateTask;
     const judge = (known: Uint8Array | null): void =>
@@ -95,7 +94,7 @@ export class Payloads {
       return await bytes;
     } catch (fault) {
       if (!(fault instanceof LogCompactedError)) throw fault;
-      // The bytes moved between the decision and the read; the state knows where they are now.
+      // The bytes moved between the decision and the read; the state has their new place.
       const row = this.state.tasks.find(taskId);
       const moved = row === 0 ? null : this.state.tasks[column].get(row);
       return moved === null ? null : this.log.read(moved);
@@ -112,7 +111,7 @@ export function isToCompare(answer: TaskCreation | Refusal): boolean {
   return !isRefusal(answer) && answer.known !== null;
 }
 
-/** Length and checksum are the same already; of what cannot be read any more, nothing else is known. */
+/** Length and checksum are known to be equal; when the bytes cannot be read any more, that is all there is to compare. */
 function isSame(known: Uint8Array | null, { bytes }: Opaque): boolean {
   return known === null || Buffer.compare(known, bytes!) === 0;
 }

@@ -1,11 +1,11 @@
-/** How many tasks of each queue are in which state, and how long the oldest one has been ready: one look at the state. */
+/** How many tasks of each queue are in which state, and how long the oldest one has been ready. */
 import type { Machine } from '../core/machine.ts';
 import type { Queue } from '../core/queue.ts';
 import type { TaskRow } from '../core/row-types.ts';
 import type { TaskTable } from '../core/task-table.ts';
 import type { TaskStats } from './task-stats.ts';
 
-/** So many tasks are looked at for the oldest ready one with a key. */
+/** How many tasks are examined to find the oldest ready one with a key. */
 const OLDEST_LOOKED_AT = 1_000;
 
 export interface QueueGauges {
@@ -19,7 +19,7 @@ export interface QueueFigures {
   readonly paused: number;
 }
 
-/** One look at the state: every queue that is there, and zeros for those that have been. */
+/** The figures of every queue, and zeros for queues that existed earlier. */
 export function lookAtQueues({ state, batchAtMs }: Machine, stats: TaskStats): QueueFigures {
   const gauges = new Map<string, QueueGauges>();
   const { tasks } = state;
@@ -56,7 +56,7 @@ function addTo(gauges: QueueGauges, queue: Queue, tasks: TaskTable, nowMs: numbe
     gauges.oldestReadyMs = Math.max(gauges.oldestReadyMs, nowMs - tasks.readyAtMs(row));
 }
 
-/** Ready tasks of which one has been ready for the longest time. With keys that is looked for among the oldest tasks only. */
+/** Ready tasks; the oldest of all is among them. Tasks with keys are searched only among the oldest tasks of the queue. */
 function* readyHeads(queue: Queue, tasks: TaskTable): Generator<TaskRow> {
   if (queue.ready === 0) return;
   yield* queue.heads();

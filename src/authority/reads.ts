@@ -1,6 +1,6 @@
 /**
- * Reads of the state, each as one step in line with the changes: first the ends that are due for what is
- * named, then the look. A list looks at a bounded number of rows and gives a cursor to continue from.
+ * Reads of the state, each as one step, queued with the changes: first the due expiries of the named subjects are
+ * written, then the state is read. A list examines a bounded number of rows and returns a cursor to continue from.
  */
 
 import type { SessionState } from '../core/entries.ts';
@@ -19,7 +19,7 @@ import { countSessions } from './sessions/session-reads.ts';
 
 const ROWS_A_PAGE = 10_000;
 
-/** What a read needs: the machine of the writer, or the state of a standby, which has nothing to write. */
+/** What a read needs: the machine of the writer, or the state of a standby, which writes no expiries. */
 export type ReadView = Pick<
   Machine,
   'state' | 'batchAtMs' | 'expireTask' | 'expireTaskRow' | 'expireName' | 'expireNameRow'
@@ -55,7 +55,7 @@ export function readTask(machine: ReadView, taskId: string): TaskImage | null {
   return row === 0 ? null : machine.state.tasks.image(row);
 }
 
-/** Where the payload of a task is that can be requeued, and when that task was created; null for any other. */
+/** The payload and the creation of a task that can be requeued; null for any other task. */
 export function requeueOrigin(
   machine: ReadView,
   taskId: string,
@@ -154,7 +154,7 @@ export function listObjects(
   });
 }
 
-/** By name, because a replay meets them in another order than they came in. */
+/** By name, because a replay creates queues in another order. */
 export function listQueues(machine: ReadView): QueueCounts[] {
   const queues = [...machine.state.tasks.queues.values()].map(({ name, paused, lists, limits }) => ({
     queue: name,
@@ -201,7 +201,7 @@ export function countAll(machine: ReadView): Counts {
   };
 }
 
-/** A page ends early once what it shows has this size: all of it is in memory at once. */
+/** A page ends early once its items have this size, because all of them are in memory at once. */
 export const BYTES_A_PAGE = 4 * 1024 * 1024;
 
 interface PageOf<Row extends number, T> {
@@ -211,7 +211,7 @@ interface PageOf<Row extends number, T> {
   /** Candidates behind a position, in order. */
   readonly walk: (position: number | null) => Generator<Row>;
   readonly positionOf: (row: Row) => number;
-  /** May write what is due, and so change the lists that are walked. */
+  /** May write due expiries, and so change the lists that are walked. */
   readonly matches: (row: Row) => boolean;
   readonly show: (row: Row) => T;
   readonly bytesOf: (item: T) => number;
@@ -219,7 +219,7 @@ interface PageOf<Row extends number, T> {
   readonly bytesMax?: number;
 }
 
-/** Takes candidates by the handful before it looks at them, because a look may change the list they come from. */
+/** Collects a batch of candidates before examining them, because `matches` may change the list they come from. */
 export function page<Row extends number, T>(of: PageOf<Row, T>): Page<T> {
   const { limit, walk, positionOf, matches, show, bytesOf, bytesMax = BYTES_A_PAGE } = of;
   const items: T[] = [];

@@ -1,4 +1,4 @@
-/** Receipts of refused writes, newest last, bounded. Evidence, not truth: they are not in the log. */
+/** Receipts of refused writes, newest last, bounded. Soft state: they are not in the log. */
 import type { PresentedLease } from '../core/commands.ts';
 import type { RefusalCode } from '../core/refusals.ts';
 import type { Seq } from '../core/row-types.ts';

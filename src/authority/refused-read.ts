@@ -1,4 +1,4 @@
-/** A read was refused because too much waits. It is thrown, because a read has no answer that could say so. */
+/** A read was refused because the queue is full. It is thrown, because the type of a read has no place for a refusal. */
 import type { Refusal } from '../core/refusals.ts';
 
 export class RefusedReadError extends Error {

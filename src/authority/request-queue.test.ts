@@ -12,7 +12,7 @@ describe('calls that wait in lines', () => {
     let kept = 0;
     for (; kept < 5_000; kept++) {
       if (!queue.offer(new Request(command, null, null, PLAIN))) break;
-      queue.keep(queue.take(false)!);
+      queue.holdBytes(queue.take(false)!);
     }
     // A place in a line takes some 250 bytes, so that these are a million places in 256 MiB.
     expect(kept).toBeLessThan(1_100);

@@ -1,8 +1,8 @@
 /**
- * What waits to be decided, in the order it came. What keeps or ends ownership goes before reads, and when more waits
- * than one batch takes, before what creates it, so that no flood can cost a holder its lease; hence three lines.
- * Nothing goes before what stands ahead of it in the same request. All lines are bounded; a full one refuses at once
- * instead of growing. So is what those take up who have been decided to wait for others.
+ * Requests that wait to be decided, in order of arrival. Requests that keep or end ownership go before reads and, when
+ * more wait than one batch takes, before requests that create it, so that no flood can cost a holder its lease; hence
+ * three lines. The calls of one batch request keep their order. All lines are bounded; a full one refuses at once. The
+ * memory of decided requests that wait for a lease or a task is bounded, too.
  */
 import type { Command } from '../core/commands.ts';
 import type { Request } from './request.ts';
@@ -10,7 +10,7 @@ import type { Request } from './request.ts';
 const ORDINARY_MAX = 100_000;
 const URGENT_MAX = 400_000;
 const BYTES_MAX = 256 * 1024 * 1024;
-/** A bound of its own: who only waits must not keep others from being decided. */
+/** A separate bound: waiting requests must not keep others from being decided. */
 const KEPT_BYTES_MAX = 256 * 1024 * 1024;
 
 export class RequestQueue {
@@ -40,7 +40,7 @@ export class RequestQueue {
     return true;
   }
 
-  /** The next one; `urgentFirst` when not all of them can be taken now. */
+  /** The next request; `urgentFirst` when not all of them can be taken now. */
   take(urgentFirst: boolean): Request | undefined {
     const request = this.next(urgentFirst).shift();
     if (request !== undefined) this.bytes -= bytesOf(request.command);
@@ -67,20 +67,20 @@ export class RequestQueue {
     for (let request = this.take(false); request !== undefined; request = this.take(false)) yield request;
   }
 
-  /** Its turn has come, and it has to wait. */
-  keep(request: Request): void {
+  /** Counts the memory of a decided request that has to wait. */
+  holdBytes(request: Request): void {
     request.keptBytes = waitingBytes(request.command) ?? 0;
     this.keptBytes += request.keptBytes;
   }
 
-  /** It waits no longer, if it did. */
-  letGo(request: Request): void {
+  /** The request waits no longer, if it did. */
+  releaseBytes(request: Request): void {
     this.keptBytes -= request.keptBytes;
     request.keptBytes = 0;
   }
 }
 
-/** What a command keeps in memory until it is written: its opaque bytes. */
+/** The opaque bytes that a command keeps in memory until they are written. */
 function bytesOf(command: Command | null): number {
   switch (command?.type) {
     case 'CreateTask':
@@ -103,10 +103,10 @@ function bytesOf(command: Command | null): number {
   }
 }
 
-/** What a place in a line takes up, and the line itself where it is the only one in it. */
+/** The memory of one place in a line, including the line itself. */
 const PLACE_BYTES = 256;
 
-/** What a call takes up while it waits in lines; null for one that does not wait. */
+/** The memory of a call while it waits in lines; null for a call that does not wait. */
 function waitingBytes(command: Command | null): number | null {
   if (command === null || !('waitMs' in command) || command.waitMs === 0) return null;
   const names = command.type === 'AcquireNames' ? command.names : command.queues;
@@ -122,7 +122,7 @@ class Fifo {
     return this.items.length - this.start;
   }
 
-  /** When its first one came; Infinity when there is none. */
+  /** The arrival of its first request; Infinity when it is empty. */
   get first(): number {
     return this.items[this.start]?.arrival ?? Number.POSITIVE_INFINITY;
   }

@@ -1,4 +1,4 @@
-/** One call to the authority, from the moment it is made until its answer leaves. */
+/** One call to the authority, until its answer is sent. */
 import type { Answer, GrantedTasks } from '../core/answers.ts';
 import type { AcquireNames, Command, LeaseTasks } from '../core/commands.ts';
 import { isRefusal } from '../core/decision.ts';
@@ -7,21 +7,21 @@ import type { Machine } from '../core/machine.ts';
 import type { Refusal } from '../core/refusals.ts';
 
 export interface CallOptions {
-  /** Ends a wait; a grant that comes too late is given back. */
+  /** Ends a wait; a grant that comes too late is released. */
   readonly signal?: AbortSignal;
   readonly requestId?: string;
-  /** Who asks, where a server knows; only `whoami.get` wants to. */
+  /** The authenticated caller, if a server knows it; only `whoami.get` uses it. */
   readonly caller?: { readonly name: string; readonly granted: readonly string[] };
-  /** Asked as the answer is about to leave: a grant that cannot be delivered is given back. */
+  /** Checked just before the answer is sent: a grant that cannot be delivered is released. */
   readonly isGone?: () => boolean;
   /** False for a caller without the scope `v1:admin`. In process every caller has it. */
   readonly isAdmin?: boolean;
   readonly room?: Room;
 }
 
-/** Asked before bytes are read from the log for an answer. */
+/** Limits the bytes that are read from the log for answers. */
 export interface Room {
-  /** A promise when so many have to wait; null when they may be read at once. */
+  /** A promise to wait for before reading; null when the bytes may be read at once. */
   for(bytes: number): Promise<void> | null;
 }
 
@@ -35,15 +35,15 @@ export interface Handling {
   readonly needsSpace: boolean;
 }
 
-/** For reads, and for commands that are no operation. */
+/** For reads, and for commands that no operation sends. */
 export const PLAIN: Handling = { isUrgent: false, needsSpace: false };
-/** For what the authority itself gives back. */
+/** For releases by the authority itself. */
 export const URGENT: Handling = { ...PLAIN, isUrgent: true };
 
 type Resolve = (answer: unknown) => void;
 type Reject = (fault: unknown) => void;
 
-// One executor for all promises: a closure for each would be garbage as large as the promise itself.
+// One executor for all promises: a closure per promise would allocate as much as the promise itself.
 let resolveOfNext: Resolve;
 let rejectOfNext: Reject;
 const capture = (resolve: Resolve, reject: Reject): void => {
@@ -51,37 +51,37 @@ const capture = (resolve: Resolve, reject: Reject): void => {
   rejectOfNext = reject;
 };
 
-/** Where answers go that have no promise of their own: to their place in a batch, or to a live connection. */
+/** Receives answers of requests without a promise: a batch, by place, or a live connection. */
 export interface Sink {
-  /** How many bytes of leased tasks its answer may still take: each is looked at and written in one go, all in memory. */
+  /** How many bytes of leased tasks its answer may still take: they are all in memory at once. */
   room: number;
-  /** Whether one of its calls stands in the ordinary line: those behind it stand there too, so that order is kept. */
+  /** Whether one of its calls is in the ordinary line: later calls join that line too, so that their order is kept. */
   hasOrdinary: boolean;
-  /** Given the request before it stands in line, by a sink whose calls can be ended while they wait. */
+  /** Receives the request before it is queued; for sinks whose calls can be ended while they wait. */
   began?(request: Request): void;
   settle(place: number, answer: Answer | Refusal): void;
   fail(place: number, fault: unknown): void;
 }
 
-/** What a lease takes in an answer besides its payload; rather too much than too little. */
+/** An upper estimate of what a lease takes in an answer besides its payload. */
 const LEASE_BYTES = 1024;
 
 export class Request implements Ticket {
   readonly command: Command | null;
   readonly read: Read | null;
   readonly requestId: string | null;
-  /** What the caller waits for; null when the answer goes to a sink. */
+  /** The promise of the answer; null when the answer goes to a sink. */
   readonly done: Promise<unknown> | null = null;
   open = true;
   isGone: (() => boolean) | null = null;
   waiter: Waiter<AcquireNames> | Waiter<LeaseTasks> | null = null;
   answer: unknown = null;
-  /** Its place among all that came. */
+  /** Its number in order of arrival. */
   arrival = 0;
-  /** What it takes up in a line; 0 for who has not had to wait. */
+  /** The memory counted for it while it waits; 0 when it does not wait. */
   keptBytes = 0;
-  /** Called once when the answer leaves, whatever it is. */
-  whenLeft: (() => void) | null = null;
+  /** Called once when the answer is sent, whatever it is. */
+  onSent: (() => void) | null = null;
   readonly handling: Handling;
   private readonly resolveDone: Resolve | null = null;
   private readonly rejectDone: Reject | null = null;
@@ -124,7 +124,7 @@ export class Request implements Ticket {
     if (this.command?.type === 'LeaseTasks' && !isRefusal(answer)) this.takeRoom(answer as GrantedTasks);
   }
 
-  /** Whether its answer may stand beside those before it in the same batch. */
+  /** Whether the batch answer still has room for leased tasks. */
   get hasRoom(): boolean {
     return this.command?.type !== 'LeaseTasks' || this.sink === null || this.sink.room > 0;
   }
@@ -139,9 +139,8 @@ export class Request implements Ticket {
     return this.open && this.isGone?.() !== true;
   }
 
-  /** Lets the answer go. */
-  leave(answer: unknown): void {
-    this.whenLeft?.();
+  send(answer: unknown): void {
+    this.onSent?.();
     this.resolve(answer);
   }
 

@@ -1,6 +1,6 @@
 /**
  * Payloads of schedules are in memory while an authority runs, so that a due time fires without waiting for the disk.
- * A payload that cannot be read back leaves its schedule without one: its due times are skipped, saying so.
+ * A schedule whose payload cannot be read back skips its due times, with entries that give the reason.
  */
 import type { State } from '../core/state.ts';
 import type { Log } from '../engines/log.ts';

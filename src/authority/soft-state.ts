@@ -1,6 +1,6 @@
 /**
- * Contacts of workers and watched sessions, receipts for refused writes, and recent incidents: none is truth or in the log,
- * all start empty.
+ * State that is not in the log and starts empty: contacts of workers, heartbeats of sessions, subscriptions of holders,
+ * receipts of refused writes, and recent incidents. No decision depends on it.
  */
 import type { Answer, GrantedNames } from '../core/answers.ts';
 import type { Command } from '../core/commands.ts';

@@ -1,7 +1,7 @@
 /**
- * The state of a log that another process writes, kept warm by reading along. It decides nothing and writes nothing:
- * what is due and not written yet is shown as it stands. Reads see the state as of `state.lastSeq`, a moment that was
- * the truth once and may not be any more.
+ * The state of a log that another process writes, kept warm by replaying new entries. It decides nothing and writes
+ * nothing: a lease that is over shows as live until its expiry is written. Reads see the state as of `state.lastSeq`, which may
+ * be stale.
  */
 import type { Opaque } from '../core/opaque.ts';
 import { createState, type State } from '../core/state.ts';
@@ -26,13 +26,13 @@ const EMPTY: LogSize = { bytes: 0, files: 0 };
 
 export class Standby {
   readonly state: State;
-  /** Tells of the entries that were read along, as an authority tells of its own. */
+  /** Publishes the replayed entries, as an authority publishes its own. */
   readonly feed = new Feed();
   /** The bytes behind what the state refers to. */
   readonly log: Pick<Log, 'read'> = { read: (reference) => this.bytesOf(reference) };
-  /** Who led at the last look. */
+  /** The leader at the last look. */
   leader: Leader | null = null;
-  /** What taking over an entry failed with, if it did: the next try would fail with the same. */
+  /** The fault of applying an entry, if that failed: the next try would fail with the same. */
   replayFault: unknown = null;
   /** How many images and entries were received; it grows while the database answers. */
   received = 0;
@@ -43,16 +43,16 @@ export class Standby {
   private batch: LoggedEntry[] = [];
   private readonly endCalls = new Set<() => void>();
   private readonly ownUrls: readonly string[];
-  /** Settles, always well, with the newest look. */
+  /** Resolves after the newest look; never rejects. */
   private looking: Promise<unknown> = Promise.resolve();
 
-  /** `ownUrls`: where this standby itself is reached. */
+  /** `ownUrls`: the URLs of this standby itself. */
   constructor(hashSeed: number, ownUrls: readonly string[] = []) {
     this.state = createState(hashSeed);
     this.ownUrls = ownUrls;
   }
 
-  /** Replays what there is; until that is done there is nothing to be seen here. */
+  /** Replays the log; until that is done there is nothing to read. */
   async open(engine: Engine): Promise<void> {
     const followed = await engine.follow!(this.replay(), this.opening.signal);
     this.batch = [];
@@ -64,7 +64,7 @@ export class Standby {
     this.followed = followed;
   }
 
-  /** Whether it has replayed and not ended since. */
+  /** Whether it has replayed the log and has not ended since. */
   get isWarm(): boolean {
     return this.followed !== null;
   }
@@ -77,28 +77,28 @@ export class Standby {
     return this.followed?.size ?? EMPTY;
   }
 
-  /** Where the leader says it is; null when there is no leader, it does not say, or that would lead back here. */
+  /** The URL of the leader; null when there is no leader, it has none, or it is this server's own. */
   get leaderUrl(): string | null {
     const url = this.leader?.url || null;
-    // A guard that was left by an earlier life of this very server names where it is reached now.
+    // A guard left by an earlier run of this server carries its URL.
     return url === null || this.ownUrls.includes(url) ? null : url;
   }
 
-  /** Takes over what was written since, and looks who leads. */
+  /** Replays what was written since, and reads who leads. */
   catchUp(): Promise<Leader | null> {
     const look = this.look();
     this.looking = look.catch(() => undefined);
     return look;
   }
 
-  /** Gives up a look that gets no answer; what was received by then stays, and the next look continues there. */
+  /** Aborts a look that gets no answer; what was received stays, and the next look continues there. */
   async hangUp(): Promise<void> {
     this.followed?.hangUp();
-    // Two looks at the same time would take over the same entries twice.
+    // Two concurrent looks would apply the same entries twice.
     await this.looking;
   }
 
-  /** Tries to become the writer; null while another is. What was read along becomes the state of the writer. */
+  /** Tries to become the writer; null while another process is. The replayed state becomes that of the writer. */
   async lead(): Promise<Log | null> {
     const log = await this.followed!.lead();
     this.publish();
@@ -106,13 +106,13 @@ export class Standby {
     return log;
   }
 
-  /** Never after the end: what the state holds then may be what a writer has not made durable yet. */
+  /** Throws after the end: the state then belongs to the writer and may hold entries that are not durable yet. */
   async read<T>(look: (view: ReadView) => T): Promise<T> {
     if (this.hasEnded) throw over();
     return look(this.view());
   }
 
-  /** Calls once when nothing is read along any more; gives the call that takes it back. */
+  /** Calls once when this standby has ended; returns a function that removes the listener. */
   whenEnded(call: () => void): () => void {
     this.endCalls.add(call);
     return () => {

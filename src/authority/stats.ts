@@ -1,6 +1,6 @@
 /**
- * What the authority has done since it was opened, in plain numbers: on the hot path counting costs an addition
- * into a typed array. Nothing here is truth, nothing is in the log; the metrics read the numbers.
+ * Counters of what the authority has done since it was opened: on the hot path counting is an addition into a typed
+ * array. Soft state, for the metrics.
  */
 import type { Answer } from '../core/answers.ts';
 import type { Command, CommandType } from '../core/commands.ts';
@@ -10,7 +10,7 @@ import { Buckets } from './buckets.ts';
 import { SessionStats } from './sessions/session-stats.ts';
 import { TaskStats } from './task-stats.ts';
 
-/** Too late is an answer, and not a refusal: the task continues without it. */
+/** CANCELLED is an answer, not a refusal: the verdict came too late, and the task continues without it. */
 export type Outcome = 'ok' | 'cancelled' | RefusalCode;
 
 /** Numbers the commands; the first three can be answered CANCELLED. */
@@ -66,7 +66,7 @@ const LATE_MS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 5_000];
 export class Stats {
   /** Reads that were answered. */
   reads = 0;
-  /** Reads that were turned away because too much was waiting. */
+  /** Reads that were refused because the queue was full. */
   readsRefused = 0;
   taskExpiries = 0;
   nameExpiries = 0;
@@ -74,11 +74,11 @@ export class Stats {
   replayMs = 0;
   compactions = 0;
   compactionFaults = 0;
-  /** Calls in a batch that was made durable; batches that only time brought have none. */
+  /** Calls in a batch that was made durable; a batch of expiries alone has none. */
   readonly batchCalls = new Buckets(BATCH_CALLS);
   /** From handing a batch to the log until it was durable. */
   readonly commitMs = new Buckets(COMMIT_MS);
-  /** From the end of a lease until the batch that wrote it; only of ends that this authority could have written in time. */
+  /** From the end of a lease until the batch that wrote it; only for ends that this authority could have written in time. */
   readonly lateMs = new Buckets(LATE_MS);
   readonly tasks = new TaskStats();
   readonly sessions = new SessionStats();

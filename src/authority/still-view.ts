@@ -1,4 +1,4 @@
-/** A state that nothing writes to, as reads see it: what is due and not written yet is shown as it stands. */
+/** A read view of a state that nothing writes to: a lease that is over shows as live until its expiry is written. */
 import type { State } from '../core/state.ts';
 import type { ReadView } from './reads.ts';
 

@@ -1,7 +1,7 @@
 /**
- * What happened to the tasks of each queue since this authority was opened, counted from the entries it writes. Soft
- * state, for the metrics. Queues are named by users, so only `QUEUES_MAX` of them have counters of their own: the first
- * that were seen. The others share the counters of the queue `other`.
+ * Counts what happened to the tasks of each queue since this authority was opened, from the entries it writes. Soft
+ * state, for the metrics. Queue names come from clients, so only the first `QUEUES_MAX` have counters of their own. The
+ * others share the counters of the queue `other`.
  */
 import type { Entry, TaskKey } from '../core/entries.ts';
 import { START_QUEUE } from '../core/reserved-names.ts';
@@ -10,7 +10,7 @@ import type { State } from '../core/state.ts';
 import { findLease } from '../core/verdicts.ts';
 import { Buckets } from './buckets.ts';
 
-/** What is counted of a queue. */
+/** The counters of a queue. */
 export const TASK_EVENTS = [
   'created',
   'leased',
@@ -94,7 +94,7 @@ export class TaskStats {
     return this.queues.has(queue) ? queue : OTHER;
   }
 
-  /** Once all counters are taken, drops those of queues that are gone, for others to have. */
+  /** Once all counters are taken, frees those of queues that no longer exist. */
   reuse({ tasks }: State): void {
     if (!this.isFull) return;
     for (const queue of this.queues.keys())

@@ -1,8 +1,8 @@
-/** The world failed under the authority. */
+/** A fault has ended the authority. */
 export class UnavailableError extends Error {
   override readonly name: string = 'UnavailableError';
   readonly code = 'UNAVAILABLE';
-  /** Whether the call took effect: unknown, unless it came after the end. */
+  /** Whether the call took effect: unknown, unless it was made after the end. */
   readonly effect: 'none' | 'unknown';
 
   constructor(
@@ -13,13 +13,13 @@ export class UnavailableError extends Error {
     this.effect = effect;
   }
 
-  /** What later callers are told. */
+  /** The error that later callers get. */
   afterwards(): UnavailableError {
     return new UnavailableError(this.message, { cause: this.cause ?? this, effect: 'none' });
   }
 }
 
-/** It was closed in order: whatever had been decided is durable and answered, and nothing else took effect. */
+/** The authority was closed: all decided calls are durable and answered, and no other call took effect. */
 export class ClosedError extends UnavailableError {
   override afterwards(): ClosedError {
     return this;

@@ -1,4 +1,4 @@
-/** Who waits for a name, as the leader sees it. */
+/** The waiters for a name, as the leader sees them. */
 import type { AcquireNames } from '../core/commands.ts';
 import type { Waiter } from '../core/lines.ts';
 import type { Machine } from '../core/machine.ts';
@@ -18,7 +18,7 @@ export interface LineOfName {
   readonly nowMs: number;
 }
 
-/** The cursor is the arrival of the last waiter of a page, so that those who leave meanwhile shift nothing. */
+/** The cursor is the arrival of the last waiter of a page, so that waiters leaving in between shift nothing. */
 export function readWaiters(machine: Machine, name: string, limit: number, after: number): LineOfName {
   machine.expireName(name);
   const waiters: WaitingFor[] = [];

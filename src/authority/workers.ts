@@ -1,7 +1,7 @@
 /**
- * The worker registry of seed 002: workers that sent a heartbeat or asked for tasks lately. Soft
- * state; it starts empty, decides nothing, and forgets workers that were silent for ten minutes. How many leases a
- * worker has is not kept here: the state knows.
+ * The worker registry of seed 002: workers that recently sent a heartbeat or asked for tasks. Soft
+ * state; it starts empty, decides nothing, and forgets workers that were silent for ten minutes. The number of leases of a
+ * worker is not kept here: the state has it.
  */
 const SILENT_MS = 10 * 60_000;
 const WORKERS_MAX = 100_000;
@@ -33,15 +33,15 @@ interface Contact {
   /** When it last asked for tasks, and which queues; 0 when it has not asked yet. */
   polledMs: number;
   queues: readonly string[];
-  /** When it went to the end of the line. */
+  /** When it was last moved to the end of the map. */
   readonly placedMs: number;
 }
 
-/** A worker that calls again within this time keeps its place: moving it at every call would cost more than the call. */
+/** A worker that calls again within this time keeps its place in the map: moving it at every call would cost more than the call. */
 const PLACE_MS = 1_000;
 
 export class Workers {
-  /** The newest contact of each worker; those that were silent longest stand first. */
+  /** The newest contact of each worker, longest silent first. */
   private readonly seen = new Map<string, Contact>();
 
   /** `queues`: those it asks for tasks; null for a heartbeat. */
@@ -58,7 +58,7 @@ export class Workers {
       contact.polledMs = nowMs;
       contact.queues = queues;
     }
-    // The worker that was silent longest makes room; a search for all that can be forgotten would cost more than the call.
+    // Evicts only the worker that was silent longest: a search for all expired ones would cost more than the call.
     if (this.seen.size > WORKERS_MAX) this.seen.delete(this.seen.keys().next().value!);
   }
 

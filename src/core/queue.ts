@@ -163,7 +163,7 @@ export class Queue {
       lane.returned ??= new RowHeap<TaskRow>(this.tables.heapPosition);
       lane.returned.add(row, createdSeq);
     }
-    if (lane.ring !== null) this.seatKeyless(lane);
+    if (lane.ring !== null) this.placeKeyless(lane);
   }
 
   remove(row: TaskRow, priority: number, key: KeyRow | 0): void {
@@ -172,7 +172,7 @@ export class Queue {
     else {
       if (this.tables.heapPosition.get(row) === 0) lane.list.remove(row);
       else lane.returned!.remove(row);
-      if (lane.ring !== null) this.seatKeyless(lane);
+      if (lane.ring !== null) this.placeKeyless(lane);
     }
     // The only lane stays even when it is empty, because a lightly loaded queue holds one task at a time.
     if (this.lanes.length > 1 && isEmpty(lane)) this.lanes.splice(this.lanes.indexOf(lane), 1);
@@ -250,7 +250,7 @@ export class Queue {
     this.rings += 1;
     lane.ring = lines.ring();
     lane.keyless = lines.open(0 as KeyRow, lane.priority, 0);
-    this.seatKeyless(lane);
+    this.placeKeyless(lane);
   }
 
   private closeRing(lane: Lane): void {
@@ -261,7 +261,7 @@ export class Queue {
   }
 
   /** The tasks without key have a place in the ring while there are some. */
-  private seatKeyless(lane: Lane): void {
+  private placeKeyless(lane: Lane): void {
     const { lines } = this.tables.keys;
     const line = lane.keyless as LineRow;
     const isSeated = lines.isInRing(line);

@@ -25,7 +25,7 @@ export function localTransport(
   timers: Pick<Timers, 'hold' | 'soon'>,
 ): Transport {
   const { log, feed } = authority;
-  authority.tellFault = leaseholdError;
+  authority.toCallerFault = leaseholdError;
   let closed: Promise<void> | null = null;
   const { holders } = authority.soft;
   const listeners = new Set<Hear>();

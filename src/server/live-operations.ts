@@ -104,7 +104,7 @@ class ChangeKind extends Kind {
   }
 
   override end({ queued }: LiveCall, reason: Error): void {
-    if (queued !== null) this.authority.leave(queued, reason);
+    if (queued !== null) this.authority.abandon(queued, reason);
   }
 
   override reply({ shown }: LiveCall, answer: Answer): Reply<object> {

@@ -1,7 +1,7 @@
 /**
- * Reads of sessions, each as one step in line with the changes. A list gives those that have not ended in the order in
- * which they came, then those that have in the order of their end. A session that ends between two pages moves
- * from the first part to the end of the second, so it may be seen twice, but none is ever missed.
+ * Reads of sessions, each as one step, queued with the changes. A list has the open sessions in order of creation, then the
+ * ended ones in the order of their end. A session that ends between two pages moves from the first part to the end of the
+ * second, so it may appear twice, but none is ever missed.
  */
 import type { SessionView } from '../../core/answers.ts';
 import type { SessionState } from '../../core/entries.ts';
@@ -22,7 +22,7 @@ export function readSession(machine: ReadView, sessionId: string): SessionView |
   return session === undefined ? null : sessionView(session);
 }
 
-/** `cursor` is `o` or `e`, for those that have not ended and those that have, and the last position that was shown. */
+/** `cursor` is `o` (open sessions) or `e` (ended ones), followed by the last position that was shown. */
 export function listSessions(
   machine: ReadView,
   state: SessionState | null,
@@ -33,7 +33,7 @@ export function listSessions(
   const after = Number(cursor.slice(1));
   const isInOpen = cursor.startsWith('o');
   if (isInOpen) {
-    // Those that have run out by now are looked for where they belong.
+    // Writes due expiries first: a session that has expired by now belongs to the ended ones.
     for (const { seq } of [...machine.state.sessions.running()]) machine.sessions.find(sessionIdOfSeq(seq));
     const page = pageOf(open.values(), (session) => session.seq, state, limit, after);
     if (page.lastKey !== null) return { items: page.items, next: `o${page.lastKey}` };
@@ -47,7 +47,7 @@ export function listSessions(
   return { items: page.items, next: page.lastKey === null ? null : `e${page.lastKey}` };
 }
 
-/** `lastKey` is where it was broken off; null when it went through to the end. */
+/** `lastKey` is the last session examined; null when the end was reached. */
 function pageOf(
   sessions: Iterable<Session>,
   keyOf: (session: Session) => number,

@@ -1,8 +1,8 @@
-/** How sessions began and ended since this authority was opened, in plain numbers. Nothing here is truth. */
+/** Counts how sessions started and ended since this authority was opened. Soft state, for the metrics. */
 import type { SessionChanged, SessionReason } from '../../core/entries.ts';
 import { Buckets } from '../buckets.ts';
 
-/** Every reason, so that each has its line before it ever happens. */
+/** Every reason, so that each has its metric before it first happens. */
 const REASONS: Readonly<Record<SessionReason, number>> = {
   R_LEASE_BUSY: 0,
   R_NO_TUNER: 1,
