@@ -212,7 +212,7 @@ export class Authority {
   mayAnswer(): boolean {
     if (this.fault === null && !this.log.mayAnswer) {
       this.die(
-        new UnavailableError('The right to answer from memory has run out; nothing more is accepted.'),
+        new UnavailableError('Another server may be writing the log by now; nothing more is accepted.'),
       );
     }
     return this.fault === null;
@@ -274,7 +274,7 @@ export class Authority {
     try {
       this.decideBatch();
     } catch (cause) {
-      this.die(new UnavailableError('A rule of the system was broken; nothing more is accepted.', { cause }));
+      this.die(new UnavailableError('An invariant does not hold; nothing more is accepted.', { cause }));
       return;
     }
     if (this.encoded === 0) {

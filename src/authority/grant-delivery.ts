@@ -114,7 +114,7 @@ function keyOf(lease: Lease): number | string {
 function releaseOf({ command }: Request, lease: Lease): Command {
   if (!('name' in lease)) {
     const { taskId, leaseSeq } = lease;
-    return { type: 'ReleaseTask', taskId, leaseSeq, delayMs: 0, isUntold: true };
+    return { type: 'ReleaseTask', taskId, leaseSeq, delayMs: 0, isUndelivered: true };
   }
   const { holder, tokenHash } = command as AcquireNames | RenewName;
   return { type: 'ReleaseName', name: lease.name, holder, tokenHash };

@@ -196,7 +196,7 @@ describe('a process among several', () => {
     engine.leader = null;
     await world.advance(200);
     expect(told).toEqual(['standby', 'leader']);
-    await expect(standby.read(({ state }) => state.lastSeq)).rejects.toThrow('not read along any more');
+    await expect(standby.read(({ state }) => state.lastSeq)).rejects.toThrow('no longer follows the log');
   });
 
   it('tells how long the replay took: all of it at first, and the rest when it takes the guard', async () => {

@@ -179,5 +179,5 @@ export class Standby {
 }
 
 function over(): LogClosedError {
-  return new LogClosedError('The log is not read along any more.');
+  return new LogClosedError('This standby no longer follows the log.');
 }

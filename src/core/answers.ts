@@ -24,7 +24,7 @@ export interface TaskCreation {
   readonly duplicate: boolean;
   /** Why it ended, when it is FAILED or DEAD; else null. */
   readonly reason: string | null;
-  /** What the presented payload still has to be compared with, byte for byte; null when there is nothing to compare. */
+  /** The stored payload, with which the presented one must still be compared; null when there is nothing to compare. */
   readonly known: Opaque | null;
 }
 
@@ -34,7 +34,7 @@ export interface RequeuedTask {
   /** The id of its successor. */
   readonly taskId: string;
   readonly seq: Seq;
-  /** Null when it has been forgotten. */
+  /** Null when the successor has been forgotten. */
   readonly successor: Omit<TaskCreation, 'taskId' | 'seq' | 'duplicate' | 'known'> | null;
   readonly duplicate: boolean;
 }
@@ -44,7 +44,7 @@ export interface GrantedTask {
   readonly leaseSeq: Seq;
   readonly attempt: number;
   readonly payload: Opaque;
-  /** How far the attempts before this one have come. */
+  /** The newest checkpoint of the earlier attempts. */
   readonly checkpoint: Opaque | null;
   readonly queue: string;
   readonly groupKey: string | null;
@@ -55,10 +55,10 @@ export interface GrantedTask {
 
 export interface GrantedTasks {
   readonly leases: readonly GrantedTask[];
-  /** The newest grant among them; without any, the log's end. */
+  /** The newest grant among them; the end of the log when nothing was granted. */
   readonly seq: Seq;
   readonly duplicate: boolean;
-  /** Without any: how many due tasks of these queues a limit holds back. */
+  /** When nothing was granted: how many due tasks of these queues a limit holds back. */
   readonly limited: number;
 }
 
@@ -221,7 +221,7 @@ export interface SetScheduleAnswer {
   readonly schedule: Schedule;
   readonly seq: Seq;
   readonly isNew: boolean;
-  /** It was to be applied, and an operator had set it by hand. */
+  /** A program's definition was not applied, because an operator had set the schedule by hand. */
   readonly isKept: boolean;
 }
 

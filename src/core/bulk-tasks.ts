@@ -1,7 +1,7 @@
 /**
- * One action on many tasks. Each task is judged by the rule that judges it alone, and has its own entry; what is refused
- * is told and keeps none of the others back. The tasks were found by a look at the state before: what no longer matches
- * the filter by now is left out, so that nothing is done to a task that its caller did not mean.
+ * One action on many tasks. Each task is decided by the rule for a single task and gets its own entry; a refusal is
+ * reported and stops no other task. The tasks were found by an earlier read: those that no longer match the filter are
+ * skipped, so that the action never hits a task that the caller did not mean.
  */
 import type { BulkOutcome } from './answers.ts';
 import type { BulkAction, BulkTask, BulkTasks } from './commands.ts';
@@ -39,7 +39,7 @@ export function bulkTasks(
   return { matched, taskIds, refusals, dryRun, from, next };
 }
 
-/** Whether the action is about this task at all: a task has one successor, and system queues are left alone. */
+/** Whether the action applies to this task: a task has one successor, and system queues are left alone. */
 export function isMeant(state: State, row: TaskRow, action: BulkAction, filter: TaskFilter): boolean {
   const { tasks } = state;
   if (isSystemQueue(tasks.queueNameOf(row))) return false;

@@ -22,7 +22,7 @@ export interface CreateTask {
   readonly dedupKey: string | null;
   readonly groupKey: string | null;
   readonly trace: Trace | null;
-  /** Its checksum is needed with a chosen id only. */
+  /** The checksum is needed only when the creator chose the id. */
   readonly payload: Opaque;
 }
 
@@ -109,7 +109,7 @@ export interface ReleaseTask {
   readonly leaseSeq: Seq;
   readonly delayMs: number;
   /** The authority takes back a grant whose reply was not delivered. */
-  readonly isUntold?: true;
+  readonly isUndelivered?: true;
 }
 
 export interface KillTask {
@@ -132,7 +132,7 @@ export interface CheckpointTask {
   readonly value: Opaque;
 }
 
-/** Null: as it is. */
+/** Null keeps the present value. */
 export interface ChangeTask {
   readonly type: 'ChangeTask';
   readonly taskId: string;
@@ -143,30 +143,30 @@ export interface ChangeTask {
 
 export type BulkAction = 'requeue' | 'cancel' | 'kill' | 'change' | 'purge';
 
-/** One action on many tasks: those that a look at the state has found, as far as they match the filter still. */
+/** One action on many tasks that an earlier read has found; those that no longer match the filter are skipped. */
 export interface BulkTasks {
   readonly type: 'BulkTasks';
   readonly action: BulkAction;
   readonly filter: TaskFilter;
   readonly tasks: readonly BulkTask[];
   readonly reason: string;
-  /** For `change` and `requeue`. Null: as it is. */
+  /** For `change` and `requeue`. Null keeps the present value. */
   readonly queue: string | null;
   readonly priority: number | null;
   readonly delayMs: number | null;
   /** Decides, and writes nothing. */
   readonly dryRun: boolean;
-  /** The position that the tasks were looked for from, and the one to continue from; told with the answer. */
+  /** Where the search began, and where to continue; returned with the answer. */
   readonly from: BulkPosition;
   readonly next: BulkPosition | null;
 }
 
-/** The payload is there for `requeue` only. */
+/** The payload is set for `requeue` only. */
 export interface BulkTask extends RequeueOrigin {
   readonly taskId: string;
 }
 
-/** Tasks are looked for behind one position of their creation, up to another, which all calls of one bulk have in common. */
+/** The search covers tasks created after `afterSeq`, up to `untilSeq`, which is the same for all calls of one bulk. */
 export interface BulkPosition {
   readonly afterSeq: Seq;
   readonly untilSeq: Seq;
@@ -203,7 +203,7 @@ export interface RenewName {
   readonly holder: string;
   readonly tokenHash: string;
   readonly ttlMs: number;
-  /** The holder renews no more, so the expiry is no incident. The rules take no notice of it. */
+  /** The holder will not renew again, so the expiry is no incident. The rules ignore it. */
   readonly isLast?: boolean;
 }
 
@@ -283,7 +283,7 @@ export interface StartSession {
   readonly slots: readonly string[];
   readonly tokenHash: string;
   readonly ttlMs: number;
-  /** Refused, and not failed, while a STOPPING session holds the service: the orchestrator tries again. */
+  /** While a STOPPING session holds the service, the start is refused instead of failing the session: the orchestrator retries. */
   readonly isPatient: boolean;
 }
 

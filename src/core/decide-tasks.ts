@@ -48,7 +48,7 @@ export function createTask(state: State, command: CreateTask, nowMs: number): De
   return append(entry, creation(state, entry, nowMs));
 }
 
-/** A generated id whose position lies ahead: the server would generate it again one day. */
+/** An id of the generated form whose position is after the end of the log: the server would generate it again later. */
 function isOurs({ lastSeq }: State, taskId: string): boolean {
   return Math.max(seqOfTaskId(taskId), seqOfSessionId(taskId)) > lastSeq;
 }

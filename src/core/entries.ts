@@ -37,7 +37,7 @@ export interface FencedWrite {
   readonly value: Opaque;
 }
 
-/** What a client wants to see run: a live service, or a recording from some point on. */
+/** What a client wants to run: a live service, or a recording from a given start. */
 export interface Intent {
   readonly type: IntentType;
   /** The serviceRef of a live intent, the recordingID of a vod one. */
@@ -46,7 +46,7 @@ export interface Intent {
   readonly startMs: number;
 }
 
-/** Where a session stands; its entry and its record in a checkpoint say it in the same way. */
+/** The standing of a session: fields that its entry and its record in a checkpoint share. */
 export interface Standing {
   readonly state: SessionState;
   /** The first reason to end that was given; null before. */
@@ -58,9 +58,9 @@ export interface Standing {
   readonly leaseSeq: number;
 }
 
-/** When a schedule is due, and the tasks it creates; its entry and its record in a checkpoint say it in the same way. */
+/** When a schedule is due, and the tasks it creates: fields that its entry and its record in a checkpoint share. */
 export interface Plan {
-  /** Null in an entry that leaves it as it was, such as that of a pause. */
+  /** Null in an entry that does not change it, such as that of a pause. */
   readonly payload: Opaque | null;
   /** Null for a schedule that has `everyMs`. */
   readonly cron: string | null;
@@ -158,7 +158,7 @@ export interface TaskFailed {
   readonly task: TaskKey;
   readonly leaseSeq: number;
   readonly reason: string;
-  /** DEAD when its attempts are used up or it is cancelled: its TaskDead is the next entry. Older logs say WAITING there. */
+  /** DEAD when its attempts are used up or it is cancelled: its TaskDead is the next entry. Older logs have WAITING there. */
   readonly nextState: 'WAITING' | 'FAILED' | 'DEAD';
   readonly dueAtMs: number;
 }
@@ -176,7 +176,7 @@ export interface TaskDead {
   /** The lease it ended, 0 when there was none. */
   readonly leaseSeq: number;
   readonly reason: string;
-  /** The words of the caller that cancelled it; null for any other reason. */
+  /** The text of the caller that cancelled it; null for any other reason. */
   readonly detail: string | null;
 }
 
@@ -188,7 +188,7 @@ export interface TaskCancelRequested {
   readonly reason: string;
 }
 
-/** How far the work on a task has come. Only the newest is kept. */
+/** A checkpoint of the work on a task. Only the newest is kept. */
 export interface TaskCheckpointed {
   readonly type: 'TaskCheckpointed';
   readonly task: TaskKey;
@@ -196,7 +196,7 @@ export interface TaskCheckpointed {
   readonly value: Opaque;
 }
 
-/** Where a waiting task stands from now on; what was not changed is said again. */
+/** The place of a waiting task from now on; unchanged fields are repeated. */
 export interface TaskChanged {
   readonly type: 'TaskChanged';
   readonly task: TaskKey;
@@ -268,7 +268,7 @@ export interface ObjectDeleted {
 export interface IntentAccepted {
   readonly type: 'IntentAccepted';
   readonly intent: Intent;
-  /** The name that the session will hold beside its slot, as it was decided then. */
+  /** The name that the session will hold besides its slot, decided when the intent was accepted. */
   readonly serviceName: string;
   /** The HMAC in hexadecimal; it finds the session while that is NEW, STARTING or READY. */
   readonly key: string;
@@ -276,7 +276,7 @@ export interface IntentAccepted {
   readonly payload: Opaque;
 }
 
-/** Where a session stands from now on. The one that makes it terminal also ends its leases. */
+/** The standing of a session from now on. The entry that makes it terminal also ends its leases. */
 export interface SessionChanged {
   readonly type: 'SessionChanged';
   /** The `seq` of its IntentAccepted. */
@@ -291,11 +291,11 @@ export interface SessionChanged {
   readonly leaseSeq: number;
 }
 
-/** A schedule as it is from now on; what was not changed is said again, except for the payload. */
+/** A schedule from now on; unchanged fields are repeated, except for the payload. */
 export interface ScheduleSet {
   readonly type: 'ScheduleSet';
   readonly name: string;
-  /** Null in an entry that leaves it as it was, such as that of a pause. */
+  /** Null in an entry that does not change it, such as that of a pause. */
   readonly payload: Opaque | null;
   /** Null for a schedule that has `everyMs`. */
   readonly cron: string | null;
@@ -360,22 +360,22 @@ export interface QueueResumed {
   readonly queue: string;
 }
 
-/** The limits of a queue from now on; those that were not changed are said again. */
+/** The limits of a queue from now on; unchanged ones are repeated. */
 export interface QueueLimited {
   readonly type: 'QueueLimited';
   readonly queue: string;
   readonly maxLeased: number | null;
   readonly maxLeasedPerKey: number | null;
-  /** So many grants, in any interval of `ratePerMs`. */
+  /** The maximum number of grants in any interval of `ratePerMs`. */
   readonly rateCount: number | null;
   readonly ratePerMs: number | null;
-  /** Whether the rate holds for every key by itself. */
+  /** Whether the rate applies to each key separately. */
   readonly ratePerKey: boolean;
   /** Whether they come from the definition of a task, and not from an operator. */
   readonly applied: boolean;
 }
 
-/** The first entry of every writer. One that was restored from a backup jumps ahead and ends every lease. */
+/** The first entry of every writer. After a restore from a backup its position jumps ahead, and it ends every lease. */
 export interface EpochStarted {
   readonly type: 'EpochStarted';
   readonly epoch: number;
@@ -384,7 +384,7 @@ export interface EpochStarted {
   readonly restored: boolean;
 }
 
-/** Retention as a fact, so that compaction can change no answer. */
+/** Retention is an entry, so that compaction changes no answer. */
 export interface Forgotten {
   readonly type: 'Forgotten';
   readonly tasks: readonly TaskKey[];

@@ -19,7 +19,7 @@ export function taskIdOfKey(task: TaskKey): string {
   return typeof task === 'number' ? taskIdOfSeq(task) : task;
 }
 
-/** The target has the field name that it has in the request. */
+/** The target has the same field name as in the request. */
 export function intentToJson({ type, target, profileId, startMs }: Intent) {
   return type === 'live'
     ? { type, serviceRef: target, profileID: profileId }

@@ -2,20 +2,21 @@
  * The entries of the log, one definition each: fields, bytes and JSON. `npm run generate` writes from it the types
  * (`entries.ts`), the JSON (`entry-to-json.ts`), the list of opaque fields (`entry-opaques.ts`), the codec
  * (`engines/entry-encoder.ts`, `engines/entry-decoder.ts`, `engines/part-*.ts`), the list of types (`protocol/entry-types.ts`) and the table in
- * `docs/log-format.md`. The generators of the property tests read it as it is. Nothing reads it while the program runs.
+ * `docs/log-format.md`. The generators of the property tests read it directly. It is not read at run time.
  *
- * Fields stand in the order of the type and of its JSON. On disk a record is a byte for its type number and what
- * `layouts` lists for that number, in this order (primitives: `engines/byte-writer.ts`): `flags` is a u8, a u16 or a u32, as
- * the highest flag of the layout demands, `#names` the u32 length of the list `names`, and a capitalised word a record of `RECORDS` whose fields are those of the entry.
+ * Fields are in the order of the type and of its JSON. On disk a record is a byte for its type number and what
+ * `layouts` lists for that number, in this order (primitives: `engines/byte-writer.ts`): `flags` is a u8, a u16 or a u32,
+ * depending on the highest flag of the layout, `#names` the u32 length of the list `names`, and a capitalised word a record
+ * of `RECORDS` whose fields are those of the entry.
  *
- * Logs live for ever, so the layout of a released type number never changes, not even by a flag. A new entry takes the
+ * Old logs must stay readable, so the layout of a released type number never changes, not even by a flag. A new entry takes the
  * next free number. An old entry with a new field takes a new number as well; the old layout stays, and is written while
  * the field is null or has its `without`, or as its `when` and `given` say. An older leasehold refuses a number it does
  * not know.
  */
 import { PLAN, SCHEDULE_ENTRIES } from './schedules/schedule-entry-table.ts';
 
-/** Words that are stored as their place in the list. The lists only ever grow at their end. */
+/** Words that are stored as their index in the list. New words are only ever appended. */
 export const WORDS = {
   Verb: { what: 'verb', list: ['complete', 'fail', 'release'] },
   IntentType: { what: 'type of intent', list: ['live', 'vod'] },
@@ -47,7 +48,7 @@ export const WORDS = {
 
 /**
  * What a field is: how it is stored, its type, and how JSON shows it. `leaseId` and `sessionId` are positions of the log,
- * shown as ids. A `label` is a text of few different values, whose copies readers share.
+ * shown as ids. A `label` is a text with few distinct values; readers share one copy of each.
  */
 export type Kind =
   | 'task'
@@ -73,7 +74,7 @@ export interface StoredField<K extends string = Kind> {
   /** Its name in JSON; `retry.backoff_ms` stands inside of `retry`. */
   readonly json?: string;
   readonly says?: string;
-  /** The bit that says that it is there: without it, it is null or an empty list. A boolean is the bit itself. */
+  /** The presence bit: when it is unset, the field is null or an empty list. A boolean is the bit itself. */
   readonly flag?: number;
   /** Fields with the same flag are left out, and the flag set, when all of them have their usual value. */
   readonly usual?: number;
@@ -83,7 +84,7 @@ export interface StoredField<K extends string = Kind> {
   readonly words?: readonly string[];
   /** When JSON shows it, if not always: a condition, or for an optional field `always`, as null. */
   readonly shown?: string;
-  /** Found in older logs, read over, and no longer written. */
+  /** Found in older logs, skipped when read, and no longer written. */
   readonly retired?: true;
 }
 
@@ -159,7 +160,7 @@ const LEASE_OF_NAME = {
 export const RECORDS: Readonly<Record<string, RecordDefinition>> = {
   FencedWrite: { fields: FENCED_WRITE, bytes: 'leaseSeq version value objectId' },
   Intent: {
-    says: 'What a client wants to see run: a live service, or a recording from some point on.',
+    says: 'What a client wants to run: a live service, or a recording from a given start.',
     fields: {
       type: { kind: 'IntentType' },
       target: { kind: 'text', says: 'The serviceRef of a live intent, the recordingID of a vod one.' },
@@ -169,12 +170,12 @@ export const RECORDS: Readonly<Record<string, RecordDefinition>> = {
     bytes: 'type startMs target profileId',
   },
   Standing: {
-    says: 'Where a session stands; its entry and its record in a checkpoint say it in the same way.',
+    says: 'The standing of a session: fields that its entry and its record in a checkpoint share.',
     fields: STANDING,
     bytes: 'flags state leaseSeq reason reasonDetail slot',
   },
   Plan: {
-    says: 'When a schedule is due, and the tasks it creates; its entry and its record in a checkpoint say it in the same way.',
+    says: 'When a schedule is due, and the tasks it creates: fields that its entry and its record in a checkpoint share.',
     fields: PLAN,
     bytes:
       'flags payload everyMs anchorMs priority maxFailures backoffMs maxBackoffMs maxAttempts overlap catchUp timezone' +
@@ -282,7 +283,7 @@ export const ENTRIES = {
         json: 'next_state',
         flag: 2,
         words: ['WAITING', 'FAILED', 'DEAD'],
-        says: 'DEAD when its attempts are used up or it is cancelled: its TaskDead is the next entry. Older logs say WAITING there.',
+        says: 'DEAD when its attempts are used up or it is cancelled: its TaskDead is the next entry. Older logs have WAITING there.',
       },
       dueAtMs: { kind: 'instant', json: 'due_at', shown: "entry.nextState === 'WAITING'" },
     },
@@ -314,7 +315,7 @@ export const ENTRIES = {
         kind: 'text',
         json: 'reason_detail',
         flag: 2,
-        says: 'The words of the caller that cancelled it; null for any other reason.',
+        says: 'The text of the caller that cancelled it; null for any other reason.',
       },
     },
     layouts: {
@@ -328,12 +329,12 @@ export const ENTRIES = {
     layouts: { 30: 'flags task leaseSeq reason' },
   },
   TaskCheckpointed: {
-    says: 'How far the work on a task has come. Only the newest is kept.',
+    says: 'A checkpoint of the work on a task. Only the newest is kept.',
     fields: { ...LEASE_OF_TASK, value: { kind: 'opaque', json: 'value' } },
     layouts: { 31: 'flags task leaseSeq value' },
   },
   TaskChanged: {
-    says: 'Where a waiting task stands from now on; what was not changed is said again.',
+    says: 'The place of a waiting task from now on; unchanged fields are repeated.',
     fields: {
       task: { kind: 'task', json: 'task_id' },
       queue: { kind: 'label', json: 'queue' },
@@ -396,7 +397,7 @@ export const ENTRIES = {
         kind: 'text',
         json: 'lease_name',
         shown: 'entry.serviceName !== firstServiceName(entry.intent)',
-        says: 'The name that the session will hold beside its slot, as it was decided then.',
+        says: 'The name that the session will hold besides its slot, decided when the intent was accepted.',
       },
       key: {
         kind: 'text',
@@ -424,7 +425,7 @@ export const ENTRIES = {
     },
   },
   SessionChanged: {
-    says: 'Where a session stands from now on. The one that makes it terminal also ends its leases.',
+    says: 'The standing of a session from now on. The entry that makes it terminal also ends its leases.',
     fields: {
       session: { kind: 'sessionId', json: 'session_id', says: 'The `seq` of its IntentAccepted.' },
       ...STANDING,
@@ -435,7 +436,7 @@ export const ENTRIES = {
   QueuePaused: { fields: { queue: { kind: 'text', json: 'queue' } }, layouts: { 18: 'queue' } },
   QueueResumed: { fields: { queue: { kind: 'text', json: 'queue' } }, layouts: { 19: 'queue' } },
   QueueLimited: {
-    says: 'The limits of a queue from now on; those that were not changed are said again.',
+    says: 'The limits of a queue from now on; unchanged ones are repeated.',
     fields: {
       queue: { kind: 'text', json: 'queue' },
       maxLeased: { kind: 'number', json: 'max_leased', flag: 1, shown: 'always' },
@@ -444,9 +445,13 @@ export const ENTRIES = {
         value: 'rateToJson(entry)',
         type: '{ readonly count: number; readonly perMs: number; readonly perKey: boolean } | null',
       },
-      rateCount: { kind: 'number', flag: 4, says: 'So many grants, in any interval of `ratePerMs`.' },
+      rateCount: {
+        kind: 'number',
+        flag: 4,
+        says: 'The maximum number of grants in any interval of `ratePerMs`.',
+      },
       ratePerMs: { kind: 'number', flag: 8 },
-      ratePerKey: { kind: 'boolean', flag: 16, says: 'Whether the rate holds for every key by itself.' },
+      ratePerKey: { kind: 'boolean', flag: 16, says: 'Whether the rate applies to each key separately.' },
       applied: {
         kind: 'boolean',
         json: 'applied',
@@ -458,7 +463,7 @@ export const ENTRIES = {
     layouts: { 33: 'flags queue maxLeased maxLeasedPerKey rateCount ratePerMs' },
   },
   EpochStarted: {
-    says: 'The first entry of every writer. One that was restored from a backup jumps ahead and ends every lease.',
+    says: 'The first entry of every writer. After a restore from a backup its position jumps ahead, and it ends every lease.',
     fields: {
       epoch: { kind: 'number', json: 'epoch' },
       format: { kind: 'text', json: 'format' },
@@ -468,7 +473,7 @@ export const ENTRIES = {
     layouts: { 20: 'flags epoch version format' },
   },
   Forgotten: {
-    says: 'Retention as a fact, so that compaction can change no answer.',
+    says: 'Retention is an entry, so that compaction changes no answer.',
     fields: {
       tasks: { kind: 'task[]', json: 'task_ids', shown: 'entry.tasks.length !== 0' },
       names: { kind: 'text[]', json: 'names', shown: 'entry.names.length !== 0' },

@@ -1,10 +1,10 @@
 /**
  * When grants were given, for the rates of queues: the instants of each window, oldest first. A window belongs to a key,
- * or to a queue as a whole. A grant at `t` counts until `t + perMs`. Instants are state: they are in images, and leave the
- * memory only by the time of entries, so that a replay keeps the same ones.
+ * or to a queue as a whole. A grant at `t` counts until `t + perMs`. Instants are state: images contain them, and only the
+ * time of entries drops them, so that a replay keeps the same ones.
  *
- * A window with `count` grants or more is closed until enough of them have aged. `closed` has these by the time at which
- * they open, which is derived: time alone opens a window, and no entry says so.
+ * A window with `count` grants or more is closed until enough of them have aged. `closed` orders these windows by the time
+ * at which they open. It is derived: a window opens by time alone, without an entry.
  */
 import type { Rate } from './limits.ts';
 import type { KeyRow } from './row-types.ts';
@@ -13,13 +13,13 @@ import { RowHeap } from './tables/row-heap.ts';
 import { RowList } from './tables/row-list.ts';
 import { Rows } from './tables/rows.ts';
 
-/** So many instants are kept in all. A key that needs one more waits. */
+/** The maximum number of instants in all windows. A key that needs one more waits. */
 const INSTANTS_MAX = 4_000_000;
 
 export class GrantWindows {
   readonly closed: RowHeap<KeyRow>;
   readonly size = new Int32Column<KeyRow>();
-  /** How many instants are kept in all, at most; an argument of tests. */
+  /** The maximum number of instants; tests lower it. */
   max = INSTANTS_MAX;
   private readonly positions = new Int32Column<KeyRow>();
   private readonly oldest = new Int32Column<KeyRow>();

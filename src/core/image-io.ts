@@ -82,7 +82,7 @@ export function restoreImage(state: State, record: ImageRecord): void {
   }
 }
 
-/** Those that have aged by the end of the log count for nothing any more, whether they are still in memory or not. */
+/** Leaves out grants that have aged by the end of the log, whether or not they are still in memory. */
 function* grantsOf({ tasks, lastAtMs }: State, queue: Queue): Generator<ImageRecord> {
   const rate = queue.limits?.rate ?? null;
   if (rate === null) return;

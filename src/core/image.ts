@@ -22,7 +22,7 @@ export type NameEnd = (typeof NAME_ENDS)[number];
 /** First record of every image. */
 export interface HeadImage {
   readonly kind: 'head';
-  /** The position this image stands for. */
+  /** The log position of this image. */
   readonly lastSeq: Seq;
   readonly lastAtMs: number;
   readonly epoch: number;
@@ -114,11 +114,11 @@ export interface TaskImage {
   readonly requeuedFrom: string | null;
   /** The id of its successor. */
   readonly requeuedAs: string | null;
-  /** Why it is to be cancelled, if that was asked while it was LEASED: it is never leased again. */
+  /** The reason of a cancellation that was requested while it was LEASED: it is never leased again. */
   readonly cancelReason: string | null;
-  /** The words of the caller that cancelled it, beside the `reason`. */
+  /** The text of the caller that cancelled it, besides the `reason`. */
   readonly reasonDetail: string | null;
-  /** How far its workers have come; gone once it is COMPLETED. */
+  /** The newest checkpoint of its workers; dropped once it is COMPLETED. */
   readonly checkpoint: Opaque | null;
   /** The name of the schedule that created it. */
   readonly schedule: string | null;
@@ -154,13 +154,13 @@ export interface NameImage {
   readonly pastTokens: readonly string[];
 }
 
-/** Those that have not ended first, in the order in which they came; then the others in the order of their end. */
+/** Open sessions first, in order of creation; then ended ones in the order of their end. */
 export interface SessionImage {
   readonly kind: 'session';
   /** The `seq` of its IntentAccepted. */
   readonly seq: Seq;
   readonly intent: Intent;
-  /** What it holds beside its slot while it runs. */
+  /** The name that it holds besides its slot while it runs. */
   readonly serviceName: string;
   readonly key: string;
   readonly state: SessionState;
@@ -178,7 +178,7 @@ export interface SessionImage {
 export interface ScheduleImage {
   readonly kind: 'schedule';
   readonly name: string;
-  /** Null in an entry that leaves it as it was, such as that of a pause. */
+  /** Null in an entry that does not change it, such as that of a pause. */
   readonly payload: Opaque | null;
   /** Null for a schedule that has `everyMs`. */
   readonly cron: string | null;

@@ -1,7 +1,7 @@
 /**
- * The tasks that wait under one key and priority: a line, whose first is the one that was created first. A line exists
- * while it has tasks. Lines that may be served stand in the ring of their lane and take turns there; those of a key that
- * is at its limit stand in none. Derived from the tasks, and safe to lose: after a restart the turns begin anywhere.
+ * Lines: the tasks that wait under one key and priority, in order of creation. A line exists while it has tasks. Lines that
+ * may be served stand in the ring of their lane and take turns there; those of a key that is at its limit stand in none.
+ * Derived from the tasks, and safe to lose: after a restart the turns begin anywhere.
  */
 import type { KeyRow, LineRow, Seq, TaskRow } from './row-types.ts';
 import { type Float64Column, Int32Column, Uint8Column } from './tables/columns.ts';
@@ -19,7 +19,7 @@ export interface LineColumns {
 }
 
 export class KeyLines {
-  /** 0 for the tasks without key of a lane, which are kept by the lane itself. */
+  /** 0 for the tasks without key of a lane, which the lane itself keeps. */
   readonly key = new Int32Column<LineRow, KeyRow>();
   readonly size = new Int32Column<LineRow>();
   /** The next line of the same key. */
@@ -85,7 +85,7 @@ export class KeyLines {
     this.size.set(line, this.size.get(line) - 1);
   }
 
-  /** Only of a line of a key. */
+  /** Only for the line of a key. */
   first(line: LineRow): TaskRow {
     return this.columns.taskOfSide.get(this.tree.above(this.roots.get(line), 0));
   }

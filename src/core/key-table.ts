@@ -13,19 +13,19 @@ import { HashIndex, hashOfString } from './tables/hash-index.ts';
 import { Rows } from './tables/rows.ts';
 import { type StringSlab, TextColumn } from './tables/text-column.ts';
 
-/** How many windows that have aged a grant clears away. It adds at most one, so that they do not pile up. */
+/** How many aged windows a grant clears away. It adds at most one, so aged windows do not accumulate. */
 const CLEARED_A_GRANT = 2;
 
 export class KeyTable {
   /** Null for a queue as a whole. */
   readonly text: TextColumn<KeyRow>;
   readonly leased = new Int32Column<KeyRow>();
-  /** Its lines, one for each priority that has some; they hang on each other. */
+  /** Its lines, one for each priority that has tasks, linked by `sibling`. */
   readonly firstLine = new Int32Column<KeyRow, LineRow>();
   readonly lines: KeyLines;
   readonly windows = new GrantWindows();
   readonly rows: Rows<KeyRow>;
-  /** Those with a rate. */
+  /** The queues with a rate. */
   readonly rated = new Set<Queue>();
   private readonly members = new Int32Column<KeyRow>();
   private readonly queueIndex = new Uint32Column<KeyRow>();
@@ -34,7 +34,7 @@ export class KeyTable {
   private readonly queueAt: readonly (Queue | undefined)[];
   private readonly seed: number;
   private nowMs = 0;
-  /** A task was not given out because no further instant can be kept. */
+  /** A task was not leased because the instant of its grant could not be kept. */
   private isShortOfRoom = false;
 
   constructor(
@@ -115,7 +115,7 @@ export class KeyTable {
 
   // --- limits --------------------------------------------------------------------------------------
 
-  /** Which limit forbids a grant at `atMs`, whatever has been derived about it; null when none does. */
+  /** Which limit forbids a grant at `atMs`, computed without the derived flags; null when none does. */
   forbids(queue: Queue, key: KeyRow | 0, atMs: number): string | null {
     const { limits } = queue;
     if (limits === null) return null;
@@ -149,7 +149,7 @@ export class KeyTable {
     const before = queue.limits?.rate ?? null;
     const rate = limits?.rate ?? null;
     const isSameScope = before !== null && rate !== null && before.perKey === rate.perKey;
-    // By the old rate, and at the time of the entry: a replay from an image must know the same grants.
+    // By the old rate, and at the time of the entry: a replay from an image must keep the same grants.
     if (before !== null) this.pruneAll(queue, isSameScope ? atMs - before.perMs : atMs);
     queue.limits = limits;
     if (rate === null) this.rated.delete(queue);
@@ -169,7 +169,7 @@ export class KeyTable {
     }
   }
 
-  /** Instants that an image has kept. */
+  /** Restores the instants of an image. */
   restoreGrants(queue: Queue, text: string | null, instants: readonly number[], nowMs: number): void {
     const key = text === null ? queue.window : this.find(queue, text) || this.create(queue, text);
     const rate = queue.limits?.rate ?? null;
@@ -184,7 +184,7 @@ export class KeyTable {
     return Math.min(this.windows.closed.topKey(), this.isShortOfRoom ? this.nextRoomMs() : Infinity);
   }
 
-  /** Opens up to `max` windows that are due, and adds the queues that may have something to give out now. */
+  /** Opens up to `max` windows that are due, and adds to `queues` those that may have tasks to lease now. */
   open(nowMs: number, max: number, queues: Set<string>): void {
     const { closed } = this.windows;
     this.nowMs = nowMs;
@@ -209,7 +209,7 @@ export class KeyTable {
 
   // --- inside ------------------------------------------------------------------------------------
 
-  /** When a window has aged as a whole, so that a grant clears it away. */
+  /** When the next window has aged completely, so that a grant clears it away. */
   private nextRoomMs(): number {
     let soonestMs = Number.POSITIVE_INFINITY;
     for (const { windows, limits } of this.rated) {
@@ -242,7 +242,7 @@ export class KeyTable {
     this.dropIfUnused(key);
   }
 
-  /** Whether a key may be given another lease follows from what it has; its lines enter or leave the turns. */
+  /** Derives whether a key may be granted another lease; its lines join or leave the turns accordingly. */
   private judge(queue: Queue, key: KeyRow): void {
     if (key === queue.window) return;
     const max = queue.limits?.maxLeasedPerKey ?? null;

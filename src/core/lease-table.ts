@@ -1,6 +1,6 @@
 /**
  * Leases on tasks: the current one and the last 16 that ended, chained from their task, newest first.
- * A lease does not exist apart from its task. What the columns mean is said in `LeaseImage`.
+ * A lease does not exist apart from its task. `LeaseImage` describes the columns.
  */
 import { LEASE_ENDS, type LeaseEnd, type LeaseImage } from './image.ts';
 import { LeaseColumns } from './row-columns.ts';

@@ -1,6 +1,6 @@
 /**
- * The invariants of limits, for two neighbouring states: a limit that is lowered takes nothing back, so that what counts
- * is what a grant leaves behind.
+ * The invariants of limits, for two neighbouring states: lowering a limit revokes nothing, so the checks look only at the
+ * state after a grant.
  */
 import type { Fail } from './invariants.ts';
 import type { Limits } from './limits.ts';

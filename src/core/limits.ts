@@ -1,11 +1,11 @@
 /**
- * What a queue may give out at once and in a given time. A limit that is absent is null. Limits of a key do not apply to
- * tasks without one.
+ * The limits of a queue: live leases at a time, and grants per interval. An absent limit is null. Limits of a key do not
+ * apply to tasks without one.
  */
 export interface Rate {
   readonly count: number;
   readonly perMs: number;
-  /** Whether it holds for every key by itself, or for the queue as a whole. */
+  /** Whether it applies to each key separately, or to the queue as a whole. */
   readonly perKey: boolean;
 }
 
@@ -13,7 +13,7 @@ export interface Limits {
   readonly maxLeased: number | null;
   readonly maxLeasedPerKey: number | null;
   readonly rate: Rate | null;
-  /** Whether they come from the definition of a task. Limits that an operator has set are not replaced by such. */
+  /** Whether they come from the definition of a task. Those never replace limits that an operator has set. */
   readonly applied: boolean;
 }
 

@@ -1,7 +1,7 @@
 /**
- * Lists of tasks, in the order of their creation. What a filter names decides which list is walked: the tasks of a
- * worker, of a key, of a state in a queue, of a queue, of a state, or all; the shortest where it names several. There a
- * page costs what it returns. What else the filter names is checked row by row.
+ * Lists of tasks, in the order of their creation. The filter decides which list is walked: the tasks of a worker, of a key,
+ * of a state in a queue, of a queue, of a state, or all; the shortest of those that apply. The remaining conditions are
+ * checked row by row; without any, a page costs what it returns.
  */
 import type { TaskState } from './image.ts';
 import type { Seq, TaskRow } from './row-types.ts';
@@ -19,7 +19,7 @@ export interface TaskFilter {
   /** Neither bound is included. */
   readonly createdAfterMs: number | null;
   readonly createdBeforeMs: number | null;
-  /** The reason of its newest failure or of its end, to the letter. */
+  /** The reason of its newest failure or of its end, compared exactly. */
   readonly reason: string | null;
   /** Ended tasks only. Neither bound is included. */
   readonly endedAfterMs: number | null;
@@ -80,10 +80,10 @@ function isOfEnded({ endedAfterMs, endedBeforeMs }: TaskFilter): boolean {
   return endedAfterMs !== null || endedBeforeMs !== null;
 }
 
-/** A list, which may be made of several that have no row in common. */
+/** A list, possibly made of several disjoint ones. */
 type ListParts = readonly SortedRows<TaskRow>[];
 
-/** Every list that holds all that the filter asks for. */
+/** Every list that contains all matching tasks. */
 function listsOf(tasks: State['tasks'], filter: TaskFilter): ListParts[] {
   const { queue, state, key, workerId } = filter;
   const lists: StateLists | undefined = queue === null ? tasks.lists : tasks.queues.get(queue)?.lists;
@@ -107,7 +107,7 @@ function present(items: readonly (SortedRows<TaskRow> | null)[]): SortedRows<Tas
   return items.filter((item) => item !== null);
 }
 
-/** A handful of sorted walks as one. */
+/** Merges a few sorted walks. */
 function* merge(
   walks: readonly Generator<TaskRow>[],
   comesFirst: (a: TaskRow, b: TaskRow) => boolean,

@@ -1,8 +1,8 @@
 /**
  * The deterministic state machine: the state, the waiting lines, and the order in which things happen. For
  * each command: first the expiries that are due for the subjects it names, then the rule, then the entries
- * that follow, then the waiters that those entries can serve. No I/O and no clock: time comes with the batch,
- * and what is decided is applied at once and added to the `Batch`, which the authority writes.
+ * that follow, then the waiters that those entries can serve. No I/O and no clock: time comes with the batch.
+ * Entries are applied at once and added to the `Batch`, which the authority writes.
  */
 
 import type { Answer, Extension, GrantedTask, GrantedTasks, HeartbeatAnswer } from './answers.ts';
@@ -34,7 +34,7 @@ import { WaitLines } from './wait-lines.ts';
 
 /** Bounds on the work of one batch. An argument, so that tests can reach the bounds with small ones. */
 export interface MachineBounds {
-  /** Expiries written at the begin of a batch. */
+  /** Expiries written at the start of a batch. */
   readonly expiries: number;
   /** Delayed tasks moved into their lanes at once, and windows opened at once. */
   readonly wakes: number;

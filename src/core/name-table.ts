@@ -1,6 +1,6 @@
 /**
  * The names: each has at most one live lease, and may have an object that only the holder of that lease
- * may write. What the columns mean is said in `NameImage`. A name with neither lease nor object
+ * may write. `NameImage` describes the columns. A name with neither lease nor object
  * is idle and may be forgotten: its next grant is above every earlier one anyway.
  */
 import { HolderNames } from './holder-names.ts';

@@ -1,7 +1,7 @@
 /**
- * Opaque bytes: payloads, results, values and metadata. The rules never look inside them. While a
- * command is being decided the bytes travel along; once the log has taken them, only the place where
- * the log can find them again is kept, so that they cost the state twenty bytes and not their length.
+ * Opaque bytes: payloads, results, values and metadata. The rules never look inside them. The bytes are in memory
+ * while their command is decided and written; afterwards only their place in the log is kept, so that they cost
+ * the state twenty bytes, whatever their length.
  */
 export interface Opaque {
   /** The bytes themselves, while the command that carries them is decided and written. */

@@ -1,4 +1,4 @@
-/** What a task has that was created by a session or a schedule: nothing of what a caller may add to one. */
+/** The optional fields of a task that a session or a schedule creates: all absent. */
 import type { TaskCreated } from './entries.ts';
 
 export const PLAIN_TASK = {

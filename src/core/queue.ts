@@ -95,7 +95,7 @@ export class Queue {
     return this.limits?.rate?.perKey ? key : this.window;
   }
 
-  /** Whether keys wait because no further grant of theirs could be remembered. */
+  /** Whether keys wait because the instant of another grant could not be kept. */
   get isShortOfRoom(): boolean {
     return this.limits?.rate?.perKey === true && !this.tables.keys.hasRoom();
   }

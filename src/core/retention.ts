@@ -1,6 +1,6 @@
 /**
  * Retention, as entries. Tasks and sessions that ended long enough ago and names that have been idle long enough are
- * forgotten, oldest first; so are those beyond a number, so that memory is bounded. Failed tasks have their own time and
+ * forgotten, oldest first; so are those beyond a maximum number, to bound memory. Failed tasks have their own time and
  * number: completed ones do not displace them. A forgotten name loses nothing: its next grant is above every earlier one
  * anyway.
  */

@@ -2,16 +2,16 @@
  * The rows of the state, one definition each: what a task, a lease on a task, a name, a session and a schedule remember. `npm run
  * generate` writes from it the columns (`row-columns.ts`: storage, first values, image, restore, relocation), the types of
  * image records (`image.ts`), their codec (`engines/image-encoder.ts`, `engines/image-decoder.ts`) and the table in
- * `docs/log-format.md`. The generators of the property tests read it as it is. Nothing reads it while the program runs.
+ * `docs/log-format.md`. The generators of the property tests read it directly. It is not read at run time.
  *
  * Fields and layouts are those of `entry-table.ts`, and so are the rules for a change: the layout of a released kind
  * number never changes. A new field stands in a layout with a new kind number. The old layout stays, and is written while
  * every field that it lacks is null or has its `without`: a checkpoint that does not use the field has the old bytes. `flags`
- * is a u8, a u16 or a u32, as the highest flag of the layout demands.
+ * is a u8, a u16 or a u32, depending on the highest flag of the layout.
  */
 import { ENTRIES, type Kind, type Layout, RECORDS, type StoredField } from './entry-table.ts';
 
-/** Words that are stored as their place in the list. The lists only ever grow at their end. */
+/** Words that are stored as their index in the list. New words are only ever appended. */
 export const ROW_WORDS = {
   TaskState: { what: 'task state', list: ['WAITING', 'LEASED', 'COMPLETED', 'FAILED', 'DEAD'] },
   LeaseEnd: {
@@ -46,13 +46,13 @@ export interface Column extends StoredField<RowKind> {
   readonly partOf?: string;
   /** Few rows have it: those that do have a row in a side table, and the others pay four bytes for all such columns. */
   readonly sparse?: true;
-  /** Of a session or a schedule, whose row is an object: it changes after that was created. */
+  /** For a session or a schedule, whose row is an object: the field changes after creation. */
   readonly changes?: true;
 }
 
 export interface RowDefinition {
   readonly says?: string;
-  /** The word for it in the image. A row inside of another one has none. */
+  /** Its `kind` in the image. A row inside another one has none. */
   readonly kind?: string;
   /** The parameters of `start`, which gives a new row its first values. Only what has columns has them. */
   readonly creation?: string;
@@ -83,7 +83,7 @@ export const ROWS = {
     says: 'First record of every image.',
     kind: 'head',
     fields: {
-      lastSeq: { kind: 'seq', says: 'The position this image stands for.' },
+      lastSeq: { kind: 'seq', says: 'The log position of this image.' },
       lastAtMs: { kind: 'number' },
       epoch: { kind: 'number' },
       epochStartedAtMs: { kind: 'number' },
@@ -229,19 +229,19 @@ export const ROWS = {
         kind: 'text',
         flag: 8_192,
         sparse: true,
-        says: 'Why it is to be cancelled, if that was asked while it was LEASED: it is never leased again.',
+        says: 'The reason of a cancellation that was requested while it was LEASED: it is never leased again.',
       },
       reasonDetail: {
         kind: 'text',
         flag: 16_384,
         sparse: true,
-        says: 'The words of the caller that cancelled it, beside the `reason`.',
+        says: 'The text of the caller that cancelled it, besides the `reason`.',
       },
       checkpoint: {
         kind: 'opaque',
         flag: 32_768,
         sparse: true,
-        says: 'How far its workers have come; gone once it is COMPLETED.',
+        says: 'The newest checkpoint of its workers; dropped once it is COMPLETED.',
       },
       schedule: {
         kind: 'text',
@@ -313,12 +313,12 @@ export const ROWS = {
     },
   },
   SessionImage: {
-    says: 'Those that have not ended first, in the order in which they came; then the others in the order of their end.',
+    says: 'Open sessions first, in order of creation; then ended ones in the order of their end.',
     kind: 'session',
     fields: {
       seq: { kind: 'seq', says: 'The `seq` of its IntentAccepted.' },
       intent: { kind: 'Intent' },
-      serviceName: { kind: 'text', says: 'What it holds beside its slot while it runs.' },
+      serviceName: { kind: 'text', says: 'The name that it holds besides its slot while it runs.' },
       key: { kind: 'text' },
       state: { kind: 'SessionState', changes: true },
       reason: { kind: 'SessionReason', flag: STANDING.reason!.flag!, changes: true },

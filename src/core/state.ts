@@ -18,7 +18,7 @@ export interface State {
   lastSeq: Seq;
   lastAtMs: number;
   epoch: number;
-  /** When the present writer started; what fell due earlier fell due while no authority ran. */
+  /** When the present writer started; anything due earlier fell due while no authority ran. */
   epochStartedAtMs: number;
   /** The latest end of a forgotten task; 0 when none was forgotten. A task that ended later is not forgotten. */
   forgottenThroughMs: number;
@@ -41,7 +41,7 @@ export function createState(seed = 0): State {
 }
 
 /**
- * What every epoch says about the log it writes; a log of a newer version is refused by name. Raised with the first
+ * What every EpochStarted records about its log; a log of a newer version is refused by name. Raised with the first
  * entries that an older version does not know: 2 came with sessions, 3 with names that are recorded with them, 4
  * with tasks that can be operated, 5 with schedules and limits.
  */

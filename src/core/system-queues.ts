@@ -1,6 +1,6 @@
 /**
- * What is refused in queues that begin with `system:`. The one that is used holds start tasks: each starts a session and
- * has its id, is created by an intent, and ends with the start of its session. `sessions/session-commands.ts` checks who
+ * Refusals for queues that begin with `system:`. The only such queue holds start tasks: each starts a session and has its
+ * id, is created by an intent, and ends with the start of its session. `sessions/session-commands.ts` checks which caller
  * may lease start tasks.
  */
 import type { CreateTask } from './commands.ts';
@@ -45,7 +45,7 @@ export function refuseSystemTask({ tasks }: State, row: TaskRow, command: TaskCo
       return isSystemQueue(queue) || isSystemQueue(command.queue ?? '') ? LEFT_ALONE : null;
     case 'ReleaseTask':
       // The authority may take a start task back from a caller that has gone.
-      return queue === START_QUEUE && command.isUntold !== true ? GUARDED : null;
+      return queue === START_QUEUE && command.isUndelivered !== true ? GUARDED : null;
     case 'ExtendLease':
     case 'CompleteTask':
     case 'FailTask':

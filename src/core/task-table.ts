@@ -1,7 +1,7 @@
 /**
  * The tasks, as columns of numbers and the derived structures that find them: by id, by dedup key, by key, by
  * queue and place in line, by the moment something falls due. `apply` is the only writer; the rules
- * read through it. What the columns mean is said in `TaskImage`.
+ * read through it. `TaskImage` describes the columns.
  *
  * Every task is in exactly one place, which follows from its state:
  *   WAITING, due        its queue's lane            LEASED                `expiring`, by lease end
@@ -183,7 +183,7 @@ export class TaskTable extends TaskColumns {
     return this.asleep.get(row) !== 0;
   }
 
-  /** Since when a task in a lane can be leased. */
+  /** The time from which a task in a lane can be leased. */
   readyAtMs(row: TaskRow): number {
     return Math.max(this.createdAtMs.get(row), this.dueAtMs.get(row));
   }

@@ -593,7 +593,7 @@ describe('releasing a task', () => {
 
   it('whose lease no worker was told of records nothing when it was killed meanwhile', () => {
     given(createTask(), leaseTasks(), killTask())
-      .when(releaseTask({ isUntold: true }))
+      .when(releaseTask({ isUndelivered: true }))
       .thenRefuses('LEASE_NOT_CURRENT')
       .thenRecordsNothing();
   });

@@ -231,7 +231,7 @@ function fail(at: Presented, command: FailTask): Decision<Verdict> {
     : lastTurn(at, 'fail', failed, death);
 }
 
-/** The lease ends by its holder's verdict, and the task dies with it. */
+/** Its holder's verdict ends the lease, and the task becomes DEAD with it. */
 function lastTurn(
   at: Presented,
   verb: 'fail' | 'release',
@@ -249,7 +249,7 @@ function backoffMs({ state, row }: Presented, failures: number): number {
   return Math.min(tasks.backoffMs.get(row) * factor, tasks.maxBackoffMs.get(row));
 }
 
-/** Why a task whose lease has failed or run out is not leased again; null when it may be. */
+/** The entry that ends a task whose lease has failed or expired; null when the task may be leased again. */
 export function deathDue(state: State, row: TaskRow): TaskDead | null {
   const cancellation = cancellationDue(state, row);
   if (cancellation !== null || !isExhausted(state, row)) return cancellation;
@@ -257,7 +257,7 @@ export function deathDue(state: State, row: TaskRow): TaskDead | null {
   return { type: 'TaskDead', task, leaseSeq: 0, reason: 'ATTEMPTS_EXHAUSTED', detail: null };
 }
 
-/** A task that kills its workers must not be retried for ever. */
+/** A task that kills its workers must not be retried without end. */
 function isExhausted({ tasks }: State, row: TaskRow): boolean {
   return tasks.countedAttempts.get(row) >= tasks.maxAttempts.get(row);
 }
@@ -274,7 +274,7 @@ function release(at: Presented, command: ReleaseTask): Decision<Verdict> {
 /** The lease is over. How it ended decides the answer to its holder. */
 function late(at: Presented, command: VerdictCommand): Decision<Verdict> {
   // This command comes from the authority and not from a worker: there is no verdict to record.
-  if (command.type === 'ReleaseTask' && command.isUntold === true) return refuse('LEASE_NOT_CURRENT');
+  if (command.type === 'ReleaseTask' && command.isUndelivered === true) return refuse('LEASE_NOT_CURRENT');
   const { leases } = at.state.tasks;
   const end = leases.endOf(at.lease);
   const verb = VERBS[command.type];

@@ -25,7 +25,7 @@ export interface Why {
   readonly queue: string;
   /** When its delay or backoff ends; null unless it has one. */
   readonly dueAtMs: number | null;
-  /** When the rate lets the next task of its window be leased; null when that is not known, or it is not what it waits for. */
+  /** When the rate allows the next task of its window; null when that is unknown, or the task does not wait for a rate. */
   readonly opensAtMs: number | null;
   /** How many due tasks of its queue come before it; more than AHEAD_MAX are not counted. Null unless it is due and waits. */
   readonly ahead: number | null;
@@ -34,7 +34,7 @@ export interface Why {
 /** Tasks ahead are counted exactly up to this number. */
 export const AHEAD_MAX = 10_000;
 
-/** So many leased tasks are looked at for those of a key, and so many of them named. */
+/** How many leased tasks are examined to find those of a key, and how many of them are named. */
 const LOOKED_AT_MAX = 10_000;
 const NAMED_MAX = 3;
 
@@ -173,7 +173,7 @@ function runningOf(tasks: State['tasks'], row: TaskRow, nowMs: number): string {
   return found.length === 0 ? '' : `: ${found.join(', ')}`;
 }
 
-/** The words of whoever cancelled it. */
+/** The text of the caller that cancelled it. */
 function detailOf(tasks: State['tasks'], row: TaskRow): string {
   const detail = tasks.reasonDetail.get(row);
   return detail === null ? '' : `: ${detail}`;

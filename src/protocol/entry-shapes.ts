@@ -108,14 +108,14 @@ export interface EntryShapes {
     readonly leaseId: string;
     readonly reason: string;
   };
-  /** How far the work on a task has come. Only the newest is kept. */
+  /** A checkpoint of the work on a task. Only the newest is kept. */
   readonly TaskCheckpointed: Durable & {
     readonly type: 'TaskCheckpointed';
     readonly taskId: string;
     readonly leaseId: string;
     readonly value: Json | null;
   };
-  /** Where a waiting task stands from now on; what was not changed is said again. */
+  /** The place of a waiting task from now on; unchanged fields are repeated. */
   readonly TaskChanged: Durable & {
     readonly type: 'TaskChanged';
     readonly taskId: string;
@@ -186,7 +186,7 @@ export interface EntryShapes {
     readonly queue: string;
     readonly payload: Json | null;
   };
-  /** Where a session stands from now on. The one that makes it terminal also ends its leases. */
+  /** The standing of a session from now on. The entry that makes it terminal also ends its leases. */
   readonly SessionChanged: Durable & {
     readonly type: 'SessionChanged';
     readonly sessionId: string;
@@ -196,7 +196,7 @@ export interface EntryShapes {
     readonly slot?: string;
     readonly leaseSeq?: number;
   };
-  /** A schedule as it is from now on; what was not changed is said again, except for the payload. */
+  /** A schedule from now on; unchanged fields are repeated, except for the payload. */
   readonly ScheduleSet: Durable & {
     readonly type: 'ScheduleSet';
     readonly schedule: string;
@@ -247,7 +247,7 @@ export interface EntryShapes {
     readonly type: 'QueueResumed';
     readonly queue: string;
   };
-  /** The limits of a queue from now on; those that were not changed are said again. */
+  /** The limits of a queue from now on; unchanged ones are repeated. */
   readonly QueueLimited: Durable & {
     readonly type: 'QueueLimited';
     readonly queue: string;
@@ -256,7 +256,7 @@ export interface EntryShapes {
     readonly rate: { readonly count: number; readonly perMs: number; readonly perKey: boolean } | null;
     readonly applied?: boolean;
   };
-  /** The first entry of every writer. One that was restored from a backup jumps ahead and ends every lease. */
+  /** The first entry of every writer. After a restore from a backup its position jumps ahead, and it ends every lease. */
   readonly EpochStarted: Durable & {
     readonly type: 'EpochStarted';
     readonly epoch: number;
@@ -264,7 +264,7 @@ export interface EntryShapes {
     readonly version: number;
     readonly restored: boolean;
   };
-  /** Retention as a fact, so that compaction can change no answer. */
+  /** Retention is an entry, so that compaction changes no answer. */
   readonly Forgotten: Durable & {
     readonly type: 'Forgotten';
     readonly taskIds?: readonly string[];

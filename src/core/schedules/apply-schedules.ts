@@ -6,7 +6,7 @@ import type { Seq } from '../row-types.ts';
 import type { State } from '../state.ts';
 import { type Schedule, scheduleAfter } from './schedule-table.ts';
 
-/** So many requests that fired a schedule by hand are recognised when they come again. */
+/** How many requests that fired a schedule by hand are remembered, to recognise repeats. */
 const REQUESTS_MAX = 16;
 
 export function set({ schedules }: State, entry: ScheduleSet, seq: Seq, atMs: number): void {

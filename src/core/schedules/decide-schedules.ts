@@ -1,4 +1,4 @@
-/** Setting, pausing, removing a schedule, and firing it by hand. What time brings is in `fire-schedules.ts`. */
+/** Setting, pausing, removing a schedule, and firing it by hand. Firing at due times is in `fire-schedules.ts`. */
 import type { FiredByHand, RemovedSchedule, SetScheduleAnswer, SwitchedSchedule } from '../answers.ts';
 import type { FireSchedule, SetSchedule } from '../commands.ts';
 import { append, type Decision, refuse, unchanged } from '../decision.ts';
@@ -31,8 +31,8 @@ const CHOSEN = [
 ] as const;
 
 /**
- * Repeating a request changes nothing, so that due times stay as they are. A program that applies its definitions leaves
- * alone what an operator set by hand, and whether it is paused.
+ * Repeating a request changes nothing, so that due times stay as they are. A program that applies its definitions neither
+ * changes a schedule that an operator set by hand, nor pauses or resumes an existing one.
  */
 export function setSchedule(
   { schedules, lastSeq }: State,
@@ -71,7 +71,7 @@ function isSame(before: Schedule, command: SetSchedule): boolean {
   return CHOSEN.every((field) => before[field] === command[field]) && known.every((b, at) => b === bytes[at]);
 }
 
-/** Intervals are counted from the start, else from when the schedule was given them. */
+/** Intervals are counted from the start of the schedule, else from the time at which the interval was set. */
 function anchorOf(before: Schedule | undefined, command: SetSchedule, nowMs: number): number {
   if (command.everyMs === null) return 0;
   if (command.startsAtMs !== null) return command.startsAtMs;
@@ -116,7 +116,7 @@ export function removeSchedule({ schedules, lastSeq }: State, name: string): Dec
   return append({ type: 'ScheduleRemoved', name }, { name, seq: lastSeq + 1 });
 }
 
-/** Whatever else runs, and whether or not it is paused. Its due times stay as they are. */
+/** Fires regardless of overlap and pause. Due times stay as they are. */
 export function fireByHand(
   { schedules, tasks, lastSeq }: State,
   { name, requestId }: FireSchedule,

@@ -1,7 +1,7 @@
 /**
- * Due times, as facts: each fires once or is skipped by an entry that says why. A due time is missed when it passed while
- * no authority ran, or while this one stood still; `catch_up` says what becomes of those. What only waited, because the
- * disk was full, fires when there is room.
+ * Due times become entries: each fires once or is skipped by an entry with the reason. A due time is missed when it passed
+ * while no authority ran, or while this one was stalled; `catch_up` decides what happens to missed ones. A due time that
+ * only waited because the disk was full fires when there is room.
  */
 import type { ScheduleFired, Skip } from '../entries.ts';
 import type { Commit } from '../expiry.ts';
@@ -10,14 +10,14 @@ import type { State } from '../state.ts';
 import type { Schedule } from './schedule-table.ts';
 import { type Calendar, dueAfter, lastDueTimes, nextOf, withJitter } from './schedule-times.ts';
 
-/** So many due times of one schedule fire at most that were missed, or that waited. */
+/** How many missed or waiting due times of one schedule fire, at most. */
 const CATCH_UP_MAX = 1_000;
-/** Only after so long can more of them wait. */
+/** More than `CATCH_UP_MAX` due times can wait only after this time. */
 const CATCH_UP_MS = CATCH_UP_MAX * 1_000;
 
 export interface Firing {
   readonly nowMs: number;
-  /** What fired before this instant was missed. */
+  /** Due times that were to fire before this instant were missed. */
   readonly attendedSinceMs: number;
   readonly calendar: Calendar;
   readonly commit: Commit;
@@ -141,7 +141,7 @@ function skippedFor(skipped: Skip): Pick<ScheduleFired, 'task' | 'skipped' | 'pa
   return { task: null, skipped, payload: null };
 }
 
-/** What every firing of the next due time says. `nextMs`: the due time after `lastMs`, where it is known. */
+/** The fields of every entry that fires the next due time. `nextMs`: the due time after `lastMs`, if known. */
 function firedAt(
   schedule: Schedule,
   { calendar }: Firing,

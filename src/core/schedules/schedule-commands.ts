@@ -1,9 +1,9 @@
 /**
- * Schedules, as the machine runs them: what is due when a batch begins, and the commands. Before a command the due times
- * of its schedule are written, so that no change of a schedule can lose one.
+ * Schedules in the machine: fires what is due when a batch begins, and runs the commands. Before a command the due times
+ * of its schedule are written, so that changing a schedule never loses one.
  *
- * A due time that passed before `attendedSinceMs` was missed. That is the start of the epoch, or the end of a while in
- * which the authority stood still: no batch had begun for `STILL_MS` after something was to fire.
+ * A due time that passed before `attendedSinceMs` was missed. That is the start of the epoch, or the end of a stall: no
+ * batch began for `STILL_MS` after something was due to fire.
  */
 import type { Answer } from '../answers.ts';
 import type {
@@ -29,7 +29,7 @@ export class ScheduleCommands {
   private readonly calendar: Calendar;
   private movedSinceMs = 0;
   private lastBeginMs = 0;
-  /** What is left of it in this batch. */
+  /** The remaining room in this batch. */
   private room: FiringRoom = { firings: 0, bytes: 0 };
 
   constructor(machine: Machine, bounds: MachineBounds, calendar: Calendar) {
@@ -55,7 +55,7 @@ export class ScheduleCommands {
     const { state, batchAtMs } = machine;
     const { name } = command;
     fireSchedule(state, name, this.firing(), this.room);
-    // More is due than one batch takes; the next ones follow at once.
+    // More is due than one batch takes; further batches follow at once.
     if (isDue(state.schedules.find(name), batchAtMs)) return { refused: 'OVERLOADED' };
     switch (command.type) {
       case 'SetSchedule':

@@ -7,7 +7,7 @@ export const PLAN = {
     kind: 'opaque',
     json: 'payload',
     flag: 512,
-    says: 'Null in an entry that leaves it as it was, such as that of a pause.',
+    says: 'Null in an entry that does not change it, such as that of a pause.',
   },
   cron: { kind: 'text', json: 'cron', flag: 1, says: 'Null for a schedule that has `everyMs`.' },
   everyMs: { kind: 'number', json: 'every_ms', flag: 2 },
@@ -55,7 +55,7 @@ export const PLAN = {
 
 export const SCHEDULE_ENTRIES = {
   ScheduleSet: {
-    says: 'A schedule as it is from now on; what was not changed is said again, except for the payload.',
+    says: 'A schedule from now on; unchanged fields are repeated, except for the payload.',
     fields: {
       name: { kind: 'text', json: 'schedule' },
       ...PLAN,

@@ -10,12 +10,12 @@ import type { Seq } from '../row-types.ts';
 
 export type { Schedule };
 
-/** What the payloads of all schedules may have together. */
+/** The maximum size of the payloads of all schedules together. */
 export const PAYLOADS_BYTES_MAX = 64 * 1024 * 1024;
 
 export class ScheduleTable {
   private readonly byName = new Map<string, Schedule>();
-  /** When the first of them fires; null when that is to be looked up. */
+  /** When the first of them fires; null when it must be computed again. */
   private firstMs: number | null = Number.POSITIVE_INFINITY;
   payloadBytes = 0;
 
@@ -31,7 +31,7 @@ export class ScheduleTable {
     return this.byName.values();
   }
 
-  /** By name, because the order in which they came is no part of the state. */
+  /** By name, because the order of creation is not part of the state. */
   sorted(): Schedule[] {
     return [...this.byName.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
   }
@@ -96,7 +96,7 @@ export function scheduleAfter(
   });
 }
 
-/** The bytes of a request are part of a larger buffer. */
+/** Copies the bytes, because those of a request are part of a larger buffer. */
 function copyOf({ bytes, at, length, crc }: Opaque): Opaque {
   return { bytes: bytes === null ? null : bytes.slice(), at, length, crc };
 }

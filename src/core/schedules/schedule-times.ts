@@ -1,7 +1,6 @@
 /**
- * The due times of a schedule. Intervals are counted here; when a cron pattern is due next depends on a database of time
- * zones, so that is asked of a `Calendar`, which is an argument. What it says is recorded in the entries: replay asks
- * nothing.
+ * The due times of a schedule. Intervals are computed here; those of a cron pattern depend on a time zone database, so a
+ * `Calendar`, which is an argument, computes them. The results are recorded in entries: replay does not call it.
  */
 import type { Schedule } from '../row-objects.ts';
 import { hashOfString } from '../tables/hash-index.ts';
@@ -17,7 +16,7 @@ export interface Calendar {
 /** For a machine without schedules. */
 export const NO_CALENDAR: Calendar = { next: () => null, instant: String };
 
-/** What the due times follow from. */
+/** The fields that determine the due times. */
 export type Rhythm = Pick<Schedule, 'cron' | 'everyMs' | 'anchorMs' | 'timezone' | 'startsAtMs' | 'endsAtMs'>;
 
 /** No two due times of a schedule are closer than this. */
@@ -55,7 +54,7 @@ export function lastDueTimes(
   }
 }
 
-/** When a due time fires: up to `jitterMs` later, by an amount that follows from schedule and due time. */
+/** When a due time fires: up to `jitterMs` later, by an amount derived from schedule and due time. */
 export function withJitter({ name, jitterMs }: Pick<Schedule, 'name' | 'jitterMs'>, dueMs: number): number {
   if (jitterMs === 0) return dueMs;
   let hash = hashOfString(name, 0) ^ Math.floor(dueMs / APART_MIN_MS);
@@ -64,7 +63,7 @@ export function withJitter({ name, jitterMs }: Pick<Schedule, 'name' | 'jitterMs
   return dueMs + (((hash ^ (hash >>> 16)) >>> 0) % (jitterMs + 1));
 }
 
-/** The next due time of a schedule after an instant, as entries say it. */
+/** The next due time of a schedule after an instant, as entries record it. */
 export function nextOf(
   schedule: Rhythm & Pick<Schedule, 'name' | 'jitterMs' | 'paused'>,
   afterMs: number,

@@ -258,7 +258,7 @@ describe('the start task', () => {
   it('is released when the reply to its caller was not delivered', () => {
     const taskId = sessionIdOfSeq(3);
     given(...ACCEPTED)
-      .when(releaseTask({ taskId, isUntold: true }))
+      .when(releaseTask({ taskId, isUndelivered: true }))
       .thenTask(taskId, { state: 'WAITING' });
   });
 

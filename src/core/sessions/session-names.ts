@@ -20,7 +20,7 @@ export function serviceNameOf(intent: Intent): string {
     : `${SESSION_LEASES}vod:${intent.target}:${bucketOf(intent)}`;
 }
 
-/** What every session held before names were recorded, and so part of the format of the log. */
+/** The name that every session held before names were recorded; part of the log format. */
 export function firstServiceName({ target }: Intent): string {
   return `${SESSION_LEASES}service:${target}`;
 }

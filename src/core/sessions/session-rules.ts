@@ -1,5 +1,5 @@
 /**
- * The life of a session, every state and every event decided.
+ * The states of a session, and what every event does in each of them.
  *
  *   NEW ──granted──▸ STARTING ──ready──▸ READY
  *    │                  │                  │

@@ -34,7 +34,7 @@ export class SideRows<Row extends number = number> {
     return side;
   }
 
-  /** When a row is freed: clears and frees its side row. */
+  /** Clears and frees the side row of a row that is freed. */
   free(row: Row): void {
     const side = this.sides.get(row);
     if (side === 0) return;
@@ -43,13 +43,13 @@ export class SideRows<Row extends number = number> {
     this.rows.free(side);
   }
 
-  /** Before the first row is taken. */
+  /** Must be called before the first row is taken. */
   add(column: SparseColumn<Row, unknown, ValueColumn<unknown>>): void {
     this.columns.push(column);
     this.addStorage(column);
   }
 
-  /** What is kept by side row and cleared by its owner. Before the first row is taken. */
+  /** Adds storage by side row that its owner clears. Must be called before the first row is taken. */
   addStorage(storage: Reservable): void {
     storage.reserve(0);
     this.storage.push(storage);

@@ -6,7 +6,7 @@
  */
 import { Int32Column } from './columns.ts';
 
-/** One handle a row. The column puts and frees what it keeps; nothing else does. */
+/** One handle a row. Only the column puts its texts into the slab and frees them. */
 export class TextColumn<Row extends number = number> {
   private readonly handles = new Int32Column<Row>();
   private readonly strings: StringSlab;
