@@ -17,16 +17,16 @@ export class DueAlarm {
   private readonly log: Log;
   private readonly clock: AuthorityClock;
   private readonly timers: Timers;
-  private readonly ring: () => void;
+  private readonly onDue: () => void;
   private timer: Timer | null = null;
   private dueMs = Number.POSITIVE_INFINITY;
 
-  constructor(machine: Machine, log: Log, clock: AuthorityClock, timers: Timers, ring: () => void) {
+  constructor(machine: Machine, log: Log, clock: AuthorityClock, timers: Timers, onDue: () => void) {
     this.machine = machine;
     this.log = log;
     this.clock = clock;
     this.timers = timers;
-    this.ring = ring;
+    this.onDue = onDue;
   }
 
   /** Fires at once after an abandoned request: the waiters behind it may be served now. */
@@ -62,7 +62,7 @@ export class DueAlarm {
     const aheadMs = this.dueMs - this.clock.nowMs();
     if (aheadMs <= 0) {
       this.cancel();
-      this.ring();
+      this.onDue();
       return;
     }
     this.timer = this.timers.after(Math.min(aheadMs, LOOK_MS), () => this.look());

@@ -165,7 +165,7 @@ export interface AcceptedIntent {
   readonly seq: Seq;
 }
 
-/** A session as it stands. */
+/** The present record of a session. */
 export interface SessionView {
   readonly sessionId: string;
   readonly intent: Intent;

@@ -1,10 +1,10 @@
 /**
- * What the machine has decided and the authority has not taken yet: entries, already applied, and answers for callers
+ * The decisions of the machine that the authority has not taken yet: entries, already applied, and answers for callers
  * that waited in lines. The authority takes both after every step, encodes the entries into its log, and sends the
  * answers once the log is durable.
  *
  * The state stores where the log keeps opaque bytes, so positions are assigned as entries are added: one after the
- * other, in the order of `opaquesOf`, from where the log says the opaque area of its next batch begins. The encoder
+ * other, in the order of `opaquesOf`, from the start of the opaque area of the log's next batch. The encoder
  * checks that it writes them there.
  */
 import type { Answer } from './answers.ts';

@@ -72,7 +72,7 @@ function decide(
   }
 }
 
-/** Forgets an ended task before its time. */
+/** Forgets an ended task before its retention is over. */
 function purge({ tasks }: State, row: TaskRow): Decision<object> {
   if (!isTerminal(tasks.stateOf(row))) return refuse('TASK_NOT_ENDED');
   return append({ type: 'Forgotten', tasks: [tasks.key(row)], names: [], sessions: [] }, {});

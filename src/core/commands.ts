@@ -364,7 +364,7 @@ export interface FireSchedule {
   readonly requestId: string | null;
 }
 
-/** What is not given stays as it is; null removes a limit. */
+/** An absent limit stays as it is; null removes it. */
 export interface LimitQueue {
   readonly type: 'LimitQueue';
   readonly queue: string;

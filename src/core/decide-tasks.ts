@@ -182,7 +182,7 @@ export function leaseNext(
   ];
 }
 
-/** Over several queues: highest priority first, then first come. */
+/** Across the queues: highest priority first, then order of creation. */
 function nextTask({ tasks }: State, queues: readonly string[]): TaskRow | 0 {
   let best: TaskRow | 0 = 0;
   for (const name of queues) {

@@ -1,4 +1,4 @@
-/** What a rule returns: the entries that follow from a command (none for a refusal or a repetition) and the answer. */
+/** What a rule returns: the entries that follow from a command (none for a refusal or a repeat) and the answer. */
 import type { Entry } from './entries.ts';
 import type { Refusal, RefusalCode } from './refusals.ts';
 

@@ -11,7 +11,7 @@ export type EntryJson = Record<string, unknown> & { type: Entry['type'] };
 export interface Rendering {
   /** Milliseconds to ISO 8601. */
   readonly instant: (ms: number) => string;
-  /** What stands for opaque bytes in the output. */
+  /** The value that represents opaque bytes in the output. */
   readonly open: (reference: Opaque) => unknown;
 }
 

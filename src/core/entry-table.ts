@@ -71,7 +71,7 @@ export type Kind =
 
 export interface StoredField<K extends string = Kind> {
   readonly kind: K;
-  /** Its name in JSON; `retry.backoff_ms` stands inside of `retry`. */
+  /** Its name in JSON; `retry.backoff_ms` is nested in `retry`. */
   readonly json?: string;
   readonly says?: string;
   /** The presence bit: when it is unset, the field is null or an empty list. A boolean is the bit itself. */

@@ -21,7 +21,7 @@ export function expireDue(state: State, nowMs: number, max: number, commit: Comm
     const taskMs = tasks.expiring.topKey();
     const nameMs = names.expiring.topKey();
     if (Math.min(taskMs, nameMs) > nowMs) return;
-    // A renewed lease goes back to its place first, even if it is due there too: expiries are written in order of their end.
+    // A renewed lease first goes back to the heap, even if it is due there too: expiries are written in order of their end.
     if (taskMs <= nameMs) {
       const row = tasks.expiring.topRow();
       const expiresAtMs = tasks.leases.expiresAtMs.get(tasks.lease.get(row));

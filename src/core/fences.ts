@@ -15,7 +15,7 @@ import type { State } from './state.ts';
 export interface Writable {
   readonly row: NameRow;
   readonly leaseSeq: Seq;
-  /** Of the object as it is; 0 before the first write. */
+  /** The present version of the object; 0 before the first write. */
   readonly version: number;
 }
 

@@ -1,5 +1,5 @@
 /**
- * When grants were given, for the rates of queues: the instants of each window, oldest first. A window belongs to a key,
+ * The instants of grants, for the rates of queues, by window, oldest first. A window belongs to a key,
  * or to a queue as a whole. A grant at `t` counts until `t + perMs`. Instants are state: images contain them, and only the
  * time of entries drops them, so that a replay keeps the same ones.
  *

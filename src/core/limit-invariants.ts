@@ -11,7 +11,7 @@ export interface QueueSummary {
   readonly limits: Limits | null;
   /** Keys with tasks that may be leased, by priority, in the order of their turns; null for tasks without one. */
   readonly turns: ReadonlyMap<number, readonly (string | null)[]>;
-  /** When the grants were given that a rate counts, by key; null for the queue as a whole. */
+  /** The instants of the grants that a rate counts, by key; null for the queue as a whole. */
   readonly grants: ReadonlyMap<string | null, readonly number[]>;
 }
 

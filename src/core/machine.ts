@@ -141,7 +141,7 @@ export class Machine {
 
   /**
    * Ends a batch. Workers that wait for tasks are served here, or before the next command that leases tasks: a worker
-   * that asked for many then gets all tasks that were added, where serving after every command would give it one.
+   * that asked for many then gets all tasks that were added; serving after every command would grant it only one.
    */
   end(): void {
     this.lines.serve();

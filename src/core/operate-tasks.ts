@@ -1,5 +1,5 @@
 /**
- * What an operator does to a task, without a lease of its own: kill it, cancel it, change its place among the waiting.
+ * What an operator does to a task without holding a lease: kill it, cancel it, change its place in the queue.
  * The table in `verdicts.ts` says in which state each of them applies.
  */
 import type { Cancelled, ChangedTask, Killed } from './answers.ts';
@@ -39,7 +39,7 @@ export function requestCancel({ state, row }: Presented<0>, { reason }: CancelTa
   );
 }
 
-/** A task that was cancelled before gives the same answer again; one that died otherwise is refused. */
+/** Cancelling a cancelled task repeats the answer; a task that died for another reason is refused. */
 export function cancelAgain({ state, row }: Presented<0>): Decision<Cancelled> {
   const { tasks } = state;
   if (tasks.reasonDetail.get(row) === null) return refuse('TASK_TERMINAL');

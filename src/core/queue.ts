@@ -299,7 +299,7 @@ export class Queue {
         ? this.countBefore(lane, createdSeq, max)
         : lines.countBefore(own as LineRow, createdSeq, max);
     let ahead = before;
-    // A line whose turn comes first is served once more often than the others until this task is.
+    // A line ahead of this task's line in the ring is served once more than the lines behind it, until this task is.
     let turns = before + 1;
     for (let line = lane.ring?.first ?? 0; line !== 0 && ahead < max && turns > 0; ) {
       if (line === own) turns = before;

@@ -42,9 +42,9 @@ export interface Column extends StoredField<RowKind> {
   readonly starts?: string;
   /** Kept by hand-written code of the table; the method that reads it. */
   readonly kept?: string;
-  /** A column that stands in the image as a part of this field, which is `kept`. */
+  /** The image has this column as a part of the named field, which is `kept`. */
   readonly partOf?: string;
-  /** Few rows have it: those that do have a row in a side table, and the others pay four bytes for all such columns. */
+  /** Few rows have a value: those get a row in a side table; the others pay four bytes for all such columns together. */
   readonly sparse?: true;
   /** For a session or a schedule, whose row is an object: the field changes after creation. */
   readonly changes?: true;
@@ -54,7 +54,7 @@ export interface RowDefinition {
   readonly says?: string;
   /** Its `kind` in the image. A row inside another one has none. */
   readonly kind?: string;
-  /** The parameters of `start`, which gives a new row its first values. Only what has columns has them. */
+  /** The parameters of `start`, which gives a new row its first values. Only for rows that are stored as columns. */
   readonly creation?: string;
   readonly fields: Readonly<Record<string, Column>>;
   readonly layouts: string | Readonly<Record<number, string | Layout>>;

@@ -44,7 +44,7 @@ export function refuseSystemTask({ tasks }: State, row: TaskRow, command: TaskCo
     case 'ChangeTask':
       return isSystemQueue(queue) || isSystemQueue(command.queue ?? '') ? LEFT_ALONE : null;
     case 'ReleaseTask':
-      // The authority may take a start task back from a caller that has gone.
+      // The authority itself releases a start task whose caller has gone.
       return queue === START_QUEUE && command.isUndelivered !== true ? GUARDED : null;
     case 'ExtendLease':
     case 'CompleteTask':

@@ -1,4 +1,4 @@
-/** The invariants of the tables of one state: indexes, lists, rows, strings, and what is remembered of the past. */
+/** The invariants of the tables of one state: indexes, lists, rows, strings, past leases and past tokens. */
 import { leasesOf, nameRows, taskRows } from './invariant-rows.ts';
 import type { Fail } from './invariants.ts';
 import type { NameRow, TaskRow } from './row-types.ts';

@@ -10,8 +10,8 @@
  *   FAILED     tooLate  tooLate     late      late   late     terminal  terminal       notWaiting
  *   DEAD       tooLate  tooLate     late      late   late     terminal  cancelAgain    notWaiting
  *
- * In row LEASED a lease that is not the current one is judged as in the other rows. What is refused for tasks of system
- * queues is refused before the table is asked (`system-queues.ts`).
+ * In row LEASED a lease that is not the current one is treated as in the other rows. Refusals for tasks of system queues
+ * come before this table (`system-queues.ts`).
  */
 import type { Cancelled, ChangedTask, Checkpointed, Extension, Killed, Verdict } from './answers.ts';
 import type {

@@ -108,7 +108,7 @@ export class WaitLines {
     if (!isEnded || queue.limits !== null) this.fed(queue.name);
   }
 
-  /** A session that ends gives its names back. */
+  /** A session that ends releases its names. */
   private sessionChanged({ session: seq }: SessionChanged): void {
     const session = this.machine.state.sessions.at(seq)!;
     if (hasEnded(session)) for (const name of namesOf(session)) this.freed(name);

@@ -160,7 +160,7 @@ export function heldBy({ tasks }: State, workerId: string, nowMs: number): strin
   return `${heldText(tasks, row, nowMs)}${more === 0 ? '' : ` and ${more} more`}`;
 }
 
-/** Leased tasks of its key, looked for among the oldest of its queue. */
+/** Leased tasks of its key, searched among the oldest of its queue. */
 function runningOf(tasks: State['tasks'], row: TaskRow, nowMs: number): string {
   const key = tasks.groupKey.get(row);
   const found: string[] = [];

@@ -17,7 +17,7 @@ export class WorkerTasks {
   private readonly createdSeq: Float64Column<TaskRow, Seq>;
   private readonly byId = new Map<string, Worker>();
   private readonly byNumber: Worker[] = [];
-  /** Those that have no task; reused, because a worker of one task at a time comes and goes with each of them. */
+  /** Records without tasks, reused: a worker that takes one task at a time would otherwise need a new one for each task. */
   private readonly free: Worker[] = [];
   private readonly numbers = new Int32Column<LeaseRow>();
 

@@ -29,7 +29,7 @@ export interface FiringRoom {
   bytes: number;
 }
 
-/** Fires what is due, earliest first, as far as there is room. */
+/** Fires all due schedules, earliest first, as far as there is room. */
 export function fireDue(state: State, firing: Firing, room: FiringRoom): void {
   for (const { name } of state.schedules.due(firing.nowMs)) {
     fireSchedule(state, name, firing, room);
@@ -37,7 +37,7 @@ export function fireDue(state: State, firing: Firing, room: FiringRoom): void {
   }
 }
 
-/** Fires what is due of one schedule. */
+/** Fires the due times of one schedule. */
 export function fireSchedule(state: State, name: string, firing: Firing, room: FiringRoom): void {
   while (hasRoom(room)) {
     const schedule = state.schedules.find(name);

@@ -38,7 +38,7 @@ export class ScheduleCommands {
     this.calendar = calendar;
   }
 
-  /** Fires what is due, unless there is no room for new tasks: then it waits. */
+  /** Fires due schedules; without room for new tasks they wait. */
   begin(hasRoom: boolean): void {
     const { state, batchAtMs } = this.machine;
     const firesAtMs = state.schedules.nextFiresAtMs();

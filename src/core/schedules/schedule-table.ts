@@ -1,6 +1,6 @@
 /**
  * The schedules by name, and which of them fires first. There are thousands at most, so plain objects in a map will do;
- * the first one is looked for again only after a change. Their payloads are kept in memory, because a firing copies its
+ * the first one is searched again only after a change. Their payloads are kept in memory, because a firing copies its
  * payload into the log without waiting; `PAYLOADS_BYTES_MAX` bounds them. After a replay they are read from the log.
  */
 import type { ScheduleSet } from '../entries.ts';

@@ -1,4 +1,4 @@
-/** The effect of each entry about a session: the session itself, its start task, and the leases it gives back at its end. */
+/** The effect of each entry about a session: the session itself, its start task, and the leases that its end releases. */
 import { endName } from '../apply-names.ts';
 import { check } from '../check.ts';
 import type { Forgotten, IntentAccepted, SessionChanged } from '../entries.ts';
@@ -71,7 +71,7 @@ export function changeSession(state: State, entry: SessionChanged, seq: Seq, atM
   }
 }
 
-/** Moves a session to its next state; at its end it gives back its leases. */
+/** Moves a session to its next state; at its end its leases are released. */
 function move(state: State, session: Session, entry: SessionChanged, seq: Seq, atMs: number): void {
   const { sessions } = state;
   sessions.leave(session);

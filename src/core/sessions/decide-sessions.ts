@@ -190,7 +190,7 @@ function staleTaskLease(state: State, { sessionId, taskLeaseSeq }: StartSession)
   return { refused: end === 'expired' ? 'LEASE_EXPIRED' : 'LEASE_NOT_CURRENT' };
 }
 
-/** Both leases of a running session; one that is longer already stays as it is. */
+/** Renews both leases of a running session; one that already lasts longer is left unchanged. */
 export function renewSession({ names }: State, session: Session, expiresAtMs: number): NameRenewed[] {
   const entries: NameRenewed[] = [];
   for (const name of namesOf(session)) {

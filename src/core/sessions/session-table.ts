@@ -25,9 +25,9 @@ function isShared({ state }: Session): boolean {
 }
 
 export class SessionTable {
-  /** Those that have not ended, in the order in which they came. */
+  /** Sessions that have not ended, in order of creation. */
   readonly open = new Map<Seq, Session>();
-  /** Those that have, in the order of their end, which is the order in which they are forgotten. */
+  /** Ended sessions in the order of their end, which is the order in which they are forgotten. */
   readonly ended = new Map<Seq, Session>();
   private readonly byKey = new Map<string, Session>();
   private readonly byLease = new Map<Seq, Session>();

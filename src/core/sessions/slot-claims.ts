@@ -1,5 +1,5 @@
 /**
- * How many slots are in use, computed from the state and never counted up and down: those that a session claims and
+ * How many slots are in use, computed from the state instead of kept in a counter: those that a session claims and
  * whose lease exists, is valid and is owned by that session. Any other claim violates an invariant, and is reported.
  */
 import { sessionIdOfSeq } from '../ids.ts';

@@ -127,7 +127,7 @@ export class DueRows<Row extends number = number> {
     }
   }
 
-  /** Whether a row that is here goes before another one with this time. */
+  /** Whether a row of this set comes before another one with this time. */
   private isBefore(row: Row | 0, other: Row | 0, otherKey: number): boolean {
     const key = this.keys.get(row);
     return key < otherKey || (key === otherKey && goesBefore(row, other, this.rankOf));

@@ -21,7 +21,7 @@ export class OpaqueColumn<Row extends number = number> {
     return this.ats.get(row) !== 0;
   }
 
-  /** Without the bytes; a row that has none gives null. */
+  /** The reference, without the bytes; null for a row that has none. */
   get(row: Row | 0): Opaque | null {
     const at = this.ats.get(row);
     if (at === 0) return null;

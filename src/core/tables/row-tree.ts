@@ -66,7 +66,7 @@ export class RowTree<Row extends number = number> {
     return found;
   }
 
-  /** Makes what is below and above `row` in a tree its children. */
+  /** Splits a tree into the rows below and above `row`, and makes them its children. */
   private split(root: Row | 0, row: Row): void {
     const order = this.orderOf(row);
     let below = row;
@@ -90,7 +90,7 @@ export class RowTree<Row extends number = number> {
     aboveSide.set(above, 0);
   }
 
-  /** One tree of two, all rows of the first below those of the second. */
+  /** Joins two trees; all rows of the first are below those of the second. */
   private join(below: Row | 0, above: Row | 0): Row | 0 {
     if (below === 0) return above;
     if (above === 0) return below;

@@ -50,7 +50,7 @@ export class Rows<Row extends number = number> {
     for (let row: Row | 0 = this.firstFree; row !== 0; row = this.nextFree.get(row)) yield row;
   }
 
-  /** Allocates rows 1 … used. While an image is restored, rows come by number and are not taken. */
+  /** Allocates rows 1 … used. While an image is restored, its records name their rows, and `take` is not called. */
   extend(used: number): void {
     if (used > this.used) this.used = used;
     this.nextFree.reserve(this.used);

@@ -70,7 +70,7 @@ export class SparseColumn<Row extends number, Value, Inner extends ValueColumn<V
     sideRows.add(this as unknown as SparseColumn<Row, unknown, ValueColumn<unknown>>);
   }
 
-  /** Side rows, which grow apart from those of the table. */
+  /** By side row: these grow independently of the rows of the table. */
   reserve(side: number): void {
     this.inner.reserve(side);
   }
