@@ -36,7 +36,7 @@ export class AccessControl {
     );
   }
 
-  /** A server that was started without tokens has none to replace. */
+  /** Does nothing on a server that was started without tokens. */
   replaceTokens(grants: readonly TokenGrant[]): void {
     this.tokens?.replace(grants);
   }
@@ -62,7 +62,7 @@ export class AccessControl {
     return this.admit(request, 'any');
   }
 
-  /** Null for a token that is not known here. */
+  /** Null for an unknown token. */
   callerOf(token: string): Caller | null {
     return this.tokens?.find(`Bearer ${token}`) ?? null;
   }

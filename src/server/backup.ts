@@ -1,6 +1,6 @@
 /**
- * A backup as it leaves the server: the files of a snapshot as a tar archive, and `backup.json` as its last member,
- * which says what the others must be. The snapshot is released when its reader stops.
+ * Streams a backup: the files of a snapshot as a tar archive, and `backup.json` as its last member, which lists the
+ * size and checksum of each. The snapshot is released when its reader stops.
  */
 import { crc32 } from 'node:zlib';
 import type { Authority } from '../authority/authority.ts';
@@ -17,14 +17,16 @@ export class NoBackupError extends Error {
   override readonly name = 'NoBackupError';
 }
 
-/** Nothing is held before the first piece is asked for; faults of the log come before it as well. */
+/** Takes the snapshot when the first piece is read. Faults of the log are thrown before that piece. */
 export async function* backupStream(
   { log }: Pick<Authority, 'log'>,
   clock: Pick<Clock, 'wallMs'>,
 ): AsyncGenerator<Uint8Array> {
   const snapshot = await log.snapshot();
   if (snapshot === null)
-    throw new NoBackupError('The log of this server is not in files, so there is no backup of it here.');
+    throw new NoBackupError(
+      'The log of this server is not stored in files, so this server cannot make a backup of it.',
+    );
   try {
     const atMs = clock.wallMs();
     yield* tarArchive(membersOf(snapshot, atMs), atMs);

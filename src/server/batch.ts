@@ -31,7 +31,7 @@ import { problemBody } from './problem-text.ts';
 import { type Fields, readBatch } from './request-bytes.ts';
 import { refuseScope } from './scopes.ts';
 
-/** What is needed for an operation, found by one look at its name. */
+/** Everything needed to run one operation, looked up by its name. */
 interface Kind {
   readonly change: AnyChange;
   readonly isGivenBack: boolean;
@@ -39,10 +39,10 @@ interface Kind {
   readonly send: Send;
 }
 
-/** So many operations of a batch are prepared together. What they have read is in memory until they are decided. */
+/** How many operations of a batch are prepared together. What they read stays in memory until they are decided. */
 const PREPARED_TOGETHER = 64;
 
-/** How many bytes of leased tasks one answer gives out; what is beyond is refused, and can be asked for again. */
+/** How many bytes of leased tasks one answer may have. Leases beyond it are refused and can be requested again. */
 const LEASED_BYTES_MAX = 16 * 1024 * 1024;
 
 export function batchHandler(sends: Sends, reportFault: ReportFault): Handle {
@@ -86,14 +86,14 @@ class Batch implements Sink {
   private readonly ops: readonly unknown[];
   private readonly exchange: Exchange;
   private readonly reportFault: ReportFault;
-  /** Of those that were not refused at once. */
+  /** Null for operations that were refused at once. */
   private readonly kinds: (Kind | null)[];
   private readonly answers: (Answer | Refusal | null)[];
   private readonly options: CallOptions[] = [];
-  /** What the reply to each shows besides its answer. */
+  /** What each reply shows besides its answer. */
   private readonly shown: string[];
   private missing: number;
-  /** It has been told; what fails one operation mostly fails several. */
+  /** A fault was reported. One report a batch: a fault usually fails several of its operations. */
   private hasReported = false;
 
   constructor(ops: readonly unknown[], exchange: Exchange, reportFault: ReportFault) {
@@ -124,7 +124,7 @@ class Batch implements Sink {
     this.submitFrom(0);
   }
 
-  /** In order. What has to be prepared is, by the handful, after everything before it has been submitted. */
+  /** Submits in order. Operations that need preparing are prepared in groups, once everything before them is submitted. */
   private submitFrom(first: number): void {
     for (let place = first; place < this.ops.length; place++) {
       const kind = this.kinds[place] ?? null;
@@ -168,10 +168,10 @@ class Batch implements Sink {
     return refuseScope(caller, change.scope) ?? forbiddenTo(caller, change, op);
   }
 
-  /** Asks, as the authority has just done, whether a grant can be delivered: one that was given back must not be told. */
+  /** Checks, as the authority just did, that a grant can be delivered: a grant that was given back must not be reported. */
   settle(place: number, answer: Answer | Refusal): void {
-    const isUnheard = this.kinds[place]?.isGivenBack === true && this.exchange.isLeaving();
-    this.answers[place] = isUnheard && !isRefusal(answer) ? HALF_CLOSED : answer;
+    const isUndeliverable = this.kinds[place]?.isGivenBack === true && this.exchange.isLeaving();
+    this.answers[place] = isUndeliverable && !isRefusal(answer) ? HALF_CLOSED : answer;
     this.missing -= 1;
     if (this.missing === 0) this.finish();
   }
@@ -187,7 +187,7 @@ class Batch implements Sink {
     this.settle(place, { refused: 'INTERNAL' });
   }
 
-  /** Called from inside the authority, which must not stumble over an answer that is longer than any string. */
+  /** Called from inside the authority, so it must not throw if the answer exceeds the maximum string length. */
   private finish(): void {
     try {
       const results = this.answers.map((answer, place) => this.resultOf(place, answer!));

@@ -1,22 +1,22 @@
 /**
- * The body of a request, in however small pieces it comes. A piece takes two hundred bytes whatever is in it, and who
- * sends one byte at a time sends a million of them; so after the first few, small ones are put together in blocks.
+ * Collects the body of a request. Each piece costs about two hundred bytes of overhead, and a client may send a body one
+ * byte at a time, in a million pieces; so after the first few, small pieces are copied into blocks.
  */
 import type { IncomingMessage } from 'node:http';
 import { errorCodes, type FastifyError } from 'fastify';
 
 type Taken = (fault: Error | null, body?: Buffer) => void;
 
-/** So many are kept as they come: hardly any body has more. */
+/** How many pieces are kept as they arrive. Hardly any body has more. */
 const FIRST_PIECES = 32;
 const BLOCK_BYTES = 16 * 1024;
 const SMALL_BYTES = BLOCK_BYTES / 4;
 
-/** Those that are on their way to one server. */
+/** The bodies that one server is receiving. */
 export class Bodies {
   private readonly coming = new Set<BodyBytes>();
 
-  /** Calls once, with the whole body or with why there is none. */
+  /** Calls `taken` once, with the whole body or with the fault. */
   take(stream: IncomingMessage, bytesMax: number, taken: Taken): void {
     const body = new BodyBytes(stream, bytesMax, (fault, bytes) => {
       this.coming.delete(body);
@@ -26,7 +26,7 @@ export class Bodies {
     body.begin();
   }
 
-  /** Waits no longer for any of them. */
+  /** Fails every body that is still incomplete. */
   refuse(fault: Error): void {
     for (const body of this.coming) body.finish(fault);
   }
@@ -38,7 +38,7 @@ class BodyBytes {
   private readonly taken: Taken;
   private pieces: Buffer[] = [];
   private length = 0;
-  /** The block that is being filled, the last of the pieces; what is in it is `filled` bytes long. */
+  /** The block that is being filled: the last of the pieces, with `filled` bytes in it. */
   private block: Buffer | null = null;
   private filled = 0;
 
@@ -53,7 +53,7 @@ class BodyBytes {
     else this.stream.on('data', this.add).on('end', this.end).on('error', this.fail);
   }
 
-  /** Not a number when nothing was said about it. */
+  /** The Content-Length; NaN without the header. */
   private get announced(): number {
     return Number(this.stream.headers['content-length']);
   }
@@ -103,7 +103,7 @@ class BodyBytes {
     this.closeBlock();
     const { pieces } = this;
     this.pieces = [];
-    // A copy, also of a single piece: that is a part of what was read from the connection, and would keep the rest.
+    // Copies even a single piece: it is a view of the connection's read buffer and would keep all of it alive.
     if (fault === null) this.taken(null, Buffer.concat(pieces, this.length));
     else this.taken(fault);
   }

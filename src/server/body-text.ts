@@ -1,12 +1,12 @@
-/** Bodies as JSON. Opaque values stand in them as they came in. `ok` is for callers in process and does not travel. */
+/** Writes bodies as JSON. Opaque values are copied byte for byte. `ok` is for callers in process and is not sent. */
 import { Json, jsonText, wireText } from '../protocol/json.ts';
 
-/** The body loses its `ok`: it is written once, and by then no caller in process has it. */
+/** Removes `ok` from the body in place: the body is written once, and no caller in process has it by then. */
 export function bodyText(body: object): string {
   return wireText(withoutOk(body));
 }
 
-/** The built-in printer leaves out what is undefined. */
+/** JSON.stringify leaves out undefined fields. */
 export function withoutOk(body: object): object {
   (body as { ok: boolean | undefined }).ok = undefined;
   return body;
@@ -23,10 +23,10 @@ export function withoutOpaques(value: unknown): unknown {
   return shown;
 }
 
-/** The fields of entries that are opaque. */
+/** The opaque fields of entries. */
 const OPAQUE_FIELDS = ['payload', 'result', 'late_result', 'value', 'metadata'];
 
-/** The same for the text of an entry. */
+/** The text of an entry without its opaque values. */
 export function entryTextWithoutOpaques(text: string): string {
   const entry = JSON.parse(text) as Record<string, unknown> & { writes?: Record<string, unknown>[] };
   for (const holder of [entry, ...(entry.writes ?? [])])

@@ -3,7 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { ManualWorld } from '../../test/support/manual-world.ts';
 import { watchClock } from './clock-watch.ts';
 
-const OFF = 'the time of this server is more than a minute off the wall clock, and follows it by 1 %';
+const OFF =
+  'the time of this server is more than a minute off the wall clock, and corrects itself by at most 1 %';
 const AGREES = 'the time of this server agrees with the wall clock again';
 
 describe('time that is more than a minute off', () => {

@@ -1,6 +1,6 @@
 /**
- * Says in the server's log when the authority's time is more than a minute off the wall clock of the machine, and when it
- * no longer is, once per change. Leases do not suffer, but schedules fire by that time.
+ * Logs once when the authority's time is more than a minute off the machine's wall clock, and once when it agrees again.
+ * Leases are not affected, but schedules fire by the authority's time.
  */
 import type { Authority } from '../authority/authority.ts';
 import type { Timers } from '../seams/clock.ts';
@@ -14,7 +14,7 @@ export interface ClockWatchWorld {
   readonly logger: Pick<Logger, 'info' | 'warn'>;
 }
 
-/** Looks until the authority has ended. */
+/** Checks every ten seconds until the authority has ended. */
 export function watchClock(
   authority: Pick<Authority, 'whenEnded'> & { readonly clock: Pick<Authority['clock'], 'aheadMs'> },
   { timers, logger }: ClockWatchWorld,
@@ -29,7 +29,7 @@ export function watchClock(
     if (isOff) {
       logger.warn(
         { off_ms },
-        'the time of this server is more than a minute off the wall clock, and follows it by 1 %',
+        'the time of this server is more than a minute off the wall clock, and corrects itself by at most 1 %',
       );
     } else logger.info({ off_ms }, 'the time of this server agrees with the wall clock again');
   };

@@ -1,24 +1,24 @@
 /**
- * How many connections there may be at once. Each takes a file descriptor, and so does the log: a client that opens
- * connections without end would otherwise keep the log from its next segment.
+ * Limits open connections. Each takes a file descriptor, and so does the log: without a limit, a client that keeps
+ * opening connections would stop the log from opening its next segment.
  */
 import type { Server } from 'node:net';
 import type { Timer, Timers } from '../seams/clock.ts';
 import type { HttpCounts } from './http-counts.ts';
 import type { Logger } from './logger.ts';
 
-/** Descriptors that connections do not get. */
+/** File descriptors reserved for the log and everything else that is not a connection. */
 const FILES_OF_OUR_OWN = 256;
-/** It is said once in this time that connections are turned away, however many there are. */
+/** Dropped connections are logged at most once in this time. */
 const DROPS_SAID_MS = 10_000;
 
-/** From how many files the process may have open; null when that is unknown. */
+/** `filesMax`: how many files the process may have open; null when unknown. */
 export function connectionLimit(filesMax: number | null): { readonly connectionsMax?: number } {
   if (filesMax === null) return {};
   return { connectionsMax: Math.max(filesMax - FILES_OF_OUR_OWN, Math.floor(filesMax / 2)) };
 }
 
-/** Further clients get no answer: for that the connection would have to be kept. */
+/** Connections beyond the limit are closed without an answer: answering would mean accepting them. */
 export function limitConnections(
   server: Server,
   connectionsMax: number,

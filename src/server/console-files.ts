@@ -1,7 +1,7 @@
 /**
- * The web console as the server sends it: the files that the build listed, each with its exact type, in memory. No path of a
- * request ever becomes a path of the file system. `index.html` is revalidated by its ETag; the names of all other files
- * contain the hash of their contents, so browsers keep them.
+ * Serves the web console from memory: the files that the build listed, each with its exact type. A request's path is
+ * never used as a file system path. `index.html` is revalidated by its ETag; all other file names contain a hash of the
+ * contents, so browsers cache them.
  */
 import { hash } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
@@ -15,9 +15,9 @@ export interface ConsoleFile {
   readonly bytes: Uint8Array;
 }
 
-/** What the page needs to know before it asks the server anything. */
+/** What the page must know before its first request. */
 export interface ConsoleOptions {
-  /** The console shows no buttons that change something. The scopes of tokens are what the server enforces. */
+  /** Hides every button that changes something. This is cosmetic: the server enforces the scopes of tokens. */
   readonly readOnly?: boolean;
 }
 
@@ -48,7 +48,7 @@ const HEADERS = {
   vary: 'accept-encoding',
 };
 const FOR_A_YEAR = 'public, max-age=31536000, immutable';
-/** Stands in `index.html` where the options go. */
+/** The placeholder for the options in `index.html`. */
 const OPTIONS_PLACE = 'data-options="{}"';
 
 export class ConsolePages {

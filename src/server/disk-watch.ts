@@ -1,6 +1,6 @@
 /**
- * Says in the server's log when the disk is full and when there is room again, once per change. While it is full the
- * watch asks for space itself, so that a server without requests finds the room as well.
+ * Logs once when the disk is full, and once when it has room again. While it is full, the watch asks the log to look for
+ * space, so that a server without requests also recovers.
  */
 import type { Log } from '../engines/log.ts';
 import type { Clock, Timer, Timers } from '../seams/clock.ts';
@@ -12,11 +12,11 @@ export interface DiskWatchWorld {
   readonly clock: Clock;
   readonly timers: Timers;
   readonly logger: Pick<Logger, 'info' | 'error'>;
-  /** How much the file system of the log has left; absent where that is not known. */
+  /** Free bytes on the file system of the log; absent where unknown. */
   readonly freeBytes?: () => Promise<number>;
 }
 
-/** Looks every second until the timer is cancelled. */
+/** Checks every second until the timer is cancelled. */
 export function watchDisk(
   log: Pick<Log, 'full' | 'missingBytes' | 'size' | 'batchBytesMax' | 'seekSpace'>,
   { clock, timers, logger, freeBytes }: DiskWatchWorld,
@@ -37,7 +37,7 @@ export function watchDisk(
       log.seekSpace();
       if (fullSinceMs !== null) return;
       fullSinceMs = nowMs;
-      // What one more batch of renewals, verdicts and releases may have; at 0 they are refused as well.
+      // The size limit of a batch of renewals, verdicts and releases; at 0 they are refused too.
       const { batchBytesMax: batch_bytes_max, missingBytes } = log;
       const needs = missingBytes === undefined ? {} : { needs_bytes: missingBytes };
       const says = 'the disk is full: nothing new is taken until there is room';

@@ -1,6 +1,6 @@
 /**
- * One request and its answer, outside of any framework: who asks, under which id, whether they are still
- * there, and the ways to answer. Whatever leaves the server as JSON leaves through here.
+ * One request and its answer, independent of the framework: the caller, the request id, whether the client is still
+ * connected, and the ways to answer. Every JSON answer over HTTP is sent from here.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Refusal } from '../core/refusals.ts';
@@ -11,13 +11,13 @@ import { PROBLEM_TYPE, problemHeaders, problemText } from './problem-text.ts';
 import { pathOf } from './request-bytes.ts';
 import { type Caller, may } from './scopes.ts';
 
-/** Longer texts are turned into bytes once; a shorter one leaves together with its head as a single string. */
+/** Longer texts are encoded once up front; a shorter text is sent with its head as a single string. */
 const SHORT_TEXT = 16_384;
 const JSON_TYPE = 'application/json; charset=utf-8';
 
 /** What all exchanges of a server share. */
 export interface ExchangeContext {
-  /** Clients that keep their connection are told to let go of it while the server is going away. */
+  /** While the server is stopping, answers carry `connection: close`. */
   readonly isStopping: boolean;
   /** Whether opaque values are shown only to callers with the scope v1:write. */
   readonly hidesPayloads?: boolean;
@@ -46,16 +46,16 @@ export class Exchange {
     this.context = context;
   }
 
-  /** The answer cannot be sent any more: the connection is closed. */
+  /** The connection is closed, so the answer cannot be sent. */
   readonly isGone = (): boolean => this.response.destroyed || !this.request.socket.writable;
 
   /**
-   * Nothing may be granted to this client: its connection is closed, or closed on its side, which is all one sees of a
-   * client that has died. A field and not a closure, because every grant asks for it.
+   * Nothing may be granted to this client: its connection is closed or half-closed. A client that died is seen only as
+   * half-closed. A field, so that a grant needs no closure of its own.
    */
   readonly isLeaving = (): boolean => this.isGone() || this.request.socket.readableEnded;
 
-  /** Calls when the client closes its side of the connection or its token is revoked; at once if that has happened. */
+  /** Calls when the client closes its side of the connection or its token is revoked; at once if that already happened. */
   onLeaving(call: () => void): void {
     const { socket } = this.request;
     if (socket.readableEnded) return call();
@@ -67,7 +67,7 @@ export class Exchange {
     });
   }
 
-  /** Whether payloads, results, values, checkpoints and metadata are left out of its answers. */
+  /** Whether its answers leave out payloads, results, values, checkpoints and metadata. */
   get hidesOpaques(): boolean {
     return this.context.hidesPayloads === true && !may(this.caller, 'v1:write');
   }

@@ -1,4 +1,4 @@
-/** What a server answers in the same words whatever its role is: that it lives, what it can do, what a code means, the console. */
+/** Pages that are the same for a leader and a standby: health, OpenAPI, the meaning of error codes, the console. */
 import { openApiDocument } from '../operations/openapi/openapi.ts';
 import { LIVE_PROTOCOL } from '../protocol/live-frames.ts';
 import { problem } from '../protocol/problem.ts';
@@ -10,14 +10,14 @@ export type FixedPage = 'health' | 'openapi' | 'error' | 'live' | 'console' | 'c
 
 const HTML = 'text/html; charset=utf-8';
 
-/** Pages for people need nothing from anywhere. */
+/** Pages for people are self-contained. */
 const PAGE_HEADERS = {
   'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'",
   'x-content-type-options': 'nosniff',
 };
 
 export function fixedPages(version: string, console: ConsolePages): Record<FixedPage, Handle> {
-  // As bytes, because it is long: a text would be copied for every request, and any client may ask.
+  // As bytes, because it is long: a string would be encoded again for every request, and any client may request it.
   const openapi = Buffer.from(JSON.stringify(openApiDocument(version)));
   return {
     health: (exchange) => exchange.json(200, '{"status":"alive"}'),
@@ -32,7 +32,8 @@ export function fixedPages(version: string, console: ConsolePages): Record<Fixed
 
     error(exchange, { params }) {
       const page = errorPage(params.code ?? '');
-      if (page === null) exchange.refuse({ refused: 'ROUTE_NOT_FOUND', detail: 'There is no such code.' });
+      if (page === null)
+        exchange.refuse({ refused: 'ROUTE_NOT_FOUND', detail: 'There is no such error code.' });
       else exchange.answer(200, HTML, page, PAGE_HEADERS);
     },
 

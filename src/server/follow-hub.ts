@@ -1,11 +1,11 @@
 /**
- * Followers of the log over HTTP, thousands of them on one stream. All followers at the tip get the same bytes, at most 20
- * times a second; the first entry after a quiet time leaves at once. A follower is a position and a connection:
+ * Fan-out of the log to thousands of HTTP followers. All followers at the tip get the same bytes, at most 20 times a
+ * second; the first entry after a quiet time is sent at once. A follower is a position and a connection:
  *
- *   behind ── reads slices from the log, as fast as its connection takes them ──► at the tip
- *   at the tip ── does not take what it was sent ──► behind; nothing is kept for it
+ *   behind ── reads slices from the log, as fast as its connection drains ──► at the tip
+ *   at the tip ── its connection does not drain ──► behind; nothing is buffered for it
  *
- * Only what is in the log and durable is ever read, so no follower sees an entry early, twice or not at all.
+ * The hub reads only durable entries, from the log itself, so no follower sees an entry early or twice, or misses one.
  */
 import type { Authority } from '../authority/authority.ts';
 import type { Timer, Timers } from '../seams/clock.ts';
@@ -20,21 +20,21 @@ import {
 import type { LongReads } from './long-reads.ts';
 import { type StreamResponse, writeCounted } from './stream-log.ts';
 
-/** A second has room for 20 writes to each follower. */
+/** At most 20 writes a second to each follower. */
 const PAUSE_MS = 50;
 const BEAT_MS = 15_000;
-/** Who takes nothing for so many beats is not there any more, whatever its connection says. */
+/** A follower whose connection does not drain for this many beats is cut, even if the connection looks open. */
 const STALLED_BEATS_MAX = 8;
-/** How much a flush takes from the log, and how much it sends to all together; what is beyond follows with the next. */
+/** How much one flush reads from the log, and sends to all followers together. The next flush sends the rest. */
 const FLUSH_CHARACTERS_MAX = 4 * 1024 * 1024;
 const FLUSH_CHARACTERS_FOR_ALL = 256 * 1024 * 1024;
-/** After so many followers or bytes others get their turn. */
+/** After this many followers or bytes a flush yields to the event loop. */
 const WRITES_A_TURN = 64;
 const BYTES_A_TURN = 4 * 1024 * 1024;
 
 /**
- * What says "still here" while nothing happens. For NDJSON a space: it becomes part of the next line, where
- * every JSON parser skips it, whereas many readers trip over an empty line.
+ * The keep-alives of a quiet stream. For NDJSON a space: it becomes part of the next line, where every JSON parser skips
+ * it; many readers fail on an empty line.
  */
 const BEATS: Readonly<Record<FollowFormat, Buffer>> = {
   ndjson: Buffer.from(' '),
@@ -44,9 +44,9 @@ const BEATS: Readonly<Record<FollowFormat, Buffer>> = {
 export interface FollowOptions {
   readonly format: FollowFormat;
   readonly fromSeq: number;
-  /** Only some entries, and perhaps an end. */
+  /** Which entries are sent, and whether one of them ends the stream. */
   readonly filter?: LineFilter | null;
-  /** The stream ends after so many. */
+  /** The stream ends after this many entries. */
   readonly linesMax?: number;
 }
 
@@ -54,20 +54,20 @@ interface Follower {
   readonly response: StreamResponse;
   readonly format: FollowFormat;
   readonly filter: LineFilter | null;
-  /** The next entry to be sent, or looked at. */
+  /** The next entry to read; a filter may leave it out. */
   nextSeq: number;
   linesLeft: number;
   isReady: boolean;
   isGone: boolean;
   stalledBeats: number;
-  /** Called when it is ready again, or gone. */
+  /** Called when the connection has drained, or the follower is gone. */
   whenReady: (() => void) | null;
   readonly drained: () => void;
-  readonly left: () => void;
+  readonly detach: () => void;
 }
 
 export class FollowHub {
-  /** How many were cut because they did not keep up. */
+  /** How many followers were cut because they did not keep up. */
   cuts = 0;
   private readonly log: ReadableLog;
   private readonly authority: Authority;
@@ -77,7 +77,7 @@ export class FollowHub {
   private readonly slices: LogSlices;
   private readonly followers = new Set<Follower>();
   private readonly atTip = new Set<Follower>();
-  /** The first entry that those at the tip have not been sent. */
+  /** The first entry that followers at the tip have not been sent. */
   private tipSeq = 0;
   private phase: 'quiet' | 'flushing' | 'pausing' = 'quiet';
   private hasMore = false;
@@ -89,7 +89,7 @@ export class FollowHub {
   private flushing: Promise<void> = Promise.resolve();
   private readonly stopWatching: () => void;
 
-  /** `onFault` is told when the log cannot be read; those who were reading are cut. */
+  /** `onFault` is called when the log cannot be read; the followers that were reading are cut. */
   constructor(
     authority: Authority,
     timers: Timers,
@@ -109,7 +109,7 @@ export class FollowHub {
     return this.followers.size;
   }
 
-  /** Sends every entry from `fromSeq` on, as it becomes durable; gives the call that stops it. */
+  /** Sends every entry from `fromSeq` on, as it becomes durable. Returns the call that stops it. */
   attach(
     response: StreamResponse,
     { format, fromSeq, filter = null, linesMax = Number.POSITIVE_INFINITY }: FollowOptions,
@@ -128,23 +128,23 @@ export class FollowHub {
       stalledBeats: 0,
       whenReady: null,
       drained: () => this.drained(follower),
-      left: () => this.detach(follower),
+      detach: () => this.detach(follower),
     };
     this.followers.add(follower);
     response.on('drain', follower.drained);
-    response.on('close', follower.left);
+    response.on('close', follower.detach);
     this.catchUp(follower);
-    return follower.left;
+    return follower.detach;
   }
 
-  /** Sends those at the tip what is durable by now, pause or no pause: it may have been written just before the hub is closed. */
+  /** Sends followers at the tip all durable entries without waiting for the pause: some may have been written just now. */
   async settle(): Promise<void> {
     await this.flushing;
     if (this.isClosed || this.log.position.lastSeq < this.tipSeq) return;
     await this.flushOnce().catch((fault: unknown) => this.fail([...this.atTip], fault));
   }
 
-  /** Ends every stream; who comes later finds it ended at once. */
+  /** Ends every stream. A stream attached later ends at once. */
   close(): void {
     this.isClosed = true;
     this.stopWatching();
@@ -158,7 +158,7 @@ export class FollowHub {
     this.beat = this.timers.after(BEAT_MS, this.onBeat);
   }
 
-  private rest(): void {
+  private goIdle(): void {
     this.stopListening?.();
     this.beat?.cancel();
     this.slices.clear();
@@ -166,17 +166,17 @@ export class FollowHub {
 
   private detach(follower: Follower): void {
     if (follower.isGone) return;
-    const { response, drained, left } = follower;
+    const { response, drained, detach } = follower;
     follower.isGone = true;
     response.off('drain', drained);
-    response.off('close', left);
+    response.off('close', detach);
     this.atTip.delete(follower);
     this.followers.delete(follower);
     follower.whenReady?.();
-    if (this.followers.size === 0) this.rest();
+    if (this.followers.size === 0) this.goIdle();
   }
 
-  /** Ends streams as their readers expect it: they are whole as far as they go. */
+  /** Ends streams cleanly, after a whole entry. */
   private finish(followers: readonly Follower[]): void {
     for (const follower of followers) {
       this.detach(follower);
@@ -196,7 +196,7 @@ export class FollowHub {
       this.detach(follower);
       follower.response.destroy();
     }
-    // A log that is closed under a reader fails it; without followers that needs no report.
+    // Closing the log fails pending reads. With no follower left that is not worth a report.
     if (present.length > 0) this.onFault(fault);
   }
 
@@ -210,7 +210,7 @@ export class FollowHub {
     this.bringToTip(follower).catch((fault: unknown) => this.fail([follower], fault));
   }
 
-  /** From wherever it is, once it takes more. */
+  /** Brings a follower from its position to the tip, as fast as its connection drains. */
   private async bringToTip(follower: Follower): Promise<void> {
     for (;;) {
       if (!follower.isReady) await ready(follower);
@@ -226,7 +226,7 @@ export class FollowHub {
     if (follower.isGone) return;
     const slice = await this.slices.read(follower.nextSeq, follower.filter);
     if (follower.isGone) return;
-    // What comes next was compacted away while it was on its way there.
+    // Compaction removed its next entry before the follower reached it.
     if (slice === null) this.finish([follower]);
     else this.give(follower, slice, true);
   }
@@ -235,7 +235,7 @@ export class FollowHub {
     this.beat = this.timers.after(BEAT_MS, this.onBeat);
     for (const follower of this.followers) {
       if (follower.isReady) {
-        // Who reads through much for little would take the silence for a dead server.
+        // A follower whose filter matches little would take the silence for a dead server.
         if (!this.atTip.has(follower)) follower.isReady = follower.response.write(BEATS[follower.format]);
         continue;
       }
@@ -246,12 +246,12 @@ export class FollowHub {
     this.wake();
   };
 
-  /** There is something to send. */
+  /** Called when there is something to send. */
   private readonly wake = (): void => {
     this.hasMore = true;
     if (this.phase !== 'quiet' || this.isClosed) return;
     this.phase = 'flushing';
-    // Not here and now: the authority is just about to answer those who made the change.
+    // Not synchronously: the authority is about to answer the callers that made the change.
     this.timers.soon(this.flush);
   };
 
@@ -262,7 +262,7 @@ export class FollowHub {
       .catch((fault: unknown) => this.fail([...this.atTip], fault))
       .finally(() => {
         this.phase = 'pausing';
-        // Thousands of followers may take longer than a pause; half of the time still belongs to other requests.
+        // A flush to thousands of followers may take longer than a pause. An equal pause leaves half the time to others.
         const pauseMs = Math.max(PAUSE_MS, this.authority.clock.nowMs() - fromMs);
         if (!this.isClosed) this.pause = this.timers.after(pauseMs, this.onPauseOver);
       });
@@ -289,7 +289,7 @@ export class FollowHub {
     }
   }
 
-  /** What has become durable since the last time, if a follower is at the tip. */
+  /** Reads what became durable since the last flush, if a follower is at the tip. */
   private async readNews(): Promise<Slice | null> {
     const { lastSeq } = this.log.position;
     const found: Slice[] = [];
@@ -312,12 +312,12 @@ export class FollowHub {
       await this.turn();
     }
     if (this.atTip.size === 0) nextSeq = lastSeq + 1;
-    // Never back: all may have left meanwhile, and another follower begun further on.
+    // Never backwards: meanwhile all followers may have left, and a new one may have started further on.
     this.tipSeq = Math.max(this.tipSeq, nextSeq);
     return found.length === 0 ? null : Slice.of(found);
   }
 
-  /** Sends a follower at the tip what is new; how many bytes that was. One that does not take it falls behind. */
+  /** Sends a follower at the tip what is new and returns the number of bytes. If its connection is full, it falls behind. */
   private send(follower: Follower, news: Slice | null, isBeat: boolean): number {
     const { response, format, nextSeq } = follower;
     const sent = news !== null && news.nextSeq > nextSeq ? this.give(follower, news) : 0;
@@ -331,8 +331,8 @@ export class FollowHub {
   }
 
   /**
-   * Writes what a slice has for a follower, if anything, and ends the stream with what ends it; how many bytes it had.
-   * Those at the tip share the bytes they have not taken; others have their own, which count.
+   * Writes the part of a slice that the follower wants, ends the stream if its last entry is among it, and returns the
+   * number of bytes. Followers at the tip share one buffer; a follower that is behind has its own, which counts as unsent.
    */
   private give(follower: Follower, slice: Slice, isCounted = false): number {
     const { response } = follower;
@@ -349,7 +349,7 @@ export class FollowHub {
     if (linesLeft === Number.POSITIVE_INFINITY) return slice.bytes(format, nextSeq, filter);
     const lines = slice.linesFrom(nextSeq, filter);
     follower.linesLeft -= Math.min(linesLeft, lines.length);
-    // The bytes that others have too, unless the limit cuts the slice.
+    // The shared bytes, unless the limit cuts the slice.
     return lines.length <= linesLeft
       ? slice.bytes(format, nextSeq, filter)
       : encode(format, lines.slice(0, linesLeft), filter);
@@ -360,7 +360,7 @@ export class FollowHub {
   }
 }
 
-/** Resolves once the follower takes more, or is gone. */
+/** Resolves once the follower's connection has drained, or the follower is gone. */
 function ready(follower: Follower): Promise<void> {
   return new Promise((resolve) => {
     follower.whenReady = () => {

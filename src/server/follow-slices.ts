@@ -1,7 +1,7 @@
 /**
- * The log in slices, ready to be sent: bounded numbers of durable entries as text, each rendered once for
- * all followers and encoded once for each format and filter. Slices are read from the log itself, so
- * what is in one is durable, in order and, but for what a filter leaves out, without gaps.
+ * Slices of the log, ready to send: bounded runs of durable entries as text, rendered once for all followers and encoded
+ * once for each format and filter. Slices are read from the log itself, so their entries are durable, in order and,
+ * except for what a filter leaves out, without gaps.
  *
  *   ndjson   {"seq":7,…}⏎
  *   sse      id: 7⏎ event: NameLeased⏎ data: {"seq":7,…}⏎ ⏎
@@ -15,12 +15,12 @@ import { entryTextWithoutOpaques } from './body-text.ts';
 
 export type FollowFormat = 'ndjson' | 'sse';
 
-/** What the slices need of a log. */
+/** The part of a log that slices need. */
 export type ReadableLog = Pick<Log, 'entries' | 'position' | 'read'>;
 
-/** Enough to make a read worth its cost, little enough that rendering keeps no other request waiting. */
+/** Large enough to amortize a read, small enough that rendering delays no other request. */
 export const SLICE_ENTRIES_MAX = 512;
-/** What a filter leaves out is not rendered, so more can be looked at. */
+/** Entries that a filter leaves out are not rendered, so a filtered read may scan more. */
 const FILTERED_ENTRIES_MAX = 4_096;
 const SLICE_CHARACTERS_MAX = 256 * 1024;
 const SLICES_KEPT = 8;
@@ -29,19 +29,19 @@ export interface Line {
   readonly seq: number;
   readonly type: string;
   readonly text: string;
-  /** The position of the intent of the session it is about; 0 for all other entries. */
+  /** For an entry about a session, the position of that session's intent; 0 for all other entries. */
   readonly session: number;
-  /** Whether that session ends with it. */
+  /** Whether this entry ends that session. */
   readonly isEnd: boolean;
 }
 
-/** Some entries only. Followers with the same key get the same bytes. */
+/** Selects entries. Followers with the same key get the same bytes. */
 export interface LineFilter {
   readonly key: string;
   takes(line: Pick<Line, 'type' | 'session'>): boolean;
-  /** Nothing more will come after the line that ends it. */
+  /** The stream ends after a line with `isEnd`. */
   readonly stopsAtEnd: boolean;
-  /** Entries are shown without their opaque values. */
+  /** Entries are sent without their opaque values. */
   readonly hidesOpaques?: true;
 }
 
@@ -56,7 +56,7 @@ export function onlyTypes(types: readonly string[]): LineFilter {
   return { key: [...wanted].sort().join(), takes: ({ type }) => wanted.has(type), stopsAtEnd: false };
 }
 
-/** The life of one session, by the position of its intent. */
+/** Selects the entries of one session, by the position of its intent. */
 export function onlySession(seq: number): LineFilter {
   return { key: `session ${seq}`, takes: ({ session }) => session === seq, stopsAtEnd: true };
 }
@@ -74,7 +74,7 @@ const ENCODE: Readonly<Record<FollowFormat, (line: Line) => string>> = {
 export class Slice {
   readonly lines: readonly Line[];
   readonly characters: number;
-  /** Where reading continues after it. */
+  /** The position where reading continues. */
   readonly nextSeq: number;
   private readonly encoded = new Map<string, Buffer>();
 
@@ -84,7 +84,7 @@ export class Slice {
     this.characters = lines.reduce((sum, { text }) => sum + text.length, 0);
   }
 
-  /** Several as one, in their order. */
+  /** Joins several slices, in order. */
   static of(slices: readonly Slice[]): Slice {
     if (slices.length === 1) return slices[0]!;
     return new Slice(
@@ -93,7 +93,7 @@ export class Slice {
     );
   }
 
-  /** Everything from `fromSeq` on that the filter takes. All followers of the whole slice get the same bytes. */
+  /** The entries from `fromSeq` on that the filter takes. All followers of the whole slice get the same buffer. */
   bytes(format: FollowFormat, fromSeq = 0, filter: LineFilter | null = null): Buffer {
     const lines = filter === null ? this.lines : this.lines.filter((line) => filter.takes(line));
     const [first] = lines;
@@ -111,7 +111,7 @@ export class Slice {
     return this.lines.filter((line) => line.seq >= fromSeq && filter?.takes(line) !== false);
   }
 
-  /** Whether nothing more can come for this filter after it. */
+  /** Whether this slice ends a stream with this filter. */
   ends(filter: LineFilter | null): boolean {
     return filter?.stopsAtEnd === true && this.lines.some((line) => line.isEnd && filter.takes(line));
   }
@@ -131,8 +131,8 @@ export function encode(
 }
 
 /**
- * Reads at most so many entries that the filter takes; null when the log no longer reaches back that far, or ends
- * before. With a filter there may be none, and reading continues all the same.
+ * Reads a bounded number of entries that the filter takes; null when the log no longer reaches back to `fromSeq`, or ends
+ * before it. With a filter a slice may have no entry; reading then continues at its `nextSeq`.
  */
 export async function readSlice(
   log: ReadableLog,
@@ -163,8 +163,8 @@ export async function readSlice(
 }
 
 /**
- * The newest slices by where they begin. Followers that set out from the same place, as all do after a restart,
- * walk through the log together and share what one of them had read.
+ * A cache of the newest slices by their first position. Followers that start at the same position, as all do after a
+ * restart, move through the log together, and one read serves them all.
  */
 export class LogSlices {
   private readonly log: ReadableLog;
@@ -174,7 +174,7 @@ export class LogSlices {
     this.log = log;
   }
 
-  /** Those who want some entries only read alone. */
+  /** Filtered slices are not cached. */
   read(fromSeq: number, filter: LineFilter | null = null): Promise<Slice | null> {
     if (filter !== null) return readSlice(this.log, fromSeq, SLICE_ENTRIES_MAX, filter);
     const known = this.kept.get(fromSeq);
@@ -182,7 +182,7 @@ export class LogSlices {
     const slice = readSlice(this.log, fromSeq);
     this.kept.set(fromSeq, slice);
     if (this.kept.size > SLICES_KEPT) this.kept.delete(this.kept.keys().next().value!);
-    // What could not be read is not worth keeping; the caller gets the fault.
+    // A failed read is not cached; the caller gets the fault.
     const forget = (): void => {
       if (this.kept.get(fromSeq) === slice) this.kept.delete(fromSeq);
     };

@@ -1,6 +1,6 @@
 /**
- * The frame of our plain pages: self-contained, without scripts, light or dark as the reader has it. Whatever
- * comes from outside goes through `escapeHtml` on its way in.
+ * The layout of the plain pages: self-contained, without scripts, light or dark as the browser prefers. All outside text
+ * passes through `escapeHtml`.
  */
 const STYLE = `
 :root { color-scheme: light dark; --ink: #1c1e21; --soft: #5b626b; --paper: #fdfdfc; --line: #dcdcd8; --block: #f3f3f0; }
@@ -52,7 +52,7 @@ function escapeHtml(text: string): string {
   return text.replaceAll(/[&<>"']/g, (character) => ESCAPES[character]!);
 }
 
-/** Text in which names stand in backticks. */
+/** Escapes text and turns names in backticks into code. */
 export function proseHtml(text: string): string {
   return escapeHtml(text).replaceAll(/`([^`]+)`/g, '<code>$1</code>');
 }

@@ -1,6 +1,6 @@
 /**
- * What the HTTP side has seen, in plain numbers: counted where requests are answered, read by the metrics.
- * Operations are the names of routes, never anything a client chose, so their number is bounded.
+ * Counters of HTTP requests, as plain numbers: incremented where requests are answered, read by the metrics. They are
+ * keyed by route name, never by anything a client chose, so their number is bounded.
  */
 import type { RefusalCode } from '../core/refusals.ts';
 
@@ -10,9 +10,9 @@ const STATUS_CLASSES = 6;
 export class HttpCounts {
   /** Open connections, busy or not. */
   connections = 0;
-  /** Requests that have not been answered yet; long polls and followers among them. */
+  /** Requests that have not been answered yet, long polls and followers included. */
   inFlight = 0;
-  /** Connections that were turned away before they had made a request. */
+  /** Connections that were closed before they had made a request. */
   early = 0;
   private readonly byOperation = new Map<string, Float64Array>();
   private readonly byCode = new Map<RefusalCode, number>();

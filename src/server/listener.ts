@@ -1,6 +1,6 @@
 /**
- * The HTTP side of the server: Fastify on raw bodies, with every error it, Node's parser or a socket can make
- * turned into a problem. Slow and half-open connections are cut by Node's own timers and cost nothing lasting.
+ * The HTTP side of the server: Fastify on raw bodies. Every error of Fastify, Node's parser or a socket becomes a problem.
+ * Node's own timers cut slow and half-open connections.
  */
 import {
   createServer,
@@ -35,14 +35,14 @@ import { PROBLEM_TYPE, problemHeaders, problemText } from './problem-text.ts';
 import { pathOf } from './request-bytes.ts';
 import { onUpgrade } from './upgrades.ts';
 
-/** How long a connection may take for what; tests are less patient. */
+/** The timeouts of a connection. Tests use shorter ones. */
 export interface Timeouts {
   readonly headersMs: number;
   readonly requestMs: number;
   readonly keepAliveMs: number;
-  /** How long a client may read nothing of a long answer. */
+  /** How long a client may stop reading a long answer. */
   readonly stallMs: number;
-  /** How often it is looked after heads and requests. */
+  /** How often the timeouts of heads and requests are checked. */
   readonly checkMs: number;
 }
 
@@ -89,7 +89,7 @@ export function makeListener(
     requestTimeout: requestMs,
     connectionsCheckingInterval: checkMs,
     keepAliveTimeout: keepAliveMs,
-    // Node's own answer to a missing Host header is no problem; access control gives a better one.
+    // Node's own answer to a missing Host header is not problem+json. Access control refuses it instead.
     requireHostHeader: false,
     noDelay: true,
   };
@@ -109,14 +109,14 @@ export function makeListener(
     return503OnClosing: false,
     exposeHeadRoutes: false,
     forceCloseConnections: false,
-    // Names that are too long are refused by the check, which says so in a sentence.
+    // The request check refuses names that are too long, with a sentence.
     routerOptions: { maxParamLength: HEADER_BYTES_MAX },
     frameworkErrors: (fault: FastifyError, request: FastifyRequest, reply: FastifyReply) =>
       answer(request, reply, refusalOf(fault)),
     clientErrorHandler: (fault: NodeJS.ErrnoException, socket: Socket) => {
-      // Every further piece of the same rubbish is an error again.
+      // Every further piece of a malformed request raises the error again.
       if (condemned.has(socket)) return;
-      // The rest of a request that we do not read is not late.
+      // We have stopped reading from this connection, so its client is not late.
       if (fault.code === 'ERR_HTTP_REQUEST_TIMEOUT' && pipelines.isFull(socket)) return;
       condemned.add(socket);
       counts.refusedEarly();
@@ -150,13 +150,13 @@ export function makeListener(
   app.server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
     const refusal: Refusal = {
       refused: 'INVALID_ARGUMENT',
-      detail: 'The Expect header asks for something unknown.',
+      detail: 'The Expect header is not supported, except 100-continue.',
     };
     counts.refused(refusal.refused);
     answerPlainly(response, refusal, pathOf(request.url), keptId(request) ?? nextId());
   });
   app.server.on('connect', (request: IncomingMessage, socket: Socket) => {
-    const refusal: Refusal = { refused: 'METHOD_NOT_ALLOWED', detail: 'This server is no proxy.' };
+    const refusal: Refusal = { refused: 'METHOD_NOT_ALLOWED', detail: 'This server is not a proxy.' };
     answerSocket(socket, refusal, keptId(request) ?? nextId(), `allow: ${METHODS.join(', ')}`);
   });
   if (basePath !== '') app.server.on('upgrade', (request: IncomingMessage) => strip(basePath, request));
@@ -170,7 +170,7 @@ export function makeListener(
   return app;
 }
 
-/** Removes the prefix of a proxy that does not remove it itself. */
+/** Removes the base path from URLs, for a proxy that does not remove it. */
 function below(
   basePath: string,
   handle: (request: IncomingMessage, response: ServerResponse) => void,
@@ -189,7 +189,7 @@ class CodedBodyError extends Error {
   readonly code = 'CODED_BODY';
 }
 
-/** Node's own limit begins anew with every byte that comes. */
+/** Node's own handshake timeout restarts with every byte received. */
 function limitHandshakes(server: Server, timers: Timers, limitMs: number): void {
   const pending = new Map<string, Timer>();
   const end = (peer: string): void => {
@@ -211,13 +211,13 @@ function peerOf({ remoteAddress, remotePort }: Socket): string {
   return `${remoteAddress} ${remotePort}`;
 }
 
-/** An id the client brought is kept when it is fit to stand in a header and a log. */
+/** The client's own request id, if it is safe to put into a header and a log line. */
 function keptId({ headers }: IncomingMessage): string | undefined {
   const id = headers['x-request-id'];
   return typeof id === 'string' && /^[\x21-\x7e]{1,128}$/.test(id) ? id : undefined;
 }
 
-/** Random once, then counted: unique in every log, and cheap. */
+/** A random prefix and a counter: unique across servers and restarts, and cheap. */
 function requestIds(newToken: () => string): () => string {
   const prefix = newToken().slice(0, 8);
   let count = 0;
@@ -238,10 +238,13 @@ function refusalOf(fault: FastifyError | StoppingError): Refusal {
     case 'CODED_BODY':
       return {
         refused: 'UNSUPPORTED_MEDIA_TYPE',
-        detail: 'The body must be sent as it is, without a coding.',
+        detail: 'The body must be sent without a Content-Encoding.',
       };
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
-      return { refused: 'INVALID_ARGUMENT', detail: 'The body is not as long as its Content-Length says.' };
+      return {
+        refused: 'INVALID_ARGUMENT',
+        detail: 'The length of the body does not match its Content-Length.',
+      };
     case 'FST_ERR_BAD_URL':
       return { refused: 'INVALID_ARGUMENT', detail: 'The path is not well formed.' };
     default: {
@@ -270,13 +273,13 @@ function earlyRefusal({ code }: NodeJS.ErrnoException): Refusal | null {
     case 'ERR_HTTP_REQUEST_TIMEOUT':
       return { refused: 'REQUEST_TIMEOUT' };
     default:
-      return { refused: 'INVALID_ARGUMENT', detail: 'This is not HTTP as we know it.' };
+      return { refused: 'INVALID_ARGUMENT', detail: 'The request is not well-formed HTTP/1.1.' };
   }
 }
 
 /**
- * Ends a connection on which rubbish came. What was asked before is answered first: its effect has been had, and
- * a refusal in its place would be a lie. In the midst of a stream nothing else can be said.
+ * Ends a connection that sent a malformed request. Earlier requests of the connection are answered first: they have taken
+ * effect, and a refusal in their place would be wrong. In the middle of a stream the connection is just closed.
  */
 function condemn(
   socket: Socket,
@@ -301,7 +304,7 @@ function answerPlainly(response: ServerResponse, refusal: Refusal, path: string,
   response.writeHead(told.status, headers).end(text);
 }
 
-/** Answers where there is no request yet; the connection is of no use afterwards. */
+/** Answers on a socket that has no parsed request, then closes the connection. */
 export function answerSocket(
   socket: Socket,
   refusal: Refusal | null,
@@ -333,12 +336,12 @@ const PATTERNS = [...Object.values(OPERATIONS), ...Object.values(PAGES)].map(({ 
 
 const METHODS = [...new Set(PATTERNS.flatMap(({ method }) => withHead(method)))];
 
-/** A path that takes GET takes HEAD: Node leaves out the body by itself. */
+/** A path that takes GET takes HEAD too: Node leaves out the body. */
 export function withHead(method: string): string[] {
   return method === 'GET' ? [method, 'HEAD'] : [method];
 }
 
-/** What a path would take, for those who came with another method. */
+/** The methods that a path takes, for a 405. */
 function methodsOf(path: string): string[] {
   const methods = PATTERNS.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method);
   return [...new Set(methods.flatMap(withHead))];

@@ -1,4 +1,4 @@
-/** One operation on a live connection, from its arrival to its answer. It is where the authority sends the answer. */
+/** One operation on a live connection, from its arrival to its answer: the sink to which the authority sends the answer. */
 import type { CallOptions, Request, Sink } from '../authority/request.ts';
 import type { Answer } from '../core/answers.ts';
 import type { Refusal } from '../core/refusals.ts';
@@ -18,13 +18,13 @@ export class LiveCall implements Sink {
   readonly request: Fields;
   readonly options: CallOptions;
   readonly isWait: boolean;
-  /** What its reply shows besides the answer. */
+  /** What the reply shows besides the answer. */
   shown = '';
-  /** As it stands in line, or the way to end it where it is read. */
+  /** The request in the authority's waiting line; for a read, `ending` aborts it instead. */
   queued: Request | null = null;
   ending: AbortController | null = null;
-  /** It has had its answer; an authority that dies may fail a call that has left its line once more. */
-  isLeft = false;
+  /** It was answered. An authority that dies may fail a call again after its answer; that is ignored. */
+  isSettled = false;
 
   constructor(
     connection: LiveConnection,

@@ -1,7 +1,7 @@
 /**
- * One live connection: frames in, operations to the service of the moment, answers out in the order in which they are ready.
- * Its memory is bounded: at most so many operations are in flight, no read begins while its outbox is full, from a peer that
- * does not take what is sent nothing more is read, until it is cut, and one frame is not refused without end.
+ * One live connection: frames in, operations to the current service, answers out as they become ready. Its memory is
+ * bounded: operations in flight are limited, no read begins while the outbox is full, a peer that does not read what it is
+ * sent is no longer read from and finally cut, and the refusals of one frame are limited.
  *
  *   message ─► items ─► check, scope ─► kind.run ─► settle / reply / fail ─► text ─► outbox
  */
@@ -48,27 +48,27 @@ export interface LiveContext {
   readonly hidesPayloads: boolean;
 }
 
-/** How much of one frame may be refused, and answered, at once. */
+/** How many bytes of refusals one frame may cause. */
 const REFUSED_MAX = 16 * 1024 * 1024;
-/** Reads of a connection at a time; what they read at once is short. */
+/** How many reads of one connection run at a time. */
 const READS_MAX = 32;
-/** How many bytes of leased tasks may be on their way at once; beyond that they are refused, and can be asked for again. */
+/** How many bytes of leased tasks may be unanswered at once. Leases beyond that are refused and can be requested again. */
 const LEASED_BYTES_MAX = 16 * 1024 * 1024;
-/** What a lease takes in an answer besides its payload. */
+/** The bytes of a lease in an answer, without its payload. */
 const LEASE_BYTES = 1024;
 const OVERLOADED: Refusal = {
   refused: 'OVERLOADED',
   detail: `More than ${LIVE_LIMITS.inFlight} operations of this connection are in flight.`,
 };
 const STOPPING: Refusal = { refused: 'UNAVAILABLE', detail: new StoppingError().message };
-const SAME_ID = invalid('Another operation that waits has the same id.');
+const SAME_ID = invalid('Another waiting operation of this connection has the same id.');
 const REQUEST_ID = /^[\x21-\x7e]{1,128}$/;
 
 export class LiveConnection {
   readonly path = LIVE_PATH;
   readonly requestId: string;
   readonly caller: Caller;
-  /** Whether anything has come from the peer since this was last set. */
+  /** Whether the peer has sent anything since the last ping. */
   isHeard = true;
   private readonly context: LiveContext;
   private readonly ws: WebSocket;
@@ -110,17 +110,17 @@ export class LiveConnection {
     ws.on('pong', () => {
       this.isHeard = true;
     });
-    // A peer that takes nothing for so long while it is paused.
+    // While the connection is paused, a peer that reads nothing for this long is cut.
     socket.on('timeout', () => ws.terminate());
     this.outbox.flush();
   }
 
   readonly isGone = (): boolean => this.ws.readyState !== this.ws.OPEN || !this.socket.writable;
 
-  /** Nothing may be granted to this client: its connection is closed, or closed on its side. */
+  /** Nothing may be granted to this client: its connection is closed or half-closed. */
   readonly isLeaving = (): boolean => this.isGone() || this.socket.readableEnded;
 
-  /** How many bytes of leased tasks may still be answered. */
+  /** How many more bytes of leased tasks may be granted. */
   get room(): number {
     return LEASED_BYTES_MAX - this.leasedBytes;
   }
@@ -131,7 +131,7 @@ export class LiveConnection {
 
   private readonly take = (data: Buffer, isBinary: boolean): void => {
     this.isHeard = true;
-    // A peer may send on after the goodbye, be it that its token was dropped.
+    // A peer may keep sending after the close frame, for example when its token was dropped.
     if (this.isGone()) return;
     if (isBinary) return this.malformed('Frames are text.');
     let frame: unknown;
@@ -143,16 +143,16 @@ export class LiveConnection {
     if (!Array.isArray(frame)) return this.malformed('A frame must be an array of items.');
     const { unsent } = this.outbox;
     for (const item of frame as unknown[]) {
-      // What is refused is answered here and now, and a refusal is longer than what it refuses.
+      // Refusals are answered synchronously, and a refusal is longer than the item it refuses.
       if (this.outbox.unsent - unsent > REFUSED_MAX)
-        return this.malformed('Too many items of a frame are refused.');
+        return this.malformed('Too many items of this frame were refused.');
       if (!Array.isArray(item) || !this.takeItem(item)) {
         return this.malformed('An item must be [id, operation, request], ["end", id] or ["ping", n].');
       }
     }
   };
 
-  /** False for what is no item. */
+  /** False if it is not a valid item. */
   private takeItem(item: readonly unknown[]): boolean {
     const [first, second] = item;
     if (typeof first === 'number') {
@@ -160,7 +160,7 @@ export class LiveConnection {
       this.begin(first, second, item[2] ?? {}, item[3]);
       return true;
     }
-    // A server without tokens takes no notice of one.
+    // A server without tokens ignores a token.
     if (first === 'token') return item.length === 2;
     if (item.length !== 2 || !Number.isSafeInteger(second)) return false;
     if (first === 'ping') this.outbox.push(`["pong",${second}]`);
@@ -216,12 +216,12 @@ export class LiveConnection {
   ): CallOptions {
     const options = grants ? this.forGrants : name === 'whoami.get' ? this.forCaller : this.plain;
     if (requestId !== undefined) return { ...options, requestId };
-    // Only what may leave a receipt needs an id of its own; the others share one object.
+    // Only operations that may leave a receipt need their own id; the others share one object.
     const isWrite = name === 'object.write' || name === 'object.delete' || writes !== undefined;
     return isWrite ? { ...options, requestId: this.idOf(id) } : options;
   }
 
-  /** Tells the operations of a connection apart that were given no id of their own. */
+  /** Distinguishes operations to which the client gave no request id. */
   private idOf(id: number): string {
     return `${this.requestId}/${id}`;
   }
@@ -231,13 +231,13 @@ export class LiveConnection {
     call?.kind.end(call, new EndedWaitError('The client has ended its wait.'));
   }
 
-  /** The authority has decided, and it is durable. */
+  /** The authority has decided, and the decision is durable. */
   settle(call: LiveCall, answer: Answer | Refusal): void {
-    if (call.isLeft) return;
+    if (call.isSettled) return;
     if (call.kind.definition.name === 'task.lease' && !isRefusal(answer))
-      this.giveRoom(answer as GrantedTasks);
-    // One that was given back must not be told of.
-    if (call.kind.isGivenBack && this.isLeaving()) this.left(call);
+      this.freeRoom(answer as GrantedTasks);
+    // A grant that was given back must not be reported.
+    if (call.kind.isGivenBack && this.isLeaving()) this.settled(call);
     else if (isRefusal(answer)) this.reply(call, problem(answer));
     else {
       let reply: Reply<object>;
@@ -251,7 +251,7 @@ export class LiveConnection {
     }
   }
 
-  private giveRoom({ leases }: GrantedTasks): void {
+  private freeRoom({ leases }: GrantedTasks): void {
     for (const { payload } of leases) this.leasedBytes -= LEASE_BYTES + payload.length;
   }
 
@@ -261,28 +261,28 @@ export class LiveConnection {
   }
 
   reply(call: LiveCall, reply: Reply<object>): void {
-    if (call.isLeft) return;
+    if (call.isSettled) return;
     const { id, kind } = call;
     try {
       if (isProblem(reply)) this.pushProblem(id, reply, call.options.requestId);
       else this.outbox.push(`[${id},${statusOf(kind.definition, reply)},${this.textOf(reply)}]`);
     } catch (fault) {
-      // A thousand payloads can make an answer that is longer than any string.
+      // A thousand payloads can exceed the maximum length of a string.
       return this.fail(call, fault);
     }
-    this.left(call);
+    this.settled(call);
   }
 
   fail(call: LiveCall, fault: unknown): void {
-    if (call.isLeft) return;
+    if (call.isSettled) return;
     if (fault instanceof EndedWaitError) this.outbox.push(`[${call.id}]`);
     else if (!(fault instanceof GoneError))
       this.refuse(call.id, refusalOf(fault, this, this.context.reportFault), call.options.requestId);
-    this.left(call);
+    this.settled(call);
   }
 
-  private left(call: LiveCall): void {
-    call.isLeft = true;
+  private settled(call: LiveCall): void {
+    call.isSettled = true;
     this.inFlight -= 1;
     if (call.isWait) this.waiting.delete(call.id);
     if (this.inFlight > 0) return;
@@ -295,7 +295,7 @@ export class LiveConnection {
     this.pushProblem(id, problem(refusal), requestId);
   }
 
-  /** `requestId`: the client's own if it gave one; that of the connection stands for none. */
+  /** `requestId`: the client's own, if it gave one; the connection's id means that it gave none. */
   private pushProblem(id: number, told: Problem, requestId: unknown): void {
     this.context.counts.refused(told.code);
     const isOwn = isRequestId(requestId) && requestId !== this.requestId;
@@ -335,7 +335,7 @@ export class LiveConnection {
     return !this.isGone();
   };
 
-  /** A signal for a call that reads, until `ended`. */
+  /** Aborts a read when the connection closes or stops. Pass it to `ended` when the read is done. */
   ending(): AbortController {
     const controller = new AbortController();
     this.endings.add(controller);
@@ -347,7 +347,7 @@ export class LiveConnection {
     this.endings.delete(controller);
   }
 
-  /** Begins a read as soon as there is room for its answer. */
+  /** Begins a read once the outbox has room for its answer. */
   whenRead(read: () => Promise<void>): void {
     this.heldReads.push(read);
     this.beginReads();
@@ -367,7 +367,7 @@ export class LiveConnection {
     this.close(CLOSES.malformed, reason);
   }
 
-  /** Sends what is ready; without anything that, the time. */
+  /** Sends what is ready. If nothing is, sends a frame with the time only. */
   flush(): void {
     this.outbox.flush();
   }
@@ -376,12 +376,12 @@ export class LiveConnection {
     this.outbox.close(code, reason);
   }
 
-  /** The connection is closed: what waits ends, and what is granted from now on is given back. */
+  /** Called when the connection is closed: waits end, and later grants are given back. */
   closed(): void {
     this.heldReads = [];
     this.unsubscribe();
     this.endAll(new GoneError('The connection was closed.'));
-    // Reads that were held are not made, and nothing else is left to be answered.
+    // Held reads are dropped, and nothing else needs an answer.
     this.whenQuiet?.();
   }
 
@@ -390,7 +390,7 @@ export class LiveConnection {
     for (const call of [...this.waiting.values()]) call.kind.end(call, reason);
   }
 
-  /** Waits end; resolves when everything in flight has been answered, or the connection is closed. */
+  /** Ends waits. Resolves when everything in flight has been answered, or the connection is closed. */
   stop(): Promise<void> {
     this.endAll(new StoppingError());
     return new Promise((resolve) => {
@@ -399,7 +399,7 @@ export class LiveConnection {
     });
   }
 
-  /** Asks the peer whether it is there; false when it did not answer the last time. */
+  /** Pings the peer; false when it has not answered the previous ping. */
   ping(): boolean {
     if (this.outbox.isPaused) return true;
     if (!this.isHeard) return false;

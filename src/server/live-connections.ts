@@ -1,7 +1,7 @@
 /**
- * The live connections of a server, behind the same door as its requests: network, Host and Origin, then the token, in the
- * `Authorization` header or in the first message, and a token that a reload drops closes its connections. One timer asks all
- * peers whether they are there.
+ * The live connections of a server. They pass the same access control as requests: network, Host and Origin, then the
+ * token, in the `Authorization` header or in the first message. A reload that drops a token closes its connections. One
+ * timer pings all peers.
  */
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
@@ -17,28 +17,28 @@ import { LiveConnection, type LiveContext } from './live-connection.ts';
 import { StoppingError } from './long-polls.ts';
 import type { Caller } from './scopes.ts';
 
-/** How often peers are asked whether they are there; one that has not answered by the next time is cut. */
+/** How often peers are pinged. A peer that has not answered by the next ping is cut. */
 const PING_MS = 20_000;
-/** What a frame adds to its text: RFC 6455, section 5.2. */
+/** The header of a short frame from a client: RFC 6455, section 5.2. */
 const FRAME_HEAD_BYTES = 8;
-const NO_PROTOCOL = `A live connection speaks ${LIVE_PROTOCOL}: offer it in Sec-WebSocket-Protocol.`;
-const NO_TOKEN = 'The first message must be [["token", "…"]] with a token that is known here.';
+const NO_PROTOCOL = `A live connection uses the subprotocol ${LIVE_PROTOCOL}: offer it in Sec-WebSocket-Protocol.`;
+const NO_TOKEN = 'The first message must be [["token", "…"]] with a valid token.';
 
-export interface LiveDoor extends LiveContext {
+export interface LiveServer extends LiveContext {
   readonly access: Pick<AccessControl, 'admitLive' | 'callerOf'>;
   readonly timers: Timers;
-  /** Told of every attempt. */
-  readonly knocked: (request: IncomingMessage, requestId: string, status: number) => void;
+  /** Called for every attempt to connect. */
+  readonly onAttempt: (request: IncomingMessage, requestId: string, status: number) => void;
 }
 
 export class LiveConnections {
-  private readonly door: LiveDoor;
+  private readonly server: LiveServer;
   private readonly open = new Set<LiveConnection>();
   private readonly sockets: WebSocketServer;
   private pinging: Timer | null = null;
 
-  constructor(door: LiveDoor) {
-    this.door = door;
+  constructor(server: LiveServer) {
+    this.server = server;
     this.sockets = new WebSocketServer({
       noServer: true,
       perMessageDeflate: false,
@@ -46,7 +46,7 @@ export class LiveConnections {
       maxPayload: LIVE_LIMITS.frameBytes,
       handleProtocols: () => LIVE_PROTOCOL,
     });
-    // Told to the caller of `handleUpgrade` below.
+    // An upgrade that `handleUpgrade` below refuses.
     this.sockets.on('wsClientError', (fault, socket, request) => {
       this.refuse(request, socket as Socket, requestIds.get(request) ?? '', invalid(`${fault.message}.`));
     });
@@ -57,10 +57,10 @@ export class LiveConnections {
   }
 
   readonly upgrade = (request: IncomingMessage, socket: Socket, head: Buffer, requestId: string): void => {
-    const admission = this.door.access.admitLive(request);
+    const admission = this.server.access.admitLive(request);
     const refusal = admission === 'token first' ? null : admission.refusal;
     if (refusal !== null) return this.refuse(request, socket, requestId, refusal);
-    if (this.door.isStopping) {
+    if (this.server.isStopping) {
       const detail = new StoppingError().message;
       return this.refuse(request, socket, requestId, { refused: 'UNAVAILABLE', detail });
     }
@@ -69,8 +69,8 @@ export class LiveConnections {
       return this.refuse(request, socket, requestId, invalid(NO_PROTOCOL));
     requestIds.set(request, requestId);
     this.sockets.handleUpgrade(request, socket, head, (ws) => {
-      this.door.knocked(request, requestId, 101);
-      // A frame that is no frame, or a reset; the connection is closed after either.
+      this.server.onAttempt(request, requestId, 101);
+      // An invalid frame or a reset. `ws` closes the connection after either.
       ws.on('error', () => undefined);
       if (admission === 'token first') this.awaitToken(ws, socket, requestId);
       else this.begin(ws, socket, admission.caller, requestId);
@@ -78,14 +78,14 @@ export class LiveConnections {
   };
 
   private refuse(request: IncomingMessage, socket: Socket, requestId: string, refusal: Refusal): void {
-    this.door.counts.refused(refusal.refused);
-    this.door.knocked(request, requestId, problem(refusal).status);
+    this.server.counts.refused(refusal.refused);
+    this.server.onAttempt(request, requestId, problem(refusal).status);
     answerSocket(socket, refusal, requestId);
   }
 
-  /** One short message, soon. A peer that is turned away may send no more than that either. */
+  /** Waits for one short message with the token. A peer that is refused may not send more than that either. */
   private awaitToken(ws: WebSocket, socket: Socket, requestId: string): void {
-    const { timers, access } = this.door;
+    const { timers, access } = this.server;
     const fromBytes = socket.bytesRead;
     const count = (): void => {
       if (socket.bytesRead - fromBytes > LIVE_LIMITS.firstBytes + FRAME_HEAD_BYTES) ws.terminate();
@@ -107,16 +107,16 @@ export class LiveConnections {
       this.begin(ws, socket, caller, requestId);
     };
     const late = timers.after(LIVE_LIMITS.firstMs, turnAway);
-    // Behind the listener of `ws`, which has read what came by then.
+    // Added after the listener of `ws`, so `ws` has already read the bytes that are counted.
     socket.on('data', count);
     ws.on('message', first).on('close', end);
   }
 
   private begin(ws: WebSocket, socket: Socket, caller: Caller, requestId: string): void {
-    const connection = new LiveConnection(this.door, ws, socket, caller, requestId);
+    const connection = new LiveConnection(this.server, ws, socket, caller, requestId);
     this.open.add(connection);
     const forget = caller.revocation.onRevoked(() =>
-      connection.close(CLOSES.unauthenticated, 'The token was dropped, or lost a scope.'),
+      connection.close(CLOSES.unauthenticated, 'The token was removed from the list, or lost a scope.'),
     );
     ws.on('close', () => {
       this.open.delete(connection);
@@ -125,11 +125,11 @@ export class LiveConnections {
       if (this.open.size === 0) this.stopPinging();
     });
     if (this.pinging === null) this.ping();
-    if (this.door.isStopping) connection.close(CLOSES.goingAway, new StoppingError().message);
+    if (this.server.isStopping) connection.close(CLOSES.goingAway, new StoppingError().message);
   }
 
   private ping(): void {
-    this.pinging = this.door.timers.after(PING_MS, () => {
+    this.pinging = this.server.timers.after(PING_MS, () => {
       for (const connection of this.open) if (!connection.ping()) connection.terminate();
       this.ping();
     });
@@ -140,12 +140,12 @@ export class LiveConnections {
     this.pinging = null;
   }
 
-  /** What is ready leaves with the time of the service it came from, before another takes its place. */
+  /** Called before another service takes over: ready answers are sent with the time of the service they came from. */
   flush(): void {
     for (const connection of this.open) connection.flush();
   }
 
-  /** Ends waits, lets what is in flight be answered, and says goodbye. */
+  /** Ends waits, answers what is in flight, and closes. */
   async stop(): Promise<void> {
     const stopped = [...this.open].map(async (connection) => {
       await connection.stop();
@@ -155,7 +155,7 @@ export class LiveConnections {
   }
 }
 
-/** For the refusals of `ws`, which gives back the request alone. */
+/** Request ids for the refusals of `ws`, which passes only the request. */
 const requestIds = new WeakMap<IncomingMessage, string>();
 
 function tokenIn(text: string): string | null {

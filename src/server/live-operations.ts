@@ -1,6 +1,6 @@
 /**
- * Every operation of the table on a live connection, by name. Requests have been checked when they come here. Changes go to
- * the authority like those of a batch; reads take turns with all others of the server.
+ * Every operation of the table on a live connection, by name. Requests arrive checked. Changes go to the authority like
+ * those of a batch; reads take turns with all other reads of the server.
  */
 import type { Authority } from '../authority/authority.ts';
 import type { Holders } from '../authority/holders.ts';
@@ -25,32 +25,31 @@ import { GoneError } from './long-polls.ts';
 import { LongReads } from './long-reads.ts';
 import { isGivenBack } from './operation-handler.ts';
 
-/** How one operation is carried out. */
+/** How one operation runs on a live connection. */
 export interface LiveKind {
   readonly definition: AnyOperation;
   readonly check: RequestCheck;
-  /** Its request has values that travel as text. */
+  /** Its request has opaque values, sent as strings that hold JSON. */
   readonly hasOpaque: boolean;
   readonly isGivenBack: boolean;
   run(call: LiveCall): void;
   /** Ends the wait of a call, which then fails with the reason. */
   end(call: LiveCall, reason: Error): void;
-  /** A reply to this answer has left: a holder that it names is told when its lease ends. */
+  /** Called after the reply was queued: from then on the connection is notified when the granted lease ends. */
   note(call: LiveCall, answer: Answer): void;
   /** The body for an answer of the authority. */
   reply(call: LiveCall, answer: Answer): Reply<object>;
 }
 
-/** What a live connection is answered by while the server has one role. */
+/** What answers live connections while the server has one role. */
 export interface LiveService {
   readonly kinds: ReadonlyMap<unknown, LiveKind>;
-  /** Null where nothing is granted. */
+  /** Null on a standby, which grants nothing. */
   readonly holders: Holders | null;
   /** The authority's time and epoch; null where another server is the authority. */
   now(): { readonly atMs: number; readonly epoch: number } | null;
 }
 
-/** What all kinds of an operation share. */
 abstract class Kind implements LiveKind {
   readonly definition: AnyOperation;
   readonly check: RequestCheck;
@@ -112,7 +111,7 @@ class ChangeKind extends Kind {
   }
 }
 
-/** One whose reply tells its caller that it holds something. */
+/** An operation whose reply tells its caller that it holds a lease. */
 class HoldingKind extends ChangeKind {
   override note({ connection }: LiveCall, answer: Answer): void {
     if ('extended' in answer) for (const { leaseSeq } of answer.extended) connection.holdTask(leaseSeq);
@@ -126,7 +125,7 @@ class HoldingKind extends ChangeKind {
   }
 }
 
-/** The operations of holders. */
+/** The operations that grant, renew or extend leases. */
 const HOLDING: ReadonlySet<string> = new Set<ChangeOperation>([
   'lease.acquire',
   'lease.acquire_all',
@@ -151,7 +150,7 @@ class ReadKind extends Kind {
   }
 
   run(call: LiveCall): void {
-    // A wait begins at once; what it reads at its end waits for room.
+    // A wait begins at once; the read at its end waits for room.
     if (call.isWait) void this.read(call);
     else call.connection.whenRead(() => this.read(call));
   }
@@ -190,7 +189,7 @@ class ReadKind extends Kind {
   }
 }
 
-/** For what only the leader decides. */
+/** An operation that this server refuses, because only the leader answers it. */
 class RefusedKind extends Kind {
   private readonly refusal: () => Refusal;
 
@@ -220,7 +219,7 @@ export function leaderLive({ authority, calls, sends }: OpenCore, longReads: Lon
   };
 }
 
-/** A standby says who leads, and answers for itself. */
+/** A standby answers only for itself and otherwise names the leader. */
 export function standbyLive(
   standby: Pick<Standby, 'leaderUrl'>,
   calls: Partial<CheckedCalls>,

@@ -1,6 +1,7 @@
 /**
- * What a live connection sends. What is ready in one turn leaves together, in frames of a few kilobytes. While a megabyte is
- * unsent nothing more is read from the peer, and a peer that takes nothing for too long meanwhile is cut by its socket.
+ * The outgoing side of a live connection. Items that are ready in the same turn are sent together, in frames of a few
+ * kilobytes. Backpressure: while a megabyte is unsent the peer is not read from, and a peer that reads nothing for too
+ * long meanwhile is cut by its socket's timeout.
  *
  *   push ─► items ─► flush ─► frame ─► unsent ─┬─ less than the limit ─► sent
  *                                              └─ more: paused ─► sent ─► resumed
@@ -10,19 +11,19 @@ import type { WebSocket } from 'ws';
 import type { LiveContext } from './live-connection.ts';
 import { UnsentFrame } from './unsent-frame.ts';
 
-/** With more unsent than this it is full. */
+/** Above this many unsent bytes the outbox is full. */
 const UNSENT_MAX = 1024 * 1024;
-/** A frame leaves once it is this long, so that the client works on the first answers while the rest are written. */
+/** A frame is sent once it is this long, so that the client can work on the first answers while the rest are written. */
 const FRAME_LENGTH = 4 * 1024;
-/** A frame that is longer is counted among the long answers of the server. */
+/** A longer frame counts among the long answers of the server. */
 const LONG_FRAME = 16 * 1024;
 
-/** What the connection has to do with it. */
+/** The callbacks to the connection. */
 export interface OutboxOwner {
   readonly isGone: () => boolean;
-  /** The peer is read from again. */
+  /** Called when the peer is read from again. */
   readonly resumed: () => void;
-  /** Something was sent, and there is room. */
+  /** Called when bytes were sent and there is room. */
   readonly sent: () => void;
 }
 
@@ -72,7 +73,7 @@ export class LiveOutbox {
     if (this.items.length > 0) this.flush();
   };
 
-  /** Sends what is ready; a frame without items tells the time. */
+  /** Sends what is ready; a frame without items carries the time only. */
   flush(): void {
     const { items, ws } = this;
     const now = this.context.service.now();
@@ -94,7 +95,7 @@ export class LiveOutbox {
     if (!this.isPaused && ws.bufferedAmount >= UNSENT_MAX) this.pause();
   }
 
-  /** Says goodbye behind what is ready. The peer's goodbye must be read too, or the connection ends half a minute later. */
+  /** Closes after what is ready. The peer's close frame must be read too, or the connection ends half a minute later. */
   close(code: number, reason: string): void {
     this.flushDue();
     this.ws.close(code, reason);
@@ -107,7 +108,7 @@ export class LiveOutbox {
     this.limit(0);
   }
 
-  /** How long the peer may take nothing; while it is paused never for ever. */
+  /** Sets how long the peer may read nothing. While paused there is always a limit. */
   private readonly limit = (ms: number): void => {
     this.socket.setTimeout(ms === 0 && this.isPaused ? this.context.stallMs : ms);
   };

@@ -1,4 +1,4 @@
-/** Opaque values in the requests of a live connection: texts that hold JSON become `Json`, or the request is refused. */
+/** Opaque values in requests of a live connection: strings that hold JSON become `Json`, or the request is refused. */
 import { invalid } from '../core/decision.ts';
 import type { Refusal } from '../core/refusals.ts';
 import { Json } from '../protocol/json.ts';
@@ -8,10 +8,10 @@ import type { Fields } from './request-bytes.ts';
 
 const TOO_LARGE: Refusal = {
   refused: 'PAYLOAD_TOO_LARGE',
-  detail: `The values of an operation may have ${LIMITS.bodyBytes} bytes together.`,
+  detail: `The values of one operation may have at most ${LIMITS.bodyBytes} bytes together.`,
 };
 
-/** In place: the request has no other owner. Null when all is well. */
+/** Changes the request in place: it has no other owner. Returns the refusal, or null. */
 export function readOpaque(request: Fields): Refusal | null {
   const left = { length: LIMITS.bodyBytes };
   const refusal = readFields(request, '', left);
@@ -32,7 +32,7 @@ function readFields(fields: Fields, within: string, left: { length: number }): R
     if (json === null) {
       return invalid(`The field ${within}${field} must be a string that holds the text of a JSON value.`);
     }
-    // Bytes that are longer than characters are found by the limit of each value.
+    // Counts characters. Where bytes exceed them, the limit of each value still holds.
     left.length -= (text as string).length;
     if (left.length < 0) return TOO_LARGE;
     fields[field] = json;
@@ -40,7 +40,7 @@ function readFields(fields: Fields, within: string, left: { length: number }): R
   return null;
 }
 
-/** Null for what is no JSON. Halves of characters have no bytes. */
+/** Null if it is not JSON, or has a lone surrogate, which has no UTF-8. */
 function jsonOf(text: string): Json | null {
   try {
     return (text as string & { isWellFormed(): boolean }).isWellFormed() ? Json.text(text) : null;

@@ -1,4 +1,4 @@
-/** What the server says about itself, as far as it needs a logger; pino fits. */
+/** The logger that the server needs; pino fits. */
 export interface Logger {
   isLevelEnabled(level: 'debug'): boolean;
   debug(fields: object, says: string): void;

@@ -1,8 +1,7 @@
 /**
- * Calls that wait: long polls for tasks, leases and ends. Each ends when its connection does, so that nothing is
- * granted to a client that is gone, and all of them end when the server stops. A connection that the client has half
- * closed looks like one whose client has died, so it ends the wait as well; the client is told. So does a reload that
- * drops the token of the call.
+ * Long polls: calls that wait for tasks, leases or the end of a task. A wait ends when its connection closes, so that
+ * nothing is granted to a client that is gone, when the server stops, and when a reload drops the token of the call. It
+ * also ends, with an answer, when the client half-closes its connection: that looks the same as a client that died.
  */
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
@@ -16,16 +15,14 @@ export class UnwatchedError extends Error {
   override readonly name = 'UnwatchedError';
 
   constructor() {
-    super(
-      'The wait has ended: more requests were sent behind it than are read ahead, or the connection was half closed.',
-    );
+    super('The wait has ended: the client sent too many requests behind it, or half-closed the connection.');
   }
 }
 export class RevokedError extends Error {
   override readonly name = 'RevokedError';
 
   constructor() {
-    super('The token was dropped, or lost a scope, while the call waited.');
+    super('The token was removed from the list, or lost a scope, while the call waited.');
   }
 }
 export class StoppingError extends Error {
@@ -45,8 +42,8 @@ export class LongPolls {
   }
 
   /**
-   * A signal for one waiting call, and the call that says it has been answered. With its connection given, the wait
-   * also ends when we could no longer tell whether the client is there.
+   * Returns a signal for one waiting call, and `end`, to call once it is answered. With `socket` given, the wait also ends
+   * when the server can no longer tell whether the client is there.
    */
   begin(
     response: ServerResponse,
@@ -74,7 +71,7 @@ export class LongPolls {
     };
   }
 
-  /** From now on no call waits. */
+  /** Ends all waits; later ones end at once. */
   stop(): void {
     this.isStopping = true;
     for (const controller of this.open) controller.abort(new StoppingError());

@@ -1,8 +1,8 @@
 /**
- * Reads whose answers may be long: lists, histories, large payloads, and the slices of streams. Each costs many times
- * what it took to ask for it. So a few of a kind are made at a time, everything else gets a turn in between, and none
- * begins while too many bytes are unsent; it waits for room. What is being read or unsent is thus bounded for all
- * clients together. A reader that takes nothing for a while is cut, and sooner while others wait for its room.
+ * Limits reads whose answers may be long: lists, histories, large payloads, and the slices of streams. Such a read costs
+ * far more than its request. So only a few of each kind run at a time, other work gets a turn in between, and none begins
+ * while too many bytes are unsent. This bounds the memory of reads and unsent answers for all clients together. A client
+ * that reads nothing for a while is cut, and sooner while others wait for its room.
  */
 import type { Room } from '../authority/request.ts';
 import { type Operation, operationOf } from '../operations/table.ts';
@@ -12,8 +12,8 @@ import { GoneError } from './long-polls.ts';
 export type ReadKind = 'list' | 'history' | 'payload' | 'slice' | 'past';
 
 /**
- * A line for each kind, so that none waits for another; in one turn of the loop few of them are made. Earlier moments
- * are read on another thread, which has a line of its own.
+ * How many reads of each kind run at a time. Each kind has its own line, so no kind waits for another. Earlier moments
+ * are read on another thread, which has its own line.
  */
 const AT_A_TIME: Readonly<Record<ReadKind, number>> = {
   list: 2,
@@ -23,10 +23,10 @@ const AT_A_TIME: Readonly<Record<ReadKind, number>> = {
   past: Number.POSITIVE_INFINITY,
 };
 const UNSENT_BYTES_MAX = 64 * 1024 * 1024;
-/** What is shorter is read at once. */
+/** Shorter answers are read at once. */
 const SHORT_BYTES_MAX = 32 * 1024;
 const STALL_MS = 60_000;
-/** How long a reader may take nothing while others wait for room. */
+/** How long a client may read nothing while others wait for room. */
 const PRESSED_STALL_MS = 10_000;
 
 interface Line {
@@ -35,7 +35,7 @@ interface Line {
   readonly waiting: (() => void)[];
 }
 
-/** What bytes are sent to: the part of a ServerResponse that is needed for it. */
+/** The part of a ServerResponse that counting unsent bytes needs. */
 export interface Receiver {
   readonly destroyed: boolean;
   setTimeout(ms: number): unknown;
@@ -44,7 +44,7 @@ export interface Receiver {
   off(event: 'drain' | 'close' | 'finish', call: () => void): unknown;
 }
 
-/** The turn of a read that finds out on its way whether its answer is long. An object, because every read has one. */
+/** The turn of a read that learns only while reading whether its answer is long. A class, because every read makes one. */
 class LargeRead implements Room {
   private isBusy = false;
   private readonly enter: () => Promise<void>;
@@ -65,16 +65,16 @@ class LargeRead implements Room {
     });
   }
 
-  /** The answer is on its way. */
+  /** Called when the answer was sent or failed. */
   end(): void {
     if (this.isBusy) this.leave();
   }
 }
 
 export class LongReads {
-  /** Of long answers, what the kernel has not taken. */
+  /** Bytes of long answers that the kernel has not taken. */
   private unsentBytes = 0;
-  /** Those that have unsent bytes, and whether the shorter limit holds for them. */
+  /** Receivers with unsent bytes, and whether the shorter limit applies to them. */
   private readonly receivers = new Map<Receiver, boolean>();
   private readonly timers: Pick<Timers, 'soon'>;
   private readonly stallMs: number;
@@ -95,7 +95,7 @@ export class LongReads {
     };
   }
 
-  /** Null for an operation that is made at once. */
+  /** Null for an operation that takes no turns. */
   static kindOf(operation: Operation): ReadKind | null {
     const long = lengthOf(operation);
     return long === 'record' ? null : long;
@@ -106,7 +106,7 @@ export class LongReads {
     return lengthOf(operation) === 'record';
   }
 
-  /** Does a job when its turn has come. What it has to send must be counted by the time it is done. */
+  /** Runs a job when its turn comes. By the time it is done, its answer must have been counted as unsent. */
   async inTurn<T>(kind: ReadKind, job: () => Promise<T>): Promise<T> {
     const line = this.lines[kind];
     await this.enter(line);
@@ -117,7 +117,7 @@ export class LongReads {
     }
   }
 
-  /** `isGone` is asked when the turn has come. */
+  /** `isGone` is called when the turn comes. */
   largeRead(isGone: () => boolean): LargeRead {
     return new LargeRead(this.enterPayloads, this.leavePayloads, isGone);
   }
@@ -125,7 +125,7 @@ export class LongReads {
   private readonly enterPayloads = (): Promise<void> => this.enter(this.lines.payload);
   private readonly leavePayloads = (): void => this.leave(this.lines.payload);
 
-  /** Bytes have been written, and are unsent until the response drains, finishes or closes. */
+  /** Counts bytes as unsent until the response drains, finishes or closes. */
   sending(receiver: Receiver, bytes: number): void {
     this.unsentBytes += bytes;
     this.receivers.set(receiver, false);
@@ -136,13 +136,13 @@ export class LongReads {
       receiver.off('close', sent);
       this.unsentBytes -= bytes;
       this.receivers.delete(receiver);
-      // The limit is that of the connection: a long poll behind this answer may be silent for longer.
+      // The timeout belongs to the connection: a long poll behind this answer may be silent for longer.
       if (!receiver.destroyed) receiver.setTimeout(0);
       for (const line of Object.values(this.lines)) this.admit(line);
     };
     receiver.on('drain', sent);
     receiver.on('close', sent);
-    // Before Node turns to what comes next on the connection.
+    // Runs before Node starts the next request of the connection.
     receiver.prependListener('finish', sent);
   }
 
@@ -154,7 +154,7 @@ export class LongReads {
     });
   }
 
-  /** Once for each: setting a limit starts it anew. */
+  /** Applies the shorter limit once per receiver: setting a timeout restarts it. */
   private press(): void {
     const limitMs = Math.min(this.stallMs, PRESSED_STALL_MS);
     for (const [receiver, isPressed] of this.receivers) {
@@ -179,7 +179,7 @@ export class LongReads {
   }
 }
 
-/** How long an answer may be, as its definition says; null for what is always short. */
+/** What the definition says about the length of its answer; null for answers that are always short. */
 function lengthOf(operation: Operation): 'history' | 'list' | 'record' | null {
   const definition = operationOf(operation);
   return ('long' in definition ? definition.long : null) ?? null;

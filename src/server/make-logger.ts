@@ -8,7 +8,7 @@ export type LogLevel = (typeof LOG_LEVELS)[number];
 const STDERR = 2;
 
 export function makeLogger(level: LogLevel): Logger {
-  // Written at once: what is said last, just before an end, is what matters most.
+  // Synchronous: the last lines before an exit matter most.
   const destination = pino.destination({ dest: STDERR, sync: true });
   return pino(
     { level, base: null, timestamp: pino.stdTimeFunctions.isoTime, messageKey: 'says' },

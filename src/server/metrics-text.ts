@@ -12,7 +12,7 @@ export const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 export interface Sample {
   readonly value: number;
   readonly labels?: Readonly<Record<string, string | number>>;
-  /** Where it is not that of the metric itself, as in a histogram. */
+  /** Where it differs from the name of the metric, as in a histogram. */
   readonly metricName?: string;
 }
 
@@ -20,11 +20,11 @@ export interface Metric {
   readonly name: string;
   readonly type: 'counter' | 'gauge' | 'histogram';
   readonly help: string;
-  /** What it has to show now. */
+  /** Its samples now. */
   readonly look: () => readonly Sample[];
 }
 
-/** The samples of a histogram. `unit`: how many of what was counted make one of what is shown. */
+/** The samples of a histogram. `unit` converts: values are divided by it. */
 export function bucketSamples(
   name: string,
   { bounds, counts, count, sum }: Buckets,

@@ -1,7 +1,6 @@
 /**
- * Everything an operator may want to plot, as Prometheus text. The numbers are counted elsewhere, in plain
- * integers; they are looked at only when the page is asked for. The help of each says what
- * it is and when to worry; `docs/metrics.md` is generated from it.
+ * The metrics, as Prometheus text. The numbers are counted elsewhere, in plain integers, and read only when the page is
+ * requested. The help of each metric says what it is and when to worry; `docs/metrics.md` is generated from it.
  */
 import { Authority } from '../authority/authority.ts';
 import type { Buckets } from '../authority/buckets.ts';
@@ -19,22 +18,22 @@ import { processMetrics } from './process-metrics.ts';
 import { exposeQueues } from './queue-metrics.ts';
 import { exposeSessions, SessionClaims, type SessionFigures } from './session-metrics.ts';
 
-/** How late the event loop was since the last look; the real one is in `src/world`. */
+/** Measures how late the event loop was since the last call; the real one is in `src/world`. */
 export interface LoopLag {
   watch(): void;
   take(): { readonly meanMs: number; readonly p99Ms: number; readonly maxMs: number };
 }
 
-/** What is there besides the authority; what is missing is not shown. */
+/** Sources of metrics besides the authority. The metrics of a missing source are left out. */
 export interface MetricsParts {
   readonly hub?: { readonly size: number; readonly cuts: number };
   readonly longPolls?: { readonly size: number };
   readonly loopLag?: LoopLag;
-  /** How much the file system of the log has left. */
+  /** Free bytes on the file system of the log. */
   readonly freeBytes?: () => Promise<number>;
-  /** With it, a log that hangs costs a look at the state and not the whole answer. */
+  /** With timers, a log that hangs costs the metrics of the state and not the whole answer. */
   readonly timers?: Timers;
-  /** Told of what must never be. */
+  /** Called when an invariant is broken. */
   readonly warn?: (fields: object, says: string) => void;
 }
 
@@ -46,7 +45,7 @@ interface StateCounts {
   readonly queues: QueueFigures;
 }
 
-/** The names by which the wire knows what the authority calls its commands. */
+/** The operation of each command. */
 const OPERATIONS: Readonly<Record<CommandType, string>> = {
   CreateTask: 'task.create',
   LeaseTasks: 'task.lease',
@@ -94,13 +93,13 @@ export class Metrics {
   private readonly authority: Authority | null;
   private readonly timers: Timers | null;
   private readonly claims: SessionClaims;
-  /** The newest look at the state; null while it cannot be had. */
+  /** The newest counts of the state; null while it cannot be read. */
   private state: StateCounts | null = null;
   private readonly freeBytes: (() => Promise<number>) | null;
-  /** The newest figure, and when it was asked for. */
+  /** The newest free bytes, and when they were requested. */
   private free: { readonly bytes: number; readonly atMs: number } | null = null;
 
-  /** A standby has done nothing and counts nothing; it shows how far it has read along. */
+  /** A standby decides nothing and has no counts; it shows how far it has read. */
   constructor(subject: Authority | Standby, http: HttpCounts, parts: MetricsParts = {}) {
     this.authority = subject instanceof Authority ? subject : null;
     this.timers = parts.timers ?? null;
@@ -128,7 +127,7 @@ export class Metrics {
     return metricsText(this.metrics);
   }
 
-  /** Adds a metric; `look` is called whenever the page is asked for. */
+  /** Adds a metric; `look` is called for each scrape. */
   expose(name: string, type: Metric['type'], help: string, look: Look): void {
     this.metrics.push({ name, type, help, look });
   }
@@ -336,7 +335,7 @@ export class Metrics {
     this.expose(name, 'histogram', help, () => bucketSamples(name, buckets, unit));
   }
 
-  /** In line with the changes, like every read: what is not durable does not show here either. */
+  /** Queued with the changes like every read, so it never counts what is not durable. */
   private async lookAtState(): Promise<StateCounts | null> {
     if (this.authority === null) return null;
     const { stats } = this.authority;
@@ -354,7 +353,7 @@ export class Metrics {
     }
   }
 
-  /** A file system that does not answer is left out of the page. */
+  /** A file system that does not answer leaves its metric out of the page. */
   private async lookAtDisk(): Promise<void> {
     const { authority, freeBytes } = this;
     if (authority === null || freeBytes === null) return;

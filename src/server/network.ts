@@ -1,8 +1,8 @@
 /**
- * From where requests may come. With `--allow-net` only addresses in the given networks are served; behind a
- * trusted proxy the client's address is read from X-Forwarded-For, right to left. Without tokens the server is
- * open to this machine only, and then a web page must not be able to talk to it through a user's browser:
- * requests with a foreign Host or Origin are refused.
+ * Checks where requests come from. With `--allow-net` only addresses in the given networks are served; behind a trusted
+ * proxy the client's address is read from X-Forwarded-For, right to left. Without tokens the server is open to this
+ * machine only. A web page must not reach it through a user's browser then, so requests with a foreign Host or Origin
+ * are refused.
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import { BlockList, isIP, isIPv6 } from 'node:net';
@@ -28,7 +28,7 @@ export class Networks {
     this.list.addSubnet(address, prefix, kind === 4 ? 'ipv4' : 'ipv6');
   }
 
-  /** IPv4 addresses are the same whether or not an IPv6 socket spells them (`::ffff:10.0.0.1`). */
+  /** An IPv4 address also matches as an IPv6 socket spells it (`::ffff:10.0.0.1`). */
   has(address: string): boolean {
     const kind = isIP(address);
     return kind !== 0 && this.list.check(address, kind === 4 ? 'ipv4' : 'ipv6');
@@ -101,7 +101,7 @@ export function addressToListenOn(host: string): string {
   return host.toLowerCase() === 'localhost' ? '127.0.0.1' : host;
 }
 
-/** The newest Host header and what we made of it: nearly every request brings the same one. */
+/** A cache of one: nearly every request has the same Host header. */
 let knownHost = '';
 let isKnownLoopback = false;
 
@@ -114,8 +114,8 @@ function isLoopbackHost(host: string): boolean {
 }
 
 /**
- * A sentence about why a request that came through a proxy is refused; null when none did. Every user of that proxy would
- * look like this machine.
+ * A sentence about why a request that came through a proxy is refused; null when it came directly. Every user of that
+ * proxy would look like this machine.
  */
 export function forwardedRequest(headers: IncomingHttpHeaders): string | null {
   for (const name in headers) {
@@ -127,7 +127,7 @@ export function forwardedRequest(headers: IncomingHttpHeaders): string | null {
 
 /**
  * A sentence about why a browser may have been tricked into this request; null when it looks honest. `forwardedHost` is the
- * host that the browser asked for, where a trusted proxy says so.
+ * host that the browser requested, as reported by a trusted proxy.
  */
 export function foreignRequest(
   host: string | undefined,

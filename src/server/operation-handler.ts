@@ -17,20 +17,20 @@ import { LongReads, type ReadKind } from './long-reads.ts';
 import { type Fields, readBody, readQuery, withPathFields } from './request-bytes.ts';
 import { type Caller, may } from './scopes.ts';
 
-/** What Fastify has found out about a request. */
+/** A request as Fastify parsed it. */
 export interface Arrival {
   readonly params: Readonly<Record<string, string>>;
   readonly query: Readonly<Record<string, unknown>>;
   readonly body: Buffer | undefined;
 }
 
-/** Where a fault was met. */
+/** Where a fault occurred. */
 export type FaultPlace = Pick<Exchange, 'requestId' | 'path'> & Partial<Pick<Exchange, 'request'>>;
 
 /** Reports a bug or a failing disk in the server's log. */
 export type ReportFault = (fault: unknown, place: FaultPlace) => void;
 
-/** What is answered in place of a grant that was given back. */
+/** The answer in place of a grant that was given back. */
 export const HALF_CLOSED = invalid(
   'The client closed its side of the connection before the answer, so nothing was granted. Keep it open until then.',
 );
@@ -53,7 +53,7 @@ export function operationHandler(
   const longKind = LongReads.kindOf(operation);
   const isRecord = LongReads.isRecord(operation);
 
-  /** A history goes through the log, as an earlier moment does, which is of no use once its reader has gone. */
+  /** Histories and earlier moments scan the log, so they are aborted when the client is gone. */
   const look = (request: unknown, exchange: Exchange, kind: ReadKind): Promise<void> => {
     if (kind === 'list') return answer(call(request), exchange);
     const { signal, end } = longPolls.begin(exchange.response);
@@ -77,7 +77,7 @@ export function operationHandler(
       return exchange.refuse(invalid('The query of this path takes no fields.'));
     }
     if (!check.accepts(request)) return exchange.refuse(invalid(check.explain(request)));
-    // A body that is left out is not worth waiting for.
+    // HEAD sends no body, so it does not wait for one.
     if (exchange.request.method === 'HEAD') delete (request as Fields).wait_ms;
     const forbidden = forbiddenTo(exchange.caller, definition, request);
     if (forbidden !== null) return exchange.refuse(forbidden);
@@ -104,12 +104,12 @@ export function operationHandler(
   };
 }
 
-/** A grant is given back when its caller has gone; a renewal stays. */
+/** A grant is given back when its caller is gone; a renewal is not. */
 export function isGivenBack({ grants, renews }: AnyOperation): boolean {
   return grants === true && renews !== true;
 }
 
-/** For what tells a caller that it holds something. */
+/** The options of operations whose reply is a grant. */
 export function grantOptions({
   requestId,
   isLeaving,
@@ -138,7 +138,7 @@ function answerer(
           else if (isGrant && exchange.isLeaving()) exchange.refuse(HALF_CLOSED);
           else exchange.json(statusOf(definition, body), textFor(exchange, body), outcomeOf(body));
         } catch (fault) {
-          // A thousand payloads can make an answer that is longer than any string.
+          // A thousand payloads can exceed the maximum length of a string.
           refuseFault(fault, exchange, reportFault);
         }
       },
@@ -155,8 +155,8 @@ export function isProblem(reply: Reply<object>): reply is Problem {
 }
 
 /**
- * What answers when a call was not decided: its caller has gone, too much is waiting, the server goes, the authority
- * is dead, or a bug.
+ * Answers a call that was not decided: its caller is gone, too much is waiting, the server is stopping, the authority is
+ * dead, or there is a bug.
  */
 export function refuseFault(fault: unknown, exchange: Exchange, reportFault: ReportFault): void {
   if (fault instanceof GoneError) return;
@@ -177,14 +177,14 @@ export function refusalOf(fault: unknown, place: FaultPlace, reportFault: Report
 const UNAVAILABLE = [UnavailableError, LogClosedError, LogCompactedError, LogOutOfReachError];
 
 /**
- * The authority is dead, or bytes for an answer could not be read because its log was closed, is out of reach, or has
- * moved them more often than they were looked up again. The same call finds them when it is repeated.
+ * The authority is dead, or bytes for an answer could not be read: the log was closed, is unreachable, or compaction moved
+ * them more often than the lookup retries. Repeating the call finds them.
  */
 export function isUnavailable(fault: unknown): fault is Error {
   return UNAVAILABLE.some((kind) => fault instanceof kind);
 }
 
-/** A repeated create made nothing new, nor did a change of what was there. */
+/** 200 instead of 201 when the call created nothing: a duplicate, or the replacement of an existing record. */
 export function statusOf({ status }: AnyOperation, body: object): number {
   const { duplicate, created } = body as { duplicate?: true; created?: boolean };
   return status === 201 && (duplicate || created === false) ? 200 : status;

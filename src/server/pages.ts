@@ -1,4 +1,4 @@
-/** What a leader answers with a stream, a page or a file: the log, events, backup and metrics. */
+/** The streams, pages and files of a leader: the log, events, backup and metrics. */
 
 import { invalid, isRefusal } from '../core/decision.ts';
 import { seqOfSessionId } from '../core/ids.ts';
@@ -41,7 +41,7 @@ export function pageHandlers(
 ): Record<Exclude<keyof typeof PAGES, 'batch' | FixedPage>, Handle> {
   const { authority, clock, hub, metrics, longReads, reportFault } = parts;
 
-  /** For what does not ask the authority by a call, which would find it out by itself. */
+  /** For pages that make no call on the authority. A call would find out by itself that the authority is dead. */
   const ifMayAnswer =
     (handle: Handle): Handle =>
     (exchange, arrival) => {
@@ -49,7 +49,7 @@ export function pageHandlers(
       else exchange.refuse({ refused: 'UNAVAILABLE' });
     };
 
-  /** Streams end by themselves; what goes wrong once they have begun can only be told to the server's log. */
+  /** A fault after a stream has begun can only be reported in the server's log. */
   const stream = (work: Promise<void>, exchange: Exchange): void => {
     work.catch((fault: unknown) => {
       if (!exchange.response.headersSent) return refuseFault(fault, exchange, reportFault);
@@ -58,7 +58,7 @@ export function pageHandlers(
     });
   };
 
-  /** Sends the head of a stream. False when that was all that was asked for. */
+  /** Sends the head of a stream. False for a HEAD request, which is then done. */
   const begin = ({ request, response, requestId }: Exchange, type: string): boolean => {
     response.writeHead(200, { 'content-type': type, 'x-request-id': requestId, 'cache-control': 'no-store' });
     response.flushHeaders();
@@ -72,7 +72,7 @@ export function pageHandlers(
     if (!begin(exchange, type)) return;
     const { response } = exchange;
     const stop = hub.attach(response, options);
-    // As a wait does: a client that has died looks the same.
+    // Half-closed ends the stream, as it ends a wait: a client that died looks the same.
     exchange.onLeaving(() => {
       stop();
       response.end();
@@ -140,9 +140,9 @@ export function pageHandlers(
     },
 
     ready: ifMayAnswer((exchange) => {
-      // Not merely `full`: then nothing new is taken, but what is held can be renewed, and so must be let through.
+      // Not `full`: a full disk still takes renewals, so a load balancer must keep sending them here.
       if (authority.log.batchBytesMax > 0) return exchange.json(200, '{"status":"ready"}');
-      // Perhaps no other call asks while this says no.
+      // While this answers no, there may be no other request that makes the log look for space.
       authority.log.seekSpace();
       exchange.refuse({ refused: 'UNAVAILABLE' });
     }),
@@ -152,7 +152,7 @@ export function pageHandlers(
 function logRequest({ query }: Arrival, check = LOG_CHECK): LogRequest | Refusal {
   const fields = readQuery(query, NUMBERS);
   const { types } = fields;
-  // One that stands twice is no list, as it is none anywhere else.
+  // A field given twice is not a list here either.
   const list = typeof types === 'string' ? types.split(',') : null;
   const request = types === undefined ? fields : { ...fields, types: list };
   if (check.accepts(request)) return request as LogRequest;
@@ -171,7 +171,7 @@ function sessionEventsRequest({ params, query }: Arrival): SessionEventsRequest 
   return invalid(SESSION_EVENTS_CHECK.explain(request));
 }
 
-/** Where a client that was cut off continues; null when it does not say. */
+/** The position after Last-Event-ID; null without that header. */
 function resumedFrom({ request }: Exchange): { readonly fromSeq: number | null } | Refusal {
   const lastId = request.headers['last-event-id'];
   if (lastId === undefined || lastId === '') return { fromSeq: null };
@@ -179,7 +179,7 @@ function resumedFrom({ request }: Exchange): { readonly fromSeq: number | null }
   return invalid('Last-Event-ID must be a seq.');
 }
 
-/** The first piece is asked for before anything is said: a log that cannot be copied is a problem and not half an archive. */
+/** Reads the first piece before sending the head, so that a log that cannot be copied gets a problem, not half an archive. */
 async function writeBackup(
   exchange: Exchange,
   begin: (exchange: Exchange, type: string) => boolean,

@@ -1,7 +1,7 @@
 /**
- * One request of a connection at a time. Node parses whatever arrives and starts every request at once; a client that
- * sends thousands in one packet and reads nothing would have all the replies in our memory. Here the next request of
- * a connection begins only when the reply before it has been handed to the kernel.
+ * Handles one request of a connection at a time. Node starts every pipelined request at once; a client that sends
+ * thousands in one packet and reads nothing would fill our memory with replies. Here the next request of a connection
+ * begins only when the previous reply has been handed to the kernel.
  *
  *   request ─┬─ no reply owed on its connection ─► handle ─► reply sent ─► the next one that is held
  *            └─ a reply is owed ─► held; beyond READ_AHEAD nothing more is read from the connection
@@ -11,11 +11,11 @@ import type { Socket } from 'node:net';
 import type { Timers } from '../seams/clock.ts';
 
 /**
- * So many may be held while reading continues, which is how the end of a connection is noticed. The parser cannot be
- * stopped inside the 64 KiB it was given, so a few thousand tiny ones may be held all the same.
+ * How many requests of a connection may be held while reading continues; only reading notices that a connection ends. The
+ * parser cannot be stopped inside the 64 KiB it was given, so a few thousand tiny requests may be held all the same.
  */
 const READ_AHEAD = 32;
-/** Of all connections together; a held request takes about 3 KB. A connection that brings more is cut. */
+/** The limit of all connections together; a held request takes about 3 KB. A connection that exceeds it is cut. */
 const HELD_MAX = 40_000;
 
 type Handle = (request: IncomingMessage, response: ServerResponse) => void;
@@ -51,14 +51,14 @@ export class Pipelines {
     else this.hold(socket, pipeline, { request, response });
   };
 
-  /** The last reply owed to a request that has arrived whole: once it is sent, no other is owed. */
+  /** The reply to the last request that has arrived whole: once it is sent, none is owed. */
   lastOwed(socket: Socket): ServerResponse | undefined {
     const { current = null, held = [] } = this.byConnection.get(socket) ?? {};
     const owed = [...(current === null ? [] : [current]), ...held.map(({ response }) => response)];
     return owed.findLast(({ req }) => req.complete);
   }
 
-  /** Whether we have stopped reading from it: whatever is missing of a request is not its client's fault. */
+  /** Whether we have stopped reading from it, so that an incomplete request is not its client's fault. */
   isFull(socket: Socket): boolean {
     return (this.byConnection.get(socket)?.held.length ?? 0) > READ_AHEAD;
   }
@@ -76,7 +76,7 @@ export class Pipelines {
   private start(socket: Socket, pipeline: Pipeline, { request, response }: Held): void {
     pipeline.current = response;
     response.once('close', () => {
-      // Until the next one begins it stays: what arrives meanwhile belongs behind those that are held.
+      // `current` stays set until the next one begins: requests that arrive meanwhile queue behind the held ones.
       if (pipeline.held.length > 0) this.timers.soon(() => this.next(socket, pipeline));
       else pipeline.current = null;
     });
@@ -85,7 +85,7 @@ export class Pipelines {
 
   private next(socket: Socket, pipeline: Pipeline): void {
     const held = pipeline.held.shift();
-    // The connection was closed meanwhile.
+    // The connection was closed.
     if (held === undefined) return;
     this.heldCount -= 1;
     if (pipeline.held.length === READ_AHEAD) {

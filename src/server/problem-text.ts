@@ -3,7 +3,7 @@ import type { Problem } from '../protocol/problem.ts';
 
 export const PROBLEM_TYPE = 'application/problem+json';
 
-/** How long to stay away, in seconds, for what is over soon. */
+/** The Retry-After of refusals with `retry: 'soon'`. */
 const RETRY_AFTER_SECONDS = '1';
 
 export function problemText(problem: Problem, instance: string, requestId: string): string {

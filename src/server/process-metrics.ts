@@ -1,4 +1,4 @@
-/** The process as every dashboard for Node knows it, under the usual names; only what costs nothing until it is asked for. */
+/** Metrics of the process under the names that Node dashboards expect; only those that cost nothing between scrapes. */
 import type { Metric } from './metrics-text.ts';
 
 const MICROSECONDS = 1e6;
@@ -24,7 +24,7 @@ export function processMetrics(): Metric[] {
       'CPU time in all. At a rate of 1 the authority is at its limit.',
       ({ user, system }) => user + system,
     ),
-    gauge('process_uptime_seconds', 'Time since the process began.', () => process.uptime()),
+    gauge('process_uptime_seconds', 'Time since the process started.', () => process.uptime()),
     gauge(
       'process_resident_memory_bytes',
       'Memory of the process. Levels off; see Sizing in the docs.',

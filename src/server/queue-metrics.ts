@@ -1,7 +1,6 @@
 /**
- * Tasks by queue, as figures that can page an operator: how many are in which state, how long the oldest one has been
- * ready, what happened to them, how long they waited and ran. At most 200 queues have samples of their own; all others
- * are one, `queue="other"`.
+ * Metrics of tasks by queue, fit for alerts: counts by state, how long the oldest one has been ready, events, and how long
+ * tasks waited and ran. At most 200 queues have their own samples; all others are `queue="other"`.
  */
 import type { Buckets } from '../authority/buckets.ts';
 import type { QueueFigures } from '../authority/queue-figures.ts';

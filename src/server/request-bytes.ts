@@ -1,4 +1,4 @@
-/** From what arrived to the request it means: bytes, path and query, taken apart strictly; nothing is guessed. */
+/** Parses the bytes, path and query of a request, strictly. */
 import { isUtf8 } from 'node:buffer';
 import { invalid } from '../core/decision.ts';
 import type { Refusal } from '../core/refusals.ts';
@@ -7,12 +7,11 @@ import { JsonError, type Keep, readJson } from '../protocol/read-json.ts';
 
 export type Fields = Record<string, unknown>;
 
-/** A body that is no JSON object is refused in a sentence. */
 export function readBody(bytes: Buffer | undefined): Fields | Refusal {
   return read(bytes, copied);
 }
 
-/** The same for calls that do not wait: each opaque value is a part of the body, and all of it lives as long as one of them. */
+/** For calls that do not wait: opaque values are slices of the body, so each of them keeps the whole body alive. */
 export function readBatch(bytes: Buffer | undefined): Fields | Refusal {
   return read(bytes, (_, from, to) => Json.shallow(bytes!.subarray(from, to)));
 }
@@ -30,12 +29,12 @@ function read(bytes: Buffer | undefined, keep: Keep): Fields | Refusal {
   }
 }
 
-/** Short values come from a pool, and none of them keeps the body it came in alive. */
+/** Copies, so that no value keeps the body alive. Short values come from a pool. */
 function copied(bytes: Uint8Array, from: number, to: number): Json {
   return Json.shallow(Buffer.from(bytes.subarray(from, to)));
 }
 
-/** Fields in the path stand nowhere else. */
+/** Adds the fields of the path; they may not stand in the body too. */
 export function withPathFields(body: Fields, params: Readonly<Record<string, string>>): Fields | Refusal {
   for (const field in params) {
     if (Object.hasOwn(body, field))
@@ -45,17 +44,17 @@ export function withPathFields(body: Fields, params: Readonly<Record<string, str
   return body;
 }
 
-/** A field of the path is a slice of it, and a slice that is remembered keeps the whole URL in memory. */
+/** A field of the path is a slice of the URL; storing the slice would keep the whole URL in memory. */
 function copyOf(text: string): string {
   return Buffer.from(text).toString();
 }
 
-/** The part of a request's URL before its query. */
+/** The path of a URL, without its query. */
 export function pathOf(url = '/'): string {
   return url.split('?', 1)[0]!;
 }
 
-/** Whether the query of a path is percent-encoded UTF-8; what is not would be taken for something else. */
+/** Whether the query is percent-encoded UTF-8. Anything else would be misread. */
 export function isDecodable(url: string): boolean {
   const from = url.indexOf('?');
   if (from < 0) return true;
@@ -68,7 +67,7 @@ export function isDecodable(url: string): boolean {
   }
 }
 
-/** Whole numbers in a query become numbers where the schema wants them; anything else is left for the check to refuse. */
+/** Turns whole numbers in a query into numbers where the schema has an integer. The check refuses anything else. */
 export function readQuery(query: Readonly<Record<string, unknown>>, numbers: ReadonlySet<string>): Fields {
   const fields: Fields = {};
   for (const [key, value] of Object.entries(query)) {

@@ -1,7 +1,7 @@
 /**
- * Who may do what: bearer tokens and their scopes. Tokens are kept and compared as SHA-256, every one of them
- * each time, so that neither the time nor a core dump tells more than yes or no. The list may hold the hash instead of
- * the token (`sha256:<hex>`); a hash is never accepted as a token. A list can be replaced while the server runs.
+ * Bearer tokens and their scopes. Tokens are stored as SHA-256, and every lookup compares with all of them in constant
+ * time, so that neither timing nor a core dump reveals a token. The list may hold the hash instead of the token
+ * (`sha256:<hex>`); a hash is never accepted as a token. The list can be replaced while the server runs.
  */
 import { hash, timingSafeEqual } from 'node:crypto';
 import type { Refusal } from '../core/refusals.ts';
@@ -14,22 +14,22 @@ export interface TokenGrant {
   readonly name?: string;
 }
 
-/** A caller, as far as the server cares. */
+/** Who sent a request, by its token. */
 export interface Caller {
   readonly name: string;
-  /** Every scope it has, the implied ones included. */
+  /** Its scopes, with the implied ones. */
   readonly scopes: ReadonlySet<string>;
-  /** The scopes as they were given to its token. */
+  /** Its scopes as the list has them. */
   readonly granted: readonly string[];
   readonly revocation: Revocation;
 }
 
-/** Tells the open streams and waits of a token that a new list has dropped it or taken a scope from it. */
+/** Notifies the open streams and waits of a token when a new list drops the token or takes a scope from it. */
 export class Revocation {
   private readonly calls = new Set<() => void>();
   private isRevoked = false;
 
-  /** Calls once, at once if it is revoked already; gives the call that takes this back. */
+  /** Calls once, immediately if already revoked. Returns the call that unsubscribes. */
   onRevoked(call: () => void): () => void {
     if (this.isRevoked) call();
     else this.calls.add(call);
@@ -63,10 +63,10 @@ export function may(caller: Pick<Caller, 'scopes'>, scope: Scope | '*'): boolean
   return caller.scopes.has(scope) || caller.scopes.has('*');
 }
 
-/** The refusal of a caller without this scope; null when it has it. */
+/** The refusal for a caller without this scope; null if it has it. */
 export function refuseScope(caller: Pick<Caller, 'name' | 'scopes'>, scope: ScopeNeeded): Refusal | null {
   if (scope === 'any' || may(caller, scope)) return null;
-  const detail = `This needs the scope ${scope}, and ${caller.name} has not got it.`;
+  const detail = `This needs the scope ${scope}, which ${caller.name} does not have.`;
   return { refused: 'FORBIDDEN', detail };
 }
 
@@ -78,7 +78,7 @@ export class Tokens {
     this.replace(grants);
   }
 
-  /** From now on only these. A token that keeps its scopes keeps its streams and waits. */
+  /** Replaces the list. A token that keeps its scopes keeps its streams and waits. */
   replace(grants: readonly TokenGrant[]): void {
     const before = new Map(
       this.digests.map((digest, index) => [digest.toString('hex'), this.callers[index]!]),
@@ -96,7 +96,7 @@ export class Tokens {
     for (const { revocation } of before.values()) revocation.revoke();
   }
 
-  /** Null for a header that carries no token of ours. */
+  /** Null for a header without a known token. */
   find(authorization: string | undefined): Caller | null {
     if (authorization === undefined || !/^bearer +/i.test(authorization)) return null;
     const presented = digestOf(authorization.slice(7).trim());
@@ -115,12 +115,12 @@ function digestOf(token: string): Buffer {
 const HASH_PREFIX = 'sha256:';
 const HASH = /^sha256:[0-9a-f]{64}$/i;
 
-/** Of a token as the list has it. What a caller presents is never read like this: a hash must not open anything. */
+/** The digest of a listed token. Never used for what a caller presents: a hash must not work as a token. */
 function listedDigest(token: string): Buffer {
   return HASH.test(token) ? Buffer.from(token.slice(HASH_PREFIX.length), 'hex') : digestOf(token);
 }
 
-/** Whether the list shows the token itself, so that its length is known. */
+/** Whether the list has the token itself rather than its hash, so that its length is known. */
 export function isPlain({ token }: TokenGrant): boolean {
   return !HASH.test(token);
 }

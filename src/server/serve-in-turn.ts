@@ -1,6 +1,6 @@
 /**
- * A server of a log that several processes can reach: it listens at once, stands by while another leads, and leads when
- * its turn comes (`src/authority/leadership.ts` has the states). What it answers changes as a whole with its role.
+ * A server of a log that several processes share: it listens at once, is a standby while another leads, and takes over in
+ * turn (`src/authority/leadership.ts` has the states). Its whole service is swapped when its role changes.
  */
 import { Leadership } from '../authority/leadership.ts';
 import { Standby } from '../authority/standby.ts';
@@ -22,15 +22,15 @@ import { Server } from './server.ts';
 import { standbyService } from './standby-service.ts';
 
 interface ServeInTurnOptions extends ServeOptions {
-  /** Where others reach this server, if not where it listens. */
+  /** The URL at which others reach this server, if not the one it listens on. */
   readonly advertise?: string;
 }
 
 const GONE =
-  'the tables of the log are gone: standing by until they are back; a server that is started now would begin a new log, and ' +
-  'give out the same numbers again';
+  'the tables of the log are gone: standing by until they are back; a server that is started now would begin a new log and ' +
+  'grant the same fencing numbers again';
 
-/** `engineAt` gives the engine for a server that is reached at the URL. */
+/** `engineAt` returns the engine for a server that is reached at the URL. */
 export async function serveInTurn(
   engineAt: (url: string) => Engine,
   world: ServeWorld,
@@ -77,7 +77,7 @@ export async function serveInTurn(
     onOutOfReach(fault, tries) {
       if (tries === 1) isGoneTold = false;
       if (fault instanceof LogGoneError && !isGoneTold) {
-        // Usually what came before was that the database is out of reach, which is no reason for alarm.
+        // Logged even if the warning below was: an unreachable database is common, missing tables are not.
         isGoneTold = true;
         logger.error({ err: fault }, GONE);
         return;

@@ -1,4 +1,4 @@
-/** An authority with a server in front of it, opened and closed as one. */
+/** Opens and closes an authority and the server in front of it together. */
 import { createServer } from 'node:net';
 import type { Authority } from '../authority/authority.ts';
 import type { Engine } from '../engines/log.ts';
@@ -16,27 +16,27 @@ export interface ServeOptions extends ServerOptions {
   readonly host: string;
   readonly port: number;
   readonly retention?: NonNullable<OpenOptions['retention']>;
-  /** How intents are known again; without a secret one is generated, and the log says so. */
+  /** The secrets for recognising repeated intents. Without one a secret is generated, with a warning. */
   readonly intents?: NonNullable<OpenOptions['intents']>;
-  /** Told once when the log cannot be written any more: all calls have been answered 503, and the process must end. */
+  /** Called once when the log can no longer be written: all calls have been answered 503, and the process must end. */
   readonly onDeath?: (fault: Error) => void;
 }
 
 export interface Served {
   readonly url: string;
-  /** What may be replaced while it serves. */
+  /** Replaces tokens and certificates while it serves. */
   readonly access: Pick<Server, 'replaceTokens' | 'replaceTls'>;
-  /** What it does now; a file has one writer, who leads as long as it lives. */
+  /** Its role now. The server of a log in files is always the leader. */
   readonly role: 'leader' | 'standby';
-  /** Resolves when it leads: at once if it does already. */
+  /** Resolves when it leads; at once if it already does. */
   whenLeading(): Promise<void>;
-  /** The newest position it knows to be durable. */
+  /** The newest durable position that it knows. */
   readonly seq: number;
-  /** Finishes what is in flight, answers the rest with 503, and lets go of the log. */
+  /** Finishes what is in flight, answers the rest with 503, and closes the log. */
   stop(): Promise<void>;
 }
 
-/** One whose log is its own. */
+/** A server that is the only writer of its log. */
 export interface ServedAlone extends Served {
   readonly authority: Authority;
 }
@@ -47,7 +47,7 @@ export type ServeWorld = World & { readonly logger: Logger } & Pick<ServerWorld,
 const NO_SECRET =
   'LEASEHOLD_IDEM_SECRET (or XG2G_IDEM_SECRET) IS NOT SET: a random one was generated, so no intent sent before a restart is recognised after it';
 
-/** Clocks that are set by NTP differ by less. */
+/** Clocks synchronised by NTP differ by less. */
 const CLOCK_AHEAD_MS = 1_000;
 
 /** Serves a log that no other process can open while this one lives. */
@@ -96,30 +96,30 @@ export async function serve(engine: Engine, world: ServeWorld, options: ServeOpt
   }
 }
 
-/** Intents work without a configured secret until the next restart. Servers that get no intent need none. */
+/** Warns with the first intent: without a configured secret, repeated intents are recognised only until the next restart. */
 export function warningOfSecret(world: ServeWorld): ServeWorld {
   return { ...world, onSecretMade: () => world.logger.warn({}, NO_SECRET) };
 }
 
-/** Leases are not affected, but readers of timestamps are. */
+/** Leases are not affected, but timestamps are ahead. */
 function warnOfClock(aheadMs: number, logger: Logger): void {
   if (aheadMs < CLOCK_AHEAD_MS) return;
   const says = 'the log is ahead of the clock of this machine; time continues from the end of the log';
   logger.warn({ ahead_ms: aheadMs }, says);
 }
 
-/** Bytes of the log have changed, so more may be damaged. */
+/** The payload failed its checksum, so more of the log may be damaged. */
 export function reportDamage(authority: Pick<Authority, 'onDamagedPayload'>, logger: Logger): void {
   authority.onDamagedPayload = (task_id) =>
     logger.error({ task_id }, 'the payload of a task is damaged, so the task is dead; verify the log');
 }
 
-/** Nothing stops for it, so it is no error; but a log that only grows is to be known of before the disk is full. */
+/** A warning, because nothing stops; but the operator must know that the log only grows before the disk is full. */
 export function compactionWarning(logger: Logger): (fault: unknown) => void {
   return (fault) => logger.warn({ err: fault }, 'the log could not be compacted; it is tried again');
 }
 
-/** Wrong options for access are reported before the log is touched: each opening starts an epoch. */
+/** Checks the access options before the log is opened: each opening starts an epoch. */
 export async function assertMayServe(
   options: ServeOptions,
   assertLogIsFree: () => Promise<void> | undefined,
@@ -130,20 +130,20 @@ export async function assertMayServe(
   try {
     await assertFree(host, port);
   } catch (fault) {
-    // Mostly it is the first server on the same data that has the port, and then that is what is to be said.
+    // Usually the port is taken by another server on the same data. Then report that instead.
     await assertLogIsFree();
     throw fault;
   }
 }
 
-/** Listens, and gives the URL of where. */
+/** Listens and returns its URL. */
 export async function listen(server: Server, { host, port, tls }: ServeOptions): Promise<string> {
   const address = await server.listen(host, port);
   const name = address.family === 'IPv6' ? `[${address.address}]` : address.address;
   return `${tls === undefined ? 'http' : 'https'}://${name}:${address.port}`;
 }
 
-/** Rejects as listening would; another process may still be faster, and then listening says so. */
+/** Rejects as listening would. Another process may still take the port; then listening itself fails. */
 function assertFree(host: string, port: number): Promise<void> {
   return new Promise((resolve, reject) => {
     const probe = createServer();

@@ -1,7 +1,7 @@
 /**
- * The server: the operations of the table over HTTP, and what an operator needs beside them. It has no rules
- * of its own; a request that is admitted reaches the service of the moment, and behind it the authority. Every
- * refusal, of whatever layer, is a problem with a code.
+ * The server: the operations of the table over HTTP, and the pages that an operator needs. It has no rules of its own; an
+ * admitted request goes to the current service, and from there to the authority. Every refusal, from any layer, is a
+ * problem with a code.
  *
  *   socket → access control (network, Host, token, scope) → service: handler → authority → reply
  */
@@ -23,7 +23,7 @@ import { Exchange, type ExchangeContext } from './exchange.ts';
 import { fixedPages } from './fixed-pages.ts';
 import { HttpCounts } from './http-counts.ts';
 import { makeListener, TIMEOUTS, type Timeouts, withHead } from './listener.ts';
-import { LiveConnections, type LiveDoor } from './live-connections.ts';
+import { LiveConnections, type LiveServer } from './live-connections.ts';
 import type { LiveService } from './live-operations.ts';
 import type { Logger } from './logger.ts';
 import { LongPolls, StoppingError } from './long-polls.ts';
@@ -43,26 +43,25 @@ export interface ServerOptions {
   readonly trustedProxies?: readonly string[];
   readonly tls?: { readonly cert: string; readonly key: string };
   readonly timeouts?: Partial<Timeouts>;
-  /** Further connections are closed at once; without it as many as the system lets us have. */
+  /** Connections beyond it are closed at once. Without it the limit is that of the system. */
   readonly connectionsMax?: number;
   readonly version: string;
   /** The files of the web console. */
   readonly consoleFiles?: readonly ConsoleFile[];
   readonly console?: ConsoleOptions;
-  /** The prefix under which a proxy shows this server, such as `/leasehold`; paths without it are served as well. */
+  /** The path prefix under which a proxy exposes this server, such as `/leasehold`; paths without it are served too. */
   readonly basePath?: string;
   /** Opaque values are shown only to callers with the scope v1:write. */
   readonly hidePayloads?: boolean;
 }
 
-/** What the server stands on. */
 export interface ServerWorld {
   readonly clock: Clock;
   readonly timers: Timers;
   readonly newToken: () => string;
   readonly logger: Logger;
   readonly loopLag?: LoopLag;
-  /** How much the file system of the log has left; absent where that is not known. */
+  /** Free bytes on the file system of the log; absent where unknown. */
   readonly freeBytes?: () => Promise<number>;
 }
 
@@ -81,20 +80,20 @@ const STOPPING: Refusal = { refused: 'UNAVAILABLE', detail: new StoppingError().
 /** The caller of each request, between access control and the handler. */
 const callers = new WeakMap<IncomingMessage, Caller>();
 
-/** Statuses of those who knocked without the right to come in. */
+/** The statuses of refused access. */
 const DENIED: ReadonlySet<number> = new Set([401, 403]);
 
 /** How long a stopping server waits for what is in flight, and how long of that for the rest of a body. */
 const STOP_MS = 10_000;
 const ARRIVE_MS = 1_000;
 /**
- * How long it reads for those who follow the log. What they are owed was written a moment ago, so that takes no time
- * unless the disk hangs; and what they miss they ask the next server for.
+ * How long a stopping server sends its last entries to followers of the log. They were written a moment ago, so this
+ * takes no time unless the disk hangs; a follower reads what it missed from the next server.
  */
 const SETTLE_MS = 2_000;
 /**
- * How long it then stays for those who were sending their next request on a connection they had: they are answered, and
- * told to close it. A connection that is closed under a request looks as if that had been lost on the way.
+ * How long it then keeps idle connections open for clients that are just sending their next request: they are answered
+ * with `connection: close`. Closing a connection under a request would leave its outcome unknown.
  */
 const LINGER_MS = 100;
 
@@ -108,7 +107,7 @@ export class Server implements ExchangeContext {
   isStopping = false;
   readonly hidesPayloads: boolean;
   private readonly bodies = new Bodies();
-  /** Every one, be it that Node does not count it yet because nothing has come on it, or no handshake. */
+  /** Every open socket, including those that Node does not count yet: without a byte received or a handshake. */
   private readonly sockets = new Set<Socket>();
   private readonly isTalkative: boolean;
   private inFlight = 0;
@@ -120,18 +119,18 @@ export class Server implements ExchangeContext {
   private readonly fixed: ReturnType<typeof fixedPages>;
   private readonly live: LiveConnections;
 
-  /** `begin` gives what is answered first; `offer` replaces it. */
+  /** `begin` makes the first service; `offer` replaces it. */
   constructor(world: ServerWorld, options: ServerOptions, begin: (parts: ServiceParts) => Service) {
     this.world = world;
     this.hidesPayloads = options.hidePayloads ?? false;
     this.longReads = new LongReads(world.timers, options.timeouts?.stallMs ?? TIMEOUTS.stallMs);
     this.isTalkative = world.logger.isLevelEnabled('debug');
     this.accessControl = new AccessControl(options);
-    this.live = new LiveConnections(this.liveDoor(options.timeouts?.stallMs ?? TIMEOUTS.stallMs));
+    this.live = new LiveConnections(this.liveServer(options.timeouts?.stallMs ?? TIMEOUTS.stallMs));
     this.app = makeListener(options, world, this.counts, this.bodies, this.live.upgrade);
     this.app.addHook('onRequest', this.checkAccess);
     this.app.server.on('connection', (socket: Socket) => {
-      // It is given back after an upgrade that is not wanted.
+      // A refused upgrade hands its socket back as a new connection.
       if (this.sockets.has(socket)) return;
       this.counts.connected();
       this.sockets.add(socket);
@@ -151,7 +150,7 @@ export class Server implements ExchangeContext {
     }
   }
 
-  /** What services are made with. */
+  /** What the server lends to its services. */
   get parts(): ServiceParts {
     const { longPolls, longReads, counts, reportFault } = this;
     const { clock, timers, loopLag, freeBytes, logger } = this.world;
@@ -169,7 +168,7 @@ export class Server implements ExchangeContext {
     };
   }
 
-  /** From now on requests are answered by this. */
+  /** Replaces the service for new requests. */
   offer(service: Service): void {
     this.live.flush();
     this.service.close();
@@ -177,12 +176,12 @@ export class Server implements ExchangeContext {
     this.handlers = { ...service.handlers, ...this.fixed };
   }
 
-  /** Connections stay. Streams and waits of tokens that are gone end. */
+  /** Replaces the tokens. Connections stay; streams and waits of removed tokens end. */
   replaceTokens(grants: readonly TokenGrant[]): void {
     this.accessControl.replaceTokens(grants);
   }
 
-  /** For connections from now on. Throws, with nothing changed, what cannot be served. */
+  /** Replaces the certificate for new connections. Throws, with nothing changed, if it cannot be served. */
   replaceTls(tls: TlsPair): X509Certificate {
     const certificate = assertUsableTls(tls);
     (this.app.server as unknown as TlsServer).setSecureContext({ ...tls });
@@ -192,12 +191,12 @@ export class Server implements ExchangeContext {
   /** Resolves with the address it listens on. */
   async listen(host: string, port: number): Promise<AddressInfo> {
     this.accessControl.assertMayListenOn(host);
-    // Of a second address neither the limits nor the stop would know.
+    // One address only: the limits and `stop` would not cover the socket of a second.
     await this.app.listen({ host: addressToListenOn(host), port });
     return this.app.server.address() as AddressInfo;
   }
 
-  /** Finishes what is in flight, answers the rest with 503, then lets go of every connection. */
+  /** Finishes what is in flight, answers the rest with 503, then closes every connection. */
   stop(): Promise<void> {
     this.stopped ??= this.stopNow();
     return this.stopped;
@@ -207,12 +206,12 @@ export class Server implements ExchangeContext {
     const { timers } = this.world;
     this.isStopping = true;
     this.longPolls.stop();
-    // Our own timers keep no process alive, and perhaps nothing else does any more.
+    // Our timers do not keep the process alive, and nothing else may do so now.
     const hold = timers.hold();
     await this.atMost(SETTLE_MS, this.service.settle?.());
     this.service.close();
     const server = this.app.server as HttpServer;
-    // No new connections, but open ones stay: closing the server of HTTP would cut those that are idle.
+    // Stops accepting but keeps open connections: closing the HTTP server would cut the idle ones.
     NetServer.prototype.close.call(server);
     const quiet = new Promise<void>((resolve) => {
       this.whenQuiet = resolve;
@@ -228,9 +227,9 @@ export class Server implements ExchangeContext {
     await this.atMost(STOP_MS - ARRIVE_MS, answered);
     await this.atMost(LINGER_MS, alone);
     const closed = this.app.close();
-    // Answers have been handed to the sockets; one turn lets them reach the kernel before idle ones are closed.
+    // Answers have been handed to the sockets; one turn lets them reach the kernel before idle sockets are closed.
     await new Promise<void>((resolve) => timers.soon(resolve));
-    this.letGo();
+    this.destroySockets();
     await closed;
     hold.cancel();
   }
@@ -245,7 +244,7 @@ export class Server implements ExchangeContext {
     timer.cancel();
   }
 
-  private letGo(): void {
+  private destroySockets(): void {
     for (const socket of this.sockets) socket.destroy();
   }
 
@@ -264,7 +263,7 @@ export class Server implements ExchangeContext {
       } catch (fault) {
         refuseFault(fault, exchange, this.reportFault);
       }
-      // It has been read; a call that waits for ten minutes would keep it as long.
+      // The body has been read; a call that waits ten minutes would keep it in memory as long.
       request.body = undefined;
     };
     const config = { scope, name };
@@ -272,20 +271,20 @@ export class Server implements ExchangeContext {
     this.app.route({ method: withHead(method), url, handler, config });
   }
 
-  /** The console refers to everything by relative URLs, which start from a folder. */
+  /** The console uses relative URLs, so its own URL must end with a slash. */
   private redirectToFolder(basePath: string): void {
     const handler: RouteHandlerMethod = (_, reply) => reply.redirect(`${basePath}/`, 308);
     this.app.route({ method: 'GET', url: basePath, handler, config: { scope: null, name: 'console' } });
   }
 
-  /** Before the body is read: who may not come in must not be able to send us a megabyte first. */
+  /** Runs before the body is read: a client without access must not make us read a megabyte first. */
   private readonly checkAccess: onRequestHookHandler = (request, reply, done) => {
     const { scope = null, name = 'none' } = request.routeOptions.config as Partial<RouteConfig>;
     const response = reply.raw;
     this.inFlight += 1;
     this.counts.began();
     const fromMs = this.isTalkative ? this.world.clock.monotonicMs() : 0;
-    response.once('close', () => this.left(name, request, response, fromMs));
+    response.once('close', () => this.requestEnded(name, request, response, fromMs));
     const { caller, refusal } = this.accessControl.admit(request.raw, scope);
     callers.set(request.raw, caller);
     if (refusal === null && !this.isStopping) {
@@ -296,8 +295,8 @@ export class Server implements ExchangeContext {
     this.exchange(request, response).refuse(refusal ?? STOPPING);
   };
 
-  /** What live connections need of the server; the service and whether it stops are asked for each time. */
-  private liveDoor(stallMs: number): LiveDoor {
+  /** What live connections need of the server. `service` and `isStopping` are getters because they change. */
+  private liveServer(stallMs: number): LiveServer {
     const { longReads, counts, reportFault, accessControl: access, world, hidesPayloads } = this;
     const service = (): LiveService => this.service.live;
     const isStopping = (): boolean => this.isStopping;
@@ -315,11 +314,11 @@ export class Server implements ExchangeContext {
       hidesPayloads,
       access,
       timers: world.timers,
-      knocked: (request, id, status) => {
+      onAttempt: (request, id, status) => {
         counts.began();
         counts.ended('live', status);
         if (this.isTalkative || DENIED.has(status)) {
-          this.tell('live', { id, method: 'GET', raw: request }, status, world.clock.monotonicMs());
+          this.logRequest('live', { id, method: 'GET', raw: request }, status, world.clock.monotonicMs());
         }
       },
     };
@@ -338,16 +337,21 @@ export class Server implements ExchangeContext {
     );
   };
 
-  private left(name: string, request: FastifyRequest, response: ServerResponse, fromMs: number): void {
+  private requestEnded(
+    name: string,
+    request: FastifyRequest,
+    response: ServerResponse,
+    fromMs: number,
+  ): void {
     const { statusCode } = response;
     this.inFlight -= 1;
     this.counts.ended(name, statusCode);
-    if (this.isTalkative || DENIED.has(statusCode)) this.tell(name, request, statusCode, fromMs);
+    if (this.isTalkative || DENIED.has(statusCode)) this.logRequest(name, request, statusCode, fromMs);
     if (this.inFlight === 0) this.whenQuiet?.();
   }
 
-  /** Every request at level debug; those that were denied access always. */
-  private tell(
+  /** Logs every request at level debug, and refused access at level warn. */
+  private logRequest(
     operation: string,
     { id, method, raw }: Pick<FastifyRequest, 'id' | 'method' | 'raw'>,
     status: number,

@@ -1,6 +1,6 @@
 /**
- * Everything a server answers while it has one role, put in its place as a whole when the role changes: a leader
- * decides, a standby names the leader. Requests that have begun keep what they began with.
+ * Everything that a server answers while it has one role: a leader decides, a standby names the leader. It is replaced as
+ * a whole when the role changes; requests that have begun finish with the service they began with.
  */
 
 import type { PAGES } from '../operations/pages.ts';
@@ -19,9 +19,9 @@ export type RouteName = Operation | keyof typeof PAGES;
 export interface Service {
   readonly handlers: Readonly<Record<Exclude<RouteName, FixedPage>, Handle>>;
   readonly live: LiveService;
-  /** Hands over what is durable to followers, before it is closed. */
+  /** Sends followers all durable entries before the service is closed. */
   settle?(): Promise<void>;
-  /** Ends what runs by itself, such as streams. */
+  /** Ends streams. */
   close(): void;
 }
 
@@ -36,6 +36,6 @@ export interface ServiceParts {
   readonly longReads: LongReads;
   readonly reportFault: ReportFault;
   readonly warn: (fields: object, says: string) => void;
-  /** Told when the log cannot be read for a follower. */
+  /** Called when the log cannot be read for a follower. */
   readonly onStreamFault: (fault: unknown) => void;
 }

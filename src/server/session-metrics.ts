@@ -1,7 +1,7 @@
 /**
- * Sessions, slots and the guard as figures. How many slots are in use is read from the state for every scrape, and never
- * counted up and down; a claim that does not hold up is a broken invariant, counted once for each session and
- * grant, and said aloud in the server's log.
+ * Metrics of sessions, slots and the guard. Slots in use are computed from the state for every scrape, never counted up
+ * and down. An invalid claim on a slot is a broken invariant: it is counted once for each session and grant, with a warning
+ * in the server's log.
  */
 import { liveGuard } from '../authority/reads.ts';
 import type { SessionStats } from '../authority/sessions/session-stats.ts';
@@ -14,10 +14,10 @@ import type { Sample } from './metrics-text.ts';
 
 const MS = 1_000;
 
-/** What one look at the state gives. */
+/** The figures of one read of the state. */
 export interface SessionFigures {
   readonly slotsInUse: number;
-  /** How long the guard still lasts; null when it is not held. */
+  /** The remaining time of the guard; null when it is not held. */
   readonly guardRemainingMs: number | null;
 }
 
@@ -25,11 +25,11 @@ interface NewestFigures extends SessionFigures {
   readonly counts: Readonly<Record<SessionState, number>>;
 }
 
-/** Claims that broke a rule, so that each is counted once however often it is looked at. */
+/** Remembers claims that broke a rule, so that each is counted once, however often the page is scraped. */
 export class SessionClaims {
   readonly counts: Record<ClaimRule, number> = { duplicate_slot_claim: 0, lease_mismatch: 0 };
   private readonly warn: (fields: object, says: string) => void;
-  /** Those that were counted, by the position of the intent of their session. */
+  /** Counted claims, by the position of the intent of their session. */
   private readonly seen = new Map<number, Set<string>>();
 
   constructor(warn: (fields: object, says: string) => void) {
@@ -67,12 +67,12 @@ export function exposeSessions(
   claims: SessionClaims,
   newest: () => NewestFigures | null,
 ): void {
-  /** Left out while the state cannot be had. */
+  /** Left out while the state cannot be read. */
   const figure = (pick: (figures: SessionFigures) => number) => (): Sample[] => {
     const figures = newest();
     return figures === null ? [] : [{ value: pick(figures) }];
   };
-  // The same figures under the names that older dashboards know.
+  // The same figures under their current and their older name.
   for (const name of ['leasehold_slots_in_use', 'xg2g_tuners_in_use']) {
     const slotsInUse = figure((figures) => figures.slotsInUse);
     metrics.expose(

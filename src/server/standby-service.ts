@@ -1,6 +1,6 @@
 /**
- * The service of a standby: it says that it is one, and where the leader is. Looks at the state are answered from what
- * it has read along, if the caller says that this will do (`stale=ok`), and the reply says how far that was.
+ * The service of a standby: it refuses with NOT_LEADER and names the leader. With `stale=ok` it answers reads of the state
+ * from its own copy, and the reply says how current the copy is.
  */
 import type { Standby } from '../authority/standby.ts';
 import { type CheckedCall, standbyCalls } from '../operations/calls.ts';
@@ -11,7 +11,7 @@ import { Metrics } from './metrics.ts';
 import { type Handle, operationHandler, refuseFault } from './operation-handler.ts';
 import type { Service, ServiceParts } from './service.ts';
 
-/** What says how far a standby had read along when it answered. */
+/** The header with the position of the standby's copy. */
 const STALE = 'leasehold-stale';
 
 export function standbyService(standby: Standby, parts: ServiceParts): Service {
@@ -25,7 +25,7 @@ export function standbyService(standby: Standby, parts: ServiceParts): Service {
     exchange.refuse({ refused: 'NOT_LEADER', ...(leaderUrl === null ? {} : { leaderUrl }) });
   };
 
-  /** A look that the caller allows to be stale. */
+  /** A read that the caller allows to be stale. */
   const staleLook = (operation: Operation, call: CheckedCall): Handle => {
     const look = operationHandler(operation, call, longPolls, longReads, reportFault);
     return (exchange, arrival) => {
@@ -52,7 +52,7 @@ export function standbyService(standby: Standby, parts: ServiceParts): Service {
       events: refuse,
       session_events: refuse,
       backup: refuse,
-      // Without a token, so without the address of the leader.
+      // Needs no token, so it does not reveal the URL of the leader.
       ready: (exchange) => exchange.refuse({ refused: 'NOT_LEADER' }),
 
       metrics(exchange) {

@@ -1,10 +1,10 @@
-/** A part of the log as NDJSON, from one place to another, as fast as its reader takes it. */
+/** Streams a range of the log as NDJSON, as fast as the client reads. */
 import { type LineFilter, type ReadableLog, readSlice, SLICE_ENTRIES_MAX } from './follow-slices.ts';
 import type { LongReads, Receiver } from './long-reads.ts';
 
-/** What a stream is written to: the part of a ServerResponse that is needed for it. */
+/** The part of a ServerResponse that a stream needs. */
 export interface StreamResponse extends Receiver {
-  /** Bytes that were written and have not left yet. */
+  /** Bytes that were written and not yet handed to the kernel. */
   readonly writableLength: number;
   /** False: wait for 'drain' before the next one. */
   write(bytes: Uint8Array): boolean;
@@ -19,8 +19,8 @@ export interface LogPart {
 }
 
 /**
- * A part of the log, and the end: at most `limit` entries of those that are durable now. When compaction takes
- * away what is still to come, the connection is cut, so that no client takes a part for the whole.
+ * Sends at most `limit` entries that are durable now, then ends. If compaction removes entries that are not sent yet, the
+ * connection is cut, so that no client takes a part for the whole.
  */
 export async function streamLog(
   response: StreamResponse,
@@ -49,7 +49,7 @@ export async function streamLog(
   if (!response.destroyed) response.end();
 }
 
-/** Writes, and counts what is unsent; false: wait until it has drained. */
+/** Writes and counts the bytes as unsent; false: wait for 'drain'. */
 export function writeCounted(
   response: StreamResponse,
   bytes: Uint8Array,

@@ -1,11 +1,11 @@
 /**
- * Writes a tar archive (POSIX ustar) piece by piece: a header of 512 bytes for each member, its bytes filled up with
- * zeros to the next 512, and two blocks of zeros at the end. Only what a backup needs: plain files with
- * short names and known sizes, for their owner only.
+ * Writes a tar archive (POSIX ustar) piece by piece: for each member a header of 512 bytes and its bytes, padded with
+ * zeros to the next 512; then two blocks of zeros. Only what a backup needs: plain files with short names and known
+ * sizes, readable by their owner only.
  */
 const BLOCK_BYTES = 512;
 const NAME_BYTES_MAX = 100;
-/** What eleven octal digits hold. */
+/** The largest number of eleven octal digits. */
 const MEMBER_BYTES_MAX = 8 ** 11 - 1;
 const PLAIN_FILE = '0';
 
@@ -27,9 +27,9 @@ export async function* tarArchive(
       if (written > member.bytes) break;
       yield piece;
     }
-    // The header has left already; an archive that lies about it must not look whole.
+    // The header has been sent already. Fail, so that an archive with a wrong size does not look whole.
     if (written !== member.bytes) {
-      throw new Error(`${member.name} was announced with ${member.bytes} bytes, and has others.`);
+      throw new Error(`${member.name} was announced with ${member.bytes} bytes, but has ${written}.`);
     }
     const padding = (BLOCK_BYTES - (written % BLOCK_BYTES)) % BLOCK_BYTES;
     if (padding > 0) yield Buffer.alloc(padding);
@@ -51,7 +51,7 @@ function headerOf({ name, bytes }: TarMember, modifiedAtMs: number): Buffer {
   header.write(' '.repeat(8), 148);
   header.write(PLAIN_FILE, 156);
   header.write('ustar\x0000', 257);
-  // The sum of all bytes, with its own place counted as spaces.
+  // The sum of all bytes, with the checksum field counted as spaces.
   const sum = header.reduce((total, byte) => total + byte, 0);
   header.write(`${sum.toString(8).padStart(6, '0')}\0 `, 148);
   return header;

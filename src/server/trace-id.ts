@@ -1,4 +1,4 @@
-/** The trace that a request belongs to, by its header `traceparent` (W3C Trace Context), for lines of the log. */
+/** The trace id of a request, from its header `traceparent` (W3C Trace Context), for log lines. */
 import type { IncomingMessage } from 'node:http';
 import { isTraceparentText } from '../protocol/texts.ts';
 

@@ -6,7 +6,7 @@ export class UnsentFrame implements Receiver {
   private readonly socket: { readonly destroyed: boolean };
   private readonly calls = new Set<() => void>();
 
-  /** `limit` sets how long the peer may take nothing; 0 for as long as it likes. */
+  /** `limit` sets how long the peer may read nothing; 0: no limit. */
   constructor(socket: { readonly destroyed: boolean }, limit: (ms: number) => void) {
     this.socket = socket;
     this.setTimeout = limit;
@@ -28,7 +28,7 @@ export class UnsentFrame implements Receiver {
     this.calls.delete(call);
   }
 
-  /** The kernel has taken it, or the connection is closed. */
+  /** Called when the kernel has taken it, or the connection is closed. */
   sent(): void {
     for (const call of [...this.calls]) call();
   }

@@ -1,7 +1,7 @@
 /**
- * Requests that ask for another protocol. Node hands all of them over once any is wanted, whatever they ask for; those that do
- * not ask for the live connection go back to the server as ordinary requests, without the words that asked. So a client that
- * offers HTTP/2 in passing is served as if it had not.
+ * Requests with an Upgrade header. With an upgrade listener, Node hands over all of them. Those that are not for the live
+ * connection go back to the server as ordinary requests, without the upgrade headers, so that a client that merely offers
+ * HTTP/2 is served over HTTP/1.1.
  */
 import type { Server as HttpServer, IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
@@ -9,10 +9,10 @@ import { TLSSocket } from 'node:tls';
 import { LIVE_PATH } from '../protocol/live-frames.ts';
 import { pathOf } from './request-bytes.ts';
 
-/** Takes over the connection of a request, and what came behind it. */
+/** Takes over the connection of a request. `head`: the bytes received after the request. */
 export type Upgrade = (request: IncomingMessage, socket: Socket, head: Buffer) => void;
 
-/** `lastOwed`: the reply that is owed to an earlier request of the same connection, which has to be sent first. */
+/** `lastOwed`: the reply still owed to an earlier request of the connection; it must be sent first. */
 export function onUpgrade(
   server: HttpServer,
   lastOwed: (socket: Socket) => ServerResponse | undefined,
@@ -20,7 +20,7 @@ export function onUpgrade(
 ): void {
   server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
     const fail = (): void => void socket.destroy();
-    // Node has let go of it, its own listener included.
+    // Node has detached the socket, including its own error listener.
     socket.on('error', fail);
     const go = (): void => {
       if (isLive(request)) live(request, socket, head);
@@ -39,7 +39,7 @@ function isLive({ url, headers: { upgrade } }: IncomingMessage): boolean {
   return upgrade?.toLowerCase() === 'websocket' && pathOf(url) === LIVE_PATH;
 }
 
-/** The same request once more, on the same connection. */
+/** Feeds the request to the server again, on the same connection. */
 function giveBack(server: HttpServer, request: IncomingMessage, socket: Socket, head: Buffer): void {
   const { method, url, httpVersion, rawHeaders } = request;
   let text = `${method} ${url} HTTP/${httpVersion}\r\n`;

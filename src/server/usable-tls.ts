@@ -1,17 +1,17 @@
 /**
- * Whether a certificate and a private key can serve TLS, and if not, which of the two is at fault. Node takes an empty
- * text, or a key of another kind than the certificate's, without an error; then every handshake fails, with no hint at the cause.
+ * Checks whether a certificate and a private key can serve TLS, and if not, which of the two is at fault. Node accepts an
+ * empty text, or a key of another type than the certificate's, without an error; then every handshake fails with no hint.
  */
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
 
-/** A text for each of them, in PEM; or what a sentence calls these texts. */
+/** The PEM texts; or the names by which a message calls them. */
 export interface TlsPair {
   readonly cert: string;
   readonly key: string;
 }
 
-/** A mistake in the command line. A caller that read the texts from files can have the sentence with the names of the files. */
+/** A usage error. A caller that read the texts from files can get the message with the file names. */
 export class UnusableTlsError extends Error {
   override readonly name = 'UnusableTlsError';
   readonly why: (names: TlsPair) => string;
@@ -24,10 +24,10 @@ export class UnusableTlsError extends Error {
 
 const CERTIFICATE = /-----BEGIN (X509 |TRUSTED )?CERTIFICATE-----/;
 const PRIVATE_KEY = /-----BEGIN ([A-Z]+ )?PRIVATE KEY-----/;
-/** In both of the ways in which PEM says it. */
+/** Both PEM notations of an encrypted key. */
 const ENCRYPTED = /-----BEGIN ENCRYPTED PRIVATE KEY-----|^Proc-Type: 4,ENCRYPTED/m;
 
-/** Gives the certificate that clients are shown. */
+/** Returns the certificate that clients get. */
 export function assertUsableTls({ cert, key }: TlsPair): X509Certificate {
   const certificate = certificateIn(cert);
   if (!certificate.checkPrivateKey(privateKeyIn(key))) {
@@ -73,7 +73,7 @@ function privateKeyIn(key: string): KeyObject {
   }
 }
 
-/** OpenSSL's own words, without its numbers. */
+/** OpenSSL's message, without its error numbers. */
 function reasonOf(fault: unknown): string {
   const { reason, message } = Object(fault) as { readonly reason?: unknown; readonly message?: unknown };
   return String(reason ?? message);

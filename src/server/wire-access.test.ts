@@ -90,7 +90,7 @@ describe('with tokens', () => {
       if (isEnough) continue;
       const { code, detail } = expectProblem(answer, place.path);
       expect(code).toBe('FORBIDDEN');
-      expect(detail).toBe(`This needs the scope ${scope}, and ${name} has not got it.`);
+      expect(detail).toBe(`This needs the scope ${scope}, which ${name} does not have.`);
     }
     const after = await guarded.done('status.get', {}, { token: tokenOf('*') });
     // Only switching a queue needs nothing but its path.
