@@ -73,8 +73,8 @@ export const taskHistory = leaderRead({
   path: '/v1/tasks/{task_id}/history',
   long: 'history',
   does: 'Every entry that touched a task, as far back as the log reaches, page by page.',
-  details: `Oldest first. A restore that ended a lease of the task is included (\`EpochStarted\`). The call scans the log, so it is for
-people and not for polling. Entries before \`first_seq\` are no longer kept.`,
+  details: `Oldest first. A restore that ended a lease of the task is included (\`EpochStarted\`). The call scans the log, so do
+not poll it. Entries before \`first_seq\` are no longer kept.`,
   request: fields({ task_id: TaskId, ...range(FROM, '^[0-9]{1,16}$') }),
   reply: Entries,
   refusals: ['TASK_NOT_FOUND'],

@@ -43,7 +43,7 @@ const ADMIN: ExtraScope = {
   detail: `Acquiring names that begin with ${ORCHESTRATOR_NAMES} needs the scope v1:admin.`,
 };
 
-/** Guards of orchestrators need more than the scope to write. */
+/** Acquiring the guard of an orchestrator needs more than v1:write. */
 function orchestratorNames(...names: readonly string[]): ExtraScope | null {
   return names.some((name) => name.startsWith(ORCHESTRATOR_NAMES)) ? ADMIN : null;
 }

@@ -12,7 +12,7 @@ export const askLease = leaderAct({
   scope: 'v1:write',
   does: 'Ask the holder of a named lease to give way. Nothing changes unless it does.',
   details: `The holder is told over the [live connection](protocol.md) over which it acquired or last renewed the lease; \`told\` says whether
-there is one. \`LEASE_NOT_FOUND\`: the name is not held. To end a lease whatever its holder thinks, [break](#leasebreak) it.`,
+there is one. \`LEASE_NOT_FOUND\`: the name is not held. To end a lease without its holder's consent, [break](#leasebreak) it.`,
   request: fields({ name: LeaseName, reason: note(Reason, 'Why, for the holder.') }),
   reply: Type.Object({ told: note(Flag, 'whether the holder was told') }),
   refusals: ['LEASE_NOT_FOUND'],

@@ -41,7 +41,7 @@ export const renewLease = change({
     last: Type.Optional(
       Type.Boolean({
         description:
-          'The holder renews no more: the lease ends by time, and `GET /v1/overview` does not count that as an incident. Soft state.',
+          'The holder will not renew again: the lease is meant to expire, and `GET /v1/overview` does not count that as an incident. Soft state.',
       }),
     ),
   }),

@@ -34,7 +34,7 @@ export function localTransport(
   const notify = (news: HolderNews): boolean => {
     const told = toldOf(news);
     const tell = (): boolean => [...listeners].map((listener) => listener(told)).includes(true);
-    // The caller that asks waits for whether the holder was told.
+    // The reply to `lease.ask` says whether the holder was notified, so this one is synchronous.
     if (news.type === 'asked') return tell();
     // A grant of the same batch is held once its answer has been taken.
     timers.soon(tell);

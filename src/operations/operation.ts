@@ -106,8 +106,8 @@ export interface Change<
   readonly showsRequestId?: true;
   readonly extraScope?: (request: Static<Request>) => ExtraScope | null;
   /**
-   * Reads what the command needs from the log, before the command is made and stands in line. The state may change in
-   * between, so the rule has to check that what was read is still meant.
+   * Reads what the command needs from the log, before the command is made and queued. The state may change in between, so
+   * the rule must check that what was read still applies.
    */
   readonly prepare?: (request: Static<Request>, source: StateSource) => Promise<Prepared>;
   /** `isAdmin`: whether the caller has the scope v1:admin. */

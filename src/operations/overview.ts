@@ -35,7 +35,7 @@ const QueueOverview = Type.Object({
   dead: note(Whole, 'tasks that are dead and are still kept'),
   oldest_ready_ms: note(
     Whole,
-    'how long the longest-ready of the tasks that are next could have been leased',
+    'how long the oldest ready task has been ready; only the next task of each priority and the oldest one with a key count',
   ),
   workers: note(Whole, 'workers that polled it in the last ten minutes'),
   last_polled_at: Type.Optional(note(Instant, 'when a worker last polled it')),
@@ -57,7 +57,7 @@ const IncidentRecord = Type.Object({
 });
 
 const StandbyRecord = Type.Object({
-  url: note(Text, 'where it is reached, as it says itself; cut after 45 characters'),
+  url: note(Text, 'the URL that it advertises, cut after 45 characters'),
   silent_ms: note(Whole, 'time since its last sign of life'),
 });
 
@@ -83,7 +83,7 @@ state: they start empty with each server that takes over the log. At most 200 qu
     now: note(Instant, 'the time of the authority'),
     seq: note(Seq, 'the newest entry'),
     commits: note(Whole, 'batches made durable since this server opened the log'),
-    commit_ms: Type.Number({ minimum: 0, description: 'the time all of them took' }),
+    commit_ms: Type.Number({ minimum: 0, description: 'the total time of these batches' }),
     guard: Type.Union(
       [
         Type.Object({ holder: note(Text, 'its holder'), lease_seq: Seq, remaining_ms: RemainingMs }),
@@ -93,7 +93,7 @@ state: they start empty with each server that takes over the log. At most 200 qu
     ),
     standbys: Type.Union([Type.Array(StandbyRecord), Type.Null()], {
       description:
-        'the servers that would take over; null for a log in files, and while the database does not say',
+        'the servers that would take over; null for a log in files, and while the database does not answer',
     }),
     queues: Type.Array(QueueOverview),
     incidents: Type.Array(IncidentRecord),
@@ -178,7 +178,7 @@ state: they start empty with each server that takes over the log. At most 200 qu
   },
 });
 
-/** What else is shown does not depend on it: a database that does not answer in time is no reason to refuse. */
+/** Null if the database does not answer in time: the rest of the overview does not depend on it. */
 async function standbysOf(log: Log): Promise<Static<typeof StandbyRecord>[] | null> {
   try {
     const standbys = await log.standbys?.();
@@ -216,7 +216,7 @@ function incidentRecord(incident: Incident): Static<typeof IncidentRecord> {
 const Histogram = Type.Array(
   Type.Object({
     up_to_ms: Type.Union([Whole, Type.Null()], { description: 'the upper bound, inclusive; null: none' }),
-    count: note(Whole, 'how many were above the bound before and not above this one'),
+    count: note(Whole, 'how many were above the previous bound and at most this one'),
   }),
 );
 
@@ -229,8 +229,8 @@ export const getQueueFigures = leaderRead({
   reply: Type.Object({
     queue: note(Text, 'the name of the queue'),
     totals: Totals,
-    wait: note(Histogram, 'from the moment a task could be leased until it was'),
-    run: note(Histogram, 'from the grant of a lease until its end, however it ended'),
+    wait: note(Histogram, 'the time from ready to leased'),
+    run: note(Histogram, 'the time from the grant of a lease to its end, however it ended'),
   }),
   refusals: [],
   example: {

@@ -82,7 +82,7 @@ export const PAGES = {
     scope: null,
     type: 'application/json',
     refusals: [],
-    does: 'The process answers.',
+    does: 'Liveness: 200 while the process answers.',
   },
   ready: {
     path: '/readyz',
@@ -90,7 +90,7 @@ export const PAGES = {
     scope: null,
     type: 'application/json',
     refusals: ['UNAVAILABLE', 'NOT_LEADER'],
-    does: 'This server may write.',
+    does: 'Readiness: 200 while this server may write.',
   },
   openapi: {
     path: '/openapi.json',
@@ -98,7 +98,7 @@ export const PAGES = {
     scope: null,
     type: 'application/json',
     refusals: [],
-    does: 'This description.',
+    does: 'The OpenAPI 3.1 description of this server.',
   },
   error: {
     path: '/errors/{code}',
@@ -137,15 +137,15 @@ export const LOG_REQUEST = fields({
   from: Type.Optional(
     note(
       Seq,
-      'The first position to read; by default the first that is kept, and from now on when following.',
+      'The first position to read; by default the oldest one kept, or with follow the end of the log.',
     ),
   ),
-  // A stream needs no memory for its length, so it may be as long as the log.
+  // A stream uses constant memory, so it may be as long as the log.
   limit: Type.Optional(
     Type.Integer({
       minimum: 1,
       maximum: Number.MAX_SAFE_INTEGER,
-      description: 'How many at most; by default all there are, and unbounded when following.',
+      description: 'How many at most; by default all of them, and with follow no limit.',
     }),
   ),
   follow: Follow,

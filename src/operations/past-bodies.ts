@@ -1,7 +1,7 @@
-/** Bodies on their way between the thread of the time machine and the server. */
+/** Converts bodies that pass between the thread of the time machine and the server. */
 import { Json } from '../protocol/json.ts';
 
-/** A `Json` does not survive the way to another thread, its bytes do. No body has other bytes in it. */
+/** A `Json` cannot be sent to another thread, but its bytes can. No body contains any other bytes. */
 export function withBytes(value: unknown): unknown {
   return mapped(value, (item) => (item instanceof Json ? item.bytes : item));
 }

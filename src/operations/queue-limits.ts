@@ -25,7 +25,7 @@ const Rate = Type.Object(
       description: 'The length of the interval.',
     }),
     per_key: Type.Optional(
-      Type.Boolean({ description: 'Whether the rate holds for each key by itself; false by default.' }),
+      Type.Boolean({ description: 'Whether the rate applies to each key separately; false by default.' }),
     ),
   },
   { additionalProperties: false },
@@ -39,7 +39,7 @@ export const ShownLimits = Type.Object({
       {
         count: note(Whole, 'the maximum number of grants in any interval'),
         per_ms: note(Whole, 'the length of the interval'),
-        per_key: note(Flag, 'whether it holds for each key by itself'),
+        per_key: note(Flag, 'whether it applies to each key separately'),
       },
       { description: 'the rate of grants' },
     ),

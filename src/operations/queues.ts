@@ -15,7 +15,7 @@ export const QueueCounts = Type.Object({
   completed: note(Whole, 'tasks that have completed and are still kept'),
   failed: note(Whole, 'tasks that have failed and are still kept'),
   dead: note(Whole, 'tasks that are dead and are still kept'),
-  limits: Type.Optional(note(ShownLimits, 'its limits, if it has some')),
+  limits: Type.Optional(note(ShownLimits, 'its limits, if any')),
 });
 
 export const listAllQueues = stateRead({

@@ -56,8 +56,7 @@ const REQUEST = fields({
     Type.Union(
       CATCH_UPS.map((word) => Type.Literal(word)),
       {
-        description:
-          'Which due times fire that were missed: the latest one (by default), none, or all, at most 1000.',
+        description: 'Which missed due times fire: the latest one (by default), none, or all, at most 1000.',
       },
     ),
   ),
@@ -65,7 +64,7 @@ const REQUEST = fields({
     Type.Integer({
       minimum: 0,
       maximum: LIMITS.jitterMaxMs,
-      description: 'Each due time fires up to so much later; 0 by default.',
+      description: 'Each due time fires up to this much later; 0 by default.',
     }),
   ),
   starts_at: Type.Optional(note(At, 'No due time before this instant.')),
@@ -74,8 +73,8 @@ const REQUEST = fields({
   applied: Type.Optional(
     Type.Boolean({
       description:
-        'true: set by a program that applies its definitions. It changes nothing that was set without it, and leaves a ' +
-        'known schedule paused or not, as it is.',
+        'true: a program applies its own definitions. A schedule that was set without `applied` is not changed, and an ' +
+        'existing schedule stays paused if it is.',
     }),
   ),
 });

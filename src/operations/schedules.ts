@@ -102,7 +102,7 @@ export const pauseSchedule = change({
   status: 200,
   retry: 'safe',
   refusedWhenFull: true,
-  does: 'Pause a schedule: nothing is due until it is resumed, and nothing is caught up then.',
+  does: 'Pause a schedule: nothing is due until it is resumed, and due times missed meanwhile never fire.',
   request: fields({ name: ScheduleName }),
   reply: Switched,
   refusals: ['SCHEDULE_NOT_FOUND', 'DISK_FULL'],
@@ -122,7 +122,7 @@ export const resumeSchedule = change({
   status: 200,
   retry: 'safe',
   refusedWhenFull: true,
-  does: 'Resume a schedule, with the first due time after now.',
+  does: 'Resume a schedule from its first due time after now.',
   request: fields({ name: ScheduleName }),
   reply: Switched,
   refusals: ['SCHEDULE_NOT_FOUND', 'DISK_FULL'],
@@ -142,7 +142,7 @@ export const fireSchedule = change({
   status: 200,
   retry: { fills: 'request_id' }, // The authority recognises the last 16 of them.
   refusedWhenFull: true,
-  does: 'Create a task of a schedule now, whatever else runs, and even if it is paused.',
+  does: 'Create a task of a schedule now, even if another one runs or the schedule is paused.',
   details: `The task is \`{name}!{seq}\`. Due times stay as they are. The same \`request_id\` again returns the same task, for the last
 16 requests.`,
   request: fields({

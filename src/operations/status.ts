@@ -11,7 +11,7 @@ export const Status = Type.Object({
   seq: note(Seq, 'the newest entry'),
   first_seq: note(Seq, 'the oldest entry that is kept'),
   first_at: Type.Optional(note(Instant, 'the time of the oldest entry that is kept, if it is known')),
-  epoch: note(Whole, 'the number of the writer; it grows with each, and may skip numbers'),
+  epoch: note(Whole, 'the epoch of the writer; it rises with every new writer, and may skip numbers'),
   last_commit: note(Instant, 'the time of the newest entry'),
   forgotten_through: Type.Union([Instant, Type.Null()], {
     description: 'the latest end of a forgotten task; a task that ended later is still known',
@@ -20,7 +20,7 @@ export const Status = Type.Object({
   disk_full: note(Flag, 'whether creates, writes and grants are refused because the disk is full'),
   clock_off_ms: Type.Union([Type.Integer(), Type.Null()], {
     description:
-      "the leader's time less the wall clock of its machine; more than a minute either way delays schedules and needs attention",
+      "the leader's time minus the wall clock of its machine; more than a minute either way delays schedules and needs attention",
   }),
   leader_url: Type.Optional(
     Type.Union([Text, Type.Null()], { description: 'the URL of the leader, if the standby knows it' }),
@@ -52,8 +52,8 @@ export const getStatus = stateRead({
   details: `[Operating](operating.md#what-to-watch) explains the fields. A standby answers for itself, with \`leader_url\`, which is null
 when there is no leader or it would name itself.
 
-For an earlier moment \`seq\` and \`last_commit\` are the position that was found, which is how an instant becomes a
-position; \`role\`, \`first_seq\`, \`first_at\`, \`log_bytes\`, \`clock_off_ms\` and \`disk_full\` are those of now, and \`waiters\` is 0. Earlier
+For an earlier moment \`seq\` and \`last_commit\` are the position that was found, so this call turns an instant into a
+position; \`role\`, \`first_seq\`, \`first_at\`, \`log_bytes\`, \`clock_off_ms\` and \`disk_full\` are the present ones, and \`waiters\` is 0. Earlier
 moments reach from \`first_seq\` to \`seq\`.`,
   request: fields({ stale }),
   reply: Status,

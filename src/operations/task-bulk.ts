@@ -35,7 +35,7 @@ const Request = fields({
       'For `change`, which needs a field of it, and for `requeue`.',
     ),
   ),
-  dry_run: Type.Optional(Type.Boolean({ description: 'Change nothing, and tell what would be done.' })),
+  dry_run: Type.Optional(Type.Boolean({ description: 'Change nothing, and report what would be changed.' })),
   max: Type.Optional(
     Type.Integer({ minimum: 1, maximum: TASKS_MAX, description: 'How many tasks at most; 1000 by default.' }),
   ),
@@ -51,19 +51,19 @@ export const bulkTasks = change({
   path: '/v1/tasks/bulk',
   scope: 'v1:admin',
   status: 200,
-  retry: 'safe', // A second try finds what the first has changed, and does the rest.
+  retry: 'safe', // A second try skips what the first has changed.
   refusedWhenFull: true,
   long: 'list',
   does: 'Requeue, cancel, kill, change or purge all tasks that match a filter.',
   details: `Each task is judged as by \`task.requeue\`, \`task.cancel\`, \`task.kill\` or \`task.change\`, and has its own entry in the
 log; \`purge\` forgets ended tasks at once. Tasks that the rules refuse are listed with their code and hold up no others.
 Tasks of queues that begin with \`system:\` never match, nor do, for \`requeue\`, tasks that have a successor. \`matched\` also counts
-tasks that are already as they should be: those are neither changed nor refused.
+tasks that need no change: those are neither changed nor refused.
 
 A call changes at most ${TASKS_MAX} tasks and stops once its entries have 512 KiB, in one batch of the log, oldest tasks first; it scans at
 most 10 000 tasks. So it may do less than \`max\`, even nothing, and still have a \`next_cursor\`: repeat the call with it
 until there is none. The first call fixes a position in the log, and tasks created after it never match. A call with the
-\`cursor\` of a reply looks at the same tasks again: what a dry run has told can be done with its \`cursor\`.
+\`cursor\` of a reply covers the same tasks again: pass the \`cursor\` of a dry run to change exactly what it reported.
 
 \`reason\` becomes the \`reason\` of a killed task, the \`reason_detail\` of a cancelled one, and stands in the entry of a
 new one; \`change\` and \`purge\` do not record it. On a full disk nothing is done.`,

@@ -21,12 +21,12 @@ export const checkpointTask = change({
   retry: 'safe',
   refusedWhenFull: true,
   does: 'Save how far the work on a leased task has come; the next attempt gets it.',
-  details: `Only the last one is kept, and it goes when the task is completed. The next lease of the task and its record carry it
+  details: `Only the last one is kept, until the task is completed. The next lease of the task and its record carry it
 as \`checkpoint\`. It does not extend the lease. Tasks in queues that begin with \`system:\` are refused with \`FORBIDDEN\`.`,
   request: fields({
     task_id: TaskId,
     lease_id: LeaseId,
-    value: note(Opaque, 'Where to go on; at most 64 KiB.'),
+    value: note(Opaque, 'The progress to resume from; at most 64 KiB.'),
   }),
   reply: Type.Object({
     task_id: note(Text, 'the id of the task'),

@@ -28,11 +28,11 @@ const BackoffMs = Type.Integer({ minimum: 0, maximum: LIMITS.ttlMaxMs });
 
 export const RetryPolicy = note(
   fields({
-    max_failures: Type.Optional(note(Count, 'The failure with this number is final.')),
+    max_failures: Type.Optional(note(Count, 'How many failures make the task FAILED.')),
     backoff_ms: Type.Optional(
       note(BackoffMs, 'The pause after the first failure; it doubles with each further one.'),
     ),
-    max_backoff_ms: Type.Optional(note(BackoffMs, 'No pause is longer.')),
+    max_backoff_ms: Type.Optional(note(BackoffMs, 'The longest pause.')),
   }),
   'What happens after a failure; by default 5 failures, the first pause 1 s, no pause above 300 s.',
 );
@@ -72,7 +72,7 @@ existing task, which may have ended: \`task.requeue\` runs it again.`,
     trace: Type.Optional(
       note(
         Trace,
-        'The trace context of the caller; its worker gets it. No part of what makes two tasks the same.',
+        'The trace context of the caller, passed on to the worker. It is not compared when a task_id is repeated.',
       ),
     ),
   }),

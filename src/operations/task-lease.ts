@@ -80,7 +80,7 @@ the guard.`,
     seq: Seq,
     duplicate: Duplicate,
     limited: Type.Optional(
-      note(Whole, 'present beside no leases: how many due tasks of these queues a limit holds back'),
+      note(Whole, 'only when leases is empty: how many due tasks of these queues a limit holds back'),
     ),
   }),
   refusals: ['FORBIDDEN', 'GUARD_NOT_HELD', 'DISK_FULL'],
@@ -144,7 +144,7 @@ function leaseOf(lease: GrantedTask): Static<typeof TaskLease> {
     expires_at: expires,
     remaining_ms: lease.remainingMs,
   };
-  // Assigned, because most tasks have none of these and spreads cost every lease a copy.
+  // Assigned, because most tasks have none of these and a spread would copy every lease.
   // Null too when its bytes were damaged on the disk.
   const saved = lease.checkpoint?.bytes ?? null;
   if (saved !== null) body.checkpoint = Json.shallow(saved);

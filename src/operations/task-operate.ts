@@ -56,8 +56,9 @@ export const changeTask = change({
   status: 200,
   retry: 'safe', // Sets values; a delay counts from the call that is carried out last.
   does: 'Change the queue, the priority or the delay of a waiting task.',
-  details: `At least one field must be given; the others stay as they are. The task keeps its place by age. \`TASK_ID_CONFLICT\`: a
-task in the new queue has its \`dedup_key\`. Queues that begin with \`system:\` are refused with \`FORBIDDEN\`.`,
+  details: `At least one field must be given; the others stay as they are. The task keeps its age, and so its place
+among tasks of the same priority. \`TASK_ID_CONFLICT\`: a task in the new queue has its \`dedup_key\`. Queues that
+begin with \`system:\` are refused with \`FORBIDDEN\`.`,
   request: fields({
     task_id: TaskId,
     priority: Type.Optional(note(Priority, 'Its new priority; higher first.')),

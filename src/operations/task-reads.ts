@@ -59,9 +59,9 @@ export const Task = Type.Object({
   failures: note(Whole, 'how often it has failed'),
   max_attempts: note(Whole, 'how many leases it may have before it is DEAD'),
   retry: Type.Object({
-    max_failures: note(Whole, 'the failure with this number is final'),
+    max_failures: note(Whole, 'how many failures make it FAILED'),
     backoff_ms: note(Whole, 'the pause after the first failure'),
-    max_backoff_ms: note(Whole, 'no pause is longer'),
+    max_backoff_ms: note(Whole, 'the longest pause'),
   }),
   dedup_key: Type.Optional(note(Text, 'its deduplication key')),
   key: Key,

@@ -21,11 +21,11 @@ export const requeueTask = change({
   batch: true,
   retry: 'safe', // An ended task has one successor, however often it is requeued.
   refusedWhenFull: true,
-  does: 'Run an ended task again, as a new task. Again: the same new task (200).',
+  does: 'Run an ended task again, as a new task. Repeating the call returns the same new task (200).',
   details: `The new task has a copy of the payload, the retry policy, \`max_attempts\` and the \`key\` of the ended one, and its queue and
 priority unless others are given. Its attempts begin at 0. Deduplication key, trace and checkpoint are not carried over. The
-ended task never changes its state; it shows its successor as \`requeued_as\`. Where the successor has been forgotten, \`state\` is
-null and the fields after it are missing. Tasks of queues that begin with \`system:\` are not requeued, nor is any put there.`,
+ended task never changes its state; it shows its successor as \`requeued_as\`. If the successor has been forgotten, \`state\` is
+null and the fields after it are missing. Tasks are requeued neither from nor into queues that begin with \`system:\`.`,
   request: fields({
     task_id: TaskId,
     reason: Type.Optional(Reason),

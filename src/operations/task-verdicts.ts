@@ -120,7 +120,7 @@ export const failTask = change({
     lease_id: LeaseId,
     reason: Reason,
     retry: Type.Optional(
-      Type.Boolean({ description: 'False: this failure is final, whatever the number of failures so far.' }),
+      Type.Boolean({ description: 'False: this failure is final, even below max_failures.' }),
     ),
     delay_ms: Type.Optional(note(DelayMs, 'Wait this long instead of the backoff of the task.')),
   }),

@@ -59,7 +59,7 @@ export class TimeMachine {
   private thread: ServingThread | null = null;
   private idle: Timer | null = null;
   private waiting = 0;
-  /** Settles, always well, when the newest question has been answered. */
+  /** Resolves when the newest question has been answered; never rejects. */
   private last: Promise<unknown> = Promise.resolve();
 
   constructor(options: TimeMachineOptions) {
@@ -94,7 +94,7 @@ export class TimeMachine {
     request: object,
     find: () => Found | Refusal,
   ): Promise<object | Refusal> {
-    // What was there when the request came may have been deleted since, or is while the thread opens it.
+    // The files may have been deleted while the request waited, or while the thread opens them.
     for (let tries = 0; tries < 2; tries++) {
       const found = find();
       if ('refused' in found) return found;
@@ -129,7 +129,7 @@ export class TimeMachine {
     const { lastSeq } = authority.log.position;
     if (seq !== null && seq > lastSeq)
       return invalid(`The log ends at ${lastSeq}; ${seq} is beyond its end.`);
-    if (atMs !== null && atMs > authority.clock.nowMs()) return invalid('That instant is yet to come.');
+    if (atMs !== null && atMs > authority.clock.nowMs()) return invalid('That instant is in the future.');
     const position = { seq: seq ?? lastSeq, atMs: atMs ?? Number.POSITIVE_INFINITY };
     const [oldest] = past.bases;
     return position.seq < oldest.seq || position.atMs < oldest.atMs ? this.compacted() : { past, position };

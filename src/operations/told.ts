@@ -1,4 +1,4 @@
-/** What holders are told, as it travels. */
+/** Notifications of holders, in their wire form. */
 import type { HolderNews } from '../authority/holders.ts';
 import type { Told } from '../protocol/live-frames.ts';
 

@@ -1,4 +1,4 @@
-/** `worker.list`: the workers that sent a request lately. Soft state that starts empty. */
+/** `worker.list`: the workers that sent a request recently. Soft state that starts empty. */
 import { Type } from '@sinclair/typebox';
 import { leasesByWorker, tasksOfWorker } from '../authority/reads.ts';
 import { instant } from '../protocol/instant.ts';
@@ -22,7 +22,7 @@ export const listWorkers = leaderRead({
   name: 'worker.list',
   path: '/v1/workers',
   long: 'list',
-  does: 'List the workers that sent a request lately. Soft state.',
+  does: 'List the workers that sent a request recently. Soft state.',
   details: `Workers that sent a request in the last ten minutes. The list starts empty after a restart, and no rule uses it.`,
   request: fields({ stale }),
   reply: Type.Object({ workers: Type.Array(Worker) }),

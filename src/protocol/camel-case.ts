@@ -1,10 +1,10 @@
 /**
- * The wire speaks snake_case, the handle camelCase. Only what is leasehold's own is renamed: payloads, results, values
- * and metadata are a `Json`, and stay as they are.
+ * Converts field names from the wire (snake_case) to the handle (camelCase). Payloads, results, values and metadata are
+ * a `Json` and are not touched.
  */
 import { Json } from '../protocol/json.ts';
 
-/** Names of the wire that are more than spelt differently. */
+/** Wire names that the handle does not merely spell in camelCase. */
 const RENAMED = {
   expiry_timestamp: 'expiresAt',
   new_expiry_timestamp: 'expiresAt',
@@ -29,14 +29,14 @@ export type CamelCase<T> = unknown extends T
       ? readonly CamelCase<Item>[]
       : { readonly [Name in keyof T as CamelName<Name>]: CamelCase<T[Name]> };
 
-/** What names of the wire are called here, each made once. */
+/** A cache of converted names. */
 const names = new Map<string, string>(Object.entries(RENAMED));
 
 export function camelName(name: string): string {
   let known = names.get(name);
   if (known === undefined) {
     known = name.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
-    // Names of the wire are few; what a server of another version adds must not grow without bound.
+    // Bounded: wire names are few, but a server of another version may send others.
     if (names.size < 1_000) names.set(name, known);
   }
   return known;

@@ -116,7 +116,7 @@ export const EXPLANATIONS = {
   },
   PAYLOAD_DAMAGED: {
     when: '`task.requeue` on a task, or `schedule.fire` on a schedule, whose payload does not fit its checksum any more. Nothing was created.',
-    todo: 'Make the task again from where it came. Check the disk, and the whole log with `leasehold wal verify`.',
+    todo: 'Create the task again from its source. Check the disk, and the whole log with `leasehold wal verify`.',
   },
   TASK_TERMINAL: {
     when: '`task.kill` or `task.cancel` on a task that is COMPLETED, FAILED or DEAD. One that was cancelled can be cancelled again.',
@@ -147,7 +147,7 @@ export const EXPLANATIONS = {
       '`lease.acquire` or `lease.acquire_all` for a name that another caller holds, at once or when the ' +
       'wait has run out. `holder` and `remaining_ms` describe the lease in the way. `remaining_ms: 0` means ' +
       'that the name itself is free, and `holder` is in line before you. `intent.accept` answers it only ' +
-      'where intents acquire their service themselves (`LEASEHOLD_API_LEASES`), and a patient `session.start` ' +
+      'where intents acquire their service themselves (`LEASEHOLD_API_LEASES`), and a `session.start` with `patient` ' +
       'while the session before it is STOPPING: then `session_id` is the session in the way, and ' +
       '`Retry-After` says when to retry.',
     todo: 'Retry later, or wait in line with `wait_ms`.',
@@ -236,7 +236,7 @@ export const EXPLANATIONS = {
       'Nothing was done.',
   },
   UPGRADE_REQUIRED: {
-    when: '`/v1/live` was asked for by an ordinary request, or a proxy in between removed the `Upgrade` header.',
+    when: '`/v1/live` got an ordinary request, or a proxy in between removed the `Upgrade` header.',
     todo:
       'Open a WebSocket with the subprotocol `leasehold.1`, or use the HTTP operations, which do the same. Let the ' +
       'proxy pass upgrades on. Nothing was done.',
@@ -276,7 +276,7 @@ export const EXPLANATIONS = {
       'The log could not be written, or the authority is stopping. In process this is an exception, a ' +
       '`LeaseholdError` with this code and the fault as its `cause`. Whether the call took effect is ' +
       'unknown. A closed handle, of `open` or `connect`, throws it too: then nothing was done, and a retry ' +
-      'is no use.',
+      'cannot succeed.',
     todo:
       'Repeat the call with the same `task_id`, `request_id` or `token` once the server is back, or the ' +
       'directory has been opened again.',

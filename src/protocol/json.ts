@@ -56,7 +56,7 @@ export class Json {
     return this.#known === 'shallow';
   }
 
-  /** Whether it was checked to be JSON; the constructor takes the word of its caller. */
+  /** Whether it was checked to be JSON; the constructor trusts its caller. */
   get isChecked(): boolean {
     return this.#known !== 'nothing';
   }

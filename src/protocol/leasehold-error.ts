@@ -1,8 +1,7 @@
 /**
- * What is thrown when the world failed, or when a refusal is not an answer the caller asked for: one class, told apart
- * by `code`. `effect` says what became of the call: 'none' (nothing happened), 'applied' (it did happen, something later
- * went wrong), 'unknown' (it may have). `retryable` says whether the same call may succeed later. `cause` is the fault
- * underneath, if there is one.
+ * The one error class, for faults and for refusals that are not returned as values; `code` distinguishes them. `effect`
+ * says whether the call took effect: 'none' (it did not), 'applied' (it did, and something failed later), 'unknown' (it
+ * may have). `retryable` says whether the same call may succeed later. `cause` is the underlying fault, if there is one.
  */
 import type { SessionReason, SessionState } from '../core/entries.ts';
 import type { RefusalCode } from '../core/refusals.ts';
@@ -14,13 +13,13 @@ export type Effect = 'none' | 'applied' | 'unknown';
 /**
  * How a lease is lost, in one word:
  *
- *   expired      it ran out: by its own clocks (a blocked event loop, a suspended machine), or the authority says so
+ *   expired      it ran out: by the client's own clocks (a blocked event loop, a suspended machine), or the authority says so
  *   superseded   its holder was granted the name again, which fences this grant out
  *   broken       an administrator broke it, or the holder of the guard wiped it
  *   unreachable  no renewal got through before its deadline, or the client was closed
- *   released     it was given back: through this very handle, or because the end of the task has been said
+ *   released     it was released: through this handle, or because a verdict on the task was sent
  *   killed       an administrator killed the task
- *   cancelled    the task was cancelled: its lease is still held, so that the end of the task can be said
+ *   cancelled    the task was cancelled: its lease is still held, so that a verdict can still be sent
  *   restored     the log was restored from a backup
  */
 export type Loss =
@@ -58,9 +57,9 @@ export type ErrorCode =
   | 'WORKER_STOPPING'
   /** `ready` of a session: the wait is over, and the session is not READY. */
   | 'SESSION_PENDING'
-  /** `open`: another process has the data directory. */
+  /** `open`: another process holds the data directory. */
   | 'LOG_HELD'
-  /** `open`: bytes that were durable are no longer what they were. */
+  /** `open`: durable bytes of the log have changed. */
   | 'LOG_DAMAGED'
   /** `open`: the log was written by a newer version of leasehold. */
   | 'LOG_TOO_NEW'
@@ -76,9 +75,9 @@ export interface SchemaIssue {
   readonly path?: readonly PropertyKey[];
 }
 
-/** What an error of a code knows; nothing for codes that are not listed. */
+/** The `details` of each code; empty for codes that are not listed. */
 export interface ErrorDetails {
-  /** Absent where the lease was free again before it could be asked who has it. */
+  /** Absent if the lease was free again before its holder could be read. */
   readonly LEASE_HELD: { readonly holder?: string; readonly remainingMs?: number };
   readonly LEASE_LOST: {
     readonly loss: Loss;
@@ -120,7 +119,7 @@ export interface ErrorDetails {
   readonly LOG_DAMAGED: { readonly file: string; readonly offset: number };
 }
 
-/** An error whose code is one of these, with what such an error knows. */
+/** An error with one of these codes, and its `details`. */
 export type Failure<Code extends ErrorCode = ErrorCode> = {
   [C in Code]: LeaseholdError & {
     readonly code: C;
@@ -136,13 +135,13 @@ export interface ErrorMore {
   readonly cause?: unknown;
 }
 
-/** The same in every copy of the package, so that one knows the errors of the other. */
+/** Shared by all copies of the package, so that each recognises the errors of the others. */
 const BRAND = Symbol.for('leasehold.error');
 
 export class LeaseholdError extends Error {
   override readonly name: string = 'LeaseholdError';
   readonly code: ErrorCode;
-  /** What is known beside the code; `LeaseholdError.is` narrows it. */
+  /** More about the error, by its code; `LeaseholdError.is` narrows it. */
   readonly details: object;
   readonly retryable: boolean;
   readonly effect: Effect;
@@ -174,17 +173,17 @@ export class LeaseholdError extends Error {
     return isOurs === true && (codes.length === 0 || codes.includes(code!));
   }
 
-  /** For callers who cannot go on without a yes. */
+  /** The error for a refusal, for callers that cannot continue after one. */
   static of(problem: Problem): LeaseholdError {
     const { code, detail } = problem;
     return new LeaseholdError(code, detail, { retryable: isRetryable(code), problem });
   }
 }
 
-/** What the answer says beside what every answer says. */
+/** The fields of a problem besides those that every problem has. */
 function detailsOf(problem: Problem | null): object {
   if (problem === null) return {};
-  // Over HTTP a problem also has what RFC 9457 gives it; `problem` shows that.
+  // Over HTTP a problem also has the fields of RFC 9457, which `problem` shows.
   const {
     ok: _,
     code,

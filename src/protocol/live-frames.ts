@@ -1,6 +1,6 @@
 /**
  * The live connection: one WebSocket that carries operations both ways in frames of JSON text. `docs/protocol.md` describes it
- * byte for byte. A frame is an array of items, so that whatever is ready leaves together.
+ * byte for byte. A frame is an array of items, so that everything that is ready is sent together.
  *
  *   client → server   [ item, … ]               [id, operation, request, requestId?]  ["end", id]  ["ping", n]  ["token", token]
  *   server → client   [ time, epoch, item, … ]  [id, status, body, staleSeq?]  [id]  ["pong", n]  ["lost"|"cancel"|"asked", told]
@@ -18,9 +18,9 @@ export const LIVE_PROTOCOL = 'leasehold.1';
 export const LIVE_LIMITS = {
   /** Operations that are not answered yet. */
   inFlight: 4_096,
-  /** A body within the limit of HTTP has at most twice its length as strings within a string. */
+  /** A body within the HTTP limit at most doubles in length when its opaque values are sent as strings. */
   frameBytes: 2 * LIMITS.bodyBytes,
-  /** Of everything a client sends before it has shown its token, and how long it has for that. */
+  /** How many bytes a client may send before it has presented its token, and how long it may take. */
   firstBytes: 4_096,
   firstMs: 5_000,
 } as const;
@@ -30,7 +30,7 @@ export const CLOSES = { goingAway: 1001, malformed: 4400, unauthenticated: 4401 
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** A lease that ended otherwise than by the word of its holder. */
+/** A lease ended, and its holder did not end it. */
 export interface ToldLost {
   readonly lease_seq: number;
   /** For a named lease. */
@@ -56,13 +56,13 @@ export interface ToldAsked {
   readonly reason: string;
 }
 
-/** What a server tells without being asked. */
+/** The messages that a server sends unasked. */
 export type Told =
   | readonly ['lost', ToldLost]
   | readonly ['cancel', ToldCancel]
   | readonly ['asked', ToldAsked];
 
-/** A request as it travels; undefined when it has no JSON form. */
+/** A request as JSON text; undefined if it has no JSON form. */
 export function requestText(fields: Fields): string | undefined {
   try {
     for (const field in fields) {
@@ -96,7 +96,7 @@ function opaqueText(value: unknown): string | undefined {
   return value instanceof Json ? value.text() : JSON.stringify(value);
 }
 
-/** Gives opaque values of a body that has arrived their type; in place, because the body has no other owner. */
+/** Turns the opaque values of a received body into `Json`; in place, because the body has no other owner. */
 export function restoreOpaque(value: unknown): void {
   if (Array.isArray(value)) for (const item of value) restoreOpaque(item);
   else if (typeof value === 'object' && value !== null) {

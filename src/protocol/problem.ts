@@ -15,7 +15,7 @@ export interface Problem {
   readonly first_seq?: number;
   /** The URL of the leader, if the standby knows it. */
   readonly leader_url?: string;
-  /** The fence a rejected write met. */
+  /** The fence that refused the write. */
   readonly current_fence?: number;
   /** The session that has ended or cannot take this change, or the one in the way. */
   readonly session_id?: string;
@@ -39,7 +39,8 @@ function detailOf(refusal: Refusal): string | null {
   if (leaderUrl !== undefined) return `${leaderUrl} leads.`;
   if (firstSeq !== undefined) return `${REFUSALS[refused].says} It begins at ${firstSeq}.`;
   if (refused === 'SESSION_TERMINAL') return `The session is ${state} (${reason}) and never changes again.`;
-  if (refused === 'SESSION_STATE_CONFLICT') return `The session is ${state}, where that cannot happen.`;
+  if (refused === 'SESSION_STATE_CONFLICT')
+    return `The session is ${state}, and this change is not possible in that state.`;
   if (refused === 'LEASE_HELD' && holder !== undefined) {
     if (!remainingMs) return `${holder} is first in line for it.`;
     return `${holder} holds it for another ${remainingMs} ms.`;

@@ -9,7 +9,7 @@
  */
 import { Json, textOfUtf8 } from './json.ts';
 
-/** The fields whose values belong to the user. */
+/** The opaque fields: their values belong to the user. */
 const OPAQUE_KEYS: readonly string[] = [
   'payload',
   'result',

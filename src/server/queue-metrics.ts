@@ -23,7 +23,7 @@ export function exposeQueues(metrics: Metrics, stats: TaskStats, newest: () => Q
   metrics.expose(
     'leasehold_queue_oldest_ready_seconds',
     'gauge',
-    'How long the longest-ready of the tasks that are next, one for each priority, or the oldest one with a key could have been leased: since its creation or its due time, whichever is later. 0 when none is ready. Above what your users bear: page.',
+    'How long the oldest ready task has been ready, since its creation or its due time, whichever is later. Only the next task of each priority and the oldest one with a key count. 0 when none is ready. Above what your users bear: page.',
     () =>
       [...(newest()?.gauges ?? [])].map(([queue, { oldestReadyMs }]) => ({
         value: oldestReadyMs / MS,

@@ -191,7 +191,7 @@ const PROBLEM: Schema = {
       type: 'integer',
       minimum: 0,
       maximum: LIMITS.batchOps,
-      description: 'Which of several writes it is about.',
+      description: 'The index of the refused write, when there are several.',
     },
     outcome: { const: 'REJECTED', type: 'string', description: 'For verdicts on tasks.' },
     first_seq: { ...POSITION, description: 'The first entry that is kept.' },

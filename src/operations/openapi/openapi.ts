@@ -204,16 +204,16 @@ function successes(operation: Operation, { status, method }: AnyOperation): Reco
     content: { 'application/json': { schema, example } },
   });
   if (status === 200) return { 200: answer('The answer.', reply) };
-  if (status === 202) return { 202: answer('It was taken; the session shows what comes of it.', reply) };
+  if (status === 202) return { 202: answer('Accepted; the session shows the outcome.', reply) };
   if ('created' in reply) {
     return {
-      [status]: answer('It was made.', reply),
-      200: answer('It was there already, and was replaced.', { ...reply, created: false }),
+      [status]: answer('Created.', reply),
+      200: answer('It existed and was replaced.', { ...reply, created: false }),
     };
   }
   return {
-    [status]: answer('It was made.', reply),
-    200: answer('It was there already; nothing was made.', { ...reply, duplicate: true }),
+    [status]: answer('Created.', reply),
+    200: answer('It existed already; nothing was created.', { ...reply, duplicate: true }),
   };
 }
 
