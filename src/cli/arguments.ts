@@ -46,7 +46,7 @@ export function durationMs(text: string): number {
   }
 }
 
-/** The same; NaN for what is no duration. */
+/** The same, but NaN for anything that is not a duration. */
 function spanMs(text: string): number {
   try {
     return durationMs(text);
@@ -76,7 +76,7 @@ export function boundedMs(minMs: number, maxMs: number): (text: string) => numbe
 }
 
 export const INSTANT_FORMS =
-  'an instant such as 2026-01-31T08:00Z, 21:47 for the last time it was that late here, or 2h for two hours ago';
+  'an instant such as 2026-01-31T08:00Z, 21:47 for the most recent 21:47 local time, or 2h for two hours ago';
 
 /** A point in time, as ISO 8601: given so, as a local time of day in the last 24 hours, or as a duration before now. */
 export function instantArgument({ wallMs }: Pick<Clock, 'wallMs'>): (text: string) => string {
@@ -98,7 +98,7 @@ function instantMs(text: string, nowMs: number): number {
   return at.getTime();
 }
 
-/** An option that is not given is `value`, which the help shows as `shown`. */
+/** An option with the default `value`, which the help shows as `shown`. */
 export function defaulted<T>(
   flags: string,
   says: string,
@@ -128,7 +128,7 @@ export function limitOption(value: number = Number.POSITIVE_INFINITY): Option {
   return defaulted('--limit <n>', 'the maximum number of items', positiveNumber, value, shown);
 }
 
-/** For commands that restore a log: a number that neither the backup nor the clock can give. */
+/** For commands that restore a log: a fencing number that neither the backup nor the clock can reveal. */
 export function aboveOption(): Option {
   const says = 'a number that is known to have been granted, for example the newest in a log that is lost';
   return new Option('--above <seq>', says).argParser(wholeNumber);
@@ -145,7 +145,7 @@ export async function fileArgument({ files }: Shell, path: string, option: strin
   }
 }
 
-/** A JSON text as it stands, or from standard input for `-`. Only the space around it is left out. */
+/** A JSON argument, or standard input for `-`, kept byte for byte without the white space around it. */
 export async function jsonArgument(shell: Shell, word: string, what: string): Promise<Json> {
   const text = word === '-' ? await shell.input() : word;
   try {

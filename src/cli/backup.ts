@@ -34,7 +34,7 @@ import type { Screen, Server, Shell } from './shell.ts';
 const PROBLEM_BYTES_MAX = 64 * 1024;
 /** How often the progress on the terminal is updated. */
 const PROGRESS_BYTES = 1024 * 1024;
-/** A server that has come back is found this soon. */
+/** The longest pause between two tries, so that a restarted server is found soon. */
 const RETRY_EVERY_MS = 400;
 const CLEAR_LINE = '\r\u001b[K';
 
@@ -94,13 +94,13 @@ async function receive(
     }
     throw connectionFailure(fault, server, options.retryFor);
   } finally {
-    // The rest of the body is not read any more, and must not keep the process alive.
+    // The rest of the body is not read, and must not keep the process alive.
     interruption.abort();
     if (shell.err.isTerminal) shell.err.write(CLEAR_LINE);
   }
 }
 
-/** Asks again while no server answers, as long as `--retry-for` says; an archive that has begun is not begun again. */
+/** Retries for `--retry-for` while no server answers. Once the archive has begun it is not retried. */
 async function retried<T>(
   shell: Shell,
   options: ServerOptions,
@@ -204,7 +204,7 @@ function report(shell: Shell, options: ServerOptions, dir: string, { manifest, r
   const { length: damaged } = report.damagedOpaques;
   if (damaged > 0) {
     shell.err.write(
-      `leasehold: the server's log has ${damaged} damaged payload(s), and so has the backup; each costs its own task or object, nothing else.\n`,
+      `leasehold: the server's log has ${damaged} damaged payload(s), and so has the backup; each affects only its own task or object.\n`,
     );
   }
   const body = {

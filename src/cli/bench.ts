@@ -39,7 +39,7 @@ export function benchCommand(shell: Shell): Command {
   return new Command('bench')
     .description('Measure what this machine does: tasks and leases a second, every answer durable.')
     .option('--server <url>', 'measure this server instead of a temporary one (LEASEHOLD_URL is ignored)')
-    .option('--token <token>', 'the bearer token to show it')
+    .option('--token <token>', 'the bearer token to send')
     .option(
       '--dir <dir>',
       'a directory on the disk to measure; a temporary one is created in it',
@@ -62,8 +62,8 @@ export function benchCommand(shell: Shell): Command {
         'leasehold bench --server http://127.0.0.1:7420 --in-flight 64 --for 10s',
       )}
 
-A row is one kind of work, done over and over by so many callers of one client: how often a second, and how long once
-took. The client and the server share this machine, unless --server names one elsewhere. That server is left with the
+A row is one kind of work, repeated by that many concurrent callers of one client: the rate per second and the latency of
+one turn. The client and the server share this machine, unless --server names one elsewhere. That server is left with the
 tasks that were completed, in queues that begin with leasehold-bench, until it forgets them.`,
     )
     .action((options: BenchOptions) => bench(shell, options));

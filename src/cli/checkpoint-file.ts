@@ -1,7 +1,7 @@
 /**
- * `LEASEHOLD_CHECKPOINT_FILE`: how a program under `work` saves its progress. The file lies in a private directory of the
- * task and has the last checkpoint in it, or nothing. A program writes another file beside it and renames that to this
- * name, so that no half of a value is ever read. What was written into the file in place is read once, when the program has ended.
+ * `LEASEHOLD_CHECKPOINT_FILE`: how a program under `work` saves its progress. The file is in a private directory of the
+ * task and holds the last checkpoint, or nothing. A program writes another file beside it and renames that to this name,
+ * so that half a value is never read. Text written in place is read once, when the program has ended.
  */
 import { join } from 'node:path';
 import type { TaskContext } from '../client/task-context.ts';
@@ -11,7 +11,7 @@ import type { Timer } from '../seams/clock.ts';
 import type { ReplaceableFile } from '../seams/text-files.ts';
 import type { Shell } from './shell.ts';
 
-/** As often as one would be sent. */
+/** The client sends checkpoints no more often than this. */
 const LOOK_EVERY_MS = 1_000;
 
 export class CheckpointFile {
@@ -22,12 +22,12 @@ export class CheckpointFile {
   private readonly task: TaskContext<unknown>;
   private readonly refused: (why: string) => void;
   private timer: Timer | null = null;
-  /** What the file had in it when it was last read or written here. */
+  /** The content of the file when this process last read or wrote it. */
   private known: string;
-  /** One look at a time. */
+  /** Serialises the reads of the file. */
   private looking: Promise<void> = Promise.resolve();
 
-  /** `refused` is told of values that were not saved. */
+  /** `refused` is called with the reason when a value was not saved. */
   static async open(
     shell: Shell,
     task: TaskContext<unknown>,
@@ -58,7 +58,7 @@ export class CheckpointFile {
     this.lookLater();
   }
 
-  /** The program has ended: what it saved last goes before the verdict, and nothing is left on the disk. */
+  /** Called when the program has ended: sends its last checkpoint before the verdict, and removes the directory. */
   async close(): Promise<void> {
     this.timer?.cancel();
     await this.look();
@@ -84,7 +84,7 @@ export class CheckpointFile {
     if (text !== null) this.save(text);
   }
 
-  /** No program writes any more, so what stands in the file is whole. */
+  /** The program has ended, so the file is complete. */
   private async lookInPlace(): Promise<void> {
     const text = await this.file.text();
     if (text !== this.known) this.save(text);
@@ -100,11 +100,11 @@ export class CheckpointFile {
       this.refused(`it is not JSON (${fault.message})`);
       return;
     }
-    // Not awaited: it may have to wait for its second, and the verdict waits for it by itself.
+    // Not awaited: sending is rate limited, and the verdict waits for a pending checkpoint.
     this.task.checkpoint(value).catch(this.tell);
   }
 
-  /** A lost lease is told of elsewhere; and what was completed needs no checkpoint. */
+  /** Ignores a lost lease, which is reported elsewhere, and a completed task, which needs no checkpoint. */
   private readonly tell = (fault: unknown): void => {
     if (!LeaseholdError.is(fault, 'LEASE_LOST'))
       this.refused(fault instanceof Error ? fault.message : String(fault));

@@ -5,19 +5,19 @@ import type { ErrorCode } from '../protocol/leasehold-error.ts';
 
 export const CLIENT_CODES = {
   LEASE_LOST: {
-    says: 'The lease was lost while it was being relied on.',
+    says: 'The lease was lost while its holder relied on it.',
     when: 'The lease expired, was superseded by a newer grant to its holder, was broken or wiped, or could not be renewed in time. The sentence says which.',
-    todo: 'Stop the work it was for: another holder may be doing it. Writes with its fencing number are refused from now on. Acquire the lease again to continue.',
+    todo: 'Stop the work that it protected: another holder may be doing it. Writes with its fencing number are refused from now on. Acquire the lease again to continue.',
   },
   LEASE_ASKED: {
     says: 'Another caller asks the holder of a lease to give way.',
-    when: 'It is the reason of the `asked` signal of a held lease after `leases.ask`, `leasehold lease ask` or `lease.ask`.',
-    todo: 'Finish soon and release the lease, or take no notice: nothing ends it but its holder or time.',
+    when: 'The `asked` signal of a held lease aborts with it after `leases.ask`, `leasehold lease ask` or `lease.ask`.',
+    todo: 'Finish soon and release the lease, or ignore the request: the lease ends only by its holder or by time.',
   },
   UNREACHABLE: {
     says: 'No server answered.',
     when: 'No process listens at the address, the network or TLS failed, or the answer did not come in time. `effect` says whether the call may have been carried out.',
-    todo: 'Check the URL and the server with `leasehold doctor`. A call whose effect is unknown may be made again with the same ids.',
+    todo: 'Check the URL and the server with `leasehold doctor`. A call whose effect is unknown may be repeated with the same ids.',
   },
   PROTOCOL: {
     says: 'The answer does not come from a leasehold server of a compatible version.',
@@ -45,13 +45,13 @@ export const CLIENT_CODES = {
     todo: 'Ask again later, from any process that knows the id of the task.',
   },
   TASK_TIMEOUT: {
-    says: 'The handler took longer than it may.',
-    when: 'It is the reason of the signal of a handler whose `timeout` is over. A second later the task has failed.',
+    says: 'The handler exceeded its timeout.',
+    when: 'The signal of a handler aborts with it when its `timeout` is over. A second later the task fails.',
     todo: 'End the work. Give the task or the worker a longer `timeout` if it needs one.',
   },
   WORKER_STOPPING: {
     says: 'The worker is stopping.',
-    when: 'It is the reason of the signal of a handler that has not finished when the grace period of its worker is over.',
+    when: 'The signal of a handler aborts with it when the handler has not finished at the end of the grace period of its worker.',
     todo: 'End the work: the task is handed back, which is neither a failure nor an attempt.',
   },
   SESSION_PENDING: {
@@ -60,14 +60,14 @@ export const CLIENT_CODES = {
     todo: 'Ask again later; the session continues.',
   },
   LOG_HELD: {
-    says: 'Another process has the data directory.',
+    says: 'Another process holds the data directory.',
     when: '`open` was called on a directory that a server or another handle has open. `details.holder` says which.',
     todo: 'Use `connect` to talk to that server, or end it first.',
   },
   LOG_DAMAGED: {
-    says: 'Bytes that were durable are no longer what they were.',
+    says: 'Durable bytes of the log have changed.',
     when: '`open` read the log. `details` has the file and the offset. Nothing is repaired automatically.',
-    todo: 'Look at it with `leasehold wal verify`, and restore the newest backup.',
+    todo: 'Check the log with `leasehold wal verify`, and restore the newest backup.',
   },
   LOG_TOO_NEW: {
     says: 'The log was written by a newer version of leasehold.',

@@ -1,6 +1,6 @@
 /**
  * The codes of commands themselves, where neither a server nor the client has a better one: with `--json` a failure
- * names one of them. `exit` is the exit code that the code stands for where a failure has no code of its own.
+ * names one of them. `exit` is the exit code that the code stands for if a failure has no code of its own.
  */
 import { EXIT } from './exit-codes.ts';
 
@@ -22,11 +22,11 @@ export const COMMAND_CODES = {
     exit: EXIT.usage,
     says: 'The command line is wrong.',
     when: 'A command, an option or an argument is unknown, missing or malformed, or a file that it names cannot be used.',
-    todo: 'Correct the command line; `leasehold COMMAND --help` has its words. Nothing was done.',
+    todo: 'Correct the command line; `leasehold COMMAND --help` shows the usage. Nothing was done.',
   },
   IN_USE: {
     exit: EXIT.inUse,
-    says: 'Another process has it.',
+    says: 'Another process holds it.',
     when: 'The data directory, the log in a database, or the guard of the orchestrator is held by another process. The sentence says which one.',
     todo: 'Stop that process first, or use another directory. The lock of a data directory is gone when its process is: delete no file.',
   },
@@ -46,7 +46,7 @@ export const COMMAND_CODES = {
     exit: null,
     says: 'The log cannot be written any more.',
     when: 'A write or sync failed while the server ran, so that it cannot know what is durable. It answered 503 to all calls and ended.',
-    todo: 'Look at the fault in its output and at the disk, then start it again. What was acknowledged is there.',
+    todo: 'Look at the fault in its output and at the disk, then start it again. Every acknowledged change is in the log.',
   },
   NOT_STARTED: {
     exit: null,
@@ -57,20 +57,20 @@ export const COMMAND_CODES = {
   NOT_EXECUTABLE: {
     exit: EXIT.notExecutable,
     says: 'The program could not be run.',
-    when: 'The program of `run` or `work` may not be executed, or the system refused to start it.',
+    when: 'The program of `run` or `work` is not executable, or the system refused to start it.',
     todo: 'Check its permissions and its first line.',
   },
   COMMAND_NOT_FOUND: {
     exit: EXIT.commandNotFound,
     says: 'The program was not found.',
     when: 'The program of `run` or `work` is not in `PATH`, or there is no such file.',
-    todo: 'Check the path. What follows `--` is taken as it is, without a shell.',
+    todo: 'Check the path. The words after `--` are run as given, without a shell.',
   },
   INTERRUPTED: {
     exit: null,
     says: 'A signal ended the command at once.',
-    when: 'A second SIGTERM, or another Ctrl-C two seconds after the first, came before the command had ended in order. The exit code is 128 and the number of the signal.',
-    todo: 'Nothing: this was requested. Leases that were not given back end by time.',
+    when: 'A second SIGTERM, or another Ctrl-C two seconds after the first, came before the command had ended in order. The exit code is 128 plus the number of the signal.',
+    todo: 'Nothing: this was requested. Leases that were not released expire.',
   },
 } as const satisfies Record<string, CommandCodeText>;
 

@@ -410,7 +410,7 @@ describe('queue, status and workers', () => {
     await test.run('task', 'add', '1', '--queue', 'mail');
     expect((await test.run('queue', 'pause', 'mail')).out).toBe('mail is paused, durable at seq 3.\n');
     expect((await test.run('queue', 'ls')).out).toMatch(/\nmail +1 +0 +0 +0 +0 +paused\n$/);
-    expect((await test.run('queue', 'resume', 'mail')).out).toMatch(/^mail is handed out again/);
+    expect((await test.run('queue', 'resume', 'mail')).out).toMatch(/^mail is resumed/);
     expect(ndjson(await test.run('queue', 'ls', '--json'))).toMatchObject([{ queue: 'mail', paused: false }]);
     await test.world.finish(test.lh.call('worker.heartbeat', { worker_id: 'w' }));
     expect((await test.run('workers')).out).toMatch(/\nw +- +0 +- +now\n$/);

@@ -18,7 +18,7 @@ const CLOSE_MS = 1_000;
 
 /** Longer than a restart, and than the 15 s after which a standby takes over. */
 const RETRY_FOR_MS = 30_000;
-/** A lost reply that the next try brings is not worth a line. */
+/** A retry that succeeds within this time is not reported. */
 const SILENT_MS = 300;
 
 export interface ServerOptions {
@@ -50,9 +50,9 @@ export function probeCommand(name: string): Command {
   return new Command(name)
     .option(
       '--server <url>',
-      `where the server is, or several with commas (LEASEHOLD_URL; default ${DEFAULT_URL})`,
+      `the URL of the server, or several separated by commas (LEASEHOLD_URL; default ${DEFAULT_URL})`,
     )
-    .option('--token <token>', 'the bearer token to show it (LEASEHOLD_TOKEN)')
+    .option('--token <token>', 'the bearer token to send (LEASEHOLD_TOKEN)')
     .option('--json', 'print JSON: one object, or one a line for lists');
 }
 
@@ -113,7 +113,7 @@ export async function withServer<T>(
   }
 }
 
-/** Says once, on stderr, what a command waits for. */
+/** Reports once, on stderr, what a command waits for. */
 export function retryingOf(
   { clock, err }: Shell,
   { retryFor: forMs, json }: ServerOptions,
@@ -147,9 +147,9 @@ const NO_SERVER =
 
 /** Codes that mean that no process listens there. */
 const AWAY: ReadonlySet<string> = new Set(['ECONNREFUSED', 'ECONNRESET', 'UND_ERR_SOCKET']);
-/** Those of them with which a TLS port ends a connection without TLS. */
+/** Those of them with which a TLS port ends a plain connection. */
 const CUT: ReadonlySet<string> = new Set(['ECONNRESET', 'UND_ERR_SOCKET']);
-/** A certificate of an authority that Node does not know. */
+/** Codes of a certificate whose authority Node does not trust. */
 const UNTRUSTED: ReadonlySet<string> = new Set([
   'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
   'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
@@ -163,7 +163,7 @@ function codeIn(fault: unknown): string | undefined {
   return code ?? (cause === undefined ? undefined : codeIn(cause));
 }
 
-/** The server says the same of no token and of a wrong one. */
+/** The server gives a missing and a wrong token the same answer. */
 function withTokenHint(fault: unknown, { token }: Server): unknown {
   if (!(fault instanceof Failure) || fault.code !== 'UNAUTHENTICATED') return fault;
   const hint =
@@ -189,7 +189,7 @@ export function connectionFailure(fault: unknown, { url }: Server, retryForMs = 
       );
     }
     if (fault.message.includes('did not answer within')) {
-      const says = `What listens at ${url} takes connections and does not answer: it may be paused, or not be a leasehold server.`;
+      const says = `The process at ${url} accepts connections but does not answer: it may be paused, or it is not a leasehold server.`;
       return new Failure(says, EXIT.failed, fault.code);
     }
     const next =

@@ -6,7 +6,7 @@ import type { Shell } from './shell.ts';
 
 const FOLDER = fileURLToPath(new URL('../console/', import.meta.url));
 
-/** Only what the list names is read; nothing is looked for in the folder. */
+/** Reads only the files that the list names. */
 export async function readConsole({ files }: Pick<Shell, 'files'>): Promise<ConsoleFile[]> {
   try {
     const list = JSON.parse(await files.read(`${FOLDER}files.json`)) as { path: string; type: string }[];

@@ -62,14 +62,14 @@ export async function withDatabase<T>(
   } catch (fault) {
     if (limit.fault === null) throw connectionFailure(url, fault) ?? statementFailure(fault, missing);
     throw new Failure(
-      `No answer from ${named(url)} for ${SILENCE_SECONDS} s; what was asked of it may still be carried out.`,
+      `No answer from ${named(url)} for ${SILENCE_SECONDS} s; the statement may still take effect.`,
     );
   } finally {
     await client.end();
   }
 }
 
-/** Cuts the connection to a silent database, and keeps the reason why everything on it has failed. */
+/** Cuts the connection to a silent database, and keeps the reason why its statements fail. */
 class AnswerLimit {
   fault: Error | null = null;
   private readonly shell: Shell;

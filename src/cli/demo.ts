@@ -50,9 +50,9 @@ interface DemoOptions {
 
 export function demoCommand(shell: Shell): Command {
   return new Command('demo')
-    .description('See in half a minute how a late write is refused.')
+    .description('Watch a late write being refused, in half a minute.')
     .option('--fast', 'without pauses for reading')
-    .option('--json', 'print only what came of it, as one JSON object')
+    .option('--json', 'print only the outcome, as one JSON object')
     .addHelpText('after', examples('leasehold demo'))
     .action(async (options: DemoOptions) => {
       const ending = new AbortController();

@@ -65,7 +65,7 @@ interface DoctorOptions extends ServerOptions {
 
 export function doctorCommand(shell: Shell, means: DoctorMeans = REAL): Command {
   return probeCommand('doctor')
-    .description('Check clock, disk, data directory, versions and the way to the server.')
+    .description('Check clock, disk, data directory, versions and the connection to the server.')
     .option(
       '--data <dir>',
       `the data directory to look at (LEASEHOLD_DATA; default ${DEFAULT_DATA} if there is one)`,
@@ -73,7 +73,7 @@ export function doctorCommand(shell: Shell, means: DoctorMeans = REAL): Command 
     )
     .addHelpText(
       'after',
-      `${examples('leasehold doctor', 'leasehold doctor --data /var/lib/leasehold --json')}\n\nLeaves with 1 when something is wrong.`,
+      `${examples('leasehold doctor', 'leasehold doctor --data /var/lib/leasehold --json')}\n\nExits with 1 when something is wrong.`,
     )
     .action(async (options: DoctorOptions) => {
       const server = serverOf(shell, options);
@@ -136,7 +136,7 @@ async function checkServer(shell: Shell, { http }: DoctorMeans, server: Server):
   } catch (fault) {
     if (!(fault instanceof Error)) throw fault;
     const says = `no server answers at ${url} (${reasonIn(fault)})`;
-    const advice = 'Start a server with `leasehold up`, or say where it is with --server or LEASEHOLD_URL.';
+    const advice = 'Start a server with `leasehold up`, or give its URL with --server or LEASEHOLD_URL.';
     return [{ check: 'server', level: 'wrong', says, advice }];
   }
 }
@@ -148,7 +148,7 @@ function readiness(url: string, { status, text, tookMs }: Answer): Finding {
     return { check: 'server', level: 'ok', says: `${url} is ready, and answers in ${duration(tookMs)}` };
   }
   if (status === 503 && text.includes('"NOT_LEADER"')) {
-    return { check: 'server', level: 'ok', says: `${url} stands by, and answers in ${duration(tookMs)}` };
+    return { check: 'server', level: 'ok', says: `${url} is a standby, and answers in ${duration(tookMs)}` };
   }
   const advice =
     status === 503
@@ -159,11 +159,11 @@ function readiness(url: string, { status, text, tookMs }: Answer): Finding {
 
 const ACCESS_ADVICE: Readonly<Record<number, string>> = {
   401: 'Give a token that the server knows with --token or LEASEHOLD_TOKEN.',
-  403: 'Give a token with the scope v1:read, or ask from a network that the server allows.',
+  403: 'Give a token with the scope v1:read, or connect from a network that the server allows.',
 };
 
 function access({ status }: Answer): Finding {
-  if (status === 200) return { check: 'access', level: 'ok', says: 'the server lets us read' };
+  if (status === 200) return { check: 'access', level: 'ok', says: 'the server grants read access' };
   const advice = ACCESS_ADVICE[status] ?? 'Look at the log of the server.';
   return { check: 'access', level: 'wrong', says: `/v1/status answers ${status}`, advice };
 }
@@ -190,7 +190,7 @@ function objectIn(text: string): object {
   }
 }
 
-/** A standby tells no time of its own. */
+/** A standby reports no time of its own. */
 function serverTime(text: string): Finding[] {
   const { clock_off_ms: offMs } = objectIn(text) as { clock_off_ms?: unknown };
   if (typeof offMs !== 'number') return [];
@@ -198,7 +198,7 @@ function serverTime(text: string): Finding[] {
   if (Math.abs(offMs) <= TIME_OFF_MS) return [{ check, level: 'ok', says: 'follows its wall clock' }];
   const says = `${duration(Math.abs(offMs))} ${offMs > 0 ? 'ahead of' : 'behind'} the wall clock of its machine`;
   const advice =
-    'Schedules fire by that time. It follows the wall clock by 1 %; docs/operating.md, "Time", says what a restart does.';
+    'Schedules fire by that time. It corrects itself by at most 1 %; docs/operating.md, "Time", says what a restart does.';
   return [{ check, level: 'note', says, advice }];
 }
 
@@ -210,7 +210,7 @@ function clockDifference(nowMs: number, { dateMs, tookMs }: Answer): Finding {
     return {
       check: 'clock',
       level: 'ok',
-      says: 'ours and the server’s agree to the second or two that can be told',
+      says: 'ours and the server’s agree within one or two seconds',
     };
   }
   const says = `ours is ${duration(Math.abs(offMs))} ${offMs > 0 ? 'ahead of' : 'behind'} the server’s`;
@@ -231,7 +231,7 @@ async function checkData(shell: Shell, means: DoctorMeans, options: DoctorOption
     return [{ check: 'data directory', level: 'wrong', says: reasonIn(fault), advice }];
   }
   if (names === null && named === null) {
-    const says = `there is none at ${dir}, so nothing of the disk was checked`;
+    const says = `there is none at ${dir}, so the disk was not checked`;
     return [
       { check: 'data directory', level: 'note', says, advice: 'Name one with --data where the server runs.' },
     ];
@@ -291,14 +291,19 @@ async function checkFileSystem({ files }: DoctorMeans, dir: string): Promise<Fin
   const kind = await files.networkKind(dir);
   if (kind === null) return { check: 'file system', level: 'ok', says: 'local' };
   const advice = 'Two machines may both believe that they hold the lock there. Use a local disk.';
-  return { check: 'file system', level: 'wrong', says: `${dir} lies on a network (${kind})`, advice };
+  return {
+    check: 'file system',
+    level: 'wrong',
+    says: `${dir} is on a network file system (${kind})`,
+    advice,
+  };
 }
 
 async function checkSpace({ disk }: DoctorMeans, dir: string): Promise<Finding> {
   const free = await disk.freeBytes(dir);
   const says = `${size(free)} free`;
   const advice =
-    'Make room: the log needs up to 64 MiB at a time, and a compaction more. Without it nothing new is taken, only renewals, completions and releases.';
+    'Make room: the log needs up to 64 MiB at a time, and a compaction more. Without it the server takes only renewals, completions and releases.';
   if (free < FREE_WRONG_BYTES) return { check: 'free space', level: 'wrong', says, advice };
   if (free < FREE_LOW_BYTES) return { check: 'free space', level: 'note', says, advice };
   return { check: 'free space', level: 'ok', says };
@@ -312,11 +317,10 @@ async function checkSync({ disk }: DoctorMeans, dir: string): Promise<Finding> {
   const says = `a durable write takes ${median.toFixed(2)} ms in the median, ${worst.toFixed(2)} ms at worst`;
   if (median < SYNC_UNLIKELY_MS) {
     const advice =
-      'No disk is that fast: it is memory, or a disk that only says so. A power cut would lose data.';
+      'No disk is that fast: it is memory, or a disk that reports a sync it has not done. A power cut would lose data.';
     return { check, level: 'note', says, advice };
   }
-  const advice =
-    'Every change waits for one such write. Use a local SSD, and nothing else that keeps it busy.';
+  const advice = 'Every change waits for one such write. Use a local SSD that nothing else keeps busy.';
   if (median > SYNC_WRONG_MS) return { check, level: 'wrong', says, advice };
   return median > SYNC_SLOW_MS ? { check, level: 'note', says, advice } : { check, level: 'ok', says };
 }

@@ -1,4 +1,4 @@
-/** The exit codes of `leasehold`; a command that runs a program of yours leaves with the code of that program. */
+/** The exit codes of `leasehold`; a command that runs a program of yours exits with the code of that program. */
 export const EXIT = {
   done: 0,
   failed: 1,

@@ -1,4 +1,4 @@
-/** `leasehold explain CODE`: what any code, or exit code, that a command can end with means and what to do about it, without a server. */
+/** `leasehold explain CODE`: what each code or exit code of a command means and what to do about it. Needs no server. */
 import { Command } from 'commander';
 import { REFUSALS, type RefusalCode } from '../core/refusals.ts';
 import { EXPLANATIONS } from '../protocol/explanations.ts';
@@ -22,7 +22,7 @@ const WIDTH_MAX = 100;
 
 export function explainCommand(shell: Shell): Command {
   return new Command('explain')
-    .description('Explain a code that a command prints: when it comes, and what to do.')
+    .description('Explain a code that a command prints: when it occurs, and what to do.')
     .argument('[code]', 'the code, or the exit code of a command; without one all codes are listed')
     .option('--json', 'print JSON: one object, or one a line for lists')
     .addHelpText(
@@ -112,7 +112,7 @@ export const CODES: readonly Explained['listed'][] = EXPLAINED.map(({ listed }) 
 /** From here on exit codes stand for signals. */
 const SIGNALLED = 128;
 
-/** The details of two reasons are spelt like codes, and can be looked up like them. */
+/** The details of two reasons look like codes, so they can be looked up too. */
 const DETAILS: Readonly<Record<string, string>> = {
   REJECTED_BUSY: 'R_LEASE_BUSY',
   REJECTED_NO_TUNER: 'R_NO_TUNER',
@@ -138,11 +138,11 @@ const EXITS: Readonly<Record<number, string>> = {
 };
 
 const DONE: Explained = {
-  listed: { code: '0', says: 'The command did what it was asked to.' },
+  listed: { code: '0', says: 'The command succeeded.' },
   body: {
     code: '0',
-    says: 'The command did what it was asked to.',
-    when: 'Nothing failed. `run` leaves with it when the program did.',
+    says: 'The command succeeded.',
+    when: 'Nothing failed. `run` exits with it when its program did.',
     todo: 'Nothing.',
   },
   from: 'exit code 0',

@@ -48,6 +48,6 @@ export function startFailure(program: string, fault: unknown): Failure {
   const { code, message } = Object(fault) as { readonly code?: unknown; readonly message?: unknown };
   if (typeof code !== 'string') throw fault;
   if (code === 'ENOENT') return new Failure(`${program} was not found.`, EXIT.commandNotFound);
-  if (code === 'EACCES') return new Failure(`${program} may not be run.`, EXIT.notExecutable);
+  if (code === 'EACCES') return new Failure(`${program} is not executable.`, EXIT.notExecutable);
   return new Failure(`${program} could not be started: ${String(message)}.`, EXIT.notExecutable);
 }

@@ -9,7 +9,7 @@ import type { Timer } from '../seams/clock.ts';
 import type { Ended, KeeperChannel, StartOptions } from '../seams/processes.ts';
 import type { Shell } from './shell.ts';
 
-/** After so many lost keepers the worker starts no other; it still ends its programs itself. */
+/** After losing this many keepers the worker starts no new one; it still ends its programs itself. */
 const KEEPERS_LOST_MAX = 10;
 
 interface Watched {

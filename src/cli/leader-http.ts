@@ -1,6 +1,6 @@
 /**
- * HTTP for a command that was given one server: when that one stands by and names the leader, the request goes there, and so
- * do those that follow until the leader fails. The token goes along, because the server that names the leader was
+ * HTTP for a command that was given one server: when that server is a standby and names the leader, this request and the
+ * next ones go to the leader, until it fails. The token is sent along, because the server that names the leader was
  * trusted with it; but never from https to http.
  */
 import type { Http, HttpReply, HttpRequest } from '../seams/http.ts';
@@ -30,7 +30,7 @@ export function leaderFollowing(http: Http, url: string): Http {
       if (leader === null || leader.origin === asked?.origin) return reply;
       return await send(to(request));
     } catch (fault) {
-      // The server that was named knows who leads next.
+      // The server on the command line knows who leads next.
       leader = null;
       throw fault;
     }

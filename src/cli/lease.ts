@@ -17,7 +17,7 @@ import type { Shell } from './shell.ts';
 
 export function leaseCommand(shell: Shell): Command {
   return new Command('lease')
-    .description('Take, look at, ask for, give back and break named leases.')
+    .description('Acquire, show, renew, release, ask for and break named leases.')
     .addCommand(listCommand(shell))
     .addCommand(showCommand(shell))
     .addCommand(acquireCommand(shell))
@@ -110,10 +110,10 @@ interface AcquireOptions extends ServerOptions {
 function acquireCommand(shell: Shell): Command {
   return serverCommand('acquire')
     .description(
-      'Take a lease and exit; it is not renewed. To hold one while a program runs, use `leasehold run`.',
+      'Acquire a lease and exit; it is not renewed. To hold one while a program runs, use `leasehold run`.',
     )
     .argument('<name>', 'the lease')
-    .requiredOption('--holder <holder>', 'who holds it')
+    .requiredOption('--holder <holder>', 'the holder of the lease')
     .requiredOption('--ttl <duration>', 'how long it lasts, for example 15s', durationMs)
     .addOption(defaulted('--wait <duration>', 'how long to wait in line', durationMs, 0, 'not at all'))
     .option('--token-file <file>', 'write the token there, readable for you only, instead of printing it')
@@ -170,7 +170,7 @@ async function keepToken(
   } catch (fault) {
     await lh.call('lease.release', { name, holder, token });
     throw new Failure(
-      `The token cannot be written to ${path}, so the lease was given back: ${sentence(fault)}`,
+      `The token cannot be written to ${path}, so the lease was released: ${sentence(fault)}`,
     );
   }
 }
@@ -188,8 +188,8 @@ interface TokenOptions extends ServerOptions {
 function ownerCommand(name: string): Command {
   return serverCommand(name)
     .argument('<name>', 'the lease')
-    .requiredOption('--holder <holder>', 'who holds it')
-    .requiredOption('--token-file <file>', 'where the token is; - for standard input');
+    .requiredOption('--holder <holder>', 'the holder of the lease')
+    .requiredOption('--token-file <file>', 'the file with the token; - for standard input');
 }
 
 async function tokenOf(shell: Shell, { tokenFile }: TokenOptions): Promise<string> {
@@ -202,7 +202,7 @@ async function tokenOf(shell: Shell, { tokenFile }: TokenOptions): Promise<strin
 function renewCommand(shell: Shell): Command {
   return ownerCommand('renew')
     .description(
-      'Renew a lease you took with `lease acquire`. It never shortens one and never brings one back.',
+      'Renew a lease that `lease acquire` granted. This never shortens a lease and never revives one that is over.',
     )
     .requiredOption('--ttl <duration>', 'how long it lasts from now on', durationMs)
     .addHelpText(
@@ -224,7 +224,7 @@ function renewCommand(shell: Shell): Command {
 
 function releaseCommand(shell: Shell): Command {
   return ownerCommand('release')
-    .description('Give a lease back. Harmless twice.')
+    .description('Release a lease. Safe to repeat.')
     .addHelpText(
       'after',
       examples('leasehold lease release nightly-report --holder host-1 --token-file ./token'),
@@ -236,7 +236,7 @@ function releaseCommand(shell: Shell): Command {
         show(shell, options, reply, () => [
           reply.released
             ? `${visible(name)} is free, durable at seq ${reply.seq}.`
-            : `${visible(name)} was not yours to give back: it is over, or holder or token are not those of the grant.`,
+            : `${visible(name)} was not released: the lease is over, or the holder or the token is wrong.`,
         ]);
       }),
     );
@@ -253,7 +253,7 @@ interface AskOptions extends ServerOptions {
 
 function askCommand(shell: Shell): Command {
   return serverCommand('ask')
-    .description('Ask the holder of a lease to give way. Nothing ends unless it does.')
+    .description('Ask the holder of a lease to give way. The lease ends only if the holder releases it.')
     .argument('<name>', 'the lease')
     .requiredOption('--reason <reason>', 'why (required); the holder is told')
     .addHelpText('after', examples('leasehold lease ask nightly-report --reason "a deployment waits for it"'))

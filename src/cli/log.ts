@@ -80,7 +80,7 @@ async function* pages(
   }
 }
 
-/** The log is only read forwards, so finding the newest entries of a type reads all of it. */
+/** The log can only be read forwards, so finding the newest entries of a type reads all of it. */
 async function newestOf(
   all: AsyncIterable<readonly EntryRecord[]>,
   count: number,

@@ -1,6 +1,6 @@
 /** The words that the user may have meant: those that contain the input, and those a few typing errors away. */
 
-/** The number of letters that allow one typing error. */
+/** One typing error is allowed for this many letters. */
 const LETTERS_AN_ERROR = 4;
 const NEAR_MAX = 3;
 

@@ -1,6 +1,6 @@
 /**
- * `leasehold object`: fenced objects. Under `leasehold run` a write carries the lease that is in the
- * environment, so that a program which was overtaken cannot write, whatever language it is written in.
+ * `leasehold object`: fenced objects. Under `leasehold run` a write carries the lease in the environment, so that a
+ * program that lost its lease cannot write, in any language.
  */
 import { Command } from 'commander';
 import type { Requests } from '../operations/table.ts';
@@ -24,7 +24,7 @@ export function objectCommand(shell: Shell): Command {
 function getCommand(shell: Shell): Command {
   return readCommand(shell, 'get')
     .description(
-      'Print the value of an object as it was put, and a line break; with --json the whole record.',
+      'Print the value of an object byte for byte, and a line break; with --json the whole record.',
     )
     .argument('<name>', 'the object')
     .addHelpText(
@@ -97,7 +97,7 @@ function deleteCommand(shell: Shell): Command {
     );
 }
 
-/** The body. A write without a lease is sent too, so that its receipt tells of it. */
+/** Returns the body. A write without a lease is sent too, so that the server keeps a receipt of it. */
 function fenced<T extends { readonly ok: true }>(name: string, reply: T | Problem): T {
   if (reply.ok || reply.code !== 'WRITE_UNFENCED') return answered(reply);
   throw refused(
@@ -106,7 +106,7 @@ function fenced<T extends { readonly ok: true }>(name: string, reply: T | Proble
   );
 }
 
-/** Everything that is known about the lease is sent: the server compares it and refuses what does not fit. */
+/** Sends everything known about the lease, so that the server can check all of it. */
 function fenceOf(
   { env }: Shell,
   { leaseSeq, ifVersion }: WriteOptions,

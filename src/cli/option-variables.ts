@@ -1,6 +1,6 @@
 /**
- * Options that a variable may give instead: LEASEHOLD_TLS_CERT for --tls-cert. A flag wins, an empty variable counts as not
- * set, and a malformed value is wrong usage that names the variable. A list has commas or spaces between its items.
+ * Options that an environment variable may set: LEASEHOLD_TLS_CERT for --tls-cert. A flag wins, an empty variable counts as
+ * not set, and a malformed value is a usage error that names the variable. Items of a list are separated by commas or spaces.
  */
 import { type Command, InvalidArgumentError, type Option } from 'commander';
 import { wrongUsage } from './failure.ts';

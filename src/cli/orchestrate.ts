@@ -23,7 +23,9 @@ type OrchestrateOptions = ServerOptions & OrchestratorFlags;
 
 export function orchestrateCommand(shell: Shell): Command {
   return withOrchestratorOptions(
-    probeCommand('orchestrate').description('Run the pipelines of sessions: the only process that does.'),
+    probeCommand('orchestrate').description(
+      'Run the pipelines of sessions. Only one orchestrator runs at a time.',
+    ),
     DEFAULT_LOG_DIR,
   )
     .addHelpText(
@@ -41,8 +43,8 @@ Placeholders in arguments: {serviceRef} {recordingID} {start_ms} {slot} {session
 environment LEASEHOLD_SESSION_ID, LEASEHOLD_SLOT and LEASEHOLD_LEASE_SEQ. The token needs the scope *.
 
 Exit codes: 0 it was asked to end and every pipeline has ended; 2 wrong usage, nothing was touched; 3 the token lacks
-the scope *, the guard is held by another or something failed on the way, nothing was started; 4 the guard was lost and
-every pipeline stopped, or it was asked to end and a pipeline could not be killed.`,
+the scope *, another orchestrator holds the guard or the start failed, nothing was started; 4 the guard was lost and every
+pipeline was stopped, or it was asked to end and a pipeline could not be killed.`,
     )
     .action((options: OrchestrateOptions) => run(shell, options));
 }
@@ -84,7 +86,7 @@ function leave({ ending }: Shell, options: OrchestrateOptions, exitCode: number,
   throw new Failure(sentence, exitCode, code);
 }
 
-/** What the reader of `up` need not see: how the orchestrator came up. That it did is said by the event after them. */
+/** Startup steps that `up` does not print: the event after them says that the orchestrator runs. */
 const STEPS: readonly string[] = ['the guard is held', 'leases of earlier sessions are wiped'];
 
 /** One line per event on stderr, as text or JSON. */

@@ -39,14 +39,28 @@ export function withOrchestratorOptions(command: Command, logDir: string): Comma
         '15s',
       ),
     )
-    .addOption(defaulted('--heartbeat <duration>', 'how often all is renewed', durationMs, 5_000, '5s'))
+    .addOption(
+      defaulted(
+        '--heartbeat <duration>',
+        'how often the guard and all leases are renewed',
+        durationMs,
+        5_000,
+        '5s',
+      ),
+    )
     .option(
       '--lease-ttl <duration>',
       'how long the leases of a session last without renewal (default 30s, or three heartbeats)',
       durationMs,
     )
     .addOption(
-      defaulted('--grace <duration>', 'between SIGTERM and SIGKILL for a pipeline', durationMs, 5_000, '5s'),
+      defaulted(
+        '--grace <duration>',
+        'the time between SIGTERM and SIGKILL for a pipeline',
+        durationMs,
+        5_000,
+        '5s',
+      ),
     )
     .option('--log-dir <dir>', `where the output of pipelines goes (default ${logDir})`, directory);
 }
@@ -56,7 +70,7 @@ export interface OrchestratorPlan {
   readonly timing: Timing;
 }
 
-/** Any fault in it is wrong usage, and nothing has been changed. */
+/** A fault in the plan is a usage error; nothing has been changed yet. */
 export async function planOf(shell: Shell, flags: OrchestratorFlags): Promise<OrchestratorPlan> {
   const timing = {
     guardTtlMs: flags.guardTtl,
@@ -69,7 +83,7 @@ export async function planOf(shell: Shell, flags: OrchestratorFlags): Promise<Or
   return { config: flags.config === undefined ? demoConfig() : await readFile(shell, flags.config), timing };
 }
 
-/** Checked before anything is started: an orchestrator that cannot write there would only end again. */
+/** Creates it before anything is started: an orchestrator that cannot write there would end at once. */
 export async function makeLogDirectory(dir: string): Promise<void> {
   try {
     await nodeLogFiles.makeDirectory(dir);

@@ -44,16 +44,19 @@ interface OutboxOptions extends PostgresOptions {
 
 export function relayCommand(shell: Shell): Command {
   return probeCommand('relay')
-    .description('Turn committed rows of the outbox into exactly one task each, until it is told to stop.')
+    .description('Turn each committed row of the outbox into exactly one task, until it is told to stop.')
     .option('--url <url>', urlHelp('DATABASE_URL'))
-    .option('--name <name>', 'the lease that makes it the only one (default: outbox:DATABASE.SCHEMA)')
+    .option(
+      '--name <name>',
+      'the lease that lets only one relay run at a time (default: outbox:DATABASE.SCHEMA)',
+    )
     .addOption(
-      defaulted('--batch <number>', 'how many rows are sent at once, at most', positiveNumber, 500, '500'),
+      defaulted('--batch <number>', 'the maximum number of rows sent at once', positiveNumber, 500, '500'),
     )
     .addOption(
       defaulted(
         '--poll <duration>',
-        'how often it looks for rows that did not wake it',
+        'how often it polls for rows that arrived without a notification',
         boundedMs(10, 3_600_000),
         1_000,
         '1s',
@@ -68,9 +71,9 @@ async function relayUntilStopped(shell: Shell, options: RelayOptions): Promise<v
   const { Pool } = await loadPg().catch((fault: unknown) => {
     throw connectionFailure(url, fault) ?? fault;
   });
-  // One listens, one works, one is to spare.
+  // One connection listens, one works, one is a spare.
   const pool = new Pool({ connectionString: url, application_name: 'leasehold relay', max: 3 });
-  // A connection that is cut fails the statement that runs, which is tried again.
+  // A cut connection fails the running statement, which is retried.
   pool.on('error', () => undefined);
   const { name, batch, poll, json } = options;
   const note = (line: string): void => shell.err.write(`leasehold: ${line}\n`);
@@ -119,7 +122,7 @@ const bodyOf = ({ taskId, ...row }: ParkedRow): object => ({ task_id: taskId, ..
 
 export function outboxCommand(shell: Shell, postgres: Command): void {
   databaseCommand(postgres, 'outbox', 'DATABASE_URL')
-    .description('Show what waits in the outbox and which rows are parked, or settle a parked row.')
+    .description('Show how many rows wait in the outbox and which rows are parked, or settle a parked row.')
     .option('--send <task-id>', 'send this parked row as if it had never been sent')
     .option('--drop <task-id>', 'delete this parked row')
     .action(async (options: OutboxOptions) => {

@@ -43,7 +43,7 @@ export function postgresCommand(shell: Shell): Command {
   );
   databaseCommand(postgres, 'migrate', 'DATABASE_URL')
     .description(
-      'Install migration 019: the table of leases, its sequence and three functions. May be repeated.',
+      'Install migration 019: the table of leases, its sequence and three functions. Safe to repeat.',
     )
     .option('--outbox', 'install migration 020 instead: the outbox of `enqueueIn`')
     .action(async (options: MigrateOptions) => {
@@ -53,12 +53,12 @@ export function postgresCommand(shell: Shell): Command {
     });
   databaseCommand(postgres, 'rollback', 'DATABASE_URL')
     .description(
-      'Remove migration 019 again, with all leases. Refused while an OperatorRuntime run holds its lease. May be repeated.',
+      'Remove migration 019 again, with all leases. Refused while an OperatorRuntime run holds its lease. Safe to repeat.',
     )
     .option('--outbox', 'remove migration 020 instead; refused while the outbox has rows')
     .option(
       '--force',
-      'roll back all the same; gates of such a run are closed first, rows of the outbox are lost',
+      'roll back even then: the gates of such a run are closed first, and rows of the outbox are lost',
     )
     .action(async (options: RollbackOptions) => {
       const back = options.outbox ? rollbackOutbox : rollback;
@@ -70,7 +70,7 @@ export function postgresCommand(shell: Shell): Command {
     });
   databaseCommand(postgres, 'probe', 'DATABASE_URL')
     .description(
-      'Ask the installed functions T1 to T7 of the seed, inside a transaction that is rolled back.',
+      'Run the tests T1 to T7 on the installed functions, inside a transaction that is rolled back.',
     )
     .action(async (options: PostgresOptions) => {
       report(shell, options, await withDatabase(shell, options, probe));

@@ -1,6 +1,6 @@
 /**
  * The output of a program under `leasehold work`: its result, and the end of its standard error. Both are bounded,
- * because a program may print for ever.
+ * because a program may print without end.
  */
 import { Json } from '../protocol/json.ts';
 import { LIMITS } from '../protocol/limits.ts';
@@ -17,7 +17,7 @@ export class ResultText {
     else this.pieces = [];
   }
 
-  /** JSON as it is, other text as a string without its last line break, nothing as no result. */
+  /** JSON unchanged, other text as a string without its last line break, no output as no result. */
   json(): Json | undefined {
     if (this.bytes > LIMITS.opaqueBytes * 2) {
       throw new Error(`The program printed ${this.bytes} bytes; a result may have ${LIMITS.opaqueBytes}.`);
@@ -70,7 +70,7 @@ export class OutputTail {
 const ESCAPES = /\u001b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[@-Z\\-_])/g;
 const UNPRINTABLE = /(?![\n\t])[\p{Cc}\p{Cs}]/gu;
 
-/** As much of the end as fits after the mark, in whole characters. */
+/** As many whole characters of the end as fit after the mark of the cut. */
 function lastBytes(text: string): string {
   const mark = '…';
   const bytes = Buffer.from(text);

@@ -1,6 +1,6 @@
 /**
- * All commands. A command is loaded only when it is the requested one: the others are in the help by name and
- * sentence, so that `leasehold --help` does not load a server.
+ * All commands. Only the requested command is loaded; for the others the help has a name and a sentence, so that
+ * `leasehold --help` does not load a server.
  */
 import { Command, CommanderError } from 'commander';
 import { durationMs } from './arguments.ts';
@@ -30,7 +30,7 @@ const GROUPS: Readonly<Record<string, readonly Row[]>> = {
     },
     {
       name: 'orchestrate',
-      does: 'Run the pipelines of sessions: the only process that does.',
+      does: 'Run the pipelines of sessions. Only one orchestrator runs at a time.',
       load: async (shell) => (await import('./orchestrate.ts')).orchestrateCommand(shell),
     },
     {
@@ -40,7 +40,7 @@ const GROUPS: Readonly<Record<string, readonly Row[]>> = {
     },
     {
       name: 'wal',
-      does: 'Look at the log of a data directory, or restore it from a backup.',
+      does: 'Inspect the log of a data directory, or restore it from a backup.',
       load: async () => (await import('./wal.ts')).walCommand(),
     },
     {
@@ -67,7 +67,7 @@ const GROUPS: Readonly<Record<string, readonly Row[]>> = {
     },
     {
       name: 'lease',
-      does: 'Take, look at, ask for, give back and break named leases.',
+      does: 'Acquire, show, renew, release, ask for and break named leases.',
       load: async (shell) => (await import('./lease.ts')).leaseCommand(shell),
     },
     {
@@ -77,14 +77,14 @@ const GROUPS: Readonly<Record<string, readonly Row[]>> = {
     },
     {
       name: 'session',
-      does: 'Ask for sessions, look at them, end them.',
+      does: 'Request, show and stop sessions.',
       load: async (shell) => (await import('./session.ts')).sessionCommand(shell),
     },
   ],
   'Look and operate:': [
     {
       name: 'status',
-      does: 'Show the role of a server, its position in the log, and what it counts.',
+      does: 'Show the role of a server, its position in the log and its counts.',
       load: async (shell) => (await import('./status.ts')).statusCommand(shell),
     },
     {
@@ -94,12 +94,12 @@ const GROUPS: Readonly<Record<string, readonly Row[]>> = {
     },
     {
       name: 'queue',
-      does: 'Look at queues, pause and resume them, set their limits.',
+      does: 'Show queues, pause and resume them, set their limits.',
       load: async (shell) => (await import('./queue.ts')).queueCommand(shell),
     },
     {
       name: 'schedule',
-      does: 'Create tasks at given times: set schedules, look at them, pause, resume and fire them.',
+      does: 'Create tasks at given times: set, show, pause, resume and fire schedules.',
       load: async (shell) => (await import('./schedule.ts')).scheduleCommand(shell),
     },
     {
@@ -109,7 +109,7 @@ const GROUPS: Readonly<Record<string, readonly Row[]>> = {
     },
     {
       name: 'receipts',
-      does: 'Show the writes that were refused, newest first. Evidence, not truth: a restart forgets it.',
+      does: 'Show refused writes, newest first. They are kept in memory only: a restart forgets them.',
       load: async (shell) => (await import('./receipts.ts')).receiptsCommand(shell),
     },
     {
@@ -119,14 +119,14 @@ const GROUPS: Readonly<Record<string, readonly Row[]>> = {
     },
     {
       name: 'doctor',
-      does: 'Check clock, disk, data directory, versions and the way to the server.',
+      does: 'Check clock, disk, data directory, versions and the connection to the server.',
       load: async (shell) => (await import('./doctor.ts')).doctorCommand(shell),
     },
   ],
   'Learn:': [
     {
       name: 'demo',
-      does: 'See in half a minute how a late write is refused.',
+      does: 'Watch a late write being refused, in half a minute.',
       load: async (shell) => (await import('./demo.ts')).demoCommand(shell),
     },
     {
@@ -136,7 +136,7 @@ const GROUPS: Readonly<Record<string, readonly Row[]>> = {
     },
     {
       name: 'explain',
-      does: 'Explain a code that a command prints: when it comes, and what to do.',
+      does: 'Explain a code that a command prints: when it occurs, and what to do.',
       load: async (shell) => (await import('./explain.ts')).explainCommand(shell),
     },
     {
@@ -162,28 +162,28 @@ Exit codes:
   75   the lease was lost while the program ran, and the program was ended (run)
   126  the program could not be run (run, work)
   127  the program was not found (run, work)
-  \`run\` otherwise leaves with the code of the program, or 128 and the number of the signal that ended it.
+  \`run\` otherwise exits with the code of the program, or 128 plus the number of the signal that ended it.
 
 Environment:
-  LEASEHOLD_URL     the server (default ${DEFAULT_URL}); several that stand in for each other, with commas
-  LEASEHOLD_TOKEN   the bearer token to show it
+  LEASEHOLD_URL     the server (default ${DEFAULT_URL}); several of one log are separated by commas
+  LEASEHOLD_TOKEN   the bearer token to send
   LEASEHOLD_DATA    the data directory of \`up\`, \`serve\` and \`doctor\` (default ./leasehold-data)
   LEASEHOLD_ENGINE  the database of \`up\` and \`serve\`, postgres://…, instead of a data directory;
                     also of \`postgres restored\`
   DATABASE_URL      the database of \`postgres migrate\`, \`rollback\`, \`probe\`, \`relay\` and \`outbox\`
   LEASEHOLD_LISTEN  where \`up\` and \`serve\` listen
-  LEASEHOLD_TOKENS  who may do what there, as JSON; \`--tokens FILE\` names a file instead
+  LEASEHOLD_TOKENS  their tokens and scopes, as JSON; \`--tokens FILE\` names a file instead
   LEASEHOLD_IDEM_SECRET, LEASEHOLD_IDEM_SECRET_PREVIOUS, LEASEHOLD_API_LEASES
                     how \`up\` and \`serve\` take intents; see docs/guides/sessions.md
   LEASEHOLD_TLS_CERT, LEASEHOLD_ALLOW_NET, LEASEHOLD_HISTORY, LEASEHOLD_KEEP_COMPLETED
-                    and others are options of \`up\` and \`serve\`, named in their help; a flag wins
+                    and others set options of \`up\` and \`serve\`, as their help says; a flag wins
   NODE_EXTRA_CA_CERTS
                     a file (PEM) with the authority that signed the certificate of the server
   NO_COLOR          no colours, even on a terminal
   LEASEHOLD_DEBUG   1 adds details to a failure
 
 Start here:
-  leasehold demo                                    see what it is about
+  leasehold demo                                    see what fencing does
   leasehold up                                      start a server, and an orchestrator beside it
   leasehold run nightly-report -- ./make-report     one at a time, however many machines try`;
 
@@ -192,8 +192,8 @@ export async function makeProgram(shell: Shell, words: readonly string[] | null)
   const program = new Command('leasehold')
     .description('Leases, fenced writes and durable tasks from one log: ownership that time can revoke.')
     .version(VERSION, '-V, --version', 'print the version')
-    .option('--server <url>', 'where the server is; every command that talks to one takes it as well')
-    .option('--token <token>', 'the bearer token to show it')
+    .option('--server <url>', 'the URL of the server; every command that talks to a server takes it too')
+    .option('--token <token>', 'the bearer token to send')
     .option('--json', 'print JSON')
     .option(
       '--retry-for <duration>',
@@ -233,7 +233,7 @@ export async function runProgram(shell: Shell, args: readonly string[]): Promise
   }
 }
 
-/** Without `--` the options of the program that is to be run are taken for ours; the sentence then shows where it stands. */
+/** Without `--` the options of the program to run are taken for ours; the message then shows where `--` belongs. */
 function usageFault(fault: unknown, program: Command, args: readonly string[]): unknown {
   if (!(fault instanceof CommanderError)) return fault;
   const { code, message } = fault;

@@ -12,7 +12,7 @@ import type { Shell } from './shell.ts';
 
 export function queueCommand(shell: Shell): Command {
   return new Command('queue')
-    .description('Look at queues, pause and resume them, set their limits.')
+    .description('Show queues, pause and resume them, set their limits.')
     .addCommand(listCommand(shell))
     .addCommand(switchCommand(shell, 'pause'))
     .addCommand(switchCommand(shell, 'resume'))
@@ -21,7 +21,7 @@ export function queueCommand(shell: Shell): Command {
 
 function listCommand(shell: Shell): Command {
   return readCommand(shell, 'ls')
-    .description('List the queues with what is in them.')
+    .description('List the queues with their counts.')
     .addHelpText('after', examples('leasehold queue ls'))
     .action((options: ReadOptions) =>
       withReads(shell, options, async ({ get }) => {
@@ -51,7 +51,7 @@ const SWITCHES = {
     does: 'Stop leasing the tasks of a queue. Running tasks continue.',
     says: 'is paused',
   },
-  resume: { does: 'Lease the tasks of a queue again.', says: 'is handed out again' },
+  resume: { does: 'Lease the tasks of a queue again.', says: 'is resumed' },
 } as const;
 
 function switchCommand(shell: Shell, verb: keyof typeof SWITCHES): Command {
@@ -86,12 +86,12 @@ const NONE = { max_leased: null, max_leased_per_key: null, rate: null };
 
 function limitCommand(shell: Shell): Command {
   return serverCommand('limit')
-    .description('Set the limits of a queue; those that are not named stay. Without options: show them.')
+    .description('Set the limits of a queue; limits that are not named stay. Without options: show them.')
     .argument('<queue>', 'the queue')
     .option('--max-leased <count>', 'the maximum number of leased tasks', positiveNumber)
     .option('--max-leased-per-key <count>', 'the maximum number of leased tasks of each key', positiveNumber)
     .option('--rate <count/duration>', 'the maximum number of grants in any interval, such as 10/1s', rateOf)
-    .option('--per-key', 'with --rate: for each key by itself')
+    .option('--per-key', 'with --rate: for each key separately')
     .option('--none', 'remove all limits that are not named')
     .addHelpText(
       'after',

@@ -21,9 +21,9 @@ type StateRead = { [Op in Operation]: 'at_seq' extends keyof Requests[Op] ? Op :
 export interface Reads {
   /** The URL of the server. */
   readonly url: string;
-  /** The time of the position; now, unless an earlier one was asked for. */
+  /** The time of the position; now, unless an earlier one was requested. */
   readonly nowMs: number;
-  /** The reply, whatever it is. */
+  /** The reply, which may be a problem. */
   ask<Op extends StateRead>(operation: Op, request: Requests[Op]): Promise<Reply<Body<Op>>>;
   /** The body; a refusal is thrown as a failure. */
   get<Op extends StateRead>(operation: Op, request: Requests[Op]): Promise<Body<Op>>;

@@ -26,9 +26,7 @@ interface ReceiptOptions extends ServerOptions {
 export function receiptsCommand(shell: Shell): Command {
   return (
     serverCommand('receipts')
-      .description(
-        'Show the writes that were refused, newest first. Evidence, not truth: a restart forgets it.',
-      )
+      .description('Show refused writes, newest first. They are kept in memory only: a restart forgets them.')
       .option('--object <name>', 'only writes to this object')
       .addOption(new Option('--code <code>', 'only refused with this code').choices(WRITE_REFUSALS))
       .addOption(limitOption(1_000))

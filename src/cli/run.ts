@@ -58,17 +58,14 @@ export function runCommand(shell: Shell): Command {
     .addOption(defaulted('--wait <duration>', 'how long to wait in line', durationMs, 0, 'not at all'))
     .option(
       '--at-least <duration>',
-      'when the program ends sooner, keep the lease until so long after its start, and leave at once',
+      'if the program ends sooner, exit at once but keep the lease until this long after its start',
       boundedMs(1, LIMITS.ttlMaxMs),
     )
     .option(
       '--holder <holder>',
-      'who holds it; runs with the same holder take it from each other (default: one of its own for every run)',
+      'the holder of the lease; runs with the same holder take it from each other (default: a new one for every run)',
     )
-    .option(
-      '--quiet',
-      'say nothing on stderr when another run has the lease; the exit code is 73 all the same',
-    )
+    .option('--quiet', 'print nothing on stderr when another run holds the lease; the exit code is still 73')
     .addHelpText(
       'after',
       `${examples(
@@ -80,15 +77,15 @@ export function runCommand(shell: Shell): Command {
 
 The program finds in its environment:
   LEASEHOLD_LEASE_NAME, LEASEHOLD_LEASE_SEQ, LEASEHOLD_HOLDER   the lease and its fencing number
-  LEASEHOLD_TOKEN_FILE   a file with the token of the grant, gone when the program has ended
+  LEASEHOLD_TOKEN_FILE   a file with the token of the grant, removed when the program has ended
   LEASEHOLD_URL          the server, so that \`leasehold object put\` needs nothing else
 
-It runs in a session and process group of its own; signals are passed on to the whole group, and what it leaves
-behind in the group is ended with it. A second Ctrl-C within five seconds is passed on as SIGKILL (two less than 200 ms
-apart are one, because npm passes them on twice). When the lease cannot be kept, the group gets SIGTERM, then SIGKILL, before
+It runs in its own session and process group; signals are forwarded to the whole group, and processes left in the group
+are ended with it. A second Ctrl-C within five seconds is forwarded as SIGKILL (two less than 200 ms apart count as one,
+because npm forwards each twice). When the lease cannot be kept, the group gets SIGTERM, then SIGKILL, before
 the lease ends.
 
-Exit codes: the program's own, or 128 and the number of the signal that ended it; 73 the lease was not acquired;
+Exit codes: the program's own, or 128 plus the number of the signal that ended it; 73 the lease was not acquired;
 75 the lease was lost and the program was ended; 126 and 127 the program cannot be run or was not found.`,
     )
     .action((name: string, command: string[], options: RunOptions) =>
@@ -134,7 +131,7 @@ async function run(shell: Shell, lh: Leasehold, server: Server, request: RunRequ
       return;
     }
     const loss = await atMost(shell.timers, RELEASE_MS, lease.finish());
-    // Lost after the last renewal: the program has ended by itself, but ran a part of the time without the lease.
+    // Lost after the last renewal: the program has ended by itself, but ran for a while without the lease.
     if (loss) throw refused(loss.code, loss.message, EXIT.leaseLost);
     shell.exitWith(exitCode);
   } catch (fault) {
@@ -160,7 +157,7 @@ async function keepFor(shell: Shell, lease: LeaseHandle, leftMs: number): Promis
   shell.err.write(`leasehold: ${says}\n`);
 }
 
-/** Says that the lease is meant to run out: its end is no incident then. A renewal never shortens, so this one changes nothing else. */
+/** Marks the lease as meant to expire: its end is then no incident. A renewal never shortens, so nothing else changes. */
 async function endByTime(
   { timers }: Shell,
   lh: Leasehold,
@@ -168,7 +165,7 @@ async function endByTime(
   token: string,
 ): Promise<void> {
   const request = { name, holder, token, ttl_ms: LIMITS.ttlMinMs, last: true };
-  // Without an answer the console shows one incident that is none.
+  // Without an answer the console shows one false incident.
   await atMost(
     timers,
     RELEASE_MS,
@@ -339,7 +336,7 @@ class KeptProgram {
     if (this.pid !== 0) this.shell.processes.signalGroup(this.pid, 'SIGKILL');
     this.fail(
       new Failure(
-        'The process that keeps the program within its lease has ended, so the program was ended too.',
+        'The keeper process, which ends the program in time when its lease is lost, has died, so the program was ended too.',
       ),
     );
   }

@@ -13,7 +13,7 @@ type ScheduleRecord = Body<'schedule.get'>;
 
 export function scheduleCommand(shell: Shell): Command {
   return new Command('schedule')
-    .description('Create tasks at given times: set schedules, look at them, pause, resume and fire them.')
+    .description('Create tasks at given times: set, show, pause, resume and fire schedules.')
     .addCommand(setCommand(shell))
     .addCommand(listCommand(shell))
     .addCommand(showCommand(shell))
@@ -53,8 +53,8 @@ function setCommand(shell: Shell): Command {
     .option('--zone <zone>', 'the time zone of the pattern, for example Europe/Berlin (default: UTC)')
     .option('--queue <queue>', 'the queue of its tasks (default: default)')
     .option('--priority <n>', 'from -128 to 127, higher first', priority)
-    .option('--key <key>', 'whom or what its tasks are for')
-    .option('--max-failures <n>', 'the failure with this number is final (default: 5)', positiveNumber)
+    .option('--key <key>', 'the key of its tasks, for limits and turns, such as a customer')
+    .option('--max-failures <n>', 'how many failures make a task FAILED (default: 5)', positiveNumber)
     .option(
       '--max-attempts <n>',
       'how many leases a task may have before it is DEAD (default: 100)',
@@ -65,7 +65,7 @@ function setCommand(shell: Shell): Command {
       'skip a due time while a task of the schedule runs, or allow both (default: skip)',
     )
     .option('--catch-up <policy>', 'which missed due times fire: none, one or all (default: one)')
-    .option('--jitter <duration>', 'each due time fires up to so much later', durationMs)
+    .option('--jitter <duration>', 'each due time fires up to this much later', durationMs)
     .option('--starts <instant>', 'no due time before it, for example 2026-01-31T00:00:00Z')
     .option('--ends <instant>', 'no due time at or after it')
     .option('--paused', 'nothing is due until it is resumed')
@@ -91,7 +91,7 @@ function setCommand(shell: Shell): Command {
     });
 }
 
-/** Words that are not known are refused by the server, which says what is. */
+/** The server refuses unknown policies and lists the known ones. */
 function requestOf(options: SetOptions): object {
   const { cron, every, zone, queue, priority, key, maxFailures, maxAttempts, jitter, starts, ends } = options;
   const fields = {
@@ -215,8 +215,8 @@ function removeCommand(shell: Shell): Command {
 }
 
 const SWITCHES = {
-  pause: 'Pause a schedule: nothing is due until it is resumed, and nothing is caught up then.',
-  resume: 'Resume a schedule, with the first due time after now.',
+  pause: 'Pause a schedule: nothing is due until it is resumed, and due times missed meanwhile never fire.',
+  resume: 'Resume a schedule from its first due time after now.',
 } as const;
 
 function switchCommand(shell: Shell, verb: keyof typeof SWITCHES): Command {
@@ -236,7 +236,7 @@ function switchCommand(shell: Shell, verb: keyof typeof SWITCHES): Command {
 
 function fireCommand(shell: Shell): Command {
   return serverCommand('fire')
-    .description('Create a task of a schedule now, whatever else runs, and even if it is paused.')
+    .description('Create a task of a schedule now, even if another one runs or the schedule is paused.')
     .argument('<name>', 'the name of the schedule')
     .addHelpText('after', examples('leasehold schedule fire nightly'))
     .action((name: string, options: ServerOptions) =>

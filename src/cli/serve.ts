@@ -76,7 +76,7 @@ export function serveCommand(shell: Shell): Command {
     .action((flags: ServeFlags) => run(shell, flags));
 }
 
-/** The others have variables of their own, or a unit or an image does not decide them. */
+/** The other options have their own variables, or are not set by service units and images. */
 const WITH_VARIABLE = [
   ...['--advertise', '--tls-cert', '--tls-key', '--allow-net', '--trusted-proxy', '--base-path'],
   ...['--console-read-only', '--hide-payloads', '--history', '--history-max', '--keep-completed'],
@@ -88,23 +88,23 @@ export function withServeOptions(command: Command, shell: Shell): Command {
     .option('--data <dir>', `the data directory (LEASEHOLD_DATA; default ${DEFAULT_DATA})`, directory)
     .option(
       '--engine <url>',
-      'keep the log in this Postgres instead, postgres://… (LEASEHOLD_ENGINE); further servers stand by',
+      'keep the log in this Postgres instead, postgres://… (LEASEHOLD_ENGINE); further servers are standbys',
     )
     .option('--advertise <url>', 'the URL at which clients reach this server; standbys refer them to it')
     .option('--allow-fsync-off', 'write to a database that runs with fsync=off and may lose everything')
     .option('--listen <address>', `host:port or a port alone (LEASEHOLD_LISTEN; default ${DEFAULT_LISTEN})`)
     .option(
       '--tokens <file>',
-      'who may do what: a JSON list of {"token", "scopes", "name"?}, a token as it is or as sha256:HEX; read again on SIGHUP (LEASEHOLD_TOKENS holds the list itself)',
+      'the tokens and their scopes: a JSON list of {"token", "scopes", "name"?}, each token plain or as sha256:HEX; read again on SIGHUP (LEASEHOLD_TOKENS holds the list itself)',
     )
     .option('--tls-cert <file>', 'serve HTTPS with this certificate chain (PEM); read again on SIGHUP')
-    .option('--tls-key <file>', 'and this private key (PEM)')
+    .option('--tls-key <file>', 'the private key of --tls-cert (PEM)')
     .option('--allow-net <cidr...>', 'serve only these networks')
-    .option('--trusted-proxy <cidr...>', 'believe X-Forwarded-For from these networks')
-    .option('--base-path <path>', 'the path under which a proxy shows this server, such as /leasehold')
+    .option('--trusted-proxy <cidr...>', 'trust X-Forwarded-For from these networks')
+    .option('--base-path <path>', 'the path under which a proxy exposes this server, such as /leasehold')
     .option(
       '--console-read-only',
-      'the console shows no buttons that change something; tokens are what forbids',
+      'hide the buttons of the console that change anything; to forbid changes, use tokens',
     )
     .option('--hide-payloads', 'show payloads, results and values only to tokens with the scope v1:write')
     .option(
@@ -123,7 +123,9 @@ export function withServeOptions(command: Command, shell: Shell): Command {
       durationMs,
     )
     .addOption(
-      new Option('--log-level <level>', 'how much to say on stderr').choices(LOG_LEVELS).default('info'),
+      new Option('--log-level <level>', 'the least severe level to log on stderr')
+        .choices(LOG_LEVELS)
+        .default('info'),
     )
     .option('--json', 'print one JSON object once it is serving');
   return withVariables(command, shell, WITH_VARIABLE);
@@ -154,7 +156,7 @@ export interface Serving {
   /** Where its log is. */
   readonly place: { readonly data: string } | { readonly engine: string };
   readonly hasTokens: boolean;
-  /** Settles only when the log cannot be written any more. */
+  /** Settles only when the log can no longer be written. */
   readonly death: Promise<Error>;
   /** Reads tokens and certificate again. */
   reload(): Promise<void>;
@@ -286,7 +288,7 @@ function welcome({ out }: Shell, { json }: ServeFlags, { served, place, hasToken
     return;
   }
   const bearer = hasTokens ? " -H 'authorization: Bearer TOKEN'" : '';
-  const does = role === 'leader' ? 'serves' : 'stands by for';
+  const does = role === 'leader' ? 'serves' : 'is a standby of';
   out.write(`leasehold ${VERSION} ${does} ${placeText(place)} at ${url}
 
   Try in another terminal${hasTokens ? ', with a token of yours' : ''}:
@@ -327,7 +329,7 @@ export function servingFailure(
       EXIT.failed,
     );
   }
-  // A fault of the database has a host as well, which is not the address to listen on.
+  // A fault of the database has a host too, but not the address to listen on.
   if (syscall === 'listen' || (code === 'ENOTFOUND' && hostname === host)) {
     return new Failure(`The server cannot listen on ${addressText(host, port)} (${code}).`, EXIT.failed);
   }

@@ -32,17 +32,17 @@ export const SESSION_REASONS = {
     state: 'CANCELLED',
     says: 'A client stopped it before it was started.',
     when: 'The session was stopped while it was NEW: no orchestrator had taken it up yet, and no pipeline ever ran.',
-    todo: 'Nothing: this was requested. If sessions stay NEW for long, look whether an orchestrator runs: `leasehold status` names who holds the guard.',
+    todo: 'Nothing: this was requested. If sessions stay NEW for long, check that an orchestrator runs: `leasehold status` shows the holder of the guard.',
   },
   R_LEASE_EXPIRED: {
     state: 'FAILED',
     says: 'It lost its leases.',
-    when: 'A lease of the session ended while it was starting, ran or was being stopped: it was not renewed because the orchestrator died or was cut off, or it was broken or wiped. The detail has the cause.',
-    todo: 'Ask again: the same intent starts a new session. Then look why the orchestrator stopped renewing, in its own output; leases that were broken or wiped are in `leasehold log tail`.',
+    when: 'A lease of the session ended while it was starting, ran or was being stopped: it was not renewed because the orchestrator died or could not reach the server, or it was broken or wiped. The detail has the cause.',
+    todo: 'Ask again: the same intent starts a new session. Then find out from the orchestrator’s output why it stopped renewing; leases that were broken or wiped are in `leasehold log tail`.',
   },
   R_PIPELINE_START_FAILED: {
     state: 'FAILED',
-    says: 'The pipeline would not start.',
+    says: 'The pipeline did not start.',
     when: 'The profile is unknown to the orchestrator, its program was not found or may not be run, or it ended before it was ready. The detail has the exit code, the signal or the fault.',
     todo: 'Look into the log file of the session, in the directory of `--log-dir`, and correct the profile in the configuration of the orchestrator.',
   },
@@ -60,8 +60,8 @@ export const SESSION_REASONS = {
   },
   R_IDLE_TIMEOUT: {
     state: 'STOPPED',
-    says: 'Its client fell silent.',
-    when: 'No heartbeat came for as long as `session_idle_ms` in the configuration of the orchestrator says.',
-    todo: 'Nothing, if the client is gone. A client that wants its session to go on must send heartbeats more often than that.',
+    says: 'Its client sent no heartbeat for too long.',
+    when: 'No heartbeat came within `session_idle_ms` of the configuration of the orchestrator.',
+    todo: 'Nothing, if the client is gone. A client that wants to keep its session must send heartbeats more often than that.',
   },
 } as const satisfies Record<SessionReason, ReasonText>;

@@ -1,5 +1,5 @@
 /**
- * `leasehold session`: ask for sessions, look at them, end them. The server only records the request; an orchestrator
+ * `leasehold session`: request, show and stop sessions. The server only records the request; an orchestrator
  * (`leasehold up`, `leasehold orchestrate`) finds a slot and runs the pipeline. So `start` and `stop` exit as soon as
  * the request is durable, unless `--wait` is given.
  */
@@ -24,14 +24,14 @@ const TYPES = ['live', 'vod'] as const;
 
 export function sessionCommand(shell: Shell): Command {
   return new Command('session')
-    .description('Ask for sessions, look at them, end them.')
+    .description('Request, show and stop sessions.')
     .addCommand(listCommand(shell))
     .addCommand(showCommand(shell))
     .addCommand(startCommand(shell))
     .addCommand(stopCommand(shell));
 }
 
-/** A session; of an ended one only how it ended. */
+/** A session; for an ended one only how it ended. */
 type Seen = Pick<SessionRecord, 'session_id' | 'state' | 'reason' | 'reason_detail'> & Partial<SessionRecord>;
 
 /** The server refuses an ended session with SESSION_TERMINAL and how it ended; for this command it was found. */
@@ -96,7 +96,7 @@ function sessionColumns(nowMs: number): Columns<SessionRecord> {
   };
 }
 
-/** Those that have not ended, as they are watched. */
+/** The columns of `top`, for sessions that have not ended. */
 export function runningSessionColumns({ clock }: Shell): Columns<SessionRecord> {
   const since = (instant: string): string => duration(Math.max(0, clock.wallMs() - Date.parse(instant)));
   return {
@@ -133,7 +133,7 @@ function stateText(state: State, paint: Paint): string {
 
 function showCommand(shell: Shell): Command {
   return readCommand(shell, 'show')
-    .description('Show one session: where it stands, on which slot, or how it has ended.')
+    .description('Show one session: its state, its slot, or how it ended.')
     .argument('<id>', 'the session')
     .addHelpText('after', examples('leasehold session show s00000000012'))
     .action((id: string, options: ReadOptions) =>
@@ -186,7 +186,7 @@ interface StartOptions extends WaitOptions {
 
 function startCommand(shell: Shell): Command {
   return waitingCommand('start', 'is READY or has ended')
-    .description('Ask for a session. Repeating the request returns the existing session.')
+    .description('Request a session. Repeating the request returns the existing session.')
     .addArgument(new Argument('<type>', 'live for a service, vod for a recording').choices(TYPES))
     .argument('<target>', 'the service reference, or the id of the recording')
     .requiredOption('--profile <profile>', 'a profile of the orchestrator')
@@ -196,7 +196,7 @@ function startCommand(shell: Shell): Command {
       `${examples(
         'leasehold session start live 1:0:19:283D:3FB:1:C00000:0:0:0: --profile demo --wait',
         'leasehold session start vod film-7 --profile demo --start-ms 60000',
-      )}\n\nWith --wait it leaves with 1 and says why when the session ends instead of becoming READY.`,
+      )}\n\nWith --wait it exits with 1 and says why when the session ends instead of becoming READY.`,
     )
     .action((type: (typeof TYPES)[number], target: string, options: StartOptions) => {
       checkWait(options);

@@ -18,10 +18,10 @@ export interface Screen {
 }
 
 export interface Server {
-  /** One URL, or several of a leader and its standbys, with commas. */
+  /** One URL, or several of a leader and its standbys, separated by commas. */
   readonly url: string;
   readonly token: string | null;
-  /** By the live connection, for commands that hold leases and must hear of their loss at once. A single call is one request. */
+  /** Uses the live connection, for commands that must learn at once of a lost lease. Otherwise each call is one request. */
   readonly isLive?: boolean;
 }
 

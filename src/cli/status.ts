@@ -11,7 +11,7 @@ import type { Shell } from './shell.ts';
 
 export function statusCommand(shell: Shell): Command {
   return readsPast(shell, patientProbe('status'))
-    .description('Show the role of a server, its position in the log, and what it counts.')
+    .description('Show the role of a server, its position in the log and its counts.')
     .addHelpText('after', examples('leasehold status', 'leasehold status --json', 'leasehold status --at 2h'))
     .action((options: ReadOptions) =>
       withReads(shell, options, async ({ get, url, nowMs }) => {
@@ -82,7 +82,7 @@ const SILENT_MS = 60_000;
 const QUEUES_WIDTH = 30;
 const HOLDS_WIDTH = 40;
 
-/** Those that have been silent for longest come last. ISO 8601 instants sort as text. */
+/** Workers that have been silent longest come last. ISO 8601 instants sort as text. */
 export function newestFirst(workers: readonly WorkerRecord[]): WorkerRecord[] {
   return workers.toSorted((a, b) => b.last_heartbeat.localeCompare(a.last_heartbeat));
 }

@@ -1,8 +1,8 @@
 /**
- * Keeps one program running: when it ends without having been asked to, it is started again, after a pause that doubles
- * with every end in quick succession. It gives up when the program reports wrong usage, which a restart cannot cure.
- * A program that should run only at times (`turn`) is started when its turn comes. It runs in its own process group: a
- * Ctrl-C in the terminal reaches the supervisor alone, which decides the order in which processes end.
+ * Keeps one program running: when it ends unasked, it is restarted after a pause that doubles while it keeps ending soon.
+ * It gives up when the program reports wrong usage, which a restart cannot cure. A program that may run only at times
+ * (`turn`) is started when its turn comes. It runs in its own process group: a Ctrl-C in the terminal reaches only the
+ * supervisor, which decides the order in which processes end.
  */
 
 import { atMost } from '../keeper/at-most.ts';
@@ -21,9 +21,9 @@ export interface SupervisedProgram {
   readonly name: string;
   readonly command: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** How long it may take to end when it is asked to. */
+  /** How long it may take to end when asked to. */
   readonly endsWithinMs: number;
-  /** When it should run; without this, always. */
+  /** When it may run; always, without this. */
   readonly turn?: { isHere(): boolean; comes(): Promise<void> };
 }
 

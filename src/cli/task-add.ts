@@ -46,9 +46,12 @@ export function addCommand(shell: Shell): Command {
     .option('--id <id>', 'its id: repeating the id with the same payload creates no second task')
     .option('--priority <n>', 'from -128 to 127, higher first', priority)
     .option('--delay <duration>', 'how long it is not leased, for example 30s', durationMs)
-    .option('--dedup <key>', 'while a task of this queue with this key has not ended, that one is the answer')
-    .option('--key <key>', 'whom or what it is for; `task ls --key` finds it')
-    .option('--max-failures <n>', 'the failure with this number is final (default: 5)', positiveNumber)
+    .option(
+      '--dedup <key>',
+      'while a task of this queue with this key has not ended, return that task instead',
+    )
+    .option('--key <key>', 'its key for limits and turns, such as a customer; `task ls --key` finds it')
+    .option('--max-failures <n>', 'how many failures make it FAILED (default: 5)', positiveNumber)
     .option(
       '--max-attempts <n>',
       'how many leases it may have before it is DEAD (default: 100)',
@@ -56,7 +59,7 @@ export function addCommand(shell: Shell): Command {
     )
     .option(
       '--backoff <duration>',
-      'the pause after the first failure, doubled with each (default: 1s)',
+      'the pause after the first failure, doubled with each further one (default: 1s)',
       durationMs,
     )
     .option('--wait', 'wait for the end and print the result: exit 0 when completed, 1 when failed or dead')

@@ -1,7 +1,7 @@
 /**
- * One action on all tasks that match a filter: `task requeue`, `cancel`, `kill`, `change` and `purge` without an id. First
- * a dry run counts, then a person confirms, then call follows call. A signal stops it after the call under way; what is
- * printed then continues it, on the tasks that there were at the beginning.
+ * One action on all tasks that match a filter: `task requeue`, `cancel`, `kill`, `change` and `purge` without an id. A dry
+ * run counts, the user confirms, then the calls follow. A signal stops it after the current call and prints the command
+ * that continues it, on the tasks that existed at the start.
  */
 import { constants } from 'node:os';
 import type { Command } from 'commander';
@@ -46,7 +46,7 @@ interface Totals {
   refused: number;
 }
 
-/** What has happened to a task then. */
+/** The participle of each action. */
 const DONE: Readonly<Record<Action, string>> = {
   requeue: 'requeued',
   cancel: 'cancelled',
@@ -73,11 +73,10 @@ export function withFilter(command: Command, shell: Shell, queueSays = 'only of 
     .option('--ended-since <when>', 'only ended after', when)
     .option('--ended-until <when>', 'only ended before', when)
     .option('--dry-run', 'only say what would be done')
-    .option('--yes', 'do not ask before it is done')
+    .option('--yes', 'do not ask for confirmation')
     .option('--cursor <cursor>', 'continue a run that was stopped');
 }
 
-/** With an id there is nothing to choose. */
 export function refuseFilter(options: FilterOptions): void {
   if (Object.keys(filterOf(options)).length > 0 || options.dryRun || options.cursor !== undefined)
     throw wrongUsage('Give an id, or options that choose tasks, not both.');
@@ -160,7 +159,7 @@ class BulkRun {
     }
   }
 
-  /** Call after call until there is no cursor, or a signal came. */
+  /** Calls until there is no cursor, or a signal came. */
   private async calls(
     more: { readonly dry_run?: true },
     first: string | undefined,
@@ -200,7 +199,7 @@ class BulkRun {
     throw new Failure(done, exitCode, 'INTERRUPTED');
   }
 
-  /** On the screen that a person looks at, what is printed as a result is not disturbed. */
+  /** Progress, on stderr and only on a terminal, so that it does not mix with results. */
   private progress({ matched }: Totals, total: number | null, isDry: boolean): void {
     const { err } = this.shell;
     if (!err.isTerminal) return;
@@ -213,7 +212,7 @@ class BulkRun {
     }
   }
 
-  /** None was in the state that was asked for: those that would have matched in another one, such as FAILED instead of DEAD. */
+  /** Called when no task in the given state matches: reports matches in other states, such as FAILED instead of DEAD. */
   private async tellOtherStates(): Promise<void> {
     const { state } = this.options;
     if (state === undefined || this.options.cursor !== undefined) return;
@@ -241,13 +240,13 @@ class BulkRun {
     if (!/^\s*y(es)?\s*$/i.test(answer ?? '')) throw new Failure('Nothing was done.');
   }
 
-  /** What a person types, echoed by the terminal; null at the end of the input and after a signal. */
+  /** The answer of the user; null at the end of the input and after a signal. */
   private async line(): Promise<string | null> {
     try {
       for await (const line of this.shell.inputLines(this.asking.signal)) return line;
       return null;
     } finally {
-      // Nothing else reads the input, which would otherwise keep the process.
+      // Stops reading standard input, which would otherwise keep the process alive.
       this.asking.abort();
     }
   }
@@ -275,7 +274,7 @@ class BulkRun {
     this.shell.err.write(`leasehold: ${line}\n`);
   }
 
-  /** The command that does the rest. */
+  /** The command that continues the run. */
   private continuation(cursor: string | undefined): string {
     if (cursor === undefined) return 'Repeat the command to do the rest.';
     const { options, set, request } = this;

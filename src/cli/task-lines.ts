@@ -3,7 +3,7 @@ import type { TaskRecord } from '../operations/records.ts';
 import { ago, fieldLines, type Paint, visible } from './format.ts';
 import type { Reads } from './reads.ts';
 
-/** So many tasks are looked up on each side. */
+/** How many tasks are looked up in each direction. */
 const CHAIN_MAX = 10;
 
 export function stateText(state: TaskRecord['state'], paint: Paint): string {
@@ -18,7 +18,7 @@ interface Link {
   readonly task: TaskRecord | null;
 }
 
-/** The tasks before and after this one, as far as they are remembered, from the oldest to the newest. */
+/** The tasks that this one was requeued from and as, unless forgotten, from the oldest to the newest. */
 export async function chainOf(ask: Reads['ask'], task: TaskRecord): Promise<readonly Link[]> {
   const own = { id: task.task_id, task };
   const before = await walk(ask, task.requeued_from, (each) => each.requeued_from);
@@ -80,7 +80,7 @@ export function taskLines(
   return fieldLines(fields, paint);
 }
 
-/** A task that was tried again keeps the reason of its last failure, also once it is completed. */
+/** A retried task keeps the reason of its last failure, even after it completed. */
 function hasFailed({ state }: TaskRecord): boolean {
   return state === 'FAILED' || state === 'DEAD';
 }
@@ -94,7 +94,7 @@ function linkText({ id, task }: Link, shown: TaskRecord, paint: Paint): string {
   return `${visible(id)} (${task === null ? 'forgotten' : stateText(task.state, paint)})`;
 }
 
-/** Programs that save how much is done of how much are shown as such; any other value as it is. */
+/** A checkpoint with `done` and `total` is shown as progress, any other value as JSON. */
 function checkpointField(checkpoint: TaskRecord['checkpoint'], paint: Paint): [string, string] {
   if (!checkpoint) return ['checkpoint', paint.red('damaged')];
   const { done, total } = Object(checkpoint.parse()) as { readonly done?: unknown; readonly total?: unknown };

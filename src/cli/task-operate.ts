@@ -1,6 +1,6 @@
 /**
- * What an operator does to tasks: `task requeue`, `task cancel`, `task change`, `task kill` and `task purge`. With an id to that
- * task, without one to all tasks that the options choose (`task-bulk.ts`).
+ * `task requeue`, `task cancel`, `task change`, `task kill` and `task purge`: on one task by its id, or on all tasks that the
+ * options choose (`task-bulk.ts`).
  */
 import type { Command } from 'commander';
 import { durationMs, priority } from './arguments.ts';
@@ -73,7 +73,7 @@ export function requeueCommand(shell: Shell): Command {
 
 export function cancelCommand(shell: Shell): Command {
   return withFilter(serverCommand('cancel'), shell)
-    .description('Cancel tasks: one that waits ends at once, the worker of one that runs is told to stop.')
+    .description('Cancel tasks: a waiting task ends at once, the worker of a running one is told to stop.')
     .argument('[id]', ONE_OR_MANY)
     .requiredOption('--reason <reason>', 'why (required); kept with the task')
     .addHelpText(
@@ -159,7 +159,7 @@ export function killCommand(shell: Shell): Command {
 
 export function purgeCommand(shell: Shell): Command {
   return withFilter(serverCommand('purge'), shell)
-    .description('Forget all ended tasks that match, now and not at the end of their retention.')
+    .description('Forget all matching ended tasks now, before the end of their retention.')
     .requiredOption('--reason <reason>', 'why (required)')
     .addHelpText(
       'after',

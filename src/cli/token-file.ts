@@ -31,7 +31,7 @@ export async function readTokens(
   }
 }
 
-/** The length of a token that is listed by its hash is unknown. */
+/** Skips tokens listed by their hash, whose length is unknown. */
 export function warnOfShortTokens(tokens: readonly TokenGrant[], logger: Pick<Logger, 'warn'>): void {
   for (const { name, token } of tokens.filter(isPlain)) {
     if (token.length < LIMITS.tokenBytesMin)

@@ -43,8 +43,8 @@ interface TopOptions extends ServerOptions {
 export function topCommand(shell: Shell): Command {
   return probeCommand('top')
     .description('Watch queues, leases, sessions and workers on a live screen.')
-    .option('--once', 'print one screen and leave, as without a terminal')
-    .addHelpText('after', `${examples('leasehold top', 'leasehold top --once')}\n\nq leaves.`)
+    .option('--once', 'print one screen and exit, as without a terminal')
+    .addHelpText('after', `${examples('leasehold top', 'leasehold top --once')}\n\nq quits.`)
     .action((options: TopOptions) =>
       withServer(shell, options, async (lh, { url }) => {
         if (options.json) {

@@ -1,8 +1,8 @@
 /**
- * `leasehold up`: a server and an orchestrator together. The orchestrator is a separate process, so that each can die
- * alone: it is started again when it ends, and when the server fails, both end. While the server stands by there is
- * nothing for an orchestrator to do, and none is started. One Ctrl-C stops the orchestrator and then the
- * server; another one, two seconds later, stops everything at once. SIGHUP reloads tokens and certificate.
+ * `leasehold up`: a server and an orchestrator together. The orchestrator is a separate process, which is restarted when
+ * it ends; when the server fails, both end. While the server is a standby no orchestrator runs. One Ctrl-C stops the
+ * orchestrator and then the server; another one, two seconds later, stops everything at once. SIGHUP reloads tokens and
+ * certificate.
  */
 import { isIP } from 'node:net';
 import { join } from 'node:path';
@@ -110,7 +110,7 @@ function say(shell: Shell, { json }: UpFlags, level: 'info' | 'warn', line: stri
   (json ? tellEventAsJson : tellEvent)(shell, level, line);
 }
 
-/** The server's log in the format of the other lines. Until the welcome, which says the same, no good news. */
+/** The server's log in the format of the other lines. Info lines before the welcome are dropped: the welcome says the same. */
 function serverLogger(shell: Shell, { json, logLevel }: UpFlags): { logger: Logger; isWelcomed(): void } {
   if (json) return { logger: makeLogger(logLevel), isWelcomed: () => undefined };
   const logger = lineLogger(shell, logLevel);
@@ -125,7 +125,7 @@ function serverLogger(shell: Shell, { json, logLevel }: UpFlags): { logger: Logg
 
 /** A standby may wait for months: it reports each change of role once. */
 async function untilLeading(shell: Shell, flags: UpFlags, { served }: Serving): Promise<void> {
-  say(shell, flags, 'info', 'This server stands by; its orchestrator is started when it leads.');
+  say(shell, flags, 'info', 'This server is a standby; its orchestrator is started when it leads.');
   await served.whenLeading();
   say(shell, flags, 'info', 'This server leads now.');
 }
@@ -143,7 +143,7 @@ function assertReachable(shell: Shell, flags: UpFlags): void {
   }
   if (isAdmitted) return;
   throw wrongUsage(
-    `--allow-net shuts out the orchestrator that \`up\` starts; allow ${peer} as well, or use \`serve\` and \`orchestrate\`.`,
+    `--allow-net excludes the orchestrator that \`up\` starts; allow ${peer} as well, or use \`serve\` and \`orchestrate\`.`,
   );
 }
 
@@ -208,7 +208,7 @@ function welcome(
   const bearer = hasTokens ? " -H 'authorization: Bearer TOKEN'" : '';
   const where = placeText(place);
   const does =
-    role === 'leader' ? `is up at ${url}, with its data in ${where}` : `stands by for ${where} at ${url}`;
+    role === 'leader' ? `is up at ${url}, with its data in ${where}` : `is a standby of ${where} at ${url}`;
   const first =
     profile === undefined
       ? `run nightly-report${server} -- echo 'one at a time, however many machines try'`

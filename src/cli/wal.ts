@@ -1,4 +1,4 @@
-/** `leasehold wal`: look at a log, check it, print it, restore it. Offline; only `restore` writes, and never into the original. */
+/** `leasehold wal`: verifies, inspects, prints and restores a log, offline. Only `restore` writes, never to the original. */
 import { Command } from 'commander';
 import { LOG_FORMAT, LOG_VERSION } from '../core/state.ts';
 import { inspectLog, type LogReport, statLog, verifyLog } from '../engines/file/inspect.ts';
@@ -16,7 +16,7 @@ import { print, printTable } from './output.ts';
 
 export function walCommand(): Command {
   const wal = new Command('wal').description(
-    'Look at the log of a data directory, or restore it from a backup.',
+    'Inspect the log of a data directory, or restore it from a backup.',
   );
   wal
     .command('verify')
@@ -46,7 +46,7 @@ export function walCommand(): Command {
         'all',
       ),
     )
-    .option('--json', 'the output is JSON in any case; accepted like everywhere')
+    .option('--json', 'accepted as everywhere; the output is always JSON')
     .addHelpText('after', examples('leasehold wal cat ./leasehold-data --from 1000 --limit 10'))
     .action(cat);
   wal
@@ -109,7 +109,7 @@ function historyText({ firstSeq, firstAtMs, bytes }: NonNullable<LogReport['hist
 function ownerText(name: string, isInUse: boolean | null): string {
   if (isInUse) return `In use by ${name}.`;
   return isInUse === null
-    ? `The lock file names ${name}; whether that is still running cannot be told.`
+    ? `The lock file names ${name}; it is unknown whether that process still runs.`
     : `The lock file names ${name}, which is no longer running on this directory.`;
 }
 
@@ -141,7 +141,7 @@ async function restore(backupDir: string, dir: string, { above, json }: RestoreO
   const { length: damaged } = backup.damagedOpaques;
   if (damaged > 0) {
     console.error(
-      `leasehold: the backup has ${damaged} damaged payload(s); each costs its own task or object, nothing else.`,
+      `leasehold: the backup has ${damaged} damaged payload(s); each affects only its own task or object.`,
     );
   }
   if (json) {

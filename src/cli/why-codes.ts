@@ -14,13 +14,13 @@ export const WHY_CODES = {
     todo: 'Wait; the sentence says for how long.',
   },
   BACKOFF: {
-    says: 'The task failed and is tried again after a pause.',
+    says: 'The task failed and is retried after a pause.',
     when: 'Its last attempt failed. The pause doubles with each failure, up to `max_backoff_ms`.',
-    todo: 'Look at the reason of the failure with `leasehold task show`. The task is tried again by itself.',
+    todo: 'Look at the reason of the failure with `leasehold task show`. The task is retried without your help.',
   },
   WAITING_FOR_WORKER: {
     says: 'The task is due, and no worker has taken it.',
-    when: 'No worker asks its queue, all that do are busy, or tasks with a higher priority or an earlier place go first.',
+    when: 'No worker polls its queue, all that do are busy, or tasks with a higher priority or an earlier place go first.',
     todo: 'Look at `leasehold workers` and `leasehold queue ls`; start a worker for the queue, or more of them.',
   },
   QUEUE_PAUSED: {

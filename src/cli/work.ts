@@ -1,6 +1,6 @@
 /**
- * `leasehold work`: a worker in any language. The payload goes to the program's standard input byte for byte, its
- * output is the result, and its exit code is the verdict. Programs whose lease is lost are ended.
+ * `leasehold work`: a worker in any language. The program gets the payload on standard input byte for byte; its output is
+ * the result, and its exit code is the verdict. Programs whose lease is lost are ended.
  */
 import { hostname } from 'node:os';
 import type { Command } from 'commander';
@@ -62,18 +62,18 @@ export function workCommand(shell: Shell): Command {
     .addOption(
       defaulted(
         '--grace <duration>',
-        'how long running programs may go on after SIGTERM or SIGINT, and after their task was cancelled',
+        'how long running programs may continue after SIGTERM or SIGINT, and after their task was cancelled',
         durationMs,
         30_000,
         '30s',
       ),
     )
-    .option('--worker <id>', 'who works (default: one of its own for every start)')
+    .option('--worker <id>', 'the id of the worker (default: a new one for every start)')
     .option(
       '--exit-when-empty',
-      'leave with 0 once no task is left that is due; tasks held back by a limit are waited for',
+      'exit with 0 once no due task is left; tasks held back by a limit are waited for',
     )
-    .option('--quiet', 'say nothing about the tasks on stderr')
+    .option('--quiet', 'print nothing about the tasks on stderr')
     .addHelpText(
       'after',
       `${examples(
@@ -88,20 +88,20 @@ JSON that an earlier attempt saved, or an empty one. To save, write a file besid
 
   echo '{"done":3,"total":10}' > "$LEASEHOLD_CHECKPOINT_FILE.new" && mv "$LEASEHOLD_CHECKPOINT_FILE.new" "$LEASEHOLD_CHECKPOINT_FILE"
 
-At most one a second is sent, the newest, and the last one before a failure or a task handed back is told. What is written
-into the file in place is taken only then.
+At most one a second is sent, the newest, and the last one before a failure or release is reported. Text written into the
+file in place is read only then.
 
-  exit 0         completes the task; what was printed is the result: JSON as it is, other text as a string
-                 without its last line break, nothing as no result
+  exit 0         completes the task; its output is the result: JSON unchanged, other text as a string
+                 without its last line break, no output as no result
   exit 75        hands the task back; counts neither as a failure nor against the attempts
-  anything else  fails it with the end of what was printed on stderr as the reason
+  anything else  fails it with the end of stderr as the reason
 
-A program that is not there is told before any task is taken: exit 127, or 126 when it may not be run.
+A missing program is reported before any task is leased: exit 127, or 126 when it is not executable.
 
 When a lease is lost the program and its whole process group are ended. When the task is cancelled they get SIGTERM with
 the next renewal, and SIGKILL after --grace; exit 0 still completes it, anything else ends it as DEAD. SIGTERM and SIGINT
-drain: no new tasks, running programs may finish within --grace, what is left is ended and handed back. A second signal
-does so at once; a second SIGINT within 200 ms is the same Ctrl-C, passed on by npm.`,
+drain: no new tasks, running programs may finish within --grace, the rest are ended and their tasks handed back. A second
+signal does so at once; a second SIGINT within 200 ms is the same Ctrl-C, forwarded by npm.`,
     )
     .action((queue: string, command: string[], options: WorkOptions) => {
       if (queue === '') throw wrongUsage('The queue has no name.');
@@ -128,9 +128,9 @@ class ProgramWorker {
   private readonly drain = new AbortController();
   /** Why the program cannot be started. */
   private fault: Failure | null = null;
-  /** Failures that are about to be told. */
+  /** Reports of failures that are being prepared. */
   private readonly telling = new Set<Promise<void>>();
-  /** Aborted by a second signal: the worker waits for nothing more. */
+  /** Aborted by a second signal: the worker no longer waits for anything. */
   private readonly hurry = new AbortController();
 
   constructor(shell: Shell, server: Server, queue: string, command: readonly string[], options: WorkOptions) {
@@ -183,7 +183,7 @@ class ProgramWorker {
     const result = new ResultText();
     const errors = new OutputTail();
     const end = await this.runProgram(task, result, errors);
-    // What a cancelled program has completed all the same counts.
+    // A program that completes its cancelled task in time still completes it.
     if (end.code === 0 && isCancelled(task) && !this.hurry.signal.aborted) return result.json();
     task.signal.throwIfAborted();
     this.hurry.signal.throwIfAborted();
@@ -285,7 +285,7 @@ class ProgramWorker {
     }
   }
 
-  /** How many failures there may be and when the next try is stands in the task, and not in the verdict. */
+  /** Reads the task: the verdict has neither the number of failures allowed nor the time of the next try. */
   private async tellFailure(
     { taskId, state }: TaskVerdict & { readonly outcome: 'COMMITTED' },
     lh: Leasehold,
@@ -313,7 +313,7 @@ function isCancelled({ signal }: TaskContext<unknown>): boolean {
   return LeaseholdError.is(signal.reason, 'LEASE_LOST') && signal.reason.details.loss === 'cancelled';
 }
 
-/** The message is the reason of the failure: the end of what was printed on stderr. */
+/** The message is the reason of the failure: the end of stderr. */
 class ProgramFailed extends Error {
   /** For the line on the screen, where the message does not say it. */
   readonly how: string | null;
