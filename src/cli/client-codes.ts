@@ -76,7 +76,7 @@ export const CLIENT_CODES = {
   },
   COMMAND_NOT_GOVERNED: {
     says: 'The command is not one of the governed commands.',
-    when: 'An `OperatorRuntime` was asked for a command that is not registered, or whose name does not begin with `dot_iu_`.',
+    when: 'An `OperatorRuntime` was given a command that is not registered, or whose name does not begin with `dot_iu_`.',
     todo: 'Register it under such a name.',
   },
   GATE_NOT_FOUND: {

@@ -39,7 +39,7 @@ const SYSTEM: Readonly<Record<string, string>> = {
 /** Faults of a log have their own exit code, and no code before their sentence. */
 const OF_A_LOG: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['LOG_HELD', 'LOG_DAMAGED', 'LOG_TOO_NEW']);
 
-/** From here on exit codes stand for signals. */
+/** Exit codes from here on stand for signals. */
 const SIGNALLED = 128;
 
 /** Without a sentence where nothing is left to print: help was requested, or no command named. */
@@ -70,7 +70,7 @@ function systemSentence(fault: unknown): string | null {
 
 /** Faults whose message does not say what the command takes instead. */
 const POINTS_TO_HELP = /^commander\.(unknownOption|unknownCommand|excessArguments)$/;
-/** A line of its own, which commander adds. */
+/** The suggestion that commander adds on its own line. */
 const SUGGESTION = /\n\(Did you mean (.+)\)$/;
 
 function usageEnding({ exitCode, code, message }: CommanderError): Ending | Silence {

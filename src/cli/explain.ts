@@ -45,7 +45,7 @@ interface Explanation {
   readonly says: string;
   readonly when: string;
   readonly todo: string;
-  /** Of a code of a command: the exit code that it stands for. */
+  /** For a code of a command: the exit code that it stands for. */
   readonly exit?: number | null;
 }
 
@@ -106,10 +106,9 @@ const EXPLAINED: readonly Explained[] = [
   ),
 ];
 
-/** The columns of a list. */
 export const CODES: readonly Explained['listed'][] = EXPLAINED.map(({ listed }) => listed);
 
-/** From here on exit codes stand for signals. */
+/** Exit codes from here on stand for signals. */
 const SIGNALLED = 128;
 
 /** The details of two reasons look like codes, so they can be looked up too. */

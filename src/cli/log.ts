@@ -1,4 +1,4 @@
-/** `leasehold log tail`: the newest entries of the log, and those to come. */
+/** `leasehold log tail`: the newest entries of the log, and new ones as they become durable. */
 import { Command, Option } from 'commander';
 import { transportOf } from '../client/client.ts';
 import type { Leasehold } from '../client/leasehold.ts';
@@ -32,7 +32,7 @@ export function logCommand(shell: Shell): Command {
 
 function tailCommand(shell: Shell): Command {
   return serverCommand('tail')
-    .description('Print the newest entries of the log; with --follow also those to come.')
+    .description('Print the newest entries of the log; with --follow also new ones.')
     .option('--from <seq>', 'begin at this position instead', wholeNumber)
     .option('-n, --lines <n>', 'how many of the newest to print', positiveNumber, 20)
     .addOption(

@@ -288,7 +288,7 @@ function welcome({ out }: Shell, { json }: ServeFlags, { served, place, hasToken
     return;
   }
   const bearer = hasTokens ? " -H 'authorization: Bearer TOKEN'" : '';
-  const does = role === 'leader' ? 'serves' : 'is a standby of';
+  const does = role === 'leader' ? 'serves' : 'stands by for';
   out.write(`leasehold ${VERSION} ${does} ${placeText(place)} at ${url}
 
   Try in another terminal${hasTokens ? ', with a token of yours' : ''}:

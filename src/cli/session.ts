@@ -156,7 +156,7 @@ function sessionLines(session: Seen, nowMs: number, paint: Paint): string[] {
   if (session.profileID !== undefined) fields.push(['profile', visible(session.profileID)]);
   if (session.slot !== undefined) fields.push(['slot', visible(session.slot)]);
   if (session.lease_seq !== undefined) fields.push(['lease_seq', String(session.lease_seq)]);
-  if (session.created_at !== undefined) fields.push(['asked for', when(session.created_at)]);
+  if (session.created_at !== undefined) fields.push(['requested', when(session.created_at)]);
   if (session.updated_at !== undefined) fields.push(['changed', when(session.updated_at)]);
   if (session.idle_ms !== undefined) fields.push(['unwatched for', duration(session.idle_ms)]);
   return fieldLines(fields, paint);

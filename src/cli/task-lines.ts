@@ -62,7 +62,7 @@ export function taskLines(
   if (task.worker_id !== undefined) fields.push(['worker', visible(task.worker_id)]);
   if (task.expiry_timestamp !== undefined) fields.push(['leased until', when(task.expiry_timestamp)]);
   if (task.cancel_requested && task.state === 'LEASED')
-    fields.push(['cancelled', 'its worker is told; it ends with its lease']);
+    fields.push(['cancelled', 'requested; the task ends with its lease unless it completes']);
   if (task.ended_at !== undefined) fields.push(['ended', when(task.ended_at)]);
   if (task.key !== undefined) fields.push(['key', visible(task.key)]);
   if (task.dedup_key !== undefined) fields.push(['dedup key', visible(task.dedup_key)]);

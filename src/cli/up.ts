@@ -125,7 +125,7 @@ function serverLogger(shell: Shell, { json, logLevel }: UpFlags): { logger: Logg
 
 /** A standby may wait for months: it reports each change of role once. */
 async function untilLeading(shell: Shell, flags: UpFlags, { served }: Serving): Promise<void> {
-  say(shell, flags, 'info', 'This server is a standby; its orchestrator is started when it leads.');
+  say(shell, flags, 'info', 'This server stands by; its orchestrator is started when it leads.');
   await served.whenLeading();
   say(shell, flags, 'info', 'This server leads now.');
 }
@@ -208,7 +208,7 @@ function welcome(
   const bearer = hasTokens ? " -H 'authorization: Bearer TOKEN'" : '';
   const where = placeText(place);
   const does =
-    role === 'leader' ? `is up at ${url}, with its data in ${where}` : `is a standby of ${where} at ${url}`;
+    role === 'leader' ? `is up at ${url}, with its data in ${where}` : `stands by for ${where} at ${url}`;
   const first =
     profile === undefined
       ? `run nightly-report${server} -- echo 'one at a time, however many machines try'`

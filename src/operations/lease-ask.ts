@@ -10,7 +10,7 @@ export const askLease = leaderAct({
   name: 'lease.ask',
   path: '/v1/leases/{name}/ask',
   scope: 'v1:write',
-  does: 'Ask the holder of a named lease to give way. Nothing changes unless it does.',
+  does: 'Ask the holder of a named lease to give way. The lease ends only if the holder releases it.',
   details: `The holder is told over the [live connection](protocol.md) over which it acquired or last renewed the lease; \`told\` says whether
 there is one. \`LEASE_NOT_FOUND\`: the name is not held. To end a lease without its holder's consent, [break](#leasebreak) it.`,
   request: fields({ name: LeaseName, reason: note(Reason, 'Why, for the holder.') }),

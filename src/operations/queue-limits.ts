@@ -77,7 +77,7 @@ refused with \`FORBIDDEN\`.`,
     applied: Type.Optional(
       Type.Boolean({
         description:
-          'Whether the limits come from the definition of a task: then limits that an operator has set stay. False by default.',
+          'Whether the limits come from the definition of a task: limits that an operator has set are then kept. False by default.',
       }),
     ),
   }),

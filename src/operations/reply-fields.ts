@@ -19,7 +19,7 @@ export const Duplicate = Type.Optional(
 );
 export const CancelRequested = Type.Optional(
   Type.Literal(true, {
-    description: 'the task is to be cancelled; it ends with its lease unless it is completed',
+    description: 'cancellation was requested; the task ends with its lease unless it is completed',
   }),
 );
 export const NextCursor = Type.Optional(

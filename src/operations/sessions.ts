@@ -143,7 +143,7 @@ ended.`,
 /**
  * The position from which a session is followed: its intent, or `fromSeq`, as far back as the log reaches. A session that
  * has ended is refused, as for any other read. A follower that resumes with `fromSeq` gets the rest first. Once it has the
- * last entry it is refused, or a browser would reconnect for ever.
+ * last entry it is refused, or a browser would reconnect endlessly.
  */
 export function sessionBegin(
   machine: Machine,

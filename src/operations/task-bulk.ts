@@ -63,7 +63,7 @@ tasks that need no change: those are neither changed nor refused.
 A call changes at most ${TASKS_MAX} tasks and stops once its entries have 512 KiB, in one batch of the log, oldest tasks first; it scans at
 most 10 000 tasks. So it may do less than \`max\`, even nothing, and still have a \`next_cursor\`: repeat the call with it
 until there is none. The first call fixes a position in the log, and tasks created after it never match. A call with the
-\`cursor\` of a reply covers the same tasks again: pass the \`cursor\` of a dry run to change exactly what it reported.
+\`cursor\` of a reply covers the same tasks again: pass the \`cursor\` of a dry run to act on the tasks that it reported.
 
 \`reason\` becomes the \`reason\` of a killed task, the \`reason_detail\` of a cancelled one, and stands in the entry of a
 new one; \`change\` and \`purge\` do not record it. On a full disk nothing is done.`,

@@ -19,8 +19,8 @@ export const cancelTask = change({
   retry: 'safe', // A repeat is answered as such.
   does: 'Cancel a task: a waiting one ends as DEAD, the holder of a leased one is asked to stop.',
   details: `A waiting task ends at once: \`reason\` is \`CANCELLED\`, and the words of the caller are its \`reason_detail\`. A leased
-task stays LEASED; its holder is told by \`cancel_requested\` in its next extend or heartbeat reply. If it completes the
-task in time, that counts. A failure, a release or the end of the lease ends the task as DEAD. A cancelled task is never
+task stays LEASED; its holder is told by \`cancel_requested\` in its next extend or heartbeat reply. A completion in
+time still commits. A failure, a release or the end of the lease ends the task as DEAD. A cancelled task is never
 leased again. Tasks in queues that begin with \`system:\` are refused with \`FORBIDDEN\`.`,
   request: fields({ task_id: TaskId, reason: Reason }),
   reply: Type.Object({

@@ -100,13 +100,13 @@ export function textWithin(value: object): string {
   }
 }
 
-/** While `wireText` writes: what was found, and the number that stands for each. */
+/** While `wireText` writes: the `Json` values found, and the number written for each. */
 let written: Json[] | null = null;
 let placeholder = 0;
 
 /**
- * Like `jsonText`, in one call of the built-in printer, for values of our own: nothing inside may have a `toJSON` besides
- * `Json`. A number that occurs nowhere else in the text stands for each `Json` until the text around them is there.
+ * Like `jsonText`, in one call of JSON.stringify, for values of our own: nothing inside may have a `toJSON` except `Json`.
+ * A number that occurs nowhere else in the text is written for each `Json`, and then replaced by its text.
  */
 export function wireText(value: object): string {
   for (let number = Number.MAX_VALUE; ; number /= 2) {

@@ -41,7 +41,7 @@ export interface ToldLost {
   readonly cause: string;
 }
 
-/** A task is to be cancelled; its lease stays. */
+/** Cancellation of a task was requested; its lease stays. */
 export interface ToldCancel {
   readonly task_id: string;
   readonly lease_id: string;
