@@ -782,11 +782,13 @@ describe('operating one task', () => {
     expect(await run('cancel', 'long', '--reason', 'enough')).toContain(
       'its worker is told with the next renewal',
     );
-    expect(await run('show', 'long')).toMatch(/cancelled +its worker is told[\s\S]*checkpoint +\[7\]/);
+    expect(await run('show', 'long')).toMatch(
+      /cancelled +requested; the task ends with its lease[\s\S]*checkpoint +\[7\]/,
+    );
     await test.world.advance(60_000);
     const dead = await run('show', 'long');
     expect(dead).toMatch(/reason +CANCELLED: enough/);
-    expect(dead).not.toContain('its worker is told');
+    expect(dead).not.toContain('requested; the task ends');
   });
 
   it('changes the place of one that waits', async () => {

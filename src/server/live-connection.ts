@@ -50,7 +50,7 @@ export interface LiveContext {
 
 /** How many bytes of refusals one frame may cause. */
 const REFUSED_MAX = 16 * 1024 * 1024;
-/** How many reads of one connection run at a time. */
+/** How many reads of one connection run at a time. Answers that are read without waiting for a turn are short. */
 const READS_MAX = 32;
 /** How many bytes of leased tasks may be unanswered at once. Leases beyond that are refused and can be requested again. */
 const LEASED_BYTES_MAX = 16 * 1024 * 1024;

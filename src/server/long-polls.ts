@@ -42,8 +42,8 @@ export class LongPolls {
   }
 
   /**
-   * Returns a signal for one waiting call, and `end`, to call once it is answered. With `socket` given, the wait also ends
-   * when the server can no longer tell whether the client is there.
+   * Returns a signal for one waiting call, and `end`, to call once it is answered. With `connection` given, the wait also
+   * ends when the server can no longer tell whether the client is there.
    */
   begin(
     response: ServerResponse,

@@ -12,8 +12,8 @@ import { GoneError } from './long-polls.ts';
 export type ReadKind = 'list' | 'history' | 'payload' | 'slice' | 'past';
 
 /**
- * How many reads of each kind run at a time. Each kind has its own line, so no kind waits for another. Earlier moments
- * are read on another thread, which has its own line.
+ * How many reads of each kind run at a time, so that one turn of the event loop has few. Each kind has its own line, so no
+ * kind waits for another. Earlier moments are read on another thread, which has its own line.
  */
 const AT_A_TIME: Readonly<Record<ReadKind, number>> = {
   list: 2,
@@ -65,7 +65,7 @@ class LargeRead implements Room {
     });
   }
 
-  /** Called when the answer was sent or failed. */
+  /** Called when the answer, or a refusal, was handed to the response. */
   end(): void {
     if (this.isBusy) this.leave();
   }

@@ -3,7 +3,7 @@ import type { Problem } from '../protocol/problem.ts';
 
 export const PROBLEM_TYPE = 'application/problem+json';
 
-/** The Retry-After of refusals with `retry: 'soon'`. */
+/** The Retry-After of 429 and 503, in seconds: their causes pass soon. */
 const RETRY_AFTER_SECONDS = '1';
 
 export function problemText(problem: Problem, instance: string, requestId: string): string {
