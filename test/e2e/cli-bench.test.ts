@@ -62,7 +62,10 @@ describe('leasehold bench', () => {
 
   it('says so when no directory can be created where it is told to', async () => {
     const run = await bench.run(['bench', '--dir', join(dir, 'nowhere')]);
-    expect(run).toMatchObject({ status: 2, stderr: expect.stringMatching(/No directory can be created in /) });
+    expect(run).toMatchObject({
+      status: 2,
+      stderr: expect.stringMatching(/No directory can be created in /),
+    });
   });
 
   it('counts nothing that was not done', async () => {
