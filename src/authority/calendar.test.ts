@@ -28,7 +28,14 @@ describe('a cron pattern', () => {
   });
 
   it.each([
-    ['61 * * * *', 'Invalid value for minute: 61'],
+    ['61 * * * *', 'the minute cannot be 61; it takes 0 to 59'],
+    ['61 * * * * *', 'the second cannot be 61; it takes 0 to 59'],
+    ['0 24 * * *', 'the hour cannot be 24; it takes 0 to 23'],
+    ['0 0 32 * *', 'the day of the month cannot be 32; it takes 1 to 31'],
+    ['0 0 1 13 *', 'the month cannot be 13; it takes 1 to 12 or JAN to DEC'],
+    ['0 0 * * FRI-MON', 'the day of the week cannot be FRI-MON; it takes 0 to 7, SUN to SAT'],
+    ['0 0 * * MONDAY', 'the day of the week cannot be MONDAY'],
+    ['5/15 * * * *', 'the minute cannot be 5/15'],
     ['* * * *', 'five fields'],
     ['* * * * * * *', 'five fields'],
     ['2027-01-01T00:00:00', 'five fields'],
@@ -36,7 +43,7 @@ describe('a cron pattern', () => {
     ['nightly', 'five fields'],
     ['', 'five fields'],
     ['0 0 31 2 *', 'no day ever matches it'],
-    ['H * * * *', 'illegal characters'],
+    ['H * * * *', 'the minute cannot be H'],
   ])('%s is refused, and it says why', (cron, says) => {
     expect(faultOfCron(cron)).toContain(says);
   });

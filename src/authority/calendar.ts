@@ -15,6 +15,7 @@ const CACHED_MAX = 1_000;
 
 /** Checked before the library parses the text, because the library also accepts dates and years. */
 const FIELDS = /^\S+( \S+){4,5}$/;
+const CRON_OPTIONS = { utcOffset: 0, mode: '5-or-6-parts' } as const;
 const NICKNAMES = ['@yearly', '@annually', '@monthly', '@weekly', '@daily', '@midnight', '@hourly'];
 
 export const calendar: Calendar = {
@@ -62,6 +63,16 @@ class Rhythm {
   }
 }
 
+/** What each field is called in a message, and what it takes, seconds first. */
+const FIELDS_TAKE = [
+  ['second', '0 to 59'],
+  ['minute', '0 to 59'],
+  ['hour', '0 to 23'],
+  ['day of the month', '1 to 31 or L'],
+  ['month', '1 to 12 or JAN to DEC'],
+  ['day of the week', '0 to 7, SUN to SAT, 5L or 1#2'],
+] as const;
+
 /** What is wrong with a pattern; null when it can be used. */
 export function faultOfCron(cron: string): string | null {
   if (cron.startsWith('@') ? !NICKNAMES.includes(cron.toLowerCase()) : !FIELDS.test(cron)) {
@@ -71,8 +82,21 @@ export function faultOfCron(cron: string): string | null {
     // From a fixed day: whether a pattern is ever due does not depend on today.
     return patternOf(cron).nextRun(new Date(0)) === null ? 'no day ever matches it' : null;
   } catch (fault) {
-    return (fault as Error).message.replace(/^CronPattern: /, '');
+    return faultOfField(cron) ?? (fault as Error).message.replace(/^CronPattern: /, '');
   }
+}
+
+/** The library counts days and months from 0 and names as numbers: its messages name values that nobody wrote. */
+function faultOfField(cron: string): string | null {
+  const fields = cron.split(' ');
+  for (const [index, [name, takes]] of FIELDS_TAKE.slice(-fields.length).entries()) {
+    try {
+      new Cron(fields.map((field, at) => (at === index ? field : '*')).join(' '), CRON_OPTIONS);
+    } catch {
+      return `the ${name} cannot be ${fields[index]}; it takes ${takes}, ranges from low to high (1-5), lists (1,5) and steps (*/5 or 0-30/5)`;
+    }
+  }
+  return null;
 }
 
 export function isTimeZone(timezone: string): boolean {
@@ -89,7 +113,7 @@ const patterns = new Map<string, Cron>();
 const zones = new Map<string, Zone>();
 
 function patternOf(cron: string): Cron {
-  return cached(patterns, cron, () => new Cron(cron, { utcOffset: 0, mode: '5-or-6-parts' }));
+  return cached(patterns, cron, () => new Cron(cron, CRON_OPTIONS));
 }
 
 function zoneOf(timezone: string): Zone {

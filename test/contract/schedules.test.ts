@@ -122,7 +122,7 @@ describe('lh.apply', () => {
     const nightly = defineTask<null>('nightly', { schedule: { cron: '61 * * * *', input: null } });
     await expect(t.lh.apply([hourly, nightly])).rejects.toMatchObject({
       code: 'INVALID_ARGUMENT',
-      message: expect.stringMatching(/^The schedule of task nightly: .*minute: 61/),
+      message: expect.stringMatching(/^The schedule of task nightly: .*the minute cannot be 61/),
     });
   });
 
