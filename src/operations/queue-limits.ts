@@ -67,8 +67,9 @@ export const limitQueue = change({
   does: 'Set the limits of a queue. Fields that are absent stay as they are.',
   details: `Limits are exact: no position of the log has more live leases than allowed, and no half-open interval of \`per_ms\` has more than
 \`count\` grants, by the \`at\` of \`LeaseGranted\`; a grant that was released counts. Limits of keys do not apply to tasks without \`key\`. A key at its
-limit delays no other key. A limit that is lowered ends no lease. A rate counts the grants since it was set. Queues that begin with \`system:\` are
-refused with \`FORBIDDEN\`.`,
+limit delays no other key. A limit that is lowered ends no lease. A rate counts the grants since it was set,
+and those that the rate it replaces still counted unless \`per_key\` differs. Queues that begin with \`system:\` are refused with
+\`FORBIDDEN\`.`,
   request: fields({
     queue: Queue,
     max_leased: removable(Count, `${MAX_LEASED} of the queue`),
