@@ -26,6 +26,14 @@ const SENTENCES: readonly (readonly [Operation, unknown, string])[] = [
     { name: 'n', holder: '', ttl_ms: 1_000 },
     'The field holder must be 1 to 256 bytes of printable text in NFC.',
   ],
+  ...['a\nb', 'x'.repeat(257), 7].map(
+    (prefix) =>
+      [
+        'lease.list',
+        { prefix },
+        'The field prefix must be 1 to 256 bytes of printable text in NFC.',
+      ] as const,
+  ),
   ['lease.get', 7, 'The request is wrong: expected object.'],
 ];
 

@@ -66,10 +66,11 @@ export function compileCheck(schema: TSchema): RequestCheck {
   };
 }
 
-/** For a field that may also be null: the error of the other alternative. */
+/** For a field that may also be null, or empty: the error of the other alternative. */
 function innermost(error: ValueError): ValueError {
-  const { anyOf = [] } = error.schema as { anyOf?: readonly { type?: string }[] };
-  const inner = anyOf[1]?.type === 'null' ? error.errors[0]?.First() : undefined;
+  const { anyOf = [] } = error.schema as { anyOf?: readonly { type?: string; const?: unknown }[] };
+  const other = anyOf[1]?.type === 'null' ? 0 : anyOf.length === 2 && anyOf[0]?.const === '' ? 1 : -1;
+  const inner = error.errors[other]?.First();
   return inner === undefined ? error : innermost(inner);
 }
 
