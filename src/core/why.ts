@@ -79,11 +79,11 @@ function reasonFor({ tasks }: State, row: TaskRow, nowMs: number): Reason {
     }
     case 'COMPLETED':
       return { code: 'COMPLETED', says: 'It has been completed.' };
-    case 'FAILED':
-      return {
-        code: 'FAILED',
-        says: `It failed ${tasks.failures.get(row)} times, the last time with: ${reason}`,
-      };
+    case 'FAILED': {
+      const failures = tasks.failures.get(row);
+      const times = failures === 1 ? 'once,' : `${failures} times, the last time`;
+      return { code: 'FAILED', says: `It failed ${times} with: ${reason}` };
+    }
     case 'DEAD':
       return { code: 'DEAD', says: `It is dead: ${reason}${detailOf(tasks, row)}` };
     case 'WAITING': {
