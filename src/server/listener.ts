@@ -263,7 +263,7 @@ function sendProblem(request: FastifyRequest, reply: FastifyReply, refusal: Refu
     .send(Buffer.from(problemText(told, pathOf(request.url), request.id)));
 }
 
-function earlyRefusal({ code }: NodeJS.ErrnoException): Refusal | null {
+function earlyRefusal({ code, reason }: NodeJS.ErrnoException & { reason?: string }): Refusal | null {
   switch (code) {
     case 'ECONNRESET':
     case 'EPIPE':
@@ -273,7 +273,11 @@ function earlyRefusal({ code }: NodeJS.ErrnoException): Refusal | null {
     case 'ERR_HTTP_REQUEST_TIMEOUT':
       return { refused: 'REQUEST_TIMEOUT' };
     default:
-      return { refused: 'INVALID_ARGUMENT', detail: 'The request is not well-formed HTTP/1.1.' };
+      // The parser says what it stumbled over, such as the first bytes of TLS.
+      return {
+        refused: 'INVALID_ARGUMENT',
+        detail: `The request is not well-formed HTTP/1.1${reason === undefined ? '' : `: ${reason}`}.`,
+      };
   }
 }
 

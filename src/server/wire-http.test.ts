@@ -339,6 +339,20 @@ describe('the headers', () => {
     expect([code, detail]).toEqual(['INVALID_ARGUMENT', 'The Host header is missing.']);
   });
 
+  it.each([
+    ['\x16\x03\x01\x02\r\n\r\n', 'Invalid method encountered'],
+    [
+      `POST /v1/tasks HTTP/1.1\r\n${HOST}Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n`,
+      "Transfer-Encoding can't be present with Content-Length",
+    ],
+  ])('that are not HTTP are 400, with what the parser stumbled over', async (request, reason) => {
+    const { code, detail } = expectProblem(await tell(request));
+    expect([code, detail]).toEqual([
+      'INVALID_ARGUMENT',
+      `The request is not well-formed HTTP/1.1: ${reason}.`,
+    ]);
+  });
+
   it('may ask for an upgrade, which is not given', async () => {
     for (const upgrade of ['websocket', 'h2c']) {
       const head = `Connection: Upgrade\r\nUpgrade: ${upgrade}\r\n`;
